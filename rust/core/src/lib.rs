@@ -1,0 +1,10 @@
+//! Feature ranking with ensembles of predictive clustering trees, over Arrow record batches.
+
+pub mod error;
+pub mod forest;
+pub mod monitor;
+pub mod ranking;
+pub mod schema;
+pub mod source;
+
+pub use error::{Error, Result};

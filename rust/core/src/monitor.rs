@@ -1,0 +1,82 @@
+//! Progress of a run, and the request to stop it; shared between the thread that works and the one
+//! that watches.
+
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering::Relaxed};
+
+use crate::error::{Error, Result};
+
+/// What a run is doing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Phase {
+    /// First pass over the data: ranges, categories, cut points. Counts rows.
+    Profiling,
+    /// Second pass: values to codes. Counts rows.
+    Coding,
+    /// Growing trees. Counts trees.
+    Growing,
+}
+
+impl Phase {
+    /// A word for progress lines.
+    pub fn name(self) -> &'static str {
+        match self {
+            Phase::Profiling => "profiling",
+            Phase::Coding => "coding",
+            Phase::Growing => "growing",
+        }
+    }
+}
+
+/// A snapshot of a run.
+#[derive(Debug, Clone, Copy)]
+pub struct Progress {
+    /// What is being done.
+    pub phase: Phase,
+    /// Rows or trees done in this phase.
+    pub done: u64,
+    /// Of how many; 0 where unknown.
+    pub total: u64,
+}
+
+/// Shared state of one run.
+#[derive(Debug, Default)]
+pub struct Monitor {
+    stop: AtomicBool,
+    phase: AtomicU8,
+    done: AtomicU64,
+    total: AtomicU64,
+}
+
+impl Monitor {
+    /// Asks the run to stop; it ends with [`Error::Interrupted`] well within a second.
+    pub fn stop(&self) {
+        self.stop.store(true, Relaxed);
+    }
+
+    /// # Errors
+    /// [`Error::Interrupted`] once [`stop`](Self::stop) was called.
+    pub fn check(&self) -> Result<()> {
+        if self.stop.load(Relaxed) { Err(Error::Interrupted) } else { Ok(()) }
+    }
+
+    /// Where the run is.
+    pub fn progress(&self) -> Progress {
+        let phase = match self.phase.load(Relaxed) {
+            0 => Phase::Profiling,
+            1 => Phase::Coding,
+            _ => Phase::Growing,
+        };
+        Progress { phase, done: self.done.load(Relaxed), total: self.total.load(Relaxed) }
+    }
+
+    pub(crate) fn enter(&self, phase: Phase, total: u64) {
+        self.done.store(0, Relaxed);
+        self.total.store(total, Relaxed);
+        self.phase.store(phase as u8, Relaxed);
+    }
+
+    pub(crate) fn advance(&self, by: u64) {
+        self.done.fetch_add(by, Relaxed);
+    }
+}

@@ -1,0 +1,40 @@
+//! Sources: a schema and, again and again, the same sequence of Arrow record batches.
+//!
+//! A ranking passes over its data more than once, so a source replays. What can be read only once
+//! (a stream) is spilled to an uncompressed Arrow file at the door.
+//!
+//! Beyond the Arrow types, two keys of field metadata carry what other formats know:
+//! [`ROLE`] marks the labels of a multi-label set, [`HIERARCHY`] keeps the text of a CLUS
+//! `hierarchical` attribute.
+
+use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
+
+use crate::error::Result;
+
+/// Field metadata key; its value [`LABEL`] marks a label of a multi-label set.
+pub const ROLE: &str = "ferrank:role";
+/// Value of [`ROLE`] for a label.
+pub const LABEL: &str = "label";
+/// Field metadata key whose value is the domain of a CLUS `hierarchical` attribute, as written.
+pub const HIERARCHY: &str = "ferrank:hierarchy";
+
+/// Iterator over the record batches of one pass.
+pub type Chunks<'a> = Box<dyn Iterator<Item = Result<RecordBatch>> + Send + 'a>;
+
+/// Rows that can be read again.
+///
+/// Every pass yields the same rows in the same order; the grouping into batches is free to differ
+/// from source to source and never changes a result.
+pub trait ChunkSource: Send + Sync {
+    /// What the columns are. Every batch has this schema.
+    fn schema(&self) -> SchemaRef;
+    /// A new pass from the first row.
+    fn chunks(&self) -> Result<Chunks<'_>>;
+    /// How messages call this source: a path, or a word such as `table`.
+    fn name(&self) -> &str;
+    /// Number of rows where it is known without reading them.
+    fn rows_hint(&self) -> Option<u64> {
+        None
+    }
+}
