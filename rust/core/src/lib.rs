@@ -2,6 +2,7 @@
 
 pub mod error;
 pub mod forest;
+pub mod inspect;
 pub mod monitor;
 pub mod ranking;
 pub mod schema;
