@@ -71,7 +71,9 @@ def _heading(ranking: "Ranking") -> str:
     targets = ", ".join(shorten(name) for name in ranking.targets[:3])
     if len(ranking.targets) > 3:
         targets += f" and {len(ranking.targets) - 3:,} more"
-    return f"{len(ranking.features):,} features ranked for {ranking.task} of {targets}, {ranking.n_rows:,} rows"
+    return (
+        f"{len(ranking.features):,} features ranked for {ranking.task} of {targets}, {ranking.n_rows:,} rows"
+    )
 
 
 def _rows(ranking: "Ranking", top: int) -> list[list[str]]:

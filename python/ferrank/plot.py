@@ -82,7 +82,13 @@ def _panel(axes: "Axes", ranking: "Ranking", name: str, top: int, colour: str) -
     places = np.arange(len(order))
     axes.barh(places, score.importance[order], height=0.72, color=colour, alpha=0.85)
     axes.errorbar(
-        score.importance[order], places, xerr=errors, fmt="none", ecolor="#222222", elinewidth=0.9, capsize=1.5
+        score.importance[order],
+        places,
+        xerr=errors,
+        fmt="none",
+        ecolor="#222222",
+        elinewidth=0.9,
+        capsize=1.5,
     )
     axes.set_yticks(places, [shorten(ranking.features[number], 28) for number in order], fontsize=8)
     axes.set_ylim(max(len(order), 1) - 0.4, -0.6)

@@ -183,7 +183,9 @@ def _read_table(path: Path) -> "Ranking":
             "std_error": column(f"{name}_std_error"),
             "rank": column(f"{name}_rank"),
             "rank_interval": np.column_stack([column(f"{name}_rank_best"), column(f"{name}_rank_worst")]),
-            "by_target": np.column_stack([column(part) for part in parts]) if parts[0] in table.column_names else None,
+            "by_target": np.column_stack([column(part) for part in parts])
+            if parts[0] in table.column_names
+            else None,
         }
     return _ranking(about, scores)
 
