@@ -124,7 +124,7 @@ def test_files_that_are_no_ranking(tmp_path: Path) -> None:
 def test_text() -> None:
     lines = make(25).to_text(5).splitlines()
     assert lines[0] == "25 features ranked for multi-target of u, v, 100 rows"
-    assert lines[3].split() == ["1", "feature_24", "25.00", "±", "2.50", "1–2", "1.00", "±", "2.50", "25"]
+    assert lines[3].split() == ["1", "feature_24", "25.00", "±", "2.50", "1–2", "1.000", "±", "2.500", "25"]
     assert len({len(line) for line in lines[2:8]}) == 1
     assert lines[8] == "… and 20 more features"
     assert lines[-1] == "3 rows without a target were left out"
