@@ -37,6 +37,17 @@ pub(crate) fn numeric_values(array: &ArrayRef, out: &mut Vec<f64>) -> Result<()>
     Ok(())
 }
 
+/// For each row whether its value is known: neither null nor NaN.
+pub(crate) fn known_rows(array: &ArrayRef) -> Result<Vec<bool>> {
+    if array.data_type().is_floating() {
+        let mut values = Vec::with_capacity(array.len());
+        numeric_values(array, &mut values)?;
+        return Ok(values.into_iter().map(|v| !v.is_nan()).collect());
+    }
+    let nulls = array.logical_nulls();
+    Ok((0..array.len()).map(|row| nulls.as_ref().is_none_or(|n| n.is_valid(row))).collect())
+}
+
 /// A column read as categories.
 #[derive(Debug)]
 pub(crate) struct Categories<'a> {
@@ -68,6 +79,9 @@ pub(crate) fn categories(array: &ArrayRef) -> Result<Categories<'_>> {
 
 fn dictionary(array: &ArrayRef) -> Result<Categories<'_>> {
     let dictionary = array.as_any_dictionary();
+    if dictionary.values().is_empty() {
+        return Ok(Categories { texts: Vec::new(), index: vec![MISSING; array.len()] });
+    }
     let entries = categories(dictionary.values())?;
     let mut position = vec![MISSING; entries.texts.len()];
     let mut order = Vec::new();

@@ -4,9 +4,13 @@ mod column;
 pub mod error;
 pub mod forest;
 pub mod inspect;
+mod intake;
 pub mod monitor;
+mod profile;
 pub mod ranking;
+mod rng;
 pub mod schema;
 pub mod source;
+mod store;
 
 pub use error::{Error, Result};
