@@ -156,22 +156,44 @@ def test_threads_do_not_change_the_bits(mixed: pa.Table, expected: dict[str, Any
         assert ferrank.rank(mixed, "y", n_jobs=n_jobs, **SETTINGS).to_dict()["scores"] == expected
 
 
+@pytest.fixture
+def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ferrank.files._CSV_BLOCK_BYTES", 1 << 10)
+
+
+@pytest.mark.usefixtures("small_blocks")
 def test_csv_numbers_may_begin_as_integers(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
-    rows = "".join(f"{i % 10},{i}\n" for i in range(600_000)) + "0.5,1\n"
-    path.write_text("a,y\n" + rows)
+    path.write_text("a,y\n" + "".join(f"{i % 10},{i}\n" for i in range(1000)) + "0.5,1\n")
     [column, _] = ferrank.inspect(path)["columns"]
     assert column["kind"] == "numeric"
     assert column["distinct"] == 11
 
 
+@pytest.mark.usefixtures("small_blocks")
 def test_csv_with_a_late_word_names_the_column(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
-    path.write_text("a,y\n" + "".join(f"{i % 10},{i}\n" for i in range(900_000)) + "word,1\n")
+    path.write_text("a,y\n" + "".join(f"{i % 10},{i}\n" for i in range(1000)) + "word,1\n")
     with pytest.raises(ferrank.DataError, match=r"t\.csv: column 'a' began with .* 'word'.* drop the column"):
         ferrank.rank(path, "y", n_estimators=1)
     with pytest.raises(ferrank.DataError, match="no feature"):
         ferrank.rank(path, "y", drop=["a"], n_estimators=1)
+
+
+def test_csv_missing_values_and_quotes(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text('a,word,y\n1,"u, ""v""\nw",1\n?,NA,2\nNaN,,3\n')
+    [a, word, _] = ferrank.inspect(path)["columns"]
+    assert (a["missing"], word["missing"]) == (2, 2)
+    assert word["top"] == [('u, "v"\nw', 1)]
+
+
+def test_tab_separated_and_compressed(mixed: pa.Table, expected: dict[str, Any], tmp_path: Path) -> None:
+    pa.csv.write_csv(mixed, tmp_path / "t.tsv", pa.csv.WriteOptions(delimiter="\t"))
+    assert ferrank.rank(tmp_path / "t.tsv", "y", **SETTINGS).to_dict()["scores"] == expected
+    with pa.CompressedOutputStream(str(tmp_path / "t.csv.gz"), "gzip") as file:
+        pa.csv.write_csv(mixed, file)
+    assert ferrank.rank(tmp_path / "t.csv.gz", "y", **SETTINGS).to_dict()["scores"] == expected
 
 
 def test_progress_is_called(mixed: pa.Table) -> None:
