@@ -9,7 +9,7 @@ use arrow_schema::DataType;
 use ferrank_core::Error;
 use ferrank_core::inspect::{ColumnKind, inspect};
 use ferrank_core::monitor::Monitor;
-use ferrank_core::source::{ChunkSource, HIERARCHY, LABEL, ROLE, open, write_ipc};
+use ferrank_core::source::{HIERARCHY, LABEL, ROLE, open, write_ipc};
 use proptest::prelude::*;
 use tempfile::TempDir;
 
@@ -194,6 +194,13 @@ fn the_corners_of_the_format_are_read() {
     assert_eq!(rows(text.trim_end()), expected, "without a last line end");
     let read = read(text).unwrap();
     assert_eq!((&read[0][1], &read[1][1]), (&Some("?".into()), &None), "'?' is a value where declared, ? is missing");
+}
+
+#[test]
+fn a_number_that_is_nan_is_missing() {
+    for (written, read) in [("nan", "?"), ("NaN ", "?"), ("'nan'", "?"), ("inf", "inf"), ("1e999", "inf")] {
+        assert_eq!(rows(format!("@relation r\n@attribute a numeric\n@data\n{written}\n")), [read]);
+    }
 }
 
 #[test]
