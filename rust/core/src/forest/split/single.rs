@@ -251,6 +251,22 @@ fn running_sums(bins: &[Pair], left: &mut [Pair]) {
     }
 }
 
+/// [`left_of`] on the vectors there are.
+struct LeftOf<'a, C> {
+    codes: &'a [C],
+    pairs: &'a [Pair],
+    cut: C,
+}
+
+impl<C: Code> WithSimd for LeftOf<'_, C> {
+    type Output = Pair;
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) -> Pair {
+        left_of(self.codes, self.pairs, self.cut)
+    }
+}
+
 /// Sums of the examples with codes up to `cut`.
 #[inline(always)]
 pub(crate) fn left_of<C: Code>(codes: &[C], pairs: &[Pair], cut: C) -> Pair {
@@ -284,7 +300,7 @@ pub(crate) fn given_cut<C: Code>(
     room: Room,
     cut: C,
 ) -> Option<Cut> {
-    let left = if codes.len() < 8 { left_of(codes, pairs, cut) } else { arch.dispatch(|| left_of(codes, pairs, cut)) };
+    let left = arch.dispatch(LeftOf { codes, pairs, cut });
     let gain = GainOf::new(node, room).of_one(left);
     (gain >= 0.0).then(|| Cut { gain, code: cut.index() as u16 })
 }
