@@ -200,6 +200,14 @@ impl<C: Code> BestCut<'_, C> {
         let Search { shape, examples, codes, n_codes, node, room } = self.search;
         let Scratch { order, starts, left, .. } = self.scratch;
         sort(codes, n_codes, order, starts);
+        if shape.indicator_weight.is_empty() && !shape.partial {
+            match shape.n_dense.div_ceil(S::F64_LANES) {
+                1 => return dense_in_order::<S, C, 1>(simd, self.search, order),
+                2 => return dense_in_order::<S, C, 2>(simd, self.search, order),
+                3..=4 => return dense_in_order::<S, C, 4>(simd, self.search, order),
+                _ => {}
+            }
+        }
         let mut best = Best::new(node.weight(), node.examples(), room);
         for (i, &position) in order.iter().enumerate() {
             let position = position as usize;
@@ -259,18 +267,26 @@ impl<C: Code> WithSimd for GivenCut<'_, C> {
 impl Left {
     #[inline(always)]
     fn add<S: Simd>(&mut self, simd: S, shape: &Shape, examples: Examples<'_>, position: usize, node: &Node) {
-        if !shape.indicator_weight.is_empty() {
-            let (block, row) = (examples.block, examples.rows[position] as usize);
-            let weight = f64::from(examples.counts[position]) * block.weight(row);
-            let counts = self.sums.len() - shape.indicator_weight.len();
-            for &label in block.indicators(row) {
-                let label = label as usize;
-                let had = self.sums[counts + label];
-                self.squares += shape.indicator_weight[label] * weight * (2.0 * had + weight);
-                self.cross += weight * node.weighted[label];
-            }
+        if shape.indicator_weight.is_empty() {
+            return add_row(simd, shape, examples, position, &mut self.sums);
         }
-        add_row(simd, shape, examples, position, &mut self.sums);
+        let (block, row, count) =
+            (examples.block, examples.rows[position] as usize, f64::from(examples.counts[position]));
+        let weight = count * block.weight(row);
+        self.sums[EXAMPLES] += count;
+        self.sums[WEIGHT] += weight;
+        let (dense, counts) = self.sums[FIRST..].split_at_mut(shape.n_dense);
+        add_times(simd, dense, block.dense(row), count);
+        let (mut squares, mut cross) = (0.0, 0.0);
+        for &label in block.indicators(row) {
+            let label = label as usize;
+            let had = counts[label];
+            squares += shape.indicator_weight[label] * (2.0 * had + weight);
+            cross += node.weighted[label];
+            counts[label] = had + weight;
+        }
+        self.squares += weight * squares;
+        self.cross += weight * cross;
     }
 
     /// Σ (S_L − m·W_L)² over all components, with their weights.
@@ -298,6 +314,55 @@ impl Left {
         }
         (self.squares, self.cross) = (0.0, 0.0);
     }
+}
+
+/// A walk in order over dense components alone, few enough that their sums stay in registers.
+#[inline(always)]
+fn dense_in_order<S: Simd, C: Code, const VECTORS: usize>(
+    simd: S,
+    search: Search<'_, C>,
+    order: &[u32],
+) -> Option<Cut> {
+    let Search { examples, codes, node, room, .. } = search;
+    let means: [S::f64s; VECTORS] = load(simd, &node.means);
+    let mut sums = [simd.splat_f64s(0.0); VECTORS];
+    let (mut weight, mut count) = (0.0, 0.0);
+    let mut best = Best::new(node.weight(), node.examples(), room);
+    for (i, &position) in order.iter().enumerate() {
+        let position = position as usize;
+        let (row, times) = (examples.rows[position] as usize, f64::from(examples.counts[position]));
+        count += times;
+        weight += times * examples.block.weight(row);
+        let values: [S::f64s; VECTORS] = load(simd, examples.block.dense(row));
+        let times = simd.splat_f64s(times);
+        for v in 0..VECTORS {
+            sums[v] = simd.add_f64s(sums[v], simd.mul_f64s(times, values[v]));
+        }
+        let next = order.get(i + 1).map(|&next| codes[next as usize]);
+        if next == Some(codes[position]) {
+            continue;
+        }
+        let weights = simd.splat_f64s(weight);
+        let mut squares = simd.splat_f64s(0.0);
+        for v in 0..VECTORS {
+            let difference = simd.sub_f64s(sums[v], simd.mul_f64s(means[v], weights));
+            squares = simd.add_f64s(squares, simd.mul_f64s(difference, difference));
+        }
+        best.offer(codes[position].index(), simd.reduce_sum_f64s(squares), weight, count);
+    }
+    best.cut()
+}
+
+/// `values` in vectors, zeros behind them.
+#[inline(always)]
+fn load<S: Simd, const VECTORS: usize>(simd: S, values: &[f64]) -> [S::f64s; VECTORS] {
+    std::array::from_fn(|v| {
+        let rest = &values[(v * S::F64_LANES).min(values.len())..];
+        match S::as_simd_f64s(rest).0.first() {
+            Some(&full) => full,
+            None => simd.partial_load_f64s(rest),
+        }
+    })
 }
 
 /// Adds an example to `sums`: [`Shape::add`], side by side.
