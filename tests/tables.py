@@ -47,7 +47,7 @@ def tables(
     for i, kind in enumerate(draw(st.lists(st.sampled_from(features), min_size=1, max_size=5))):
         columns[f"x{i}"] = values(kind, n_rows, rng, draw(shares))
     if weights:
-        columns["weight"] = pa.array(rng.integers(1, 9, n_rows) / 4)
+        columns["weight"] = pa.array(rng.integers(0, 9, n_rows) / 4)
     names = []
     for i, kind in enumerate(draw(targets)):
         names.append(f"y{i}")

@@ -25,6 +25,7 @@ class Problem:
     target_of: np.ndarray  # components; number of the target a component belongs to
     omega: np.ndarray  # components
     row_weights: np.ndarray
+    nominal: list[bool]  # targets
     ordering: int | None  # component whose mean orders the categories; None: subsets are grown greedily
 
 
@@ -46,21 +47,15 @@ def problem_of(
     target_of = np.repeat(np.arange(len(blocks)), [block.shape[1] for block in blocks])
     row_weights = np.ones(table.num_rows) if weight is None else np.array(column(table, weight), dtype=float)
 
-    labelled = ~np.isnan(components).all(axis=1)
-    components, row_weights = components[labelled], row_weights[labelled]
+    takes_part = ~np.isnan(components).all(axis=1) & (row_weights > 0)
+    components, row_weights = components[takes_part], row_weights[takes_part]
     features = []
     for name in table.column_names:
         if name not in targets and name != weight:
-            values = [v for v, keep in zip(column(table, name), labelled, strict=True) if keep]
+            values = [v for v, keep in zip(column(table, name), takes_part, strict=True) if keep]
             features.append(Feature(name, is_nominal(table.schema.field(name).type), values))
-    return Problem(
-        features,
-        components,
-        target_of,
-        omega(components, target_of, row_weights, target_weights),
-        row_weights,
-        ordering(kinds, components),
-    )
+    weights = omega(components, target_of, row_weights, target_weights)
+    return Problem(features, components, target_of, weights, row_weights, kinds, ordering(kinds, components))
 
 
 def is_nominal(kind: pa.DataType) -> bool:

@@ -53,10 +53,10 @@ def leaf_of(nodes: list[Node], values: list) -> Node:
     return node
 
 
-def error(problem: Problem, nominal: list[bool], truth: np.ndarray, predicted: np.ndarray) -> float:
+def error(problem: Problem, truth: np.ndarray, predicted: np.ndarray) -> float:
     """Mean over targets: share of wrong classes, or relative root squared error."""
     errors = []
-    for target, is_class in enumerate(nominal):
+    for target, is_class in enumerate(problem.nominal):
         columns = problem.target_of == target
         y, p = truth[:, columns], predicted[:, columns]
         known = ~np.isnan(y).any(axis=1)
@@ -69,14 +69,12 @@ def error(problem: Problem, nominal: list[bool], truth: np.ndarray, predicted: n
     return float(np.mean(errors))
 
 
-def permutation(
-    problem: Problem, nominal: list[bool], nodes: list[Node], oob: np.ndarray, rng: np.random.Generator
-) -> np.ndarray:
+def permutation(problem: Problem, nodes: list[Node], oob: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """(e(OOB_i) - e(OOB)) / e(OOB), the increase itself where e(OOB) is 0; one shuffle of each feature."""
 
     def error_with(columns: list[list]) -> float:
         predicted = np.array([leaf_of(nodes, [c[row] for c in columns]).prototype for row in range(len(oob))])
-        return error(problem, nominal, problem.components[oob], predicted)
+        return error(problem, problem.components[oob], predicted)
 
     columns = [[feature.values[row] for row in oob] for feature in problem.features]
     before = error_with(columns)
