@@ -41,7 +41,16 @@ def against(case: str, size: Size, peer: str, settings: Settings, wanted: str, *
     theirs = peer_cost(size, peer, settings.peer_trees)
     mine = ferrank_cost(size, settings.trees, **ours)
     whole = theirs * settings.forest / mine.of_forest(settings.forest)
-    return (case, size, peer, f"{theirs:.3f} s", f"{mine.tree:.4f} s", f"{theirs / mine.tree:.1f}x", f"{whole:.1f}x", wanted)
+    return (
+        case,
+        size,
+        peer,
+        f"{theirs:.3f} s",
+        f"{mine.tree:.4f} s",
+        f"{theirs / mine.tree:.1f}x",
+        f"{whole:.1f}x",
+        wanted,
+    )
 
 
 def trees(settings: Settings) -> Rows:
@@ -77,7 +86,16 @@ def permutation(settings: Settings) -> Rows:
     alone = fit_ferrank(size, settings.forest, scores=("genie3",)).cpu
     both = fit_ferrank(size, settings.forest, scores=("genie3", "permutation")).cpu
     share = f"{both / alone - 1:.2f}"
-    yield ("permutation", size, "ferrank, genie3 only", f"{alone:.2f} s", f"{both:.2f} s", share, "", "<= 0.5 more")
+    yield (
+        "permutation",
+        size,
+        "ferrank, genie3 only",
+        f"{alone:.2f} s",
+        f"{both:.2f} s",
+        share,
+        "",
+        "<= 0.5 more",
+    )
 
 
 def threads(settings: Settings) -> Rows:
@@ -85,7 +103,16 @@ def threads(settings: Settings) -> Rows:
     for n_features in settings.features:
         size = Size(settings.rows[0], n_features, 1)
         one, two = (fit_ferrank(size, settings.forest, n_jobs=n).wall for n in (1, 2))
-        yield ("two threads", size, "ferrank, one thread", f"{one:.2f} s", f"{two:.2f} s", f"{one / two:.2f}x", "", ">= 1.9x")
+        yield (
+            "two threads",
+            size,
+            "ferrank, one thread",
+            f"{one:.2f} s",
+            f"{two:.2f} s",
+            f"{one / two:.2f}x",
+            "",
+            ">= 1.9x",
+        )
 
 
 def memory(settings: Settings) -> Rows:
@@ -120,7 +147,10 @@ def quality(settings: Settings) -> Rows:
     for seed in range(5):
         work = regression(size.rows, size.features, size.targets, seed)
         peer = PEERS["RandomForestRegressor"](
-            n_estimators=settings.forest, max_features=size.max_features, min_samples_leaf=2, random_state=seed
+            n_estimators=settings.forest,
+            max_features=size.max_features,
+            min_samples_leaf=2,
+            random_state=seed,
         )
         theirs.append(auc(peer.fit(work.X, work.y).feature_importances_, work.relevant))
         ranker = ferrank(size, settings.forest, random_state=seed).fit(work.X, work.y)
@@ -142,10 +172,14 @@ CASES: dict[str, Callable[[Settings], Rows]] = {
 def main() -> None:
     described = "\n".join(f"  {name:<12} {case.__doc__.strip()}" for name, case in CASES.items())
     parser = argparse.ArgumentParser(
-        description=__doc__, epilog=f"cases:\n{described}", formatter_class=argparse.RawDescriptionHelpFormatter
+        description=__doc__,
+        epilog=f"cases:\n{described}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--case", nargs="+", choices=CASES, default=list(CASES))
-    parser.add_argument("--quick", action="store_true", help="small sizes: does it run? says nothing about speed")
+    parser.add_argument(
+        "--quick", action="store_true", help="small sizes: does it run? says nothing about speed"
+    )
     parser.add_argument("--rows", nargs="+", type=int, default=[100_000, 1_000_000])
     parser.add_argument("--features", nargs="+", type=int, default=[20, 200])
     parser.add_argument("--targets", nargs="+", type=int, default=[1, 16])
@@ -162,7 +196,9 @@ def main() -> None:
     settings = Settings(**args)
     if quick:
         settings = Settings(2, 1, 5, [2_000], [20], [1, 4], memory_rows=5_000, quality_rows=300)
-    print(f"ferrank {fr.__version__}, scikit-learn {sklearn.__version__}, NumPy {np.__version__}; {Path(__file__).name}")
+    print(
+        f"ferrank {fr.__version__}, scikit-learn {sklearn.__version__}, NumPy {np.__version__}; {Path(__file__).name}"
+    )
     print(ROW.format(*HEADER))
     for name in cases:
         for row in CASES[name](settings):

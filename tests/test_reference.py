@@ -45,7 +45,9 @@ def assert_agrees(
         unlabelled="ignore",
     )
     asked = {"target": targets, "task": task, "weight": weight}
-    problem = problem_of(table, targets, weight=weight, target_weights=target_weights, labels=task == "multi-label")
+    problem = problem_of(
+        table, targets, weight=weight, target_weights=target_weights, labels=task == "multi-label"
+    )
     nodes = tree.grow(problem, min_samples_leaf=min_samples_leaf, max_depth=max_depth)
     grown = fr.grow_tree(table, ranker=ranker, **asked).to_pylist()
     assert [shape(node) for node in grown] == [expected_shape(node) for node in nodes]
@@ -63,7 +65,9 @@ def assert_agrees(
             ranking.importance(score), getattr(scores, score)(nodes, n_features), **close, err_msg=score
         )
     if nodes[0].split is not None:
-        np.testing.assert_allclose(ranking.by_target("genie3"), scores.genie3_by_target(nodes, n_features), **close)
+        np.testing.assert_allclose(
+            ranking.by_target("genie3"), scores.genie3_by_target(nodes, n_features), **close
+        )
 
 
 def shape(node: dict) -> tuple:
@@ -184,14 +188,24 @@ def test_row_weights(case):
 
 
 @many_cases
-@given(tables(st.just(["real", "several", "few"])), st.lists(st.sampled_from([1.0, 0.5, 3.0]), min_size=3, max_size=3))
+@given(
+    tables(st.just(["real", "several", "few"])),
+    st.lists(st.sampled_from([1.0, 0.5, 3.0]), min_size=3, max_size=3),
+)
 def test_target_weights(case, target_weights):
     assert_agrees(*case, target_weights=target_weights)
 
 
 @pytest.mark.parametrize(
     ("name", "n_targets", "n_rows"),
-    [("iris", 1, 150), ("jura", 3, 359), ("sf1", 3, 323), ("german", 1, 300), ("heart-c", 1, 303), ("autos", 1, 205)],
+    [
+        ("iris", 1, 150),
+        ("jura", 3, 359),
+        ("sf1", 3, 323),
+        ("german", 1, 300),
+        ("heart-c", 1, 303),
+        ("autos", 1, 205),
+    ],
 )
 def test_real_data(name, n_targets, n_rows):
     table = read_arff(DATA / f"{name}.arff").slice(0, n_rows)

@@ -25,7 +25,9 @@ def read_arff(path: Path) -> pa.Table:
             numeric.append(not match[2].startswith("{"))
         elif line.lower().startswith("@data"):
             rows = []
-    columns = [[None if v.strip() == "?" else v.strip() for v in column] for column in zip(*rows, strict=True)]
+    columns = [
+        [None if v.strip() == "?" else v.strip() for v in column] for column in zip(*rows, strict=True)
+    ]
     return pa.table(
         {
             name: pa.array([None if v is None else float(v) for v in column] if is_number else column)

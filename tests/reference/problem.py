@@ -102,7 +102,10 @@ def variances(z: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarra
 
 
 def omega(
-    components: np.ndarray, target_of: np.ndarray, row_weights: np.ndarray, target_weights: Sequence[float] | None
+    components: np.ndarray,
+    target_of: np.ndarray,
+    row_weights: np.ndarray,
+    target_weights: Sequence[float] | None,
 ) -> np.ndarray:
     """Each target's share of 1, over the impurity of the whole target on the training data."""
     n_targets = target_of[-1] + 1 if len(target_of) else 0

@@ -26,7 +26,9 @@ def genie3(nodes: list[Node], n_features: int) -> np.ndarray:
 def genie3_by_target(nodes: list[Node], n_features: int) -> np.ndarray:
     n_targets = len(nodes[0].split.gain_by_target) if nodes[0].split else 0
     columns = [
-        over_tests(nodes, n_features, lambda node, s, t=t: node.weight / nodes[0].weight * s.gain_by_target[t])
+        over_tests(
+            nodes, n_features, lambda node, s, t=t: node.weight / nodes[0].weight * s.gain_by_target[t]
+        )
         for t in range(n_targets)
     ]
     return np.array(columns).T

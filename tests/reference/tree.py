@@ -43,9 +43,16 @@ class Grower:
     counts: np.ndarray  # multiplicity of each row in the bag
     nodes: list[Node] = field(default_factory=list)
 
+    def tree(self) -> list[Node]:
+        """The nodes in preorder."""
+        self.grow(np.flatnonzero(self.counts), 0, np.zeros(self.problem.components.shape[1]))
+        return self.nodes
+
     def grow(self, rows: np.ndarray, depth: int, parent: np.ndarray) -> int:
         number = len(self.nodes)
-        node = Node(depth, int(self.counts[rows].sum()), float(self.weights(rows).sum()), self.mean(rows, parent))
+        node = Node(
+            depth, int(self.counts[rows].sum()), float(self.weights(rows).sum()), self.mean(rows, parent)
+        )
         self.nodes.append(node)
         node.split = None if depth == self.max_depth else self.best_split(rows)
         if node.split is not None:
@@ -64,14 +71,19 @@ class Grower:
         return np.where(total > 0, mean, parent)
 
     def best_split(self, rows: np.ndarray) -> Split | None:
-        noise = ABSOLUTE * float(self.problem.omega @ variances(self.problem.components[rows], self.weights(rows))[0])
+        noise = ABSOLUTE * float(
+            self.problem.omega @ variances(self.problem.components[rows], self.weights(rows))[0]
+        )
         best = None
-        for number, feature in enumerate(self.problem.features):
-            for split in self.splits(number, feature, rows, noise):
+        for number in self.candidates(rows):
+            for split in self.splits(number, self.problem.features[number], rows, noise):
                 least = noise if best is None else best.gain + noise + RELATIVE * best.gain
                 if split.gain > least and self.admissible(split, rows):
                     best = split
         return best
+
+    def candidates(self, rows: np.ndarray) -> Iterable[int]:
+        return range(len(self.problem.features))
 
     def admissible(self, split: Split, rows: np.ndarray) -> bool:
         left = self.counts[rows[split.goes_left]].sum()
@@ -146,16 +158,6 @@ def midway(a: float, b: float) -> float:
     return c if a <= c < b else a
 
 
-def grow(
-    problem: Problem,
-    *,
-    min_samples_leaf: int = 2,
-    max_depth: int | None = None,
-    counts: np.ndarray | None = None,
-) -> list[Node]:
-    """The nodes in preorder; `counts` are the rows' multiplicities in the bag, 1 each by default."""
-    n_rows = len(problem.components)
-    counts = np.ones(n_rows, dtype=int) if counts is None else counts
-    grower = Grower(problem, min_samples_leaf, max_depth, counts)
-    grower.grow(np.flatnonzero(counts), 0, np.zeros(problem.components.shape[1]))
-    return grower.nodes
+def grow(problem: Problem, *, min_samples_leaf: int = 2, max_depth: int | None = None) -> list[Node]:
+    """The tree over all rows, once each."""
+    return Grower(problem, min_samples_leaf, max_depth, np.ones(len(problem.components), dtype=int)).tree()
