@@ -7,7 +7,6 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import sklearn
@@ -169,7 +168,7 @@ CASES: dict[str, Callable[[Settings], Rows]] = {
 }
 
 
-def main() -> None:
+def arguments() -> argparse.Namespace:
     described = "\n".join(f"  {name:<12} {case.__doc__.strip()}" for name, case in CASES.items())
     parser = argparse.ArgumentParser(
         description=__doc__,
@@ -177,9 +176,7 @@ def main() -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--case", nargs="+", choices=CASES, default=list(CASES))
-    parser.add_argument(
-        "--quick", action="store_true", help="small sizes: does it run? says nothing about speed"
-    )
+    parser.add_argument("--quick", action="store_true", help="small sizes, which say nothing about speed")
     parser.add_argument("--rows", nargs="+", type=int, default=[100_000, 1_000_000])
     parser.add_argument("--features", nargs="+", type=int, default=[20, 200])
     parser.add_argument("--targets", nargs="+", type=int, default=[1, 16])
@@ -189,16 +186,19 @@ def main() -> None:
     parser.add_argument("--memory-rows", type=int, default=1_000_000)
     parser.add_argument("--quality-rows", type=int, default=2_000)
     parser.add_argument("--measure-memory", nargs=2, type=int, help=argparse.SUPPRESS)
-    args = vars(parser.parse_args())
+    return parser.parse_args()
+
+
+def main() -> None:
+    args = vars(arguments())
     if shape := args.pop("measure_memory"):
-        return measure_memory(*shape)
+        measure_memory(*shape)
+        return
     cases, quick = args.pop("case"), args.pop("quick")
     settings = Settings(**args)
     if quick:
         settings = Settings(2, 1, 5, [2_000], [20], [1, 4], memory_rows=5_000, quality_rows=300)
-    print(
-        f"ferrank {fr.__version__}, scikit-learn {sklearn.__version__}, NumPy {np.__version__}; {Path(__file__).name}"
-    )
+    print(f"ferrank {fr.__version__}, scikit-learn {sklearn.__version__}, NumPy {np.__version__}")
     print(ROW.format(*HEADER))
     for name in cases:
         for row in CASES[name](settings):
