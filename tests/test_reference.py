@@ -113,6 +113,15 @@ def test_reference_on_classes_worked_by_hand():
     assert root.split.gain == pytest.approx((5 / 8 - 1 / 4) / (5 / 8))
 
 
+def test_errors_worked_by_hand():
+    # Numbers 0, 2, 4 told as 0, 2, 2: 4 of a spread of 8. Classes a, b, b told as b, b, b: 1 of 3.
+    problem = problem_of(
+        pa.table({"x": [1.0, 2.0, 3.0], "n": [0.0, 2.0, 4.0], "c": ["a", "b", "b"]}), ["n", "c"]
+    )
+    told = np.array([[0.0, 0.0, 1.0], [2.0, 0.0, 1.0], [2.0, 0.0, 1.0]])
+    assert scores.error(problem, problem.components, told) == pytest.approx((np.sqrt(0.5) + 1 / 3) / 2)
+
+
 @many_cases
 @given(tables(st.just(["real"])), st.integers(1, 5))
 def test_regression(case, min_samples_leaf):
