@@ -1,0 +1,181 @@
+//! Values of one column of one batch, whatever its Arrow type.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::Float64Type;
+use arrow_array::{Array, ArrayRef};
+use arrow_cast::cast;
+use arrow_schema::DataType;
+
+use crate::error::{Error, Result};
+
+/// Position that stands for a missing category.
+pub(crate) const MISSING: u32 = u32::MAX;
+
+/// The numbers of `array`, appended to `out`; NaN where missing. Booleans are 0 and 1.
+///
+/// # Errors
+/// [`Error::Data`] where a value does not convert, without the column's name: the caller adds it.
+pub(crate) fn numeric_values(array: &ArrayRef, out: &mut Vec<f64>) -> Result<()> {
+    if *array.data_type() == DataType::Null {
+        out.resize(out.len() + array.len(), f64::NAN);
+        return Ok(());
+    }
+    let floats = cast(array, &DataType::Float64).map_err(unreadable)?;
+    let floats = floats.as_primitive::<Float64Type>();
+    let start = out.len();
+    out.extend_from_slice(floats.values());
+    if let Some(nulls) = floats.nulls().filter(|nulls| nulls.null_count() > 0) {
+        for (value, known) in out[start..].iter_mut().zip(nulls) {
+            if !known {
+                *value = f64::NAN;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// For each row whether its value is known: neither null nor NaN.
+pub(crate) fn known_rows(array: &ArrayRef) -> Result<Vec<bool>> {
+    if array.data_type().is_floating() {
+        let mut values = Vec::with_capacity(array.len());
+        numeric_values(array, &mut values)?;
+        return Ok(values.into_iter().map(|v| !v.is_nan()).collect());
+    }
+    let nulls = array.logical_nulls();
+    Ok((0..array.len()).map(|row| nulls.as_ref().is_none_or(|n| n.is_valid(row))).collect())
+}
+
+/// A column read as categories.
+#[derive(Debug)]
+pub(crate) struct Categories<'a> {
+    /// The texts that occur, each once, in the order of their first row.
+    pub(crate) texts: Vec<Cow<'a, str>>,
+    /// n_rows; position in `texts`, or [`MISSING`].
+    pub(crate) index: Vec<u32>,
+}
+
+/// The categories of `array`: strings as they are, numbers and booleans by their shortest text.
+pub(crate) fn categories(array: &ArrayRef) -> Result<Categories<'_>> {
+    match array.data_type() {
+        DataType::Utf8 => Ok(collect(array.as_string::<i32>().iter().map(|text| text.map(Cow::Borrowed)))),
+        DataType::LargeUtf8 => Ok(collect(array.as_string::<i64>().iter().map(|text| text.map(Cow::Borrowed)))),
+        DataType::Utf8View => Ok(collect(array.as_string_view().iter().map(|text| text.map(Cow::Borrowed)))),
+        DataType::Dictionary(..) => dictionary(array),
+        DataType::Boolean => Ok(collect(
+            array.as_boolean().iter().map(|value| value.map(|v| Cow::Borrowed(if v { "true" } else { "false" }))),
+        )),
+        _ => {
+            let mut values = Vec::with_capacity(array.len());
+            numeric_values(array, &mut values)?;
+            // Adding 0 turns -0 into 0, so that the two are one category.
+            let number = |v: f64| (!v.is_nan()).then(|| Cow::Owned((v + 0.0).to_string()));
+            Ok(collect(values.into_iter().map(number)))
+        }
+    }
+}
+
+fn dictionary(array: &ArrayRef) -> Result<Categories<'_>> {
+    let dictionary = array.as_any_dictionary();
+    if dictionary.values().is_empty() {
+        return Ok(Categories { texts: Vec::new(), index: vec![MISSING; array.len()] });
+    }
+    let entries = categories(dictionary.values())?;
+    let mut position = vec![MISSING; entries.texts.len()];
+    let mut order = Vec::new();
+    let keys = dictionary.normalized_keys();
+    let index = keys
+        .into_iter()
+        .enumerate()
+        .map(|(row, key)| {
+            if dictionary.is_null(row) || entries.index[key] == MISSING {
+                return MISSING;
+            }
+            let entry = entries.index[key] as usize;
+            if position[entry] == MISSING {
+                position[entry] = order.len() as u32;
+                order.push(entry);
+            }
+            position[entry]
+        })
+        .collect();
+    let mut texts: Vec<Option<Cow<'_, str>>> = entries.texts.into_iter().map(Some).collect();
+    let texts = order.into_iter().filter_map(|entry| texts[entry].take()).collect();
+    Ok(Categories { texts, index })
+}
+
+fn collect<'a>(values: impl Iterator<Item = Option<Cow<'a, str>>>) -> Categories<'a> {
+    let mut position: HashMap<Cow<'a, str>, u32> = HashMap::new();
+    let mut texts = Vec::new();
+    let index = values
+        .map(|value| {
+            let Some(text) = value else { return MISSING };
+            if let Some(&found) = position.get(&text) {
+                return found;
+            }
+            let next = texts.len() as u32;
+            texts.push(text.clone());
+            position.insert(text, next);
+            next
+        })
+        .collect();
+    Categories { texts, index }
+}
+
+fn unreadable(error: arrow_schema::ArrowError) -> Error {
+    Error::Data(error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow_array::types::Int8Type;
+    use arrow_array::{BooleanArray, DictionaryArray, Float32Array, Int64Array, NullArray, StringArray};
+
+    use super::*;
+
+    fn numbers(array: ArrayRef) -> Vec<f64> {
+        let mut out = Vec::new();
+        numeric_values(&array, &mut out).unwrap();
+        out
+    }
+
+    #[test]
+    fn numbers_of_every_kind_become_f64_with_nan_for_null() {
+        assert_eq!(numbers(Arc::new(Int64Array::from(vec![3, -1]))), [3.0, -1.0]);
+        assert_eq!(numbers(Arc::new(BooleanArray::from(vec![true, false]))), [1.0, 0.0]);
+        let floats = numbers(Arc::new(Float32Array::from(vec![Some(0.5), None])));
+        assert!(floats[0] == 0.5 && floats[1].is_nan());
+        assert!(numbers(Arc::new(NullArray::new(2))).iter().all(|v| v.is_nan()));
+    }
+
+    #[test]
+    fn strings_and_dictionaries_give_the_same_categories() {
+        let plain: ArrayRef = Arc::new(StringArray::from(vec![Some("b"), None, Some("a"), Some("b")]));
+        let dictionary: ArrayRef =
+            Arc::new([Some("b"), None, Some("a"), Some("b")].into_iter().collect::<DictionaryArray<Int8Type>>());
+        for array in [plain, dictionary] {
+            let read = categories(&array).unwrap();
+            assert_eq!(read.texts, ["b", "a"]);
+            assert_eq!(read.index, [0, MISSING, 1, 0]);
+        }
+    }
+
+    #[test]
+    fn dictionary_entries_that_no_row_uses_are_no_categories() {
+        let whole: DictionaryArray<Int8Type> = ["x", "y", "z"].into_iter().collect();
+        let part: ArrayRef = Arc::new(whole.slice(1, 1));
+        let read = categories(&part).unwrap();
+        assert_eq!((read.texts, read.index), (vec![Cow::Borrowed("y")], vec![0]));
+    }
+
+    #[test]
+    fn equal_numbers_are_one_category_whatever_their_type() {
+        let ints: ArrayRef = Arc::new(Int64Array::from(vec![0, 2]));
+        let floats: ArrayRef = Arc::new(Float32Array::from(vec![-0.0, 2.0]));
+        assert_eq!(categories(&ints).unwrap().texts, categories(&floats).unwrap().texts);
+    }
+}

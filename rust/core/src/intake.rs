@@ -1,0 +1,103 @@
+//! The rows that take part, batch by batch: what the passes over a source have in common.
+
+use arrow_array::{BooleanArray, RecordBatch};
+use arrow_select::filter::filter_record_batch;
+
+use crate::column::{known_rows, numeric_values};
+use crate::error::{Error, Result};
+use crate::monitor::{Monitor, Phase};
+use crate::schema::Problem;
+use crate::source::ChunkSource;
+
+/// Most rows handled at once; also the height of a chunk of the code store.
+pub(crate) const CHUNK_ROWS: usize = 65_536;
+
+/// A source seen through a problem.
+pub(crate) struct Intake<'a> {
+    pub(crate) source: &'a dyn ChunkSource,
+    pub(crate) problem: &'a Problem,
+    pub(crate) monitor: &'a Monitor,
+}
+
+/// What a pass met.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Counts {
+    /// Rows of the source.
+    pub(crate) rows: u64,
+    /// Rows left out because every target is missing.
+    pub(crate) unlabelled: u64,
+    /// Rows left out because their weight is 0.
+    pub(crate) weightless: u64,
+}
+
+impl Counts {
+    /// Rows that take part.
+    pub(crate) fn kept(self) -> u64 {
+        self.rows - self.unlabelled - self.weightless
+    }
+}
+
+impl Intake<'_> {
+    /// Hands every row with a target and a weight to `each`, at most [`CHUNK_ROWS`] at a time.
+    pub(crate) fn pass(&self, phase: Phase, mut each: impl FnMut(&RecordBatch) -> Result<()>) -> Result<Counts> {
+        self.monitor.enter(phase, self.source.rows_hint().unwrap_or(0));
+        let mut counts = Counts::default();
+        for batch in self.source.chunks()? {
+            let batch = batch?;
+            for start in (0..batch.num_rows()).step_by(CHUNK_ROWS) {
+                self.monitor.check()?;
+                let part = batch.slice(start, CHUNK_ROWS.min(batch.num_rows() - start));
+                let rows = part.num_rows() as u64;
+                each(&self.keep(part, &mut counts)?)?;
+                self.monitor.advance(rows);
+            }
+        }
+        Ok(counts)
+    }
+
+    fn keep(&self, batch: RecordBatch, counts: &mut Counts) -> Result<RecordBatch> {
+        let rows = batch.num_rows();
+        let mut labelled = vec![false; rows];
+        for target in &self.problem.targets {
+            let known = known_rows(batch.column(target.column)).map_err(|e| self.in_column(target.column, e))?;
+            for (any, known) in labelled.iter_mut().zip(known) {
+                *any |= known;
+            }
+        }
+        let mut keep = labelled;
+        counts.rows += rows as u64;
+        counts.unlabelled += keep.iter().filter(|labelled| !**labelled).count() as u64;
+        if let Some(column) = self.problem.weight {
+            for (keep, weight) in keep.iter_mut().zip(self.weights(&batch, column)?) {
+                counts.weightless += (*keep && weight == 0.0) as u64;
+                *keep &= weight > 0.0;
+            }
+        }
+        if keep.iter().all(|k| *k) {
+            return Ok(batch);
+        }
+        filter_record_batch(&batch, &BooleanArray::from(keep)).map_err(|e| Error::Data(e.to_string()))
+    }
+
+    /// The row weights of `batch`, checked.
+    pub(crate) fn weights(&self, batch: &RecordBatch, column: usize) -> Result<Vec<f64>> {
+        let mut weights = Vec::with_capacity(batch.num_rows());
+        numeric_values(batch.column(column), &mut weights).map_err(|e| self.in_column(column, e))?;
+        match weights.iter().find(|w| !(w.is_finite() && **w >= 0.0)) {
+            None => Ok(weights),
+            Some(bad) => Err(self.in_column(
+                column,
+                Error::Data(format!("the row weight {bad} was found; weights must be finite and not negative")),
+            )),
+        }
+    }
+
+    /// `error` with the source and the column named.
+    pub(crate) fn in_column(&self, column: usize, error: Error) -> Error {
+        let name = self.source.schema().field(column).name().clone();
+        match error {
+            Error::Data(message) => Error::Data(format!("{}: column '{name}': {message}", self.source.name())),
+            other => other,
+        }
+    }
+}

@@ -1,0 +1,230 @@
+//! The profile: everything one pass over the data must know before values become codes.
+//!
+//! Profiles merge: distinct values are a set, ranges a minimum and maximum, counts add up, and the
+//! rows sampled for quantiles are those whose number hashes lowest. None of these depends on the
+//! order in which rows were seen, so a profile of parts, merged in any grouping, has the bits of a
+//! profile of the whole.
+
+mod coding;
+mod distinct;
+mod sample;
+
+use std::collections::BTreeMap;
+
+use arrow_array::{ArrayRef, RecordBatch};
+use rayon::prelude::*;
+
+pub(crate) use coding::{Categories, Coding, Cuts, MISSING_U8, MISSING_U16, Scale};
+use distinct::Distinct;
+use sample::RowSample;
+
+use crate::column::{MISSING, categories, numeric_values};
+use crate::error::{Error, Result};
+use crate::intake::{Counts, Intake};
+use crate::monitor::Phase;
+use crate::schema::{Attribute, Kind};
+
+/// Most categories that a nominal feature or target may have.
+pub(crate) const MAX_CATEGORIES: usize = 65_535;
+
+/// Sampled values are kept below this many bytes while features are few enough.
+const SAMPLE_BYTES: usize = 128 << 20;
+
+/// Everything one pass must know.
+#[derive(Debug, Clone)]
+pub(crate) struct Profile {
+    /// Rows met and left out.
+    pub(crate) counts: Counts,
+    /// One for each feature.
+    pub(crate) features: Vec<ColumnProfile>,
+    /// One for each target.
+    pub(crate) targets: Vec<ColumnProfile>,
+    /// Greatest row weight; 1 without weights.
+    pub(crate) max_weight: f64,
+    sample: RowSample,
+    max_bins: usize,
+}
+
+/// One column.
+#[derive(Debug, Clone)]
+pub(crate) enum ColumnProfile {
+    /// Numbers.
+    Numeric(NumericProfile),
+    /// Categories with the number of rows of each.
+    Nominal(NominalProfile),
+}
+
+/// A column of numbers.
+#[derive(Debug, Clone)]
+pub(crate) struct NumericProfile {
+    pub(crate) missing: u64,
+    pub(crate) min: f64,
+    pub(crate) max: f64,
+    distinct: Distinct,
+    /// Values of the sampled rows, NaN where missing; empty for targets.
+    sample: Vec<f64>,
+}
+
+/// A column of categories.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct NominalProfile {
+    pub(crate) missing: u64,
+    pub(crate) counts: BTreeMap<String, u64>,
+}
+
+impl Profile {
+    /// Profiles what `intake` gives, in one pass, columns in parallel on the current pool.
+    pub(crate) fn of(intake: &Intake<'_>, max_bins: usize) -> Result<Self> {
+        let problem = intake.problem;
+        let mut profile = Profile::empty(&problem.features, &problem.targets, max_bins);
+        let mut first_row = 0;
+        profile.counts = intake.pass(Phase::Profiling, |batch| {
+            profile.add(intake, batch, first_row)?;
+            first_row += batch.num_rows() as u64;
+            Ok(())
+        })?;
+        profile.prune(0);
+        Ok(profile)
+    }
+
+    fn empty(features: &[Attribute], targets: &[Attribute], max_bins: usize) -> Self {
+        let new = |attribute: &Attribute| match attribute.kind {
+            Kind::Numeric => ColumnProfile::Numeric(NumericProfile::new(max_bins)),
+            Kind::Nominal => ColumnProfile::Nominal(NominalProfile::default()),
+        };
+        let most = SAMPLE_BYTES / (8 * features.len().max(1));
+        Profile {
+            counts: Counts::default(),
+            features: features.iter().map(new).collect(),
+            targets: targets.iter().map(new).collect(),
+            max_weight: 1.0,
+            sample: RowSample::new(most.clamp(4 * max_bins, CHUNK_SAMPLE.max(4 * max_bins))),
+            max_bins,
+        }
+    }
+
+    fn add(&mut self, intake: &Intake<'_>, batch: &RecordBatch, first_row: u64) -> Result<()> {
+        let problem = intake.problem;
+        let sampled = self.sample.draw(first_row, batch.num_rows());
+        let add = |(column, attribute): (&mut ColumnProfile, &Attribute), sampled: &[u32]| {
+            column
+                .add(batch.column(attribute.column), sampled)
+                .map_err(|error| intake.in_column(attribute.column, error))
+        };
+        self.features.par_iter_mut().zip(&problem.features).try_for_each(|pair| add(pair, &sampled))?;
+        self.targets.iter_mut().zip(&problem.targets).try_for_each(|pair| add(pair, &[]))?;
+        if let Some(column) = problem.weight {
+            let weights = intake.weights(batch, column)?;
+            let start = if first_row == 0 { 0.0 } else { self.max_weight };
+            self.max_weight = weights.into_iter().fold(start, f64::max);
+        }
+        self.prune(self.sample.slack());
+        Ok(())
+    }
+
+    /// Brings the sample back to its size once it has outgrown it by more than `slack` rows.
+    fn prune(&mut self, slack: usize) {
+        if let Some(keep) = self.sample.prune(slack) {
+            self.features.par_iter_mut().for_each(|column| {
+                if let ColumnProfile::Numeric(numeric) = column {
+                    numeric.sample = keep.iter().map(|&position| numeric.sample[position as usize]).collect();
+                }
+            });
+        }
+    }
+
+    /// How each feature's values become codes.
+    pub(crate) fn codings(&self) -> Vec<Coding> {
+        self.features.par_iter().map(|column| column.coding(self.max_bins)).collect()
+    }
+}
+
+/// Rows sampled for quantiles where memory allows: the share of a bin of 255 then errs by 6 %.
+const CHUNK_SAMPLE: usize = 65_536;
+
+impl ColumnProfile {
+    fn add(&mut self, array: &ArrayRef, sampled: &[u32]) -> Result<()> {
+        match self {
+            ColumnProfile::Numeric(numeric) => numeric.add(array, sampled),
+            ColumnProfile::Nominal(nominal) => nominal.add(array),
+        }
+    }
+
+    fn coding(&self, max_bins: usize) -> Coding {
+        match self {
+            ColumnProfile::Numeric(numeric) => {
+                let cuts = match numeric.distinct.sorted() {
+                    Some(values) => Cuts::exact(&values),
+                    None => Cuts::quantiles(numeric.sample.clone(), max_bins),
+                };
+                Coding::numeric(cuts, numeric.missing > 0)
+            }
+            ColumnProfile::Nominal(nominal) => {
+                Coding::nominal(Categories::new(nominal.counts.keys().cloned()), nominal.missing > 0)
+            }
+        }
+    }
+}
+
+impl NumericProfile {
+    fn new(max_bins: usize) -> Self {
+        NumericProfile {
+            missing: 0,
+            min: f64::INFINITY,
+            max: f64::NEG_INFINITY,
+            distinct: Distinct::new(max_bins),
+            sample: Vec::new(),
+        }
+    }
+
+    fn add(&mut self, array: &ArrayRef, sampled: &[u32]) -> Result<()> {
+        let mut values = Vec::with_capacity(array.len());
+        numeric_values(array, &mut values)?;
+        let (mut low, mut high, mut missing) = (f64::INFINITY, f64::NEG_INFINITY, 0u64);
+        for &value in &values {
+            // f64::min and f64::max skip a NaN.
+            low = low.min(value);
+            high = high.max(value);
+            missing += value.is_nan() as u64;
+        }
+        if (values.len() as u64 > missing) && !(low.is_finite() && high.is_finite()) {
+            let found = if high.is_finite() { low } else { high };
+            return Err(Error::Data(format!(
+                "the value {found} was found; use finite numbers, leave it missing, or drop the column"
+            )));
+        }
+        self.missing += missing;
+        self.min = self.min.min(low);
+        self.max = self.max.max(high);
+        self.distinct.extend(&values);
+        self.sample.extend(sampled.iter().map(|&row| values[row as usize]));
+        Ok(())
+    }
+}
+
+impl NominalProfile {
+    fn add(&mut self, array: &ArrayRef) -> Result<()> {
+        let read = categories(array)?;
+        let mut counts = vec![0u64; read.texts.len()];
+        for &position in &read.index {
+            match position {
+                MISSING => self.missing += 1,
+                _ => counts[position as usize] += 1,
+            }
+        }
+        for (text, count) in read.texts.into_iter().zip(counts) {
+            match self.counts.get_mut(text.as_ref()) {
+                Some(total) => *total += count,
+                None => {
+                    self.counts.insert(text.into_owned(), count);
+                }
+            }
+        }
+        if self.counts.len() > MAX_CATEGORIES {
+            return Err(Error::Data(format!(
+                "more than {MAX_CATEGORIES} categories were found; drop the column, or give it as numbers"
+            )));
+        }
+        Ok(())
+    }
+}

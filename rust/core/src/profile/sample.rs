@@ -1,0 +1,75 @@
+//! A uniform sample of rows that does not depend on the order in which they are seen: the rows
+//! whose number hashes lowest ("bottom-k").
+
+use crate::rng::mix;
+
+/// Keys of the sampled rows. Values are kept beside it, in the same order, by the columns.
+#[derive(Debug, Clone)]
+pub(crate) struct RowSample {
+    size: usize,
+    /// Hashes of the rows held; up to 5/4 of `size` between prunings.
+    hashes: Vec<u64>,
+    /// Rows that hash to this or above are not drawn any more.
+    limit: u64,
+}
+
+impl RowSample {
+    pub(crate) fn new(size: usize) -> Self {
+        RowSample { size, hashes: Vec::new(), limit: u64::MAX }
+    }
+
+    /// Draws from the rows `first .. first + count`; gives their positions counted from `first`.
+    pub(crate) fn draw(&mut self, first: u64, count: usize) -> Vec<u32> {
+        let mut drawn = Vec::new();
+        for position in 0..count {
+            let hash = mix([first + position as u64]);
+            if hash < self.limit {
+                self.hashes.push(hash);
+                drawn.push(position as u32);
+            }
+        }
+        drawn
+    }
+
+    /// Rows beyond the size that are worth holding, so that pruning is rare.
+    pub(crate) fn slack(&self) -> usize {
+        self.size / 4
+    }
+
+    /// When the sample has outgrown its size by more than `slack`: the positions to keep, in order.
+    pub(crate) fn prune(&mut self, slack: usize) -> Option<Vec<u32>> {
+        if self.hashes.len() <= self.size + slack {
+            return None;
+        }
+        let mut ordered = self.hashes.clone();
+        self.limit = *ordered.select_nth_unstable(self.size).1;
+        let keep: Vec<u32> =
+            (0..self.hashes.len() as u32).filter(|&position| self.hashes[position as usize] < self.limit).collect();
+        self.hashes.retain(|&hash| hash < self.limit);
+        Some(keep)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_sample_is_the_same_for_any_chunking() {
+        let sample = |chunk: usize| {
+            let mut sample = RowSample::new(100);
+            for first in (0..5_000).step_by(chunk) {
+                sample.draw(first as u64, chunk.min(5_000 - first));
+                sample.prune(sample.slack());
+            }
+            sample.prune(0);
+            let mut hashes = sample.hashes;
+            hashes.sort_unstable();
+            hashes
+        };
+        let whole = sample(5_000);
+        assert_eq!(whole.len(), 100);
+        assert_eq!(whole, sample(1));
+        assert_eq!(whole, sample(77));
+    }
+}

@@ -1,0 +1,261 @@
+//! The code store: features as small integers, column by column within chunks of rows, and the raw
+//! values of the targets.
+//!
+//! Memory: one byte for each value of a feature with at most 255 codes, two for the others, eight for
+//! each value of a target.
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use arrow_array::RecordBatch;
+use rayon::prelude::*;
+
+use crate::column::{MISSING, categories, numeric_values};
+use crate::error::{Error, Result};
+use crate::intake::{CHUNK_ROWS, Intake};
+use crate::monitor::Phase;
+use crate::profile::{Categories, Coding, ColumnProfile, MISSING_U8, MISSING_U16, Profile, Scale};
+
+/// An unsigned integer that codes are kept in.
+pub(crate) trait Code: Copy + Ord + Send + Sync + Default + 'static {
+    /// The code of a missing value.
+    const MISSING: Self;
+    /// `code`, which fits.
+    fn from_u16(code: u16) -> Self;
+    /// The code as an index.
+    fn index(self) -> usize;
+}
+
+impl Code for u8 {
+    const MISSING: u8 = MISSING_U8;
+    fn from_u16(code: u16) -> u8 {
+        code as u8
+    }
+    fn index(self) -> usize {
+        usize::from(self)
+    }
+}
+
+impl Code for u16 {
+    const MISSING: u16 = MISSING_U16;
+    fn from_u16(code: u16) -> u16 {
+        code
+    }
+    fn index(self) -> usize {
+        usize::from(self)
+    }
+}
+
+/// Where the codes of a feature lie.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Slot {
+    /// Position among the features of one byte.
+    Narrow(usize),
+    /// Position among the features of two bytes.
+    Wide(usize),
+}
+
+/// Codes of consecutive rows, one column after the other.
+#[derive(Debug, Default)]
+pub(crate) struct Chunk {
+    pub(crate) rows: usize,
+    /// n_narrow x rows.
+    pub(crate) narrow: Vec<u8>,
+    /// n_wide x rows.
+    pub(crate) wide: Vec<u16>,
+}
+
+/// The values of one target.
+#[derive(Debug)]
+pub(crate) enum TargetColumn {
+    /// n_rows; NaN where missing.
+    Numeric(Vec<f64>),
+    /// n_rows codes, [`MISSING_U16`] where missing.
+    Nominal {
+        /// The categories.
+        categories: Categories,
+        /// n_rows.
+        codes: Vec<u16>,
+    },
+}
+
+/// Every row that takes part, as codes.
+#[derive(Debug)]
+pub(crate) struct CodeStore {
+    /// Rows in all chunks.
+    pub(crate) rows: usize,
+    /// [`CHUNK_ROWS`] rows each but the last.
+    pub(crate) chunks: Vec<Chunk>,
+    /// n_features.
+    pub(crate) codings: Vec<Coding>,
+    /// n_features.
+    pub(crate) slots: Vec<Slot>,
+    /// n_targets.
+    pub(crate) targets: Vec<TargetColumn>,
+    /// n_rows; empty without weights.
+    pub(crate) weights: Vec<f64>,
+}
+
+impl CodeStore {
+    /// Codes what `intake` gives, in a second pass, columns in parallel on the current pool.
+    ///
+    /// # Errors
+    /// Besides what reading gives: [`Error::Data`] if the pass meets other rows than the profile did,
+    /// or if there are 2³² rows or more.
+    pub(crate) fn of(intake: &Intake<'_>, profile: &Profile) -> Result<Self> {
+        let changed = || Error::Data(format!("{}: the data changed while they were read", intake.source.name()));
+        let mut store = CodeStore::empty(profile, intake.source.name())?;
+        let mut first_row = 0;
+        let counts = intake.pass(Phase::Coding, |batch| {
+            if first_row + batch.num_rows() > store.rows {
+                return Err(changed());
+            }
+            store.add(intake, batch, first_row)?;
+            first_row += batch.num_rows();
+            Ok(())
+        })?;
+        if counts != profile.counts {
+            return Err(changed());
+        }
+        Ok(store)
+    }
+
+    fn empty(profile: &Profile, source: &str) -> Result<Self> {
+        let rows = profile.counts.kept();
+        let rows = u32::try_from(rows).map_err(|_| {
+            Error::Data(format!("{source}: {rows} rows; at most {} can be ranked at once, take a part", u32::MAX))
+        })? as usize;
+        let codings = profile.codings();
+        let (mut narrow, mut wide) = (0, 0);
+        let slots = codings
+            .iter()
+            .map(|coding| {
+                let next = if coding.is_narrow() { &mut narrow } else { &mut wide };
+                *next += 1;
+                if coding.is_narrow() { Slot::Narrow(*next - 1) } else { Slot::Wide(*next - 1) }
+            })
+            .collect();
+        let chunk = |first: usize| {
+            let rows = CHUNK_ROWS.min(rows - first);
+            Chunk { rows, narrow: vec![0; narrow * rows], wide: vec![0; wide * rows] }
+        };
+        let target = |column: &ColumnProfile| match column {
+            ColumnProfile::Numeric(_) => TargetColumn::Numeric(Vec::with_capacity(rows)),
+            ColumnProfile::Nominal(nominal) => TargetColumn::Nominal {
+                categories: Categories::new(nominal.counts.keys().cloned()),
+                codes: Vec::with_capacity(rows),
+            },
+        };
+        Ok(CodeStore {
+            rows,
+            chunks: (0..rows).step_by(CHUNK_ROWS).map(chunk).collect(),
+            codings,
+            slots,
+            targets: profile.targets.iter().map(target).collect(),
+            weights: Vec::new(),
+        })
+    }
+
+    fn add(&mut self, intake: &Intake<'_>, batch: &RecordBatch, first_row: usize) -> Result<()> {
+        let problem = intake.problem;
+        for (target, attribute) in self.targets.iter_mut().zip(&problem.targets) {
+            target.add(batch, attribute.column).map_err(|error| intake.in_column(attribute.column, error))?;
+        }
+        if let Some(column) = problem.weight {
+            self.weights.extend(intake.weights(batch, column)?);
+        }
+        let mut done = 0;
+        while done < batch.num_rows() {
+            let row = first_row + done;
+            let chunk = &mut self.chunks[row / CHUNK_ROWS];
+            let offset = row % CHUNK_ROWS;
+            let part = batch.slice(done, (batch.num_rows() - done).min(chunk.rows - offset));
+            chunk.fill(intake, &part, offset, &self.codings, &self.slots)?;
+            done += part.num_rows();
+        }
+        Ok(())
+    }
+}
+
+impl Chunk {
+    fn fill(
+        &mut self,
+        intake: &Intake<'_>,
+        part: &RecordBatch,
+        offset: usize,
+        codings: &[Coding],
+        slots: &[Slot],
+    ) -> Result<()> {
+        let rows = self.rows;
+        let mut narrow = self.narrow.chunks_mut(rows);
+        let mut wide = self.wide.chunks_mut(rows);
+        let mut columns: Vec<Out<'_>> = slots
+            .iter()
+            .map(|slot| match slot {
+                Slot::Narrow(_) => Out::Narrow(&mut narrow.next().expect("a column for each slot")[offset..]),
+                Slot::Wide(_) => Out::Wide(&mut wide.next().expect("a column for each slot")[offset..]),
+            })
+            .collect();
+        let unknown = AtomicU64::new(0);
+        columns.par_iter_mut().zip(codings).zip(&intake.problem.features).try_for_each(|((out, coding), feature)| {
+            let lost = match out {
+                Out::Narrow(codes) => encode(part, feature.column, coding, codes),
+                Out::Wide(codes) => encode(part, feature.column, coding, codes),
+            };
+            unknown.fetch_add(lost.map_err(|error| intake.in_column(feature.column, error))?, Relaxed);
+            Ok(())
+        })?;
+        match unknown.into_inner() {
+            0 => Ok(()),
+            _ => Err(Error::Data(format!("{}: the data changed while they were read", intake.source.name()))),
+        }
+    }
+}
+
+enum Out<'a> {
+    Narrow(&'a mut [u8]),
+    Wide(&'a mut [u16]),
+}
+
+/// Writes the codes of a column; gives how many values have none.
+fn encode<C: Code>(part: &RecordBatch, column: usize, coding: &Coding, out: &mut [C]) -> Result<u64> {
+    let mut unknown = 0;
+    match &coding.scale {
+        Scale::Numeric(cuts) => {
+            let mut values = Vec::with_capacity(part.num_rows());
+            numeric_values(part.column(column), &mut values)?;
+            let missing = C::MISSING;
+            cuts.encode(&values, u16::MAX, |row, code| {
+                out[row] = if code == u16::MAX { missing } else { C::from_u16(code) };
+            });
+        }
+        Scale::Nominal(names) => {
+            let read = categories(part.column(column))?;
+            let codes: Vec<Option<u16>> = read.texts.iter().map(|text| names.code(text)).collect();
+            unknown = codes.iter().filter(|code| code.is_none()).count() as u64;
+            for (out, &position) in out.iter_mut().zip(&read.index) {
+                *out = match position {
+                    MISSING => C::MISSING,
+                    _ => codes[position as usize].map_or(C::MISSING, C::from_u16),
+                };
+            }
+        }
+    }
+    Ok(unknown)
+}
+
+impl TargetColumn {
+    fn add(&mut self, batch: &RecordBatch, column: usize) -> Result<()> {
+        match self {
+            TargetColumn::Numeric(values) => numeric_values(batch.column(column), values),
+            TargetColumn::Nominal { categories: names, codes } => {
+                let read = categories(batch.column(column))?;
+                let code: Vec<u16> = read.texts.iter().map(|text| names.code(text).unwrap_or(MISSING_U16)).collect();
+                codes.extend(read.index.iter().map(|&position| match position {
+                    MISSING => MISSING_U16,
+                    _ => code[position as usize],
+                }));
+                Ok(())
+            }
+        }
+    }
+}
