@@ -5,6 +5,7 @@ mod intake;
 mod rng;
 pub mod error;
 pub mod forest;
+pub mod inspect;
 pub mod monitor;
 mod profile;
 pub mod ranking;

@@ -1,1 +1,31 @@
-//! Python bindings of ferrank.
+//! Python bindings of ferrank: the extension module `ferrank._core`.
+//!
+//! Each function takes its arguments, lets go of the GIL, calls the core and converts the result.
+//! Work that reads data runs on a thread of its own behind a [`run::Run`], so that Python's main
+//! thread stays free for Ctrl-C and a progress line.
+
+mod arrays;
+mod error;
+mod factory;
+mod input;
+mod results;
+mod run;
+mod settings;
+
+use pyo3::prelude::*;
+
+/// The engine behind `ferrank`.
+#[pymodule]
+mod _core {
+    use pyo3::prelude::*;
+
+    #[pymodule_export]
+    use super::input::Source;
+    #[pymodule_export]
+    use super::run::{Run, convert, grow_tree, inspect, rank, spill};
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("__version__", env!("CARGO_PKG_VERSION"))
+    }
+}

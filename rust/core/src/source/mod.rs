@@ -7,6 +7,21 @@
 //! [`ROLE`] marks the labels of a multi-label set, [`HIERARCHY`] keeps the text of a CLUS
 //! `hierarchical` attribute.
 
+mod arff;
+mod ipc;
+mod labels;
+mod memory;
+mod open;
+mod spill;
+mod write;
+
+pub use arff::ArffSource;
+pub use ipc::IpcSource;
+pub use memory::TableSource;
+pub use open::open;
+pub use spill::spill;
+pub use write::write_ipc;
+
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 

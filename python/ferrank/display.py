@@ -1,0 +1,111 @@
+"""Rankings as text and as HTML."""
+
+import math
+from html import escape
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from ferrank.ranking import Ranking, ScoreRanking
+
+__all__ = ["html", "shorten", "text"]
+
+_NAME_WIDTH = 40
+_DIGITS = 4
+_DEFINITIONS = {
+    "genie3": "impurity decrease",
+    "symbolic": "tests, weighted by depth",
+    "coverage": "share of examples that reach the tests",
+    "permutation": "increase of out-of-bag error",
+}
+
+
+def shorten(name: str, width: int = _NAME_WIDTH) -> str:
+    """Cut the middle out of a long name.
+
+    >>> shorten("expression_of_gene_BRCA1_in_tissue_7", 20)
+    'expression…_tissue_7'
+    """
+    if len(name) <= width:
+        return name
+    tail = (width - 1) // 2
+    return f"{name[: width - 1 - tail]}…{name[-tail:]}"
+
+
+def text(ranking: "Ranking", top: int) -> str:
+    """Return a heading, a table of the best features by the first score, and what was left out."""
+    rows = _rows(ranking, top)
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = [
+        "  ".join(
+            cell.ljust(width) if number == 1 else cell.rjust(width)
+            for number, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    ]
+    return "\n".join([_heading(ranking), "", *lines, *_footer(ranking, top)])
+
+
+def html(ranking: "Ranking", top: int) -> str:
+    """Return the same for notebooks."""
+    head, *body = _rows(ranking, top)
+
+    def row(cells: list[str], tag: str) -> str:
+        styled = (
+            f'<{tag} style="text-align:{"left" if number == 1 else "right"};white-space:nowrap">'
+            f"{escape(cell)}</{tag}>"
+            for number, cell in enumerate(cells)
+        )
+        return f"<tr>{''.join(styled)}</tr>"
+
+    footer = "".join(f"<p>{escape(line)}</p>" for line in _footer(ranking, top) if line)
+    return (
+        f"<div><p><strong>{escape(_heading(ranking))}</strong></p>"
+        f"<table><thead>{row(head, 'th')}</thead><tbody>{''.join(row(cells, 'td') for cells in body)}</tbody>"
+        f"</table>{footer}</div>"
+    )
+
+
+def _heading(ranking: "Ranking") -> str:
+    targets = ", ".join(shorten(name) for name in ranking.targets[:3])
+    if len(ranking.targets) > 3:
+        targets += f" and {len(ranking.targets) - 3:,} more"
+    return f"{len(ranking.features):,} features ranked for {ranking.task} of {targets}, {ranking.n_rows:,} rows"
+
+
+def _rows(ranking: "Ranking", top: int) -> list[list[str]]:
+    order = ranking.order()[:top]
+    head, columns = ["rank", "feature"], []
+    columns.append([str(rank) for rank in ranking.score().rank[order]])
+    columns.append([shorten(ranking.features[number]) for number in order])
+    for name, score in ranking.scores.items():
+        head += [name, "ranks"]
+        columns += [_importances(score, order), _intervals(score, order)]
+    return [head, *(list(row) for row in zip(*columns, strict=True))]
+
+
+def _importances(score: "ScoreRanking", order: np.ndarray) -> list[str]:
+    values, errors = score.importance[order], score.std_error[order]
+    largest = np.abs(values).max(initial=0.0)
+    magnitude = math.floor(math.log10(largest)) if largest > 0 and np.isfinite(largest) else 0
+    style = f".{min(max(_DIGITS - 1 - magnitude, 0), 9)}f" if -5 < magnitude < 7 else f".{_DIGITS - 1}e"
+    return [
+        f"{value:{style}}" + ("" if math.isnan(error) else f" ± {error:{style}}")
+        for value, error in zip(values, errors, strict=True)
+    ]
+
+
+def _intervals(score: "ScoreRanking", order: np.ndarray) -> list[str]:
+    return [str(best) if best == worst else f"{best}–{worst}" for best, worst in score.rank_interval[order]]
+
+
+def _footer(ranking: "Ranking", top: int) -> list[str]:
+    lines = []
+    if len(ranking.features) > top:
+        lines.append(f"… and {len(ranking.features) - top:,} more features")
+    known = [f"{name}: {_DEFINITIONS[name]}" for name in ranking.scores if name in _DEFINITIONS]
+    lines += ["", "; ".join(known) + "; ± standard error; ranks that the 95 % intervals allow"]
+    if ranking.n_unlabelled:
+        lines.append(f"{ranking.n_unlabelled:,} rows without a target were left out")
+    return lines

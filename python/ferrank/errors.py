@@ -1,0 +1,34 @@
+"""Exceptions and warnings. Each exception is also the built-in that it is closest to."""
+
+__all__ = [
+    "ColumnTypeError",
+    "DataError",
+    "FerrankError",
+    "IntegerTargetWarning",
+    "ResourceError",
+    "SettingError",
+]
+
+
+class FerrankError(Exception):
+    """Base of all exceptions of ferrank. Raised itself only for a bug in ferrank."""
+
+
+class DataError(FerrankError, ValueError):
+    """The data are not what the call needs: a column, a value, a malformed file."""
+
+
+class SettingError(FerrankError, ValueError):
+    """A setting is unknown, out of range, or contradicts another one."""
+
+
+class ColumnTypeError(FerrankError, TypeError):
+    """Data of a type that cannot be ranked."""
+
+
+class ResourceError(FerrankError, OSError):
+    """A file cannot be opened, read or written."""
+
+
+class IntegerTargetWarning(UserWarning):
+    """A target of a few integers was taken for a quantity; it may have been meant as classes."""

@@ -1,0 +1,156 @@
+"""Features, targets and weights as scikit-learn users hand them over, put side by side as one source."""
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from sklearn.utils import check_consistent_length
+from sklearn.utils.validation import _check_sample_weight, _num_samples, validate_data
+
+from ferrank._core import Source
+from ferrank.errors import ColumnTypeError, DataError, IntegerTargetWarning
+from ferrank.source import as_table
+
+__all__ = ["join", "target_columns", "warn_of_integers"]
+
+_FEW_INTEGERS = 20
+
+Column = tuple[str, Any]
+"""A name and a one-dimensional NumPy or Arrow array."""
+
+
+def join(estimator: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Source, dict[str, Any]]:
+    """Return a source of all columns, and which of them are the targets and the weights.
+
+    ``X`` is validated for ``estimator``, which gets ``n_features_in_`` and ``feature_names_in_``.
+    """
+    features = _frame(estimator, X, y) if _is_frame(X) else _matrix(estimator, X, y)
+    names = features[0]
+    if len(set(names)) < len(names):
+        twice = next(name for number, name in enumerate(names) if name in names[:number])
+        raise DataError(f"X: two columns are called '{twice}'; rename one")
+    check_consistent_length(X, y)
+    targets = _unlike(names, target_columns(y))
+    weights: list[Column] = []
+    if sample_weight is not None:
+        taken = [*names, *(name for name, _ in targets)]
+        weights = _unlike(taken, [("sample_weight", _check_sample_weight(sample_weight, X, dtype=np.float64))])
+    source = _source(*features, targets + weights)
+    return source, {
+        "target": [name for name, _ in targets],
+        "weight": weights[0][0] if weights else None,
+    }
+
+
+def _is_frame(X: Any) -> bool:
+    return hasattr(X, "__arrow_c_stream__") or hasattr(X, "__arrow_c_array__") or hasattr(X, "iloc")
+
+
+def _frame(estimator: Any, X: Any, y: Any) -> tuple[list[str], Any]:
+    validate_data(estimator, X, y, skip_check_array=True)
+    table = pa.table(as_table(X))
+    if 0 in table.shape:
+        raise DataError(f"X: {table.shape[0]} rows and {table.shape[1]} columns; at least 1 of each is needed")
+    return list(table.column_names), table
+
+
+def _matrix(estimator: Any, X: Any, y: Any) -> tuple[list[str], Any]:
+    text = getattr(np.asarray(X) if isinstance(X, list | tuple) else X, "dtype", np.dtype(float)).kind in "OUST"
+    # Missing values are welcome, and infinity is refused by the engine, which names the column.
+    checks = {"dtype": None if text else "numeric", "ensure_all_finite": False}
+    if y is None:
+        validate_data(estimator, X, y, **checks)
+    X = validate_data(estimator, X, **checks)
+    names = [str(name) for name in getattr(estimator, "feature_names_in_", ())]
+    names = names or [f"x{number}" for number in range(X.shape[1])]
+    if text:
+        return names, pa.table(as_table(dict(zip(names, X.T, strict=True))))
+    return names, _plain(X, "X")
+
+
+def _plain(array: np.ndarray[Any, Any], what: str) -> np.ndarray[Any, Any]:
+    """Return ``array`` in a type that the engine reads, without a copy where it is one already."""
+    if array.dtype.kind not in "biuf":
+        raise ColumnTypeError(f"{what}: an array of {array.dtype}; use numbers, booleans or strings")
+    if array.dtype.itemsize > 8:
+        return array.astype(np.float64)
+    return array.astype(array.dtype.newbyteorder("="), copy=False)
+
+
+def target_columns(y: Any) -> list[Column]:
+    """Return the targets as columns with names: their own, or ``y``, or ``y0``, ``y1`` …."""
+    if hasattr(y, "columns") or hasattr(y, "column_names") or hasattr(y, "__arrow_c_array__"):
+        if not hasattr(y, "type"):
+            table = pa.table(as_table(y))
+            return list(zip(table.column_names, table.columns, strict=True))
+    if hasattr(y, "__arrow_c_stream__") or isinstance(y, pa.Array):
+        name = getattr(y, "name", None)
+        column = pa.array(y, from_pandas=True) if hasattr(y, "iloc") else pa.chunked_array(y)
+        return [(str(name) if name else "y", column)]
+    array = np.asarray(y)
+    if array.ndim == 1 or (array.ndim == 2 and array.shape[1] == 1):
+        return [(str(getattr(y, "name", None) or "y"), _target(array.ravel()))]
+    if array.ndim != 2 or array.shape[1] == 0:
+        raise DataError(f"y: an array of shape {array.shape}; use (n_rows,) or (n_rows, n_targets)")
+    return [(f"y{number}", _target(column)) for number, column in enumerate(array.T)]
+
+
+def _target(column: np.ndarray[Any, Any]) -> Any:
+    if column.dtype.kind not in "OUST":
+        return _plain(column, "y")
+    try:
+        return pa.array(column, from_pandas=True)
+    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+        raise ColumnTypeError(f"y: {error}; use one type: numbers, booleans or strings") from error
+
+
+def _unlike(taken: list[str], columns: list[Column]) -> list[Column]:
+    """Return ``columns`` with underscores added to names that are taken."""
+    names = set(taken)
+    renamed = []
+    for name, column in columns:
+        while name in names:
+            name += "_"
+        names.add(name)
+        renamed.append((name, column))
+    return renamed
+
+
+def _source(names: list[str], features: Any, others: list[Column]) -> Source:
+    if isinstance(features, np.ndarray):
+        columns = [([name], _upright(column)) for name, column in others]
+        return Source.arrays([(names, features), *columns], "X")
+    for name, column in others:
+        features = features.append_column(name, column if _is_arrow(column) else pa.array(column))
+    return Source.table(features, "X")
+
+
+def _is_arrow(column: Any) -> bool:
+    return isinstance(column, pa.Array | pa.ChunkedArray)
+
+
+def _upright(column: Any) -> Any:
+    """Return a NumPy column as a matrix, an Arrow one in one piece."""
+    if isinstance(column, pa.ChunkedArray):
+        chunks = column.combine_chunks()
+        return chunks
+    return column if isinstance(column, pa.Array) else column.reshape(-1, 1)
+
+
+def warn_of_integers(y: Any) -> None:
+    """Warn where targets of a few distinct integers are about to be taken for quantities."""
+    for name, column in target_columns(y):
+        kind = pa.types.is_integer(column.type) if _is_arrow(column) else column.dtype.kind in "iu"
+        if not kind:
+            continue
+        n_distinct = len(column.unique()) if _is_arrow(column) else len(np.unique(column))
+        if n_distinct <= _FEW_INTEGERS:
+            warnings.warn(
+                f"target '{name}' holds {n_distinct} distinct integers and is taken for a number; where they "
+                "stand for classes, say task='classification' (several targets: task='multi-label', or "
+                "make them strings), else task='regression' or 'multi-target'",
+                IntegerTargetWarning,
+                stacklevel=4,
+            )
+            return

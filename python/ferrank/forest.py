@@ -1,0 +1,169 @@
+"""Ranking by an ensemble of trees."""
+
+import time
+from collections.abc import Sequence
+from typing import Any, Literal
+
+from ferrank import _core
+from ferrank._core import Source
+from ferrank.ranker import Ranker, seed_of, threads_of
+from ferrank.ranking import Ranking
+from ferrank.run import Progress, finish
+
+__all__ = ["ForestRanker"]
+
+
+class ForestRanker(Ranker):
+    """Rank features by an ensemble of predictive clustering trees.
+
+    The impurity of a node is the weighted sum of the variances of all targets, where a nominal target or a
+    set of labels is its indicators, whose variances sum up to the Gini index. Trees are grown until no test
+    lowers it. All scores asked for come from the same trees.
+
+    Parameters
+    ----------
+    task : {"classification", "regression", "multi-target", "multi-label"}, optional
+        What is predicted. By default the targets tell: strings, categories and booleans are classes, numbers
+        are quantities; several booleans are a set of labels.
+    ensemble : {"random_forest", "bagging", "extra_trees"}, default="random_forest"
+        Bootstrap and random features at each node; bootstrap and all features; all rows and random cuts.
+    scores : sequence of {"genie3", "symbolic", "coverage", "permutation"}, default=("genie3",)
+        ``genie3`` sums the impurity decreases of a feature's splits. ``symbolic`` sums ``decay**depth`` over
+        them, ``coverage`` the shares of the examples that reach them. ``permutation`` is the relative
+        increase of the out-of-bag error when the feature is permuted. The first is the main one.
+    n_estimators : int, default=100
+        Number of trees.
+    max_features : {"sqrt", "log2", "all"}, int, float or None, default=None
+        How many features that are not constant are looked at in a node; a float is a share of them. None is
+        "sqrt" for a random forest, else "all".
+    min_samples_leaf : int, default=2
+        Least number of examples in a leaf, counted as often as they were drawn.
+    max_depth : int, optional
+        Greatest depth of a tree, whose root is at depth 0.
+    bootstrap : bool, optional
+        Whether rows are drawn with replacement. None is yes, except for extra trees.
+    max_samples : int, float or None, default=None
+        Rows drawn for a tree; a float is a share. None is as many as there are.
+    max_bins : int, default=255
+        Greatest number of codes of a numeric feature, 2 to 65,535. A feature with no more distinct values is
+        searched exactly, others at quantiles.
+    decay : float, default=0.5
+        Of the score ``symbolic``, in (0, 1]; 1 counts the tests.
+    per_target : bool, default=False
+        Grow an ensemble for each target and average the importances.
+    by_target : bool, default=False
+        Tell ``genie3`` apart by target as well.
+    target_weights : sequence of float, optional
+        Weight of each target. None is 1 each.
+    unlabelled : {"error", "ignore"}, default="error"
+        What becomes of rows whose targets are all missing.
+    random_state : int, RandomState, Generator or None, default=0
+        Seed of all random draws. With None it is another one each time.
+    n_jobs : int, optional
+        Number of threads; -1 is all cores, and so is None, except within a joblib worker, where it is one.
+        The importances have the same bits for any number.
+    n_features_to_select : int, float or None, default=None
+        How many features ``transform`` keeps, best first: a number, a share, or None for half of them, as in
+        scikit-learn's RFE. To keep those above a threshold, use ``SelectFromModel``.
+
+    Attributes
+    ----------
+    ranking_ : Ranking
+        Importances, standard errors and ranks under each score.
+    feature_importances_ : ndarray of shape (n_features,)
+        The importances under the first score.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Their names, where ``X`` had names that are strings.
+
+    References
+    ----------
+    .. [1] M. Petković, D. Kocev, S. Džeroski, "Feature ranking for multi-target regression",
+       Machine Learning 109, 2020.
+    .. [2] V. A. Huynh-Thu, A. Irrthum, L. Wehenkel, P. Geurts, "Inferring regulatory networks from
+       expression data using tree-based methods", PLoS ONE 5, 2010.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ferrank import ForestRanker
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(200, 6))
+    >>> forest = ForestRanker(scores=("genie3", "permutation"), n_features_to_select=2)
+    >>> forest.fit(X, X[:, 4] + 2 * X[:, 1]).get_feature_names_out()
+    array(['x1', 'x4'], dtype=object)
+    >>> forest.ranking_.top(2)
+    ['x1', 'x4']
+    """
+
+    def __init__(
+        self,
+        task: str | None = None,
+        *,
+        ensemble: Literal["random_forest", "bagging", "extra_trees"] = "random_forest",
+        scores: Sequence[str] = ("genie3",),
+        n_estimators: int = 100,
+        max_features: str | int | float | None = None,
+        min_samples_leaf: int = 2,
+        max_depth: int | None = None,
+        bootstrap: bool | None = None,
+        max_samples: int | float | None = None,
+        max_bins: int = 255,
+        decay: float = 0.5,
+        per_target: bool = False,
+        by_target: bool = False,
+        target_weights: Sequence[float] | None = None,
+        unlabelled: Literal["error", "ignore"] = "error",
+        random_state: Any = 0,
+        n_jobs: int | None = None,
+        n_features_to_select: int | float | None = None,
+    ) -> None:
+        self.task = task
+        self.ensemble = ensemble
+        self.scores = scores
+        self.n_estimators = n_estimators
+        self.max_features = max_features
+        self.min_samples_leaf = min_samples_leaf
+        self.max_depth = max_depth
+        self.bootstrap = bootstrap
+        self.max_samples = max_samples
+        self.max_bins = max_bins
+        self.decay = decay
+        self.per_target = per_target
+        self.by_target = by_target
+        self.target_weights = target_weights
+        self.unlabelled = unlabelled
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.n_features_to_select = n_features_to_select
+
+    def settings(self) -> dict[str, Any]:
+        """Return what the engine needs to know; the importances follow from it and the data alone."""
+        weights = self.target_weights
+        return {
+            "ensemble": self.ensemble,
+            "scores": [self.scores] if isinstance(self.scores, str) else list(self.scores),
+            "n_estimators": self.n_estimators,
+            "max_features": self.max_features,
+            "min_samples_leaf": self.min_samples_leaf,
+            "max_depth": self.max_depth,
+            "bootstrap": self.bootstrap,
+            "max_samples": self.max_samples,
+            "max_bins": self.max_bins,
+            "decay": self.decay,
+            "per_target": self.per_target,
+            "by_target": self.by_target,
+            "target_weights": None if weights is None else [float(weight) for weight in weights],
+            "unlabelled": self.unlabelled,
+            "seed": seed_of(self.random_state),
+        }
+
+    def rank_source(
+        self, source: Source, roles: dict[str, Any], progress: Progress | None = None
+    ) -> Ranking:
+        """Rank the features of ``source``; ``roles`` says what its columns are."""
+        settings = self.settings()
+        started = time.perf_counter()
+        result = finish(_core.rank(source, roles, settings, threads_of(self.n_jobs)), progress)
+        return Ranking.from_core(result, {"ranker": "forest", **settings}, time.perf_counter() - started)

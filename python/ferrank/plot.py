@@ -1,0 +1,97 @@
+"""Rankings as bars."""
+
+import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ferrank import storage
+from ferrank.display import shorten
+from ferrank.errors import FerrankError
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from ferrank.ranking import Ranking
+
+__all__ = ["PLOT_SUFFIXES", "need_matplotlib", "plot"]
+
+PLOT_SUFFIXES = (".png", ".svg", ".pdf")
+
+_BAR_INCHES = 0.24
+_PANEL_INCHES = 5.0
+_COLOURS = ("#2f6f9f", "#c2703d", "#4d8b57", "#8a5a9e")
+
+
+def need_matplotlib() -> type["Figure"]:
+    """Return matplotlib's figure class.
+
+    Raises
+    ------
+    FerrankError
+        It is not installed; the message says how to get it.
+    """
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise FerrankError("plots need matplotlib; pip install 'ferrank[plot]'") from error
+    return Figure
+
+
+def plot(
+    ranking: "Ranking",
+    path: str | os.PathLike[str] | None = None,
+    *,
+    top: int = 30,
+    scores: Sequence[str] | None = None,
+) -> "Figure":
+    """Draw a panel for each score; see :meth:`ferrank.Ranking.plot`."""
+    names = list(ranking.scores if scores is None else scores)
+    shown = min(top, len(ranking.features))
+    size = (_PANEL_INCHES * len(names), 1.5 + _BAR_INCHES * max(shown, 4))
+    figure = need_matplotlib()(figsize=size, dpi=150, layout="constrained")
+    panels = figure.subplots(1, len(names), squeeze=False)[0]
+    for number, (axes, name) in enumerate(zip(panels, names, strict=True)):
+        _panel(axes, ranking, name, top, _COLOURS[number % len(_COLOURS)])
+    figure.suptitle(f"{ranking.task}, {ranking.n_rows:,} rows: {_targets(ranking)}", fontsize=10)
+    if shown < len(ranking.features):
+        figure.supxlabel(
+            f"The best {shown:,} of {len(ranking.features):,} features; "
+            f"{len(ranking.features) - shown:,} are not shown. Whiskers: one standard error.",
+            fontsize=8,
+        )
+    else:
+        figure.supxlabel(f"All {shown:,} features. Whiskers: one standard error.", fontsize=8)
+    if path is not None:
+        target = storage.check_path(path, PLOT_SUFFIXES)
+        storage.replace(target, figure.savefig)
+    return figure
+
+
+def _targets(ranking: "Ranking") -> str:
+    names = ", ".join(shorten(name, 24) for name in ranking.targets[:3])
+    more = len(ranking.targets) - 3
+    return f"{names} and {more:,} more" if more > 0 else names
+
+
+def _panel(axes: "Axes", ranking: "Ranking", name: str, top: int, colour: str) -> None:
+    score, order = ranking.score(name), ranking.order(name)[:top]
+    errors: Any = np.nan_to_num(score.std_error[order])
+    places = np.arange(len(order))
+    axes.barh(places, score.importance[order], height=0.72, color=colour, alpha=0.85)
+    axes.errorbar(
+        score.importance[order], places, xerr=errors, fmt="none", ecolor="#222222", elinewidth=0.9, capsize=1.5
+    )
+    axes.set_yticks(places, [shorten(ranking.features[number], 28) for number in order], fontsize=8)
+    axes.set_ylim(max(len(order), 1) - 0.4, -0.6)
+    axes.set_title(name, fontsize=10)
+    axes.set_xlabel("importance", fontsize=8)
+    axes.axvline(0, color="#222222", linewidth=0.6)
+    axes.grid(axis="x", linewidth=0.4, alpha=0.6)
+    axes.set_axisbelow(True)
+    axes.tick_params(axis="x", labelsize=8)
+    axes.tick_params(axis="y", length=0)
+    for side in ("top", "right", "left"):
+        axes.spines[side].set_visible(False)

@@ -1,0 +1,193 @@
+"""Functions over whole data sets: files, frames, tables, readers."""
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from ferrank import _core
+from ferrank.errors import SettingError
+from ferrank.forest import ForestRanker
+from ferrank.ranker import Ranker
+from ferrank.ranking import Ranking
+from ferrank.run import Progress, finish
+from ferrank.source import open_source
+
+__all__ = ["convert", "grow_tree", "inspect", "rank"]
+
+
+def rank(
+    data: Any,
+    target: str | Sequence[str] | None = None,
+    *,
+    target_last: int | None = None,
+    labels: str | os.PathLike[str] | None = None,
+    task: str | None = None,
+    drop: Sequence[str] = (),
+    sample_weight: str | None = None,
+    ranker: Ranker | None = None,
+    progress: Progress | None = None,
+    **settings: Any,
+) -> Ranking:
+    """Rank the features of a data set.
+
+    Parameters
+    ----------
+    data : path, frame, table, reader, array or mapping of columns
+        An Arrow, ARFF, Parquet or CSV file; an object that speaks Arrow (pyarrow, pandas, polars,
+        DuckDB …), of which a reader is kept in a scratch file; a NumPy array with columns ``x0``, ``x1`` ….
+    target : str or sequence of str, optional
+        The targets. One of ``target``, ``target_last`` and ``labels`` is needed, unless the file marks its
+        labels itself.
+    target_last : int, optional
+        Number of columns, at the end, that are the targets.
+    labels : path, optional
+        MULAN label XML of an ARFF file; the labels are the targets.
+    task : str, optional
+        See :class:`ForestRanker`; goes before the ranker's own.
+    drop : sequence of str, default=()
+        Columns to leave out.
+    sample_weight : str, optional
+        Column of row weights.
+    ranker : Ranker, optional
+        Such as a :class:`ForestRanker`, which is also the default.
+    progress : callable, optional
+        Called as ``progress(phase, done, total)`` ten times a second.
+    **settings
+        Parameters of :class:`ForestRanker`, instead of ``ranker``.
+
+    Returns
+    -------
+    Ranking
+
+    Raises
+    ------
+    DataError, ColumnTypeError, SettingError, ResourceError
+        The message names the file, the column or the setting.
+
+    Examples
+    --------
+    >>> import ferrank, numpy as np
+    >>> a, b = np.random.default_rng(0).normal(size=(2, 100))
+    >>> ferrank.rank({"a": a, "b": b, "y": a**2}, "y", n_estimators=20).top(1)
+    ['a']
+    """
+    _check_ranker(ranker, settings)
+    chosen = ForestRanker(**settings) if ranker is None else ranker
+    roles = _roles(target, target_last, labels, task or chosen.task, drop, sample_weight)
+    return chosen.rank_source(open_source(data, labels=labels, drop=drop), roles, progress)
+
+
+def grow_tree(
+    data: Any,
+    target: str | Sequence[str] | None = None,
+    *,
+    tree: int = 0,
+    target_last: int | None = None,
+    labels: str | os.PathLike[str] | None = None,
+    task: str | None = None,
+    drop: Sequence[str] = (),
+    sample_weight: str | None = None,
+    ranker: ForestRanker | None = None,
+    **settings: Any,
+) -> pa.Table:
+    """Grow one tree of the forest that :func:`rank` grows with the same arguments.
+
+    Parameters
+    ----------
+    data, target, target_last, labels, task, drop, sample_weight, ranker, **settings
+        As in :func:`rank`.
+    tree : int, default=0
+        Number of the tree. With ``per_target``, trees are numbered target by target.
+
+    Returns
+    -------
+    pyarrow.Table
+        A row for each node, the root first and each node before its children: ``node, parent, depth,
+        n_examples`` (of the bag, as often as drawn), and for a split ``feature``, ``cut`` (left if at
+        most this) or ``categories`` (left if one of these), ``missing_left``, ``gain`` (impurity decrease),
+        ``left, right``.
+
+    Examples
+    --------
+    >>> import ferrank
+    >>> table = ferrank.grow_tree({"a": [1, 2, 3, 4], "y": [0.0, 0.0, 1.0, 1.0]}, "y", bootstrap=False)
+    >>> table.select(["node", "depth", "feature", "cut"]).to_pylist()
+    [{'node': 0, 'depth': 0, 'feature': 'a', 'cut': 2.5},
+     {'node': 1, 'depth': 1, 'feature': None, 'cut': None},
+     {'node': 2, 'depth': 1, 'feature': None, 'cut': None}]
+    """
+    _check_ranker(ranker, settings)
+    chosen = ForestRanker(**settings) if ranker is None else ranker
+    roles = _roles(target, target_last, labels, task or chosen.task, drop, sample_weight)
+    source = open_source(data, labels=labels, drop=drop)
+    batch = finish(_core.grow_tree(source, roles, chosen.settings(), tree))
+    return pa.Table.from_batches([batch])
+
+
+def inspect(
+    data: Any, *, labels: str | os.PathLike[str] | None = None, progress: Progress | None = None
+) -> dict[str, Any]:
+    """Describe the columns of a data set, in one pass.
+
+    Returns
+    -------
+    dict
+        ``rows``; ``labels``, the columns that the file marks as labels; and ``columns``, for each a dict with
+        ``name``, ``type``, ``kind``, ``missing`` (rows), ``range`` (lowest, highest), ``distinct`` (None if
+        not counted), ``top`` (most frequent categories with counts) and ``task`` (that it makes as a target).
+
+    Examples
+    --------
+    >>> import ferrank
+    >>> [column] = ferrank.inspect({"a": [1.0, None, 3.0]})["columns"]
+    >>> column["kind"], column["missing"], column["range"]
+    ('numeric', 1, (1.0, 3.0))
+    """
+    result: dict[str, Any] = finish(_core.inspect(open_source(data, labels=labels)), progress)
+    return result
+
+
+def convert(
+    data: Any,
+    path: str | os.PathLike[str],
+    *,
+    labels: str | os.PathLike[str] | None = None,
+    progress: Progress | None = None,
+) -> int:
+    """Write a data set to an Arrow file, batch by batch, and return the number of rows.
+
+    Examples
+    --------
+    >>> import ferrank, tempfile, pathlib
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     ferrank.convert({"a": [1, 2, 3]}, pathlib.Path(folder) / "a.arrow")
+    3
+    """
+    rows: int = finish(_core.convert(open_source(data, labels=labels), path), progress)
+    return rows
+
+
+def _check_ranker(ranker: Ranker | None, settings: dict[str, Any]) -> None:
+    if ranker is not None and settings:
+        raise SettingError(f"{next(iter(settings))}: give it to the ranker, or leave the ranker out")
+
+
+def _roles(
+    target: str | Sequence[str] | None,
+    target_last: int | None,
+    labels: Any,
+    task: str | None,
+    drop: Sequence[str],
+    weight: str | None,
+) -> dict[str, Any]:
+    if sum(given is not None for given in (target, target_last, labels)) > 1:
+        raise SettingError("target: give one of target, target_last and labels")
+    return {
+        "target": [target] if isinstance(target, str) else target and list(target),
+        "target_last": target_last,
+        "task": task,
+        "drop": [drop] if isinstance(drop, str) else list(drop),
+        "weight": weight,
+    }

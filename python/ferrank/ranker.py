@@ -1,0 +1,119 @@
+"""What the rankers share: scikit-learn's side of an estimator that selects features."""
+
+import numbers
+from abc import abstractmethod
+from typing import Any, Self
+
+import joblib
+import numpy as np
+from joblib.parallel import get_active_backend
+from sklearn.base import BaseEstimator
+from sklearn.feature_selection import SelectorMixin
+from sklearn.utils import Tags, check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from ferrank import examples
+from ferrank._core import Source
+from ferrank.errors import SettingError
+from ferrank.ranking import Ranking
+from ferrank.run import Progress
+
+__all__ = ["Ranker", "seed_of", "threads_of"]
+
+
+class Ranker(SelectorMixin, BaseEstimator):
+    """Base of the rankers: ranks in ``fit``, selects the best features in ``transform``.
+
+    A ranker has the parameters ``task`` and ``n_features_to_select``, and ranks a source in
+    :meth:`rank_source`.
+    """
+
+    task: str | None
+    n_features_to_select: int | float | None
+
+    @abstractmethod
+    def rank_source(
+        self, source: Source, roles: dict[str, Any], progress: Progress | None = None
+    ) -> Ranking:
+        """Rank the features of ``source``; ``roles`` says what its columns are."""
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Rank the features.
+
+        Parameters
+        ----------
+        X : array or frame of shape (n_rows, n_features)
+            NumPy arrays of any order are not copied as a whole. In frames and Arrow tables, columns of
+            strings and categories are nominal features. NaN and null are missing; infinity is an error.
+        y : array or frame of shape (n_rows,) or (n_rows, n_targets)
+            Numbers are quantities unless ``task`` says otherwise; strings and booleans are classes.
+        sample_weight : array of shape (n_rows,), optional
+            Weights of the rows.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        DataError, ColumnTypeError, SettingError
+            The message names the column or the setting, and says what would do.
+        """
+        source, roles = examples.join(self, X, y, sample_weight)
+        if self.task is None:
+            examples.warn_of_integers(y)
+        self._count_selected()
+        self.ranking_ = self.rank_source(source, roles | {"target_last": None, "task": self.task, "drop": []})
+        self.feature_importances_ = self.ranking_.importances()
+        return self
+
+    def _count_selected(self) -> int:
+        """Return how many features to keep, as scikit-learn's RFE counts them."""
+        wanted, n_features = self.n_features_to_select, self.n_features_in_
+        if wanted is None:
+            return max(1, n_features // 2)
+        if isinstance(wanted, numbers.Integral) and 1 <= wanted <= n_features:
+            return int(wanted)
+        if isinstance(wanted, float) and 0 < wanted <= 1:
+            return max(1, int(wanted * n_features))
+        raise SettingError(
+            f"n_features_to_select: {wanted!r} is neither a number of features in 1 … {n_features} "
+            "nor a share in (0, 1] nor None"
+        )
+
+    def _get_support_mask(self) -> np.ndarray[Any, Any]:
+        check_is_fitted(self)
+        mask = np.zeros(self.n_features_in_, dtype=bool)
+        mask[self.ranking_.order()[: self._count_selected()]] = True
+        return mask
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.string = True
+        tags.target_tags.required = True
+        tags.target_tags.multi_output = True
+        return tags
+
+
+def seed_of(random_state: Any) -> int:
+    """Return the seed that ``random_state`` stands for: an integer is its own."""
+    if isinstance(random_state, numbers.Integral):
+        return int(random_state)
+    if isinstance(random_state, np.random.Generator):
+        return int(random_state.integers(1 << 32))
+    return int(check_random_state(random_state).randint(1 << 31))
+
+
+def threads_of(n_jobs: int | None) -> int:
+    """Return the number of threads for ``n_jobs``.
+
+    An integer is read as by joblib: -1 is all cores. None is all cores too, since the answer has the same
+    bits for any number, but one thread within a joblib worker, where each core has its own work.
+    """
+    if n_jobs is None:
+        backend, _ = get_active_backend()
+        return 1 if backend.nesting_level else int(joblib.cpu_count())
+    if not isinstance(n_jobs, numbers.Integral) or n_jobs == 0:
+        raise SettingError(f"n_jobs: {n_jobs!r} is not a number of threads; use 1 or more, -1 or None for all")
+    return int(n_jobs) if n_jobs > 0 else max(1, int(joblib.cpu_count()) + 1 + int(n_jobs))

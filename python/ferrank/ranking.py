@@ -1,0 +1,205 @@
+"""The result: importances of all features under each score, with standard errors and ranks."""
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+import pyarrow as pa
+
+from ferrank import display, storage
+from ferrank.errors import SettingError
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["Ranking", "ScoreRanking"]
+
+Floats = np.ndarray[Any, np.dtype[np.float64]]
+Ranks = np.ndarray[Any, np.dtype[np.uint32]]
+
+
+@dataclass(frozen=True, eq=False)
+class ScoreRanking:
+    """Importances under one score. Arrays are in feature order."""
+
+    importance: Floats
+    """(n_features,); mean over trees"""
+    std_error: Floats
+    """(n_features,); standard error of that mean; NaN with a single tree"""
+    rank: Ranks
+    """(n_features,); 1 is the most important; equal importances share the smallest of their ranks"""
+    rank_interval: Ranks
+    """(n_features, 2); best and worst rank that the 95 % intervals of the importances allow"""
+    by_target: Floats | None = None
+    """(n_features, n_targets); the part that each target makes; None unless asked for"""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Ranking:
+    """A ranking of features.
+
+    Attributes
+    ----------
+    task : str
+        What was predicted.
+    n_rows : int
+        Rows that took part.
+    n_unlabelled : int
+        Rows left out because all their targets are missing.
+    features : list of str
+        Names of the features, in input order, which is the order of all arrays.
+    targets : list of str
+        Names of the targets.
+    scores : dict of str to ScoreRanking
+        In the order asked for; the first is the main one.
+    settings : dict
+        What the ranker was told.
+    seconds : float or None
+        Wall time of the run.
+
+    Examples
+    --------
+    >>> import ferrank, numpy as np
+    >>> a, b = np.random.default_rng(0).normal(size=(2, 100))
+    >>> ranking = ferrank.rank({"a": a, "b": b, "y": a}, "y", n_estimators=10)
+    >>> ranking.features, ranking.targets, ranking.scores["genie3"].rank.tolist()
+    (['a', 'b'], ['y'], [1, 2])
+    """
+
+    task: str
+    n_rows: int
+    features: list[str]
+    targets: list[str]
+    scores: dict[str, ScoreRanking]
+    n_unlabelled: int = 0
+    settings: dict[str, Any] = field(default_factory=dict)
+    seconds: float | None = None
+
+    @classmethod
+    def from_core(cls, result: dict[str, Any], settings: dict[str, Any], seconds: float) -> Self:
+        """Return the ranking in the engine's ``result``."""
+        scores = {
+            score["score"]: ScoreRanking(
+                score["importance"],
+                score["std_error"],
+                score["rank"],
+                np.column_stack([score["rank_best"], score["rank_worst"]]),
+                score["by_target"],
+            )
+            for score in result["scores"]
+        }
+        names = ("task", "n_rows", "features", "targets", "n_unlabelled")
+        return cls(**{name: result[name] for name in names}, scores=scores, settings=settings, seconds=seconds)
+
+    def score(self, score: str | None = None) -> ScoreRanking:
+        """Return the importances under ``score``, by default the first one.
+
+        Raises
+        ------
+        SettingError
+            The score was not asked for.
+        """
+        if score is None:
+            return next(iter(self.scores.values()))
+        if score not in self.scores:
+            raise SettingError(f"score: no '{score}' in this ranking; it has {', '.join(self.scores)}")
+        return self.scores[score]
+
+    def importances(self, score: str | None = None) -> Floats:
+        """Return the importances under ``score``, of shape (n_features,) in input order."""
+        return self.score(score).importance
+
+    def by_target(self, score: str | None = None) -> Floats:
+        """Return the importances by target, of shape (n_features, n_targets).
+
+        Raises
+        ------
+        SettingError
+            They were not asked for with ``by_target=True``, which holds for ``genie3``.
+        """
+        parts = self.score(score).by_target
+        if parts is None:
+            raise SettingError("by_target: was not asked for; use by_target=True with the score genie3")
+        return parts
+
+    def order(self, score: str | None = None) -> np.ndarray[Any, np.dtype[np.intp]]:
+        """Return the numbers of the features, best first; equals in input order."""
+        return np.argsort(self.score(score).rank, kind="stable")
+
+    def top(self, k: int = 10, score: str | None = None) -> list[str]:
+        """Return the names of the ``k`` best features, best first."""
+        return [self.features[number] for number in self.order(score)[:k]]
+
+    def to_arrow(self) -> pa.Table:
+        """Return a table with a row for each feature, best first.
+
+        Its columns are ``feature`` and ``rank`` (by the first score), and for each score ``S`` the importance
+        ``S``, ``S_std_error``, ``S_rank``, ``S_rank_best``, ``S_rank_worst`` and, where asked for,
+        ``S[target]`` for each target.
+        """
+        return storage.to_table(self)
+
+    def to_pandas(self) -> Any:
+        """Return the table of :meth:`to_arrow` as a pandas frame."""
+        return self.to_arrow().to_pandas()
+
+    def to_polars(self) -> Any:
+        """Return the table of :meth:`to_arrow` as a polars frame."""
+        import polars as pl
+
+        return pl.from_arrow(self.to_arrow())
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the object that ``ferrank rank --json`` prints; arrays are lists in input order."""
+        return storage.to_dict(self)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Save as .csv, .parquet, .arrow or .json, told by the suffix; replaces a file in one step.
+
+        A CSV has the columns ``feature, rank`` and for each score ``S, S_std_error``, best first. The other
+        formats can be read again by :meth:`load`.
+        """
+        storage.save(self, path)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> "Ranking":
+        """Load a ranking saved as .parquet, .arrow or .json."""
+        return storage.load(path)
+
+    def plot(
+        self,
+        path: str | os.PathLike[str] | None = None,
+        *,
+        top: int = 30,
+        scores: Sequence[str] | None = None,
+    ) -> "Figure":
+        """Draw the importances of the best features as bars, with standard errors.
+
+        Parameters
+        ----------
+        path : path, optional
+            Where to save it; .png, .svg or .pdf.
+        top : int, default=30
+            Number of features in a panel.
+        scores : sequence of str, optional
+            The scores, a panel each; by default all.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+        """
+        from ferrank.plot import plot
+
+        return plot(self, path, top=top, scores=scores)
+
+    def to_text(self, top: int = 10) -> str:
+        """Return a table of the ``top`` best features as text."""
+        return display.text(self, top)
+
+    def __repr__(self) -> str:
+        return self.to_text()
+
+    def _repr_html_(self) -> str:
+        return display.html(self, 20)

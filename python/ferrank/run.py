@@ -1,0 +1,33 @@
+"""Waiting for work that runs on a thread of the engine."""
+
+from collections.abc import Callable
+from typing import Any
+
+from ferrank._core import Run
+
+__all__ = ["Progress", "finish"]
+
+Progress = Callable[[str, int, int], None]
+"""Called as ``progress(phase, done, total)``; rows or trees, ``total`` is 0 where unknown."""
+
+_POLL_SECONDS = 0.1
+_GRACE_SECONDS = 1.0
+
+
+def finish(run: Run, progress: Progress | None = None) -> Any:
+    """Wait for ``run`` and return its outcome.
+
+    Python's main thread wakes ten times a second, so Ctrl-C is answered and ``progress`` is called.
+    Whatever is raised meanwhile stops the run.
+    """
+    try:
+        while not run.wait(_POLL_SECONDS):
+            if progress is not None:
+                progress(*run.progress())
+        if progress is not None:
+            progress(*run.progress())
+    except BaseException:
+        run.abort()
+        run.wait(_GRACE_SECONDS)
+        raise
+    return run.result()

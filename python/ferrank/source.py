@@ -1,0 +1,95 @@
+"""What can be ranked: files, frames, tables, streams and arrays, told apart by protocol."""
+
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from ferrank import _core
+from ferrank.errors import ColumnTypeError, SettingError
+from ferrank.files import READERS, suffix_of
+from ferrank.run import finish
+
+__all__ = ["as_table", "open_source"]
+
+
+def open_source(data: Any, *, labels: Any = None, drop: Iterable[str] = ()) -> _core.Source:
+    """Return a source that can be read again and again.
+
+    Parameters
+    ----------
+    data : path, frame, table, reader, array or mapping of columns
+        A path to an Arrow, ARFF, Parquet or CSV file; any object of the Arrow PyCapsule interface
+        (pyarrow, pandas, polars, DuckDB …); a NumPy array of shape (n_rows, n_columns), whose columns
+        are called ``x0``, ``x1`` …. A reader that can be read only once is kept in a scratch file.
+    labels : path, optional
+        MULAN label XML of an ARFF file.
+    drop : iterable of str
+        Columns that will be left out; a CSV file is not made to convert their values.
+
+    Raises
+    ------
+    ColumnTypeError
+        ``data`` is none of these.
+    DataError, ResourceError
+        The file is malformed, or cannot be read.
+    """
+    if isinstance(data, _core.Source):
+        return data
+    if isinstance(data, str | os.PathLike):
+        return _open_path(Path(data), labels, drop)
+    if labels is not None:
+        raise SettingError("labels: a label XML goes with a file; name the labels as targets instead")
+    if _is_stream(data):
+        source: _core.Source = finish(_core.spill(data, "stream"))
+        return source
+    if isinstance(data, np.ndarray):
+        return _from_array(data)
+    return _core.Source.table(as_table(data), "table")
+
+
+def _open_path(path: Path, labels: Any, drop: Iterable[str]) -> _core.Source:
+    reader = READERS.get(suffix_of(path))
+    if reader is None:
+        return _core.Source.open(path, labels)
+    if labels is not None:
+        raise SettingError(f"labels: a label XML goes with an ARFF file, not with {path}")
+    return reader(path, drop)
+
+
+def _is_stream(data: Any) -> bool:
+    """Whether ``data`` can be read only once: a record-batch reader, or the capsule of one."""
+    return hasattr(data, "read_next_batch") or type(data).__name__ == "PyCapsule"
+
+
+def _from_array(array: np.ndarray[Any, Any]) -> _core.Source:
+    if array.ndim != 2:
+        raise ColumnTypeError(f"data: an array of {array.ndim} dimensions; use (n_rows, n_columns)")
+    names = [f"x{number}" for number in range(array.shape[1])]
+    if array.dtype.kind in "biuf" and array.dtype.itemsize <= 8:
+        return _core.Source.arrays([(names, array.astype(array.dtype.newbyteorder("="), copy=False))], "array")
+    return _core.Source.table(as_table(dict(zip(names, array.T, strict=True))), "array")
+
+
+def as_table(data: Any) -> Any:
+    """Return ``data`` as an object of the Arrow PyCapsule interface.
+
+    The index of a pandas frame is left out: it counts rows, and would rank as a feature.
+    """
+    try:
+        if type(data).__module__.partition(".")[0] == "pandas":
+            return pa.Table.from_pandas(data, preserve_index=False)
+        if isinstance(data, Mapping):
+            return pa.table({str(name): pa.array(column, from_pandas=True) for name, column in data.items()})
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
+        text = "; ".join(str(part) for part in error.args)
+        raise ColumnTypeError(f"table: {text}; use one type in a column, or drop it") from error
+    if hasattr(data, "__arrow_c_stream__") or hasattr(data, "__arrow_c_array__"):
+        return data
+    raise ColumnTypeError(
+        f"data: cannot rank a {type(data).__module__}.{type(data).__qualname__}; use a path, a NumPy array, "
+        "or a table that speaks Arrow (pyarrow, pandas, a collected polars frame, DuckDB)"
+    )

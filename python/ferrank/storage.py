@@ -1,0 +1,213 @@
+"""Rankings as tables, JSON and files."""
+
+import json
+import math
+import os
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.feather
+import pyarrow.parquet
+
+from ferrank._core import __version__
+from ferrank.errors import DataError, ResourceError, SettingError
+
+if TYPE_CHECKING:
+    from ferrank.ranking import Ranking, ScoreRanking
+
+__all__ = ["check_path", "load", "save", "to_dict", "to_table"]
+
+_METADATA = b"ferrank"
+
+
+def to_dict(ranking: "Ranking") -> dict[str, Any]:
+    """Return the ranking as plain lists and numbers, NaN as None."""
+    result = {
+        "ferrank": __version__,
+        "task": ranking.task,
+        "n_rows": ranking.n_rows,
+        "n_features": len(ranking.features),
+        "targets": ranking.targets,
+        "features": ranking.features,
+        "scores": {name: _score_to_dict(score) for name, score in ranking.scores.items()},
+        "settings": ranking.settings,
+        "seconds": ranking.seconds,
+    }
+    if ranking.n_unlabelled:
+        result["n_unlabelled"] = ranking.n_unlabelled
+    return result
+
+
+def _score_to_dict(score: "ScoreRanking") -> dict[str, Any]:
+    result = {
+        "importance": score.importance.tolist(),
+        "std_error": [None if math.isnan(error) else error for error in score.std_error.tolist()],
+        "rank": score.rank.tolist(),
+        "rank_interval": score.rank_interval.tolist(),
+    }
+    if score.by_target is not None:
+        result["by_target"] = score.by_target.tolist()
+    return result
+
+
+def to_table(ranking: "Ranking") -> pa.Table:
+    """Return a row for each feature, best first; the metadata hold what is not by feature."""
+    order = ranking.order()
+    columns: dict[str, Any] = {
+        "feature": pa.array(ranking.features).take(pa.array(order)),
+        "rank": ranking.score().rank[order],
+    }
+    for name, score in ranking.scores.items():
+        columns[name] = score.importance[order]
+        columns[f"{name}_std_error"] = score.std_error[order]
+        columns[f"{name}_rank"] = score.rank[order]
+        columns[f"{name}_rank_best"], columns[f"{name}_rank_worst"] = score.rank_interval[order].T
+        if score.by_target is not None:
+            columns |= zip(_parts(name, ranking.targets), score.by_target[order].T, strict=True)
+    about = to_dict(ranking)
+    about["scores"] = list(ranking.scores)
+    return pa.table(columns).replace_schema_metadata({_METADATA: json.dumps(about)})
+
+
+def _parts(score: str, targets: list[str]) -> list[str]:
+    return [f"{score}[{target}]" for target in targets]
+
+
+def _write_csv(ranking: "Ranking", path: Path) -> None:
+    kept = ["feature", "rank"]
+    for name, score in ranking.scores.items():
+        kept += [name, f"{name}_std_error"]
+        if score.by_target is not None:
+            kept += _parts(name, ranking.targets)
+    pa.csv.write_csv(to_table(ranking).select(kept), path, pa.csv.WriteOptions(quoting_style="needed"))
+
+
+def _write_parquet(ranking: "Ranking", path: Path) -> None:
+    pa.parquet.write_table(to_table(ranking), path)
+
+
+def _write_arrow(ranking: "Ranking", path: Path) -> None:
+    pa.feather.write_feather(to_table(ranking), str(path), compression="uncompressed")
+
+
+def _write_json(ranking: "Ranking", path: Path) -> None:
+    path.write_text(json.dumps(to_dict(ranking), allow_nan=False) + "\n", encoding="utf-8")
+
+
+_WRITERS: dict[str, Callable[["Ranking", Path], None]] = {
+    ".csv": _write_csv,
+    ".parquet": _write_parquet,
+    ".arrow": _write_arrow,
+    ".json": _write_json,
+}
+
+
+def check_path(path: str | os.PathLike[str], suffixes: tuple[str, ...] = tuple(_WRITERS)) -> Path:
+    """Return ``path`` if a file with one of ``suffixes`` could be written there.
+
+    Raises
+    ------
+    SettingError
+        Its suffix is another one.
+    ResourceError
+        Its folder does not exist or cannot be written to, or it is a folder.
+    """
+    path = Path(path)
+    if path.suffix.lower() not in suffixes:
+        raise SettingError(f"{path}: unknown suffix '{path.suffix}'; use one of {', '.join(suffixes)}")
+    if path.is_dir():
+        raise ResourceError(f"{path}: is a folder; name a file")
+    if not path.parent.is_dir():
+        raise ResourceError(f"{path}: the folder {path.parent} does not exist; make it first")
+    if not os.access(path.parent, os.W_OK):
+        raise ResourceError(f"{path}: the folder {path.parent} cannot be written to")
+    return path
+
+
+def save(ranking: "Ranking", path: str | os.PathLike[str]) -> None:
+    """Write the ranking in the format of the suffix."""
+    path = check_path(path)
+    replace(path, lambda partial: _WRITERS[path.suffix.lower()](ranking, partial))
+
+
+def replace(path: Path, write: Callable[[Path], object]) -> None:
+    """Let ``write`` make a file beside ``path``, and put it there once it is whole."""
+    with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}.") as folder:
+        partial = Path(folder) / path.name
+        try:
+            write(partial)
+            partial.replace(path)
+        except OSError as error:
+            raise ResourceError(f"{path}: {error}") from error
+
+
+def load(path: str | os.PathLike[str]) -> "Ranking":
+    """Read what :func:`save` wrote."""
+    path = Path(path)
+    readers = {".json": _read_json, ".parquet": _read_table, ".arrow": _read_table}
+    if path.suffix.lower() not in readers:
+        raise SettingError(f"{path}: unknown suffix '{path.suffix}'; use one of {', '.join(readers)}")
+    try:
+        return readers[path.suffix.lower()](path)
+    except OSError as error:
+        raise ResourceError(f"{path}: {error}") from error
+    except (KeyError, TypeError, ValueError) as error:
+        raise DataError(f"{path}: is not a saved ranking") from error
+
+
+def _read_json(path: Path) -> "Ranking":
+    about = json.loads(path.read_text(encoding="utf-8"))
+    return _ranking(about, about["scores"])
+
+
+def _read_table(path: Path) -> "Ranking":
+    read = pa.parquet.read_table if path.suffix.lower() == ".parquet" else pa.feather.read_table
+    table = read(path)
+    about = json.loads((table.schema.metadata or {})[_METADATA])
+    row_of = {name: row for row, name in enumerate(table["feature"].to_pylist())}
+    rows = [row_of[name] for name in about["features"]]
+
+    def column(name: str) -> Any:
+        return table[name].to_numpy()[rows]
+
+    scores = {}
+    for name in about["scores"]:
+        parts = _parts(name, about["targets"])
+        scores[name] = {
+            "importance": column(name),
+            "std_error": column(f"{name}_std_error"),
+            "rank": column(f"{name}_rank"),
+            "rank_interval": np.column_stack([column(f"{name}_rank_best"), column(f"{name}_rank_worst")]),
+            "by_target": np.column_stack([column(part) for part in parts]) if parts[0] in table.column_names else None,
+        }
+    return _ranking(about, scores)
+
+
+def _ranking(about: dict[str, Any], scores: dict[str, dict[str, Any]]) -> "Ranking":
+    from ferrank.ranking import Ranking, ScoreRanking
+
+    def score(values: dict[str, Any]) -> ScoreRanking:
+        parts = values.get("by_target")
+        return ScoreRanking(
+            np.asarray(values["importance"], dtype=np.float64),
+            np.asarray(values["std_error"], dtype=np.float64),
+            np.asarray(values["rank"], dtype=np.uint32),
+            np.asarray(values["rank_interval"], dtype=np.uint32).reshape(-1, 2),
+            None if parts is None else np.asarray(parts, dtype=np.float64),
+        )
+
+    return Ranking(
+        task=about["task"],
+        n_rows=about["n_rows"],
+        features=about["features"],
+        targets=about["targets"],
+        scores={name: score(values) for name, values in scores.items()},
+        n_unlabelled=about.get("n_unlabelled", 0),
+        settings=about["settings"],
+        seconds=about["seconds"],
+    )

@@ -1,0 +1,1 @@
+//! MULAN's label XML.

@@ -1,0 +1,200 @@
+//! NumPy arrays as a source: record batches made from strided memory, a block of rows at a time.
+//!
+//! The array is not copied as a whole. Cost: one block, about a million values.
+
+use std::sync::Arc;
+
+use arrow_array::types::{
+    ArrowPrimitiveType, Float16Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type,
+    UInt8Type, UInt16Type, UInt32Type, UInt64Type,
+};
+use arrow_array::{Array, ArrayRef, BooleanArray, PrimitiveArray, RecordBatch, RecordBatchOptions};
+use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use ferrank_core::source::{ChunkSource, Chunks};
+use ferrank_core::{Error, Result};
+use numpy::{PyArrayDescrMethods, PyUntypedArray, PyUntypedArrayMethods};
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3_arrow::PyArray;
+
+/// Values in a block of rows.
+const BLOCK_VALUES: usize = 1 << 20;
+/// Columns gathered together, so that a cache line of a row-major array is used whole.
+const TILE: usize = 16;
+
+/// Columns side by side: matrices of numbers and Arrow arrays, all with the same number of rows.
+pub(crate) struct ArraySource {
+    name: String,
+    schema: SchemaRef,
+    n_rows: usize,
+    parts: Vec<Part>,
+}
+
+enum Part {
+    Matrix(Matrix),
+    Column(ArrayRef),
+}
+
+impl Part {
+    fn n_rows(&self) -> usize {
+        match self {
+            Part::Matrix(matrix) => matrix.shape[0],
+            Part::Column(array) => array.len(),
+        }
+    }
+}
+
+impl ArraySource {
+    /// From pairs of column names and an array: of two dimensions from NumPy, or from Arrow.
+    pub(crate) fn new(name: String, columns: Vec<(Vec<String>, Bound<'_, PyAny>)>) -> PyResult<Self> {
+        let mut fields = Vec::new();
+        let mut parts = Vec::new();
+        for (names, data) in columns {
+            let part = match data.cast::<PyUntypedArray>() {
+                Ok(array) => Part::Matrix(Matrix::new(array)?),
+                Err(_) => Part::Column(data.extract::<PyArray>()?.into_inner().0),
+            };
+            let (width, data_type) = match &part {
+                Part::Matrix(matrix) => (matrix.shape[1], matrix.data_type.clone()),
+                Part::Column(array) => (1, array.data_type().clone()),
+            };
+            if names.len() != width {
+                return Err(PyValueError::new_err(format!("{} names for {width} columns", names.len())));
+            }
+            fields.extend(names.into_iter().map(|n| Field::new(n, data_type.clone(), true)));
+            parts.push(part);
+        }
+        let n_rows = parts.first().map_or(0, Part::n_rows);
+        if parts.iter().any(|part| part.n_rows() != n_rows) {
+            return Err(PyValueError::new_err("arrays of different lengths"));
+        }
+        Ok(ArraySource { name, schema: Arc::new(Schema::new(fields)), n_rows, parts })
+    }
+
+    fn batch(&self, start: usize, len: usize) -> Result<RecordBatch> {
+        let mut columns = Vec::with_capacity(self.schema.fields().len());
+        for part in &self.parts {
+            match part {
+                Part::Matrix(matrix) => matrix.columns(start, len, &mut columns),
+                Part::Column(array) => columns.push(array.slice(start, len)),
+            }
+        }
+        let options = RecordBatchOptions::new().with_row_count(Some(len));
+        RecordBatch::try_new_with_options(self.schema.clone(), columns, &options)
+            .map_err(|e| Error::Data(format!("{}: {e}", self.name)))
+    }
+}
+
+impl ChunkSource for ArraySource {
+    fn schema(&self) -> SchemaRef {
+        self.schema.clone()
+    }
+
+    fn chunks(&self) -> Result<Chunks<'_>> {
+        let block = (BLOCK_VALUES / self.schema.fields().len().max(1)).clamp(1024, 1 << 16);
+        let starts = (0..self.n_rows).step_by(block);
+        Ok(Box::new(starts.map(move |start| self.batch(start, block.min(self.n_rows - start)))))
+    }
+
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn rows_hint(&self) -> Option<u64> {
+        Some(self.n_rows as u64)
+    }
+}
+
+/// A view of a NumPy array of two dimensions.
+struct Matrix {
+    data: *const u8,
+    shape: [usize; 2],
+    strides: [isize; 2], // in bytes; either may be negative or 0
+    data_type: DataType,
+    _owner: Py<PyUntypedArray>, // keeps the memory alive
+}
+
+// SAFETY: the memory belongs to an array that `_owner` keeps alive, and is only read. NumPy lets other
+// Python threads write to it meanwhile, as with every function that lets go of the GIL; a value
+// torn that way is a wrong number of a plain type, never an invalid one (booleans are read as bytes).
+unsafe impl Send for Matrix {}
+// SAFETY: as above.
+unsafe impl Sync for Matrix {}
+
+impl Matrix {
+    fn new(array: &Bound<'_, PyUntypedArray>) -> PyResult<Self> {
+        let (&[rows, columns], &[down, right]) = (array.shape(), array.strides()) else {
+            return Err(PyValueError::new_err(format!("an array of {} dimensions, not 2", array.ndim())));
+        };
+        let dtype = array.dtype();
+        let data_type = match (dtype.kind(), dtype.itemsize()) {
+            _ if dtype.is_native_byteorder() == Some(false) => None,
+            (b'b', 1) => Some(DataType::Boolean),
+            (b'f', 2) => Some(DataType::Float16),
+            (b'f', 4) => Some(DataType::Float32),
+            (b'f', 8) => Some(DataType::Float64),
+            (b'i', 1) => Some(DataType::Int8),
+            (b'i', 2) => Some(DataType::Int16),
+            (b'i', 4) => Some(DataType::Int32),
+            (b'i', 8) => Some(DataType::Int64),
+            (b'u', 1) => Some(DataType::UInt8),
+            (b'u', 2) => Some(DataType::UInt16),
+            (b'u', 4) => Some(DataType::UInt32),
+            (b'u', 8) => Some(DataType::UInt64),
+            _ => None,
+        };
+        let data_type = data_type.ok_or_else(|| PyTypeError::new_err(format!("an array of {dtype}")))?;
+        // SAFETY: the pointer is valid while the GIL is held; the header's `data` field is read only.
+        let data = unsafe { (*array.as_array_ptr()).fields.data.cast_const().cast() };
+        let owner = array.clone().unbind();
+        Ok(Matrix { data, shape: [rows, columns], strides: [down, right], data_type, _owner: owner })
+    }
+
+    /// Appends all columns, cut to `len` rows from `start`, to `out`.
+    fn columns(&self, start: usize, len: usize, out: &mut Vec<ArrayRef>) {
+        match self.data_type {
+            DataType::Boolean => {
+                self.gather::<u8>(start, len, |column| {
+                    out.push(Arc::new(column.into_iter().map(|byte| Some(byte != 0)).collect::<BooleanArray>()));
+                });
+            }
+            DataType::Float16 => self.primitive::<Float16Type>(start, len, out),
+            DataType::Float32 => self.primitive::<Float32Type>(start, len, out),
+            DataType::Float64 => self.primitive::<Float64Type>(start, len, out),
+            DataType::Int8 => self.primitive::<Int8Type>(start, len, out),
+            DataType::Int16 => self.primitive::<Int16Type>(start, len, out),
+            DataType::Int32 => self.primitive::<Int32Type>(start, len, out),
+            DataType::Int64 => self.primitive::<Int64Type>(start, len, out),
+            DataType::UInt8 => self.primitive::<UInt8Type>(start, len, out),
+            DataType::UInt16 => self.primitive::<UInt16Type>(start, len, out),
+            DataType::UInt32 => self.primitive::<UInt32Type>(start, len, out),
+            DataType::UInt64 => self.primitive::<UInt64Type>(start, len, out),
+            _ => unreachable!("`new` lets no other type in"),
+        }
+    }
+
+    fn primitive<T: ArrowPrimitiveType>(&self, start: usize, len: usize, out: &mut Vec<ArrayRef>) {
+        self.gather::<T::Native>(start, len, |column| {
+            out.push(Arc::new(PrimitiveArray::<T>::new(column.into(), None)));
+        });
+    }
+
+    /// Calls `take` with each column, cut to `len` rows from `start`.
+    fn gather<T: Copy>(&self, start: usize, len: usize, mut take: impl FnMut(Vec<T>)) {
+        let [down, right] = self.strides;
+        assert!(start + len <= self.shape[0] && size_of::<T>() <= self.data_type.primitive_width().unwrap_or(1));
+        for first in (0..self.shape[1]).step_by(TILE) {
+            let width = TILE.min(self.shape[1] - first);
+            let mut tile: Vec<Vec<T>> = (0..width).map(|_| Vec::with_capacity(len)).collect();
+            for row in start..start + len {
+                for (column, values) in (first..).zip(&mut tile) {
+                    let offset = row as isize * down + column as isize * right;
+                    // SAFETY: row and column lie within the shape, so the offset lies within the array,
+                    // whose items are T; they need not be aligned.
+                    values.push(unsafe { self.data.offset(offset).cast::<T>().read_unaligned() });
+                }
+            }
+            tile.into_iter().for_each(&mut take);
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! Data from Python, by protocol: paths, Arrow tables and streams, NumPy arrays, factories of streams.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use arrow_array::RecordBatchReader;
+use arrow_schema::ArrowError;
+use ferrank_core::source::{self, ChunkSource, TableSource};
+use pyo3::prelude::*;
+use pyo3::types::PyCapsule;
+use pyo3_arrow::input::AnyRecordBatch;
+use pyo3_arrow::{PyRecordBatchReader, PySchema};
+
+use crate::arrays::ArraySource;
+use crate::error::to_py;
+use crate::factory::FactorySource;
+
+/// Rows that can be read again and again.
+#[pyclass(frozen, module = "ferrank._core")]
+pub(crate) struct Source(pub(crate) Arc<dyn ChunkSource>);
+
+impl Source {
+    fn new(source: impl ChunkSource + 'static) -> Self {
+        Source(Arc::new(source))
+    }
+}
+
+#[pymethods]
+impl Source {
+    /// The Arrow or ARFF file at `path`; `labels` is a MULAN label XML.
+    #[staticmethod]
+    #[pyo3(signature = (path, labels=None))]
+    fn open(py: Python<'_>, path: PathBuf, labels: Option<PathBuf>) -> PyResult<Self> {
+        let opened = py.detach(|| source::open(&path, labels.as_deref()));
+        Ok(Source(opened.map_err(|e| to_py(py, e))?.into()))
+    }
+
+    /// An object of the Arrow PyCapsule interface, its batches held as they are.
+    #[staticmethod]
+    fn table(py: Python<'_>, data: &Bound<'_, PyAny>, name: String) -> PyResult<Self> {
+        let reader = reader(data)?;
+        let schema = reader.schema();
+        let batches: Result<Vec<_>, ArrowError> = py.detach(|| reader.collect());
+        let batches = batches.map_err(|e| to_py(py, ferrank_core::Error::Data(format!("{name}: {e}"))))?;
+        Ok(Source::new(TableSource::new(name, schema, batches).map_err(|e| to_py(py, e))?))
+    }
+
+    /// Streams made by `make()`, one for each pass; `explain(message)` words their errors.
+    #[staticmethod]
+    #[pyo3(signature = (schema, make, explain, name, rows=None))]
+    fn factory(schema: PySchema, make: Py<PyAny>, explain: Py<PyAny>, name: String, rows: Option<u64>) -> Self {
+        Source::new(FactorySource { name, schema: schema.into_inner(), rows, make, explain })
+    }
+
+    /// Arrays side by side, each with the names of its columns.
+    #[staticmethod]
+    fn arrays(columns: Vec<(Vec<String>, Bound<'_, PyAny>)>, name: String) -> PyResult<Self> {
+        Ok(Source::new(ArraySource::new(name, columns)?))
+    }
+
+    /// Names of the columns.
+    #[getter]
+    fn columns(&self) -> Vec<String> {
+        self.0.schema().fields().iter().map(|field| field.name().clone()).collect()
+    }
+
+    /// How messages call the source.
+    #[getter]
+    fn name(&self) -> &str {
+        self.0.name()
+    }
+
+    /// Number of rows where it is known without reading them.
+    #[getter]
+    fn rows(&self) -> Option<u64> {
+        self.0.rows_hint()
+    }
+}
+
+/// The stream of an object of the Arrow PyCapsule interface, or of a bare stream capsule.
+pub(crate) fn reader(data: &Bound<'_, PyAny>) -> PyResult<Box<dyn RecordBatchReader + Send>> {
+    match data.cast::<PyCapsule>() {
+        Ok(capsule) => PyRecordBatchReader::from_arrow_pycapsule(capsule)?.into_reader(),
+        Err(_) => data.extract::<AnyRecordBatch>()?.into_reader(),
+    }
+}

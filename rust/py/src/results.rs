@@ -1,0 +1,135 @@
+//! Results for Python: plain dicts of NumPy arrays, and Arrow for tables.
+
+use std::sync::Arc;
+
+use arrow_array::builder::{ListBuilder, StringBuilder};
+use arrow_array::{
+    ArrayRef, BooleanArray, Float64Array, Int64Array, RecordBatch, StringArray, UInt64Array,
+};
+use ferrank_core::Result;
+use ferrank_core::forest::{Node, Split, Test, Tree};
+use ferrank_core::inspect::{Column, Inspection};
+use ferrank_core::ranking::{Ranking, ScoreRanking};
+use ferrank_core::schema::{Problem, Roles};
+use ferrank_core::source::ChunkSource;
+use numpy::{PyArray1, PyArrayMethods};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList};
+use pyo3_arrow::PyRecordBatch;
+
+pub(crate) fn ranking<'py>(py: Python<'py>, ranking: Ranking) -> PyResult<Bound<'py, PyDict>> {
+    let n_targets = ranking.targets.len();
+    let scores = ranking.scores.into_iter().map(|s| score(py, s, n_targets)).collect::<PyResult<Vec<_>>>()?;
+    let dict = PyDict::new(py);
+    dict.set_item("task", ranking.task.name())?;
+    dict.set_item("n_rows", ranking.n_rows)?;
+    dict.set_item("n_unlabelled", ranking.n_unlabelled)?;
+    dict.set_item("features", ranking.features)?;
+    dict.set_item("targets", ranking.targets)?;
+    dict.set_item("scores", scores)?;
+    Ok(dict)
+}
+
+fn score<'py>(py: Python<'py>, score: ScoreRanking, n_targets: usize) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(py);
+    let n_features = score.importance.len();
+    let (best, worst): (Vec<u32>, Vec<u32>) = score.rank_interval.into_iter().unzip();
+    dict.set_item("score", score.score)?;
+    dict.set_item("importance", PyArray1::from_vec(py, score.importance))?;
+    dict.set_item("std_error", PyArray1::from_vec(py, score.std_error))?;
+    dict.set_item("rank", PyArray1::from_vec(py, score.rank))?;
+    dict.set_item("rank_best", PyArray1::from_vec(py, best))?;
+    dict.set_item("rank_worst", PyArray1::from_vec(py, worst))?;
+    let by_target = match score.by_target.is_empty() {
+        true => None,
+        false => Some(PyArray1::from_vec(py, score.by_target).reshape([n_features, n_targets])?),
+    };
+    dict.set_item("by_target", by_target)?;
+    Ok(dict)
+}
+
+pub(crate) fn inspection<'py>(py: Python<'py>, inspection: Inspection) -> PyResult<Bound<'py, PyDict>> {
+    let columns: PyResult<Vec<_>> = inspection.columns.into_iter().map(|c| column(py, c)).collect();
+    let dict = PyDict::new(py);
+    dict.set_item("rows", inspection.rows)?;
+    dict.set_item("columns", PyList::new(py, columns?)?)?;
+    dict.set_item("labels", inspection.labels)?;
+    Ok(dict)
+}
+
+fn column<'py>(py: Python<'py>, column: Column) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(py);
+    dict.set_item("name", column.name)?;
+    dict.set_item("type", column.data_type)?;
+    dict.set_item("kind", column.kind.name())?;
+    dict.set_item("missing", column.missing)?;
+    dict.set_item("range", column.range)?;
+    dict.set_item("distinct", column.distinct)?;
+    dict.set_item("top", column.top)?;
+    dict.set_item("task", column.task.map(|task| task.name()))?;
+    Ok(dict)
+}
+
+/// A tree and the names of the features that it tests.
+pub(crate) struct NamedTree {
+    tree: Tree,
+    features: Vec<String>,
+}
+
+impl NamedTree {
+    pub(crate) fn new(source: &dyn ChunkSource, roles: &Roles, tree: Tree) -> Result<Self> {
+        let problem = Problem::resolve(&source.schema(), roles, source.name())?;
+        Ok(NamedTree { tree, features: problem.features.into_iter().map(|f| f.name).collect() })
+    }
+
+    /// One value for each node, of its split where it has one.
+    fn of_splits<'a, T>(&'a self, value: impl Fn(&'a Split) -> Option<T>) -> impl Iterator<Item = Option<T>> {
+        self.tree.nodes.iter().map(move |node| node.split.as_ref().and_then(&value))
+    }
+
+    fn parents(&self) -> Int64Array {
+        let mut parents = vec![None; self.tree.nodes.len()];
+        for (number, node) in (0..).zip(&self.tree.nodes) {
+            if let Node { split: Some(Split { children: (left, right), .. }), .. } = *node {
+                (parents[left], parents[right]) = (Some(number), Some(number));
+            }
+        }
+        parents.into()
+    }
+
+    fn categories(&self) -> ArrayRef {
+        let mut lists = ListBuilder::new(StringBuilder::new());
+        for node in &self.tree.nodes {
+            match &node.split {
+                Some(Split { test: Test::Subset(names), .. }) => lists.append_value(names.iter().map(Some)),
+                _ => lists.append_null(),
+            }
+        }
+        Arc::new(lists.finish())
+    }
+}
+
+/// The tree as a pyarrow record batch, a row for each node.
+pub(crate) fn tree<'py>(py: Python<'py>, tree: &NamedTree) -> PyResult<Bound<'py, PyAny>> {
+    let nodes = &tree.tree.nodes;
+    let cut = |split: &Split| match split.test {
+        Test::Cut(cut) => Some(cut),
+        Test::Subset(_) => None,
+    };
+    let batch = RecordBatch::try_from_iter_with_nullable([
+        ("node", Arc::new(Int64Array::from_iter_values(0..nodes.len() as i64)) as ArrayRef, false),
+        ("parent", Arc::new(tree.parents()), true),
+        ("depth", Arc::new(nodes.iter().map(|n| Some(n.depth as i64)).collect::<Int64Array>()), false),
+        ("n_examples", Arc::new(nodes.iter().map(|n| Some(n.n_examples)).collect::<UInt64Array>()), false),
+        ("feature", Arc::new(tree.of_splits(|s| Some(&tree.features[s.feature])).collect::<StringArray>()), true),
+        ("cut", Arc::new(tree.of_splits(cut).collect::<Float64Array>()), true),
+        ("categories", tree.categories(), true),
+        ("missing_left", Arc::new(tree.of_splits(|s| Some(s.missing_left)).collect::<BooleanArray>()), true),
+        ("gain", Arc::new(tree.of_splits(|s| Some(s.gain)).collect::<Float64Array>()), true),
+        ("left", Arc::new(tree.of_splits(|s| Some(s.children.0 as i64)).collect::<Int64Array>()), true),
+        ("right", Arc::new(tree.of_splits(|s| Some(s.children.1 as i64)).collect::<Int64Array>()), true),
+    ])
+    .map_err(|e| PyValueError::new_err(e.to_string()))?;
+    PyRecordBatch::new(batch).into_pyarrow(py)
+}

@@ -1,0 +1,113 @@
+//! Settings from Python: one dict each for the roles of the columns and for the forest.
+
+use ferrank_core::forest::{Ensemble, ForestParams, MaxFeatures, MaxSamples, Score, Unlabelled};
+use ferrank_core::schema::{Roles, Targets, Task};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::error;
+
+/// A dict of settings, read with messages that name the setting.
+struct Settings<'a, 'py>(&'a Bound<'py, PyDict>);
+
+impl<'py> Settings<'_, 'py> {
+    /// The setting called `name`; `wanted` says what would do.
+    fn get<T: for<'b> FromPyObject<'b, 'py>>(&self, name: &str, wanted: &str) -> PyResult<T> {
+        let py = self.0.py();
+        let value = self.0.as_any().get_item(name)?;
+        value
+            .extract()
+            .map_err(|_| error::setting(py, format!("{name}: {} is not {wanted}", repr(&value))))
+    }
+}
+
+fn repr(value: &Bound<'_, PyAny>) -> String {
+    value.repr().map_or_else(|_| "the value".into(), |text| text.to_string())
+}
+
+/// A number of things or a share of them.
+#[derive(FromPyObject)]
+enum Amount {
+    Count(usize),
+    Share(f64),
+    Word(String),
+}
+
+pub(crate) fn roles(dict: &Bound<'_, PyDict>) -> PyResult<Roles> {
+    let settings = Settings(dict);
+    let named: Option<Vec<String>> = settings.get("target", "a list of column names")?;
+    let last: Option<usize> = settings.get("target_last", "a number of columns")?;
+    let task: Option<String> = settings.get("task", "the name of a task")?;
+    Ok(Roles {
+        targets: match (named, last) {
+            (Some(names), _) => Targets::Named(names),
+            (None, Some(count)) => Targets::Last(count),
+            (None, None) => Targets::Labels,
+        },
+        task: task.map(|name| Task::parse(&name)).transpose().map_err(|e| error::to_py(dict.py(), e))?,
+        drop: settings.get("drop", "a list of column names")?,
+        weight: settings.get("weight", "the name of a column")?,
+    })
+}
+
+pub(crate) fn forest(dict: &Bound<'_, PyDict>) -> PyResult<ForestParams> {
+    let settings = Settings(dict);
+    let core = |e| error::to_py(dict.py(), e);
+    let decay: f64 = settings.get("decay", "a number in (0, 1]")?;
+    let names: Vec<String> = settings.get("scores", "a list of scores")?;
+    let scores = names.iter().map(|name| Score::parse(name, decay)).collect::<Result<_, _>>().map_err(core)?;
+    Ok(ForestParams {
+        ensemble: Ensemble::parse(&settings.get::<String>("ensemble", "the name of an ensemble")?).map_err(core)?,
+        n_estimators: settings.get("n_estimators", "a number of trees")?,
+        max_features: max_features(&settings)?,
+        min_samples_leaf: settings.get("min_samples_leaf", "a number of examples")?,
+        max_depth: settings.get("max_depth", "a depth or None")?,
+        bootstrap: settings.get("bootstrap", "True, False or None")?,
+        max_samples: max_samples(&settings)?,
+        max_bins: settings.get("max_bins", "a number in 2 … 65535")?,
+        scores,
+        per_target: settings.get("per_target", "True or False")?,
+        by_target: settings.get("by_target", "True or False")?,
+        target_weights: settings.get("target_weights", "a list of numbers or None")?,
+        unlabelled: unlabelled(&settings)?,
+        seed: settings.get("seed", "an integer in 0 … 2^64 - 1")?,
+    })
+}
+
+fn max_features(settings: &Settings<'_, '_>) -> PyResult<Option<MaxFeatures>> {
+    let wanted = "a number of features, a share in (0, 1], 'sqrt', 'log2', 'all' or None";
+    let amount: Option<Amount> = settings.get("max_features", wanted)?;
+    Ok(match amount {
+        None => None,
+        Some(Amount::Count(count)) => Some(MaxFeatures::Count(count)),
+        Some(Amount::Share(share)) => Some(MaxFeatures::Share(share)),
+        Some(Amount::Word(word)) => Some(match word.as_str() {
+            "sqrt" => MaxFeatures::Sqrt,
+            "log2" => MaxFeatures::Log2,
+            "all" => MaxFeatures::All,
+            _ => return Err(error::setting(settings.0.py(), format!("max_features: '{word}' is not {wanted}"))),
+        }),
+    })
+}
+
+fn max_samples(settings: &Settings<'_, '_>) -> PyResult<MaxSamples> {
+    let wanted = "a number of rows, a share in (0, 1] or None";
+    let amount: Option<Amount> = settings.get("max_samples", wanted)?;
+    match amount {
+        None => Ok(MaxSamples::All),
+        Some(Amount::Count(count)) => Ok(MaxSamples::Count(count as u64)),
+        Some(Amount::Share(share)) => Ok(MaxSamples::Share(share)),
+        Some(Amount::Word(word)) => {
+            Err(error::setting(settings.0.py(), format!("max_samples: '{word}' is not {wanted}")))
+        }
+    }
+}
+
+fn unlabelled(settings: &Settings<'_, '_>) -> PyResult<Unlabelled> {
+    let wanted = "'error' or 'ignore'";
+    match settings.get::<String>("unlabelled", wanted)?.as_str() {
+        "error" => Ok(Unlabelled::Error),
+        "ignore" => Ok(Unlabelled::Ignore),
+        word => Err(error::setting(settings.0.py(), format!("unlabelled: '{word}' is not {wanted}"))),
+    }
+}
