@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
-from agreement import between, within
-from reference.arff import read_arff
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
 import ferrank as fr
+from agreement import between, within
+from reference.arff import read_arff
 
 DATA = Path(__file__).parent / "data"
 SEEDS = range(5)
@@ -57,7 +57,7 @@ def our_importances(table: pa.Table, targets: list[str], max_features: int) -> l
         ranker = fr.ForestRanker(
             n_estimators=N_TREES, max_features=max_features, max_bins=65_535, random_state=seed
         )
-        return fr.rank(table, target=targets, ranker=ranker).importance("genie3")
+        return fr.rank(table, target=targets, ranker=ranker).importances("genie3")
 
     return [ranked(seed) for seed in SEEDS]
 

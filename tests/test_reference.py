@@ -9,12 +9,12 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from reference import scores, tree
-from reference.arff import read_arff
-from reference.problem import problem_of
-from tables import NOMINAL, NUMERIC, tables
 
 import ferrank as fr
+from reference import scores, tree
+from reference.arff import read_arff
+from reference.problem import Problem, problem_of
+from tables import NOMINAL, NUMERIC, tables
 
 DATA = Path(__file__).parent / "data"
 SCORES = ("genie3", "symbolic", "coverage")
@@ -44,13 +44,13 @@ def assert_agrees(
         target_weights=target_weights,
         unlabelled="ignore",
     )
-    asked = {"target": targets, "task": task, "weight": weight}
+    asked = {"target": targets, "task": task, "sample_weight": weight}
     problem = problem_of(
         table, targets, weight=weight, target_weights=target_weights, labels=task == "multi-label"
     )
     nodes = tree.grow(problem, min_samples_leaf=min_samples_leaf, max_depth=max_depth)
     grown = fr.grow_tree(table, ranker=ranker, **asked).to_pylist()
-    assert [shape(node) for node in grown] == [expected_shape(node) for node in nodes]
+    assert [shape(node) for node in grown] == [expected_shape(node, problem) for node in nodes]
     for ours, expected in zip(grown, nodes, strict=True):
         if expected.split is not None:
             assert ours["gain"] == pytest.approx(expected.split.gain, rel=1e-9, abs=1e-12)
@@ -62,7 +62,7 @@ def assert_agrees(
     close = {"rtol": 1e-9, "atol": 1e-12}
     for score in SCORES:
         np.testing.assert_allclose(
-            ranking.importance(score), getattr(scores, score)(nodes, n_features), **close, err_msg=score
+            ranking.importances(score), getattr(scores, score)(nodes, n_features), **close, err_msg=score
         )
     if nodes[0].split is not None:
         np.testing.assert_allclose(
@@ -77,11 +77,12 @@ def shape(node: dict) -> tuple:
     return (node["n_examples"], node["feature"], node["categories"], node["missing_left"], *children)
 
 
-def expected_shape(node: tree.Node) -> tuple:
+def expected_shape(node: tree.Node, problem: Problem) -> tuple:
     if node.split is None:
         return (node.n_examples,)
     split = node.split
-    return (node.n_examples, split.feature, split.categories, split.missing_left, node.left, node.right)
+    feature = problem.features[split.feature].name
+    return (node.n_examples, feature, split.categories, split.missing_left, node.left, node.right)
 
 
 def test_reference_on_a_tree_worked_by_hand():

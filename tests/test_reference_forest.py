@@ -8,12 +8,12 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 import pytest
+
+import ferrank as fr
 from reference import scores
 from reference.problem import Problem, problem_of
 from reference.randomised import ExtraTreesGrower, RandomForestGrower
 from reference.tree import Grower
-
-import ferrank as fr
 
 SCORES = ("genie3", "symbolic", "coverage", "permutation")
 N_ROWS, N_TREES, THEIR_TREES = 30, 4000, 150
@@ -82,6 +82,6 @@ def test_forest(ensemble, targets, task):
     )
     ours = fr.rank(data, target=targets, task=task, ranker=ranker)
     for score, trees in theirs.items():
-        noise = np.hypot(trees.std(axis=0, ddof=1) / np.sqrt(len(trees)), ours.std_error(score))
-        apart = (ours.importance(score) - trees.mean(axis=0)) / noise
+        noise = np.hypot(trees.std(axis=0, ddof=1) / np.sqrt(len(trees)), ours.score(score).std_error)
+        apart = (ours.importances(score) - trees.mean(axis=0)) / noise
         assert np.abs(apart).max() < 4.5, (score, apart)
