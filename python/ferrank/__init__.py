@@ -7,6 +7,7 @@
 """
 
 from ferrank._core import __version__
+from ferrank.dataset import convert, grow_tree, inspect, rank
 from ferrank.errors import (
     ColumnTypeError,
     DataError,
@@ -16,7 +17,6 @@ from ferrank.errors import (
     SettingError,
 )
 from ferrank.forest import ForestRanker
-from ferrank.rank import convert, grow_tree, inspect, rank
 from ferrank.ranking import Ranking, ScoreRanking
 
 __all__ = [

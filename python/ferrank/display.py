@@ -1,6 +1,7 @@
 """Rankings as text and as HTML."""
 
 import math
+from collections.abc import Sequence
 from html import escape
 from typing import TYPE_CHECKING
 
@@ -9,7 +10,7 @@ import numpy as np
 if TYPE_CHECKING:
     from ferrank.ranking import Ranking, ScoreRanking
 
-__all__ = ["html", "shorten", "text"]
+__all__ = ["html", "labels", "shorten", "text"]
 
 _NAME_WIDTH = 40
 _DIGITS = 4
@@ -31,6 +32,32 @@ def shorten(name: str, width: int = _NAME_WIDTH) -> str:
         return name
     tail = (width - 1) // 2
     return f"{name[: width - 1 - tail]}…{name[-tail:]}"
+
+
+def labels(names: Sequence[str], width: int = _NAME_WIDTH) -> list[str]:
+    """Shorten names so that they can still be told apart.
+
+    Where the middle makes the difference, the common beginning goes instead; names get longer than
+    ``width`` where neither is enough.
+
+    >>> labels(["tissue_7_gene_BRCA1_expression", "tissue_7_gene_BRCA2_expression"], 15)
+    ['…BRCA1_express…', '…BRCA2_express…']
+    """
+    while True:
+        middle_cut = [shorten(name, width) for name in names]
+        if len(set(middle_cut)) == len(middle_cut):
+            return middle_cut
+        start = _common_words(min(names), max(names))
+        end_cut = [f"…{name[start : start + width - 2]}…" for name in names]
+        if len(set(end_cut)) == len(end_cut):
+            return end_cut
+        width *= 2
+
+
+def _common_words(first: str, last: str) -> int:
+    """Return the length of the common beginning, cut back to the end of a word."""
+    differ = next((place for place, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), 0)
+    return max(first.rfind(mark, 0, differ) for mark in "_ .-/:") + 1
 
 
 def text(ranking: "Ranking", top: int) -> str:
@@ -71,14 +98,16 @@ def _heading(ranking: "Ranking") -> str:
     targets = ", ".join(shorten(name) for name in ranking.targets[:3])
     if len(ranking.targets) > 3:
         targets += f" and {len(ranking.targets) - 3:,} more"
-    return f"{len(ranking.features):,} features ranked for {ranking.task} of {targets}, {ranking.n_rows:,} rows"
+    return (
+        f"{len(ranking.features):,} features ranked for {ranking.task} of {targets}, {ranking.n_rows:,} rows"
+    )
 
 
 def _rows(ranking: "Ranking", top: int) -> list[list[str]]:
     order = ranking.order()[:top]
     head, columns = ["rank", "feature"], []
     columns.append([str(rank) for rank in ranking.score().rank[order]])
-    columns.append([shorten(ranking.features[number]) for number in order])
+    columns.append(labels([ranking.features[number] for number in order]))
     for name, score in ranking.scores.items():
         head += [name, "ranks"]
         columns += [_importances(score, order), _intervals(score, order)]
@@ -104,8 +133,8 @@ def _footer(ranking: "Ranking", top: int) -> list[str]:
     lines = []
     if len(ranking.features) > top:
         lines.append(f"… and {len(ranking.features) - top:,} more features")
-    known = [f"{name}: {_DEFINITIONS[name]}" for name in ranking.scores if name in _DEFINITIONS]
-    lines += ["", "; ".join(known) + "; ± standard error; ranks that the 95 % intervals allow"]
+    lines += ["", *(f"{name}: {_DEFINITIONS[name]}" for name in ranking.scores if name in _DEFINITIONS)]
+    lines.append("±: standard error; ranks: those that the 95 % intervals allow")
     if ranking.n_unlabelled:
         lines.append(f"{ranking.n_unlabelled:,} rows without a target were left out")
     return lines

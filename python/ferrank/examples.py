@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 from sklearn.utils import check_consistent_length
-from sklearn.utils.validation import _check_sample_weight, _num_samples, validate_data
+from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from ferrank._core import Source
 from ferrank.errors import ColumnTypeError, DataError, IntegerTargetWarning
@@ -35,7 +35,9 @@ def join(estimator: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Source, di
     weights: list[Column] = []
     if sample_weight is not None:
         taken = [*names, *(name for name, _ in targets)]
-        weights = _unlike(taken, [("sample_weight", _check_sample_weight(sample_weight, X, dtype=np.float64))])
+        weights = _unlike(
+            taken, [("sample_weight", _check_sample_weight(sample_weight, X, dtype=np.float64))]
+        )
     source = _source(*features, targets + weights)
     return source, {
         "target": [name for name, _ in targets],
@@ -51,12 +53,16 @@ def _frame(estimator: Any, X: Any, y: Any) -> tuple[list[str], Any]:
     validate_data(estimator, X, y, skip_check_array=True)
     table = pa.table(as_table(X))
     if 0 in table.shape:
-        raise DataError(f"X: {table.shape[0]} rows and {table.shape[1]} columns; at least 1 of each is needed")
+        raise DataError(
+            f"X: {table.shape[0]} rows and {table.shape[1]} columns; at least 1 of each is needed"
+        )
     return list(table.column_names), table
 
 
 def _matrix(estimator: Any, X: Any, y: Any) -> tuple[list[str], Any]:
-    text = getattr(np.asarray(X) if isinstance(X, list | tuple) else X, "dtype", np.dtype(float)).kind in "OUST"
+    text = (
+        getattr(np.asarray(X) if isinstance(X, list | tuple) else X, "dtype", np.dtype(float)).kind in "OUST"
+    )
     # Missing values are welcome, and infinity is refused by the engine, which names the column.
     checks = {"dtype": None if text else "numeric", "ensure_all_finite": False}
     if y is None:
@@ -80,10 +86,9 @@ def _plain(array: np.ndarray[Any, Any], what: str) -> np.ndarray[Any, Any]:
 
 def target_columns(y: Any) -> list[Column]:
     """Return the targets as columns with names: their own, or ``y``, or ``y0``, ``y1`` …."""
-    if hasattr(y, "columns") or hasattr(y, "column_names") or hasattr(y, "__arrow_c_array__"):
-        if not hasattr(y, "type"):
-            table = pa.table(as_table(y))
-            return list(zip(table.column_names, table.columns, strict=True))
+    if hasattr(y, "columns"):
+        table = pa.table(as_table(y))
+        return list(zip(table.column_names, table.columns, strict=True))
     if hasattr(y, "__arrow_c_stream__") or isinstance(y, pa.Array):
         name = getattr(y, "name", None)
         column = pa.array(y, from_pandas=True) if hasattr(y, "iloc") else pa.chunked_array(y)
@@ -133,8 +138,7 @@ def _is_arrow(column: Any) -> bool:
 def _upright(column: Any) -> Any:
     """Return a NumPy column as a matrix, an Arrow one in one piece."""
     if isinstance(column, pa.ChunkedArray):
-        chunks = column.combine_chunks()
-        return chunks
+        return column.combine_chunks()
     return column if isinstance(column, pa.Array) else column.reshape(-1, 1)
 
 

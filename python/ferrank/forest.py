@@ -159,9 +159,7 @@ class ForestRanker(Ranker):
             "seed": seed_of(self.random_state),
         }
 
-    def rank_source(
-        self, source: Source, roles: dict[str, Any], progress: Progress | None = None
-    ) -> Ranking:
+    def rank_source(self, source: Source, roles: dict[str, Any], progress: Progress | None = None) -> Ranking:
         """Rank the features of ``source``; ``roles`` says what its columns are."""
         settings = self.settings()
         started = time.perf_counter()

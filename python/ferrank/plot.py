@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ferrank import storage
-from ferrank.display import shorten
+from ferrank.display import labels, shorten
 from ferrank.errors import FerrankError
 
 if TYPE_CHECKING:
@@ -82,9 +82,15 @@ def _panel(axes: "Axes", ranking: "Ranking", name: str, top: int, colour: str) -
     places = np.arange(len(order))
     axes.barh(places, score.importance[order], height=0.72, color=colour, alpha=0.85)
     axes.errorbar(
-        score.importance[order], places, xerr=errors, fmt="none", ecolor="#222222", elinewidth=0.9, capsize=1.5
+        score.importance[order],
+        places,
+        xerr=errors,
+        fmt="none",
+        ecolor="#222222",
+        elinewidth=0.9,
+        capsize=1.5,
     )
-    axes.set_yticks(places, [shorten(ranking.features[number], 28) for number in order], fontsize=8)
+    axes.set_yticks(places, labels([ranking.features[number] for number in order], 28), fontsize=8)
     axes.set_ylim(max(len(order), 1) - 0.4, -0.6)
     axes.set_title(name, fontsize=10)
     axes.set_xlabel("importance", fontsize=8)

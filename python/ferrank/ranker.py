@@ -32,9 +32,7 @@ class Ranker(SelectorMixin, BaseEstimator):
     n_features_to_select: int | float | None
 
     @abstractmethod
-    def rank_source(
-        self, source: Source, roles: dict[str, Any], progress: Progress | None = None
-    ) -> Ranking:
+    def rank_source(self, source: Source, roles: dict[str, Any], progress: Progress | None = None) -> Ranking:
         """Rank the features of ``source``; ``roles`` says what its columns are."""
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -69,7 +67,7 @@ class Ranker(SelectorMixin, BaseEstimator):
 
     def _count_selected(self) -> int:
         """Return how many features to keep, as scikit-learn's RFE counts them."""
-        wanted, n_features = self.n_features_to_select, self.n_features_in_
+        wanted, n_features = self.n_features_to_select, int(self.n_features_in_)
         if wanted is None:
             return max(1, n_features // 2)
         if isinstance(wanted, numbers.Integral) and 1 <= wanted <= n_features:
@@ -115,5 +113,7 @@ def threads_of(n_jobs: int | None) -> int:
         backend, _ = get_active_backend()
         return 1 if backend.nesting_level else int(joblib.cpu_count())
     if not isinstance(n_jobs, numbers.Integral) or n_jobs == 0:
-        raise SettingError(f"n_jobs: {n_jobs!r} is not a number of threads; use 1 or more, -1 or None for all")
+        raise SettingError(
+            f"n_jobs: {n_jobs!r} is not a number of threads; use 1 or more, -1 or None for all"
+        )
     return int(n_jobs) if n_jobs > 0 else max(1, int(joblib.cpu_count()) + 1 + int(n_jobs))

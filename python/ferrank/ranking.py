@@ -91,7 +91,9 @@ class Ranking:
             for score in result["scores"]
         }
         names = ("task", "n_rows", "features", "targets", "n_unlabelled")
-        return cls(**{name: result[name] for name in names}, scores=scores, settings=settings, seconds=seconds)
+        return cls(
+            **{name: result[name] for name in names}, scores=scores, settings=settings, seconds=seconds
+        )
 
     def score(self, score: str | None = None) -> ScoreRanking:
         """Return the importances under ``score``, by default the first one.

@@ -70,7 +70,9 @@ def _from_array(array: np.ndarray[Any, Any]) -> _core.Source:
         raise ColumnTypeError(f"data: an array of {array.ndim} dimensions; use (n_rows, n_columns)")
     names = [f"x{number}" for number in range(array.shape[1])]
     if array.dtype.kind in "biuf" and array.dtype.itemsize <= 8:
-        return _core.Source.arrays([(names, array.astype(array.dtype.newbyteorder("="), copy=False))], "array")
+        return _core.Source.arrays(
+            [(names, array.astype(array.dtype.newbyteorder("="), copy=False))], "array"
+        )
     return _core.Source.table(as_table(dict(zip(names, array.T, strict=True))), "array")
 
 

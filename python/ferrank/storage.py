@@ -1,5 +1,6 @@
 """Rankings as tables, JSON and files."""
 
+import csv
 import json
 import math
 import os
@@ -10,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.csv
 import pyarrow.feather
 import pyarrow.parquet
 
@@ -84,7 +84,11 @@ def _write_csv(ranking: "Ranking", path: Path) -> None:
         kept += [name, f"{name}_std_error"]
         if score.by_target is not None:
             kept += _parts(name, ranking.targets)
-    pa.csv.write_csv(to_table(ranking).select(kept), path, pa.csv.WriteOptions(quoting_style="needed"))
+    columns = to_table(ranking).select(kept).to_pydict().values()
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(kept)
+        writer.writerows(zip(*columns, strict=True))
 
 
 def _write_parquet(ranking: "Ranking", path: Path) -> None:
@@ -183,7 +187,9 @@ def _read_table(path: Path) -> "Ranking":
             "std_error": column(f"{name}_std_error"),
             "rank": column(f"{name}_rank"),
             "rank_interval": np.column_stack([column(f"{name}_rank_best"), column(f"{name}_rank_worst")]),
-            "by_target": np.column_stack([column(part) for part in parts]) if parts[0] in table.column_names else None,
+            "by_target": np.column_stack([column(part) for part in parts])
+            if parts[0] in table.column_names
+            else None,
         }
     return _ranking(about, scores)
 

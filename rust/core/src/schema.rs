@@ -133,6 +133,16 @@ impl Problem {
     }
 }
 
+/// Up to three of `names`, each in quotes, nearest to `wanted` first.
+pub(crate) fn nearest<'a>(wanted: &str, names: impl Iterator<Item = &'a str>) -> Vec<String> {
+    let wanted = wanted.to_lowercase();
+    let mut near: Vec<(usize, &str)> =
+        names.map(|name| (strsim::levenshtein(&wanted, &name.to_lowercase()), name)).collect();
+    near.sort_unstable();
+    near.truncate(3);
+    near.into_iter().map(|(_, name)| format!("'{name}'")).collect()
+}
+
 struct Resolver<'a> {
     schema: &'a Schema,
     source: &'a str,
@@ -163,18 +173,10 @@ impl<'a> Resolver<'a> {
 
     /// The names closest to `name`, for the end of a message.
     fn nearby(&self, name: &str) -> String {
-        let wanted = name.to_lowercase();
-        let mut near: Vec<(usize, &str)> = self
-            .schema
-            .fields()
-            .iter()
-            .map(|f| (strsim::levenshtein(&wanted, &f.name().to_lowercase()), f.name().as_str()))
-            .collect();
-        near.sort_unstable();
-        let names: Vec<String> = near.iter().take(3).map(|(_, n)| format!("'{n}'")).collect();
+        let names = nearest(name, self.schema.fields().iter().map(|field| field.name().as_str()));
         match names.len() {
             0 => "it has no columns".into(),
-            _ => format!("the nearest of its {} columns are {}", near.len(), names.join(", ")),
+            _ => format!("the nearest of its {} columns are {}", self.schema.fields().len(), names.join(", ")),
         }
     }
 

@@ -10,6 +10,7 @@
 mod arff;
 mod ipc;
 mod labels;
+mod mapping;
 mod memory;
 mod open;
 mod spill;

@@ -1,0 +1,9 @@
+"""The command line: ``ferrank rank``, ``ferrank inspect``, ``ferrank convert``.
+
+Results go to stdout, progress and messages to stderr. Exit codes: 0 done, 2 bad usage or bad input,
+130 interrupted, 1 anything else.
+"""
+
+from ferrank.cli.main import main
+
+__all__ = ["main"]

@@ -1,0 +1,30 @@
+"""``ferrank convert``."""
+
+import argparse
+from typing import Any
+
+from ferrank.cli.options import add_data
+from ferrank.cli.progress import message, progress_line
+from ferrank.dataset import convert
+from ferrank.storage import check_path
+
+__all__ = ["add_to"]
+
+
+def add_to(commands: Any) -> None:
+    """Add the command to the parser."""
+    parser = commands.add_parser(
+        "convert",
+        help="write an Arrow file",
+        description="Write DATA to an Arrow file, which is read fastest.",
+    )
+    add_data(parser)
+    parser.add_argument("destination", metavar="DST.arrow", help="the file to write")
+    parser.set_defaults(run=_run)
+
+
+def _run(chosen: argparse.Namespace) -> None:
+    destination = check_path(chosen.destination, (".arrow",))
+    with progress_line() as progress:
+        rows = convert(chosen.data, destination, labels=chosen.labels, progress=progress)
+    message(f"wrote {rows:,} rows to {destination}")

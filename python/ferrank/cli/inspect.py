@@ -1,0 +1,61 @@
+"""``ferrank inspect``."""
+
+import argparse
+import json
+from typing import Any
+
+from ferrank.cli.options import add_data
+from ferrank.cli.progress import progress_line
+from ferrank.dataset import inspect
+from ferrank.display import shorten
+
+__all__ = ["add_to"]
+
+_TOP = 3
+
+
+def add_to(commands: Any) -> None:
+    """Add the command to the parser."""
+    parser = commands.add_parser(
+        "inspect", help="describe the columns", description="Describe the columns of DATA."
+    )
+    add_data(parser)
+    parser.add_argument("--json", action="store_true", help="print one JSON object instead of the table")
+    parser.set_defaults(run=_run)
+
+
+def _run(chosen: argparse.Namespace) -> None:
+    with progress_line() as progress:
+        found = inspect(chosen.data, labels=chosen.labels, progress=progress)
+    print(json.dumps(found) if chosen.json else _text(found))
+
+
+def _text(found: dict[str, Any]) -> str:
+    head = ["column", "type", "kind", "missing", "distinct", "values", "as a target"]
+    rows = [head, *(_row(column) for column in found["columns"])]
+    widths = [max(map(len, cells)) for cells in zip(*rows, strict=True)]
+    lines = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
+    labels = f", of which {len(found['labels']):,} are labels" if found["labels"] else ""
+    return "\n".join([f"{found['rows']:,} rows, {len(found['columns']):,} columns{labels}", "", *lines])
+
+
+def _row(column: dict[str, Any]) -> list[str]:
+    distinct = column["distinct"]
+    return [
+        shorten(column["name"]),
+        shorten(column["type"], 24),
+        column["kind"],
+        f"{column['missing']:,}" if column["missing"] else "",
+        "" if distinct is None else f"{distinct:,}",
+        _values(column),
+        column["task"] or "",
+    ]
+
+
+def _values(column: dict[str, Any]) -> str:
+    if column["range"] is not None:
+        low, high = column["range"]
+        return f"{low:.6g} … {high:.6g}"
+    top = column["top"][:_TOP]
+    more = ", …" if len(column["top"]) > len(top) else ""
+    return ", ".join(f"{shorten(name, 16)} ({count:,})" for name, count in top) + more

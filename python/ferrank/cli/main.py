@@ -1,0 +1,56 @@
+"""Commands, and the end of each: exit codes and messages."""
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from typing import NoReturn
+
+from ferrank import __version__
+from ferrank.cli import convert, inspect, rank
+from ferrank.errors import ColumnTypeError, DataError, FerrankError, ResourceError, SettingError
+
+__all__ = ["main"]
+
+_DONE, _OTHER, _BAD_INPUT, _INTERRUPTED = 0, 1, 2, 130
+
+
+class _Parser(argparse.ArgumentParser):
+    """A parser whose errors read like all others."""
+
+    def error(self, message: str) -> NoReturn:
+        print(f"ferrank: error: {message}\n(see {self.prog} --help)", file=sys.stderr)
+        raise SystemExit(_BAD_INPUT)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(prog="ferrank", description="Rank the features of a table by how much they matter.")
+    parser.add_argument("--version", action="version", version=f"ferrank {__version__}")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=_Parser)
+    for command in (rank, inspect, convert):
+        command.add_to(commands)
+    return parser
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit code."""
+    try:
+        chosen = _parser().parse_args(arguments)
+        chosen.run(chosen)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Who reads has seen enough. Python would complain once more when it flushes stdout at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except KeyboardInterrupt:
+        print("ferrank: interrupted", file=sys.stderr)
+        return _INTERRUPTED
+    except (DataError, ColumnTypeError, SettingError, ResourceError) as error:
+        return _fail(error, _BAD_INPUT)
+    except (FerrankError, OSError, MemoryError) as error:
+        return _fail(error, _OTHER)
+    return _DONE
+
+
+def _fail(error: BaseException, code: int) -> int:
+    print(f"ferrank: error: {error or type(error).__name__}", file=sys.stderr)
+    return code

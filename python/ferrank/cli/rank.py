@@ -1,0 +1,82 @@
+"""``ferrank rank``."""
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+from ferrank.cli.options import add_data, add_forest, add_roles
+from ferrank.cli.progress import message, progress_line
+from ferrank.dataset import rank
+from ferrank.forest import ForestRanker
+from ferrank.plot import PLOT_SUFFIXES, need_matplotlib
+from ferrank.storage import check_path
+
+__all__ = ["add_to"]
+
+
+def add_to(commands: Any) -> None:
+    """Add the command to the parser."""
+    parser = commands.add_parser("rank", help="rank the features", description="Rank the features of DATA.")
+    add_data(parser)
+    add_roles(parser)
+    add_forest(parser)
+    group = parser.add_argument_group("results")
+    group.add_argument("--output", metavar="FILE", help="save all as .csv, .parquet, .arrow or .json")
+    group.add_argument("--plot", metavar="FILE", help="draw bars as .png, .svg or .pdf")
+    group.add_argument("--top", type=int, default=20, metavar="K", help="rows of the table; default: 20")
+    group.add_argument("--json", action="store_true", help="print one JSON object instead of the table")
+    parser.set_defaults(run=_run)
+
+
+def _run(chosen: argparse.Namespace) -> None:
+    output, plot = _check_results(chosen)
+    with progress_line() as progress:
+        ranking = rank(
+            chosen.data,
+            chosen.target,
+            target_last=chosen.target_last,
+            labels=chosen.labels,
+            task=chosen.task,
+            drop=chosen.drop,
+            sample_weight=chosen.weight,
+            ranker=_forest(chosen),
+            progress=progress,
+        )
+    if output is not None:
+        ranking.save(output)
+        message(f"saved {output}")
+    if plot is not None:
+        ranking.plot(plot)
+        message(f"drew {plot}")
+    print(json.dumps(ranking.to_dict(), allow_nan=False) if chosen.json else ranking.to_text(chosen.top))
+
+
+def _check_results(chosen: argparse.Namespace) -> tuple[Path | None, Path | None]:
+    """Return where to put results, checked before hours of work rather than after."""
+    output = chosen.output and check_path(chosen.output)
+    plot = chosen.plot and check_path(chosen.plot, PLOT_SUFFIXES)
+    if plot is not None:
+        need_matplotlib()
+    return output, plot
+
+
+def _forest(chosen: argparse.Namespace) -> ForestRanker:
+    return ForestRanker(
+        ensemble=chosen.ensemble,
+        scores=tuple(chosen.score or ["genie3"]),
+        n_estimators=chosen.trees,
+        max_features=chosen.max_features,
+        min_samples_leaf=chosen.min_leaf,
+        max_depth=chosen.max_depth,
+        bootstrap=chosen.bootstrap,
+        max_samples=chosen.max_samples,
+        max_bins=chosen.max_bins,
+        decay=chosen.decay,
+        per_target=chosen.per_target,
+        by_target=chosen.by_target,
+        target_weights=chosen.target_weight,
+        unlabelled=chosen.unlabelled,
+        random_state=chosen.seed,
+        n_jobs=chosen.threads,
+    )

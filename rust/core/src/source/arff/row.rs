@@ -1,0 +1,165 @@
+//! Rows: dense `a, b, c` and sparse `{number value, …}`.
+
+use arrow_array::ArrayRef;
+use arrow_schema::ArrowError;
+
+use super::column::Column;
+use super::header::Attribute;
+use super::text::{Cursor, Fault, Lines, is_blank, shown, without_comment};
+
+/// Number of the first attribute in sparse rows.
+///
+/// Weka and MULAN count from 0, CLUS from 1, and nothing in a file says which. The first number that
+/// only one of them can mean decides for the whole file: 0, or the number of attributes. Without one,
+/// it is 0.
+pub(super) fn sparse_base(mut lines: Lines<'_>, attributes: usize) -> usize {
+    let first = lines.clone().next_full().ok().flatten();
+    if !first.is_some_and(is_sparse) {
+        return 0;
+    }
+    while let Ok(Some(line)) = lines.next_full() {
+        let mut cursor = Cursor::new(without_comment(line), 0);
+        cursor.take(b'{');
+        while let Ok(number) = attribute_number(&mut cursor) {
+            match number {
+                0 => return 0,
+                _ if number == attributes => return 1,
+                _ => {}
+            }
+            if cursor.token(in_sparse).is_err() || !cursor.separator() {
+                break;
+            }
+        }
+    }
+    0
+}
+
+fn is_sparse(line: &[u8]) -> bool {
+    line.trim_ascii_start().first() == Some(&b'{')
+}
+
+fn in_sparse(byte: u8) -> bool {
+    byte == b',' || byte == b'}'
+}
+
+/// The rows of one chunk.
+pub(super) struct Rows<'a> {
+    columns: Vec<Column<'a>>,
+    rows: usize,
+    base: usize,
+    // Sparse rows touch only the columns they name; the others catch up when they are next needed.
+    behind: bool,
+}
+
+impl<'a> Rows<'a> {
+    pub(super) fn new(attributes: &'a [Attribute], base: usize) -> Self {
+        Rows { columns: attributes.iter().map(Column::new).collect(), rows: 0, base, behind: false }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.rows
+    }
+
+    /// Appends the row in `line`.
+    pub(super) fn read(&mut self, line: &[u8]) -> Result<(), Fault> {
+        let line = without_comment(line);
+        if is_sparse(line) {
+            self.sparse(line)?;
+            self.behind = true;
+        } else {
+            self.catch_up();
+            self.dense(line)?;
+        }
+        self.rows += 1;
+        Ok(())
+    }
+
+    fn catch_up(&mut self) {
+        if std::mem::take(&mut self.behind) {
+            self.columns.iter_mut().for_each(|column| column.fill(self.rows));
+        }
+    }
+
+    fn dense(&mut self, line: &[u8]) -> Result<(), Fault> {
+        let total = self.columns.len();
+        let mut cursor = Cursor::new(line, 0);
+        let mut more = true;
+        for (number, column) in self.columns.iter_mut().enumerate() {
+            if !more || cursor.peek().is_none() {
+                return Err(wrong_count(&cursor, number, total));
+            }
+            column.read(&mut cursor, |byte| byte == b',' || byte == b'\t')?;
+            more = cursor.separator();
+        }
+        match cursor.peek() {
+            None => Ok(()),
+            Some(b'{') => Err(weighted(&cursor)),
+            Some(_) => Err(wrong_count(&cursor, total + cursor.rest().split(|byte| *byte == b',').count(), total)),
+        }
+    }
+
+    fn sparse(&mut self, line: &[u8]) -> Result<(), Fault> {
+        let total = self.columns.len();
+        let mut cursor = Cursor::new(line, 0);
+        cursor.take(b'{');
+        while !cursor.take(b'}') {
+            let at = cursor.at();
+            let number = attribute_number(&mut cursor)?;
+            let column = number.checked_sub(self.base).and_then(|n| self.columns.get_mut(n)).ok_or_else(|| {
+                let (first, last) = (self.base, self.base + total - 1);
+                Fault::new(
+                    at,
+                    format!("no attribute has number {number}; this file counts them from {first} to {last}"),
+                )
+            })?;
+            if column.len() > self.rows {
+                return Err(Fault::new(at, format!("attribute number {number} has two values in this row")));
+            }
+            column.fill(self.rows);
+            column.read(&mut cursor, in_sparse)?;
+            cursor.skip_blanks();
+            if !cursor.take(b',') && cursor.peek() != Some(b'}') {
+                return Err(Fault::new(cursor.at(), "the sparse row does not end; close it with }"));
+            }
+        }
+        cursor.separator();
+        match cursor.peek() {
+            None => Ok(()),
+            Some(b'{') => Err(weighted(&cursor)),
+            Some(_) => Err(Fault::new(cursor.at(), format!("'{}' follows the row; remove it", shown(cursor.rest())))),
+        }
+    }
+
+    /// The rows as arrays, none of them left behind.
+    pub(super) fn finish(&mut self) -> Result<Vec<ArrayRef>, ArrowError> {
+        self.catch_up();
+        self.rows = 0;
+        self.columns.iter_mut().map(Column::finish).collect()
+    }
+}
+
+fn attribute_number(cursor: &mut Cursor<'_>) -> Result<usize, Fault> {
+    let rest = cursor.rest();
+    let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let number = std::str::from_utf8(&rest[..digits]).ok().and_then(|text| text.parse().ok());
+    match number.filter(|_| rest.get(digits).is_some_and(|byte| is_blank(*byte))) {
+        Some(number) => {
+            cursor.advance(digits);
+            cursor.skip_blanks();
+            Ok(number)
+        }
+        None => {
+            let what = format!("'{}' where a sparse row has: number, blank, value", shown(rest));
+            Err(Fault::new(cursor.at(), what))
+        }
+    }
+}
+
+fn wrong_count(cursor: &Cursor<'_>, found: usize, declared: usize) -> Fault {
+    Fault::new(cursor.at(), format!("the row has {found} values, the header declares {declared} attributes"))
+}
+
+fn weighted(cursor: &Cursor<'_>) -> Fault {
+    let what = format!("'{}' weighs the row, which is not read; make the weights an attribute", shown(cursor.rest()));
+    Fault::new(cursor.at(), what)
+}
