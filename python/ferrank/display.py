@@ -86,11 +86,11 @@ def html(ranking: "Ranking", top: int) -> str:
         )
         return f"<tr>{''.join(styled)}</tr>"
 
-    footer = "".join(f"<p>{escape(line)}</p>" for line in _footer(ranking, top) if line)
+    footer = "<br>".join(escape(line) for line in _footer(ranking, top) if line)
     return (
         f"<div><p><strong>{escape(_heading(ranking))}</strong></p>"
         f"<table><thead>{row(head, 'th')}</thead><tbody>{''.join(row(cells, 'td') for cells in body)}</tbody>"
-        f"</table>{footer}</div>"
+        f"</table><p>{footer}</p></div>"
     )
 
 

@@ -27,9 +27,6 @@ def join(estimator: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Source, di
     """
     features = _frame(estimator, X, y) if _is_frame(X) else _matrix(estimator, X, y)
     names = features[0]
-    if len(set(names)) < len(names):
-        twice = next(name for number, name in enumerate(names) if name in names[:number])
-        raise DataError(f"X: two columns are called '{twice}'; rename one")
     check_consistent_length(X, y)
     targets = _unlike(names, target_columns(y))
     weights: list[Column] = []
@@ -50,8 +47,11 @@ def _is_frame(X: Any) -> bool:
 
 
 def _frame(estimator: Any, X: Any, y: Any) -> tuple[list[str], Any]:
-    validate_data(estimator, X, y, skip_check_array=True)
     table = pa.table(as_table(X))
+    for name in table.column_names:
+        if table.schema.get_field_index(name) < 0:
+            raise DataError(f"X: two columns are called '{name}'; rename one")
+    validate_data(estimator, X, y, skip_check_array=True)
     if 0 in table.shape:
         raise DataError(
             f"X: {table.shape[0]} rows and {table.shape[1]} columns; at least 1 of each is needed"

@@ -143,7 +143,7 @@ class ForestRanker(Ranker):
         weights = self.target_weights
         return {
             "ensemble": self.ensemble,
-            "scores": [self.scores] if isinstance(self.scores, str) else list(self.scores),
+            "scores": [self.scores] if isinstance(self.scores, str) else self.scores,
             "n_estimators": self.n_estimators,
             "max_features": self.max_features,
             "min_samples_leaf": self.min_samples_leaf,

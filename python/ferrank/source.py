@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from ferrank import _core
-from ferrank.errors import ColumnTypeError, SettingError
+from ferrank.errors import ColumnTypeError, DataError, SettingError
 from ferrank.files import READERS, suffix_of
 from ferrank.run import finish
 
@@ -89,6 +89,8 @@ def as_table(data: Any) -> Any:
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
         text = "; ".join(str(part) for part in error.args)
         raise ColumnTypeError(f"table: {text}; use one type in a column, or drop it") from error
+    except ValueError as error:
+        raise DataError(f"table: {error}") from error
     if hasattr(data, "__arrow_c_stream__") or hasattr(data, "__arrow_c_array__"):
         return data
     raise ColumnTypeError(

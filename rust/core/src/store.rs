@@ -196,14 +196,16 @@ impl Chunk {
             })
             .collect();
         let unknown = AtomicU64::new(0);
-        columns.par_iter_mut().zip(codings).zip(&intake.problem.features).try_for_each(|((out, coding), feature)| {
-            let lost = match out {
-                Out::Narrow(codes) => encode(part, feature.column, coding, codes),
-                Out::Wide(codes) => encode(part, feature.column, coding, codes),
-            };
-            unknown.fetch_add(lost.map_err(|error| intake.in_column(feature.column, error))?, Relaxed);
-            Ok(())
-        })?;
+        columns.par_iter_mut().zip(codings).zip(&intake.problem.features).try_for_each(
+            |((out, coding), feature)| {
+                let lost = match out {
+                    Out::Narrow(codes) => encode(part, feature.column, coding, codes),
+                    Out::Wide(codes) => encode(part, feature.column, coding, codes),
+                };
+                unknown.fetch_add(lost.map_err(|error| intake.in_column(feature.column, error))?, Relaxed);
+                Ok(())
+            },
+        )?;
         match unknown.into_inner() {
             0 => Ok(()),
             _ => Err(Error::Data(format!("{}: the data changed while they were read", intake.source.name()))),

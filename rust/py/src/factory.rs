@@ -32,7 +32,8 @@ impl ChunkSource for FactorySource {
     }
 
     fn chunks(&self) -> Result<Chunks<'_>> {
-        let stream = Python::attach(|py| reader(self.make.bind(py).call0()?.as_any())).map_err(|e| self.error(&e.to_string()))?;
+        let stream = Python::attach(|py| reader(self.make.bind(py).call0()?.as_any()))
+            .map_err(|e| self.error(&e.to_string()))?;
         if stream.schema().fields() != self.schema.fields() {
             return Err(Error::Data(format!("{}: its columns changed between two passes", self.name)));
         }

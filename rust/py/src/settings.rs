@@ -15,9 +15,7 @@ impl<'py> Settings<'_, 'py> {
     fn get<T: for<'b> FromPyObject<'b, 'py>>(&self, name: &str, wanted: &str) -> PyResult<T> {
         let py = self.0.py();
         let value = self.0.as_any().get_item(name)?;
-        value
-            .extract()
-            .map_err(|_| error::setting(py, format!("{name}: {} is not {wanted}", repr(&value))))
+        value.extract().map_err(|_| error::setting(py, format!("{name}: {} is not {wanted}", repr(&value))))
     }
 }
 

@@ -3,8 +3,10 @@
 use std::fs::File;
 use std::io::{Error as IoError, ErrorKind};
 use std::path::Path;
+use std::ptr::NonNull;
 use std::sync::Arc;
 
+use arrow_buffer::Buffer;
 use memmap2::Mmap;
 
 use crate::error::{Error, Result};
@@ -49,8 +51,10 @@ impl Mapping {
         &self.bytes
     }
 
-    /// The map itself, to be kept alive by those who point into it.
-    pub(super) fn shared(&self) -> Arc<Mmap> {
-        self.bytes.clone()
+    /// The whole file as an Arrow buffer that keeps the map alive.
+    pub(super) fn buffer(&self) -> Buffer {
+        let start = NonNull::from_ref(self.bytes()).cast();
+        // SAFETY: the pointer and the length are those of the map, which the buffer owns a share of.
+        unsafe { Buffer::from_custom_allocation(start, self.bytes.len(), self.bytes.clone()) }
     }
 }

@@ -3,6 +3,7 @@
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 
+use super::chunking::{conform, pieces};
 use super::{ChunkSource, Chunks};
 use crate::error::{Error, Result};
 
@@ -18,16 +19,20 @@ impl TableSource {
     /// A source called `name` in messages.
     ///
     /// # Errors
-    /// A batch whose schema is not `schema`.
+    /// A batch whose columns are not those of `schema`.
     pub fn new(name: impl Into<String>, schema: SchemaRef, batches: Vec<RecordBatch>) -> Result<Self> {
         let name = name.into();
-        match batches.iter().position(|b| b.schema() != schema) {
-            Some(number) => Err(Error::Data(format!(
-                "{name}: batch {} has another schema than the table; give batches of one schema",
-                number + 1
-            ))),
-            None => Ok(TableSource { name, schema, batches }),
-        }
+        let batches = batches
+            .into_iter()
+            .enumerate()
+            .map(|(number, batch)| {
+                conform(batch, &schema).ok_or_else(|| {
+                    let number = number + 1;
+                    Error::Data(format!("{name}: the columns of batch {number} are not those of the table"))
+                })
+            })
+            .collect::<Result<Vec<_>>>()?;
+        Ok(TableSource { name, schema, batches })
     }
 }
 
@@ -37,7 +42,7 @@ impl ChunkSource for TableSource {
     }
 
     fn chunks(&self) -> Result<Chunks<'_>> {
-        Ok(Box::new(self.batches.iter().cloned().map(Ok)))
+        Ok(Box::new(self.batches.iter().flat_map(|batch| pieces(batch.clone())).map(Ok)))
     }
 
     fn name(&self) -> &str {
@@ -45,6 +50,35 @@ impl ChunkSource for TableSource {
     }
 
     fn rows_hint(&self) -> Option<u64> {
-        Some(self.batches.iter().map(|b| b.num_rows() as u64).sum())
+        Some(self.batches.iter().map(|batch| batch.num_rows() as u64).sum())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow_array::{ArrayRef, Int32Array, NullArray};
+    use arrow_schema::{DataType, Field, Schema};
+
+    use super::*;
+
+    #[test]
+    fn a_large_batch_comes_in_pieces() {
+        let column: ArrayRef = Arc::new(NullArray::new(150_000));
+        let batch = RecordBatch::try_from_iter([("a", column)]).unwrap();
+        let table = TableSource::new("table", batch.schema(), vec![batch.clone(), batch.slice(0, 0)]).unwrap();
+        let rows: Vec<usize> = table.chunks().unwrap().map(|chunk| chunk.unwrap().num_rows()).collect();
+        assert_eq!(rows, [65_536, 65_536, 18_928]);
+        assert_eq!(table.rows_hint(), Some(150_000));
+    }
+
+    #[test]
+    fn a_batch_of_other_columns_is_refused() {
+        let column: ArrayRef = Arc::new(Int32Array::from(vec![1]));
+        let batch = RecordBatch::try_from_iter([("a", column)]).unwrap();
+        let other = Arc::new(Schema::new(vec![Field::new("b", DataType::Int32, true)]));
+        let error = TableSource::new("table", other, vec![batch]).unwrap_err();
+        assert!(error.to_string().contains("batch 1"), "{error}");
     }
 }

@@ -8,6 +8,8 @@
 //! `hierarchical` attribute.
 
 mod arff;
+mod chunking;
+mod dictionary;
 mod ipc;
 mod labels;
 mod mapping;

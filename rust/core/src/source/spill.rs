@@ -1,24 +1,46 @@
 //! Streams that can be read only once, kept in a scratch file.
 
-use std::path::Path;
+use std::io::BufWriter;
+use std::path::{Path, PathBuf};
 
 use arrow_array::RecordBatch;
-use arrow_schema::SchemaRef;
+use arrow_ipc::writer::StreamWriter;
+use arrow_schema::{ArrowError, SchemaRef};
 
 use super::IpcSource;
-use crate::error::Result;
+use super::chunking::conform;
+use crate::error::{Error, Result};
 
-/// Writes `batches` to an unlinked scratch file and maps it.
+/// Writes `batches` to a scratch file and maps it. The file has no name in its folder, so it is gone
+/// with the source, also after a crash.
 ///
 /// `scratch` is the folder for the file; `None`: the system's temporary folder.
 ///
+/// The file holds the stream format, which unlike the file format lets dictionaries change from batch
+/// to batch.
+///
 /// # Errors
-/// The first error of `batches`, a batch of another schema, or a full disk.
+/// The first error of `batches`, a batch of other columns, or a full disk.
 pub fn spill(
-    _name: &str,
-    _schema: SchemaRef,
-    _batches: impl Iterator<Item = Result<RecordBatch>>,
-    _scratch: Option<&Path>,
+    name: &str,
+    schema: SchemaRef,
+    batches: impl Iterator<Item = Result<RecordBatch>>,
+    scratch: Option<&Path>,
 ) -> Result<IpcSource> {
-    todo!()
+    let folder = scratch.map_or_else(std::env::temp_dir, PathBuf::from);
+    let failed = |error: ArrowError| match error {
+        ArrowError::IoError(_, source) => Error::file(&folder, source),
+        other => Error::Data(format!("{name}: {other}")),
+    };
+    let file = tempfile::tempfile_in(&folder).map_err(|e| Error::file(&folder, e))?;
+    let mut writer = StreamWriter::try_new(BufWriter::new(&file), &schema).map_err(failed)?;
+    for (number, batch) in batches.enumerate() {
+        let batch = conform(batch?, &schema).ok_or_else(|| {
+            Error::Data(format!("{name}: the columns of batch {} are not those of the stream", number + 1))
+        })?;
+        writer.write(&batch).map_err(failed)?;
+    }
+    writer.finish().map_err(failed)?;
+    drop(writer);
+    IpcSource::of_file(&file, name)
 }

@@ -22,6 +22,7 @@ use std::sync::Arc;
 use arrow_array::RecordBatch;
 use arrow_schema::{ArrowError, Schema, SchemaRef};
 
+use super::chunking::rows_per_chunk;
 use super::mapping::Mapping;
 use super::{ChunkSource, Chunks};
 use crate::error::{Error, Result};
@@ -29,8 +30,7 @@ use header::Attribute;
 use row::Rows;
 use text::{Fault, Lines};
 
-const CHUNK_ROWS: usize = 65_536;
-const CHUNK_CELLS: usize = 4 << 20;
+/// Most text of a chunk, so that long texts do not add up.
 const CHUNK_BYTES: usize = 32 << 20;
 
 /// An ARFF file.
@@ -111,7 +111,7 @@ struct Pass<'a> {
 
 impl Pass<'_> {
     fn chunk(&mut self) -> Result<Option<RecordBatch>> {
-        let rows = CHUNK_ROWS.min(CHUNK_CELLS / self.source.attributes.len()).max(1);
+        let rows = rows_per_chunk(self.source.attributes.len());
         let start = self.lines.position();
         while self.rows.len() < rows && self.lines.position() - start < CHUNK_BYTES {
             let line = self.lines.next_full().map_err(|fault| self.located(fault))?;

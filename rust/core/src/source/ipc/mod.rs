@@ -1,0 +1,137 @@
+//! Arrow IPC files and streams, memory-mapped.
+//!
+//! Uncompressed columns point into the map and cost no memory; LZ4 and ZSTD ones are unpacked batch by
+//! batch. A file is foreign bytes: every length and position it claims is checked against the file
+//! before anything is allocated or read ([`claims`]), Arrow's own validation of offsets, dictionary
+//! keys and UTF-8 stays on, and what still panics inside the decoder is caught ([`quietly`]).
+//!
+//! A stream may end without its end marker, as the format allows, so one that is cut off between two
+//! messages reads as a shorter stream.
+
+mod claims;
+mod layout;
+mod quietly;
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::path::Path;
+
+use arrow_array::{ArrayRef, RecordBatch};
+use arrow_buffer::Buffer;
+use arrow_ipc::reader::{read_dictionary, read_record_batch};
+use arrow_ipc::root_as_message;
+use arrow_schema::SchemaRef;
+
+use super::chunking::pieces;
+use super::mapping::Mapping;
+use super::{ChunkSource, Chunks};
+use crate::error::{Error, Result};
+use layout::{Block, Layout};
+use quietly::quietly;
+
+/// A memory-mapped Arrow file or stream.
+#[derive(Debug)]
+pub struct IpcSource {
+    name: String,
+    buffer: Buffer,
+    layout: Layout,
+}
+
+/// What is wrong with a file, without its name.
+type Checked<T> = std::result::Result<T, String>;
+
+impl IpcSource {
+    /// Maps the Arrow file or stream at `path`.
+    ///
+    /// # Errors
+    /// The file cannot be read, is not Arrow, or is damaged.
+    pub fn open(path: &Path) -> Result<Self> {
+        Self::of(Mapping::open(path)?)
+    }
+
+    /// Maps an open file, called `name`.
+    pub(super) fn of_file(file: &File, name: &str) -> Result<Self> {
+        Self::of(Mapping::of(file, name.to_string()).map_err(|e| Error::file(name, e))?)
+    }
+
+    pub(super) fn of(mapping: Mapping) -> Result<Self> {
+        let buffer = mapping.buffer();
+        let layout = quietly(|| Layout::read(&buffer)).map_err(|what| damaged(&mapping.name, &what))?;
+        Ok(IpcSource { name: mapping.name, buffer, layout })
+    }
+
+    /// Whether `bytes` begin like an Arrow file or stream.
+    pub(super) fn recognises(bytes: &[u8]) -> bool {
+        layout::is_file(bytes) || layout::is_stream(bytes)
+    }
+}
+
+impl ChunkSource for IpcSource {
+    fn schema(&self) -> SchemaRef {
+        self.layout.schema.clone()
+    }
+
+    fn chunks(&self) -> Result<Chunks<'_>> {
+        let mut pass = Pass { source: self, blocks: self.layout.blocks.iter(), dictionaries: HashMap::new() };
+        let batches = std::iter::from_fn(move || pass.batch());
+        Ok(Box::new(batches.flat_map(|batch| {
+            let (batch, error) = batch.map_or_else(|e| (None, Some(Err(e))), |batch| (Some(batch), None));
+            batch.into_iter().flat_map(pieces).map(Ok).chain(error)
+        })))
+    }
+
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn rows_hint(&self) -> Option<u64> {
+        Some(self.layout.rows)
+    }
+}
+
+struct Pass<'a> {
+    source: &'a IpcSource,
+    blocks: std::slice::Iter<'a, Block>,
+    // Dictionaries as of the last message: a stream may replace or extend them between batches.
+    dictionaries: HashMap<i64, ArrayRef>,
+}
+
+impl Pass<'_> {
+    fn batch(&mut self) -> Option<Result<RecordBatch>> {
+        loop {
+            let block = self.blocks.next()?;
+            match quietly(|| self.decode(block)) {
+                Ok(None) => {}
+                Ok(Some(batch)) => return Some(Ok(batch)),
+                Err(what) => {
+                    self.blocks = [].iter();
+                    return Some(Err(damaged(&self.source.name, &what)));
+                }
+            }
+        }
+    }
+
+    /// The batch in `block`; `None` where it holds a dictionary, which is kept.
+    fn decode(&mut self, block: &Block) -> Checked<Option<RecordBatch>> {
+        let source = self.source;
+        let message = root_as_message(&source.buffer[block.metadata.clone()]).map_err(|e| e.to_string())?;
+        let body = source.buffer.slice_with_length(block.body.start, block.body.len());
+        let schema = &source.layout.schema;
+        if let Some(dictionary) = message.header_as_dictionary_batch() {
+            let values = dictionary.data().ok_or("a dictionary without values")?;
+            claims::check(&values, None, &body)?;
+            read_dictionary(&body, dictionary, schema, &mut self.dictionaries, &message.version())
+                .map_err(|e| e.to_string())?;
+            return Ok(None);
+        }
+        let batch = message.header_as_record_batch().ok_or("a message of an unknown kind")?;
+        claims::check(&batch, Some(schema), &body)?;
+        read_record_batch(&body, batch, schema.clone(), &self.dictionaries, None, &message.version())
+            .map(Some)
+            .map_err(|e| e.to_string())
+    }
+}
+
+fn damaged(name: &str, what: &str) -> Error {
+    Error::Data(format!("{name}: the Arrow data are damaged or cut off: {what}"))
+}

@@ -1,0 +1,237 @@
+"""The command line as a process."""
+
+import json
+import os
+import pty
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.feather
+import pytest
+
+import ferrank
+
+COMMAND = [sys.executable, "-m", "ferrank.cli"]
+
+
+@pytest.fixture(scope="module")
+def data(mixed: pa.Table, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("cli") / "mixed.csv"
+    pa.csv.write_csv(mixed, path)
+    return path
+
+
+def run(*arguments: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([*COMMAND, *map(str, arguments)], capture_output=True, text=True, check=False)
+
+
+def test_version() -> None:
+    assert run("--version").stdout == f"ferrank {ferrank.__version__}\n"
+
+
+def test_table_on_stdout_and_nothing_else(data: Path) -> None:
+    done = run("rank", data, "--target", "y", "--trees", 10, "--top", 2)
+    assert done.returncode == 0
+    assert done.stderr == ""
+    lines = done.stdout.splitlines()
+    assert lines[0] == "4 features ranked for regression of y, 240 rows"
+    assert {line.split()[1] for line in lines[3:5]} == {"a", "colour"}
+    assert lines[5] == "… and 2 more features"
+
+
+def test_json(data: Path) -> None:
+    done = run(
+        "rank", data, "--target", "y", "--trees", 5, "--json", "--score", "symbolic", "--score", "genie3"
+    )
+    found = json.loads(done.stdout)
+    assert set(found) == {
+        "ferrank",
+        "task",
+        "n_rows",
+        "n_features",
+        "targets",
+        "features",
+        "scores",
+        "settings",
+        "seconds",
+    }
+    assert list(found["scores"]) == ["symbolic", "genie3"]
+    assert found["features"] == ["a", "b", "count", "colour"]
+    assert {"importance", "std_error", "rank"} <= set(found["scores"]["genie3"])
+    assert found["settings"]["n_estimators"] == 5
+
+
+def test_same_as_python(data: Path, mixed: pa.Table) -> None:
+    options = ["--ensemble", "extra_trees", "--bootstrap", "--max-features", 0.5, "--max-depth", 4]
+    options += [
+        "--min-leaf",
+        3,
+        "--max-bins",
+        16,
+        "--max-samples",
+        100,
+        "--seed",
+        5,
+        "--trees",
+        6,
+        "--threads",
+        2,
+    ]
+    options += ["--score", "permutation", "--score", "symbolic", "--decay", 1, "--drop", "b"]
+    found = json.loads(run("rank", data, "--target", "y", "--json", *options).stdout)
+    ranking = ferrank.rank(
+        mixed,
+        "y",
+        drop=["b"],
+        ensemble="extra_trees",
+        bootstrap=True,
+        max_features=0.5,
+        max_depth=4,
+        min_samples_leaf=3,
+        max_bins=16,
+        max_samples=100,
+        random_state=5,
+        n_estimators=6,
+        scores=("permutation", "symbolic"),
+        decay=1,
+    )
+    assert found["scores"] == ranking.to_dict()["scores"]
+
+
+def test_several_targets(data: Path) -> None:
+    options = ["--trees", 3, "--json", "--target", "y", "--target", "b", "--by-target"]
+    options += ["--target-weight", 1, "--target-weight", 0.5]
+    found = json.loads(run("rank", data, *options).stdout)
+    assert found["task"] == "multi-target"
+    assert np.shape(found["scores"]["genie3"]["by_target"]) == (3, 2)
+    last = json.loads(run("rank", data, "--trees", 3, "--json", "--target-last", 2, "--per-target").stdout)
+    assert last["targets"] == ["colour", "y"]
+
+
+def test_output_and_plot(data: Path, tmp_path: Path) -> None:
+    files = [tmp_path / f"r.{suffix}" for suffix in ("csv", "parquet", "arrow", "json")]
+    for file in files:
+        done = run(
+            "rank", data, "--target", "y", "--trees", 3, "--output", file, "--plot", tmp_path / "r.png"
+        )
+        assert done.returncode == 0
+        assert f"saved {file}" in done.stderr
+    assert (tmp_path / "r.png").read_bytes().startswith(b"\x89PNG")
+    assert files[0].read_text().startswith("feature,rank,genie3,genie3_std_error\n")
+    loaded = [ferrank.Ranking.load(file).to_dict()["scores"] for file in files[1:]]
+    assert loaded[0] == loaded[1] == loaded[2]
+
+
+def test_inspect(data: Path, mixed: pa.Table) -> None:
+    text = run("inspect", data).stdout
+    assert text.startswith("240 rows, 5 columns\n")
+    assert any(line.split()[:3] == ["colour", "Utf8", "nominal"] for line in text.splitlines())
+    found = json.loads(run("inspect", data, "--json").stdout)
+    assert found["columns"][0]["missing"] == mixed["a"].null_count
+
+
+def test_convert(data: Path, tmp_path: Path) -> None:
+    done = run("convert", data, tmp_path / "t.arrow")
+    assert (done.returncode, done.stdout) == (0, "")
+    assert "wrote 240 rows" in done.stderr
+    assert pa.feather.read_table(tmp_path / "t.arrow").num_rows == 240
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["rank"], "the following arguments are required: DATA"),
+        (["rank", "DATA", "--target", "z"], "no column 'z' for the target; the nearest of its 5 columns are"),
+        (["rank", "DATA"], "target: no target was given"),
+        (
+            ["rank", "DATA", "--target", "y", "--target-last", "1"],
+            "give one of target, target_last and labels",
+        ),
+        (["rank", "DATA", "--target", "y", "--trees", "0"], "n_estimators: 0 trees"),
+        (["rank", "DATA", "--target", "y", "--trees", "many"], "argument --trees"),
+        (["rank", "DATA", "--target", "y", "--threads", "0"], "argument --threads"),
+        (["rank", "DATA", "--target", "y", "--output", "r.xls"], "unknown suffix '.xls'"),
+        (["rank", "DATA", "--target", "y", "--output", "none/r.csv"], "the folder none does not exist"),
+        (["rank", "DATA", "--target", "y", "--plot", "r.gif"], "unknown suffix '.gif'"),
+        (["rank", "none.csv", "--target", "y"], "none.csv: no such file"),
+        (["rank", "none.arrow", "--target", "y"], "none.arrow: "),
+        (["inspect", "none.parquet"], "none.parquet: no such file"),
+        (["convert", "DATA", "t.csv"], "unknown suffix '.csv'; use one of .arrow"),
+        (["dance"], "argument COMMAND"),
+    ],
+)
+def test_bad_usage_and_bad_input(data: Path, arguments: list[str], message: str) -> None:
+    done = run(*[data if argument == "DATA" else argument for argument in arguments])
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert done.stderr.startswith("ferrank: error: ")
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_reader_that_leaves_early(data: Path) -> None:
+    read, write = os.pipe()
+    os.close(read)
+    with os.fdopen(write, "w") as pipe:
+        done = subprocess.run(
+            [*COMMAND, "inspect", str(data)], stdout=pipe, stderr=subprocess.PIPE, text=True, check=False
+        )
+    assert done.stderr == ""
+
+
+@pytest.fixture(scope="module")
+def long_run(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    path = tmp_path_factory.mktemp("long") / "noise.arrow"
+    columns = np.random.default_rng(0).normal(size=(20, 50_000))
+    pa.feather.write_feather(pa.table({f"c{i}": column for i, column in enumerate(columns)}), str(path))
+    return [*COMMAND, "rank", str(path), "--target", "c0", "--trees", "100000", "--output"]
+
+
+def test_ctrl_c_within_a_second(long_run: list[str], tmp_path: Path) -> None:
+    process = subprocess.Popen(
+        [*long_run, str(tmp_path / "r.csv")], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    time.sleep(5)
+    assert process.poll() is None
+    process.send_signal(signal.SIGINT)
+    started = time.monotonic()
+    out, err = process.communicate(timeout=10)
+    assert time.monotonic() - started < 1
+    assert (process.returncode, out, err) == (130, "", "ferrank: interrupted\n")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_progress_on_a_terminal(long_run: list[str], tmp_path: Path) -> None:
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(
+        [*long_run, str(tmp_path / "r.csv")], stdout=subprocess.DEVNULL, stderr=theirs, text=True
+    )
+    os.close(theirs)
+    time.sleep(5)
+    process.send_signal(signal.SIGINT)
+    process.wait(timeout=10)
+    shown = _read_all(ours)
+    assert "of 100,000 trees" in shown
+    assert "trees/s" in shown
+    assert "left" in shown
+
+
+def _read_all(terminal: int) -> str:
+    pieces: list[Any] = []
+    while True:
+        try:
+            piece = os.read(terminal, 65536)
+        except OSError:
+            break
+        if not piece:
+            break
+        pieces.append(piece)
+    os.close(terminal)
+    return b"".join(pieces).decode()

@@ -1,0 +1,247 @@
+"""What people get wrong, and what they are told."""
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.feather
+import pyarrow.parquet
+import pytest
+
+import ferrank
+from ferrank import ColumnTypeError, DataError, FerrankError, ForestRanker, ResourceError, SettingError
+
+N = 30
+Y = np.linspace(0, 1, N)
+
+
+def table(**columns: Any) -> pa.Table:
+    return pa.table({"a": np.arange(N) % 7.0, **columns, "y": Y})
+
+
+def rank(data: Any, target: Any = "y", **settings: Any) -> ferrank.Ranking:
+    return ferrank.rank(data, target, **{"n_estimators": 3, **settings})
+
+
+@pytest.mark.parametrize(
+    ("error", "builtin"),
+    [
+        (DataError, ValueError),
+        (SettingError, ValueError),
+        (ColumnTypeError, TypeError),
+        (ResourceError, OSError),
+    ],
+)
+def test_each_is_also_the_closest_builtin(error: type[Exception], builtin: type[Exception]) -> None:
+    assert issubclass(error, FerrankError)
+    assert issubclass(error, builtin)
+
+
+def test_unknown_columns_get_suggestions() -> None:
+    data = table(length=Y, lenght=Y)
+    with pytest.raises(DataError, match=r"table: no column 'lengh' .*nearest of its 4 columns are 'lenght'"):
+        rank(data, "lengh")
+    with pytest.raises(DataError, match="no column 'b' for the columns to drop"):
+        rank(data, drop=["b"])
+    with pytest.raises(DataError, match="no column 'b' for the row weights"):
+        rank(data, sample_weight="b")
+
+
+def test_a_column_in_two_roles() -> None:
+    with pytest.raises(DataError, match="column 'y' is given as"):
+        rank(table(), drop=["y"])
+    with pytest.raises(DataError, match="column 'y' is given as"):
+        rank(table(), ["y", "y"])
+
+
+def test_no_feature_left() -> None:
+    with pytest.raises(DataError, match="no feature is left"):
+        rank(table(), drop=["a"])
+    with pytest.raises(SettingError, match="leaves no feature"):
+        rank(table(), None, target_last=2)
+
+
+def test_duplicated_names(tmp_path: Path) -> None:
+    twice = pa.table([Y, Y, Y], names=["a", "a", "y"])
+    with pytest.raises(DataError, match=r"two columns are called 'a'"):
+        rank(twice)
+    with pytest.raises(DataError, match=r"X: two columns are called 'a'"):
+        ForestRanker().fit(twice.select([0, 1]), Y)
+    with pytest.raises(DataError, match="Duplicate column names"):
+        rank(pd.DataFrame(np.column_stack([Y, Y, Y]), columns=["a", "a", "y"]))
+    (tmp_path / "t.csv").write_text("a,a,y\n1,2,3\n4,5,6\n")
+    with pytest.raises(DataError, match=r"t\.csv: two columns are called 'a'"):
+        rank(tmp_path / "t.csv")
+
+
+@pytest.mark.parametrize("value", [np.inf, -np.inf])
+def test_infinity_names_the_column(value: float) -> None:
+    spoilt = np.where(np.arange(N) == 3, value, Y)
+    with pytest.raises(DataError, match=r"'speed'.*infin"):
+        rank(table(speed=spoilt))
+    with pytest.raises(DataError, match=r"'x1'.*infin"):
+        ForestRanker().fit(np.column_stack([Y, spoilt]), Y)
+
+
+def test_types_that_cannot_be_ranked() -> None:
+    dates = pa.array(np.arange(N), pa.timestamp("s"))
+    with pytest.raises(ColumnTypeError, match=r"column 'when' is of type Timestamp.*drop it"):
+        rank(table(when=dates))
+    assert rank(table(when=dates), drop=["when"]).features == ["a"]
+    with pytest.raises(ColumnTypeError, match="column 'when' .* cannot be a target"):
+        rank(table(when=dates), "when")
+    with pytest.raises(ColumnTypeError, match="weight column 'w' is not numeric"):
+        rank(table(w=["x"] * N), sample_weight="w")
+    mixed = pd.DataFrame({"a": [1, "x"] * 15, "y": Y})
+    with pytest.raises(ColumnTypeError, match="column a"):
+        rank(mixed)
+
+
+@pytest.mark.parametrize("data", [3, None, object(), [1, 2], pl.LazyFrame({"y": Y})])
+def test_things_that_hold_no_rows(data: Any) -> None:
+    with pytest.raises(ColumnTypeError, match="data: cannot rank a"):
+        rank(data)
+
+
+def test_arrays_of_another_shape() -> None:
+    with pytest.raises(ColumnTypeError, match="1 dimensions"):
+        rank(Y)
+
+
+def test_no_rows(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="no rows|0 rows"):
+        rank(table().slice(0, 0))
+    (tmp_path / "head.csv").write_text("a,y\n")
+    with pytest.raises(DataError, match="no rows|0 rows"):
+        rank(tmp_path / "head.csv")
+    with pytest.raises(DataError, match="X: 0 rows"):
+        ForestRanker().fit(pd.DataFrame({"a": []}), [])
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet", "arrow", "arff"])
+@pytest.mark.parametrize("content", [b"", b"\x00\xff\x00", b"PAR1", b"ARROW1\x00\x00", b"@relation"])
+def test_broken_files(tmp_path: Path, suffix: str, content: bytes) -> None:
+    path = tmp_path / f"t.{suffix}"
+    path.write_bytes(content)
+    with pytest.raises((DataError, ResourceError), match=f"t.{suffix}"):
+        rank(path)
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "arrow"])
+def test_truncated_files(tmp_path: Path, suffix: str) -> None:
+    whole = tmp_path / f"whole.{suffix}"
+    if suffix == "arrow":
+        pa.feather.write_feather(table(), str(whole), compression="uncompressed")
+    else:
+        pa.parquet.write_table(table(), whole)
+    content = whole.read_bytes()
+    for length in range(1, len(content), max(1, len(content) // 40)):
+        path = tmp_path / f"t.{suffix}"
+        path.write_bytes(content[:length])
+        with pytest.raises((DataError, ResourceError), match=rf"t\.{suffix}"):
+            rank(path)
+
+
+def test_rows_of_a_csv_that_differ_in_length(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("a,y\n1,2\n3\n")
+    with pytest.raises(DataError, match=r"t\.csv: .*Expected 2 columns, got 1"):
+        rank(tmp_path / "t.csv")
+
+
+def test_missing_files_and_folders(tmp_path: Path) -> None:
+    for suffix in ("csv", "parquet", "arrow", "arff"):
+        with pytest.raises(ResourceError, match=rf"t\.{suffix}"):
+            rank(tmp_path / f"t.{suffix}")
+    with pytest.raises(FerrankError):
+        rank(tmp_path)
+
+
+def test_a_stream_that_fails() -> None:
+    def batches() -> Iterator[pa.RecordBatch]:
+        yield from table().to_batches()
+        raise OSError("the cable was pulled")
+
+    reader = pa.RecordBatchReader.from_batches(table().schema, batches())
+    with pytest.raises(DataError, match="stream: .*the cable was pulled"):
+        rank(reader)
+
+
+def test_label_files_go_with_files() -> None:
+    with pytest.raises(SettingError, match="labels: a label XML goes with a file"):
+        rank(table(), None, labels="labels.xml")
+
+
+def test_ranker_and_settings_are_alternatives() -> None:
+    with pytest.raises(SettingError, match="max_depth: give it to the ranker"):
+        ferrank.rank(table(), "y", ranker=ForestRanker(), max_depth=3)
+
+
+def test_task_against_the_targets() -> None:
+    with pytest.raises(SettingError, match="task: classification takes one target"):
+        rank(table(z=Y), ["y", "z"], task="classification")
+    with pytest.raises(SettingError, match="needs a numeric target, 'word' is nominal"):
+        rank(table(word=["u", "v"] * 15), "word", task="regression")
+
+
+def test_unlabelled_rows() -> None:
+    data = table().set_column(1, "y", pa.array([None, *Y[1:]]))
+    with pytest.raises(DataError, match=r"1 .*unlabelled"):
+        rank(data)
+    ranking = rank(data, unlabelled="ignore")
+    assert (ranking.n_rows, ranking.n_unlabelled) == (N - 1, 1)
+
+
+def test_negative_weights() -> None:
+    with pytest.raises(DataError, match="'w'.*negative|negative.*'w'"):
+        rank(table(w=-Y), sample_weight="w")
+
+
+def test_one_row_is_ranked_or_refused_in_words() -> None:
+    try:
+        assert rank(table().slice(0, 1)).importances().tolist() == [0.0]
+    except DataError as error:
+        assert "row" in str(error)  # noqa: PT017
+
+
+def test_features_that_say_nothing_get_nothing() -> None:
+    ranking = rank(
+        table(
+            constant=np.ones(N),
+            word=["same"] * N,
+            missing=pa.nulls(N, pa.float64()),
+            null=pa.nulls(N),
+            nan=np.full(N, np.nan),
+        ),
+        scores=("genie3", "symbolic", "permutation"),
+    )
+    for score in ranking.scores:
+        assert ranking.importances(score)[1:].tolist() == [0, 0, 0, 0, 0]
+
+
+def test_a_constant_target() -> None:
+    ranking = rank(pa.table({"a": Y, "y": np.ones(N)}), scores=("genie3", "permutation"))
+    assert ranking.importances("genie3").tolist() == [0.0]
+    assert ranking.importances("permutation").tolist() == [0.0]
+
+
+def test_a_category_for_each_row() -> None:
+    ranking = rank(table(name=[f"person {number}" for number in range(N)]))
+    assert np.isfinite(ranking.importances()).all()
+
+
+def test_fifty_thousand_columns() -> None:
+    X = np.random.default_rng(0).normal(size=(20, 50_000)).astype("f4")
+    started = time.monotonic()
+    ranking = ForestRanker(n_estimators=2).fit(X, X[:, 7].astype(float)).ranking_
+    assert len(ranking.features) == 50_000
+    assert time.monotonic() - started < 60
+
+
+def test_odd_names() -> None:
+    data = pa.table({"": Y, " ": Y, "é\n,\"'": Y, "y": Y})
+    assert rank(data).features == ["", " ", "é\n,\"'"]

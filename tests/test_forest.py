@@ -1,0 +1,232 @@
+"""The estimator."""
+
+from typing import Any
+
+import joblib
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from sklearn.base import clone
+from sklearn.feature_selection import SelectFromModel
+from sklearn.linear_model import LinearRegression
+from sklearn.pipeline import make_pipeline
+
+from ferrank import ColumnTypeError, DataError, ForestRanker, IntegerTargetWarning, SettingError
+from ferrank.ranker import threads_of
+
+Numbers = tuple[np.ndarray, np.ndarray]
+
+
+def small(**settings: Any) -> ForestRanker:
+    return ForestRanker(**{"n_estimators": 10, **settings})
+
+
+def test_finds_the_relevant_features(numbers: Numbers) -> None:
+    forest = small(scores=("genie3", "symbolic", "coverage", "permutation")).fit(*numbers)
+    for score in forest.scores:
+        assert set(forest.ranking_.top(2, score)) == {"x1", "x4"}
+    np.testing.assert_array_equal(forest.feature_importances_, forest.ranking_.importances("genie3"))
+    assert forest.ranking_.task == "regression"
+
+
+@pytest.mark.parametrize(("keep", "kept"), [(None, 3), (2, 2), (0.5, 3), (1.0, 6), (0.01, 1)])
+def test_number_of_selected_features(numbers: Numbers, keep: Any, kept: int) -> None:
+    X, y = numbers
+    forest = small(n_features_to_select=keep).fit(X, y)
+    assert forest.transform(X).shape == (150, kept)
+    assert forest.get_support().sum() == kept
+    assert {"x1", "x4"} <= set(forest.get_feature_names_out()) or kept == 1
+    assert forest.inverse_transform(forest.transform(X)).shape == X.shape
+
+
+@pytest.mark.parametrize("keep", [0, 7, 1.5, 0.0, "half"])
+def test_wrong_number_of_selected_features(numbers: Numbers, keep: Any) -> None:
+    with pytest.raises(SettingError, match="n_features_to_select"):
+        small(n_features_to_select=keep).fit(*numbers)
+
+
+def test_keeps_frames_and_their_names(numbers: Numbers) -> None:
+    X, y = numbers
+    frame = pd.DataFrame(X, columns=list("abcdef"))
+    forest = small(n_features_to_select=2).set_output(transform="pandas").fit(frame, y)
+    assert list(forest.feature_names_in_) == list("abcdef")
+    assert list(forest.transform(frame).columns) == ["b", "e"]
+    polars = small(n_features_to_select=2).set_output(transform="polars").fit(pl.DataFrame(frame), y)
+    assert polars.transform(pl.DataFrame(frame)).columns == ["b", "e"]
+
+
+def test_nominal_features_of_a_frame(mixed: pa.Table) -> None:
+    frame = mixed.to_pandas()
+    forest = small(n_features_to_select=2).fit(frame.drop(columns="y"), frame["y"])
+    assert set(forest.get_feature_names_out()) == {"a", "colour"}
+    assert forest.ranking_.targets == ["y"]
+
+
+def test_nominal_features_of_an_array(mixed: pa.Table) -> None:
+    frame = mixed.to_pandas()
+    by_frame = small().fit(frame.drop(columns="y"), frame["y"])
+    by_array = small().fit(frame.drop(columns="y").to_numpy(dtype=object), frame["y"].to_numpy())
+    np.testing.assert_array_equal(by_array.feature_importances_, by_frame.feature_importances_)
+
+
+@pytest.mark.parametrize(
+    ("y", "task"),
+    [
+        (np.array(["no", "yes"] * 75), "classification"),
+        (np.array([False, True] * 75), "classification"),
+        (pd.Series(["no", "yes"] * 75, dtype="category"), "classification"),
+        (pl.Series(["no", "yes"] * 75), "classification"),
+        (pa.array(["no", "yes"] * 75), "classification"),
+        (pa.chunked_array([["no", "yes"] * 70, ["no"] * 10]), "classification"),
+        (list(np.linspace(0, 1, 150)), "regression"),
+        (np.linspace(0, 1, 300).reshape(150, 2), "multi-target"),
+        (pd.DataFrame({"u": ["no", "yes"] * 75, "v": np.arange(150.0)}), "multi-target"),
+        (np.arange(300).reshape(150, 2) % 3 == 0, "multi-label"),
+    ],
+)
+def test_kinds_of_the_targets_tell_the_task(numbers: Numbers, y: Any, task: str) -> None:
+    assert small().fit(numbers[0], y).ranking_.task == task
+    assert small().fit(pd.DataFrame(numbers[0]), y).ranking_.task == task
+
+
+def test_few_integers_are_warned_of(numbers: Numbers) -> None:
+    X, y = numbers[0], np.arange(150) % 3
+    with pytest.warns(IntegerTargetWarning, match="3 distinct integers.*task='classification'"):
+        assert small().fit(X, y).ranking_.task == "regression"
+    assert small(task="classification").fit(X, y).ranking_.task == "classification"
+    assert small(task="regression").fit(X, y).ranking_.task == "regression"
+    assert small().fit(X, np.arange(150)).ranking_.task == "regression"
+
+
+def test_integers_as_classes_are_strings_as_classes(numbers: Numbers) -> None:
+    X, y = numbers[0], np.arange(150) % 3
+    integers = small(task="classification").fit(X, y)
+    strings = small().fit(X, y.astype(str))
+    np.testing.assert_array_equal(integers.feature_importances_, strings.feature_importances_)
+
+
+def test_names_of_targets_and_features_may_meet(numbers: Numbers) -> None:
+    X, y = numbers
+    frame = pd.DataFrame(X, columns=["y", "sample_weight", "c", "d", "e", "f"])
+    forest = small().fit(frame, y, sample_weight=np.ones(150))
+    assert forest.ranking_.features == list(frame.columns)
+    assert forest.ranking_.targets == ["y_"]
+
+
+def test_equal_weights_change_nothing(numbers: Numbers) -> None:
+    plain = small().fit(*numbers).feature_importances_
+    weighted = small().fit(*numbers, sample_weight=np.ones(150)).feature_importances_
+    np.testing.assert_allclose(weighted, plain, rtol=1e-12)
+
+
+def test_missing_values_are_nan_or_null(numbers: Numbers) -> None:
+    X, y = numbers[0].copy(), numbers[1]
+    X[::7, 1] = np.nan
+    table = pa.table({f"x{i}": pa.array(column, from_pandas=True) for i, column in enumerate(X.T)})
+    assert table["x1"].null_count > 0
+    np.testing.assert_array_equal(
+        small().fit(X, y).feature_importances_, small().fit(table, y).feature_importances_
+    )
+
+
+def test_seeds(numbers: Numbers) -> None:
+    def importances(seed: Any) -> np.ndarray:
+        return small(random_state=seed).fit(*numbers).feature_importances_
+
+    np.testing.assert_array_equal(importances(1), importances(1))
+    np.testing.assert_array_equal(
+        importances(np.random.RandomState(1)), importances(np.random.RandomState(1))
+    )
+    np.testing.assert_array_equal(
+        importances(np.random.default_rng(1)), importances(np.random.default_rng(1))
+    )
+    assert not np.array_equal(importances(1), importances(2))
+    assert not np.array_equal(importances(None), importances(None))
+
+
+def test_input_is_left_as_it_was(numbers: Numbers) -> None:
+    X, y = (array.copy() for array in numbers)
+    small().fit(X, y)
+    np.testing.assert_array_equal(X, numbers[0])
+    np.testing.assert_array_equal(y, numbers[1])
+
+
+def test_works_in_pipelines_and_clones(numbers: Numbers) -> None:
+    X, y = numbers
+    model = make_pipeline(clone(small(n_features_to_select=2)), LinearRegression()).fit(X, y)
+    assert model.score(X, y) > 0.999
+    above = SelectFromModel(small(), threshold="mean").fit(X, y)
+    assert set(above.get_support(indices=True)) == {1, 4}
+
+
+def test_by_target(numbers: Numbers) -> None:
+    X = numbers[0]
+    forest = small(by_target=True).fit(X, X[:, [0, 5]])
+    parts = forest.ranking_.by_target()
+    assert parts.shape == (6, 2)
+    np.testing.assert_allclose(parts.sum(axis=1), forest.feature_importances_, rtol=1e-9)
+    assert list(parts.argmax(axis=0)) == [0, 5]
+    with pytest.raises(SettingError, match="by_target"):
+        small().fit(X, X[:, [0, 5]]).ranking_.by_target()
+
+
+def test_target_weights(numbers: Numbers) -> None:
+    X = numbers[0]
+    forest = small(target_weights=[1, 0], max_features="all").fit(X, X[:, [0, 5]])
+    assert forest.ranking_.top(1) == ["x0"]
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"n_estimators": 0}, "n_estimators: 0"),
+        ({"n_estimators": "ten"}, "n_estimators: 'ten' is not a number of trees"),
+        ({"n_estimators": -1}, "n_estimators: -1 is not a number of trees"),
+        ({"max_features": "half"}, "max_features: 'half' is not .*sqrt"),
+        ({"max_features": 7}, "max_features: 7 is not in 1 … 6"),
+        ({"max_features": 1.5}, "max_features: share 1.5"),
+        ({"max_samples": "all"}, "max_samples: 'all'"),
+        ({"max_bins": 1}, "max_bins: 1 is not in"),
+        ({"scores": ()}, "scores: none"),
+        ({"scores": ("gini",)}, "unknown score 'gini'"),
+        ({"scores": 3}, "scores"),
+        ({"scores": ("permutation",), "bootstrap": False}, "permutation needs"),
+        ({"decay": 2.0, "scores": ("symbolic",)}, "decay: 2 is not in"),
+        ({"ensemble": "boosting"}, "unknown ensemble 'boosting'"),
+        ({"unlabelled": "drop"}, "unlabelled: 'drop' is not 'error' or 'ignore'"),
+        ({"task": "clustering"}, "unknown task 'clustering'"),
+        ({"random_state": -1}, "seed: -1"),
+        ({"n_jobs": 0}, "n_jobs: 0"),
+        ({"target_weights": [1, 2]}, "2 weights for 1 target"),
+    ],
+)
+def test_wrong_settings_are_named(numbers: Numbers, settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(SettingError, match=message):
+        small(**settings).fit(*numbers)
+
+
+@pytest.mark.parametrize(
+    ("y", "error", "message"),
+    [
+        (np.arange(10.0), ValueError, "inconsistent numbers of samples"),
+        (np.zeros((150, 2, 2)), DataError, r"shape \(150, 2, 2\)"),
+        (np.array([1, "a", None] * 50, dtype=object), ColumnTypeError, "y: .*use one type"),
+        (np.arange(150).astype("datetime64[s]"), ColumnTypeError, "y: an array of datetime64"),
+        (np.where(np.arange(150) == 3, np.inf, 1.0), DataError, "'y'.*infin"),
+    ],
+)
+def test_wrong_targets_are_named(numbers: Numbers, y: Any, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        small().fit(numbers[0], y)
+
+
+def _threads_within(_: int) -> int:
+    return threads_of(None)
+
+
+def test_threads() -> None:
+    assert threads_of(3) == 3
+    assert threads_of(-1) == threads_of(None) == joblib.cpu_count()
+    assert joblib.Parallel(n_jobs=2)(joblib.delayed(_threads_within)(i) for i in range(2)) == [1, 1]

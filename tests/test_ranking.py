@@ -1,0 +1,162 @@
+"""Results, from values made by hand."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from ferrank import DataError, Ranking, ResourceError, ScoreRanking, SettingError
+
+
+def make(n_features: int = 4, scores: tuple[str, ...] = ("genie3", "permutation")) -> Ranking:
+    """Importances 1, 2, 3 … under the first score, the reverse under the others."""
+    up = np.arange(1.0, n_features + 1)
+    down = up[::-1].copy()
+    made = {}
+    for number, name in enumerate(scores):
+        rank = (up if number else down).astype(np.uint32)
+        interval = np.column_stack([rank, np.minimum(rank + 1, n_features)]).astype(np.uint32)
+        parts = None if number else np.column_stack([up / 4, 3 * up / 4])
+        made[name] = ScoreRanking(down if number else up, up / 10, rank, interval, parts)
+    names = [f"feature_{number}" for number in range(n_features)]
+    return Ranking("multi-target", 100, names, ["u", "v"], made, 3, {"seed": 0}, 0.5)
+
+
+def test_accessors() -> None:
+    ranking = make()
+    assert ranking.top(2) == ["feature_3", "feature_2"]
+    assert ranking.top(2, "permutation") == ["feature_0", "feature_1"]
+    assert ranking.importances().tolist() == [1, 2, 3, 4]
+    assert ranking.by_target().shape == (4, 2)
+    with pytest.raises(SettingError, match="no 'gini' in this ranking; it has genie3, permutation"):
+        ranking.top(2, "gini")
+    with pytest.raises(SettingError, match="by_target"):
+        ranking.by_target("permutation")
+
+
+def test_equals_come_in_input_order() -> None:
+    score = ScoreRanking(
+        np.array([0.0, 1.0, 0.0]), np.zeros(3), np.array([2, 1, 2], np.uint32), np.ones((3, 2), np.uint32)
+    )
+    assert Ranking("regression", 5, list("abc"), ["y"], {"genie3": score}).top(3) == ["b", "a", "c"]
+
+
+def test_tables() -> None:
+    table = make().to_arrow()
+    assert table.column_names[:4] == ["feature", "rank", "genie3", "genie3_std_error"]
+    assert table["feature"].to_pylist() == ["feature_3", "feature_2", "feature_1", "feature_0"]
+    assert table["rank"].to_pylist() == [1, 2, 3, 4]
+    assert table["permutation_rank"].to_pylist() == [4, 3, 2, 1]
+    assert table["genie3[v]"].to_pylist() == [3, 2.25, 1.5, 0.75]
+    assert make().to_pandas()["genie3"].tolist() == [4, 3, 2, 1]
+    assert make().to_polars()["genie3"].to_list() == [4, 3, 2, 1]
+
+
+def test_json_object() -> None:
+    found = make().to_dict()
+    assert list(found)[:9] == [
+        "ferrank",
+        "task",
+        "n_rows",
+        "n_features",
+        "targets",
+        "features",
+        "scores",
+        "settings",
+        "seconds",
+    ]
+    assert found["scores"]["genie3"]["importance"] == [1, 2, 3, 4]
+    assert found["scores"]["genie3"]["rank"] == [4, 3, 2, 1]
+    assert json.loads(json.dumps(found, allow_nan=False)) == found
+
+
+def test_standard_errors_of_one_tree_are_null() -> None:
+    ranking = make()
+    ranking.scores["genie3"].std_error[:] = np.nan
+    assert ranking.to_dict()["scores"]["genie3"]["std_error"] == [None] * 4
+    assert "nan" not in ranking.to_text()
+
+
+@pytest.mark.parametrize("suffix", ["json", "parquet", "arrow"])
+def test_saved_and_loaded(tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"ranking.{suffix}"
+    ranking = make()
+    ranking.scores["permutation"].std_error[1] = np.nan
+    ranking.save(path)
+    assert Ranking.load(path).to_dict() == ranking.to_dict()
+    assert [file.name for file in tmp_path.iterdir()] == [path.name]
+
+
+def test_csv(tmp_path: Path) -> None:
+    make(2, ("genie3", "symbolic")).save(tmp_path / "r.csv")
+    assert (tmp_path / "r.csv").read_text() == (
+        "feature,rank,genie3,genie3_std_error,genie3[u],genie3[v],symbolic,symbolic_std_error\n"
+        "feature_1,1,2.0,0.2,0.5,1.5,1.0,0.2\n"
+        "feature_0,2,1.0,0.1,0.25,0.75,2.0,0.1\n"
+    )
+
+
+def test_places_that_cannot_be_written(tmp_path: Path) -> None:
+    with pytest.raises(SettingError, match=r"unknown suffix '.xls'; use one of .csv, .parquet"):
+        make().save(tmp_path / "r.xls")
+    with pytest.raises(ResourceError, match="does not exist"):
+        make().save(tmp_path / "none" / "r.csv")
+    (tmp_path / "folder.csv").mkdir()
+    with pytest.raises(ResourceError, match="is a folder"):
+        make().save(tmp_path / "folder.csv")
+
+
+def test_files_that_are_no_ranking(tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text('{"a": 1}')
+    (tmp_path / "b.parquet").write_text("no")
+    pa.feather.write_feather(pa.table({"feature": ["a"]}), str(tmp_path / "c.arrow"))
+    for name in ("a.json", "b.parquet", "c.arrow"):
+        with pytest.raises(DataError, match="is not a saved ranking"):
+            Ranking.load(tmp_path / name)
+    with pytest.raises(ResourceError, match=r"none\.json"):
+        Ranking.load(tmp_path / "none.json")
+    with pytest.raises(SettingError, match=r"unknown suffix '\.csv'"):
+        Ranking.load(tmp_path / "none.csv")
+
+
+def test_text() -> None:
+    lines = make(25).to_text(5).splitlines()
+    assert lines[0] == "25 features ranked for multi-target of u, v, 100 rows"
+    assert lines[3].split() == ["1", "feature_24", "25.00", "±", "2.50", "1–2", "1.000", "±", "2.500", "25"]
+    assert len({len(line) for line in lines[2:8]}) == 1
+    assert lines[8] == "… and 20 more features"
+    assert lines[-1] == "3 rows without a target were left out"
+    assert repr(make()) == make().to_text(10)
+
+
+def test_html_escapes_names() -> None:
+    ranking = make()
+    ranking.features[3] = "<b>&"
+    page = ranking._repr_html_()
+    assert "&lt;b&gt;&amp;" in page
+    assert "<b>" not in page
+
+
+@pytest.mark.parametrize("suffix", ["png", "svg", "pdf"])
+def test_plot_is_saved(tmp_path: Path, suffix: str) -> None:
+    figure = make(50).plot(tmp_path / f"r.{suffix}", top=30)
+    assert (tmp_path / f"r.{suffix}").stat().st_size > 1000
+    assert [axes.get_title() for axes in figure.axes] == ["genie3", "permutation"]
+    assert "20 are not shown" in figure.get_supxlabel()
+
+
+def test_plot_shows_the_best_first_with_names_told_apart() -> None:
+    ranking = make(40, ("genie3",))
+    ranking.features[:] = [f"a_rather_long_beginning_{i}_and_a_rather_long_end" for i in range(40)]
+    [axes] = ranking.plot(top=20).axes
+    names = [label.get_text() for label in axes.get_yticklabels()]
+    assert len(set(names)) == 20
+    assert "39" in names[0]
+    assert axes.get_ylim()[0] > axes.get_ylim()[1]
+
+
+def test_plot_of_unknown_score() -> None:
+    with pytest.raises(SettingError, match="no 'gini'"):
+        make().plot(scores=["gini"])
