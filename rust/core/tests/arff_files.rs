@@ -197,6 +197,13 @@ fn the_corners_of_the_format_are_read() {
 }
 
 #[test]
+fn a_number_that_is_nan_is_missing() {
+    for (written, read) in [("nan", "?"), ("NaN ", "?"), ("'nan'", "?"), ("inf", "inf"), ("1e999", "inf")] {
+        assert_eq!(rows(format!("@relation r\n@attribute a numeric\n@data\n{written}\n")), [read]);
+    }
+}
+
+#[test]
 fn text_that_is_not_utf8_is_latin1() {
     assert_eq!(rows(b"@relation r\n@attribute caf\xe9 {th\xe9,eau}\n@data\nth\xe9\n"), ["thé"]);
     assert_eq!(rows("@relation r\n@attribute café {thé,eau}\n@data\nthé\n"), ["thé"]);

@@ -10,8 +10,8 @@ use arrow_array::{
     Array, ArrayRef, BooleanArray, DictionaryArray, Float32Array, Int64Array, LargeStringArray, NullArray, RecordBatch,
     StringArray, StringViewArray, UInt8Array,
 };
-use arrow_ipc::CompressionType;
 use arrow_ipc::writer::{DictionaryHandling, FileWriter, IpcWriteOptions, StreamWriter};
+use arrow_ipc::{CompressionType, MetadataVersion};
 use arrow_schema::{DataType, Field, Schema};
 use ferrank_core::Error;
 use ferrank_core::monitor::Monitor;
@@ -85,6 +85,21 @@ fn files_and_streams_give_back_their_batches() {
             }
         }
     }
+}
+
+#[test]
+fn streams_from_before_the_continuation_marker_are_read() {
+    let folder = TempDir::new().unwrap();
+    let column: ArrayRef = Arc::new(Int64Array::from(vec![1, 2]));
+    let table = RecordBatch::try_from_iter([("a", column)]).unwrap();
+    let options = IpcWriteOptions::try_new(8, true, MetadataVersion::V4).unwrap();
+    let mut stream = Vec::new();
+    let mut writer = StreamWriter::try_new_with_options(&mut stream, &table.schema(), options).unwrap();
+    writer.write(&table).unwrap();
+    writer.finish().unwrap();
+    drop(writer);
+    assert_ne!(stream[..4], [0xff; 4]);
+    assert_eq!(read(&saved(&folder, &stream)).unwrap(), [table]);
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::io::BufWriter;
 use std::path::Path;
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, RecordBatch};
+use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_ipc::writer::{DictionaryHandling, FileWriter, IpcWriteOptions};
 use arrow_schema::{ArrowError, Schema};
 use tempfile::NamedTempFile;
@@ -47,7 +47,8 @@ pub fn write_ipc(source: &dyn ChunkSource, path: &Path, monitor: &Monitor) -> Re
         let chunk = chunk?;
         let arrays = chunk.columns().iter().zip(&mut columns).map(|(array, column)| column.store(array));
         let arrays: Vec<ArrayRef> = arrays.collect::<std::result::Result<_, _>>().map_err(failed)?;
-        let chunk = RecordBatch::try_new(stored.clone(), arrays).map_err(failed)?;
+        let options = RecordBatchOptions::new().with_row_count(Some(chunk.num_rows()));
+        let chunk = RecordBatch::try_new_with_options(stored.clone(), arrays, &options).map_err(failed)?;
         writer.write(&chunk).map_err(failed)?;
         rows += chunk.num_rows() as u64;
     }

@@ -25,6 +25,8 @@ enum Values<'a> {
 pub(super) struct Column<'a> {
     name: &'a str,
     values: Values<'a>,
+    // Whether a value is missing; known by the way, so that most columns need no second look.
+    missing: bool,
 }
 
 impl<'a> Column<'a> {
@@ -34,7 +36,7 @@ impl<'a> Column<'a> {
             Kind::Nominal(domain) => Values::Nominal(domain, Vec::new()),
             Kind::Text | Kind::Hierarchical(_) => Values::Text(StringBuilder::new()),
         };
-        Column { name: &attribute.name, values }
+        Column { name: &attribute.name, values, missing: false }
     }
 
     /// Rows so far.
@@ -53,6 +55,7 @@ impl<'a> Column<'a> {
             && cursor.rest().get(length).is_none_or(|&byte| ends(byte))
         {
             values.push(value);
+            self.missing |= value.is_nan();
             cursor.advance(length);
             return Ok(());
         }
@@ -66,13 +69,17 @@ impl<'a> Column<'a> {
             return Err(Fault::new(token.at, what));
         }
         let missing = token.is_missing();
+        self.missing |= missing;
         match &mut self.values {
             Values::Numeric(values) if missing => values.push(f64::NAN),
             Values::Numeric(values) => {
-                let number = std::str::from_utf8(&token.bytes).ok().and_then(|text| text.trim().parse().ok());
+                let number: Option<f64> =
+                    std::str::from_utf8(&token.bytes).ok().and_then(|text| text.trim().parse().ok());
                 let what =
                     || format!("'{}' is not a number, which attribute '{}' needs", shown(&token.bytes), self.name);
-                values.push(number.ok_or_else(|| Fault::new(token.at, what()))?);
+                let number = number.ok_or_else(|| Fault::new(token.at, what()))?;
+                self.missing |= number.is_nan();
+                values.push(number);
             }
             Values::Nominal(_, codes) if missing => codes.push(MISSING),
             Values::Nominal(domain, codes) => match domain.code(&token.bytes) {
@@ -92,6 +99,7 @@ impl<'a> Column<'a> {
             Values::Numeric(values) => values.resize(rows, 0.0),
             Values::Nominal(domain, codes) => {
                 let first = if domain.values.is_empty() { MISSING } else { 0 };
+                self.missing |= first == MISSING;
                 codes.resize(rows, first);
             }
             Values::Text(text) => text.append_nulls(rows - arrow_array::builder::ArrayBuilder::len(text)),
@@ -100,26 +108,25 @@ impl<'a> Column<'a> {
 
     /// The rows as an array; the column is empty after.
     pub(super) fn finish(&mut self) -> Result<ArrayRef, ArrowError> {
+        let missing = std::mem::take(&mut self.missing);
         Ok(match &mut self.values {
             Values::Numeric(values) => {
                 let values = std::mem::take(values);
-                let nulls = known(&values, |value| !value.is_nan());
+                let nulls = missing.then(|| values.iter().map(|value| !value.is_nan()).collect::<NullBuffer>());
                 Arc::new(Float64Array::new(values.into(), nulls))
             }
             Values::Nominal(domain, codes) => {
                 let mut codes = std::mem::take(codes);
-                let nulls = known(&codes, |code| *code != MISSING);
-                codes.iter_mut().filter(|code| **code == MISSING).for_each(|code| *code = 0);
+                let nulls = missing.then(|| codes.iter().map(|code| *code != MISSING).collect::<NullBuffer>());
+                if missing {
+                    codes.iter_mut().filter(|code| **code == MISSING).for_each(|code| *code = 0);
+                }
                 let keys = Int32Array::new(ScalarBuffer::from(codes), nulls);
                 Arc::new(DictionaryArray::try_new(keys, domain.values.clone())?)
             }
             Values::Text(text) => Arc::new(text.finish()),
         })
     }
-}
-
-fn known<T>(values: &[T], is_known: impl Fn(&T) -> bool) -> Option<NullBuffer> {
-    (!values.iter().all(&is_known)).then(|| values.iter().map(is_known).collect())
 }
 
 fn undeclared(name: &str, domain: &Domain, token: &Token<'_>) -> Fault {

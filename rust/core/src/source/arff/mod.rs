@@ -66,7 +66,9 @@ impl ArffSource {
 
     /// Whether `bytes` begin like ARFF: after blank lines and comments, with a word of its header.
     pub(super) fn recognises(bytes: &[u8]) -> bool {
-        let first = Lines::new(without_mark(bytes)).next_full().ok().flatten().unwrap_or_default().trim_ascii_start();
+        // A large file of another kind is not searched to its end for a line.
+        let start = &bytes[..bytes.len().min(1 << 20)];
+        let first = Lines::new(without_mark(start)).next_full().ok().flatten().unwrap_or_default().trim_ascii_start();
         [&b"@relation"[..], b"@attribute", b"@data"]
             .iter()
             .any(|word| first.get(..word.len()).is_some_and(|start| start.eq_ignore_ascii_case(word)))
