@@ -1,5 +1,6 @@
 //! Feature ranking with ensembles of predictive clustering trees, over Arrow record batches.
 
+mod accumulate;
 mod column;
 pub mod error;
 pub mod forest;

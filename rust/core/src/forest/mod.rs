@@ -1,37 +1,311 @@
-//! The forest ranker.
+//! The forest ranker: ensembles of predictive clustering trees (mtr-ranking §2.1, mlc-ranking §3,
+//! ssl-ranking §4), and the scores they give to features.
+//!
+//! The rooms follow the steps: [`params`](ForestParams) → `space` (targets to components) → `bag` →
+//! `grow` (with `pool`, `view`, `split`, `moments`) → `scores`, `permutation`.
+//!
+//! Where we differ from the papers: gains are compared after rounding to 36 binary digits, so that
+//! noise does not choose between equal tests; examples that miss a feature follow the heavier branch
+//! (DESIGN §4).
 
+mod bag;
+mod grow;
+mod moments;
 mod params;
+mod permutation;
+mod pool;
+mod scores;
+mod space;
+mod split;
 mod tree;
+mod view;
+
+use rayon::prelude::*;
 
 pub use params::{Ensemble, ForestParams, MaxFeatures, MaxSamples, Score, Unlabelled};
 pub use tree::{Node, Split, Test, Tree};
 
+use crate::accumulate::{Accumulator, Contribution, Estimate};
 use crate::error::{Error, Result};
-use crate::monitor::Monitor;
-use crate::ranking::Ranking;
-use crate::schema::Roles;
+use crate::intake::Intake;
+use crate::monitor::{Monitor, Phase};
+use crate::profile::{Profile, Scale};
+use crate::ranking::{Ranking, ScoreRanking};
+use crate::schema::{Attribute, Problem, Roles};
 use crate::source::ChunkSource;
+use crate::store::CodeStore;
+use bag::Bag;
+use grow::{CodeTest, Ground, Grown, grow};
+use space::{Space, has_missing};
+use split::simd::Level;
 
 /// Ranks the features of `source` with an ensemble of trees, on a pool of `threads` threads.
+///
+/// The same arguments give the same bits, whatever the number of threads, the chunking of the rows,
+/// and the container they come in.
+///
+/// # Errors
+/// What is wrong with a setting, a column or a value; [`Error::Interrupted`] once `monitor` was
+/// asked to stop.
 pub fn rank(
-    _source: &dyn ChunkSource,
-    _roles: &Roles,
-    _params: &ForestParams,
-    _threads: usize,
-    _monitor: &Monitor,
+    source: &dyn ChunkSource,
+    roles: &Roles,
+    params: &ForestParams,
+    threads: usize,
+    monitor: &Monitor,
 ) -> Result<Ranking> {
-    Err(Error::Setting("not there yet".into()))
+    let problem = Problem::resolve(&source.schema(), roles, source.name())?;
+    params.validate_shape(problem.features.len(), problem.targets.len())?;
+    pool(threads)?.install(|| {
+        let prepared = Prepared::read(source, &problem, params, monitor)?;
+        let n_trees = params.n_estimators * if params.per_target { problem.targets.len() } else { 1 };
+        monitor.enter(Phase::Growing, n_trees as u64);
+        let scores = match params.per_target {
+            false => {
+                let all: Vec<usize> = (0..problem.targets.len()).collect();
+                prepared.ensemble(&all, 0, params, monitor)?.scores
+            }
+            true => rank_per_target(source, &prepared, params, monitor)?,
+        };
+        Ok(Ranking {
+            task: problem.task,
+            n_rows: prepared.store.rows as u64,
+            n_unlabelled: prepared.n_unlabelled,
+            features: names(&problem.features),
+            targets: names(&problem.targets),
+            scores,
+        })
+    })
 }
 
 /// Grows tree number `tree` of the ensemble that [`rank`] grows with the same arguments.
 ///
 /// With `per_target`, trees are numbered target by target.
+///
+/// # Errors
+/// Those of [`rank`], and [`Error::Setting`] if there is no such tree.
 pub fn grow_tree(
-    _source: &dyn ChunkSource,
-    _roles: &Roles,
-    _params: &ForestParams,
-    _tree: usize,
-    _monitor: &Monitor,
+    source: &dyn ChunkSource,
+    roles: &Roles,
+    params: &ForestParams,
+    tree: usize,
+    monitor: &Monitor,
 ) -> Result<Tree> {
-    Err(Error::Setting("not there yet".into()))
+    let mut problem = Problem::resolve(&source.schema(), roles, source.name())?;
+    params.validate_shape(problem.features.len(), problem.targets.len())?;
+    let ensembles = if params.per_target { problem.targets.len() } else { 1 };
+    if tree >= params.n_estimators * ensembles {
+        return Err(Error::Setting(format!(
+            "tree: there is no tree {tree}; the ensemble has trees 0 … {}",
+            params.n_estimators * ensembles - 1
+        )));
+    }
+    if params.per_target {
+        problem.targets = vec![problem.targets.swap_remove(tree / params.n_estimators)];
+    }
+    pool(1)?.install(|| {
+        let prepared = Prepared::read(source, &problem, params, monitor)?;
+        let all: Vec<usize> = (0..problem.targets.len()).collect();
+        let space = prepared.space(&all, params)?;
+        let ground = Ground { store: &prepared.store, space: &space, params, monitor };
+        let grown = grow(ground, prepared.bag(tree as u64, params), tree as u64, Level::detect())?;
+        Ok(prepared.describe(grown))
+    })
+}
+
+/// One ensemble for each target, importances averaged with the target weights.
+fn rank_per_target(
+    source: &dyn ChunkSource,
+    prepared: &Prepared<'_>,
+    params: &ForestParams,
+    monitor: &Monitor,
+) -> Result<Vec<ScoreRanking>> {
+    let n_targets = prepared.problem.targets.len();
+    let weight = |target: usize| params.target_weights.as_ref().map_or(1.0, |weights| weights[target]);
+    let mut ensembles = Vec::with_capacity(n_targets);
+    for target in 0..n_targets {
+        let first_tree = (target * params.n_estimators) as u64;
+        let ensemble = if has_missing(&prepared.store.targets[target]) {
+            // Rows without this target take no part in its trees.
+            let mut problem = prepared.problem.clone();
+            problem.targets = vec![problem.targets.swap_remove(target)];
+            let params = ForestParams { unlabelled: Unlabelled::Ignore, target_weights: None, ..params.clone() };
+            let silent = Monitor::default();
+            let prepared = Prepared::read(source, &problem, &params, &silent)?;
+            prepared.ensemble(&[0], first_tree, &params, monitor)?
+        } else {
+            let params = ForestParams { target_weights: None, ..params.clone() };
+            prepared.ensemble(&[target], first_tree, &params, monitor)?
+        };
+        ensembles.push((weight(target), ensemble));
+    }
+    let n_features = prepared.problem.features.len();
+    let total: f64 = ensembles.iter().map(|(weight, _)| weight).sum();
+    let rankings = params.scores.iter().enumerate().map(|(s, score)| {
+        let parts: Vec<(f64, Estimate)> =
+            ensembles.iter().map(|(weight, ensemble)| (*weight, ensemble.estimates[s].clone())).collect();
+        let mut ranking = Estimate::average(&parts).rank(score.name());
+        if params.by_target && *score == Score::Genie3 {
+            ranking.by_target = (0..n_features)
+                .flat_map(|i| parts.iter().map(move |(weight, part)| weight / total * part.mean[i]))
+                .collect();
+        }
+        ranking
+    });
+    Ok(rankings.collect())
+}
+
+fn pool(threads: usize) -> Result<rayon::ThreadPool> {
+    rayon::ThreadPoolBuilder::new()
+        .num_threads(threads)
+        .thread_name(|number| format!("ferrank-{number}"))
+        .build()
+        .map_err(|error| Error::Setting(format!("threads: {threads} threads cannot be started: {error}")))
+}
+
+fn names(attributes: &[Attribute]) -> Vec<String> {
+    attributes.iter().map(|attribute| attribute.name.clone()).collect()
+}
+
+/// A source, read and coded.
+struct Prepared<'a> {
+    problem: &'a Problem,
+    store: CodeStore,
+    n_unlabelled: u64,
+}
+
+/// What an ensemble says.
+struct EnsembleResult {
+    /// One for each score.
+    estimates: Vec<Estimate>,
+    scores: Vec<ScoreRanking>,
+}
+
+impl<'a> Prepared<'a> {
+    fn read(source: &dyn ChunkSource, problem: &'a Problem, params: &ForestParams, monitor: &Monitor) -> Result<Self> {
+        let intake = Intake { source, problem, monitor };
+        let profile = Profile::of(&intake, params.max_bins)?;
+        let counts = profile.counts;
+        let name = source.name();
+        if counts.unlabelled > 0 && params.unlabelled == Unlabelled::Error {
+            return Err(Error::Data(format!(
+                "{name}: {} of {} rows have no target value; leave them out with unlabelled=\"ignore\", or fill them in",
+                counts.unlabelled, counts.rows
+            )));
+        }
+        match counts.kept() {
+            0 if counts.rows == 0 => return Err(Error::Data(format!("{name}: there are no rows (0 samples)"))),
+            0 => {
+                return Err(Error::Data(format!(
+                    "{name}: none of {} rows has a target value and a weight above 0",
+                    counts.rows
+                )));
+            }
+            rows => params.validate(rows, problem.features.len(), problem.targets.len())?,
+        }
+        Ok(Prepared { problem, store: CodeStore::of(&intake, &profile)?, n_unlabelled: counts.unlabelled })
+    }
+
+    fn space(&self, subset: &[usize], params: &ForestParams) -> Result<Space> {
+        let names = names(&self.problem.targets);
+        Space::new(&self.store, subset, &names, self.problem.task, params.target_weights.as_deref())
+    }
+
+    fn bag(&self, tree: u64, params: &ForestParams) -> Bag {
+        let rows = self.store.rows;
+        match params.bootstraps() {
+            true => Bag::bootstrap(params.seed, tree, rows, params.rows_per_tree(rows as u64)),
+            false => Bag::all(rows),
+        }
+    }
+
+    /// Grows trees number `first_tree` and following for the targets `subset`.
+    fn ensemble(
+        &self,
+        subset: &[usize],
+        first_tree: u64,
+        params: &ForestParams,
+        monitor: &Monitor,
+    ) -> Result<EnsembleResult> {
+        let space = self.space(subset, params)?;
+        let ground = Ground { store: &self.store, space: &space, params, monitor };
+        let level = Level::detect();
+        let count = params.n_estimators;
+        let trees = (0..count).into_par_iter().with_max_len(1);
+        let contributions: Vec<TreeResult> =
+            trees.map(|tree| self.tree(ground, subset, first_tree + tree as u64, level)).collect::<Result<_>>()?;
+        let n_features = self.problem.features.len();
+        let n_targets = self.problem.targets.len();
+        let mut accumulator = Accumulator::default();
+        let mut by_target = vec![0.0; if params.by_target { n_features * n_targets } else { 0 }];
+        for (tree, result) in (first_tree..).zip(contributions) {
+            for (feature, parts) in result.by_target {
+                let sums = &mut by_target[feature as usize * n_targets..][..n_targets];
+                sums.iter_mut().zip(parts).for_each(|(sum, part)| *sum += part);
+            }
+            accumulator.insert(tree, result.scores);
+        }
+        by_target.iter_mut().for_each(|sum| *sum /= params.n_estimators as f64);
+        let estimates: Vec<Estimate> =
+            (0..params.scores.len()).map(|score| accumulator.estimate(score, n_features)).collect();
+        let scores = params.scores.iter().zip(&estimates).map(|(score, estimate)| {
+            let mut ranking = estimate.clone().rank(score.name());
+            if *score == Score::Genie3 {
+                ranking.by_target = std::mem::take(&mut by_target);
+            }
+            ranking
+        });
+        let scores = scores.collect();
+        Ok(EnsembleResult { estimates, scores })
+    }
+
+    fn tree(&self, ground: Ground<'_>, subset: &[usize], tree: u64, level: Level) -> Result<TreeResult> {
+        ground.monitor.check()?;
+        let params = ground.params;
+        let bag = self.bag(tree, params);
+        let permutes = params.scores.contains(&Score::Permutation);
+        let kept = if permutes { bag.clone() } else { Bag::default() };
+        let grown = grow(ground, bag, tree, level)?;
+        let score = |score: &Score| match score {
+            Score::Permutation => permutation::of_tree(ground, subset, &grown, &kept, tree),
+            other => Ok(scores::of_splits(*other, &grown)),
+        };
+        let scores = params.scores.iter().map(score).collect::<Result<Contribution>>()?;
+        let by_target = match params.by_target {
+            true => scores::genie3_by_target(&grown, self.store.targets.len()),
+            false => Vec::new(),
+        };
+        ground.monitor.advance(1);
+        Ok(TreeResult { scores, by_target })
+    }
+
+    /// A grown tree in the words of the source.
+    fn describe(&self, grown: Grown) -> Tree {
+        let test = |feature: usize, test: CodeTest| match (&self.store.codings[feature].scale, test) {
+            (Scale::Numeric(cuts), CodeTest::Cut(code)) => Test::Cut(cuts.cuts[usize::from(code)]),
+            (Scale::Nominal(categories), CodeTest::Subset(codes)) => {
+                Test::Subset(codes.iter().map(|&code| categories.names[usize::from(code)].clone()).collect())
+            }
+            _ => unreachable!("numeric features are cut, nominal ones parted"),
+        };
+        let node = |node: grow::GrownNode| Node {
+            depth: node.depth as usize,
+            n_examples: node.examples as u64,
+            split: node.split.map(|split| Split {
+                feature: split.feature as usize,
+                test: test(split.feature as usize, split.test),
+                missing_left: split.missing_left,
+                gain: split.gain,
+                children: (split.children[0] as usize, split.children[1] as usize),
+            }),
+        };
+        Tree { nodes: grown.nodes.into_iter().map(node).collect() }
+    }
+}
+
+/// What one tree gives.
+struct TreeResult {
+    scores: Contribution,
+    /// (feature, n_targets values); empty unless asked for.
+    by_target: Vec<(u32, Vec<f64>)>,
 }

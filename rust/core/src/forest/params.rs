@@ -197,7 +197,18 @@ impl ForestParams {
     /// # Errors
     /// [`Error::Setting`] naming the setting, what was found and what would do.
     pub fn validate(&self, n_rows: u64, n_features: usize, n_targets: usize) -> Result<()> {
-        let check = |ok: bool, message: String| if ok { Ok(()) } else { Err(Error::Setting(message)) };
+        self.validate_shape(n_features, n_targets)?;
+        match self.max_samples {
+            MaxSamples::Count(count) => check(
+                (1..=n_rows).contains(&count),
+                format!("max_samples: {count} is not in 1 … {n_rows}, the number of rows"),
+            ),
+            _ => Ok(()),
+        }
+    }
+
+    /// The part of [`validate`](Self::validate) that needs no row to be read.
+    pub(crate) fn validate_shape(&self, n_features: usize, n_targets: usize) -> Result<()> {
         check(self.n_estimators >= 1, "n_estimators: 0 trees; use at least 1".into())?;
         check(self.min_samples_leaf >= 1, "min_samples_leaf: 0; use at least 1".into())?;
         check(self.max_depth != Some(0), "max_depth: 0; use at least 1, or none for no limit".into())?;
@@ -217,10 +228,7 @@ impl ForestParams {
             _ if !self.bootstraps() => {
                 return Err(Error::Setting("max_samples: only with bootstrap; set bootstrap, or leave it out".into()));
             }
-            MaxSamples::Count(count) => check(
-                (1..=n_rows).contains(&count),
-                format!("max_samples: {count} is not in 1 … {n_rows}, the number of rows"),
-            )?,
+            MaxSamples::Count(_) => {}
             MaxSamples::Share(share) => {
                 check(share > 0.0 && share <= 1.0, format!("max_samples: share {share} is not in (0, 1]"))?
             }
@@ -248,4 +256,8 @@ impl ForestParams {
         }
         Ok(())
     }
+}
+
+fn check(ok: bool, message: String) -> Result<()> {
+    if ok { Ok(()) } else { Err(Error::Setting(message)) }
 }

@@ -1,0 +1,91 @@
+//! The bag of a tree: which rows it sees, and how often.
+//!
+//! A bootstrap draws exactly as many rows as asked for, with replacement. The number of draws that
+//! fall on each half of the row blocks is binomial, and so on down to a block, where rows are drawn
+//! one by one. Each level has its own random stream, so any block can be drawn without the others.
+
+use rand::RngExt;
+use rand_distr::{Binomial, Distribution};
+
+use crate::intake::CHUNK_ROWS;
+use crate::rng::{Purpose, stream};
+
+/// Rows of one tree.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Bag {
+    /// Row numbers, ascending.
+    pub(crate) rows: Vec<u32>,
+    /// How often each is in the bag.
+    pub(crate) counts: Vec<u32>,
+}
+
+impl Bag {
+    /// Every row once.
+    pub(crate) fn all(rows: usize) -> Self {
+        Bag { rows: (0..rows as u32).collect(), counts: vec![1; rows] }
+    }
+
+    /// The bootstrap replicate of tree number `tree`: `draws` draws from `rows` rows.
+    pub(crate) fn bootstrap(seed: u64, tree: u64, rows: usize, draws: u64) -> Self {
+        let mut bag = Bag::default();
+        let blocks = rows.div_ceil(CHUNK_ROWS);
+        let mut pending = vec![(0, blocks, 1u64, draws)];
+        while let Some((first, last, place, draws)) = pending.pop() {
+            if draws == 0 {
+                continue;
+            }
+            let mut random = stream(seed, Purpose::Bag, tree, place);
+            if last - first == 1 {
+                bag.draw_block(first * CHUNK_ROWS, rows.min(last * CHUNK_ROWS), draws, &mut random);
+                continue;
+            }
+            let middle = first.midpoint(last);
+            let rows_of = |a: usize, b: usize| (rows.min(b * CHUNK_ROWS) - a * CHUNK_ROWS) as f64;
+            let share = rows_of(first, middle) / rows_of(first, last);
+            let left = Binomial::new(draws, share).expect("a share is in [0, 1]").sample(&mut random);
+            pending.push((middle, last, 2 * place + 1, draws - left));
+            pending.push((first, middle, 2 * place, left));
+        }
+        bag
+    }
+
+    fn draw_block(&mut self, first: usize, last: usize, draws: u64, random: &mut crate::rng::Stream) {
+        let size = (last - first) as u32;
+        let mut counts = vec![0u32; size as usize];
+        for _ in 0..draws {
+            counts[random.random_range(0..size) as usize] += 1;
+        }
+        for (row, count) in counts.into_iter().enumerate().filter(|&(_, count)| count > 0) {
+            self.rows.push((first + row) as u32);
+            self.counts.push(count);
+        }
+    }
+
+    /// The rows of `0 .. rows` that are not in the bag.
+    pub(crate) fn out_of_bag(&self, rows: usize) -> Vec<u32> {
+        let mut taken = self.rows.iter().copied().peekable();
+        (0..rows as u32).filter(|row| taken.next_if_eq(row).is_none()).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bootstrap_has_exactly_the_draws_asked_for_spread_evenly() {
+        let rows = 3 * CHUNK_ROWS + 1000;
+        for draws in [1, 1000, rows as u64] {
+            let bag = Bag::bootstrap(7, 3, rows, draws);
+            assert_eq!(bag.counts.iter().map(|&c| u64::from(c)).sum::<u64>(), draws);
+            assert!(bag.rows.is_sorted_by(|a, b| a < b));
+            assert!((*bag.rows.last().unwrap() as usize) < rows);
+            assert_eq!(bag.out_of_bag(rows).len() + bag.rows.len(), rows);
+        }
+        let bag = Bag::bootstrap(7, 3, rows, rows as u64);
+        let share = bag.rows.len() as f64 / rows as f64;
+        assert!((share - 0.632).abs() < 0.003, "{share}");
+        let last_block = bag.rows.iter().filter(|&&row| row as usize >= 3 * CHUNK_ROWS).count();
+        assert!((500..750).contains(&last_block), "{last_block}");
+    }
+}

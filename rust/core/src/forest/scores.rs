@@ -1,0 +1,38 @@
+//! Scores: what a tree says about the features it tests (DESIGN §5).
+
+use super::grow::{Grown, GrownNode, GrownSplit};
+use super::params::Score;
+
+/// The importances that a single tree gives by `score`, which is not the permutation score:
+/// (feature, value) by ascending feature.
+pub(crate) fn of_splits(score: Score, tree: &Grown) -> Vec<(u32, f64)> {
+    let root = &tree.nodes[0];
+    let value = |node: &GrownNode, split: &GrownSplit| match score {
+        Score::Genie3 => node.weight / root.weight * split.gain,
+        Score::Symbolic { decay } => decay.powi(node.depth as i32),
+        Score::Coverage => node.weight / root.weight,
+        Score::Permutation => unreachable!("computed from out-of-bag rows"),
+    };
+    by_feature(splits(tree).map(|(node, split)| (split.feature, value(node, split))).collect())
+}
+
+/// `genie3` told apart by target: (feature, n_targets values) by ascending feature.
+pub(crate) fn genie3_by_target(tree: &Grown, n_targets: usize) -> Vec<(u32, Vec<f64>)> {
+    let root = &tree.nodes[0];
+    let mut sums = std::collections::BTreeMap::new();
+    for ((node, split), gains) in splits(tree).zip(tree.gain_by_target.chunks_exact(n_targets.max(1))) {
+        let sum = sums.entry(split.feature).or_insert_with(|| vec![0.0; n_targets]);
+        sum.iter_mut().zip(gains).for_each(|(sum, gain)| *sum += node.weight / root.weight * gain);
+    }
+    sums.into_iter().collect()
+}
+
+fn splits(tree: &Grown) -> impl Iterator<Item = (&GrownNode, &GrownSplit)> {
+    tree.nodes.iter().filter_map(|node| node.split.as_ref().map(|split| (node, split)))
+}
+
+/// Adds up values of the same feature, in the order given.
+fn by_feature(mut values: Vec<(u32, f64)>) -> Vec<(u32, f64)> {
+    values.sort_by_key(|&(feature, _)| feature);
+    values.chunk_by(|a, b| a.0 == b.0).map(|same| (same[0].0, same.iter().map(|(_, value)| value).sum())).collect()
+}
