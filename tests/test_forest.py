@@ -1,5 +1,6 @@
 """The estimator."""
 
+import json
 from typing import Any
 
 import joblib
@@ -144,6 +145,14 @@ def test_seeds(numbers: Numbers) -> None:
     )
     assert not np.array_equal(importances(1), importances(2))
     assert not np.array_equal(importances(None), importances(None))
+
+
+def test_settings_may_be_numpy_numbers(numbers: Numbers) -> None:
+    forest = small(n_estimators=np.int64(4), max_features=np.float32(0.5), random_state=np.int32(1)).fit(
+        *numbers
+    )
+    assert json.loads(json.dumps(forest.ranking_.to_dict())) == forest.ranking_.to_dict()
+    assert forest.ranking_.settings["n_estimators"] == 4
 
 
 def test_input_is_left_as_it_was(numbers: Numbers) -> None:

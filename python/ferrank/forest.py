@@ -4,6 +4,8 @@ import time
 from collections.abc import Sequence
 from typing import Any, Literal
 
+import numpy as np
+
 from ferrank import _core
 from ferrank._core import Source
 from ferrank.ranker import Ranker, seed_of, threads_of
@@ -140,10 +142,9 @@ class ForestRanker(Ranker):
 
     def settings(self) -> dict[str, Any]:
         """Return what the engine needs to know; the importances follow from it and the data alone."""
-        weights = self.target_weights
-        return {
+        settings = {
             "ensemble": self.ensemble,
-            "scores": [self.scores] if isinstance(self.scores, str) else self.scores,
+            "scores": (self.scores,) if isinstance(self.scores, str) else self.scores,
             "n_estimators": self.n_estimators,
             "max_features": self.max_features,
             "min_samples_leaf": self.min_samples_leaf,
@@ -154,10 +155,11 @@ class ForestRanker(Ranker):
             "decay": self.decay,
             "per_target": self.per_target,
             "by_target": self.by_target,
-            "target_weights": None if weights is None else [float(weight) for weight in weights],
+            "target_weights": self.target_weights,
             "unlabelled": self.unlabelled,
             "seed": seed_of(self.random_state),
         }
+        return {name: _plain(value) for name, value in settings.items()}
 
     def rank_source(self, source: Source, roles: dict[str, Any], progress: Progress | None = None) -> Ranking:
         """Rank the features of ``source``; ``roles`` says what its columns are."""
@@ -165,3 +167,10 @@ class ForestRanker(Ranker):
         started = time.perf_counter()
         result = finish(_core.rank(source, roles, settings, threads_of(self.n_jobs)), progress)
         return Ranking.from_core(result, {"ranker": "forest", **settings}, time.perf_counter() - started)
+
+
+def _plain(value: Any) -> Any:
+    """Return ``value`` as JSON would give it back: NumPy's numbers and tuples as Python's and lists."""
+    if isinstance(value, np.generic | np.ndarray):
+        return value.tolist()
+    return list(value) if isinstance(value, tuple) else value

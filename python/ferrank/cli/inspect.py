@@ -34,7 +34,11 @@ def _text(found: dict[str, Any]) -> str:
     head = ["column", "type", "kind", "missing", "distinct", "values", "as a target"]
     rows = [head, *(_row(column) for column in found["columns"])]
     widths = [max(map(len, cells)) for cells in zip(*rows, strict=True)]
-    lines = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
+    adjust = [str.ljust, str.ljust, str.ljust, str.rjust, str.rjust, str.ljust, str.ljust]
+    lines = [
+        "  ".join(place(cell, width) for place, cell, width in zip(adjust, row, widths, strict=True)).rstrip()
+        for row in rows
+    ]
     labels = f", of which {len(found['labels']):,} are labels" if found["labels"] else ""
     return "\n".join([f"{found['rows']:,} rows, {len(found['columns']):,} columns{labels}", "", *lines])
 

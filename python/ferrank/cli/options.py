@@ -3,7 +3,7 @@
 import argparse
 import math
 
-__all__ = ["add_data", "add_forest", "add_roles", "count_or_share", "max_features"]
+__all__ = ["add_data", "add_forest", "add_roles", "count_or_share", "max_features", "positive"]
 
 
 def count_or_share(text: str) -> int | float:
@@ -23,7 +23,8 @@ def max_features(text: str) -> str | int | float:
     return count_or_share(text)
 
 
-def _threads(text: str) -> int:
+def positive(text: str) -> int:
+    """Read a whole number of at least 1."""
     count = int(text)
     if count < 1:
         raise ValueError(text)
@@ -40,7 +41,7 @@ def _weight(text: str) -> float:
 # argparse puts these names into its messages.
 count_or_share.__name__ = "number or share"
 max_features.__name__ = "sqrt, log2, all, number or share"
-_threads.__name__ = "number of threads"
+positive.__name__ = "whole number above 0"
 _weight.__name__ = "weight"
 
 
@@ -101,4 +102,4 @@ def add_forest(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--per-target", action="store_true", help="an ensemble for each target, averaged")
     group.add_argument("--by-target", action="store_true", help="tell genie3 apart by target")
     group.add_argument("--seed", type=int, default=0, metavar="N", help="default: 0")
-    group.add_argument("--threads", type=_threads, metavar="N", help="default: all cores")
+    group.add_argument("--threads", type=positive, metavar="N", help="default: all cores")

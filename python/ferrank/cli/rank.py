@@ -5,7 +5,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from ferrank.cli.options import add_data, add_forest, add_roles
+from ferrank.cli.options import add_data, add_forest, add_roles, positive
 from ferrank.cli.progress import message, progress_line
 from ferrank.dataset import rank
 from ferrank.forest import ForestRanker
@@ -24,7 +24,7 @@ def add_to(commands: Any) -> None:
     group = parser.add_argument_group("results")
     group.add_argument("--output", metavar="FILE", help="save all as .csv, .parquet, .arrow or .json")
     group.add_argument("--plot", metavar="FILE", help="draw bars as .png, .svg or .pdf")
-    group.add_argument("--top", type=int, default=20, metavar="K", help="rows of the table; default: 20")
+    group.add_argument("--top", type=positive, default=20, metavar="K", help="rows of the table; default: 20")
     group.add_argument("--json", action="store_true", help="print one JSON object instead of the table")
     parser.set_defaults(run=_run)
 
