@@ -6,17 +6,19 @@ import numpy as np
 import pyarrow as pa
 from hypothesis import strategies as st
 
-NUMERIC = ("few", "real", "boolean", "constant", "integer")
+NUMERIC = ("few", "real", "boolean", "constant", "integer", "close")
 NOMINAL = ("two", "several", "many")
 
 
 def values(kind: str, n_rows: int, rng: np.random.Generator, missing: float) -> pa.Array:
-    """A column of `n_rows` values of a kind, about that share of them missing."""
+    """A column of `n_rows` values of a kind, about that share of them missing, but never the first."""
     match kind:
         case "few":
             data = rng.integers(0, 4, n_rows) / 4
         case "real":
             data = rng.normal(size=n_rows) * 10.0 ** rng.integers(-3, 4)
+        case "close":
+            data = 1 + rng.integers(0, 8, n_rows) * np.finfo(float).eps
         case "boolean":
             data = rng.random(n_rows) < 0.4
         case "constant":
@@ -26,7 +28,7 @@ def values(kind: str, n_rows: int, rng: np.random.Generator, missing: float) -> 
         case "two" | "several" | "many" | "classes":
             categories = {"two": 2, "several": 5, "many": 12, "classes": 20}[kind]
             data = np.array([f"c{v}" for v in rng.integers(0, categories, n_rows)], dtype=object)
-    return pa.array(data, mask=rng.random(n_rows) < missing)
+    return pa.array(data, mask=(rng.random(n_rows) < missing) & (np.arange(n_rows) > 0))
 
 
 @st.composite
@@ -47,7 +49,7 @@ def tables(
     for i, kind in enumerate(draw(st.lists(st.sampled_from(features), min_size=1, max_size=5))):
         columns[f"x{i}"] = values(kind, n_rows, rng, draw(shares))
     if weights:
-        columns["weight"] = pa.array(rng.integers(0, 9, n_rows) / 4)
+        columns["weight"] = pa.array([1.0, *rng.integers(0, 9, n_rows - 1) / 4])
     names = []
     for i, kind in enumerate(draw(targets)):
         names.append(f"y{i}")

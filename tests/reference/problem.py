@@ -55,7 +55,8 @@ def problem_of(
             values = [v for v, keep in zip(column(table, name), takes_part, strict=True) if keep]
             features.append(Feature(name, is_nominal(table.schema.field(name).type), values))
     weights = omega(components, target_of, row_weights, target_weights)
-    return Problem(features, components, target_of, weights, row_weights, kinds, ordering(kinds, components))
+    ordered_by = ordering(kinds, target_of, weights)
+    return Problem(features, components, target_of, weights, row_weights, kinds, ordered_by)
 
 
 def is_nominal(kind: pa.DataType) -> bool:
@@ -83,11 +84,13 @@ def components_of(values: list[Value], nominal: bool) -> np.ndarray:
     return np.array(rows, dtype=float).reshape(len(values), len(categories))
 
 
-def ordering(nominal: list[bool], components: np.ndarray) -> int | None:
-    """A lone numeric target, or the second class of a lone target with two, orders categories."""
-    if len(nominal) > 1 or (nominal[0] and components.shape[1] != 2):
+def ordering(nominal: list[bool], target_of: np.ndarray, omega: np.ndarray) -> int | None:
+    """Where one target varies, and is numeric or has two classes: its last component orders categories."""
+    varying = np.flatnonzero(omega)
+    targets = set(target_of[varying])
+    if len(targets) != 1 or len(varying) > (2 if nominal[targets.pop()] else 1):
         return None
-    return 1 if nominal[0] else 0
+    return int(varying[-1])
 
 
 def variances(z: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

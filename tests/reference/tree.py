@@ -17,6 +17,7 @@ RELATIVE, ABSOLUTE = 2.0**-36, 1e-13
 class Split:
     feature: int
     cut: float | None  # numeric: left is x <= cut
+    between: tuple[float, float] | None  # lowest cut that does the same, and the first that does not
     categories: list[str] | None  # nominal: left is one of these
     missing_left: bool
     gain: float
@@ -102,8 +103,9 @@ class Grower:
         scale = sorted({v for v in feature.values if v is not None})
         present = sorted({v for v in values if v is not None})
         for last_left in present[:-1]:
-            cut = midway(last_left, scale[scale.index(last_left) + 1])
-            yield self.split(number, values, rows, lambda v, cut=cut: v <= cut, cut=cut)
+            between = last_left, scale[scale.index(last_left) + 1]
+            cut = midway(*between)
+            yield self.split(number, values, rows, lambda v, cut=cut: v <= cut, cut=cut, between=between)
 
     def prefixes(self, number: int, values: list, rows: np.ndarray) -> Iterable[Split]:
         z, w = self.problem.components[rows, self.problem.ordering], self.weights(rows)
@@ -136,7 +138,7 @@ class Grower:
     def subset(self, number: int, values: list, rows: np.ndarray, categories: list[str]) -> Split:
         return self.split(number, values, rows, lambda v: v in categories, categories=sorted(categories))
 
-    def split(self, number, values, rows, is_left, *, cut=None, categories=None) -> Split:
+    def split(self, number, values, rows, is_left, *, cut=None, between=None, categories=None) -> Split:
         known = np.array([v is not None for v in values])
         left = np.array([v is not None and is_left(v) for v in values])
         right = known & ~left
@@ -149,7 +151,7 @@ class Grower:
         missing_left = bool(w[left].sum() >= w[right].sum())
         by_target = np.bincount(self.problem.target_of, gains)
         goes_left = left | ~known if missing_left else left
-        return Split(number, cut, categories, missing_left, float(gains.sum()), by_target, goes_left)
+        return Split(number, cut, between, categories, missing_left, float(gains.sum()), by_target, goes_left)
 
 
 def midway(a: float, b: float) -> float:
