@@ -16,7 +16,9 @@ from reference.arff import read_arff
 DATA = Path(__file__).parent / "data"
 SEEDS = range(5)
 N_TREES = 100
-# Where the targets stand; features that are no numbers are left out.
+# Where the targets stand; features that are no numbers are left out. Sets with many features for few rows
+# are left to the golden rankings: there many tests tie in small nodes, and where ferrank and CLUS+ take the
+# feature that comes first, scikit-learn takes any.
 DATASETS = {
     "iris": slice(-1, None),
     "wine": slice(0, 1),
@@ -24,8 +26,8 @@ DATASETS = {
     "abalone": slice(-1, None),
     "enb": slice(-2, None),
     "jura": slice(-3, None),
-    "oes97": slice(-16, None),
-    "emotions": slice(-6, None),
+    "slump": slice(-3, None),
+    "edm": slice(-2, None),
 }
 
 
