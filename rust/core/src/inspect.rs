@@ -1,9 +1,10 @@
 //! What a source holds: column by column, and the tasks it lends itself to.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use arrow_array::{Array, ArrayRef};
 use arrow_schema::{DataType, Field};
+use rustc_hash::FxHashSet;
 
 use crate::column::{MISSING, categories, numeric_values};
 use crate::error::{Error, Result};
@@ -143,7 +144,7 @@ struct Counts {
 
 enum Values {
     // The bits of each number, and the range.
-    Numbers(HashSet<u64>, Option<(f64, f64)>),
+    Numbers(FxHashSet<u64>, Option<(f64, f64)>),
     // Rows of each category, and the bytes of their texts.
     Categories(HashMap<String, u64>, usize),
     Uncounted,
@@ -153,7 +154,7 @@ impl Counts {
     fn new(field: &Field, most: usize) -> Self {
         let kind = ColumnKind::of(field);
         let values = match kind {
-            ColumnKind::Numeric => Values::Numbers(HashSet::new(), None),
+            ColumnKind::Numeric => Values::Numbers(FxHashSet::default(), None),
             ColumnKind::Nominal | ColumnKind::Boolean | ColumnKind::Label => Values::Categories(HashMap::new(), 0),
             ColumnKind::Hierarchical | ColumnKind::Unsupported => Values::Uncounted,
         };
@@ -175,7 +176,7 @@ impl Counts {
                     *range = Some(range.map_or((value, value), |(low, high)| (low.min(value), high.max(value))));
                     if !self.more && distinct.insert(value.to_bits()) && distinct.len() > self.most {
                         self.more = true;
-                        *distinct = HashSet::new();
+                        *distinct = FxHashSet::default();
                     }
                 }
             }

@@ -9,7 +9,7 @@ use arrow_schema::DataType;
 use ferrank_core::Error;
 use ferrank_core::inspect::{ColumnKind, inspect};
 use ferrank_core::monitor::Monitor;
-use ferrank_core::source::{ChunkSource, HIERARCHY, LABEL, ROLE, open, write_ipc};
+use ferrank_core::source::{HIERARCHY, LABEL, ROLE, open, write_ipc};
 use proptest::prelude::*;
 use tempfile::TempDir;
 

@@ -3,17 +3,20 @@
 //! The examples of a node are a range of the bag. A split parts the range in two, keeping the order
 //! of rows, so that sums are taken in row order wherever the rows lie.
 
+use std::ops::Range;
+
+use pulp::Arch;
 use rand::{Rng, RngExt};
 
 use super::bag::Bag;
-use super::moments::{EXAMPLES, Shape, WEIGHT, rounded};
+use super::moments::{Shape, WEIGHT, rounded};
 use super::params::{Ensemble, ForestParams};
 use super::pool::{Mark, Pool};
 use super::space::Space;
 use super::split::nominal::{Present, Subset};
-use super::split::scan::{self, Examples};
-use super::split::simd::Level;
-use super::split::{Cut, Room, single};
+use super::split::scan::{self, Examples, Search};
+use super::split::single::{self, Pair};
+use super::split::{Cut, Room};
 use super::view::{CASCADE, Stored, View, row_bytes};
 use crate::error::Result;
 use crate::monitor::Monitor;
@@ -42,17 +45,6 @@ pub(crate) enum CodeTest {
     Cut(u16),
     /// These go left; ascending.
     Subset(Vec<u16>),
-}
-
-impl CodeTest {
-    /// Whether `code`, which is not missing, goes left.
-    #[inline(always)]
-    pub(crate) fn is_left(&self, code: u16) -> bool {
-        match self {
-            CodeTest::Cut(cut) => code <= *cut,
-            CodeTest::Subset(codes) => codes.binary_search(&code).is_ok(),
-        }
-    }
 }
 
 /// A split of a grown tree.
@@ -89,8 +81,8 @@ pub(crate) struct Grown {
 ///
 /// # Errors
 /// [`Interrupted`](crate::Error::Interrupted) on request.
-pub(crate) fn grow(ground: Ground<'_>, bag: Bag, tree: u64, level: Level) -> Result<Grown> {
-    let mut grower = Grower::new(ground, bag, tree, level);
+pub(crate) fn grow(ground: Ground<'_>, bag: Bag, tree: u64, arch: Arch) -> Result<Grown> {
+    let mut grower = Grower::new(ground, bag, tree, arch);
     let whole = View::store(ground.store, &ground.space.block);
     let root =
         Frame { examples: 0..grower.items.rows.len(), depth: 0, path: ROOT, parent: None, mark: grower.pool.mark() };
@@ -102,7 +94,7 @@ pub(crate) fn grow(ground: Ground<'_>, bag: Bag, tree: u64, level: Level) -> Res
 /// A node that waits to be grown.
 struct Frame {
     /// Range of the items.
-    examples: std::ops::Range<usize>,
+    examples: Range<usize>,
     depth: u32,
     path: u64,
     /// The parent's position, and 0 for its left or 1 for its right child.
@@ -114,32 +106,34 @@ struct Frame {
 #[derive(Default)]
 struct Items {
     rows: Vec<u32>,
+    /// Empty where there are pairs.
     counts: Vec<u32>,
-    /// Count times component value, where there is but one component; else empty.
-    sums: Vec<f64>,
+    /// Where there is but one component, rows of weight 1 and nothing missing; else empty.
+    pairs: Vec<Pair>,
 }
 
 impl Items {
-    fn examples<'a>(&'a self, range: std::ops::Range<usize>, view: View<'a>) -> Examples<'a> {
-        Examples { block: view.block, rows: &self.rows[range.clone()], counts: &self.counts[range] }
+    fn examples<'a>(&'a self, range: Range<usize>, view: View<'a>) -> Examples<'a> {
+        fn part<T>(values: &[T], range: Range<usize>) -> &[T] {
+            if values.is_empty() { values } else { &values[range] }
+        }
+        Examples {
+            block: view.block,
+            rows: &self.rows[range.clone()],
+            counts: part(&self.counts, range.clone()),
+            pairs: part(&self.pairs, range),
+        }
     }
 
-    /// The sums in `range`, nothing if they are not kept.
-    fn sums(&self, range: std::ops::Range<usize>) -> &[f64] {
-        if self.sums.is_empty() { &[] } else { &self.sums[range] }
-    }
-
-    /// Takes those of `from` in `range` whose value is known.
-    fn take_known<C: Code>(&mut self, from: &Items, range: std::ops::Range<usize>, codes: &mut Vec<C>) {
-        let known = |values: &[u32], out: &mut Vec<u32>| {
-            out.clear();
-            out.extend(values.iter().zip(&*codes).filter(|&(_, &code)| code != C::MISSING).map(|(value, _)| *value));
-        };
-        known(&from.rows[range.clone()], &mut self.rows);
-        known(&from.counts[range.clone()], &mut self.counts);
-        self.sums.clear();
-        let sums = from.sums(range).iter().zip(&*codes);
-        self.sums.extend(sums.filter(|&(_, &code)| code != C::MISSING).map(|(sum, _)| *sum));
+    /// Takes those of `from` whose value is known.
+    fn take_known<C: Code>(&mut self, from: Examples<'_>, codes: &mut Vec<C>) {
+        fn known<T: Copy, C: Code>(to: &mut Vec<T>, from: &[T], codes: &[C]) {
+            to.clear();
+            to.extend(from.iter().zip(codes).filter(|&(_, &code)| code != C::MISSING).map(|(value, _)| *value));
+        }
+        known(&mut self.rows, from.rows, codes);
+        known(&mut self.counts, from.counts, codes);
+        known(&mut self.pairs, from.pairs, codes);
         codes.retain(|&code| code != C::MISSING);
     }
 }
@@ -149,18 +143,22 @@ struct Found {
     gain: f64,
     feature: u32,
     test: CodeTest,
+    /// The random threshold on the feature's scale that `test` stands for in this node.
+    threshold: Option<f64>,
 }
 
 /// The sums of a node in the form its searches need.
+#[derive(Clone, Copy)]
 enum Open {
     Single(single::Node),
+    /// In the buffers.
     Any,
 }
 
 struct Grower<'a> {
     ground: Ground<'a>,
     tree: u64,
-    level: Level,
+    arch: Arch,
     shape: Shape,
     /// One dense component, row weights all 1, nothing missing.
     is_single: bool,
@@ -186,31 +184,29 @@ struct Buffers {
     known_node: scan::Node,
     scratch: scan::Scratch,
     present: Present,
-    sides: Vec<Side>,
+    sides: Vec<u8>,
     left: Vec<f64>,
     total: Vec<f64>,
     spill: Items,
 }
 
-/// Where an example goes.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Side {
-    Left,
-    Right,
-    Missing,
-}
+/// Where an example goes, as small numbers.
+const LEFT: u8 = 0;
+const RIGHT: u8 = 1;
+const MISSING: u8 = 2;
 
 impl<'a> Grower<'a> {
-    fn new(ground: Ground<'a>, bag: Bag, tree: u64, level: Level) -> Self {
+    fn new(ground: Ground<'a>, bag: Bag, tree: u64, arch: Arch) -> Self {
         let (store, space) = (ground.store, ground.space);
         let shape = Shape::of(space);
         let is_single = shape.is_ordered() && !shape.partial && space.block.weights.is_empty();
-        let sums = match is_single {
-            true => {
-                let value = |(&row, &count): (&u32, &u32)| f64::from(count) * space.block.dense[row as usize];
-                bag.rows.iter().zip(&bag.counts).map(value).collect()
-            }
-            false => Vec::new(),
+        let Bag { rows, counts } = bag;
+        let items = if is_single {
+            let pair =
+                |(&row, &count): (&u32, &u32)| [1.0, space.block.dense[row as usize]].map(|x| f64::from(count) * x);
+            Items { pairs: rows.iter().zip(&counts).map(pair).collect(), rows, counts: Vec::new() }
+        } else {
+            Items { rows, counts, pairs: Vec::new() }
         };
         let most_codes = |narrow: bool| {
             let codings = store.codings.iter().filter(|coding| coding.is_narrow() == narrow);
@@ -219,11 +215,11 @@ impl<'a> Grower<'a> {
         Grower {
             ground,
             tree,
-            level,
+            arch,
             is_single,
             per_node: ground.params.features_per_node(store.codings.len()),
             row_bytes: row_bytes(&store.slots),
-            items: Items { rows: bag.rows, counts: bag.counts, sums },
+            items,
             pool: Pool::new(store.codings.iter().map(|coding| coding.n_codes() < 2)),
             grown: Grown::default(),
             since_check: 0,
@@ -283,24 +279,26 @@ impl<'a> Grower<'a> {
     fn node(&mut self, view: View<'_>, frame: Frame) -> Result<Option<[Frame; 2]>> {
         self.check(frame.examples.len())?;
         let range = frame.examples.clone();
-        let counts = &self.items.counts[range.clone()];
-        let examples = counts.iter().map(|&count| u64::from(count)).sum::<u64>();
-        let weight = self.weight(view, range.clone(), examples as f64);
+        let (open, examples) = self.examples(range.clone());
+        let weight = self.weight(view, range.clone(), examples);
         let number = self.grown.nodes.len() as u32;
         if let Some((parent, side)) = frame.parent {
             let split = self.grown.nodes[parent as usize].split.as_mut().expect("a parent is split");
             split.children[side] = number;
         }
-        self.grown.nodes.push(GrownNode { depth: frame.depth, examples: examples as f64, weight, split: None });
+        self.grown.nodes.push(GrownNode { depth: frame.depth, examples, weight, split: None });
         let params = self.ground.params;
-        let may_split = examples >= 2 * params.min_samples_leaf
+        let may_split = examples >= (2 * params.min_samples_leaf) as f64
             && params.max_depth.is_none_or(|most| (frame.depth as usize) < most)
             && !self.is_pure(view, range.clone());
         if !may_split {
             return Ok(None);
         }
-        let Some(found) = self.search(view, &frame)? else { return Ok(None) };
-        let Some((split, middle)) = self.part(view, range.clone(), found) else { return Ok(None) };
+        if let Open::Any = open {
+            self.buffers.node.open(&self.shape, self.items.examples(range.clone(), view));
+        }
+        let Some(found) = self.search(view, &frame, open, (examples, weight))? else { return Ok(None) };
+        let Some((split, middle)) = self.part(view, range.clone(), found, weight) else { return Ok(None) };
         self.grown.nodes[number as usize].split = Some(split);
         let mark = self.pool.mark();
         let child_frame = |examples, side: usize| Frame {
@@ -313,6 +311,15 @@ impl<'a> Grower<'a> {
         Ok(Some([child_frame(middle..range.end, 1), child_frame(range.start..middle, 0)]))
     }
 
+    /// The number of examples in `range`, counted with multiplicity, and the sums that come with it.
+    fn examples(&self, range: Range<usize>) -> (Open, f64) {
+        if self.is_single {
+            let node = single::Node::new(&self.items.pairs[range]);
+            return (Open::Single(node), node.examples);
+        }
+        (Open::Any, self.items.counts[range].iter().map(|&count| u64::from(count)).sum::<u64>() as f64)
+    }
+
     fn check(&mut self, examples: usize) -> Result<()> {
         self.since_check += examples + 1;
         if self.since_check > LARGE_NODE {
@@ -322,7 +329,7 @@ impl<'a> Grower<'a> {
         Ok(())
     }
 
-    fn weight(&self, view: View<'_>, range: std::ops::Range<usize>, examples: f64) -> f64 {
+    fn weight(&self, view: View<'_>, range: Range<usize>, examples: f64) -> f64 {
         if view.block.weights.is_empty() {
             return examples;
         }
@@ -331,11 +338,11 @@ impl<'a> Grower<'a> {
     }
 
     /// Whether all examples have the same component values.
-    fn is_pure(&self, view: View<'_>, range: std::ops::Range<usize>) -> bool {
+    fn is_pure(&self, view: View<'_>, range: Range<usize>) -> bool {
         if self.is_single {
-            let (counts, sums) = (&self.items.counts[range.clone()], &self.items.sums[range]);
-            let (count, sum) = (f64::from(counts[0]), sums[0]);
-            return counts.iter().zip(sums).all(|(&c, &s)| s * count == sum * f64::from(c));
+            let pairs = &self.items.pairs[range];
+            let [count, sum] = pairs[0];
+            return pairs.iter().all(|&[c, s]| s * count == sum * c);
         }
         let block = view.block;
         if !block.weights.is_empty() {
@@ -351,16 +358,9 @@ impl<'a> Grower<'a> {
         })
     }
 
-    /// The best test over the features drawn for the node.
-    fn search(&mut self, view: View<'_>, frame: &Frame) -> Result<Option<Found>> {
+    /// The best test over the features drawn for the node, whose examples and weight are `size`.
+    fn search(&mut self, view: View<'_>, frame: &Frame, open: Open, size: (f64, f64)) -> Result<Option<Found>> {
         let range = frame.examples.clone();
-        let open = match self.is_single {
-            true => Open::Single(single::Node::new(&self.items.counts[range.clone()], &self.items.sums[range.clone()])),
-            false => {
-                self.buffers.node.open(&self.shape, self.items.examples(range.clone(), view));
-                Open::Any
-            }
-        };
         let mut random = stream(self.ground.params.seed, Purpose::Node, self.tree, frame.path);
         let mut best: Option<Found> = None;
         let mut interrupted = Ok(());
@@ -372,7 +372,7 @@ impl<'a> Grower<'a> {
             if interrupted.is_err() {
                 return true;
             }
-            let (varies, found) = self.candidate(view, range.clone(), feature, &open, random);
+            let (varies, found) = self.candidate(view, range.clone(), feature, open, size, random);
             if let Some(found) = found {
                 let better = best.as_ref().is_none_or(|best| {
                     found.gain > best.gain || (found.gain == best.gain && found.feature < best.feature)
@@ -384,6 +384,9 @@ impl<'a> Grower<'a> {
             varies
         });
         self.pool = pool;
+        if let Some(Found { feature, test: CodeTest::Cut(code), threshold: Some(at), .. }) = &mut best {
+            *code = self.exact_code(view, range, *feature, *at, *code);
+        }
         interrupted.map(|()| best)
     }
 
@@ -391,9 +394,10 @@ impl<'a> Grower<'a> {
     fn candidate(
         &mut self,
         view: View<'_>,
-        range: std::ops::Range<usize>,
+        range: Range<usize>,
         feature: u32,
-        open: &Open,
+        open: Open,
+        size: (f64, f64),
         random: &mut Stream,
     ) -> (bool, Option<Found>) {
         match self.ground.store.slots[feature as usize] {
@@ -401,7 +405,7 @@ impl<'a> Grower<'a> {
                 let mut codes = std::mem::take(&mut self.buffers.narrow);
                 codes.resize(range.len(), 0);
                 view.codes(slot, &self.items.rows[range.clone()], &mut codes);
-                let out = self.candidate_on(view, range, feature, open, random, &mut codes);
+                let out = self.candidate_on(view, range, feature, open, size, random, &mut codes);
                 self.buffers.narrow = codes;
                 out
             }
@@ -409,153 +413,184 @@ impl<'a> Grower<'a> {
                 let mut codes = std::mem::take(&mut self.buffers.wide);
                 codes.resize(range.len(), 0);
                 view.codes(slot, &self.items.rows[range.clone()], &mut codes);
-                let out = self.candidate_on(view, range, feature, open, random, &mut codes);
+                let out = self.candidate_on(view, range, feature, open, size, random, &mut codes);
                 self.buffers.wide = codes;
                 out
             }
         }
     }
 
+    #[allow(clippy::too_many_arguments)]
     fn candidate_on<C: Stored>(
         &mut self,
         view: View<'_>,
-        range: std::ops::Range<usize>,
+        range: Range<usize>,
         feature: u32,
-        open: &Open,
+        mut open: Open,
+        (all, all_weight): (f64, f64),
         random: &mut Stream,
         codes: &mut Vec<C>,
     ) -> (bool, Option<Found>) {
         let ground = self.ground;
         let coding = &ground.store.codings[feature as usize];
-        let min_leaf = ground.params.min_samples_leaf as f64;
-        let n = codes.len();
-        let mut share = 1.0;
-        let mut missing = 0.0;
-        let mut known_open = None;
-        let mut known = std::mem::take(&mut self.buffers.known);
+        let buffers = &mut self.buffers;
+        let mut examples = self.items.examples(range, view);
+        let mut node = &buffers.node;
+        let (mut share, mut missing) = (1.0, 0.0);
         if coding.has_missing && codes.contains(&C::MISSING) {
-            let all: u64 = self.items.counts[range.clone()].iter().map(|&count| u64::from(count)).sum();
-            let all_weight = self.weight(view, range.clone(), all as f64);
-            known.take_known(&self.items, range.clone(), codes);
-            let local = 0..known.rows.len();
-            let examples: u64 = known.counts.iter().map(|&count| u64::from(count)).sum();
-            missing = (all - examples) as f64;
-            known_open = Some(match open {
-                Open::Single(_) => {
-                    share = examples as f64 / all_weight;
-                    Open::Single(single::Node::new(&known.counts, &known.sums))
-                }
-                Open::Any => {
-                    self.buffers.known_node.open(&self.shape, known.examples(local, view));
-                    share = self.buffers.known_node.weight() / all_weight;
-                    Open::Any
-                }
-            });
+            buffers.known.take_known(examples, codes);
+            examples = buffers.known.examples(0..codes.len(), view);
+            let (known, known_weight);
+            if let Open::Single(node) = &mut open {
+                *node = single::Node::new(examples.pairs);
+                (known, known_weight) = (node.examples, node.examples);
+            } else {
+                buffers.known_node.open(&self.shape, examples);
+                node = &buffers.known_node;
+                (known, known_weight) = (node.examples(), node.weight());
+            }
+            (share, missing) = (known_weight / all_weight, all - known);
         }
         let (low, high) = extremes(codes);
         if low >= high {
-            self.buffers.known = known;
             return (false, None);
         }
-        let has_known = known_open.is_some();
-        let buffers = &mut self.buffers;
-        let (items, range) = if has_known { (&known, 0..codes.len()) } else { (&self.items, range) };
         let here = Here {
-            shape: &self.shape,
-            level: self.level,
-            examples: items.examples(range.clone(), view),
-            sums: items.sums(range),
-            room: Room { min_leaf, missing },
-            n_codes: coding.n_codes(),
+            arch: self.arch,
+            open,
+            search: Search {
+                shape: &self.shape,
+                examples,
+                codes,
+                n_codes: coding.n_codes(),
+                node,
+                room: Room { min_leaf: ground.params.min_samples_leaf as f64, missing },
+            },
         };
-        debug_assert!(codes.len() <= n);
-        let open = known_open.as_ref().unwrap_or(open);
-        let node = if has_known { &buffers.known_node } else { &buffers.node };
-        let bins = if size_of::<C>() == 1 { &mut buffers.bins_narrow } else { &mut buffers.bins_wide };
         let at_random = ground.params.ensemble == Ensemble::ExtraTrees;
+        let mut threshold = None;
         let found = match (&coding.scale, at_random) {
-            (Scale::Numeric(_), false) => here.best_cut(codes, open, node, bins, &mut buffers.scratch).map(cut_test),
+            (Scale::Numeric(_), false) => {
+                let bins = if size_of::<C>() == 1 { &mut buffers.bins_narrow } else { &mut buffers.bins_wide };
+                here.best_cut(bins, &mut buffers.scratch).map(cut_test)
+            }
             (Scale::Numeric(cuts), true) => {
-                let cut = random_cut(cuts, low.index(), high.index(), random);
-                here.given_cut(codes, C::from_u16(cut), open, node, &mut buffers.scratch).map(cut_test)
+                let at = random_threshold(cuts, low.index(), high.index(), random);
+                threshold = Some(at);
+                here.given_cut(code_at(cuts, codes, low, high, at), &mut buffers.scratch).map(cut_test)
             }
             (Scale::Nominal(_), _) => {
-                buffers.present.open(here.shape, here.examples, codes, here.n_codes);
+                let Search { shape, room, n_codes, .. } = here.search;
+                buffers.present.open(shape, examples, codes, n_codes);
                 let subset = if at_random {
                     let chosen = random_subset(buffers.present.codes.len(), random);
-                    buffers.present.given(here.shape, here.room, &chosen)
+                    buffers.present.given(shape, room, &chosen)
                 } else {
-                    buffers.present.best(here.shape, here.room)
+                    buffers.present.best(shape, room)
                 };
                 subset.map(|Subset { gain, codes }| (gain, CodeTest::Subset(codes)))
             }
         };
-        self.buffers.known = known;
-        let gain = |gain: f64| if share == 1.0 { gain } else { rounded(gain * share) };
-        (true, found.map(|(found, test)| Found { gain: gain(found), feature, test }))
+        let scaled = |gain: f64| if share == 1.0 { gain } else { rounded(gain * share) };
+        (true, found.map(|(gain, test)| Found { gain: scaled(gain), feature, test, threshold }))
     }
 
-    /// Parts the examples of a node by `found`; gives the split and where the right side starts.
-    /// `None` if the gain is rounding noise.
-    fn part(&mut self, view: View<'_>, range: std::ops::Range<usize>, found: Found) -> Option<(GrownSplit, usize)> {
-        let mut sides = std::mem::take(&mut self.buffers.sides);
-        sides.clear();
-        let rows = &self.items.rows[range.clone()];
-        match self.ground.store.slots[found.feature as usize] {
+    /// The code of the random threshold `at`: one that also separates codes not in the node.
+    fn exact_code(&mut self, view: View<'_>, range: Range<usize>, feature: u32, at: f64, present: u16) -> u16 {
+        let Scale::Numeric(cuts) = &self.ground.store.codings[feature as usize].scale else { return present };
+        let code = cuts.values.partition_point(|&value| value <= at).saturating_sub(1);
+        // Rounding may put the threshold on the greatest value; all codes of the node lie beyond then.
+        let next = self.next_code(view, range, feature, present);
+        code.clamp(usize::from(present), next - 1) as u16
+    }
+
+    /// The least code in the node above `code`.
+    fn next_code(&mut self, view: View<'_>, range: Range<usize>, feature: u32, code: u16) -> usize {
+        fn next<C: Code>(codes: &[C], code: u16) -> usize {
+            let above = codes.iter().filter(|&&c| c != C::MISSING && c.index() > usize::from(code));
+            above.map(|c| c.index()).min().expect("a cut parts the node")
+        }
+        let rows = &self.items.rows[range];
+        match self.ground.store.slots[feature as usize] {
             Slot::Narrow(slot) => {
                 self.buffers.narrow.resize(rows.len(), 0);
                 view.codes(slot, rows, &mut self.buffers.narrow);
-                sides.extend(self.buffers.narrow.iter().map(|&code| side(code, &found.test)));
+                next(&self.buffers.narrow, code)
             }
             Slot::Wide(slot) => {
                 self.buffers.wide.resize(rows.len(), 0);
                 view.codes(slot, rows, &mut self.buffers.wide);
-                sides.extend(self.buffers.wide.iter().map(|&code| side(code, &found.test)));
+                next(&self.buffers.wide, code)
             }
-        }
-        let (known, node) = self.sum_sides(view, range.clone(), &sides);
-        let (left, total) = (&self.buffers.left, &self.buffers.total);
-        let share = known / node;
-        let gain = share * self.shape.gain(left, total);
-        let missing_left = left[WEIGHT] >= total[WEIGHT] - left[WEIGHT];
-        if gain > LEAST_GAIN {
-            self.record_by_target(share);
-            let middle = self.partition(range, &sides, missing_left);
-            self.buffers.sides = sides;
-            let split = GrownSplit { feature: found.feature, test: found.test, missing_left, gain, children: [0; 2] };
-            Some((split, middle))
-        } else {
-            self.buffers.sides = sides;
-            None
         }
     }
 
-    /// Sums of the left side and of all known examples, into the buffers; gives the weight of the
-    /// known ones and of all.
-    fn sum_sides(&mut self, view: View<'_>, range: std::ops::Range<usize>, sides: &[Side]) -> (f64, f64) {
+    /// Parts the examples of a node by `found`; gives the split and where the right side starts.
+    /// `None` if the gain is rounding noise.
+    fn part(&mut self, view: View<'_>, range: Range<usize>, found: Found, weight: f64) -> Option<(GrownSplit, usize)> {
+        let mut sides = std::mem::take(&mut self.buffers.sides);
+        let has_missing = self.sides(view, range.clone(), &found, &mut sides);
+        self.sum_sides(view, range.clone(), &sides);
+        let (left, total) = (&self.buffers.left, &self.buffers.total);
+        let share = total[WEIGHT] / weight;
+        let gain = share * self.shape.gain(left, total);
+        let missing_left = left[WEIGHT] >= total[WEIGHT] - left[WEIGHT];
+        let parted = (gain > LEAST_GAIN).then(|| {
+            self.record_by_target(share);
+            if has_missing {
+                let follow = if missing_left { LEFT } else { RIGHT };
+                sides.iter_mut().filter(|side| **side == MISSING).for_each(|side| *side = follow);
+            }
+            let middle = self.partition(range, &sides);
+            let split = GrownSplit { feature: found.feature, test: found.test, missing_left, gain, children: [0; 2] };
+            (split, middle)
+        });
+        self.buffers.sides = sides;
+        parted
+    }
+
+    /// Where each example goes; gives whether some miss the feature.
+    fn sides(&mut self, view: View<'_>, range: Range<usize>, found: &Found, sides: &mut Vec<u8>) -> bool {
+        let rows = &self.items.rows[range];
+        let has_missing = self.ground.store.codings[found.feature as usize].has_missing;
+        match self.ground.store.slots[found.feature as usize] {
+            Slot::Narrow(slot) => {
+                self.buffers.narrow.resize(rows.len(), 0);
+                view.codes(slot, rows, &mut self.buffers.narrow);
+                tell_sides(&self.buffers.narrow, &found.test, has_missing, sides)
+            }
+            Slot::Wide(slot) => {
+                self.buffers.wide.resize(rows.len(), 0);
+                view.codes(slot, rows, &mut self.buffers.wide);
+                tell_sides(&self.buffers.wide, &found.test, has_missing, sides)
+            }
+        }
+    }
+
+    /// Sums of the left side and of all examples whose value is known, into the buffers.
+    fn sum_sides(&mut self, view: View<'_>, range: Range<usize>, sides: &[u8]) {
         let (left, total) = (&mut self.buffers.left, &mut self.buffers.total);
         for sums in [&mut *left, &mut *total] {
             sums.clear();
             sums.resize(self.shape.len(), 0.0);
         }
-        let mut missing = 0.0;
-        let items = self.items.rows[range.clone()].iter().zip(&self.items.counts[range]).zip(sides);
-        for ((&row, &count), side) in items {
-            let (row, count) = (row as usize, f64::from(count));
-            let sums = match side {
-                Side::Left => &mut *left,
+        let examples = self.items.examples(range, view);
+        if self.is_single {
+            for (sums, last) in [(&mut *left, LEFT), (&mut *total, RIGHT)] {
+                let [count, sum] = single::left_of(sides, examples.pairs, last);
+                self.shape.add_single(sums, count, sum);
+            }
+            return;
+        }
+        for (i, &side) in sides.iter().enumerate() {
+            match side {
+                LEFT => examples.add(&self.shape, left, i),
                 // The right side for now.
-                Side::Right => &mut *total,
-                Side::Missing => {
-                    missing += count * view.block.weight(row);
-                    continue;
-                }
-            };
-            self.shape.add(sums, view.block, row, count);
+                RIGHT => examples.add(&self.shape, total, i),
+                _ => {}
+            }
         }
         total.iter_mut().zip(&*left).for_each(|(total, left)| *total += left);
-        debug_assert!(total[EXAMPLES] >= left[EXAMPLES]);
-        (total[WEIGHT], total[WEIGHT] + missing)
     }
 
     fn record_by_target(&mut self, share: f64) {
@@ -576,60 +611,39 @@ impl<'a> Grower<'a> {
     }
 
     /// Moves the right side behind the left one, keeping the order of each; gives where it starts.
-    fn partition(&mut self, range: std::ops::Range<usize>, sides: &[Side], missing_left: bool) -> usize {
-        let goes_left = |side: Side| side == Side::Left || (side == Side::Missing && missing_left);
-        let spill = &mut self.buffers.spill;
-        let n_left = part_slice(&mut self.items.rows[range.clone()], &mut spill.rows, sides, goes_left);
-        part_slice(&mut self.items.counts[range.clone()], &mut spill.counts, sides, goes_left);
-        if !self.items.sums.is_empty() {
-            part_slice(&mut self.items.sums[range.clone()], &mut spill.sums, sides, goes_left);
+    fn partition(&mut self, range: Range<usize>, sides: &[u8]) -> usize {
+        let (items, spill) = (&mut self.items, &mut self.buffers.spill);
+        let n_left = part_slice(&mut items.rows[range.clone()], &mut spill.rows, sides);
+        if self.is_single {
+            part_slice(&mut items.pairs[range.clone()], &mut spill.pairs, sides);
+        } else {
+            part_slice(&mut items.counts[range.clone()], &mut spill.counts, sides);
         }
         range.start + n_left
     }
 }
 
-/// A candidate's surroundings: the node's examples, as far as their value is known.
-struct Here<'a> {
-    shape: &'a Shape,
-    level: Level,
-    examples: Examples<'a>,
-    sums: &'a [f64],
-    room: Room,
-    n_codes: usize,
+/// A search in either form of sums.
+struct Here<'a, C> {
+    arch: Arch,
+    open: Open,
+    search: Search<'a, C>,
 }
 
-impl Here<'_> {
-    fn best_cut<C: Code>(
-        &self,
-        codes: &[C],
-        open: &Open,
-        node: &scan::Node,
-        bins: &mut single::Bins,
-        scratch: &mut scan::Scratch,
-    ) -> Option<Cut> {
-        match open {
-            Open::Single(node) => {
-                single::best_cut(self.level, codes, self.examples.counts, self.sums, node, self.room, bins)
-            }
-            Open::Any => {
-                scan::best_cut(self.level, self.shape, self.examples, codes, self.n_codes, node, self.room, scratch)
-            }
+impl<C: Code> Here<'_, C> {
+    fn best_cut(&self, bins: &mut single::Bins, scratch: &mut scan::Scratch) -> Option<Cut> {
+        let Search { examples, codes, room, .. } = self.search;
+        match self.open {
+            Open::Single(node) => single::best_cut(self.arch, codes, examples.pairs, node, room, bins),
+            Open::Any => self.search.best_cut(self.arch, scratch),
         }
     }
 
-    fn given_cut<C: Code>(
-        &self,
-        codes: &[C],
-        cut: C,
-        open: &Open,
-        node: &scan::Node,
-        scratch: &mut scan::Scratch,
-    ) -> Option<Cut> {
-        match open {
-            Open::Single(node) => {
-                single::given_cut(self.level, codes, self.examples.counts, self.sums, node, self.room, cut)
-            }
-            Open::Any => scan::given_cut(self.level, self.shape, self.examples, codes, cut, node, self.room, scratch),
+    fn given_cut(&self, cut: C, scratch: &mut scan::Scratch) -> Option<Cut> {
+        let Search { examples, codes, room, .. } = self.search;
+        match self.open {
+            Open::Single(node) => single::given_cut(self.arch, codes, examples.pairs, node, room, cut),
+            Open::Any => self.search.given_cut(self.arch, cut, scratch),
         }
     }
 }
@@ -638,14 +652,29 @@ fn cut_test(cut: Cut) -> (f64, CodeTest) {
     (cut.gain, CodeTest::Cut(cut.code))
 }
 
-fn side<C: Code>(code: C, test: &CodeTest) -> Side {
-    if code == C::MISSING {
-        Side::Missing
-    } else if test.is_left(code.index() as u16) {
-        Side::Left
-    } else {
-        Side::Right
+/// Writes the side of each code; gives whether one is missing.
+fn tell_sides<C: Code>(codes: &[C], test: &CodeTest, has_missing: bool, sides: &mut Vec<u8>) -> bool {
+    sides.clear();
+    match test {
+        CodeTest::Cut(cut) => {
+            let cut = C::from_u16(*cut);
+            sides.extend(codes.iter().map(|&code| if code <= cut { LEFT } else { RIGHT }));
+        }
+        CodeTest::Subset(subset) => {
+            let mut side = vec![RIGHT; usize::from(subset[subset.len() - 1]) + 1];
+            subset.iter().for_each(|&code| side[usize::from(code)] = LEFT);
+            sides.extend(codes.iter().map(|code| side.get(code.index()).copied().unwrap_or(RIGHT)));
+        }
     }
+    if !has_missing {
+        return false;
+    }
+    let mut any = false;
+    for (side, _) in sides.iter_mut().zip(codes).filter(|&(_, &code)| code == C::MISSING) {
+        *side = MISSING;
+        any = true;
+    }
+    any
 }
 
 /// Least and greatest of `codes`; (greatest, least) possible if there are none.
@@ -657,12 +686,23 @@ fn extremes<C: Code>(codes: &[C]) -> (C, C) {
     extremes
 }
 
-/// A cut uniform between the values of codes `low` and `high` (Geurts et al. 2006, Table 1).
-fn random_cut(cuts: &Cuts, low: usize, high: usize, random: &mut Stream) -> u16 {
+/// A threshold uniform between the values of codes `low` and `high` (Geurts et al. 2006, Table 1).
+fn random_threshold(cuts: &Cuts, low: usize, high: usize, random: &mut Stream) -> f64 {
     let share: f64 = random.random();
-    let at = cuts.values[low] * (1.0 - share) + cuts.values[high] * share;
-    let code = low + cuts.values[low..=high].partition_point(|&value| value <= at);
-    (code.max(low + 1) - 1).min(high - 1) as u16
+    cuts.values[low] * (1.0 - share) + cuts.values[high] * share
+}
+
+/// The highest of `codes` up to the threshold `at`, at least `low` and below `high`. In large nodes,
+/// the highest code there is.
+fn code_at<C: Code>(cuts: &Cuts, codes: &[C], low: C, high: C, at: f64) -> C {
+    // Few independent look-ups are faster than a search whose steps wait for each other.
+    const FEW: usize = 32;
+    if codes.len() <= FEW {
+        let up_to = codes.iter().copied().filter(|&code| code < high && cuts.values[code.index()] <= at);
+        return up_to.max().unwrap_or(low).max(low);
+    }
+    let above = low.index() + cuts.values[low.index()..high.index()].partition_point(|&value| value <= at);
+    C::from_u16(above.max(low.index() + 1) as u16 - 1)
 }
 
 /// A random subset of `n` positions, neither none nor all.
@@ -675,13 +715,8 @@ fn random_subset(n: usize, random: &mut Stream) -> Vec<usize> {
     }
 }
 
-/// Moves the right side of `values` behind the left one.
-fn part_slice<T: Copy + Default>(
-    values: &mut [T],
-    spill: &mut Vec<T>,
-    sides: &[Side],
-    goes_left: impl Fn(Side) -> bool,
-) -> usize {
+/// Moves the right side of `values` behind the left one, keeping the order of each.
+fn part_slice<T: Copy + Default>(values: &mut [T], spill: &mut Vec<T>, sides: &[u8]) -> usize {
     spill.resize(values.len().max(spill.len()), T::default());
     let (mut left, mut right) = (0, 0);
     for i in 0..values.len() {
@@ -689,9 +724,9 @@ fn part_slice<T: Copy + Default>(
         // Written to both, so that nothing depends on a guess.
         values[left] = value;
         spill[right] = value;
-        let goes_left = goes_left(sides[i]);
-        left += usize::from(goes_left);
-        right += usize::from(!goes_left);
+        let goes_right = usize::from(sides[i]);
+        left += 1 - goes_right;
+        right += goes_right;
     }
     values[left..].copy_from_slice(&spill[..right]);
     left

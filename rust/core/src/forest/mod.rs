@@ -36,8 +36,8 @@ use crate::source::ChunkSource;
 use crate::store::CodeStore;
 use bag::Bag;
 use grow::{CodeTest, Ground, Grown, grow};
+use pulp::Arch;
 use space::{Space, has_missing};
-use split::simd::Level;
 
 /// Ranks the features of `source` with an ensemble of trees, on a pool of `threads` threads.
 ///
@@ -108,7 +108,7 @@ pub fn grow_tree(
         let all: Vec<usize> = (0..problem.targets.len()).collect();
         let space = prepared.space(&all, params)?;
         let ground = Ground { store: &prepared.store, space: &space, params, monitor };
-        let grown = grow(ground, prepared.bag(tree as u64, params), tree as u64, Level::detect())?;
+        let grown = grow(ground, prepared.bag(tree as u64, params), tree as u64, Arch::new())?;
         Ok(prepared.describe(grown))
     })
 }
@@ -229,11 +229,11 @@ impl<'a> Prepared<'a> {
     ) -> Result<EnsembleResult> {
         let space = self.space(subset, params)?;
         let ground = Ground { store: &self.store, space: &space, params, monitor };
-        let level = Level::detect();
+        let arch = Arch::new();
         let count = params.n_estimators;
         let trees = (0..count).into_par_iter().with_max_len(1);
         let contributions: Vec<TreeResult> =
-            trees.map(|tree| self.tree(ground, subset, first_tree + tree as u64, level)).collect::<Result<_>>()?;
+            trees.map(|tree| self.tree(ground, subset, first_tree + tree as u64, arch)).collect::<Result<_>>()?;
         let n_features = self.problem.features.len();
         let n_targets = self.problem.targets.len();
         let mut accumulator = Accumulator::default();
@@ -259,13 +259,13 @@ impl<'a> Prepared<'a> {
         Ok(EnsembleResult { estimates, scores })
     }
 
-    fn tree(&self, ground: Ground<'_>, subset: &[usize], tree: u64, level: Level) -> Result<TreeResult> {
+    fn tree(&self, ground: Ground<'_>, subset: &[usize], tree: u64, arch: Arch) -> Result<TreeResult> {
         ground.monitor.check()?;
         let params = ground.params;
         let bag = self.bag(tree, params);
         let permutes = params.scores.contains(&Score::Permutation);
         let kept = if permutes { bag.clone() } else { Bag::default() };
-        let grown = grow(ground, bag, tree, level)?;
+        let grown = grow(ground, bag, tree, arch)?;
         let score = |score: &Score| match score {
             Score::Permutation => permutation::of_tree(ground, subset, &grown, &kept, tree),
             other => Ok(scores::of_splits(*other, &grown)),

@@ -78,6 +78,14 @@ impl Shape {
         }
     }
 
+    /// Adds examples whose only component sums to `sum`, where row weights are 1.
+    #[inline(always)]
+    pub(crate) fn add_single(&self, sums: &mut [f64], count: f64, sum: f64) {
+        sums[EXAMPLES] += count;
+        sums[WEIGHT] += count;
+        sums[FIRST] += sum;
+    }
+
     /// The sums of `rows` of `block`, each as often as `counts` says, into `sums`.
     pub(crate) fn total(&self, sums: &mut Vec<f64>, block: &Block, rows: &[u32], counts: &[u32]) {
         sums.clear();
@@ -115,10 +123,16 @@ impl Shape {
     }
 }
 
+/// Digits dropped from 52.
+const DROPPED: u32 = 16;
+/// Half of the last digit kept, in units of the last digit there is.
+pub(crate) const HALF_STEP: u64 = 1 << (DROPPED - 1);
+/// Bits that are kept.
+pub(crate) const KEPT_BITS: u64 = u64::MAX << DROPPED;
+
 /// `gain` rounded to 36 binary digits, which is how gains are compared: two tests that part the same
 /// examples have equal gains, and rounding noise must not choose between them.
 #[inline(always)]
 pub(crate) fn rounded(gain: f64) -> f64 {
-    const DROPPED: u32 = 16;
-    f64::from_bits((gain.to_bits() + (1 << (DROPPED - 1))) & (u64::MAX << DROPPED))
+    f64::from_bits((gain.to_bits() + HALF_STEP) & KEPT_BITS)
 }

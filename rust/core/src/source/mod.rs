@@ -3,6 +3,16 @@
 //! A ranking passes over its data more than once, so a source replays. What can be read only once
 //! (a stream) is spilled to an uncompressed Arrow file at the door.
 //!
+//! | what | where | memory |
+//! |---|---|---|
+//! | Arrow IPC file or stream | [`IpcSource`] | none; compressed: one batch |
+//! | ARFF, dense or sparse | [`ArffSource`] | the header and one chunk |
+//! | table in memory | [`TableSource`] | shares the table's |
+//! | one-shot stream | [`spill`], then [`IpcSource`] | one batch, and disk |
+//!
+//! [`open`] tells the files apart by their content. Chunks have at most 65,536 rows and (but for a
+//! single row) 4 million cells, so no reader needs more for wide tables than for narrow ones.
+//!
 //! Beyond the Arrow types, two keys of field metadata carry what other formats know:
 //! [`ROLE`] marks the labels of a multi-label set, [`HIERARCHY`] keeps the text of a CLUS
 //! `hierarchical` attribute.

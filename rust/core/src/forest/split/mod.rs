@@ -9,7 +9,6 @@
 
 pub(crate) mod nominal;
 pub(crate) mod scan;
-pub(crate) mod simd;
 pub(crate) mod single;
 
 use crate::forest::moments::rounded;

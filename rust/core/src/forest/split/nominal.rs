@@ -51,9 +51,9 @@ impl Present {
         let len = shape.len();
         self.sums.clear();
         self.sums.resize(self.codes.len() * len, 0.0);
-        for ((code, &row), &count) in codes.iter().zip(examples.rows).zip(examples.counts) {
+        for (i, code) in codes.iter().enumerate() {
             let start = self.position[code.index()] as usize * len;
-            shape.add(&mut self.sums[start..start + len], examples.block, row as usize, f64::from(count));
+            examples.add(shape, &mut self.sums[start..start + len], i);
         }
         self.total.clear();
         self.total.resize(len, 0.0);

@@ -14,10 +14,12 @@
 //!
 //! Large nodes add up one vector of sums for each code and walk those.
 
-use super::simd::for_each_level;
+use pulp::Arch;
+
 use super::{Best, Cut, Room};
 use crate::forest::moments::{EXAMPLES, Shape, WEIGHT, rounded};
 use crate::forest::space::Block;
+use crate::forest::split::single::Pair;
 use crate::store::Code;
 
 /// Most bytes of sums by code.
@@ -28,7 +30,21 @@ const MOST_BIN_BYTES: usize = 1 << 20;
 pub(crate) struct Examples<'a> {
     pub(crate) block: &'a Block,
     pub(crate) rows: &'a [u32],
+    /// Empty where there are pairs.
     pub(crate) counts: &'a [u32],
+    /// Sums of each example, where there is a single component; else empty.
+    pub(crate) pairs: &'a [Pair],
+}
+
+impl Examples<'_> {
+    /// Adds example number `i` to `sums`.
+    #[inline(always)]
+    pub(crate) fn add(&self, shape: &Shape, sums: &mut [f64], i: usize) {
+        match self.pairs.get(i) {
+            Some(&[count, sum]) => shape.add_single(sums, count, sum),
+            None => shape.add(sums, self.block, self.rows[i] as usize, f64::from(self.counts[i])),
+        }
+    }
 }
 
 /// A node's sums, and what follows from them for every search in it.
@@ -100,45 +116,49 @@ impl Scratch {
     }
 }
 
-for_each_level!(
-    /// Best cut over `codes`, one for each of `examples`; `None` if no cut has room.
-    best_cut<C: Code> = best_cut_body,
-    (shape: &Shape, examples: Examples<'_>, codes: &[C], n_codes: usize, node: &Node, room: Room, scratch: &mut Scratch)
-        -> Option<Cut>
-);
+/// What a search of a cut is about.
+#[derive(Clone, Copy)]
+pub(crate) struct Search<'a, C> {
+    pub(crate) shape: &'a Shape,
+    pub(crate) examples: Examples<'a>,
+    /// One for each example, none missing.
+    pub(crate) codes: &'a [C],
+    /// Codes lie below this.
+    pub(crate) n_codes: usize,
+    pub(crate) node: &'a Node,
+    pub(crate) room: Room,
+}
+
+impl<C: Code> Search<'_, C> {
+    /// Best cut; `None` if no cut has room.
+    pub(crate) fn best_cut(self, arch: Arch, scratch: &mut Scratch) -> Option<Cut> {
+        arch.dispatch(|| best_cut(self, scratch))
+    }
+
+    /// The cut at `cut`, with its gain, if it has room.
+    pub(crate) fn given_cut(self, arch: Arch, cut: C, scratch: &mut Scratch) -> Option<Cut> {
+        arch.dispatch(|| given_cut(self, cut, scratch))
+    }
+}
 
 #[inline(always)]
-fn best_cut_body<C: Code>(
-    shape: &Shape,
-    examples: Examples<'_>,
-    codes: &[C],
-    n_codes: usize,
-    node: &Node,
-    room: Room,
-    scratch: &mut Scratch,
-) -> Option<Cut> {
+fn best_cut<C: Code>(search: Search<'_, C>, scratch: &mut Scratch) -> Option<Cut> {
+    let Search { shape, examples, codes, n_codes, .. } = search;
     let block = examples.block;
     let labels =
         if block.starts.is_empty() { 0 } else { block.indicators.len() * codes.len() / (block.starts.len() - 1) };
     let adding = codes.len() * (2 + shape.n_dense) + labels;
     let walking = n_codes * shape.len();
     if adding >= 4 * walking && 8 * walking <= MOST_BIN_BYTES {
-        by_code(shape, examples, codes, n_codes, node, room, scratch)
+        by_code(search, scratch)
     } else {
-        in_order(shape, examples, codes, n_codes, node, room, scratch)
+        in_order(search, scratch)
     }
 }
 
 #[inline(always)]
-fn by_code<C: Code>(
-    shape: &Shape,
-    examples: Examples<'_>,
-    codes: &[C],
-    n_codes: usize,
-    node: &Node,
-    room: Room,
-    scratch: &mut Scratch,
-) -> Option<Cut> {
+fn by_code<C: Code>(search: Search<'_, C>, scratch: &mut Scratch) -> Option<Cut> {
+    let Search { shape, examples, codes, n_codes, node, room } = search;
     let len = shape.len();
     scratch.bins.clear();
     scratch.bins.resize(n_codes * len, 0.0);
@@ -165,15 +185,8 @@ fn by_code<C: Code>(
 }
 
 #[inline(always)]
-fn in_order<C: Code>(
-    shape: &Shape,
-    examples: Examples<'_>,
-    codes: &[C],
-    n_codes: usize,
-    node: &Node,
-    room: Room,
-    scratch: &mut Scratch,
-) -> Option<Cut> {
+fn in_order<C: Code>(search: Search<'_, C>, scratch: &mut Scratch) -> Option<Cut> {
+    let Search { shape, examples, codes, n_codes, node, room } = search;
     sort(codes, n_codes, &mut scratch.order, &mut scratch.starts);
     let left = &mut scratch.left;
     let mut best = Best::new(node.weight(), node.examples(), room);
@@ -254,23 +267,9 @@ fn indicator_quality(shape: &Shape, left: &[f64], node: &Node) -> f64 {
     counts.zip(&shape.indicator_weight).map(|((c, all), omega)| omega * (c - all * share).powi(2)).sum()
 }
 
-for_each_level!(
-    /// The cut at `cut`, with its gain, if it has room.
-    given_cut<C: Code> = given_cut_body,
-    (shape: &Shape, examples: Examples<'_>, codes: &[C], cut: C, node: &Node, room: Room, scratch: &mut Scratch)
-        -> Option<Cut>
-);
-
 #[inline(always)]
-fn given_cut_body<C: Code>(
-    shape: &Shape,
-    examples: Examples<'_>,
-    codes: &[C],
-    cut: C,
-    node: &Node,
-    room: Room,
-    scratch: &mut Scratch,
-) -> Option<Cut> {
+fn given_cut<C: Code>(search: Search<'_, C>, cut: C, scratch: &mut Scratch) -> Option<Cut> {
+    let Search { shape, examples, codes, node, room, .. } = search;
     let n_left = codes.iter().filter(|&&code| code <= cut).count();
     let left_is_smaller = 2 * n_left <= codes.len();
     let order = &mut scratch.order;

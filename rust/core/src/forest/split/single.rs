@@ -1,64 +1,73 @@
 //! One dense component, row weights all 1: the search that most time goes to.
 //!
-//! Up to [`PAIRS`] examples: each against each, without a histogram. For example i, the left side of
-//! the cut just above its code is the sum over all j with code_j ≤ code_i: n² additions side by side
-//! in registers, which beats clearing and walking bins.
+//! An example is a pair {count, count · value}, so that both sums grow by one vector addition.
 //!
-//! Above: a histogram of {examples, sum} with a bitmap of the bins in use; small nodes visit and
-//! clear only those.
+//! Few examples: each against each, without a histogram. For example i, the left side of the cut just
+//! above its code is the sum over all j with code_j ≤ code_i: n² additions side by side in registers,
+//! which beats clearing and walking bins.
+//!
+//! More: a histogram of pairs with a bitmap of the bins in use; small nodes visit and clear only
+//! those.
 
-use super::simd::{Level, for_each_level};
+use pulp::{Arch, Simd, WithSimd};
+
 use super::{Best, Cut, Room};
-use crate::forest::moments::rounded;
+use crate::forest::moments::{HALF_STEP, KEPT_BITS, rounded};
 use crate::store::Code;
 
-/// Most examples that are compared each against each, where vectors hold eight f64.
-const PAIRS: usize = 32;
-/// The same for shorter vectors.
-const PAIRS_NARROW: usize = 16;
+/// Count, and count times component value, of an example or of many.
+pub(crate) type Pair = [f64; 2];
+
+/// Most examples that are compared each against each, on the widest vectors.
+const MOST_PAIRS: usize = 64;
 /// From so many examples on, bins in use are not worth telling from others.
 const DENSE_BINS: usize = 512;
 
-/// Sums of a node, and its examples when they are few.
-#[derive(Debug, Clone)]
+/// Sums of a node.
+#[derive(Debug, Clone, Copy)]
 pub(crate) struct Node {
     pub(crate) examples: f64,
     pub(crate) sum: f64,
-    /// Filled up to [`PAIRS`]; then zeros.
-    counts: [f64; PAIRS],
-    sums: [f64; PAIRS],
 }
 
 impl Node {
-    /// A node of examples that occur `counts` times, with component sums `sums`.
+    /// The node of these examples.
     #[inline]
-    pub(crate) fn new(counts: &[u32], sums: &[f64]) -> Self {
-        let mut node = Node { examples: 0.0, sum: 0.0, counts: [0.0; PAIRS], sums: [0.0; PAIRS] };
-        if counts.len() <= PAIRS {
-            node.counts.iter_mut().zip(counts).for_each(|(to, &from)| *to = f64::from(from));
-            node.sums[..sums.len()].copy_from_slice(sums);
+    pub(crate) fn new(pairs: &[Pair]) -> Self {
+        let mut sums = [[0.0; 2]; 4];
+        let (fours, rest) = pairs.as_chunks::<4>();
+        for four in fours {
+            for (sum, pair) in sums.iter_mut().zip(four) {
+                add(sum, *pair);
+            }
         }
-        node.examples = counts.iter().map(|&count| u64::from(count)).sum::<u64>() as f64;
-        node.sum = sums.iter().sum();
-        node
+        rest.iter().for_each(|pair| add(&mut sums[0], *pair));
+        let [examples, sum] = [0, 1].map(|i| sums.iter().map(|sum| sum[i]).sum());
+        Node { examples, sum }
     }
 
-    fn mean(&self) -> f64 {
+    fn mean(self) -> f64 {
         self.sum / self.examples
     }
 
     /// Gain of splitting off a side; not a number if a side is empty.
     #[inline(always)]
-    fn gain(&self, examples: f64, sum: f64) -> f64 {
+    fn gain(self, [examples, sum]: Pair) -> f64 {
         let difference = sum - self.mean() * examples;
         difference * difference / (examples * (self.examples - examples))
     }
 }
 
+#[inline(always)]
+fn add(sum: &mut Pair, pair: Pair) {
+    sum[0] += pair[0];
+    sum[1] += pair[1];
+}
+
 /// Histogram of {examples, sum}, kept clear between uses.
 #[derive(Debug)]
 pub(crate) struct Bins {
-    bins: Vec<[f64; 2]>,
+    bins: Vec<Pair>,
     /// A bit for each bin.
     used: Vec<u64>,
     /// A bit for each word of `used`.
@@ -73,11 +82,9 @@ impl Bins {
     }
 
     /// Adds examples up by code.
-    fn fill<C: Code>(&mut self, codes: &[C], counts: &[u32], sums: &[f64]) {
-        for ((&code, &count), &sum) in codes.iter().zip(counts).zip(sums) {
-            let bin = &mut self.bins[code.index()];
-            bin[0] += f64::from(count);
-            bin[1] += sum;
+    fn fill<C: Code>(&mut self, codes: &[C], pairs: &[Pair]) {
+        for (&code, &pair) in codes.iter().zip(pairs) {
+            add(&mut self.bins[code.index()], pair);
         }
     }
 
@@ -99,7 +106,7 @@ impl Bins {
 
     /// Visits the bins in use in ascending order and clears them.
     #[inline(always)]
-    fn drain(&mut self, mut each: impl FnMut(usize, [f64; 2])) {
+    fn drain(&mut self, mut each: impl FnMut(usize, Pair)) {
         for group in 0..self.used_words.len() {
             let mut words = std::mem::take(&mut self.used_words[group]);
             while words != 0 {
@@ -118,85 +125,116 @@ impl Bins {
 
 /// Best cut over `codes`, one for each example of `node`; `None` if no cut has room.
 pub(crate) fn best_cut<C: Code>(
-    level: Level,
+    arch: Arch,
     codes: &[C],
-    counts: &[u32],
-    sums: &[f64],
-    node: &Node,
+    pairs: &[Pair],
+    node: Node,
     room: Room,
     bins: &mut Bins,
 ) -> Option<Cut> {
-    let n = codes.len();
-    let pairs = if wide(level) { PAIRS } else { PAIRS_NARROW };
-    match n {
-        0..=8 => pairs_8(level, codes, node, room),
-        9..=16 => pairs_16(level, codes, node, room),
-        _ if n <= pairs => pairs_32(level, codes, node, room),
-        _ => by_bins(codes, counts, sums, node, room, bins),
+    if codes.len() <= MOST_PAIRS
+        && let Some(found) = arch.dispatch(EachAgainstEach { codes, pairs, node, room })
+    {
+        return found;
     }
+    by_bins(codes, pairs, node, room, bins)
 }
 
-fn wide(level: Level) -> bool {
-    #[cfg(target_arch = "x86_64")]
-    return level == Level::Avx512;
-    #[cfg(not(target_arch = "x86_64"))]
-    return false;
+/// Compares each example against each; gives nothing if there are too many for the vectors.
+struct EachAgainstEach<'a, C> {
+    codes: &'a [C],
+    pairs: &'a [Pair],
+    node: Node,
+    room: Room,
 }
 
-for_each_level!(pairs_8<C: Code> = pairs::<8, C>, (codes: &[C], node: &Node, room: Room) -> Option<Cut>);
-for_each_level!(pairs_16<C: Code> = pairs::<16, C>, (codes: &[C], node: &Node, room: Room) -> Option<Cut>);
-for_each_level!(pairs_32<C: Code> = pairs::<32, C>, (codes: &[C], node: &Node, room: Room) -> Option<Cut>);
+impl<C: Code> WithSimd for EachAgainstEach<'_, C> {
+    type Output = Option<Option<Cut>>;
 
-#[inline(always)]
-fn pairs<const N: usize, C: Code>(codes: &[C], node: &Node, room: Room) -> Option<Cut> {
-    // Lanes without an example lie above all codes: their right side is empty.
-    let mut code = [f64::INFINITY; N];
-    for (to, &from) in code.iter_mut().zip(codes) {
-        *to = from.index() as f64;
-    }
-    let (mut examples, mut sum) = ([0.0; N], [0.0; N]);
-    for j in 0..codes.len().min(N) {
-        let (at, count, value) = (code[j], node.counts[j], node.sums[j]);
-        for i in 0..N {
-            examples[i] += if at <= code[i] { count } else { 0.0 };
-            sum[i] += if at <= code[i] { value } else { 0.0 };
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) -> Self::Output {
+        // Three registers for each vector of examples, out of 32 or of 16.
+        let most = if S::F64_LANES >= 8 { 8 } else { 4 };
+        match self.codes.len().div_ceil(S::F64_LANES) {
+            0..=1 => Some(self.search::<S, 1>(simd)),
+            2 => Some(self.search::<S, 2>(simd)),
+            3..=4 => Some(self.search::<S, 4>(simd)),
+            vectors if vectors <= most => Some(self.search::<S, 8>(simd)),
+            _ => None,
         }
     }
-    let mut gain = [0.0; N];
-    for i in 0..N {
-        let (left, right) = (examples[i], node.examples - examples[i]);
-        let follow = if left >= right { room.missing } else { 0.0 };
-        let fits = (left + follow >= room.min_leaf)
-            & (right + (room.missing - follow) >= room.min_leaf)
-            & (left > 0.0)
-            & (right > 0.0);
-        gain[i] = if fits { rounded(node.gain(left, sum[i])) } else { -1.0 };
-    }
-    let best = gain.iter().copied().fold(-1.0, |a: f64, b| if b > a { b } else { a });
-    let mut lowest = f64::INFINITY;
-    for i in 0..N {
-        lowest = if gain[i] == best && code[i] < lowest { code[i] } else { lowest };
-    }
-    (best >= 0.0).then_some(Cut { gain: best, code: lowest as u16 })
 }
 
-fn by_bins<C: Code>(
-    codes: &[C],
-    counts: &[u32],
-    sums: &[f64],
-    node: &Node,
-    room: Room,
-    bins: &mut Bins,
-) -> Option<Cut> {
-    bins.fill(codes, counts, sums);
+impl<C: Code> EachAgainstEach<'_, C> {
+    #[inline(always)]
+    fn search<S: Simd, const VECTORS: usize>(&self, simd: S) -> Option<Cut> {
+        // Lanes without an example lie above all codes: their right side is empty.
+        let mut padded = [f64::INFINITY; MOST_PAIRS];
+        for (to, from) in padded.iter_mut().zip(self.codes) {
+            *to = from.index() as f64;
+        }
+        let (vectors, _) = S::as_simd_f64s(&padded);
+        let codes: [S::f64s; VECTORS] = std::array::from_fn(|v| vectors[v]);
+        let zero = simd.splat_f64s(0.0);
+        let (mut examples, mut sums) = ([zero; VECTORS], [zero; VECTORS]);
+        for (&code, pair) in padded.iter().zip(self.pairs) {
+            let code = simd.splat_f64s(code);
+            let [count, value] = pair.map(|x| simd.splat_f64s(x));
+            for v in 0..VECTORS {
+                let left = simd.less_than_or_equal_f64s(code, codes[v]);
+                examples[v] = simd.add_f64s(examples[v], simd.select_f64s(left, count, zero));
+                sums[v] = simd.add_f64s(sums[v], simd.select_f64s(left, value, zero));
+            }
+        }
+        let gains: [S::f64s; VECTORS] = std::array::from_fn(|v| self.gains(simd, examples[v], sums[v]));
+        let mut most = gains[0];
+        gains[1..].iter().for_each(|&gain| most = simd.max_f64s(most, gain));
+        let best = simd.reduce_max_f64s(most);
+        let (infinity, wanted) = (simd.splat_f64s(f64::INFINITY), simd.splat_f64s(best));
+        let mut lowest = infinity;
+        for v in 0..VECTORS {
+            let at = simd.select_f64s(simd.equal_f64s(gains[v], wanted), codes[v], infinity);
+            lowest = simd.min_f64s(lowest, at);
+        }
+        (best >= 0.0).then(|| Cut { gain: best, code: simd.reduce_min_f64s(lowest) as u16 })
+    }
+
+    /// Rounded gains, −1 where there is no room; [`Node::gain`], [`rounded`] and [`Room::fits`] side
+    /// by side.
+    #[inline(always)]
+    fn gains<S: Simd>(&self, simd: S, left: S::f64s, sum: S::f64s) -> S::f64s {
+        let splat = |x: f64| simd.splat_f64s(x);
+        let right = simd.sub_f64s(splat(self.node.examples), left);
+        let difference = simd.sub_f64s(sum, simd.mul_f64s(splat(self.node.mean()), left));
+        let gain = simd.div_f64s(simd.mul_f64s(difference, difference), simd.mul_f64s(left, right));
+        let bits = simd.add_u64s(simd.transmute_u64s_f64s(gain), simd.splat_u64s(HALF_STEP));
+        let gain = simd.transmute_f64s_u64s(simd.and_u64s(bits, simd.splat_u64s(KEPT_BITS)));
+        let (mut held_left, mut held_right) = (left, right);
+        if self.room.missing > 0.0 {
+            let missing = splat(self.room.missing);
+            let heavier = simd.greater_than_or_equal_f64s(left, right);
+            held_left = simd.select_f64s(heavier, simd.add_f64s(left, missing), left);
+            held_right = simd.select_f64s(heavier, right, simd.add_f64s(right, missing));
+        }
+        let least = splat(self.room.min_leaf);
+        let enough = simd.and_m64s(
+            simd.greater_than_or_equal_f64s(held_left, least),
+            simd.greater_than_or_equal_f64s(held_right, least),
+        );
+        let parted = simd.and_m64s(simd.greater_than_f64s(left, splat(0.0)), simd.greater_than_f64s(right, splat(0.0)));
+        simd.select_f64s(simd.and_m64s(enough, parted), gain, splat(-1.0))
+    }
+}
+
+fn by_bins<C: Code>(codes: &[C], pairs: &[Pair], node: Node, room: Room, bins: &mut Bins) -> Option<Cut> {
+    bins.fill(codes, pairs);
     let mut best = Best::new(node.examples, node.examples, room);
-    let (mean, mut examples, mut sum) = (node.mean(), 0.0, 0.0);
-    let mut step = |code: usize, bin: [f64; 2]| {
-        examples += bin[0];
-        sum += bin[1];
-        let difference = sum - mean * examples;
+    let (mean, mut left) = (node.mean(), [0.0; 2]);
+    let mut step = |code: usize, bin: Pair| {
+        add(&mut left, bin);
+        let difference = left[1] - mean * left[0];
         // An empty bin repeats the gain of the one before, which then keeps the cut.
-        best.offer(code, difference * difference, examples, examples);
+        best.offer(code, difference * difference, left[0], left[0]);
     };
     if codes.len() >= DENSE_BINS.max(2 * bins.bins.len()) {
         for (code, bin) in bins.bins.iter_mut().enumerate() {
@@ -209,46 +247,40 @@ fn by_bins<C: Code>(
     best.cut
 }
 
-for_each_level!(
-    /// Examples and sum of the codes up to `cut`.
-    left_of<C: Code> = left_of_body, (codes: &[C], counts: &[u32], sums: &[f64], cut: C) -> (f64, f64)
-);
-
+/// Sums of the examples with codes up to `cut`.
 #[inline(always)]
-fn left_of_body<C: Code>(codes: &[C], counts: &[u32], sums: &[f64], cut: C) -> (f64, f64) {
-    // Sums are exact, so lanes may add in any order.
-    const LANES: usize = 16;
-    let (mut examples, mut sum) = ([0u32; LANES], [0.0; LANES]);
-    let whole = codes.len() / LANES * LANES;
-    for start in (0..whole).step_by(LANES) {
-        for lane in 0..LANES {
-            let at = start + lane;
-            let left = codes[at] <= cut;
-            examples[lane] += if left { counts[at] } else { 0 };
-            sum[lane] += if left { sums[at] } else { 0.0 };
+pub(crate) fn left_of<C: Code>(codes: &[C], pairs: &[Pair], cut: C) -> Pair {
+    // Sums are exact, so they may be taken in any order.
+    let mut sums = [[0.0; 2]; 8];
+    let step = |code: &C, pair: &Pair, sum: &mut Pair| {
+        let mask = if *code <= cut { u64::MAX } else { 0 };
+        add(sum, pair.map(|x| f64::from_bits(x.to_bits() & mask)));
+    };
+    let (code_groups, code_rest) = codes.as_chunks::<8>();
+    let (pair_groups, pair_rest) = pairs.as_chunks::<8>();
+    for (codes, pairs) in code_groups.iter().zip(pair_groups) {
+        for lane in 0..8 {
+            step(&codes[lane], &pairs[lane], &mut sums[lane]);
         }
     }
-    let mut total = (examples.iter().map(|&e| u64::from(e)).sum::<u64>() as f64, sum.iter().sum::<f64>());
-    for at in whole..codes.len() {
-        if codes[at] <= cut {
-            total.0 += f64::from(counts[at]);
-            total.1 += sums[at];
-        }
+    for (code, pair) in code_rest.iter().zip(pair_rest) {
+        step(code, pair, &mut sums[0]);
     }
+    let mut total = [0.0; 2];
+    sums.iter().for_each(|sum| add(&mut total, *sum));
     total
 }
 
 /// The cut at `cut`, with its gain, if it has room.
 pub(crate) fn given_cut<C: Code>(
-    level: Level,
+    arch: Arch,
     codes: &[C],
-    counts: &[u32],
-    sums: &[f64],
-    node: &Node,
+    pairs: &[Pair],
+    node: Node,
     room: Room,
     cut: C,
 ) -> Option<Cut> {
-    let (examples, sum) = left_of(level, codes, counts, sums, cut);
-    let sides = (examples, node.examples - examples);
-    room.fits(sides, sides).then(|| Cut { gain: rounded(node.gain(examples, sum)), code: cut.index() as u16 })
+    let left = if codes.len() < 8 { left_of(codes, pairs, cut) } else { arch.dispatch(|| left_of(codes, pairs, cut)) };
+    let sides = (left[0], node.examples - left[0]);
+    room.fits(sides, sides).then(|| Cut { gain: rounded(node.gain(left)), code: cut.index() as u16 })
 }

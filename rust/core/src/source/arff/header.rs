@@ -1,6 +1,7 @@
 //! The header: names and types of the attributes.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, StringArray};
@@ -35,10 +36,10 @@ impl Domain {
         let mut position = HashMap::with_capacity(declared.len());
         let mut values = Vec::with_capacity(declared.len());
         for token in declared {
-            let bytes: Box<[u8]> = token.bytes.into();
-            if !position.contains_key(&bytes) {
-                values.push(decode(&bytes).into_owned());
-                position.insert(bytes, values.len() as i32 - 1);
+            let next = position.len() as i32;
+            if let Entry::Vacant(slot) = position.entry(Box::<[u8]>::from(token.bytes)) {
+                values.push(decode(slot.key()).into_owned());
+                slot.insert(next);
             }
         }
         Domain { values: Arc::new(StringArray::from(values)), position }

@@ -46,7 +46,8 @@ pub struct ArffSource {
 }
 
 impl ArffSource {
-    /// Reads the header of the ARFF file at `path`.
+    /// Reads the header of the ARFF file at `path`, and as many sparse rows as it takes to see from
+    /// which number they count.
     ///
     /// # Errors
     /// The file cannot be read, or its header is not ARFF.
