@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ import pyarrow.feather
 import pytest
 
 import ferrank
+from ferrank.cli import main
 
 COMMAND = [sys.executable, "-m", "ferrank.cli"]
 
@@ -28,15 +30,37 @@ def data(mixed: pa.Table, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def run(*arguments: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([*COMMAND, *map(str, arguments)], capture_output=True, text=True, check=False)
+Done = subprocess.CompletedProcess[str]
+Run = Callable[..., Done]
 
 
-def test_version() -> None:
+@pytest.fixture
+def run(capfd: pytest.CaptureFixture[str]) -> Run:
+    """Calls the command line in this process, which saves importing everything anew."""
+
+    def call(*arguments: object) -> Done:
+        try:
+            code = main([str(argument) for argument in arguments])
+        except SystemExit as end:
+            code = int(end.code or 0)
+        return subprocess.CompletedProcess(arguments, code, *capfd.readouterr())
+
+    return call
+
+
+def test_a_process_of_its_own(data: Path) -> None:
+    done = subprocess.run([*COMMAND, "inspect", str(data)], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("240 rows")
+    done = subprocess.run([*COMMAND, "inspect", "none.arff"], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+
+
+def test_version(run: Run) -> None:
     assert run("--version").stdout == f"ferrank {ferrank.__version__}\n"
 
 
-def test_table_on_stdout_and_nothing_else(data: Path) -> None:
+def test_table_on_stdout_and_nothing_else(run: Run, data: Path) -> None:
     done = run("rank", data, "--target", "y", "--trees", 10, "--top", 2)
     assert done.returncode == 0
     assert done.stderr == ""
@@ -46,7 +70,7 @@ def test_table_on_stdout_and_nothing_else(data: Path) -> None:
     assert lines[5] == "… and 2 more features"
 
 
-def test_json(data: Path) -> None:
+def test_json(run: Run, data: Path) -> None:
     done = run(
         "rank", data, "--target", "y", "--trees", 5, "--json", "--score", "symbolic", "--score", "genie3"
     )
@@ -68,7 +92,7 @@ def test_json(data: Path) -> None:
     assert found["settings"]["n_estimators"] == 5
 
 
-def test_same_as_python(data: Path, mixed: pa.Table) -> None:
+def test_same_as_python(run: Run, data: Path, mixed: pa.Table) -> None:
     options = ["--ensemble", "extra_trees", "--bootstrap", "--max-features", 0.5, "--max-depth", 4]
     options += [
         "--min-leaf",
@@ -105,7 +129,7 @@ def test_same_as_python(data: Path, mixed: pa.Table) -> None:
     assert found["scores"] == ranking.to_dict()["scores"]
 
 
-def test_several_targets(data: Path) -> None:
+def test_several_targets(run: Run, data: Path) -> None:
     options = ["--trees", 3, "--json", "--target", "y", "--target", "b", "--by-target"]
     options += ["--target-weight", 1, "--target-weight", 0.5]
     found = json.loads(run("rank", data, *options).stdout)
@@ -115,7 +139,7 @@ def test_several_targets(data: Path) -> None:
     assert last["targets"] == ["colour", "y"]
 
 
-def test_output_and_plot(data: Path, tmp_path: Path) -> None:
+def test_output_and_plot(run: Run, data: Path, tmp_path: Path) -> None:
     files = [tmp_path / f"r.{suffix}" for suffix in ("csv", "parquet", "arrow", "json")]
     for file in files:
         done = run(
@@ -129,7 +153,7 @@ def test_output_and_plot(data: Path, tmp_path: Path) -> None:
     assert loaded[0] == loaded[1] == loaded[2]
 
 
-def test_inspect(data: Path, mixed: pa.Table) -> None:
+def test_inspect(run: Run, data: Path, mixed: pa.Table) -> None:
     text = run("inspect", data).stdout
     assert text.startswith("240 rows, 5 columns\n")
     assert any(line.split()[:3] == ["colour", "Utf8", "nominal"] for line in text.splitlines())
@@ -137,7 +161,7 @@ def test_inspect(data: Path, mixed: pa.Table) -> None:
     assert found["columns"][0]["missing"] == mixed["a"].null_count
 
 
-def test_convert(data: Path, tmp_path: Path) -> None:
+def test_convert(run: Run, data: Path, tmp_path: Path) -> None:
     done = run("convert", data, tmp_path / "t.arrow")
     assert (done.returncode, done.stdout) == (0, "")
     assert "wrote 240 rows" in done.stderr
@@ -167,7 +191,7 @@ def test_convert(data: Path, tmp_path: Path) -> None:
         (["dance"], "argument COMMAND"),
     ],
 )
-def test_bad_usage_and_bad_input(data: Path, arguments: list[str], message: str) -> None:
+def test_bad_usage_and_bad_input(run: Run, data: Path, arguments: list[str], message: str) -> None:
     done = run(*[data if argument == "DATA" else argument for argument in arguments])
     assert done.returncode == 2
     assert done.stdout == ""

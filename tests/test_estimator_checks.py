@@ -9,7 +9,23 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from ferrank import ForestRanker
 
 
+def expected_to_fail(estimator: ForestRanker) -> dict[str, str]:
+    """Bootstraps of weighted rows and of repeated rows are drawn from another number of rows."""
+    if estimator.bootstrap is False:
+        return {}
+    return {
+        "check_sample_weight_equivalence_on_dense_data": "draws another bootstrap, as scikit-learn's forests"
+    }
+
+
 @pytest.mark.filterwarnings("ignore::ferrank.IntegerTargetWarning")
-@parametrize_with_checks([ForestRanker(n_estimators=3)])
+@parametrize_with_checks(
+    [
+        ForestRanker(n_estimators=3),
+        ForestRanker(n_estimators=2, ensemble="bagging", bootstrap=False, min_samples_leaf=1),
+        ForestRanker(task="classification", n_estimators=3, ensemble="extra_trees", bootstrap=True),
+    ],
+    expected_failed_checks=expected_to_fail,
+)
 def test_checks(estimator: Any, check: Callable[[Any], None]) -> None:
     check(estimator)

@@ -151,6 +151,29 @@ def test_several_targets_and_the_last_columns(mixed: pa.Table) -> None:
     assert named.to_dict()["scores"] == last.to_dict()["scores"]
 
 
+def test_label_sets(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    a, b = rng.normal(size=(2, 60)).round(3)
+    columns = {"a": a, "b": b, "high": (a > 0).astype(int), "low": (a < -1).astype(int)}
+    kinds = ["numeric", "numeric", "{0,1}", "{0,1}"]
+    lines = [f"@attribute {name} {kind}" for name, kind in zip(columns, kinds, strict=True)]
+    lines += ["@data", *(",".join(map(str, row)) for row in zip(*columns.values(), strict=True))]
+    (tmp_path / "t.arff").write_text("@relation t\n" + "\n".join(lines))
+    xml = tmp_path / "t.xml"
+    xml.write_text(
+        '<labels xmlns="http://mulan.sourceforge.net/labels"><label name="high"/><label name="low"/></labels>'
+    )
+    by_file = ferrank.rank(tmp_path / "t.arff", labels=xml, n_estimators=5)
+    assert (by_file.task, by_file.targets, by_file.top(1)) == ("multi-label", ["high", "low"], ["a"])
+    ferrank.convert(tmp_path / "t.arff", tmp_path / "t.arrow", labels=xml)
+    assert (
+        ferrank.rank(tmp_path / "t.arrow", n_estimators=5).to_dict()["scores"] == by_file.to_dict()["scores"]
+    )
+    booleans = {name: column > 0 if name in by_file.targets else column for name, column in columns.items()}
+    by_type = ferrank.rank(booleans, ["high", "low"], n_estimators=5)
+    assert by_type.to_dict()["scores"] == by_file.to_dict()["scores"]
+
+
 def test_threads_do_not_change_the_bits(mixed: pa.Table, expected: dict[str, Any]) -> None:
     for n_jobs in (1, 2, -1):
         assert ferrank.rank(mixed, "y", n_jobs=n_jobs, **SETTINGS).to_dict()["scores"] == expected
