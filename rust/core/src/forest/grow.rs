@@ -9,7 +9,7 @@ use pulp::Arch;
 use rand::{Rng, RngExt};
 
 use super::bag::Bag;
-use super::moments::{Shape, WEIGHT, rounded};
+use super::moments::{Shape, WEIGHT, ties};
 use super::params::{Ensemble, ForestParams};
 use super::pool::{Mark, Pool};
 use super::space::Space;
@@ -298,7 +298,7 @@ impl<'a> Grower<'a> {
             self.buffers.node.open(&self.shape, self.items.examples(range.clone(), view));
         }
         let Some(found) = self.search(view, &frame, open, (examples, weight))? else { return Ok(None) };
-        let Some((split, middle)) = self.part(view, range.clone(), found, weight) else { return Ok(None) };
+        let Some((split, middle)) = self.part(view, range.clone(), found, open, weight) else { return Ok(None) };
         self.grown.nodes[number as usize].split = Some(split);
         let mark = self.pool.mark();
         let child_frame = |examples, side: usize| Frame {
@@ -362,7 +362,9 @@ impl<'a> Grower<'a> {
     fn search(&mut self, view: View<'_>, frame: &Frame, open: Open, size: (f64, f64)) -> Result<Option<Found>> {
         let range = frame.examples.clone();
         let mut random = stream(self.ground.params.seed, Purpose::Node, self.tree, frame.path);
-        let mut best: Option<Found> = None;
+        // Candidates that tie with the best so far.
+        let mut best: Vec<Found> = Vec::new();
+        let mut most = 0.0;
         let mut interrupted = Ok(());
         let mut pool = std::mem::replace(&mut self.pool, Pool::new(std::iter::empty()));
         pool.draw(self.per_node, &mut random, |feature, random| {
@@ -373,19 +375,22 @@ impl<'a> Grower<'a> {
                 return true;
             }
             let (varies, found) = self.candidate(view, range.clone(), feature, open, size, random);
-            if let Some(found) = found {
-                let better = best.as_ref().is_none_or(|best| {
-                    found.gain > best.gain || (found.gain == best.gain && found.feature < best.feature)
-                });
-                if better {
-                    best = Some(found);
+            if let Some(found) = found.filter(|found| ties(found.gain, most)) {
+                if found.gain > most {
+                    most = found.gain;
+                    best.retain(|other| ties(other.gain, most));
                 }
+                best.push(found);
             }
             varies
         });
         self.pool = pool;
-        if let Some(Found { feature, test: CodeTest::Cut(code), threshold: Some(at), .. }) = &mut best {
-            *code = self.exact_code(view, range, *feature, *at, *code);
+        let mut best = best.into_iter().min_by_key(|found| found.feature);
+        if let Some(Found { feature, test: CodeTest::Cut(code), threshold: Some(at), .. }) = &mut best
+            && let Scale::Numeric(cuts) = &self.ground.store.codings[*feature as usize].scale
+        {
+            // The code found parts this node; the threshold also parts codes that are not in it.
+            *code = cuts.values.partition_point(|value| value <= at) as u16 - 1;
         }
         interrupted.map(|()| best)
     }
@@ -491,46 +496,40 @@ impl<'a> Grower<'a> {
                 subset.map(|Subset { gain, codes }| (gain, CodeTest::Subset(codes)))
             }
         };
-        let scaled = |gain: f64| if share == 1.0 { gain } else { rounded(gain * share) };
-        (true, found.map(|(gain, test)| Found { gain: scaled(gain), feature, test, threshold }))
-    }
-
-    /// The code of the random threshold `at`: one that also separates codes not in the node.
-    fn exact_code(&mut self, view: View<'_>, range: Range<usize>, feature: u32, at: f64, present: u16) -> u16 {
-        let Scale::Numeric(cuts) = &self.ground.store.codings[feature as usize].scale else { return present };
-        let code = cuts.values.partition_point(|&value| value <= at).saturating_sub(1);
-        // Rounding may put the threshold on the greatest value; all codes of the node lie beyond then.
-        let next = self.next_code(view, range, feature, present);
-        code.clamp(usize::from(present), next - 1) as u16
-    }
-
-    /// The least code in the node above `code`.
-    fn next_code(&mut self, view: View<'_>, range: Range<usize>, feature: u32, code: u16) -> usize {
-        fn next<C: Code>(codes: &[C], code: u16) -> usize {
-            let above = codes.iter().filter(|&&c| c != C::MISSING && c.index() > usize::from(code));
-            above.map(|c| c.index()).min().expect("a cut parts the node")
-        }
-        let rows = &self.items.rows[range];
-        match self.ground.store.slots[feature as usize] {
-            Slot::Narrow(slot) => {
-                self.buffers.narrow.resize(rows.len(), 0);
-                view.codes(slot, rows, &mut self.buffers.narrow);
-                next(&self.buffers.narrow, code)
-            }
-            Slot::Wide(slot) => {
-                self.buffers.wide.resize(rows.len(), 0);
-                view.codes(slot, rows, &mut self.buffers.wide);
-                next(&self.buffers.wide, code)
-            }
-        }
+        (true, found.map(|(gain, test)| Found { gain: share * gain, feature, test, threshold }))
     }
 
     /// Parts the examples of a node by `found`; gives the split and where the right side starts.
     /// `None` if the gain is rounding noise.
-    fn part(&mut self, view: View<'_>, range: Range<usize>, found: Found, weight: f64) -> Option<(GrownSplit, usize)> {
+    fn part(
+        &mut self,
+        view: View<'_>,
+        range: Range<usize>,
+        found: Found,
+        open: Open,
+        weight: f64,
+    ) -> Option<(GrownSplit, usize)> {
         let mut sides = std::mem::take(&mut self.buffers.sides);
         let has_missing = self.sides(view, range.clone(), &found, &mut sides);
-        self.sum_sides(view, range.clone(), &sides);
+        let middle = match open {
+            Open::Single(node) if !has_missing => {
+                // Sums of a side that lies together are cheaper than those of a side picked out.
+                let middle = self.partition(range.clone(), &sides);
+                let left = single::Node::new(&self.items.pairs[range.start..middle]);
+                self.set_sums([left.examples, left.sum], [node.examples, node.sum]);
+                Some(middle)
+            }
+            Open::Single(_) => {
+                let pairs = &self.items.pairs[range.clone()];
+                let [left, known] = [LEFT, RIGHT].map(|last| single::left_of(&sides, pairs, last));
+                self.set_sums(left, known);
+                None
+            }
+            Open::Any => {
+                self.sum_sides(view, range.clone(), &sides);
+                None
+            }
+        };
         let (left, total) = (&self.buffers.left, &self.buffers.total);
         let share = total[WEIGHT] / weight;
         let gain = share * self.shape.gain(left, total);
@@ -541,12 +540,21 @@ impl<'a> Grower<'a> {
                 let follow = if missing_left { LEFT } else { RIGHT };
                 sides.iter_mut().filter(|side| **side == MISSING).for_each(|side| *side = follow);
             }
-            let middle = self.partition(range, &sides);
+            let middle = middle.unwrap_or_else(|| self.partition(range, &sides));
             let split = GrownSplit { feature: found.feature, test: found.test, missing_left, gain, children: [0; 2] };
             (split, middle)
         });
         self.buffers.sides = sides;
         parted
+    }
+
+    /// Sums of the left side and of all examples whose value is known, of a single component.
+    fn set_sums(&mut self, left: Pair, total: Pair) {
+        for (sums, [count, sum]) in [(&mut self.buffers.left, left), (&mut self.buffers.total, total)] {
+            sums.clear();
+            sums.resize(self.shape.len(), 0.0);
+            self.shape.add_single(sums, count, sum);
+        }
     }
 
     /// Where each example goes; gives whether some miss the feature.
@@ -575,13 +583,6 @@ impl<'a> Grower<'a> {
             sums.resize(self.shape.len(), 0.0);
         }
         let examples = self.items.examples(range, view);
-        if self.is_single {
-            for (sums, last) in [(&mut *left, LEFT), (&mut *total, RIGHT)] {
-                let [count, sum] = single::left_of(sides, examples.pairs, last);
-                self.shape.add_single(sums, count, sum);
-            }
-            return;
-        }
         for (i, &side) in sides.iter().enumerate() {
             match side {
                 LEFT => examples.add(&self.shape, left, i),
@@ -686,23 +687,24 @@ fn extremes<C: Code>(codes: &[C]) -> (C, C) {
     extremes
 }
 
-/// A threshold uniform between the values of codes `low` and `high` (Geurts et al. 2006, Table 1).
+/// A threshold uniform between the values of codes `low` and `high` (Geurts et al. 2006, Table 1); at
+/// least the first and below the second.
 fn random_threshold(cuts: &Cuts, low: usize, high: usize, random: &mut Stream) -> f64 {
     let share: f64 = random.random();
-    cuts.values[low] * (1.0 - share) + cuts.values[high] * share
+    let (low, high) = (cuts.values[low], cuts.values[high]);
+    (low * (1.0 - share) + high * share).clamp(low, high.next_down())
 }
 
-/// The highest of `codes` up to the threshold `at`, at least `low` and below `high`. In large nodes,
-/// the highest code there is.
+/// The highest of `codes` up to the threshold `at`, or, in larger nodes, the highest code there is.
 fn code_at<C: Code>(cuts: &Cuts, codes: &[C], low: C, high: C, at: f64) -> C {
     // Few independent look-ups are faster than a search whose steps wait for each other.
-    const FEW: usize = 32;
+    const FEW: usize = 12;
     if codes.len() <= FEW {
-        let up_to = codes.iter().copied().filter(|&code| code < high && cuts.values[code.index()] <= at);
-        return up_to.max().unwrap_or(low).max(low);
+        let at_most = |code: C| if cuts.values[code.index()] <= at { code } else { low };
+        return codes.iter().fold(low, |most, &code| most.max(at_most(code)));
     }
     let above = low.index() + cuts.values[low.index()..high.index()].partition_point(|&value| value <= at);
-    C::from_u16(above.max(low.index() + 1) as u16 - 1)
+    C::from_u16(above as u16 - 1)
 }
 
 /// A random subset of `n` positions, neither none nor all.
@@ -715,16 +717,22 @@ fn random_subset(n: usize, random: &mut Stream) -> Vec<usize> {
     }
 }
 
-/// Moves the right side of `values` behind the left one, keeping the order of each.
+/// Moves the right side of `values` behind the left one, keeping the order of each; sides are
+/// [`LEFT`] or [`RIGHT`].
 fn part_slice<T: Copy + Default>(values: &mut [T], spill: &mut Vec<T>, sides: &[u8]) -> usize {
-    spill.resize(values.len().max(spill.len()), T::default());
+    let n = values.len();
+    assert_eq!(n, sides.len());
+    spill.resize(n.max(spill.len()), T::default());
     let (mut left, mut right) = (0, 0);
-    for i in 0..values.len() {
-        let value = values[i];
-        // Written to both, so that nothing depends on a guess.
-        values[left] = value;
-        spill[right] = value;
-        let goes_right = usize::from(sides[i]);
+    for (i, &side) in sides.iter().enumerate() {
+        // SAFETY: left + right = i < n, and `spill` is at least as long as `values`.
+        unsafe {
+            let value = *values.get_unchecked(i);
+            // Written to both, so that nothing depends on a guess.
+            *values.get_unchecked_mut(left) = value;
+            *spill.get_unchecked_mut(right) = value;
+        }
+        let goes_right = usize::from(side != LEFT);
         left += 1 - goes_right;
         right += goes_right;
     }

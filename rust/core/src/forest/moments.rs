@@ -123,16 +123,12 @@ impl Shape {
     }
 }
 
-/// Digits dropped from 52.
-const DROPPED: u32 = 16;
-/// Half of the last digit kept, in units of the last digit there is.
-pub(crate) const HALF_STEP: u64 = 1 << (DROPPED - 1);
-/// Bits that are kept.
-pub(crate) const KEPT_BITS: u64 = u64::MAX << DROPPED;
+/// Gains tie down to this share of the greatest: 1 − 2⁻³⁶. Two tests that part the same examples have
+/// equal gains, and rounding noise must not choose between them.
+pub(crate) const TIE: f64 = 1.0 - 1.0 / (1u64 << 36) as f64;
 
-/// `gain` rounded to 36 binary digits, which is how gains are compared: two tests that part the same
-/// examples have equal gains, and rounding noise must not choose between them.
+/// Whether `gain` is as good as `most`, the greatest there is.
 #[inline(always)]
-pub(crate) fn rounded(gain: f64) -> f64 {
-    f64::from_bits((gain.to_bits() + HALF_STEP) & KEPT_BITS)
+pub(crate) fn ties(gain: f64, most: f64) -> bool {
+    gain >= most * TIE
 }

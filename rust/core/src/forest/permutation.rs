@@ -276,10 +276,36 @@ impl Walk {
 
 /// The targets a tree predicts, by kind.
 struct Targets<'a> {
-    numeric: Vec<&'a [f64]>,
+    numeric: Vec<Numeric<'a>>,
     /// Codes, and the number of classes.
     nominal: Vec<(&'a [u16], usize)>,
     weights: &'a [f64],
+}
+
+/// A numeric target seen on the scale from −1 to 1: errors are relative, and squares do not overflow.
+struct Numeric<'a> {
+    values: &'a [f64],
+    middle: f64,
+    half_range: f64,
+}
+
+impl<'a> Numeric<'a> {
+    fn new(values: &'a [f64]) -> Self {
+        let low = values.iter().copied().fold(f64::INFINITY, f64::min);
+        let high = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let half_range = high / 2.0 - low / 2.0;
+        Numeric {
+            values,
+            middle: f64::midpoint(low, high),
+            half_range: if half_range > 0.0 { half_range } else { 1.0 },
+        }
+    }
+
+    /// NaN where missing.
+    #[inline(always)]
+    fn at(&self, row: usize) -> f64 {
+        (self.values[row] - self.middle) / self.half_range
+    }
 }
 
 impl<'a> Targets<'a> {
@@ -287,7 +313,7 @@ impl<'a> Targets<'a> {
         let mut targets = Targets { numeric: Vec::new(), nominal: Vec::new(), weights: &store.weights };
         for &target in subset {
             match &store.targets[target] {
-                TargetColumn::Numeric(values) => targets.numeric.push(values),
+                TargetColumn::Numeric(values) => targets.numeric.push(Numeric::new(values)),
                 TargetColumn::Nominal { categories, codes } => targets.nominal.push((codes, categories.names.len())),
             }
         }
@@ -378,10 +404,10 @@ fn members(
 }
 
 /// Weighted mean over the members whose value is known.
-fn mean(values: &[f64], targets: &Targets<'_>, members: &[(u32, u32)]) -> Option<f64> {
+fn mean(values: &Numeric<'_>, targets: &Targets<'_>, members: &[(u32, u32)]) -> Option<f64> {
     let (mut sum, mut total) = (0.0, 0.0);
     for &(row, count) in members {
-        let value = values[row as usize];
+        let value = values.at(row as usize);
         if !value.is_nan() {
             let weight = f64::from(count) * targets.weight(row as usize);
             sum += weight * value;
@@ -425,10 +451,10 @@ struct Errors {
 impl Errors {
     fn new(targets: &Targets<'_>, rows: &[u32]) -> Self {
         let members: Vec<(u32, u32)> = rows.iter().map(|&row| (row, 1)).collect();
-        let spread = |y: &&[f64]| {
+        let spread = |y: &Numeric<'_>| {
             let Some(mean) = mean(y, targets, &members) else { return 0.0 };
-            let known = rows.iter().map(|&row| row as usize).filter(|&row| !y[row].is_nan());
-            known.map(|row| targets.weight(row) * (y[row] - mean).powi(2)).sum()
+            let known = rows.iter().map(|&row| row as usize).filter(|&row| !y.at(row).is_nan());
+            known.map(|row| targets.weight(row) * (y.at(row) - mean).powi(2)).sum()
         };
         let spread: Vec<f64> = targets.numeric.iter().map(spread).collect();
         let weight = |(codes, _): &(&[u16], usize)| -> f64 {
@@ -443,7 +469,7 @@ impl Errors {
 
     /// Squared error of `prediction` for `row` on numeric target `j`.
     fn square(targets: &Targets<'_>, row: usize, j: usize, prediction: Prediction<'_>) -> f64 {
-        let value = targets.numeric[j][row];
+        let value = targets.numeric[j].at(row);
         if value.is_nan() { 0.0 } else { targets.weight(row) * (value - prediction.means[j]).powi(2) }
     }
 

@@ -241,23 +241,24 @@ impl<'a> Raw<'a> {
     }
 }
 
-/// Row weights on a grid, and what they weigh.
+/// Row weights on a grid, none above 1, and what they weigh.
 struct RowWeights {
     /// n_rows; empty if all are 1.
     weights: Vec<f64>,
-    max: f64,
     rows: usize,
 }
 
 impl RowWeights {
     fn new(weights: &[f64], rows: usize) -> Self {
         let max = weights.iter().copied().fold(0.0, f64::max);
-        if weights.is_empty() || weights.iter().all(|&w| w == max) {
-            return RowWeights { weights: Vec::new(), max: 1.0, rows };
+        if weights.iter().all(|&w| w == max) {
+            return RowWeights { weights: Vec::new(), rows };
         }
-        // Scaled so that the greatest weight is 1: no sum overflows, and no impurity depends on it.
+        // Scaled to (1/2, 1] at most, so that no sum overflows; by a power of two, so that weights that
+        // were equal in sum stay so.
+        let scale = max.log2().ceil().exp2();
         let grid = Grid::for_sums(1.0, rows);
-        RowWeights { weights: weights.iter().map(|w| grid.round(w / max)).collect(), max: 1.0, rows }
+        RowWeights { weights: weights.iter().map(|w| grid.round(w / scale)).collect(), rows }
     }
 
     fn of(&self, row: usize) -> f64 {
@@ -266,7 +267,7 @@ impl RowWeights {
 
     /// Weighted mean of `value` over the rows where it is known; `max` bounds its magnitude.
     fn mean(&self, max: f64, value: impl Fn(usize) -> Option<f64>) -> f64 {
-        let grid = Grid::for_sums(max * self.max, self.rows);
+        let grid = Grid::for_sums(max, self.rows);
         let (mut sum, mut weight) = (0.0, 0.0);
         for row in 0..self.rows {
             if let Some(value) = value(row) {
@@ -283,8 +284,8 @@ impl RowWeights {
             return None;
         }
         let (middle, mean) = self.centre(raw);
-        let spread = raw.max - raw.min;
-        // Relative to the spread, so that squares neither overflow nor vanish.
+        // Relative to the spread, so that squares neither overflow nor vanish. Halves cannot overflow.
+        let spread = 2.0 * (raw.max / 2.0 - raw.min / 2.0).min(f64::MAX / 2.0);
         let square = |row: usize| (raw.value)(row).map(|y| ((y - middle - mean) / spread).powi(2));
         let variance = self.mean(1.0, square);
         (variance > 0.0).then(|| self.centred(raw, share.sqrt() / variance.sqrt() / spread, middle, mean))
@@ -304,7 +305,7 @@ impl RowWeights {
 
     fn centred(&self, raw: &Raw<'_>, scale: f64, middle: f64, mean: f64) -> Vec<f64> {
         let farthest = (raw.max - middle - mean).max(middle + mean - raw.min);
-        let grid = Grid::for_sums(farthest * scale * self.max, self.rows);
+        let grid = Grid::for_sums(farthest * scale, self.rows);
         let value = |row: usize| match (raw.value)(row) {
             Some(y) => grid.round(self.of(row) * scale * (y - middle - mean)),
             None => f64::NAN,

@@ -11,7 +11,7 @@ pub(crate) mod nominal;
 pub(crate) mod scan;
 pub(crate) mod single;
 
-use crate::forest::moments::rounded;
+use crate::forest::moments::{TIE, ties};
 
 /// What both children of a split must hold.
 #[derive(Debug, Clone, Copy)]
@@ -43,14 +43,20 @@ struct Best {
     weight: f64,
     examples: f64,
     room: Room,
-    cut: Option<Cut>,
-    /// Gains below this are not worth dividing for.
-    floor: f64,
+    /// The greatest gain.
+    most: f64,
+    /// Gains and codes that tie with it, as far as they find room; codes ascend.
+    tied: [(f64, u16); Best::TIED],
+    n_tied: usize,
 }
 
 impl Best {
+    const TIED: usize = 8;
+    /// A little below 1: what is not worth dividing for is told without a division.
+    const LOOSE: f64 = TIE - 1e-12;
+
     fn new(weight: f64, examples: f64, room: Room) -> Self {
-        Best { weight, examples, room, cut: None, floor: 0.0 }
+        Best { weight, examples, room, most: 0.0, tied: [(0.0, 0); Best::TIED], n_tied: 0 }
     }
 
     /// Offers the cut above `code`, whose left side has this weight and these examples; `quality` is
@@ -58,7 +64,7 @@ impl Best {
     #[inline(always)]
     fn offer(&mut self, code: usize, quality: f64, weight: f64, examples: f64) {
         let weights = weight * (self.weight - weight);
-        if quality >= self.floor * weights {
+        if quality >= self.most * Best::LOOSE * weights {
             self.offer_gain(code, quality / weights, weight, examples);
         }
     }
@@ -67,20 +73,39 @@ impl Best {
     #[inline(always)]
     fn offer_gain(&mut self, code: usize, gain: f64, weight: f64, examples: f64) {
         let (weights, examples) = ((weight, self.weight - weight), (examples, self.examples - examples));
-        if gain >= self.floor && self.room.fits(weights, examples) {
-            let gain = rounded(gain);
-            if self.cut.is_none_or(|cut| gain > cut.gain) {
-                self.cut = Some(Cut { gain, code: code as u16 });
-                self.floor = gain * (1.0 - 1e-9);
-            }
+        if ties(gain, self.most) && self.room.fits(weights, examples) {
+            self.take(gain, code as u16);
         }
+    }
+
+    fn take(&mut self, gain: f64, code: u16) {
+        if gain > self.most {
+            self.most = gain;
+            let mut kept = 0;
+            for i in 0..self.n_tied {
+                if ties(self.tied[i].0, gain) {
+                    self.tied[kept] = self.tied[i];
+                    kept += 1;
+                }
+            }
+            self.n_tied = kept;
+        }
+        if self.n_tied < Best::TIED {
+            self.tied[self.n_tied] = (gain, code);
+            self.n_tied += 1;
+        }
+    }
+
+    /// The lowest of the best cuts.
+    fn cut(&self) -> Option<Cut> {
+        (self.n_tied > 0).then(|| Cut { gain: self.most, code: self.tied[0].1 })
     }
 }
 
 /// The best cut of a feature.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Cut {
-    /// Impurity decrease over the examples whose value is known, [rounded](super::moments::rounded).
+    /// Impurity decrease over the examples whose value is known.
     pub(crate) gain: f64,
     /// Highest code that goes left.
     pub(crate) code: u16,

@@ -6,7 +6,7 @@
 //! are ordered along the first principal axis of their means and scanned.
 
 use super::Room;
-use crate::forest::moments::{EXAMPLES, Shape, WEIGHT, rounded};
+use crate::forest::moments::{EXAMPLES, Shape, TIE, WEIGHT, ties};
 use crate::forest::split::scan::Examples;
 use crate::store::Code;
 
@@ -18,7 +18,7 @@ const AXIS_STEPS: usize = 32;
 /// The best subset of a feature's categories in a node.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Subset {
-    /// Impurity decrease over the examples whose value is known, rounded.
+    /// Impurity decrease over the examples whose value is known.
     pub(crate) gain: f64,
     /// Codes that go left, ascending.
     pub(crate) codes: Vec<u16>,
@@ -91,7 +91,7 @@ impl Present {
     pub(crate) fn given(&self, shape: &Shape, room: Room, positions: &[usize]) -> Option<Subset> {
         let mut left = vec![0.0; self.total.len()];
         positions.iter().for_each(|&position| add(&mut left, self.category(position)));
-        self.fits(room, &left).then(|| self.subset(rounded(shape.gain(&left, &self.total)), positions))
+        self.fits(room, &left).then(|| self.subset(shape.gain(&left, &self.total), positions))
     }
 
     fn fits(&self, room: Room, left: &[f64]) -> bool {
@@ -109,36 +109,31 @@ impl Present {
 
     fn best_prefix(&self, shape: &Shape, room: Room, order: &[usize]) -> Option<Subset> {
         let mut left = vec![0.0; self.total.len()];
-        let mut best: Option<(f64, usize)> = None;
-        for (i, &position) in order.iter().enumerate() {
+        let mut gains = vec![-1.0; order.len()];
+        for (gain, &position) in gains.iter_mut().zip(order) {
             add(&mut left, self.category(position));
             if self.fits(room, &left) {
-                let gain = rounded(shape.gain(&left, &self.total));
-                if best.is_none_or(|(most, _)| gain > most) {
-                    best = Some((gain, i + 1));
-                }
+                *gain = shape.gain(&left, &self.total);
             }
         }
-        best.map(|(gain, n)| self.subset(gain, &order[..n]))
+        let (n, gain) = first_of_best(&gains).filter(|&(_, gain)| gain >= 0.0)?;
+        Some(self.subset(gain, &order[..=n]))
     }
 
     fn greedy(&self, shape: &Shape, room: Room) -> Option<Subset> {
         let mut left = vec![0.0; self.total.len()];
         let mut trial = left.clone();
         let mut rest: Vec<usize> = (0..self.codes.len()).collect();
-        let mut taken = Vec::new();
+        let (mut taken, mut gains) = (Vec::new(), Vec::new());
         let (mut reached, mut best) = (0.0, None::<(f64, usize)>);
         while rest.len() > 1 {
-            let mut step: Option<(f64, usize)> = None;
-            for (i, &position) in rest.iter().enumerate() {
+            gains.clear();
+            for &position in &rest {
                 trial.copy_from_slice(&left);
                 add(&mut trial, self.category(position));
-                let gain = rounded(shape.gain(&trial, &self.total));
-                if step.is_none_or(|(most, _)| gain > most) {
-                    step = Some((gain, i));
-                }
+                gains.push(shape.gain(&trial, &self.total));
             }
-            let Some((gain, i)) = step.filter(|&(gain, _)| gain > reached) else { break };
+            let Some((i, gain)) = first_of_best(&gains).filter(|&(_, gain)| gain * TIE > reached) else { break };
             let position = rest.remove(i);
             add(&mut left, self.category(position));
             taken.push(position);
@@ -197,9 +192,20 @@ fn norm(a: &[f64]) -> f64 {
     dot(a, a)
 }
 
-/// Positions by ascending key; equal keys keep their order.
+/// Position of the first gain that ties with the greatest, and the greatest.
+fn first_of_best(gains: &[f64]) -> Option<(usize, f64)> {
+    let most = gains.iter().copied().max_by(f64::total_cmp)?;
+    Some((gains.iter().position(|&gain| ties(gain, most))?, most))
+}
+
+/// Positions by ascending key. Keys that differ by rounding alone are equal; equal ones keep their
+/// order.
 fn by_key(keys: Vec<f64>) -> Vec<usize> {
     let mut order: Vec<usize> = (0..keys.len()).collect();
     order.sort_by(|&a, &b| keys[a].total_cmp(&keys[b]));
+    let noise = (1.0 - TIE) * keys.iter().fold(0.0, |most: f64, key| most.max(key.abs()));
+    for same in order.chunk_by_mut(|&a, &b| keys[b] - keys[a] <= noise) {
+        same.sort_unstable();
+    }
     order
 }

@@ -17,7 +17,7 @@
 use pulp::Arch;
 
 use super::{Best, Cut, Room};
-use crate::forest::moments::{EXAMPLES, Shape, WEIGHT, rounded};
+use crate::forest::moments::{EXAMPLES, Shape, WEIGHT};
 use crate::forest::space::Block;
 use crate::forest::split::single::Pair;
 use crate::store::Code;
@@ -181,7 +181,7 @@ fn by_code<C: Code>(search: Search<'_, C>, scratch: &mut Scratch) -> Option<Cut>
         }
     }
     left.fill(0.0);
-    best.cut
+    best.cut()
 }
 
 #[inline(always)]
@@ -206,7 +206,7 @@ fn in_order<C: Code>(search: Search<'_, C>, scratch: &mut Scratch) -> Option<Cut
         }
     }
     left.clear(shape, examples, &scratch.order);
-    best.cut
+    best.cut()
 }
 
 impl Left {
@@ -291,7 +291,7 @@ fn given_cut<C: Code>(search: Search<'_, C>, cut: C, scratch: &mut Scratch) -> O
     } else {
         room.fits((weights.1, weights.0), (counts.1, counts.0))
     };
-    fits.then(|| Cut { gain: rounded(gain.max(0.0)), code: cut.index() as u16 })
+    fits.then(|| Cut { gain: gain.max(0.0), code: cut.index() as u16 })
 }
 
 /// Positions by code, then by row.

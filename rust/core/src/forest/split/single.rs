@@ -12,7 +12,7 @@
 use pulp::{Arch, Simd, WithSimd};
 
 use super::{Best, Cut, Room};
-use crate::forest::moments::{HALF_STEP, KEPT_BITS, rounded};
+use crate::forest::moments::TIE;
 use crate::store::Code;
 
 /// Count, and count times component value, of an example or of many.
@@ -190,25 +190,22 @@ impl<C: Code> EachAgainstEach<'_, C> {
         let mut most = gains[0];
         gains[1..].iter().for_each(|&gain| most = simd.max_f64s(most, gain));
         let best = simd.reduce_max_f64s(most);
-        let (infinity, wanted) = (simd.splat_f64s(f64::INFINITY), simd.splat_f64s(best));
+        let (infinity, wanted) = (simd.splat_f64s(f64::INFINITY), simd.splat_f64s(best * TIE));
         let mut lowest = infinity;
         for v in 0..VECTORS {
-            let at = simd.select_f64s(simd.equal_f64s(gains[v], wanted), codes[v], infinity);
+            let at = simd.select_f64s(simd.greater_than_or_equal_f64s(gains[v], wanted), codes[v], infinity);
             lowest = simd.min_f64s(lowest, at);
         }
         (best >= 0.0).then(|| Cut { gain: best, code: simd.reduce_min_f64s(lowest) as u16 })
     }
 
-    /// Rounded gains, −1 where there is no room; [`Node::gain`], [`rounded`] and [`Room::fits`] side
-    /// by side.
+    /// Gains, −1 where there is no room; [`Node::gain`] and [`Room::fits`] side by side.
     #[inline(always)]
     fn gains<S: Simd>(&self, simd: S, left: S::f64s, sum: S::f64s) -> S::f64s {
         let splat = |x: f64| simd.splat_f64s(x);
         let right = simd.sub_f64s(splat(self.node.examples), left);
         let difference = simd.sub_f64s(sum, simd.mul_f64s(splat(self.node.mean()), left));
         let gain = simd.div_f64s(simd.mul_f64s(difference, difference), simd.mul_f64s(left, right));
-        let bits = simd.add_u64s(simd.transmute_u64s_f64s(gain), simd.splat_u64s(HALF_STEP));
-        let gain = simd.transmute_f64s_u64s(simd.and_u64s(bits, simd.splat_u64s(KEPT_BITS)));
         let (mut held_left, mut held_right) = (left, right);
         if self.room.missing > 0.0 {
             let missing = splat(self.room.missing);
@@ -233,7 +230,7 @@ fn by_bins<C: Code>(codes: &[C], pairs: &[Pair], node: Node, room: Room, bins: &
     let mut step = |code: usize, bin: Pair| {
         add(&mut left, bin);
         let difference = left[1] - mean * left[0];
-        // An empty bin repeats the gain of the one before, which then keeps the cut.
+        // An empty bin repeats the cut of the one before, which is the lower.
         best.offer(code, difference * difference, left[0], left[0]);
     };
     if codes.len() >= DENSE_BINS.max(2 * bins.bins.len()) {
@@ -244,7 +241,7 @@ fn by_bins<C: Code>(codes: &[C], pairs: &[Pair], node: Node, room: Room, bins: &
         bins.mark(codes);
         bins.drain(step);
     }
-    best.cut
+    best.cut()
 }
 
 /// Sums of the examples with codes up to `cut`.
@@ -282,5 +279,5 @@ pub(crate) fn given_cut<C: Code>(
 ) -> Option<Cut> {
     let left = if codes.len() < 8 { left_of(codes, pairs, cut) } else { arch.dispatch(|| left_of(codes, pairs, cut)) };
     let sides = (left[0], node.examples - left[0]);
-    room.fits(sides, sides).then(|| Cut { gain: rounded(node.gain(left)), code: cut.index() as u16 })
+    room.fits(sides, sides).then(|| Cut { gain: node.gain(left), code: cut.index() as u16 })
 }
