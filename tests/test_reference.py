@@ -125,13 +125,11 @@ def test_errors_worked_by_hand():
     assert scores.error(problem, problem.components, told) == pytest.approx((np.sqrt(0.5) + 1 / 3) / 2)
 
 
-@pytest.mark.xfail(reason="scaling parts means that are equal", strict=True)
 def test_equal_means():
     x, y = ["c0", "c3", "c1", "c2", "c0", "c3"], [0.5, 0.5, 0.25, 0.5, 0.0, 0.0]
     assert_agrees(pa.table({"x": x, "y": y}), ["y"])
 
 
-@pytest.mark.xfail(reason="scaling parts weights that are equal", strict=True)
 def test_equal_weights():
     x, y = ["c7", "c10", "c9", "c10", "c8", "c1"], [8.7, -18.5, 10.9, -1.8, -8.6, -2.2]
     weight = [1.0, 0.5, 1.25, 0.5, 1.0, 0.25]
