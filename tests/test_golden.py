@@ -35,6 +35,7 @@ def our_ranking(dataset: str, ensemble: str, n_trees: int, seed: int) -> fr.Rank
         n_estimators=n_trees,
         max_features="all" if ensemble == "Bagging" else "sqrt",
         max_bins=65_535,
+        ties="lowest",
         scores=scores,
         random_state=seed,
     )

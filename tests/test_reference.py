@@ -39,6 +39,7 @@ def assert_agrees(
         min_samples_leaf=min_samples_leaf,
         max_depth=max_depth,
         max_bins=65_535,
+        ties="lowest",
         scores=SCORES,
         by_target=True,
         target_weights=target_weights,

@@ -49,6 +49,9 @@ class ForestRanker(Ranker):
     max_bins : int, default=255
         Greatest number of codes of a numeric feature, 2 to 65,535. A feature with no more distinct values is
         searched exactly, others at quantiles.
+    ties : {"random", "lowest"}, default="random"
+        Which of the features whose tests gain the same is tested: one drawn, or the first. In nodes of a few
+        examples many tie, and with "lowest", CLUS's rule, importances fall with the number of the column.
     decay : float, default=0.5
         Of the score ``symbolic``, in (0, 1]; 1 counts the tests.
     per_target : bool, default=False
@@ -112,6 +115,7 @@ class ForestRanker(Ranker):
         bootstrap: bool | None = None,
         max_samples: int | float | None = None,
         max_bins: int = 255,
+        ties: Literal["random", "lowest"] = "random",
         decay: float = 0.5,
         per_target: bool = False,
         by_target: bool = False,
@@ -131,6 +135,7 @@ class ForestRanker(Ranker):
         self.bootstrap = bootstrap
         self.max_samples = max_samples
         self.max_bins = max_bins
+        self.ties = ties
         self.decay = decay
         self.per_target = per_target
         self.by_target = by_target
@@ -152,6 +157,7 @@ class ForestRanker(Ranker):
             "bootstrap": self.bootstrap,
             "max_samples": self.max_samples,
             "max_bins": self.max_bins,
+            "ties": self.ties,
             "decay": self.decay,
             "per_target": self.per_target,
             "by_target": self.by_target,

@@ -96,6 +96,12 @@ def add_forest(parser: argparse.ArgumentParser) -> None:
         "--max-bins", type=int, default=255, metavar="N", help="codes of a feature; default: 255"
     )
     group.add_argument(
+        "--ties",
+        choices=["random", "lowest"],
+        default="random",
+        help="which of equally good features is tested: one drawn (default), or the first",
+    )
+    group.add_argument(
         "--bootstrap", action=argparse.BooleanOptionalAction, help="draw rows with replacement"
     )
     group.add_argument("--decay", type=float, default=0.5, metavar="D", help="of symbolic; default: 0.5")

@@ -72,6 +72,7 @@ def _forest(chosen: argparse.Namespace) -> ForestRanker:
         bootstrap=chosen.bootstrap,
         max_samples=chosen.max_samples,
         max_bins=chosen.max_bins,
+        ties=chosen.ties,
         decay=chosen.decay,
         per_target=chosen.per_target,
         by_target=chosen.by_target,

@@ -1,6 +1,6 @@
 //! Settings from Python: one dict each for the roles of the columns and for the forest.
 
-use ferrank_core::forest::{Ensemble, ForestParams, MaxFeatures, MaxSamples, Score, Unlabelled};
+use ferrank_core::forest::{Ensemble, ForestParams, MaxFeatures, MaxSamples, Score, Ties, Unlabelled};
 use ferrank_core::schema::{Roles, Targets, Task};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -63,6 +63,7 @@ pub(crate) fn forest(dict: &Bound<'_, PyDict>) -> PyResult<ForestParams> {
         bootstrap: settings.get("bootstrap", "True, False or None")?,
         max_samples: max_samples(&settings)?,
         max_bins: settings.get("max_bins", "a number in 2 … 65535")?,
+        ties: Ties::parse(&settings.get::<String>("ties", "'random' or 'lowest'")?).map_err(core)?,
         scores,
         per_target: settings.get("per_target", "True or False")?,
         by_target: settings.get("by_target", "True or False")?,

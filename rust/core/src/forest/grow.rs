@@ -10,7 +10,7 @@ use rand::{Rng, RngExt};
 
 use super::bag::Bag;
 use super::moments::{Shape, WEIGHT, ties};
-use super::params::{Ensemble, ForestParams};
+use super::params::{Ensemble, ForestParams, Ties};
 use super::pool::{Mark, Pool};
 use super::space::Space;
 use super::split::batch::{Batch, BatchCut, threshold};
@@ -167,9 +167,15 @@ impl Contest {
         self.tied.push(found);
     }
 
-    /// The one of the lowest feature.
-    fn winner(self) -> Option<Found> {
-        self.tied.into_iter().min_by_key(|found| found.feature)
+    /// The winner among those that tie.
+    fn winner(mut self, ties: Ties, random: &mut Stream) -> Option<Found> {
+        self.tied.sort_unstable_by_key(|found| found.feature);
+        let chosen = match (ties, self.tied.len()) {
+            (_, 0) => return None,
+            (Ties::Lowest, _) | (_, 1) => 0,
+            (Ties::Random, n) => random.random_range(0..n),
+        };
+        Some(self.tied.swap_remove(chosen))
     }
 }
 
@@ -420,7 +426,7 @@ impl<'a> Grower<'a> {
         if let (true, Open::Single(node)) = (in_batch, open) {
             self.judge_batch(range, node, &mut best);
         }
-        let mut best = best.winner();
+        let mut best = best.winner(self.ground.params.ties, &mut random);
         if let Some(Found { feature, test: CodeTest::Cut(code), threshold: Some(at), .. }) = &mut best
             && let Scale::Numeric(cuts) = &self.ground.store.codings[*feature as usize].scale
         {

@@ -4,9 +4,9 @@
 //! The rooms follow the steps: [`params`](ForestParams) → `space` (targets to components) → `bag` →
 //! `grow` (with `pool`, `view`, `split`, `moments`) → `scores`, `permutation`.
 //!
-//! Where we differ from the papers: gains are compared after rounding to 36 binary digits, so that
-//! noise does not choose between equal tests; examples that miss a feature follow the heavier branch
-//! (DESIGN §4).
+//! Where we differ from the papers: gains tie when they agree to 36 binary digits, so that rounding
+//! noise does not choose between equal tests; ties between features are drawn; examples that miss a
+//! feature follow the heavier branch.
 
 mod bag;
 mod grow;
@@ -22,7 +22,7 @@ mod view;
 
 use rayon::prelude::*;
 
-pub use params::{Ensemble, ForestParams, MaxFeatures, MaxSamples, Score, Unlabelled};
+pub use params::{Ensemble, ForestParams, MaxFeatures, MaxSamples, Score, Ties, Unlabelled};
 pub use tree::{Node, Split, Test, Tree};
 
 use crate::accumulate::{Accumulator, Contribution, Estimate};

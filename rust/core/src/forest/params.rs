@@ -95,6 +95,29 @@ impl Score {
     }
 }
 
+/// Which of the features whose tests gain the same is tested.
+///
+/// In nodes of a few examples many features part them perfectly. If the lowest of them always won,
+/// importances would fall with the number of the column, even among irrelevant features.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ties {
+    /// One drawn at random.
+    Random,
+    /// The one with the lowest number, as in CLUS.
+    Lowest,
+}
+
+impl Ties {
+    /// The rule called `name`.
+    pub fn parse(name: &str) -> Result<Self> {
+        match name {
+            "random" => Ok(Ties::Random),
+            "lowest" => Ok(Ties::Lowest),
+            _ => Err(Error::Setting(format!("ties: unknown rule '{name}'; use random or lowest"))),
+        }
+    }
+}
+
 /// What becomes of rows whose targets are all missing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unlabelled {
@@ -124,6 +147,8 @@ pub struct ForestParams {
     /// Greatest number of codes of a numeric feature, 2 to 65,535. A feature with no more distinct
     /// values is searched exactly, others at quantiles.
     pub max_bins: usize,
+    /// Which of the features whose tests gain the same is tested.
+    pub ties: Ties,
     /// The scores; all come from the same trees.
     pub scores: Vec<Score>,
     /// One ensemble for each target, importances averaged with the target weights
@@ -150,6 +175,7 @@ impl Default for ForestParams {
             bootstrap: None,
             max_samples: MaxSamples::All,
             max_bins: 255,
+            ties: Ties::Random,
             scores: vec![Score::Genie3],
             per_target: false,
             by_target: false,
