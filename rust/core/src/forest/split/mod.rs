@@ -10,6 +10,8 @@
 pub(crate) mod nominal;
 pub(crate) mod scan;
 pub(crate) mod single;
+#[cfg(test)]
+mod tests;
 
 use crate::forest::moments::{TIE, ties};
 
