@@ -10,6 +10,9 @@
 
 mod bag;
 mod grow;
+#[cfg(feature = "internals")]
+#[doc(hidden)]
+pub mod internals;
 mod moments;
 mod params;
 mod permutation;

@@ -185,3 +185,15 @@ fn room(examples: usize) -> impl Strategy<Value = Room> {
     let missing = prop_oneof![Just(0), 0..=most];
     (min_leaf, missing).prop_map(|(min_leaf, missing)| Room { min_leaf: f64::from(min_leaf), missing: missing.into() })
 }
+
+#[test]
+fn examples_that_miss_the_feature_follow_the_heavier_side_or_the_left_one() {
+    let room = Room { min_leaf: 3.0, missing: 2.0 };
+    assert!(room.fits((3.0, 3.0), (1.0, 3.0)));
+    assert!(!room.fits((3.0, 3.0), (3.0, 1.0)));
+    assert!(room.fits((3.0, 4.0), (3.0, 1.0)));
+    assert!(!room.fits((3.0, 4.0), (1.0, 3.0)));
+    // They do not fill a side that is empty.
+    assert!(!room.fits((0.0, 4.0), (0.0, 4.0)));
+    assert!(!Room { min_leaf: 1.0, missing: 9.0 }.fits((1.0, 0.0), (1.0, 0.0)));
+}
