@@ -20,6 +20,8 @@ mod pool;
 mod scores;
 mod space;
 mod split;
+#[cfg(test)]
+mod tests;
 mod tree;
 mod view;
 
