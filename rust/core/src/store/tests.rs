@@ -129,8 +129,8 @@ fn chunks_end_at_65_536_kept_rows_wherever_batches_do() {
     let row = |i: usize| Row {
         few: (i % 11 != 10).then_some((i % 3) as f64),
         many: ((i * 7_919) % 1_000_003) as f64,
-        word: (i % 13 > 0).then(|| format!("w{}", i % 290)),
-        y: (i % 5 > 0).then_some(i as f64),
+        word: (!i.is_multiple_of(13)).then(|| format!("w{}", i % 290)),
+        y: (!i.is_multiple_of(5)).then_some(i as f64),
         w: (i % 7) as f64,
     };
     let rows: Vec<Row> = (0..200_000).map(row).collect();
