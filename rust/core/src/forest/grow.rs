@@ -13,6 +13,7 @@ use super::moments::{Shape, WEIGHT, ties};
 use super::params::{Ensemble, ForestParams};
 use super::pool::{Mark, Pool};
 use super::space::Space;
+use super::split::batch::{Batch, BatchCut, threshold};
 use super::split::nominal::{Present, Subset};
 use super::split::scan::{self, Examples, Search};
 use super::split::single::{self, Pair};
@@ -20,7 +21,7 @@ use super::split::{Cut, Room};
 use super::view::{CASCADE, Stored, View, row_bytes};
 use crate::error::Result;
 use crate::monitor::Monitor;
-use crate::profile::{Cuts, Scale};
+use crate::profile::Scale;
 use crate::rng::{Purpose, ROOT, Stream, child, stream};
 use crate::store::{Chunk, Code, CodeStore, Slot};
 
@@ -143,8 +144,33 @@ struct Found {
     gain: f64,
     feature: u32,
     test: CodeTest,
-    /// The random threshold on the feature's scale that `test` stands for in this node.
+    /// The random threshold that the code of `test` still has to be found for.
     threshold: Option<f64>,
+}
+
+/// Candidates that tie with the best so far.
+#[derive(Default)]
+struct Contest {
+    most: f64,
+    tied: Vec<Found>,
+}
+
+impl Contest {
+    fn enter(&mut self, found: Found) {
+        if !ties(found.gain, self.most) {
+            return;
+        }
+        if found.gain > self.most {
+            self.most = found.gain;
+            self.tied.retain(|other| ties(other.gain, found.gain));
+        }
+        self.tied.push(found);
+    }
+
+    /// The one of the lowest feature.
+    fn winner(self) -> Option<Found> {
+        self.tied.into_iter().min_by_key(|found| found.feature)
+    }
 }
 
 /// The sums of a node in the form its searches need.
@@ -162,6 +188,8 @@ struct Grower<'a> {
     shape: Shape,
     /// One dense component, row weights all 1, nothing missing.
     is_single: bool,
+    /// Nodes of a single component up to this size take their candidates together.
+    most_in_batch: usize,
     per_node: usize,
     row_bytes: usize,
     items: Items,
@@ -184,6 +212,7 @@ struct Buffers {
     known_node: scan::Node,
     scratch: scan::Scratch,
     present: Present,
+    batch: Batch,
     sides: Vec<u8>,
     left: Vec<f64>,
     total: Vec<f64>,
@@ -217,6 +246,7 @@ impl<'a> Grower<'a> {
             tree,
             arch,
             is_single,
+            most_in_batch: if is_single { Batch::most_examples(arch) } else { 0 },
             per_node: ground.params.features_per_node(store.codings.len()),
             row_bytes: row_bytes(&store.slots),
             items,
@@ -233,6 +263,7 @@ impl<'a> Grower<'a> {
                 known_node: scan::Node::default(),
                 scratch: scan::Scratch::new(&shape),
                 present: Present::default(),
+                batch: Batch::default(),
                 sides: Vec::new(),
                 left: Vec::new(),
                 total: Vec::new(),
@@ -362,9 +393,11 @@ impl<'a> Grower<'a> {
     fn search(&mut self, view: View<'_>, frame: &Frame, open: Open, size: (f64, f64)) -> Result<Option<Found>> {
         let range = frame.examples.clone();
         let mut random = stream(self.ground.params.seed, Purpose::Node, self.tree, frame.path);
-        // Candidates that tie with the best so far.
-        let mut best: Vec<Found> = Vec::new();
-        let mut most = 0.0;
+        let mut best = Contest::default();
+        let in_batch = range.len() <= self.most_in_batch;
+        if in_batch {
+            self.buffers.batch.start(range.len());
+        }
         let mut interrupted = Ok(());
         let mut pool = std::mem::replace(&mut self.pool, Pool::new(std::iter::empty()));
         pool.draw(self.per_node, &mut random, |feature, random| {
@@ -374,25 +407,80 @@ impl<'a> Grower<'a> {
             if interrupted.is_err() {
                 return true;
             }
+            if in_batch && self.fits_batch(feature) {
+                return self.add_to_batch(view, range.clone(), feature, random);
+            }
             let (varies, found) = self.candidate(view, range.clone(), feature, open, size, random);
-            if let Some(found) = found.filter(|found| ties(found.gain, most)) {
-                if found.gain > most {
-                    most = found.gain;
-                    best.retain(|other| ties(other.gain, most));
-                }
-                best.push(found);
+            if let Some(found) = found {
+                best.enter(found);
             }
             varies
         });
         self.pool = pool;
-        let mut best = best.into_iter().min_by_key(|found| found.feature);
+        if let (true, Open::Single(node)) = (in_batch, open) {
+            self.judge_batch(range, node, &mut best);
+        }
+        let mut best = best.winner();
         if let Some(Found { feature, test: CodeTest::Cut(code), threshold: Some(at), .. }) = &mut best
             && let Scale::Numeric(cuts) = &self.ground.store.codings[*feature as usize].scale
         {
-            // The code found parts this node; the threshold also parts codes that are not in it.
             *code = cuts.values.partition_point(|value| value <= at) as u16 - 1;
         }
         interrupted.map(|()| best)
+    }
+
+    /// Whether `feature` is one that a batch takes: numeric, and known for all rows.
+    fn fits_batch(&self, feature: u32) -> bool {
+        let coding = &self.ground.store.codings[feature as usize];
+        !coding.has_missing && matches!(coding.scale, Scale::Numeric(_))
+    }
+
+    /// Takes `feature` into the batch; gives whether it varies in the node.
+    fn add_to_batch(&mut self, view: View<'_>, range: Range<usize>, feature: u32, random: &mut Stream) -> bool {
+        fn fill<C: Stored>(
+            view: View<'_>,
+            slot: usize,
+            rows: &[u32],
+            values: Option<&[f64]>,
+            keys: &mut [f64],
+        ) -> bool {
+            match values {
+                Some(values) => view.codes_as(slot, rows, keys, |code: C| values[code.index()]),
+                None => view.codes_as(slot, rows, keys, |code: C| code.index() as f64),
+            }
+            keys.iter().any(|&key| key != keys[0])
+        }
+        let store = self.ground.store;
+        let rows = &self.items.rows[range];
+        let values = match (&store.codings[feature as usize].scale, self.ground.params.ensemble) {
+            (Scale::Numeric(cuts), Ensemble::ExtraTrees) => Some(&cuts.values[..]),
+            _ => None,
+        };
+        let varies = self.buffers.batch.add(feature, |keys| match store.slots[feature as usize] {
+            Slot::Narrow(slot) => fill::<u8>(view, slot, rows, values, keys),
+            Slot::Wide(slot) => fill::<u16>(view, slot, rows, values, keys),
+        });
+        if varies && values.is_some() {
+            self.buffers.batch.set_share(random.random());
+        }
+        varies
+    }
+
+    /// Searches the tests of the batch.
+    fn judge_batch(&mut self, range: Range<usize>, node: single::Node, best: &mut Contest) {
+        let room = Room { min_leaf: self.ground.params.min_samples_leaf as f64, missing: 0.0 };
+        let pairs = &self.items.pairs[range];
+        let batch = &mut self.buffers.batch;
+        if self.ground.params.ensemble == Ensemble::ExtraTrees {
+            for BatchCut { feature, gain, key } in batch.random_cuts(self.arch, pairs, node, room) {
+                // The code follows once it is the winner.
+                best.enter(Found { gain, feature, test: CodeTest::Cut(0), threshold: Some(key) });
+            }
+        } else {
+            for BatchCut { feature, gain, key } in batch.best_cuts(self.arch, pairs, node, room) {
+                best.enter(Found { gain, feature, test: CodeTest::Cut(key as u16), threshold: None });
+            }
+        }
     }
 
     /// Whether `feature` varies in the node, and its best test.
@@ -473,16 +561,16 @@ impl<'a> Grower<'a> {
             },
         };
         let at_random = ground.params.ensemble == Ensemble::ExtraTrees;
-        let mut threshold = None;
         let found = match (&coding.scale, at_random) {
             (Scale::Numeric(_), false) => {
                 let bins = if size_of::<C>() == 1 { &mut buffers.bins_narrow } else { &mut buffers.bins_wide };
                 here.best_cut(bins, &mut buffers.scratch).map(cut_test)
             }
             (Scale::Numeric(cuts), true) => {
-                let at = random_threshold(cuts, low.index(), high.index(), random);
-                threshold = Some(at);
-                here.given_cut(code_at(cuts, codes, low, high, at), &mut buffers.scratch).map(cut_test)
+                // Uniform between the least and the greatest value (Geurts et al. 2006, Table 1).
+                let at = threshold(cuts.values[low.index()], cuts.values[high.index()], random.random());
+                let code = cuts.values.partition_point(|&value| value <= at) as u16 - 1;
+                here.given_cut(C::from_u16(code), &mut buffers.scratch).map(cut_test)
             }
             (Scale::Nominal(_), _) => {
                 let Search { shape, room, n_codes, .. } = here.search;
@@ -496,7 +584,7 @@ impl<'a> Grower<'a> {
                 subset.map(|Subset { gain, codes }| (gain, CodeTest::Subset(codes)))
             }
         };
-        (true, found.map(|(gain, test)| Found { gain: share * gain, feature, test, threshold }))
+        (true, found.map(|(gain, test)| Found { gain: share * gain, feature, test, threshold: None }))
     }
 
     /// Parts the examples of a node by `found`; gives the split and where the right side starts.
@@ -685,26 +773,6 @@ fn extremes<C: Code>(codes: &[C]) -> (C, C) {
         extremes = (extremes.0.min(code), extremes.1.max(code));
     }
     extremes
-}
-
-/// A threshold uniform between the values of codes `low` and `high` (Geurts et al. 2006, Table 1); at
-/// least the first and below the second.
-fn random_threshold(cuts: &Cuts, low: usize, high: usize, random: &mut Stream) -> f64 {
-    let share: f64 = random.random();
-    let (low, high) = (cuts.values[low], cuts.values[high]);
-    (low * (1.0 - share) + high * share).clamp(low, high.next_down())
-}
-
-/// The highest of `codes` up to the threshold `at`, or, in larger nodes, the highest code there is.
-fn code_at<C: Code>(cuts: &Cuts, codes: &[C], low: C, high: C, at: f64) -> C {
-    // Few independent look-ups are faster than a search whose steps wait for each other.
-    const FEW: usize = 12;
-    if codes.len() <= FEW {
-        let at_most = |code: C| if cuts.values[code.index()] <= at { code } else { low };
-        return codes.iter().fold(low, |most, &code| most.max(at_most(code)));
-    }
-    let above = low.index() + cuts.values[low.index()..high.index()].partition_point(|&value| value <= at);
-    C::from_u16(above as u16 - 1)
 }
 
 /// A random subset of `n` positions, neither none nor all.

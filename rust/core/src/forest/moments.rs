@@ -13,7 +13,8 @@ use super::space::{Block, Space};
 pub(crate) const EXAMPLES: usize = 0;
 /// Position of the weight.
 pub(crate) const WEIGHT: usize = 1;
-const FIRST: usize = 2;
+/// Position of the first dense component.
+pub(crate) const FIRST: usize = 2;
 
 /// How the sums of a space are laid out and weighed.
 #[derive(Debug, Clone)]

@@ -52,15 +52,21 @@ impl<'a> View<'a> {
 
     /// The codes of `rows`, which ascend, in the column at `slot`.
     pub(crate) fn codes<C: Stored>(&self, slot: usize, rows: &[u32], out: &mut [C]) {
+        self.codes_as(slot, rows, out, |code| code);
+    }
+
+    /// The same, each code turned by `turn`.
+    #[inline(always)]
+    pub(crate) fn codes_as<C: Stored, T>(&self, slot: usize, rows: &[u32], out: &mut [T], turn: impl Fn(C) -> T) {
         if let [chunk] = self.chunks {
-            return pick(column(chunk, slot), rows, 0, out);
+            return pick(column(chunk, slot), rows, 0, out, turn);
         }
         let mut done = 0;
         while done < rows.len() {
             let number = rows[done] as usize / self.height;
             let first = number * self.height;
             let end = done + rows[done..].partition_point(|&row| (row as usize) < first + self.height);
-            pick(column(&self.chunks[number], slot), &rows[done..end], first, &mut out[done..end]);
+            pick(column(&self.chunks[number], slot), &rows[done..end], first, &mut out[done..end], &turn);
             done = end;
         }
     }
@@ -90,8 +96,9 @@ fn column<C: Stored>(chunk: &Chunk, slot: usize) -> &[C] {
     &C::of(chunk)[slot * chunk.rows..(slot + 1) * chunk.rows]
 }
 
-fn pick<C: Code>(column: &[C], rows: &[u32], first: usize, out: &mut [C]) {
+#[inline(always)]
+fn pick<C: Code, T>(column: &[C], rows: &[u32], first: usize, out: &mut [T], turn: impl Fn(C) -> T) {
     for (out, &row) in out.iter_mut().zip(rows) {
-        *out = column[row as usize - first];
+        *out = turn(column[row as usize - first]);
     }
 }

@@ -130,7 +130,7 @@ impl Cuts {
                 let half = 1usize << step;
                 for lane in 0..LANES {
                     let above = padded[code[lane] + half - 1] < wanted[lane];
-                    code[lane] += if above { half } else { 0 };
+                    code[lane] += half * usize::from(above);
                 }
             }
             for (lane, value) in values.iter().enumerate() {

@@ -4,9 +4,11 @@
 //! the highest gain that leaves enough examples on both sides. Equal gains go to the lower cut.
 //!
 //! - [`single`]: one dense component, row weights all 1, nothing missing in the target;
+//! - [`batch`]: the same for small nodes, all candidates at once;
 //! - [`scan`]: everything else, examples in feature order;
 //! - [`nominal`]: subsets of categories.
 
+pub(crate) mod batch;
 pub(crate) mod nominal;
 pub(crate) mod scan;
 pub(crate) mod single;

@@ -14,10 +14,10 @@
 //!
 //! Large nodes add up one vector of sums for each code and walk those.
 
-use pulp::Arch;
+use pulp::{Arch, Simd, WithSimd};
 
 use super::{Best, Cut, Room};
-use crate::forest::moments::{EXAMPLES, Shape, WEIGHT};
+use crate::forest::moments::{EXAMPLES, FIRST, Shape, WEIGHT};
 use crate::forest::space::Block;
 use crate::forest::split::single::Pair;
 use crate::store::Code;
@@ -132,105 +132,167 @@ pub(crate) struct Search<'a, C> {
 impl<C: Code> Search<'_, C> {
     /// Best cut; `None` if no cut has room.
     pub(crate) fn best_cut(self, arch: Arch, scratch: &mut Scratch) -> Option<Cut> {
-        arch.dispatch(|| best_cut(self, scratch))
+        arch.dispatch(BestCut { search: self, scratch })
     }
 
     /// The cut at `cut`, with its gain, if it has room.
     pub(crate) fn given_cut(self, arch: Arch, cut: C, scratch: &mut Scratch) -> Option<Cut> {
-        arch.dispatch(|| given_cut(self, cut, scratch))
+        arch.dispatch(GivenCut { search: self, cut, scratch })
+    }
+
+    /// Whether adding up by code costs less than walking examples in order.
+    fn is_large(&self) -> bool {
+        let block = self.examples.block;
+        let n = self.codes.len();
+        let labels = if block.starts.is_empty() { 0 } else { block.indicators.len() * n / (block.starts.len() - 1) };
+        let adding = n * (2 + self.shape.n_dense) + labels;
+        let walking = self.n_codes * self.shape.len();
+        adding >= 4 * walking && 8 * walking <= MOST_BIN_BYTES
     }
 }
 
-#[inline(always)]
-fn best_cut<C: Code>(search: Search<'_, C>, scratch: &mut Scratch) -> Option<Cut> {
-    let Search { shape, examples, codes, n_codes, .. } = search;
-    let block = examples.block;
-    let labels =
-        if block.starts.is_empty() { 0 } else { block.indicators.len() * codes.len() / (block.starts.len() - 1) };
-    let adding = codes.len() * (2 + shape.n_dense) + labels;
-    let walking = n_codes * shape.len();
-    if adding >= 4 * walking && 8 * walking <= MOST_BIN_BYTES {
-        by_code(search, scratch)
-    } else {
-        in_order(search, scratch)
+struct BestCut<'a, C> {
+    search: Search<'a, C>,
+    scratch: &'a mut Scratch,
+}
+
+impl<C: Code> WithSimd for BestCut<'_, C> {
+    type Output = Option<Cut>;
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) -> Option<Cut> {
+        if self.search.is_large() { self.by_code(simd) } else { self.in_order(simd) }
     }
 }
 
-#[inline(always)]
-fn by_code<C: Code>(search: Search<'_, C>, scratch: &mut Scratch) -> Option<Cut> {
-    let Search { shape, examples, codes, n_codes, node, room } = search;
-    let len = shape.len();
-    scratch.bins.clear();
-    scratch.bins.resize(n_codes * len, 0.0);
-    for ((&code, &row), &count) in codes.iter().zip(examples.rows).zip(examples.counts) {
-        let bin = &mut scratch.bins[code.index() * len..(code.index() + 1) * len];
-        shape.add(bin, examples.block, row as usize, f64::from(count));
-    }
-    let mut best = Best::new(node.weight(), node.examples(), room);
-    let left = &mut scratch.left.sums;
-    for (code, bin) in scratch.bins.chunks_exact(len).enumerate() {
-        if bin[EXAMPLES] == 0.0 {
-            continue;
+impl<C: Code> BestCut<'_, C> {
+    #[inline(always)]
+    fn by_code<S: Simd>(self, simd: S) -> Option<Cut> {
+        let Search { shape, examples, codes, n_codes, node, room } = self.search;
+        let Scratch { bins, left, .. } = self.scratch;
+        let len = shape.len();
+        bins.clear();
+        bins.resize(n_codes * len, 0.0);
+        for (i, code) in codes.iter().enumerate() {
+            let bin = &mut bins[code.index() * len..(code.index() + 1) * len];
+            add_row(simd, shape, examples, i, bin);
         }
-        left.iter_mut().zip(bin).for_each(|(left, bin)| *left += bin);
-        if shape.partial {
-            best.offer_gain(code, shape.gain(left, &node.total), left[WEIGHT], left[EXAMPLES]);
+        let mut best = Best::new(node.weight(), node.examples(), room);
+        for (code, bin) in bins.chunks_exact(len).enumerate() {
+            if bin[EXAMPLES] == 0.0 {
+                continue;
+            }
+            add_times(simd, &mut left.sums, bin, 1.0);
+            let (weight, count) = (left.sums[WEIGHT], left.sums[EXAMPLES]);
+            if shape.partial {
+                best.offer_gain(code, shape.gain(&left.sums, &node.total), weight, count);
+            } else {
+                let labels = indicator_quality(shape, &left.sums, node);
+                best.offer(code, dense_quality(simd, shape, &left.sums, node) + labels, weight, count);
+            }
+        }
+        left.sums.fill(0.0);
+        best.cut()
+    }
+
+    #[inline(always)]
+    fn in_order<S: Simd>(self, simd: S) -> Option<Cut> {
+        let Search { shape, examples, codes, n_codes, node, room } = self.search;
+        let Scratch { order, starts, left, .. } = self.scratch;
+        sort(codes, n_codes, order, starts);
+        if shape.indicator_weight.is_empty() && !shape.partial {
+            match shape.n_dense.div_ceil(S::F64_LANES) {
+                1 => return dense_in_order::<S, C, 1>(simd, self.search, order),
+                2 => return dense_in_order::<S, C, 2>(simd, self.search, order),
+                3..=4 => return dense_in_order::<S, C, 4>(simd, self.search, order),
+                _ => {}
+            }
+        }
+        let mut best = Best::new(node.weight(), node.examples(), room);
+        for (i, &position) in order.iter().enumerate() {
+            let position = position as usize;
+            left.add(simd, shape, examples, position, node);
+            let next = order.get(i + 1).map(|&next| codes[next as usize]);
+            if next == Some(codes[position]) {
+                continue;
+            }
+            let code = codes[position].index();
+            let (weight, count) = (left.sums[WEIGHT], left.sums[EXAMPLES]);
+            if shape.partial {
+                best.offer_gain(code, shape.gain(&left.sums, &node.total), weight, count);
+            } else {
+                best.offer(code, left.quality(simd, shape, node), weight, count);
+            }
+        }
+        left.clear(shape, examples, order);
+        best.cut()
+    }
+}
+
+struct GivenCut<'a, C> {
+    search: Search<'a, C>,
+    cut: C,
+    scratch: &'a mut Scratch,
+}
+
+impl<C: Code> WithSimd for GivenCut<'_, C> {
+    type Output = Option<Cut>;
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) -> Option<Cut> {
+        let Search { shape, examples, codes, node, room, .. } = self.search;
+        let Scratch { order, left: side, .. } = self.scratch;
+        let n_left = codes.iter().filter(|&&code| code <= self.cut).count();
+        let left_is_smaller = 2 * n_left <= codes.len();
+        positions(codes, |code| (code <= self.cut) == left_is_smaller, order);
+        // Splitting off one side gains as much as splitting off the other.
+        order.iter().for_each(|&position| side.add(simd, shape, examples, position as usize, node));
+        let (weight, count) = (side.sums[WEIGHT], side.sums[EXAMPLES]);
+        let gain = if shape.partial {
+            shape.gain(&side.sums, &node.total)
         } else {
-            let quality = dense_quality(shape, left, node) + indicator_quality(shape, left, node);
-            best.offer(code, quality, left[WEIGHT], left[EXAMPLES]);
-        }
-    }
-    left.fill(0.0);
-    best.cut()
-}
-
-#[inline(always)]
-fn in_order<C: Code>(search: Search<'_, C>, scratch: &mut Scratch) -> Option<Cut> {
-    let Search { shape, examples, codes, n_codes, node, room } = search;
-    sort(codes, n_codes, &mut scratch.order, &mut scratch.starts);
-    let left = &mut scratch.left;
-    let mut best = Best::new(node.weight(), node.examples(), room);
-    for (i, &position) in scratch.order.iter().enumerate() {
-        let position = position as usize;
-        left.add(shape, examples, position, node);
-        let next = scratch.order.get(i + 1).map(|&next| codes[next as usize]);
-        if next == Some(codes[position]) {
-            continue;
-        }
-        let code = codes[position].index();
-        let (weight, count) = (left.sums[WEIGHT], left.sums[EXAMPLES]);
-        if shape.partial {
-            best.offer_gain(code, shape.gain(&left.sums, &node.total), weight, count);
+            side.quality(simd, shape, node) / (weight * (node.weight() - weight))
+        };
+        side.clear(shape, examples, order);
+        let (weights, counts) = ((weight, node.weight() - weight), (count, node.examples() - count));
+        let fits = if left_is_smaller {
+            room.fits(weights, counts)
         } else {
-            best.offer(code, left.quality(shape, node), weight, count);
-        }
+            room.fits((weights.1, weights.0), (counts.1, counts.0))
+        };
+        fits.then(|| Cut { gain: gain.max(0.0), code: self.cut.index() as u16 })
     }
-    left.clear(shape, examples, &scratch.order);
-    best.cut()
 }
 
 impl Left {
     #[inline(always)]
-    fn add(&mut self, shape: &Shape, examples: Examples<'_>, position: usize, node: &Node) {
+    fn add<S: Simd>(&mut self, simd: S, shape: &Shape, examples: Examples<'_>, position: usize, node: &Node) {
+        if shape.indicator_weight.is_empty() {
+            return add_row(simd, shape, examples, position, &mut self.sums);
+        }
         let (block, row, count) =
             (examples.block, examples.rows[position] as usize, f64::from(examples.counts[position]));
-        if !shape.indicator_weight.is_empty() {
-            let weight = count * block.weight(row);
-            let counts = self.sums.len() - shape.indicator_weight.len();
-            for &label in block.indicators(row) {
-                let label = label as usize;
-                let had = self.sums[counts + label];
-                self.squares += shape.indicator_weight[label] * weight * (2.0 * had + weight);
-                self.cross += weight * node.weighted[label];
-            }
+        let weight = count * block.weight(row);
+        self.sums[EXAMPLES] += count;
+        self.sums[WEIGHT] += weight;
+        let (dense, counts) = self.sums[FIRST..].split_at_mut(shape.n_dense);
+        add_times(simd, dense, block.dense(row), count);
+        let (mut squares, mut cross) = (0.0, 0.0);
+        for &label in block.indicators(row) {
+            let label = label as usize;
+            let had = counts[label];
+            squares += shape.indicator_weight[label] * (2.0 * had + weight);
+            cross += node.weighted[label];
+            counts[label] = had + weight;
         }
-        shape.add(&mut self.sums, block, row, count);
+        self.squares += weight * squares;
+        self.cross += weight * cross;
     }
 
     /// Σ (S_L − m·W_L)² over all components, with their weights.
     #[inline(always)]
-    fn quality(&self, shape: &Shape, node: &Node) -> f64 {
-        let dense = dense_quality(shape, &self.sums, node);
+    fn quality<S: Simd>(&self, simd: S, shape: &Shape, node: &Node) -> f64 {
+        let dense = dense_quality(simd, shape, &self.sums, node);
         if shape.indicator_weight.is_empty() {
             return dense;
         }
@@ -254,10 +316,97 @@ impl Left {
     }
 }
 
+/// A walk in order over dense components alone, few enough that their sums stay in registers.
 #[inline(always)]
-fn dense_quality(shape: &Shape, left: &[f64], node: &Node) -> f64 {
+fn dense_in_order<S: Simd, C: Code, const VECTORS: usize>(
+    simd: S,
+    search: Search<'_, C>,
+    order: &[u32],
+) -> Option<Cut> {
+    let Search { examples, codes, node, room, .. } = search;
+    let means: [S::f64s; VECTORS] = load(simd, &node.means);
+    let mut sums = [simd.splat_f64s(0.0); VECTORS];
+    let (mut weight, mut count) = (0.0, 0.0);
+    let mut best = Best::new(node.weight(), node.examples(), room);
+    for (i, &position) in order.iter().enumerate() {
+        let position = position as usize;
+        let (row, times) = (examples.rows[position] as usize, f64::from(examples.counts[position]));
+        count += times;
+        weight += times * examples.block.weight(row);
+        let values: [S::f64s; VECTORS] = load(simd, examples.block.dense(row));
+        let times = simd.splat_f64s(times);
+        for v in 0..VECTORS {
+            sums[v] = simd.add_f64s(sums[v], simd.mul_f64s(times, values[v]));
+        }
+        let next = order.get(i + 1).map(|&next| codes[next as usize]);
+        if next == Some(codes[position]) {
+            continue;
+        }
+        let weights = simd.splat_f64s(weight);
+        let mut squares = simd.splat_f64s(0.0);
+        for v in 0..VECTORS {
+            let difference = simd.sub_f64s(sums[v], simd.mul_f64s(means[v], weights));
+            squares = simd.add_f64s(squares, simd.mul_f64s(difference, difference));
+        }
+        best.offer(codes[position].index(), simd.reduce_sum_f64s(squares), weight, count);
+    }
+    best.cut()
+}
+
+/// `values` in vectors, zeros behind them.
+#[inline(always)]
+fn load<S: Simd, const VECTORS: usize>(simd: S, values: &[f64]) -> [S::f64s; VECTORS] {
+    std::array::from_fn(|v| {
+        let rest = &values[(v * S::F64_LANES).min(values.len())..];
+        match S::as_simd_f64s(rest).0.first() {
+            Some(&full) => full,
+            None => simd.partial_load_f64s(rest),
+        }
+    })
+}
+
+/// Adds an example to `sums`: [`Shape::add`], side by side.
+#[inline(always)]
+fn add_row<S: Simd>(simd: S, shape: &Shape, examples: Examples<'_>, position: usize, sums: &mut [f64]) {
+    let (block, row, count) = (examples.block, examples.rows[position] as usize, f64::from(examples.counts[position]));
+    if shape.partial {
+        return shape.add(sums, block, row, count);
+    }
+    let weight = count * block.weight(row);
+    sums[EXAMPLES] += count;
+    sums[WEIGHT] += weight;
+    let (dense, indicators) = sums[FIRST..].split_at_mut(shape.n_dense);
+    add_times(simd, dense, block.dense(row), count);
+    for &indicator in block.indicators(row) {
+        indicators[indicator as usize] += weight;
+    }
+}
+
+/// Adds `factor` times `from` to `to`, which is as long.
+#[inline(always)]
+fn add_times<S: Simd>(simd: S, to: &mut [f64], from: &[f64], factor: f64) {
+    let times = simd.splat_f64s(factor);
+    let (to_vectors, to_rest) = S::as_mut_simd_f64s(to);
+    let (from_vectors, from_rest) = S::as_simd_f64s(from);
+    for (to, &from) in to_vectors.iter_mut().zip(from_vectors) {
+        *to = simd.add_f64s(*to, simd.mul_f64s(times, from));
+    }
+    to_rest.iter_mut().zip(from_rest).for_each(|(to, from)| *to += factor * from);
+}
+
+#[inline(always)]
+fn dense_quality<S: Simd>(simd: S, shape: &Shape, left: &[f64], node: &Node) -> f64 {
     let weight = left[WEIGHT];
-    shape.dense(left).iter().zip(&node.means).map(|(sum, mean)| (sum - mean * weight).powi(2)).sum()
+    let weights = simd.splat_f64s(weight);
+    let (sums, sums_rest) = S::as_simd_f64s(shape.dense(left));
+    let (means, means_rest) = S::as_simd_f64s(&node.means);
+    let mut squares = simd.splat_f64s(0.0);
+    for (&sum, &mean) in sums.iter().zip(means) {
+        let difference = simd.sub_f64s(sum, simd.mul_f64s(mean, weights));
+        squares = simd.add_f64s(squares, simd.mul_f64s(difference, difference));
+    }
+    let rest = sums_rest.iter().zip(means_rest).map(|(sum, mean)| (sum - mean * weight).powi(2)).sum::<f64>();
+    simd.reduce_sum_f64s(squares) + rest
 }
 
 #[inline(always)]
@@ -267,41 +416,57 @@ fn indicator_quality(shape: &Shape, left: &[f64], node: &Node) -> f64 {
     counts.zip(&shape.indicator_weight).map(|((c, all), omega)| omega * (c - all * share).powi(2)).sum()
 }
 
+/// Writes the positions of the codes that `wanted` picks, without a guess for each.
 #[inline(always)]
-fn given_cut<C: Code>(search: Search<'_, C>, cut: C, scratch: &mut Scratch) -> Option<Cut> {
-    let Search { shape, examples, codes, node, room, .. } = search;
-    let n_left = codes.iter().filter(|&&code| code <= cut).count();
-    let left_is_smaller = 2 * n_left <= codes.len();
-    let order = &mut scratch.order;
-    order.clear();
-    order.extend((0..codes.len() as u32).filter(|&i| (codes[i as usize] <= cut) == left_is_smaller));
-    // Splitting off one side gains as much as splitting off the other.
-    let side = &mut scratch.left;
-    order.iter().for_each(|&position| side.add(shape, examples, position as usize, node));
-    let (weight, count) = (side.sums[WEIGHT], side.sums[EXAMPLES]);
-    let gain = if shape.partial {
-        shape.gain(&side.sums, &node.total)
-    } else {
-        side.quality(shape, node) / (weight * (node.weight() - weight))
-    };
-    side.clear(shape, examples, order);
-    let (weights, counts) = ((weight, node.weight() - weight), (count, node.examples() - count));
-    let fits = if left_is_smaller {
-        room.fits(weights, counts)
-    } else {
-        room.fits((weights.1, weights.0), (counts.1, counts.0))
-    };
-    fits.then(|| Cut { gain: gain.max(0.0), code: cut.index() as u16 })
+fn positions<C: Code>(codes: &[C], wanted: impl Fn(C) -> bool, out: &mut Vec<u32>) {
+    out.clear();
+    out.resize(codes.len(), 0);
+    let mut n = 0;
+    for (position, &code) in codes.iter().enumerate() {
+        out[n] = position as u32;
+        n += usize::from(wanted(code));
+    }
+    out.truncate(n);
 }
 
 /// Positions by code, then by row.
+#[inline(always)]
 fn sort<C: Code>(codes: &[C], n_codes: usize, order: &mut Vec<u32>, starts: &mut Vec<u32>) {
-    order.clear();
-    if codes.len() * 4 < n_codes || codes.len() <= 24 {
-        order.extend(0..codes.len() as u32);
-        order.sort_unstable_by_key(|&position| (codes[position as usize], position));
-        return;
+    match codes.len() {
+        0..=16 => by_rank::<16, C>(codes, order),
+        17..=32 => by_rank::<32, C>(codes, order),
+        33..=64 => by_rank::<64, C>(codes, order),
+        n if 4 * n < n_codes => {
+            order.clear();
+            order.extend(0..n as u32);
+            order.sort_unstable_by_key(|&position| (codes[position as usize], position));
+        }
+        _ => by_counting(codes, n_codes, order, starts),
     }
+}
+
+/// Sorts up to `N` codes by counting for each how many come before it: n² comparisons side by side,
+/// none of them guessed.
+#[inline(always)]
+fn by_rank<const N: usize, C: Code>(codes: &[C], order: &mut Vec<u32>) {
+    let mut keys = [u32::MAX; N];
+    for (position, (key, code)) in keys.iter_mut().zip(codes).enumerate() {
+        *key = (code.index() * N + position) as u32;
+    }
+    let mut ranks = [0u32; N];
+    for &key in &keys[..codes.len()] {
+        for (rank, &other) in ranks.iter_mut().zip(&keys) {
+            *rank += u32::from(key < other);
+        }
+    }
+    order.clear();
+    order.resize(codes.len(), 0);
+    for (position, &rank) in ranks[..codes.len()].iter().enumerate() {
+        order[rank as usize] = position as u32;
+    }
+}
+
+fn by_counting<C: Code>(codes: &[C], n_codes: usize, order: &mut Vec<u32>, starts: &mut Vec<u32>) {
     starts.clear();
     starts.resize(n_codes + 1, 0);
     codes.iter().for_each(|code| starts[code.index() + 1] += 1);

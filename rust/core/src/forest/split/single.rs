@@ -1,13 +1,8 @@
 //! One dense component, row weights all 1: the search that most time goes to.
 //!
-//! An example is a pair {count, count · value}, so that both sums grow by one vector addition.
-//!
-//! Few examples: each against each, without a histogram. For example i, the left side of the cut just
-//! above its code is the sum over all j with code_j ≤ code_i: n² additions side by side in registers,
-//! which beats clearing and walking bins.
-//!
-//! More: a histogram of pairs with a bitmap of the bins in use; small nodes visit and clear only
-//! those.
+//! An example is a pair {count, count · value}, so that both sums grow by one vector addition. A
+//! histogram adds pairs up by code. Where most bins stay empty, a bitmap tells the ones in use, and only
+//! those are visited and cleared; else all are walked at once, side by side.
 
 use pulp::{Arch, Simd, WithSimd};
 
@@ -18,10 +13,8 @@ use crate::store::Code;
 /// Count, and count times component value, of an example or of many.
 pub(crate) type Pair = [f64; 2];
 
-/// Most examples that are compared each against each, on the widest vectors.
-const MOST_PAIRS: usize = 64;
-/// From so many examples on, bins in use are not worth telling from others.
-const DENSE_BINS: usize = 512;
+/// Bins are walked one by one while a node has fewer examples than this share of them.
+const SPARSE_SHARE: f64 = 0.4;
 
 /// Sums of a node.
 #[derive(Debug, Clone, Copy)]
@@ -72,13 +65,22 @@ pub(crate) struct Bins {
     used: Vec<u64>,
     /// A bit for each word of `used`.
     used_words: Vec<u64>,
+    /// Sums of the left side above each bin, and gains; room for a walk over all bins.
+    left: Vec<Pair>,
+    gains: Vec<f64>,
 }
 
 impl Bins {
     /// For codes below `n_codes`.
     pub(crate) fn new(n_codes: usize) -> Self {
         let words = n_codes.div_ceil(64).max(1);
-        Bins { bins: vec![[0.0; 2]; 64 * words], used: vec![0; words], used_words: vec![0; words.div_ceil(64)] }
+        Bins {
+            bins: vec![[0.0; 2]; 64 * words],
+            used: vec![0; words],
+            used_words: vec![0; words.div_ceil(64)],
+            left: vec![[0.0; 2]; 64 * words],
+            gains: vec![0.0; 64 * words],
+        }
     }
 
     /// Adds examples up by code.
@@ -123,85 +125,28 @@ impl Bins {
     }
 }
 
-/// Best cut over `codes`, one for each example of `node`; `None` if no cut has room.
-pub(crate) fn best_cut<C: Code>(
-    arch: Arch,
-    codes: &[C],
-    pairs: &[Pair],
-    node: Node,
-    room: Room,
-    bins: &mut Bins,
-) -> Option<Cut> {
-    if codes.len() <= MOST_PAIRS
-        && let Some(found) = arch.dispatch(EachAgainstEach { codes, pairs, node, room })
-    {
-        return found;
-    }
-    by_bins(codes, pairs, node, room, bins)
-}
-
-/// Compares each example against each; gives nothing if there are too many for the vectors.
-struct EachAgainstEach<'a, C> {
-    codes: &'a [C],
-    pairs: &'a [Pair],
+/// Gains of many cuts at once.
+#[derive(Clone, Copy)]
+pub(crate) struct GainOf {
     node: Node,
     room: Room,
 }
 
-impl<C: Code> WithSimd for EachAgainstEach<'_, C> {
-    type Output = Option<Option<Cut>>;
-
-    #[inline(always)]
-    fn with_simd<S: Simd>(self, simd: S) -> Self::Output {
-        // Three registers for each vector of examples, out of 32 or of 16.
-        let most = if S::F64_LANES >= 8 { 8 } else { 4 };
-        match self.codes.len().div_ceil(S::F64_LANES) {
-            0..=1 => Some(self.search::<S, 1>(simd)),
-            2 => Some(self.search::<S, 2>(simd)),
-            3..=4 => Some(self.search::<S, 4>(simd)),
-            vectors if vectors <= most => Some(self.search::<S, 8>(simd)),
-            _ => None,
-        }
+impl GainOf {
+    pub(crate) fn new(node: Node, room: Room) -> Self {
+        GainOf { node, room }
     }
-}
 
-impl<C: Code> EachAgainstEach<'_, C> {
+    /// Gain of splitting off `left`, −1 if there is no room.
     #[inline(always)]
-    fn search<S: Simd, const VECTORS: usize>(&self, simd: S) -> Option<Cut> {
-        // Lanes without an example lie above all codes: their right side is empty.
-        let mut padded = [f64::INFINITY; MOST_PAIRS];
-        for (to, from) in padded.iter_mut().zip(self.codes) {
-            *to = from.index() as f64;
-        }
-        let (vectors, _) = S::as_simd_f64s(&padded);
-        let codes: [S::f64s; VECTORS] = std::array::from_fn(|v| vectors[v]);
-        let zero = simd.splat_f64s(0.0);
-        let (mut examples, mut sums) = ([zero; VECTORS], [zero; VECTORS]);
-        for (&code, pair) in padded.iter().zip(self.pairs) {
-            let code = simd.splat_f64s(code);
-            let [count, value] = pair.map(|x| simd.splat_f64s(x));
-            for v in 0..VECTORS {
-                let left = simd.less_than_or_equal_f64s(code, codes[v]);
-                examples[v] = simd.add_f64s(examples[v], simd.select_f64s(left, count, zero));
-                sums[v] = simd.add_f64s(sums[v], simd.select_f64s(left, value, zero));
-            }
-        }
-        let gains: [S::f64s; VECTORS] = std::array::from_fn(|v| self.gains(simd, examples[v], sums[v]));
-        let mut most = gains[0];
-        gains[1..].iter().for_each(|&gain| most = simd.max_f64s(most, gain));
-        let best = simd.reduce_max_f64s(most);
-        let (infinity, wanted) = (simd.splat_f64s(f64::INFINITY), simd.splat_f64s(best * TIE));
-        let mut lowest = infinity;
-        for v in 0..VECTORS {
-            let at = simd.select_f64s(simd.greater_than_or_equal_f64s(gains[v], wanted), codes[v], infinity);
-            lowest = simd.min_f64s(lowest, at);
-        }
-        (best >= 0.0).then(|| Cut { gain: best, code: simd.reduce_min_f64s(lowest) as u16 })
+    pub(crate) fn of_one(self, left: Pair) -> f64 {
+        let sides = (left[0], self.node.examples - left[0]);
+        if self.room.fits(sides, sides) { self.node.gain(left) } else { -1.0 }
     }
 
     /// Gains, −1 where there is no room; [`Node::gain`] and [`Room::fits`] side by side.
     #[inline(always)]
-    fn gains<S: Simd>(&self, simd: S, left: S::f64s, sum: S::f64s) -> S::f64s {
+    pub(crate) fn of<S: Simd>(self, simd: S, left: S::f64s, sum: S::f64s) -> S::f64s {
         let splat = |x: f64| simd.splat_f64s(x);
         let right = simd.sub_f64s(splat(self.node.examples), left);
         let difference = simd.sub_f64s(sum, simd.mul_f64s(splat(self.node.mean()), left));
@@ -218,30 +163,108 @@ impl<C: Code> EachAgainstEach<'_, C> {
             simd.greater_than_or_equal_f64s(held_left, least),
             simd.greater_than_or_equal_f64s(held_right, least),
         );
+        // Without missing values the least number of examples, which is above 0, says it all.
         let parted = simd.and_m64s(simd.greater_than_f64s(left, splat(0.0)), simd.greater_than_f64s(right, splat(0.0)));
-        simd.select_f64s(simd.and_m64s(enough, parted), gain, splat(-1.0))
+        let fits = if self.room.missing > 0.0 { simd.and_m64s(enough, parted) } else { enough };
+        simd.select_f64s(fits, gain, splat(-1.0))
     }
 }
 
-fn by_bins<C: Code>(codes: &[C], pairs: &[Pair], node: Node, room: Room, bins: &mut Bins) -> Option<Cut> {
+/// Best cut over `codes`, one for each example of `node`; `None` if no cut has room.
+pub(crate) fn best_cut<C: Code>(
+    arch: Arch,
+    codes: &[C],
+    pairs: &[Pair],
+    node: Node,
+    room: Room,
+    bins: &mut Bins,
+) -> Option<Cut> {
     bins.fill(codes, pairs);
+    if codes.len() as f64 >= SPARSE_SHARE * bins.bins.len() as f64 {
+        return arch.dispatch(AllBins { bins, gain: GainOf::new(node, room) });
+    }
     let mut best = Best::new(node.examples, node.examples, room);
     let (mean, mut left) = (node.mean(), [0.0; 2]);
-    let mut step = |code: usize, bin: Pair| {
+    bins.mark(codes);
+    bins.drain(|code, bin| {
         add(&mut left, bin);
         let difference = left[1] - mean * left[0];
-        // An empty bin repeats the cut of the one before, which is the lower.
         best.offer(code, difference * difference, left[0], left[0]);
-    };
-    if codes.len() >= DENSE_BINS.max(2 * bins.bins.len()) {
-        for (code, bin) in bins.bins.iter_mut().enumerate() {
-            step(code, std::mem::take(bin));
-        }
-    } else {
-        bins.mark(codes);
-        bins.drain(step);
-    }
+    });
     best.cut()
+}
+
+/// Walks all bins, in use or not, and clears them.
+struct AllBins<'a> {
+    bins: &'a mut Bins,
+    gain: GainOf,
+}
+
+impl WithSimd for AllBins<'_> {
+    type Output = Option<Cut>;
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) -> Option<Cut> {
+        let Bins { bins, left, gains, .. } = self.bins;
+        running_sums(bins, left);
+        bins.fill([0.0; 2]);
+        // An empty bin repeats the gain of the one before, and the first of equals is taken.
+        let mut most = simd.splat_f64s(-1.0);
+        let (gains_by_vector, _) = S::as_mut_simd_f64s(gains);
+        for (gains, left) in gains_by_vector.iter_mut().zip(left.chunks_exact(S::F64_LANES)) {
+            let (mut examples, mut sums) = ([0.0; MOST_LANES], [0.0; MOST_LANES]);
+            for (lane, pair) in left.iter().enumerate() {
+                (examples[lane], sums[lane]) = (pair[0], pair[1]);
+            }
+            let (examples, sums) = (S::as_simd_f64s(&examples).0[0], S::as_simd_f64s(&sums).0[0]);
+            *gains = self.gain.of(simd, examples, sums);
+            most = simd.max_f64s(most, *gains);
+        }
+        let best = simd.reduce_max_f64s(most);
+        if best < 0.0 {
+            return None;
+        }
+        let code = gains.iter().position(|&gain| gain >= best * TIE)?;
+        Some(Cut { gain: best, code: code as u16 })
+    }
+}
+
+/// Most lanes a vector has.
+const MOST_LANES: usize = 8;
+
+/// Sums of `bins` up to each, in four runs at a time, since each addition waits for the one before.
+#[inline(always)]
+fn running_sums(bins: &[Pair], left: &mut [Pair]) {
+    const RUNS: usize = 4;
+    let length = bins.len() / RUNS;
+    let mut sums = [[0.0; 2]; RUNS];
+    for i in 0..length {
+        for run in 0..RUNS {
+            add(&mut sums[run], bins[run * length + i]);
+            left[run * length + i] = sums[run];
+        }
+    }
+    let mut before = sums[0];
+    for run in 1..RUNS {
+        left[run * length..(run + 1) * length].iter_mut().for_each(|left| add(left, before));
+        add(&mut before, sums[run]);
+    }
+}
+
+/// [`left_of`] on the vectors there are.
+struct LeftOf<'a, C> {
+    codes: &'a [C],
+    pairs: &'a [Pair],
+    cut: C,
+}
+
+impl<C: Code> WithSimd for LeftOf<'_, C> {
+    type Output = Pair;
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) -> Pair {
+        left_of(self.codes, self.pairs, self.cut)
+    }
 }
 
 /// Sums of the examples with codes up to `cut`.
@@ -277,7 +300,7 @@ pub(crate) fn given_cut<C: Code>(
     room: Room,
     cut: C,
 ) -> Option<Cut> {
-    let left = if codes.len() < 8 { left_of(codes, pairs, cut) } else { arch.dispatch(|| left_of(codes, pairs, cut)) };
-    let sides = (left[0], node.examples - left[0]);
-    room.fits(sides, sides).then(|| Cut { gain: node.gain(left), code: cut.index() as u16 })
+    let left = arch.dispatch(LeftOf { codes, pairs, cut });
+    let gain = GainOf::new(node, room).of_one(left);
+    (gain >= 0.0).then(|| Cut { gain, code: cut.index() as u16 })
 }

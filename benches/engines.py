@@ -1,0 +1,88 @@
+"""The rankers that are compared, each on one thread unless said otherwise, and their cost per tree."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+from measure import Cost, cost
+from sklearn.ensemble import (
+    ExtraTreesClassifier,
+    ExtraTreesRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
+from workloads import Workload, labels, regression
+
+import ferrank as fr
+
+PEERS = {
+    "RandomForestRegressor": RandomForestRegressor,
+    "RandomForestClassifier": RandomForestClassifier,
+    "ExtraTreesRegressor": ExtraTreesRegressor,
+    "ExtraTreesClassifier": ExtraTreesClassifier,
+}
+
+
+@dataclass(frozen=True)
+class Size:
+    rows: int
+    features: int
+    targets: int
+    labels: bool = False
+
+    def __str__(self) -> str:
+        kind = "label" if self.labels else "target"
+        return f"{self.rows:,} x {self.features}, {self.targets} {kind}{'s' if self.targets > 1 else ''}"
+
+    def workload(self) -> Workload:
+        make = labels if self.labels else regression
+        return make(self.rows, self.features, self.targets)
+
+    @property
+    def max_features(self) -> int:
+        return math.ceil(math.sqrt(self.features))
+
+
+def ferrank(size: Size, n_trees: int, n_jobs: int = 1, **settings) -> fr.ForestRanker:
+    settings = {"max_features": size.max_features, "min_samples_leaf": 2, "random_state": 0} | settings
+    return fr.ForestRanker(n_estimators=n_trees, n_jobs=n_jobs, **settings)
+
+
+@dataclass(frozen=True)
+class PerTree:
+    tree: float  # CPU seconds for each tree
+    setup: float  # CPU seconds before the first
+
+    def of_forest(self, n_trees: int) -> float:
+        return self.setup + n_trees * self.tree
+
+
+def ferrank_cost(size: Size, n_trees: int, **settings) -> PerTree:
+    """Told apart by fitting one tree and `n_trees` more."""
+    few, many = (fit_ferrank(size, n, **settings).cpu for n in (1, n_trees + 1))
+    tree = max(many - few, 1e-9) / n_trees
+    return PerTree(tree, max(few - tree, 0.0))
+
+
+def fit_ferrank(size: Size, n_trees: int, **settings) -> Cost:
+    work = size.workload()
+    return cost(lambda: ferrank(size, n_trees, **settings).fit(work.X, work.y))
+
+
+@cache
+def peer_cost(size: Size, peer: str, n_trees: int) -> float:
+    """CPU seconds that scikit-learn takes for a tree; its setup is small and counted in."""
+    work = size.workload()
+    forest = PEERS[peer](
+        n_estimators=n_trees, max_features=size.max_features, min_samples_leaf=2, n_jobs=1, random_state=0
+    )
+    return cost(lambda: forest.fit(work.X, work.y)).cpu / n_trees
+
+
+def auc(importance: np.ndarray, relevant: np.ndarray) -> float:
+    """Chance that a relevant feature stands above an irrelevant one."""
+    above = importance[relevant][:, None] - importance[~relevant]
+    return float(((above > 0) + 0.5 * (above == 0)).mean())

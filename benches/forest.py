@@ -1,0 +1,213 @@
+"""The forest ranker beside scikit-learn, in one run: `python benches/forest.py --help`."""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import sklearn
+from engines import PEERS, Size, auc, ferrank, ferrank_cost, fit_ferrank, peer_cost
+from measure import peak_growth
+from workloads import regression
+
+import ferrank as fr
+
+HEADER = ("case", "size", "peer", "peer", "ferrank", "ratio", "with setup", "wanted")
+ROW = "{:<14} {:<26} {:<24} {:>9} {:>9} {:>8} {:>10}  {}"
+MEGABYTE = 1e6
+
+
+@dataclass(frozen=True)
+class Settings:
+    trees: int
+    peer_trees: int
+    forest: int
+    rows: list[int]
+    features: list[int]
+    targets: list[int]
+    memory_rows: int
+    quality_rows: int
+    quality_sets: int
+
+
+Rows = Iterator[tuple]
+
+
+def against(case: str, size: Size, peer: str, settings: Settings, wanted: str, **ours) -> tuple:
+    theirs = peer_cost(size, peer, settings.peer_trees)
+    mine = ferrank_cost(size, settings.trees, **ours)
+    whole = theirs * settings.forest / mine.of_forest(settings.forest)
+    return (
+        case,
+        size,
+        peer,
+        f"{theirs:.3f} s",
+        f"{mine.tree:.4f} s",
+        f"{theirs / mine.tree:.1f}x",
+        f"{whole:.1f}x",
+        wanted,
+    )
+
+
+def trees(settings: Settings) -> Rows:
+    """CPU seconds for each tree, by size: random forest, exact codes, extra trees."""
+    for n_targets in settings.targets:
+        one = n_targets == 1
+        for n_features in settings.features:
+            for n_rows in settings.rows:
+                size = Size(n_rows, n_features, n_targets)
+                large = n_rows >= 1_000_000
+                forest, extra = "RandomForestRegressor", "ExtraTreesRegressor"
+                wanted = (25 if large else 15) if one else (9 if large else 7)
+                yield against("random forest", size, forest, settings, f">= {wanted}x")
+                exact = 5 if one else 3.5
+                yield against("exact codes", size, forest, settings, f">= {exact}x", max_bins=65_535)
+                yield against("extra trees", size, extra, settings, ">= 4x", ensemble="extra_trees")
+                yield against("forest / extra", size, extra, settings, ">= 2x" if n_features == 200 else "")
+
+
+def label_sets(settings: Settings) -> Rows:
+    """100 labels, 3 a row; scikit-learn as a classifier, and on the labels as numbers."""
+    size = Size(min(20_000, settings.rows[0]), 200, 100, labels=True)
+    yield against("labels", size, "RandomForestClassifier", settings, ">= 40x")
+    yield against("labels", size, "RandomForestRegressor", settings, "")
+    extra = {"ensemble": "extra_trees"}
+    yield against("labels, extra", size, "ExtraTreesClassifier", settings, ">= 8x", **extra)
+    yield against("labels, extra", size, "ExtraTreesRegressor", settings, "", **extra)
+
+
+def permutation(settings: Settings) -> Rows:
+    """CPU seconds that the permutation score of all features adds to growing the trees."""
+    size = Size(settings.rows[0], 200, 1)
+    alone = fit_ferrank(size, settings.forest, scores=("genie3",)).cpu
+    both = fit_ferrank(size, settings.forest, scores=("genie3", "permutation")).cpu
+    share = f"{both / alone - 1:.2f}"
+    yield (
+        "permutation",
+        size,
+        "ferrank, genie3 only",
+        f"{alone:.2f} s",
+        f"{both:.2f} s",
+        share,
+        "",
+        "<= 0.5 more",
+    )
+
+
+def threads(settings: Settings) -> Rows:
+    """Wall seconds of a whole forest on two threads and on one."""
+    for n_features in settings.features:
+        size = Size(settings.rows[0], n_features, 1)
+        one, two = (fit_ferrank(size, settings.forest, n_jobs=n).wall for n in (1, 2))
+        yield (
+            "two threads",
+            size,
+            "ferrank, one thread",
+            f"{one:.2f} s",
+            f"{two:.2f} s",
+            f"{one / two:.2f}x",
+            "",
+            ">= 1.9x",
+        )
+
+
+def memory(settings: Settings) -> Rows:
+    """Memory beyond the input, in a process of its own."""
+    size = Size(settings.memory_rows, 200, 1)
+    command = [sys.executable, __file__, "--measure-memory", str(size.rows), str(size.features)]
+    grown = int(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    values = size.rows * size.features
+    limit = 1.5 * values + 200 * MEGABYTE
+    yield (
+        "peak memory",
+        size,
+        "input as float32",
+        f"{4 * values / MEGABYTE:.0f} MB",
+        f"{grown / MEGABYTE:.0f} MB",
+        f"{grown / limit:.2f}",
+        "",
+        f"<= 1 of {limit / MEGABYTE:.0f} MB",
+    )
+
+
+def measure_memory(n_rows: int, n_features: int) -> None:
+    work = regression(n_rows, n_features, 1)
+    ranker = ferrank(Size(n_rows, n_features, 1), 2)
+    print(peak_growth(lambda: ranker.fit(work.X, work.y)))
+
+
+def quality(settings: Settings) -> Rows:
+    """AUC of relevant against irrelevant features, mean over data sets; additive and interaction terms."""
+    size = Size(settings.quality_rows, 200, 1)
+    theirs, ours = [], []
+    for seed in range(settings.quality_sets):
+        work = regression(size.rows, size.features, size.targets, seed)
+        peer = PEERS["RandomForestRegressor"](
+            n_estimators=settings.forest,
+            max_features=size.max_features,
+            min_samples_leaf=2,
+            random_state=seed,
+        )
+        theirs.append(auc(peer.fit(work.X, work.y).feature_importances_, work.relevant))
+        ranker = ferrank(size, settings.forest, random_state=seed).fit(work.X, work.y)
+        ours.append(auc(ranker.feature_importances_, work.relevant))
+    a, b = np.mean(theirs), np.mean(ours)
+    error = np.std(np.subtract(ours, theirs)) / np.sqrt(len(ours))
+    wanted = f">= -0.005 (this is +- {error:.4f})"
+    yield ("AUC", size, "RandomForestRegressor", f"{a:.4f}", f"{b:.4f}", f"{b - a:+.4f}", "", wanted)
+
+
+CASES: dict[str, Callable[[Settings], Rows]] = {
+    "trees": trees,
+    "labels": label_sets,
+    "permutation": permutation,
+    "threads": threads,
+    "memory": memory,
+    "quality": quality,
+}
+
+
+def arguments() -> argparse.Namespace:
+    described = "\n".join(f"  {name:<12} {case.__doc__.strip()}" for name, case in CASES.items())
+    parser = argparse.ArgumentParser(
+        description=__doc__,
+        epilog=f"cases:\n{described}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--case", nargs="+", choices=CASES, default=list(CASES))
+    parser.add_argument("--quick", action="store_true", help="small sizes, which say nothing about speed")
+    parser.add_argument("--rows", nargs="+", type=int, default=[100_000, 1_000_000])
+    parser.add_argument("--features", nargs="+", type=int, default=[20, 200])
+    parser.add_argument("--targets", nargs="+", type=int, default=[1, 16])
+    parser.add_argument("--trees", type=int, default=5, help="trees of ferrank to time")
+    parser.add_argument("--peer-trees", type=int, default=1, help="trees of scikit-learn to time")
+    parser.add_argument("--forest", type=int, default=100, help="trees of a whole forest")
+    parser.add_argument("--memory-rows", type=int, default=1_000_000)
+    parser.add_argument("--quality-rows", type=int, default=2_000)
+    parser.add_argument("--quality-sets", type=int, default=40)
+    parser.add_argument("--measure-memory", nargs=2, type=int, help=argparse.SUPPRESS)
+    return parser.parse_args()
+
+
+def main() -> None:
+    args = vars(arguments())
+    if shape := args.pop("measure_memory"):
+        measure_memory(*shape)
+        return
+    cases, quick = args.pop("case"), args.pop("quick")
+    settings = Settings(**args)
+    if quick:
+        settings = Settings(2, 1, 5, [2_000], [20], [1, 4], 5_000, 300, 2)
+    print(f"ferrank {fr.__version__}, scikit-learn {sklearn.__version__}, NumPy {np.__version__}")
+    print(ROW.format(*HEADER))
+    for name in cases:
+        for row in CASES[name](settings):
+            print(ROW.format(*map(str, row)), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,125 @@
+"""A table as the formulas see it: features, target components, their weights ω, row weights."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+Value = float | str | None
+
+
+@dataclass(frozen=True)
+class Feature:
+    name: str
+    nominal: bool
+    values: list[Value]  # one per row; None: missing
+
+
+@dataclass(frozen=True)
+class Problem:
+    features: list[Feature]
+    components: np.ndarray  # rows x components; NaN where the target is missing
+    target_of: np.ndarray  # components; number of the target a component belongs to
+    omega: np.ndarray  # components
+    row_weights: np.ndarray
+    nominal: list[bool]  # targets
+    ordering: int | None  # component whose mean orders the categories; None: subsets are grown greedily
+
+
+def problem_of(
+    table: pa.Table,
+    targets: Sequence[str],
+    *,
+    weight: str | None = None,
+    target_weights: Sequence[float] | None = None,
+    labels: bool = False,
+) -> Problem:
+    """The problem of ranking all other columns of `table`; `labels` makes every target nominal."""
+    blocks, kinds = [], []
+    for name in targets:
+        nominal = labels or is_nominal(table.schema.field(name).type) or is_boolean(table, name)
+        blocks.append(components_of(column(table, name), nominal))
+        kinds.append(nominal)
+    components = np.hstack(blocks)
+    target_of = np.repeat(np.arange(len(blocks)), [block.shape[1] for block in blocks])
+    row_weights = np.ones(table.num_rows) if weight is None else np.array(column(table, weight), dtype=float)
+
+    takes_part = ~np.isnan(components).all(axis=1) & (row_weights > 0)
+    components, row_weights = components[takes_part], row_weights[takes_part]
+    features = []
+    for name in table.column_names:
+        if name not in targets and name != weight:
+            values = [v for v, keep in zip(column(table, name), takes_part, strict=True) if keep]
+            features.append(Feature(name, is_nominal(table.schema.field(name).type), values))
+    weights = omega(components, target_of, row_weights, target_weights)
+    ordered_by = ordering(kinds, target_of, weights)
+    return Problem(features, components, target_of, weights, row_weights, kinds, ordered_by)
+
+
+def is_nominal(kind: pa.DataType) -> bool:
+    if pa.types.is_dictionary(kind):
+        return is_nominal(kind.value_type)
+    return pa.types.is_string(kind) or pa.types.is_large_string(kind)
+
+
+def is_boolean(table: pa.Table, name: str) -> bool:
+    return pa.types.is_boolean(table.schema.field(name).type)
+
+
+def column(table: pa.Table, name: str) -> list[Value]:
+    """The values of a column, numbers as floats; NaN is a missing value."""
+    values = table.column(name).to_pylist()
+    return [v if v is None or isinstance(v, str) else None if v != v else float(v) for v in values]
+
+
+def components_of(values: list[Value], nominal: bool) -> np.ndarray:
+    """One column for a numeric target; for a nominal one an indicator for each category, in order."""
+    if not nominal:
+        return np.array([[np.nan if v is None else v] for v in values], dtype=float)
+    categories = sorted({v for v in values if v is not None})
+    rows = [[np.nan if v is None else float(v == c) for c in categories] for v in values]
+    return np.array(rows, dtype=float).reshape(len(values), len(categories))
+
+
+def ordering(nominal: list[bool], target_of: np.ndarray, omega: np.ndarray) -> int | None:
+    """Where one target varies, and is numeric or has two classes: its last component orders categories."""
+    varying = np.flatnonzero(omega)
+    targets = set(target_of[varying])
+    if len(targets) != 1 or len(varying) > (2 if nominal[targets.pop()] else 1):
+        return None
+    return int(varying[-1])
+
+
+def variances(z: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Variance of each component (divisor: the weight) over the rows where it is known, and their weight."""
+    known = ~np.isnan(z)
+    w = np.where(known, weights[:, None], 0.0)
+    z = np.where(known, z, 0.0)
+    total = w.sum(axis=0)
+    divisor = np.where(total > 0, total, 1.0)
+    mean = (w * z).sum(axis=0) / divisor
+    return (w * (z - mean) ** 2).sum(axis=0) / divisor, total
+
+
+def omega(
+    components: np.ndarray,
+    target_of: np.ndarray,
+    row_weights: np.ndarray,
+    target_weights: Sequence[float] | None,
+) -> np.ndarray:
+    """Each target's share of 1, over the impurity of the whole target on the training data."""
+    n_targets = target_of[-1] + 1 if len(target_of) else 0
+    share = np.ones(n_targets) if target_weights is None else np.array(target_weights, dtype=float)
+    variance, _ = variances(components, row_weights)
+    impurity = np.array([variance[target_of == t].sum() for t in range(n_targets)])
+    constant = np.array([is_constant(components[:, target_of == t]) for t in range(n_targets)])
+    by_target = np.where(constant, 0.0, share / share.sum() / np.where(constant, 1.0, impurity))
+    return by_target[target_of]
+
+
+def is_constant(block: np.ndarray) -> bool:
+    known = block[~np.isnan(block).any(axis=1)]
+    return len(known) == 0 or bool((known == known[0]).all())

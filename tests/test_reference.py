@@ -1,0 +1,240 @@
+"""One tree, all features, no bootstrap: the engine against a brute-force implementation."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import ferrank as fr
+from reference import scores, tree
+from reference.arff import read_arff
+from reference.problem import Problem, problem_of
+from tables import NOMINAL, NUMERIC, tables
+
+DATA = Path(__file__).parent / "data"
+SCORES = ("genie3", "symbolic", "coverage")
+
+many_cases = settings(max_examples=80, derandomize=True, deadline=None)
+
+
+def assert_agrees(
+    table: pa.Table,
+    targets: list[str],
+    *,
+    task: str | None = None,
+    weight: str | None = None,
+    target_weights: list[float] | None = None,
+    min_samples_leaf: int = 2,
+    max_depth: int | None = None,
+) -> None:
+    ranker = fr.ForestRanker(
+        n_estimators=1,
+        ensemble="bagging",
+        bootstrap=False,
+        min_samples_leaf=min_samples_leaf,
+        max_depth=max_depth,
+        max_bins=65_535,
+        scores=SCORES,
+        by_target=True,
+        target_weights=target_weights,
+        unlabelled="ignore",
+    )
+    asked = {"target": targets, "task": task, "sample_weight": weight}
+    problem = problem_of(
+        table, targets, weight=weight, target_weights=target_weights, labels=task == "multi-label"
+    )
+    nodes = tree.grow(problem, min_samples_leaf=min_samples_leaf, max_depth=max_depth)
+    grown = fr.grow_tree(table, ranker=ranker, **asked).to_pylist()
+    assert [shape(node) for node in grown] == [expected_shape(node, problem) for node in nodes]
+    for ours, expected in zip(grown, nodes, strict=True):
+        if expected.split is not None:
+            assert ours["gain"] == pytest.approx(expected.split.gain, rel=1e-9, abs=1e-12)
+            if expected.split.cut is not None:
+                lowest, beyond = expected.split.between
+                assert lowest <= ours["cut"] < beyond
+                assert ours["cut"] == pytest.approx(expected.split.cut, rel=1e-9)
+
+    ranking = fr.rank(table, ranker=ranker, **asked)
+    n_features = len(problem.features)
+    close = {"rtol": 1e-9, "atol": 1e-12}
+    for score in SCORES:
+        np.testing.assert_allclose(
+            ranking.importances(score), getattr(scores, score)(nodes, n_features), **close, err_msg=score
+        )
+    if nodes[0].split is not None:
+        np.testing.assert_allclose(
+            ranking.by_target("genie3"), scores.genie3_by_target(nodes, n_features), **close
+        )
+
+
+def shape(node: dict) -> tuple:
+    if node["feature"] is None:
+        return (node["n_examples"],)
+    children = (node["left"], node["right"])
+    return (node["n_examples"], node["feature"], node["categories"], node["missing_left"], *children)
+
+
+def expected_shape(node: tree.Node, problem: Problem) -> tuple:
+    if node.split is None:
+        return (node.n_examples,)
+    split = node.split
+    feature = problem.features[split.feature].name
+    return (node.n_examples, feature, split.categories, split.missing_left, node.left, node.right)
+
+
+def test_reference_on_a_tree_worked_by_hand():
+    # y = 0, 0, 4, 8: variance 11. Cutting at 2.5 leaves variances 0 and 4, so (11 - 2) / 11 is gained.
+    problem = problem_of(pa.table({"x": [1.0, 2.0, 3.0, 4.0], "y": [0.0, 0.0, 4.0, 8.0]}), ["y"])
+    nodes = tree.grow(problem, min_samples_leaf=1)
+    root, _, right, *_ = nodes
+    assert (root.split.cut, root.split.gain) == (2.5, pytest.approx(9 / 11))
+    assert (right.split.cut, right.split.gain) == (3.5, pytest.approx(4 / 11))
+    assert scores.genie3(nodes, 1) == pytest.approx([9 / 11 + 0.5 * 4 / 11])
+    assert scores.symbolic(nodes, 1) == pytest.approx([1.5])
+    assert scores.coverage(nodes, 1) == pytest.approx([1.5])
+
+
+def test_reference_on_a_missing_value_worked_by_hand():
+    # Of the three known rows the test parts {0} from {6, 6}; variance 8 of 3 rows falls to 0, times 3/4.
+    # The whole target has variance 9, and the fourth row follows the heavier right branch.
+    problem = problem_of(pa.table({"x": [1.0, 2.0, 2.0, None], "y": [0.0, 6.0, 6.0, 0.0]}), ["y"])
+    root, left, right = tree.grow(problem, min_samples_leaf=1)[:3]
+    assert root.split.gain == pytest.approx(8 / 9 * 3 / 4)
+    assert (root.split.missing_left, left.n_examples, right.n_examples) == (False, 1, 3)
+
+
+def test_reference_on_classes_worked_by_hand():
+    # Gini of a, a, b, c: 1 - 1/4 - 1/16 - 1/16 = 5/8; {b, c} alone keeps 1/2 on half of the rows.
+    problem = problem_of(pa.table({"x": ["p", "p", "q", "r"], "y": ["a", "a", "b", "c"]}), ["y"])
+    root, *_ = tree.grow(problem, min_samples_leaf=2)
+    assert root.split.categories == ["p"]
+    assert root.split.gain == pytest.approx((5 / 8 - 1 / 4) / (5 / 8))
+
+
+def test_errors_worked_by_hand():
+    # Numbers 0, 2, 4 told as 0, 2, 2: 4 of a spread of 8. Classes a, b, b told as b, b, b: 1 of 3.
+    problem = problem_of(
+        pa.table({"x": [1.0, 2.0, 3.0], "n": [0.0, 2.0, 4.0], "c": ["a", "b", "b"]}), ["n", "c"]
+    )
+    told = np.array([[0.0, 0.0, 1.0], [2.0, 0.0, 1.0], [2.0, 0.0, 1.0]])
+    assert scores.error(problem, problem.components, told) == pytest.approx((np.sqrt(0.5) + 1 / 3) / 2)
+
+
+def test_equal_means():
+    x, y = ["c0", "c3", "c1", "c2", "c0", "c3"], [0.5, 0.5, 0.25, 0.5, 0.0, 0.0]
+    assert_agrees(pa.table({"x": x, "y": y}), ["y"])
+
+
+def test_equal_weights():
+    x, y = ["c7", "c10", "c9", "c10", "c8", "c1"], [8.7, -18.5, 10.9, -1.8, -8.6, -2.2]
+    weight = [1.0, 0.5, 1.25, 0.5, 1.0, 0.25]
+    assert_agrees(pa.table({"x": x, "weight": weight, "y": y}), ["y"], weight="weight")
+
+
+@many_cases
+@given(tables(st.just(["real"])), st.integers(1, 5))
+def test_regression(case, min_samples_leaf):
+    assert_agrees(*case, min_samples_leaf=min_samples_leaf)
+
+
+@many_cases
+@given(tables(st.just(["few"])), st.integers(1, 4))
+def test_tied_gains(case, max_depth):
+    assert_agrees(*case, max_depth=max_depth)
+
+
+@many_cases
+@given(tables(st.just(["real"]), missing=True), st.integers(1, 5))
+def test_missing_features(case, min_samples_leaf):
+    assert_agrees(*case, min_samples_leaf=min_samples_leaf)
+
+
+@many_cases
+@given(tables(st.sampled_from([["real"], ["two"], ["several"], ["classes"]]), features=NOMINAL, missing=True))
+def test_nominal_features(case):
+    assert_agrees(*case)
+
+
+@many_cases
+@given(tables(st.sampled_from([["two"], ["several"], ["classes"], ["boolean"]]), features=NUMERIC + NOMINAL))
+def test_classification(case):
+    assert_agrees(*case)
+
+
+@many_cases
+@given(
+    tables(
+        st.lists(st.sampled_from(["real", "few", "two", "several", "constant"]), min_size=2, max_size=4),
+        features=NUMERIC + NOMINAL,
+        missing=True,
+    )
+)
+def test_mixed_targets(case):
+    assert_agrees(*case)
+
+
+@many_cases
+@given(
+    tables(
+        st.lists(st.sampled_from(["real", "few", "several"]), min_size=1, max_size=3),
+        features=NUMERIC + NOMINAL,
+        missing=True,
+        missing_targets=True,
+    )
+)
+def test_missing_targets(case):
+    assert_agrees(*case)
+
+
+@many_cases
+@given(tables(st.lists(st.just("boolean"), min_size=2, max_size=8), features=NUMERIC + NOMINAL, missing=True))
+def test_labels(case):
+    assert_agrees(*case, task="multi-label")
+
+
+@many_cases
+@given(
+    tables(
+        st.sampled_from([["real"], ["two"], ["real", "several"]]),
+        features=NUMERIC + NOMINAL,
+        missing=True,
+        weights=True,
+    )
+)
+def test_row_weights(case):
+    assert_agrees(*case, weight="weight")
+
+
+@many_cases
+@given(
+    tables(st.just(["real", "several", "few"])),
+    st.lists(st.sampled_from([1.0, 0.5, 3.0]), min_size=3, max_size=3),
+)
+def test_target_weights(case, target_weights):
+    assert_agrees(*case, target_weights=target_weights)
+
+
+@pytest.mark.parametrize(
+    ("name", "n_targets", "n_rows"),
+    [
+        ("iris", 1, 150),
+        ("jura", 3, 359),
+        ("sf1", 3, 323),
+        ("german", 1, 300),
+        ("heart-c", 1, 303),
+        ("autos", 1, 205),
+    ],
+)
+def test_real_data(name, n_targets, n_rows):
+    table = read_arff(DATA / f"{name}.arff").slice(0, n_rows)
+    assert_agrees(table, table.column_names[-n_targets:])
+
+
+def test_real_labels():
+    table = read_arff(DATA / "emotions.arff").slice(0, 60)
+    assert_agrees(table, table.column_names[-6:], task="multi-label")
