@@ -3,6 +3,7 @@
 //! Values, weights and counts are small integers, so that a twin's gain is a fraction of integers,
 //! right to the last digit, and tests that part the examples equally well tie in truth.
 
+mod batch;
 mod nominal;
 mod scan;
 mod single;
