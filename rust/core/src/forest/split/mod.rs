@@ -13,7 +13,7 @@ pub(crate) mod nominal;
 pub(crate) mod scan;
 pub(crate) mod single;
 #[cfg(test)]
-mod tests;
+pub(in crate::forest) mod tests;
 
 use crate::forest::moments::{TIE, ties};
 

@@ -9,14 +9,19 @@ use crate::forest::grow::{CodeTest, Ground, Grown, grow};
 use crate::forest::moments::{EXAMPLES, Shape, WEIGHT};
 use crate::forest::params::{Ensemble, ForestParams, MaxFeatures};
 use crate::forest::space::Space;
+use crate::forest::split::tests::arches;
 use crate::monitor::Monitor;
 use crate::profile::Scale;
 use crate::rng::{Purpose, stream};
 
 fn grown(coded: &Coded, space: &Space, bag: &Bag, params: &ForestParams) -> Grown {
+    grown_on(Arch::new(), coded, space, bag, params)
+}
+
+fn grown_on(arch: Arch, coded: &Coded, space: &Space, bag: &Bag, params: &ForestParams) -> Grown {
     let monitor = Monitor::default();
     let ground = Ground { store: &coded.store, space, params, monitor: &monitor };
-    grow(ground, bag.clone(), 0, Arch::new()).unwrap()
+    grow(ground, bag.clone(), 0, arch).unwrap()
 }
 
 /// The sums of some rows of the bag, given by position.
@@ -111,7 +116,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(100))]
 
     #[test]
-    fn nodes_part_the_bag_and_gain_what_they_say(
+    fn nodes_part_the_bag_alike_on_every_machine(
         (coded, bag) in tables(),
         ensemble in prop_oneof![Just(Ensemble::RandomForest), Just(Ensemble::ExtraTrees)],
         min_samples_leaf in prop_oneof![Just(1u64), Just(2), 3..20u64],
@@ -122,6 +127,9 @@ proptest! {
         let space = coded.space(None);
         let tree = grown(&coded, &space, &bag, &params);
         check(&coded, &space, &bag, &tree, &params);
+        for arch in arches() {
+            prop_assert_eq!(format!("{tree:?}"), format!("{:?}", grown_on(arch, &coded, &space, &bag, &params)));
+        }
     }
 
     #[test]

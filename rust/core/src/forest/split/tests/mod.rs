@@ -159,7 +159,7 @@ impl Examples {
 }
 
 /// Every instruction set there is.
-fn arches() -> Vec<Arch> {
+pub(in crate::forest) fn arches() -> Vec<Arch> {
     let mut arches = vec![Arch::Scalar, Arch::new()];
     #[cfg(target_arch = "x86_64")]
     {

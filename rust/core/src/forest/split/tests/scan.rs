@@ -1,7 +1,8 @@
 use proptest::collection::vec;
 use proptest::prelude::*;
+use pulp::Arch;
 
-use super::{Examples, on_every_arch, room};
+use super::{Examples, arches, room};
 use crate::forest::split::scan::{self, Node, Scratch, Search};
 use crate::forest::split::{Cut, Room};
 use crate::store::Code;
@@ -72,21 +73,24 @@ fn check<C: Code>(examples: &Examples, room: Room, n_codes: usize) -> Result<(),
     node.open(&shape, in_node);
     let search = Search { shape: &shape, examples: in_node, codes: &codes, n_codes, node: &node, room };
     let mut scratch = Scratch::new(&shape);
-    let found = on_every_arch(|arch| search.best_cut(arch, &mut scratch))?;
-    examples.check(found, examples.best_cut(room))?;
+    // Squares are added up as many at a time as vectors are wide, so gains differ in their last bits.
+    let naive = examples.best_cut(room);
+    for arch in arches() {
+        examples.check(search.best_cut(arch, &mut scratch), naive)?;
+    }
 
     let cuts = examples.present();
     for &cut in [cuts[0], cuts[cuts.len() / 2], cuts[cuts.len() - 1]].iter() {
         let naive = examples.fits(room, |code| code <= cut);
         let naive = naive.then(|| Cut { gain: examples.gain(|code| code <= cut), code: cut });
-        let found = on_every_arch(|arch| search.given_cut(arch, C::from_u16(cut), &mut scratch))?;
-        examples.check(found, naive)?;
-        prop_assert_eq!(found.map(|found| found.code), naive.map(|naive| naive.code));
+        for arch in arches() {
+            let found = search.given_cut(arch, C::from_u16(cut), &mut scratch);
+            examples.check(found, naive)?;
+            prop_assert_eq!(found.map(|found| found.code), naive.map(|naive| naive.code));
+        }
     }
     // Searches leave the buffers clear.
-    let again = on_every_arch(|arch| search.best_cut(arch, &mut scratch))?;
-    prop_assert_eq!(found, again);
-    Ok(())
+    examples.check(search.best_cut(Arch::new(), &mut scratch), naive)
 }
 
 proptest! {
