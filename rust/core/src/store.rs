@@ -4,6 +4,9 @@
 //! Memory: one byte for each value of a feature with at most 255 codes, two for the others, eight for
 //! each value of a target.
 
+#[cfg(test)]
+mod tests;
+
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use arrow_array::RecordBatch;

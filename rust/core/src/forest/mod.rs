@@ -10,6 +10,9 @@
 
 mod bag;
 mod grow;
+#[cfg(feature = "internals")]
+#[doc(hidden)]
+pub mod internals;
 mod moments;
 mod params;
 mod permutation;
@@ -17,6 +20,8 @@ mod pool;
 mod scores;
 mod space;
 mod split;
+#[cfg(test)]
+mod tests;
 mod tree;
 mod view;
 

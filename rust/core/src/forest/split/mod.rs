@@ -12,6 +12,8 @@ pub(crate) mod batch;
 pub(crate) mod nominal;
 pub(crate) mod scan;
 pub(crate) mod single;
+#[cfg(test)]
+pub(in crate::forest) mod tests;
 
 use crate::forest::moments::{TIE, ties};
 

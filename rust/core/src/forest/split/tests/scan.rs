@@ -1,0 +1,108 @@
+use proptest::collection::vec;
+use proptest::prelude::*;
+use pulp::Arch;
+
+use super::{Examples, arches, room};
+use crate::forest::split::scan::{self, Node, Scratch, Search};
+use crate::forest::split::{Cut, Room};
+use crate::store::Code;
+
+/// What the components of a space are.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Kinds {
+    n_dense: usize,
+    n_labels: usize,
+    /// Rows have weights.
+    weighted: bool,
+    /// Some dense values are missing.
+    partial: bool,
+}
+
+impl Kinds {
+    /// The same with a single numeric component.
+    pub(super) fn only_one(self) -> Self {
+        Kinds { n_dense: 1, n_labels: 0, ..self }
+    }
+}
+
+pub(super) fn kinds() -> impl Strategy<Value = Kinds> {
+    let dense = (1..=4usize, Just(0usize), any::<bool>());
+    let indicators = (Just(0usize), 2..=40usize, any::<bool>());
+    let mixed = (1..=3usize, 2..=6usize, any::<bool>());
+    let partial = (1..=3usize, Just(0usize), any::<bool>());
+    let kinds = |partial| move |(n_dense, n_labels, weighted)| Kinds { n_dense, n_labels, weighted, partial };
+    prop_oneof![
+        dense.prop_map(kinds(false)),
+        indicators.prop_map(kinds(false)),
+        mixed.prop_map(kinds(false)),
+        partial.prop_map(kinds(true)),
+    ]
+}
+
+pub(super) fn examples(kinds: Kinds, n_codes: u16, n: usize) -> impl Strategy<Value = Examples> {
+    let value = if kinds.partial {
+        prop_oneof![1 => Just(None), 2 => (-5..=5i64).prop_map(Some)].boxed()
+    } else {
+        (-5..=5i64).prop_map(Some).boxed()
+    };
+    let weight = if kinds.weighted { 1..=4i64 } else { 1..=1 };
+    let example =
+        (0..n_codes, 1..=3u32, weight, vec(value, kinds.n_dense), vec(prop::bool::weighted(0.2), kinds.n_labels));
+    (vec(example, n), vec(0.1..3.0f64, kinds.n_labels)).prop_map(|(examples, omega)| Examples {
+        codes: examples.iter().map(|e| e.0).collect(),
+        counts: examples.iter().map(|e| e.1).collect(),
+        weights: examples.iter().map(|e| e.2).collect(),
+        dense: examples.iter().map(|e| e.3.clone()).collect(),
+        labels: examples.iter().map(|e| e.4.clone()).collect(),
+        omega,
+    })
+}
+
+fn case() -> impl Strategy<Value = (Examples, Room)> {
+    let n_codes = prop_oneof![1..=4u16, 2..=30u16, Just(250u16)];
+    let sizes = prop_oneof![1..=30usize, 20..=200usize];
+    (kinds(), n_codes, sizes).prop_flat_map(|(kinds, n_codes, n)| (examples(kinds, n_codes, n), room(n)))
+}
+
+fn check<C: Code>(examples: &Examples, room: Room, n_codes: usize) -> Result<(), TestCaseError> {
+    let (shape, block) = (examples.shape(), examples.block());
+    let codes: Vec<C> = examples.codes.iter().map(|&code| C::from_u16(code)).collect();
+    let rows: Vec<u32> = (0..codes.len() as u32).collect();
+    let in_node = scan::Examples { block: &block, rows: &rows, counts: &examples.counts, pairs: &[] };
+    let mut node = Node::default();
+    node.open(&shape, in_node);
+    let search = Search { shape: &shape, examples: in_node, codes: &codes, n_codes, node: &node, room };
+    let mut scratch = Scratch::new(&shape);
+    // Squares are added up as many at a time as vectors are wide, so gains differ in their last bits.
+    let naive = examples.best_cut(room);
+    for arch in arches() {
+        examples.check(search.best_cut(arch, &mut scratch), naive)?;
+    }
+
+    let cuts = examples.present();
+    for &cut in [cuts[0], cuts[cuts.len() / 2], cuts[cuts.len() - 1]].iter() {
+        let naive = examples.fits(room, |code| code <= cut);
+        let naive = naive.then(|| Cut { gain: examples.gain(|code| code <= cut), code: cut });
+        for arch in arches() {
+            let found = search.given_cut(arch, C::from_u16(cut), &mut scratch);
+            examples.check(found, naive)?;
+            prop_assert_eq!(found.map(|found| found.code), naive.map(|naive| naive.code));
+        }
+    }
+    // Searches leave the buffers clear.
+    examples.check(search.best_cut(Arch::new(), &mut scratch), naive)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    #[test]
+    fn cuts_are_the_naive_ones((examples, room) in case()) {
+        // With few codes sums are taken by code, with many in the order of codes, which are sorted by
+        // counting or by comparing.
+        let n_codes = usize::from(*examples.codes.iter().max().unwrap()) + 1;
+        check::<u8>(&examples, room, n_codes)?;
+        check::<u16>(&examples, room, 4 * examples.codes.len().max(n_codes))?;
+        check::<u16>(&examples, room, 60_000)?;
+    }
+}

@@ -1,0 +1,121 @@
+//! Rooms of the forest together, on tables small enough for naive twins.
+
+mod grow;
+mod permutation;
+mod scores;
+mod space;
+
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, Float64Array, RecordBatch, StringArray};
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+use super::bag::Bag;
+use super::grow::{CodeTest, GrownSplit};
+use super::space::Space;
+use crate::intake::Intake;
+use crate::monitor::Monitor;
+use crate::profile::{MISSING_U8, MISSING_U16, Profile};
+use crate::schema::{Problem, Roles, Targets, Task};
+use crate::source::{ChunkSource, TableSource};
+use crate::store::{CodeStore, Slot};
+
+/// A coded table.
+struct Coded {
+    problem: Problem,
+    store: CodeStore,
+}
+
+impl Coded {
+    /// `batch` with these targets; a column `w` holds row weights.
+    fn new(batch: &RecordBatch, targets: &[&str], task: Option<Task>, max_bins: usize) -> Self {
+        let targets = Targets::Named(targets.iter().map(|name| name.to_string()).collect());
+        let weight = batch.column_by_name("w").map(|_| "w".to_string());
+        let source = TableSource::new("table", batch.schema(), vec![batch.clone()]).unwrap();
+        let roles = Roles { targets, task, drop: Vec::new(), weight };
+        let problem = Problem::resolve(&source.schema(), &roles, "table").unwrap();
+        let monitor = Monitor::default();
+        let intake = Intake { source: &source, problem: &problem, monitor: &monitor };
+        let store = CodeStore::of(&intake, &Profile::of(&intake, max_bins).unwrap()).unwrap();
+        Coded { problem, store }
+    }
+
+    fn space(&self, weights: Option<&[f64]>) -> Space {
+        let names: Vec<String> = self.problem.targets.iter().map(|target| target.name.clone()).collect();
+        let subset: Vec<usize> = (0..names.len()).collect();
+        Space::new(&self.store, &subset, &names, self.problem.task, weights).unwrap()
+    }
+
+    /// Code of a feature in a row; `None` where missing.
+    fn code(&self, feature: usize, row: usize) -> Option<u16> {
+        let chunk = &self.store.chunks[row / 65_536];
+        let (row, rows) = (row % 65_536, chunk.rows);
+        match self.store.slots[feature] {
+            Slot::Narrow(slot) => Some(chunk.narrow[slot * rows + row]).filter(|&c| c != MISSING_U8).map(u16::from),
+            Slot::Wide(slot) => Some(chunk.wide[slot * rows + row]).filter(|&code| code != MISSING_U16),
+        }
+    }
+}
+
+fn goes_left(split: &GrownSplit, code: Option<u16>) -> bool {
+    match (code, &split.test) {
+        (None, _) => split.missing_left,
+        (Some(code), CodeTest::Cut(cut)) => code <= *cut,
+        (Some(code), CodeTest::Subset(codes)) => codes.contains(&code),
+    }
+}
+
+fn table(columns: Vec<(&str, ArrayRef)>) -> RecordBatch {
+    RecordBatch::try_from_iter_with_nullable(columns.into_iter().map(|(name, array)| (name, array, true))).unwrap()
+}
+
+fn numbers(values: impl IntoIterator<Item = f64>) -> ArrayRef {
+    Arc::new(Float64Array::from_iter_values(values))
+}
+
+fn texts<'a>(values: impl IntoIterator<Item = &'a str>) -> ArrayRef {
+    Arc::new(StringArray::from_iter_values(values))
+}
+
+/// Features of both kinds with ties and missing values, and targets `y`, `t` and `class`; missing
+/// targets where `gaps`, row weights where `weighted`.
+fn batches(rows: std::ops::Range<usize>, gaps: bool, weighted: bool) -> impl Strategy<Value = RecordBatch> {
+    let word = || prop_oneof![Just("a"), Just("b"), Just("c"), Just("d")];
+    let row = (
+        prop::option::weighted(0.9, -100..100i32),
+        0..4i32,
+        prop::option::weighted(0.9, word()),
+        (-50..50i32, prop::option::weighted(0.8, 0..3i32)),
+        prop::option::weighted(0.8, word()),
+        1..=3i32,
+    );
+    vec(row, rows).prop_map(move |rows| {
+        let number = |value: Option<i32>| value.map(f64::from);
+        let filled = |value: Option<i32>| if gaps { value } else { value.or(Some(3)) };
+        let mut columns: Vec<(&str, ArrayRef)> = vec![
+            ("many", Arc::new(rows.iter().map(|row| number(row.0)).collect::<Float64Array>())),
+            ("few", numbers(rows.iter().map(|row| f64::from(row.1)))),
+            ("word", Arc::new(rows.iter().map(|row| row.2).collect::<StringArray>())),
+            ("y", numbers(rows.iter().map(|row| f64::from(row.3.0 + 20 * row.1)))),
+            ("t", Arc::new(rows.iter().map(|row| number(filled(row.3.1))).collect::<Float64Array>())),
+            (
+                "class",
+                Arc::new(
+                    rows.iter().map(|row| if gaps { row.4 } else { row.4.or(Some("e")) }).collect::<StringArray>(),
+                ),
+            ),
+        ];
+        if weighted {
+            columns.push(("w", numbers(rows.iter().map(|row| f64::from(row.5)))));
+        }
+        table(columns)
+    })
+}
+
+/// A bag in which some rows are missing and others occur several times.
+fn bag(counts: &[u32]) -> Bag {
+    let rows = (0..).zip(counts).filter(|(_, count)| **count > 0);
+    let (rows, counts) = rows.map(|(row, &count)| (row, count)).unzip();
+    Bag { rows, counts }
+}

@@ -1,0 +1,58 @@
+use crate::forest::grow::{CodeTest, Grown, GrownNode, GrownSplit};
+use crate::forest::params::Score;
+use crate::forest::scores::{genie3_by_target, of_splits};
+
+/// Feature 3 at the root and to the left, feature 1 to the right; ten examples.
+fn tree() -> Grown {
+    let leaf = |depth, examples| GrownNode { depth, examples, weight: 0.5 * examples, split: None };
+    let split = |depth, examples, feature, gain, children| GrownNode {
+        split: Some(GrownSplit { feature, test: CodeTest::Cut(0), missing_left: true, gain, children }),
+        ..leaf(depth, examples)
+    };
+    Grown {
+        nodes: vec![
+            split(0, 10.0, 3, 0.5, [1, 4]),
+            split(1, 4.0, 3, 0.25, [2, 3]),
+            leaf(2, 2.0),
+            leaf(2, 2.0),
+            split(1, 6.0, 1, 2.0, [5, 6]),
+            leaf(2, 1.0),
+            leaf(2, 5.0),
+        ],
+        gain_by_target: vec![0.5, 0.0, 0.125, 0.125, 0.0, 2.0],
+    }
+}
+
+fn check(score: Score, expected: [(u32, f64); 2]) {
+    let found = of_splits(score, &tree());
+    assert_eq!(found.len(), 2);
+    for (found, expected) in found.iter().zip(expected) {
+        assert_eq!(found.0, expected.0);
+        assert!((found.1 - expected.1).abs() < 1e-15, "{score:?} {found:?}");
+    }
+}
+
+#[test]
+fn scores_of_a_tree_made_by_hand() {
+    check(Score::Genie3, [(1, 0.6 * 2.0), (3, 0.5 + 0.4 * 0.25)]);
+    check(Score::Symbolic { decay: 0.5 }, [(1, 0.5), (3, 1.5)]);
+    check(Score::Symbolic { decay: 1.0 }, [(1, 1.0), (3, 2.0)]);
+    check(Score::Coverage, [(1, 0.6), (3, 1.4)]);
+}
+
+#[test]
+fn gains_are_told_apart_by_target() {
+    let found = genie3_by_target(&tree(), 2);
+    let expected = [(1, [0.0, 1.2]), (3, [0.55, 0.05])];
+    for ((feature, parts), (wanted, values)) in found.iter().zip(expected) {
+        assert_eq!(*feature, wanted);
+        assert!(parts.iter().zip(values).all(|(part, value)| (part - value).abs() < 1e-15), "{parts:?}");
+    }
+}
+
+#[test]
+fn a_leaf_says_nothing() {
+    let leaf = GrownNode { depth: 0, examples: 3.0, weight: 3.0, split: None };
+    let tree = Grown { nodes: vec![leaf], gain_by_target: Vec::new() };
+    assert!(of_splits(Score::Genie3, &tree).is_empty() && genie3_by_target(&tree, 2).is_empty());
+}

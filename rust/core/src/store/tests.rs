@@ -1,0 +1,146 @@
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, Float64Array, RecordBatch, StringArray};
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::sample::Index;
+
+use super::*;
+use crate::monitor::Monitor;
+use crate::schema::{Problem, Roles, Targets};
+use crate::source::TableSource;
+
+/// `rows` with one column of each kind, a target and weights; a row is left out if its target is
+/// missing or its weight 0.
+fn batch(rows: &[Row]) -> RecordBatch {
+    let columns: Vec<(&str, ArrayRef)> = vec![
+        ("few", Arc::new(rows.iter().map(|row| row.few).collect::<Float64Array>())),
+        ("many", Arc::new(rows.iter().map(|row| Some(row.many)).collect::<Float64Array>())),
+        ("word", Arc::new(rows.iter().map(|row| row.word.as_deref()).collect::<StringArray>())),
+        ("y", Arc::new(rows.iter().map(|row| row.y).collect::<Float64Array>())),
+        ("w", Arc::new(rows.iter().map(|row| Some(row.w)).collect::<Float64Array>())),
+    ];
+    RecordBatch::try_from_iter_with_nullable(columns.into_iter().map(|(name, array)| (name, array, true))).unwrap()
+}
+
+#[derive(Debug, Clone)]
+struct Row {
+    few: Option<f64>,
+    many: f64,
+    word: Option<String>,
+    y: Option<f64>,
+    w: f64,
+}
+
+fn rows(count: std::ops::Range<usize>) -> impl Strategy<Value = Vec<Row>> {
+    let row = (
+        prop::option::weighted(0.9, prop_oneof![Just(-1.5), Just(0.0), Just(-0.0), Just(7.0)]),
+        -1e6..1e6f64,
+        prop::option::weighted(0.9, 0..300u32),
+        prop::option::weighted(0.9, -5.0..5.0f64),
+        prop_oneof![1 => Just(0.0), 4 => 0.0..9.0f64],
+    );
+    let row = row.prop_map(|(few, many, word, y, w)| Row { few, many, word: word.map(|i| format!("w{i}")), y, w });
+    vec(row, count)
+}
+
+/// Profile and store of `batch`, read in pieces that begin at `borders`.
+fn coded(batch: &RecordBatch, borders: &[usize], max_bins: usize) -> (Profile, CodeStore) {
+    let pieces = borders.windows(2).map(|pair| batch.slice(pair[0], pair[1] - pair[0])).collect();
+    let source = TableSource::new("table", batch.schema(), pieces).unwrap();
+    let roles =
+        Roles { targets: Targets::Named(vec!["y".into()]), task: None, drop: Vec::new(), weight: Some("w".into()) };
+    let problem = Problem::resolve(&batch.schema(), &roles, "table").unwrap();
+    let monitor = Monitor::default();
+    let intake = Intake { source: &source, problem: &problem, monitor: &monitor };
+    let profile = Profile::of(&intake, max_bins).unwrap();
+    let store = CodeStore::of(&intake, &profile).unwrap();
+    (profile, store)
+}
+
+/// All codes of a feature, missing as 65,535.
+fn column(store: &CodeStore, feature: usize) -> Vec<u16> {
+    let of_chunk = |chunk: &Chunk| -> Vec<u16> {
+        let part = |slot: usize| slot * chunk.rows..(slot + 1) * chunk.rows;
+        match store.slots[feature] {
+            Slot::Narrow(slot) => {
+                let widen = |&code: &u8| if code == MISSING_U8 { MISSING_U16 } else { u16::from(code) };
+                chunk.narrow[part(slot)].iter().map(widen).collect()
+            }
+            Slot::Wide(slot) => chunk.wide[part(slot)].to_vec(),
+        }
+    };
+    store.chunks.iter().flat_map(of_chunk).collect()
+}
+
+/// Position of each value among the distinct ones.
+fn positions<T: PartialOrd + Clone>(values: &[Option<T>]) -> Vec<u16> {
+    let mut distinct: Vec<T> = values.iter().flatten().cloned().collect();
+    distinct.sort_by(|a, b| a.partial_cmp(b).unwrap());
+    distinct.dedup();
+    let position = |value: &Option<T>| match value {
+        Some(value) => distinct.iter().position(|other| other == value).unwrap() as u16,
+        None => MISSING_U16,
+    };
+    values.iter().map(position).collect()
+}
+
+fn check(rows: &[Row], store: &CodeStore, profile: &Profile) {
+    let kept: Vec<&Row> = rows.iter().filter(|row| row.y.is_some() && row.w > 0.0).collect();
+    assert_eq!((store.rows, store.weights.len()), (kept.len(), kept.len()));
+    assert_eq!(column(store, 0), positions(&kept.iter().map(|row| row.few).collect::<Vec<_>>()));
+    assert_eq!(column(store, 2), positions(&kept.iter().map(|row| row.word.clone()).collect::<Vec<_>>()));
+    assert_eq!(store.weights, kept.iter().map(|row| row.w).collect::<Vec<_>>());
+    let TargetColumn::Numeric(y) = &store.targets[0] else { panic!("numbers") };
+    assert_eq!(*y, kept.iter().map(|row| row.y.unwrap()).collect::<Vec<_>>());
+    assert_eq!(profile.max_weight, kept.iter().map(|row| row.w).fold(0.0, f64::max));
+    let unlabelled = rows.iter().filter(|row| row.y.is_none()).count() as u64;
+    assert_eq!((profile.counts.rows, profile.counts.unlabelled), (rows.len() as u64, unlabelled));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(60))]
+
+    #[test]
+    fn codes_are_naive_ones_for_any_chunking(
+        rows in rows(5..400),
+        cuts in vec(any::<Index>(), 0..6),
+        max_bins in 4..300usize,
+    ) {
+        prop_assume!(rows.iter().any(|row| row.y.is_some() && row.w > 0.0));
+        let batch = batch(&rows);
+        let mut borders: Vec<usize> = cuts.iter().map(|cut| cut.index(rows.len() + 1)).collect();
+        borders.extend([0, rows.len()]);
+        borders.sort_unstable();
+        let (profile, whole) = coded(&batch, &[0, rows.len()], max_bins);
+        check(&rows, &whole, &profile);
+        let (profile, parts) = coded(&batch, &borders, max_bins);
+        check(&rows, &parts, &profile);
+        for feature in 0..3 {
+            prop_assert_eq!(column(&whole, feature), column(&parts, feature));
+        }
+        let many = column(&whole, 1);
+        prop_assert!(usize::from(*many.iter().max().unwrap()) < max_bins);
+    }
+}
+
+#[test]
+fn chunks_end_at_65_536_kept_rows_wherever_batches_do() {
+    let row = |i: usize| Row {
+        few: (i % 11 != 10).then_some((i % 3) as f64),
+        many: ((i * 7_919) % 1_000_003) as f64,
+        word: (!i.is_multiple_of(13)).then(|| format!("w{}", i % 290)),
+        y: (!i.is_multiple_of(5)).then_some(i as f64),
+        w: (i % 7) as f64,
+    };
+    let rows: Vec<Row> = (0..200_000).map(row).collect();
+    let batch = batch(&rows);
+    let (profile, store) = coded(&batch, &[0, 1, 65_535, 65_537, 150_000, 200_000], 255);
+    check(&rows, &store, &profile);
+    let heights: Vec<usize> = store.chunks.iter().map(|chunk| chunk.rows).collect();
+    assert_eq!(heights, [65_536, 65_536, store.rows - 131_072]);
+    // More rows than are sampled for quantiles.
+    let (_, whole) = coded(&batch, &[0, 200_000], 255);
+    assert_eq!(column(&whole, 1), column(&store, 1));
+    assert!(column(&store, 1).iter().all(|&code| code < 255));
+}
