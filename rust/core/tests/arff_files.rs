@@ -65,13 +65,16 @@ fn the_sets_are_what_their_authors_say() {
         ("clus-hierarchy.arff", 5, 1, 1, 2),
         ("clus-sparse.arff", 4, 4, 1, 1),
         ("diabetes.arff", 768, 8, 1, 0),
+        ("edm.arff", 154, 18, 0, 0),
         ("emotions.arff", 593, 72, 6, 0),
         ("enb.arff", 768, 10, 0, 0),
         ("german.arff", 1000, 7, 14, 0),
         ("heart-c.arff", 303, 6, 8, 7),
         ("iris.arff", 150, 4, 1, 0),
         ("jura.arff", 359, 18, 0, 0),
+        ("oes97.arff", 334, 279, 0, 0),
         ("sf1.arff", 323, 3, 10, 0),
+        ("slump.arff", 103, 10, 0, 0),
         ("wine.arff", 178, 13, 1, 0),
     ] {
         let source = open(&data(file), None).unwrap();
@@ -84,7 +87,7 @@ fn the_sets_are_what_their_authors_say() {
     let tested = std::fs::read_dir(data(""))
         .unwrap()
         .filter(|entry| entry.as_ref().unwrap().path().extension().is_some_and(|extension| extension == "arff"));
-    assert_eq!(tested.count(), 15, "a file in tests/data is missing from this test");
+    assert_eq!(tested.count(), 18, "a file in tests/data is missing from this test");
 }
 
 #[test]
