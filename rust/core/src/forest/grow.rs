@@ -10,7 +10,7 @@ use rand::{Rng, RngExt};
 
 use super::bag::Bag;
 use super::moments::{Shape, WEIGHT, ties};
-use super::params::{Ensemble, ForestParams, Ties};
+use super::params::{Ensemble, ForestParams, Score, Ties};
 use super::pool::{Mark, Pool};
 use super::space::Space;
 use super::split::batch::{Batch, BatchCut, threshold};
@@ -76,6 +76,19 @@ pub(crate) struct Grown {
     pub(crate) nodes: Vec<GrownNode>,
     /// For each split in preorder, n_targets parts of its gain; empty unless asked for.
     pub(crate) gain_by_target: Vec<f64>,
+    /// For each leaf in preorder, the rows of the bag in it with their multiplicities; empty unless
+    /// the permutation score is asked for.
+    pub(super) members: Vec<(u32, u32)>,
+    /// Where the members of each leaf end.
+    pub(super) member_ends: Vec<u32>,
+}
+
+impl Grown {
+    /// The members of each leaf, in preorder.
+    pub(crate) fn leaf_members(&self) -> impl Iterator<Item = &[(u32, u32)]> {
+        let starts = std::iter::once(0).chain(self.member_ends.iter().copied());
+        starts.zip(&self.member_ends).map(|(start, &end)| &self.members[start as usize..end as usize])
+    }
 }
 
 /// Grows the tree with number `tree` on `bag`.
@@ -197,6 +210,7 @@ struct Grower<'a> {
     /// Nodes of a single component up to this size take their candidates together.
     most_in_batch: usize,
     per_node: usize,
+    keeps_members: bool,
     row_bytes: usize,
     items: Items,
     pool: Pool,
@@ -255,6 +269,7 @@ impl<'a> Grower<'a> {
             most_in_batch: if is_single { Batch::most_examples(arch) } else { 0 },
             per_node: ground.params.features_per_node(store.codings.len()),
             row_bytes: row_bytes(&store.slots),
+            keeps_members: ground.params.scores.contains(&Score::Permutation),
             items,
             pool: Pool::new(store.codings.iter().map(|coding| coding.n_codes() < 2)),
             grown: Grown::default(),
@@ -293,8 +308,11 @@ impl<'a> Grower<'a> {
                     continue;
                 }
             }
-            if let Some(children) = self.node(view, frame)? {
-                stack.extend(children);
+            let examples = frame.examples.clone();
+            match self.node(view, frame)? {
+                Some(children) => stack.extend(children),
+                None if self.keeps_members => self.keep_members(view, examples),
+                None => {}
             }
         }
         Ok(())
@@ -306,10 +324,21 @@ impl<'a> Grower<'a> {
         let rows = &mut self.items.rows[frame.examples.clone()];
         view.gather(rows, &mut copy);
         let block = view.block.gather(rows);
+        let origin: Vec<u32> =
+            if self.keeps_members { rows.iter().map(|&row| view.origin(row)).collect() } else { Vec::new() };
         rows.iter_mut().enumerate().for_each(|(local, row)| *row = local as u32);
-        let done = self.subtree(View::local(&copy, &block), stage + 1, frame);
+        let done = self.subtree(View::local(&copy, &block, &origin), stage + 1, frame);
         self.copies[stage] = copy;
         done
+    }
+
+    /// Notes which rows are in a leaf.
+    fn keep_members(&mut self, view: View<'_>, examples: Range<usize>) {
+        for i in examples {
+            let count = if self.is_single { self.items.pairs[i][0] as u32 } else { self.items.counts[i] };
+            self.grown.members.push((view.origin(self.items.rows[i]), count));
+        }
+        self.grown.member_ends.push(self.grown.members.len() as u32);
     }
 
     /// Makes a node of `frame`; gives its children, the left one last, if it is split.
@@ -574,8 +603,9 @@ impl<'a> Grower<'a> {
             }
             (Scale::Numeric(cuts), true) => {
                 // Uniform between the least and the greatest value (Geurts et al. 2006, Table 1).
-                let at = threshold(cuts.values[low.index()], cuts.values[high.index()], random.random());
-                let code = cuts.values.partition_point(|&value| value <= at) as u16 - 1;
+                let (low, high) = (low.index(), high.index());
+                let at = threshold(cuts.values[low], cuts.values[high], random.random());
+                let code = (low + cuts.values[low..high].partition_point(|&value| value <= at)) as u16 - 1;
                 here.given_cut(C::from_u16(code), &mut buffers.scratch).map(cut_test)
             }
             (Scale::Nominal(_), _) => {

@@ -2,11 +2,11 @@
 //! values are shuffled among them (mtr-ranking Eq. 3; Breiman 2001).
 //!
 //! A row's prediction can change only through features on its own path, and only from the first node
-//! on at which the shuffled value goes the other way. So each row walks its path once and starts
-//! anew from there. Rows are taken in blocks whose codes are laid out row by row, since a walk reads
-//! one code here and one there.
+//! on at which the shuffled value goes the other way. So each row walks its path once and makes a
+//! detour from there for each such feature. A step waits for the node it leads to; rows and detours
+//! are walked many at a time, so that these waits overlap.
 //!
-//! Memory: one code for each out-of-bag row and feature that the tree tests.
+//! Memory: two bytes for each out-of-bag row and feature that the tree tests.
 
 use rand::seq::SliceRandom;
 
@@ -19,10 +19,15 @@ use crate::profile::MISSING_U16;
 use crate::rng::{Purpose, stream};
 use crate::store::{Code, CodeStore, Slot, TargetColumn};
 
-/// Rows laid out together; their codes fit the inner cache.
-const BLOCK_ROWS: usize = 512;
+/// Errors up to this are what rounding leaves of none; they are relative to that of the mean.
+const NO_ERROR: f64 = 1e-12;
+/// Rows whose codes are laid out together, row by row.
+const BLOCK_ROWS: usize = 256;
+/// Rows that walk side by side.
+const GROUP_ROWS: usize = 16;
 
-/// Importances that `tree` gives by permutation: (feature, value) by ascending feature.
+/// Importances that `tree`, grown on `bag` with its members kept, gives by permutation:
+/// (feature, value) by ascending feature.
 ///
 /// # Errors
 /// [`Interrupted`](crate::Error::Interrupted) on request.
@@ -39,30 +44,40 @@ pub(crate) fn of_tree(
         return Ok(Vec::new());
     }
     let targets = Targets::new(ground.store, subset);
-    let leaves = Leaves::new(ground, &targets, &routes, bag)?;
+    let leaves = Leaves::new(&targets, tree, bag);
     let errors = Errors::new(&targets, &out_of_bag);
     let mut sums = Sums::new(&errors, routes.features.len());
-    let shuffled = routes.shuffle(ground, &out_of_bag, number);
+    let shuffled = Shuffled::new(&routes, ground, &out_of_bag, number);
+    let (mut own_codes, mut other_codes, mut column) = (Rows::default(), Rows::default(), Vec::new());
     let mut walk = Walk::new(&routes);
-    let (mut codes, mut others) = (Matrix::default(), Matrix::default());
     for (b, rows) in out_of_bag.chunks(BLOCK_ROWS).enumerate() {
         ground.monitor.check()?;
-        codes.fill(&routes, ground, rows);
-        others.fill_from(&shuffled, b * BLOCK_ROWS, rows.len());
-        for (i, &row) in rows.iter().enumerate() {
-            let row = row as usize;
-            walk.follow(&routes, codes.row(i));
-            let leaf = *walk.path.last().expect("a path ends in a leaf");
-            let base = sums.add(&errors, &targets, row, leaves.of(leaf));
-            walk.detours(&routes, codes.row(i), others.row(i), |feature, leaf| {
-                sums.add_change(&errors, &targets, row, feature, base, leaves.of(leaf));
-            });
+        own_codes.start(routes.features.len(), rows.len());
+        other_codes.start(routes.features.len(), rows.len());
+        column.resize(rows.len(), 0);
+        for (position, &feature) in routes.features.iter().enumerate() {
+            pick(ground, feature, rows, &mut column);
+            own_codes.set(position, &column);
+            other_codes.set(position, &shuffled.column(position)[b * BLOCK_ROWS..][..rows.len()]);
+        }
+        for (g, group) in rows.chunks(GROUP_ROWS).enumerate() {
+            let first = g * GROUP_ROWS;
+            let own = |feature: u32, row: usize| own_codes.at(feature, first + row);
+            let other = |feature: u32, row: usize| other_codes.at(feature, first + row);
+            walk.follow(&routes, group.len(), own);
+            walk.detours(&routes, own, other);
+            for (i, &row) in group.iter().enumerate() {
+                sums.add(&errors, &targets, row as usize, leaves.of(walk.leaf(i)));
+                for detour in walk.detours_of(i) {
+                    sums.add_change(&errors, &targets, row as usize, detour.feature as usize, leaves.of(detour.node));
+                }
+            }
         }
     }
     Ok(sums.importances(&errors).into_iter().zip(&routes.features).map(|(value, &feature)| (feature, value)).collect())
 }
 
-/// A tree laid out for walking.
+/// A tree laid out for walking: the left child of a node follows it.
 struct Routes {
     nodes: Vec<Step>,
     /// Features that the tree tests, ascending; steps know them by position.
@@ -75,14 +90,14 @@ struct Routes {
 struct Step {
     /// Position of the feature; [`LEAF`] for a leaf.
     feature: u32,
-    /// Highest code that goes left, or, with `subset`, the number of the subset.
+    right: u32,
+    /// Highest code that goes left, or with [`SUBSET`] the number of the subset; [`MISSING_LEFT`].
     test: u32,
-    subset: bool,
-    missing_left: bool,
-    children: [u32; 2],
 }
 
 const LEAF: u32 = u32::MAX;
+const SUBSET: u32 = 1 << 31;
+const MISSING_LEFT: u32 = 1 << 30;
 
 impl Routes {
     fn new(tree: &Grown) -> Self {
@@ -91,59 +106,35 @@ impl Routes {
         features.dedup();
         let mut subsets = Vec::new();
         let nodes = tree.nodes.iter().map(|node| {
-            let Some(split) = &node.split else {
-                return Step { feature: LEAF, test: 0, subset: false, missing_left: false, children: [0; 2] };
-            };
-            let (test, subset) = match &split.test {
-                CodeTest::Cut(cut) => (u32::from(*cut), false),
+            let Some(split) = &node.split else { return Step { feature: LEAF, right: 0, test: 0 } };
+            let test = match &split.test {
+                CodeTest::Cut(cut) => u32::from(*cut),
                 CodeTest::Subset(codes) => {
                     subsets.push(bits(codes));
-                    (subsets.len() as u32 - 1, true)
+                    (subsets.len() as u32 - 1) | SUBSET
                 }
             };
+            let missing = if split.missing_left { MISSING_LEFT } else { 0 };
             let feature = features.binary_search(&split.feature).expect("a feature that is tested") as u32;
-            Step { feature, test, subset, missing_left: split.missing_left, children: split.children }
+            Step { feature, right: split.children[1], test: test | missing }
         });
         let nodes = nodes.collect();
         Routes { nodes, features, subsets }
     }
 
-    /// The child that `code` goes to.
+    /// The child of `node`, which is `step`, that `code` goes to.
     #[inline(always)]
-    fn side(&self, step: &Step, code: u16) -> usize {
+    fn next(&self, node: u32, step: Step, code: u16) -> u32 {
         let left = if code == MISSING_U16 {
-            step.missing_left
-        } else if step.subset {
-            let bits = &self.subsets[step.test as usize];
+            step.test & MISSING_LEFT != 0
+        } else if step.test & SUBSET != 0 {
+            let bits = &self.subsets[(step.test & !(SUBSET | MISSING_LEFT)) as usize];
             bits.get(usize::from(code / 64)).is_some_and(|word| word >> (code % 64) & 1 == 1)
         } else {
-            u32::from(code) <= step.test
+            u32::from(code) <= step.test & !MISSING_LEFT
         };
-        usize::from(!left)
-    }
-
-    /// For each feature, its codes over `rows` in random order.
-    fn shuffle(&self, ground: Ground<'_>, rows: &[u32], tree: u64) -> Vec<Column> {
-        let view = View::store(ground.store, &NO_BLOCK);
-        let seed = ground.params.seed;
-        let column = |&feature: &u32| {
-            let mut random = stream(seed, Purpose::Permutation, tree, u64::from(feature));
-            match ground.store.slots[feature as usize] {
-                Slot::Narrow(slot) => {
-                    let mut codes = vec![0u8; rows.len()];
-                    view.codes(slot, rows, &mut codes);
-                    codes.shuffle(&mut random);
-                    Column::Narrow(codes)
-                }
-                Slot::Wide(slot) => {
-                    let mut codes = vec![0u16; rows.len()];
-                    view.codes(slot, rows, &mut codes);
-                    codes.shuffle(&mut random);
-                    Column::Wide(codes)
-                }
-            }
-        };
-        self.features.iter().map(column).collect()
+        // No branch could be foretold.
+        std::hint::select_unpredictable(left, node + 1, step.right)
     }
 }
 
@@ -156,121 +147,161 @@ fn bits(codes: &[u16]) -> Vec<u64> {
     bits
 }
 
-/// Codes of one feature.
-enum Column {
-    Narrow(Vec<u8>),
-    Wide(Vec<u16>),
+/// Writes the codes of `rows` for a feature; missing is [`MISSING_U16`] for all features.
+fn pick(ground: Ground<'_>, feature: u32, rows: &[u32], out: &mut [u16]) {
+    let view = View::store(ground.store, &NO_BLOCK);
+    match ground.store.slots[feature as usize] {
+        Slot::Narrow(slot) => {
+            view.codes_as(slot, rows, out, |code: u8| if code == u8::MISSING { MISSING_U16 } else { u16::from(code) })
+        }
+        Slot::Wide(slot) => view.codes(slot, rows, out),
+    }
 }
 
-/// Codes of a block of rows, row by row; missing is [`MISSING_U16`] throughout.
-#[derive(Default)]
-struct Matrix {
-    width: usize,
+/// For each feature tested the codes of all out-of-bag rows, in random order.
+struct Shuffled {
+    n_rows: usize,
     codes: Vec<u16>,
-    narrow: Vec<u8>,
-    wide: Vec<u16>,
 }
 
-impl Matrix {
-    fn fill(&mut self, routes: &Routes, ground: Ground<'_>, rows: &[u32]) {
-        let view = View::store(ground.store, &NO_BLOCK);
-        self.start(routes.features.len(), rows.len());
-        for (position, &feature) in routes.features.iter().enumerate() {
-            match ground.store.slots[feature as usize] {
-                Slot::Narrow(slot) => {
-                    self.narrow.resize(rows.len(), 0);
-                    view.codes(slot, rows, &mut self.narrow);
-                    set_column(&mut self.codes, self.width, position, &self.narrow);
-                }
-                Slot::Wide(slot) => {
-                    self.wide.resize(rows.len(), 0);
-                    view.codes(slot, rows, &mut self.wide);
-                    set_column(&mut self.codes, self.width, position, &self.wide);
-                }
-            }
+impl Shuffled {
+    fn new(routes: &Routes, ground: Ground<'_>, rows: &[u32], tree: u64) -> Self {
+        let mut codes = vec![0; routes.features.len() * rows.len()];
+        for (column, &feature) in codes.chunks_exact_mut(rows.len()).zip(&routes.features) {
+            pick(ground, feature, rows, column);
+            column.shuffle(&mut stream(ground.params.seed, Purpose::Permutation, tree, u64::from(feature)));
         }
+        Shuffled { n_rows: rows.len(), codes }
     }
 
-    fn fill_from(&mut self, columns: &[Column], first: usize, rows: usize) {
-        self.start(columns.len(), rows);
-        for (position, column) in columns.iter().enumerate() {
-            match column {
-                Column::Narrow(codes) => {
-                    set_column(&mut self.codes, self.width, position, &codes[first..first + rows]);
-                }
-                Column::Wide(codes) => set_column(&mut self.codes, self.width, position, &codes[first..first + rows]),
-            }
-        }
-    }
-
-    fn start(&mut self, width: usize, rows: usize) {
-        self.width = width;
-        self.codes.resize(width * rows, 0);
-    }
-
-    fn row(&self, row: usize) -> &[u16] {
-        &self.codes[row * self.width..(row + 1) * self.width]
+    fn column(&self, feature: usize) -> &[u16] {
+        &self.codes[feature * self.n_rows..(feature + 1) * self.n_rows]
     }
 }
 
-fn set_column<C: Code>(codes: &mut [u16], width: usize, position: usize, column: &[C]) {
-    for (to, &from) in codes[position..].iter_mut().step_by(width).zip(column) {
-        *to = if from == C::MISSING { MISSING_U16 } else { from.index() as u16 };
+/// Codes of a block of rows, row by row: a walk reads a few of many features of one row.
+#[derive(Default)]
+struct Rows {
+    n_features: usize,
+    codes: Vec<u16>,
+}
+
+impl Rows {
+    fn start(&mut self, n_features: usize, n_rows: usize) {
+        self.n_features = n_features;
+        self.codes.resize(n_features * n_rows, 0);
+    }
+
+    fn set(&mut self, feature: usize, column: &[u16]) {
+        let cells = self.codes[feature..].iter_mut().step_by(self.n_features);
+        cells.zip(column).for_each(|(cell, &code)| *cell = code);
+    }
+
+    #[inline(always)]
+    fn at(&self, feature: u32, row: usize) -> u16 {
+        self.codes[row * self.n_features + feature as usize]
     }
 }
 
-/// One row's way through the tree.
+/// The ways of a group of rows through the tree.
 struct Walk {
-    /// Nodes from the root to the leaf.
-    path: Vec<u32>,
+    /// For each row the nodes from the root to the leaf.
+    paths: Vec<Vec<u32>>,
+    /// By row.
+    detours: Vec<Detour>,
+    /// Where each row's detours end.
+    ends: Vec<usize>,
     /// n_features tested; the last row that left its path by this feature.
     left: Vec<u64>,
     row: u64,
+    walking: Vec<u32>,
+}
+
+/// The way of a row whose value of one feature is another.
+#[derive(Clone, Copy)]
+struct Detour {
+    row: u32,
+    feature: u32,
+    /// Where it is; in the end, its leaf.
+    node: u32,
 }
 
 impl Walk {
     fn new(routes: &Routes) -> Self {
-        Walk { path: Vec::new(), left: vec![0; routes.features.len()], row: 0 }
-    }
-
-    fn follow(&mut self, routes: &Routes, codes: &[u16]) {
-        self.path.clear();
-        self.row += 1;
-        let mut node = 0;
-        loop {
-            self.path.push(node);
-            let step = &routes.nodes[node as usize];
-            if step.feature == LEAF {
-                return;
-            }
-            node = step.children[routes.side(step, codes[step.feature as usize])];
+        Walk {
+            paths: vec![Vec::new(); GROUP_ROWS],
+            detours: Vec::new(),
+            ends: Vec::new(),
+            left: vec![0; routes.features.len()],
+            row: 0,
+            walking: Vec::new(),
         }
     }
 
-    /// Calls `each` with every feature whose code in `others` leads to another leaf, and that leaf.
-    fn detours(&mut self, routes: &Routes, codes: &[u16], others: &[u16], mut each: impl FnMut(usize, u32)) {
-        for pair in self.path.windows(2) {
-            let step = &routes.nodes[pair[0] as usize];
-            let feature = step.feature as usize;
-            if self.left[feature] == self.row {
-                continue;
-            }
-            let mut node = step.children[routes.side(step, others[feature])];
-            if node == pair[1] {
-                continue;
-            }
-            self.left[feature] = self.row;
-            loop {
-                let step = &routes.nodes[node as usize];
-                if step.feature == LEAF {
-                    break;
+    /// The paths of `n` rows with codes `own`.
+    fn follow(&mut self, routes: &Routes, n: usize, own: impl Fn(u32, usize) -> u16) {
+        self.paths.resize(n, Vec::new());
+        self.paths.iter_mut().for_each(|path| {
+            path.clear();
+            path.push(0);
+        });
+        let mut walking = true;
+        while walking {
+            walking = false;
+            for (row, path) in self.paths.iter_mut().enumerate() {
+                let node = path[path.len() - 1];
+                let step = routes.nodes[node as usize];
+                if step.feature != LEAF {
+                    path.push(routes.next(node, step, own(step.feature, row)));
+                    walking = true;
                 }
-                let code =
-                    if step.feature as usize == feature { others[feature] } else { codes[step.feature as usize] };
-                node = step.children[routes.side(step, code)];
             }
-            each(feature, node);
         }
+    }
+
+    /// For each row and each feature whose code in `other` leaves its path: the leaf that it leads to.
+    fn detours(&mut self, routes: &Routes, own: impl Fn(u32, usize) -> u16, other: impl Fn(u32, usize) -> u16) {
+        self.detours.clear();
+        self.ends.clear();
+        for (row, path) in self.paths.iter().enumerate() {
+            self.row += 1;
+            for pair in path.windows(2) {
+                let step = routes.nodes[pair[0] as usize];
+                let left = &mut self.left[step.feature as usize];
+                let node = routes.next(pair[0], step, other(step.feature, row));
+                if node != pair[1] && *left != self.row {
+                    *left = self.row;
+                    self.detours.push(Detour { row: row as u32, feature: step.feature, node });
+                }
+            }
+            self.ends.push(self.detours.len());
+        }
+        self.walking.clear();
+        self.walking.extend(0..self.detours.len() as u32);
+        while !self.walking.is_empty() {
+            let detours = &mut self.detours;
+            self.walking.retain(|&number| {
+                let detour = &mut detours[number as usize];
+                let step = routes.nodes[detour.node as usize];
+                if step.feature == LEAF {
+                    return false;
+                }
+                let row = detour.row as usize;
+                let is_other = step.feature == detour.feature;
+                let code = if is_other { other(step.feature, row) } else { own(step.feature, row) };
+                detour.node = routes.next(detour.node, step, code);
+                true
+            });
+        }
+    }
+
+    fn leaf(&self, row: usize) -> u32 {
+        *self.paths[row].last().expect("a path ends in a leaf")
+    }
+
+    fn detours_of(&self, row: usize) -> &[Detour] {
+        let start = if row == 0 { 0 } else { self.ends[row - 1] };
+        &self.detours[start..self.ends[row]]
     }
 }
 
@@ -345,30 +376,26 @@ struct Prediction<'a> {
 }
 
 impl Leaves {
-    fn new(ground: Ground<'_>, targets: &Targets<'_>, routes: &Routes, bag: &Bag) -> Result<Self> {
+    fn new(targets: &Targets<'_>, tree: &Grown, bag: &Bag) -> Self {
+        let mut position = vec![LEAF; tree.nodes.len()];
+        let leaves = tree.nodes.iter().enumerate().filter(|(_, node)| node.split.is_none());
+        leaves.enumerate().for_each(|(leaf, (node, _))| position[node] = leaf as u32);
         let (n_numeric, n_nominal) = (targets.numeric.len(), targets.nominal.len());
-        let mut position = vec![LEAF; routes.nodes.len()];
-        let mut n_leaves = 0;
-        for (node, _) in routes.nodes.iter().enumerate().filter(|(_, step)| step.feature == LEAF) {
-            position[node] = n_leaves;
-            n_leaves += 1;
-        }
-        let members = members(ground, routes, bag, &position, n_leaves as usize)?;
         let mut leaves = Leaves { position, n_numeric, n_nominal, means: Vec::new(), classes: Vec::new() };
         let everyone: Vec<(u32, u32)> = bag.rows.iter().copied().zip(bag.counts.iter().copied()).collect();
         let means: Vec<f64> = targets.numeric.iter().map(|y| mean(y, targets, &everyone).unwrap_or(0.0)).collect();
         let mut counts = vec![0.0; targets.nominal.iter().map(|(_, classes)| *classes).max().unwrap_or(0)];
         let classes: Vec<u16> =
             targets.nominal.iter().map(|(y, _)| majority(y, targets, &everyone, &mut counts).unwrap_or(0)).collect();
-        for members in members {
+        for members in tree.leaf_members() {
             for (y, whole) in targets.numeric.iter().zip(&means) {
-                leaves.means.push(mean(y, targets, &members).unwrap_or(*whole));
+                leaves.means.push(mean(y, targets, members).unwrap_or(*whole));
             }
             for ((y, _), whole) in targets.nominal.iter().zip(&classes) {
-                leaves.classes.push(majority(y, targets, &members, &mut counts).unwrap_or(*whole));
+                leaves.classes.push(majority(y, targets, members, &mut counts).unwrap_or(*whole));
             }
         }
-        Ok(leaves)
+        leaves
     }
 
     fn of(&self, node: u32) -> Prediction<'_> {
@@ -378,29 +405,6 @@ impl Leaves {
             classes: &self.classes[leaf * self.n_nominal..(leaf + 1) * self.n_nominal],
         }
     }
-}
-
-/// For each leaf the rows of the bag that reach it, with their multiplicities.
-fn members(
-    ground: Ground<'_>,
-    routes: &Routes,
-    bag: &Bag,
-    position: &[u32],
-    n_leaves: usize,
-) -> Result<Vec<Vec<(u32, u32)>>> {
-    let mut members = vec![Vec::new(); n_leaves];
-    let mut walk = Walk::new(routes);
-    let mut codes = Matrix::default();
-    for (rows, counts) in bag.rows.chunks(BLOCK_ROWS).zip(bag.counts.chunks(BLOCK_ROWS)) {
-        ground.monitor.check()?;
-        codes.fill(routes, ground, rows);
-        for (i, (&row, &count)) in rows.iter().zip(counts).enumerate() {
-            walk.follow(routes, codes.row(i));
-            let leaf = *walk.path.last().expect("a path ends in a leaf");
-            members[position[leaf as usize] as usize].push((row, count));
-        }
-    }
-    Ok(members)
 }
 
 /// Weighted mean over the members whose value is known.
@@ -467,12 +471,6 @@ impl Errors {
         Errors { spread, mistake, n_targets }
     }
 
-    /// Squared error of `prediction` for `row` on numeric target `j`.
-    fn square(targets: &Targets<'_>, row: usize, j: usize, prediction: Prediction<'_>) -> f64 {
-        let value = targets.numeric[j].at(row);
-        if value.is_nan() { 0.0 } else { targets.weight(row) * (value - prediction.means[j]).powi(2) }
-    }
-
     /// Share of the error rate that `prediction` makes for `row` on the nominal targets.
     fn mistakes(&self, targets: &Targets<'_>, row: usize, prediction: Prediction<'_>) -> f64 {
         let mut sum = 0.0;
@@ -493,8 +491,27 @@ struct Sums {
     square_changes: Vec<f64>,
     /// n_features tested
     mistake_changes: Vec<f64>,
-    /// n_numeric; squared errors of the row at hand.
-    row_squares: Vec<f64>,
+    row: RowErrors,
+}
+
+/// The row at hand.
+#[derive(Default)]
+struct RowErrors {
+    weight: f64,
+    /// n_numeric; NaN where missing.
+    values: Vec<f64>,
+    /// n_numeric
+    squares: Vec<f64>,
+    mistakes: f64,
+}
+
+impl RowErrors {
+    /// Squared error of predicting `mean` for numeric target `j`.
+    #[inline(always)]
+    fn square(&self, j: usize, mean: f64) -> f64 {
+        let error = self.values[j] - mean;
+        if error.is_nan() { 0.0 } else { self.weight * error * error }
+    }
 }
 
 impl Sums {
@@ -505,37 +522,41 @@ impl Sums {
             mistakes: 0.0,
             square_changes: vec![0.0; n_features * n_numeric],
             mistake_changes: vec![0.0; n_features],
-            row_squares: vec![0.0; n_numeric],
+            row: RowErrors::default(),
         }
     }
 
-    /// Adds the errors of `row`; gives its share of the error rate on nominal targets.
-    fn add(&mut self, errors: &Errors, targets: &Targets<'_>, row: usize, prediction: Prediction<'_>) -> f64 {
-        for j in 0..self.squares.len() {
-            self.row_squares[j] = Errors::square(targets, row, j, prediction);
-            self.squares[j] += self.row_squares[j];
+    /// Adds the errors of `row`, which becomes the row at hand.
+    fn add(&mut self, errors: &Errors, targets: &Targets<'_>, row: usize, prediction: Prediction<'_>) {
+        let at_hand = &mut self.row;
+        at_hand.weight = targets.weight(row);
+        at_hand.values.clear();
+        at_hand.values.extend(targets.numeric.iter().map(|target| target.at(row)));
+        at_hand.squares.clear();
+        for (j, &mean) in prediction.means.iter().enumerate() {
+            let square = at_hand.square(j, mean);
+            at_hand.squares.push(square);
+            self.squares[j] += square;
         }
-        let mistakes = errors.mistakes(targets, row, prediction);
-        self.mistakes += mistakes;
-        mistakes
+        at_hand.mistakes = errors.mistakes(targets, row, prediction);
+        self.mistakes += at_hand.mistakes;
     }
 
-    /// Adds the change for the row last [added](Self::add), when `feature` leads it to `prediction`.
+    /// Adds the change for the row at hand, `row`, when `feature` leads it to `prediction`.
     fn add_change(
         &mut self,
         errors: &Errors,
         targets: &Targets<'_>,
         row: usize,
         feature: usize,
-        mistakes: f64,
         prediction: Prediction<'_>,
     ) {
         let n_numeric = self.squares.len();
         let changes = &mut self.square_changes[feature * n_numeric..(feature + 1) * n_numeric];
-        for (j, change) in changes.iter_mut().enumerate() {
-            *change += Errors::square(targets, row, j, prediction) - self.row_squares[j];
+        for ((j, change), &mean) in changes.iter_mut().enumerate().zip(prediction.means) {
+            *change += self.row.square(j, mean) - self.row.squares[j];
         }
-        self.mistake_changes[feature] += errors.mistakes(targets, row, prediction) - mistakes;
+        self.mistake_changes[feature] += errors.mistakes(targets, row, prediction) - self.row.mistakes;
     }
 
     /// The relative increase of the error for each feature; the increase itself if there is no error.
@@ -556,7 +577,7 @@ impl Sums {
                 return 0.0;
             }
             let increase = error(changes, self.mistake_changes[feature]) - base;
-            if base > 0.0 { increase / base } else { increase }
+            if base > NO_ERROR { increase / base } else { increase }
         };
         (0..self.mistake_changes.len()).map(importance).collect()
     }

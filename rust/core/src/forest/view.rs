@@ -19,6 +19,8 @@ pub(crate) struct View<'a> {
     /// Rows in each chunk but the last.
     height: usize,
     pub(crate) block: &'a Block,
+    /// The store's number of each row, where it is kept; empty in the store itself.
+    origin: &'a [u32],
 }
 
 /// A type of codes that a chunk holds.
@@ -42,12 +44,17 @@ impl Stored for u16 {
 impl<'a> View<'a> {
     /// The whole store.
     pub(crate) fn store(store: &'a CodeStore, block: &'a Block) -> Self {
-        View { chunks: &store.chunks, height: CHUNK_ROWS, block }
+        View { chunks: &store.chunks, height: CHUNK_ROWS, block, origin: &[] }
     }
 
     /// Rows that were copied together.
-    pub(crate) fn local(chunk: &'a Chunk, block: &'a Block) -> Self {
-        View { chunks: std::slice::from_ref(chunk), height: chunk.rows.max(1), block }
+    pub(crate) fn local(chunk: &'a Chunk, block: &'a Block, origin: &'a [u32]) -> Self {
+        View { chunks: std::slice::from_ref(chunk), height: chunk.rows.max(1), block, origin }
+    }
+
+    /// The number in the store of row `row`.
+    pub(crate) fn origin(&self, row: u32) -> u32 {
+        if self.origin.is_empty() { row } else { self.origin[row as usize] }
     }
 
     /// The codes of `rows`, which ascend, in the column at `slot`.

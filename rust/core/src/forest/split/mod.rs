@@ -9,6 +9,7 @@
 //! - [`nominal`]: subsets of categories.
 
 pub(crate) mod batch;
+mod dense;
 pub(crate) mod nominal;
 pub(crate) mod scan;
 pub(crate) mod single;

@@ -16,7 +16,7 @@
 
 use pulp::{Arch, Simd, WithSimd};
 
-use super::{Best, Cut, Room};
+use super::{Best, Cut, Room, dense};
 use crate::forest::moments::{EXAMPLES, FIRST, Shape, WEIGHT};
 use crate::forest::space::Block;
 use crate::forest::split::single::Pair;
@@ -52,11 +52,45 @@ impl Examples<'_> {
 pub(crate) struct Node {
     pub(crate) total: Vec<f64>,
     /// n_dense
-    means: Vec<f64>,
-    /// n_indicators; ω·c
-    weighted: Vec<f64>,
+    pub(super) means: Vec<f64>,
+    /// n_indicators + 1; ω and ω·c. The last is a label that weighs nothing.
+    labels: Vec<[f64; 2]>,
     /// Σ ω·c²
     squares: f64,
+    lists: LabelLists,
+}
+
+/// The labels of a node's examples, in groups of one length, so that a walk over them rarely has to
+/// guess where a list ends.
+#[derive(Debug, Default)]
+struct LabelLists {
+    /// n_examples + 1
+    starts: Vec<u32>,
+    /// Filled up with the label that weighs nothing.
+    groups: Vec<[u32; LabelLists::GROUP]>,
+}
+
+impl LabelLists {
+    const GROUP: usize = 4;
+
+    fn set(&mut self, examples: Examples<'_>, n_labels: usize) {
+        self.starts.clear();
+        self.groups.clear();
+        self.starts.push(0);
+        for &row in examples.rows {
+            for labels in examples.block.indicators(row as usize).chunks(LabelLists::GROUP) {
+                let mut group = [n_labels as u32; LabelLists::GROUP];
+                group[..labels.len()].copy_from_slice(labels);
+                self.groups.push(group);
+            }
+            self.starts.push(self.groups.len() as u32);
+        }
+    }
+
+    #[inline(always)]
+    fn of(&self, position: usize) -> &[[u32; LabelLists::GROUP]] {
+        &self.groups[self.starts[position] as usize..self.starts[position + 1] as usize]
+    }
 }
 
 impl Node {
@@ -71,10 +105,15 @@ impl Node {
         } else {
             self.means.extend(shape.dense(&self.total).iter().map(|s| s / weight));
         }
+        if shape.indicator_weight.is_empty() {
+            return;
+        }
         let counts = shape.indicators(&self.total);
-        self.weighted.clear();
-        self.weighted.extend(shape.indicator_weight.iter().zip(counts).map(|(omega, c)| omega * c));
-        self.squares = self.weighted.iter().zip(counts).map(|(a, c)| a * c).sum();
+        self.labels.clear();
+        self.labels.extend(shape.indicator_weight.iter().zip(counts).map(|(omega, c)| [*omega, omega * c]));
+        self.squares = self.labels.iter().zip(counts).map(|([_, a], c)| a * c).sum();
+        self.labels.push([0.0; 2]);
+        self.lists.set(examples, counts.len());
     }
 
     pub(crate) fn weight(&self) -> f64 {
@@ -92,27 +131,15 @@ pub(crate) struct Scratch {
     /// Positions of the examples by code, then by row.
     order: Vec<u32>,
     starts: Vec<u32>,
-    left: Left,
+    /// Zeros between searches: one for each sum, and one for the label that weighs nothing.
+    sums: Vec<f64>,
     /// One vector of sums for each code.
     bins: Vec<f64>,
 }
 
-/// Sums of the left side, and Σ ω·C_L² and Σ ω·C_L·c.
-#[derive(Debug)]
-struct Left {
-    sums: Vec<f64>,
-    squares: f64,
-    cross: f64,
-}
-
 impl Scratch {
     pub(crate) fn new(shape: &Shape) -> Self {
-        Scratch {
-            order: Vec::new(),
-            starts: Vec::new(),
-            left: Left { sums: vec![0.0; shape.len()], squares: 0.0, cross: 0.0 },
-            bins: Vec::new(),
-        }
+        Scratch { order: Vec::new(), starts: Vec::new(), sums: vec![0.0; shape.len() + 1], bins: Vec::new() }
     }
 }
 
@@ -169,8 +196,9 @@ impl<C: Code> BestCut<'_, C> {
     #[inline(always)]
     fn by_code<S: Simd>(self, simd: S) -> Option<Cut> {
         let Search { shape, examples, codes, n_codes, node, room } = self.search;
-        let Scratch { bins, left, .. } = self.scratch;
+        let Scratch { bins, sums, .. } = self.scratch;
         let len = shape.len();
+        let left = &mut sums[..len];
         bins.clear();
         bins.resize(n_codes * len, 0.0);
         for (i, code) in codes.iter().enumerate() {
@@ -182,49 +210,53 @@ impl<C: Code> BestCut<'_, C> {
             if bin[EXAMPLES] == 0.0 {
                 continue;
             }
-            add_times(simd, &mut left.sums, bin, 1.0);
-            let (weight, count) = (left.sums[WEIGHT], left.sums[EXAMPLES]);
+            add_times(simd, left, bin, 1.0);
+            let (weight, count) = (left[WEIGHT], left[EXAMPLES]);
             if shape.partial {
-                best.offer_gain(code, shape.gain(&left.sums, &node.total), weight, count);
+                best.offer_gain(code, shape.gain(left, &node.total), weight, count);
             } else {
-                let labels = indicator_quality(shape, &left.sums, node);
-                best.offer(code, dense_quality(simd, shape, &left.sums, node) + labels, weight, count);
+                let dense = dense_quality(simd, shape.dense(left), weight, node);
+                best.offer(code, dense + indicator_quality(shape, left, node), weight, count);
             }
         }
-        left.sums.fill(0.0);
+        left.fill(0.0);
         best.cut()
     }
 
     #[inline(always)]
     fn in_order<S: Simd>(self, simd: S) -> Option<Cut> {
         let Search { shape, examples, codes, n_codes, node, room } = self.search;
-        let Scratch { order, starts, left, .. } = self.scratch;
+        let Scratch { order, starts, sums, .. } = self.scratch;
         sort(codes, n_codes, order, starts);
-        if shape.indicator_weight.is_empty() && !shape.partial {
-            match shape.n_dense.div_ceil(S::F64_LANES) {
-                1 => return dense_in_order::<S, C, 1>(simd, self.search, order),
-                2 => return dense_in_order::<S, C, 2>(simd, self.search, order),
-                3..=4 => return dense_in_order::<S, C, 4>(simd, self.search, order),
-                _ => {}
-            }
+        match dense::vectors_of::<S>(shape) {
+            Some(1) => return dense::best_cut::<S, C, 1>(simd, self.search, order),
+            Some(2) => return dense::best_cut::<S, C, 2>(simd, self.search, order),
+            Some(4) => return dense::best_cut::<S, C, 4>(simd, self.search, order),
+            _ => {}
         }
         let mut best = Best::new(node.weight(), node.examples(), room);
-        for (i, &position) in order.iter().enumerate() {
-            let position = position as usize;
-            left.add(simd, shape, examples, position, node);
-            let next = order.get(i + 1).map(|&next| codes[next as usize]);
-            if next == Some(codes[position]) {
-                continue;
+        let is_last =
+            |i: usize, position: usize| order.get(i + 1).is_none_or(|&next| codes[next as usize] != codes[position]);
+        if shape.partial {
+            let left = &mut sums[..shape.len()];
+            for (i, position) in order.iter().map(|&position| position as usize).enumerate() {
+                examples.add(shape, left, position);
+                if is_last(i, position) {
+                    let gain = shape.gain(left, &node.total);
+                    best.offer_gain(codes[position].index(), gain, left[WEIGHT], left[EXAMPLES]);
+                }
             }
-            let code = codes[position].index();
-            let (weight, count) = (left.sums[WEIGHT], left.sums[EXAMPLES]);
-            if shape.partial {
-                best.offer_gain(code, shape.gain(&left.sums, &node.total), weight, count);
-            } else {
-                best.offer(code, left.quality(simd, shape, node), weight, count);
+            left.fill(0.0);
+            return best.cut();
+        }
+        let mut left = Left::new(shape, sums);
+        for (i, position) in order.iter().map(|&position| position as usize).enumerate() {
+            left.add(simd, self.search, position);
+            if is_last(i, position) {
+                best.offer(codes[position].index(), left.quality(simd, node), left.weight, left.count);
             }
         }
-        left.clear(shape, examples, order);
+        left.clear(node, order);
         best.cut()
     }
 }
@@ -240,20 +272,13 @@ impl<C: Code> WithSimd for GivenCut<'_, C> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) -> Option<Cut> {
-        let Search { shape, examples, codes, node, room, .. } = self.search;
-        let Scratch { order, left: side, .. } = self.scratch;
+        let Search { codes, node, room, .. } = self.search;
+        let Scratch { order, sums, .. } = self.scratch;
         let n_left = codes.iter().filter(|&&code| code <= self.cut).count();
         let left_is_smaller = 2 * n_left <= codes.len();
         positions(codes, |code| (code <= self.cut) == left_is_smaller, order);
         // Splitting off one side gains as much as splitting off the other.
-        order.iter().for_each(|&position| side.add(simd, shape, examples, position as usize, node));
-        let (weight, count) = (side.sums[WEIGHT], side.sums[EXAMPLES]);
-        let gain = if shape.partial {
-            shape.gain(&side.sums, &node.total)
-        } else {
-            side.quality(simd, shape, node) / (weight * (node.weight() - weight))
-        };
-        side.clear(shape, examples, order);
+        let (weight, count, gain) = self.search.side_gain(simd, order, sums);
         let (weights, counts) = ((weight, node.weight() - weight), (count, node.examples() - count));
         let fits = if left_is_smaller {
             room.fits(weights, counts)
@@ -264,26 +289,70 @@ impl<C: Code> WithSimd for GivenCut<'_, C> {
     }
 }
 
-impl Left {
+impl<C: Code> Search<'_, C> {
+    /// Weight, examples and gain of the side that `positions` make; `sums` are zeros before and after.
     #[inline(always)]
-    fn add<S: Simd>(&mut self, simd: S, shape: &Shape, examples: Examples<'_>, position: usize, node: &Node) {
-        if shape.indicator_weight.is_empty() {
-            return add_row(simd, shape, examples, position, &mut self.sums);
+    fn side_gain<S: Simd>(self, simd: S, positions: &[u32], sums: &mut [f64]) -> (f64, f64, f64) {
+        let Search { shape, examples, node, .. } = self;
+        match dense::vectors_of::<S>(shape) {
+            Some(1) => return dense::side_gain::<S, C, 1>(simd, self, positions),
+            Some(2) => return dense::side_gain::<S, C, 2>(simd, self, positions),
+            Some(4) => return dense::side_gain::<S, C, 4>(simd, self, positions),
+            _ => {}
         }
-        let (block, row, count) =
-            (examples.block, examples.rows[position] as usize, f64::from(examples.counts[position]));
+        if shape.partial {
+            let side = &mut sums[..shape.len()];
+            positions.iter().for_each(|&position| examples.add(shape, side, position as usize));
+            let gain = (side[WEIGHT], side[EXAMPLES], shape.gain(side, &node.total));
+            side.fill(0.0);
+            return gain;
+        }
+        let mut side = Left::new(shape, sums);
+        positions.iter().for_each(|&position| side.add(simd, self, position as usize));
+        let gain = side.quality(simd, node) / (side.weight * (node.weight() - side.weight));
+        side.clear(node, positions);
+        (side.weight, side.count, gain)
+    }
+}
+
+/// Sums of one side, and Σ ω·C_L² and Σ ω·C_L·c.
+struct Left<'a> {
+    dense: &'a mut [f64],
+    /// n_indicators + 1
+    labels: &'a mut [f64],
+    weight: f64,
+    count: f64,
+    squares: f64,
+    cross: f64,
+}
+
+impl<'a> Left<'a> {
+    #[inline(always)]
+    fn new(shape: &Shape, zeros: &'a mut [f64]) -> Self {
+        let (dense, labels) = zeros.split_at_mut(shape.n_dense);
+        let labels = &mut labels[..=shape.indicator_weight.len()];
+        Left { dense, labels, weight: 0.0, count: 0.0, squares: 0.0, cross: 0.0 }
+    }
+
+    #[inline(always)]
+    fn add<S: Simd, C: Code>(&mut self, simd: S, search: Search<'_, C>, position: usize) {
+        let Examples { block, rows, counts, .. } = search.examples;
+        let (row, count) = (rows[position] as usize, f64::from(counts[position]));
         let weight = count * block.weight(row);
-        self.sums[EXAMPLES] += count;
-        self.sums[WEIGHT] += weight;
-        let (dense, counts) = self.sums[FIRST..].split_at_mut(shape.n_dense);
-        add_times(simd, dense, block.dense(row), count);
+        self.count += count;
+        self.weight += weight;
+        if !self.dense.is_empty() {
+            add_times(simd, self.dense, block.dense(row), count);
+        }
         let (mut squares, mut cross) = (0.0, 0.0);
-        for &label in block.indicators(row) {
-            let label = label as usize;
-            let had = counts[label];
-            squares += shape.indicator_weight[label] * (2.0 * had + weight);
-            cross += node.weighted[label];
-            counts[label] = had + weight;
+        for group in search.node.lists.of(position) {
+            for &label in group {
+                let [omega, weighted] = search.node.labels[label as usize];
+                let had = &mut self.labels[label as usize];
+                squares += omega * (2.0 * *had + weight);
+                cross += weighted;
+                *had += weight;
+            }
         }
         self.squares += weight * squares;
         self.cross += weight * cross;
@@ -291,78 +360,23 @@ impl Left {
 
     /// Σ (S_L − m·W_L)² over all components, with their weights.
     #[inline(always)]
-    fn quality<S: Simd>(&self, simd: S, shape: &Shape, node: &Node) -> f64 {
-        let dense = dense_quality(simd, shape, &self.sums, node);
-        if shape.indicator_weight.is_empty() {
-            return dense;
-        }
-        let share = self.sums[WEIGHT] / node.weight();
-        dense + self.squares - 2.0 * share * self.cross + share * share * node.squares
+    fn quality<S: Simd>(&self, simd: S, node: &Node) -> f64 {
+        let share = self.weight / node.weight();
+        let labels = self.squares - 2.0 * share * self.cross + share * share * node.squares;
+        if self.dense.is_empty() { labels } else { labels + dense_quality(simd, self.dense, self.weight, node) }
     }
 
-    /// Back to nothing; `added` are the positions that were added.
+    /// Back to zeros; `added` are the positions that were added.
     #[inline(always)]
-    fn clear(&mut self, shape: &Shape, examples: Examples<'_>, added: &[u32]) {
-        let counts = self.sums.len() - shape.indicator_weight.len();
-        self.sums[..counts].fill(0.0);
-        if !shape.indicator_weight.is_empty() {
-            for &position in added {
-                for &label in examples.block.indicators(examples.rows[position as usize] as usize) {
-                    self.sums[counts + label as usize] = 0.0;
-                }
-            }
+    fn clear(&mut self, node: &Node, added: &[u32]) {
+        self.dense.fill(0.0);
+        if added.len() >= self.labels.len() {
+            return self.labels.fill(0.0);
         }
-        (self.squares, self.cross) = (0.0, 0.0);
+        for group in added.iter().flat_map(|&position| node.lists.of(position as usize)) {
+            group.iter().for_each(|&label| self.labels[label as usize] = 0.0);
+        }
     }
-}
-
-/// A walk in order over dense components alone, few enough that their sums stay in registers.
-#[inline(always)]
-fn dense_in_order<S: Simd, C: Code, const VECTORS: usize>(
-    simd: S,
-    search: Search<'_, C>,
-    order: &[u32],
-) -> Option<Cut> {
-    let Search { examples, codes, node, room, .. } = search;
-    let means: [S::f64s; VECTORS] = load(simd, &node.means);
-    let mut sums = [simd.splat_f64s(0.0); VECTORS];
-    let (mut weight, mut count) = (0.0, 0.0);
-    let mut best = Best::new(node.weight(), node.examples(), room);
-    for (i, &position) in order.iter().enumerate() {
-        let position = position as usize;
-        let (row, times) = (examples.rows[position] as usize, f64::from(examples.counts[position]));
-        count += times;
-        weight += times * examples.block.weight(row);
-        let values: [S::f64s; VECTORS] = load(simd, examples.block.dense(row));
-        let times = simd.splat_f64s(times);
-        for v in 0..VECTORS {
-            sums[v] = simd.add_f64s(sums[v], simd.mul_f64s(times, values[v]));
-        }
-        let next = order.get(i + 1).map(|&next| codes[next as usize]);
-        if next == Some(codes[position]) {
-            continue;
-        }
-        let weights = simd.splat_f64s(weight);
-        let mut squares = simd.splat_f64s(0.0);
-        for v in 0..VECTORS {
-            let difference = simd.sub_f64s(sums[v], simd.mul_f64s(means[v], weights));
-            squares = simd.add_f64s(squares, simd.mul_f64s(difference, difference));
-        }
-        best.offer(codes[position].index(), simd.reduce_sum_f64s(squares), weight, count);
-    }
-    best.cut()
-}
-
-/// `values` in vectors, zeros behind them.
-#[inline(always)]
-fn load<S: Simd, const VECTORS: usize>(simd: S, values: &[f64]) -> [S::f64s; VECTORS] {
-    std::array::from_fn(|v| {
-        let rest = &values[(v * S::F64_LANES).min(values.len())..];
-        match S::as_simd_f64s(rest).0.first() {
-            Some(&full) => full,
-            None => simd.partial_load_f64s(rest),
-        }
-    })
 }
 
 /// Adds an example to `sums`: [`Shape::add`], side by side.
@@ -395,10 +409,9 @@ fn add_times<S: Simd>(simd: S, to: &mut [f64], from: &[f64], factor: f64) {
 }
 
 #[inline(always)]
-fn dense_quality<S: Simd>(simd: S, shape: &Shape, left: &[f64], node: &Node) -> f64 {
-    let weight = left[WEIGHT];
+fn dense_quality<S: Simd>(simd: S, sums: &[f64], weight: f64, node: &Node) -> f64 {
     let weights = simd.splat_f64s(weight);
-    let (sums, sums_rest) = S::as_simd_f64s(shape.dense(left));
+    let (sums, sums_rest) = S::as_simd_f64s(sums);
     let (means, means_rest) = S::as_simd_f64s(&node.means);
     let mut squares = simd.splat_f64s(0.0);
     for (&sum, &mean) in sums.iter().zip(means) {

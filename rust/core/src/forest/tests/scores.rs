@@ -20,6 +20,7 @@ fn tree() -> Grown {
             leaf(2, 5.0),
         ],
         gain_by_target: vec![0.5, 0.0, 0.125, 0.125, 0.0, 2.0],
+        ..Grown::default()
     }
 }
 
@@ -53,6 +54,6 @@ fn gains_are_told_apart_by_target() {
 #[test]
 fn a_leaf_says_nothing() {
     let leaf = GrownNode { depth: 0, examples: 3.0, weight: 3.0, split: None };
-    let tree = Grown { nodes: vec![leaf], gain_by_target: Vec::new() };
+    let tree = Grown { nodes: vec![leaf], ..Grown::default() };
     assert!(of_splits(Score::Genie3, &tree).is_empty() && genie3_by_target(&tree, 2).is_empty());
 }
