@@ -77,6 +77,7 @@ def test_forest(ensemble, targets, task):
         max_features=None if ensemble == "bagging" else MAX_FEATURES,
         n_estimators=N_TREES,
         max_bins=65_535,
+        ties="lowest",
         scores=SCORES,
         random_state=0,
     )

@@ -48,26 +48,21 @@ pub(crate) fn of_tree(
     let errors = Errors::new(&targets, &out_of_bag);
     let mut sums = Sums::new(&errors, routes.features.len());
     let shuffled = Shuffled::new(&routes, ground, &out_of_bag, number);
-    let (mut own_codes, mut other_codes, mut column) = (Rows::default(), Rows::default(), Vec::new());
+    let (mut codes, mut own) = (Rows::default(), Vec::new());
     let mut walk = Walk::new(&routes);
     for (b, rows) in out_of_bag.chunks(BLOCK_ROWS).enumerate() {
         ground.monitor.check()?;
-        own_codes.start(routes.features.len(), rows.len());
-        other_codes.start(routes.features.len(), rows.len());
-        column.resize(rows.len(), 0);
+        codes.start(routes.features.len(), rows.len());
+        own.resize(rows.len(), 0);
         for (position, &feature) in routes.features.iter().enumerate() {
-            pick(ground, feature, rows, &mut column);
-            own_codes.set(position, &column);
-            other_codes.set(position, &shuffled.column(position)[b * BLOCK_ROWS..][..rows.len()]);
+            pick(ground, feature, rows, &mut own);
+            codes.set(position, &own, &shuffled.column(position)[b * BLOCK_ROWS..][..rows.len()]);
         }
         for (g, group) in rows.chunks(GROUP_ROWS).enumerate() {
-            let first = g * GROUP_ROWS;
-            let own = |feature: u32, row: usize| own_codes.at(feature, first + row);
-            let other = |feature: u32, row: usize| other_codes.at(feature, first + row);
-            walk.follow(&routes, group.len(), own);
-            walk.detours(&routes, own, other);
+            walk.follow(&routes, &codes, g * GROUP_ROWS, group.len());
+            walk.detours(&routes, &codes);
             for (i, &row) in group.iter().enumerate() {
-                sums.add(&errors, &targets, row as usize, leaves.of(walk.leaf(i)));
+                sums.add(&errors, &targets, row as usize, leaves.of(walk.leaf_of(i)));
                 for detour in walk.detours_of(i) {
                     sums.add_change(&errors, &targets, row as usize, detour.feature as usize, leaves.of(detour.node));
                 }
@@ -84,6 +79,7 @@ struct Routes {
     features: Vec<u32>,
     /// Bits of the categories that go left, for tests of subsets.
     subsets: Vec<Vec<u64>>,
+    has_subsets: bool,
 }
 
 #[derive(Clone, Copy)]
@@ -119,7 +115,7 @@ impl Routes {
             Step { feature, right: split.children[1], test: test | missing }
         });
         let nodes = nodes.collect();
-        Routes { nodes, features, subsets }
+        Routes { nodes, features, has_subsets: !subsets.is_empty(), subsets }
     }
 
     /// The child of `node`, which is `step`, that `code` goes to.
@@ -127,7 +123,7 @@ impl Routes {
     fn next(&self, node: u32, step: Step, code: u16) -> u32 {
         let left = if code == MISSING_U16 {
             step.test & MISSING_LEFT != 0
-        } else if step.test & SUBSET != 0 {
+        } else if self.has_subsets && step.test & SUBSET != 0 {
             let bits = &self.subsets[(step.test & !(SUBSET | MISSING_LEFT)) as usize];
             bits.get(usize::from(code / 64)).is_some_and(|word| word >> (code % 64) & 1 == 1)
         } else {
@@ -179,7 +175,8 @@ impl Shuffled {
     }
 }
 
-/// Codes of a block of rows, row by row: a walk reads a few of many features of one row.
+/// Codes of a block of rows, row by row, since a walk reads a few of many features of one row: first
+/// the row's own, then the shuffled ones.
 #[derive(Default)]
 struct Rows {
     n_features: usize,
@@ -189,22 +186,37 @@ struct Rows {
 impl Rows {
     fn start(&mut self, n_features: usize, n_rows: usize) {
         self.n_features = n_features;
-        self.codes.resize(n_features * n_rows, 0);
+        self.codes.resize(2 * n_features * n_rows, 0);
     }
 
-    fn set(&mut self, feature: usize, column: &[u16]) {
-        let cells = self.codes[feature..].iter_mut().step_by(self.n_features);
-        cells.zip(column).for_each(|(cell, &code)| *cell = code);
+    fn set(&mut self, feature: usize, own: &[u16], shuffled: &[u16]) {
+        let rows = self.codes.chunks_exact_mut(2 * self.n_features);
+        for ((row, &own), &shuffled) in rows.zip(own).zip(shuffled) {
+            row[feature] = own;
+            row[self.n_features + feature] = shuffled;
+        }
+    }
+
+    /// Where the codes of `row` start.
+    fn start_of(&self, row: usize) -> u32 {
+        (2 * row * self.n_features) as u32
     }
 
     #[inline(always)]
-    fn at(&self, feature: u32, row: usize) -> u16 {
-        self.codes[row * self.n_features + feature as usize]
+    fn own(&self, start: u32, feature: u32) -> u16 {
+        self.codes[(start + feature) as usize]
+    }
+
+    #[inline(always)]
+    fn shuffled(&self, start: u32, feature: u32) -> u16 {
+        self.codes[(start + feature) as usize + self.n_features]
     }
 }
 
 /// The ways of a group of rows through the tree.
 struct Walk {
+    /// Where the codes of each row start.
+    starts: Vec<u32>,
     /// For each row the nodes from the root to the leaf.
     paths: Vec<Vec<u32>>,
     /// By row.
@@ -214,88 +226,103 @@ struct Walk {
     /// n_features tested; the last row that left its path by this feature.
     left: Vec<u64>,
     row: u64,
-    walking: Vec<u32>,
+    walkers: Vec<Walker>,
 }
 
 /// The way of a row whose value of one feature is another.
 #[derive(Clone, Copy)]
 struct Detour {
-    row: u32,
     feature: u32,
-    /// Where it is; in the end, its leaf.
+    /// Its leaf.
+    node: u32,
+}
+
+/// A detour on its way.
+#[derive(Clone, Copy)]
+struct Walker {
+    number: u32,
+    start: u32,
+    feature: u32,
     node: u32,
 }
 
 impl Walk {
     fn new(routes: &Routes) -> Self {
         Walk {
-            paths: vec![Vec::new(); GROUP_ROWS],
+            starts: Vec::new(),
+            paths: Vec::new(),
             detours: Vec::new(),
             ends: Vec::new(),
             left: vec![0; routes.features.len()],
             row: 0,
-            walking: Vec::new(),
+            walkers: Vec::new(),
         }
     }
 
-    /// The paths of `n` rows with codes `own`.
-    fn follow(&mut self, routes: &Routes, n: usize, own: impl Fn(u32, usize) -> u16) {
+    /// The paths of `n` rows of `codes` from row `first` on.
+    fn follow(&mut self, routes: &Routes, codes: &Rows, first: usize, n: usize) {
+        self.starts.clear();
+        self.starts.extend((first..first + n).map(|row| codes.start_of(row)));
         self.paths.resize(n, Vec::new());
-        self.paths.iter_mut().for_each(|path| {
+        for path in &mut self.paths {
             path.clear();
             path.push(0);
-        });
+        }
         let mut walking = true;
         while walking {
             walking = false;
-            for (row, path) in self.paths.iter_mut().enumerate() {
+            for (path, &start) in self.paths.iter_mut().zip(&self.starts) {
                 let node = path[path.len() - 1];
                 let step = routes.nodes[node as usize];
                 if step.feature != LEAF {
-                    path.push(routes.next(node, step, own(step.feature, row)));
+                    path.push(routes.next(node, step, codes.own(start, step.feature)));
                     walking = true;
                 }
             }
         }
     }
 
-    /// For each row and each feature whose code in `other` leaves its path: the leaf that it leads to.
-    fn detours(&mut self, routes: &Routes, own: impl Fn(u32, usize) -> u16, other: impl Fn(u32, usize) -> u16) {
+    /// For each row and each feature whose shuffled code leaves its path: the leaf that it leads to.
+    fn detours(&mut self, routes: &Routes, codes: &Rows) {
         self.detours.clear();
         self.ends.clear();
-        for (row, path) in self.paths.iter().enumerate() {
+        self.walkers.clear();
+        for (path, &start) in self.paths.iter().zip(&self.starts) {
             self.row += 1;
             for pair in path.windows(2) {
                 let step = routes.nodes[pair[0] as usize];
+                let node = routes.next(pair[0], step, codes.shuffled(start, step.feature));
                 let left = &mut self.left[step.feature as usize];
-                let node = routes.next(pair[0], step, other(step.feature, row));
                 if node != pair[1] && *left != self.row {
                     *left = self.row;
-                    self.detours.push(Detour { row: row as u32, feature: step.feature, node });
+                    let number = self.detours.len() as u32;
+                    self.detours.push(Detour { feature: step.feature, node });
+                    self.walkers.push(Walker { number, start, feature: step.feature, node });
                 }
             }
             self.ends.push(self.detours.len());
         }
-        self.walking.clear();
-        self.walking.extend(0..self.detours.len() as u32);
-        while !self.walking.is_empty() {
-            let detours = &mut self.detours;
-            self.walking.retain(|&number| {
-                let detour = &mut detours[number as usize];
-                let step = routes.nodes[detour.node as usize];
+        while !self.walkers.is_empty() {
+            let mut walking = 0;
+            for i in 0..self.walkers.len() {
+                let mut walker = self.walkers[i];
+                let step = routes.nodes[walker.node as usize];
                 if step.feature == LEAF {
-                    return false;
+                    self.detours[walker.number as usize].node = walker.node;
+                    continue;
                 }
-                let row = detour.row as usize;
-                let is_other = step.feature == detour.feature;
-                let code = if is_other { other(step.feature, row) } else { own(step.feature, row) };
-                detour.node = routes.next(detour.node, step, code);
-                true
-            });
+                let own = codes.own(walker.start, step.feature);
+                let code =
+                    if step.feature == walker.feature { codes.shuffled(walker.start, step.feature) } else { own };
+                walker.node = routes.next(walker.node, step, code);
+                self.walkers[walking] = walker;
+                walking += 1;
+            }
+            self.walkers.truncate(walking);
         }
     }
 
-    fn leaf(&self, row: usize) -> u32 {
+    fn leaf_of(&self, row: usize) -> u32 {
         *self.paths[row].last().expect("a path ends in a leaf")
     }
 
