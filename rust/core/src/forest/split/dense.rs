@@ -36,8 +36,8 @@ impl<S: Simd, const VECTORS: usize> Registers<S, VECTORS> {
         self.weight += count * examples.block.weight(row);
         let values: [S::f64s; VECTORS] = load(simd, examples.block.dense(row));
         let count = simd.splat_f64s(count);
-        for v in 0..VECTORS {
-            self.sums[v] = simd.add_f64s(self.sums[v], simd.mul_f64s(count, values[v]));
+        for (sum, value) in self.sums.iter_mut().zip(values) {
+            *sum = simd.add_f64s(*sum, simd.mul_f64s(count, value));
         }
     }
 
@@ -46,8 +46,8 @@ impl<S: Simd, const VECTORS: usize> Registers<S, VECTORS> {
     fn quality(&self, simd: S) -> f64 {
         let weight = simd.splat_f64s(self.weight);
         let mut squares = simd.splat_f64s(0.0);
-        for v in 0..VECTORS {
-            let difference = simd.sub_f64s(self.sums[v], simd.mul_f64s(self.means[v], weight));
+        for (&sum, &mean) in self.sums.iter().zip(&self.means) {
+            let difference = simd.sub_f64s(sum, simd.mul_f64s(mean, weight));
             squares = simd.add_f64s(squares, simd.mul_f64s(difference, difference));
         }
         simd.reduce_sum_f64s(squares)
