@@ -9,13 +9,16 @@ use pulp::Arch;
 use rand::{Rng, RngExt};
 
 use super::bag::Bag;
-use super::moments::{Shape, WEIGHT, ties};
-use super::params::{Ensemble, ForestParams, Score, Ties};
+use super::contest::{Contest, Found};
+use super::grown::{CodeTest, Grown, GrownNode, GrownSplit};
+use super::items::{Items, LEFT, MISSING, RIGHT, tell_sides};
+use super::moments::{Shape, WEIGHT};
+use super::params::{Ensemble, ForestParams, Score};
 use super::pool::{Mark, Pool};
 use super::space::Space;
 use super::split::batch::{Batch, BatchCut, threshold};
 use super::split::nominal::{Present, Subset};
-use super::split::scan::{self, Examples, Search};
+use super::split::scan::{self, Search};
 use super::split::single::{self, Pair};
 use super::split::{Cut, Room};
 use super::view::{CASCADE, Stored, View, row_bytes};
@@ -37,58 +40,6 @@ pub(crate) struct Ground<'a> {
     pub(crate) space: &'a Space,
     pub(crate) params: &'a ForestParams,
     pub(crate) monitor: &'a Monitor,
-}
-
-/// A test on codes.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) enum CodeTest {
-    /// Codes up to this go left.
-    Cut(u16),
-    /// These go left; ascending.
-    Subset(Vec<u16>),
-}
-
-/// A split of a grown tree.
-#[derive(Debug, Clone)]
-pub(crate) struct GrownSplit {
-    pub(crate) feature: u32,
-    pub(crate) test: CodeTest,
-    pub(crate) missing_left: bool,
-    /// Impurity decrease.
-    pub(crate) gain: f64,
-    /// Positions of the left and the right child.
-    pub(crate) children: [u32; 2],
-}
-
-/// A node of a grown tree.
-#[derive(Debug, Clone)]
-pub(crate) struct GrownNode {
-    pub(crate) depth: u32,
-    pub(crate) examples: f64,
-    pub(crate) weight: f64,
-    pub(crate) split: Option<GrownSplit>,
-}
-
-/// A grown tree.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Grown {
-    /// In preorder, left before right.
-    pub(crate) nodes: Vec<GrownNode>,
-    /// For each split in preorder, n_targets parts of its gain; empty unless asked for.
-    pub(crate) gain_by_target: Vec<f64>,
-    /// For each leaf in preorder, the rows of the bag in it with their multiplicities; empty unless
-    /// the permutation score is asked for.
-    pub(super) members: Vec<(u32, u32)>,
-    /// Where the members of each leaf end.
-    pub(super) member_ends: Vec<u32>,
-}
-
-impl Grown {
-    /// The members of each leaf, in preorder.
-    pub(crate) fn leaf_members(&self) -> impl Iterator<Item = &[(u32, u32)]> {
-        let starts = std::iter::once(0).chain(self.member_ends.iter().copied());
-        starts.zip(&self.member_ends).map(|(start, &end)| &self.members[start as usize..end as usize])
-    }
 }
 
 /// Grows the tree with number `tree` on `bag`.
@@ -114,82 +65,6 @@ struct Frame {
     /// The parent's position, and 0 for its left or 1 for its right child.
     parent: Option<(u32, usize)>,
     mark: Mark,
-}
-
-/// Examples of the bag, in the order of the nodes they are in.
-#[derive(Default)]
-struct Items {
-    rows: Vec<u32>,
-    /// Empty where there are pairs.
-    counts: Vec<u32>,
-    /// Where there is but one component, rows of weight 1 and nothing missing; else empty.
-    pairs: Vec<Pair>,
-}
-
-impl Items {
-    fn examples<'a>(&'a self, range: Range<usize>, view: View<'a>) -> Examples<'a> {
-        fn part<T>(values: &[T], range: Range<usize>) -> &[T] {
-            if values.is_empty() { values } else { &values[range] }
-        }
-        Examples {
-            block: view.block,
-            rows: &self.rows[range.clone()],
-            counts: part(&self.counts, range.clone()),
-            pairs: part(&self.pairs, range),
-        }
-    }
-
-    /// Takes those of `from` whose value is known.
-    fn take_known<C: Code>(&mut self, from: Examples<'_>, codes: &mut Vec<C>) {
-        fn known<T: Copy, C: Code>(to: &mut Vec<T>, from: &[T], codes: &[C]) {
-            to.clear();
-            to.extend(from.iter().zip(codes).filter(|&(_, &code)| code != C::MISSING).map(|(value, _)| *value));
-        }
-        known(&mut self.rows, from.rows, codes);
-        known(&mut self.counts, from.counts, codes);
-        known(&mut self.pairs, from.pairs, codes);
-        codes.retain(|&code| code != C::MISSING);
-    }
-}
-
-/// The best test found so far in a node.
-struct Found {
-    gain: f64,
-    feature: u32,
-    test: CodeTest,
-    /// The random threshold that the code of `test` still has to be found for.
-    threshold: Option<f64>,
-}
-
-/// Candidates that tie with the best so far.
-#[derive(Default)]
-struct Contest {
-    most: f64,
-    tied: Vec<Found>,
-}
-
-impl Contest {
-    fn enter(&mut self, found: Found) {
-        if !ties(found.gain, self.most) {
-            return;
-        }
-        if found.gain > self.most {
-            self.most = found.gain;
-            self.tied.retain(|other| ties(other.gain, found.gain));
-        }
-        self.tied.push(found);
-    }
-
-    /// The winner among those that tie.
-    fn winner(mut self, ties: Ties, random: &mut Stream) -> Option<Found> {
-        self.tied.sort_unstable_by_key(|found| found.feature);
-        let chosen = match (ties, self.tied.len()) {
-            (_, 0) => return None,
-            (Ties::Lowest, _) | (_, 1) => 0,
-            (Ties::Random, n) => random.random_range(0..n),
-        };
-        Some(self.tied.swap_remove(chosen))
-    }
 }
 
 /// The sums of a node in the form its searches need.
@@ -238,11 +113,6 @@ struct Buffers {
     total: Vec<f64>,
     spill: Items,
 }
-
-/// Where an example goes, as small numbers.
-const LEFT: u8 = 0;
-const RIGHT: u8 = 1;
-const MISSING: u8 = 2;
 
 impl<'a> Grower<'a> {
     fn new(ground: Ground<'a>, bag: Bag, tree: u64, arch: Arch) -> Self {
@@ -638,7 +508,7 @@ impl<'a> Grower<'a> {
         let middle = match open {
             Open::Single(node) if !has_missing => {
                 // Sums of a side that lies together are cheaper than those of a side picked out.
-                let middle = self.partition(range.clone(), &sides);
+                let middle = self.items.partition(range.clone(), &sides, &mut self.buffers.spill);
                 let left = single::Node::new(&self.items.pairs[range.start..middle]);
                 self.set_sums([left.examples, left.sum], [node.examples, node.sum]);
                 Some(middle)
@@ -664,7 +534,7 @@ impl<'a> Grower<'a> {
                 let follow = if missing_left { LEFT } else { RIGHT };
                 sides.iter_mut().filter(|side| **side == MISSING).for_each(|side| *side = follow);
             }
-            let middle = middle.unwrap_or_else(|| self.partition(range, &sides));
+            let middle = middle.unwrap_or_else(|| self.items.partition(range, &sides, &mut self.buffers.spill));
             let split = GrownSplit { feature: found.feature, test: found.test, missing_left, gain, children: [0; 2] };
             (split, middle)
         });
@@ -734,18 +604,6 @@ impl<'a> Grower<'a> {
             parts[target] += share * gain;
         });
     }
-
-    /// Moves the right side behind the left one, keeping the order of each; gives where it starts.
-    fn partition(&mut self, range: Range<usize>, sides: &[u8]) -> usize {
-        let (items, spill) = (&mut self.items, &mut self.buffers.spill);
-        let n_left = part_slice(&mut items.rows[range.clone()], &mut spill.rows, sides);
-        if self.is_single {
-            part_slice(&mut items.pairs[range.clone()], &mut spill.pairs, sides);
-        } else {
-            part_slice(&mut items.counts[range.clone()], &mut spill.counts, sides);
-        }
-        range.start + n_left
-    }
 }
 
 /// A search in either form of sums.
@@ -777,31 +635,6 @@ fn cut_test(cut: Cut) -> (f64, CodeTest) {
     (cut.gain, CodeTest::Cut(cut.code))
 }
 
-/// Writes the side of each code; gives whether one is missing.
-fn tell_sides<C: Code>(codes: &[C], test: &CodeTest, has_missing: bool, sides: &mut Vec<u8>) -> bool {
-    sides.clear();
-    match test {
-        CodeTest::Cut(cut) => {
-            let cut = C::from_u16(*cut);
-            sides.extend(codes.iter().map(|&code| if code <= cut { LEFT } else { RIGHT }));
-        }
-        CodeTest::Subset(subset) => {
-            let mut side = vec![RIGHT; usize::from(subset[subset.len() - 1]) + 1];
-            subset.iter().for_each(|&code| side[usize::from(code)] = LEFT);
-            sides.extend(codes.iter().map(|code| side.get(code.index()).copied().unwrap_or(RIGHT)));
-        }
-    }
-    if !has_missing {
-        return false;
-    }
-    let mut any = false;
-    for (side, _) in sides.iter_mut().zip(codes).filter(|&(_, &code)| code == C::MISSING) {
-        *side = MISSING;
-        any = true;
-    }
-    any
-}
-
 /// Least and greatest of `codes`; (greatest, least) possible if there are none.
 fn extremes<C: Code>(codes: &[C]) -> (C, C) {
     let mut extremes = (C::MISSING, C::default());
@@ -819,27 +652,4 @@ fn random_subset(n: usize, random: &mut Stream) -> Vec<usize> {
             return chosen;
         }
     }
-}
-
-/// Moves the right side of `values` behind the left one, keeping the order of each; sides are
-/// [`LEFT`] or [`RIGHT`].
-fn part_slice<T: Copy + Default>(values: &mut [T], spill: &mut Vec<T>, sides: &[u8]) -> usize {
-    let n = values.len();
-    assert_eq!(n, sides.len());
-    spill.resize(n.max(spill.len()), T::default());
-    let (mut left, mut right) = (0, 0);
-    for (i, &side) in sides.iter().enumerate() {
-        // SAFETY: left + right = i < n, and `spill` is at least as long as `values`.
-        unsafe {
-            let value = *values.get_unchecked(i);
-            // Written to both, so that nothing depends on a guess.
-            *values.get_unchecked_mut(left) = value;
-            *spill.get_unchecked_mut(right) = value;
-        }
-        let goes_right = usize::from(side != LEFT);
-        left += 1 - goes_right;
-        right += goes_right;
-    }
-    values[left..].copy_from_slice(&spill[..right]);
-    left
 }

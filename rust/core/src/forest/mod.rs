@@ -9,10 +9,13 @@
 //! feature follow the heavier branch.
 
 mod bag;
+mod contest;
 mod grow;
+mod grown;
 #[cfg(feature = "internals")]
 #[doc(hidden)]
 pub mod internals;
+mod items;
 mod moments;
 mod params;
 mod permutation;
@@ -40,7 +43,8 @@ use crate::schema::{Attribute, Problem, Roles};
 use crate::source::ChunkSource;
 use crate::store::CodeStore;
 use bag::Bag;
-use grow::{CodeTest, Ground, Grown, grow};
+use grow::{Ground, grow};
+use grown::{CodeTest, Grown, GrownNode};
 use pulp::Arch;
 use space::{Space, has_missing};
 
@@ -293,7 +297,7 @@ impl<'a> Prepared<'a> {
             }
             _ => unreachable!("numeric features are cut, nominal ones parted"),
         };
-        let node = |node: grow::GrownNode| Node {
+        let node = |node: GrownNode| Node {
             depth: node.depth as usize,
             n_examples: node.examples as u64,
             split: node.split.map(|split| Split {

@@ -11,7 +11,8 @@
 use rand::seq::SliceRandom;
 
 use super::bag::Bag;
-use super::grow::{CodeTest, Ground, Grown};
+use super::grow::Ground;
+use super::grown::{CodeTest, Grown};
 use super::space::Block;
 use super::view::View;
 use crate::error::Result;

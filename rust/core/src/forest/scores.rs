@@ -1,6 +1,6 @@
 //! Scores: what a tree says about the features it tests (DESIGN §5).
 
-use super::grow::{Grown, GrownNode, GrownSplit};
+use super::grown::{Grown, GrownNode, GrownSplit};
 use super::params::Score;
 
 /// The importances that a single tree gives by `score`, which is not the permutation score:

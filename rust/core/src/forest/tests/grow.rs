@@ -5,7 +5,8 @@ use rand::{Rng, RngExt};
 
 use super::{Coded, bag, batches, goes_left, numbers, table};
 use crate::forest::bag::Bag;
-use crate::forest::grow::{CodeTest, Ground, Grown, grow};
+use crate::forest::grow::{Ground, grow};
+use crate::forest::grown::{CodeTest, Grown};
 use crate::forest::moments::{EXAMPLES, Shape, WEIGHT};
 use crate::forest::params::{Ensemble, ForestParams, MaxFeatures};
 use crate::forest::space::Space;

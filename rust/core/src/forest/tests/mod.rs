@@ -12,7 +12,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 use super::bag::Bag;
-use super::grow::{CodeTest, GrownSplit};
+use super::grown::{CodeTest, GrownSplit};
 use super::space::Space;
 use crate::intake::Intake;
 use crate::monitor::Monitor;

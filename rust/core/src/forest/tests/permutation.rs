@@ -7,7 +7,8 @@ use rand::seq::SliceRandom;
 
 use super::{Coded, bag, batches, goes_left, numbers, table};
 use crate::forest::bag::Bag;
-use crate::forest::grow::{Ground, Grown, grow};
+use crate::forest::grow::{Ground, grow};
+use crate::forest::grown::Grown;
 use crate::forest::params::{Ensemble, ForestParams, Score};
 use crate::forest::permutation::of_tree;
 use crate::monitor::Monitor;

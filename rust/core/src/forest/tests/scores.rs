@@ -1,4 +1,4 @@
-use crate::forest::grow::{CodeTest, Grown, GrownNode, GrownSplit};
+use crate::forest::grown::{CodeTest, Grown, GrownNode, GrownSplit};
 use crate::forest::params::Score;
 use crate::forest::scores::{genie3_by_target, of_splits};
 

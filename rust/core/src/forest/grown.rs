@@ -1,0 +1,53 @@
+//! A tree as it is grown: tests on codes, nodes in preorder.
+
+/// A test on codes.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum CodeTest {
+    /// Codes up to this go left.
+    Cut(u16),
+    /// These go left; ascending.
+    Subset(Vec<u16>),
+}
+
+/// A split of a grown tree.
+#[derive(Debug, Clone)]
+pub(crate) struct GrownSplit {
+    pub(crate) feature: u32,
+    pub(crate) test: CodeTest,
+    pub(crate) missing_left: bool,
+    /// Impurity decrease.
+    pub(crate) gain: f64,
+    /// Positions of the left and the right child.
+    pub(crate) children: [u32; 2],
+}
+
+/// A node of a grown tree.
+#[derive(Debug, Clone)]
+pub(crate) struct GrownNode {
+    pub(crate) depth: u32,
+    pub(crate) examples: f64,
+    pub(crate) weight: f64,
+    pub(crate) split: Option<GrownSplit>,
+}
+
+/// A grown tree.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Grown {
+    /// In preorder, left before right.
+    pub(crate) nodes: Vec<GrownNode>,
+    /// For each split in preorder, n_targets parts of its gain; empty unless asked for.
+    pub(crate) gain_by_target: Vec<f64>,
+    /// For each leaf in preorder, the rows of the bag in it with their multiplicities; empty unless
+    /// the permutation score is asked for.
+    pub(super) members: Vec<(u32, u32)>,
+    /// Where the members of each leaf end.
+    pub(super) member_ends: Vec<u32>,
+}
+
+impl Grown {
+    /// The members of each leaf, in preorder.
+    pub(crate) fn leaf_members(&self) -> impl Iterator<Item = &[(u32, u32)]> {
+        let starts = std::iter::once(0).chain(self.member_ends.iter().copied());
+        starts.zip(&self.member_ends).map(|(start, &end)| &self.members[start as usize..end as usize])
+    }
+}

@@ -1,0 +1,110 @@
+//! Examples of the bag, in the order of the nodes they are in, and parting them.
+
+use std::ops::Range;
+
+use super::grown::CodeTest;
+use super::split::scan::Examples;
+use super::split::single::Pair;
+use super::view::View;
+use crate::store::Code;
+
+/// Where an example goes, as small numbers.
+pub(super) const LEFT: u8 = 0;
+pub(super) const RIGHT: u8 = 1;
+pub(super) const MISSING: u8 = 2;
+
+/// Examples of the bag, in the order of the nodes they are in.
+#[derive(Default)]
+pub(super) struct Items {
+    pub(super) rows: Vec<u32>,
+    /// Empty where there are pairs.
+    pub(super) counts: Vec<u32>,
+    /// Where there is but one component, rows of weight 1 and nothing missing; else empty.
+    pub(super) pairs: Vec<Pair>,
+}
+
+impl Items {
+    pub(super) fn examples<'a>(&'a self, range: Range<usize>, view: View<'a>) -> Examples<'a> {
+        fn part<T>(values: &[T], range: Range<usize>) -> &[T] {
+            if values.is_empty() { values } else { &values[range] }
+        }
+        Examples {
+            block: view.block,
+            rows: &self.rows[range.clone()],
+            counts: part(&self.counts, range.clone()),
+            pairs: part(&self.pairs, range),
+        }
+    }
+
+    /// Takes those of `from` whose value is known.
+    pub(super) fn take_known<C: Code>(&mut self, from: Examples<'_>, codes: &mut Vec<C>) {
+        fn known<T: Copy, C: Code>(to: &mut Vec<T>, from: &[T], codes: &[C]) {
+            to.clear();
+            to.extend(from.iter().zip(codes).filter(|&(_, &code)| code != C::MISSING).map(|(value, _)| *value));
+        }
+        known(&mut self.rows, from.rows, codes);
+        known(&mut self.counts, from.counts, codes);
+        known(&mut self.pairs, from.pairs, codes);
+        codes.retain(|&code| code != C::MISSING);
+    }
+
+    /// Moves the right side of `range` behind the left one, keeping the order of each; gives where it
+    /// starts. Sides are [`LEFT`] or [`RIGHT`].
+    pub(super) fn partition(&mut self, range: Range<usize>, sides: &[u8], spill: &mut Items) -> usize {
+        let n_left = part_slice(&mut self.rows[range.clone()], &mut spill.rows, sides);
+        if self.pairs.is_empty() {
+            part_slice(&mut self.counts[range.clone()], &mut spill.counts, sides);
+        } else {
+            part_slice(&mut self.pairs[range.clone()], &mut spill.pairs, sides);
+        }
+        range.start + n_left
+    }
+}
+
+/// Writes the side of each code; gives whether one is missing.
+pub(super) fn tell_sides<C: Code>(codes: &[C], test: &CodeTest, has_missing: bool, sides: &mut Vec<u8>) -> bool {
+    sides.clear();
+    match test {
+        CodeTest::Cut(cut) => {
+            let cut = C::from_u16(*cut);
+            sides.extend(codes.iter().map(|&code| if code <= cut { LEFT } else { RIGHT }));
+        }
+        CodeTest::Subset(subset) => {
+            let mut side = vec![RIGHT; usize::from(subset[subset.len() - 1]) + 1];
+            subset.iter().for_each(|&code| side[usize::from(code)] = LEFT);
+            sides.extend(codes.iter().map(|code| side.get(code.index()).copied().unwrap_or(RIGHT)));
+        }
+    }
+    if !has_missing {
+        return false;
+    }
+    let mut any = false;
+    for (side, _) in sides.iter_mut().zip(codes).filter(|&(_, &code)| code == C::MISSING) {
+        *side = MISSING;
+        any = true;
+    }
+    any
+}
+
+/// Moves the right side of `values` behind the left one, keeping the order of each; sides are
+/// [`LEFT`] or [`RIGHT`].
+fn part_slice<T: Copy + Default>(values: &mut [T], spill: &mut Vec<T>, sides: &[u8]) -> usize {
+    let n = values.len();
+    assert_eq!(n, sides.len());
+    spill.resize(n.max(spill.len()), T::default());
+    let (mut left, mut right) = (0, 0);
+    for (i, &side) in sides.iter().enumerate() {
+        // SAFETY: left + right = i < n, and `spill` is at least as long as `values`.
+        unsafe {
+            let value = *values.get_unchecked(i);
+            // Written to both, so that nothing depends on a guess.
+            *values.get_unchecked_mut(left) = value;
+            *spill.get_unchecked_mut(right) = value;
+        }
+        let goes_right = usize::from(side != LEFT);
+        left += 1 - goes_right;
+        right += goes_right;
+    }
+    values[left..].copy_from_slice(&spill[..right]);
+    left
+}
