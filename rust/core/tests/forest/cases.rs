@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Float64Array, RecordBatch};
-use ferrank_core::forest::{Ensemble, ForestParams, MaxFeatures, Score, Test, grow_tree};
+use ferrank_core::forest::{Ensemble, ForestParams, MaxFeatures, Score, Test, Ties, grow_tree};
 use ferrank_core::monitor::Monitor;
 use ferrank_core::schema::Roles;
 
@@ -115,6 +115,7 @@ fn a_tree_tells_its_tests_in_the_words_of_the_source() {
         ensemble: Ensemble::Bagging,
         bootstrap: Some(false),
         max_features: Some(MaxFeatures::All),
+        ties: Ties::Lowest,
         ..few_trees(&[Score::Genie3])
     };
     let tree = grow_tree(&source(vec![batch]), &roles(&["y"]), &params, 0, &Monitor::default()).unwrap();
