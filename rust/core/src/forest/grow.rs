@@ -17,6 +17,7 @@ use super::params::{Ensemble, ForestParams, Score};
 use super::pool::{Mark, Pool};
 use super::space::Space;
 use super::split::batch::{Batch, BatchCut, threshold};
+use super::split::gram::Gram;
 use super::split::nominal::{Present, Subset};
 use super::split::scan::{self, Search};
 use super::split::single::{self, Pair};
@@ -82,7 +83,7 @@ struct Grower<'a> {
     shape: Shape,
     /// One dense component, row weights all 1, nothing missing.
     is_single: bool,
-    /// Nodes of a single component up to this size take their candidates together.
+    /// Nodes up to this size take their candidates together.
     most_in_batch: usize,
     per_node: usize,
     keeps_members: bool,
@@ -108,6 +109,7 @@ struct Buffers {
     scratch: scan::Scratch,
     present: Present,
     batch: Batch,
+    gram: Gram,
     sides: Vec<u8>,
     left: Vec<f64>,
     total: Vec<f64>,
@@ -136,7 +138,11 @@ impl<'a> Grower<'a> {
             tree,
             arch,
             is_single,
-            most_in_batch: if is_single { Batch::most_examples(arch) } else { 0 },
+            most_in_batch: if space.partial || !space.block.weights.is_empty() {
+                0
+            } else {
+                Batch::most_examples(arch)
+            },
             per_node: ground.params.features_per_node(store.codings.len()),
             row_bytes: row_bytes(&store.slots),
             keeps_members: ground.params.scores.contains(&Score::Permutation),
@@ -155,6 +161,7 @@ impl<'a> Grower<'a> {
                 scratch: scan::Scratch::new(&shape),
                 present: Present::default(),
                 batch: Batch::default(),
+                gram: Gram::default(),
                 sides: Vec::new(),
                 left: Vec::new(),
                 total: Vec::new(),
@@ -322,8 +329,8 @@ impl<'a> Grower<'a> {
             varies
         });
         self.pool = pool;
-        if let (true, Open::Single(node)) = (in_batch, open) {
-            self.judge_batch(range, node, &mut best);
+        if in_batch {
+            self.judge_batch(view, range, open, &mut best);
         }
         let mut best = best.winner(self.ground.params.ties, &mut random);
         if let Some(Found { feature, test: CodeTest::Cut(code), threshold: Some(at), .. }) = &mut best
@@ -372,18 +379,35 @@ impl<'a> Grower<'a> {
     }
 
     /// Searches the tests of the batch.
-    fn judge_batch(&mut self, range: Range<usize>, node: single::Node, best: &mut Contest) {
+    fn judge_batch(&mut self, view: View<'_>, range: Range<usize>, open: Open, best: &mut Contest) {
+        let arch = self.arch;
         let room = Room { min_leaf: self.ground.params.min_samples_leaf as f64, missing: 0.0 };
-        let pairs = &self.items.pairs[range];
-        let batch = &mut self.buffers.batch;
-        if self.ground.params.ensemble == Ensemble::ExtraTrees {
-            for BatchCut { feature, gain, key } in batch.random_cuts(self.arch, pairs, node, room) {
-                // The code follows once it is the winner.
-                best.enter(Found { gain, feature, test: CodeTest::Cut(0), threshold: Some(key) });
+        let examples = self.items.examples(range, view);
+        let Buffers { batch, gram, node, .. } = &mut self.buffers;
+        if batch.is_empty() {
+            return;
+        }
+        if let Open::Any = open {
+            gram.open(arch, &self.shape, examples, node, batch.width());
+        }
+        // The code of a random cut follows once it is the winner.
+        let drawn =
+            |BatchCut { feature, gain, key }| Found { gain, feature, test: CodeTest::Cut(0), threshold: Some(key) };
+        let found =
+            |BatchCut { feature, gain, key }| Found { gain, feature, test: CodeTest::Cut(key as u16), threshold: None };
+        let at_random = self.ground.params.ensemble == Ensemble::ExtraTrees;
+        match (open, at_random) {
+            (Open::Single(node), true) => {
+                batch.random_cuts(arch, examples.pairs, node, room).for_each(|cut| best.enter(drawn(cut)));
             }
-        } else {
-            for BatchCut { feature, gain, key } in batch.best_cuts(self.arch, pairs, node, room) {
-                best.enter(Found { gain, feature, test: CodeTest::Cut(key as u16), threshold: None });
+            (Open::Single(node), false) => {
+                batch.best_cuts(arch, examples.pairs, node, room).for_each(|cut| best.enter(found(cut)));
+            }
+            (Open::Any, true) => {
+                batch.random_cuts_of(arch, gram, node.examples(), room).for_each(|cut| best.enter(drawn(cut)));
+            }
+            (Open::Any, false) => {
+                batch.best_cuts_of(arch, gram, node.examples(), room).for_each(|cut| best.enter(found(cut)));
             }
         }
     }

@@ -1,4 +1,4 @@
-//! All candidates of a small node at once, where there is one dense component.
+//! All candidates of a small node at once.
 //!
 //! Most nodes of a fully grown tree hold a handful of examples, and most of the time of a search one
 //! by one would go to starting it. Here the examples' keys lie in one row per feature, as many as
@@ -8,6 +8,7 @@
 use pulp::{Arch, Simd, WithSimd};
 
 use super::Room;
+use super::gram::{self, Gram};
 use super::single::{GainOf, Node, Pair};
 use crate::forest::moments::{TIE, ties};
 
@@ -62,7 +63,7 @@ impl Batch {
         }
         // Three registers for each vector of examples, out of 32 or of 16.
         match arch.dispatch(Lanes) {
-            8 => 64,
+            8 => gram::MOST,
             4 => 16,
             _ => STEP,
         }
@@ -101,7 +102,16 @@ impl Batch {
         }
     }
 
-    /// The best cuts of the features whose gains tie with the greatest.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    /// From one row of keys to the next.
+    pub(crate) fn width(&self) -> usize {
+        self.width
+    }
+
+    /// The best cuts of the features whose gains tie with the greatest, of a single component.
     pub(crate) fn best_cuts(
         &mut self,
         arch: Arch,
@@ -109,9 +119,28 @@ impl Batch {
         node: Node,
         room: Room,
     ) -> impl Iterator<Item = BatchCut> {
+        let gain = GainOf::new(node, room);
         self.gains.resize(self.keys.len().max(self.gains.len()), 0.0);
-        arch.dispatch(EveryCut { batch: self, pairs, gain: GainOf::new(node, room) });
-        let Batch { width, n, keys, gains, .. } = &*self;
+        arch.dispatch(EveryCut { batch: self, measure: Squares { pairs, gain } });
+        self.best_keys()
+    }
+
+    /// The same for any components, from the examples' inner products.
+    pub(crate) fn best_cuts_of(
+        &mut self,
+        arch: Arch,
+        gram: &Gram,
+        examples: f64,
+        room: Room,
+    ) -> impl Iterator<Item = BatchCut> {
+        let gain = GainOf::new(Node { examples, sum: 0.0 }, room);
+        self.gains.resize(self.keys.len().max(self.gains.len()), 0.0);
+        arch.dispatch(EveryCut { batch: self, measure: Products { gram, gain } });
+        self.best_keys()
+    }
+
+    fn best_keys(&self) -> impl Iterator<Item = BatchCut> {
+        let Batch { width, n, keys, gains, .. } = self;
         self.best().map(move |(i, row)| {
             let keys = &keys[i * width..i * width + n];
             let gains = &gains[i * width..i * width + n];
@@ -121,7 +150,7 @@ impl Batch {
         })
     }
 
-    /// The same for one random threshold for each feature.
+    /// The random cuts, of a single component.
     pub(crate) fn random_cuts(
         &mut self,
         arch: Arch,
@@ -135,7 +164,24 @@ impl Batch {
         for ((count, sum), pair) in counts.iter_mut().zip(sums).zip(pairs) {
             (*count, *sum) = (pair[0], pair[1]);
         }
-        arch.dispatch(RandomCut { batch: self, gain: GainOf::new(node, room) });
+        arch.dispatch(RandomCut { batch: self, gain: GainOf::new(node, room), gram: None });
+        self.best_thresholds()
+    }
+
+    /// The same for any components, from the examples' inner products.
+    pub(crate) fn random_cuts_of(
+        &mut self,
+        arch: Arch,
+        gram: &Gram,
+        examples: f64,
+        room: Room,
+    ) -> impl Iterator<Item = BatchCut> {
+        let gain = GainOf::new(Node { examples, sum: 0.0 }, room);
+        arch.dispatch(RandomCut { batch: self, gain, gram: Some(gram) });
+        self.best_thresholds()
+    }
+
+    fn best_thresholds(&self) -> impl Iterator<Item = BatchCut> {
         self.best().map(|(_, row)| BatchCut { feature: row.feature, gain: row.gain, key: row.threshold })
     }
 
@@ -145,13 +191,82 @@ impl Batch {
     }
 }
 
-struct EveryCut<'a> {
-    batch: &'a mut Batch,
+/// How the sums of the left side make gains.
+trait Measure: Copy {
+    /// Count, and what the gain is made of, of each example; `keys` are the candidate's.
+    fn pairs<'a, S: Simd, const VECTORS: usize>(&'a self, simd: S, keys: &[f64], own: &'a mut [Pair]) -> &'a [Pair];
+    /// Gains of sides with these sums.
+    fn gains<S: Simd>(&self, simd: S, counts: S::f64s, sums: S::f64s) -> S::f64s;
+}
+
+/// A single component: the square of the centred sum.
+#[derive(Clone, Copy)]
+struct Squares<'a> {
     pairs: &'a [Pair],
     gain: GainOf,
 }
 
-impl WithSimd for EveryCut<'_> {
+impl Measure for Squares<'_> {
+    #[inline(always)]
+    fn pairs<'a, S: Simd, const VECTORS: usize>(&'a self, _: S, _: &[f64], _: &'a mut [Pair]) -> &'a [Pair] {
+        self.pairs
+    }
+
+    #[inline(always)]
+    fn gains<S: Simd>(&self, simd: S, counts: S::f64s, sums: S::f64s) -> S::f64s {
+        self.gain.of(simd, counts, sums)
+    }
+}
+
+/// Any components: example k, in the order of keys, adds G_kk + 2·Σ G_jk over those before it.
+#[derive(Clone, Copy)]
+struct Products<'a> {
+    gram: &'a Gram,
+    gain: GainOf,
+}
+
+impl Measure for Products<'_> {
+    #[inline(always)]
+    fn pairs<'a, S: Simd, const VECTORS: usize>(&'a self, simd: S, keys: &[f64], own: &'a mut [Pair]) -> &'a [Pair] {
+        // Examples of one key come in the order of their rows.
+        let mut order = [f64::INFINITY; gram::MOST];
+        for (k, (order, &key)) in order.iter_mut().zip(keys).enumerate() {
+            *order = key * gram::MOST as f64 + k as f64;
+        }
+        let (orders, _) = S::as_simd_f64s(&order);
+        let orders: [S::f64s; VECTORS] = std::array::from_fn(|v| orders[v]);
+        let zero = simd.splat_f64s(0.0);
+        let (once, twice) = (simd.splat_f64s(1.0), simd.splat_f64s(2.0));
+        let mut added = [zero; VECTORS];
+        for (j, &place) in order.iter().enumerate().take(own.len()) {
+            let place = simd.splat_f64s(place);
+            let (row, _) = S::as_simd_f64s(self.gram.row(j));
+            for v in 0..VECTORS {
+                let others = simd.select_f64s(simd.less_than_f64s(place, orders[v]), twice, zero);
+                let times = simd.select_f64s(simd.equal_f64s(place, orders[v]), once, others);
+                added[v] = simd.add_f64s(added[v], simd.mul_f64s(times, row[v]));
+            }
+        }
+        let mut sums = [0.0; gram::MOST];
+        S::as_mut_simd_f64s(&mut sums).0[..VECTORS].copy_from_slice(&added);
+        for ((pair, &count), &sum) in own.iter_mut().zip(self.gram.counts()).zip(&sums) {
+            *pair = [count, sum];
+        }
+        own
+    }
+
+    #[inline(always)]
+    fn gains<S: Simd>(&self, simd: S, counts: S::f64s, sums: S::f64s) -> S::f64s {
+        self.gain.of_quality(simd, counts, simd.max_f64s(sums, simd.splat_f64s(0.0)))
+    }
+}
+
+struct EveryCut<'a, M> {
+    batch: &'a mut Batch,
+    measure: M,
+}
+
+impl<M: Measure> WithSimd for EveryCut<'_, M> {
     type Output = ();
 
     #[inline(always)]
@@ -166,17 +281,19 @@ impl WithSimd for EveryCut<'_> {
     }
 }
 
-impl EveryCut<'_> {
+impl<M: Measure> EveryCut<'_, M> {
     #[inline(always)]
     fn run<S: Simd, const VECTORS: usize>(self, simd: S) {
-        let Batch { width, rows, keys, gains, .. } = self.batch;
+        let Batch { n, width, rows, keys, gains, .. } = self.batch;
         let zero = simd.splat_f64s(0.0);
         let lines = keys.chunks_exact(*width).zip(gains.chunks_exact_mut(*width));
         for (row, (keys, gains)) in rows.iter_mut().zip(lines) {
             let (vectors, _) = S::as_simd_f64s(keys);
             let vectors: [S::f64s; VECTORS] = std::array::from_fn(|v| vectors[v]);
+            let mut own = [[0.0; 2]; gram::MOST];
+            let pairs = self.measure.pairs::<S, VECTORS>(simd, keys, &mut own[..*n]);
             let (mut examples, mut sums) = ([zero; VECTORS], [zero; VECTORS]);
-            for (&key, pair) in keys.iter().zip(self.pairs) {
+            for (&key, pair) in keys.iter().zip(pairs) {
                 let key = simd.splat_f64s(key);
                 let [count, value] = pair.map(|x| simd.splat_f64s(x));
                 for v in 0..VECTORS {
@@ -188,7 +305,7 @@ impl EveryCut<'_> {
             let (out, _) = S::as_mut_simd_f64s(gains);
             let mut most = simd.splat_f64s(-1.0);
             for v in 0..VECTORS {
-                out[v] = self.gain.of(simd, examples[v], sums[v]);
+                out[v] = self.measure.gains(simd, examples[v], sums[v]);
                 most = simd.max_f64s(most, out[v]);
             }
             row.gain = simd.reduce_max_f64s(most);
@@ -199,6 +316,8 @@ impl EveryCut<'_> {
 struct RandomCut<'a> {
     batch: &'a mut Batch,
     gain: GainOf,
+    /// For components other than a single one.
+    gram: Option<&'a Gram>,
 }
 
 impl WithSimd for RandomCut<'_> {
@@ -207,25 +326,55 @@ impl WithSimd for RandomCut<'_> {
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
         let Batch { width, n, rows, keys, columns, .. } = self.batch;
-        let (counts, sums) = columns.split_at(*width);
-        let (counts, _) = S::as_simd_f64s(counts);
-        let (sums, _) = S::as_simd_f64s(sums);
-        let zero = simd.splat_f64s(0.0);
         for (row, keys) in rows.iter_mut().zip(keys.chunks_exact(*width)) {
             let (low, high) = keys[..*n].iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), &key| {
                 (if key < low { key } else { low }, if key > high { key } else { high })
             });
             row.threshold = threshold(low, high, row.share);
-            let at = simd.splat_f64s(row.threshold);
-            let (mut examples, mut sum) = (zero, zero);
-            for ((&keys, &count), &value) in S::as_simd_f64s(keys).0.iter().zip(counts).zip(sums) {
-                let left = simd.less_than_or_equal_f64s(keys, at);
-                examples = simd.add_f64s(examples, simd.select_f64s(left, count, zero));
-                sum = simd.add_f64s(sum, simd.select_f64s(left, value, zero));
-            }
-            row.gain = self.gain.of_one([simd.reduce_sum_f64s(examples), simd.reduce_sum_f64s(sum)]);
+            row.gain = match self.gram {
+                Some(gram) => {
+                    let (count, quality) = products_up_to(simd, gram, keys, *n, row.threshold);
+                    self.gain.of_one_quality(count, quality)
+                }
+                None => self.gain.of_one(sums_up_to(simd, columns, keys, row.threshold)),
+            };
         }
     }
+}
+
+/// Count and sum of the examples up to `at`; `columns` are all counts, then all sums.
+#[inline(always)]
+fn sums_up_to<S: Simd>(simd: S, columns: &[f64], keys: &[f64], at: f64) -> Pair {
+    let (counts, sums) = columns.split_at(keys.len());
+    let (counts, sums) = (S::as_simd_f64s(counts).0, S::as_simd_f64s(sums).0);
+    let (zero, at) = (simd.splat_f64s(0.0), simd.splat_f64s(at));
+    let (mut count, mut sum) = (zero, zero);
+    for ((&keys, &counts), &sums) in S::as_simd_f64s(keys).0.iter().zip(counts).zip(sums) {
+        let left = simd.less_than_or_equal_f64s(keys, at);
+        count = simd.add_f64s(count, simd.select_f64s(left, counts, zero));
+        sum = simd.add_f64s(sum, simd.select_f64s(left, sums, zero));
+    }
+    [simd.reduce_sum_f64s(count), simd.reduce_sum_f64s(sum)]
+}
+
+/// Count of the examples up to `at`, and the sum of the products among them.
+#[inline(always)]
+fn products_up_to<S: Simd>(simd: S, gram: &Gram, keys: &[f64], n: usize, at: f64) -> (f64, f64) {
+    let zero = simd.splat_f64s(0.0);
+    let limit = simd.splat_f64s(at);
+    let (vectors, _) = S::as_simd_f64s(keys);
+    let (counts, _) = S::as_simd_f64s(gram.counts());
+    let (mut count, mut quality) = (zero, zero);
+    for (v, (&vector, &counts)) in vectors.iter().zip(counts).enumerate() {
+        let mut sums = zero;
+        for (j, _) in keys[..n].iter().enumerate().filter(|&(_, &key)| key <= at) {
+            sums = simd.add_f64s(sums, S::as_simd_f64s(gram.row(j)).0[v]);
+        }
+        let left = simd.less_than_or_equal_f64s(vector, limit);
+        count = simd.add_f64s(count, simd.select_f64s(left, counts, zero));
+        quality = simd.add_f64s(quality, simd.select_f64s(left, sums, zero));
+    }
+    (simd.reduce_sum_f64s(count), simd.reduce_sum_f64s(quality).max(0.0))
 }
 
 /// The number at `share` of the way from `low` to `high`, at least the first and below the second.

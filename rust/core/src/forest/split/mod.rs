@@ -5,11 +5,13 @@
 //!
 //! - [`single`]: one dense component, row weights all 1, nothing missing in the target;
 //! - [`batch`]: the same for small nodes, all candidates at once;
+//! - [`gram`]: inner products that let a batch serve any components;
 //! - [`scan`]: everything else, examples in feature order;
 //! - [`nominal`]: subsets of categories.
 
 pub(crate) mod batch;
 mod dense;
+pub(crate) mod gram;
 pub(crate) mod nominal;
 pub(crate) mod scan;
 pub(crate) mod single;

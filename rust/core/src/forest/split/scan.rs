@@ -120,6 +120,16 @@ impl Node {
         self.total[WEIGHT]
     }
 
+    /// ω·c of a label.
+    pub(super) fn weighted(&self, label: usize) -> f64 {
+        self.labels[label][1]
+    }
+
+    /// Σ ω·c².
+    pub(super) fn squares(&self) -> f64 {
+        self.squares
+    }
+
     pub(crate) fn examples(&self) -> f64 {
         self.total[EXAMPLES]
     }

@@ -144,13 +144,27 @@ impl GainOf {
         if self.room.fits(sides, sides) { self.node.gain(left) } else { -1.0 }
     }
 
+    /// Gain from the gain times the weights of both sides, −1 if there is no room.
+    #[inline(always)]
+    pub(crate) fn of_one_quality(self, left: f64, quality: f64) -> f64 {
+        let sides = (left, self.node.examples - left);
+        if self.room.fits(sides, sides) { quality / (sides.0 * sides.1) } else { -1.0 }
+    }
+
     /// Gains, −1 where there is no room; [`Node::gain`] and [`Room::fits`] side by side.
     #[inline(always)]
     pub(crate) fn of<S: Simd>(self, simd: S, left: S::f64s, sum: S::f64s) -> S::f64s {
         let splat = |x: f64| simd.splat_f64s(x);
-        let right = simd.sub_f64s(splat(self.node.examples), left);
         let difference = simd.sub_f64s(sum, simd.mul_f64s(splat(self.node.mean()), left));
-        let gain = simd.div_f64s(simd.mul_f64s(difference, difference), simd.mul_f64s(left, right));
+        self.of_quality(simd, left, simd.mul_f64s(difference, difference))
+    }
+
+    /// The same from the gain times the weights of both sides.
+    #[inline(always)]
+    pub(crate) fn of_quality<S: Simd>(self, simd: S, left: S::f64s, quality: S::f64s) -> S::f64s {
+        let splat = |x: f64| simd.splat_f64s(x);
+        let right = simd.sub_f64s(splat(self.node.examples), left);
+        let gain = simd.div_f64s(quality, simd.mul_f64s(left, right));
         let (mut held_left, mut held_right) = (left, right);
         if self.room.missing > 0.0 {
             let missing = splat(self.room.missing);
