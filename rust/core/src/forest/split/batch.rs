@@ -119,10 +119,7 @@ impl Batch {
         node: Node,
         room: Room,
     ) -> impl Iterator<Item = BatchCut> {
-        let gain = GainOf::new(node, room);
-        self.gains.resize(self.keys.len().max(self.gains.len()), 0.0);
-        arch.dispatch(EveryCut { batch: self, measure: Squares { pairs, gain } });
-        self.best_keys()
+        self.every_cut(arch, Squares { pairs, gain: GainOf::new(node, room) })
     }
 
     /// The same for any components, from the examples' inner products.
@@ -133,14 +130,13 @@ impl Batch {
         examples: f64,
         room: Room,
     ) -> impl Iterator<Item = BatchCut> {
-        let gain = GainOf::new(Node { examples, sum: 0.0 }, room);
-        self.gains.resize(self.keys.len().max(self.gains.len()), 0.0);
-        arch.dispatch(EveryCut { batch: self, measure: Products { gram, gain } });
-        self.best_keys()
+        self.every_cut(arch, Products { gram, gain: GainOf::new(Node { examples, sum: 0.0 }, room) })
     }
 
-    fn best_keys(&self) -> impl Iterator<Item = BatchCut> {
-        let Batch { width, n, keys, gains, .. } = self;
+    fn every_cut<M: Measure>(&mut self, arch: Arch, measure: M) -> impl Iterator<Item = BatchCut> + use<'_, M> {
+        self.gains.resize(self.keys.len().max(self.gains.len()), 0.0);
+        arch.dispatch(EveryCut { batch: self, measure });
+        let Batch { width, n, keys, gains, .. } = &*self;
         self.best().map(move |(i, row)| {
             let keys = &keys[i * width..i * width + n];
             let gains = &gains[i * width..i * width + n];
@@ -287,10 +283,10 @@ impl<M: Measure> EveryCut<'_, M> {
         let Batch { n, width, rows, keys, gains, .. } = self.batch;
         let zero = simd.splat_f64s(0.0);
         let lines = keys.chunks_exact(*width).zip(gains.chunks_exact_mut(*width));
+        let mut own = [[0.0; 2]; gram::MOST];
         for (row, (keys, gains)) in rows.iter_mut().zip(lines) {
             let (vectors, _) = S::as_simd_f64s(keys);
             let vectors: [S::f64s; VECTORS] = std::array::from_fn(|v| vectors[v]);
-            let mut own = [[0.0; 2]; gram::MOST];
             let pairs = self.measure.pairs::<S, VECTORS>(simd, keys, &mut own[..*n]);
             let (mut examples, mut sums) = ([zero; VECTORS], [zero; VECTORS]);
             for (&key, pair) in keys.iter().zip(pairs) {
