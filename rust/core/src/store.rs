@@ -1,9 +1,10 @@
-//! The code store: features as small integers, column by column within chunks of rows, and the raw
-//! values of the targets.
+//! The code store: features as small integers, in bands of features within chunks of rows, and the
+//! raw values of the targets.
 //!
 //! Memory: one byte for each value of a feature with at most 255 codes, two for the others, eight for
 //! each value of a target.
 
+pub(crate) mod bands;
 #[cfg(test)]
 mod tests;
 
@@ -11,6 +12,8 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use arrow_array::RecordBatch;
 use rayon::prelude::*;
+
+use bands::Bands;
 
 use crate::column::{MISSING, categories, numeric_values};
 use crate::error::{Error, Result};
@@ -57,14 +60,12 @@ pub(crate) enum Slot {
     Wide(usize),
 }
 
-/// Codes of consecutive rows, one column after the other.
+/// Codes of consecutive rows.
 #[derive(Debug, Default)]
 pub(crate) struct Chunk {
     pub(crate) rows: usize,
-    /// n_narrow x rows.
-    pub(crate) narrow: Vec<u8>,
-    /// n_wide x rows.
-    pub(crate) wide: Vec<u16>,
+    pub(crate) narrow: Bands<u8>,
+    pub(crate) wide: Bands<u16>,
 }
 
 /// The values of one target.
@@ -139,7 +140,7 @@ impl CodeStore {
             .collect();
         let chunk = |first: usize| {
             let rows = CHUNK_ROWS.min(rows - first);
-            Chunk { rows, narrow: vec![0; narrow * rows], wide: vec![0; wide * rows] }
+            Chunk { rows, narrow: Bands::new(narrow, rows), wide: Bands::new(wide, rows) }
         };
         let target = |column: &ColumnProfile| match column {
             ColumnProfile::Numeric(_) => TargetColumn::Numeric(Vec::with_capacity(rows)),
@@ -156,6 +157,11 @@ impl CodeStore {
             targets: profile.targets.iter().map(target).collect(),
             weights: Vec::new(),
         })
+    }
+
+    /// Bytes that the codes of a row take.
+    pub(crate) fn row_bytes(&self) -> usize {
+        self.chunks.first().map_or(0, |chunk| chunk.narrow.row_bytes() + chunk.wide.row_bytes())
     }
 
     fn add(&mut self, intake: &Intake<'_>, batch: &RecordBatch, first_row: usize) -> Result<()> {
@@ -188,64 +194,64 @@ impl Chunk {
         codings: &[Coding],
         slots: &[Slot],
     ) -> Result<()> {
-        let rows = self.rows;
-        let mut narrow = self.narrow.chunks_mut(rows);
-        let mut wide = self.wide.chunks_mut(rows);
-        let mut columns: Vec<Out<'_>> = slots
-            .iter()
-            .map(|slot| match slot {
-                Slot::Narrow(_) => Out::Narrow(&mut narrow.next().expect("a column for each slot")[offset..]),
-                Slot::Wide(_) => Out::Wide(&mut wide.next().expect("a column for each slot")[offset..]),
-            })
-            .collect();
-        let unknown = AtomicU64::new(0);
-        columns.par_iter_mut().zip(codings).zip(&intake.problem.features).try_for_each(
-            |((out, coding), feature)| {
-                let lost = match out {
-                    Out::Narrow(codes) => encode(part, feature.column, coding, codes),
-                    Out::Wide(codes) => encode(part, feature.column, coding, codes),
-                };
-                unknown.fetch_add(lost.map_err(|error| intake.in_column(feature.column, error))?, Relaxed);
-                Ok(())
-            },
-        )?;
-        match unknown.into_inner() {
+        let features = |wanted: fn(&Slot) -> bool| -> Vec<usize> {
+            slots.iter().enumerate().filter(|(_, slot)| wanted(slot)).map(|(feature, _)| feature).collect()
+        };
+        let coder = Coder { intake, part, codings, unknown: AtomicU64::new(0) };
+        coder.fill(&mut self.narrow, offset, &features(|slot| matches!(slot, Slot::Narrow(_))))?;
+        coder.fill(&mut self.wide, offset, &features(|slot| matches!(slot, Slot::Wide(_))))?;
+        match coder.unknown.into_inner() {
             0 => Ok(()),
             _ => Err(Error::Data(format!("{}: the data changed while they were read", intake.source.name()))),
         }
     }
 }
 
-enum Out<'a> {
-    Narrow(&'a mut [u8]),
-    Wide(&'a mut [u16]),
+/// Codes of a batch of rows.
+struct Coder<'a> {
+    intake: &'a Intake<'a>,
+    part: &'a RecordBatch,
+    codings: &'a [Coding],
+    /// Values that have no code.
+    unknown: AtomicU64,
 }
 
-/// Writes the codes of a column; gives how many values have none.
-fn encode<C: Code>(part: &RecordBatch, column: usize, coding: &Coding, out: &mut [C]) -> Result<u64> {
-    let mut unknown = 0;
-    match &coding.scale {
-        Scale::Numeric(cuts) => {
-            let mut values = Vec::with_capacity(part.num_rows());
-            numeric_values(part.column(column), &mut values)?;
-            let missing = C::MISSING;
-            cuts.encode(&values, u16::MAX, |row, code| {
-                out[row] = if code == u16::MAX { missing } else { C::from_u16(code) };
-            });
-        }
-        Scale::Nominal(names) => {
-            let read = categories(part.column(column))?;
-            let codes: Vec<Option<u16>> = read.texts.iter().map(|text| names.code(text)).collect();
-            unknown = codes.iter().filter(|code| code.is_none()).count() as u64;
-            for (out, &position) in out.iter_mut().zip(&read.index) {
-                *out = match position {
-                    MISSING => C::MISSING,
-                    _ => codes[position as usize].map_or(C::MISSING, C::from_u16),
-                };
+impl Coder<'_> {
+    /// Writes the codes of `features`, in the order of their slots, from row `offset` on.
+    fn fill<C: Code>(&self, bands: &mut Bands<C>, offset: usize, features: &[usize]) -> Result<()> {
+        let bands: Vec<_> = bands.iter_mut().zip(features.chunks(bands::BAND)).collect();
+        bands.into_par_iter().try_for_each(|(cells, features)| {
+            let cells = &mut cells[offset..];
+            features.iter().enumerate().try_for_each(|(lane, &feature)| {
+                let column = self.intake.problem.features[feature].column;
+                self.encode(column, &self.codings[feature], |row, code| cells[row][lane] = code)
+                    .map_err(|error| self.intake.in_column(column, error))
+            })
+        })
+    }
+
+    fn encode<C: Code>(&self, column: usize, coding: &Coding, mut emit: impl FnMut(usize, C)) -> Result<()> {
+        let column = self.part.column(column);
+        match &coding.scale {
+            Scale::Numeric(cuts) => {
+                let mut values = Vec::with_capacity(self.part.num_rows());
+                numeric_values(column, &mut values)?;
+                cuts.encode(&values, u16::MAX, |row, code| {
+                    emit(row, if code == u16::MAX { C::MISSING } else { C::from_u16(code) });
+                });
+            }
+            Scale::Nominal(names) => {
+                let read = categories(column)?;
+                let codes: Vec<Option<u16>> = read.texts.iter().map(|text| names.code(text)).collect();
+                self.unknown.fetch_add(codes.iter().filter(|code| code.is_none()).count() as u64, Relaxed);
+                for (row, &position) in read.index.iter().enumerate() {
+                    let code = if position == MISSING { None } else { codes[position as usize] };
+                    emit(row, code.map_or(C::MISSING, C::from_u16));
+                }
             }
         }
+        Ok(())
     }
-    Ok(unknown)
 }
 
 impl TargetColumn {

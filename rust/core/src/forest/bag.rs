@@ -17,17 +17,23 @@ pub(crate) struct Bag {
     pub(crate) rows: Vec<u32>,
     /// How often each is in the bag.
     pub(crate) counts: Vec<u32>,
+    /// Draws that fell on each row of a block.
+    pub(super) drawn: Vec<u32>,
 }
 
 impl Bag {
-    /// Every row once.
-    pub(crate) fn all(rows: usize) -> Self {
-        Bag { rows: (0..rows as u32).collect(), counts: vec![1; rows] }
+    /// Takes every row once.
+    pub(crate) fn take_all(&mut self, rows: usize) {
+        self.rows.clear();
+        self.rows.extend(0..rows as u32);
+        self.counts.clear();
+        self.counts.resize(rows, 1);
     }
 
-    /// The bootstrap replicate of tree number `tree`: `draws` draws from `rows` rows.
-    pub(crate) fn bootstrap(seed: u64, tree: u64, rows: usize, draws: u64) -> Self {
-        let mut bag = Bag::default();
+    /// Takes the bootstrap replicate of tree number `tree`: `draws` draws from `rows` rows.
+    pub(crate) fn take_bootstrap(&mut self, seed: u64, tree: u64, rows: usize, draws: u64) {
+        self.rows.clear();
+        self.counts.clear();
         let blocks = rows.div_ceil(CHUNK_ROWS);
         let mut pending = vec![(0, blocks, 1u64, draws)];
         while let Some((first, last, place, draws)) = pending.pop() {
@@ -36,7 +42,7 @@ impl Bag {
             }
             let mut random = stream(seed, Purpose::Bag, tree, place);
             if last - first == 1 {
-                bag.draw_block(first * CHUNK_ROWS, rows.min(last * CHUNK_ROWS), draws, &mut random);
+                self.draw_block(first * CHUNK_ROWS, rows.min(last * CHUNK_ROWS), draws, &mut random);
                 continue;
             }
             let middle = first.midpoint(last);
@@ -46,16 +52,16 @@ impl Bag {
             pending.push((middle, last, 2 * place + 1, draws - left));
             pending.push((first, middle, 2 * place, left));
         }
-        bag
     }
 
     fn draw_block(&mut self, first: usize, last: usize, draws: u64, random: &mut crate::rng::Stream) {
         let size = (last - first) as u32;
-        let mut counts = vec![0u32; size as usize];
+        self.drawn.clear();
+        self.drawn.resize(size as usize, 0);
         for _ in 0..draws {
-            counts[random.random_range(0..size) as usize] += 1;
+            self.drawn[random.random_range(0..size) as usize] += 1;
         }
-        for (row, count) in counts.into_iter().enumerate().filter(|&(_, count)| count > 0) {
+        for (row, &count) in self.drawn.iter().enumerate().filter(|&(_, &count)| count > 0) {
             self.rows.push((first + row) as u32);
             self.counts.push(count);
         }
@@ -75,14 +81,15 @@ mod tests {
     #[test]
     fn a_bootstrap_has_exactly_the_draws_asked_for_spread_evenly() {
         let rows = 3 * CHUNK_ROWS + 1000;
+        let mut bag = Bag::default();
         for draws in [1, 1000, rows as u64] {
-            let bag = Bag::bootstrap(7, 3, rows, draws);
+            bag.take_bootstrap(7, 3, rows, draws);
             assert_eq!(bag.counts.iter().map(|&c| u64::from(c)).sum::<u64>(), draws);
             assert!(bag.rows.is_sorted_by(|a, b| a < b));
             assert!((*bag.rows.last().unwrap() as usize) < rows);
             assert_eq!(bag.out_of_bag(rows).len() + bag.rows.len(), rows);
         }
-        let bag = Bag::bootstrap(7, 3, rows, rows as u64);
+        bag.take_bootstrap(7, 3, rows, rows as u64);
         let share = bag.rows.len() as f64 / rows as f64;
         assert!((share - 0.632).abs() < 0.003, "{share}");
         let last_block = bag.rows.iter().filter(|&&row| row as usize >= 3 * CHUNK_ROWS).count();

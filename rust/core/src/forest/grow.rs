@@ -15,14 +15,14 @@ use super::items::{Items, LEFT, MISSING, RIGHT, tell_sides};
 use super::moments::{Shape, WEIGHT};
 use super::params::{Ensemble, ForestParams, Score};
 use super::pool::{Mark, Pool};
-use super::space::Space;
+use super::space::{Block, Space};
 use super::split::batch::{Batch, BatchCut, threshold};
 use super::split::gram::Gram;
 use super::split::nominal::{Present, Subset};
 use super::split::scan::{self, Search};
 use super::split::single::{self, Pair};
 use super::split::{Cut, Room};
-use super::view::{CASCADE, Stored, View, row_bytes};
+use super::view::{CASCADE, Stored, View};
 use crate::error::Result;
 use crate::monitor::Monitor;
 use crate::profile::Scale;
@@ -41,20 +41,6 @@ pub(crate) struct Ground<'a> {
     pub(crate) space: &'a Space,
     pub(crate) params: &'a ForestParams,
     pub(crate) monitor: &'a Monitor,
-}
-
-/// Grows the tree with number `tree` on `bag`.
-///
-/// # Errors
-/// [`Interrupted`](crate::Error::Interrupted) on request.
-pub(crate) fn grow(ground: Ground<'_>, bag: Bag, tree: u64, arch: Arch) -> Result<Grown> {
-    let mut grower = Grower::new(ground, bag, tree, arch);
-    let whole = View::store(ground.store, &ground.space.block);
-    let root =
-        Frame { examples: 0..grower.items.rows.len(), depth: 0, path: ROOT, parent: None, mark: grower.pool.mark() };
-    let stage = if ground.store.rows * grower.row_bytes <= CASCADE[0] { 1 } else { 0 };
-    grower.subtree(whole, stage, root)?;
-    Ok(grower.grown)
 }
 
 /// A node that waits to be grown.
@@ -76,8 +62,10 @@ enum Open {
     Any,
 }
 
-struct Grower<'a> {
+/// Grows trees one after the other. Its buffers stay, since getting memory costs more than filling it.
+pub(crate) struct Grower<'a> {
     ground: Ground<'a>,
+    /// The number of the tree.
     tree: u64,
     arch: Arch,
     shape: Shape,
@@ -90,6 +78,8 @@ struct Grower<'a> {
     row_bytes: usize,
     items: Items,
     pool: Pool,
+    /// The pool at the root.
+    whole: Mark,
     grown: Grown,
     since_check: usize,
     buffers: Buffers,
@@ -117,25 +107,18 @@ struct Buffers {
 }
 
 impl<'a> Grower<'a> {
-    fn new(ground: Ground<'a>, bag: Bag, tree: u64, arch: Arch) -> Self {
+    pub(crate) fn new(ground: Ground<'a>, arch: Arch) -> Self {
         let (store, space) = (ground.store, ground.space);
         let shape = Shape::of(space);
         let is_single = shape.is_ordered() && !shape.partial && space.block.weights.is_empty();
-        let Bag { rows, counts } = bag;
-        let items = if is_single {
-            let pair =
-                |(&row, &count): (&u32, &u32)| [1.0, space.block.dense[row as usize]].map(|x| f64::from(count) * x);
-            Items { pairs: rows.iter().zip(&counts).map(pair).collect(), rows, counts: Vec::new() }
-        } else {
-            Items { rows, counts, pairs: Vec::new() }
-        };
+        let pool = Pool::new(store.codings.iter().map(|coding| coding.n_codes() < 2));
         let most_codes = |narrow: bool| {
             let codings = store.codings.iter().filter(|coding| coding.is_narrow() == narrow);
             codings.map(|coding| coding.n_codes()).max().unwrap_or(0)
         };
         Grower {
             ground,
-            tree,
+            tree: 0,
             arch,
             is_single,
             most_in_batch: if space.partial || !space.block.weights.is_empty() {
@@ -144,10 +127,11 @@ impl<'a> Grower<'a> {
                 Batch::most_examples(arch)
             },
             per_node: ground.params.features_per_node(store.codings.len()),
-            row_bytes: row_bytes(&store.slots),
+            row_bytes: store.row_bytes(),
             keeps_members: ground.params.scores.contains(&Score::Permutation),
-            items,
-            pool: Pool::new(store.codings.iter().map(|coding| coding.n_codes() < 2)),
+            items: Items::default(),
+            whole: pool.mark(),
+            pool,
             grown: Grown::default(),
             since_check: 0,
             buffers: Buffers {
@@ -170,6 +154,22 @@ impl<'a> Grower<'a> {
             shape,
             copies: Default::default(),
         }
+    }
+
+    /// Grows the tree with number `tree` on `bag`.
+    ///
+    /// # Errors
+    /// [`Interrupted`](crate::Error::Interrupted) on request.
+    pub(crate) fn grow(&mut self, bag: &Bag, tree: u64) -> Result<&Grown> {
+        let Ground { store, space, .. } = self.ground;
+        self.tree = tree;
+        self.grown.clear();
+        self.pool.rewind(self.whole);
+        self.items.take(bag, self.is_single.then_some(&space.block.dense[..]));
+        let root = Frame { examples: 0..bag.rows.len(), depth: 0, path: ROOT, parent: None, mark: self.whole };
+        let stage = CASCADE.iter().filter(|&&bytes| store.rows * self.row_bytes <= bytes).count();
+        self.subtree(View::store(store, &space.block), stage, root)?;
+        Ok(&self.grown)
     }
 
     /// Grows everything below `root`, whose rows are numbered as in `view`.
@@ -200,7 +200,8 @@ impl<'a> Grower<'a> {
         let mut copy = std::mem::take(&mut self.copies[stage]);
         let rows = &mut self.items.rows[frame.examples.clone()];
         view.gather(rows, &mut copy);
-        let block = view.block.gather(rows);
+        // Pairs hold all there is to know of a single component.
+        let block = if self.is_single { Block::default() } else { view.block.gather(rows) };
         let origin: Vec<u32> =
             if self.keeps_members { rows.iter().map(|&row| view.origin(row)).collect() } else { Vec::new() };
         rows.iter_mut().enumerate().for_each(|(local, row)| *row = local as u32);

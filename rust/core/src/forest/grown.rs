@@ -45,6 +45,13 @@ pub(crate) struct Grown {
 }
 
 impl Grown {
+    pub(super) fn clear(&mut self) {
+        self.nodes.clear();
+        self.gain_by_target.clear();
+        self.members.clear();
+        self.member_ends.clear();
+    }
+
     /// The members of each leaf, in preorder.
     pub(crate) fn leaf_members(&self) -> impl Iterator<Item = &[(u32, u32)]> {
         let starts = std::iter::once(0).chain(self.member_ends.iter().copied());

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use super::bag::Bag;
 use super::grown::CodeTest;
 use super::split::scan::Examples;
 use super::split::single::Pair;
@@ -24,6 +25,20 @@ pub(super) struct Items {
 }
 
 impl Items {
+    /// Takes the rows of `bag`, with pairs if there is a single component with these `values`.
+    pub(super) fn take(&mut self, bag: &Bag, values: Option<&[f64]>) {
+        self.rows.clone_from(&bag.rows);
+        self.counts.clear();
+        self.pairs.clear();
+        match values {
+            Some(values) => self.pairs.extend(bag.rows.iter().zip(&bag.counts).map(|(&row, &count)| {
+                let count = f64::from(count);
+                [count, count * values[row as usize]]
+            })),
+            None => self.counts.extend_from_slice(&bag.counts),
+        }
+    }
+
     pub(super) fn examples<'a>(&'a self, range: Range<usize>, view: View<'a>) -> Examples<'a> {
         fn part<T>(values: &[T], range: Range<usize>) -> &[T] {
             if values.is_empty() { values } else { &values[range] }

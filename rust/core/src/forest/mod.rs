@@ -28,6 +28,8 @@ mod tests;
 mod tree;
 mod view;
 
+use std::sync::{Mutex, PoisonError};
+
 use rayon::prelude::*;
 
 pub use params::{Ensemble, ForestParams, MaxFeatures, MaxSamples, Score, Ties, Unlabelled};
@@ -43,7 +45,7 @@ use crate::schema::{Attribute, Problem, Roles};
 use crate::source::ChunkSource;
 use crate::store::CodeStore;
 use bag::Bag;
-use grow::{Ground, grow};
+use grow::{Ground, Grower};
 use grown::{CodeTest, Grown, GrownNode};
 use pulp::Arch;
 use space::{Space, has_missing};
@@ -117,8 +119,9 @@ pub fn grow_tree(
         let all: Vec<usize> = (0..problem.targets.len()).collect();
         let space = prepared.space(&all, params)?;
         let ground = Ground { store: &prepared.store, space: &space, params, monitor };
-        let grown = grow(ground, prepared.bag(tree as u64, params), tree as u64, Arch::new())?;
-        Ok(prepared.describe(grown))
+        let mut bench = Bench::new(ground);
+        bench.draw(tree as u64);
+        Ok(prepared.describe(bench.grower.grow(&bench.bag, tree as u64)?))
     })
 }
 
@@ -220,14 +223,6 @@ impl<'a> Prepared<'a> {
         Space::new(&self.store, subset, &names, self.problem.task, params.target_weights.as_deref())
     }
 
-    fn bag(&self, tree: u64, params: &ForestParams) -> Bag {
-        let rows = self.store.rows;
-        match params.bootstraps() {
-            true => Bag::bootstrap(params.seed, tree, rows, params.rows_per_tree(rows as u64)),
-            false => Bag::all(rows),
-        }
-    }
-
     /// Grows trees number `first_tree` and following for the targets `subset`.
     fn ensemble(
         &self,
@@ -238,11 +233,18 @@ impl<'a> Prepared<'a> {
     ) -> Result<EnsembleResult> {
         let space = self.space(subset, params)?;
         let ground = Ground { store: &self.store, space: &space, params, monitor };
-        let arch = Arch::new();
-        let count = params.n_estimators;
-        let trees = (0..count).into_par_iter().with_max_len(1);
-        let contributions: Vec<TreeResult> =
-            trees.map(|tree| self.tree(ground, subset, first_tree + tree as u64, arch)).collect::<Result<_>>()?;
+        let idle = Mutex::new(Vec::new());
+        let free = || idle.lock().unwrap_or_else(PoisonError::into_inner);
+        let trees = (0..params.n_estimators).into_par_iter().with_max_len(1);
+        let contributions: Vec<TreeResult> = trees
+            .map(|tree| {
+                let bench = free().pop();
+                let mut bench = bench.unwrap_or_else(|| Bench::new(ground));
+                let result = bench.tree(subset, first_tree + tree as u64);
+                free().push(bench);
+                result
+            })
+            .collect::<Result<_>>()?;
         let n_features = self.problem.features.len();
         let n_targets = self.problem.targets.len();
         let mut accumulator = Accumulator::default();
@@ -268,47 +270,68 @@ impl<'a> Prepared<'a> {
         Ok(EnsembleResult { estimates, scores })
     }
 
-    fn tree(&self, ground: Ground<'_>, subset: &[usize], tree: u64, arch: Arch) -> Result<TreeResult> {
-        ground.monitor.check()?;
-        let params = ground.params;
-        let bag = self.bag(tree, params);
-        let permutes = params.scores.contains(&Score::Permutation);
-        let kept = if permutes { bag.clone() } else { Bag::default() };
-        let grown = grow(ground, bag, tree, arch)?;
-        let score = |score: &Score| match score {
-            Score::Permutation => permutation::of_tree(ground, subset, &grown, &kept, tree),
-            other => Ok(scores::of_splits(*other, &grown)),
-        };
-        let scores = params.scores.iter().map(score).collect::<Result<Contribution>>()?;
-        let by_target = match params.by_target {
-            true => scores::genie3_by_target(&grown, self.store.targets.len()),
-            false => Vec::new(),
-        };
-        ground.monitor.advance(1);
-        Ok(TreeResult { scores, by_target })
-    }
-
     /// A grown tree in the words of the source.
-    fn describe(&self, grown: Grown) -> Tree {
-        let test = |feature: usize, test: CodeTest| match (&self.store.codings[feature].scale, test) {
-            (Scale::Numeric(cuts), CodeTest::Cut(code)) => Test::Cut(cuts.cuts[usize::from(code)]),
+    fn describe(&self, grown: &Grown) -> Tree {
+        let test = |feature: usize, test: &CodeTest| match (&self.store.codings[feature].scale, test) {
+            (Scale::Numeric(cuts), CodeTest::Cut(code)) => Test::Cut(cuts.cuts[usize::from(*code)]),
             (Scale::Nominal(categories), CodeTest::Subset(codes)) => {
                 Test::Subset(codes.iter().map(|&code| categories.names[usize::from(code)].clone()).collect())
             }
             _ => unreachable!("numeric features are cut, nominal ones parted"),
         };
-        let node = |node: GrownNode| Node {
+        let node = |node: &GrownNode| Node {
             depth: node.depth as usize,
             n_examples: node.examples as u64,
-            split: node.split.map(|split| Split {
+            split: node.split.as_ref().map(|split| Split {
                 feature: split.feature as usize,
-                test: test(split.feature as usize, split.test),
+                test: test(split.feature as usize, &split.test),
                 missing_left: split.missing_left,
                 gain: split.gain,
                 children: (split.children[0] as usize, split.children[1] as usize),
             }),
         };
-        Tree { nodes: grown.nodes.into_iter().map(node).collect() }
+        Tree { nodes: grown.nodes.iter().map(node).collect() }
+    }
+}
+
+/// What a thread grows its trees with.
+struct Bench<'a> {
+    ground: Ground<'a>,
+    bag: Bag,
+    grower: Grower<'a>,
+}
+
+impl<'a> Bench<'a> {
+    fn new(ground: Ground<'a>) -> Self {
+        Bench { ground, bag: Bag::default(), grower: Grower::new(ground, Arch::new()) }
+    }
+
+    /// Draws the bag of tree number `tree`.
+    fn draw(&mut self, tree: u64) {
+        let (rows, params) = (self.ground.store.rows, self.ground.params);
+        match params.bootstraps() {
+            true => self.bag.take_bootstrap(params.seed, tree, rows, params.rows_per_tree(rows as u64)),
+            false => self.bag.take_all(rows),
+        }
+    }
+
+    /// Grows tree number `tree` for the targets `subset`, and scores the features.
+    fn tree(&mut self, subset: &[usize], tree: u64) -> Result<TreeResult> {
+        let Ground { store, params, monitor, .. } = self.ground;
+        monitor.check()?;
+        self.draw(tree);
+        let grown = self.grower.grow(&self.bag, tree)?;
+        let score = |score: &Score| match score {
+            Score::Permutation => permutation::of_tree(self.ground, subset, grown, &self.bag, tree),
+            other => Ok(scores::of_splits(*other, grown, store.codings.len())),
+        };
+        let scores = params.scores.iter().map(score).collect::<Result<Contribution>>()?;
+        let by_target = match params.by_target {
+            true => scores::genie3_by_target(grown, store.targets.len()),
+            false => Vec::new(),
+        };
+        monitor.advance(1);
+        Ok(TreeResult { scores, by_target })
     }
 }
 

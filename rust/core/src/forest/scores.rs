@@ -5,7 +5,7 @@ use super::params::Score;
 
 /// The importances that a single tree gives by `score`, which is not the permutation score:
 /// (feature, value) by ascending feature.
-pub(crate) fn of_splits(score: Score, tree: &Grown) -> Vec<(u32, f64)> {
+pub(crate) fn of_splits(score: Score, tree: &Grown, n_features: usize) -> Vec<(u32, f64)> {
     let root = &tree.nodes[0];
     let value = |node: &GrownNode, split: &GrownSplit| match score {
         Score::Genie3 => node.weight / root.weight * split.gain,
@@ -13,7 +13,11 @@ pub(crate) fn of_splits(score: Score, tree: &Grown) -> Vec<(u32, f64)> {
         Score::Coverage => node.weight / root.weight,
         Score::Permutation => unreachable!("computed from out-of-bag rows"),
     };
-    by_feature(splits(tree).map(|(node, split)| (split.feature, value(node, split))).collect())
+    let mut sums = vec![None; n_features];
+    for (node, split) in splits(tree) {
+        *sums[split.feature as usize].get_or_insert(0.0) += value(node, split);
+    }
+    (0..).zip(sums).filter_map(|(feature, sum)| Some((feature, sum?))).collect()
 }
 
 /// `genie3` told apart by target: (feature, n_targets values) by ascending feature.
@@ -29,10 +33,4 @@ pub(crate) fn genie3_by_target(tree: &Grown, n_targets: usize) -> Vec<(u32, Vec<
 
 fn splits(tree: &Grown) -> impl Iterator<Item = (&GrownNode, &GrownSplit)> {
     tree.nodes.iter().filter_map(|node| node.split.as_ref().map(|split| (node, split)))
-}
-
-/// Adds up values of the same feature, in the order given.
-fn by_feature(mut values: Vec<(u32, f64)>) -> Vec<(u32, f64)> {
-    values.sort_by_key(|&(feature, _)| feature);
-    values.chunk_by(|a, b| a.0 == b.0).map(|same| (same[0].0, same.iter().map(|(_, value)| value).sum())).collect()
 }

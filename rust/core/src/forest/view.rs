@@ -5,12 +5,15 @@
 //! cascade"): rows of a small node lie far apart in the store, and each access would fetch a cache
 //! line for one byte.
 
+use std::ops::Range;
+
 use super::space::Block;
 use crate::intake::CHUNK_ROWS;
-use crate::store::{Chunk, Code, CodeStore, Slot};
+use crate::store::bands::{Bands, Column};
+use crate::store::{Chunk, Code, CodeStore};
 
 /// Nodes whose codes take up to so many bytes are copied together, from the largest to the smallest.
-pub(crate) const CASCADE: [usize; 2] = [4 << 20, 256 << 10];
+pub(crate) const CASCADE: [usize; 3] = [16 << 20, 2 << 20, 256 << 10];
 
 /// Codes and component values of the rows `0 .. rows`.
 #[derive(Clone, Copy)]
@@ -25,18 +28,18 @@ pub(crate) struct View<'a> {
 
 /// A type of codes that a chunk holds.
 pub(crate) trait Stored: Code {
-    /// The columns of this type.
-    fn of(chunk: &Chunk) -> &[Self];
+    /// The codes of this type.
+    fn of(chunk: &Chunk) -> &Bands<Self>;
 }
 
 impl Stored for u8 {
-    fn of(chunk: &Chunk) -> &[u8] {
+    fn of(chunk: &Chunk) -> &Bands<u8> {
         &chunk.narrow
     }
 }
 
 impl Stored for u16 {
-    fn of(chunk: &Chunk) -> &[u16] {
+    fn of(chunk: &Chunk) -> &Bands<u16> {
         &chunk.wide
     }
 }
@@ -66,46 +69,49 @@ impl<'a> View<'a> {
     #[inline(always)]
     pub(crate) fn codes_as<C: Stored, T>(&self, slot: usize, rows: &[u32], out: &mut [T], turn: impl Fn(C) -> T) {
         if let [chunk] = self.chunks {
-            return pick(column(chunk, slot), rows, 0, out, turn);
+            return pick(C::of(chunk).column(slot), rows, 0, out, turn);
         }
+        self.by_chunk(rows, |chunk, first, range| {
+            pick(C::of(chunk).column(slot), &rows[range.clone()], first, &mut out[range], &turn);
+        });
+    }
+
+    /// Copies the codes of `rows`, which ascend, into `chunk`; features keep their slots.
+    pub(crate) fn gather(&self, rows: &[u32], chunk: &mut Chunk) {
+        chunk.rows = rows.len();
+        chunk.narrow.resize(&self.chunks[0].narrow, rows.len());
+        chunk.wide.resize(&self.chunks[0].wide, rows.len());
+        self.by_chunk(rows, |from, first, range| {
+            gather(&from.narrow, &rows[range.clone()], first, &mut chunk.narrow, range.clone());
+            gather(&from.wide, &rows[range.clone()], first, &mut chunk.wide, range);
+        });
+    }
+
+    /// Calls `each` with each chunk that has some of `rows`, its first row, and the range of them.
+    #[inline(always)]
+    fn by_chunk(&self, rows: &[u32], mut each: impl FnMut(&Chunk, usize, Range<usize>)) {
         let mut done = 0;
         while done < rows.len() {
             let number = rows[done] as usize / self.height;
             let first = number * self.height;
             let end = done + rows[done..].partition_point(|&row| (row as usize) < first + self.height);
-            pick(column(&self.chunks[number], slot), &rows[done..end], first, &mut out[done..end], &turn);
+            each(&self.chunks[number], first, done..end);
             done = end;
         }
     }
-
-    /// Copies the codes of `rows`, which ascend, into `chunk`; columns keep their slots.
-    pub(crate) fn gather(&self, rows: &[u32], chunk: &mut Chunk) {
-        let first = &self.chunks[0];
-        let (n_narrow, n_wide) = (first.narrow.len() / first.rows, first.wide.len() / first.rows);
-        chunk.rows = rows.len();
-        chunk.narrow.resize(n_narrow * rows.len(), 0);
-        chunk.wide.resize(n_wide * rows.len(), 0);
-        for (slot, out) in chunk.narrow.chunks_exact_mut(rows.len()).enumerate() {
-            self.codes(slot, rows, out);
-        }
-        for (slot, out) in chunk.wide.chunks_exact_mut(rows.len()).enumerate() {
-            self.codes(slot, rows, out);
-        }
-    }
-}
-
-/// Bytes that the codes of one row take.
-pub(crate) fn row_bytes(slots: &[Slot]) -> usize {
-    slots.iter().map(|slot| if matches!(slot, Slot::Narrow(_)) { 1 } else { 2 }).sum()
-}
-
-fn column<C: Stored>(chunk: &Chunk, slot: usize) -> &[C] {
-    &C::of(chunk)[slot * chunk.rows..(slot + 1) * chunk.rows]
 }
 
 #[inline(always)]
-fn pick<C: Code, T>(column: &[C], rows: &[u32], first: usize, out: &mut [T], turn: impl Fn(C) -> T) {
+fn pick<C: Code, T>(column: Column<'_, C>, rows: &[u32], first: usize, out: &mut [T], turn: impl Fn(C) -> T) {
     for (out, &row) in out.iter_mut().zip(rows) {
-        *out = turn(column[row as usize - first]);
+        *out = turn(column.at(row as usize - first));
+    }
+}
+
+fn gather<C: Code>(from: &Bands<C>, rows: &[u32], first: usize, to: &mut Bands<C>, range: Range<usize>) {
+    for (from, to) in from.iter().zip(to.iter_mut()) {
+        for (to, &row) in to[range.clone()].iter_mut().zip(rows) {
+            *to = from[row as usize - first];
+        }
     }
 }

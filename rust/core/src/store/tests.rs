@@ -61,14 +61,12 @@ fn coded(batch: &RecordBatch, borders: &[usize], max_bins: usize) -> (Profile, C
 /// All codes of a feature, missing as 65,535.
 fn column(store: &CodeStore, feature: usize) -> Vec<u16> {
     let of_chunk = |chunk: &Chunk| -> Vec<u16> {
-        let part = |slot: usize| slot * chunk.rows..(slot + 1) * chunk.rows;
-        match store.slots[feature] {
-            Slot::Narrow(slot) => {
-                let widen = |&code: &u8| if code == MISSING_U8 { MISSING_U16 } else { u16::from(code) };
-                chunk.narrow[part(slot)].iter().map(widen).collect()
-            }
-            Slot::Wide(slot) => chunk.wide[part(slot)].to_vec(),
-        }
+        let widen = |code: u8| if code == MISSING_U8 { MISSING_U16 } else { u16::from(code) };
+        let code = |row| match store.slots[feature] {
+            Slot::Narrow(slot) => widen(chunk.narrow.column(slot).at(row)),
+            Slot::Wide(slot) => chunk.wide.column(slot).at(row),
+        };
+        (0..chunk.rows).map(code).collect()
     };
     store.chunks.iter().flat_map(of_chunk).collect()
 }

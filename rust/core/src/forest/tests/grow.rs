@@ -5,7 +5,7 @@ use rand::{Rng, RngExt};
 
 use super::{Coded, bag, batches, goes_left, numbers, table};
 use crate::forest::bag::Bag;
-use crate::forest::grow::{Ground, grow};
+use crate::forest::grow::{Ground, Grower};
 use crate::forest::grown::{CodeTest, Grown};
 use crate::forest::moments::{EXAMPLES, Shape, WEIGHT};
 use crate::forest::params::{Ensemble, ForestParams, MaxFeatures};
@@ -22,7 +22,7 @@ fn grown(coded: &Coded, space: &Space, bag: &Bag, params: &ForestParams) -> Grow
 fn grown_on(arch: Arch, coded: &Coded, space: &Space, bag: &Bag, params: &ForestParams) -> Grown {
     let monitor = Monitor::default();
     let ground = Ground { store: &coded.store, space, params, monitor: &monitor };
-    grow(ground, bag.clone(), 0, arch).unwrap()
+    Grower::new(ground, arch).grow(bag, 0).unwrap().clone()
 }
 
 /// The sums of some rows of the bag, given by position.
@@ -172,7 +172,8 @@ fn codes_copied_together_at_each_size_grow_the_tree_of_the_store() {
     let max_features = Some(MaxFeatures::Count(2));
     let params = ForestParams { max_features, min_samples_leaf: 20, ..ForestParams::default() };
     let space = coded.space(None);
-    let bag = Bag::bootstrap(1, 0, ROWS, ROWS as u64);
+    let mut bag = Bag::default();
+    bag.take_bootstrap(1, 0, ROWS, ROWS as u64);
     let tree = grown(&coded, &space, &bag, &params);
     check(&coded, &space, &bag, &tree, &params);
     assert!(tree.nodes.len() > 1_000);

@@ -50,10 +50,10 @@ impl Coded {
     /// Code of a feature in a row; `None` where missing.
     fn code(&self, feature: usize, row: usize) -> Option<u16> {
         let chunk = &self.store.chunks[row / 65_536];
-        let (row, rows) = (row % 65_536, chunk.rows);
+        let row = row % 65_536;
         match self.store.slots[feature] {
-            Slot::Narrow(slot) => Some(chunk.narrow[slot * rows + row]).filter(|&c| c != MISSING_U8).map(u16::from),
-            Slot::Wide(slot) => Some(chunk.wide[slot * rows + row]).filter(|&code| code != MISSING_U16),
+            Slot::Narrow(slot) => Some(chunk.narrow.column(slot).at(row)).filter(|&c| c != MISSING_U8).map(u16::from),
+            Slot::Wide(slot) => Some(chunk.wide.column(slot).at(row)).filter(|&code| code != MISSING_U16),
         }
     }
 }
@@ -117,5 +117,5 @@ fn batches(rows: std::ops::Range<usize>, gaps: bool, weighted: bool) -> impl Str
 fn bag(counts: &[u32]) -> Bag {
     let rows = (0..).zip(counts).filter(|(_, count)| **count > 0);
     let (rows, counts) = rows.map(|(row, &count)| (row, count)).unzip();
-    Bag { rows, counts }
+    Bag { rows, counts, ..Bag::default() }
 }

@@ -7,7 +7,7 @@ use rand::seq::SliceRandom;
 
 use super::{Coded, bag, batches, goes_left, numbers, table};
 use crate::forest::bag::Bag;
-use crate::forest::grow::{Ground, grow};
+use crate::forest::grow::{Ground, Grower};
 use crate::forest::grown::Grown;
 use crate::forest::params::{Ensemble, ForestParams, Score};
 use crate::forest::permutation::of_tree;
@@ -112,7 +112,7 @@ fn grown(coded: &Coded, bag: &Bag, seed: u64) -> (Grown, Vec<(u32, f64)>) {
     };
     let (space, monitor) = (coded.space(None), Monitor::default());
     let ground = Ground { store: &coded.store, space: &space, params: &params, monitor: &monitor };
-    let tree = grow(ground, bag.clone(), TREE, Arch::new()).unwrap();
+    let tree = Grower::new(ground, Arch::new()).grow(&bag, TREE).unwrap().clone();
     let subset: Vec<usize> = (0..coded.store.targets.len()).collect();
     let importances = of_tree(ground, &subset, &tree, bag, TREE).unwrap();
     (tree, importances)

@@ -25,7 +25,7 @@ fn tree() -> Grown {
 }
 
 fn check(score: Score, expected: [(u32, f64); 2]) {
-    let found = of_splits(score, &tree());
+    let found = of_splits(score, &tree(), 5);
     assert_eq!(found.len(), 2);
     for (found, expected) in found.iter().zip(expected) {
         assert_eq!(found.0, expected.0);
@@ -55,5 +55,5 @@ fn gains_are_told_apart_by_target() {
 fn a_leaf_says_nothing() {
     let leaf = GrownNode { depth: 0, examples: 3.0, weight: 3.0, split: None };
     let tree = Grown { nodes: vec![leaf], ..Grown::default() };
-    assert!(of_splits(Score::Genie3, &tree).is_empty() && genie3_by_target(&tree, 2).is_empty());
+    assert!(of_splits(Score::Genie3, &tree, 5).is_empty() && genie3_by_target(&tree, 2).is_empty());
 }
