@@ -12,7 +12,7 @@ use super::bag::Bag;
 use super::contest::{Contest, Found};
 use super::grown::{CodeTest, Grown, GrownNode, GrownSplit};
 use super::items::{Items, LEFT, MISSING, RIGHT, tell_sides};
-use super::moments::{Shape, WEIGHT};
+use super::moments::{EXAMPLES, FIRST, Shape, WEIGHT};
 use super::params::{Ensemble, ForestParams, Score};
 use super::pool::{Mark, Pool};
 use super::space::{Block, Space};
@@ -20,7 +20,7 @@ use super::split::batch::{Batch, BatchCut, threshold};
 use super::split::gram::Gram;
 use super::split::nominal::{Present, Subset};
 use super::split::scan::{self, Search};
-use super::split::single::{self, Pair};
+use super::split::single;
 use super::split::{Cut, Room};
 use super::view::{CASCADE, Stored, View};
 use crate::error::Result;
@@ -52,6 +52,25 @@ struct Frame {
     /// The parent's position, and 0 for its left or 1 for its right child.
     parent: Option<(u32, usize)>,
     mark: Mark,
+    sums: Known,
+}
+
+/// What the split of the parent says of a node's sums.
+#[derive(Clone, Copy)]
+enum Known {
+    Nothing,
+    Single(single::Node),
+    /// The last of the totals, from here on.
+    Any(usize),
+}
+
+/// A node's examples in two parts.
+struct Parted {
+    split: GrownSplit,
+    /// Where the right side starts.
+    middle: usize,
+    /// Of the left and the right side.
+    sums: [Known; 2],
 }
 
 /// The sums of a node in the form its searches need.
@@ -80,6 +99,8 @@ pub(crate) struct Grower<'a> {
     pool: Pool,
     /// The pool at the root.
     whole: Mark,
+    /// Sums of the nodes that wait, the next one's last.
+    totals: Vec<f64>,
     grown: Grown,
     since_check: usize,
     buffers: Buffers,
@@ -121,17 +142,14 @@ impl<'a> Grower<'a> {
             tree: 0,
             arch,
             is_single,
-            most_in_batch: if space.partial || !space.block.weights.is_empty() {
-                0
-            } else {
-                Batch::most_examples(arch)
-            },
+            most_in_batch: most_in_batch(arch, &shape, ground),
             per_node: ground.params.features_per_node(store.codings.len()),
             row_bytes: store.row_bytes(),
             keeps_members: ground.params.scores.contains(&Score::Permutation),
             items: Items::default(),
             whole: pool.mark(),
             pool,
+            totals: Vec::new(),
             grown: Grown::default(),
             since_check: 0,
             buffers: Buffers {
@@ -164,9 +182,11 @@ impl<'a> Grower<'a> {
         let Ground { store, space, .. } = self.ground;
         self.tree = tree;
         self.grown.clear();
+        self.totals.clear();
         self.pool.rewind(self.whole);
         self.items.take(bag, self.is_single.then_some(&space.block.dense[..]));
-        let root = Frame { examples: 0..bag.rows.len(), depth: 0, path: ROOT, parent: None, mark: self.whole };
+        let examples = 0..bag.rows.len();
+        let root = Frame { examples, depth: 0, path: ROOT, parent: None, mark: self.whole, sums: Known::Nothing };
         let stage = CASCADE.iter().filter(|&&bytes| store.rows * self.row_bytes <= bytes).count();
         self.subtree(View::store(store, &space.block), stage, root)?;
         Ok(&self.grown)
@@ -223,8 +243,11 @@ impl<'a> Grower<'a> {
     fn node(&mut self, view: View<'_>, frame: Frame) -> Result<Option<[Frame; 2]>> {
         self.check(frame.examples.len())?;
         let range = frame.examples.clone();
-        let (open, examples) = self.examples(range.clone());
-        let weight = self.weight(view, range.clone(), examples);
+        let open = self.open(view, &frame);
+        let (examples, weight) = match open {
+            Open::Single(node) => (node.examples, node.examples),
+            Open::Any => (self.buffers.node.examples(), self.buffers.node.weight()),
+        };
         let number = self.grown.nodes.len() as u32;
         if let Some((parent, side)) = frame.parent {
             let split = self.grown.nodes[parent as usize].split.as_mut().expect("a parent is split");
@@ -242,7 +265,8 @@ impl<'a> Grower<'a> {
             self.buffers.node.open(&self.shape, self.items.examples(range.clone(), view));
         }
         let Some(found) = self.search(view, &frame, open, (examples, weight))? else { return Ok(None) };
-        let Some((split, middle)) = self.part(view, range.clone(), found, open, weight) else { return Ok(None) };
+        let Some(parted) = self.part(view, range.clone(), found, open, weight) else { return Ok(None) };
+        let Parted { split, middle, sums } = parted;
         self.grown.nodes[number as usize].split = Some(split);
         let mark = self.pool.mark();
         let child_frame = |examples, side: usize| Frame {
@@ -251,17 +275,28 @@ impl<'a> Grower<'a> {
             path: child(frame.path, side == 1),
             parent: Some((number, side)),
             mark,
+            sums: sums[side],
         };
         Ok(Some([child_frame(middle..range.end, 1), child_frame(range.start..middle, 0)]))
     }
 
-    /// The number of examples in `range`, counted with multiplicity, and the sums that come with it.
-    fn examples(&self, range: Range<usize>) -> (Open, f64) {
-        if self.is_single {
-            let node = single::Node::new(&self.items.pairs[range]);
-            return (Open::Single(node), node.examples);
+    /// The sums of `frame`.
+    fn open(&mut self, view: View<'_>, frame: &Frame) -> Open {
+        let total = &mut self.buffers.node.total;
+        match frame.sums {
+            Known::Single(node) => return Open::Single(node),
+            Known::Nothing if self.is_single => {
+                return Open::Single(single::Node::new(&self.items.pairs[frame.examples.clone()]));
+            }
+            Known::Nothing => {
+                self.items.examples(frame.examples.clone(), view).total(self.arch, &self.shape, total);
+            }
+            Known::Any(start) => {
+                total.clear();
+                total.extend(self.totals.drain(start..));
+            }
         }
-        (Open::Any, self.items.counts[range].iter().map(|&count| u64::from(count)).sum::<u64>() as f64)
+        Open::Any
     }
 
     fn check(&mut self, examples: usize) -> Result<()> {
@@ -271,14 +306,6 @@ impl<'a> Grower<'a> {
             self.ground.monitor.check()?;
         }
         Ok(())
-    }
-
-    fn weight(&self, view: View<'_>, range: Range<usize>, examples: f64) -> f64 {
-        if view.block.weights.is_empty() {
-            return examples;
-        }
-        let rows = self.items.rows[range.clone()].iter().zip(&self.items.counts[range]);
-        rows.map(|(&row, &count)| f64::from(count) * view.block.weight(row as usize)).sum()
     }
 
     /// Whether all examples have the same component values.
@@ -468,6 +495,7 @@ impl<'a> Grower<'a> {
                 *node = single::Node::new(examples.pairs);
                 (known, known_weight) = (node.examples, node.examples);
             } else {
+                examples.total(self.arch, &self.shape, &mut buffers.known_node.total);
                 buffers.known_node.open(&self.shape, examples);
                 node = &buffers.known_node;
                 (known, known_weight) = (node.examples(), node.weight());
@@ -518,8 +546,7 @@ impl<'a> Grower<'a> {
         (true, found.map(|(gain, test)| Found { gain: share * gain, feature, test, threshold: None }))
     }
 
-    /// Parts the examples of a node by `found`; gives the split and where the right side starts.
-    /// `None` if the gain is rounding noise.
+    /// Parts the examples of a node by `found`. `None` if the gain is rounding noise.
     fn part(
         &mut self,
         view: View<'_>,
@@ -527,27 +554,17 @@ impl<'a> Grower<'a> {
         found: Found,
         open: Open,
         weight: f64,
-    ) -> Option<(GrownSplit, usize)> {
+    ) -> Option<Parted> {
         let mut sides = std::mem::take(&mut self.buffers.sides);
         let has_missing = self.sides(view, range.clone(), &found, &mut sides);
-        let middle = match open {
-            Open::Single(node) if !has_missing => {
-                // Sums of a side that lies together are cheaper than those of a side picked out.
-                let middle = self.items.partition(range.clone(), &sides, &mut self.buffers.spill);
-                let left = single::Node::new(&self.items.pairs[range.start..middle]);
-                self.set_sums([left.examples, left.sum], [node.examples, node.sum]);
-                Some(middle)
-            }
-            Open::Single(_) => {
-                let pairs = &self.items.pairs[range.clone()];
-                let [left, known] = [LEFT, RIGHT].map(|last| single::left_of(&sides, pairs, last));
-                self.set_sums(left, known);
-                None
-            }
-            Open::Any => {
-                self.sum_sides(view, range.clone(), &sides);
-                None
-            }
+        let middle = if has_missing {
+            self.sum_known(view, range.clone(), &sides);
+            None
+        } else {
+            // Sums of a side that lies together are cheaper than those of a side picked out.
+            let middle = self.items.partition(range.clone(), &sides, &mut self.buffers.spill);
+            self.sum_left(view, range.clone(), middle, open);
+            Some(middle)
         };
         let (left, total) = (&self.buffers.left, &self.buffers.total);
         let share = total[WEIGHT] / weight;
@@ -555,25 +572,75 @@ impl<'a> Grower<'a> {
         let missing_left = left[WEIGHT] >= total[WEIGHT] - left[WEIGHT];
         let parted = (gain > LEAST_GAIN).then(|| {
             self.record_by_target(share);
-            if has_missing {
-                let follow = if missing_left { LEFT } else { RIGHT };
-                sides.iter_mut().filter(|side| **side == MISSING).for_each(|side| *side = follow);
-            }
-            let middle = middle.unwrap_or_else(|| self.items.partition(range, &sides, &mut self.buffers.spill));
             let split = GrownSplit { feature: found.feature, test: found.test, missing_left, gain, children: [0; 2] };
-            (split, middle)
+            if let Some(middle) = middle {
+                return Parted { split, middle, sums: self.sums_of_children() };
+            }
+            let follow = if missing_left { LEFT } else { RIGHT };
+            sides.iter_mut().filter(|side| **side == MISSING).for_each(|side| *side = follow);
+            let middle = self.items.partition(range, &sides, &mut self.buffers.spill);
+            Parted { split, middle, sums: [Known::Nothing; 2] }
         });
         self.buffers.sides = sides;
         parted
     }
 
-    /// Sums of the left side and of all examples whose value is known, of a single component.
-    fn set_sums(&mut self, left: Pair, total: Pair) {
-        for (sums, [count, sum]) in [(&mut self.buffers.left, left), (&mut self.buffers.total, total)] {
+    /// Sums of the examples before `middle`, and of all in `range`, into the buffers.
+    fn sum_left(&mut self, view: View<'_>, range: Range<usize>, middle: usize, open: Open) {
+        let is_smaller = 2 * (middle - range.start) <= range.len();
+        let smaller = if is_smaller { range.start..middle } else { middle..range.end };
+        let Buffers { left, total, node, .. } = &mut self.buffers;
+        match open {
+            Open::Single(node) => {
+                let side = single::Node::new(&self.items.pairs[smaller]);
+                for (sums, node) in [(&mut *left, side), (&mut *total, node)] {
+                    sums.clear();
+                    sums.resize(self.shape.len(), 0.0);
+                    self.shape.add_single(sums, node.examples, node.sum);
+                }
+            }
+            Open::Any => {
+                self.items.examples(smaller, view).total(self.arch, &self.shape, left);
+                total.clone_from(&node.total);
+            }
+        }
+        if !is_smaller {
+            left.iter_mut().zip(total).for_each(|(left, total)| *left = *total - *left);
+        }
+    }
+
+    /// Sums of the left side and of all examples whose value is known, into the buffers.
+    fn sum_known(&mut self, view: View<'_>, range: Range<usize>, sides: &[u8]) {
+        let (left, total) = (&mut self.buffers.left, &mut self.buffers.total);
+        for sums in [&mut *left, &mut *total] {
             sums.clear();
             sums.resize(self.shape.len(), 0.0);
-            self.shape.add_single(sums, count, sum);
         }
+        let examples = self.items.examples(range, view);
+        for (i, &side) in sides.iter().enumerate() {
+            match side {
+                LEFT => examples.add(&self.shape, left, i),
+                // The right side for now.
+                RIGHT => examples.add(&self.shape, total, i),
+                _ => {}
+            }
+        }
+        total.iter_mut().zip(&*left).for_each(|(total, left)| *total += left);
+    }
+
+    /// Keeps the sums of both sides for when their nodes are made.
+    fn sums_of_children(&mut self) -> [Known; 2] {
+        let (left, total) = (&self.buffers.left, &self.buffers.total);
+        if self.is_single {
+            let [left, right] = [[left[EXAMPLES], left[FIRST]], [total[EXAMPLES] - left[EXAMPLES], total[FIRST] - left[FIRST]]]
+                .map(|[examples, sum]| Known::Single(single::Node { examples, sum }));
+            return [left, right];
+        }
+        let of_right = self.totals.len();
+        self.totals.extend(total.iter().zip(left).map(|(total, left)| total - left));
+        let of_left = self.totals.len();
+        self.totals.extend_from_slice(left);
+        [Known::Any(of_left), Known::Any(of_right)]
     }
 
     /// Where each example goes; gives whether some miss the feature.
@@ -594,25 +661,6 @@ impl<'a> Grower<'a> {
         }
     }
 
-    /// Sums of the left side and of all examples whose value is known, into the buffers.
-    fn sum_sides(&mut self, view: View<'_>, range: Range<usize>, sides: &[u8]) {
-        let (left, total) = (&mut self.buffers.left, &mut self.buffers.total);
-        for sums in [&mut *left, &mut *total] {
-            sums.clear();
-            sums.resize(self.shape.len(), 0.0);
-        }
-        let examples = self.items.examples(range, view);
-        for (i, &side) in sides.iter().enumerate() {
-            match side {
-                LEFT => examples.add(&self.shape, left, i),
-                // The right side for now.
-                RIGHT => examples.add(&self.shape, total, i),
-                _ => {}
-            }
-        }
-        total.iter_mut().zip(&*left).for_each(|(total, left)| *total += left);
-    }
-
     fn record_by_target(&mut self, share: f64) {
         if !self.ground.params.by_target {
             return;
@@ -629,6 +677,20 @@ impl<'a> Grower<'a> {
             parts[target] += share * gain;
         });
     }
+}
+
+/// Up to so many examples it is faster to search all candidates of a node at once, as measured.
+fn most_in_batch(arch: Arch, shape: &Shape, ground: Ground<'_>) -> usize {
+    if shape.partial || !ground.space.block.weights.is_empty() {
+        return 0;
+    }
+    let most = match (shape.indicator_weight.is_empty(), ground.params.ensemble) {
+        _ if shape.is_ordered() => usize::MAX,
+        (true, _) => 16,
+        (false, Ensemble::ExtraTrees) => 32,
+        (false, _) => usize::MAX,
+    };
+    most.min(Batch::most_examples(arch))
 }
 
 /// A search in either form of sums.

@@ -75,6 +75,7 @@ impl Any {
         let scratch = Scratch::new(&shape);
         let mut any = Any { arch: Arch::new(), codes, shape, block, rows, counts, node: Node::default(), scratch };
         let examples = Examples { block: &any.block, rows: &any.rows, counts: &any.counts, pairs: &[] };
+        examples.total(any.arch, &any.shape, &mut any.node.total);
         any.node.open(&any.shape, examples);
         any
     }

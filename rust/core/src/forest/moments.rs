@@ -87,15 +87,6 @@ impl Shape {
         sums[FIRST] += sum;
     }
 
-    /// The sums of `rows` of `block`, each as often as `counts` says, into `sums`.
-    pub(crate) fn total(&self, sums: &mut Vec<f64>, block: &Block, rows: &[u32], counts: &[u32]) {
-        sums.clear();
-        sums.resize(self.len(), 0.0);
-        for (&row, &count) in rows.iter().zip(counts) {
-            self.add(sums, block, row as usize, f64::from(count));
-        }
-    }
-
     /// The impurity decrease of splitting off `left` from `total`.
     pub(crate) fn gain(&self, left: &[f64], total: &[f64]) -> f64 {
         let mut gain = 0.0;

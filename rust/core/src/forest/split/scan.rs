@@ -37,12 +37,36 @@ pub(crate) struct Examples<'a> {
 }
 
 impl Examples<'_> {
+    /// Their sums, into `sums`.
+    pub(crate) fn total(self, arch: Arch, shape: &Shape, sums: &mut Vec<f64>) {
+        sums.clear();
+        sums.resize(shape.len(), 0.0);
+        arch.dispatch(Total { examples: self, shape, sums });
+    }
+
     /// Adds example number `i` to `sums`.
     #[inline(always)]
     pub(crate) fn add(&self, shape: &Shape, sums: &mut [f64], i: usize) {
         match self.pairs.get(i) {
             Some(&[count, sum]) => shape.add_single(sums, count, sum),
             None => shape.add(sums, self.block, self.rows[i] as usize, f64::from(self.counts[i])),
+        }
+    }
+}
+
+struct Total<'a> {
+    examples: Examples<'a>,
+    shape: &'a Shape,
+    sums: &'a mut [f64],
+}
+
+impl WithSimd for Total<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        for position in 0..self.examples.rows.len() {
+            add_row(simd, self.shape, self.examples, position, self.sums);
         }
     }
 }
@@ -94,9 +118,8 @@ impl LabelLists {
 }
 
 impl Node {
-    /// Sums up `examples`.
+    /// Sets what follows from the total, that of `examples`.
     pub(crate) fn open(&mut self, shape: &Shape, examples: Examples<'_>) {
-        shape.total(&mut self.total, examples.block, examples.rows, examples.counts);
         let weight = self.total[WEIGHT];
         self.means.clear();
         if shape.partial {

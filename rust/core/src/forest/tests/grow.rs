@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use pulp::Arch;
 use rand::{Rng, RngExt};
 
-use super::{Coded, bag, batches, goes_left, numbers, table};
+use super::{Coded, bag, batches, goes_left, numbers, table, total};
 use crate::forest::bag::Bag;
 use crate::forest::grow::{Ground, Grower};
 use crate::forest::grown::{CodeTest, Grown};
@@ -28,9 +28,7 @@ fn grown_on(arch: Arch, coded: &Coded, space: &Space, bag: &Bag, params: &Forest
 /// The sums of some rows of the bag, given by position.
 fn sums(shape: &Shape, space: &Space, bag: &Bag, positions: impl Iterator<Item = usize>) -> Vec<f64> {
     let (rows, counts): (Vec<u32>, Vec<u32>) = positions.map(|i| (bag.rows[i], bag.counts[i])).unzip();
-    let mut sums = Vec::new();
-    shape.total(&mut sums, &space.block, &rows, &counts);
-    sums
+    total(shape, &space.block, &rows, &counts)
 }
 
 /// Sends the bag down the tree and checks every node on the way; positions of the bag's rows by node.

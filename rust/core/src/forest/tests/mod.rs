@@ -13,7 +13,8 @@ use proptest::prelude::*;
 
 use super::bag::Bag;
 use super::grown::{CodeTest, GrownSplit};
-use super::space::Space;
+use super::moments::Shape;
+use super::space::{Block, Space};
 use crate::intake::Intake;
 use crate::monitor::Monitor;
 use crate::profile::{MISSING_U8, MISSING_U16, Profile};
@@ -111,6 +112,15 @@ fn batches(rows: std::ops::Range<usize>, gaps: bool, weighted: bool) -> impl Str
         }
         table(columns)
     })
+}
+
+/// The sums of `rows` of `block`, each as often as `counts` says.
+fn total(shape: &Shape, block: &Block, rows: &[u32], counts: &[u32]) -> Vec<f64> {
+    let mut sums = vec![0.0; shape.len()];
+    for (&row, &count) in rows.iter().zip(counts) {
+        shape.add(&mut sums, block, row as usize, f64::from(count));
+    }
+    sums
 }
 
 /// A bag in which some rows are missing and others occur several times.

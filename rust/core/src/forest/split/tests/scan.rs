@@ -70,6 +70,7 @@ fn check<C: Code>(examples: &Examples, room: Room, n_codes: usize) -> Result<(),
     let rows: Vec<u32> = (0..codes.len() as u32).collect();
     let in_node = scan::Examples { block: &block, rows: &rows, counts: &examples.counts, pairs: &[] };
     let mut node = Node::default();
+    in_node.total(Arch::new(), &shape, &mut node.total);
     node.open(&shape, in_node);
     let search = Search { shape: &shape, examples: in_node, codes: &codes, n_codes, node: &node, room };
     let mut scratch = Scratch::new(&shape);
