@@ -31,6 +31,8 @@ use crate::store::{Chunk, Code, CodeStore, Slot};
 
 /// Decreases below this are rounding noise: the impurity of the whole data is 1.
 const LEAST_GAIN: f64 = 1e-18;
+/// From so many examples on it pays to lay their values together for the candidates.
+const MANY: usize = 512;
 /// Nodes larger than this ask after each feature whether to stop, smaller ones once in a while.
 const LARGE_NODE: usize = 4096;
 
@@ -262,7 +264,12 @@ impl<'a> Grower<'a> {
             return Ok(None);
         }
         if let Open::Any = open {
-            self.buffers.node.open(&self.shape, self.items.examples(range.clone(), view));
+            let examples = self.items.examples(range.clone(), view);
+            let node = &mut self.buffers.node;
+            node.open(&self.shape, examples);
+            if params.ensemble == Ensemble::ExtraTrees || range.len() >= MANY {
+                node.set_values(self.arch, &self.shape, examples);
+            }
         }
         let Some(found) = self.search(view, &frame, open, (examples, weight))? else { return Ok(None) };
         let Some(parted) = self.part(view, range.clone(), found, open, weight) else { return Ok(None) };
@@ -415,7 +422,7 @@ impl<'a> Grower<'a> {
         if batch.is_empty() {
             return;
         }
-        if let Open::Any = open {
+        if let (Open::Any, false) = (open, node.has_values()) {
             gram.open(arch, &self.shape, examples, node, batch.width());
         }
         // The code of a random cut follows once it is the winner.
@@ -430,6 +437,10 @@ impl<'a> Grower<'a> {
             }
             (Open::Single(node), false) => {
                 batch.best_cuts(arch, examples.pairs, node, room).for_each(|cut| best.enter(found(cut)));
+            }
+            (Open::Any, true) if node.has_values() => {
+                let cuts = batch.random_cuts_by_value(arch, &self.shape, node, examples.counts, room);
+                cuts.for_each(|cut| best.enter(drawn(cut)));
             }
             (Open::Any, true) => {
                 batch.random_cuts_of(arch, gram, node.examples(), room).for_each(|cut| best.enter(drawn(cut)));
@@ -686,9 +697,9 @@ fn most_in_batch(arch: Arch, shape: &Shape, ground: Ground<'_>) -> usize {
     }
     let most = match (shape.indicator_weight.is_empty(), ground.params.ensemble) {
         _ if shape.is_ordered() => usize::MAX,
-        (true, _) => 16,
+        (true, Ensemble::RandomForest | Ensemble::Bagging) => 16,
         (false, Ensemble::ExtraTrees) => 32,
-        (false, _) => usize::MAX,
+        _ => usize::MAX,
     };
     most.min(Batch::most_examples(arch))
 }

@@ -7,9 +7,10 @@
 
 use pulp::{Arch, Simd, WithSimd};
 
-use super::Room;
 use super::gram::{self, Gram};
 use super::single::{GainOf, Node, Pair};
+use super::{Room, dense, scan};
+use crate::forest::moments::Shape;
 use crate::forest::moments::{TIE, ties};
 
 /// Rows hold a multiple of so many keys: as many as the widest vector.
@@ -160,7 +161,9 @@ impl Batch {
         for ((count, sum), pair) in counts.iter_mut().zip(sums).zip(pairs) {
             (*count, *sum) = (pair[0], pair[1]);
         }
-        arch.dispatch(RandomCut { batch: self, gain: GainOf::new(node, room), gram: None });
+        let Batch { n, width, rows, keys, columns, .. } = self;
+        let gain = GainOf::new(node, room);
+        arch.dispatch(RandomCut { n: *n, width: *width, rows, keys, sums: Sums::Columns(columns), gain });
         self.best_thresholds()
     }
 
@@ -171,9 +174,32 @@ impl Batch {
         gram: &Gram,
         examples: f64,
         room: Room,
-    ) -> impl Iterator<Item = BatchCut> {
+    ) -> impl Iterator<Item = BatchCut> + use<'_> {
+        self.random_cuts_from(arch, Sums::Products(gram), examples, room)
+    }
+
+    /// The same from the values of `node`, which are set; `counts` are those of its examples.
+    pub(crate) fn random_cuts_by_value(
+        &mut self,
+        arch: Arch,
+        shape: &Shape,
+        node: &scan::Node,
+        counts: &[u32],
+        room: Room,
+    ) -> impl Iterator<Item = BatchCut> + use<'_> {
+        self.random_cuts_from(arch, Sums::Values { shape, node, counts }, node.examples(), room)
+    }
+
+    fn random_cuts_from(
+        &mut self,
+        arch: Arch,
+        sums: Sums<'_>,
+        examples: f64,
+        room: Room,
+    ) -> impl Iterator<Item = BatchCut> + use<'_> {
+        let Batch { n, width, rows, keys, .. } = self;
         let gain = GainOf::new(Node { examples, sum: 0.0 }, room);
-        arch.dispatch(RandomCut { batch: self, gain, gram: Some(gram) });
+        arch.dispatch(RandomCut { n: *n, width: *width, rows, keys, sums, gain });
         self.best_thresholds()
     }
 
@@ -309,11 +335,69 @@ impl<M: Measure> EveryCut<'_, M> {
     }
 }
 
-struct RandomCut<'a> {
-    batch: &'a mut Batch,
+/// How the left side of a random cut makes a gain.
+trait SideGain {
+    /// Gain of the side whose `keys` are up to `at`, −1 if there is no room.
+    fn gain<S: Simd>(&self, simd: S, keys: &[f64], at: f64) -> f64;
+}
+
+/// A single component; all counts, then all sums.
+struct OfPairs<'a> {
+    columns: &'a [f64],
     gain: GainOf,
-    /// For components other than a single one.
-    gram: Option<&'a Gram>,
+}
+
+impl SideGain for OfPairs<'_> {
+    #[inline(always)]
+    fn gain<S: Simd>(&self, simd: S, keys: &[f64], at: f64) -> f64 {
+        self.gain.of_one(sums_up_to(simd, self.columns, keys, at))
+    }
+}
+
+/// Any components, from inner products.
+struct OfProducts<'a> {
+    gram: &'a Gram,
+    n: usize,
+    gain: GainOf,
+}
+
+impl SideGain for OfProducts<'_> {
+    #[inline(always)]
+    fn gain<S: Simd>(&self, simd: S, keys: &[f64], at: f64) -> f64 {
+        let (count, quality) = products_up_to(simd, self.gram, keys, self.n, at);
+        self.gain.of_one_quality(count, quality)
+    }
+}
+
+/// Few dense components, from a node's values.
+struct OfValues<'a, const VECTORS: usize> {
+    node: &'a scan::Node,
+    counts: &'a [u32],
+    gain: GainOf,
+}
+
+impl<const VECTORS: usize> SideGain for OfValues<'_, VECTORS> {
+    #[inline(always)]
+    fn gain<S: Simd>(&self, simd: S, keys: &[f64], at: f64) -> f64 {
+        let (count, quality) = dense::side_up_to::<S, VECTORS>(simd, self.node, self.counts, keys, at);
+        self.gain.of_one_quality(count, quality)
+    }
+}
+
+struct RandomCut<'a> {
+    n: usize,
+    width: usize,
+    rows: &'a mut [Row],
+    keys: &'a [f64],
+    sums: Sums<'a>,
+    gain: GainOf,
+}
+
+/// Where the sums of a random cut's left side come from.
+enum Sums<'a> {
+    Columns(&'a [f64]),
+    Products(&'a Gram),
+    Values { shape: &'a Shape, node: &'a scan::Node, counts: &'a [u32] },
 }
 
 impl WithSimd for RandomCut<'_> {
@@ -321,21 +405,41 @@ impl WithSimd for RandomCut<'_> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
-        let Batch { width, n, rows, keys, columns, .. } = self.batch;
-        for (row, keys) in rows.iter_mut().zip(keys.chunks_exact(*width)) {
-            let (low, high) = keys[..*n].iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), &key| {
-                (if key < low { key } else { low }, if key > high { key } else { high })
-            });
-            row.threshold = threshold(low, high, row.share);
-            row.gain = match self.gram {
-                Some(gram) => {
-                    let (count, quality) = products_up_to(simd, gram, keys, *n, row.threshold);
-                    self.gain.of_one_quality(count, quality)
-                }
-                None => self.gain.of_one(sums_up_to(simd, columns, keys, row.threshold)),
-            };
+        let (n, gain) = (self.n, self.gain);
+        match self.sums {
+            Sums::Columns(columns) => self.run(simd, OfPairs { columns, gain }),
+            Sums::Products(gram) => self.run(simd, OfProducts { gram, n, gain }),
+            Sums::Values { shape, node, counts } => match dense::vectors_of::<S>(shape) {
+                Some(1) => self.run(simd, OfValues::<1> { node, counts, gain }),
+                Some(2) => self.run(simd, OfValues::<2> { node, counts, gain }),
+                _ => self.run(simd, OfValues::<4> { node, counts, gain }),
+            },
         }
     }
+}
+
+impl RandomCut<'_> {
+    #[inline(always)]
+    fn run<S: Simd, G: SideGain>(self, simd: S, side: G) {
+        for (row, keys) in self.rows.iter_mut().zip(self.keys.chunks_exact(self.width)) {
+            let (low, high) = extremes(simd, keys);
+            row.threshold = threshold(low, high, row.share);
+            row.gain = side.gain(simd, keys, row.threshold);
+        }
+    }
+}
+
+/// The least and the greatest of `keys`, of which infinite ones do not count.
+#[inline(always)]
+fn extremes<S: Simd>(simd: S, keys: &[f64]) -> (f64, f64) {
+    let infinite = simd.splat_f64s(f64::INFINITY);
+    let lowest = simd.splat_f64s(f64::NEG_INFINITY);
+    let (mut low, mut high) = (infinite, lowest);
+    for &keys in S::as_simd_f64s(keys).0 {
+        low = simd.min_f64s(low, keys);
+        high = simd.max_f64s(high, simd.select_f64s(simd.less_than_f64s(keys, infinite), keys, lowest));
+    }
+    (simd.reduce_min_f64s(low), simd.reduce_max_f64s(high))
 }
 
 /// Count and sum of the examples up to `at`; `columns` are all counts, then all sums.

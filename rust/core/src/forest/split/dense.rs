@@ -1,6 +1,8 @@
 //! Sums over dense components alone, few enough to stay in registers.
+//!
+//! Where a node's examples are read again and again, its [`Values`] lie together.
 
-use pulp::Simd;
+use pulp::{Arch, Simd, WithSimd};
 
 use super::scan::{Examples, Node, Search};
 use super::{Best, Cut};
@@ -12,6 +14,52 @@ use crate::store::Code;
 pub(super) fn vectors_of<S: Simd>(shape: &Shape) -> Option<usize> {
     let vectors = shape.n_dense.div_ceil(S::F64_LANES).next_power_of_two();
     (shape.indicator_weight.is_empty() && !shape.partial && vectors <= 4).then_some(vectors)
+}
+
+/// Count times the component values of each example of a node, in whole vectors.
+#[derive(Debug, Default)]
+pub(super) struct Values {
+    width: usize,
+    /// n_examples x width; zeros beyond the components.
+    cells: Vec<f64>,
+}
+
+impl Values {
+    pub(super) fn clear(&mut self) {
+        self.cells.clear();
+    }
+
+    /// Whether they are there.
+    pub(super) fn is_set(&self) -> bool {
+        !self.cells.is_empty()
+    }
+
+    /// Sets those of `examples`, if components are all dense and few enough.
+    pub(super) fn set(&mut self, arch: Arch, shape: &Shape, examples: Examples<'_>) {
+        struct Width<'a>(&'a Shape);
+        impl WithSimd for Width<'_> {
+            type Output = Option<usize>;
+            #[inline(always)]
+            fn with_simd<S: Simd>(self, _: S) -> Option<usize> {
+                vectors_of::<S>(self.0).map(|vectors| vectors * S::F64_LANES)
+            }
+        }
+        self.clear();
+        let Some(width) = arch.dispatch(Width(shape)) else { return };
+        self.width = width;
+        self.cells.resize(examples.rows.len() * width, 0.0);
+        let of_examples = self.cells.chunks_exact_mut(width).zip(examples.rows).zip(examples.counts);
+        for ((cells, &row), &count) in of_examples {
+            let count = f64::from(count);
+            cells.iter_mut().zip(examples.block.dense(row as usize)).for_each(|(cell, value)| *cell = count * value);
+        }
+    }
+
+    #[inline(always)]
+    fn of<S: Simd, const VECTORS: usize>(&self, position: usize) -> [S::f64s; VECTORS] {
+        let (vectors, _) = S::as_simd_f64s(&self.cells[position * self.width..(position + 1) * self.width]);
+        std::array::from_fn(|v| vectors[v])
+    }
 }
 
 #[derive(Clone, Copy)]
@@ -30,14 +78,23 @@ impl<S: Simd, const VECTORS: usize> Registers<S, VECTORS> {
     }
 
     #[inline(always)]
-    fn add(&mut self, simd: S, examples: Examples<'_>, position: usize) {
+    fn add(&mut self, simd: S, node: &Node, examples: Examples<'_>, position: usize) {
         let (row, count) = (examples.rows[position] as usize, f64::from(examples.counts[position]));
         self.count += count;
         self.weight += count * examples.block.weight(row);
-        let values: [S::f64s; VECTORS] = load(simd, examples.block.dense(row));
-        let count = simd.splat_f64s(count);
+        let values = if node.values.is_set() {
+            node.values.of::<S, VECTORS>(position)
+        } else {
+            let count = simd.splat_f64s(count);
+            load(simd, examples.block.dense(row)).map(|value| simd.mul_f64s(count, value))
+        };
+        self.add_values(simd, values);
+    }
+
+    #[inline(always)]
+    fn add_values(&mut self, simd: S, values: [S::f64s; VECTORS]) {
         for (sum, value) in self.sums.iter_mut().zip(values) {
-            *sum = simd.add_f64s(*sum, simd.mul_f64s(count, value));
+            *sum = simd.add_f64s(*sum, value);
         }
     }
 
@@ -66,13 +123,71 @@ pub(super) fn best_cut<S: Simd, C: Code, const VECTORS: usize>(
     let mut best = Best::new(node.weight(), node.examples(), room);
     for (i, &position) in order.iter().enumerate() {
         let position = position as usize;
-        left.add(simd, examples, position);
+        left.add(simd, node, examples, position);
         let next = order.get(i + 1).map(|&next| codes[next as usize]);
         if next != Some(codes[position]) {
             best.offer(codes[position].index(), left.quality(simd), left.weight, left.count);
         }
     }
     best.cut()
+}
+
+/// The best cut, examples added up by code; `bins` are overwritten. The node's values are set.
+#[inline(always)]
+pub(super) fn best_cut_by_code<S: Simd, C: Code, const VECTORS: usize>(
+    simd: S,
+    search: Search<'_, C>,
+    bins: &mut Vec<f64>,
+) -> Option<Cut> {
+    let Search { examples, codes, n_codes, node, room, .. } = search;
+    // Weight and examples of each code, then its components.
+    let width = VECTORS * S::F64_LANES;
+    bins.clear();
+    bins.resize(n_codes * (2 + width), 0.0);
+    let (sizes, sums) = bins.split_at_mut(2 * n_codes);
+    let (sizes, _) = sizes.as_chunks_mut::<2>();
+    for (position, code) in codes.iter().map(|code| code.index()).enumerate() {
+        let (row, count) = (examples.rows[position] as usize, f64::from(examples.counts[position]));
+        sizes[code][0] += count * examples.block.weight(row);
+        sizes[code][1] += count;
+        let (sums, _) = S::as_mut_simd_f64s(&mut sums[code * width..(code + 1) * width]);
+        let values = node.values.of::<S, VECTORS>(position);
+        for v in 0..VECTORS {
+            sums[v] = simd.add_f64s(sums[v], values[v]);
+        }
+    }
+    let mut left = Registers::<S, VECTORS>::new(simd, node);
+    let mut best = Best::new(node.weight(), node.examples(), room);
+    for (code, (&[weight, count], sums)) in sizes.iter().zip(sums.chunks_exact(width)).enumerate() {
+        if count > 0.0 {
+            left.weight += weight;
+            left.count += count;
+            left.add_values(simd, load(simd, sums));
+            best.offer(code, left.quality(simd), left.weight, left.count);
+        }
+    }
+    best.cut()
+}
+
+/// Examples, and the gain times the weights of both sides, of the side whose `keys` are up to `at`;
+/// row weights are 1 and the node's values set.
+#[inline(always)]
+pub(super) fn side_up_to<S: Simd, const VECTORS: usize>(
+    simd: S,
+    node: &Node,
+    counts: &[u32],
+    keys: &[f64],
+    at: f64,
+) -> (f64, f64) {
+    let mut side = Registers::<S, VECTORS>::new(simd, node);
+    let (zero, limit) = (simd.splat_f64s(0.0), simd.splat_f64s(at));
+    for (position, (&key, &count)) in keys.iter().zip(counts).enumerate() {
+        let within = simd.less_than_or_equal_f64s(simd.splat_f64s(key), limit);
+        let values = node.values.of::<S, VECTORS>(position);
+        side.add_values(simd, values.map(|value| simd.select_f64s(within, value, zero)));
+        side.weight += if key <= at { f64::from(count) } else { 0.0 };
+    }
+    (side.weight, side.quality(simd))
 }
 
 /// Weight, examples and gain of the side that `positions` make.
@@ -83,7 +198,7 @@ pub(super) fn side_gain<S: Simd, C: Code, const VECTORS: usize>(
     positions: &[u32],
 ) -> (f64, f64, f64) {
     let mut side = Registers::<S, VECTORS>::new(simd, search.node);
-    positions.iter().for_each(|&position| side.add(simd, search.examples, position as usize));
+    positions.iter().for_each(|&position| side.add(simd, search.node, search.examples, position as usize));
     let gain = side.quality(simd) / (side.weight * (search.node.weight() - side.weight));
     (side.weight, side.count, gain)
 }

@@ -16,7 +16,8 @@
 
 use pulp::{Arch, Simd, WithSimd};
 
-use super::{Best, Cut, Room, dense};
+use super::dense::{self, Values};
+use super::{Best, Cut, Room};
 use crate::forest::moments::{EXAMPLES, FIRST, Shape, WEIGHT};
 use crate::forest::space::Block;
 use crate::forest::split::single::Pair;
@@ -82,6 +83,7 @@ pub(crate) struct Node {
     /// Σ ω·c²
     squares: f64,
     lists: LabelLists,
+    pub(super) values: Values,
 }
 
 /// The labels of a node's examples, in groups of one length, so that a walk over them rarely has to
@@ -121,6 +123,7 @@ impl Node {
     /// Sets what follows from the total, that of `examples`.
     pub(crate) fn open(&mut self, shape: &Shape, examples: Examples<'_>) {
         let weight = self.total[WEIGHT];
+        self.values.clear();
         self.means.clear();
         if shape.partial {
             let own = shape.dense_weights(&self.total);
@@ -137,6 +140,15 @@ impl Node {
         self.squares = self.labels.iter().zip(counts).map(|([_, a], c)| a * c).sum();
         self.labels.push([0.0; 2]);
         self.lists.set(examples, counts.len());
+    }
+
+    /// Lays the values of `examples` together, if that serves.
+    pub(crate) fn set_values(&mut self, arch: Arch, shape: &Shape, examples: Examples<'_>) {
+        self.values.set(arch, shape, examples);
+    }
+
+    pub(crate) fn has_values(&self) -> bool {
+        self.values.is_set()
     }
 
     pub(crate) fn weight(&self) -> f64 {
@@ -230,6 +242,14 @@ impl<C: Code> BestCut<'_, C> {
     fn by_code<S: Simd>(self, simd: S) -> Option<Cut> {
         let Search { shape, examples, codes, n_codes, node, room } = self.search;
         let Scratch { bins, sums, .. } = self.scratch;
+        if node.values.is_set() {
+            match dense::vectors_of::<S>(shape) {
+                Some(1) => return dense::best_cut_by_code::<S, C, 1>(simd, self.search, bins),
+                Some(2) => return dense::best_cut_by_code::<S, C, 2>(simd, self.search, bins),
+                Some(4) => return dense::best_cut_by_code::<S, C, 4>(simd, self.search, bins),
+                _ => {}
+            }
+        }
         let len = shape.len();
         let left = &mut sums[..len];
         bins.clear();
