@@ -5,12 +5,14 @@
 //! a search costs the number of labels present and not the number there are:
 //!
 //! ```text
-//! for each label l of an example of weight w:
-//!     squares += ω_l · w · (2·C_l + w)        Σ ω·C_L²
-//!     cross   += ω_l · w · c_l                Σ ω·C_L·c,  c the node's counts
-//!     C_l     += w
+//! for each example, of weight w and labels l:
+//!     squares += w²·Σ ω_l + 2·w·Σ ω_l·C_l     Σ ω·C_L²
+//!     cross   += w·Σ ω_l·c_l                  Σ ω·C_L·c,  c the node's counts
+//!     ω_l·C_l += ω_l·w
 //! Σ ω·(C_L − c·r)² = squares − 2·r·cross + r²·Σ ω·c²,  r = W_L / W
 //! ```
+//!
+//! Of these only Σ ω_l·C_l depends on the order.
 //!
 //! Large nodes add up one vector of sums for each code and walk those.
 
@@ -78,8 +80,10 @@ pub(crate) struct Node {
     pub(crate) total: Vec<f64>,
     /// n_dense
     pub(super) means: Vec<f64>,
-    /// n_indicators + 1; ω and ω·c. The last is a label that weighs nothing.
-    labels: Vec<[f64; 2]>,
+    /// n_indicators + 1; ω. The last is a label that weighs nothing.
+    omega: Vec<f64>,
+    /// n_indicators; ω·c.
+    weighted: Vec<f64>,
     /// Σ ω·c²
     squares: f64,
     lists: LabelLists,
@@ -90,32 +94,53 @@ pub(crate) struct Node {
 /// guess where a list ends.
 #[derive(Debug, Default)]
 struct LabelLists {
-    /// n_examples + 1
-    starts: Vec<u32>,
+    /// n_examples
+    examples: Vec<Listed>,
     /// Filled up with the label that weighs nothing.
     groups: Vec<[u32; LabelLists::GROUP]>,
+}
+
+/// What an example adds to the sums of a side.
+#[derive(Debug, Clone, Copy)]
+struct Listed {
+    weight: f64,
+    count: f64,
+    /// w²·Σ ω_l
+    squares: f64,
+    /// w·Σ ω_l·c_l
+    cross: f64,
+    /// Its labels' groups.
+    start: u32,
+    end: u32,
 }
 
 impl LabelLists {
     const GROUP: usize = 4;
 
-    fn set(&mut self, examples: Examples<'_>, n_labels: usize) {
-        self.starts.clear();
+    fn set(&mut self, examples: Examples<'_>, omega: &[f64], weighted: &[f64]) {
+        self.examples.clear();
         self.groups.clear();
-        self.starts.push(0);
-        for &row in examples.rows {
-            for labels in examples.block.indicators(row as usize).chunks(LabelLists::GROUP) {
-                let mut group = [n_labels as u32; LabelLists::GROUP];
+        for (&row, &count) in examples.rows.iter().zip(examples.counts) {
+            let (row, count) = (row as usize, f64::from(count));
+            let weight = count * examples.block.weight(row);
+            let labels = examples.block.indicators(row);
+            let sum = |values: &[f64]| labels.iter().map(|&label| values[label as usize]).sum::<f64>();
+            let (squares, cross) = (weight * weight * sum(omega), weight * sum(weighted));
+            let start = self.groups.len() as u32;
+            // One group at least: most examples then have as many.
+            for at in (0..labels.len().max(1)).step_by(LabelLists::GROUP) {
+                let labels = &labels[at..labels.len().min(at + LabelLists::GROUP)];
+                let mut group = [weighted.len() as u32; LabelLists::GROUP];
                 group[..labels.len()].copy_from_slice(labels);
                 self.groups.push(group);
             }
-            self.starts.push(self.groups.len() as u32);
+            self.examples.push(Listed { weight, count, squares, cross, start, end: self.groups.len() as u32 });
         }
     }
 
     #[inline(always)]
-    fn of(&self, position: usize) -> &[[u32; LabelLists::GROUP]] {
-        &self.groups[self.starts[position] as usize..self.starts[position + 1] as usize]
+    fn groups(&self, example: Listed) -> &[[u32; LabelLists::GROUP]] {
+        &self.groups[example.start as usize..example.end as usize]
     }
 }
 
@@ -135,11 +160,12 @@ impl Node {
             return;
         }
         let counts = shape.indicators(&self.total);
-        self.labels.clear();
-        self.labels.extend(shape.indicator_weight.iter().zip(counts).map(|(omega, c)| [*omega, omega * c]));
-        self.squares = self.labels.iter().zip(counts).map(|([_, a], c)| a * c).sum();
-        self.labels.push([0.0; 2]);
-        self.lists.set(examples, counts.len());
+        self.weighted.clear();
+        self.weighted.extend(shape.indicator_weight.iter().zip(counts).map(|(omega, c)| omega * c));
+        self.squares = self.weighted.iter().zip(counts).map(|(a, c)| a * c).sum();
+        self.omega.clone_from(&shape.indicator_weight);
+        self.omega.push(0.0);
+        self.lists.set(examples, &self.omega, &self.weighted);
     }
 
     /// Lays the values of `examples` together, if that serves.
@@ -157,7 +183,7 @@ impl Node {
 
     /// ω·c of a label.
     pub(super) fn weighted(&self, label: usize) -> f64 {
-        self.labels[label][1]
+        self.weighted[label]
     }
 
     /// Σ ω·c².
@@ -371,7 +397,7 @@ impl<C: Code> Search<'_, C> {
 /// Sums of one side, and Σ ω·C_L² and Σ ω·C_L·c.
 struct Left<'a> {
     dense: &'a mut [f64],
-    /// n_indicators + 1
+    /// n_indicators + 1; ω·C_L.
     labels: &'a mut [f64],
     weight: f64,
     count: f64,
@@ -389,31 +415,37 @@ impl<'a> Left<'a> {
 
     #[inline(always)]
     fn add<S: Simd, C: Code>(&mut self, simd: S, search: Search<'_, C>, position: usize) {
-        let Examples { block, rows, counts, .. } = search.examples;
-        let (row, count) = (rows[position] as usize, f64::from(counts[position]));
-        let weight = count * block.weight(row);
-        self.count += count;
-        self.weight += weight;
         if !self.dense.is_empty() {
+            let Examples { block, rows, counts, .. } = search.examples;
+            let (row, count) = (rows[position] as usize, f64::from(counts[position]));
             add_times(simd, self.dense, block.dense(row), count);
-        }
-        let (mut squares, mut cross) = (0.0, 0.0);
-        for group in search.node.lists.of(position) {
-            for &label in group {
-                let [omega, weighted] = search.node.labels[label as usize];
-                let had = &mut self.labels[label as usize];
-                squares += omega * (2.0 * *had + weight);
-                cross += weighted;
-                *had += weight;
+            if self.labels.len() == 1 {
+                self.count += count;
+                self.weight += count * block.weight(row);
+                return;
             }
         }
-        self.squares += weight * squares;
-        self.cross += weight * cross;
+        let Node { lists, omega, .. } = search.node;
+        let example = lists.examples[position];
+        self.count += example.count;
+        self.weight += example.weight;
+        let mut had = 0.0;
+        for group in lists.groups(example) {
+            for label in group.map(|label| label as usize) {
+                had += self.labels[label];
+                self.labels[label] += omega[label] * example.weight;
+            }
+        }
+        self.squares += example.squares + 2.0 * example.weight * had;
+        self.cross += example.cross;
     }
 
     /// Σ (S_L − m·W_L)² over all components, with their weights.
     #[inline(always)]
     fn quality<S: Simd>(&self, simd: S, node: &Node) -> f64 {
+        if self.labels.len() == 1 {
+            return dense_quality(simd, self.dense, self.weight, node);
+        }
         let share = self.weight / node.weight();
         let labels = self.squares - 2.0 * share * self.cross + share * share * node.squares;
         if self.dense.is_empty() { labels } else { labels + dense_quality(simd, self.dense, self.weight, node) }
@@ -423,10 +455,11 @@ impl<'a> Left<'a> {
     #[inline(always)]
     fn clear(&mut self, node: &Node, added: &[u32]) {
         self.dense.fill(0.0);
-        if added.len() >= self.labels.len() {
+        if self.labels.len() == 1 || added.len() >= self.labels.len() {
             return self.labels.fill(0.0);
         }
-        for group in added.iter().flat_map(|&position| node.lists.of(position as usize)) {
+        let lists = &node.lists;
+        for group in added.iter().flat_map(|&position| lists.groups(lists.examples[position as usize])) {
             group.iter().for_each(|&label| self.labels[label as usize] = 0.0);
         }
     }

@@ -26,7 +26,7 @@ impl Kinds {
 }
 
 pub(super) fn kinds() -> impl Strategy<Value = Kinds> {
-    let dense = (1..=4usize, Just(0usize), any::<bool>());
+    let dense = (prop_oneof![1..=4usize, 5..=40usize], Just(0usize), any::<bool>());
     let indicators = (Just(0usize), 2..=40usize, any::<bool>());
     let mixed = (1..=3usize, 2..=6usize, any::<bool>());
     let partial = (1..=3usize, Just(0usize), any::<bool>());
