@@ -80,7 +80,7 @@ pub(crate) struct Node {
     pub(crate) total: Vec<f64>,
     /// n_dense
     pub(super) means: Vec<f64>,
-    /// n_indicators + 1; ω. The last is a label that weighs nothing.
+    /// n_indicators + [`LabelLists::FILLERS`]; ω.
     omega: Vec<f64>,
     /// n_indicators; ω·c.
     weighted: Vec<f64>,
@@ -96,7 +96,7 @@ pub(crate) struct Node {
 struct LabelLists {
     /// n_examples
     examples: Vec<Listed>,
-    /// Filled up with the label that weighs nothing.
+    /// Filled up with labels that weigh nothing.
     groups: Vec<[u32; LabelLists::GROUP]>,
 }
 
@@ -116,6 +116,9 @@ struct Listed {
 
 impl LabelLists {
     const GROUP: usize = 4;
+    /// Labels that weigh nothing, taken by turns: adding to the same one again and again would make each
+    /// addition wait for the one before.
+    const FILLERS: usize = 32;
 
     fn set(&mut self, examples: Examples<'_>, omega: &[f64], weighted: &[f64]) {
         self.examples.clear();
@@ -130,7 +133,8 @@ impl LabelLists {
             // One group at least: most examples then have as many.
             for at in (0..labels.len().max(1)).step_by(LabelLists::GROUP) {
                 let labels = &labels[at..labels.len().min(at + LabelLists::GROUP)];
-                let mut group = [weighted.len() as u32; LabelLists::GROUP];
+                let filler = weighted.len() + self.groups.len() * LabelLists::GROUP % LabelLists::FILLERS;
+                let mut group = std::array::from_fn(|i| (filler + i) as u32);
                 group[..labels.len()].copy_from_slice(labels);
                 self.groups.push(group);
             }
@@ -164,7 +168,7 @@ impl Node {
         self.weighted.extend(shape.indicator_weight.iter().zip(counts).map(|(omega, c)| omega * c));
         self.squares = self.weighted.iter().zip(counts).map(|(a, c)| a * c).sum();
         self.omega.clone_from(&shape.indicator_weight);
-        self.omega.push(0.0);
+        self.omega.resize(counts.len() + LabelLists::FILLERS, 0.0);
         self.lists.set(examples, &self.omega, &self.weighted);
     }
 
@@ -202,7 +206,7 @@ pub(crate) struct Scratch {
     /// Positions of the examples by code, then by row.
     order: Vec<u32>,
     starts: Vec<u32>,
-    /// Zeros between searches: one for each sum, and one for the label that weighs nothing.
+    /// Zeros between searches: one for each sum, and one for each label that weighs nothing.
     sums: Vec<f64>,
     /// One vector of sums for each code.
     bins: Vec<f64>,
@@ -210,7 +214,7 @@ pub(crate) struct Scratch {
 
 impl Scratch {
     pub(crate) fn new(shape: &Shape) -> Self {
-        Scratch { order: Vec::new(), starts: Vec::new(), sums: vec![0.0; shape.len() + 1], bins: Vec::new() }
+        Scratch { order: Vec::new(), starts: Vec::new(), sums: vec![0.0; shape.len() + LabelLists::FILLERS], bins: Vec::new() }
     }
 }
 
@@ -397,7 +401,7 @@ impl<C: Code> Search<'_, C> {
 /// Sums of one side, and Σ ω·C_L² and Σ ω·C_L·c.
 struct Left<'a> {
     dense: &'a mut [f64],
-    /// n_indicators + 1; ω·C_L.
+    /// n_indicators + [`LabelLists::FILLERS`]; ω·C_L. Empty without indicators.
     labels: &'a mut [f64],
     weight: f64,
     count: f64,
@@ -409,7 +413,11 @@ impl<'a> Left<'a> {
     #[inline(always)]
     fn new(shape: &Shape, zeros: &'a mut [f64]) -> Self {
         let (dense, labels) = zeros.split_at_mut(shape.n_dense);
-        let labels = &mut labels[..=shape.indicator_weight.len()];
+        let n_labels = match shape.indicator_weight.len() {
+            0 => 0,
+            n => n + LabelLists::FILLERS,
+        };
+        let labels = &mut labels[..n_labels];
         Left { dense, labels, weight: 0.0, count: 0.0, squares: 0.0, cross: 0.0 }
     }
 
@@ -419,7 +427,7 @@ impl<'a> Left<'a> {
             let Examples { block, rows, counts, .. } = search.examples;
             let (row, count) = (rows[position] as usize, f64::from(counts[position]));
             add_times(simd, self.dense, block.dense(row), count);
-            if self.labels.len() == 1 {
+            if self.labels.is_empty() {
                 self.count += count;
                 self.weight += count * block.weight(row);
                 return;
@@ -443,7 +451,7 @@ impl<'a> Left<'a> {
     /// Σ (S_L − m·W_L)² over all components, with their weights.
     #[inline(always)]
     fn quality<S: Simd>(&self, simd: S, node: &Node) -> f64 {
-        if self.labels.len() == 1 {
+        if self.labels.is_empty() {
             return dense_quality(simd, self.dense, self.weight, node);
         }
         let share = self.weight / node.weight();
@@ -455,7 +463,7 @@ impl<'a> Left<'a> {
     #[inline(always)]
     fn clear(&mut self, node: &Node, added: &[u32]) {
         self.dense.fill(0.0);
-        if self.labels.len() == 1 || added.len() >= self.labels.len() {
+        if self.labels.is_empty() || added.len() >= self.labels.len() {
             return self.labels.fill(0.0);
         }
         let lists = &node.lists;
