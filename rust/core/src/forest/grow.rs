@@ -146,7 +146,7 @@ impl<'a> Grower<'a> {
             is_single,
             most_in_batch: most_in_batch(arch, &shape, ground),
             per_node: ground.params.features_per_node(store.codings.len()),
-            row_bytes: store.row_bytes(),
+            row_bytes: store.row_bytes() + if is_single { 0 } else { space.block.row_bytes() },
             keeps_members: ground.params.scores.contains(&Score::Permutation),
             items: Items::default(),
             whole: pool.mark(),

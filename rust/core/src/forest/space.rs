@@ -54,6 +54,12 @@ impl Block {
         if self.weights.is_empty() { 1.0 } else { self.weights[row] }
     }
 
+    /// Bytes that the components of a row take, on average.
+    pub(crate) fn row_bytes(&self) -> usize {
+        let rows = self.starts.len().saturating_sub(1).max(1);
+        8 * (self.width + usize::from(!self.weights.is_empty())) + 4 * self.indicators.len() / rows
+    }
+
     /// The dense components of a row.
     #[inline(always)]
     pub(crate) fn dense(&self, row: usize) -> &[f64] {
