@@ -44,6 +44,7 @@ pub(crate) fn mix<const N: usize>(words: [u64; N]) -> u64 {
 mod tests {
     use rand::Rng;
 
+
     use super::*;
 
     #[test]

@@ -51,6 +51,24 @@ impl Code for u16 {
     }
 }
 
+/// A type of codes that a chunk holds.
+pub(crate) trait Stored: Code {
+    /// The codes of this type.
+    fn of(chunk: &Chunk) -> &Bands<Self>;
+}
+
+impl Stored for u8 {
+    fn of(chunk: &Chunk) -> &Bands<u8> {
+        &chunk.narrow
+    }
+}
+
+impl Stored for u16 {
+    fn of(chunk: &Chunk) -> &Bands<u16> {
+        &chunk.wide
+    }
+}
+
 /// Where the codes of a feature lie.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Slot {

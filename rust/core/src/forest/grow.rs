@@ -22,12 +22,12 @@ use super::split::nominal::{Present, Subset};
 use super::split::scan::{self, Search};
 use super::split::single;
 use super::split::{Cut, Room};
-use super::view::{CASCADE, Stored, View};
+use super::view::{CASCADE, View};
 use crate::error::Result;
 use crate::monitor::Monitor;
 use crate::profile::Scale;
 use crate::rng::{Purpose, ROOT, Stream, child, stream};
-use crate::store::{Chunk, Code, CodeStore, Slot};
+use crate::store::{Chunk, Code, CodeStore, Slot, Stored};
 
 /// Decreases below this are rounding noise: the impurity of the whole data is 1.
 const LEAST_GAIN: f64 = 1e-18;

@@ -9,8 +9,8 @@ use std::ops::Range;
 
 use super::space::Block;
 use crate::intake::CHUNK_ROWS;
-use crate::store::bands::{Bands, Column};
-use crate::store::{Chunk, Code, CodeStore};
+use crate::store::bands::{BAND, Bands, Column};
+use crate::store::{Chunk, Code, CodeStore, Stored};
 
 /// Nodes whose codes take up to so many bytes are copied together, from the largest to the smallest.
 pub(crate) const CASCADE: [usize; 3] = [16 << 20, 2 << 20, 256 << 10];
@@ -26,28 +26,17 @@ pub(crate) struct View<'a> {
     origin: &'a [u32],
 }
 
-/// A type of codes that a chunk holds.
-pub(crate) trait Stored: Code {
-    /// The codes of this type.
-    fn of(chunk: &Chunk) -> &Bands<Self>;
-}
-
-impl Stored for u8 {
-    fn of(chunk: &Chunk) -> &Bands<u8> {
-        &chunk.narrow
-    }
-}
-
-impl Stored for u16 {
-    fn of(chunk: &Chunk) -> &Bands<u16> {
-        &chunk.wide
-    }
-}
-
 impl<'a> View<'a> {
     /// The whole store.
     pub(crate) fn store(store: &'a CodeStore, block: &'a Block) -> Self {
         View { chunks: &store.chunks, height: CHUNK_ROWS, block, origin: &[] }
+    }
+
+    /// The whole store, where only codes are asked for.
+    pub(crate) fn codes_of(store: &'a CodeStore) -> Self {
+        static NO_BLOCK: Block =
+            Block { width: 0, dense: Vec::new(), weights: Vec::new(), starts: Vec::new(), indicators: Vec::new() };
+        View::store(store, &NO_BLOCK)
     }
 
     /// Rows that were copied together.
@@ -73,6 +62,15 @@ impl<'a> View<'a> {
         }
         self.by_chunk(rows, |chunk, first, range| {
             pick(C::of(chunk).column(slot), &rows[range.clone()], first, &mut out[range], &turn);
+        });
+    }
+
+    /// Calls `each` with the position of each of `rows`, which ascend, and its codes in `band`.
+    #[inline(always)]
+    pub(crate) fn band<C: Stored>(&self, band: usize, rows: &[u32], mut each: impl FnMut(usize, &[C; BAND])) {
+        self.by_chunk(rows, |chunk, first, range| {
+            let cells = C::of(chunk).band(band);
+            range.for_each(|position| each(position, &cells[rows[position] as usize - first]));
         });
     }
 

@@ -8,7 +8,7 @@
 use super::Code;
 
 /// Features whose codes of a row lie together.
-pub(super) const BAND: usize = 8;
+pub(crate) const BAND: usize = 8;
 
 /// Codes of the features of one type, in some rows.
 #[derive(Debug, Default)]
@@ -35,6 +35,11 @@ impl<C: Code> Bands<C> {
     pub(crate) fn column(&self, slot: usize) -> Column<'_, C> {
         let first = slot / BAND * self.rows;
         Column { cells: &self.cells[first..first + self.rows], lane: slot % BAND }
+    }
+
+    /// The rows of a band.
+    pub(crate) fn band(&self, band: usize) -> &[[C; BAND]] {
+        &self.cells[band * self.rows..(band + 1) * self.rows]
     }
 
     /// Bytes that the codes of a row take.

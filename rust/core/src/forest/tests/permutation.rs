@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use pulp::Arch;
-use rand::seq::SliceRandom;
+use rand::RngExt;
 
 use super::{Coded, bag, batches, goes_left, numbers, table};
 use crate::forest::bag::Bag;
@@ -95,7 +95,8 @@ fn naive(coded: &Coded, tree: &Grown, bag: &Bag, seed: u64) -> Vec<f64> {
     let base = error(coded, tree, bag, &oob, &leaves(None));
     let importance = |feature: usize| {
         let mut codes: Vec<Option<u16>> = oob.iter().map(|&row| coded.code(feature, row as usize)).collect();
-        codes.shuffle(&mut stream(seed, Purpose::Permutation, TREE, feature as u64));
+        let mut random = stream(seed, Purpose::Permutation, TREE, feature as u64);
+        (1..codes.len()).rev().for_each(|last| codes.swap(last, random.random_range(0..=last as u32) as usize));
         let increase = error(coded, tree, bag, &oob, &leaves(Some((feature, &codes)))) - base;
         if base > 1e-12 { increase / base } else { increase }
     };
@@ -112,7 +113,7 @@ fn grown(coded: &Coded, bag: &Bag, seed: u64) -> (Grown, Vec<(u32, f64)>) {
     };
     let (space, monitor) = (coded.space(None), Monitor::default());
     let ground = Ground { store: &coded.store, space: &space, params: &params, monitor: &monitor };
-    let tree = Grower::new(ground, Arch::new()).grow(&bag, TREE).unwrap().clone();
+    let tree = Grower::new(ground, Arch::new()).grow(bag, TREE).unwrap().clone();
     let subset: Vec<usize> = (0..coded.store.targets.len()).collect();
     let importances = of_tree(ground, &subset, &tree, bag, TREE).unwrap();
     (tree, importances)
