@@ -44,7 +44,6 @@ pub(crate) fn mix<const N: usize>(words: [u64; N]) -> u64 {
 mod tests {
     use rand::Rng;
 
-
     use super::*;
 
     #[test]

@@ -558,14 +558,7 @@ impl<'a> Grower<'a> {
     }
 
     /// Parts the examples of a node by `found`. `None` if the gain is rounding noise.
-    fn part(
-        &mut self,
-        view: View<'_>,
-        range: Range<usize>,
-        found: Found,
-        open: Open,
-        weight: f64,
-    ) -> Option<Parted> {
+    fn part(&mut self, view: View<'_>, range: Range<usize>, found: Found, open: Open, weight: f64) -> Option<Parted> {
         let mut sides = std::mem::take(&mut self.buffers.sides);
         let has_missing = self.sides(view, range.clone(), &found, &mut sides);
         let middle = if has_missing {
@@ -643,8 +636,9 @@ impl<'a> Grower<'a> {
     fn sums_of_children(&mut self) -> [Known; 2] {
         let (left, total) = (&self.buffers.left, &self.buffers.total);
         if self.is_single {
-            let [left, right] = [[left[EXAMPLES], left[FIRST]], [total[EXAMPLES] - left[EXAMPLES], total[FIRST] - left[FIRST]]]
-                .map(|[examples, sum]| Known::Single(single::Node { examples, sum }));
+            let [left, right] =
+                [[left[EXAMPLES], left[FIRST]], [total[EXAMPLES] - left[EXAMPLES], total[FIRST] - left[FIRST]]]
+                    .map(|[examples, sum]| Known::Single(single::Node { examples, sum }));
             return [left, right];
         }
         let of_right = self.totals.len();

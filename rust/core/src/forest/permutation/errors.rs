@@ -10,8 +10,6 @@ use crate::store::{CodeStore, TargetColumn};
 
 /// Errors up to this are what rounding leaves of none; they are relative to that of the mean.
 const NO_ERROR: f64 = 1e-12;
-/// Not a leaf.
-const INNER: u32 = u32::MAX;
 
 /// The targets a tree predicts, by kind.
 pub(super) struct Targets<'a> {
@@ -66,8 +64,6 @@ impl<'a> Targets<'a> {
 
 /// What each leaf predicts: the mean, and the most frequent class (the first of equals).
 pub(super) struct Leaves {
-    /// Position among the leaves, by node.
-    position: Vec<u32>,
     n_numeric: usize,
     n_nominal: usize,
     /// n_leaves x n_numeric
@@ -85,11 +81,8 @@ pub(super) struct Prediction<'a> {
 
 impl Leaves {
     pub(super) fn new(targets: &Targets<'_>, tree: &Grown, bag: &Bag) -> Self {
-        let mut position = vec![INNER; tree.nodes.len()];
-        let leaves = tree.nodes.iter().enumerate().filter(|(_, node)| node.split.is_none());
-        leaves.enumerate().for_each(|(leaf, (node, _))| position[node] = leaf as u32);
         let (n_numeric, n_nominal) = (targets.numeric.len(), targets.nominal.len());
-        let mut leaves = Leaves { position, n_numeric, n_nominal, means: Vec::new(), classes: Vec::new() };
+        let mut leaves = Leaves { n_numeric, n_nominal, means: Vec::new(), classes: Vec::new() };
         let everyone: Vec<(u32, u32)> = bag.rows.iter().copied().zip(bag.counts.iter().copied()).collect();
         let means: Vec<f64> = targets.numeric.iter().map(|y| mean(y, targets, &everyone).unwrap_or(0.0)).collect();
         let mut counts = vec![0.0; targets.nominal.iter().map(|(_, classes)| *classes).max().unwrap_or(0)];
@@ -106,8 +99,8 @@ impl Leaves {
         leaves
     }
 
-    pub(super) fn of(&self, node: u32) -> Prediction<'_> {
-        let leaf = self.position[node as usize] as usize;
+    pub(super) fn of(&self, leaf: u32) -> Prediction<'_> {
+        let leaf = leaf as usize;
         Prediction {
             means: &self.means[leaf * self.n_numeric..(leaf + 1) * self.n_numeric],
             classes: &self.classes[leaf * self.n_nominal..(leaf + 1) * self.n_nominal],

@@ -21,7 +21,7 @@ use routes::{Routes, Rows, Shuffled};
 use walk::Walk;
 
 /// Rows whose codes are laid out together.
-const BLOCK_ROWS: usize = 256;
+const BLOCK_ROWS: usize = 64;
 /// Rows that walk side by side.
 const GROUP_ROWS: usize = 16;
 
@@ -59,7 +59,7 @@ pub(crate) fn of_tree(
             for (i, &row) in group.iter().enumerate() {
                 sums.add(&errors, &targets, row as usize, leaves.of(walk.leaf_of(i)));
                 for detour in walk.detours_of(i) {
-                    sums.add_change(&errors, &targets, row as usize, detour.place as usize, leaves.of(detour.node));
+                    sums.add_change(&errors, &targets, row as usize, detour.place as usize, leaves.of(detour.leaf));
                 }
             }
         }

@@ -9,9 +9,10 @@ use crate::rng::{Purpose, Stream, stream};
 use crate::store::bands::{BAND, Bands};
 use crate::store::{Code, CodeStore, Slot, Stored};
 
-/// A tree laid out for walking: the left child of a node follows it.
+/// A tree laid out for walking: its inner nodes, the first at the root. Ways lead to positions here, or
+/// to leaves by number.
 pub(super) struct Routes {
-    pub(super) nodes: Vec<Step>,
+    pub(super) steps: Vec<Step>,
     pub(super) places: Places,
     /// Bits of the categories that go left, for tests of subsets.
     subsets: Vec<Vec<u64>>,
@@ -20,14 +21,17 @@ pub(super) struct Routes {
 
 #[derive(Clone, Copy)]
 pub(super) struct Step {
-    /// Place of the feature; [`LEAF`] for a leaf.
+    /// Place of the feature.
     pub(super) place: u32,
-    right: u32,
     /// Highest code that goes left, or with [`SUBSET`] the number of the subset; [`MISSING_LEFT`].
     test: u32,
+    /// Where the left and the right way lead; [`LEAF`].
+    left: u32,
+    right: u32,
 }
 
-pub(super) const LEAF: u32 = u32::MAX;
+/// With the number of a leaf, in preorder.
+pub(super) const LEAF: u32 = 1 << 31;
 const SUBSET: u32 = 1 << 31;
 const MISSING_LEFT: u32 = 1 << 30;
 
@@ -35,8 +39,10 @@ impl Routes {
     pub(super) fn new(tree: &Grown, store: &CodeStore) -> Self {
         let places = Places::new(tree, store);
         let mut subsets = Vec::new();
-        let nodes = tree.nodes.iter().map(|node| {
-            let Some(split) = &node.split else { return Step { place: LEAF, right: 0, test: 0 } };
+        let (mut inner, mut leaves) = (0..LEAF, LEAF..u32::MAX);
+        let numbers = tree.nodes.iter().map(|node| if node.split.is_some() { inner.next() } else { leaves.next() });
+        let numbers: Vec<u32> = numbers.map(|number| number.expect("fewer than 2^31 leaves")).collect();
+        let steps = tree.nodes.iter().filter_map(|node| node.split.as_ref()).map(|split| {
             let test = match &split.test {
                 CodeTest::Cut(cut) => u32::from(*cut),
                 CodeTest::Subset(codes) => {
@@ -46,15 +52,16 @@ impl Routes {
             };
             let missing = if split.missing_left { MISSING_LEFT } else { 0 };
             let place = places.of(store.slots[split.feature as usize]) as u32;
-            Step { place, right: split.children[1], test: test | missing }
+            let [left, right] = split.children.map(|child| numbers[child as usize]);
+            Step { place, test: test | missing, left, right }
         });
-        let nodes = nodes.collect();
-        Routes { nodes, places, has_subsets: !subsets.is_empty(), subsets }
+        let steps = steps.collect();
+        Routes { steps, places, has_subsets: !subsets.is_empty(), subsets }
     }
 
-    /// The child of `node`, which is `step`, that `code` goes to.
+    /// Where `code` goes from `step`.
     #[inline(always)]
-    pub(super) fn next(&self, node: u32, step: Step, code: u16) -> u32 {
+    pub(super) fn next(&self, step: Step, code: u16) -> u32 {
         let left = if code == MISSING_U16 {
             step.test & MISSING_LEFT != 0
         } else if self.has_subsets && step.test & SUBSET != 0 {
@@ -64,7 +71,7 @@ impl Routes {
             u32::from(code) <= step.test & !MISSING_LEFT
         };
         // No branch could be foretold.
-        std::hint::select_unpredictable(left, node + 1, step.right)
+        std::hint::select_unpredictable(left, step.left, step.right)
     }
 }
 
@@ -125,7 +132,8 @@ pub(super) struct Shuffled {
 impl Shuffled {
     /// The codes of `rows`, which ascend, for tree number `tree`.
     pub(super) fn new(places: &Places, store: &CodeStore, rows: &[u32], seed: u64, tree: u64) -> Self {
-        let mut shuffled = Shuffled { narrow: gathered(&places.narrow, store, rows), wide: gathered(&places.wide, store, rows) };
+        let mut shuffled =
+            Shuffled { narrow: gathered(&places.narrow, store, rows), wide: gathered(&places.wide, store, rows) };
         for &feature in &places.features {
             let random = &mut stream(seed, Purpose::Permutation, tree, u64::from(feature));
             let place = places.of(store.slots[feature as usize]);
@@ -188,7 +196,10 @@ impl Rows {
         let first_shuffled = self.n_places / BAND;
         let numbers = first..first + rows.len();
         for (number, cells) in (first_shuffled..).zip(shuffled.narrow.iter()) {
-            cells[numbers.clone()].iter().enumerate().for_each(|(position, codes)| put(position, number, codes.map(widen)));
+            cells[numbers.clone()]
+                .iter()
+                .enumerate()
+                .for_each(|(position, codes)| put(position, number, codes.map(widen)));
         }
         for (number, cells) in (first_shuffled + wide..).zip(shuffled.wide.iter()) {
             cells[numbers.clone()].iter().enumerate().for_each(|(position, codes)| put(position, number, *codes));

@@ -6,7 +6,7 @@ use super::routes::{LEAF, Routes, Rows};
 pub(super) struct Walk {
     /// Where the codes of each row start.
     starts: Vec<usize>,
-    /// For each row the nodes from the root to the leaf.
+    /// For each row the steps from the root on, and the leaf.
     paths: Vec<Vec<u32>>,
     /// By row.
     detours: Vec<Detour>,
@@ -22,8 +22,7 @@ pub(super) struct Walk {
 #[derive(Clone, Copy)]
 pub(super) struct Detour {
     pub(super) place: u32,
-    /// Its leaf.
-    pub(super) node: u32,
+    pub(super) leaf: u32,
 }
 
 /// A detour on its way.
@@ -62,9 +61,9 @@ impl Walk {
             walking = false;
             for (path, &start) in self.paths.iter_mut().zip(&self.starts) {
                 let node = path[path.len() - 1];
-                let step = routes.nodes[node as usize];
-                if step.place != LEAF {
-                    path.push(routes.next(node, step, codes.own(start, step.place)));
+                if node & LEAF == 0 {
+                    let step = routes.steps[node as usize];
+                    path.push(routes.next(step, codes.own(start, step.place)));
                     walking = true;
                 }
             }
@@ -79,14 +78,16 @@ impl Walk {
         for (path, &start) in self.paths.iter().zip(&self.starts) {
             self.row += 1;
             for pair in path.windows(2) {
-                let step = routes.nodes[pair[0] as usize];
-                let node = routes.next(pair[0], step, codes.shuffled(start, step.place));
+                let step = routes.steps[pair[0] as usize];
+                let node = routes.next(step, codes.shuffled(start, step.place));
                 let left = &mut self.left[step.place as usize];
                 if node != pair[1] && *left != self.row {
                     *left = self.row;
                     let number = self.detours.len() as u32;
-                    self.detours.push(Detour { place: step.place, node });
-                    self.walkers.push(Walker { start, number, place: step.place, node });
+                    self.detours.push(Detour { place: step.place, leaf: node & !LEAF });
+                    if node & LEAF == 0 {
+                        self.walkers.push(Walker { start, number, place: step.place, node });
+                    }
                 }
             }
             self.ends.push(self.detours.len());
@@ -100,24 +101,21 @@ impl Walk {
             let mut walking = 0;
             for i in 0..self.walkers.len() {
                 let mut walker = self.walkers[i];
-                let step = routes.nodes[walker.node as usize];
-                if step.place == LEAF {
-                    self.detours[walker.number as usize].node = walker.node;
-                    continue;
-                }
+                let step = routes.steps[walker.node as usize];
                 let own = codes.own(walker.start, step.place);
-                let code =
-                    if step.place == walker.place { codes.shuffled(walker.start, step.place) } else { own };
-                walker.node = routes.next(walker.node, step, code);
+                let code = if step.place == walker.place { codes.shuffled(walker.start, step.place) } else { own };
+                walker.node = routes.next(step, code);
+                // Written even where the walk ends: no branch could be foretold.
+                self.detours[walker.number as usize].leaf = walker.node & !LEAF;
                 self.walkers[walking] = walker;
-                walking += 1;
+                walking += usize::from(walker.node & LEAF == 0);
             }
             self.walkers.truncate(walking);
         }
     }
 
     pub(super) fn leaf_of(&self, row: usize) -> u32 {
-        *self.paths[row].last().expect("a path ends in a leaf")
+        *self.paths[row].last().expect("a path ends in a leaf") & !LEAF
     }
 
     pub(super) fn detours_of(&self, row: usize) -> &[Detour] {

@@ -214,7 +214,12 @@ pub(crate) struct Scratch {
 
 impl Scratch {
     pub(crate) fn new(shape: &Shape) -> Self {
-        Scratch { order: Vec::new(), starts: Vec::new(), sums: vec![0.0; shape.len() + LabelLists::FILLERS], bins: Vec::new() }
+        Scratch {
+            order: Vec::new(),
+            starts: Vec::new(),
+            sums: vec![0.0; shape.len() + LabelLists::FILLERS],
+            bins: Vec::new(),
+        }
     }
 }
 
