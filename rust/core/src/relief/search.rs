@@ -1,0 +1,191 @@
+//! The exact k nearest neighbours, of every class, of some rows among all rows.
+//!
+//! Where all rows are queries and in memory, each pair is measured once and offered to both of its rows.
+//! Otherwise tiles of rows go past a block of queries. Either way the lists are the same.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use pulp::Arch;
+use rayon::prelude::*;
+
+use super::kernel::{Block, Measure};
+use super::lists::{Ground, Lists};
+use super::panels::{LANES, Layout, Panels};
+use super::rows::{Rows, Table};
+use super::space::Space;
+use crate::error::Result;
+use crate::monitor::{Monitor, Phase};
+
+/// Bytes of panels that stay in the cache while queries go past them.
+const CACHED_BYTES: usize = 384 << 10;
+/// Panels whose lists are worked on together.
+const GROUP: usize = 16;
+
+/// Nearest first, by class, for each query.
+pub(crate) type Neighbours = HashMap<u32, Vec<Vec<u32>>>;
+
+/// What a search needs to know.
+#[derive(Clone, Copy)]
+pub(crate) struct Search<'a> {
+    pub(crate) space: &'a Space,
+    pub(crate) layout: &'a Layout,
+    /// Neighbours wanted of each class.
+    pub(crate) k: usize,
+    pub(crate) monitor: &'a Monitor,
+    pub(crate) arch: Arch,
+}
+
+impl Search<'_> {
+    /// The neighbours of `queries` among the rows of `table`.
+    pub(crate) fn among(self, table: &Table<'_>, queries: &Rows) -> Result<Neighbours> {
+        let panels = Panels::new(self.layout, self.space, queries);
+        let group = GROUP.min(panels.len().div_ceil(4 * rayon::current_num_threads())).max(1);
+        let mut lists = self.lists(&panels, group);
+        table.pass(Phase::Searching, |rows| {
+            let tile = Panels::new(self.layout, self.space, rows);
+            let ground = Ground { space: self.space, layout: self.layout, queries, rows };
+            lists.par_iter_mut().try_for_each(|lists| {
+                self.pass(ground, &panels, &tile, lists)?;
+                lists.settle_all(ground);
+                Ok(())
+            })
+        })?;
+        Ok(lists.into_iter().flat_map(Lists::neighbours).collect())
+    }
+
+    /// The neighbours of all `rows` among themselves.
+    pub(crate) fn of_all(self, rows: &Rows) -> Result<Neighbours> {
+        let panels = Panels::new(self.layout, self.space, rows);
+        let ground = Ground { space: self.space, layout: self.layout, queries: rows, rows };
+        let lists: Vec<Mutex<Lists>> = self.lists(&panels, GROUP).into_iter().map(Mutex::new).collect();
+        let pairs = rounds(lists.len());
+        self.monitor.enter(Phase::Searching, rows.numbers.len() as u64);
+        let (next, done) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        let share = |done: usize| (done * rows.numbers.len() / pairs.len()) as u64;
+        (0..rayon::current_num_threads()).into_par_iter().with_max_len(1).try_for_each(|_| {
+            while let Some(&(a, b)) = pairs.get(next.fetch_add(1, Relaxed)) {
+                let mut one = lock(&lists[a]);
+                match a == b {
+                    true => self.within(ground, &panels, &mut one)?,
+                    false => self.between(ground, &panels, &mut one, &mut lock(&lists[b]))?,
+                }
+                let done = done.fetch_add(1, Relaxed);
+                self.monitor.advance(share(done + 1) - share(done));
+            }
+            Ok(())
+        })?;
+        let mut lists: Vec<Lists> =
+            lists.into_iter().map(|lists| lists.into_inner().unwrap_or_else(PoisonError::into_inner)).collect();
+        lists.par_iter_mut().try_for_each(|lists| {
+            self.monitor.check()?;
+            lists.settle_all(ground);
+            Ok(())
+        })?;
+        Ok(lists.into_iter().flat_map(Lists::neighbours).collect())
+    }
+
+    fn lists(self, panels: &Panels, group: usize) -> Vec<Lists> {
+        let groups = (0..panels.len()).step_by(group).map(|first| (first, (first + group).min(panels.len())));
+        let new = |(first, end)| Lists::new(self.layout, panels, first, end, self.k, self.space.n_classes);
+        groups.map(new).collect()
+    }
+
+    /// Offers the rows of `tile` to the queries of `lists`.
+    fn pass(self, ground: Ground<'_>, queries: &Panels, tile: &Panels, lists: &mut Lists) -> Result<()> {
+        let cached = (CACHED_BYTES / (self.layout.row_bytes() * LANES)).max(1);
+        for start in (0..tile.len()).step_by(cached) {
+            for query in lists.first_panel..lists.first_panel + lists.n_panels() {
+                self.monitor.check()?;
+                let one = queries.panel(self.layout, query);
+                for other in (start..(start + cached).min(tile.len())).map(|number| tile.panel(self.layout, number)) {
+                    let mut block: Block = [[0.0; LANES]; LANES];
+                    let gates = lists.gates(query, other.class);
+                    let measure =
+                        Measure { layout: self.layout, one, other, gates, other_gates: None, block: &mut block };
+                    let passed = measure.run(self.arch);
+                    for row in bits(passed) {
+                        for (lane, &distance) in block[row].iter().enumerate() {
+                            lists.offer(ground, (query, row), other.class, other.numbers[lane], distance);
+                        }
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Offers the rows of `lists` to each other.
+    fn within(self, ground: Ground<'_>, panels: &Panels, lists: &mut Lists) -> Result<()> {
+        let all = lists.first_panel..lists.first_panel + lists.n_panels();
+        for a in all.clone() {
+            self.monitor.check()?;
+            let one = panels.panel(self.layout, a);
+            for b in a..all.end {
+                let other = panels.panel(self.layout, b);
+                let mut block: Block = [[0.0; LANES]; LANES];
+                let gates = lists.gates(a, other.class);
+                let other_gates = (a != b).then(|| lists.gates(b, one.class));
+                let passed =
+                    Measure { layout: self.layout, one, other, gates, other_gates, block: &mut block }.run(self.arch);
+                for row in bits(passed) {
+                    for (lane, &distance) in block[row].iter().enumerate() {
+                        lists.offer(ground, (a, row), other.class, other.numbers[lane], distance);
+                        if a != b {
+                            lists.offer(ground, (b, lane), one.class, one.numbers[row], distance);
+                        }
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Offers the rows of two different lists to each other.
+    fn between(self, ground: Ground<'_>, panels: &Panels, these: &mut Lists, those: &mut Lists) -> Result<()> {
+        for a in these.first_panel..these.first_panel + these.n_panels() {
+            self.monitor.check()?;
+            let one = panels.panel(self.layout, a);
+            for b in those.first_panel..those.first_panel + those.n_panels() {
+                let other = panels.panel(self.layout, b);
+                let mut block: Block = [[0.0; LANES]; LANES];
+                let (gates, other_gates) = (these.gates(a, other.class), Some(those.gates(b, one.class)));
+                let passed =
+                    Measure { layout: self.layout, one, other, gates, other_gates, block: &mut block }.run(self.arch);
+                for row in bits(passed) {
+                    for (lane, &distance) in block[row].iter().enumerate() {
+                        these.offer(ground, (a, row), other.class, other.numbers[lane], distance);
+                        those.offer(ground, (b, lane), one.class, one.numbers[row], distance);
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn lock(lists: &Mutex<Lists>) -> MutexGuard<'_, Lists> {
+    lists.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Numbers of the bits that are set.
+fn bits(mut word: u16) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        let bit = (word != 0).then(|| word.trailing_zeros() as usize)?;
+        word &= word - 1;
+        Some(bit)
+    })
+}
+
+/// All pairs (a, b), a ≤ b < n, in an order in which neighbours have nothing in common, so that threads
+/// that take one after the other do not wait for each other.
+fn rounds(n: usize) -> Vec<(usize, usize)> {
+    let round = |sum: usize| {
+        (0..n).filter_map(move |a| {
+            let b = (sum + n - a) % n;
+            (a <= b).then_some((a, b))
+        })
+    };
+    (0..n).flat_map(round).collect()
+}
