@@ -49,11 +49,62 @@ impl WithSimd for Measure<'_> {
     }
 }
 
-/// The vectors of a panel's line.
+/// A panel's line as vectors.
 #[inline(always)]
-fn line<S: Simd, const V: usize>(values: &[f32]) -> [S::f32s; V] {
+fn line<S: Simd, const V: usize>(simd: S, values: &[f32]) -> [S::f32s; V] {
     let vectors = S::as_simd_f32s(values).0;
-    std::array::from_fn(|v| vectors[v])
+    let mut line = [simd.splat_f32s(0.0); V];
+    for v in 0..V {
+        line[v] = vectors[v];
+    }
+    line
+}
+
+/// Sums for `Q` rows of one panel and all of another, in `V` vectors each.
+type Table<S, const V: usize, const Q: usize> = [[<S as Simd>::f32s; V]; Q];
+
+#[inline(always)]
+fn add<S: Simd, const V: usize, const Q: usize>(simd: S, a: Table<S, V, Q>, b: Table<S, V, Q>) -> Table<S, V, Q> {
+    let mut sums = a;
+    for q in 0..Q {
+        for v in 0..V {
+            sums[q][v] = simd.add_f32s(a[q][v], b[q][v]);
+        }
+    }
+    sums
+}
+
+/// M of the rows `first .. first + Q` of `ones` and those of `others`, over features of one kind.
+///
+/// It goes from one whole table of sums to the next, with nothing in between that can fail: so they stay
+/// in registers. (Changed in place, each sum is also stored to memory, which takes 4 times as long.)
+#[inline(always)]
+fn common<S: Simd, const V: usize, const Q: usize, const NOMINAL: bool>(
+    simd: S,
+    others: &[f32],
+    ones: &[f32],
+    first: usize,
+) -> Table<S, V, Q> {
+    let mut sums = [[simd.splat_f32s(0.0); V]; Q];
+    let (half, nothing) = (simd.splat_f32s(0.5), simd.splat_f32s(0.0));
+    for (others, ones) in others.as_chunks::<LANES>().0.iter().zip(ones.as_chunks::<LANES>().0) {
+        let others = line::<S, V>(simd, others);
+        let Some(ones) = ones[first..].first_chunk::<Q>() else { break };
+        let mut next = sums;
+        for q in 0..Q {
+            let one = simd.splat_f32s(ones[q]);
+            for v in 0..V {
+                let both = if NOMINAL {
+                    simd.select_f32s(simd.equal_f32s(others[v], one), half, nothing)
+                } else {
+                    simd.min_f32s(others[v], one)
+                };
+                next[q][v] = simd.add_f32s(sums[q][v], both);
+            }
+        }
+        sums = next;
+    }
+    sums
 }
 
 impl Measure<'_> {
@@ -61,27 +112,28 @@ impl Measure<'_> {
     #[inline(always)]
     fn vectors<S: Simd, const V: usize, const Q: usize>(&mut self, simd: S) -> u16 {
         let n_whole = self.one.values.len() / LANES;
+        let minus_two = simd.splat_f32s(-2.0);
+        let sums = line::<S, V>(simd, self.other.sums);
         let mut passed = 0;
         for first in (0..LANES).step_by(Q) {
             let mut common = [[simd.splat_f32s(0.0); V]; Q];
             for start in (0..n_whole).step_by(RUN) {
                 let run = self.run_of::<S, V, Q>(simd, first, start, (start + RUN).min(n_whole));
-                for (common, run) in common.iter_mut().flatten().zip(run.iter().flatten()) {
-                    *common = simd.add_f32s(*common, *run);
-                }
+                common = add::<S, V, Q>(simd, common, run);
             }
             let expected = self.lacking_of::<S, V, Q>(simd, first);
-            for query in 0..Q {
-                let sum = simd.splat_f32s(self.one.sums[first + query]);
-                let sums = line::<S, V>(self.other.sums);
-                let minus_two = simd.splat_f32s(-2.0);
-                let distances: [S::f32s; V] = std::array::from_fn(|v| {
-                    let apart = simd.mul_add_f32s(common[query][v], minus_two, simd.add_f32s(sums[v], sum));
-                    simd.add_f32s(apart, expected[query][v])
-                });
-                passed |= u16::from(self.passes(simd, first + query, distances)) << (first + query);
-                let out = S::as_mut_simd_f32s(&mut self.block[first + query]).0;
-                out.iter_mut().zip(distances).for_each(|(out, distance)| *out = distance);
+            for q in 0..Q {
+                let sum = simd.splat_f32s(self.one.sums[first + q]);
+                let mut distances = sums;
+                for v in 0..V {
+                    let apart = simd.mul_add_f32s(common[q][v], minus_two, simd.add_f32s(sums[v], sum));
+                    distances[v] = simd.add_f32s(apart, expected[q][v]);
+                }
+                passed |= u16::from(self.passes::<S, V>(simd, first + q, distances)) << (first + q);
+                let out = S::as_mut_simd_f32s(&mut self.block[first + q]).0;
+                for v in 0..V {
+                    out[v] = distances[v];
+                }
             }
         }
         passed
@@ -95,70 +147,42 @@ impl Measure<'_> {
         first: usize,
         start: usize,
         end: usize,
-    ) -> [[S::f32s; V]; Q] {
+    ) -> Table<S, V, Q> {
         let n_numeric = self.layout.n_numeric.clamp(start, end);
-        let mut common = [[simd.splat_f32s(0.0); V]; Q];
-        let numeric = start * LANES..n_numeric * LANES;
-        let lines = self.other.values[numeric.clone()].chunks_exact(LANES);
-        for (others, ones) in lines.zip(self.one.values[numeric].chunks_exact(LANES)) {
-            let (others, ones) = (line::<S, V>(others), &ones[first..first + Q]);
-            for query in 0..Q {
-                let one = simd.splat_f32s(ones[query]);
-                for v in 0..V {
-                    common[query][v] = simd.add_f32s(common[query][v], simd.min_f32s(others[v], one));
-                }
-            }
+        let (numeric, nominal) = (start * LANES..n_numeric * LANES, n_numeric * LANES..end * LANES);
+        let (others, ones) = (self.other.values, self.one.values);
+        let sums = common::<S, V, Q, false>(simd, &others[numeric.clone()], &ones[numeric], first);
+        if nominal.is_empty() {
+            return sums;
         }
-        let (half, nothing) = (simd.splat_f32s(0.5), simd.splat_f32s(0.0));
-        let nominal = n_numeric * LANES..end * LANES;
-        let lines = self.other.values[nominal.clone()].chunks_exact(LANES);
-        for (others, ones) in lines.zip(self.one.values[nominal].chunks_exact(LANES)) {
-            let (others, ones) = (line::<S, V>(others), &ones[first..first + Q]);
-            for query in 0..Q {
-                let one = simd.splat_f32s(ones[query]);
-                for v in 0..V {
-                    let same = simd.equal_f32s(others[v], one);
-                    common[query][v] = simd.add_f32s(common[query][v], simd.select_f32s(same, half, nothing));
-                }
-            }
-        }
-        common
+        let same = common::<S, V, Q, true>(simd, &others[nominal.clone()], &ones[nominal], first);
+        add::<S, V, Q>(simd, sums, same)
     }
 
     /// The part of the distance that features make which miss values.
     #[inline(always)]
-    fn lacking_of<S: Simd, const V: usize, const Q: usize>(&self, simd: S, first: usize) -> [[S::f32s; V]; Q] {
-        let zero = simd.splat_f32s(0.0);
+    fn lacking_of<S: Simd, const V: usize, const Q: usize>(&self, simd: S, first: usize) -> Table<S, V, Q> {
+        let (zero, one) = (simd.splat_f32s(0.0), simd.splat_f32s(1.0));
         let mut apart = [[zero; V]; Q];
         for (number, lacking) in self.layout.lacking.iter().enumerate() {
             let at = number * LANES..(number + 1) * LANES;
-            let (others, ones) = (line::<S, V>(&self.other.lacking[at.clone()]), &self.one.lacking[at]);
+            let (others, ones) = (line::<S, V>(simd, &self.other.lacking[at.clone()]), &self.one.lacking[at]);
             // What a missing value of one side is expected to differ by from those of the other.
-            let slot = |panel: &Panel<'_>, class: usize| {
-                self.layout.slot(number, class).map(|slot| slot * LANES..panel.expected.len()).unwrap_or(0..0)
-            };
-            let of_ones = &self.one.expected[slot(&self.one, self.other.class)];
-            let of_others = &self.other.expected[slot(&self.other, self.one.class)];
-            for query in 0..Q {
-                let value = ones[first + query];
-                let differences = if value.is_nan() {
-                    line::<S, V>(&of_others[..LANES])
-                } else {
-                    let one = simd.splat_f32s(value);
-                    let expected = simd.splat_f32s(of_ones.get(first + query).copied().unwrap_or(0.0));
-                    std::array::from_fn(|v| {
-                        let known = simd.equal_f32s(others[v], others[v]);
-                        let difference = if lacking.nominal {
-                            let same = simd.equal_f32s(others[v], one);
-                            simd.select_f32s(same, zero, simd.splat_f32s(1.0))
-                        } else {
-                            simd.abs_f32s(simd.sub_f32s(others[v], one))
-                        };
-                        simd.select_f32s(known, difference, expected)
-                    })
-                };
+            let of_ones = self.expected(self.one, number, self.other.class);
+            let of_others = line::<S, V>(simd, self.expected(self.other, number, self.one.class));
+            for q in 0..Q {
+                let value = simd.splat_f32s(ones[first + q]);
+                let expected = simd.splat_f32s(of_ones[first + q]);
                 for v in 0..V {
-                    apart[query][v] = simd.add_f32s(apart[query][v], differences[v]);
+                    let difference = match (ones[first + q].is_nan(), lacking.nominal) {
+                        (true, _) => of_others[v],
+                        (false, true) => simd.select_f32s(simd.equal_f32s(others[v], value), zero, one),
+                        (false, false) => simd.abs_f32s(simd.sub_f32s(others[v], value)),
+                    };
+                    let known = simd.equal_f32s(others[v], others[v]);
+                    let expected = if ones[first + q].is_nan() { difference } else { expected };
+                    let difference = simd.select_f32s(known, difference, expected);
+                    apart[q][v] = simd.add_f32s(apart[q][v], difference);
                 }
             }
         }
@@ -168,12 +192,29 @@ impl Measure<'_> {
     /// Whether some of `distances`, which are those of row `row` of the first panel, passes a gate.
     #[inline(always)]
     fn passes<S: Simd, const V: usize>(&self, simd: S, row: usize, distances: [S::f32s; V]) -> bool {
-        let gate = simd.splat_f32s(self.gates[row]);
-        let others = self.other_gates.map(|gates| line::<S, V>(gates));
-        (0..V).any(|v| {
-            let gate = others.map_or(gate, |others| simd.max_f32s(others[v], gate));
-            simd.first_true_m32s(simd.less_than_or_equal_f32s(distances[v], gate)) < S::F32_LANES
-        })
+        let mut gates = [simd.splat_f32s(self.gates[row]); V];
+        if let Some(others) = self.other_gates {
+            let others = line::<S, V>(simd, others);
+            for v in 0..V {
+                gates[v] = simd.max_f32s(others[v], gates[v]);
+            }
+        }
+        let mut any = false;
+        for v in 0..V {
+            any |= simd.first_true_m32s(simd.less_than_or_equal_f32s(distances[v], gates[v])) < S::F32_LANES;
+        }
+        any
+    }
+
+    /// The differences of a panel's rows from an unknown value of `class`, for the feature number
+    /// `lacking` of those that miss values; zeros if no row of the class misses it.
+    #[inline(always)]
+    fn expected<'b>(&self, panel: Panel<'b>, lacking: usize, class: usize) -> &'b [f32] {
+        const NOTHING: &[f32] = &[0.0; LANES];
+        match self.layout.slot(lacking, class) {
+            Some(slot) => &panel.expected[slot * LANES..(slot + 1) * LANES],
+            None => NOTHING,
+        }
     }
 
     /// The same without vectors of a known width: loops over lanes that the compiler may widen.
@@ -221,13 +262,10 @@ impl Measure<'_> {
             let one = self.one.lacking[number * LANES + row];
             for (lane, apart) in apart.iter_mut().enumerate() {
                 let other = self.other.lacking[number * LANES + lane];
-                let expected = |panel: &Panel<'_>, class: usize, lane: usize| {
-                    self.layout.slot(number, class).map_or(0.0, |slot| panel.expected[slot * LANES + lane])
-                };
                 *apart += if one.is_nan() {
-                    expected(&self.other, self.one.class, lane)
+                    self.expected(self.other, number, self.one.class)[lane]
                 } else if other.is_nan() {
-                    expected(&self.one, self.other.class, row)
+                    self.expected(self.one, number, self.other.class)[row]
                 } else if lacking.nominal {
                     f32::from(u8::from(one != other))
                 } else {

@@ -19,7 +19,6 @@ const ROOM: usize = 24;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Ground<'a> {
     pub(crate) space: &'a Space,
-    pub(crate) layout: &'a Layout,
     /// Where the queries are.
     pub(crate) queries: &'a Rows,
     /// Where the rows are that are not settled yet.

@@ -21,6 +21,9 @@
 //!
 //! Memory: 12 bytes a value for rows that are held; for the others one tile, and the queries of a group.
 
+#[cfg(feature = "internals")]
+#[doc(hidden)]
+pub mod internals;
 mod kernel;
 mod lack;
 mod lists;
@@ -234,7 +237,7 @@ impl<'a> Prepared<'a> {
     }
 
     fn ground<'b>(&'b self, queries: &'b Rows, rows: &'b Rows) -> Ground<'b> {
-        Ground { space: &self.space, layout: &self.layout, queries, rows }
+        Ground { space: &self.space, queries, rows }
     }
 
     /// Sums up what the neighbours of the queries in `blocks` say, which are numbered from `first`.

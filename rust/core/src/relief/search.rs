@@ -45,7 +45,7 @@ impl Search<'_> {
         let mut lists = self.lists(&panels, group);
         table.pass(Phase::Searching, |rows| {
             let tile = Panels::new(self.layout, self.space, rows);
-            let ground = Ground { space: self.space, layout: self.layout, queries, rows };
+            let ground = Ground { space: self.space, queries, rows };
             lists.par_iter_mut().try_for_each(|lists| {
                 self.pass(ground, &panels, &tile, lists)?;
                 lists.settle_all(ground);
@@ -58,7 +58,7 @@ impl Search<'_> {
     /// The neighbours of all `rows` among themselves.
     pub(crate) fn of_all(self, rows: &Rows) -> Result<Neighbours> {
         let panels = Panels::new(self.layout, self.space, rows);
-        let ground = Ground { space: self.space, layout: self.layout, queries: rows, rows };
+        let ground = Ground { space: self.space, queries: rows, rows };
         let lists: Vec<Mutex<Lists>> = self.lists(&panels, GROUP).into_iter().map(Mutex::new).collect();
         let pairs = rounds(lists.len());
         self.monitor.enter(Phase::Searching, rows.numbers.len() as u64);
