@@ -58,7 +58,9 @@ impl Counts {
         }
         match self.kept() {
             0 if self.rows == 0 => Err(Error::Data(format!("{name}: there are no rows (0 samples)"))),
-            0 => Err(Error::Data(format!("{name}: none of {} rows has a target value and a weight above 0", self.rows))),
+            0 => {
+                Err(Error::Data(format!("{name}: none of {} rows has a target value and a weight above 0", self.rows)))
+            }
             rows if rows >= u64::from(u32::MAX) => Err(Error::Data(format!(
                 "{name}: {rows} rows; at most {} can be ranked at once, take a part",
                 u32::MAX - 1

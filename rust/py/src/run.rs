@@ -139,12 +139,12 @@ pub(crate) fn rank(
 ) -> PyResult<Run> {
     let (source, roles) = (source.0.clone(), settings::roles(roles)?);
     match settings::ranker(settings)? {
-        Ranker::Forest(params) => Run::start(move |monitor| {
-            forest::rank(&*source, &roles, &params, threads, monitor).map(Outcome::Ranking)
-        }),
-        Ranker::Relief(params) => Run::start(move |monitor| {
-            relief::rank(&*source, &roles, &params, threads, monitor).map(Outcome::Ranking)
-        }),
+        Ranker::Forest(params) => {
+            Run::start(move |monitor| forest::rank(&*source, &roles, &params, threads, monitor).map(Outcome::Ranking))
+        }
+        Ranker::Relief(params) => {
+            Run::start(move |monitor| relief::rank(&*source, &roles, &params, threads, monitor).map(Outcome::Ranking))
+        }
     }
 }
 

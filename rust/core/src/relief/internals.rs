@@ -29,7 +29,7 @@ impl Pair {
 
     /// Measures all distances between the two; whether any is below `gate`.
     pub fn measure(&self, gate: f32) -> bool {
-        let mut block: Block = [[0.0; LANES]; LANES];
+        let mut block = Block::default();
         let gates = [gate; LANES];
         let panel = |number| self.panels.panel(&self.layout, number);
         let (layout, gates) = (&self.layout, &gates);

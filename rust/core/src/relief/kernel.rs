@@ -13,8 +13,25 @@ use pulp::{Arch, Simd, WithSimd};
 
 use super::panels::{LANES, Layout, Panel, RUN};
 
-/// Distances between the rows of two panels: a line for each row of the first.
-pub(crate) type Block = [[f32; LANES]; LANES];
+/// What was measured between the rows of two panels: a line for each row of the first.
+#[derive(Debug, Default)]
+pub(crate) struct Block {
+    /// Set in the lines of which something passed a gate; of the others what was there before.
+    pub(crate) distances: [[f32; LANES]; LANES],
+    /// Lanes that pass the gate of the line's row.
+    pub(crate) hits: [u16; LANES],
+    /// Lanes whose own gate the line's row passes.
+    pub(crate) other_hits: [u16; LANES],
+}
+
+/// Numbers of the bits that are set.
+pub(crate) fn bits(mut word: u16) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        let bit = (word != 0).then(|| word.trailing_zeros() as usize)?;
+        word &= word - 1;
+        Some(bit)
+    })
+}
 
 /// The work on two panels.
 pub(crate) struct Measure<'a> {
@@ -59,6 +76,17 @@ fn line<S: Simd, const V: usize>(simd: S, values: &[f32]) -> [S::f32s; V] {
     }
     line
 }
+
+/// 1, 2, 4 …
+const POWERS: [f32; LANES] = {
+    let mut powers = [1.0; LANES];
+    let mut lane = 1;
+    while lane < LANES {
+        powers[lane] = 2.0 * powers[lane - 1];
+        lane += 1;
+    }
+    powers
+};
 
 /// Sums for `Q` rows of one panel and all of another, in `V` vectors each.
 type Table<S, const V: usize, const Q: usize> = [[<S as Simd>::f32s; V]; Q];
@@ -130,10 +158,6 @@ impl Measure<'_> {
                     distances[v] = simd.add_f32s(apart, expected[q][v]);
                 }
                 passed |= u16::from(self.passes::<S, V>(simd, first + q, distances)) << (first + q);
-                let out = S::as_mut_simd_f32s(&mut self.block[first + q]).0;
-                for v in 0..V {
-                    out[v] = distances[v];
-                }
             }
         }
         passed
@@ -189,19 +213,30 @@ impl Measure<'_> {
         apart
     }
 
-    /// Whether some of `distances`, which are those of row `row` of the first panel, passes a gate.
+    /// Whether some of `distances`, which are those of row `row` of the first panel, passes a gate; if so,
+    /// writes down which.
     #[inline(always)]
-    fn passes<S: Simd, const V: usize>(&self, simd: S, row: usize, distances: [S::f32s; V]) -> bool {
-        let mut gates = [simd.splat_f32s(self.gates[row]); V];
-        if let Some(others) = self.other_gates {
-            let others = line::<S, V>(simd, others);
-            for v in 0..V {
-                gates[v] = simd.max_f32s(others[v], gates[v]);
-            }
-        }
+    fn passes<S: Simd, const V: usize>(&mut self, simd: S, row: usize, distances: [S::f32s; V]) -> bool {
+        let gate = simd.splat_f32s(self.gates[row]);
+        let others = line::<S, V>(simd, self.other_gates.unwrap_or(&[f32::MIN; LANES]));
         let mut any = false;
         for v in 0..V {
-            any |= simd.first_true_m32s(simd.less_than_or_equal_f32s(distances[v], gates[v])) < S::F32_LANES;
+            let widest = simd.max_f32s(others[v], gate);
+            any |= simd.first_true_m32s(simd.less_than_or_equal_f32s(distances[v], widest)) < S::F32_LANES;
+        }
+        if any {
+            let out = S::as_mut_simd_f32s(&mut self.block.distances[row]).0;
+            // A sum of distinct powers of two is the word with these bits, which f32 holds exactly.
+            let (powers, zero) = (line::<S, V>(simd, &POWERS), simd.splat_f32s(0.0));
+            let (mut hits, mut other_hits) = (0.0, 0.0);
+            for v in 0..V {
+                out[v] = distances[v];
+                let hit = simd.less_than_or_equal_f32s(distances[v], gate);
+                let other_hit = simd.less_than_or_equal_f32s(distances[v], others[v]);
+                hits += simd.reduce_sum_f32s(simd.select_f32s(hit, powers[v], zero));
+                other_hits += simd.reduce_sum_f32s(simd.select_f32s(other_hit, powers[v], zero));
+            }
+            (self.block.hits[row], self.block.other_hits[row]) = (hits as u16, other_hits as u16);
         }
         any
     }
@@ -245,12 +280,15 @@ impl Measure<'_> {
             }
             let expected = self.lacking_lanes(row);
             let gate = self.gates[row];
+            let (mut hits, mut other_hits) = (0u16, 0u16);
             for lane in 0..LANES {
                 let distance = (self.other.sums[lane] + self.one.sums[row]) - 2.0 * common[lane] + expected[lane];
-                self.block[row][lane] = distance;
-                let gate = self.other_gates.map_or(gate, |gates| gate.max(gates[lane]));
-                passed |= u16::from(distance <= gate) << row;
+                self.block.distances[row][lane] = distance;
+                hits |= u16::from(distance <= gate) << lane;
+                other_hits |= u16::from(self.other_gates.is_some_and(|gates| distance <= gates[lane])) << lane;
             }
+            (self.block.hits[row], self.block.other_hits[row]) = (hits, other_hits);
+            passed |= u16::from(hits | other_hits != 0) << row;
         }
         passed
     }

@@ -6,7 +6,10 @@
 //! smallest of the distances met plus all errors. Those that remain are *settled*: measured in f64, in
 //! the order of features, and rounded to 12 decimals.
 
-use super::panels::{Error, LANES, Layout, NOBODY, Panels};
+use std::ops::Range;
+
+use super::kernel::{Block, bits};
+use super::panels::{Error, LANES, Layout, NOBODY, Panel, Panels};
 use super::rows::Rows;
 use super::space::{Example, Space};
 
@@ -35,7 +38,7 @@ impl<'a> Ground<'a> {
 #[derive(Debug)]
 pub(crate) struct Lists {
     /// Number of the first panel.
-    pub(crate) first_panel: usize,
+    first_panel: usize,
     k: usize,
     n_classes: usize,
     /// n_queries
@@ -93,8 +96,9 @@ impl Lists {
         }
     }
 
-    pub(crate) fn n_panels(&self) -> usize {
-        self.numbers.len() / LANES
+    /// Numbers of the panels.
+    pub(crate) fn panels(&self) -> Range<usize> {
+        self.first_panel..self.first_panel + self.numbers.len() / LANES
     }
 
     /// The gates of `class` for the queries of panel number `panel`.
@@ -103,15 +107,38 @@ impl Lists {
         self.gates[start..start + LANES].try_into().expect("LANES of them")
     }
 
-    /// Offers row `row` of `class` at about `distance` to the query in `lane` of panel number `panel`.
-    #[inline]
-    pub(crate) fn offer(&mut self, ground: Ground<'_>, place: (usize, usize), class: usize, row: u32, distance: f32) {
+    /// Offers the rows of `other` that hit line `line` of `block` to the query in lane `place.1` of panel
+    /// number `place.0`.
+    pub(crate) fn offer(
+        &mut self,
+        ground: Ground<'_>,
+        place: (usize, usize),
+        other: Panel<'_>,
+        block: &Block,
+        line: usize,
+    ) {
         let query = (place.0 - self.first_panel) * LANES + place.1;
-        if distance > self.gates[class * self.numbers.len() + query] || row == self.numbers[query] {
+        for lane in bits(block.hits[line]) {
+            self.take(ground, query, other.class, (block.distances[line][lane], other.numbers[lane]));
+        }
+    }
+
+    /// Offers row `line` of panel `one` to the queries in the lanes of panel number `panel` that line `line`
+    /// of `block` hits the other way round.
+    pub(crate) fn offer_back(&mut self, ground: Ground<'_>, panel: usize, one: Panel<'_>, block: &Block, line: usize) {
+        for lane in bits(block.other_hits[line]) {
+            let query = (panel - self.first_panel) * LANES + lane;
+            self.take(ground, query, one.class, (block.distances[line][lane], one.numbers[line]));
+        }
+    }
+
+    fn take(&mut self, ground: Ground<'_>, query: usize, class: usize, candidate: (f32, u32)) {
+        let gate = self.gates[class * self.numbers.len() + query];
+        if candidate.0 > gate || candidate.1 == self.numbers[query] {
             return;
         }
         let list = &mut self.lists[query * self.n_classes + class];
-        list.loose.push((distance, row));
+        list.loose.push(candidate);
         if list.loose.len() >= capacity(self.k) {
             self.look(ground, query, class);
         }
@@ -135,9 +162,9 @@ impl Lists {
         let highest = &mut self.scratch.highest;
         highest.clear();
         highest.extend(list.settled.iter().map(|(key, _)| (*key as f64 + 1.0) * unit));
-        highest.extend(list.loose.iter().map(|(distance, _)| {
-            (f64::from(*distance) + error.fixed) * (1.0 + error.relative) + unit
-        }));
+        highest.extend(
+            list.loose.iter().map(|(distance, _)| (f64::from(*distance) + error.fixed) * (1.0 + error.relative) + unit),
+        );
         if highest.len() < self.k {
             return f32::MAX;
         }
@@ -152,8 +179,7 @@ impl Lists {
             return;
         }
         let number = self.numbers[query];
-        let others: Vec<Example<'_>> =
-            list.loose.iter().map(|(_, row)| ground.example(ground.rows, *row)).collect();
+        let others: Vec<Example<'_>> = list.loose.iter().map(|(_, row)| ground.example(ground.rows, *row)).collect();
         let distances = &mut self.scratch.distances;
         ground.space.distances(ground.example(ground.queries, number), &others, distances);
         let n_features = ground.space.shapes.len() as f64;
@@ -184,7 +210,8 @@ impl Lists {
         let n_classes = self.n_classes;
         let mut lists = self.lists.into_iter();
         self.numbers.into_iter().filter_map(move |number| {
-            let rows = lists.by_ref().take(n_classes).map(|list| list.settled.into_iter().map(|(_, row)| row).collect());
+            let rows =
+                lists.by_ref().take(n_classes).map(|list| list.settled.into_iter().map(|(_, row)| row).collect());
             let rows: Vec<Vec<u32>> = rows.collect();
             (number != NOBODY).then_some((number, rows))
         })

@@ -177,7 +177,8 @@ impl<'a> Prepared<'a> {
     }
 
     fn plan(&self, params: &ReliefParams) -> Result<Plan> {
-        let schemes = params.n_neighbors.iter().flat_map(|&k| params.sigma.iter().map(move |&sigma| Scheme { k, sigma }));
+        let schemes =
+            params.n_neighbors.iter().flat_map(|&k| params.sigma.iter().map(move |&sigma| Scheme { k, sigma }));
         let kind = match self.problem.task {
             Task::Classification => Kind::Classes { priors: self.priors() },
             task => Kind::Distances {
@@ -208,7 +209,8 @@ impl<'a> Prepared<'a> {
         let queries = queries::draw(params.seed, self.n_rows, params.queries(self.n_rows as u64)? as usize);
         let most = (SUMS_BYTES / (8 * n_features * plan.n_vectors())).clamp(*BLOCKS.start(), *BLOCKS.end());
         let n_blocks = most.min(queries.len());
-        let block = |number: usize| &queries[number * queries.len() / n_blocks..(number + 1) * queries.len() / n_blocks];
+        let block =
+            |number: usize| &queries[number * queries.len() / n_blocks..(number + 1) * queries.len() / n_blocks];
         let blocks: Vec<&[u32]> = (0..n_blocks).map(block).collect();
 
         let k = params.n_neighbors.iter().copied().max().unwrap_or(1).min(self.n_rows);
@@ -250,6 +252,7 @@ impl<'a> Prepared<'a> {
         first: usize,
         accumulator: &mut Accumulator<Sums>,
     ) -> Result<()> {
+        let arch = Arch::new();
         self.monitor.enter(Phase::Summing, self.n_rows as u64);
         let sums: Vec<Sums> = match &self.table {
             Table::Held(rows) => blocks
@@ -257,7 +260,7 @@ impl<'a> Prepared<'a> {
                 .map(|queries| {
                     self.monitor.check()?;
                     let mut block = plan.block(queries, neighbours, &self.space);
-                    block.add(self.ground(queries_at, rows));
+                    block.add(arch, self.ground(queries_at, rows));
                     self.monitor.advance(queries.len() as u64);
                     Ok(block.finish())
                 })
@@ -266,7 +269,7 @@ impl<'a> Prepared<'a> {
                 let mut open: Vec<_> =
                     blocks.par_iter().map(|queries| plan.block(queries, neighbours, &self.space)).collect();
                 self.table.pass(Phase::Summing, |rows| {
-                    open.par_iter_mut().for_each(|block| block.add(self.ground(queries_at, rows)));
+                    open.par_iter_mut().for_each(|block| block.add(arch, self.ground(queries_at, rows)));
                     Ok(())
                 })?;
                 open.into_iter().map(sums::Block::finish).collect()

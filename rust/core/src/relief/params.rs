@@ -129,9 +129,9 @@ impl ReliefParams {
         match self.n_iterations {
             Iterations::All => Ok(n_rows),
             Iterations::Count(count) if (1..=n_rows).contains(&count) => Ok(count),
-            Iterations::Count(count) => Err(Error::Setting(format!(
-                "n_iterations: {count} is not in 1 … {n_rows}, the number of rows"
-            ))),
+            Iterations::Count(count) => {
+                Err(Error::Setting(format!("n_iterations: {count} is not in 1 … {n_rows}, the number of rows")))
+            }
             Iterations::Share(share) => Ok(((share * n_rows as f64).round() as u64).max(1)),
         }
     }

@@ -136,8 +136,8 @@ impl Reader<'_> {
         let unknown = AtomicU64::new(0);
         let columns: Vec<Vec<f64>> = (self.scales.par_iter().zip(features))
             .map(|(scale, feature)| {
-                let (column, lost) = read(part, feature.column, scale)
-                    .map_err(|error| self.intake.in_column(feature.column, error))?;
+                let (column, lost) =
+                    read(part, feature.column, scale).map_err(|error| self.intake.in_column(feature.column, error))?;
                 unknown.fetch_add(lost, Relaxed);
                 Ok(column)
             })

@@ -10,9 +10,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use pulp::Arch;
 use rayon::prelude::*;
 
-use super::kernel::{Block, Measure};
+use super::kernel::{Block, Measure, bits};
 use super::lists::{Ground, Lists};
-use super::panels::{LANES, Layout, Panels};
+use super::panels::{LANES, Layout, Panel, Panels};
 use super::rows::{Rows, Table};
 use super::space::Space;
 use crate::error::Result;
@@ -95,20 +95,15 @@ impl Search<'_> {
     /// Offers the rows of `tile` to the queries of `lists`.
     fn pass(self, ground: Ground<'_>, queries: &Panels, tile: &Panels, lists: &mut Lists) -> Result<()> {
         let cached = (CACHED_BYTES / (self.layout.row_bytes() * LANES)).max(1);
+        let mut block = Block::default();
         for start in (0..tile.len()).step_by(cached) {
-            for query in lists.first_panel..lists.first_panel + lists.n_panels() {
+            for query in lists.panels() {
                 self.monitor.check()?;
                 let one = queries.panel(self.layout, query);
                 for other in (start..(start + cached).min(tile.len())).map(|number| tile.panel(self.layout, number)) {
-                    let mut block: Block = [[0.0; LANES]; LANES];
-                    let gates = lists.gates(query, other.class);
-                    let measure =
-                        Measure { layout: self.layout, one, other, gates, other_gates: None, block: &mut block };
-                    let passed = measure.run(self.arch);
+                    let passed = self.measure(one, other, lists.gates(query, other.class), None, &mut block);
                     for row in bits(passed) {
-                        for (lane, &distance) in block[row].iter().enumerate() {
-                            lists.offer(ground, (query, row), other.class, other.numbers[lane], distance);
-                        }
+                        lists.offer(ground, (query, row), other, &block, row);
                     }
                 }
             }
@@ -118,24 +113,17 @@ impl Search<'_> {
 
     /// Offers the rows of `lists` to each other.
     fn within(self, ground: Ground<'_>, panels: &Panels, lists: &mut Lists) -> Result<()> {
-        let all = lists.first_panel..lists.first_panel + lists.n_panels();
-        for a in all.clone() {
+        let mut block = Block::default();
+        for a in lists.panels() {
             self.monitor.check()?;
             let one = panels.panel(self.layout, a);
-            for b in a..all.end {
+            for b in a..lists.panels().end {
                 let other = panels.panel(self.layout, b);
-                let mut block: Block = [[0.0; LANES]; LANES];
-                let gates = lists.gates(a, other.class);
                 let other_gates = (a != b).then(|| lists.gates(b, one.class));
-                let passed =
-                    Measure { layout: self.layout, one, other, gates, other_gates, block: &mut block }.run(self.arch);
+                let passed = self.measure(one, other, lists.gates(a, other.class), other_gates, &mut block);
                 for row in bits(passed) {
-                    for (lane, &distance) in block[row].iter().enumerate() {
-                        lists.offer(ground, (a, row), other.class, other.numbers[lane], distance);
-                        if a != b {
-                            lists.offer(ground, (b, lane), one.class, one.numbers[row], distance);
-                        }
-                    }
+                    lists.offer(ground, (a, row), other, &block, row);
+                    lists.offer_back(ground, b, one, &block, row);
                 }
             }
         }
@@ -144,38 +132,37 @@ impl Search<'_> {
 
     /// Offers the rows of two different lists to each other.
     fn between(self, ground: Ground<'_>, panels: &Panels, these: &mut Lists, those: &mut Lists) -> Result<()> {
-        for a in these.first_panel..these.first_panel + these.n_panels() {
+        let mut block = Block::default();
+        for a in these.panels() {
             self.monitor.check()?;
             let one = panels.panel(self.layout, a);
-            for b in those.first_panel..those.first_panel + those.n_panels() {
+            for b in those.panels() {
                 let other = panels.panel(self.layout, b);
-                let mut block: Block = [[0.0; LANES]; LANES];
                 let (gates, other_gates) = (these.gates(a, other.class), Some(those.gates(b, one.class)));
-                let passed =
-                    Measure { layout: self.layout, one, other, gates, other_gates, block: &mut block }.run(self.arch);
+                let passed = self.measure(one, other, gates, other_gates, &mut block);
                 for row in bits(passed) {
-                    for (lane, &distance) in block[row].iter().enumerate() {
-                        these.offer(ground, (a, row), other.class, other.numbers[lane], distance);
-                        those.offer(ground, (b, lane), one.class, one.numbers[row], distance);
-                    }
+                    these.offer(ground, (a, row), other, &block, row);
+                    those.offer_back(ground, b, one, &block, row);
                 }
             }
         }
         Ok(())
     }
+
+    fn measure(
+        self,
+        one: Panel<'_>,
+        other: Panel<'_>,
+        gates: &[f32; LANES],
+        other_gates: Option<&[f32; LANES]>,
+        block: &mut Block,
+    ) -> u16 {
+        Measure { layout: self.layout, one, other, gates, other_gates, block }.run(self.arch)
+    }
 }
 
 fn lock(lists: &Mutex<Lists>) -> MutexGuard<'_, Lists> {
     lists.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Numbers of the bits that are set.
-fn bits(mut word: u16) -> impl Iterator<Item = usize> {
-    std::iter::from_fn(move || {
-        let bit = (word != 0).then(|| word.trailing_zeros() as usize)?;
-        word &= word - 1;
-        Some(bit)
-    })
 }
 
 /// All pairs (a, b), a ≤ b < n, in an order in which neighbours have nothing in common, so that threads

@@ -4,6 +4,8 @@
 //! A numeric value is kept as its place between the lowest, 0, and the highest, 1; a nominal one as the
 //! number of its category; a missing one as NaN. Features constant in the data are 0 everywhere.
 
+use pulp::{Arch, Simd, WithSimd};
+
 use super::lack::Lack;
 use crate::profile::{Categories, ColumnProfile};
 
@@ -87,7 +89,7 @@ pub(crate) struct Example<'a> {
 }
 
 /// Rows measured side by side: a sum in the order of features waits for each of its additions.
-const ABREAST: usize = 4;
+const ABREAST: usize = 8;
 
 impl Space {
     pub(crate) fn new(shapes: Vec<Shape>, lacks: Vec<Option<Lack>>, classes: Vec<u16>, n_classes: usize) -> Self {
@@ -117,11 +119,9 @@ impl Space {
     }
 
     /// The difference that each feature makes.
-    pub(crate) fn differences(&self, a: Example<'_>, b: Example<'_>, out: &mut [f64]) {
+    pub(crate) fn differences(&self, arch: Arch, a: Example<'_>, b: Example<'_>, out: &mut [f64]) {
         if self.plain {
-            for ((out, x), y) in out.iter_mut().zip(a.values).zip(b.values) {
-                *out = (x - y).abs();
-            }
+            arch.dispatch(Apart { a: a.values, b: b.values, out });
         } else {
             out.iter_mut().enumerate().for_each(|(i, out)| *out = self.difference(i, a, b));
         }
@@ -134,10 +134,10 @@ impl Space {
             let rows: [Example<'_>; ABREAST] = std::array::from_fn(|n| group[n.min(group.len() - 1)]);
             let mut sums = [0.0; ABREAST];
             if self.plain {
-                let values = rows.map(|row| &row.values[..a.values.len()]);
-                for (i, x) in a.values.iter().enumerate() {
-                    for (sum, values) in sums.iter_mut().zip(values) {
-                        *sum += (x - values[i]).abs();
+                let mut columns = rows.map(|row| row.values.iter());
+                for x in a.values {
+                    for (sum, column) in sums.iter_mut().zip(&mut columns) {
+                        *sum += column.next().map_or(0.0, |value| (x - value).abs());
                     }
                 }
             } else {
@@ -148,6 +148,54 @@ impl Space {
                 }
             }
             out.extend_from_slice(&sums[..group.len()]);
+        }
+    }
+}
+
+/// |a − b|, element by element.
+struct Apart<'a> {
+    a: &'a [f64],
+    b: &'a [f64],
+    out: &'a mut [f64],
+}
+
+impl WithSimd for Apart<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        let ((a, a_tail), (b, b_tail)) = (S::as_simd_f64s(self.a), S::as_simd_f64s(self.b));
+        let (out, out_tail) = S::as_mut_simd_f64s(self.out);
+        for ((out, a), b) in out.iter_mut().zip(a).zip(b) {
+            *out = simd.abs_f64s(simd.sub_f64s(*a, *b));
+        }
+        for ((out, a), b) in out_tail.iter_mut().zip(a_tail).zip(b_tail) {
+            *out = (a - b).abs();
+        }
+    }
+}
+
+/// Adds `weight` times `by` to `sums`, element by element; without fused operations, which round
+/// otherwise than machines that have none.
+pub(crate) struct AddTimes<'a> {
+    pub(crate) sums: &'a mut [f64],
+    pub(crate) weight: f64,
+    pub(crate) by: &'a [f64],
+}
+
+impl WithSimd for AddTimes<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        let weight = simd.splat_f64s(self.weight);
+        let (sums, sums_tail) = S::as_mut_simd_f64s(self.sums);
+        let (by, by_tail) = S::as_simd_f64s(self.by);
+        for (sum, by) in sums.iter_mut().zip(by) {
+            *sum = simd.add_f64s(*sum, simd.mul_f64s(weight, *by));
+        }
+        for (sum, by) in sums_tail.iter_mut().zip(by_tail) {
+            *sum += self.weight * by;
         }
     }
 }

@@ -7,10 +7,12 @@
 //! Importances are ratios of sums over blocks, W = Σ wᵦ / m or RReliefF's Eq. 12, and their standard
 //! errors are those of the ratios' linear terms over the blocks, whose queries are a random part of all.
 
+use pulp::Arch;
+
 use super::lists::Ground;
 use super::params::TargetDistance;
 use super::search::Neighbours;
-use super::space::Space;
+use super::space::{AddTimes, Space};
 use super::targets::{Apart, Targets};
 use crate::accumulate::{Accumulator, Estimate};
 
@@ -191,17 +193,17 @@ impl Plan {
 
 impl Block {
     /// Adds what the pairs whose row is in `ground.rows` say; rows come in order.
-    pub(crate) fn add(&mut self, ground: Ground<'_>) {
+    pub(crate) fn add(&mut self, arch: Arch, ground: Ground<'_>) {
         let n_features = self.differences.len();
         let end = ground.rows.span().1;
         let n_vectors = self.sums.vectors.len() / n_features;
         while let Some(pair) = self.pairs.get(self.done).filter(|pair| pair.row < end) {
             let query = ground.example(ground.queries, pair.query);
-            ground.space.differences(query, ground.example(ground.rows, pair.row), &mut self.differences);
+            ground.space.differences(arch, query, ground.example(ground.rows, pair.row), &mut self.differences);
             let weights = &self.weights[pair.weights as usize * n_vectors..][..n_vectors];
             for (vector, &weight) in self.sums.vectors.chunks_exact_mut(n_features).zip(weights) {
                 if weight != 0.0 {
-                    vector.iter_mut().zip(&self.differences).for_each(|(sum, difference)| *sum += weight * difference);
+                    arch.dispatch(AddTimes { sums: vector, weight, by: &self.differences });
                 }
             }
             self.done += 1;
