@@ -77,16 +77,28 @@ fn line<S: Simd, const V: usize>(simd: S, values: &[f32]) -> [S::f32s; V] {
     line
 }
 
-/// 1, 2, 4 …
-const POWERS: [f32; LANES] = {
-    let mut powers = [1.0; LANES];
-    let mut lane = 1;
-    while lane < LANES {
-        powers[lane] = 2.0 * powers[lane - 1];
-        lane += 1;
+/// The lanes of `mask`, a bit for each.
+#[inline(always)]
+fn word<S: Simd>(simd: S, mask: S::m32s) -> u32 {
+    /// 1, 2, 4 …: a sum of distinct ones is the word with these bits, which f32 holds exactly.
+    const POWERS: [f32; LANES] = {
+        let mut powers = [1.0; LANES];
+        let mut lane = 1;
+        while lane < LANES {
+            powers[lane] = 2.0 * powers[lane - 1];
+            lane += 1;
+        }
+        powers
+    };
+    if size_of::<S::m32s>() == size_of::<u16>() {
+        return u32::from(pulp::bytemuck::cast::<S::m32s, u16>(mask));
     }
-    powers
-};
+    if simd.first_true_m32s(mask) >= S::F32_LANES {
+        return 0;
+    }
+    let powers = S::as_simd_f32s(&POWERS).0[0];
+    simd.reduce_sum_f32s(simd.select_f32s(mask, powers, simd.splat_f32s(0.0))) as u32
+}
 
 /// Sums for `Q` rows of one panel and all of another, in `V` vectors each.
 type Table<S, const V: usize, const Q: usize> = [[<S as Simd>::f32s; V]; Q];
@@ -149,13 +161,14 @@ impl Measure<'_> {
                 let run = self.run_of::<S, V, Q>(simd, first, start, (start + RUN).min(n_whole));
                 common = add::<S, V, Q>(simd, common, run);
             }
-            let expected = self.lacking_of::<S, V, Q>(simd, first);
+            let lacks = !self.layout.lacking.is_empty();
+            let expected = if lacks { self.lacking_of::<S, V, Q>(simd, first) } else { common };
             for q in 0..Q {
                 let sum = simd.splat_f32s(self.one.sums[first + q]);
                 let mut distances = sums;
                 for v in 0..V {
                     let apart = simd.mul_add_f32s(common[q][v], minus_two, simd.add_f32s(sums[v], sum));
-                    distances[v] = simd.add_f32s(apart, expected[q][v]);
+                    distances[v] = if lacks { simd.add_f32s(apart, expected[q][v]) } else { apart };
                 }
                 passed |= u16::from(self.passes::<S, V>(simd, first + q, distances)) << (first + q);
             }
@@ -219,24 +232,20 @@ impl Measure<'_> {
     fn passes<S: Simd, const V: usize>(&mut self, simd: S, row: usize, distances: [S::f32s; V]) -> bool {
         let gate = simd.splat_f32s(self.gates[row]);
         let others = line::<S, V>(simd, self.other_gates.unwrap_or(&[f32::MIN; LANES]));
-        let mut any = false;
+        let (mut hits, mut other_hits) = (0u32, 0u32);
         for v in 0..V {
-            let widest = simd.max_f32s(others[v], gate);
-            any |= simd.first_true_m32s(simd.less_than_or_equal_f32s(distances[v], widest)) < S::F32_LANES;
+            let hit = simd.less_than_or_equal_f32s(distances[v], gate);
+            let other_hit = simd.less_than_or_equal_f32s(distances[v], others[v]);
+            hits |= word(simd, hit) << (v * S::F32_LANES);
+            other_hits |= word(simd, other_hit) << (v * S::F32_LANES);
         }
+        let any = hits | other_hits != 0;
         if any {
+            (self.block.hits[row], self.block.other_hits[row]) = (hits as u16, other_hits as u16);
             let out = S::as_mut_simd_f32s(&mut self.block.distances[row]).0;
-            // A sum of distinct powers of two is the word with these bits, which f32 holds exactly.
-            let (powers, zero) = (line::<S, V>(simd, &POWERS), simd.splat_f32s(0.0));
-            let (mut hits, mut other_hits) = (0.0, 0.0);
             for v in 0..V {
                 out[v] = distances[v];
-                let hit = simd.less_than_or_equal_f32s(distances[v], gate);
-                let other_hit = simd.less_than_or_equal_f32s(distances[v], others[v]);
-                hits += simd.reduce_sum_f32s(simd.select_f32s(hit, powers[v], zero));
-                other_hits += simd.reduce_sum_f32s(simd.select_f32s(other_hit, powers[v], zero));
             }
-            (self.block.hits[row], self.block.other_hits[row]) = (hits as u16, other_hits as u16);
         }
         any
     }

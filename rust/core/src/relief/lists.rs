@@ -18,6 +18,9 @@ const DECIMALS: f64 = 1e12;
 /// Candidates that a list takes in between two looks at them, besides k.
 const ROOM: usize = 24;
 
+/// Candidates for whom a list makes room at once.
+const MOST_ROOM: usize = 256;
+
 /// What distances are settled from.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Ground<'a> {
@@ -138,6 +141,9 @@ impl Lists {
             return;
         }
         let list = &mut self.lists[query * self.n_classes + class];
+        if list.loose.is_empty() {
+            list.loose.reserve_exact(capacity(self.k).min(MOST_ROOM));
+        }
         list.loose.push(candidate);
         if list.loose.len() >= capacity(self.k) {
             self.look(ground, query, class);

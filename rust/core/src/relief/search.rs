@@ -20,7 +20,7 @@ use crate::monitor::{Monitor, Phase};
 
 /// Bytes of panels that stay in the cache while queries go past them.
 const CACHED_BYTES: usize = 384 << 10;
-/// Panels whose lists are worked on together.
+/// Most panels whose lists are worked on together.
 const GROUP: usize = 16;
 
 /// Nearest first, by class, for each query.
@@ -59,7 +59,7 @@ impl Search<'_> {
     pub(crate) fn of_all(self, rows: &Rows) -> Result<Neighbours> {
         let panels = Panels::new(self.layout, self.space, rows);
         let ground = Ground { space: self.space, queries: rows, rows };
-        let lists: Vec<Mutex<Lists>> = self.lists(&panels, GROUP).into_iter().map(Mutex::new).collect();
+        let lists: Vec<Mutex<Lists>> = self.lists(&panels, self.cached().clamp(1, GROUP)).into_iter().map(Mutex::new).collect();
         let pairs = rounds(lists.len());
         self.monitor.enter(Phase::Searching, rows.numbers.len() as u64);
         let (next, done) = (AtomicUsize::new(0), AtomicUsize::new(0));
@@ -86,6 +86,11 @@ impl Search<'_> {
         Ok(lists.into_iter().flat_map(Lists::neighbours).collect())
     }
 
+    /// Panels that stay in the cache.
+    fn cached(self) -> usize {
+        (CACHED_BYTES / (self.layout.row_bytes() * LANES)).max(1)
+    }
+
     fn lists(self, panels: &Panels, group: usize) -> Vec<Lists> {
         let groups = (0..panels.len()).step_by(group).map(|first| (first, (first + group).min(panels.len())));
         let new = |(first, end)| Lists::new(self.layout, panels, first, end, self.k, self.space.n_classes);
@@ -94,7 +99,7 @@ impl Search<'_> {
 
     /// Offers the rows of `tile` to the queries of `lists`.
     fn pass(self, ground: Ground<'_>, queries: &Panels, tile: &Panels, lists: &mut Lists) -> Result<()> {
-        let cached = (CACHED_BYTES / (self.layout.row_bytes() * LANES)).max(1);
+        let cached = self.cached();
         let mut block = Block::default();
         for start in (0..tile.len()).step_by(cached) {
             for query in lists.panels() {
