@@ -32,6 +32,11 @@ pub(crate) struct Ground<'a> {
 }
 
 impl<'a> Ground<'a> {
+    /// What sums of differences are rounded to.
+    fn unit(self) -> f64 {
+        self.space.shapes.len() as f64 / DECIMALS
+    }
+
     pub(crate) fn example(self, of: &'a Rows, number: u32) -> Example<'a> {
         Example { values: of.row(number), class: self.space.class(number) }
     }
@@ -61,6 +66,24 @@ struct List {
     settled: Vec<(u64, u32)>,
     /// (distance by the kernel, row)
     loose: Vec<(f32, u32)>,
+}
+
+impl Error {
+    /// The true distance of a row that the kernel finds at `distance` is at most this.
+    fn highest(self, distance: f32) -> f64 {
+        (f64::from(distance) + self.fixed) * (1.0 + self.relative)
+    }
+
+    /// And at least this.
+    fn lowest(self, distance: f32) -> f64 {
+        (f64::from(distance) - self.fixed) / (1.0 + self.relative)
+    }
+
+    /// Whether it is beyond doubt who the k nearest of the candidates are, and in which order.
+    fn tells_apart(self, list: &List, k: usize, unit: f64) -> bool {
+        let first = &list.loose[..list.loose.len().min(k.saturating_add(1))];
+        first.windows(2).all(|pair| self.highest(pair[0].0) + unit < self.lowest(pair[1].0))
+    }
 }
 
 #[derive(Debug, Default)]
@@ -152,25 +175,27 @@ impl Lists {
 
     /// Lets go of candidates that cannot be among the nearest; settles the others if they are many.
     fn look(&mut self, ground: Ground<'_>, query: usize, class: usize) {
-        let gate = self.gate(ground, query, class);
-        let list = &mut self.lists[query * self.n_classes + class];
-        list.loose.retain(|(distance, _)| *distance <= gate);
-        self.gates[class * self.numbers.len() + query] = gate;
-        if list.loose.len() + ROOM / 2 >= capacity(self.k) {
+        self.narrow(ground, query, class);
+        if self.lists[query * self.n_classes + class].loose.len() + ROOM / 2 >= capacity(self.k) {
             self.settle(ground, query, class);
         }
+    }
+
+    /// Lets go of candidates that cannot be among the nearest, and lets no more of them in.
+    fn narrow(&mut self, ground: Ground<'_>, query: usize, class: usize) {
+        let gate = self.gate(ground, query, class);
+        self.lists[query * self.n_classes + class].loose.retain(|(distance, _)| *distance <= gate);
+        self.gates[class * self.numbers.len() + query] = gate;
     }
 
     /// The kernel's distance that a row may have at most to be among the nearest.
     fn gate(&mut self, ground: Ground<'_>, query: usize, class: usize) -> f32 {
         let (list, error) = (&self.lists[query * self.n_classes + class], self.errors[query]);
-        let unit = ground.space.shapes.len() as f64 / DECIMALS;
+        let unit = ground.unit();
         let highest = &mut self.scratch.highest;
         highest.clear();
         highest.extend(list.settled.iter().map(|(key, _)| (*key as f64 + 1.0) * unit));
-        highest.extend(
-            list.loose.iter().map(|(distance, _)| (f64::from(*distance) + error.fixed) * (1.0 + error.relative) + unit),
-        );
+        highest.extend(list.loose.iter().map(|(distance, _)| error.highest(*distance) + unit));
         if highest.len() < self.k {
             return f32::MAX;
         }
@@ -202,9 +227,25 @@ impl Lists {
         for query in 0..self.numbers.len() {
             for class in 0..self.n_classes {
                 if !self.lists[query * self.n_classes + class].loose.is_empty() {
-                    let gate = self.gate(ground, query, class);
-                    let list = &mut self.lists[query * self.n_classes + class];
-                    list.loose.retain(|(distance, _)| *distance <= gate);
+                    self.narrow(ground, query, class);
+                    self.settle(ground, query, class);
+                }
+            }
+        }
+    }
+
+    /// Settles the order of all lists once nobody is offered any more. Candidates whom the kernel's
+    /// distances tell apart beyond all errors are not measured again.
+    pub(crate) fn finish(&mut self, ground: Ground<'_>) {
+        for query in 0..self.numbers.len() {
+            for class in 0..self.n_classes {
+                let list = &mut self.lists[query * self.n_classes + class];
+                list.loose.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
+                if list.settled.is_empty() && self.errors[query].tells_apart(list, self.k, ground.unit()) {
+                    list.loose.truncate(self.k);
+                    list.settled = (0..).zip(list.loose.drain(..).map(|(_, row)| row)).collect();
+                } else {
+                    self.narrow(ground, query, class);
                     self.settle(ground, query, class);
                 }
             }

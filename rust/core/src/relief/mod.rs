@@ -63,10 +63,16 @@ use space::{Scale, Shape, Space};
 use sums::{Kind, Plan, Scheme, Sums};
 use targets::{Apart, Targets};
 
-/// Rows are held in memory up to this many bytes.
-const HELD_BYTES: usize = 192 << 20;
-/// Queries of a group, with their lists, take up to this many bytes.
-const GROUP_BYTES: usize = 128 << 20;
+/// Most bytes that a run holds of what it could do in parts.
+#[derive(Debug, Clone, Copy)]
+struct Limits {
+    /// Rows, if they are held together.
+    rows: usize,
+    /// Queries of a group, with their lists.
+    group: usize,
+}
+
+const LIMITS: Limits = Limits { rows: 192 << 20, group: 128 << 20 };
 /// Sums of all blocks take up to this many bytes, where the blocks are not too few then.
 const SUMS_BYTES: usize = 64 << 20;
 /// Blocks of queries, for whose number standard errors are good enough.
@@ -89,6 +95,17 @@ pub fn rank(
     threads: usize,
     monitor: &Monitor,
 ) -> Result<Ranking> {
+    rank_within(LIMITS, source, roles, params, threads, monitor)
+}
+
+fn rank_within(
+    limits: Limits,
+    source: &dyn ChunkSource,
+    roles: &Roles,
+    params: &ReliefParams,
+    threads: usize,
+    monitor: &Monitor,
+) -> Result<Ranking> {
     let problem = Problem::resolve(&source.schema(), roles, source.name())?;
     params.validate(problem.task, problem.targets.len())?;
     if roles.weight.is_some() {
@@ -96,7 +113,7 @@ pub fn rank(
     }
     pool(threads)?.install(|| {
         let intake = Intake { source, problem: &problem, monitor };
-        let prepared = Prepared::read(intake, params)?;
+        let prepared = Prepared::read(limits, intake, params)?;
         let mut scores = Vec::new();
         for score in &params.scores {
             match score {
@@ -117,6 +134,7 @@ pub fn rank(
 
 /// A source, read as far as a search needs it.
 struct Prepared<'a> {
+    limits: Limits,
     problem: &'a Problem,
     monitor: &'a Monitor,
     n_rows: usize,
@@ -130,7 +148,7 @@ struct Prepared<'a> {
 }
 
 impl<'a> Prepared<'a> {
-    fn read(intake: Intake<'a>, params: &ReliefParams) -> Result<Self> {
+    fn read(limits: Limits, intake: Intake<'a>, params: &ReliefParams) -> Result<Self> {
         let (problem, monitor) = (intake.problem, intake.monitor);
         let profile = Profile::of(&intake, 0)?;
         let n_rows = profile.counts.taking_part(intake.source.name(), params.unlabelled)?;
@@ -143,7 +161,7 @@ impl<'a> Prepared<'a> {
             profile.targets.iter().map(|column| TargetColumn::empty(column, n_rows as usize)).collect();
         let reader = Reader { intake, scales, n_rows };
         let classes = if problem.task == Task::Classification { profile.targets[0].n_categories() } else { 1 };
-        let held = n_rows as usize * (12 * shapes.len() + 4 * lacking.len() * classes) <= HELD_BYTES;
+        let held = n_rows as usize * (12 * shapes.len() + 4 * lacking.len() * classes) <= limits.rows;
         let table = read_table(reader, held, &mut targets)?;
         let (classes, n_classes) = match problem.task {
             Task::Classification => targets::classes(&targets[0]),
@@ -152,6 +170,7 @@ impl<'a> Prepared<'a> {
         let (lacks, misses) = lacks(&table, &lacking, &shapes, &classes, n_classes, monitor)?;
         let space = Space::new(shapes, lacks, classes, n_classes);
         Ok(Prepared {
+            limits,
             problem,
             monitor,
             n_rows: n_rows as usize,
@@ -219,13 +238,13 @@ impl<'a> Prepared<'a> {
         let mut accumulator = Accumulator::default();
         let mut first = 0;
         match &self.table {
-            Table::Held(rows) if queries.len() == self.n_rows && self.n_rows * a_query <= GROUP_BYTES => {
+            Table::Held(rows) if queries.len() == self.n_rows && self.n_rows * a_query <= self.limits.group => {
                 let neighbours = search.of_all(rows)?;
                 self.sum(&plan, &blocks, &neighbours, rows, first, &mut accumulator)?;
             }
             table => {
                 let a_query = a_query + self.layout.row_bytes() + 8 * n_features;
-                let together = (GROUP_BYTES / a_query / block(0).len()).max(1);
+                let together = (self.limits.group / a_query / block(0).len()).max(1);
                 for group in blocks.chunks(together) {
                     let held = gather(table, &group.concat())?;
                     let neighbours = search.among(table, &held)?;

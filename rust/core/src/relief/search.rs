@@ -48,7 +48,10 @@ impl Search<'_> {
             let ground = Ground { space: self.space, queries, rows };
             lists.par_iter_mut().try_for_each(|lists| {
                 self.pass(ground, &panels, &tile, lists)?;
-                lists.settle_all(ground);
+                match table {
+                    Table::Held(_) => lists.finish(ground),
+                    Table::Streamed(_) => lists.settle_all(ground),
+                }
                 Ok(())
             })
         })?;
@@ -59,7 +62,8 @@ impl Search<'_> {
     pub(crate) fn of_all(self, rows: &Rows) -> Result<Neighbours> {
         let panels = Panels::new(self.layout, self.space, rows);
         let ground = Ground { space: self.space, queries: rows, rows };
-        let lists: Vec<Mutex<Lists>> = self.lists(&panels, self.cached().clamp(1, GROUP)).into_iter().map(Mutex::new).collect();
+        let lists: Vec<Mutex<Lists>> =
+            self.lists(&panels, self.cached().clamp(1, GROUP)).into_iter().map(Mutex::new).collect();
         let pairs = rounds(lists.len());
         self.monitor.enter(Phase::Searching, rows.numbers.len() as u64);
         let (next, done) = (AtomicUsize::new(0), AtomicUsize::new(0));
@@ -80,7 +84,7 @@ impl Search<'_> {
             lists.into_iter().map(|lists| lists.into_inner().unwrap_or_else(PoisonError::into_inner)).collect();
         lists.par_iter_mut().try_for_each(|lists| {
             self.monitor.check()?;
-            lists.settle_all(ground);
+            lists.finish(ground);
             Ok(())
         })?;
         Ok(lists.into_iter().flat_map(Lists::neighbours).collect())
