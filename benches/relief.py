@@ -10,6 +10,7 @@ import subprocess
 import sys
 import warnings
 from collections.abc import Callable
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 
 import numpy as np
@@ -71,7 +72,7 @@ def speed(sizes: list[tuple[int, int]], peers: list[str], most_rows: int) -> Non
     """CPU seconds of a whole ranking, all rows as queries; peers compile on a small set first."""
     for n_rows, n_features in sizes:
         X, y = data(n_rows, n_features)
-        ours = min(cost(lambda: ferrank(X, y)).cpu for _ in range(3))
+        ours = min(cost(partial(ferrank, X, y)).cpu for _ in range(3))
         for peer in peers:
             package, rank = PEERS[peer]
             try:
@@ -81,20 +82,25 @@ def speed(sizes: list[tuple[int, int]], peers: list[str], most_rows: int) -> Non
             # Peers too slow for the size are timed on fewer rows, which cost the square of their share.
             rows = min(n_rows, n_rows if peer == "fast-select" else most_rows)
             rank(*data(100, n_features))
-            theirs = cost(lambda: rank(X[:rows], y[:rows])).cpu * (n_rows / rows) ** 2
+            theirs = cost(partial(rank, X[:rows], y[:rows])).cpu * (n_rows / rows) ** 2
             name = f"{package} {found}" + ("" if rows == n_rows else ", scaled")
             ratio = f"{theirs / ours:.1f}x"
             size = f"{n_rows:,} x {n_features:,}"
-            print(ROW.format(size, name, f"{theirs:.2f}", f"{ours:.3f}", ratio, wanted(peer, n_features)), flush=True)
+            print(
+                ROW.format(size, name, f"{theirs:.2f}", f"{ours:.3f}", ratio, wanted(peer, n_features)),
+                flush=True,
+            )
 
 
 def threads(sizes: list[tuple[int, int]]) -> None:
     """Wall seconds of a whole ranking on two threads and on one."""
     for n_rows, n_features in sizes:
         X, y = data(n_rows, n_features)
-        one, two = (min(cost(lambda: ferrank(X, y, n)).wall for _ in range(3)) for n in (1, 2))
+        one, two = (min(cost(partial(ferrank, X, y, n)).wall for _ in range(3)) for n in (1, 2))
         size = f"{n_rows:,} x {n_features:,}"
-        print(ROW.format(size, "one thread, wall s", f"{one:.3f}", f"{two:.3f}", f"{one / two:.2f}x", ">= 1.9x"))
+        print(
+            ROW.format(size, "one thread, wall s", f"{one:.3f}", f"{two:.3f}", f"{one / two:.2f}x", ">= 1.9x")
+        )
 
 
 def memory(n_rows: int) -> None:
@@ -120,9 +126,13 @@ def main() -> None:
     default = [(5_000, 100), (10_000, 100), (5_000, 1_000)]
     parser.add_argument("--sizes", nargs="+", type=size, default=default, metavar="ROWSxFEATURES")
     parser.add_argument("--peers", nargs="*", choices=PEERS, default=list(PEERS))
-    parser.add_argument("--most-rows", type=int, default=2_000, help="for Orange and skrebate; default: 2,000")
+    parser.add_argument(
+        "--most-rows", type=int, default=2_000, help="for Orange and skrebate; default: 2,000"
+    )
     parser.add_argument("--memory-rows", type=int, default=1_000_000)
-    parser.add_argument("--case", nargs="+", choices=["speed", "threads", "memory"], default=["speed", "threads", "memory"])
+    parser.add_argument(
+        "--case", nargs="+", choices=["speed", "threads", "memory"], default=["speed", "threads", "memory"]
+    )
     parser.add_argument("--measure-memory", type=int, help=argparse.SUPPRESS)
     args = parser.parse_args()
     warnings.simplefilter("ignore")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -59,7 +57,14 @@ def test_relieff_agrees_with_the_reference(drawn):
 
 
 @many_cases
-@given(tables(st.lists(st.sampled_from(ALL), min_size=2, max_size=3), features=ALL, missing=True, missing_targets=True))
+@given(
+    tables(
+        st.lists(st.sampled_from(ALL), min_size=2, max_size=3),
+        features=ALL,
+        missing=True,
+        missing_targets=True,
+    )
+)
 def test_rrelieff_agrees_with_the_reference(drawn):
     table, targets = drawn
     table = table.filter(some_known(table, targets))
@@ -94,7 +99,9 @@ def test_label_sets_agree_with_the_reference(data, n_rows, n_labels):
     assert_close(found, {"relief": rrelieff(features, apart, k=3)})
 
 
-@pytest.mark.parametrize("case", OTHERS, ids=lambda case: f"{case['dataset']}-{case['implementation']}-{case['params']}")
+@pytest.mark.parametrize(
+    "case", OTHERS, ids=lambda case: f"{case['dataset']}-{case['implementation']}-{case['params']}"
+)
 def test_agrees_with_corelearn_weka_and_orange(case):
     """But for the oldest Relief, whose one miss is of whichever class: with two classes it is the same."""
     features, target = read(case["dataset"])
@@ -107,7 +114,9 @@ def test_agrees_with_corelearn_weka_and_orange(case):
     assert_close(found, {"relief": np.array(case["weights"])})
 
 
-@pytest.mark.parametrize("case", CLUS["rankings"], ids=lambda case: f"{case['dataset']}-{case['n_neighbors']}")
+@pytest.mark.parametrize(
+    "case", CLUS["rankings"], ids=lambda case: f"{case['dataset']}-{case['n_neighbors']}"
+)
 def test_agrees_with_clus_where_distances_do_not_tie(case):
     if (case["dataset"], case["n_neighbors"]) in OTHERWISE_TIED:
         pytest.skip("distances tie")

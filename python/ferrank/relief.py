@@ -13,9 +13,9 @@ class ReliefRanker(Ranker):
 
     One nominal target is ranked for by ReliefF: features gain by differing between a row and its nearest
     rows of other classes, weighted by the classes' shares, and lose by differing from those of its own.
-    All other targets are ranked for by RReliefF, in which rows are more or less alike: by the range-normalised
-    difference of a number, 0 or 1 for classes, the mean of these for several targets, or a distance between
-    label sets. Neighbours are exact: the nearest in the mean over features of the range-normalised
+    All other targets are ranked for by RReliefF, in which rows are more or less alike: by the
+    range-normalised difference of a number, 0 or 1 for classes, the mean of these for several targets, or a
+    distance between label sets. Neighbours are exact: the nearest in the mean over features of the range-normalised
     difference of numbers and 0 or 1 for categories. A missing value differs by what is expected from the
     known values, in classification from those of the row's class.
 
@@ -88,7 +88,7 @@ class ReliefRanker(Ranker):
         task: str | None = None,
         *,
         n_neighbors: int | Sequence[int] = 10,
-        sigma: float | None | Sequence[float | None] = None,
+        sigma: float | Sequence[float | None] | None = None,
         scores: Sequence[str] = ("relief",),
         n_iterations: int | float | None = None,
         target_distance: str | Sequence[str] | None = None,

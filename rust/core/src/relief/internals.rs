@@ -22,7 +22,7 @@ impl Pair {
     pub fn new(values: Vec<f64>, width: usize) -> Self {
         let lacks = (0..width).map(|_| None).collect();
         let space = Space::new(vec![Shape::Numeric; width], lacks, Vec::new(), 1);
-        let layout = Layout::new(&space, &[]);
+        let layout = Layout::new(&space);
         let panels = Panels::new(&layout, &space, &Rows { numbers: (0..2 * LANES as u32).collect(), width, values });
         Pair { arch: Arch::new(), layout, panels }
     }

@@ -71,9 +71,7 @@ impl WithSimd for Measure<'_> {
 fn line<S: Simd, const V: usize>(simd: S, values: &[f32]) -> [S::f32s; V] {
     let vectors = S::as_simd_f32s(values).0;
     let mut line = [simd.splat_f32s(0.0); V];
-    for v in 0..V {
-        line[v] = vectors[v];
-    }
+    line.copy_from_slice(&vectors[..V]);
     line
 }
 
@@ -243,9 +241,7 @@ impl Measure<'_> {
         if any {
             (self.block.hits[row], self.block.other_hits[row]) = (hits as u16, other_hits as u16);
             let out = S::as_mut_simd_f32s(&mut self.block.distances[row]).0;
-            for v in 0..V {
-                out[v] = distances[v];
-            }
+            out.copy_from_slice(&distances);
         }
         any
     }

@@ -15,6 +15,8 @@ pub(crate) struct Lack {
     known: Vec<Arc<Known>>,
     /// n_classes x n_classes, computed when first needed; only where row ≤ column.
     both: Vec<OnceLock<f64>>,
+    /// n_classes; whether some row of the class misses the feature.
+    pub(crate) missed: Vec<bool>,
 }
 
 /// Known values, each as likely as often as it occurs.
@@ -36,8 +38,13 @@ impl Lack {
     /// or none. `None` where nothing is known.
     pub(crate) fn new(column: &[f64], nominal: bool, classes: &[u16], n_classes: usize) -> Option<Self> {
         let mut parts: Vec<Vec<f64>> = vec![Vec::new(); n_classes];
-        for (row, value) in column.iter().enumerate().filter(|(_, value)| !value.is_nan()) {
-            parts[classes.get(row).map_or(0, |&class| usize::from(class))].push(*value);
+        let mut missed = vec![false; n_classes];
+        for (row, &value) in column.iter().enumerate() {
+            let class = classes.get(row).map_or(0, |&class| usize::from(class));
+            match value.is_nan() {
+                true => missed[class] = true,
+                false => parts[class].push(value),
+            }
         }
         let all = match parts.iter().any(Vec::is_empty) {
             true => Some(Arc::new(Known::new(parts.concat(), nominal)?)),
@@ -45,7 +52,7 @@ impl Lack {
         };
         let known = parts.into_iter().filter_map(|part| Known::new(part, nominal).map(Arc::new).or(all.clone()));
         let both = (0..n_classes * n_classes).map(|_| OnceLock::new()).collect();
-        Some(Lack { known: known.collect(), both })
+        Some(Lack { known: known.collect(), both, missed })
     }
 
     /// Expected difference between `value` and an unknown one of `class`.

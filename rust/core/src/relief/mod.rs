@@ -6,7 +6,7 @@
 //! for each group of blocks of queries   as many as memory holds lists for
 //!     the k nearest rows of each class  search (with panels, kernel, lists)
 //!     sum up what they say, by block    sums (with targets)
-//! importances = f(sums over blocks)     sums
+//! importances = f(sums over blocks)     estimates
 //! ```
 //!
 //! Rows are numbers of the distance [`space`], in memory together (`rows`) where they are few and read
@@ -21,6 +21,7 @@
 //!
 //! Memory: 12 bytes a value for rows that are held; for the others one tile, and the queries of a group.
 
+mod estimates;
 #[cfg(feature = "internals")]
 #[doc(hidden)]
 pub mod internals;
@@ -30,6 +31,7 @@ mod lists;
 mod myopic;
 mod panels;
 mod params;
+mod prepared;
 mod queries;
 mod rows;
 mod search;
@@ -48,18 +50,14 @@ use crate::accumulate::Accumulator;
 use crate::error::{Error, Result};
 use crate::intake::Intake;
 use crate::monitor::{Monitor, Phase};
-use crate::profile::{ColumnProfile, Profile};
 use crate::ranking::{Ranking, ScoreRanking};
 use crate::schema::{Problem, Roles, Task, names};
 use crate::source::ChunkSource;
-use crate::store::{TargetColumn, add_targets};
 use crate::threads::pool;
-use lack::Lack;
 use lists::Ground;
-use panels::Layout;
-use rows::{Reader, Rows, Table};
+use prepared::{Prepared, gather};
+use rows::{Rows, Table};
 use search::{Neighbours, Search};
-use space::{Scale, Shape, Space};
 use sums::{Kind, Plan, Scheme, Sums};
 use targets::{Apart, Targets};
 
@@ -77,9 +75,6 @@ const LIMITS: Limits = Limits { rows: 192 << 20, group: 128 << 20 };
 const SUMS_BYTES: usize = 64 << 20;
 /// Blocks of queries, for whose number standard errors are good enough.
 const BLOCKS: std::ops::RangeInclusive<usize> = 16..=128;
-/// Values of columns with missing ones that are looked at together.
-const LACK_VALUES: usize = 1 << 22;
-
 /// Ranks the features of `source` by Relief, on a pool of `threads` threads.
 ///
 /// The same arguments give the same bits, whatever the number of threads, the chunking of the rows,
@@ -132,57 +127,7 @@ fn rank_within(
     })
 }
 
-/// A source, read as far as a search needs it.
-struct Prepared<'a> {
-    limits: Limits,
-    problem: &'a Problem,
-    monitor: &'a Monitor,
-    n_rows: usize,
-    n_unlabelled: u64,
-    /// Where the rows are.
-    table: Table<'a>,
-    space: Space,
-    layout: Layout,
-    targets: Vec<TargetColumn>,
-    target_profiles: Vec<ColumnProfile>,
-}
-
-impl<'a> Prepared<'a> {
-    fn read(limits: Limits, intake: Intake<'a>, params: &ReliefParams) -> Result<Self> {
-        let (problem, monitor) = (intake.problem, intake.monitor);
-        let profile = Profile::of(&intake, 0)?;
-        let n_rows = profile.counts.taking_part(intake.source.name(), params.unlabelled)?;
-        params.queries(n_rows)?;
-        let scales: Vec<Scale> = profile.features.iter().map(Scale::of).collect();
-        let shapes: Vec<Shape> = scales.iter().map(Shape::of).collect();
-        let lacking: Vec<usize> =
-            (0..shapes.len()).filter(|&i| shapes[i] != Shape::Constant && profile.features[i].missing() > 0).collect();
-        let mut targets: Vec<TargetColumn> =
-            profile.targets.iter().map(|column| TargetColumn::empty(column, n_rows as usize)).collect();
-        let reader = Reader { intake, scales, n_rows };
-        let classes = if problem.task == Task::Classification { profile.targets[0].n_categories() } else { 1 };
-        let held = n_rows as usize * (12 * shapes.len() + 4 * lacking.len() * classes) <= limits.rows;
-        let table = read_table(reader, held, &mut targets)?;
-        let (classes, n_classes) = match problem.task {
-            Task::Classification => targets::classes(&targets[0]),
-            _ => (Vec::new(), 1),
-        };
-        let (lacks, misses) = lacks(&table, &lacking, &shapes, &classes, n_classes, monitor)?;
-        let space = Space::new(shapes, lacks, classes, n_classes);
-        Ok(Prepared {
-            limits,
-            problem,
-            monitor,
-            n_rows: n_rows as usize,
-            n_unlabelled: profile.counts.unlabelled,
-            table,
-            layout: Layout::new(&space, &misses),
-            space,
-            targets,
-            target_profiles: profile.targets,
-        })
-    }
-
+impl Prepared<'_> {
     /// Shares of the rows that are of each class.
     fn priors(&self) -> Vec<f64> {
         let mut counts = vec![0u64; self.space.n_classes];
@@ -299,65 +244,4 @@ impl<'a> Prepared<'a> {
         }
         Ok(())
     }
-}
-
-/// Reads the targets, and the rows where they are to be held.
-fn read_table<'a>(reader: Reader<'a>, held: bool, targets: &mut [TargetColumn]) -> Result<Table<'a>> {
-    if !held {
-        reader.intake.pass(Phase::Coding, |batch| add_targets(targets, &reader.intake, batch))?;
-        return Ok(Table::Streamed(reader));
-    }
-    let mut rows = Rows::with_room(reader.n_rows as usize, reader.scales.len());
-    reader.pass(Phase::Coding, |batch, tile| {
-        rows.append(tile);
-        add_targets(targets, &reader.intake, batch)
-    })?;
-    Ok(Table::Held(rows))
-}
-
-/// What missing values of the features `lacking` are expected to differ by; and for each class whether
-/// some row of it misses the feature.
-fn lacks(
-    table: &Table<'_>,
-    lacking: &[usize],
-    shapes: &[Shape],
-    classes: &[u16],
-    n_classes: usize,
-    monitor: &Monitor,
-) -> Result<(Vec<Option<Lack>>, Vec<Vec<bool>>)> {
-    let mut lacks: Vec<Option<Lack>> = shapes.iter().map(|_| None).collect();
-    let mut misses = vec![Vec::new(); shapes.len()];
-    let n_rows = match table {
-        Table::Held(rows) => rows.numbers.len(),
-        Table::Streamed(reader) => reader.n_rows as usize,
-    };
-    for features in lacking.chunks((LACK_VALUES / n_rows).max(1)) {
-        let columns = table.columns(features)?;
-        let found: Vec<(Option<Lack>, Vec<bool>)> = (columns.par_iter().zip(features))
-            .map(|(column, &feature)| {
-                monitor.check()?;
-                let mut misses = vec![false; n_classes];
-                for (row, _) in column.iter().enumerate().filter(|(_, value)| value.is_nan()) {
-                    misses[classes.get(row).map_or(0, |&class| usize::from(class))] = true;
-                }
-                Ok((Lack::new(column, shapes[feature] == Shape::Nominal, classes, n_classes), misses))
-            })
-            .collect::<Result<_>>()?;
-        for (&feature, (lack, missed)) in features.iter().zip(found) {
-            (lacks[feature], misses[feature]) = (lack, missed);
-        }
-    }
-    Ok((lacks, misses))
-}
-
-/// The rows called `numbers`, in ascending order.
-fn gather(table: &Table<'_>, numbers: &[u32]) -> Result<Rows> {
-    let mut wanted = numbers.to_vec();
-    wanted.sort_unstable();
-    let mut gathered = Rows::default();
-    table.pass(Phase::Coding, |rows| {
-        gathered.append_some(rows, &wanted);
-        Ok(())
-    })?;
-    Ok(gathered)
 }

@@ -83,15 +83,14 @@ pub(crate) struct Error {
 }
 
 impl Layout {
-    /// `misses[i]`: for each class, whether some row of it misses feature `i`; empty if none does.
-    pub(crate) fn new(space: &Space, misses: &[Vec<bool>]) -> Self {
+    pub(crate) fn new(space: &Space) -> Self {
         let mut layout = Layout { n_classes: space.n_classes, ..Layout::default() };
         for wanted in [Shape::Numeric, Shape::Nominal] {
             let features = (0..space.shapes.len()).filter(|&i| space.shapes[i] == wanted);
             for feature in features {
-                match space.lacks[feature] {
+                match &space.lacks[feature] {
                     None => layout.whole.push(feature as u32),
-                    Some(_) => layout.add_lacking(feature, wanted, &misses[feature]),
+                    Some(lack) => layout.add_lacking(feature, wanted, &lack.missed),
                 }
             }
             if wanted == Shape::Numeric {
@@ -101,11 +100,11 @@ impl Layout {
         layout
     }
 
-    fn add_lacking(&mut self, feature: usize, shape: Shape, misses: &[bool]) {
+    fn add_lacking(&mut self, feature: usize, shape: Shape, missed: &[bool]) {
         self.lacking.push(Lacking { feature: feature as u32, nominal: shape == Shape::Nominal });
-        for misses in misses {
-            self.slots.push(if *misses { self.n_slots as u32 } else { NONE });
-            self.n_slots += usize::from(*misses);
+        for missed in missed {
+            self.slots.push(if *missed { self.n_slots as u32 } else { NONE });
+            self.n_slots += usize::from(*missed);
         }
     }
 

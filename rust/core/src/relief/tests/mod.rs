@@ -24,7 +24,7 @@ fn small(n_rows: usize, shapes: &[Shape], missing: f64, n_classes: usize, seed: 
         let key = crate::rng::mix([seed, n as u64]);
         *value = match shapes[n % width] {
             Shape::Constant => 0.0,
-            Shape::Numeric if seed % 2 == 0 => (key % 5) as f64 / 4.0,
+            Shape::Numeric if seed.is_multiple_of(2) => (key % 5) as f64 / 4.0,
             Shape::Numeric => uniform(key),
             Shape::Nominal => (key % 3) as f64,
         };
@@ -35,16 +35,14 @@ fn small(n_rows: usize, shapes: &[Shape], missing: f64, n_classes: usize, seed: 
     let classes: Vec<u16> =
         (0..n_rows).map(|row| (crate::rng::mix([seed, 7, row as u64]) % n_classes as u64) as u16).collect();
     let rows = Rows { numbers: (0..n_rows as u32).collect(), width, values };
-    let (mut lacks, mut misses) = (Vec::new(), Vec::new());
+    let mut lacks = Vec::new();
     for (i, shape) in shapes.iter().enumerate() {
         let column: Vec<f64> = rows.values.iter().skip(i).step_by(width).copied().collect();
         let lacking = column.iter().any(|value| value.is_nan());
         let lack = lacking.then(|| Lack::new(&column, *shape == Shape::Nominal, &classes, n_classes)).flatten();
-        let missed = |class| column.iter().zip(&classes).any(|(v, c)| v.is_nan() && usize::from(*c) == class);
-        misses.push(if lacking { (0..n_classes).map(missed).collect() } else { Vec::new() });
         lacks.push(lack);
     }
     let space = Space::new(shapes.to_vec(), lacks, classes, n_classes);
-    let layout = Layout::new(&space, &misses);
+    let layout = Layout::new(&space);
     (rows, space, layout)
 }
