@@ -15,9 +15,9 @@ class ReliefRanker(Ranker):
     rows of other classes, weighted by the classes' shares, and lose by differing from those of its own.
     All other targets are ranked for by RReliefF, in which rows are more or less alike: by the
     range-normalised difference of a number, 0 or 1 for classes, the mean of these for several targets, or a
-    distance between label sets. Neighbours are exact: the nearest in the mean over features of the range-normalised
-    difference of numbers and 0 or 1 for categories. A missing value differs by what is expected from the
-    known values, in classification from those of the row's class.
+    distance between label sets. Neighbours are exact: the nearest in the mean over features of the
+    range-normalised difference of numbers and 0 or 1 for categories. A missing value differs by what is
+    expected from the known values, in classification from those of the row's class.
 
     Parameters
     ----------
