@@ -12,8 +12,8 @@ import ferrank as fr
 from reference import distance
 from reference.distance import features_of
 from reference.relief import myopic, per_target, relieff, rrelieff
-from tables import NOMINAL, NUMERIC, tables
 from reference.synthetic import synthetic
+from tables import NOMINAL, NUMERIC, tables
 from test_reference_relief import CLUS, DATA, OTHERS, OTHERWISE_TIED, read
 
 SETS = {"hamming": None, "accuracy": distance.accuracy, "f1": distance.f1, "subset": distance.subset}

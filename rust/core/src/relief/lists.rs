@@ -37,6 +37,20 @@ impl<'a> Ground<'a> {
         self.space.shapes.len() as f64 / DECIMALS
     }
 
+    /// The rounded distances of `rows` from the query called `number`, each with its row.
+    fn keys<'b>(
+        self,
+        number: u32,
+        rows: Vec<u32>,
+        distances: &'b mut Vec<f64>,
+    ) -> impl Iterator<Item = (u64, u32)> + use<'b> {
+        let others: Vec<Example<'_>> = rows.iter().map(|row| self.example(self.rows, *row)).collect();
+        self.space.distances(self.example(self.queries, number), &others, distances);
+        let n_features = self.space.shapes.len() as f64;
+        let key = move |sum: &f64| (sum / n_features * DECIMALS).round_ties_even() as u64;
+        distances.iter().map(key).zip(rows)
+    }
+
     pub(crate) fn example(self, of: &'a Rows, number: u32) -> Example<'a> {
         Example { values: of.row(number), class: self.space.class(number) }
     }
@@ -77,12 +91,6 @@ impl Error {
     /// And at least this.
     fn lowest(self, distance: f32) -> f64 {
         (f64::from(distance) - self.fixed) / (1.0 + self.relative)
-    }
-
-    /// Whether it is beyond doubt who the k nearest of the candidates are, and in which order.
-    fn tells_apart(self, list: &List, k: usize, unit: f64) -> bool {
-        let first = &list.loose[..list.loose.len().min(k.saturating_add(1))];
-        first.windows(2).all(|pair| self.highest(pair[0].0) + unit < self.lowest(pair[1].0))
     }
 }
 
@@ -209,13 +217,8 @@ impl Lists {
         if list.loose.is_empty() {
             return;
         }
-        let number = self.numbers[query];
-        let others: Vec<Example<'_>> = list.loose.iter().map(|(_, row)| ground.example(ground.rows, *row)).collect();
-        let distances = &mut self.scratch.distances;
-        ground.space.distances(ground.example(ground.queries, number), &others, distances);
-        let n_features = ground.space.shapes.len() as f64;
-        let key = |sum: &f64| (sum / n_features * DECIMALS).round_ties_even() as u64;
-        list.settled.extend(distances.iter().map(key).zip(list.loose.drain(..).map(|(_, row)| row)));
+        let rows = list.loose.drain(..).map(|(_, row)| row).collect();
+        list.settled.extend(ground.keys(self.numbers[query], rows, &mut self.scratch.distances));
         list.settled.sort_unstable();
         list.settled.truncate(self.k);
         let gate = self.gate(ground, query, class);
@@ -234,22 +237,44 @@ impl Lists {
         }
     }
 
-    /// Settles the order of all lists once nobody is offered any more. Candidates whom the kernel's
-    /// distances tell apart beyond all errors are not measured again.
+    /// Settles the order of all lists once nobody is offered any more.
     pub(crate) fn finish(&mut self, ground: Ground<'_>) {
         for query in 0..self.numbers.len() {
             for class in 0..self.n_classes {
-                let list = &mut self.lists[query * self.n_classes + class];
-                list.loose.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
-                if list.settled.is_empty() && self.errors[query].tells_apart(list, self.k, ground.unit()) {
-                    list.loose.truncate(self.k);
-                    list.settled = (0..).zip(list.loose.drain(..).map(|(_, row)| row)).collect();
+                if self.lists[query * self.n_classes + class].settled.is_empty() {
+                    self.order(ground, query, class);
                 } else {
                     self.narrow(ground, query, class);
                     self.settle(ground, query, class);
                 }
             }
         }
+    }
+
+    /// Puts the k nearest of the candidates in order. Those whom the kernel's distances tell apart beyond
+    /// all errors are not measured again.
+    fn order(&mut self, ground: Ground<'_>, query: usize, class: usize) {
+        let (number, error) = (self.numbers[query], self.errors[query]);
+        let mut loose = std::mem::take(&mut self.lists[query * self.n_classes + class].loose);
+        loose.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
+        let mut order: Vec<u32> = Vec::with_capacity(self.k.min(loose.len()));
+        let in_doubt = |a: &(f32, u32), b: &(f32, u32)| error.lowest(b.0) <= error.highest(a.0) + ground.unit();
+        for run in loose.chunk_by(in_doubt) {
+            if order.len() >= self.k {
+                break;
+            }
+            match run {
+                [(_, row)] => order.push(*row),
+                run => {
+                    let rows = run.iter().map(|(_, row)| *row).collect();
+                    let mut found: Vec<(u64, u32)> = ground.keys(number, rows, &mut self.scratch.distances).collect();
+                    found.sort_unstable();
+                    order.extend(found.iter().map(|(_, row)| row));
+                }
+            }
+        }
+        order.truncate(self.k);
+        self.lists[query * self.n_classes + class].settled = (0..).zip(order).collect();
     }
 
     /// The neighbours of each query, nearest first: (query, n_classes lists).
