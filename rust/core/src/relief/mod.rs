@@ -9,7 +9,7 @@
 //! importances = f(sums over blocks)     estimates
 //! ```
 //!
-//! Rows are numbers of the distance [`space`], in memory together (`rows`) where they are few and read
+//! Rows are numbers of the distance `space`, in memory together (`rows`) where they are few and read
 //! anew for each pass where they are many; then only the queries are held.
 //!
 //! Where the papers are silent or garbled: missing values differ by what is expected, numeric ones too
