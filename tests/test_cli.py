@@ -259,3 +259,21 @@ def _read_all(terminal: int) -> str:
         pieces.append(piece)
     os.close(terminal)
     return b"".join(pieces).decode()
+
+
+def test_relief(run: Run, data: Path) -> None:
+    arguments = ["rank", data, "--target", "y", "--ranker", "relief", "--neighbors", 3, "--neighbors", 9]
+    done = run(*arguments, "--sigma", "none", "--sigma", 4, "--iterations", 0.5, "--json")
+    found = json.loads(done.stdout)
+    assert list(found["scores"]) == ["relief_k3", "relief_k3_sigma4", "relief_k9", "relief_k9_sigma4"]
+    assert found["settings"]["ranker"] == "relief"
+    assert found["settings"]["n_iterations"] == 0.5
+    assert "relief: how much more" in run(*arguments).stdout
+
+
+def test_settings_of_the_other_ranker_are_refused(run: Run, data: Path) -> None:
+    done = run("rank", data, "--target", "y", "--ranker", "relief", "--trees", 5)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "n_estimators: a setting of --ranker forest, not of relief" in done.stderr
+    done = run("rank", data, "--target", "y", "--neighbors", 5)
+    assert "n_neighbors: a setting of --ranker relief, not of forest" in done.stderr

@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from ferrank import ForestRanker
+from ferrank import ForestRanker, ReliefRanker
 
 
-def expected_to_fail(estimator: ForestRanker) -> dict[str, str]:
+def expected_to_fail(estimator: ForestRanker | ReliefRanker) -> dict[str, str]:
     """Bootstraps of weighted rows and of repeated rows are drawn from another number of rows."""
-    if estimator.bootstrap is False:
+    if isinstance(estimator, ReliefRanker) or estimator.bootstrap is False:
         return {}
     return {
         "check_sample_weight_equivalence_on_dense_data": "draws another bootstrap, as scikit-learn's forests"
@@ -24,6 +24,8 @@ def expected_to_fail(estimator: ForestRanker) -> dict[str, str]:
         ForestRanker(n_estimators=3),
         ForestRanker(n_estimators=2, ensemble="bagging", bootstrap=False, min_samples_leaf=1),
         ForestRanker(task="classification", n_estimators=3, ensemble="extra_trees", bootstrap=True),
+        ReliefRanker(n_neighbors=3),
+        ReliefRanker(task="classification", n_neighbors=(1, 5), sigma=2.0, n_iterations=0.7),
     ],
     expected_failed_checks=expected_to_fail,
 )

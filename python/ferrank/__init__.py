@@ -1,4 +1,4 @@
-"""Feature ranking with ensembles of trees, for every kind of target and any size of data.
+"""Feature ranking by ensembles of trees and by neighbours, for every kind of target and any size of data.
 
 >>> import ferrank, numpy as np
 >>> a, b = np.random.default_rng(0).normal(size=(2, 100))
@@ -18,6 +18,7 @@ from ferrank.errors import (
 )
 from ferrank.forest import ForestRanker
 from ferrank.ranking import Ranking, ScoreRanking
+from ferrank.relief import ReliefRanker
 
 __all__ = [
     "ColumnTypeError",
@@ -26,6 +27,7 @@ __all__ = [
     "ForestRanker",
     "IntegerTargetWarning",
     "Ranking",
+    "ReliefRanker",
     "ResourceError",
     "ScoreRanking",
     "SettingError",

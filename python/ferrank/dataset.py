@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 import pyarrow as pa
 
@@ -11,6 +11,7 @@ from ferrank.errors import SettingError
 from ferrank.forest import ForestRanker
 from ferrank.ranker import Ranker
 from ferrank.ranking import Ranking
+from ferrank.relief import ReliefRanker
 from ferrank.run import Progress, finish
 from ferrank.source import open_source
 
@@ -26,7 +27,7 @@ def rank(
     task: str | None = None,
     drop: Sequence[str] = (),
     sample_weight: str | None = None,
-    ranker: Ranker | None = None,
+    ranker: Ranker | Literal["forest", "relief"] | None = None,
     progress: Progress | None = None,
     **settings: Any,
 ) -> Ranking:
@@ -50,12 +51,13 @@ def rank(
         Columns to leave out.
     sample_weight : str, optional
         Column of row weights.
-    ranker : Ranker, optional
-        Such as a :class:`ForestRanker`, which is also the default.
+    ranker : Ranker or {"forest", "relief"}, optional
+        A :class:`ForestRanker`, which is the default, or a :class:`ReliefRanker`; a name stands for one with
+        the parameters in ``settings``.
     progress : callable, optional
         Called as ``progress(phase, done, total)`` ten times a second.
     **settings
-        Parameters of :class:`ForestRanker`, instead of ``ranker``.
+        Parameters of the ranker, where ``ranker`` is a name or left out.
 
     Returns
     -------
@@ -72,9 +74,10 @@ def rank(
     >>> a, b = np.random.default_rng(0).normal(size=(2, 100))
     >>> ferrank.rank({"a": a, "b": b, "y": a**2}, "y", n_estimators=20).top(1)
     ['a']
+    >>> ferrank.rank({"a": a, "b": b, "y": a > 0}, "y", ranker="relief", n_neighbors=5).top(1)
+    ['a']
     """
-    _check_ranker(ranker, settings)
-    chosen = ForestRanker(**settings) if ranker is None else ranker
+    chosen = _ranker(ranker, settings)
     roles = _roles(target, target_last, labels, task or chosen.task, drop, sample_weight)
     return chosen.rank_source(open_source(data, labels=labels, drop=drop), roles, progress)
 
@@ -118,7 +121,8 @@ def grow_tree(
      {'node': 1, 'depth': 1, 'feature': None, 'cut': None},
      {'node': 2, 'depth': 1, 'feature': None, 'cut': None}]
     """
-    _check_ranker(ranker, settings)
+    if ranker is not None and settings:
+        raise _twice(settings)
     chosen = ForestRanker(**settings) if ranker is None else ranker
     roles = _roles(target, target_last, labels, task or chosen.task, drop, sample_weight)
     source = open_source(data, labels=labels, drop=drop)
@@ -169,9 +173,22 @@ def convert(
     return rows
 
 
-def _check_ranker(ranker: Ranker | None, settings: dict[str, Any]) -> None:
-    if ranker is not None and settings:
-        raise SettingError(f"{next(iter(settings))}: give it to the ranker, or leave the ranker out")
+_RANKERS: dict[str, type[Ranker]] = {"forest": ForestRanker, "relief": ReliefRanker}
+
+
+def _ranker(ranker: Ranker | str | None, settings: dict[str, Any]) -> Ranker:
+    if isinstance(ranker, Ranker):
+        if settings:
+            raise _twice(settings)
+        return ranker
+    name = "forest" if ranker is None else ranker
+    if name not in _RANKERS:
+        raise SettingError(f"ranker: {ranker!r} is neither a ranker nor one of {', '.join(_RANKERS)}")
+    return _RANKERS[name](**settings)
+
+
+def _twice(settings: dict[str, Any]) -> SettingError:
+    return SettingError(f"{next(iter(settings))}: give it to the ranker, or leave the ranker out")
 
 
 def _roles(

@@ -19,6 +19,8 @@ _DEFINITIONS = {
     "symbolic": "tests, weighted by depth",
     "coverage": "share of examples that reach the tests",
     "permutation": "increase of out-of-bag error",
+    "relief": "how much more it differs between near rows whose targets differ",
+    "myopic": "how much more it differs between rows of different classes",
 }
 
 
@@ -129,11 +131,17 @@ def _intervals(score: "ScoreRanking", order: np.ndarray) -> list[str]:
     return [str(best) if best == worst else f"{best}–{worst}" for best, worst in score.rank_interval[order]]
 
 
+def _definitions(ranking: "Ranking") -> list[str]:
+    """Return a line for each kind of score; `relief_k10` is of the kind `relief`."""
+    kinds = dict.fromkeys(name.partition("_")[0] for name in ranking.scores)
+    return [f"{kind}: {_DEFINITIONS[kind]}" for kind in kinds if kind in _DEFINITIONS]
+
+
 def _footer(ranking: "Ranking", top: int) -> list[str]:
     lines = []
     if len(ranking.features) > top:
         lines.append(f"… and {len(ranking.features) - top:,} more features")
-    lines += ["", *(f"{name}: {_DEFINITIONS[name]}" for name in ranking.scores if name in _DEFINITIONS)]
+    lines += ["", *_definitions(ranking)]
     lines.append("±: standard error; ranks: those that the 95 % intervals allow")
     if ranking.n_unlabelled:
         lines.append(f"{ranking.n_unlabelled:,} rows without a target were left out")

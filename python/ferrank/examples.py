@@ -155,6 +155,6 @@ def warn_of_integers(y: Any) -> None:
                 "stand for classes, say task='classification' (several targets: task='multi-label', or "
                 "make them strings), else task='regression' or 'multi-target'",
                 IntegerTargetWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
             return

@@ -1,16 +1,9 @@
 """Ranking by an ensemble of trees."""
 
-import time
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
-import numpy as np
-
-from ferrank import _core
-from ferrank._core import Source
-from ferrank.ranker import Ranker, seed_of, threads_of
-from ferrank.ranking import Ranking
-from ferrank.run import Progress, finish
+from ferrank.ranker import Ranker, plain, seed_of
 
 __all__ = ["ForestRanker"]
 
@@ -145,9 +138,34 @@ class ForestRanker(Ranker):
         self.n_jobs = n_jobs
         self.n_features_to_select = n_features_to_select
 
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Rank the features.
+
+        Parameters
+        ----------
+        X : array or frame of shape (n_rows, n_features)
+            NumPy arrays of any order are not copied as a whole. In frames and Arrow tables, columns of
+            strings and categories are nominal features. NaN and null are missing; infinity is an error.
+        y : array or frame of shape (n_rows,) or (n_rows, n_targets)
+            Numbers are quantities unless ``task`` says otherwise; strings and booleans are classes.
+        sample_weight : array of shape (n_rows,), optional
+            Weights of the rows.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        DataError, ColumnTypeError, SettingError
+            The message names the column or the setting, and says what would do.
+        """
+        return self._fit(X, y, sample_weight)
+
     def settings(self) -> dict[str, Any]:
         """Return what the engine needs to know; the importances follow from it and the data alone."""
         settings = {
+            "ranker": "forest",
             "ensemble": self.ensemble,
             "scores": (self.scores,) if isinstance(self.scores, str) else self.scores,
             "n_estimators": self.n_estimators,
@@ -165,18 +183,4 @@ class ForestRanker(Ranker):
             "unlabelled": self.unlabelled,
             "seed": seed_of(self.random_state),
         }
-        return {name: _plain(value) for name, value in settings.items()}
-
-    def rank_source(self, source: Source, roles: dict[str, Any], progress: Progress | None = None) -> Ranking:
-        """Rank the features of ``source``; ``roles`` says what its columns are."""
-        settings = self.settings()
-        started = time.perf_counter()
-        result = finish(_core.rank(source, roles, settings, threads_of(self.n_jobs)), progress)
-        return Ranking.from_core(result, {"ranker": "forest", **settings}, time.perf_counter() - started)
-
-
-def _plain(value: Any) -> Any:
-    """Return ``value`` as JSON would give it back: NumPy's numbers and tuples as Python's and lists."""
-    if isinstance(value, np.generic | np.ndarray):
-        return value.tolist()
-    return list(value) if isinstance(value, tuple) else value
+        return plain(settings)

@@ -1,6 +1,7 @@
 """What the rankers share: scikit-learn's side of an estimator that selects features."""
 
 import numbers
+import time
 from abc import abstractmethod
 from typing import Any, Self
 
@@ -12,51 +13,38 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from ferrank import examples
+from ferrank import _core, examples
 from ferrank._core import Source
 from ferrank.errors import SettingError
 from ferrank.ranking import Ranking
-from ferrank.run import Progress
+from ferrank.run import Progress, finish
 
-__all__ = ["Ranker", "seed_of", "threads_of"]
+__all__ = ["Ranker", "plain", "seed_of", "threads_of"]
 
 
 class Ranker(SelectorMixin, BaseEstimator):
     """Base of the rankers: ranks in ``fit``, selects the best features in ``transform``.
 
-    A ranker has the parameters ``task`` and ``n_features_to_select``, and ranks a source in
-    :meth:`rank_source`.
+    A ranker has the parameters ``task``, ``n_jobs`` and ``n_features_to_select``, and says in
+    :meth:`settings` which ranker of the engine does the work, and how.
     """
 
     task: str | None
     n_features_to_select: int | float | None
+    n_jobs: int | None
 
     @abstractmethod
+    def settings(self) -> dict[str, Any]:
+        """Return what the engine needs to know; the importances follow from it and the data alone."""
+
     def rank_source(self, source: Source, roles: dict[str, Any], progress: Progress | None = None) -> Ranking:
         """Rank the features of ``source``; ``roles`` says what its columns are."""
+        settings = self.settings()
+        started = time.perf_counter()
+        result = finish(_core.rank(source, roles, settings, threads_of(self.n_jobs)), progress)
+        return Ranking.from_core(result, settings, time.perf_counter() - started)
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Rank the features.
-
-        Parameters
-        ----------
-        X : array or frame of shape (n_rows, n_features)
-            NumPy arrays of any order are not copied as a whole. In frames and Arrow tables, columns of
-            strings and categories are nominal features. NaN and null are missing; infinity is an error.
-        y : array or frame of shape (n_rows,) or (n_rows, n_targets)
-            Numbers are quantities unless ``task`` says otherwise; strings and booleans are classes.
-        sample_weight : array of shape (n_rows,), optional
-            Weights of the rows.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        DataError, ColumnTypeError, SettingError
-            The message names the column or the setting, and says what would do.
-        """
+    def _fit(self, X: Any, y: Any, sample_weight: Any) -> Self:
         source, roles = examples.join(self, X, y, sample_weight)
         if self.task is None:
             examples.warn_of_integers(y)
@@ -92,6 +80,17 @@ class Ranker(SelectorMixin, BaseEstimator):
         tags.target_tags.required = True
         tags.target_tags.multi_output = True
         return tags
+
+
+def plain(settings: dict[str, Any]) -> dict[str, Any]:
+    """Return ``settings`` as JSON would give them back: NumPy's numbers and tuples as Python's and lists."""
+    return {name: _plain(value) for name, value in settings.items()}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.generic | np.ndarray):
+        return value.tolist()
+    return [_plain(part) for part in value] if isinstance(value, tuple | list) else value
 
 
 def seed_of(random_state: Any) -> int:

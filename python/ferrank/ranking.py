@@ -25,9 +25,9 @@ class ScoreRanking:
     """Importances under one score. Arrays are in feature order."""
 
     importance: Floats
-    """(n_features,); mean over trees"""
+    """(n_features,); mean over trees or queries"""
     std_error: Floats
-    """(n_features,); standard error of that mean; NaN with a single tree"""
+    """(n_features,); standard error of that mean; NaN with a single tree or query"""
     rank: Ranks
     """(n_features,); 1 is the most important; equal importances share the smallest of their ranks"""
     rank_interval: Ranks

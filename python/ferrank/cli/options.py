@@ -2,8 +2,11 @@
 
 import argparse
 import math
+from collections.abc import Callable
+from functools import partial
+from typing import Any
 
-__all__ = ["add_data", "add_forest", "add_roles", "count_or_share", "max_features", "positive"]
+__all__ = ["add_data", "add_rankers", "add_roles", "count_or_share", "max_features", "positive"]
 
 
 def count_or_share(text: str) -> int | float:
@@ -38,11 +41,16 @@ def _weight(text: str) -> float:
     return weight
 
 
+def _sigma(text: str) -> float | None:
+    return None if text == "none" else _weight(text)
+
+
 # argparse puts these names into its messages.
 count_or_share.__name__ = "number or share"
 max_features.__name__ = "sqrt, log2, all, number or share"
 positive.__name__ = "whole number above 0"
 _weight.__name__ = "weight"
+_sigma.__name__ = "number or none"
 
 
 def add_data(parser: argparse.ArgumentParser) -> None:
@@ -63,49 +71,91 @@ def add_roles(parser: argparse.ArgumentParser) -> None:
         choices=["classification", "regression", "multi-target", "multi-label"],
         help="by default told by the targets: strings and booleans are classes, numbers quantities",
     )
-    group.add_argument(
-        "--unlabelled", choices=["error", "ignore"], default="error", help="rows without any target"
-    )
-    group.add_argument(
-        "--target-weight", action="append", type=_weight, metavar="W", help="one for each target, in order"
-    )
 
 
-def add_forest(parser: argparse.ArgumentParser) -> None:
-    """Add the settings of the forest."""
-    group = parser.add_argument_group("forest")
-    group.add_argument(
+def add_rankers(parser: argparse.ArgumentParser) -> None:
+    """Add the rankers and their settings.
+
+    The settings have the names of the rankers' parameters, and no defaults: those are the rankers'.
+    """
+    group = parser.add_argument_group("ranking")
+    group.add_argument("--ranker", choices=["forest", "relief"], default="forest", help="default: forest")
+    setting = _settings(group)
+    setting(
         "--score",
+        dest="scores",
         action="append",
-        choices=["genie3", "symbolic", "coverage", "permutation"],
-        help="can be repeated; the first orders the features (default: genie3)",
+        help="of the forest: genie3 (default), symbolic, coverage, permutation; of relief: relief (default), "
+        "myopic; can be repeated, the first orders the features",
     )
-    group.add_argument(
-        "--ensemble", choices=["random_forest", "bagging", "extra_trees"], default="random_forest"
+    setting("--unlabelled", choices=["error", "ignore"], help="rows without any target; default: error")
+    setting(
+        "--target-weight",
+        dest="target_weights",
+        action="append",
+        type=_weight,
+        metavar="W",
+        help="one for each target, in order",
     )
-    group.add_argument("--trees", type=int, default=100, metavar="N", help="default: 100")
-    group.add_argument(
-        "--max-features", type=max_features, metavar="F", help="sqrt, log2, all, number or share"
+    setting("--per-target", action="store_true", help="rank for each target alone and average")
+    setting("--seed", dest="random_state", type=int, metavar="N", help="default: 0")
+    setting("--threads", dest="n_jobs", type=positive, metavar="N", help="default: all cores")
+    _add_forest(parser)
+    _add_relief(parser)
+
+
+def _settings(group: Any) -> Callable[..., None]:
+    return partial(group.add_argument, default=argparse.SUPPRESS)
+
+
+def _add_forest(parser: argparse.ArgumentParser) -> None:
+    setting = _settings(parser.add_argument_group("forest"))
+    setting("--ensemble", choices=["random_forest", "bagging", "extra_trees"], help="default: random_forest")
+    setting("--trees", dest="n_estimators", type=int, metavar="N", help="default: 100")
+    setting("--max-features", type=max_features, metavar="F", help="sqrt, log2, all, number or share")
+    setting(
+        "--min-leaf", dest="min_samples_leaf", type=int, metavar="N", help="examples in a leaf; default: 2"
     )
-    group.add_argument("--min-leaf", type=int, default=2, metavar="N", help="examples in a leaf; default: 2")
-    group.add_argument("--max-depth", type=int, metavar="N")
-    group.add_argument(
-        "--max-samples", type=count_or_share, metavar="N", help="rows of a tree; number or share"
-    )
-    group.add_argument(
-        "--max-bins", type=int, default=255, metavar="N", help="codes of a feature; default: 255"
-    )
-    group.add_argument(
+    setting("--max-depth", type=int, metavar="N")
+    setting("--max-samples", type=count_or_share, metavar="N", help="rows of a tree; number or share")
+    setting("--max-bins", type=int, metavar="N", help="codes of a feature; default: 255")
+    setting(
         "--ties",
         choices=["random", "lowest"],
-        default="random",
         help="which of equally good features is tested: one drawn (default), or the first",
     )
-    group.add_argument(
-        "--bootstrap", action=argparse.BooleanOptionalAction, help="draw rows with replacement"
+    setting("--bootstrap", action=argparse.BooleanOptionalAction, help="draw rows with replacement")
+    setting("--decay", type=float, metavar="D", help="of symbolic; default: 0.5")
+    setting("--by-target", action="store_true", help="tell genie3 apart by target")
+
+
+def _add_relief(parser: argparse.ArgumentParser) -> None:
+    setting = _settings(parser.add_argument_group("relief"))
+    setting(
+        "--neighbors",
+        dest="n_neighbors",
+        action="append",
+        type=positive,
+        metavar="K",
+        help="of each row, in classification of each class; can be repeated; default: 10",
     )
-    group.add_argument("--decay", type=float, default=0.5, metavar="D", help="of symbolic; default: 0.5")
-    group.add_argument("--per-target", action="store_true", help="an ensemble for each target, averaged")
-    group.add_argument("--by-target", action="store_true", help="tell genie3 apart by target")
-    group.add_argument("--seed", type=int, default=0, metavar="N", help="default: 0")
-    group.add_argument("--threads", type=positive, metavar="N", help="default: all cores")
+    setting(
+        "--sigma",
+        action="append",
+        type=_sigma,
+        metavar="S",
+        help="the neighbour of rank r weighs exp(-(r/S)^2), or 1 (none, default); can be repeated",
+    )
+    setting(
+        "--iterations",
+        dest="n_iterations",
+        type=count_or_share,
+        metavar="M",
+        help="rows whose neighbours count; number or share; default: all",
+    )
+    setting(
+        "--target-distance",
+        action="append",
+        choices=["hamming", "accuracy", "f1", "subset"],
+        help="between label sets; can be repeated; default: hamming",
+    )

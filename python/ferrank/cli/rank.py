@@ -2,14 +2,18 @@
 
 import argparse
 import json
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
-from ferrank.cli.options import add_data, add_forest, add_roles, positive
+from ferrank.cli.options import add_data, add_rankers, add_roles, positive
 from ferrank.cli.progress import message, progress_line
 from ferrank.dataset import rank
+from ferrank.errors import SettingError
 from ferrank.forest import ForestRanker
 from ferrank.plot import PLOT_SUFFIXES, need_matplotlib
+from ferrank.ranker import Ranker
+from ferrank.relief import ReliefRanker
 from ferrank.storage import check_path
 
 __all__ = ["add_to"]
@@ -20,7 +24,7 @@ def add_to(commands: Any) -> None:
     parser = commands.add_parser("rank", help="rank the features", description="Rank the features of DATA.")
     add_data(parser)
     add_roles(parser)
-    add_forest(parser)
+    add_rankers(parser)
     group = parser.add_argument_group("results")
     group.add_argument("--output", metavar="FILE", help="save all as .csv, .parquet, .arrow or .json")
     group.add_argument("--plot", metavar="FILE", help="draw bars as .png, .svg or .pdf")
@@ -40,7 +44,7 @@ def _run(chosen: argparse.Namespace) -> None:
             task=chosen.task,
             drop=chosen.drop,
             sample_weight=chosen.weight,
-            ranker=_forest(chosen),
+            ranker=_ranker(chosen),
             progress=progress,
         )
     if output is not None:
@@ -61,23 +65,12 @@ def _check_results(chosen: argparse.Namespace) -> tuple[Path | None, Path | None
     return output, plot
 
 
-def _forest(chosen: argparse.Namespace) -> ForestRanker:
-    return ForestRanker(
-        ensemble=chosen.ensemble,
-        scores=tuple(chosen.score or ["genie3"]),
-        n_estimators=chosen.trees,
-        max_features=chosen.max_features,
-        min_samples_leaf=chosen.min_leaf,
-        max_depth=chosen.max_depth,
-        bootstrap=chosen.bootstrap,
-        max_samples=chosen.max_samples,
-        max_bins=chosen.max_bins,
-        ties=chosen.ties,
-        decay=chosen.decay,
-        per_target=chosen.per_target,
-        by_target=chosen.by_target,
-        target_weights=chosen.target_weight,
-        unlabelled=chosen.unlabelled,
-        random_state=chosen.seed,
-        n_jobs=chosen.threads,
-    )
+def _ranker(chosen: argparse.Namespace) -> Ranker:
+    """Return the ranker with the settings that were given."""
+    rankers: dict[str, type[Ranker]] = {"forest": ForestRanker, "relief": ReliefRanker}
+    parameters = {name: set(signature(ranker).parameters) - {"task"} for name, ranker in rankers.items()}
+    given = {name: value for name, value in vars(chosen).items() if name in set().union(*parameters.values())}
+    for name in given.keys() - parameters[chosen.ranker]:
+        other = next(ranker for ranker, names in parameters.items() if name in names)
+        raise SettingError(f"{name}: a setting of --ranker {other}, not of {chosen.ranker}; leave it out")
+    return rankers[chosen.ranker](**given)

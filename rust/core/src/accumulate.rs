@@ -1,7 +1,7 @@
-//! Contributions of trees, and what their sum says.
+//! Contributions of trees or blocks of queries, and what their sum says.
 //!
-//! A contribution is keyed by its tree's number and holds one sparse vector over features for each
-//! score. Sums are taken in the order of keys, so they do not depend on which tree was done first.
+//! A contribution is keyed by the number of its tree or block. Sums are taken in the order of keys, so
+//! they do not depend on which was done first.
 
 use std::collections::BTreeMap;
 
@@ -14,29 +14,42 @@ pub(crate) type Contribution = Vec<Vec<(u32, f64)>>;
 const INTERVAL: f64 = 1.96;
 
 /// Contributions by key.
-#[derive(Debug, Default)]
-pub(crate) struct Accumulator {
-    contributions: BTreeMap<u64, Contribution>,
+#[derive(Debug)]
+pub(crate) struct Accumulator<C> {
+    contributions: BTreeMap<u64, C>,
 }
 
-/// Mean over contributions, with its variance. Both n_features.
+impl<C> Default for Accumulator<C> {
+    fn default() -> Self {
+        Accumulator { contributions: BTreeMap::new() }
+    }
+}
+
+/// Importances, with their variances. Both n_features.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Estimate {
     pub(crate) mean: Vec<f64>,
-    /// Of the mean; NaN with a single contribution.
+    /// Of the mean; NaN with a single contribution, or where there is none to tell.
     pub(crate) variance: Vec<f64>,
 }
 
-impl Accumulator {
+impl<C> Accumulator<C> {
     /// Takes the contribution of `key`.
-    pub(crate) fn insert(&mut self, key: u64, contribution: Contribution) {
+    pub(crate) fn insert(&mut self, key: u64, contribution: C) {
         self.contributions.insert(key, contribution);
     }
 
+    /// The contributions, in the order of their keys.
+    pub(crate) fn values(&self) -> impl Iterator<Item = &C> {
+        self.contributions.values()
+    }
+}
+
+impl Accumulator<Contribution> {
     /// The estimate for score number `score`.
     pub(crate) fn estimate(&self, score: usize, n_features: usize) -> Estimate {
         let n = self.contributions.len() as f64;
-        let entries = || self.contributions.values().flat_map(|scores| &scores[score]);
+        let entries = || self.values().flat_map(|scores| &scores[score]);
         let mut mean = vec![0.0; n_features];
         entries().for_each(|&(feature, value)| mean[feature as usize] += value);
         mean.iter_mut().for_each(|mean| *mean /= n);
@@ -121,7 +134,7 @@ mod tests {
 
     #[test]
     fn trees_that_miss_a_feature_count_as_zero() {
-        let mut accumulator = Accumulator::default();
+        let mut accumulator = Accumulator::<Contribution>::default();
         accumulator.insert(1, vec![vec![(0, 1.0), (2, 4.0)]]);
         accumulator.insert(0, vec![vec![(0, 3.0)]]);
         let estimate = accumulator.estimate(0, 3);

@@ -32,6 +32,11 @@ pub enum Error {
     Interrupted,
 }
 
+/// Ok, or an [`Error::Setting`] that says `message`.
+pub(crate) fn check(ok: bool, message: impl Into<String>) -> Result<()> {
+    if ok { Ok(()) } else { Err(Error::Setting(message.into())) }
+}
+
 impl Error {
     /// An [`Error::File`] for `path`.
     pub fn file(path: impl Into<PathBuf>, source: std::io::Error) -> Self {

@@ -12,6 +12,15 @@ use crate::source::ChunkSource;
 /// Most rows handled at once; also the height of a chunk of the code store.
 pub(crate) const CHUNK_ROWS: usize = 65_536;
 
+/// What becomes of rows whose targets are all missing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unlabelled {
+    /// They are an error that says how many there are.
+    Error,
+    /// They are left out.
+    Ignore,
+}
+
 /// A source seen through a problem.
 pub(crate) struct Intake<'a> {
     pub(crate) source: &'a dyn ChunkSource,
@@ -34,6 +43,30 @@ impl Counts {
     /// Rows that take part.
     pub(crate) fn kept(self) -> u64 {
         self.rows - self.unlabelled - self.weightless
+    }
+
+    /// The number of rows that take part, at least 1, of the source called `name`.
+    ///
+    /// # Errors
+    /// [`Error::Data`] if there are none, too many, or some without a target where that is an error.
+    pub(crate) fn taking_part(self, name: &str, unlabelled: Unlabelled) -> Result<u64> {
+        if self.unlabelled > 0 && unlabelled == Unlabelled::Error {
+            return Err(Error::Data(format!(
+                "{name}: {} of {} rows have no target value; leave them out with unlabelled=\"ignore\", or fill them in",
+                self.unlabelled, self.rows
+            )));
+        }
+        match self.kept() {
+            0 if self.rows == 0 => Err(Error::Data(format!("{name}: there are no rows (0 samples)"))),
+            0 => {
+                Err(Error::Data(format!("{name}: none of {} rows has a target value and a weight above 0", self.rows)))
+            }
+            rows if rows >= u64::from(u32::MAX) => Err(Error::Data(format!(
+                "{name}: {rows} rows; at most {} can be ranked at once, take a part",
+                u32::MAX - 1
+            ))),
+            rows => Ok(rows),
+        }
     }
 }
 
@@ -77,6 +110,11 @@ impl Intake<'_> {
             return Ok(batch);
         }
         filter_record_batch(&batch, &BooleanArray::from(keep)).map_err(|e| Error::Data(e.to_string()))
+    }
+
+    /// That a pass met other rows than the one before.
+    pub(crate) fn changed(&self) -> Error {
+        Error::Data(format!("{}: the data changed while they were read", self.source.name()))
     }
 
     /// The row weights of `batch`, checked.

@@ -1,4 +1,5 @@
-//! Feature ranking with ensembles of predictive clustering trees, over Arrow record batches.
+//! Feature ranking with ensembles of predictive clustering trees and with the Relief family, over Arrow
+//! record batches.
 
 mod accumulate;
 mod column;
@@ -9,9 +10,12 @@ mod intake;
 pub mod monitor;
 mod profile;
 pub mod ranking;
+pub mod relief;
 mod rng;
 pub mod schema;
 pub mod source;
 mod store;
+mod threads;
 
 pub use error::{Error, Result};
+pub use intake::Unlabelled;

@@ -15,6 +15,10 @@ pub enum Phase {
     Coding,
     /// Growing trees. Counts trees.
     Growing,
+    /// Looking for neighbours. Counts rows.
+    Searching,
+    /// Summing up what neighbours say. Counts rows.
+    Summing,
 }
 
 impl Phase {
@@ -24,6 +28,8 @@ impl Phase {
             Phase::Profiling => "profiling",
             Phase::Coding => "coding",
             Phase::Growing => "growing",
+            Phase::Searching => "searching",
+            Phase::Summing => "summing",
         }
     }
 }
@@ -65,7 +71,9 @@ impl Monitor {
         let phase = match self.phase.load(Relaxed) {
             0 => Phase::Profiling,
             1 => Phase::Coding,
-            _ => Phase::Growing,
+            2 => Phase::Growing,
+            3 => Phase::Searching,
+            _ => Phase::Summing,
         };
         Progress { phase, done: self.done.load(Relaxed), total: self.total.load(Relaxed) }
     }

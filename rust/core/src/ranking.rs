@@ -24,9 +24,9 @@ pub struct Ranking {
 pub struct ScoreRanking {
     /// Name of the score.
     pub score: String,
-    /// n_features; mean over trees.
+    /// n_features; mean over trees or queries.
     pub importance: Vec<f64>,
-    /// n_features; standard error of that mean. NaN with a single tree.
+    /// n_features; standard error of that mean. NaN with a single tree or query.
     pub std_error: Vec<f64>,
     /// n_features; 1 is the most important. Equal importances share the smallest of their ranks.
     pub rank: Vec<u32>,

@@ -16,6 +16,8 @@ pub(crate) enum Purpose {
     Node = 2,
     /// Permutation of a feature over the out-of-bag rows.
     Permutation = 3,
+    /// Which rows are queries.
+    Queries = 4,
 }
 
 /// The stream for `purpose` in tree `tree`; `place` is a block of rows, a node's path, or a feature.

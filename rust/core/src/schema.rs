@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use arrow_schema::{DataType, Field, Schema};
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, check};
 use crate::source::{HIERARCHY, LABEL, ROLE};
 
 /// What is predicted.
@@ -131,6 +131,21 @@ impl Problem {
     pub fn resolve(schema: &Schema, roles: &Roles, source: &str) -> Result<Self> {
         Resolver::new(schema, source)?.resolve(roles)
     }
+}
+
+/// The names of `attributes`.
+pub(crate) fn names(attributes: &[Attribute]) -> Vec<String> {
+    attributes.iter().map(|attribute| attribute.name.clone()).collect()
+}
+
+/// Checks the weights of `n_targets` targets.
+pub(crate) fn check_target_weights(weights: Option<&[f64]>, n_targets: usize) -> Result<()> {
+    let Some(weights) = weights else { return Ok(()) };
+    check(weights.len() == n_targets, format!("target_weights: {} weights for {n_targets} targets", weights.len()))?;
+    check(
+        weights.iter().all(|w| w.is_finite() && *w >= 0.0) && weights.iter().any(|w| *w > 0.0),
+        "target_weights: weights must be finite, not negative, and not all 0",
+    )
 }
 
 /// Up to three of `names`, each in quotes, nearest to `wanted` first.

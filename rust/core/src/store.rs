@@ -16,7 +16,7 @@ use rayon::prelude::*;
 use bands::Bands;
 
 use crate::column::{MISSING, categories, numeric_values};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::intake::{CHUNK_ROWS, Intake};
 use crate::monitor::Phase;
 use crate::profile::{Categories, Coding, ColumnProfile, MISSING_U8, MISSING_U16, Profile, Scale};
@@ -121,31 +121,27 @@ impl CodeStore {
     /// Codes what `intake` gives, in a second pass, columns in parallel on the current pool.
     ///
     /// # Errors
-    /// Besides what reading gives: [`Error::Data`] if the pass meets other rows than the profile did,
-    /// or if there are 2³² rows or more.
+    /// Besides what reading gives: [`Error::Data`](crate::Error::Data) if the pass meets other rows than
+    /// the profile did.
     pub(crate) fn of(intake: &Intake<'_>, profile: &Profile) -> Result<Self> {
-        let changed = || Error::Data(format!("{}: the data changed while they were read", intake.source.name()));
-        let mut store = CodeStore::empty(profile, intake.source.name())?;
+        let mut store = CodeStore::empty(profile);
         let mut first_row = 0;
         let counts = intake.pass(Phase::Coding, |batch| {
             if first_row + batch.num_rows() > store.rows {
-                return Err(changed());
+                return Err(intake.changed());
             }
             store.add(intake, batch, first_row)?;
             first_row += batch.num_rows();
             Ok(())
         })?;
         if counts != profile.counts {
-            return Err(changed());
+            return Err(intake.changed());
         }
         Ok(store)
     }
 
-    fn empty(profile: &Profile, source: &str) -> Result<Self> {
-        let rows = profile.counts.kept();
-        let rows = u32::try_from(rows).map_err(|_| {
-            Error::Data(format!("{source}: {rows} rows; at most {} can be ranked at once, take a part", u32::MAX))
-        })? as usize;
+    fn empty(profile: &Profile) -> Self {
+        let rows = profile.counts.kept() as usize;
         let codings = profile.codings();
         let (mut narrow, mut wide) = (0, 0);
         let slots = codings
@@ -160,21 +156,14 @@ impl CodeStore {
             let rows = CHUNK_ROWS.min(rows - first);
             Chunk { rows, narrow: Bands::new(narrow, rows), wide: Bands::new(wide, rows) }
         };
-        let target = |column: &ColumnProfile| match column {
-            ColumnProfile::Numeric(_) => TargetColumn::Numeric(Vec::with_capacity(rows)),
-            ColumnProfile::Nominal(nominal) => TargetColumn::Nominal {
-                categories: Categories::new(nominal.counts.keys().cloned()),
-                codes: Vec::with_capacity(rows),
-            },
-        };
-        Ok(CodeStore {
+        CodeStore {
             rows,
             chunks: (0..rows).step_by(CHUNK_ROWS).map(chunk).collect(),
             codings,
             slots,
-            targets: profile.targets.iter().map(target).collect(),
+            targets: profile.targets.iter().map(|column| TargetColumn::empty(column, rows)).collect(),
             weights: Vec::new(),
-        })
+        }
     }
 
     /// Bytes that the codes of a row take.
@@ -184,9 +173,7 @@ impl CodeStore {
 
     fn add(&mut self, intake: &Intake<'_>, batch: &RecordBatch, first_row: usize) -> Result<()> {
         let problem = intake.problem;
-        for (target, attribute) in self.targets.iter_mut().zip(&problem.targets) {
-            target.add(batch, attribute.column).map_err(|error| intake.in_column(attribute.column, error))?;
-        }
+        add_targets(&mut self.targets, intake, batch)?;
         if let Some(column) = problem.weight {
             self.weights.extend(intake.weights(batch, column)?);
         }
@@ -220,7 +207,7 @@ impl Chunk {
         coder.fill(&mut self.wide, offset, &features(|slot| matches!(slot, Slot::Wide(_))))?;
         match coder.unknown.into_inner() {
             0 => Ok(()),
-            _ => Err(Error::Data(format!("{}: the data changed while they were read", intake.source.name()))),
+            _ => Err(intake.changed()),
         }
     }
 }
@@ -272,7 +259,25 @@ impl Coder<'_> {
     }
 }
 
+/// Appends the targets in `batch`.
+pub(crate) fn add_targets(targets: &mut [TargetColumn], intake: &Intake<'_>, batch: &RecordBatch) -> Result<()> {
+    targets.iter_mut().zip(&intake.problem.targets).try_for_each(|(target, attribute)| {
+        target.add(batch, attribute.column).map_err(|error| intake.in_column(attribute.column, error))
+    })
+}
+
 impl TargetColumn {
+    /// The column that `profile` describes, with room for `rows` rows.
+    pub(crate) fn empty(profile: &ColumnProfile, rows: usize) -> Self {
+        match profile {
+            ColumnProfile::Numeric(_) => TargetColumn::Numeric(Vec::with_capacity(rows)),
+            ColumnProfile::Nominal(nominal) => TargetColumn::Nominal {
+                categories: Categories::new(nominal.counts.keys().cloned()),
+                codes: Vec::with_capacity(rows),
+            },
+        }
+    }
+
     fn add(&mut self, batch: &RecordBatch, column: usize) -> Result<()> {
         match self {
             TargetColumn::Numeric(values) => numeric_values(batch.column(column), values),

@@ -11,13 +11,14 @@ use ferrank_core::inspect::Inspection;
 use ferrank_core::monitor::Monitor;
 use ferrank_core::ranking::Ranking;
 use ferrank_core::source::{IpcSource, write_ipc};
-use ferrank_core::{Error, Result, forest};
+use ferrank_core::{Error, Result, forest, relief};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::input::{Source, reader};
 use crate::results::{self, NamedTree};
+use crate::settings::Ranker;
 use crate::{error, settings};
 
 /// What a run ends with.
@@ -128,7 +129,7 @@ impl Run {
     }
 }
 
-/// Ranks the features of `source` by a forest on `threads` threads.
+/// Ranks the features of `source` on `threads` threads, by the ranker that the settings name.
 #[pyfunction]
 pub(crate) fn rank(
     source: &Source,
@@ -136,11 +137,18 @@ pub(crate) fn rank(
     settings: &Bound<'_, PyDict>,
     threads: usize,
 ) -> PyResult<Run> {
-    let (source, roles, params) = (source.0.clone(), settings::roles(roles)?, settings::forest(settings)?);
-    Run::start(move |monitor| forest::rank(&*source, &roles, &params, threads, monitor).map(Outcome::Ranking))
+    let (source, roles) = (source.0.clone(), settings::roles(roles)?);
+    match settings::ranker(settings)? {
+        Ranker::Forest(params) => {
+            Run::start(move |monitor| forest::rank(&*source, &roles, &params, threads, monitor).map(Outcome::Ranking))
+        }
+        Ranker::Relief(params) => {
+            Run::start(move |monitor| relief::rank(&*source, &roles, &params, threads, monitor).map(Outcome::Ranking))
+        }
+    }
 }
 
-/// Grows tree number `tree` of that forest.
+/// Grows tree number `tree` of a forest.
 #[pyfunction]
 pub(crate) fn grow_tree(
     source: &Source,

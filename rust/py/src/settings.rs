@@ -1,6 +1,8 @@
-//! Settings from Python: one dict each for the roles of the columns and for the forest.
+//! Settings from Python: one dict each for the roles of the columns and for the ranker.
 
-use ferrank_core::forest::{Ensemble, ForestParams, MaxFeatures, MaxSamples, Score, Ties, Unlabelled};
+use ferrank_core::Unlabelled;
+use ferrank_core::forest::{Ensemble, ForestParams, MaxFeatures, MaxSamples, Score, Ties};
+use ferrank_core::relief::{Iterations, ReliefParams, ReliefScore, TargetDistance};
 use ferrank_core::schema::{Roles, Targets, Task};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -48,6 +50,21 @@ pub(crate) fn roles(dict: &Bound<'_, PyDict>) -> PyResult<Roles> {
     })
 }
 
+/// A way to rank, with its settings.
+pub(crate) enum Ranker {
+    Forest(ForestParams),
+    Relief(ReliefParams),
+}
+
+/// The ranker that the setting `ranker` names.
+pub(crate) fn ranker(dict: &Bound<'_, PyDict>) -> PyResult<Ranker> {
+    match Settings(dict).get::<String>("ranker", "'forest' or 'relief'")?.as_str() {
+        "forest" => forest(dict).map(Ranker::Forest),
+        "relief" => relief(dict).map(Ranker::Relief),
+        word => Err(error::setting(dict.py(), format!("ranker: '{word}' is not 'forest' or 'relief'"))),
+    }
+}
+
 pub(crate) fn forest(dict: &Bound<'_, PyDict>) -> PyResult<ForestParams> {
     let settings = Settings(dict);
     let core = |e| error::to_py(dict.py(), e);
@@ -71,6 +88,40 @@ pub(crate) fn forest(dict: &Bound<'_, PyDict>) -> PyResult<ForestParams> {
         unlabelled: unlabelled(&settings)?,
         seed: settings.get("seed", "an integer in 0 … 2^64 - 1")?,
     })
+}
+
+fn relief(dict: &Bound<'_, PyDict>) -> PyResult<ReliefParams> {
+    let settings = Settings(dict);
+    let core = |e| error::to_py(dict.py(), e);
+    let scores: Vec<String> = settings.get("scores", "a list of scores")?;
+    let distances: Vec<String> = settings.get("target_distance", "a list of distances")?;
+    Ok(ReliefParams {
+        scores: scores.iter().map(|name| ReliefScore::parse(name)).collect::<Result<_, _>>().map_err(core)?,
+        n_neighbors: settings.get("n_neighbors", "a number of neighbours above 0, or a list of them")?,
+        sigma: settings.get("sigma", "a number above 0 or None, or a list of them")?,
+        n_iterations: n_iterations(&settings)?,
+        target_distance: distances
+            .iter()
+            .map(|name| TargetDistance::parse(name))
+            .collect::<Result<_, _>>()
+            .map_err(core)?,
+        per_target: settings.get("per_target", "True or False")?,
+        target_weights: settings.get("target_weights", "a list of numbers or None")?,
+        unlabelled: unlabelled(&settings)?,
+        seed: settings.get("seed", "an integer in 0 … 2^64 - 1")?,
+    })
+}
+
+fn n_iterations(settings: &Settings<'_, '_>) -> PyResult<Iterations> {
+    let wanted = "a number of rows, a share in (0, 1] or None";
+    match settings.get::<Option<Amount>>("n_iterations", wanted)? {
+        None => Ok(Iterations::All),
+        Some(Amount::Count(count)) => Ok(Iterations::Count(count as u64)),
+        Some(Amount::Share(share)) => Ok(Iterations::Share(share)),
+        Some(Amount::Word(word)) => {
+            Err(error::setting(settings.0.py(), format!("n_iterations: '{word}' is not {wanted}")))
+        }
+    }
 }
 
 fn max_features(settings: &Settings<'_, '_>) -> PyResult<Option<MaxFeatures>> {

@@ -32,18 +32,19 @@ use std::sync::{Mutex, PoisonError};
 
 use rayon::prelude::*;
 
-pub use params::{Ensemble, ForestParams, MaxFeatures, MaxSamples, Score, Ties, Unlabelled};
+pub use params::{Ensemble, ForestParams, MaxFeatures, MaxSamples, Score, Ties};
 pub use tree::{Node, Split, Test, Tree};
 
 use crate::accumulate::{Accumulator, Contribution, Estimate};
 use crate::error::{Error, Result};
-use crate::intake::Intake;
+use crate::intake::{Intake, Unlabelled};
 use crate::monitor::{Monitor, Phase};
 use crate::profile::{Profile, Scale};
 use crate::ranking::{Ranking, ScoreRanking};
-use crate::schema::{Attribute, Problem, Roles};
+use crate::schema::{Problem, Roles, names};
 use crate::source::ChunkSource;
 use crate::store::CodeStore;
+use crate::threads::pool;
 use bag::Bag;
 use grow::{Ground, Grower};
 use grown::{CodeTest, Grown, GrownNode};
@@ -167,18 +168,6 @@ fn rank_per_target(
     Ok(rankings.collect())
 }
 
-fn pool(threads: usize) -> Result<rayon::ThreadPool> {
-    rayon::ThreadPoolBuilder::new()
-        .num_threads(threads)
-        .thread_name(|number| format!("ferrank-{number}"))
-        .build()
-        .map_err(|error| Error::Setting(format!("threads: {threads} threads cannot be started: {error}")))
-}
-
-fn names(attributes: &[Attribute]) -> Vec<String> {
-    attributes.iter().map(|attribute| attribute.name.clone()).collect()
-}
-
 /// A source, read and coded.
 struct Prepared<'a> {
     problem: &'a Problem,
@@ -197,25 +186,10 @@ impl<'a> Prepared<'a> {
     fn read(source: &dyn ChunkSource, problem: &'a Problem, params: &ForestParams, monitor: &Monitor) -> Result<Self> {
         let intake = Intake { source, problem, monitor };
         let profile = Profile::of(&intake, params.max_bins)?;
-        let counts = profile.counts;
-        let name = source.name();
-        if counts.unlabelled > 0 && params.unlabelled == Unlabelled::Error {
-            return Err(Error::Data(format!(
-                "{name}: {} of {} rows have no target value; leave them out with unlabelled=\"ignore\", or fill them in",
-                counts.unlabelled, counts.rows
-            )));
-        }
-        match counts.kept() {
-            0 if counts.rows == 0 => return Err(Error::Data(format!("{name}: there are no rows (0 samples)"))),
-            0 => {
-                return Err(Error::Data(format!(
-                    "{name}: none of {} rows has a target value and a weight above 0",
-                    counts.rows
-                )));
-            }
-            rows => params.validate(rows, problem.features.len(), problem.targets.len())?,
-        }
-        Ok(Prepared { problem, store: CodeStore::of(&intake, &profile)?, n_unlabelled: counts.unlabelled })
+        let rows = profile.counts.taking_part(source.name(), params.unlabelled)?;
+        params.validate(rows, problem.features.len(), problem.targets.len())?;
+        let n_unlabelled = profile.counts.unlabelled;
+        Ok(Prepared { problem, store: CodeStore::of(&intake, &profile)?, n_unlabelled })
     }
 
     fn space(&self, subset: &[usize], params: &ForestParams) -> Result<Space> {
@@ -247,7 +221,7 @@ impl<'a> Prepared<'a> {
             .collect::<Result<_>>()?;
         let n_features = self.problem.features.len();
         let n_targets = self.problem.targets.len();
-        let mut accumulator = Accumulator::default();
+        let mut accumulator = Accumulator::<Contribution>::default();
         let mut by_target = vec![0.0; if params.by_target { n_features * n_targets } else { 0 }];
         for (tree, result) in (first_tree..).zip(contributions) {
             for (feature, parts) in result.by_target {

@@ -1,6 +1,8 @@
 //! Settings of the forest ranker and their checks.
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, check};
+use crate::intake::Unlabelled;
+use crate::schema::check_target_weights;
 
 /// How the trees of an ensemble differ from each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -118,15 +120,6 @@ impl Ties {
     }
 }
 
-/// What becomes of rows whose targets are all missing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Unlabelled {
-    /// They are an error that says how many there are.
-    Error,
-    /// They are left out.
-    Ignore,
-}
-
 /// Settings of the forest ranker.
 #[derive(Debug, Clone)]
 pub struct ForestParams {
@@ -235,9 +228,9 @@ impl ForestParams {
 
     /// The part of [`validate`](Self::validate) that needs no row to be read.
     pub(crate) fn validate_shape(&self, n_features: usize, n_targets: usize) -> Result<()> {
-        check(self.n_estimators >= 1, "n_estimators: 0 trees; use at least 1".into())?;
-        check(self.min_samples_leaf >= 1, "min_samples_leaf: 0; use at least 1".into())?;
-        check(self.max_depth != Some(0), "max_depth: 0; use at least 1, or none for no limit".into())?;
+        check(self.n_estimators >= 1, "n_estimators: 0 trees; use at least 1")?;
+        check(self.min_samples_leaf >= 1, "min_samples_leaf: 0; use at least 1")?;
+        check(self.max_depth != Some(0), "max_depth: 0; use at least 1, or none for no limit")?;
         check((2..=65_535).contains(&self.max_bins), format!("max_bins: {} is not in 2 … 65535", self.max_bins))?;
         match self.max_features {
             Some(MaxFeatures::Count(count)) => check(
@@ -259,7 +252,7 @@ impl ForestParams {
                 check(share > 0.0 && share <= 1.0, format!("max_samples: share {share} is not in (0, 1]"))?
             }
         }
-        check(!self.scores.is_empty(), "scores: none given; use genie3, symbolic, coverage or permutation".into())?;
+        check(!self.scores.is_empty(), "scores: none given; use genie3, symbolic, coverage or permutation")?;
         for (i, score) in self.scores.iter().enumerate() {
             check(
                 self.scores[..i].iter().all(|s| s.name() != score.name()),
@@ -268,22 +261,8 @@ impl ForestParams {
         }
         check(
             self.bootstraps() || !self.scores.contains(&Score::Permutation),
-            "scores: permutation needs out-of-bag rows, so a bootstrap; set bootstrap, or leave the score out".into(),
+            "scores: permutation needs out-of-bag rows, so a bootstrap; set bootstrap, or leave the score out",
         )?;
-        if let Some(weights) = &self.target_weights {
-            check(
-                weights.len() == n_targets,
-                format!("target_weights: {} weights for {n_targets} targets", weights.len()),
-            )?;
-            check(
-                weights.iter().all(|w| w.is_finite() && *w >= 0.0) && weights.iter().any(|w| *w > 0.0),
-                "target_weights: weights must be finite, not negative, and not all 0".into(),
-            )?;
-        }
-        Ok(())
+        check_target_weights(self.target_weights.as_deref(), n_targets)
     }
-}
-
-fn check(ok: bool, message: String) -> Result<()> {
-    if ok { Ok(()) } else { Err(Error::Setting(message)) }
 }

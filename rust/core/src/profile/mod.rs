@@ -74,6 +74,8 @@ pub(crate) struct NominalProfile {
 
 impl Profile {
     /// Profiles what `intake` gives, in one pass, columns in parallel on the current pool.
+    ///
+    /// With 0 for `max_bins` it learns ranges, categories and counts, and nothing for codes.
     pub(crate) fn of(intake: &Intake<'_>, max_bins: usize) -> Result<Self> {
         let problem = intake.problem;
         let mut profile = Profile::empty(&problem.features, &problem.targets, max_bins);
@@ -98,7 +100,10 @@ impl Profile {
             features: features.iter().map(new).collect(),
             targets: targets.iter().map(new).collect(),
             max_weight: 1.0,
-            sample: RowSample::new(most.clamp(4 * max_bins, CHUNK_SAMPLE.max(4 * max_bins))),
+            sample: RowSample::new(match max_bins {
+                0 => 0,
+                _ => most.clamp(4 * max_bins, CHUNK_SAMPLE.max(4 * max_bins)),
+            }),
             max_bins,
         }
     }
@@ -162,6 +167,24 @@ impl ColumnProfile {
             ColumnProfile::Nominal(nominal) => {
                 Coding::nominal(Categories::new(nominal.counts.keys().cloned()), nominal.missing > 0)
             }
+        }
+    }
+}
+
+impl ColumnProfile {
+    /// Rows that miss a value.
+    pub(crate) fn missing(&self) -> u64 {
+        match self {
+            ColumnProfile::Numeric(numeric) => numeric.missing,
+            ColumnProfile::Nominal(nominal) => nominal.missing,
+        }
+    }
+
+    /// Categories; 0 for numbers.
+    pub(crate) fn n_categories(&self) -> usize {
+        match self {
+            ColumnProfile::Numeric(_) => 0,
+            ColumnProfile::Nominal(nominal) => nominal.counts.len(),
         }
     }
 }

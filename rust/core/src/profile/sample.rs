@@ -15,7 +15,7 @@ pub(crate) struct RowSample {
 
 impl RowSample {
     pub(crate) fn new(size: usize) -> Self {
-        RowSample { size, hashes: Vec::new(), limit: u64::MAX }
+        RowSample { size, hashes: Vec::new(), limit: if size > 0 { u64::MAX } else { 0 } }
     }
 
     /// Draws from the rows `first .. first + count`; gives their positions counted from `first`.

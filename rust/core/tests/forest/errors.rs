@@ -5,7 +5,8 @@ use std::time::{Duration, Instant};
 
 use arrow_array::{ArrayRef, BooleanArray, Float64Array, Int32Array};
 use ferrank_core::Error;
-use ferrank_core::forest::{ForestParams, Score, Unlabelled, grow_tree, rank};
+use ferrank_core::Unlabelled;
+use ferrank_core::forest::{ForestParams, Score, grow_tree, rank};
 use ferrank_core::monitor::{Monitor, Phase};
 use ferrank_core::schema::{Roles, Task};
 

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use arrow_array::types::Int16Type;
 use arrow_array::{ArrayRef, DictionaryArray, Float64Array, RecordBatch, StringArray};
-use ferrank_core::forest::{Ensemble, ForestParams, Unlabelled, grow_tree, rank};
+use ferrank_core::Unlabelled;
+use ferrank_core::forest::{Ensemble, ForestParams, grow_tree, rank};
 use ferrank_core::monitor::Monitor;
 use ferrank_core::schema::Roles;
 use proptest::collection::vec;

@@ -1,0 +1,153 @@
+"""The Relief ranker beside fast-select, Orange and skrebate, in one run: `python benches/relief.py --help`.
+
+It installs nothing: peers that are not there are left out.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+import warnings
+from collections.abc import Callable
+from functools import partial
+from importlib.metadata import PackageNotFoundError, version
+
+import numpy as np
+from measure import cost, peak_growth
+
+import ferrank as fr
+
+K = 10
+HEADER = ("rows x features", "peer", "peer, CPU s", "ferrank, CPU s", "ratio", "wanted")
+ROW = "{:<18} {:<24} {:>12} {:>15} {:>8}  {}"
+
+
+def data(n_rows: int, n_features: int) -> tuple[np.ndarray, np.ndarray]:
+    """Values that all differ, and two classes that follow three of the features."""
+    rng = np.random.default_rng(0)
+    X = rng.random((n_rows, n_features))
+    return X, (X[:, 0] + X[:, 1] * X[:, 2] + 0.3 * rng.random(n_rows) > 0.9).astype(int)
+
+
+def ferrank(X: np.ndarray, y: np.ndarray, n_jobs: int = 1) -> np.ndarray:
+    ranker = fr.ReliefRanker("classification", n_neighbors=K, n_jobs=n_jobs)
+    return ranker.fit(X, y).feature_importances_
+
+
+def fast_select(X: np.ndarray, y: np.ndarray) -> np.ndarray:
+    from fast_select import ReliefF
+
+    ranker = ReliefF(X.shape[1], n_neighbors=K, backend="cpu", n_jobs=1)
+    return ranker.fit(X.astype(np.float32), y.astype(np.int32)).feature_importances_
+
+
+def orange(X: np.ndarray, y: np.ndarray) -> np.ndarray:
+    from Orange.data import ContinuousVariable, DiscreteVariable, Domain, Table
+    from Orange.preprocess.score import ReliefF
+
+    names = [ContinuousVariable(f"x{number}") for number in range(X.shape[1])]
+    table = Table.from_numpy(Domain(names, DiscreteVariable("y", values=("0", "1"))), X, y)
+    return ReliefF(n_iterations=len(X), k_nearest=K)(table, None)
+
+
+def skrebate(X: np.ndarray, y: np.ndarray) -> np.ndarray:
+    from skrebate import ReliefF
+
+    return ReliefF(n_neighbors=K, n_jobs=1).fit(X, y).feature_importances_
+
+
+PEERS: dict[str, tuple[str, Callable[[np.ndarray, np.ndarray], np.ndarray]]] = {
+    "fast-select": ("fast-select", fast_select),
+    "orange": ("orange3", orange),
+    "skrebate": ("skrebate", skrebate),
+}
+
+
+def wanted(peer: str, n_features: int) -> str:
+    return {"fast-select": ">= 12x" if n_features >= 1_000 else ">= 8x", "orange": ">= 60x"}.get(peer, "")
+
+
+def speed(sizes: list[tuple[int, int]], peers: list[str], most_rows: int) -> None:
+    """CPU seconds of a whole ranking, all rows as queries; peers compile on a small set first."""
+    for n_rows, n_features in sizes:
+        X, y = data(n_rows, n_features)
+        ours = min(cost(partial(ferrank, X, y)).cpu for _ in range(3))
+        for peer in peers:
+            package, rank = PEERS[peer]
+            try:
+                found = version(package)
+            except PackageNotFoundError:
+                continue
+            # Peers too slow for the size are timed on fewer rows, which cost the square of their share.
+            rows = min(n_rows, n_rows if peer == "fast-select" else most_rows)
+            rank(*data(100, n_features))
+            theirs = cost(partial(rank, X[:rows], y[:rows])).cpu * (n_rows / rows) ** 2
+            name = f"{package} {found}" + ("" if rows == n_rows else ", scaled")
+            ratio = f"{theirs / ours:.1f}x"
+            size = f"{n_rows:,} x {n_features:,}"
+            print(
+                ROW.format(size, name, f"{theirs:.2f}", f"{ours:.3f}", ratio, wanted(peer, n_features)),
+                flush=True,
+            )
+
+
+def threads(sizes: list[tuple[int, int]]) -> None:
+    """Wall seconds of a whole ranking on two threads and on one."""
+    for n_rows, n_features in sizes:
+        X, y = data(n_rows, n_features)
+        one, two = (min(cost(partial(ferrank, X, y, n)).wall for _ in range(3)) for n in (1, 2))
+        size = f"{n_rows:,} x {n_features:,}"
+        print(
+            ROW.format(size, "one thread, wall s", f"{one:.3f}", f"{two:.3f}", f"{one / two:.2f}x", ">= 1.9x")
+        )
+
+
+def memory(n_rows: int) -> None:
+    """Memory beyond the input for 1,000 queries among many rows, in a process of its own."""
+    command = [sys.executable, __file__, "--measure-memory", str(n_rows)]
+    grown = int(subprocess.run(command, check=True, capture_output=True, text=True).stdout) / 1e6
+    print(ROW.format(f"{n_rows:,} x 50", "peak memory, MB", "", f"{grown:.0f}", "", "<= 300 MB"))
+
+
+def measure_memory(n_rows: int) -> None:
+    X = np.random.default_rng(0).random((n_rows, 50), dtype=np.float32)
+    y = X[:, 0] + X[:, 1]
+    print(peak_growth(lambda: fr.ReliefRanker(n_iterations=min(1_000, n_rows), n_jobs=1).fit(X, y)))
+
+
+def size(text: str) -> tuple[int, int]:
+    rows, features = text.lower().split("x")
+    return int(rows), int(features)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    default = [(5_000, 100), (10_000, 100), (5_000, 1_000)]
+    parser.add_argument("--sizes", nargs="+", type=size, default=default, metavar="ROWSxFEATURES")
+    parser.add_argument("--peers", nargs="*", choices=PEERS, default=list(PEERS))
+    parser.add_argument(
+        "--most-rows", type=int, default=2_000, help="for Orange and skrebate; default: 2,000"
+    )
+    parser.add_argument("--memory-rows", type=int, default=1_000_000)
+    parser.add_argument(
+        "--case", nargs="+", choices=["speed", "threads", "memory"], default=["speed", "threads", "memory"]
+    )
+    parser.add_argument("--measure-memory", type=int, help=argparse.SUPPRESS)
+    args = parser.parse_args()
+    warnings.simplefilter("ignore")
+    if args.measure_memory:
+        measure_memory(args.measure_memory)
+        return
+    print(f"ferrank {fr.__version__}, NumPy {np.__version__}, k = {K}")
+    print(ROW.format(*HEADER))
+    if "speed" in args.case:
+        speed(args.sizes, args.peers, args.most_rows)
+    if "threads" in args.case:
+        threads(args.sizes)
+    if "memory" in args.case:
+        memory(args.memory_rows)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,291 @@
+//! Lists of nearest neighbours, one for each query and class.
+//!
+//! A list holds the k best by (distance, row number), whatever the order in which rows were met, so that
+//! lists of parts of the data merge into those of the whole. The kernel's distances only choose who may
+//! be among them: a row is kept as long as its distance, less all errors, does not exceed the k-th
+//! smallest of the distances met plus all errors. Those that remain are *settled*: measured in f64, in
+//! the order of features, and rounded to 12 decimals.
+
+use std::ops::Range;
+
+use super::kernel::{Block, bits};
+use super::panels::{Error, LANES, Layout, NOBODY, Panel, Panels};
+use super::rows::Rows;
+use super::space::{Example, Space};
+
+/// 1 over the unit that distances, means over features, are rounded to.
+const DECIMALS: f64 = 1e12;
+/// Candidates that a list takes in between two looks at them, besides k.
+const ROOM: usize = 24;
+
+/// Candidates for whom a list makes room at once.
+const MOST_ROOM: usize = 256;
+
+/// What distances are settled from.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Ground<'a> {
+    pub(crate) space: &'a Space,
+    /// Where the queries are.
+    pub(crate) queries: &'a Rows,
+    /// Where the rows are that are not settled yet.
+    pub(crate) rows: &'a Rows,
+}
+
+impl<'a> Ground<'a> {
+    /// What sums of differences are rounded to.
+    fn unit(self) -> f64 {
+        self.space.shapes.len() as f64 / DECIMALS
+    }
+
+    /// The rounded distances of `rows` from the query called `number`, each with its row.
+    fn keys<'b>(
+        self,
+        number: u32,
+        rows: Vec<u32>,
+        distances: &'b mut Vec<f64>,
+    ) -> impl Iterator<Item = (u64, u32)> + use<'b> {
+        let others: Vec<Example<'_>> = rows.iter().map(|row| self.example(self.rows, *row)).collect();
+        self.space.distances(self.example(self.queries, number), &others, distances);
+        let n_features = self.space.shapes.len() as f64;
+        let key = move |sum: &f64| (sum / n_features * DECIMALS).round_ties_even() as u64;
+        distances.iter().map(key).zip(rows)
+    }
+
+    pub(crate) fn example(self, of: &'a Rows, number: u32) -> Example<'a> {
+        Example { values: of.row(number), class: self.space.class(number) }
+    }
+}
+
+/// The lists of the queries in some panels.
+#[derive(Debug)]
+pub(crate) struct Lists {
+    /// Number of the first panel.
+    first_panel: usize,
+    k: usize,
+    n_classes: usize,
+    /// n_queries
+    numbers: Vec<u32>,
+    /// n_queries
+    errors: Vec<Error>,
+    /// n_classes x n_queries; rows farther away than this need not be offered.
+    gates: Vec<f32>,
+    /// n_queries x n_classes
+    lists: Vec<List>,
+    scratch: Scratch,
+}
+
+#[derive(Debug, Clone, Default)]
+struct List {
+    /// (rounded distance, row), ascending, at most k.
+    settled: Vec<(u64, u32)>,
+    /// (distance by the kernel, row)
+    loose: Vec<(f32, u32)>,
+}
+
+impl Error {
+    /// The true distance of a row that the kernel finds at `distance` is at most this.
+    fn highest(self, distance: f32) -> f64 {
+        (f64::from(distance) + self.fixed) * (1.0 + self.relative)
+    }
+
+    /// And at least this.
+    fn lowest(self, distance: f32) -> f64 {
+        (f64::from(distance) - self.fixed) / (1.0 + self.relative)
+    }
+}
+
+#[derive(Debug, Default)]
+struct Scratch {
+    highest: Vec<f64>,
+    distances: Vec<f64>,
+}
+
+/// Bytes of the lists of a query, for all classes.
+pub(crate) fn bytes(k: usize, n_classes: usize) -> usize {
+    n_classes * (size_of::<List>() + 16 * k + 8 * capacity(k) + size_of::<f32>())
+}
+
+fn capacity(k: usize) -> usize {
+    k.saturating_add(k / 2).saturating_add(ROOM)
+}
+
+impl Lists {
+    /// Empty lists of `k` neighbours of each class, for the queries in `panels` from `first` to `end`.
+    pub(crate) fn new(layout: &Layout, panels: &Panels, first: usize, end: usize, k: usize, n_classes: usize) -> Self {
+        let (mut numbers, mut errors) = (Vec::new(), Vec::new());
+        for panel in (first..end).map(|number| panels.panel(layout, number)) {
+            numbers.extend_from_slice(panel.numbers);
+            errors.extend(panel.sums.iter().map(|&sum| layout.error(f64::from(sum))));
+        }
+        let n = numbers.len();
+        Lists {
+            first_panel: first,
+            k,
+            n_classes,
+            numbers,
+            errors,
+            gates: vec![f32::MAX; n_classes * n],
+            lists: vec![List::default(); n_classes * n],
+            scratch: Scratch::default(),
+        }
+    }
+
+    /// Numbers of the panels.
+    pub(crate) fn panels(&self) -> Range<usize> {
+        self.first_panel..self.first_panel + self.numbers.len() / LANES
+    }
+
+    /// The gates of `class` for the queries of panel number `panel`.
+    pub(crate) fn gates(&self, panel: usize, class: usize) -> &[f32; LANES] {
+        let start = class * self.numbers.len() + (panel - self.first_panel) * LANES;
+        self.gates[start..start + LANES].try_into().expect("LANES of them")
+    }
+
+    /// Offers the rows of `other` that hit line `line` of `block` to the query in lane `place.1` of panel
+    /// number `place.0`.
+    pub(crate) fn offer(
+        &mut self,
+        ground: Ground<'_>,
+        place: (usize, usize),
+        other: Panel<'_>,
+        block: &Block,
+        line: usize,
+    ) {
+        let query = (place.0 - self.first_panel) * LANES + place.1;
+        for lane in bits(block.hits[line]) {
+            self.take(ground, query, other.class, (block.distances[line][lane], other.numbers[lane]));
+        }
+    }
+
+    /// Offers row `line` of panel `one` to the queries in the lanes of panel number `panel` that line `line`
+    /// of `block` hits the other way round.
+    pub(crate) fn offer_back(&mut self, ground: Ground<'_>, panel: usize, one: Panel<'_>, block: &Block, line: usize) {
+        for lane in bits(block.other_hits[line]) {
+            let query = (panel - self.first_panel) * LANES + lane;
+            self.take(ground, query, one.class, (block.distances[line][lane], one.numbers[line]));
+        }
+    }
+
+    fn take(&mut self, ground: Ground<'_>, query: usize, class: usize, candidate: (f32, u32)) {
+        let gate = self.gates[class * self.numbers.len() + query];
+        if candidate.0 > gate || candidate.1 == self.numbers[query] {
+            return;
+        }
+        let list = &mut self.lists[query * self.n_classes + class];
+        if list.loose.is_empty() {
+            list.loose.reserve_exact(capacity(self.k).min(MOST_ROOM));
+        }
+        list.loose.push(candidate);
+        if list.loose.len() >= capacity(self.k) {
+            self.look(ground, query, class);
+        }
+    }
+
+    /// Lets go of candidates that cannot be among the nearest; settles the others if they are many.
+    fn look(&mut self, ground: Ground<'_>, query: usize, class: usize) {
+        self.narrow(ground, query, class);
+        if self.lists[query * self.n_classes + class].loose.len() + ROOM / 2 >= capacity(self.k) {
+            self.settle(ground, query, class);
+        }
+    }
+
+    /// Lets go of candidates that cannot be among the nearest, and lets no more of them in.
+    fn narrow(&mut self, ground: Ground<'_>, query: usize, class: usize) {
+        let gate = self.gate(ground, query, class);
+        self.lists[query * self.n_classes + class].loose.retain(|(distance, _)| *distance <= gate);
+        self.gates[class * self.numbers.len() + query] = gate;
+    }
+
+    /// The kernel's distance that a row may have at most to be among the nearest.
+    fn gate(&mut self, ground: Ground<'_>, query: usize, class: usize) -> f32 {
+        let (list, error) = (&self.lists[query * self.n_classes + class], self.errors[query]);
+        let unit = ground.unit();
+        let highest = &mut self.scratch.highest;
+        highest.clear();
+        highest.extend(list.settled.iter().map(|(key, _)| (*key as f64 + 1.0) * unit));
+        highest.extend(list.loose.iter().map(|(distance, _)| error.highest(*distance) + unit));
+        if highest.len() < self.k {
+            return f32::MAX;
+        }
+        let most = *highest.select_nth_unstable_by(self.k - 1, f64::total_cmp).1;
+        ((most * (1.0 + error.relative) + error.fixed) as f32).next_up()
+    }
+
+    /// Measures the candidates of a list and keeps the k nearest.
+    fn settle(&mut self, ground: Ground<'_>, query: usize, class: usize) {
+        let list = &mut self.lists[query * self.n_classes + class];
+        if list.loose.is_empty() {
+            return;
+        }
+        let rows = list.loose.drain(..).map(|(_, row)| row).collect();
+        list.settled.extend(ground.keys(self.numbers[query], rows, &mut self.scratch.distances));
+        list.settled.sort_unstable();
+        list.settled.truncate(self.k);
+        let gate = self.gate(ground, query, class);
+        self.gates[class * self.numbers.len() + query] = gate;
+    }
+
+    /// Settles all lists, after which the rows that were offered may go.
+    pub(crate) fn settle_all(&mut self, ground: Ground<'_>) {
+        for query in 0..self.numbers.len() {
+            for class in 0..self.n_classes {
+                if !self.lists[query * self.n_classes + class].loose.is_empty() {
+                    self.narrow(ground, query, class);
+                    self.settle(ground, query, class);
+                }
+            }
+        }
+    }
+
+    /// Settles the order of all lists once nobody is offered any more.
+    pub(crate) fn finish(&mut self, ground: Ground<'_>) {
+        for query in 0..self.numbers.len() {
+            for class in 0..self.n_classes {
+                if self.lists[query * self.n_classes + class].settled.is_empty() {
+                    self.order(ground, query, class);
+                } else {
+                    self.narrow(ground, query, class);
+                    self.settle(ground, query, class);
+                }
+            }
+        }
+    }
+
+    /// Puts the k nearest of the candidates in order. Those whom the kernel's distances tell apart beyond
+    /// all errors are not measured again.
+    fn order(&mut self, ground: Ground<'_>, query: usize, class: usize) {
+        let (number, error) = (self.numbers[query], self.errors[query]);
+        let mut loose = std::mem::take(&mut self.lists[query * self.n_classes + class].loose);
+        loose.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
+        let mut order: Vec<u32> = Vec::with_capacity(self.k.min(loose.len()));
+        let in_doubt = |a: &(f32, u32), b: &(f32, u32)| error.lowest(b.0) <= error.highest(a.0) + ground.unit();
+        for run in loose.chunk_by(in_doubt) {
+            if order.len() >= self.k {
+                break;
+            }
+            match run {
+                [(_, row)] => order.push(*row),
+                run => {
+                    let rows = run.iter().map(|(_, row)| *row).collect();
+                    let mut found: Vec<(u64, u32)> = ground.keys(number, rows, &mut self.scratch.distances).collect();
+                    found.sort_unstable();
+                    order.extend(found.iter().map(|(_, row)| row));
+                }
+            }
+        }
+        order.truncate(self.k);
+        self.lists[query * self.n_classes + class].settled = (0..).zip(order).collect();
+    }
+
+    /// The neighbours of each query, nearest first: (query, n_classes lists).
+    pub(crate) fn neighbours(self) -> impl Iterator<Item = (u32, Vec<Vec<u32>>)> {
+        let n_classes = self.n_classes;
+        let mut lists = self.lists.into_iter();
+        self.numbers.into_iter().filter_map(move |number| {
+            let rows =
+                lists.by_ref().take(n_classes).map(|list| list.settled.into_iter().map(|(_, row)| row).collect());
+            let rows: Vec<Vec<u32>> = rows.collect();
+            (number != NOBODY).then_some((number, rows))
+        })
+    }
+}

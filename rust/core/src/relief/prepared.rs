@@ -1,0 +1,125 @@
+//! A source read as far as a search needs it: ranges, targets, what missing values are expected to be,
+//! and the rows themselves where they are held.
+
+use rayon::prelude::*;
+
+use super::lack::Lack;
+use super::panels::Layout;
+use super::params::ReliefParams;
+use super::rows::{Reader, Rows, Table};
+use super::space::{Scale, Shape, Space};
+use super::{Limits, targets};
+use crate::error::Result;
+use crate::intake::Intake;
+use crate::monitor::{Monitor, Phase};
+use crate::profile::{ColumnProfile, Profile};
+use crate::schema::{Problem, Task};
+use crate::store::{TargetColumn, add_targets};
+
+/// Values of columns with missing ones that are looked at together.
+const LACK_VALUES: usize = 1 << 22;
+
+/// A source, read as far as a search needs it.
+pub(super) struct Prepared<'a> {
+    pub(super) limits: Limits,
+    pub(super) problem: &'a Problem,
+    pub(super) monitor: &'a Monitor,
+    pub(super) n_rows: usize,
+    pub(super) n_unlabelled: u64,
+    /// Where the rows are.
+    pub(super) table: Table<'a>,
+    pub(super) space: Space,
+    pub(super) layout: Layout,
+    pub(super) targets: Vec<TargetColumn>,
+    pub(super) target_profiles: Vec<ColumnProfile>,
+}
+
+impl<'a> Prepared<'a> {
+    pub(super) fn read(limits: Limits, intake: Intake<'a>, params: &ReliefParams) -> Result<Self> {
+        let (problem, monitor) = (intake.problem, intake.monitor);
+        let profile = Profile::of(&intake, 0)?;
+        let n_rows = profile.counts.taking_part(intake.source.name(), params.unlabelled)?;
+        params.queries(n_rows)?;
+        let scales: Vec<Scale> = profile.features.iter().map(Scale::of).collect();
+        let shapes: Vec<Shape> = scales.iter().map(Shape::of).collect();
+        let lacking: Vec<usize> =
+            (0..shapes.len()).filter(|&i| shapes[i] != Shape::Constant && profile.features[i].missing() > 0).collect();
+        let mut targets: Vec<TargetColumn> =
+            profile.targets.iter().map(|column| TargetColumn::empty(column, n_rows as usize)).collect();
+        let reader = Reader { intake, scales, n_rows };
+        let classes = if problem.task == Task::Classification { profile.targets[0].n_categories() } else { 1 };
+        let held = n_rows as usize * (12 * shapes.len() + 4 * lacking.len() * classes) <= limits.rows;
+        let table = read_table(reader, held, &mut targets)?;
+        let (classes, n_classes) = match problem.task {
+            Task::Classification => targets::classes(&targets[0]),
+            _ => (Vec::new(), 1),
+        };
+        let lacks = lacks(&table, &lacking, &shapes, &classes, n_classes, monitor)?;
+        let space = Space::new(shapes, lacks, classes, n_classes);
+        Ok(Prepared {
+            limits,
+            problem,
+            monitor,
+            n_rows: n_rows as usize,
+            n_unlabelled: profile.counts.unlabelled,
+            table,
+            layout: Layout::new(&space),
+            space,
+            targets,
+            target_profiles: profile.targets,
+        })
+    }
+}
+
+/// Reads the targets, and the rows where they are to be held.
+fn read_table<'a>(reader: Reader<'a>, held: bool, targets: &mut [TargetColumn]) -> Result<Table<'a>> {
+    if !held {
+        reader.intake.pass(Phase::Coding, |batch| add_targets(targets, &reader.intake, batch))?;
+        return Ok(Table::Streamed(reader));
+    }
+    let mut rows = Rows::with_room(reader.n_rows as usize, reader.scales.len());
+    reader.pass(Phase::Coding, |batch, tile| {
+        rows.append(tile);
+        add_targets(targets, &reader.intake, batch)
+    })?;
+    Ok(Table::Held(rows))
+}
+
+/// What missing values of the features `lacking` are expected to differ by.
+fn lacks(
+    table: &Table<'_>,
+    lacking: &[usize],
+    shapes: &[Shape],
+    classes: &[u16],
+    n_classes: usize,
+    monitor: &Monitor,
+) -> Result<Vec<Option<Lack>>> {
+    let mut lacks: Vec<Option<Lack>> = shapes.iter().map(|_| None).collect();
+    let n_rows = match table {
+        Table::Held(rows) => rows.numbers.len(),
+        Table::Streamed(reader) => reader.n_rows as usize,
+    };
+    for features in lacking.chunks((LACK_VALUES / n_rows).max(1)) {
+        let columns = table.columns(features)?;
+        let found: Vec<Option<Lack>> = (columns.par_iter().zip(features))
+            .map(|(column, &feature)| {
+                monitor.check()?;
+                Ok(Lack::new(column, shapes[feature] == Shape::Nominal, classes, n_classes))
+            })
+            .collect::<Result<_>>()?;
+        features.iter().zip(found).for_each(|(&feature, lack)| lacks[feature] = lack);
+    }
+    Ok(lacks)
+}
+
+/// The rows called `numbers`, in ascending order.
+pub(super) fn gather(table: &Table<'_>, numbers: &[u32]) -> Result<Rows> {
+    let mut wanted = numbers.to_vec();
+    wanted.sort_unstable();
+    let mut gathered = Rows::default();
+    table.pass(Phase::Coding, |rows| {
+        gathered.append_some(rows, &wanted);
+        Ok(())
+    })?;
+    Ok(gathered)
+}

@@ -1,0 +1,208 @@
+//! What neighbours say about features: the sums of ReliefF and RReliefF (relieff-trees figures 3 and 4).
+//!
+//! Sums are kept by block of queries and added up in the order of blocks; within a block, in the order of
+//! (row, query). So they do not depend on where the rows were or who summed them up when.
+
+use pulp::Arch;
+
+use super::lists::Ground;
+use super::params::TargetDistance;
+use super::search::Neighbours;
+use super::space::{AddTimes, Space};
+use super::targets::{Apart, Targets};
+
+/// How neighbours weigh.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Scheme {
+    /// Neighbours of each class.
+    pub(crate) k: usize,
+    /// `None`: all weigh the same.
+    pub(crate) sigma: Option<f64>,
+}
+
+/// What is summed up for each pair of a query and a neighbour.
+#[derive(Debug)]
+pub(crate) enum Kind {
+    /// Hits count against a feature, misses for it, by the prior of their class. One sum a scheme.
+    Classes {
+        /// n_classes; shares of the rows.
+        priors: Vec<f64>,
+    },
+    /// Differences, and differences times the distance of the targets. For each scheme one sum, and one
+    /// more for each way of telling targets apart.
+    Distances {
+        /// The targets.
+        targets: Targets,
+        /// Ways to tell them apart.
+        apart: Vec<Apart>,
+    },
+}
+
+/// What is asked of the neighbours.
+#[derive(Debug)]
+pub(crate) struct Plan {
+    pub(crate) schemes: Vec<Scheme>,
+    pub(crate) kind: Kind,
+}
+
+/// The sums of a block of queries.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Sums {
+    pub(super) queries: f64,
+    /// n_vectors x n_features
+    pub(super) vectors: Vec<f64>,
+    /// n_schemes x n_apart; distances of the targets.
+    pub(super) targets: Vec<f64>,
+}
+
+/// A query, one of its neighbours, and where the weights stand with which its differences go to each
+/// vector.
+#[derive(Debug, Clone, Copy)]
+struct Pair {
+    row: u32,
+    query: u32,
+    weights: u32,
+}
+
+/// A block of queries at work: its pairs, and the sums so far.
+#[derive(Debug)]
+pub(crate) struct Block {
+    /// In the order of (row, query).
+    pairs: Vec<Pair>,
+    /// n_pairs x n_vectors
+    weights: Vec<f64>,
+    done: usize,
+    sums: Sums,
+    differences: Vec<f64>,
+}
+
+/// Weights of the ranks 1 … n, which sum up to 1 (relieff-trees Eq. 13, 14).
+pub(crate) fn rank_weights(n: usize, sigma: Option<f64>) -> Vec<f64> {
+    // Times exp(1/σ²), lest all of them vanish.
+    let raw = |rank: usize| sigma.map_or(1.0, |sigma| ((1.0 - (rank * rank) as f64) / sigma / sigma).exp());
+    let weights: Vec<f64> = (1..=n).map(raw).collect();
+    let total: f64 = weights.iter().sum();
+    weights.into_iter().map(|weight| weight / total).collect()
+}
+
+impl Plan {
+    fn n_apart(&self) -> usize {
+        match &self.kind {
+            Kind::Classes { .. } => 0,
+            Kind::Distances { apart, .. } => apart.len(),
+        }
+    }
+
+    pub(crate) fn n_vectors(&self) -> usize {
+        self.schemes.len() * (1 + self.n_apart())
+    }
+
+    /// The pairs of `queries`, which are a block, with nothing summed up over features yet.
+    pub(crate) fn block(&self, queries: &[u32], neighbours: &Neighbours, space: &Space) -> Block {
+        let n_features = space.shapes.len();
+        let mut sums = Sums {
+            queries: queries.len() as f64,
+            vectors: vec![0.0; self.n_vectors() * n_features],
+            targets: vec![0.0; self.schemes.len() * self.n_apart()],
+        };
+        let (mut pairs, mut weights) = (Vec::new(), Vec::new());
+        for &query in queries {
+            for (class, list) in neighbours[&query].iter().enumerate() {
+                let first = weights.len();
+                pairs.extend((pairs.len() as u32..).zip(list).map(|(weights, &row)| Pair { row, query, weights }));
+                weights.resize(first + list.len() * self.n_vectors(), 0.0);
+                self.weigh(query, (class, space.class(query)), list, &mut weights[first..]);
+            }
+        }
+        for pair in &pairs {
+            let weights = &weights[pair.weights as usize * self.n_vectors()..];
+            self.add_targets(weights, &mut sums.targets);
+        }
+        pairs.sort_unstable_by_key(|pair| (pair.row, pair.query));
+        Block { pairs, weights, done: 0, sums, differences: vec![0.0; n_features] }
+    }
+
+    /// Sets the weights of `query`'s neighbours in `list`, which are of the first of the two classes given;
+    /// the query is of the other.
+    fn weigh(&self, query: u32, (class, own): (usize, usize), list: &[u32], weights: &mut [f64]) {
+        let n_vectors = self.n_vectors();
+        for (number, scheme) in self.schemes.iter().enumerate() {
+            let shares = rank_weights(scheme.k.min(list.len()), scheme.sigma);
+            for ((weights, &row), share) in weights.chunks_exact_mut(n_vectors).zip(list).zip(shares) {
+                match &self.kind {
+                    Kind::Classes { .. } if class == own => weights[number] = -share,
+                    Kind::Classes { priors } => weights[number] = share * priors[class] / (1.0 - priors[own]),
+                    Kind::Distances { targets, apart } => {
+                        let weights = &mut weights[number * (1 + apart.len())..];
+                        weights[0] = share;
+                        for (weight, &how) in weights[1..].iter_mut().zip(apart) {
+                            *weight = share * targets.apart(how, query, row);
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// Adds the weights of a pair that tell targets apart.
+    fn add_targets(&self, weights: &[f64], sums: &mut [f64]) {
+        let n_apart = self.n_apart();
+        if n_apart > 0 {
+            let parts = weights.chunks_exact(1 + n_apart);
+            sums.chunks_exact_mut(n_apart).zip(parts).for_each(|(sums, weights)| {
+                sums.iter_mut().zip(&weights[1..]).for_each(|(sum, weight)| *sum += weight);
+            });
+        }
+    }
+
+    /// Names of the columns of scores, in order.
+    pub(crate) fn names(&self) -> Vec<String> {
+        let differ = |f: &dyn Fn(&Scheme) -> String| self.schemes.iter().any(|scheme| f(scheme) != f(&self.schemes[0]));
+        let (k_differs, sigma_differs) = (differ(&|s| s.k.to_string()), differ(&|s| format!("{:?}", s.sigma)));
+        let sets: Vec<TargetDistance> = match &self.kind {
+            Kind::Distances { apart, .. } if apart.len() > 1 => {
+                apart.iter().filter_map(|how| if let Apart::Sets(set) = how { Some(*set) } else { None }).collect()
+            }
+            _ => Vec::new(),
+        };
+        let mut names = Vec::new();
+        for scheme in &self.schemes {
+            let mut name = "relief".to_string();
+            if k_differs {
+                name += &format!("_k{}", scheme.k);
+            }
+            if let (true, Some(sigma)) = (sigma_differs, scheme.sigma) {
+                name += &format!("_sigma{sigma}");
+            }
+            match sets.is_empty() {
+                true => names.push(name),
+                false => names.extend(sets.iter().map(|set| format!("{name}_{}", set.name()))),
+            }
+        }
+        names
+    }
+}
+
+impl Block {
+    /// Adds what the pairs whose row is in `ground.rows` say; rows come in order.
+    pub(crate) fn add(&mut self, arch: Arch, ground: Ground<'_>) {
+        let n_features = self.differences.len();
+        let end = ground.rows.span().1;
+        let n_vectors = self.sums.vectors.len() / n_features;
+        while let Some(pair) = self.pairs.get(self.done).filter(|pair| pair.row < end) {
+            let query = ground.example(ground.queries, pair.query);
+            ground.space.differences(arch, query, ground.example(ground.rows, pair.row), &mut self.differences);
+            let weights = &self.weights[pair.weights as usize * n_vectors..][..n_vectors];
+            for (vector, &weight) in self.sums.vectors.chunks_exact_mut(n_features).zip(weights) {
+                if weight != 0.0 {
+                    arch.dispatch(AddTimes { sums: vector, weight, by: &self.differences });
+                }
+            }
+            self.done += 1;
+        }
+    }
+
+    pub(crate) fn finish(self) -> Sums {
+        self.sums
+    }
+}

@@ -1,0 +1,140 @@
+//! The targets: classes for ReliefF, distances for RReliefF (mtr-ranking Eq. 7, ssl-ranking Eq. 7,
+//! mlc-ranking Eq. 5).
+//!
+//! A target is treated as a feature is: numeric ones differ by their share of the range, nominal ones by
+//! 0 or 1, and a missing one by what is expected. Label sets lie at one of four distances from each
+//! other; a label that is missing counts as one that the row does not have.
+
+use super::lack::Lack;
+use super::params::TargetDistance;
+use super::space::{Example, Scale, Shape, Space};
+use crate::error::{Error, Result};
+use crate::profile::{ColumnProfile, MISSING_U16};
+use crate::schema::{Attribute, Task};
+use crate::store::TargetColumn;
+
+/// A way to tell how far the targets of two rows are apart, in [0, 1].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Apart {
+    /// Weighted mean over all targets.
+    Mean,
+    /// One target alone.
+    Target(usize),
+    /// Between label sets.
+    Sets(TargetDistance),
+}
+
+/// The targets of all rows.
+#[derive(Debug)]
+pub(crate) struct Targets {
+    space: Space,
+    /// n_rows x n_targets
+    values: Vec<f64>,
+    /// n_targets; they sum up to 1.
+    pub(crate) shares: Vec<f64>,
+    /// n_targets; the number of the category that means that a row has the label.
+    has: Vec<f64>,
+}
+
+/// The class of each row, for a single nominal target; and how many classes there are.
+pub(crate) fn classes(column: &TargetColumn) -> (Vec<u16>, usize) {
+    match column {
+        TargetColumn::Nominal { categories, codes } => (codes.clone(), categories.names.len().max(1)),
+        TargetColumn::Numeric(_) => unreachable!("classification has a nominal target"),
+    }
+}
+
+impl Targets {
+    /// # Errors
+    /// [`Error::Data`] for a label with more than two values.
+    pub(crate) fn new(
+        columns: &[TargetColumn],
+        profiles: &[ColumnProfile],
+        names: &[Attribute],
+        task: Task,
+        weights: Option<&[f64]>,
+    ) -> Result<Self> {
+        let n_targets = columns.len();
+        let (mut shapes, mut lacks, mut has) = (Vec::new(), Vec::new(), Vec::new());
+        let mut values = Vec::new();
+        for (number, ((column, profile), name)) in columns.iter().zip(profiles).zip(names).enumerate() {
+            let scale = Scale::of(profile);
+            let (shape, placed) = place(column, &scale);
+            if values.is_empty() {
+                values.resize(placed.len() * n_targets, 0.0);
+            }
+            values.iter_mut().skip(number).step_by(n_targets).zip(&placed).for_each(|(value, placed)| *value = *placed);
+            let lacking = shape != Shape::Constant && placed.iter().any(|value| value.is_nan());
+            lacks.push(if lacking { Lack::new(&placed, shape == Shape::Nominal, &[], 1) } else { None });
+            shapes.push(shape);
+            has.push(if task == Task::MultiLabel { label(column, &name.name)? } else { 1.0 });
+        }
+        let total = weights.map_or(n_targets as f64, |weights| weights.iter().sum());
+        let shares = (0..n_targets).map(|target| weights.map_or(1.0, |weights| weights[target]) / total).collect();
+        Ok(Targets { space: Space::new(shapes, lacks, Vec::new(), 1), values, shares, has })
+    }
+
+    /// The distance between the targets of rows `a` and `b`.
+    pub(crate) fn apart(&self, how: Apart, a: u32, b: u32) -> f64 {
+        let (a, b) = (self.example(a), self.example(b));
+        match how {
+            Apart::Target(target) => self.space.difference(target, a, b),
+            Apart::Mean => {
+                self.shares.iter().enumerate().map(|(target, share)| share * self.space.difference(target, a, b)).sum()
+            }
+            Apart::Sets(distance) => self.sets(distance, a, b),
+        }
+    }
+
+    fn example(&self, row: u32) -> Example<'_> {
+        let n_targets = self.shares.len();
+        Example { values: &self.values[row as usize * n_targets..][..n_targets], class: 0 }
+    }
+
+    fn sets(&self, distance: TargetDistance, a: Example<'_>, b: Example<'_>) -> f64 {
+        let (mut one, mut both) = (0.0, 0.0);
+        for (((has, share), x), y) in self.has.iter().zip(&self.shares).zip(a.values).zip(b.values) {
+            match (x == has, y == has) {
+                (true, true) => both += share,
+                (false, false) => {}
+                _ => one += share,
+            }
+        }
+        match distance {
+            TargetDistance::Hamming => one,
+            TargetDistance::Subset => f64::from(one > 0.0),
+            _ if one == 0.0 => 0.0,
+            TargetDistance::Accuracy => one / (one + both),
+            TargetDistance::F1 => one / (one + 2.0 * both),
+        }
+    }
+}
+
+fn place(column: &TargetColumn, scale: &Scale) -> (Shape, Vec<f64>) {
+    match (column, scale) {
+        (TargetColumn::Numeric(values), Scale::Numeric { low, high }) => {
+            (Shape::Numeric, values.iter().map(|&value| Scale::place(value, *low, *high)).collect())
+        }
+        (TargetColumn::Numeric(values), _) => (Shape::Constant, vec![0.0; values.len()]),
+        (TargetColumn::Nominal { categories, codes }, _) => {
+            let shape = if categories.names.len() > 1 { Shape::Nominal } else { Shape::Constant };
+            let number = |&code: &u16| if code == MISSING_U16 { f64::NAN } else { f64::from(code) };
+            (shape, codes.iter().map(number).collect())
+        }
+    }
+}
+
+/// The number of the category that means that a row has the label: the second, and a label with a single
+/// value is had by none unless the value says so.
+fn label(column: &TargetColumn, name: &str) -> Result<f64> {
+    let TargetColumn::Nominal { categories, .. } = column else { unreachable!("labels are nominal") };
+    match categories.names.as_slice() {
+        [only] if matches!(only.to_lowercase().as_str(), "1" | "true" | "yes") => Ok(0.0),
+        names if names.len() <= 2 => Ok(1.0),
+        names => Err(Error::Data(format!(
+            "the label '{name}' has {} values ({}, …); a label has two",
+            names.len(),
+            names[..3].join(", ")
+        ))),
+    }
+}

@@ -1,0 +1,58 @@
+//! The search beside one that sorts all distances.
+
+use pulp::Arch;
+
+use super::small;
+use crate::monitor::Monitor;
+use crate::relief::panels::Layout;
+use crate::relief::rows::{Rows, Table};
+use crate::relief::search::{Neighbours, Search};
+use crate::relief::space::{Example, Shape, Space};
+
+/// The k nearest of each class, by distance to 12 decimals and then by row.
+fn naive(rows: &Rows, space: &Space, k: usize) -> Neighbours {
+    let example = |row: u32| Example { values: rows.row(row), class: space.class(row) };
+    let near = |query: u32, class: usize| {
+        let mut found: Vec<(u64, u32)> = Vec::new();
+        for &row in rows.numbers.iter().filter(|&&row| row != query && space.class(row) == class) {
+            let mut sum = Vec::new();
+            space.distances(example(query), &[example(row)], &mut sum);
+            found.push(((sum[0] / rows.width as f64 * 1e12).round_ties_even() as u64, row));
+        }
+        found.sort_unstable();
+        found.into_iter().take(k).map(|(_, row)| row).collect()
+    };
+    rows.numbers.iter().map(|&query| (query, (0..space.n_classes).map(|class| near(query, class)).collect())).collect()
+}
+
+fn search<'a>(space: &'a Space, layout: &'a Layout, k: usize, monitor: &'a Monitor) -> Search<'a> {
+    Search { space, layout, k, monitor, arch: Arch::new() }
+}
+
+#[test]
+fn it_finds_the_nearest_of_each_class_also_where_many_tie() {
+    let kinds = [Shape::Numeric, Shape::Nominal, Shape::Constant];
+    let monitor = Monitor::default();
+    for seed in 0..12 {
+        let (width, n_classes) = (1 + seed as usize % 5, 1 + seed as usize % 3);
+        let shapes: Vec<Shape> = (0..width).map(|i| kinds[i % kinds.len()]).collect();
+        let missing = if seed % 4 == 3 { 0.3 } else { 0.0 };
+        let (rows, space, layout) = small(20 + 50 * (seed as usize % 7), &shapes, missing, n_classes, seed);
+        for k in [1, 3, 10, 500] {
+            let expected = naive(&rows, &space, k);
+            let search = search(&space, &layout, k, &monitor);
+            assert_eq!(search.of_all(&rows).unwrap(), expected, "seed {seed}, k {k}");
+            let mut held = Rows::default();
+            held.append(&rows);
+            assert_eq!(search.among(&Table::Held(held), &rows).unwrap(), expected, "seed {seed}, k {k}");
+        }
+    }
+}
+
+#[test]
+fn a_run_that_was_stopped_ends() {
+    let monitor = Monitor::default();
+    monitor.stop();
+    let (rows, space, layout) = small(50, &[Shape::Numeric; 2], 0.0, 1, 1);
+    assert!(search(&space, &layout, 5, &monitor).of_all(&rows).is_err());
+}

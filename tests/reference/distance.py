@@ -1,0 +1,107 @@
+"""How far apart two rows are: a difference for each feature, a distance for each kind of target.
+
+Distances are square arrays, one entry for every two rows.
+
+Missing values (relieff-trees Eq. 7, 8, for numeric features as well): a row whose value is missing could have
+any of the values known in rows of its own class (of all rows where there are no classes, or where its class
+has none), and the difference is the expected one. For a nominal feature that is Eq. 7, 1 - P(v | class of the
+row without a value), and Eq. 8 read as 1 - sum of P(V | class 1) P(V | class 2): the probabilities are the
+relative frequencies among the known values of the class. Both rows' values are drawn independently of each
+other. A feature of which nothing is known counts 0, as a constant one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from .problem import Feature, Value, column, is_nominal
+
+
+def features_of(table: pa.Table, names: Sequence[str], *, nominal: Sequence[str] = ()) -> list[Feature]:
+    """Columns as features; text is nominal, and so are the columns named in `nominal`."""
+    return [
+        Feature(name, name in nominal or is_nominal(table.schema.field(name).type), column(table, name))
+        for name in names
+    ]
+
+
+def differences(feature: Feature, classes: Sequence | None = None) -> np.ndarray:
+    """Eq. 1 and 2, Eq. 7 and 8 where a value is missing; `classes` in classification only."""
+    rows = range(len(feature.values))
+    known = [row for row in rows if feature.values[row] is not None]
+    result = np.zeros((len(rows), len(rows)))
+    if not known:
+        return result
+    values = [feature.values[row] for row in known]
+    result[np.ix_(known, known)] = between(feature, values, values)
+    for i in set(rows) - set(known):
+        for j in rows:
+            expected = between(feature, possible(feature, classes, i), possible(feature, classes, j)).mean()
+            result[i, j] = result[j, i] = expected
+    return result
+
+
+def between(feature: Feature, xs: list[Value], ys: list[Value]) -> np.ndarray:
+    """Difference between each of `xs` and each of `ys`, all of them known."""
+    if feature.nominal:
+        return np.array([[float(x != y) for y in ys] for x in xs])
+    known = [v for v in feature.values if v is not None]
+    span = max(known) - min(known)
+    x, y = np.array(xs), np.array(ys)
+    return np.abs(x[:, None] - y[None, :]) / span if span > 0 else np.zeros((len(x), len(y)))
+
+
+def possible(feature: Feature, classes: Sequence | None, row: int) -> list[Value]:
+    """The values that a row may have, each as likely as it occurs in the list."""
+    if feature.values[row] is not None:
+        return [feature.values[row]]
+    known = [i for i, v in enumerate(feature.values) if v is not None]
+    alike = [i for i in known if classes is None or classes[i] == classes[row]]
+    return [feature.values[i] for i in alike or known]
+
+
+def row_distances(features: Sequence[Feature], classes: Sequence | None = None) -> np.ndarray:
+    """Mean difference over the features, summed in their order, to 12 decimals."""
+    total = sum(differences(feature, classes) for feature in features)
+    return np.round(total / len(features), 12)
+
+
+def mean_distance(targets: Sequence[Feature], weights: Sequence[float] | None = None) -> np.ndarray:
+    """Mean over the targets, numeric or nominal or both (mtr-ranking Eq. 7).
+
+    For one target it is that target's difference. Targets are treated as features are (ssl-ranking 5.1), so
+    that a missing target, too, differs by what is expected.
+    """
+    shares = np.ones(len(targets)) if weights is None else np.array(weights, dtype=float)
+    return sum(w * differences(target) for w, target in zip(shares / shares.sum(), targets, strict=True))
+
+
+def label_sets(targets: Sequence[Feature]) -> list[set[str]]:
+    """The names of the labels that each row has; `1` and `true` mean that it has the label."""
+    rows = zip(*(target.values for target in targets), strict=True)
+    return [{t.name for t, v in zip(targets, row, strict=True) if v in (1.0, "1")} for row in rows]
+
+
+def hamming(sets: Sequence[set[str]], weights: dict[str, float]) -> np.ndarray:
+    """Share of the labels that one of two rows has; `weights` for all labels (ssl-ranking Eq. 7)."""
+    return pairwise(sets, lambda a, b: sum(weights[label] for label in a ^ b) / sum(weights.values()))
+
+
+def accuracy(sets: Sequence[set[str]]) -> np.ndarray:
+    return pairwise(sets, lambda a, b: 1 - len(a & b) / len(a | b) if a | b else 0.0)
+
+
+def f1(sets: Sequence[set[str]]) -> np.ndarray:
+    """mlc-ranking Eq. 5; two empty sets are alike."""
+    return pairwise(sets, lambda a, b: 1 - 2 * len(a & b) / (len(a) + len(b)) if a or b else 0.0)
+
+
+def subset(sets: Sequence[set[str]]) -> np.ndarray:
+    return pairwise(sets, lambda a, b: float(a != b))
+
+
+def pairwise(sets: Sequence[set[str]], distance) -> np.ndarray:
+    return np.array([[distance(a, b) for b in sets] for a in sets])

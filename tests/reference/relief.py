@@ -1,0 +1,135 @@
+"""Relief, ReliefF and RReliefF by their pseudo code (relieff-trees figures 1, 3 and 4; mtr-ranking 2.2).
+
+A neighbour of a row is another row, however alike; of equally distant rows the first is nearer. Where there
+are fewer than k neighbours to choose from (of a class, in classification), the mean is over those there are:
+rank weights always add up to 1. A query whose class has no other row has no hits and still counts in m.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from math import exp, fsum
+
+import numpy as np
+
+from .distance import differences, row_distances
+from .problem import Feature
+
+# A probability below this is 0 but for rounding, and what is conditional on it counts 0.
+NOTHING = 1e-12
+
+
+def relieff(
+    features: Sequence[Feature],
+    classes: Sequence,
+    *,
+    k: int,
+    sigma: float | None = None,
+    queries: Sequence[int] | None = None,
+) -> np.ndarray:
+    """Figure 3: k hits, and k misses of each other class weighted by its prior, P(C) / (1 - P(class(R)))."""
+    rows = range(len(classes))
+    queries = rows if queries is None else queries
+    prior = {c: list(classes).count(c) / len(classes) for c in sorted(set(classes))}
+    distances = row_distances(features, classes)
+    pairs = []
+    for r in queries:
+        for c in prior:
+            weight = -1 if c == classes[r] else prior[c] / (1 - prior[classes[r]])
+            near = nearest(distances[r], (j for j in rows if j != r and classes[j] == c), k)
+            for j, share in zip(near, rank_weights(len(near), sigma), strict=True):
+                pairs.append((r, j, weight * share / len(queries)))
+    return over_pairs(pairs, features, classes)
+
+
+def relief(
+    features: Sequence[Feature], classes: Sequence, *, queries: Sequence[int] | None = None
+) -> np.ndarray:
+    """Figure 1: the nearest hit and the nearest miss, of whichever class."""
+    rows = range(len(classes))
+    queries = rows if queries is None else queries
+    distances = row_distances(features, classes)
+    pairs = []
+    for r in queries:
+        hits = nearest(distances[r], (j for j in rows if j != r and classes[j] == classes[r]), 1)
+        misses = nearest(distances[r], (j for j in rows if classes[j] != classes[r]), 1)
+        pairs += [(r, j, -1 / len(queries)) for j in hits] + [(r, j, 1 / len(queries)) for j in misses]
+    return over_pairs(pairs, features, classes)
+
+
+def rrelieff(
+    features: Sequence[Feature],
+    target_distance: np.ndarray,
+    *,
+    k: int,
+    sigma: float | None = None,
+    queries: Sequence[int] | None = None,
+) -> np.ndarray:
+    """Figure 4, for every target that has a distance: `target_distance` is one of those in `distance`."""
+    rows = range(len(target_distance))
+    queries = rows if queries is None else queries
+    distances = row_distances(features)
+    near_pairs, apart = [], []
+    for r in queries:
+        near = nearest(distances[r], (j for j in rows if j != r), k)
+        for j, share in zip(near, rank_weights(len(near), sigma), strict=True):
+            near_pairs.append((r, j, share / len(queries)))
+            apart.append((r, j, share / len(queries) * target_distance[r, j]))
+    p_diff_feature = over_pairs(near_pairs, features)
+    p_both = over_pairs(apart, features)
+    p_diff_target = fsum(weight for _, _, weight in apart)
+    return given(p_both, p_diff_target) - given(p_diff_feature - p_both, 1 - p_diff_target)
+
+
+def per_target(
+    features: Sequence[Feature],
+    targets: Sequence[Feature],
+    *,
+    k: int,
+    sigma: float | None = None,
+    queries: Sequence[int] | None = None,
+    weights: Sequence[float] | None = None,
+) -> np.ndarray:
+    """Mean of the importances for each target on its own (mtr-ranking 2.3); nominal ones by 0 or 1."""
+    each = [rrelieff(features, differences(t), k=k, sigma=sigma, queries=queries) for t in targets]
+    return np.average(each, axis=0, weights=weights)
+
+
+def myopic(features: Sequence[Feature], classes: Sequence) -> np.ndarray:
+    """Eq. 4, any two rows with replacement instead of near ones: for a nominal feature that is Eq. 5.
+
+    So read it holds for numeric features. Where values are missing it comes to P(V | C) from the known values
+    of each class, and P(C) from all rows.
+    """
+    same = np.array([[a == b for b in classes] for a in classes])
+    importances = []
+    for feature in features:
+        d = differences(feature, classes)
+        importances.append((d[~same].mean() if not same.all() else 0.0) - d[same].mean())
+    return np.array(importances)
+
+
+def nearest(distances: np.ndarray, candidates: Iterable[int], k: int) -> list[int]:
+    return sorted(candidates, key=lambda j: (distances[j], j))[:k]
+
+
+def rank_weights(n: int, sigma: float | None) -> list[float]:
+    """Eq. 13 and 14 for ranks 1 to n, or all the same; times e^(1/sigma^2), for no sigma gives 0 / 0."""
+    raw = [1.0 if sigma is None else exp((1 - rank**2) / sigma**2) for rank in range(1, n + 1)]
+    return [weight / fsum(raw) for weight in raw]
+
+
+def over_pairs(
+    pairs: list[tuple[int, int, float]], features: Sequence[Feature], classes: Sequence | None = None
+) -> np.ndarray:
+    """For each feature the sum of weight times difference over the pairs of rows."""
+    sums = []
+    for feature in features:
+        d = differences(feature, classes)
+        sums.append(fsum(weight * d[i, j] for i, j, weight in pairs))
+    return np.array(sums)
+
+
+def given(joint: np.ndarray, condition: float) -> np.ndarray:
+    """Probability of something given a condition, from that of both."""
+    return joint / condition if condition > NOTHING else np.zeros_like(joint)

@@ -1,0 +1,224 @@
+"""Relief rankings against the reference, other implementations and what must hold for all tables."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import ferrank as fr
+from reference import distance
+from reference.distance import features_of
+from reference.relief import myopic, per_target, relieff, rrelieff
+from reference.synthetic import synthetic
+from tables import NOMINAL, NUMERIC, tables
+from test_reference_relief import CLUS, DATA, OTHERS, OTHERWISE_TIED, read
+
+SETS = {"hamming": None, "accuracy": distance.accuracy, "f1": distance.f1, "subset": distance.subset}
+SCHEMES = [(1, None), (4, None), (4, 2.0), (1, 2.0)]
+
+
+def importances(table: pa.Table, targets: list[str], **settings) -> dict[str, np.ndarray]:
+    task = settings.pop("task", None)
+    ranking = fr.rank(table, targets, ranker=fr.ReliefRanker(task, n_jobs=1, **settings))
+    return {name: score.importance for name, score in ranking.scores.items()}
+
+
+def several(expected) -> dict[str, np.ndarray]:
+    names = ("relief_k1", "relief_k4", "relief_k4_sigma2", "relief_k1_sigma2")
+    return {name: expected(k=k, sigma=sigma) for name, (k, sigma) in zip(names, SCHEMES, strict=True)}
+
+
+def some_known(table: pa.Table, targets: list[str]) -> pa.Array:
+    return pa.array(np.any([table[name].is_valid().to_numpy() for name in targets], axis=0))
+
+
+def assert_close(found: dict[str, np.ndarray], expected: dict[str, np.ndarray]) -> None:
+    assert set(found) == set(expected)
+    for name in found:
+        np.testing.assert_allclose(found[name], expected[name], rtol=0, atol=1e-9, err_msg=name)
+
+
+many_cases = settings(max_examples=100, derandomize=True, deadline=None)
+MANY = {"n_neighbors": (1, 4), "sigma": (None, 2.0)}
+ALL = (*NUMERIC, *NOMINAL)
+
+
+@many_cases
+@given(tables(st.sampled_from([["classes"], ["two"], ["several"]]), features=ALL, missing=True))
+def test_relieff_agrees_with_the_reference(drawn):
+    table, [target] = drawn
+    names = [name for name in table.column_names if name != target]
+    features, classes = features_of(table, names), table[target].to_pylist()
+    found = importances(table, [target], scores=("relief", "myopic"), **MANY)
+    expected = several(lambda **scheme: relieff(features, classes, **scheme))
+    assert_close(found, expected | {"myopic": myopic(features, classes)})
+
+
+@many_cases
+@given(
+    tables(
+        st.lists(st.sampled_from(ALL), min_size=2, max_size=3),
+        features=ALL,
+        missing=True,
+        missing_targets=True,
+    )
+)
+def test_rrelieff_agrees_with_the_reference(drawn):
+    table, targets = drawn
+    table = table.filter(some_known(table, targets))
+    features = features_of(table, [name for name in table.column_names if name not in targets])
+    columns = features_of(table, targets, nominal=[n for n in targets if pa.types.is_boolean(table[n].type)])
+    weights = [2.0, 1.0, 0.5][: len(targets)]
+    options = {"task": "multi-target", "target_weights": weights, **MANY}
+    apart = distance.mean_distance(columns, weights)
+    expected = several(lambda **scheme: rrelieff(features, apart, **scheme))
+    assert_close(importances(table, targets, **options), expected)
+    expected = several(lambda **scheme: per_target(features, columns, weights=weights, **scheme))
+    assert_close(importances(table, targets, per_target=True, **options), expected)
+
+
+@many_cases
+@given(st.data(), st.integers(2, 30), st.integers(1, 5))
+def test_label_sets_agree_with_the_reference(data, n_rows, n_labels):
+    rng = np.random.default_rng(data.draw(st.integers(0, 2**32 - 1)))
+    labels = {f"l{i}": rng.random(n_rows) < rng.choice([0.1, 0.5, 0.9]) for i in range(n_labels)}
+    table = pa.table({"x": rng.normal(size=n_rows), "z": rng.integers(0, 3, n_rows).astype(str)} | labels)
+    weights = rng.integers(1, 4, n_labels) / 2
+    features, sets = features_of(table, ["x", "z"]), distance.label_sets(features_of(table, list(labels)))
+    found = importances(table, list(labels), task="multi-label", n_neighbors=3, target_distance=tuple(SETS))
+    ones = dict.fromkeys(labels, 1.0)
+    expected = {
+        f"relief_{name}": rrelieff(features, apart(sets) if apart else distance.hamming(sets, ones), k=3)
+        for name, apart in SETS.items()
+    }
+    assert_close(found, expected)
+    found = importances(table, list(labels), task="multi-label", n_neighbors=3, target_weights=weights)
+    apart = distance.hamming(sets, dict(zip(labels, weights, strict=True)))
+    assert_close(found, {"relief": rrelieff(features, apart, k=3)})
+
+
+@pytest.mark.parametrize(
+    "case", OTHERS, ids=lambda case: f"{case['dataset']}-{case['implementation']}-{case['params']}"
+)
+def test_agrees_with_corelearn_weka_and_orange(case):
+    """But for the oldest Relief, whose one miss is of whichever class: with two classes it is the same."""
+    features, target = read(case["dataset"])
+    if case["params"]["alg"] == "Relief" and len(set(target.values)) > 2:
+        return
+    columns = {f.name: [str(v) if f.nominal else v for v in f.values] for f in features}
+    task = "regression" if case["params"]["alg"].startswith("RReliefF") else "classification"
+    k = case["params"].get("k", 1)
+    found = importances(pa.table(columns | {"y": target.values}), ["y"], task=task, n_neighbors=k)
+    assert_close(found, {"relief": np.array(case["weights"])})
+
+
+@pytest.mark.parametrize(
+    "case", CLUS["rankings"], ids=lambda case: f"{case['dataset']}-{case['n_neighbors']}"
+)
+def test_agrees_with_clus_where_distances_do_not_tie(case):
+    if (case["dataset"], case["n_neighbors"]) in OTHERWISE_TIED:
+        pytest.skip("distances tie")
+    about = CLUS["datasets"][case["dataset"]]
+    sets = case["target_distance"] == "hamming"
+    path, k = DATA / f"{case['dataset']}.arff", case["n_neighbors"]
+    task = "multi-label" if sets else None
+    ranking = fr.rank(path, about["targets"], task=task, ranker=fr.ReliefRanker(n_neighbors=k))
+    assert ranking.features == about["features"]
+    np.testing.assert_allclose(ranking.importances(), case["importance"], rtol=0, atol=1e-6)
+
+
+def bits(ranking: fr.Ranking) -> list[bytes]:
+    return [part.tobytes() for s in ranking.scores.values() for part in (s.importance, s.std_error, s.rank)]
+
+
+def test_neither_threads_nor_chunks_change_a_bit():
+    rng = np.random.default_rng(5)
+    n_rows = 70_000
+    table = pa.table(
+        {f"x{i}": rng.normal(size=n_rows) * 10.0**i for i in range(5)}
+        | {"z": rng.integers(0, 4, n_rows).astype(str), "y": rng.integers(0, 3, n_rows).astype(str)}
+    )
+
+    def ranked(chunk: int, n_jobs: int) -> list[bytes]:
+        relief = fr.ReliefRanker(n_neighbors=(3, 20), sigma=(None, 5.0), n_iterations=150, n_jobs=n_jobs)
+        rows = pa.Table.from_batches(table.to_batches(max_chunksize=chunk))
+        return bits(fr.rank(rows, "y", ranker=relief))
+
+    whole = ranked(n_rows, 1)
+    assert all(ranked(chunk, n_jobs) == whole for chunk, n_jobs in [(1_000, 1), (64_000, 2), (64_000, 4)])
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_xor_features_stand_above_irrelevant_ones_as_often_as_in_the_papers_algorithm(seed):
+    """Appendix 1 of error-curves; by the reference, too, few of the sets are told apart wholly."""
+    made = synthetic("combined", np.random.default_rng(seed), n_rows=400)
+    found = fr.ReliefRanker("classification").fit(made.X, made.y).feature_importances_
+    features = [distance.Feature(f"x{i}", False, list(map(float, x))) for i, x in enumerate(made.X.T)]
+    np.testing.assert_allclose(found, relieff(features, made.y.tolist(), k=10), rtol=0, atol=1e-9)
+
+
+def test_standard_errors_are_those_of_repeated_draws():
+    rng = np.random.default_rng(0)
+    X = rng.random((3_000, 4))
+    y = X[:, 0] + X[:, 1] ** 2 + 0.1 * rng.normal(size=3_000)
+    draws = [
+        fr.ReliefRanker(n_iterations=300, random_state=seed).fit(X, y).ranking_.score() for seed in range(60)
+    ]
+    spread = np.std([draw.importance for draw in draws], axis=0)
+    told = np.mean([draw.std_error for draw in draws], axis=0)
+    # A tenth of the rows without replacement: the spread is that much smaller.
+    np.testing.assert_allclose(told, spread / np.sqrt(0.9), rtol=0.3)
+
+
+def test_one_query_has_no_standard_error():
+    ranking = fr.rank({"a": [1.0, 2.0, 4.0], "y": [1.0, 2.0, 3.0]}, "y", ranker="relief", n_iterations=1)
+    assert np.isnan(ranking.score().std_error).all()
+
+
+def test_scores_are_named_by_what_differs():
+    data = {"a": [1.0, 2.0, 4.0], "y": ["u", "v", "v"]}
+    names = lambda **settings: list(fr.rank(data, "y", ranker="relief", **settings).scores)  # noqa: E731
+    assert names() == names(sigma=3.0) == ["relief"]
+    assert names(n_neighbors=(1, 2), sigma=3) == ["relief_k1", "relief_k2"]
+    assert names(sigma=(None, 2.5), scores=("myopic", "relief")) == ["myopic", "relief", "relief_sigma2.5"]
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"n_neighbors": 0}, "n_neighbors: 0; use at least 1"),
+        ({"n_neighbors": (2, 2)}, "n_neighbors: 2 is given twice"),
+        ({"n_neighbors": "many"}, "n_neighbors: .*many.* is not a number"),
+        ({"sigma": 0.0}, "sigma: 0 is not above 0"),
+        ({"n_iterations": 9}, "n_iterations: 9 is not in 1 … 4"),
+        ({"n_iterations": 1.5}, "n_iterations: share 1.5"),
+        ({"scores": ("genie3",)}, "scores: unknown score 'genie3'"),
+        ({"scores": ("myopic",)}, "myopic needs one nominal target"),
+        ({"target_distance": "f1"}, "target_distance: only for label sets"),
+        ({"target_distance": "f2"}, "unknown distance 'f2'"),
+        ({"target_weights": (1.0, 2.0)}, "target_weights: 2 weights for 1 targets"),
+    ],
+)
+def test_wrong_settings_are_named(settings, message):
+    with pytest.raises(fr.SettingError, match=message):
+        fr.rank({"a": [1.0, 2.0, 3.0, 4.0], "y": [1.0, 2.0, 4.0, 3.0]}, "y", ranker="relief", **settings)
+
+
+def test_row_weights_are_refused():
+    data = {"a": [1.0, 2.0], "w": [1.0, 2.0], "y": [1.0, 2.0]}
+    with pytest.raises(fr.SettingError, match="weight: Relief does not weigh rows"):
+        fr.rank(data, "y", sample_weight="w", ranker="relief")
+
+
+def test_extreme_values_and_shapes():
+    wide = [-1.7e308, 1.7e308, 2.0, 3.0]
+    close = [0.0, 5e-324, 1e-323, 3.0]
+    found = fr.rank(
+        {"a": wide, "b": close, "y": [1.0, 2.0, 3.0, 4.0]}, "y", ranker="relief", n_neighbors=10**9
+    )
+    assert np.isfinite(found.importances()).all()
+    assert fr.rank({"a": [1.0], "y": [2.0]}, "y", ranker="relief").importances().tolist() == [0.0]
+    assert fr.rank({"a": [None, None], "y": ["u", "v"]}, "y", ranker="relief").importances().tolist() == [0.0]
