@@ -1,0 +1,342 @@
+//! Growing one tree: top-down, depth first, with an explicit stack.
+//!
+//! The examples of a node are a range of the bag. A split parts the range in two, keeping the order
+//! of rows, so that sums are taken in row order wherever the rows lie.
+
+use std::ops::Range;
+
+use pulp::Arch;
+
+mod part;
+mod search;
+
+use super::bag::Bag;
+use super::grown::{Grown, GrownNode};
+use super::items::Items;
+use super::moments::Shape;
+use super::params::{Ensemble, ForestParams, Score};
+use super::pool::{Mark, Pool};
+use super::space::{Block, Space};
+use super::split::batch::Batch;
+use super::split::gram::Gram;
+use super::split::nominal::Present;
+use super::split::scan;
+use super::split::single;
+use super::view::{CASCADE, View};
+use crate::error::Result;
+use crate::monitor::Monitor;
+use crate::rng::{ROOT, child};
+use crate::store::{Chunk, CodeStore, Stored};
+use part::Parted;
+
+/// From so many examples on it pays to lay their values together for the candidates.
+const MANY: usize = 512;
+/// Nodes larger than this ask after each feature whether to stop, smaller ones once in a while.
+const LARGE_NODE: usize = 4096;
+
+/// What every tree of an ensemble is grown from.
+#[derive(Clone, Copy)]
+pub(crate) struct Ground<'a> {
+    pub(crate) store: &'a CodeStore,
+    pub(crate) space: &'a Space,
+    pub(crate) params: &'a ForestParams,
+    pub(crate) monitor: &'a Monitor,
+}
+
+/// A node that waits to be grown.
+struct Frame {
+    /// Range of the items.
+    examples: Range<usize>,
+    depth: u32,
+    path: u64,
+    /// The parent's position, and 0 for its left or 1 for its right child.
+    parent: Option<(u32, usize)>,
+    mark: Mark,
+    sums: Known,
+}
+
+/// What the split of the parent says of a node's sums.
+#[derive(Clone, Copy)]
+enum Known {
+    Nothing,
+    Single(single::Node),
+    /// The last of the totals, from here on.
+    Any(usize),
+}
+
+/// The sums of a node in the form its searches need.
+#[derive(Clone, Copy)]
+enum Open {
+    Single(single::Node),
+    /// In the buffers.
+    Any,
+}
+
+/// Grows trees one after the other. Its buffers stay, since getting memory costs more than filling it.
+pub(crate) struct Grower<'a> {
+    ground: Ground<'a>,
+    /// The number of the tree.
+    tree: u64,
+    arch: Arch,
+    shape: Shape,
+    /// One dense component, row weights all 1, nothing missing.
+    is_single: bool,
+    /// Nodes up to this size take their candidates together.
+    most_in_batch: usize,
+    per_node: usize,
+    keeps_members: bool,
+    row_bytes: usize,
+    items: Items,
+    pool: Pool,
+    /// The pool at the root.
+    whole: Mark,
+    /// Sums of the nodes that wait, the next one's last.
+    totals: Vec<f64>,
+    grown: Grown,
+    since_check: usize,
+    narrow: OfType<u8>,
+    wide: OfType<u16>,
+    buffers: Buffers,
+    /// Copied codes, one for each stage of the cascade.
+    copies: [Chunk; CASCADE.len()],
+}
+
+/// Reused from node to node.
+struct Buffers {
+    known: Items,
+    node: scan::Node,
+    known_node: scan::Node,
+    scratch: scan::Scratch,
+    present: Present,
+    batch: Batch,
+    gram: Gram,
+    sides: Vec<u8>,
+    left: Vec<f64>,
+    total: Vec<f64>,
+    spill: Items,
+}
+
+/// For codes of one type.
+struct OfType<C> {
+    codes: Vec<C>,
+    bins: single::Bins,
+}
+
+impl<C: Stored> OfType<C> {
+    fn new(n_codes: usize) -> Self {
+        OfType { codes: Vec::new(), bins: single::Bins::new(n_codes) }
+    }
+
+    /// The codes of `rows` in the column at `slot`.
+    fn take(&mut self, view: View<'_>, slot: usize, rows: &[u32]) -> &mut Vec<C> {
+        self.codes.resize(rows.len(), C::default());
+        view.codes(slot, rows, &mut self.codes);
+        &mut self.codes
+    }
+}
+
+impl<'a> Grower<'a> {
+    pub(crate) fn new(ground: Ground<'a>, arch: Arch) -> Self {
+        let (store, space) = (ground.store, ground.space);
+        let shape = Shape::of(space);
+        let is_single = shape.is_ordered() && !shape.partial && space.block.weights.is_empty();
+        let pool = Pool::new(store.codings.iter().map(|coding| coding.n_codes() < 2));
+        let most_codes = |narrow: bool| {
+            let codings = store.codings.iter().filter(|coding| coding.is_narrow() == narrow);
+            codings.map(|coding| coding.n_codes()).max().unwrap_or(0)
+        };
+        Grower {
+            ground,
+            tree: 0,
+            arch,
+            is_single,
+            most_in_batch: search::most_in_batch(arch, &shape, ground),
+            per_node: ground.params.features_per_node(store.codings.len()),
+            row_bytes: store.row_bytes() + if is_single { 0 } else { space.block.row_bytes() },
+            keeps_members: ground.params.scores.contains(&Score::Permutation),
+            items: Items::default(),
+            whole: pool.mark(),
+            pool,
+            totals: Vec::new(),
+            grown: Grown::default(),
+            since_check: 0,
+            narrow: OfType::new(most_codes(true)),
+            wide: OfType::new(most_codes(false)),
+            buffers: Buffers {
+                known: Items::default(),
+                node: scan::Node::default(),
+                known_node: scan::Node::default(),
+                scratch: scan::Scratch::new(&shape),
+                present: Present::default(),
+                batch: Batch::default(),
+                gram: Gram::default(),
+                sides: Vec::new(),
+                left: Vec::new(),
+                total: Vec::new(),
+                spill: Items::default(),
+            },
+            shape,
+            copies: Default::default(),
+        }
+    }
+
+    /// Grows the tree with number `tree` on `bag`.
+    ///
+    /// # Errors
+    /// [`Interrupted`](crate::Error::Interrupted) on request.
+    pub(crate) fn grow(&mut self, bag: &Bag, tree: u64) -> Result<&Grown> {
+        let Ground { store, space, .. } = self.ground;
+        self.tree = tree;
+        self.grown.clear();
+        self.totals.clear();
+        self.pool.rewind(self.whole);
+        self.items.take(bag, self.is_single.then_some(&space.block.dense[..]));
+        let examples = 0..bag.rows.len();
+        let root = Frame { examples, depth: 0, path: ROOT, parent: None, mark: self.whole, sums: Known::Nothing };
+        let stage = CASCADE.iter().filter(|&&bytes| store.rows * self.row_bytes <= bytes).count();
+        self.subtree(View::store(store, &space.block), stage, root)?;
+        Ok(&self.grown)
+    }
+
+    /// Grows everything below `root`, whose rows are numbered as in `view`.
+    fn subtree(&mut self, view: View<'_>, stage: usize, root: Frame) -> Result<()> {
+        let mut stack = vec![root];
+        while let Some(frame) = stack.pop() {
+            self.pool.rewind(frame.mark);
+            let n = frame.examples.len();
+            if let Some(next) = (stage..CASCADE.len()).rev().find(|&next| n * self.row_bytes <= CASCADE[next]) {
+                // Only worth it where the subtree reads the codes more than once.
+                if n >= 64 {
+                    self.copy_together(view, next, frame)?;
+                    continue;
+                }
+            }
+            let examples = frame.examples.clone();
+            match self.node(view, frame)? {
+                Some(children) => stack.extend(children),
+                None if self.keeps_members => self.keep_members(view, examples),
+                None => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Copies the codes of `frame` together and grows its subtree there.
+    fn copy_together(&mut self, view: View<'_>, stage: usize, frame: Frame) -> Result<()> {
+        let mut copy = std::mem::take(&mut self.copies[stage]);
+        let rows = &mut self.items.rows[frame.examples.clone()];
+        view.gather(rows, &mut copy);
+        // Pairs hold all there is to know of a single component.
+        let block = if self.is_single { Block::default() } else { view.block.gather(rows) };
+        let origin: Vec<u32> =
+            if self.keeps_members { rows.iter().map(|&row| view.origin(row)).collect() } else { Vec::new() };
+        rows.iter_mut().enumerate().for_each(|(local, row)| *row = local as u32);
+        let done = self.subtree(View::local(&copy, &block, &origin), stage + 1, frame);
+        self.copies[stage] = copy;
+        done
+    }
+
+    /// Notes which rows are in a leaf.
+    fn keep_members(&mut self, view: View<'_>, examples: Range<usize>) {
+        for i in examples {
+            let count = if self.is_single { self.items.pairs[i][0] as u32 } else { self.items.counts[i] };
+            self.grown.members.push((view.origin(self.items.rows[i]), count));
+        }
+        self.grown.member_ends.push(self.grown.members.len() as u32);
+    }
+
+    /// Makes a node of `frame`; gives its children, the left one last, if it is split.
+    fn node(&mut self, view: View<'_>, frame: Frame) -> Result<Option<[Frame; 2]>> {
+        self.check(frame.examples.len())?;
+        let range = frame.examples.clone();
+        let open = self.open(view, &frame);
+        let (examples, weight) = match open {
+            Open::Single(node) => (node.examples, node.examples),
+            Open::Any => (self.buffers.node.examples(), self.buffers.node.weight()),
+        };
+        let number = self.grown.nodes.len() as u32;
+        if let Some((parent, side)) = frame.parent {
+            let split = self.grown.nodes[parent as usize].split.as_mut().expect("a parent is split");
+            split.children[side] = number;
+        }
+        self.grown.nodes.push(GrownNode { depth: frame.depth, examples, weight, split: None });
+        let params = self.ground.params;
+        let may_split = examples >= (2 * params.min_samples_leaf) as f64
+            && params.max_depth.is_none_or(|most| (frame.depth as usize) < most)
+            && !self.is_pure(view, range.clone());
+        if !may_split {
+            return Ok(None);
+        }
+        if let Open::Any = open {
+            let examples = self.items.examples(range.clone(), view);
+            let node = &mut self.buffers.node;
+            node.open(&self.shape, examples);
+            if params.ensemble == Ensemble::ExtraTrees || range.len() >= MANY {
+                node.set_values(self.arch, &self.shape, examples);
+            }
+        }
+        let Some(found) = self.search(view, &frame, open, (examples, weight))? else { return Ok(None) };
+        let Some(parted) = self.part(view, range.clone(), found, open, weight) else { return Ok(None) };
+        let Parted { split, middle, sums } = parted;
+        self.grown.nodes[number as usize].split = Some(split);
+        let mark = self.pool.mark();
+        let child_frame = |examples, side: usize| Frame {
+            examples,
+            depth: frame.depth + 1,
+            path: child(frame.path, side == 1),
+            parent: Some((number, side)),
+            mark,
+            sums: sums[side],
+        };
+        Ok(Some([child_frame(middle..range.end, 1), child_frame(range.start..middle, 0)]))
+    }
+
+    /// The sums of `frame`.
+    fn open(&mut self, view: View<'_>, frame: &Frame) -> Open {
+        let total = &mut self.buffers.node.total;
+        match frame.sums {
+            Known::Single(node) => return Open::Single(node),
+            Known::Nothing if self.is_single => {
+                return Open::Single(single::Node::new(&self.items.pairs[frame.examples.clone()]));
+            }
+            Known::Nothing => {
+                self.items.examples(frame.examples.clone(), view).total(self.arch, &self.shape, total);
+            }
+            Known::Any(start) => {
+                total.clear();
+                total.extend(self.totals.drain(start..));
+            }
+        }
+        Open::Any
+    }
+
+    fn check(&mut self, examples: usize) -> Result<()> {
+        self.since_check += examples + 1;
+        if self.since_check > LARGE_NODE {
+            self.since_check = 0;
+            self.ground.monitor.check()?;
+        }
+        Ok(())
+    }
+
+    /// Whether all examples have the same component values.
+    fn is_pure(&self, view: View<'_>, range: Range<usize>) -> bool {
+        if self.is_single {
+            let pairs = &self.items.pairs[range];
+            let [count, sum] = pairs[0];
+            return pairs.iter().all(|&[c, s]| s * count == sum * c);
+        }
+        let block = view.block;
+        if !block.weights.is_empty() {
+            // Values carry the row weights; equal ones are found by a gain of nothing.
+            return false;
+        }
+        let first = self.items.rows[range.start] as usize;
+        let same = |a: &f64, b: &f64| a == b || (a.is_nan() && b.is_nan());
+        self.items.rows[range].iter().all(|&row| {
+            let row = row as usize;
+            block.dense(row).iter().zip(block.dense(first)).all(|(a, b)| same(a, b))
+                && block.indicators(row) == block.indicators(first)
+        })
+    }
+}

@@ -1,0 +1,317 @@
+//! The best test of a node.
+
+use std::ops::Range;
+
+use pulp::Arch;
+use rand::{Rng, RngExt};
+
+use super::{Buffers, Frame, Ground, Grower, LARGE_NODE, OfType, Open};
+use crate::error::Result;
+use crate::forest::contest::{Contest, Found};
+use crate::forest::grown::CodeTest;
+use crate::forest::moments::Shape;
+use crate::forest::params::Ensemble;
+use crate::forest::pool::Pool;
+use crate::forest::split::batch::{Batch, BatchCut, threshold};
+use crate::forest::split::nominal::Subset;
+use crate::forest::split::scan::{self, Examples, Search};
+use crate::forest::split::single;
+use crate::forest::split::{Cut, Room};
+use crate::forest::view::View;
+use crate::profile::Scale;
+use crate::rng::{Purpose, Stream, stream};
+use crate::store::{Code, Slot, Stored};
+
+impl Grower<'_> {
+    /// The best test over the features drawn for the node, whose examples and weight are `size`.
+    pub(super) fn search(
+        &mut self,
+        view: View<'_>,
+        frame: &Frame,
+        open: Open,
+        size: (f64, f64),
+    ) -> Result<Option<Found>> {
+        let range = frame.examples.clone();
+        let mut random = stream(self.ground.params.seed, Purpose::Node, self.tree, frame.path);
+        let mut best = Contest::default();
+        let in_batch = range.len() <= self.most_in_batch;
+        if in_batch {
+            self.buffers.batch.start(range.len());
+        }
+        let mut interrupted = Ok(());
+        let mut pool = std::mem::replace(&mut self.pool, Pool::new(std::iter::empty()));
+        pool.draw(self.per_node, &mut random, |feature, random| {
+            if range.len() > LARGE_NODE && interrupted.is_ok() {
+                interrupted = self.ground.monitor.check();
+            }
+            if interrupted.is_err() {
+                return true;
+            }
+            if in_batch && self.fits_batch(feature) {
+                return self.add_to_batch(view, range.clone(), feature, random);
+            }
+            let (varies, found) = self.candidate(view, range.clone(), feature, open, size, random);
+            if let Some(found) = found {
+                best.enter(found);
+            }
+            varies
+        });
+        self.pool = pool;
+        if in_batch {
+            self.judge_batch(view, range, open, &mut best);
+        }
+        let mut best = best.winner(self.ground.params.ties, &mut random);
+        if let Some(Found { feature, test: CodeTest::Cut(code), threshold: Some(at), .. }) = &mut best
+            && let Scale::Numeric(cuts) = &self.ground.store.codings[*feature as usize].scale
+        {
+            *code = cuts.values.partition_point(|value| value <= at) as u16 - 1;
+        }
+        interrupted.map(|()| best)
+    }
+
+    /// Whether `feature` is one that a batch takes: numeric, and known for all rows.
+    fn fits_batch(&self, feature: u32) -> bool {
+        let coding = &self.ground.store.codings[feature as usize];
+        !coding.has_missing && matches!(coding.scale, Scale::Numeric(_))
+    }
+
+    /// Takes `feature` into the batch; gives whether it varies in the node.
+    fn add_to_batch(&mut self, view: View<'_>, range: Range<usize>, feature: u32, random: &mut Stream) -> bool {
+        fn fill<C: Stored>(
+            view: View<'_>,
+            slot: usize,
+            rows: &[u32],
+            values: Option<&[f64]>,
+            keys: &mut [f64],
+        ) -> bool {
+            match values {
+                Some(values) => view.codes_as(slot, rows, keys, |code: C| values[code.index()]),
+                None => view.codes_as(slot, rows, keys, |code: C| code.index() as f64),
+            }
+            keys.iter().any(|&key| key != keys[0])
+        }
+        let store = self.ground.store;
+        let rows = &self.items.rows[range];
+        let values = match (&store.codings[feature as usize].scale, self.ground.params.ensemble) {
+            (Scale::Numeric(cuts), Ensemble::ExtraTrees) => Some(&cuts.values[..]),
+            _ => None,
+        };
+        let varies = self.buffers.batch.add(feature, |keys| match store.slots[feature as usize] {
+            Slot::Narrow(slot) => fill::<u8>(view, slot, rows, values, keys),
+            Slot::Wide(slot) => fill::<u16>(view, slot, rows, values, keys),
+        });
+        if varies && values.is_some() {
+            self.buffers.batch.set_share(random.random());
+        }
+        varies
+    }
+
+    /// Searches the tests of the batch.
+    fn judge_batch(&mut self, view: View<'_>, range: Range<usize>, open: Open, best: &mut Contest) {
+        let arch = self.arch;
+        let room = Room { min_leaf: self.ground.params.min_samples_leaf as f64, missing: 0.0 };
+        let examples = self.items.examples(range, view);
+        let Buffers { batch, gram, node, .. } = &mut self.buffers;
+        if batch.is_empty() {
+            return;
+        }
+        if let (Open::Any, false) = (open, node.has_values()) {
+            gram.open(arch, &self.shape, examples, node, batch.width());
+        }
+        // The code of a random cut follows once it is the winner.
+        let drawn =
+            |BatchCut { feature, gain, key }| Found { gain, feature, test: CodeTest::Cut(0), threshold: Some(key) };
+        let found =
+            |BatchCut { feature, gain, key }| Found { gain, feature, test: CodeTest::Cut(key as u16), threshold: None };
+        let at_random = self.ground.params.ensemble == Ensemble::ExtraTrees;
+        match (open, at_random) {
+            (Open::Single(node), true) => {
+                batch.random_cuts(arch, examples.pairs, node, room).for_each(|cut| best.enter(drawn(cut)));
+            }
+            (Open::Single(node), false) => {
+                batch.best_cuts(arch, examples.pairs, node, room).for_each(|cut| best.enter(found(cut)));
+            }
+            (Open::Any, true) if node.has_values() => {
+                let cuts = batch.random_cuts_by_value(arch, &self.shape, node, examples.counts, room);
+                cuts.for_each(|cut| best.enter(drawn(cut)));
+            }
+            (Open::Any, true) => {
+                batch.random_cuts_of(arch, gram, node.examples(), room).for_each(|cut| best.enter(drawn(cut)));
+            }
+            (Open::Any, false) => {
+                batch.best_cuts_of(arch, gram, node.examples(), room).for_each(|cut| best.enter(found(cut)));
+            }
+        }
+    }
+
+    /// Whether `feature` varies in the node, and its best test.
+    fn candidate(
+        &mut self,
+        view: View<'_>,
+        range: Range<usize>,
+        feature: u32,
+        open: Open,
+        size: (f64, f64),
+        random: &mut Stream,
+    ) -> (bool, Option<Found>) {
+        let Grower { ground, arch, shape, items, narrow, wide, buffers, .. } = self;
+        let rows = &items.rows[range.clone()];
+        let examples = items.examples(range, view);
+        let candidate = Candidate { ground: *ground, arch: *arch, shape, examples, view, feature, open, size };
+        match ground.store.slots[feature as usize] {
+            Slot::Narrow(slot) => {
+                narrow.take(view, slot, rows);
+                candidate.search(narrow, buffers, random)
+            }
+            Slot::Wide(slot) => {
+                wide.take(view, slot, rows);
+                candidate.search(wide, buffers, random)
+            }
+        }
+    }
+}
+
+/// A feature of a node of any size.
+struct Candidate<'a> {
+    ground: Ground<'a>,
+    arch: Arch,
+    shape: &'a Shape,
+    examples: Examples<'a>,
+    view: View<'a>,
+    feature: u32,
+    open: Open,
+    /// Examples and weight of the node.
+    size: (f64, f64),
+}
+
+impl Candidate<'_> {
+    /// Whether it varies, and its best test; `of_type` has its codes.
+    fn search<C: Code>(
+        self,
+        of_type: &mut OfType<C>,
+        buffers: &mut Buffers,
+        random: &mut Stream,
+    ) -> (bool, Option<Found>) {
+        let Candidate { ground, arch, shape, mut examples, view, feature, mut open, size: (all, all_weight) } = self;
+        let OfType { codes, bins } = of_type;
+        let coding = &ground.store.codings[feature as usize];
+        let mut node = &buffers.node;
+        let (mut share, mut missing) = (1.0, 0.0);
+        if coding.has_missing && codes.contains(&C::MISSING) {
+            buffers.known.take_known(examples, codes);
+            examples = buffers.known.examples(0..codes.len(), view);
+            let (known, known_weight);
+            if let Open::Single(node) = &mut open {
+                *node = single::Node::new(examples.pairs);
+                (known, known_weight) = (node.examples, node.examples);
+            } else {
+                examples.total(arch, shape, &mut buffers.known_node.total);
+                buffers.known_node.open(shape, examples);
+                node = &buffers.known_node;
+                (known, known_weight) = (node.examples(), node.weight());
+            }
+            (share, missing) = (known_weight / all_weight, all - known);
+        }
+        let (low, high) = extremes(codes);
+        if low >= high {
+            return (false, None);
+        }
+        let here = Here {
+            arch,
+            open,
+            search: Search {
+                shape,
+                examples,
+                codes,
+                n_codes: coding.n_codes(),
+                node,
+                room: Room { min_leaf: ground.params.min_samples_leaf as f64, missing },
+            },
+        };
+        let at_random = ground.params.ensemble == Ensemble::ExtraTrees;
+        let found = match (&coding.scale, at_random) {
+            (Scale::Numeric(_), false) => here.best_cut(bins, &mut buffers.scratch).map(cut_test),
+            (Scale::Numeric(cuts), true) => {
+                // Uniform between the least and the greatest value (Geurts et al. 2006, Table 1).
+                let (low, high) = (low.index(), high.index());
+                let at = threshold(cuts.values[low], cuts.values[high], random.random());
+                let code = (low + cuts.values[low..high].partition_point(|&value| value <= at)) as u16 - 1;
+                here.given_cut(C::from_u16(code), &mut buffers.scratch).map(cut_test)
+            }
+            (Scale::Nominal(_), _) => {
+                let Search { shape, room, n_codes, .. } = here.search;
+                buffers.present.open(shape, examples, codes, n_codes);
+                let subset = if at_random {
+                    let chosen = random_subset(buffers.present.codes.len(), random);
+                    buffers.present.given(shape, room, &chosen)
+                } else {
+                    buffers.present.best(shape, room)
+                };
+                subset.map(|Subset { gain, codes }| (gain, CodeTest::Subset(codes)))
+            }
+        };
+        (true, found.map(|(gain, test)| Found { gain: share * gain, feature, test, threshold: None }))
+    }
+}
+
+/// Up to so many examples it is faster to search all candidates of a node at once, as measured.
+pub(super) fn most_in_batch(arch: Arch, shape: &Shape, ground: Ground<'_>) -> usize {
+    if shape.partial || !ground.space.block.weights.is_empty() {
+        return 0;
+    }
+    let most = match (shape.indicator_weight.is_empty(), ground.params.ensemble) {
+        _ if shape.is_ordered() => usize::MAX,
+        (true, Ensemble::RandomForest | Ensemble::Bagging) => 16,
+        (false, Ensemble::ExtraTrees) => 32,
+        _ => usize::MAX,
+    };
+    most.min(Batch::most_examples(arch))
+}
+
+/// A search in either form of sums.
+struct Here<'a, C> {
+    arch: Arch,
+    open: Open,
+    search: Search<'a, C>,
+}
+
+impl<C: Code> Here<'_, C> {
+    fn best_cut(&self, bins: &mut single::Bins, scratch: &mut scan::Scratch) -> Option<Cut> {
+        let Search { examples, codes, room, .. } = self.search;
+        match self.open {
+            Open::Single(node) => single::best_cut(self.arch, codes, examples.pairs, node, room, bins),
+            Open::Any => self.search.best_cut(self.arch, scratch),
+        }
+    }
+
+    fn given_cut(&self, cut: C, scratch: &mut scan::Scratch) -> Option<Cut> {
+        let Search { examples, codes, room, .. } = self.search;
+        match self.open {
+            Open::Single(node) => single::given_cut(self.arch, codes, examples.pairs, node, room, cut),
+            Open::Any => self.search.given_cut(self.arch, cut, scratch),
+        }
+    }
+}
+
+fn cut_test(cut: Cut) -> (f64, CodeTest) {
+    (cut.gain, CodeTest::Cut(cut.code))
+}
+
+/// Least and greatest of `codes`; (greatest, least) possible if there are none.
+fn extremes<C: Code>(codes: &[C]) -> (C, C) {
+    let mut extremes = (C::MISSING, C::default());
+    for &code in codes {
+        extremes = (extremes.0.min(code), extremes.1.max(code));
+    }
+    extremes
+}
+
+/// A random subset of `n` positions, neither none nor all.
+fn random_subset(n: usize, random: &mut Stream) -> Vec<usize> {
+    loop {
+        let chosen: Vec<usize> = (0..n).filter(|_| random.next_u32() & 1 == 1).collect();
+        if !chosen.is_empty() && chosen.len() < n {
+            return chosen;
+        }
+    }
+}
