@@ -75,25 +75,27 @@ impl Block {
         &self.indicators[self.starts[row] as usize..self.starts[row + 1] as usize]
     }
 
-    /// The values of `rows`, in that order.
-    pub(crate) fn gather(&self, rows: &[u32]) -> Block {
-        let mut block = Block { width: self.width, ..Block::default() };
+    /// Copies the values of `rows`, in that order, into `to`.
+    pub(crate) fn gather(&self, rows: &[u32], to: &mut Block) {
+        to.width = self.width;
+        to.dense.clear();
+        to.dense.reserve(rows.len() * self.width);
+        to.weights.clear();
+        to.starts.clear();
+        to.indicators.clear();
         if self.width > 0 {
-            block.dense.reserve_exact(rows.len() * self.width);
-            rows.iter().for_each(|&row| block.dense.extend_from_slice(self.dense(row as usize)));
+            rows.iter().for_each(|&row| to.dense.extend_from_slice(self.dense(row as usize)));
         }
         if !self.weights.is_empty() {
-            block.weights = rows.iter().map(|&row| self.weights[row as usize]).collect();
+            to.weights.extend(rows.iter().map(|&row| self.weights[row as usize]));
         }
         if !self.starts.is_empty() {
-            block.starts.reserve_exact(rows.len() + 1);
-            block.starts.push(0);
+            to.starts.push(0);
             for &row in rows {
-                block.indicators.extend_from_slice(self.indicators(row as usize));
-                block.starts.push(block.indicators.len() as u32);
+                to.indicators.extend_from_slice(self.indicators(row as usize));
+                to.starts.push(to.indicators.len() as u32);
             }
         }
-        block
     }
 }
 

@@ -97,8 +97,16 @@ pub(crate) struct Grower<'a> {
     narrow: OfType<u8>,
     wide: OfType<u16>,
     buffers: Buffers,
-    /// Copied codes, one for each stage of the cascade.
-    copies: [Chunk; CASCADE.len()],
+    /// One for each stage of the cascade.
+    copies: [Copied; CASCADE.len()],
+}
+
+/// What a view of rows that were copied together looks at.
+#[derive(Default)]
+struct Copied {
+    codes: Chunk,
+    block: Block,
+    origin: Vec<u32>,
 }
 
 /// Reused from node to node.
@@ -225,13 +233,17 @@ impl<'a> Grower<'a> {
     fn copy_together(&mut self, view: View<'_>, stage: usize, frame: Frame) -> Result<()> {
         let mut copy = std::mem::take(&mut self.copies[stage]);
         let rows = &mut self.items.rows[frame.examples.clone()];
-        view.gather(rows, &mut copy);
+        view.gather(rows, &mut copy.codes);
         // Pairs hold all there is to know of a single component.
-        let block = if self.is_single { Block::default() } else { view.block.gather(rows) };
-        let origin: Vec<u32> =
-            if self.keeps_members { rows.iter().map(|&row| view.origin(row)).collect() } else { Vec::new() };
+        if !self.is_single {
+            view.block.gather(rows, &mut copy.block);
+        }
+        copy.origin.clear();
+        if self.keeps_members {
+            copy.origin.extend(rows.iter().map(|&row| view.origin(row)));
+        }
         rows.iter_mut().enumerate().for_each(|(local, row)| *row = local as u32);
-        let done = self.subtree(View::local(&copy, &block, &origin), stage + 1, frame);
+        let done = self.subtree(View::local(&copy.codes, &copy.block, &copy.origin), stage + 1, frame);
         self.copies[stage] = copy;
         done
     }
