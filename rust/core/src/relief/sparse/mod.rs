@@ -67,6 +67,12 @@ impl Usual {
         usual
     }
 
+    /// The same value for all of some features.
+    #[cfg(test)]
+    pub(crate) fn constant(value: f64, n_features: usize) -> Self {
+        Usual { values: vec![value; n_features], ..Usual::default() }
+    }
+
     /// Whether `n_rows` rows, held by what is unusual, take at most `bytes` and are searched faster.
     pub(crate) fn is_rare(&self, n_rows: usize, bytes: usize) -> bool {
         self.others.saturating_mul(RARE) <= n_rows * self.varied && self.others.saturating_mul(24) <= bytes
