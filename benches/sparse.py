@@ -1,17 +1,18 @@
 """Time and memory of ranking sparse rows, which as dense float64 would take rows x columns x 8 bytes.
 
-    python benches/sparse.py --rows 20000 --columns 50000 --density 0.001
+python benches/sparse.py --rows 20000 --columns 50000 --density 0.001
 """
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 
 import numpy as np
 import scipy.sparse as sp
+from measure import Cost, cost, peak_growth
 
 import ferrank as fr
-from measure import cost, peak_growth
 
 
 def main() -> None:
@@ -35,9 +36,13 @@ def main() -> None:
     print(f"{X.shape[0]} x {X.shape[1]}, {X.nnz} entries in {own / 1e6:.0f} MB; dense", end=" ")
     print(f"{8e-9 * given.rows * given.columns:.1f} GB in float64")
     for name in given.ranker or rankers:
-        spent = []
-        peak = peak_growth(lambda ranker=rankers[name]: spent.append(cost(lambda: ranker.fit(X, y))))
-        print(f"{name}: {spent[0].cpu:.1f} CPU s, {spent[0].wall:.1f} s, peak {peak / 1e6:.0f} MB more")
+        measure(name, lambda ranker=rankers[name]: ranker.fit(X, y))
+
+
+def measure(name: str, fit: Callable[[], object]) -> None:
+    spent: list[Cost] = []
+    peak = peak_growth(lambda: spent.append(cost(fit)))
+    print(f"{name}: {spent[0].cpu:.1f} CPU s, {spent[0].wall:.1f} s, peak {peak / 1e6:.0f} MB more")
 
 
 if __name__ == "__main__":

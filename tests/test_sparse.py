@@ -39,7 +39,9 @@ def assert_same(ranker: Any, sparse: Any, dense: np.ndarray, y: np.ndarray) -> N
 
 @pytest.mark.parametrize("ranker", RANKERS)
 @pytest.mark.parametrize("classes", [False, True])
-@pytest.mark.parametrize("container", [sp.csr_array, sp.csc_array, sp.coo_array, sp.csr_matrix, sp.lil_matrix])
+@pytest.mark.parametrize(
+    "container", [sp.csr_array, sp.csc_array, sp.coo_array, sp.csr_matrix, sp.lil_matrix]
+)
 def test_as_dense(ranker: Any, classes: bool, container: Callable[[Any], Any]) -> None:
     X, y = example()
     assert_same(ranker, container(X), X, (y > np.median(y)).astype(str) if classes else y)

@@ -25,7 +25,8 @@ def open_source(data: Any, *, labels: Any = None, drop: Iterable[str] = ()) -> _
     data : path, frame, table, reader, array or mapping of columns
         A path to an Arrow, ARFF, Parquet or CSV file; any object of the Arrow PyCapsule interface
         (pyarrow, pandas, polars, DuckDB …); a NumPy array or a sparse one of SciPy, of shape (n_rows,
-        n_columns), whose columns are called ``x0``, ``x1`` …. A reader that can be read only once is kept in a scratch file.
+        n_columns), whose columns are called ``x0``, ``x1`` …. A reader that can be read only once is kept
+        in a scratch file.
     labels : path, optional
         MULAN label XML of an ARFF file.
     drop : iterable of str
@@ -102,6 +103,6 @@ def as_table(data: Any) -> Any:
     if hasattr(data, "__arrow_c_stream__") or hasattr(data, "__arrow_c_array__"):
         return data
     raise ColumnTypeError(
-        f"data: cannot rank a {type(data).__module__}.{type(data).__qualname__}; use a path, a NumPy or SciPy array, "
-        "or a table that speaks Arrow (pyarrow, pandas, a collected polars frame, DuckDB)"
+        f"data: cannot rank a {type(data).__module__}.{type(data).__qualname__}; use a path, a NumPy or SciPy "
+        "array, or a table that speaks Arrow (pyarrow, pandas, a collected polars frame, DuckDB)"
     )

@@ -12,10 +12,10 @@ __all__ = ["compressed_rows", "issparse"]
 
 
 def compressed_rows(matrix: Any, what: str) -> tuple[pa.Array, pa.Array, pa.Array]:
-    """Return ``indptr``, ``indices`` and ``data`` of ``matrix``, with the columns of a row in order, each once.
+    """Return ``indptr``, ``indices`` and ``data`` of ``matrix``, columns in order and once in a row.
 
-    What is in this form already is not copied; ``matrix`` itself is left as it is. Entries given twice add up,
-    as everywhere in SciPy.
+    What is in this form already is not copied; ``matrix`` itself is left as it is. Entries given twice add
+    up, as everywhere in SciPy.
     """
     if matrix.ndim != 2:
         raise DataError(f"{what}: a sparse array of {matrix.ndim} dimensions; use (n_rows, n_columns)")
