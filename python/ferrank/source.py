@@ -103,6 +103,6 @@ def as_table(data: Any) -> Any:
     if hasattr(data, "__arrow_c_stream__") or hasattr(data, "__arrow_c_array__"):
         return data
     raise ColumnTypeError(
-        f"data: cannot rank a {type(data).__module__}.{type(data).__qualname__}; use a path, a NumPy or SciPy "
-        "array, or a table that speaks Arrow (pyarrow, pandas, a collected polars frame, DuckDB)"
+        f"data: cannot rank a {type(data).__module__}.{type(data).__qualname__}; use a path, a NumPy or "
+        "SciPy array, or a table that speaks Arrow (pyarrow, pandas, a collected polars frame, DuckDB)"
     )
