@@ -37,7 +37,8 @@ def rank(
     ----------
     data : path, frame, table, reader, array or mapping of columns
         An Arrow, ARFF, Parquet or CSV file; an object that speaks Arrow (pyarrow, pandas, polars,
-        DuckDB …), of which a reader is kept in a scratch file; a NumPy array with columns ``x0``, ``x1`` ….
+        DuckDB …), of which a reader is kept in a scratch file; a NumPy or sparse SciPy array with columns
+        ``x0``, ``x1`` ….
     target : str or sequence of str, optional
         The targets. One of ``target``, ``target_last`` and ``labels`` is needed, unless the file marks its
         labels itself.

@@ -11,6 +11,7 @@ from sklearn.utils.validation import _check_sample_weight, validate_data
 from ferrank._core import Source
 from ferrank.errors import ColumnTypeError, DataError, IntegerTargetWarning
 from ferrank.source import as_table
+from ferrank.sparse import compressed_rows, issparse
 
 __all__ = ["join", "target_columns", "warn_of_integers"]
 
@@ -64,7 +65,7 @@ def _matrix(estimator: Any, X: Any, y: Any) -> tuple[list[str], Any]:
         getattr(np.asarray(X) if isinstance(X, list | tuple) else X, "dtype", np.dtype(float)).kind in "OUST"
     )
     # Missing values are welcome, and infinity is refused by the engine, which names the column.
-    checks = {"dtype": None if text else "numeric", "ensure_all_finite": False}
+    checks = {"dtype": None if text else "numeric", "ensure_all_finite": False, "accept_sparse": "csr"}
     if y is None:
         validate_data(estimator, X, y, **checks)
     X = validate_data(estimator, X, **checks)
@@ -72,7 +73,7 @@ def _matrix(estimator: Any, X: Any, y: Any) -> tuple[list[str], Any]:
     names = names or [f"x{number}" for number in range(X.shape[1])]
     if text:
         return names, pa.table(as_table(dict(zip(names, X.T, strict=True))))
-    return names, _plain(X, "X")
+    return names, X if issparse(X) else _plain(X, "X")
 
 
 def _plain(array: np.ndarray[Any, Any], what: str) -> np.ndarray[Any, Any]:
@@ -123,7 +124,9 @@ def _unlike(taken: list[str], columns: list[Column]) -> list[Column]:
 
 
 def _source(names: list[str], features: Any, others: list[Column]) -> Source:
-    if isinstance(features, np.ndarray):
+    if issparse(features):
+        features = compressed_rows(features, "X")
+    if isinstance(features, np.ndarray | tuple):
         columns = [([name], _upright(column)) for name, column in others]
         return Source.arrays([(names, features), *columns], "X")
     for name, column in others:

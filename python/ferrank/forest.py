@@ -143,9 +143,10 @@ class ForestRanker(Ranker):
 
         Parameters
         ----------
-        X : array or frame of shape (n_rows, n_features)
-            NumPy arrays of any order are not copied as a whole. In frames and Arrow tables, columns of
-            strings and categories are nominal features. NaN and null are missing; infinity is an error.
+        X : array, sparse array or frame of shape (n_rows, n_features)
+            NumPy arrays of any order are not copied as a whole, sparse ones of SciPy not made dense. In
+            frames and Arrow tables, columns of strings and categories are nominal features. NaN and null are
+            missing; infinity is an error.
         y : array or frame of shape (n_rows,) or (n_rows, n_targets)
             Numbers are quantities unless ``task`` says otherwise; strings and booleans are classes.
         sample_weight : array of shape (n_rows,), optional

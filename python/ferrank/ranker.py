@@ -76,6 +76,7 @@ class Ranker(SelectorMixin, BaseEstimator):
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
+        tags.input_tags.sparse = True
         tags.input_tags.string = True
         tags.target_tags.required = True
         tags.target_tags.multi_output = True

@@ -12,6 +12,7 @@ from ferrank import _core
 from ferrank.errors import ColumnTypeError, DataError, SettingError
 from ferrank.files import READERS, suffix_of
 from ferrank.run import finish
+from ferrank.sparse import compressed_rows, issparse
 
 __all__ = ["as_table", "open_source"]
 
@@ -23,8 +24,9 @@ def open_source(data: Any, *, labels: Any = None, drop: Iterable[str] = ()) -> _
     ----------
     data : path, frame, table, reader, array or mapping of columns
         A path to an Arrow, ARFF, Parquet or CSV file; any object of the Arrow PyCapsule interface
-        (pyarrow, pandas, polars, DuckDB …); a NumPy array of shape (n_rows, n_columns), whose columns
-        are called ``x0``, ``x1`` …. A reader that can be read only once is kept in a scratch file.
+        (pyarrow, pandas, polars, DuckDB …); a NumPy array or a sparse one of SciPy, of shape (n_rows,
+        n_columns), whose columns are called ``x0``, ``x1`` …. A reader that can be read only once is kept
+        in a scratch file.
     labels : path, optional
         MULAN label XML of an ARFF file.
     drop : iterable of str
@@ -48,6 +50,9 @@ def open_source(data: Any, *, labels: Any = None, drop: Iterable[str] = ()) -> _
         return source
     if isinstance(data, np.ndarray):
         return _from_array(data)
+    if issparse(data):
+        rows = compressed_rows(data, "data")
+        return _core.Source.arrays([(_numbered(data.shape[1]), rows)], "array")
     return _core.Source.table(as_table(data), "table")
 
 
@@ -68,12 +73,16 @@ def _is_stream(data: Any) -> bool:
 def _from_array(array: np.ndarray[Any, Any]) -> _core.Source:
     if array.ndim != 2:
         raise ColumnTypeError(f"data: an array of {array.ndim} dimensions; use (n_rows, n_columns)")
-    names = [f"x{number}" for number in range(array.shape[1])]
+    names = _numbered(array.shape[1])
     if array.dtype.kind in "biuf" and array.dtype.itemsize <= 8:
         return _core.Source.arrays(
             [(names, array.astype(array.dtype.newbyteorder("="), copy=False))], "array"
         )
     return _core.Source.table(as_table(dict(zip(names, array.T, strict=True))), "array")
+
+
+def _numbered(n_columns: int) -> list[str]:
+    return [f"x{number}" for number in range(n_columns)]
 
 
 def as_table(data: Any) -> Any:
@@ -94,6 +103,6 @@ def as_table(data: Any) -> Any:
     if hasattr(data, "__arrow_c_stream__") or hasattr(data, "__arrow_c_array__"):
         return data
     raise ColumnTypeError(
-        f"data: cannot rank a {type(data).__module__}.{type(data).__qualname__}; use a path, a NumPy array, "
-        "or a table that speaks Arrow (pyarrow, pandas, a collected polars frame, DuckDB)"
+        f"data: cannot rank a {type(data).__module__}.{type(data).__qualname__}; use a path, a NumPy or "
+        "SciPy array, or a table that speaks Arrow (pyarrow, pandas, a collected polars frame, DuckDB)"
     )

@@ -1,4 +1,5 @@
-//! NumPy arrays as a source: record batches made from strided memory, a block of rows at a time.
+//! Arrays as a source: record batches made from strided memory of NumPy or from sparse rows, a block of
+//! rows at a time.
 //!
 //! The array is not copied as a whole. Cost: one block, about a million values.
 
@@ -15,10 +16,16 @@ use ferrank_core::{Error, Result};
 use numpy::{PyArrayDescrMethods, PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
+use pyo3::types::PyTuple;
 use pyo3_arrow::PyArray;
+
+use crate::error::to_py;
+use crate::sparse::SparseMatrix;
 
 /// Values in a block of rows.
 const BLOCK_VALUES: usize = 1 << 20;
+/// Cells in a block of sparse rows, few of which are values.
+const BLOCK_CELLS: usize = 1 << 22;
 /// Columns gathered together, so that a cache line of a row-major array is used whole.
 const TILE: usize = 16;
 
@@ -32,6 +39,7 @@ pub(crate) struct ArraySource {
 
 enum Part {
     Matrix(Matrix),
+    Sparse(SparseMatrix),
     Column(ArrayRef),
 }
 
@@ -39,23 +47,31 @@ impl Part {
     fn n_rows(&self) -> usize {
         match self {
             Part::Matrix(matrix) => matrix.shape[0],
+            Part::Sparse(matrix) => matrix.n_rows(),
             Part::Column(array) => array.len(),
         }
     }
 }
 
 impl ArraySource {
-    /// From pairs of column names and an array: of two dimensions from NumPy, or from Arrow.
+    /// From pairs of column names and an array: of two dimensions from NumPy, the three Arrow arrays of a
+    /// sparse matrix, or one from Arrow.
     pub(crate) fn new(name: String, columns: Vec<(Vec<String>, Bound<'_, PyAny>)>) -> PyResult<Self> {
         let mut fields = Vec::new();
         let mut parts = Vec::new();
         for (names, data) in columns {
-            let part = match data.cast::<PyUntypedArray>() {
-                Ok(array) => Part::Matrix(Matrix::new(array)?),
-                Err(_) => Part::Column(data.extract::<PyArray>()?.into_inner().0),
+            let part = if let Ok(array) = data.cast::<PyUntypedArray>() {
+                Part::Matrix(Matrix::new(array)?)
+            } else if data.is_instance_of::<PyTuple>() {
+                let matrix = SparseMatrix::new(names.len(), data.extract()?)?;
+                matrix.check(&name).map_err(|error| to_py(data.py(), error))?;
+                Part::Sparse(matrix)
+            } else {
+                Part::Column(data.extract::<PyArray>()?.into_inner().0)
             };
             let (width, data_type) = match &part {
                 Part::Matrix(matrix) => (matrix.shape[1], matrix.data_type.clone()),
+                Part::Sparse(matrix) => (matrix.n_columns(), matrix.data_type()),
                 Part::Column(array) => (1, array.data_type().clone()),
             };
             if names.len() != width {
@@ -76,6 +92,7 @@ impl ArraySource {
         for part in &self.parts {
             match part {
                 Part::Matrix(matrix) => matrix.columns(start, len, &mut columns),
+                Part::Sparse(matrix) => matrix.columns(start, len, &mut columns)?,
                 Part::Column(array) => columns.push(array.slice(start, len)),
             }
         }
@@ -91,7 +108,11 @@ impl ChunkSource for ArraySource {
     }
 
     fn chunks(&self) -> Result<Chunks<'_>> {
-        let block = (BLOCK_VALUES / self.schema.fields().len().max(1)).clamp(1024, 1 << 16);
+        let width = self.schema.fields().len().max(1);
+        let block = match self.parts.iter().any(|part| matches!(part, Part::Sparse(_))) {
+            true => (BLOCK_CELLS / width).clamp(1, 1 << 16),
+            false => (BLOCK_VALUES / width).clamp(1024, 1 << 16),
+        };
         let starts = (0..self.n_rows).step_by(block);
         Ok(Box::new(starts.map(move |start| self.batch(start, block.min(self.n_rows - start)))))
     }

@@ -1,4 +1,4 @@
-//! Data from Python, by protocol: paths, Arrow tables and streams, NumPy arrays, factories of streams.
+//! Data from Python, by protocol: paths, Arrow tables and streams, NumPy arrays, sparse rows, factories of streams.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -52,7 +52,7 @@ impl Source {
         Source::new(FactorySource { name, schema: schema.into_inner(), rows, make, explain })
     }
 
-    /// Arrays side by side, each with the names of its columns.
+    /// Arrays side by side, each with the names of its columns; `indptr`, `indices` and `data` for a sparse one.
     #[staticmethod]
     fn arrays(columns: Vec<(Vec<String>, Bound<'_, PyAny>)>, name: String) -> PyResult<Self> {
         Ok(Source::new(ArraySource::new(name, columns)?))

@@ -11,6 +11,7 @@ mod input;
 mod results;
 mod run;
 mod settings;
+mod sparse;
 
 use pyo3::prelude::*;
 

@@ -58,6 +58,8 @@ pub(crate) enum ColumnProfile {
 #[derive(Debug, Clone)]
 pub(crate) struct NumericProfile {
     pub(crate) missing: u64,
+    /// Rows whose value is 0.
+    pub(crate) zeros: u64,
     pub(crate) min: f64,
     pub(crate) max: f64,
     distinct: Distinct,
@@ -193,6 +195,7 @@ impl NumericProfile {
     fn new(max_bins: usize) -> Self {
         NumericProfile {
             missing: 0,
+            zeros: 0,
             min: f64::INFINITY,
             max: f64::NEG_INFINITY,
             distinct: Distinct::new(max_bins),
@@ -203,12 +206,13 @@ impl NumericProfile {
     fn add(&mut self, array: &ArrayRef, sampled: &[u32]) -> Result<()> {
         let mut values = Vec::with_capacity(array.len());
         numeric_values(array, &mut values)?;
-        let (mut low, mut high, mut missing) = (f64::INFINITY, f64::NEG_INFINITY, 0u64);
+        let (mut low, mut high, mut missing, mut zeros) = (f64::INFINITY, f64::NEG_INFINITY, 0u64, 0u64);
         for &value in &values {
             // f64::min and f64::max skip a NaN.
             low = low.min(value);
             high = high.max(value);
             missing += value.is_nan() as u64;
+            zeros += (value == 0.0) as u64;
         }
         if (values.len() as u64 > missing) && !(low.is_finite() && high.is_finite()) {
             let found = if high.is_finite() { low } else { high };
@@ -217,6 +221,7 @@ impl NumericProfile {
             )));
         }
         self.missing += missing;
+        self.zeros += zeros;
         self.min = self.min.min(low);
         self.max = self.max.max(high);
         self.distinct.extend(&values);

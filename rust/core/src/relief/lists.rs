@@ -31,10 +31,19 @@ pub(crate) struct Ground<'a> {
     pub(crate) rows: &'a Rows,
 }
 
+/// What sums of differences are rounded to.
+pub(crate) fn unit(n_features: usize) -> f64 {
+    n_features as f64 / DECIMALS
+}
+
+/// The rounded distance of rows whose differences sum up to `sum`.
+pub(crate) fn key(sum: f64, n_features: usize) -> u64 {
+    (sum / n_features as f64 * DECIMALS).round_ties_even() as u64
+}
+
 impl<'a> Ground<'a> {
-    /// What sums of differences are rounded to.
     fn unit(self) -> f64 {
-        self.space.shapes.len() as f64 / DECIMALS
+        unit(self.space.shapes.len())
     }
 
     /// The rounded distances of `rows` from the query called `number`, each with its row.
@@ -46,9 +55,8 @@ impl<'a> Ground<'a> {
     ) -> impl Iterator<Item = (u64, u32)> + use<'b> {
         let others: Vec<Example<'_>> = rows.iter().map(|row| self.example(self.rows, *row)).collect();
         self.space.distances(self.example(self.queries, number), &others, distances);
-        let n_features = self.space.shapes.len() as f64;
-        let key = move |sum: &f64| (sum / n_features * DECIMALS).round_ties_even() as u64;
-        distances.iter().map(key).zip(rows)
+        let n_features = self.space.shapes.len();
+        distances.iter().map(move |&sum| key(sum, n_features)).zip(rows)
     }
 
     pub(crate) fn example(self, of: &'a Rows, number: u32) -> Example<'a> {

@@ -19,6 +19,8 @@
 //! Each target on its own uses 0 or 1 as the distance of a nominal one, for which the neighbours of all
 //! targets together do (mtr-ranking §2.3).
 //!
+//! Rows that are mostly 0 are held by their other values and searched by those alone (`sparse`).
+//!
 //! Memory: 12 bytes a value for rows that are held; for the others one tile, and the queries of a group.
 
 mod estimates;
@@ -36,6 +38,7 @@ mod queries;
 mod rows;
 mod search;
 mod space;
+mod sparse;
 mod sums;
 mod targets;
 #[cfg(test)]
@@ -58,6 +61,7 @@ use lists::Ground;
 use prepared::{Prepared, gather};
 use rows::{Rows, Table};
 use search::{Neighbours, Search};
+use sparse::Index;
 use sums::{Kind, Plan, Scheme, Sums};
 use targets::{Apart, Targets};
 
@@ -187,6 +191,15 @@ impl Prepared<'_> {
                 let neighbours = search.of_all(rows)?;
                 self.sum(&plan, &blocks, &neighbours, rows, first, &mut accumulator)?;
             }
+            Table::Sparse(rows) => {
+                let index = Index::new(rows, &self.space);
+                let together = (self.limits.group / a_query / block(0).len()).max(1);
+                for group in blocks.chunks(together) {
+                    let neighbours = index.neighbours(&group.concat(), k, self.monitor)?;
+                    self.sum(&plan, group, &neighbours, &Rows::default(), first, &mut accumulator)?;
+                    first += group.len();
+                }
+            }
             table => {
                 let a_query = a_query + self.layout.row_bytes() + 8 * n_features;
                 let together = (self.limits.group / a_query / block(0).len()).max(1);
@@ -206,7 +219,8 @@ impl Prepared<'_> {
         Ground { space: &self.space, queries, rows }
     }
 
-    /// Sums up what the neighbours of the queries in `blocks` say, which are numbered from `first`.
+    /// Sums up what the neighbours of the queries in `blocks` say, which are numbered from `first`. The
+    /// queries are in `queries_at`, unless the rows are sparse, which hold them too.
     fn sum(
         &self,
         plan: &Plan,
@@ -218,17 +232,19 @@ impl Prepared<'_> {
     ) -> Result<()> {
         let arch = Arch::new();
         self.monitor.enter(Phase::Summing, self.n_rows as u64);
+        let by_block = |add: &(dyn Fn(&mut sums::Block) + Sync)| -> Result<Vec<Sums>> {
+            let sum = |queries: &&[u32]| {
+                self.monitor.check()?;
+                let mut block = plan.block(queries, neighbours, &self.space);
+                add(&mut block);
+                self.monitor.advance(queries.len() as u64);
+                Ok(block.finish())
+            };
+            blocks.par_iter().map(sum).collect()
+        };
         let sums: Vec<Sums> = match &self.table {
-            Table::Held(rows) => blocks
-                .par_iter()
-                .map(|queries| {
-                    self.monitor.check()?;
-                    let mut block = plan.block(queries, neighbours, &self.space);
-                    block.add(arch, self.ground(queries_at, rows));
-                    self.monitor.advance(queries.len() as u64);
-                    Ok(block.finish())
-                })
-                .collect::<Result<_>>()?,
+            Table::Held(rows) => by_block(&|block| block.add(arch, self.ground(queries_at, rows)))?,
+            Table::Sparse(rows) => by_block(&|block| block.add_sparse(rows, &self.space))?,
             Table::Streamed(_) => {
                 let mut open: Vec<_> =
                     blocks.par_iter().map(|queries| plan.block(queries, neighbours, &self.space)).collect();

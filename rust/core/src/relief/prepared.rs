@@ -8,6 +8,7 @@ use super::panels::Layout;
 use super::params::ReliefParams;
 use super::rows::{Reader, Rows, Table};
 use super::space::{Scale, Shape, Space};
+use super::sparse::{SparseRows, Usual};
 use super::{Limits, targets};
 use crate::error::Result;
 use crate::intake::Intake;
@@ -48,8 +49,13 @@ impl<'a> Prepared<'a> {
             profile.targets.iter().map(|column| TargetColumn::empty(column, n_rows as usize)).collect();
         let reader = Reader { intake, scales, n_rows };
         let classes = if problem.task == Task::Classification { profile.targets[0].n_categories() } else { 1 };
-        let held = n_rows as usize * (12 * shapes.len() + 4 * lacking.len() * classes) <= limits.rows;
-        let table = read_table(reader, held, &mut targets)?;
+        let usual = Usual::of(&profile.features, &reader.scales, n_rows as usize);
+        let table = if usual.is_rare(n_rows as usize, limits.rows) {
+            read_sparse(&reader, usual, &mut targets)?
+        } else {
+            let held = n_rows as usize * (12 * shapes.len() + 4 * lacking.len() * classes) <= limits.rows;
+            read_table(reader, held, &mut targets)?
+        };
         let (classes, n_classes) = match problem.task {
             Task::Classification => targets::classes(&targets[0]),
             _ => (Vec::new(), 1),
@@ -85,6 +91,16 @@ fn read_table<'a>(reader: Reader<'a>, held: bool, targets: &mut [TargetColumn]) 
     Ok(Table::Held(rows))
 }
 
+/// Reads the targets, and the rows by what is unusual.
+fn read_sparse<'a>(reader: &Reader<'_>, usual: Usual, targets: &mut [TargetColumn]) -> Result<Table<'a>> {
+    let mut rows = SparseRows::new(usual);
+    reader.pass(Phase::Coding, |batch, tile| {
+        rows.append(tile);
+        add_targets(targets, &reader.intake, batch)
+    })?;
+    Ok(Table::Sparse(rows))
+}
+
 /// What missing values of the features `lacking` are expected to differ by.
 fn lacks(
     table: &Table<'_>,
@@ -97,6 +113,7 @@ fn lacks(
     let mut lacks: Vec<Option<Lack>> = shapes.iter().map(|_| None).collect();
     let n_rows = match table {
         Table::Held(rows) => rows.numbers.len(),
+        Table::Sparse(rows) => rows.len(),
         Table::Streamed(reader) => reader.n_rows as usize,
     };
     for features in lacking.chunks((LACK_VALUES / n_rows).max(1)) {

@@ -6,6 +6,7 @@ use arrow_array::RecordBatch;
 use rayon::prelude::*;
 
 use super::space::Scale;
+use super::sparse::SparseRows;
 use crate::column::{MISSING, categories, numeric_values};
 use crate::error::{Error, Result};
 use crate::intake::Intake;
@@ -70,6 +71,8 @@ impl Rows {
 pub(crate) enum Table<'a> {
     /// In memory.
     Held(Rows),
+    /// In memory, by what is unusual.
+    Sparse(SparseRows),
     /// In their source.
     Streamed(Reader<'a>),
 }
@@ -79,12 +82,16 @@ impl Table<'_> {
     pub(crate) fn pass(&self, phase: Phase, mut each: impl FnMut(&Rows) -> Result<()>) -> Result<()> {
         match self {
             Table::Held(rows) => each(rows),
+            Table::Sparse(rows) => rows.expand(TURN, each),
             Table::Streamed(reader) => reader.pass(phase, |_, rows| each(rows)),
         }
     }
 
     /// Columns number `features`, each over all rows.
     pub(crate) fn columns(&self, features: &[usize]) -> Result<Vec<Vec<f64>>> {
+        if let Table::Sparse(rows) = self {
+            return Ok(rows.columns(features));
+        }
         let mut columns = vec![Vec::new(); features.len()];
         self.pass(Phase::Coding, |rows| {
             for (column, &feature) in columns.iter_mut().zip(features) {

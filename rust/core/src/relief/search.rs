@@ -50,7 +50,7 @@ impl Search<'_> {
                 self.pass(ground, &panels, &tile, lists)?;
                 match table {
                     Table::Held(_) => lists.finish(ground),
-                    Table::Streamed(_) => lists.settle_all(ground),
+                    Table::Sparse(_) | Table::Streamed(_) => lists.settle_all(ground),
                 }
                 Ok(())
             })

@@ -105,11 +105,16 @@ impl Space {
     /// The difference that feature `i` makes.
     #[inline]
     pub(crate) fn difference(&self, i: usize, a: Example<'_>, b: Example<'_>) -> f64 {
-        let (x, y) = (a.values[i], b.values[i]);
+        self.apart(i, (a.values[i], a.class), (b.values[i], b.class))
+    }
+
+    /// The difference between two values of feature `i`, each with the class of its row.
+    #[inline]
+    pub(crate) fn apart(&self, i: usize, (x, a): (f64, usize), (y, b): (f64, usize)) -> f64 {
         match (&self.lacks[i], x.is_nan(), y.is_nan()) {
-            (Some(lack), true, true) => lack.two(a.class, b.class),
-            (Some(lack), true, false) => lack.one(y, a.class),
-            (Some(lack), false, true) => lack.one(x, b.class),
+            (Some(lack), true, true) => lack.two(a, b),
+            (Some(lack), true, false) => lack.one(y, a),
+            (Some(lack), false, true) => lack.one(x, b),
             _ => match self.shapes[i] {
                 Shape::Constant => 0.0,
                 Shape::Numeric => (x - y).abs(),

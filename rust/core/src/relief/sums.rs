@@ -9,6 +9,7 @@ use super::lists::Ground;
 use super::params::TargetDistance;
 use super::search::Neighbours;
 use super::space::{AddTimes, Space};
+use super::sparse::SparseRows;
 use super::targets::{Apart, Targets};
 
 /// How neighbours weigh.
@@ -200,6 +201,21 @@ impl Block {
             }
             self.done += 1;
         }
+    }
+
+    /// Adds what all pairs say, of `rows`.
+    pub(crate) fn add_sparse(&mut self, rows: &SparseRows, space: &Space) {
+        let n_features = self.differences.len();
+        let n_vectors = self.sums.vectors.len() / n_features;
+        for pair in &self.pairs[self.done..] {
+            let weights = &self.weights[pair.weights as usize * n_vectors..][..n_vectors];
+            rows.differences(space, pair.query, pair.row, |feature, difference| {
+                for (vector, &weight) in self.sums.vectors.chunks_exact_mut(n_features).zip(weights) {
+                    vector[feature] += weight * difference;
+                }
+            });
+        }
+        self.done = self.pairs.len();
     }
 
     pub(crate) fn finish(self) -> Sums {

@@ -38,9 +38,14 @@ fn table(rows: usize, seed: u64) -> RecordBatch {
 }
 
 /// How the work is done.
-type Way = (Limits, usize, usize);
+pub(super) type Way = (Limits, usize, usize);
 
-fn ranked(batch: &RecordBatch, targets: &[&str], params: &ReliefParams, (limits, chunk, threads): Way) -> Ranking {
+pub(super) fn ranked(
+    batch: &RecordBatch,
+    targets: &[&str],
+    params: &ReliefParams,
+    (limits, chunk, threads): Way,
+) -> Ranking {
     let parts = (0..batch.num_rows()).step_by(chunk).map(|at| batch.slice(at, chunk.min(batch.num_rows() - at)));
     let source = TableSource::new("table", batch.schema(), parts.collect()).unwrap();
     let drop = ["y", "class"].iter().filter(|name| !targets.contains(name)).map(|name| name.to_string()).collect();

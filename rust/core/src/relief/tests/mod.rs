@@ -3,6 +3,7 @@
 mod kernel;
 mod laws;
 mod search;
+mod sparse;
 mod sums;
 
 use super::lack::Lack;

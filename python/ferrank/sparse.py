@@ -1,0 +1,35 @@
+"""Sparse matrices and arrays of SciPy, as the engine reads them: compressed rows, never made dense."""
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from scipy.sparse import issparse
+
+from ferrank.errors import ColumnTypeError, DataError
+
+__all__ = ["compressed_rows", "issparse"]
+
+
+def compressed_rows(matrix: Any, what: str) -> tuple[pa.Array, pa.Array, pa.Array]:
+    """Return ``indptr``, ``indices`` and ``data`` of ``matrix``, columns in order and once in a row.
+
+    What is in this form already is not copied; ``matrix`` itself is left as it is. Entries given twice add
+    up, as everywhere in SciPy.
+    """
+    if matrix.ndim != 2:
+        raise DataError(f"{what}: a sparse array of {matrix.ndim} dimensions; use (n_rows, n_columns)")
+    if matrix.dtype.kind not in "biuf":
+        raise ColumnTypeError(f"{what}: a sparse array of {matrix.dtype}; use numbers or booleans")
+    rows = matrix.tocsr()
+    if not rows.has_canonical_format:
+        rows = rows.copy() if rows is matrix else rows
+        rows.sum_duplicates()
+    if rows.shape[1] > np.iinfo(np.int32).max:
+        raise DataError(f"{what}: {rows.shape[1]} columns; at most {np.iinfo(np.int32).max} can be ranked")
+    values = rows.data.astype(np.float64) if rows.dtype.itemsize > 8 else rows.data
+    return (
+        pa.array(rows.indptr.astype(np.int64, copy=False)),
+        pa.array(rows.indices.astype(np.int32, copy=False)),
+        pa.array(values.astype(values.dtype.newbyteorder("="), copy=False)),
+    )
