@@ -13,9 +13,8 @@ def expected_to_fail(estimator: ForestRanker | ReliefRanker) -> dict[str, str]:
     """Bootstraps of weighted rows and of repeated rows are drawn from another number of rows."""
     if isinstance(estimator, ReliefRanker) or estimator.bootstrap is False:
         return {}
-    return {
-        "check_sample_weight_equivalence_on_dense_data": "draws another bootstrap, as scikit-learn's forests"
-    }
+    why = "draws another bootstrap, as scikit-learn's forests"
+    return {f"check_sample_weight_equivalence_on_{kind}_data": why for kind in ("dense", "sparse")}
 
 
 @pytest.mark.filterwarnings("ignore::ferrank.IntegerTargetWarning")
