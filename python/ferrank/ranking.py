@@ -1,7 +1,7 @@
 """The result: importances of all features under each score, with standard errors and ranks."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self
 
@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from ferrank import display, storage
-from ferrank.errors import SettingError
+from ferrank.errors import DataError, SettingError
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -18,6 +18,9 @@ __all__ = ["Ranking", "ScoreRanking"]
 
 Floats = np.ndarray[Any, np.dtype[np.float64]]
 Ranks = np.ndarray[Any, np.dtype[np.uint32]]
+
+_INTERVAL = 1.96
+"""Standard errors to either side of an importance that make its 95 % interval."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,6 +37,22 @@ class ScoreRanking:
     """(n_features, 2); best and worst rank that the 95 % intervals of the importances allow"""
     by_target: Floats | None = None
     """(n_features, n_targets); the part that each target makes; None unless asked for"""
+
+
+def _ranked(importance: Floats, std_error: Any, n_features: int) -> ScoreRanking:
+    if importance.shape != (n_features,):
+        raise DataError(f"importances: an array of shape {importance.shape} for {n_features} features")
+    errors = np.full(n_features, np.nan) if std_error is None else np.asarray(std_error, dtype=np.float64)
+    best, worst = 1, n_features
+    if not np.isnan(errors).any():
+        # As the engine does it: 1 + those surely above, and all but those surely below.
+        low, high = importance - _INTERVAL * errors, importance + _INTERVAL * errors
+        best = 1 + n_features - np.searchsorted(np.sort(low), high, side="right")
+        worst = n_features - np.searchsorted(np.sort(high), low, side="left")
+    interval = np.empty((n_features, 2), dtype=np.uint32)
+    interval[:, 0], interval[:, 1] = best, worst
+    rank = 1 + n_features - np.searchsorted(np.sort(importance), importance, side="right")
+    return ScoreRanking(importance, errors, rank.astype(np.uint32), interval)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -94,6 +113,43 @@ class Ranking:
         return cls(
             **{name: result[name] for name in names}, scores=scores, settings=settings, seconds=seconds
         )
+
+    @classmethod
+    def from_importances(
+        cls,
+        features: Sequence[str],
+        importances: Mapping[str, Any],
+        *,
+        task: str,
+        targets: Sequence[str] = (),
+        n_rows: int = 0,
+        std_errors: Mapping[str, Any] | None = None,
+        settings: dict[str, Any] | None = None,
+        seconds: float | None = None,
+    ) -> Self:
+        """Return the ranking by importances from elsewhere.
+
+        Parameters
+        ----------
+        features : sequence of str
+            Names.
+        importances : mapping of str to array of shape (n_features,)
+            By score; the greatest is the best.
+        task, targets, n_rows, settings, seconds
+            As the attributes.
+        std_errors : mapping of str to array of shape (n_features,), optional
+            By score; NaN by default, and then every rank is possible.
+
+        Examples
+        --------
+        >>> Ranking.from_importances(["a", "b"], {"weight": [0.1, 0.7]}, task="regression").top(1)
+        ['b']
+        """
+        scores = {
+            name: _ranked(np.asarray(values, dtype=np.float64), (std_errors or {}).get(name), len(features))
+            for name, values in importances.items()
+        }
+        return cls(task, n_rows, list(features), list(targets), scores, 0, settings or {}, seconds)
 
     def score(self, score: str | None = None) -> ScoreRanking:
         """Return the importances under ``score``, by default the first one.

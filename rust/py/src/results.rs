@@ -8,7 +8,7 @@ use ferrank_core::Result;
 use ferrank_core::forest::{Node, Split, Test, Tree};
 use ferrank_core::inspect::{Column, Inspection};
 use ferrank_core::ranking::{Ranking, ScoreRanking};
-use ferrank_core::schema::{Problem, Roles};
+use ferrank_core::schema::{Attribute, Kind, Problem, Roles};
 use ferrank_core::source::ChunkSource;
 use numpy::{PyArray1, PyArrayMethods};
 use pyo3::exceptions::PyValueError;
@@ -44,6 +44,19 @@ fn score<'py>(py: Python<'py>, score: ScoreRanking, n_targets: usize) -> PyResul
         false => Some(PyArray1::from_vec(py, score.by_target).reshape([n_features, n_targets])?),
     };
     dict.set_item("by_target", by_target)?;
+    Ok(dict)
+}
+
+/// Columns in their roles; features and targets as (name, kind).
+pub(crate) fn problem<'py>(py: Python<'py>, problem: Problem) -> PyResult<Bound<'py, PyDict>> {
+    let columns = |attributes: Vec<Attribute>| -> Vec<(String, &str)> {
+        let kind = |kind| if kind == Kind::Nominal { "nominal" } else { "numeric" };
+        attributes.into_iter().map(|attribute| (attribute.name, kind(attribute.kind))).collect()
+    };
+    let dict = PyDict::new(py);
+    dict.set_item("task", problem.task.name())?;
+    dict.set_item("features", columns(problem.features))?;
+    dict.set_item("targets", columns(problem.targets))?;
     Ok(dict)
 }
 

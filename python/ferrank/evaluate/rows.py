@@ -1,0 +1,200 @@
+"""All rows of a source in memory, with their roles, and as numbers for scikit-learn's models.
+
+Curves and baseline rankers look at all rows at once and are meant for data that fit; the rankers of the engine
+are not bound to this.
+"""
+
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ferrank import _core
+from ferrank._core import Source
+from ferrank.errors import DataError
+from ferrank.run import finish
+
+__all__ = ["Encoder", "Rows", "read_rows"]
+
+Array = np.ndarray[Any, Any]
+
+_MOST_CELLS = 1 << 28
+"""Greatest number of numbers in an encoded table; 2 GiB."""
+_NOMINAL_DIFFERENCE = np.sqrt(0.5)
+"""Of an indicator, so that two categories are 1 apart, as the ends of a numeric feature's range."""
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Rows with their roles.
+
+    Attributes
+    ----------
+    source : str
+        How messages call the data.
+    task : str
+    features, targets : pyarrow.Table
+        Columns in one piece; nominal ones are dictionaries, numeric ones float64.
+    """
+
+    source: str
+    task: str
+    features: pa.Table
+    targets: pa.Table
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return int(self.features.num_rows)
+
+    def take(self, chosen: Array) -> "Rows":
+        """Return some of the rows."""
+        numbers = pa.array(chosen)
+        return Rows(self.source, self.task, self.features.take(numbers), self.targets.take(numbers))
+
+    def labelled(self) -> Array:
+        """Return which rows have all their targets, of shape (n_rows,)."""
+        known = [column.is_valid().to_numpy() for column in self.targets.columns]
+        return np.logical_and.reduce(known)
+
+    def require_labels(self, who: str) -> None:
+        """Refuse rows that lack a target."""
+        missing = self.n_rows - int(self.labelled().sum())
+        if missing:
+            raise DataError(
+                f"{self.source}: {missing:,} of {self.n_rows:,} rows lack a target, which {who} cannot use; "
+                "leave them out"
+            )
+
+    def target_numbers(self) -> Array:
+        """Return the targets as numbers, of shape (n_rows, n_targets): codes of categories; NaN where missing."""
+        return np.column_stack([_numbers(column) for column in self.targets.columns])
+
+    def nominal_targets(self) -> list[bool]:
+        """Return which targets are nominal."""
+        return [pa.types.is_dictionary(field.type) for field in self.targets.schema]
+
+    def ranked_by(self, ranker: Any) -> Any:
+        """Return the ranking of these rows by ``ranker``."""
+        table = self.features
+        for name, column in zip(self.targets.column_names, self.targets.columns, strict=True):
+            table = table.append_column(name, column)
+        roles = {
+            "target": self.targets.column_names,
+            "target_last": None,
+            "task": self.task,
+            "drop": [],
+            "weight": None,
+        }
+        return ranker.rank_source(Source.table(table, self.source), roles)
+
+
+def read_rows(source: Source, roles: Mapping[str, Any]) -> Rows:
+    """Read all rows of ``source``.
+
+    Raises
+    ------
+    DataError, SettingError, ColumnTypeError
+        Roles that do not fit the columns, weights, or no rows.
+    """
+    if roles.get("weight") is not None:
+        raise DataError(f"{source.name}: row weights are for the rankers of the engine; leave them out")
+    problem = source.resolve(roles)
+    with tempfile.TemporaryDirectory(prefix="ferrank-") as folder:
+        path = Path(folder) / "rows.arrow"
+        finish(_core.convert(source, path))
+        with pa.OSFile(str(path)) as file:
+            table = pa.ipc.open_file(file).read_all()
+    if table.num_rows == 0:
+        raise DataError(f"{source.name}: has no rows")
+
+    def columns(named: list[tuple[str, str]]) -> pa.Table:
+        return pa.table({name: _column(source.name, name, table[name], kind) for name, kind in named})
+
+    return Rows(source.name, problem["task"], columns(problem["features"]), columns(problem["targets"]))
+
+
+def _column(source: str, name: str, column: pa.ChunkedArray, kind: str) -> pa.Array:
+    if pa.types.is_dictionary(column.type) and kind == "numeric":
+        column = column.cast(column.type.value_type)
+    if kind == "numeric":
+        numbers = pc.cast(column, pa.float64()).combine_chunks()
+        values = numbers.to_numpy(zero_copy_only=False)
+        if np.isinf(values).any():
+            raise DataError(f"{source}: column '{name}' holds infinity; mend the value, or drop the column")
+        return pa.array(values, mask=np.isnan(values))
+    if not pa.types.is_dictionary(column.type):
+        return pc.dictionary_encode(column.cast(pa.string())).combine_chunks()
+    return column.unify_dictionaries().combine_chunks()
+
+
+def _numbers(column: pa.ChunkedArray) -> Array:
+    array = column.combine_chunks()
+    if pa.types.is_dictionary(array.type):
+        array = array.indices.cast(pa.float64())
+    numbers: Array = array.to_numpy(zero_copy_only=False)
+    return numbers
+
+
+class Encoder:
+    """The features of rows as a matrix: numbers scaled, categories as indicators.
+
+    Numeric features are scaled to [0, 1] over the rows that are given to :meth:`encode` as training rows, and
+    missing values there become their mean. A category is an indicator of height √½, so that two categories are 1
+    apart; a missing one is none.
+
+    Parameters
+    ----------
+    rows : Rows
+
+    Attributes
+    ----------
+    owner : array of int, shape (n_columns,)
+        Number of the feature that a column of the matrix belongs to.
+    """
+
+    def __init__(self, rows: Rows) -> None:
+        parts, owners = [], []
+        nominal = []
+        cells = 0
+        for number, column in enumerate(rows.features.columns):
+            is_nominal = pa.types.is_dictionary(column.type)
+            width = len(column.combine_chunks().dictionary) if is_nominal else 1
+            cells += width * rows.n_rows
+            if cells > _MOST_CELLS:
+                raise DataError(
+                    f"{rows.source}: {rows.n_rows:,} rows with a column for each category make more than "
+                    f"{_MOST_CELLS:,} numbers, of which '{rows.features.column_names[number]}' adds {width:,} a "
+                    "row; drop it, or take fewer rows"
+                )
+            values = _numbers(column)
+            parts.append(values[:, None] == np.arange(width) if is_nominal else values[:, None])
+            owners += [number] * width
+            nominal += [is_nominal] * width
+        self._raw = np.hstack([part.astype(np.float64) for part in parts]) if parts else np.empty((0, 0))
+        self._numeric = ~np.array(nominal, dtype=bool)
+        self.owner: Array = np.array(owners, dtype=np.intp)
+
+    def encode(self, training: Array | slice = slice(None)) -> Array:
+        """Return the matrix of all rows, of shape (n_rows, n_columns), scaled by the ``training`` rows."""
+        result = self._raw * np.where(self._numeric, 1.0, _NOMINAL_DIFFERENCE)
+        numbers = self._raw[:, self._numeric]
+        base = numbers[training]
+        known = ~np.isnan(base)
+        counts = known.sum(axis=0)
+        low = np.where(known, base, np.inf).min(axis=0, initial=np.inf)
+        high = np.where(known, base, -np.inf).max(axis=0, initial=-np.inf)
+        low = np.where(counts > 0, low, 0.0)
+        # Halves, since the difference of two great numbers may not be a number.
+        half = np.where(counts > 0, high / 2 - low / 2, 0.0)
+        span = np.where(half > 0, half, 1.0)
+        scaled = (numbers / 2 - low / 2) / span
+        sums = np.where(known, scaled[training], 0.0).sum(axis=0)
+        mean = sums / np.maximum(counts, 1)
+        result[:, self._numeric] = np.where(np.isnan(scaled), mean, scaled)
+        return result
