@@ -4,6 +4,7 @@ Curves and baseline rankers look at all rows at once and are meant for data that
 are not bound to this.
 """
 
+import os
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,8 +19,9 @@ from ferrank import _core
 from ferrank._core import Source
 from ferrank.errors import DataError
 from ferrank.run import finish
+from ferrank.source import as_table, open_source
 
-__all__ = ["Encoder", "Rows", "read_rows"]
+__all__ = ["Encoder", "Rows", "read_rows", "read_table"]
 
 Array = np.ndarray[Any, Any]
 
@@ -105,11 +107,7 @@ def read_rows(source: Source, roles: Mapping[str, Any]) -> Rows:
     if roles.get("weight") is not None:
         raise DataError(f"{source.name}: row weights are for the rankers of the engine; leave them out")
     problem = source.resolve(roles)
-    with tempfile.TemporaryDirectory(prefix="ferrank-") as folder:
-        path = Path(folder) / "rows.arrow"
-        finish(_core.convert(source, path))
-        with pa.OSFile(str(path)) as file:
-            table = pa.ipc.open_file(file).read_all()
+    table = _read(source)
     if table.num_rows == 0:
         raise DataError(f"{source.name}: has no rows")
 
@@ -117,6 +115,14 @@ def read_rows(source: Source, roles: Mapping[str, Any]) -> Rows:
         return pa.table({name: _column(source.name, name, table[name], kind) for name, kind in named})
 
     return Rows(source.name, problem["task"], columns(problem["features"]), columns(problem["targets"]))
+
+
+def _read(source: Source) -> pa.Table:
+    with tempfile.TemporaryDirectory(prefix="ferrank-") as folder:
+        path = Path(folder) / "rows.arrow"
+        finish(_core.convert(source, path))
+        with pa.OSFile(str(path)) as file:
+            return pa.ipc.open_file(file).read_all()
 
 
 def _column(source: str, name: str, column: pa.ChunkedArray, kind: str) -> pa.Array:
@@ -128,9 +134,12 @@ def _column(source: str, name: str, column: pa.ChunkedArray, kind: str) -> pa.Ar
         if np.isinf(values).any():
             raise DataError(f"{source}: column '{name}' holds infinity; mend the value, or drop the column")
         return pa.array(values, mask=np.isnan(values))
-    if not pa.types.is_dictionary(column.type):
-        return pc.dictionary_encode(column.cast(pa.string())).combine_chunks()
-    return column.unify_dictionaries().combine_chunks()
+    if pa.types.is_dictionary(column.type):
+        return column.unify_dictionaries().combine_chunks()
+    values = pc.unique(column).drop_null()
+    values = values.take(pc.sort_indices(values.cast(pa.int8()) if pa.types.is_boolean(values.type) else values))
+    codes = pc.index_in(column, value_set=values).combine_chunks()
+    return pa.DictionaryArray.from_arrays(codes, values.cast(pa.string()))
 
 
 def _numbers(column: pa.ChunkedArray) -> Array:
@@ -139,6 +148,18 @@ def _numbers(column: pa.ChunkedArray) -> Array:
         array = array.indices.cast(pa.float64())
     numbers: Array = array.to_numpy(zero_copy_only=False)
     return numbers
+
+
+def read_table(data: Any, name: str) -> tuple[str, dict[str, Array]]:
+    """Return how messages call a small table, and its columns: float64, NaN where missing, or objects."""
+    source = open_source(data) if isinstance(data, str | os.PathLike) else Source.table(as_table(data), name)
+    table = _read(source)
+    columns = {}
+    for field, column in zip(table.schema, table.columns, strict=True):
+        is_number = pa.types.is_floating(field.type) or pa.types.is_integer(field.type)
+        values = pc.cast(column, pa.float64()) if is_number else column
+        columns[field.name] = values.combine_chunks().to_numpy(zero_copy_only=False)
+    return source.name, columns
 
 
 class Encoder:

@@ -1,0 +1,116 @@
+"""What the baseline rankers share: they look at all rows in memory, and refuse what would not finish."""
+
+import time
+from abc import abstractmethod
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from scipy.sparse import csr_array
+from sklearn.neighbors import kneighbors_graph
+
+from ferrank._core import Source
+from ferrank.errors import DataError, SettingError
+from ferrank.evaluate.rows import Rows, read_rows
+from ferrank.ranker import Ranker, plain, seed_of
+from ferrank.ranking import Ranking
+from ferrank.run import Progress
+
+__all__ = ["Baseline", "by_feature", "heat_graph", "invert", "refuse"]
+
+Array = np.ndarray[Any, Any]
+
+
+class Baseline(Ranker):
+    """Base of the baseline rankers: a :class:`~ferrank.ranker.Ranker` in NumPy, for comparison.
+
+    They take the same data and give the same :class:`~ferrank.Ranking` as the rankers of the engine, with one
+    score and without standard errors. They hold all rows in memory, and are not tuned for speed.
+    """
+
+    name: ClassVar[str]
+    """Of the ranker and of its score."""
+    tasks: ClassVar[tuple[str, ...]]
+    """Those that it can rank for."""
+    semi_supervised: ClassVar[bool] = False
+    """Whether rows without a target take part, as unlabelled ones."""
+
+    @abstractmethod
+    def importances(self, rows: Rows) -> Array:
+        """Return the importances, of shape (n_features,)."""
+
+    def settings(self) -> dict[str, Any]:
+        """Return the ranker's name and parameters."""
+        kept = {
+            name: value
+            for name, value in self.get_params().items()
+            if name not in {"n_features_to_select", "random_state", "task"}
+        }
+        if hasattr(self, "random_state"):
+            kept["seed"] = seed_of(self.random_state)
+        return plain({"ranker": self.name, **kept})
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Rank the features; ``X`` and ``y`` are as in :meth:`ferrank.ForestRanker.fit`."""
+        return self._fit(X, y, None)
+
+    def rank_source(self, source: Source, roles: dict[str, Any], progress: Progress | None = None) -> Ranking:
+        """Rank the features of ``source``; ``roles`` says what its columns are."""
+        started = time.perf_counter()
+        rows = read_rows(source, roles)
+        if rows.task not in self.tasks:
+            raise SettingError(
+                f"task: {self.name} ranks for {' and '.join(self.tasks)}, not for {rows.task}; "
+                "choose another ranker, or say what the target is"
+            )
+        if not self.semi_supervised:
+            rows.require_labels(self.name)
+        elif not rows.labelled().any():
+            raise DataError(f"{rows.source}: no row has its target; {self.name} needs some")
+        return Ranking.from_importances(
+            rows.features.column_names,
+            {self.name: self.importances(rows)},
+            task=rows.task,
+            targets=rows.targets.column_names,
+            n_rows=rows.n_rows,
+            settings=self.settings(),
+            seconds=time.perf_counter() - started,
+        )
+
+
+def by_feature(values: Array, owner: Array) -> Array:
+    """Return the sums over the columns of each feature."""
+    return np.bincount(owner, values, minlength=owner.max(initial=-1) + 1)
+
+
+def refuse(rows: Rows, who: str, found: int, most: int, what: str, why: str) -> None:
+    """Refuse ``found`` of ``what`` where more than ``most`` would not finish."""
+    if found > most:
+        raise DataError(
+            f"{rows.source}: {found:,} {what}; {who} {why}, and takes at most {most:,}; draw fewer, or use a "
+            "ForestRanker or ReliefRanker"
+        )
+
+
+def heat_graph(X: Array, n_neighbors: int, bandwidth: float) -> csr_array:
+    """Return S of the graph of nearest neighbours: exp(−d² / bandwidth), d² the mean squared difference.
+
+    Two rows are joined if one is among the ``n_neighbors`` nearest of the other.
+    """
+    n_neighbors = min(n_neighbors, len(X) - 1)
+    if n_neighbors < 1:
+        return csr_array((len(X), len(X)))
+    graph = csr_array(kneighbors_graph(X, n_neighbors, mode="distance"))
+    graph.data = np.exp(-(graph.data**2) / (X.shape[1] * bandwidth))
+    return csr_array(graph.maximum(graph.T))
+
+
+def invert(scores: Array) -> Array:
+    """Return S + s − score, S and s the greatest and least: where less is better (ssl-ranking §6.6).
+
+    A score that is not a number, that of a constant feature, counts as the worst.
+    """
+    known = np.isfinite(scores)
+    if not known.any():
+        return np.zeros(len(scores))
+    worst, best = scores[known].max(), scores[known].min()
+    return np.where(known, worst + best - np.where(known, scores, 0.0), best)

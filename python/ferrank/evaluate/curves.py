@@ -1,0 +1,357 @@
+"""Error curves: models of ever more features, from the best and from the worst (error-curves, Algorithm 1).
+
+Forward feature addition builds a model of the i best features, reverse feature addition one of the i worst. A good
+ranking makes the forward curve good soon and the reverse curve good late. Random rankings are what to compare
+with: both their curves have the same expectation, which is estimated by as many as are asked for.
+
+Each split of a repeated, stratified cross-validation is a task of its own, which joblib runs where its backend says:
+in threads, in processes, on dask. In it each ranker ranks the training rows anew (the paper ranks all rows, and then
+the test rows have had their say), so the splits also tell how stable the rankings are.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import joblib
+import numpy as np
+from sklearn.base import clone
+from sklearn.model_selection import RepeatedKFold, RepeatedStratifiedKFold
+from threadpoolctl import threadpool_limits
+
+from ferrank.dataset import roles_of
+from ferrank.errors import DataError, SettingError
+from ferrank.evaluate.models import error_of, model_for
+from ferrank.evaluate.rows import Encoder, Rows, read_rows
+from ferrank.evaluate.sizes import subset_sizes
+from ferrank.evaluate.stability import Stability, stability
+from ferrank.ranker import Ranker
+from ferrank.ranking import Ranking
+from ferrank.run import Progress
+from ferrank.source import open_source
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["RANDOM", "Curves", "curves"]
+
+Array = np.ndarray[Any, Any]
+
+RANDOM = "random"
+"""Name of the expected curve of random rankings."""
+
+
+@dataclass(frozen=True, eq=False)
+class Curves:
+    """Error curves of rankings.
+
+    Attributes
+    ----------
+    measure : str
+        What the curves show; less is better.
+    features : list of str
+    sizes : array of shape (n_sizes,)
+        Numbers of features in the models.
+    forward, reverse : dict of str to array of shape (n_splits, n_sizes)
+        Errors with the best and with the worst features, by ranker. ``random``, where asked for, is in both.
+    importances : dict of str to array of shape (n_splits, n_features)
+        What was ranked by; for ``random``, one ranking of each split.
+    settings : dict
+        Model and splits.
+    """
+
+    measure: str
+    features: list[str]
+    sizes: Array
+    forward: dict[str, Array]
+    reverse: dict[str, Array]
+    importances: dict[str, Array]
+    settings: dict[str, Any] = field(default_factory=dict)
+
+    @cached_property
+    def stability(self) -> dict[str, Stability]:
+        """How alike the rankings of the splits are, by ranker; not of rankings given from outside."""
+        differing = {
+            name: found
+            for name, found in self.importances.items()
+            if len(found) > 1 and name not in self.settings.get("given", ())
+        }
+        return {name: stability(found) for name, found in differing.items()}
+
+    def areas(self) -> Any:
+        """Return a frame with a row for each ranker: areas under the curves.
+
+        ``forward`` and ``reverse`` are mean errors over the sizes from 1 to all features, by the trapezoidal rule;
+        ``gain`` is the second less the first, which is 0 for random rankings and greatest for the best.
+        """
+        import pandas as pd
+
+        rows = {
+            name: {"forward": self._area(self.forward[name]), "reverse": self._area(self.reverse[name])}
+            for name in self.forward
+        }
+        frame = pd.DataFrame.from_dict(rows, orient="index")
+        return frame.assign(gain=frame["reverse"] - frame["forward"]).rename_axis("ranker")
+
+    def _area(self, errors: Array) -> float:
+        mean = errors.mean(axis=0)
+        if len(self.sizes) == 1:
+            return float(mean[0])
+        return float(np.trapezoid(mean, self.sizes) / (self.sizes[-1] - self.sizes[0]))
+
+    def to_pandas(self) -> Any:
+        """Return a frame with a row for each ranker, curve and size: ``mean`` and ``std_error`` of the error.
+
+        The standard error is that over splits, which share rows; it is too small by what they share.
+        """
+        import pandas as pd
+
+        frames = []
+        for curve, found in (("forward", self.forward), ("reverse", self.reverse)):
+            for name, errors in found.items():
+                spread = errors.std(axis=0, ddof=1) if len(errors) > 1 else np.full(errors.shape[1], np.nan)
+                frames.append(
+                    pd.DataFrame(
+                        {
+                            "ranker": name,
+                            "curve": curve,
+                            "size": self.sizes,
+                            "mean": errors.mean(axis=0),
+                            "std_error": spread / np.sqrt(len(errors)),
+                        }
+                    )
+                )
+        return pd.concat(frames, ignore_index=True)
+
+    def plot(self, path: Any = None) -> "Figure":
+        """Draw the forward curves, the reverse curves and the stability side by side.
+
+        Parameters
+        ----------
+        path : path, optional
+            Where to save it; .png, .svg or .pdf.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+        """
+        from ferrank.evaluate.plots import plot_curves
+
+        return plot_curves(self, path)
+
+
+def curves(
+    data: Any,
+    target: Any = None,
+    rankers: Mapping[str, Ranker | Ranking | Array] | None = None,
+    *,
+    target_last: int | None = None,
+    labels: Any = None,
+    task: str | None = None,
+    drop: Any = (),
+    model: Any = "knn",
+    scoring: Callable[[Array, Array], float] | None = None,
+    sizes: str | Any = "paper",
+    step: int | None = None,
+    folds: int = 10,
+    repeats: int = 1,
+    n_random: int | None = None,
+    random_state: int = 0,
+    n_jobs: int | None = None,
+    progress: Progress | None = None,
+) -> Curves:
+    """Draw the error curves of rankers.
+
+    Parameters
+    ----------
+    data, target, target_last, labels, task, drop
+        As in :func:`ferrank.rank`. The targets are one nominal or numeric one, several numeric ones, or labels.
+    rankers : mapping of str to Ranker, Ranking or array of shape (n_features,)
+        By the names that they will have. A ranker ranks the training rows of each split; a ranking, or an array of
+        importances, is taken as it is.
+    model : {"knn", "svm"} or scikit-learn estimator, default="knn"
+        What is built of the features: nearest neighbours (10), or a quadratic SVM with C = 0.1, both as in
+        error-curves. Features come as :class:`~ferrank.evaluate.rows.Encoder` makes them.
+    scoring : callable, optional
+        ``scoring(true, predicted)``, an error, of arrays of shape (n_rows,) or (n_rows, n_targets). By default the
+        error rate, the relative root mean squared error (mean over targets), or the Hamming loss.
+    sizes : {"paper", "linear", "quadratic", "exponential"} or sequence of int, default="paper"
+        Numbers of features; see :func:`~ferrank.evaluate.subset_sizes`.
+    step : int, optional
+        Of the schedules other than "paper".
+    folds, repeats : int, default=10, 1
+        Of the cross-validation; the paper repeats it 10 times. Classes are stratified.
+    n_random : int, optional
+        Random rankings in each split, whose mean is the expected curve. By default as many as make 100 in all;
+        with 0 there is none.
+    random_state : int, default=0
+    n_jobs : int, optional
+        Splits at once, as joblib counts them. Within ``joblib.parallel_config(backend="dask")`` they run on dask.
+    progress : callable, optional
+        Called as ``progress("drawing curves", splits done, splits)``.
+
+    Returns
+    -------
+    Curves
+
+    Raises
+    ------
+    DataError, SettingError, ColumnTypeError, ResourceError
+        The message names the file, the column or the setting.
+
+    Examples
+    --------
+    >>> import ferrank, numpy as np
+    >>> a, b, c = np.random.default_rng(0).normal(size=(3, 60))
+    >>> found = curves({"a": a, "b": b, "c": c, "y": a > 0}, "y", {"forest": ferrank.ForestRanker()}, folds=3)
+    >>> found.sizes.tolist(), found.forward["forest"].shape
+    ([1, 2, 3], (3, 3))
+    >>> bool(found.areas().loc["forest", "gain"] > 0.1)
+    True
+    """
+    source = open_source(data, labels=labels, drop=drop)
+    rows = read_rows(source, roles_of(target, target_last, labels, task, drop, None))
+    rows.require_labels("curves")
+    work = _Work(
+        rows,
+        _checked(rankers or {}, rows),
+        model_for(model, rows),
+        scoring or error_of(rows)[1],
+        subset_sizes(rows.features.num_columns, sizes, step),
+        _random_count(n_random, folds * repeats),
+        random_state,
+    )
+    splits = _splits(rows, folds, repeats, random_state)
+    parallel = joblib.Parallel(n_jobs=n_jobs, return_as="generator")
+    done = []
+    for outcome in parallel(joblib.delayed(work)(number, *split) for number, split in enumerate(splits)):
+        done.append(outcome)
+        if progress is not None:
+            progress("drawing curves", len(done), len(splits))
+    names = list(done[0])
+
+    def stacked(part: int) -> dict[str, Array]:
+        return {name: np.stack([outcome[name][part] for outcome in done]) for name in names}
+
+    return Curves(
+        getattr(scoring, "__name__", "error") if scoring else error_of(rows)[0],
+        rows.features.column_names,
+        work.sizes,
+        stacked(0),
+        stacked(1),
+        stacked(2),
+        {
+            "model": str(work.model),
+            "folds": folds,
+            "repeats": repeats,
+            "n_random": work.n_random,
+            "seed": random_state,
+            "given": [name for name, one in work.rankers.items() if isinstance(one, np.ndarray)],
+        },
+    )
+
+
+@dataclass(frozen=True)
+class _Work:
+    """What is done in each split; travels to the workers."""
+
+    rows: Rows
+    rankers: dict[str, Ranker | Array]
+    model: Any
+    scoring: Callable[[Array, Array], float]
+    sizes: Array
+    n_random: int
+    seed: int
+
+    def __call__(self, number: int, train: Array, test: Array) -> dict[str, tuple[Array, Array, Array]]:
+        """Return the forward curve, the reverse curve and the importances of each ranker."""
+        # A split is the unit of parallel work; threads within a model of few rows would only wait for each other.
+        with threadpool_limits(1):
+            return self._run(number, train, test)
+
+    def _run(self, number: int, train: Array, test: Array) -> dict[str, tuple[Array, Array, Array]]:
+        rng = np.random.default_rng((self.seed, number))
+        encoder = Encoder(self.rows)
+        X, y = encoder.encode(train), self.rows.target_numbers()
+        y = y.astype(np.intp) if all(self.rows.nominal_targets()) else y
+        y = y[:, 0] if y.shape[1] == 1 else y
+        n_features = self.rows.features.num_columns
+
+        def curve(order: Array) -> Array:
+            return np.array([self._error(X, y, np.isin(encoder.owner, order[:i]), train, test) for i in self.sizes])
+
+        found = {}
+        for name, ranker in self.rankers.items():
+            importances = ranker if isinstance(ranker, np.ndarray) else self._rank(ranker, train)
+            # Equals are drawn between: in the order of the columns, one could be lucky.
+            order = np.lexsort((rng.permutation(n_features), -importances))
+            found[name] = curve(order), curve(order[::-1]), importances
+        if self.n_random > 0:
+            draws = rng.random((self.n_random, n_features))
+            expected = np.mean([curve(np.argsort(draw)) for draw in draws], axis=0)
+            found[RANDOM] = expected, expected, draws[0]
+        return found
+
+    def _rank(self, ranker: Ranker, train: Array) -> Array:
+        ranking: Ranking = self.rows.take(train).ranked_by(clone(ranker))
+        return ranking.importances()
+
+    def _error(self, X: Array, y: Array, columns: Array, train: Array, test: Array) -> float:
+        try:
+            fitted = clone(self.model).fit(X[np.ix_(train, columns)], y[train])
+            predicted = fitted.predict(X[np.ix_(test, columns)])
+        except ValueError as error:
+            raise DataError(f"{self.rows.source}: {self.model} cannot be built on a fold: {error}") from error
+        return float(self.scoring(y[test], predicted))
+
+
+def _checked(rankers: Mapping[str, Any], rows: Rows) -> dict[str, Ranker | Array]:
+    features = rows.features.column_names
+    found: dict[str, Ranker | Array] = {}
+    for name, one in rankers.items():
+        if name == RANDOM:
+            raise SettingError(f"rankers: '{RANDOM}' stands for the expected curve; call it something else")
+        if isinstance(one, Ranker):
+            found[name] = one
+            continue
+        if isinstance(one, Ranking):
+            place = dict(zip(one.features, one.importances(), strict=True))
+            missing = next((feature for feature in features if feature not in place), None)
+            if missing is not None:
+                raise DataError(f"rankers: '{name}' does not rank '{missing}' of {rows.source}")
+            one = [place[feature] for feature in features]
+        values = np.asarray(one, dtype=np.float64)
+        if values.shape != (len(features),) or np.isnan(values).any():
+            raise DataError(
+                f"rankers: '{name}' has importances of shape {values.shape}; a number for each of the "
+                f"{len(features)} features of {rows.source} is needed"
+            )
+        found[name] = values
+    return found
+
+
+def _random_count(n_random: int | None, n_splits: int) -> int:
+    if n_random is None:
+        return -(-100 // max(n_splits, 1))
+    if n_random < 0:
+        raise SettingError(f"n_random: {n_random} must be 0 or more")
+    return n_random
+
+
+def _splits(rows: Rows, folds: int, repeats: int, seed: int) -> list[tuple[Array, Array]]:
+    if folds < 2 or repeats < 1:
+        raise SettingError(f"folds: {folds} must be 2 or more, repeats: {repeats} 1 or more")
+    places = np.zeros(rows.n_rows)
+    if rows.task != "classification":
+        if rows.n_rows < folds:
+            raise DataError(f"{rows.source}: {rows.n_rows} rows cannot be split into {folds} folds")
+        return list(RepeatedKFold(n_splits=folds, n_repeats=repeats, random_state=seed).split(places))
+    classes = rows.target_numbers()[:, 0]
+    counts = np.unique(classes, return_counts=True)[1]
+    if len(counts) < 2:
+        raise DataError(f"{rows.source}: the target '{rows.targets.column_names[0]}' has a single class")
+    if counts.max() < folds:
+        raise DataError(f"{rows.source}: no class has {folds} rows, one for each fold; use fewer folds")
+    splitter = RepeatedStratifiedKFold(n_splits=folds, n_repeats=repeats, random_state=seed)
+    return list(splitter.split(places, classes))

@@ -1,0 +1,76 @@
+"""The models that error curves are drawn with, and the errors of their predictions.
+
+Not every learner will do (error-curves, "Analysis of different learning methods"): naïve Bayes sees no
+interactions, and trees choose features themselves. The paper finds nearest neighbours and a quadratic support
+vector machine fit for both curves.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from sklearn.base import is_classifier, is_regressor
+from sklearn.metrics import hamming_loss, zero_one_loss
+from sklearn.multioutput import MultiOutputClassifier, MultiOutputRegressor
+from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
+from sklearn.svm import SVC, SVR
+
+from ferrank.errors import SettingError
+from ferrank.evaluate.rows import Rows
+
+__all__ = ["MODELS", "error_of", "model_for"]
+
+Array = np.ndarray[Any, Any]
+
+MODELS = ("knn", "svm")
+"""Models with a name."""
+_NEIGHBORS = 10
+
+
+def model_for(model: Any, rows: Rows) -> Any:
+    """Return the model to build for the targets of ``rows``.
+
+    The SVM has the paper's settings: kernel (x·z)², C = 0.1. (Its ε = 10⁻¹² is Weka's bound on rounding errors.)
+    """
+    nominal = rows.nominal_targets()
+    if any(nominal) != all(nominal):
+        raise SettingError("target: curves are for targets of one kind; these are numbers and categories")
+    if rows.task == "multi-target" and all(nominal):
+        raise SettingError("target: curves are for one class target, for labels, or for numbers")
+    classes = all(nominal)
+    if not isinstance(model, str):
+        if not hasattr(model, "fit") or not hasattr(model, "predict"):
+            raise SettingError(f"model: {model!r} is neither one of {', '.join(MODELS)} nor a scikit-learn model")
+        if (classes and is_regressor(model)) or (not classes and is_classifier(model)):
+            raise SettingError(f"model: {model} does not predict {'classes' if classes else 'numbers'}")
+        return model
+    if model == "knn":
+        # Half of the rows, at least, are training rows of a split.
+        n_neighbors = max(min(_NEIGHBORS, rows.n_rows // 2), 1)
+        neighbors = KNeighborsClassifier if classes else KNeighborsRegressor
+        return neighbors(n_neighbors, algorithm="brute")
+    if model == "svm":
+        settings: dict[str, Any] = {"kernel": "poly", "degree": 2, "gamma": 1.0, "coef0": 0.0, "C": 0.1}
+        one = SVC(**settings) if classes else SVR(**settings)
+        if len(nominal) == 1:
+            return one
+        return MultiOutputClassifier(one) if classes else MultiOutputRegressor(one)
+    raise SettingError(f"model: unknown model '{model}'; use one of {', '.join(MODELS)}, or a scikit-learn model")
+
+
+def error_of(rows: Rows) -> tuple[str, Callable[[Array, Array], float]]:
+    """Return the usual error of the targets of ``rows``: its name, and a function of truth and prediction."""
+    if rows.task == "classification":
+        return "error rate", zero_one_loss
+    if rows.task == "multi-label":
+        return "Hamming loss", hamming_loss
+    return "RRMSE", _rrmse
+
+
+def _rrmse(true: Array, predicted: Array) -> float:
+    """Return the root of squared error over variance, a mean over targets; 1 where a target is constant."""
+    true, predicted = true.reshape(len(true), -1), predicted.reshape(len(true), -1)
+    error = ((true - predicted) ** 2).mean(axis=0)
+    variance = ((true - true.mean(axis=0)) ** 2).mean(axis=0)
+    ratio = np.divide(error, variance, out=np.ones_like(error), where=variance > 0)
+    return float(np.sqrt(ratio).mean())

@@ -1,0 +1,156 @@
+"""Drawings of curves, stability and comparisons."""
+
+import os
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ferrank import storage
+from ferrank.display import shorten
+from ferrank.evaluate.extra import need
+from ferrank.plot import PLOT_SUFFIXES, need_matplotlib
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from ferrank.evaluate.compare import Comparison
+    from ferrank.evaluate.curves import Curves
+    from ferrank.evaluate.stability import Stability
+
+__all__ = ["COLOURS", "plot_comparison", "plot_curves", "plot_stability", "save_figure", "tidy"]
+
+Path = str | os.PathLike[str] | None
+
+COLOURS = ("#2f6f9f", "#c2703d", "#4d8b57", "#8a5a9e", "#b8504f", "#4f9a9a", "#8f7a2f", "#6b6b9e")
+_DASHES = ("-", "--", "-.", (0, (6, 1.5, 1, 1.5, 1, 1.5)), (0, (1, 1)), (0, (4, 3)), "-", "--")
+_RANDOM_COLOUR = "#777777"
+_PANEL_INCHES = (4.4, 3.5)
+
+
+def plot_curves(curves: "Curves", path: Path = None) -> "Figure":
+    """Draw forward curves, reverse curves and stability; see :meth:`ferrank.evaluate.Curves.plot`."""
+    stabilities = curves.stability
+    n_panels = 3 if stabilities else 2
+    size = (_PANEL_INCHES[0] * n_panels, _PANEL_INCHES[1] + 0.6)
+    figure = need_matplotlib()(figsize=size, dpi=150, layout="constrained")
+    panels = figure.subplots(1, n_panels)
+    styles = _styles(curves.forward)
+    n = len(curves.features)
+    for name, errors in curves.forward.items():
+        panels[0].plot(curves.sizes, errors.mean(axis=0), **styles[name], label=name)
+    for name, errors in curves.reverse.items():
+        # At x stands the model of the features from rank x on.
+        panels[1].plot(n + 1 - curves.sizes, errors.mean(axis=0), **styles[name])
+    low, high = _limits([*curves.forward.values(), *curves.reverse.values()])
+    for axes in panels[:2]:
+        axes.set_ylim(low, high)
+        axes.set_ylabel(curves.measure, fontsize=9)
+    _label(panels[0], "forward: the best i features", "i", n)
+    _label(panels[1], "reverse: the features from rank i on", "i", n)
+    if stabilities:
+        _stability_panel(panels[2], stabilities, styles)
+    figure.legend(loc="outside lower center", ncols=min(len(styles), 6), fontsize=9, frameon=False)
+    return save_figure(figure, path)
+
+
+def plot_stability(stabilities: Mapping[str, "Stability"], path: Path = None) -> "Figure":
+    """Draw the stability indicator and the Jaccard index by size, a line for each name."""
+    figure = need_matplotlib()(
+        figsize=(_PANEL_INCHES[0] * 2, _PANEL_INCHES[1] + 0.4), dpi=150, layout="constrained"
+    )
+    left, right = figure.subplots(1, 2)
+    styles = _styles(stabilities)
+    _stability_panel(left, stabilities, styles)
+    for name, found in stabilities.items():
+        right.plot(found.sizes, found.jaccard, **styles[name], label=name)
+    right.set_ylim(-0.03, 1.03)
+    _label(right, "Jaccard index of the best i (1: the same)", "i", max(s.n_features for s in stabilities.values()))
+    if any(stabilities):
+        figure.legend(*right.get_legend_handles_labels(), loc="outside lower center", ncols=6, fontsize=9, frameon=False)
+    return save_figure(figure, path)
+
+
+def plot_comparison(comparison: "Comparison", path: Path = None) -> "Figure":
+    """Draw the diagram of critical differences; see :meth:`ferrank.evaluate.Comparison.plot`."""
+    import pandas as pd
+
+    names = [shorten(name, 28) for name in comparison.methods]
+    if len(set(names)) < len(names):
+        names = comparison.methods
+    size = (7.5, 1.4 + 0.24 * len(names))
+    figure = need_matplotlib()(figsize=size, dpi=150, layout="constrained")
+    axes = figure.subplots()
+    need("scikit_posthocs", "comparisons").critical_difference_diagram(
+        pd.Series(comparison.mean_rank, index=names),
+        pd.DataFrame(comparison.nemenyi, index=names, columns=names),
+        cd=comparison.critical_difference,
+        alpha=comparison.alpha,
+        ax=axes,
+        label_fmt_left="{label} ({rank:.2f})",
+        label_fmt_right="({rank:.2f}) {label}",
+        label_props={"fontsize": 9},
+        elbow_props={"color": "#333333", "linewidth": 1.0},
+        marker_props={"color": COLOURS[0], "s": 22, "zorder": 3},
+        crossbar_props={"color": COLOURS[1], "linewidth": 2.5},
+    )
+    better = "lower" if comparison.lower_is_better else "higher"
+    figure.supxlabel(
+        f"Mean ranks on {comparison.n_data_sets} data sets ({better} results are better; 1 is the best). "
+        f"Bars join methods that do not differ by Nemenyi's test at {comparison.alpha:g}.",
+        fontsize=8,
+    )
+    return save_figure(figure, path)
+
+
+def save_figure(figure: "Figure", path: Path) -> "Figure":
+    """Save ``figure`` where a path is given, and return it."""
+    if path is not None:
+        storage.replace(storage.check_path(path, PLOT_SUFFIXES), figure.savefig)
+    return figure
+
+
+def tidy(axes: "Axes") -> None:
+    """Take away what a reader does not need."""
+    axes.grid(linewidth=0.4, alpha=0.6)
+    axes.set_axisbelow(True)
+    axes.tick_params(labelsize=8)
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)
+
+
+def _styles(names: Any) -> dict[str, dict[str, Any]]:
+    """Return colour and dashes of each name: told apart in print as well."""
+    styles = {}
+    for name in names:
+        if name == "random":
+            styles[name] = {"color": _RANDOM_COLOUR, "linestyle": ":", "linewidth": 1.6}
+        else:
+            number = len(styles) % len(COLOURS)
+            styles[name] = {"color": COLOURS[number], "linestyle": _DASHES[number], "linewidth": 1.5}
+    return styles
+
+
+def _stability_panel(
+    axes: "Axes", stabilities: Mapping[str, "Stability"], styles: Mapping[str, Mapping[str, Any]]
+) -> None:
+    for name, found in stabilities.items():
+        axes.plot(found.sizes, found.canberra, **styles[name])
+    axes.set_ylim(-0.03, max(1.1, *(float(found.canberra.max()) + 0.05 for found in stabilities.values())))
+    title = "instability of the best i (0: the same, 1: random)"
+    _label(axes, title, "i", max(found.n_features for found in stabilities.values()))
+
+
+def _label(axes: "Axes", title: str, x: str, n: int) -> None:
+    axes.set_title(title, fontsize=9.5)
+    axes.set_xlabel(x, fontsize=9)
+    axes.set_xlim(0, n + 1)
+    tidy(axes)
+
+
+def _limits(errors: list[np.ndarray[Any, Any]]) -> tuple[float, float]:
+    means = [one.mean(axis=0) for one in errors]
+    low, high = min(float(one.min()) for one in means), max(float(one.max()) for one in means)
+    margin = 0.05 * (high - low) or 0.05
+    return low - margin, high + margin
