@@ -1,4 +1,4 @@
-"""The command line: ``ferrank rank``, ``ferrank inspect``, ``ferrank convert``.
+"""The command line: a module for each command, ``ferrank rank`` and its like.
 
 Results go to stdout, progress and messages to stderr. Exit codes: 0 done, 2 bad usage or bad input,
 130 interrupted, 1 anything else.

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from ferrank import __version__
-from ferrank.cli import convert, inspect, rank
+from ferrank.cli import compare, convert, curves, inspect, rank, synth
 from ferrank.errors import ColumnTypeError, DataError, FerrankError, ResourceError, SettingError
 
 __all__ = ["main"]
@@ -27,7 +27,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = _Parser(prog="ferrank", description="Rank the features of a table by how much they matter.")
     parser.add_argument("--version", action="version", version=f"ferrank {__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=_Parser)
-    for command in (rank, inspect, convert):
+    for command in (rank, curves, compare, synth, inspect, convert):
         command.add_to(commands)
     return parser
 

@@ -6,7 +6,15 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-__all__ = ["add_data", "add_rankers", "add_roles", "count_or_share", "max_features", "positive"]
+__all__ = [
+    "add_data",
+    "add_rankers",
+    "add_roles",
+    "add_settings",
+    "count_or_share",
+    "max_features",
+    "positive",
+]
 
 
 def count_or_share(text: str) -> int | float:
@@ -74,12 +82,17 @@ def add_roles(parser: argparse.ArgumentParser) -> None:
 
 
 def add_rankers(parser: argparse.ArgumentParser) -> None:
-    """Add the rankers and their settings.
-
-    The settings have the names of the rankers' parameters, and no defaults: those are the rankers'.
-    """
+    """Add the choice of a ranker, and the settings of rankers."""
     group = parser.add_argument_group("ranking")
     group.add_argument("--ranker", choices=["forest", "relief"], default="forest", help="default: forest")
+    add_settings(parser, group)
+
+
+def add_settings(parser: argparse.ArgumentParser, group: Any) -> None:
+    """Add the settings of rankers, those that both have to ``group``.
+
+    They have the names of the rankers' parameters, and no defaults: those are the rankers'.
+    """
     setting = _settings(group)
     setting(
         "--score",

@@ -2,17 +2,15 @@
 
 import argparse
 import json
-from inspect import signature
 from pathlib import Path
 from typing import Any
 
 from ferrank.cli.options import add_data, add_rankers, add_roles, positive
 from ferrank.cli.progress import message, progress_line
+from ferrank.cli.rankers import make_rankers
 from ferrank.dataset import rank
-from ferrank.errors import SettingError
 from ferrank.forest import ForestRanker
 from ferrank.plot import PLOT_SUFFIXES, need_matplotlib
-from ferrank.ranker import Ranker
 from ferrank.relief import ReliefRanker
 from ferrank.storage import check_path
 
@@ -35,6 +33,7 @@ def add_to(commands: Any) -> None:
 
 def _run(chosen: argparse.Namespace) -> None:
     output, plot = _check_results(chosen)
+    [ranker] = make_rankers(chosen, [chosen.ranker], {"forest": ForestRanker, "relief": ReliefRanker})
     with progress_line() as progress:
         ranking = rank(
             chosen.data,
@@ -44,7 +43,7 @@ def _run(chosen: argparse.Namespace) -> None:
             task=chosen.task,
             drop=chosen.drop,
             sample_weight=chosen.weight,
-            ranker=_ranker(chosen),
+            ranker=ranker,
             progress=progress,
         )
     if output is not None:
@@ -63,14 +62,3 @@ def _check_results(chosen: argparse.Namespace) -> tuple[Path | None, Path | None
     if plot is not None:
         need_matplotlib()
     return output, plot
-
-
-def _ranker(chosen: argparse.Namespace) -> Ranker:
-    """Return the ranker with the settings that were given."""
-    rankers: dict[str, type[Ranker]] = {"forest": ForestRanker, "relief": ReliefRanker}
-    parameters = {name: set(signature(ranker).parameters) - {"task"} for name, ranker in rankers.items()}
-    given = {name: value for name, value in vars(chosen).items() if name in set().union(*parameters.values())}
-    for name in given.keys() - parameters[chosen.ranker]:
-        other = next(ranker for ranker, names in parameters.items() if name in names)
-        raise SettingError(f"{name}: a setting of --ranker {other}, not of {chosen.ranker}; leave it out")
-    return rankers[chosen.ranker](**given)

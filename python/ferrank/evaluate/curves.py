@@ -9,10 +9,10 @@ in threads, in processes, on dask. In it each ranker ranks the training rows ane
 the test rows have had their say), so the splits also tell how stable the rankings are.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import joblib
 import numpy as np
@@ -34,12 +34,29 @@ from ferrank.source import open_source
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["RANDOM", "Curves", "curves"]
+__all__ = ["RANDOM", "Areas", "Curves", "curves"]
 
 Array = np.ndarray[Any, Any]
 
 RANDOM = "random"
 """Name of the expected curve of random rankings."""
+
+
+class Areas(NamedTuple):
+    """Areas under the curves of a ranker: mean errors over the sizes, by the trapezoidal rule.
+
+    Attributes
+    ----------
+    forward, reverse : float
+    """
+
+    forward: float
+    reverse: float
+
+    @property
+    def gain(self) -> float:
+        """Reverse less forward: 0 for random rankings, greatest for the best."""
+        return self.reverse - self.forward
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,20 +96,9 @@ class Curves:
         }
         return {name: stability(found) for name, found in differing.items()}
 
-    def areas(self) -> Any:
-        """Return a frame with a row for each ranker: areas under the curves.
-
-        ``forward`` and ``reverse`` are mean errors over the sizes from 1 to all features, by the trapezoidal rule;
-        ``gain`` is the second less the first, which is 0 for random rankings and greatest for the best.
-        """
-        import pandas as pd
-
-        rows = {
-            name: {"forward": self._area(self.forward[name]), "reverse": self._area(self.reverse[name])}
-            for name in self.forward
-        }
-        frame = pd.DataFrame.from_dict(rows, orient="index")
-        return frame.assign(gain=frame["reverse"] - frame["forward"]).rename_axis("ranker")
+    def areas(self) -> dict[str, Areas]:
+        """Return the areas under the curves, by ranker."""
+        return {name: Areas(self._area(self.forward[name]), self._area(self.reverse[name])) for name in self.forward}
 
     def _area(self, errors: Array) -> float:
         mean = errors.mean(axis=0)
@@ -123,6 +129,51 @@ class Curves:
                     )
                 )
         return pd.concat(frames, ignore_index=True)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the object that ``ferrank curves --json`` prints: means over splits, areas and stability."""
+        return {
+            "measure": self.measure,
+            "features": self.features,
+            "sizes": self.sizes.tolist(),
+            "forward": {name: errors.mean(axis=0).tolist() for name, errors in self.forward.items()},
+            "reverse": {name: errors.mean(axis=0).tolist() for name, errors in self.reverse.items()},
+            "areas": {name: area._asdict() | {"gain": area.gain} for name, area in self.areas().items()},
+            "stability": {
+                name: {
+                    "sizes": found.sizes.tolist(),
+                    "canberra": found.canberra.tolist(),
+                    "jaccard": found.jaccard.tolist(),
+                    "spearman": found.spearman,
+                    "kendall": found.kendall,
+                }
+                for name, found in self.stability.items()
+            },
+            "settings": self.settings,
+        }
+
+    def to_text(self) -> str:
+        """Return a table with a row for each ranker: areas, and the stability of its rankings."""
+        lines = [
+            f"{self.measure} by {self.settings['model']}, {self.settings['repeats']} x {self.settings['folds']} folds, "
+            f"{len(self.features):,} features, {len(self.sizes)} sizes",
+            "",
+        ]
+        width = max(6, *map(len, self.forward))
+        lines.append(f"{'ranker':{width}}  forward  reverse     gain  instability  spearman")
+        for name, area in self.areas().items():
+            line = f"{name:{width}}  {area.forward:7.4f}  {area.reverse:7.4f}  {area.gain:7.4f}"
+            if name in self.stability:
+                found = self.stability[name]
+                line += f"  {found.canberra.mean():11.3f}  {found.spearman:8.3f}"
+            lines.append(line)
+        lines += [
+            "",
+            f"forward, reverse: mean {self.measure} of models of the best and of the worst features; gain: their "
+            "difference",
+            "instability: between folds, 0 the same, 1 as random rankings; spearman: mean over pairs of folds",
+        ]
+        return "\n".join(lines)
 
     def plot(self, path: Any = None) -> "Figure":
         """Draw the forward curves, the reverse curves and the stability side by side.
@@ -168,8 +219,8 @@ def curves(
     data, target, target_last, labels, task, drop
         As in :func:`ferrank.rank`. The targets are one nominal or numeric one, several numeric ones, or labels.
     rankers : mapping of str to Ranker, Ranking or array of shape (n_features,)
-        By the names that they will have. A ranker ranks the training rows of each split; a ranking, or an array of
-        importances, is taken as it is.
+        By the names that they will have; each score of a ranker with several is called ``name:score``. A ranker ranks
+        the training rows of each split; a ranking (its first score), or an array of importances, is taken as it is.
     model : {"knn", "svm"} or scikit-learn estimator, default="knn"
         What is built of the features: nearest neighbours (10), or a quadratic SVM with C = 0.1, both as in
         error-curves. Features come as :class:`~ferrank.evaluate.rows.Encoder` makes them.
@@ -207,7 +258,7 @@ def curves(
     >>> found = curves({"a": a, "b": b, "c": c, "y": a > 0}, "y", {"forest": ferrank.ForestRanker()}, folds=3)
     >>> found.sizes.tolist(), found.forward["forest"].shape
     ([1, 2, 3], (3, 3))
-    >>> bool(found.areas().loc["forest", "gain"] > 0.1)
+    >>> bool(found.areas()["forest"].gain > 0.1)
     True
     """
     source = open_source(data, labels=labels, drop=drop)
@@ -282,8 +333,7 @@ class _Work:
             return np.array([self._error(X, y, np.isin(encoder.owner, order[:i]), train, test) for i in self.sizes])
 
         found = {}
-        for name, ranker in self.rankers.items():
-            importances = ranker if isinstance(ranker, np.ndarray) else self._rank(ranker, train)
+        for name, importances in self._importances(train):
             # Equals are drawn between: in the order of the columns, one could be lucky.
             order = np.lexsort((rng.permutation(n_features), -importances))
             found[name] = curve(order), curve(order[::-1]), importances
@@ -293,9 +343,15 @@ class _Work:
             found[RANDOM] = expected, expected, draws[0]
         return found
 
-    def _rank(self, ranker: Ranker, train: Array) -> Array:
-        ranking: Ranking = self.rows.take(train).ranked_by(clone(ranker))
-        return ranking.importances()
+    def _importances(self, train: Array) -> Iterator[tuple[str, Array]]:
+        """Give the name and the importances of each score of each ranker."""
+        for name, ranker in self.rankers.items():
+            if isinstance(ranker, np.ndarray):
+                yield name, ranker
+                continue
+            ranking: Ranking = self.rows.take(train).ranked_by(clone(ranker))
+            for score, found in ranking.scores.items():
+                yield name if len(ranking.scores) == 1 else f"{name}:{score}", found.importance
 
     def _error(self, X: Array, y: Array, columns: Array, train: Array, test: Array) -> float:
         try:

@@ -27,6 +27,7 @@ COLOURS = ("#2f6f9f", "#c2703d", "#4d8b57", "#8a5a9e", "#b8504f", "#4f9a9a", "#8
 _DASHES = ("-", "--", "-.", (0, (6, 1.5, 1, 1.5, 1, 1.5)), (0, (1, 1)), (0, (4, 3)), "-", "--")
 _RANDOM_COLOUR = "#777777"
 _PANEL_INCHES = (4.4, 3.5)
+_CD_HEIGHT = 1.6
 
 
 def plot_curves(curves: "Curves", path: Path = None) -> "Figure":
@@ -79,15 +80,15 @@ def plot_comparison(comparison: "Comparison", path: Path = None) -> "Figure":
     names = [shorten(name, 28) for name in comparison.methods]
     if len(set(names)) < len(names):
         names = comparison.methods
-    size = (7.5, 1.4 + 0.24 * len(names))
+    size = (7.5, 1.5 + 0.24 * len(names))
     figure = need_matplotlib()(figsize=size, dpi=150, layout="constrained")
     axes = figure.subplots()
     need("scikit_posthocs", "comparisons").critical_difference_diagram(
         pd.Series(comparison.mean_rank, index=names),
         pd.DataFrame(comparison.nemenyi, index=names, columns=names),
-        cd=comparison.critical_difference,
         alpha=comparison.alpha,
         ax=axes,
+        text_h_margin=0.05,
         label_fmt_left="{label} ({rank:.2f})",
         label_fmt_right="({rank:.2f}) {label}",
         label_props={"fontsize": 9},
@@ -95,11 +96,15 @@ def plot_comparison(comparison: "Comparison", path: Path = None) -> "Figure":
         marker_props={"color": COLOURS[0], "s": 22, "zorder": 3},
         crossbar_props={"color": COLOURS[1], "linewidth": 2.5},
     )
+    # Above the numbers of the axis, which the library would draw it across.
+    start, width = comparison.mean_rank[0], comparison.critical_difference
+    axes.plot([start, start + width], [_CD_HEIGHT] * 2, color=COLOURS[1], linewidth=2.5, clip_on=False)
+    axes.text(start + width, _CD_HEIGHT, f"  critical difference {width:.2f}", fontsize=9, va="center")
     better = "lower" if comparison.lower_is_better else "higher"
     figure.supxlabel(
         f"Mean ranks on {comparison.n_data_sets} data sets ({better} results are better; 1 is the best). "
         f"Bars join methods that do not differ by Nemenyi's test at {comparison.alpha:g}.",
-        fontsize=8,
+        fontsize=7.5,
     )
     return save_figure(figure, path)
 

@@ -1,0 +1,94 @@
+"""``ferrank curves``."""
+
+import argparse
+import json
+from typing import Any
+
+from ferrank.cli.options import add_data, add_roles, add_settings, positive
+from ferrank.cli.progress import message, progress_line
+from ferrank.cli.rankers import make_rankers
+from ferrank.errors import SettingError
+from ferrank.plot import PLOT_SUFFIXES, need_matplotlib
+from ferrank.storage import check_path, replace
+
+__all__ = ["add_to"]
+
+
+def add_to(commands: Any) -> None:
+    """Add the command to the parser."""
+    parser = commands.add_parser(
+        "curves",
+        help="draw error curves of rankers",
+        description="Judge rankers by models of ever more features, from the best (forward) and from the worst "
+        "(reverse), beside random rankings, and by how alike their rankings of the folds are.",
+    )
+    add_data(parser)
+    add_roles(parser)
+    group = parser.add_argument_group("rankers")
+    group.add_argument(
+        "--ranker",
+        action="append",
+        metavar="NAME",
+        help="forest (default), relief, information_gain, chi_squared, svm_rfe, laplace, multilabel_laplace, sfss, "
+        "sefr; can be repeated",
+    )
+    add_settings(parser, group)
+    group = parser.add_argument_group("curves")
+    group.add_argument("--model", choices=["knn", "svm"], default="knn", help="default: knn")
+    group.add_argument("--folds", type=positive, default=10, metavar="N", help="of cross-validation; default: 10")
+    group.add_argument("--repeats", type=positive, default=1, metavar="N", help="of cross-validation; default: 1")
+    group.add_argument(
+        "--sizes",
+        choices=["paper", "linear", "quadratic", "exponential"],
+        default="paper",
+        help="numbers of features in the models; default: paper (all up to 50, then fewer)",
+    )
+    group.add_argument("--step", dest="size_step", type=positive, metavar="N", help="of sizes other than paper")
+    group.add_argument("--random-rankings", type=int, metavar="N", help="in each split; default: 100 in all")
+    group.add_argument("--jobs", type=int, metavar="N", help="splits at once; default: 1, -1 is all cores")
+    group = parser.add_argument_group("results")
+    group.add_argument("--output", metavar="FILE.csv", help="save the points of the curves")
+    group.add_argument("--plot", metavar="FILE", help="draw curves and stability as .png, .svg or .pdf")
+    group.add_argument("--json", action="store_true", help="print one JSON object instead of the table")
+    parser.set_defaults(run=_run)
+
+
+def _run(chosen: argparse.Namespace) -> None:
+    from ferrank import ForestRanker, ReliefRanker
+    from ferrank.evaluate.baselines import BASELINES
+    from ferrank.evaluate.curves import RANDOM, curves
+
+    output = chosen.output and check_path(chosen.output, (".csv",))
+    plot = chosen.plot and check_path(chosen.plot, PLOT_SUFFIXES)
+    if plot is not None:
+        need_matplotlib()
+    names = list(dict.fromkeys(chosen.ranker or ["forest"]))
+    if RANDOM in names:
+        raise SettingError("ranker: random rankings are there anyway; --random-rankings says how many")
+    rankers = make_rankers(chosen, names, {"forest": ForestRanker, "relief": ReliefRanker, **BASELINES})
+    with progress_line() as progress:
+        found = curves(
+            chosen.data,
+            chosen.target,
+            dict(zip(names, rankers, strict=True)),
+            target_last=chosen.target_last,
+            labels=chosen.labels,
+            task=chosen.task,
+            drop=chosen.drop,
+            model=chosen.model,
+            sizes=chosen.sizes,
+            step=chosen.size_step,
+            folds=chosen.folds,
+            repeats=chosen.repeats,
+            n_random=chosen.random_rankings,
+            random_state=vars(chosen).get("random_state", 0),
+            n_jobs=chosen.jobs,
+            progress=progress,
+        )
+    if output is not None:
+        replace(output, lambda partial: found.to_pandas().to_csv(partial, index=False))
+        message(f"saved {output}")
+    if plot is not None:
+        found.plot(plot)
+        message(f"drew {plot}")
+    print(json.dumps(found.to_dict(), allow_nan=False) if chosen.json else found.to_text())

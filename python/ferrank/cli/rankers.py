@@ -1,0 +1,34 @@
+"""Rankers from the options that name and set them."""
+
+import argparse
+from collections.abc import Mapping, Sequence
+from inspect import signature
+
+from ferrank.errors import SettingError
+from ferrank.ranker import Ranker
+
+__all__ = ["make_rankers"]
+
+
+def make_rankers(
+    chosen: argparse.Namespace, names: Sequence[str], known: Mapping[str, type[Ranker]]
+) -> list[Ranker]:
+    """Return the rankers called ``names`` with the settings that were given, each with those that it has.
+
+    Raises
+    ------
+    SettingError
+        There is no such ranker, or none of them has a setting that was given.
+    """
+    unknown = next((name for name in names if name not in known), None)
+    if unknown is not None:
+        raise SettingError(f"ranker: unknown ranker '{unknown}'; use some of {', '.join(known)}")
+    parameters = {name: set(signature(ranker).parameters) - {"task"} for name, ranker in known.items()}
+    given = {name: value for name, value in vars(chosen).items() if name in set().union(*parameters.values())}
+    for setting in given.keys() - set().union(*(parameters[name] for name in names)):
+        other = next(ranker for ranker, has in parameters.items() if setting in has)
+        raise SettingError(f"{setting}: a setting of --ranker {other}, not of {', '.join(names)}; leave it out")
+    return [
+        known[name](**{setting: value for setting, value in given.items() if setting in parameters[name]})
+        for name in names
+    ]
