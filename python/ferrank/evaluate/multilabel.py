@@ -94,31 +94,41 @@ def precision_recall_area(true: Array, scores: Array, weights: Array | None = No
 
     Notes
     -----
-    Between two thresholds the false positives grow linearly with the true ones (Davis & Goadrich 2006), so
-    that precision is t / (a t + b), whose integral is known.
+    Between two thresholds the false positives grow linearly with the true ones, and precision is followed in
+    steps of one true positive at most, with straight lines between these (Davis & Goadrich 2006, §3).
 
     Examples
     --------
     >>> import numpy as np
     >>> precision_recall_area(np.array([True, False, True]), np.array([0.9, 0.5, 0.1])).__round__(4)
-    0.7973
+    0.7917
     """
     _, place = np.unique(scores, return_inverse=True)
     weights = np.ones(len(true)) if weights is None else weights
-    positives = np.bincount(place, weights=true * weights)[::-1]
-    negatives = np.bincount(place, weights=~true * weights)[::-1]
-    if not positives.sum() > 0:
+    gains = np.bincount(place, weights=true * weights)[::-1]
+    costs = np.bincount(place, weights=~true * weights)[::-1]
+    if not gains.sum() > 0:
         return 0.0
-    rises = positives > 0
-    ends = (np.cumsum(positives)[rises], np.cumsum(negatives)[rises])
-    starts = (ends[0] - positives[rises], ends[1] - negatives[rises])
-    slope = negatives[rises] / positives[rises]
-    a, b = 1 + slope, starts[1] - slope * starts[0]
-    # The first threshold starts at nothing, where precision is that of its end.
-    first = starts[0] + starts[1] <= 0
-    growth = np.log(np.where(first, 1.0, ends[0] + ends[1]) / np.where(first, 1.0, starts[0] + starts[1]))
-    area = (positives[rises] - b / a * growth) / a
-    return float(area.sum() / positives.sum())
+    # A line for each threshold at which recall rises, cut into equal steps.
+    rises = gains > 0
+    at_nothing = not costs[: rises.argmax()].any()
+    gains, ends, false = gains[rises], np.cumsum(gains)[rises], np.cumsum(costs)[rises]
+    slopes = costs[rises] / gains
+    steps = np.maximum(np.ceil(gains), 1).astype(np.int64)
+    line = np.repeat(np.arange(len(steps)), steps)
+    before = np.arange(len(line)) - np.repeat(np.cumsum(steps) - steps, steps)
+
+    def precision(step: Array) -> Array:
+        left = gains[line] * (1 - step / steps[line])
+        hits, misses = ends[line] - left, false[line] - slopes[line] * left
+        # The first line begins at nothing, where precision is that of its end.
+        nothing = at_nothing & (line == 0)
+        total = np.where(nothing, ends[0] + false[0], hits + misses)
+        return np.where(nothing, ends[0], hits) / total
+
+    widths = gains[line] / steps[line]
+    area = (widths * (precision(before) + precision(before + 1)) / 2).sum()
+    return float(area / gains.sum())
 
 
 def _auprc(true: Array, scores: Array) -> Array:

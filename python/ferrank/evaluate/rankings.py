@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ferrank.errors import ColumnTypeError, DataError, ResourceError
+from ferrank.evaluate.evaluation import UNWEIGHTED
 from ferrank.ranking import Ranking
 
 __all__ = ["Importances", "Rankings", "collect"]
@@ -87,7 +88,8 @@ def collect(rankings: Rankings) -> list[Importances]:
 
     Raises
     ------
-    X message names the file or the ranking.
+    DataError, ResourceError, SettingError, ColumnTypeError
+        The message names the file or the ranking.
 
     Examples
     --------
@@ -110,7 +112,7 @@ def collect(rankings: Rankings) -> list[Importances]:
             "a mapping of names to them"
         )
     found = [importances for name, one in pairs for importances in _of(name, one)]
-    seen: Counter[str] = Counter()
+    seen = Counter([UNWEIGHTED])
     numbered = []
     for importances in found:
         seen[importances.name] += 1

@@ -4,7 +4,7 @@ use pulp::Arch;
 
 use super::small;
 use crate::monitor::Monitor;
-use crate::relief::panels::Layout;
+use crate::neighbors::panels::Layout;
 use crate::relief::rows::{Rows, Table};
 use crate::relief::search::{Neighbours, Search};
 use crate::relief::space::{Example, Shape, Space};
