@@ -1,1 +1,68 @@
-"""Judging rankings: how well they predict, how stable they are, which is better."""
+"""Judging rankings: how well they predict, how stable they are, which is better.
+
+:func:`evaluate` judges rankings by the neighbours that they find, :func:`curves` by models of ever more features,
+:func:`stability` by how alike they are, :func:`compare` methods over data sets. :func:`aggregate` makes one ranking
+of several, :func:`synthesize` data whose relevant features are known, :func:`report` a page of it all.
+"""
+
+from ferrank.evaluate.aggregate import aggregate, rank_distances
+from ferrank.evaluate.baselines import (
+    BASELINES,
+    Baseline,
+    ChiSquared,
+    InformationGain,
+    LaplaceScore,
+    MultiLabelLaplace,
+    RandomRanker,
+    Sefr,
+    Sfss,
+    SvmRfe,
+)
+from ferrank.evaluate.compare import Comparison, compare
+from ferrank.evaluate.curves import Areas, Curves, curves
+from ferrank.evaluate.evaluation import Evaluation
+from ferrank.evaluate.measures import MEASURES, Measure
+from ferrank.evaluate.multilabel import multilabel_measures, precision_recall_area
+from ferrank.evaluate.neighbors import evaluate
+from ferrank.evaluate.report import report
+from ferrank.evaluate.resample import resample, trees
+from ferrank.evaluate.sizes import subset_sizes
+from ferrank.evaluate.stability import Stability, expected_canberra, stability
+from ferrank.evaluate.synth import SYNTHETIC, Synthetic, perturb, synthesize
+
+__all__ = [
+    "BASELINES",
+    "MEASURES",
+    "SYNTHETIC",
+    "Areas",
+    "Baseline",
+    "ChiSquared",
+    "Comparison",
+    "Curves",
+    "Evaluation",
+    "InformationGain",
+    "LaplaceScore",
+    "Measure",
+    "MultiLabelLaplace",
+    "RandomRanker",
+    "Sefr",
+    "Sfss",
+    "Stability",
+    "SvmRfe",
+    "Synthetic",
+    "aggregate",
+    "compare",
+    "curves",
+    "evaluate",
+    "expected_canberra",
+    "multilabel_measures",
+    "perturb",
+    "precision_recall_area",
+    "rank_distances",
+    "report",
+    "resample",
+    "stability",
+    "subset_sizes",
+    "synthesize",
+    "trees",
+]

@@ -2,6 +2,7 @@
 
 use ferrank_core::Unlabelled;
 use ferrank_core::forest::{Ensemble, ForestParams, MaxFeatures, MaxSamples, Score, Ties};
+use ferrank_core::knn::{Conventions, KnnParams};
 use ferrank_core::relief::{Iterations, ReliefParams, ReliefScore, TargetDistance};
 use ferrank_core::schema::{Roles, Targets, Task};
 use pyo3::prelude::*;
@@ -109,6 +110,17 @@ fn relief(dict: &Bound<'_, PyDict>) -> PyResult<ReliefParams> {
         target_weights: settings.get("target_weights", "a list of numbers or None")?,
         unlabelled: unlabelled(&settings)?,
         seed: settings.get("seed", "an integer in 0 … 2^64 - 1")?,
+    })
+}
+
+pub(crate) fn knn(dict: &Bound<'_, PyDict>) -> PyResult<KnnParams> {
+    let settings = Settings(dict);
+    let conventions: String = settings.get("conventions", "'textbook' or 'clus'")?;
+    Ok(KnnParams {
+        n_neighbors: settings.get("n_neighbors", "a number of neighbours above 0")?,
+        rankings: settings.get("rankings", "a list of importances for each ranking")?,
+        conventions: Conventions::parse(&conventions).map_err(|e| error::to_py(dict.py(), e))?,
+        unlabelled: unlabelled(&settings)?,
     })
 }
 

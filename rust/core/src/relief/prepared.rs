@@ -4,7 +4,6 @@
 use rayon::prelude::*;
 
 use super::lack::Lack;
-use super::panels::Layout;
 use super::params::ReliefParams;
 use super::rows::{Reader, Rows, Table};
 use super::space::{Scale, Shape, Space};
@@ -13,6 +12,7 @@ use super::{Limits, targets};
 use crate::error::Result;
 use crate::intake::Intake;
 use crate::monitor::{Monitor, Phase};
+use crate::neighbors::panels::Layout;
 use crate::profile::{ColumnProfile, Profile};
 use crate::schema::{Problem, Task};
 use crate::store::{TargetColumn, add_targets};
@@ -47,7 +47,7 @@ impl<'a> Prepared<'a> {
             (0..shapes.len()).filter(|&i| shapes[i] != Shape::Constant && profile.features[i].missing() > 0).collect();
         let mut targets: Vec<TargetColumn> =
             profile.targets.iter().map(|column| TargetColumn::empty(column, n_rows as usize)).collect();
-        let reader = Reader { intake, scales, n_rows };
+        let reader = Reader { intake, scales, n_rows, clip: false };
         let classes = if problem.task == Task::Classification { profile.targets[0].n_categories() } else { 1 };
         let usual = Usual::of(&profile.features, &reader.scales, n_rows as usize);
         let table = if usual.is_rare(n_rows as usize, limits.rows) {

@@ -5,7 +5,7 @@
 
 use pulp::Arch;
 
-use super::lists::Ground;
+use super::ground::Ground;
 use super::params::TargetDistance;
 use super::search::Neighbours;
 use super::space::{AddTimes, Space};

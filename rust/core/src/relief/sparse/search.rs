@@ -15,7 +15,7 @@ use rayon::prelude::*;
 use super::SparseRows;
 use crate::error::Result;
 use crate::monitor::{Monitor, Phase};
-use crate::relief::lists::{key, unit};
+use crate::neighbors::lists::{key, unit};
 use crate::relief::search::Neighbours;
 use crate::relief::space::Space;
 
