@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import ferrank as fr
+from ferrank.evaluate import synthesize
 from reference import distance
 from reference.distance import features_of
 from reference.relief import myopic, per_target, relieff, rrelieff
-from reference.synthetic import synthetic
 from tables import NOMINAL, NUMERIC, tables
 from test_reference_relief import CLUS, DATA, OTHERS, OTHERWISE_TIED, read
 
@@ -154,7 +154,7 @@ def test_neither_threads_nor_chunks_change_a_bit():
 @pytest.mark.parametrize("seed", range(3))
 def test_xor_features_stand_above_irrelevant_ones_as_often_as_in_the_papers_algorithm(seed):
     """Appendix 1 of error-curves; by the reference, too, few of the sets are told apart wholly."""
-    made = synthetic("combined", np.random.default_rng(seed), n_rows=400)
+    made = synthesize("combined", 400, random_state=seed)
     found = fr.ReliefRanker("classification").fit(made.X, made.y).feature_importances_
     features = [distance.Feature(f"x{i}", False, list(map(float, x))) for i, x in enumerate(made.X.T)]
     np.testing.assert_allclose(found, relieff(features, made.y.tolist(), k=10), rtol=0, atol=1e-9)

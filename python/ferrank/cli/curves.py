@@ -35,15 +35,21 @@ def add_to(commands: Any) -> None:
     add_settings(parser, group)
     group = parser.add_argument_group("curves")
     group.add_argument("--model", choices=["knn", "svm"], default="knn", help="default: knn")
-    group.add_argument("--folds", type=positive, default=10, metavar="N", help="of cross-validation; default: 10")
-    group.add_argument("--repeats", type=positive, default=1, metavar="N", help="of cross-validation; default: 1")
+    group.add_argument(
+        "--folds", type=positive, default=10, metavar="N", help="of cross-validation; default: 10"
+    )
+    group.add_argument(
+        "--repeats", type=positive, default=1, metavar="N", help="of cross-validation; default: 1"
+    )
     group.add_argument(
         "--sizes",
         choices=["paper", "linear", "quadratic", "exponential"],
         default="paper",
         help="numbers of features in the models; default: paper (all up to 50, then fewer)",
     )
-    group.add_argument("--step", dest="size_step", type=positive, metavar="N", help="of sizes other than paper")
+    group.add_argument(
+        "--step", dest="size_step", type=positive, metavar="N", help="of sizes other than paper"
+    )
     group.add_argument("--random-rankings", type=int, metavar="N", help="in each split; default: 100 in all")
     group.add_argument("--jobs", type=int, metavar="N", help="splits at once; default: 1, -1 is all cores")
     group = parser.add_argument_group("results")

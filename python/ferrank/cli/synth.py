@@ -24,12 +24,20 @@ def add_to(commands: Any) -> None:
     parser.add_argument("--rows", type=positive, default=1_000, metavar="N", help="default: 1000")
     parser.add_argument("--features", type=positive, default=100, metavar="N", help="in all; default: 100")
     parser.add_argument(
-        "--informative", type=positive, default=3, metavar="N", help="not of single, pair, combined; default: 3"
+        "--informative",
+        type=positive,
+        default=3,
+        metavar="N",
+        help="not of single, pair, combined; default: 3",
     )
-    parser.add_argument("--targets", type=positive, default=1, metavar="N", help="of regression and multilabel")
+    parser.add_argument(
+        "--targets", type=positive, default=1, metavar="N", help="of regression and multilabel"
+    )
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="default: 0")
     parser.add_argument("--output", required=True, metavar="FILE.arrow", help="where to write the data")
-    parser.add_argument("--truth", metavar="FILE", help="save the true ranking as .csv, .parquet, .arrow or .json")
+    parser.add_argument(
+        "--truth", metavar="FILE", help="save the true ranking as .csv, .parquet, .arrow or .json"
+    )
     parser.set_defaults(run=_run)
 
 

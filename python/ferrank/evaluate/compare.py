@@ -109,7 +109,9 @@ class Comparison:
         width = max(map(len, self.methods))
         lines = [f"{len(self.methods)} methods on {self.n_data_sets} data sets, {better} is better", ""]
         head = f"{'method':{width}}  mean rank"
-        lines.append(head if self.bonferroni_dunn is None else f"{head}  p against {self.control} (Bonferroni-Dunn)")
+        lines.append(
+            head if self.bonferroni_dunn is None else f"{head}  p against {self.control} (Bonferroni-Dunn)"
+        )
         for number, method in enumerate(self.methods):
             line = f"{method:{width}}  {self.mean_rank[number]:9.3f}"
             if self.bonferroni_dunn is not None and method != self.control:
@@ -118,7 +120,9 @@ class Comparison:
         lines.append("")
         if not np.isnan(self.friedman[1]):
             lines.append(f"Friedman: χ² = {self.friedman[0]:.4g}, p = {self.friedman[1]:.4g}")
-            lines.append(f"Iman and Davenport: F = {self.iman_davenport[0]:.4g}, p = {self.iman_davenport[1]:.4g}")
+            lines.append(
+                f"Iman and Davenport: F = {self.iman_davenport[0]:.4g}, p = {self.iman_davenport[1]:.4g}"
+            )
         lines.append(f"critical difference at {self.alpha:g}: {self.critical_difference:.4g} (Nemenyi)")
         if self.control_difference is not None:
             lines[-1] += f", {self.control_difference:.4g} to {self.control} (Bonferroni-Dunn)"
@@ -248,7 +252,9 @@ def _wilcoxon(values: Array) -> tuple[Array, Array]:
     k = values.shape[1]
     pairs = list(combinations(range(k), 2))
     found = [
-        1.0 if (values[:, a] == values[:, b]).all() else float(stats.wilcoxon(values[:, a], values[:, b]).pvalue)
+        1.0
+        if (values[:, a] == values[:, b]).all()
+        else float(stats.wilcoxon(values[:, a], values[:, b]).pvalue)
         for a, b in pairs
     ]
 

@@ -98,7 +98,10 @@ class Curves:
 
     def areas(self) -> dict[str, Areas]:
         """Return the areas under the curves, by ranker."""
-        return {name: Areas(self._area(self.forward[name]), self._area(self.reverse[name])) for name in self.forward}
+        return {
+            name: Areas(self._area(self.forward[name]), self._area(self.reverse[name]))
+            for name in self.forward
+        }
 
     def _area(self, errors: Array) -> float:
         mean = errors.mean(axis=0)
@@ -330,7 +333,9 @@ class _Work:
         n_features = self.rows.features.num_columns
 
         def curve(order: Array) -> Array:
-            return np.array([self._error(X, y, np.isin(encoder.owner, order[:i]), train, test) for i in self.sizes])
+            return np.array(
+                [self._error(X, y, np.isin(encoder.owner, order[:i]), train, test) for i in self.sizes]
+            )
 
         found = {}
         for name, importances in self._importances(train):

@@ -40,7 +40,9 @@ def model_for(model: Any, rows: Rows) -> Any:
     classes = all(nominal)
     if not isinstance(model, str):
         if not hasattr(model, "fit") or not hasattr(model, "predict"):
-            raise SettingError(f"model: {model!r} is neither one of {', '.join(MODELS)} nor a scikit-learn model")
+            raise SettingError(
+                f"model: {model!r} is neither one of {', '.join(MODELS)} nor a scikit-learn model"
+            )
         if (classes and is_regressor(model)) or (not classes and is_classifier(model)):
             raise SettingError(f"model: {model} does not predict {'classes' if classes else 'numbers'}")
         return model
@@ -55,7 +57,9 @@ def model_for(model: Any, rows: Rows) -> Any:
         if len(nominal) == 1:
             return one
         return MultiOutputClassifier(one) if classes else MultiOutputRegressor(one)
-    raise SettingError(f"model: unknown model '{model}'; use one of {', '.join(MODELS)}, or a scikit-learn model")
+    raise SettingError(
+        f"model: unknown model '{model}'; use one of {', '.join(MODELS)}, or a scikit-learn model"
+    )
 
 
 def error_of(rows: Rows) -> tuple[str, Callable[[Array, Array], float]]:

@@ -67,9 +67,16 @@ def plot_stability(stabilities: Mapping[str, "Stability"], path: Path = None) ->
     for name, found in stabilities.items():
         right.plot(found.sizes, found.jaccard, **styles[name], label=name)
     right.set_ylim(-0.03, 1.03)
-    _label(right, "Jaccard index of the best i (1: the same)", "i", max(s.n_features for s in stabilities.values()))
+    _label(
+        right,
+        "Jaccard index of the best i (1: the same)",
+        "i",
+        max(s.n_features for s in stabilities.values()),
+    )
     if any(stabilities):
-        figure.legend(*right.get_legend_handles_labels(), loc="outside lower center", ncols=6, fontsize=9, frameon=False)
+        figure.legend(
+            *right.get_legend_handles_labels(), loc="outside lower center", ncols=6, fontsize=9, frameon=False
+        )
     return save_figure(figure, path)
 
 

@@ -5,7 +5,7 @@ import difflib
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +35,11 @@ class Importances:
     """None: those of the data, in their order"""
     values: Array
     """(n_features,)"""
+    std_errors: Array | None = None
+    """(n_features,), where they are known"""
+    by_target: Array | None = None
+    """(n_features, n_targets), where they are told apart"""
+    targets: Sequence[str] = ()
 
     def matched(self, features: Sequence[str], source: str) -> Array:
         """Return the importances of ``features``, in their order.
@@ -118,20 +123,17 @@ def collect(rankings: Rankings) -> list[Importances]:
         seen[importances.name] += 1
         times = seen[importances.name]
         name = importances.name if times == 1 else f"{importances.name} ({times})"
-        numbered.append(Importances(name, importances.features, importances.values))
+        numbered.append(replace(importances, name=name))
     return numbered
 
 
 def _of(name: str | None, one: Any) -> Iterator[Importances]:
     if isinstance(one, str | os.PathLike):
         path = Path(one)
-        yield from _named(path.stem if name is None else name, *_read(path))
+        scores = _read_csv(path) if path.suffix.lower() == ".csv" else _scores(Ranking.load(path))
+        yield from _named(path.stem if name is None else name, scores)
     elif isinstance(one, Ranking):
-        scores = {score: values.importance for score, values in one.scores.items()}
-        if name is None:
-            yield from (Importances(score, one.features, values) for score, values in scores.items())
-        else:
-            yield from _named(name, one.features, scores)
+        yield from _scores(one) if name is None else _named(name, _scores(one))
     elif name is None:
         raise ColumnTypeError(
             f"rankings: cannot judge a {type(one).__qualname__}; give arrays a name, in a mapping"
@@ -142,9 +144,18 @@ def _of(name: str | None, one: Any) -> Iterator[Importances]:
         yield Importances(name, None, _numbers(name, one))
 
 
-def _named(name: str, features: list[str], scores: Mapping[str, Array]) -> Iterator[Importances]:
-    for score, values in scores.items():
-        yield Importances(name if len(scores) == 1 else f"{name}:{score}", features, values)
+def _scores(ranking: Ranking) -> list[Importances]:
+    return [
+        Importances(
+            name, ranking.features, score.importance, score.std_error, score.by_target, ranking.targets
+        )
+        for name, score in ranking.scores.items()
+    ]
+
+
+def _named(name: str, scores: Sequence[Importances]) -> Iterator[Importances]:
+    for score in scores:
+        yield replace(score, name=name if len(scores) == 1 else f"{name}:{score.name}")
 
 
 def _numbers(name: str, values: Any) -> Array:
@@ -154,14 +165,7 @@ def _numbers(name: str, values: Any) -> Array:
         raise ColumnTypeError(f"{name}: its importances are not numbers; {error}") from error
 
 
-def _read(path: Path) -> tuple[list[str], dict[str, Array]]:
-    if path.suffix.lower() == ".csv":
-        return _read_csv(path)
-    ranking = Ranking.load(path)
-    return ranking.features, {name: score.importance for name, score in ranking.scores.items()}
-
-
-def _read_csv(path: Path) -> tuple[list[str], dict[str, Array]]:
+def _read_csv(path: Path) -> list[Importances]:
     """Read features and scores: the columns with a standard error, or all numbers where none has one."""
     try:
         with path.open(newline="", encoding="utf-8") as file:
@@ -182,7 +186,13 @@ def _read_csv(path: Path) -> tuple[list[str], dict[str, Array]]:
     if not scores:
         raise DataError(f"{path}: has no column of importances")
     columns = dict(zip(head, zip(*rows, strict=True), strict=True))
-    return list(columns["feature"]), {name: _floats(path, name, columns[name]) for name in scores}
+    features = list(columns["feature"])
+    return [
+        Importances(
+            name, features, _floats(path, name, columns[name]), _errors(path, f"{name}_std_error", columns)
+        )
+        for name in scores
+    ]
 
 
 def _floats(path: Path, name: str, cells: Sequence[str]) -> Array:
@@ -190,6 +200,11 @@ def _floats(path: Path, name: str, cells: Sequence[str]) -> Array:
         return np.array(cells, dtype=np.float64)
     except ValueError as error:
         raise DataError(f"{path}: column '{name}': {error}; importances are numbers") from error
+
+
+def _errors(path: Path, name: str, columns: Mapping[str, Sequence[str]]) -> Array | None:
+    cells = columns.get(name)
+    return None if cells is None else _floats(path, name, [cell or "nan" for cell in cells])
 
 
 def _more(names: Sequence[str]) -> str:

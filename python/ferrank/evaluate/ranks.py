@@ -48,7 +48,9 @@ def align(rankings: Several, score: str | None = None) -> tuple[list[str], Array
     first = rankings[0]
     if isinstance(first, Ranking):
         features = first.features
-        importances = np.stack([_in_order(one, features, number, score) for number, one in enumerate(rankings)])
+        importances = np.stack(
+            [_in_order(one, features, number, score) for number, one in enumerate(rankings)]
+        )
     else:
         widths = {np.shape(one) for one in rankings}
         if len(widths) > 1 or np.ndim(first) != 1:
@@ -57,7 +59,9 @@ def align(rankings: Several, score: str | None = None) -> tuple[list[str], Array
         features = [f"x{number}" for number in range(importances.shape[1])]
     if np.isnan(importances).any():
         number, feature = np.argwhere(np.isnan(importances))[0]
-        raise DataError(f"rankings: the importance of '{features[feature]}' in number {number + 1} is missing")
+        raise DataError(
+            f"rankings: the importance of '{features[feature]}' in number {number + 1} is missing"
+        )
     return features, importances
 
 

@@ -148,6 +148,10 @@ def trees(
         ):
             if feature is None:
                 continue
-            added = {"genie3": examples / whole * gain, "symbolic": ranker.decay**depth, "coverage": examples / whole}
+            added = {
+                "genie3": examples / whole * gain,
+                "symbolic": ranker.decay**depth,
+                "coverage": examples / whole,
+            }
             importances[number, place[feature]] += added[score]
     return features, importances

@@ -137,7 +137,9 @@ def _column(source: str, name: str, column: pa.ChunkedArray, kind: str) -> pa.Ar
     if pa.types.is_dictionary(column.type):
         return column.unify_dictionaries().combine_chunks()
     values = pc.unique(column).drop_null()
-    values = values.take(pc.sort_indices(values.cast(pa.int8()) if pa.types.is_boolean(values.type) else values))
+    values = values.take(
+        pc.sort_indices(values.cast(pa.int8()) if pa.types.is_boolean(values.type) else values)
+    )
     codes = pc.index_in(column, value_set=values).combine_chunks()
     return pa.DictionaryArray.from_arrays(codes, values.cast(pa.string()))
 

@@ -52,7 +52,9 @@ def subset_sizes(
         raise SettingError(f"sizes: unknown schedule '{schedule}'; use one of {', '.join(SCHEDULES)}")
     if schedule == "paper":
         if step is not None:
-            raise SettingError("step: the schedule of the paper has none; use linear, quadratic or exponential")
+            raise SettingError(
+                "step: the schedule of the paper has none; use linear, quadratic or exponential"
+            )
     else:
         step = _STEPS[schedule] if step is None else step
         least = 2 if schedule == "exponential" else 1

@@ -27,6 +27,15 @@ __all__ = [
 
 BASELINES: dict[str, type[Baseline]] = {
     ranker.name: ranker
-    for ranker in (InformationGain, ChiSquared, SvmRfe, LaplaceScore, MultiLabelLaplace, Sfss, Sefr, RandomRanker)
+    for ranker in (
+        InformationGain,
+        ChiSquared,
+        SvmRfe,
+        LaplaceScore,
+        MultiLabelLaplace,
+        Sfss,
+        Sefr,
+        RandomRanker,
+    )
 }
 """Every baseline ranker, by its name."""

@@ -91,7 +91,9 @@ class LaplaceScore(Baseline):
         )
         degree = np.asarray(graph.sum(axis=1)).ravel()
         centred = X - (degree @ X) / (degree.sum() or 1.0)
-        return _scores(_along(graph, degree, centred), (degree[:, None] * centred**2).sum(axis=0), encoder.owner)
+        return _scores(
+            _along(graph, degree, centred), (degree[:, None] * centred**2).sum(axis=0), encoder.owner
+        )
 
 
 class MultiLabelLaplace(Baseline):

@@ -79,7 +79,12 @@ class Sfss(Baseline):
 
     def importances(self, rows: Rows) -> Array:
         """Return the importances, of shape (n_features,)."""
-        checks = (("n_neighbors", self.n_neighbors), ("mu", self.mu), ("gamma", self.gamma), ("max_iter", self.max_iter))
+        checks = (
+            ("n_neighbors", self.n_neighbors),
+            ("mu", self.mu),
+            ("gamma", self.gamma),
+            ("max_iter", self.max_iter),
+        )
         for setting, value in checks:
             if not value > 0:
                 raise SettingError(f"{setting}: {value} must be above 0")

@@ -1,0 +1,185 @@
+"""The baseline rankers find what they can find, and refuse what they cannot finish."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from scipy.stats import chi2_contingency
+from sklearn.metrics import mutual_info_score
+
+import ferrank
+from ferrank.evaluate import (
+    BASELINES,
+    ChiSquared,
+    InformationGain,
+    LaplaceScore,
+    MultiLabelLaplace,
+    RandomRanker,
+    Sefr,
+    Sfss,
+    SvmRfe,
+    synthesize,
+)
+from ferrank.evaluate.baselines import laplace, sefr, sfss, svm
+
+
+@pytest.fixture(scope="module")
+def classes() -> pa.Table:
+    return synthesize("combined", 600, n_features=40).to_arrow()
+
+
+def test_information_gain_and_chi_squared_of_a_table_of_counts(mixed):
+    table = mixed.set_column(4, "y", pa.array(np.where(np.array(mixed["y"]) > 0, "p", "n")))
+    gain = ferrank.rank(table, "y", ranker=InformationGain())
+    chi = ferrank.rank(table, "y", ranker=ChiSquared())
+    colour, y = np.array(table["colour"].to_pylist()), np.array(table["y"].to_pylist())
+    known = np.array([value is not None for value in table["colour"].to_pylist()])
+    number = gain.features.index("colour")
+    share = known.mean()
+    counts = np.array(
+        [[((colour == c) & (y == v)).sum() for v in "np"] for c in ("red", "green", "blue")], dtype=float
+    )
+    assert gain.importances()[number] == pytest.approx(
+        share * mutual_info_score(colour[known], y[known]) / np.log(2)
+    )
+    assert chi.importances()[number] == pytest.approx(share * chi2_contingency(counts).statistic)
+    assert gain.top(2) == chi.top(2) == ["a", "colour"]
+
+
+@pytest.mark.parametrize("ranker", [InformationGain(), SvmRfe()])
+def test_myopic_rankers_see_single_features_and_no_pairs(ranker, classes):
+    importances = ferrank.rank(classes, "y", ranker=ranker).importances()
+    order = np.argsort(-importances)
+    assert len(set(order[:9]) & set(range(9))) >= 6
+    place = np.argsort(order)
+    pairs, noise = place[9:27], place[27:]
+    assert abs(pairs.mean() - noise.mean()) < 8
+
+
+def test_svm_rfe_keeps_the_categories_of_a_feature_together():
+    rng = np.random.default_rng(0)
+    colour = rng.choice(["red", "green", "blue"], 200)
+    data = {"noise": rng.normal(size=200), "colour": colour, "y": np.where(colour == "red", "p", "n")}
+    assert ferrank.rank(data, "y", ranker=SvmRfe()).top(1) == ["colour"]
+    assert sorted(ferrank.rank(data, "y", ranker=SvmRfe(step=0.5)).importances()) == [0, 1]
+
+
+def test_laplace_scores_follow_the_targets_and_the_unlabelled_rows():
+    rng = np.random.default_rng(0)
+    a, b, c = rng.random((3, 300))
+    y = np.where(rng.random(300) < 0.5, 2 * a + 0.5 * b, np.nan)
+    data = {"a": a, "b": b, "c": c, "constant": np.ones(300), "y": y}
+    ranking = ferrank.rank(data, "y", ranker=LaplaceScore())
+    assert ranking.top(3) == ["a", "b", "c"] or ranking.top(1) == ["a"]
+    assert ranking.importances()[3] == ranking.importances().min()
+
+
+@pytest.mark.parametrize("ranker", [MultiLabelLaplace(), Sfss()])
+def test_label_sets_with_unlabelled_rows(ranker):
+    rng = np.random.default_rng(1)
+    a, b, c, d = rng.random((4, 240))
+    known = rng.random(240) < 0.7
+    labels = {
+        name: pa.array(values > 0.5, mask=~known) for name, values in {"p": a, "q": b, "r": a * b * 2}.items()
+    }
+    ranking = ferrank.rank({"c": c, "a": a, "d": d, "b": b, **labels}, list(labels), ranker=ranker)
+    assert set(ranking.top(2)) == {"a", "b"}
+
+
+def test_sefr_ranks_with_few_labels():
+    rng = np.random.default_rng(2)
+    X = rng.random((200, 6))
+    y = [str(value > 0.5) if i % 4 == 0 else None for i, value in enumerate(X[:, 2])]
+    data = dict(zip("abcdef", X.T, strict=True)) | {"y": y}
+    first, second = (ferrank.rank(data, "y", ranker=Sefr(n_estimators=15)) for _ in range(2))
+    assert first.top(1) == ["c"]
+    assert (first.importances() == second.importances()).all()
+
+
+def test_baselines_are_rankers_of_scikit_learn(numbers):
+    X, y = numbers
+    found = InformationGain(task="classification", n_features_to_select=2).fit(X, y > 0)
+    assert found.transform(X).shape == (150, 2)
+    assert found.ranking_.settings == {"ranker": "information_gain", "n_bins": 10}
+    assert RandomRanker(random_state=5).fit(X, y).ranking_.settings == {"ranker": "random", "seed": 5}
+    assert set(BASELINES) == {
+        "information_gain", "chi_squared", "svm_rfe", "laplace", "multilabel_laplace", "sfss", "sefr", "random"
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("ranker", "limit", "module", "match"),
+    [
+        (
+            LaplaceScore(),
+            "_MOST_ROWS",
+            laplace,
+            "150 rows; laplace compares all pairs of rows, and takes at most 9",
+        ),
+        (Sfss(), "_MOST", sfss, "150 rows; sfss solves for as many unknowns"),
+        (Sefr(), "_MOST_PREDICTIONS", sefr, "45,000 rows times features times trees; sefr predicts"),
+        (SvmRfe(), "_MOST_WORK", svm, "eliminating 6 features step by step takes 6 machines .* use step=0.1"),
+    ],
+)
+def test_sizes_that_would_not_finish_are_refused(ranker, limit, module, match, numbers, monkeypatch):
+    monkeypatch.setattr(module, limit, 9)
+    X, y = numbers
+    y = {"laplace": y, "sfss": np.column_stack([y > 0, y > 1])}.get(ranker.name, y > 0)
+    with pytest.raises(ferrank.DataError, match=match):
+        ranker.fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("ranker", "target", "match"),
+    [
+        (
+            InformationGain(),
+            "number",
+            "information_gain ranks for classification and multi-label, not for regression",
+        ),
+        (LaplaceScore(), "word", "laplace ranks for regression, not for classification"),
+        (InformationGain(), "gaps", "1 of 4 rows lack a target, which information_gain cannot use"),
+        (Sefr(), "nothing", "no row has its target; sefr needs some"),
+        (InformationGain(n_bins=1), "word", "n_bins: 1 cannot tell values apart"),
+        (SvmRfe(C=0), "word", "C: 0 must be above 0"),
+        (LaplaceScore(n_neighbors=0), "number", "n_neighbors: 0 must be 1 or more"),
+        (Sfss(gamma=-1), "labels", "gamma: -1 must be above 0"),
+    ],
+)
+def test_wrong_targets_and_settings(ranker, target, match):
+    targets = {
+        "number": [0.1, 0.2, 0.3, 0.4],
+        "word": ["p", "n", "p", "n"],
+        "gaps": ["p", "n", None, "n"],
+        "nothing": pa.array([None] * 4, pa.string()),
+    }
+    data = {"a": [1.0, 2.0, 3.0, 4.0], **({} if target == "labels" else {target: targets[target]})}
+    names = [target]
+    if target == "labels":
+        data |= {"p": [True, False, True, True], "q": [True, False, False, True]}
+        names = ["p", "q"]
+    with pytest.raises(ferrank.FerrankError, match=match):
+        ferrank.rank(data, names, ranker=ranker)
+
+
+@pytest.mark.parametrize("ranker", [ranker() for ranker in BASELINES.values()])
+def test_awkward_data_do_not_crash(ranker):
+    """One row, constant columns, all missing, a category for each row, great numbers."""
+    n = 12
+    features = {
+        "constant": np.ones(n),
+        "nothing": pa.array([None] * n, pa.float64()),
+        "words": pa.array([None] * n, pa.string()),
+        "id": [f"row {i}" for i in range(n)],
+        "great": np.linspace(-1e308, 1e308, n),
+    }
+    targets = {
+        "classification": {"y": ["p", "n"] * (n // 2)},
+        "regression": {"y": np.arange(n) / 3},
+        "multi-label": {"y": [True, False] * (n // 2), "z": [True] * n},
+    }
+    target = targets[ranker.tasks[0]]
+    table = pa.table({**features, **target})
+    ranking = ferrank.rank(table, list(target), ranker=ranker)
+    assert np.isfinite(ranking.importances()).all()
+    one = ferrank.rank(table.slice(0, 1), list(target), ranker=ranker)
+    assert np.isfinite(one.importances()).all()
