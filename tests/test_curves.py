@@ -15,7 +15,7 @@ from ferrank.evaluate import InformationGain, SvmRfe, curves, subset_sizes, synt
 
 @pytest.fixture(scope="module")
 def combined() -> pa.Table:
-    return synthesize("combined", 500, n_features=40, random_state=1).to_arrow()
+    return synthesize("combined", 1_000, n_features=40, random_state=1).to_arrow()
 
 
 def test_schedule_of_the_paper():
@@ -53,16 +53,15 @@ def test_a_curve_is_the_error_of_a_model_for_each_subset():
     # With all features both curves are the same models.
     assert (found.forward["given"][:, -1] == found.reverse["given"][:, -1]).all()
     model = KNeighborsClassifier(10, algorithm="brute")
-    splits = RepeatedStratifiedKFold(n_splits=4, n_repeats=1, random_state=7).split(data.X, data.y)
+    X = data.X.astype(float)
+    splits = RepeatedStratifiedKFold(n_splits=4, n_repeats=1, random_state=7).split(X, data.y)
     for number, (train, test) in enumerate(splits):
         for size in (1, 5, 12):
-            for curve, chosen in ((found.forward, order[:size]), (found.reverse, order[::-1][:size])):
-                predicted = model.fit(data.X[train][:, chosen], data.y[train]).predict(
-                    data.X[test][:, chosen]
-                )
-                assert curve["given"][number, size - 1] == pytest.approx(
-                    zero_one_loss(data.y[test], predicted)
-                )
+            for curve, some in ((found.forward, order[:size]), (found.reverse, order[::-1][:size])):
+                chosen = np.sort(some)
+                predicted = model.fit(X[train][:, chosen], data.y[train]).predict(X[test][:, chosen])
+                error = zero_one_loss(data.y[test], predicted)
+                assert curve["given"][number, size - 1] == pytest.approx(error)
 
 
 def test_rankers_that_see_pairs_are_told_from_those_that_do_not(combined):
@@ -95,8 +94,8 @@ def test_every_score_has_its_curve_and_given_rankings_no_stability(mixed):
 
 def test_same_curves_in_processes_and_on_dask(mixed):
     forest = {"forest": ferrank.ForestRanker(n_estimators=5)}
-    alone = curves(mixed, "y", forest, folds=3)
-    both = curves(mixed, "y", forest, folds=3, n_jobs=2)
+    alone = curves(mixed, "y", forest, folds=2)
+    both = curves(mixed, "y", forest, folds=2, n_jobs=2)
     assert (both.forward["forest"] == alone.forward["forest"]).all()
     assert (both.forward["random"] == alone.forward["random"]).all()
     distributed = pytest.importorskip("distributed")
@@ -104,7 +103,7 @@ def test_same_curves_in_processes_and_on_dask(mixed):
         distributed.Client(n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None),
         joblib.parallel_config(backend="dask"),
     ):
-        there = curves(mixed, "y", forest, folds=3)
+        there = curves(mixed, "y", forest, folds=2)
     assert (there.reverse["forest"] == alone.reverse["forest"]).all()
 
 
@@ -118,7 +117,8 @@ def test_models_tasks_and_measures():
     assert (numbers.measure, numbers.forward["forest"].shape) == ("RRMSE", (2, 3))
     labels = curves(data | {"y": a > 0, "z": b > 0}, ["y", "z"], forest, model="svm", folds=2, n_random=1)
     assert labels.measure == "Hamming loss"
-    assert labels.forward["forest"][:, 1].mean() < 0.2
+    near = curves(data | {"y": a > 0, "z": b > 0}, ["y", "z"], forest, folds=2, n_random=1)
+    assert near.forward["forest"][:, 1].mean() < min(0.25, labels.forward["forest"][:, 0].mean())
     own = curves(data | {"y": word}, "y", forest, model=LogisticRegression(), scoring=zero_one_loss, folds=2)
     assert own.measure == "zero_one_loss"
 

@@ -16,8 +16,8 @@ def add_to(commands: Any) -> None:
     parser = commands.add_parser(
         "compare",
         help="compare methods over data sets",
-        description="Compare methods by their results on several data sets: RESULTS has a row for each data set and "
-        "a column for each method.",
+        description="Compare methods by their results on several data sets: RESULTS has a row for each data "
+        "set and a column for each method.",
     )
     parser.add_argument("results", metavar="RESULTS", help="a CSV or Parquet file")
     parser.add_argument("--lower-is-better", action="store_true", help="the results are errors")

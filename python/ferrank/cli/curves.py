@@ -19,8 +19,8 @@ def add_to(commands: Any) -> None:
     parser = commands.add_parser(
         "curves",
         help="draw error curves of rankers",
-        description="Judge rankers by models of ever more features, from the best (forward) and from the worst "
-        "(reverse), beside random rankings, and by how alike their rankings of the folds are.",
+        description="Judge rankers by models of ever more features, from the best (forward) and from the "
+        "worst (reverse), beside random rankings, and by how alike their rankings of the folds are.",
     )
     add_data(parser)
     add_roles(parser)
@@ -29,8 +29,8 @@ def add_to(commands: Any) -> None:
         "--ranker",
         action="append",
         metavar="NAME",
-        help="forest (default), relief, information_gain, chi_squared, svm_rfe, laplace, multilabel_laplace, sfss, "
-        "sefr; can be repeated",
+        help="forest (default), relief, information_gain, chi_squared, svm_rfe, laplace, "
+        "multilabel_laplace, sfss, sefr; can be repeated",
     )
     add_settings(parser, group)
     group = parser.add_argument_group("curves")

@@ -16,9 +16,9 @@ def add_to(commands: Any) -> None:
     parser = commands.add_parser(
         "synth",
         help="draw synthetic data",
-        description="Draw a synthetic data set whose relevant features are known: single, pair, combined (class "
-        "targets; features that matter alone, by XOR, both), parity, parity_regression, modulo8, fraction (all "
-        "informative features together), regression, multilabel.",
+        description="Draw a synthetic data set whose relevant features are known: single, pair, combined "
+        "(classes; features that matter alone, by XOR, both), parity, parity_regression, modulo8, fraction "
+        "(all informative features together), regression, multilabel.",
     )
     parser.add_argument("name", metavar="NAME", help="what to draw")
     parser.add_argument("--rows", type=positive, default=1_000, metavar="N", help="default: 1000")
@@ -61,5 +61,6 @@ def _run(chosen: argparse.Namespace) -> None:
         message(f"saved {truth}")
     relevant = ", ".join(name for name, matters in zip(data.features, data.relevant, strict=True) if matters)
     print(
-        f"{data.name}: {len(data.features):,} features, {data.task} of {', '.join(data.targets)}\nrelevant: {relevant}"
+        f"{data.name}: {len(data.features):,} features, {data.task} of {', '.join(data.targets)}\n"
+        f"relevant: {relevant}"
     )

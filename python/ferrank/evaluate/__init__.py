@@ -1,8 +1,9 @@
 """Judging rankings: how well they predict, how stable they are, which is better.
 
-:func:`evaluate` judges rankings by the neighbours that they find, :func:`curves` by models of ever more features,
-:func:`stability` by how alike they are, :func:`compare` methods over data sets. :func:`aggregate` makes one ranking
-of several, :func:`synthesize` data whose relevant features are known, :func:`report` a page of it all.
+:func:`evaluate` judges rankings by the neighbours that they find, :func:`curves` by models of ever more
+features, :func:`stability` by how alike they are, :func:`compare` methods over data sets. :func:`aggregate`
+makes one ranking of several, :func:`synthesize` data whose relevant features are known, :func:`report` a page
+of it all.
 """
 
 from ferrank.evaluate.aggregate import aggregate, rank_distances

@@ -1,8 +1,8 @@
 """One ranking out of several, and how far rankings lie apart.
 
 Rankings are aggregated by their ranks, so importances on different scales can be put together. Robust rank
-aggregation is that of Kolde, Laur, Adler and Vilo (Bioinformatics 28, 2012): a feature is ranked by how unlikely
-its ranks are to be so good in random rankings.
+aggregation is that of Kolde, Laur, Adler and Vilo (Bioinformatics 28, 2012): a feature is ranked by how
+unlikely its ranks are to be so good in random rankings.
 """
 
 from collections.abc import Callable, Sequence
@@ -36,9 +36,9 @@ def aggregate(
         Arrays hold importances.
     method : {"mean_rank", "borda", "robust"}, default="mean_rank"
         The importance is the number of features less the mean rank; the mean share of features that a feature
-        beats, where it half beats its equals (Borda's count, normalised to [0, 1]); or −log₁₀ of the ρ score of
-        robust rank aggregation, which is 0 where the ranks may well be those of random rankings. ρ is corrected
-        for the number of rankings, not of features.
+        beats, where it half beats its equals (Borda's count, normalised to [0, 1]); or −log₁₀ of the ρ score
+        of robust rank aggregation, which is 0 where the ranks may well be those of random rankings. ρ is
+        corrected for the number of rankings, not of features.
     weights : sequence of float, optional
         Of the rankings; not with "robust".
     score : str, optional
@@ -90,8 +90,8 @@ def rank_distances(
     ----------
     rankings : sequence of Ranking, or array of shape (n_rankings, n_features)
     distance : {"spearman", "kendall", "footrule", "canberra"}, default="spearman"
-        1 − ρ (error-curves Eq. 6); 1 − τ-b; the mean absolute difference of the ranks; the mean of |a − b| / (a + b)
-        over the features (error-curves Eq. 1, which has the sum), where the best features count most.
+        1 − ρ (error-curves Eq. 6); 1 − τ-b; the mean absolute difference of the ranks; the mean of |a − b| /
+        (a + b) over the features (error-curves Eq. 1, which has the sum), where the best features count most.
     score : str, optional
         The score to take from each ranking; by default its first.
 
@@ -107,11 +107,7 @@ def rank_distances(
     if distance not in _DISTANCES:
         raise SettingError(f"distance: unknown distance '{distance}'; use one of {', '.join(_DISTANCES)}")
     _, importances = align(rankings, score)
-    found = ranks(importances)
-    result = np.zeros((len(found), len(found)))
-    for a, b in combinations(range(len(found)), 2):
-        result[a, b] = result[b, a] = _DISTANCES[distance](found[a], found[b])
-    return result
+    return _DISTANCES[distance](ranks(importances))
 
 
 def _shares(weights: Sequence[float] | None, n: int, method: str) -> Array:
@@ -163,9 +159,22 @@ _METHODS: dict[str, Callable[[Array, Array], tuple[Array, Array | None]]] = {
     "robust": _robust,
 }
 
-_DISTANCES: dict[str, Callable[[Array, Array], float]] = {
-    "spearman": lambda a, b: 1 - spearman(a, b),
-    "kendall": lambda a, b: 1 - kendall(a, b),
-    "footrule": lambda a, b: float(np.abs(a - b).mean()),
-    "canberra": lambda a, b: float((np.abs(a - b) / (a + b)).mean()),
+
+def _between(distance: Callable[[Array, Array], float]) -> Callable[[Array], Array]:
+    """Return a function of ranks that applies ``distance`` to all pairs of rows."""
+
+    def matrix(found: Array) -> Array:
+        result = np.zeros((len(found), len(found)))
+        for a, b in combinations(range(len(found)), 2):
+            result[a, b] = result[b, a] = distance(found[a], found[b])
+        return result
+
+    return matrix
+
+
+_DISTANCES: dict[str, Callable[[Array], Array]] = {
+    "spearman": lambda found: 1 - spearman(found),
+    "kendall": lambda found: 1 - kendall(found),
+    "footrule": _between(lambda a, b: float(np.abs(a - b).mean())),
+    "canberra": _between(lambda a, b: float((np.abs(a - b) / (a + b)).mean())),
 }

@@ -1,8 +1,8 @@
 """Comparing methods over several data sets (Demšar, JMLR 7, 2006; as in mtr-ranking §4 and mlc-ranking §5).
 
-Friedman's test says whether the methods differ at all, Nemenyi's which pairs of them do, Bonferroni and Dunn's which
-differ from a control. Wilcoxon's signed ranks look at each pair by itself; their p-values are adjusted for the
-number of pairs by Benjamini and Hochberg's false discovery rate.
+Friedman's test says whether the methods differ at all, Nemenyi's which pairs of them do, Bonferroni and
+Dunn's which differ from a control. Wilcoxon's signed ranks look at each pair by itself; their p-values are
+adjusted for the number of pairs by Benjamini and Hochberg's false discovery rate.
 """
 
 import os
@@ -98,7 +98,7 @@ class Comparison:
         return {name: plain(value) for name, value in vars(self).items()}
 
     def plot(self, path: Any = None) -> "Figure":
-        """Draw the diagram of critical differences: bars join methods that do not differ by Nemenyi's test."""
+        """Draw critical differences: bars join methods that do not differ by Nemenyi's test."""
         from ferrank.evaluate.plots import plot_comparison
 
         return plot_comparison(self, path)
@@ -152,8 +152,8 @@ def compare(
     Parameters
     ----------
     results : path, frame or mapping of columns
-        A row for each data set and a column for each method; columns of texts name the data sets. A path is that of a
-        CSV or Parquet file.
+        A row for each data set and a column for each method; columns of texts name the data sets. A path is
+        that of a CSV or Parquet file.
     lower_is_better : bool, default=False
         Whether the results are errors.
     control : str, optional
@@ -224,7 +224,8 @@ def _results(results: Any) -> tuple[list[str], Array]:
     if len(missing):
         row, column = missing[0]
         raise DataError(
-            f"{where}: '{list(methods)[column]}' has no result in row {row + 1}; leave out the data set or the method"
+            f"{where}: '{list(methods)[column]}' has no result in row {row + 1}; "
+            "leave out the data set or the method"
         )
     return list(methods), values
 

@@ -1,12 +1,13 @@
 """Error curves: models of ever more features, from the best and from the worst (error-curves, Algorithm 1).
 
-Forward feature addition builds a model of the i best features, reverse feature addition one of the i worst. A good
-ranking makes the forward curve good soon and the reverse curve good late. Random rankings are what to compare
-with: both their curves have the same expectation, which is estimated by as many as are asked for.
+Forward feature addition builds a model of the i best features, reverse feature addition one of the i worst. A
+good ranking makes the forward curve good soon and the reverse curve good late. Random rankings are what to
+compare with: both their curves have the same expectation, which is estimated by as many as are asked for.
 
-Each split of a repeated, stratified cross-validation is a task of its own, which joblib runs where its backend says:
-in threads, in processes, on dask. In it each ranker ranks the training rows anew (the paper ranks all rows, and then
-the test rows have had their say), so the splits also tell how stable the rankings are.
+Each split of a repeated, stratified cross-validation is a task of its own, which joblib runs where its
+backend says: in threads, in processes, on dask. In it each ranker ranks the training rows anew (the paper
+ranks all rows, and then the test rows have had their say), so the splits also tell how stable the rankings
+are.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -158,8 +159,8 @@ class Curves:
     def to_text(self) -> str:
         """Return a table with a row for each ranker: areas, and the stability of its rankings."""
         lines = [
-            f"{self.measure} by {self.settings['model']}, {self.settings['repeats']} x {self.settings['folds']} folds, "
-            f"{len(self.features):,} features, {len(self.sizes)} sizes",
+            f"{self.measure} by {self.settings['model']}, {self.settings['repeats']} x "
+            f"{self.settings['folds']} folds, {len(self.features):,} features, {len(self.sizes)} sizes",
             "",
         ]
         width = max(6, *map(len, self.forward))
@@ -172,8 +173,8 @@ class Curves:
             lines.append(line)
         lines += [
             "",
-            f"forward, reverse: mean {self.measure} of models of the best and of the worst features; gain: their "
-            "difference",
+            f"forward, reverse: mean {self.measure} of models of the best and the worst features; "
+            "gain: their difference",
             "instability: between folds, 0 the same, 1 as random rankings; spearman: mean over pairs of folds",
         ]
         return "\n".join(lines)
@@ -220,16 +221,18 @@ def curves(
     Parameters
     ----------
     data, target, target_last, labels, task, drop
-        As in :func:`ferrank.rank`. The targets are one nominal or numeric one, several numeric ones, or labels.
+        As in :func:`ferrank.rank`. The targets are one nominal or numeric one, several numeric ones, or
+        labels.
     rankers : mapping of str to Ranker, Ranking or array of shape (n_features,)
-        By the names that they will have; each score of a ranker with several is called ``name:score``. A ranker ranks
-        the training rows of each split; a ranking (its first score), or an array of importances, is taken as it is.
+        By the names that they will have; each score of a ranker with several is called ``name:score``. A
+        ranker ranks the training rows of each split; a ranking (its first score), or an array of importances,
+        is taken as it is.
     model : {"knn", "svm"} or scikit-learn estimator, default="knn"
         What is built of the features: nearest neighbours (10), or a quadratic SVM with C = 0.1, both as in
         error-curves. Features come as :class:`~ferrank.evaluate.rows.Encoder` makes them.
     scoring : callable, optional
-        ``scoring(true, predicted)``, an error, of arrays of shape (n_rows,) or (n_rows, n_targets). By default the
-        error rate, the relative root mean squared error (mean over targets), or the Hamming loss.
+        ``scoring(true, predicted)``, an error, of arrays of shape (n_rows,) or (n_rows, n_targets). By
+        default the error rate, the relative root mean squared error (mean over targets), or the Hamming loss.
     sizes : {"paper", "linear", "quadratic", "exponential"} or sequence of int, default="paper"
         Numbers of features; see :func:`~ferrank.evaluate.subset_sizes`.
     step : int, optional
@@ -237,11 +240,12 @@ def curves(
     folds, repeats : int, default=10, 1
         Of the cross-validation; the paper repeats it 10 times. Classes are stratified.
     n_random : int, optional
-        Random rankings in each split, whose mean is the expected curve. By default as many as make 100 in all;
-        with 0 there is none.
+        Random rankings in each split, whose mean is the expected curve. By default as many as make 100 in
+        all; with 0 there is none.
     random_state : int, default=0
     n_jobs : int, optional
-        Splits at once, as joblib counts them. Within ``joblib.parallel_config(backend="dask")`` they run on dask.
+        Splits at once, as joblib counts them. Within ``joblib.parallel_config(backend="dask")`` they run on
+        dask.
     progress : callable, optional
         Called as ``progress("drawing curves", splits done, splits)``.
 
@@ -320,7 +324,8 @@ class _Work:
 
     def __call__(self, number: int, train: Array, test: Array) -> dict[str, tuple[Array, Array, Array]]:
         """Return the forward curve, the reverse curve and the importances of each ranker."""
-        # A split is the unit of parallel work; threads within a model of few rows would only wait for each other.
+        # A split is the unit of parallel work; threads within a model of few rows would only wait for each
+        # other.
         with threadpool_limits(1):
             return self._run(number, train, test)
 

@@ -30,7 +30,8 @@ _NEIGHBORS = 10
 def model_for(model: Any, rows: Rows) -> Any:
     """Return the model to build for the targets of ``rows``.
 
-    The SVM has the paper's settings: kernel (x·z)², C = 0.1. (Its ε = 10⁻¹² is Weka's bound on rounding errors.)
+    The SVM has the paper's settings: kernel (x·z)², C = 0.1. (Its ε = 10⁻¹² is Weka's bound on rounding
+    errors.)
     """
     nominal = rows.nominal_targets()
     if any(nominal) != all(nominal):

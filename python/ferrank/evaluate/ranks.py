@@ -1,16 +1,16 @@
 """Several rankings of the same features, side by side, as ranks.
 
-Equal importances share the greatest of their ranks, so that a feature is among the best i only if no more than
-i features are as important. Drawing between equals would make a ranking look unstable, and keeping them in the
-order of the columns stable. The paper does not say what it does; with the greatest rank Table 3 of error-curves
-comes out within 0.08, with the mean rank within 0.13.
+Equal importances share the greatest of their ranks, so that a feature is among the best i only if no more
+than i features are as important. Drawing between equals would make a ranking look unstable, and keeping them
+in the order of the columns stable. The paper does not say what it does; with the greatest rank Table 3 of
+error-curves comes out within 0.08, with the mean rank within 0.13.
 """
 
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from scipy.stats import kendalltau, rankdata
+from scipy.stats import rankdata
 
 from ferrank.errors import DataError
 from ferrank.ranking import Ranking
@@ -73,8 +73,8 @@ def _in_order(ranking: Any, features: list[str], number: int, score: str | None)
         missing = next((name for name in here if name not in there), None)
         if missing is not None:
             raise DataError(
-                f"rankings: number {number + 1} and the first do not rank the same features; '{missing}' is in "
-                "one of them only"
+                f"rankings: number {number + 1} and the first do not rank the same features; "
+                f"'{missing}' is in one of them only"
             )
     return ranking.importances(score)[[place[name] for name in features]]
 
@@ -88,14 +88,30 @@ def ranks(importances: Array) -> Array:
     return rankdata(-importances, method="max", axis=-1).astype(np.int64)
 
 
-def spearman(a: Array, b: Array) -> float:
-    """Return Spearman's ρ, Pearson's r of ranks; of two rankings of equals 1, of one such 0."""
-    a, b = a - a.mean(), b - b.mean()
-    norm = float(np.sqrt((a @ a) * (b @ b)))
-    return float(a @ b) / norm if norm > 0 else float((a == b).all())
+def spearman(found: Array) -> Array:
+    """Return Spearman's ρ, Pearson's r of the ranks, between all rows; see :func:`kendall`."""
+    centred = found - found.mean(axis=1, keepdims=True)
+    return _normalised(centred @ centred.T)
 
 
-def kendall(a: Array, b: Array) -> float:
-    """Return Kendall's τ-b; of two rankings of equals 1, of one such 0."""
-    tau = float(kendalltau(a, b).statistic)
-    return tau if np.isfinite(tau) else float((a == b).all())
+def kendall(found: Array) -> Array:
+    """Return Kendall's τ-b between all rows of ranks: the share of pairs of features in the same order.
+
+    A ranking of equals has neither coefficient; it has 1 with its like and 0 with all others.
+
+    >>> kendall(np.array([[1, 2, 3], [1, 3, 2], [3, 3, 3]])).round(2).tolist()
+    [[1.0, 0.33, 0.0], [0.33, 1.0, 0.0], [0.0, 0.0, 1.0]]
+    """
+    agreeing = np.zeros((len(found), len(found)))
+    for feature in range(found.shape[1] - 1):
+        above = np.sign(found[:, feature + 1 :] - found[:, [feature]]).astype(np.float64)
+        agreeing += above @ above.T
+    return _normalised(agreeing)
+
+
+def _normalised(products: Array) -> Array:
+    """Return inner products over the norms; of a row without a norm, whether the other is the same."""
+    squares = np.diag(products)
+    scale = np.sqrt(squares[:, None] * squares)
+    same = (squares[:, None] == 0) & (squares == 0)
+    return np.divide(products, scale, out=same.astype(np.float64), where=scale > 0)

@@ -1,7 +1,7 @@
 """One self-contained HTML page about rankings: no scripts, nothing from the network, fit for print.
 
-Bars and heat maps are markup of the page, drawings of matplotlib are SVG within it. A policy in its head forbids
-the browser to load anything, whatever the names of features may hold.
+Bars and heat maps are markup of the page, drawings of matplotlib are SVG within it. A policy in its head
+forbids the browser to load anything, whatever the names of features may hold.
 """
 
 import base64
@@ -56,8 +56,8 @@ def report(
     path : path
         The .html file; one that is there is replaced.
     rankings : Ranking, path, sequence of these, or mapping, optional
-        As in :func:`~ferrank.evaluate.evaluate`. The first orders the features. Those with importances by target
-        get a heat map.
+        As in :func:`~ferrank.evaluate.evaluate`. The first orders the features. Those with importances by
+        target get a heat map.
     evaluation : Evaluation, optional
         Measures of the rankings.
     curves : Curves, optional

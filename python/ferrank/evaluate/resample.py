@@ -44,8 +44,8 @@ def resample(
     n : int, default=30
         Number of rankings.
     share : float, optional
-        Share of the rows that are drawn without replacement; by default as many as there are with replacement, the
-        bootstrap.
+        Share of the rows that are drawn without replacement; by default as many as there are with
+        replacement, the bootstrap.
     random_state : int, default=0
     progress : callable, optional
         Called as ``progress("ranking", done, n)``.

@@ -1,7 +1,7 @@
 """All rows of a source in memory, with their roles, and as numbers for scikit-learn's models.
 
-Curves and baseline rankers look at all rows at once and are meant for data that fit; the rankers of the engine
-are not bound to this.
+Curves and baseline rankers look at all rows at once and are meant for data that fit; the rankers of the
+engine are not bound to this.
 """
 
 import os
@@ -74,7 +74,7 @@ class Rows:
             )
 
     def target_numbers(self) -> Array:
-        """Return the targets as numbers, of shape (n_rows, n_targets): codes of categories; NaN where missing."""
+        """Return the targets, of shape (n_rows, n_targets): numbers, codes of categories, NaN if missing."""
         return np.column_stack([_numbers(column) for column in self.targets.columns])
 
     def nominal_targets(self) -> list[bool]:
@@ -168,8 +168,8 @@ class Encoder:
     """The features of rows as a matrix: numbers scaled, categories as indicators.
 
     Numeric features are scaled to [0, 1] over the rows that are given to :meth:`encode` as training rows, and
-    missing values there become their mean. A category is an indicator of height √½, so that two categories are 1
-    apart; a missing one is none.
+    missing values there become their mean. A category is an indicator of height √½, so that two categories
+    are 1 apart; a missing one is none.
 
     Parameters
     ----------
@@ -192,8 +192,8 @@ class Encoder:
             if cells > _MOST_CELLS:
                 raise DataError(
                     f"{rows.source}: {rows.n_rows:,} rows with a column for each category make more than "
-                    f"{_MOST_CELLS:,} numbers, of which '{rows.features.column_names[number]}' adds {width:,} a "
-                    "row; drop it, or take fewer rows"
+                    f"{_MOST_CELLS:,} numbers, of which '{rows.features.column_names[number]}' adds "
+                    f"{width:,} a row; drop it, or take fewer rows"
                 )
             values = _numbers(column)
             parts.append(values[:, None] == np.arange(width) if is_nominal else values[:, None])

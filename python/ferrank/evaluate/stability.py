@@ -2,9 +2,9 @@
 
 The indicator at i is the mean over all pairs of rankings of the Canberra distance between their top-i lists
 (Eq. 2), over its expectation for random rankings (Eq. 3): 0 for identical rankings, about 1 for random ones.
-The paper takes the exact expectation for i < 8 and an approximation above; in closed form it costs no more, so
-it is exact here everywhere. The approximation is printed with wrong signs; the right one,
-(i+1)(2n−i)/n · log 4 − (2in + 3n − i − i²)/n, is within 1 % of ours.
+The paper takes the exact expectation for i < 8 and an approximation above; in closed form it costs no more,
+so it is exact here everywhere. The approximation is printed with wrong signs; the right one, (i+1)(2n−i)/n ·
+log 4 − (2in + 3n − i − i²)/n, is within 1 % of ours.
 
 Where the rankings come from is for the caller to choose: :func:`resample` ranks resampled rows, the folds of
 :func:`~ferrank.evaluate.curves` give theirs, and :func:`of_trees` looks at the trees of one forest.
@@ -111,16 +111,16 @@ def stability(
         # A single feature, or i = n = 1, leaves nothing to differ in.
         np.divide(_canberra(found, chosen), expected, out=np.zeros(len(chosen)), where=expected > 0),
         np.array([_jaccard(found <= size) for size in chosen]),
-        float(np.mean([spearman(a, b) for a, b in combinations(found, 2)])),
-        float(np.mean([kendall(a, b) for a, b in combinations(found, 2)])),
+        _mean(spearman(found)),
+        _mean(kendall(found)),
     )
 
 
 def expected_canberra(n: int, i: int) -> float:
     """Return Ca(n, i), the expected Canberra distance of the top-i lists of two random rankings.
 
-    The sum of |a − b| / (a + b) over ranks a, b ≤ i, and twice that over a ≤ i < b, with b taken as i + 1, divided
-    by n; harmonic numbers give the inner sums.
+    The sum of |a − b| / (a + b) over ranks a, b ≤ i, and twice that over a ≤ i < b, with b taken as i + 1,
+    divided by n; harmonic numbers give the inner sums.
 
     Parameters
     ----------
@@ -143,9 +143,9 @@ def expected_canberra(n: int, i: int) -> float:
 def _canberra(found: Array, sizes: Array) -> Array:
     """Return the mean distance of Eq. 2 over pairs, by size.
 
-    A feature in the top i of both rankings adds the same to all larger lists; those sums are made once, by the
-    size at which they begin. One in the top i of one ranking alone adds what its rank there says, as often as
-    there are rankings that leave it out.
+    A feature in the top i of both rankings adds the same to all larger lists; those sums are made once, by
+    the size at which they begin. One in the top i of one ranking alone adds what its rank there says, as
+    often as there are rankings that leave it out.
     """
     n_rankings, n = found.shape
     both = np.zeros(n + 1)
@@ -169,4 +169,9 @@ def _jaccard(inside: Array) -> float:
     own = np.diag(shared)
     union = own[:, None] + own - shared
     index = np.divide(shared, union, out=np.ones_like(shared), where=union > 0)
+    return _mean(index)
+
+
+def _mean(index: Array) -> float:
+    """Return the mean over pairs of rankings."""
     return float(index[np.triu_indices(len(index), 1)].mean())

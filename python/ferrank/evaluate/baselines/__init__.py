@@ -1,7 +1,7 @@
 """The rankers that the papers compare with, under the interface of ours.
 
-They are for comparison on data that fit in memory: numpy, scipy and scikit-learn, not tuned for speed. Sizes with
-which they would not finish are refused, with the reason.
+They are for comparison on data that fit in memory: numpy, scipy and scikit-learn, not tuned for speed. Sizes
+with which they would not finish are refused, with the reason.
 """
 
 from ferrank.evaluate.baselines.base import Baseline

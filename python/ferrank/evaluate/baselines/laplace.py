@@ -1,15 +1,15 @@
 """Laplacian scores: features that change little between rows that belong together (ssl-ranking §3, §6.6).
 
-Rows belong together by their targets where they are known, and by their features elsewhere, so unlabelled rows
-take part. The score of a feature f is fᵀLf / fᵀDf, f centred by D: what it varies along the edges of a graph, over
-what it varies at all; less is better, and the importance is S + s − score.
+Rows belong together by their targets where they are known, and by their features elsewhere, so unlabelled
+rows take part. The score of a feature f is fᵀLf / fᵀDf, f centred by D: what it varies along the edges of a
+graph, over what it varies at all; less is better, and the importance is S + s − score.
 
-Nominal features become indicators, whose scores are added up, as in ssl-ranking §6.6. Constant features, for which
-the score is 0/0 and which the authors removed by hand, are the worst.
+Nominal features become indicators, whose scores are added up, as in ssl-ranking §6.6. Constant features, for
+which the score is 0/0 and which the authors removed by hand, are the worst.
 
 The authors of ssl-ranking wrote their own versions of the two methods, and published neither these nor their
-constants. What is here follows the methods' descriptions; the bandwidths (1 on squared differences that are scaled
-to [0, 1]) and the weight of labelled pairs are ours.
+constants. What is here follows the methods' descriptions; the bandwidths (1 on squared differences that are
+scaled to [0, 1]) and the weight of labelled pairs are ours.
 """
 
 from typing import Any
@@ -33,9 +33,9 @@ _WHY = "compares all pairs of rows"
 class LaplaceScore(Baseline):
     """Rank for regression by the semi-supervised Laplacian score (Doquire and Verleysen 2013).
 
-    Each row is joined with its nearest ones: labelled rows by their targets, pairs with an unlabelled row by their
-    features. An edge weighs exp(−d²), and ``C`` times that between labelled rows; d is the difference of the
-    targets over their range, or the root mean squared difference of the features.
+    Each row is joined with its nearest ones: labelled rows by their targets, pairs with an unlabelled row by
+    their features. An edge weighs exp(−d²), and ``C`` times that between labelled rows; d is the difference
+    of the targets over their range, or the root mean squared difference of the features.
 
     Parameters
     ----------
@@ -99,9 +99,9 @@ class LaplaceScore(Baseline):
 class MultiLabelLaplace(Baseline):
     """Rank for label sets by the soft-constrained Laplacian score (Alalga, Benabdeslem and Taleb 2016).
 
-    The constrained score has edges between rows that must go together, and takes rows that must not apart in the
-    denominator. Here label sets say softly to which degree two labelled rows are the one or the other: their
-    Jaccard index, or what it lacks to 1. Pairs with an unlabelled row are joined as nearest neighbours.
+    The constrained score has edges between rows that must go together, and takes rows that must not apart in
+    the denominator. Here label sets say softly to which degree two labelled rows are the one or the other:
+    their Jaccard index, or what it lacks to 1. Pairs with an unlabelled row are joined as nearest neighbours.
 
     Parameters
     ----------

@@ -2,9 +2,9 @@
 
     min over F, W, b of  tr(FᵀLF) + tr((F − Y)ᵀU(F − Y)) + μ (‖XW + 1bᵀ − F‖² + γ ‖W‖₂,₁)
 
-F are the labels as predicted along the graph, U holds them to the known labels, and the rows of W, which the norm
-makes sparse, say how much each feature matters. For given W the norm is that of weighted squares (D below), and
-W, b and F follow in closed form:
+F are the labels as predicted along the graph, U holds them to the known labels, and the rows of W, which the
+norm makes sparse, say how much each feature matters. For given W the norm is that of weighted squares (D
+below), and W, b and F follow in closed form:
 
     W = AF,  A = (XᵀHX + γD)⁻¹XᵀH,  H centres;   F = (L + U + μ(H − HXA))⁻¹UY
 """

@@ -21,8 +21,8 @@ _MOST_WORK = 3e11
 class SvmRfe(Baseline):
     """Rank by recursive elimination: the feature with the smallest squared weights goes first.
 
-    scikit-learn's RFE eliminates columns; here a nominal feature, whose categories are columns, stays or goes as
-    a whole. With several classes, the squares add up over the one-against-rest machines.
+    scikit-learn's RFE eliminates columns; here a nominal feature, whose categories are columns, stays or goes
+    as a whole. With several classes, the squares add up over the one-against-rest machines.
 
     Parameters
     ----------
@@ -31,8 +31,8 @@ class SvmRfe(Baseline):
     C : float, default=0.1
         Of :class:`sklearn.svm.LinearSVC`; 0.1 is the setting of error-curves.
     step : int or float, default=1
-        How many features go at a time; a float below 1 is a share of those that are left. Those that go together
-        are ordered by their weights.
+        How many features go at a time; a float below 1 is a share of those that are left. Those that go
+        together are ordered by their weights.
     random_state : int, default=0
     n_features_to_select : int, float or None, default=None
         As in :class:`ferrank.ForestRanker`.

@@ -1,9 +1,9 @@
 """Rankers that look at one feature at a time: information gain and χ².
 
-Numeric features with more than ``n_bins`` distinct values are cut at quantiles. (Weka, which the papers use, cuts
-them by Fayyad and Irani's criterion.) Both are computed from the table of counts, value by class, over the rows
-that have a value; the gain is then scaled by their share, as in our trees. Over several targets the importances
-are averaged.
+Numeric features with more than ``n_bins`` distinct values are cut at quantiles. (Weka, which the papers use,
+cuts them by Fayyad and Irani's criterion.) Both are computed from the table of counts, value by class, over
+the rows that have a value; the gain is then scaled by their share, as in our trees. Over several targets the
+importances are averaged.
 """
 
 from abc import abstractmethod
