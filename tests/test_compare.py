@@ -1,4 +1,4 @@
-"""Comparisons over data sets, against Demšar's worked example."""
+"""Comparisons over data sets."""
 
 import itertools
 
@@ -10,94 +10,41 @@ from scipy import stats
 import ferrank
 from ferrank.evaluate import compare
 
-# AUC of C4.5 with and without m, with cf, with both; Demšar (JMLR 2006), Table 6.
-DEMSAR = pd.DataFrame(
-    {
-        "c45": [
-            0.763,
-            0.599,
-            0.954,
-            0.628,
-            0.882,
-            0.936,
-            0.661,
-            0.583,
-            0.775,
-            1.000,
-            0.940,
-            0.619,
-            0.972,
-            0.957,
-        ],
-        "m": [
-            0.768,
-            0.591,
-            0.971,
-            0.661,
-            0.888,
-            0.931,
-            0.668,
-            0.583,
-            0.838,
-            1.000,
-            0.962,
-            0.666,
-            0.981,
-            0.978,
-        ],
-        "cf": [
-            0.771,
-            0.590,
-            0.968,
-            0.654,
-            0.886,
-            0.916,
-            0.609,
-            0.563,
-            0.866,
-            1.000,
-            0.965,
-            0.614,
-            0.975,
-            0.946,
-        ],
-        "both": [
-            0.798,
-            0.569,
-            0.967,
-            0.657,
-            0.898,
-            0.931,
-            0.685,
-            0.625,
-            0.875,
-            1.000,
-            0.962,
-            0.669,
-            0.975,
-            0.970,
-        ],
-    }
+RESULTS = pd.DataFrame(
+    np.random.default_rng(0).normal([0.0, 0.3, 0.6, 0.9], 0.5, (14, 4)), columns=["a", "b", "c", "d"]
 )
 
 
-def test_worked_example_of_demsar():
-    found = compare(DEMSAR, control="c45")
-    ranks = dict(zip(found.methods, found.mean_rank, strict=True))
-    assert ranks == pytest.approx({"c45": 3.143, "m": 2.000, "cf": 2.893, "both": 1.964}, abs=5e-4)
-    # The paper ranks without the correction for ties, 9.28; with it the statistic is a little greater.
-    assert found.friedman[0] == pytest.approx(stats.friedmanchisquare(*DEMSAR.to_numpy().T).statistic)
-    assert found.friedman[0] == pytest.approx(9.28, abs=0.5)
-    assert found.critical_difference == pytest.approx(1.25, abs=5e-3)
-    assert compare(DEMSAR, alpha=0.1).critical_difference == pytest.approx(1.12, abs=5e-3)
-    assert found.control_difference == pytest.approx(1.16, abs=0.01)
+def test_tests_are_those_of_the_formulas():
+    """Demšar 2006: Friedman's χ², Iman and Davenport's F, and the critical values of his Table 5."""
+    found = compare(RESULTS, control="a")
+    n, k = RESULTS.shape
+    rank = RESULTS.rank(axis=1, ascending=False).mean()
+    assert dict(zip(found.methods, found.mean_rank, strict=True)) == pytest.approx(dict(rank))
+    chi = 12 * n / (k * (k + 1)) * ((rank**2).sum() - k * (k + 1) ** 2 / 4)
+    f = (n - 1) * chi / (n * (k - 1) - chi)
+    assert found.friedman == pytest.approx((chi, stats.chi2.sf(chi, k - 1)))
+    assert found.iman_davenport == pytest.approx((f, stats.f.sf(f, k - 1, (k - 1) * (n - 1))))
+    error = np.sqrt(k * (k + 1) / (6 * n))
+    assert found.critical_difference / error == pytest.approx(2.569, abs=5e-4)
+    assert compare(RESULTS, alpha=0.1).critical_difference / error == pytest.approx(2.291, abs=5e-4)
+    assert found.control_difference / error == pytest.approx(2.394, abs=5e-4)
+
+
+def test_methods_differ_where_their_ranks_do_by_the_critical_difference():
+    found = compare(RESULTS, control="a")
+    apart = np.abs(found.mean_rank[:, None] - found.mean_rank)
+    assert ((found.nemenyi < 0.05) == (apart > found.critical_difference)).all()
+    control = found.methods.index("a")
+    assert ((found.bonferroni_dunn < 0.05) == (apart[control] > found.control_difference)).all()
+    assert (apart > found.critical_difference).any()
 
 
 def test_wilcoxon_is_that_of_scipy_and_adjusted_for_the_pairs():
-    found = compare(DEMSAR)
+    found = compare(RESULTS)
     frame = found.to_pandas()
     expected = [
-        stats.wilcoxon(DEMSAR[a], DEMSAR[b]).pvalue for a, b in itertools.combinations(found.methods, 2)
+        stats.wilcoxon(RESULTS[a], RESULTS[b]).pvalue for a, b in itertools.combinations(found.methods, 2)
     ]
     assert frame["wilcoxon"].to_numpy() == pytest.approx(expected)
     order = np.argsort(expected)
@@ -107,9 +54,9 @@ def test_wilcoxon_is_that_of_scipy_and_adjusted_for_the_pairs():
 
 
 def test_lower_is_better_turns_the_order_round():
-    up, down = compare(DEMSAR), compare(DEMSAR, lower_is_better=True)
-    assert up.methods[0] == "both"
-    assert down.mean_rank[down.methods.index("both")] == pytest.approx(5 - up.mean_rank[0])
+    up, down = compare(RESULTS), compare(RESULTS, lower_is_better=True)
+    assert up.methods[0] == "d"
+    assert down.mean_rank[down.methods.index("d")] == pytest.approx(5 - up.mean_rank[0])
 
 
 def test_two_methods_and_equal_methods():
@@ -120,7 +67,7 @@ def test_two_methods_and_equal_methods():
 
 
 def test_text_json_and_diagram(tmp_path):
-    found = compare(DEMSAR, control="c45")
+    found = compare(RESULTS, control="a")
     assert "14 data sets, higher is better" in repr(found)
     assert found.to_dict()["methods"] == found.methods
     found.plot(tmp_path / "cd.svg")

@@ -43,14 +43,12 @@ def _ranked(importance: Floats, std_error: Any, n_features: int) -> ScoreRanking
     if importance.shape != (n_features,):
         raise DataError(f"importances: an array of shape {importance.shape} for {n_features} features")
     errors = np.full(n_features, np.nan) if std_error is None else np.asarray(std_error, dtype=np.float64)
-    best, worst = 1, n_features
+    interval = np.tile(np.array([1, n_features], dtype=np.uint32), (n_features, 1))
     if not np.isnan(errors).any():
         # As the engine does it: 1 + those surely above, and all but those surely below.
         low, high = importance - _INTERVAL * errors, importance + _INTERVAL * errors
-        best = 1 + n_features - np.searchsorted(np.sort(low), high, side="right")
-        worst = n_features - np.searchsorted(np.sort(high), low, side="left")
-    interval = np.empty((n_features, 2), dtype=np.uint32)
-    interval[:, 0], interval[:, 1] = best, worst
+        interval[:, 0] = 1 + n_features - np.searchsorted(np.sort(low), high, side="right")
+        interval[:, 1] = n_features - np.searchsorted(np.sort(high), low, side="left")
     rank = 1 + n_features - np.searchsorted(np.sort(importance), importance, side="right")
     return ScoreRanking(importance, errors, rank.astype(np.uint32), interval)
 

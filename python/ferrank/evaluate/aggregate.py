@@ -120,7 +120,7 @@ def _shares(weights: Sequence[float] | None, n: int, method: str) -> Array:
         raise DataError(f"weights: {found.size} weights for {n} rankings")
     if not np.isfinite(found).all() or (found < 0).any() or found.sum() == 0:
         raise SettingError("weights: must be finite, not negative, and not all 0")
-    return found / found.sum()
+    return np.asarray(found / found.sum())
 
 
 def _mean(points: Array, share: Array) -> tuple[Array, Array | None]:
@@ -133,7 +133,7 @@ def _mean(points: Array, share: Array) -> tuple[Array, Array | None]:
 def _beaten(importances: Array) -> Array:
     """Return how many features each one beats; it half beats its equals."""
     above = ranks(-importances)  # equals share the greatest of their ranks, from below
-    return (above + (importances.shape[1] - ranks(importances)) - 1) / 2
+    return np.asarray((above + importances.shape[1] - ranks(importances) - 1) / 2)
 
 
 def _mean_rank(importances: Array, share: Array) -> tuple[Array, Array | None]:

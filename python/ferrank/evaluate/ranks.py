@@ -52,8 +52,8 @@ def align(rankings: Several, score: str | None = None) -> tuple[list[str], Array
             [_in_order(one, features, number, score) for number, one in enumerate(rankings)]
         )
     else:
-        widths = {np.shape(one) for one in rankings}
-        if len(widths) > 1 or np.ndim(first) != 1:
+        widths = {np.asarray(one).shape for one in rankings}
+        if len(widths) > 1 or len(next(iter(widths))) != 1:
             raise DataError(f"rankings: importances of shapes {sorted(widths)}; use one row for each ranking")
         importances = np.asarray(rankings, dtype=np.float64)
         features = [f"x{number}" for number in range(importances.shape[1])]
@@ -85,7 +85,7 @@ def ranks(importances: Array) -> Array:
     >>> ranks(np.array([[3.0, 1.0, 1.0]])).tolist()
     [[1, 3, 3]]
     """
-    return rankdata(-importances, method="max", axis=-1).astype(np.int64)
+    return np.asarray(rankdata(-importances, method="max", axis=-1), dtype=np.int64)
 
 
 def spearman(found: Array) -> Array:
@@ -114,4 +114,4 @@ def _normalised(products: Array) -> Array:
     squares = np.diag(products)
     scale = np.sqrt(squares[:, None] * squares)
     same = (squares[:, None] == 0) & (squares == 0)
-    return np.divide(products, scale, out=same.astype(np.float64), where=scale > 0)
+    return np.asarray(np.divide(products, scale, out=same.astype(np.float64), where=scale > 0))

@@ -62,7 +62,7 @@ class Rows:
     def labelled(self) -> Array:
         """Return which rows have all their targets, of shape (n_rows,)."""
         known = [column.is_valid().to_numpy() for column in self.targets.columns]
-        return np.logical_and.reduce(known)
+        return np.asarray(np.logical_and.reduce(known))
 
     def require_labels(self, who: str) -> None:
         """Refuse rows that lack a target."""

@@ -113,4 +113,4 @@ def invert(scores: Array) -> Array:
     if not known.any():
         return np.zeros(len(scores))
     worst, best = scores[known].max(), scores[known].min()
-    return np.where(known, worst + best - np.where(known, scores, 0.0), best)
+    return np.asarray(np.where(known, worst + best - np.where(known, scores, 0.0), best))

@@ -46,4 +46,5 @@ class RandomRanker(Baseline):
 
     def importances(self, rows: Rows) -> np.ndarray[Any, Any]:
         """Return the importances, of shape (n_features,)."""
-        return np.random.default_rng(seed_of(self.random_state)).random(rows.features.num_columns)
+        rng = np.random.default_rng(seed_of(self.random_state))
+        return rng.random(int(rows.features.num_columns))

@@ -170,7 +170,7 @@ def _jaccard(labels: Array) -> Array:
     shared = labels @ labels.T
     sizes = labels.sum(axis=1)
     union = sizes[:, None] + sizes - shared
-    return np.divide(shared, union, out=np.ones_like(shared), where=union > 0)
+    return np.asarray(np.divide(shared, union, out=np.ones_like(shared), where=union > 0))
 
 
 def _scores(within: Array, spread: Array, owner: Array) -> Array:

@@ -98,7 +98,7 @@ class InformationGain(_Univariate):
     name = "information_gain"
 
     def _statistic(self, counts: Array) -> float:
-        return float(mutual_info_score(None, None, contingency=counts)) / np.log(2)
+        return float(mutual_info_score(None, None, contingency=counts) / np.log(2))
 
 
 class ChiSquared(_Univariate):
