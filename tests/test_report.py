@@ -27,7 +27,7 @@ class Page(HTMLParser):
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.tags.append(tag)
         self.urls += [value or "" for name, value in attrs if name in {"src", "href", "srcset", "action"}]
-        if tag not in {"meta", "link", "img", "rect", "line", "path"}:
+        if tag not in {"meta", "link", "img", "rect", "line", "path", "wbr"}:
             self.open.append(tag)
 
     def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
@@ -41,7 +41,7 @@ class Page(HTMLParser):
 
     @property
     def text(self) -> str:
-        return " ".join(" ".join(self.words).split())
+        return " ".join("".join(self.words).split())
 
 
 @pytest.fixture(scope="module")

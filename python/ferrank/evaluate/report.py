@@ -7,6 +7,7 @@ forbids the browser to load anything, whatever the names of features may hold.
 import base64
 import io
 import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from importlib import resources
 from typing import TYPE_CHECKING, Any
@@ -33,7 +34,7 @@ __all__ = ["REPORT_SUFFIXES", "report"]
 Array = np.ndarray[Any, Any]
 
 REPORT_SUFFIXES = (".html",)
-_SCORES_ABREAST = 3
+_SCORES_ABREAST = 2
 _BAR = 100.0
 """Width of a bar's drawing, in units of its own."""
 
@@ -96,6 +97,7 @@ def report(
     features = _features(found)
     order = _order(found[0].values)[:top] if found else np.arange(0)
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True)
+    environment.filters["breakable"] = _breakable
     template = environment.from_string(
         resources.files("ferrank.evaluate").joinpath("report.html").read_text(encoding="utf-8")
     )
@@ -112,6 +114,13 @@ def report(
         comparison=comparison and {"text": comparison.to_text(), "figure": _inline(comparison.plot())},
     )
     storage.replace(target, lambda partial: partial.write_text(page, encoding="utf-8"))
+
+
+def _breakable(name: str) -> Any:
+    """Let a line break after the joints of a name."""
+    markup = need("markupsafe", "reports")
+    joint = markup.Markup("<wbr>")
+    return joint.join(re.split(r"(?<=[_.:/-])(?=.)", name))
 
 
 def _features(found: Sequence[Importances]) -> list[str]:
@@ -164,8 +173,8 @@ def _cells(one: Importances, features: list[str], order: Array) -> Iterator[dict
         ends = sorted((place_of(0.0), place_of(value)))
         yield {
             "rank": int(rank[feature]),
-            "value": f"{value:.4g}",
-            "error": None if np.isnan(error) else f"{error:.2g}",
+            "value": f"{value:#.4g}",
+            "error": None if np.isnan(error) else f"{error:#.2g}",
             "zero": place_of(0.0),
             "start": ends[0],
             "width": round(ends[1] - ends[0], 2),
@@ -222,7 +231,7 @@ def _evaluation(evaluation: "Evaluation") -> dict[str, Any]:
         "rows": [row(name, values) for name, values in evaluation.measures.items()],
         "heat_maps": [
             _heat(
-                MEASURES[name].title if name in MEASURES else name,
+                MEASURES[name].title if name in MEASURES else name.upper(),
                 evaluation.targets,
                 evaluation.rankings,
                 values.T,
