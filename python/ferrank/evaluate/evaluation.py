@@ -137,9 +137,10 @@ class Evaluation:
         return "\n".join([self._heading(), "", *lines, "", _FOOTER])
 
     def _heading(self) -> str:
+        count, k = len(self.rankings) - 1, self.settings["n_neighbors"]
         return (
-            f"{len(self.rankings) - 1} rankings judged by {self.settings['n_neighbors']} nearest neighbours, "
-            f"{self.task}, {self.n_train:,} training and {self.n_test:,} test rows"
+            f"{count} ranking{'' if count == 1 else 's'} judged by {k} nearest neighbours, {self.task}, "
+            f"{self.n_train:,} training and {self.n_test:,} test rows"
         )
 
     def _cells(self) -> list[list[str]]:
