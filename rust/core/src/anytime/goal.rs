@@ -33,7 +33,7 @@ pub(super) struct Verdict {
 
 impl Goal {
     pub(super) fn validate(&self) -> Result<()> {
-        check(self.top >= 1, "top: 0; use at least 1")?;
+        check(self.top >= 1, "stable_top: 0; use at least 1")?;
         let sound = self.confidence > 0.0 && self.confidence < 1.0;
         check(sound, format!("confidence: {} is not between 0 and 1", self.confidence))
     }

@@ -62,6 +62,8 @@ impl Reason {
 pub struct Stop {
     /// Why it ended.
     pub reason: Reason,
+    /// At which confidence it was judged.
+    pub confidence: f64,
     /// Best features that were to stand clear of the others.
     pub top: usize,
     /// How many of them do.
@@ -145,8 +147,8 @@ fn grow<G: Growth>(growth: &G, goal: &Goal, monitor: &Monitor) -> Result<(Rankin
         let verdict = goal.judge(&ranking.scores[0], look, growth.freedom(stage));
         let (effort, bag, sampled, of) = growth.extent(stage);
         let needed = verdict.factor.is_finite().then(|| (effort as f64 * verdict.factor).ceil() as u64);
-        let (top, clear) = (verdict.top, verdict.clear);
-        let stop = Stop { reason: Reason::Settled, top, clear, effort, bag, sampled, of, needed };
+        let (confidence, top, clear) = (goal.confidence, verdict.top, verdict.clear);
+        let stop = Stop { reason: Reason::Settled, confidence, top, clear, effort, bag, sampled, of, needed };
         if verdict.factor <= 1.0 {
             return Ok((ranking, stop));
         }

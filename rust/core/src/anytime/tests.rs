@@ -103,6 +103,6 @@ fn settings_that_make_no_sense_are_refused() {
     let no_bootstrap = ForestParams { bootstrap: Some(false), ..ForestParams::default() };
     assert!(said(forest(&source, &no_bootstrap, &monitor)).contains("bootstrap"));
     let goal = |goal| said(rank_forest(&source, &roles(), &ForestParams::default(), &goal, 1, &monitor));
-    assert!(goal(Goal { top: 0, ..GOAL }).contains("top: 0"));
+    assert!(goal(Goal { top: 0, ..GOAL }).contains("stable_top: 0"));
     assert!(goal(Goal { confidence: 1.0, ..GOAL }).contains("confidence: 1"));
 }
