@@ -114,6 +114,12 @@ def test_baselines_are_rankers_of_scikit_learn(numbers):
             laplace,
             "150 rows; laplace compares all pairs of rows, and takes at most 9",
         ),
+        (
+            MultiLabelLaplace(),
+            "_MOST_IN_A_MATRIX",
+            laplace,
+            "150 rows; multilabel_laplace compares all pairs of rows",
+        ),
         (Sfss(), "_MOST", sfss, "150 rows; sfss solves for as many unknowns"),
         (Sefr(), "_MOST_PREDICTIONS", sefr, "45,000 rows times features times trees; sefr predicts"),
         (SvmRfe(), "_MOST_WORK", svm, "eliminating 6 features step by step takes 6 machines .* use step=0.1"),
@@ -122,7 +128,8 @@ def test_baselines_are_rankers_of_scikit_learn(numbers):
 def test_sizes_that_would_not_finish_are_refused(ranker, limit, module, match, numbers, monkeypatch):
     monkeypatch.setattr(module, limit, 9)
     X, y = numbers
-    y = {"laplace": y, "sfss": np.column_stack([y > 0, y > 1])}.get(ranker.name, y > 0)
+    labels = np.column_stack([y > 0, y > 1])
+    y = {"laplace": y, "sfss": labels, "multilabel_laplace": labels}.get(ranker.name, y > 0)
     with pytest.raises(ferrank.DataError, match=match):
         ranker.fit(X, y)
 

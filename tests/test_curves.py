@@ -133,7 +133,7 @@ def test_models_tasks_and_measures():
         ({"folds": 8}, "no class has 8 rows, one for each fold"),
         ({"n_random": -1}, "n_random: -1"),
         ({"rankers": {"random": [1.0]}}, "'random' stands for the expected curve"),
-        ({"rankers": {"given": [1.0, 2.0]}}, "'given' has importances of shape"),
+        ({"rankers": {"given": [1.0, 2.0]}}, "given: importances of shape .2,.; table has 3 features"),
         ({"target": ["y", "a"]}, "curves are for targets of one kind"),
         ({"target": "one"}, "the target 'one' has a single class"),
         ({"target": "gaps"}, "1 of 8 rows lack a target, which curves cannot use"),

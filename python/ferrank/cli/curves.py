@@ -2,6 +2,7 @@
 
 import argparse
 import json
+from pathlib import Path
 from typing import Any
 
 from ferrank.cli.options import add_data, add_roles, add_settings, positive
@@ -23,7 +24,7 @@ def add_to(commands: Any) -> None:
         "worst (reverse), beside random rankings, and by how alike their rankings of the folds are.",
     )
     add_data(parser)
-    add_roles(parser)
+    add_roles(parser, weights=False)
     group = parser.add_argument_group("rankers")
     group.add_argument(
         "--ranker",
@@ -31,6 +32,13 @@ def add_to(commands: Any) -> None:
         metavar="NAME",
         help="forest (default), relief, information_gain, chi_squared, svm_rfe, laplace, "
         "multilabel_laplace, sfss, sefr; can be repeated",
+    )
+    group.add_argument(
+        "--ranking",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="a saved ranking, taken as it is; can be repeated",
     )
     add_settings(parser, group)
     group = parser.add_argument_group("curves")
@@ -68,15 +76,20 @@ def _run(chosen: argparse.Namespace) -> None:
     plot = chosen.plot and check_path(chosen.plot, PLOT_SUFFIXES)
     if plot is not None:
         need_matplotlib()
-    names = list(dict.fromkeys(chosen.ranker or ["forest"]))
+    names = list(dict.fromkeys(chosen.ranker or ([] if chosen.ranking else ["forest"])))
     if RANDOM in names:
         raise SettingError("ranker: random rankings are there anyway; --random-rankings says how many")
-    rankers = make_rankers(chosen, names, {"forest": ForestRanker, "relief": ReliefRanker, **BASELINES})
+    made = make_rankers(chosen, names, {"forest": ForestRanker, "relief": ReliefRanker, **BASELINES})
+    rankers: dict[str, Any] = dict(zip(names, made, strict=True))
+    for path in map(Path, chosen.ranking):
+        if path.stem in rankers:
+            raise SettingError(f"ranking: another one is called '{path.stem}'; rename {path}")
+        rankers[path.stem] = path
     with progress_line() as progress:
         found = curves(
             chosen.data,
             chosen.target,
-            dict(zip(names, rankers, strict=True)),
+            rankers,
             target_last=chosen.target_last,
             labels=chosen.labels,
             task=chosen.task,

@@ -2,6 +2,7 @@
 
 import argparse
 import json
+from pathlib import Path
 from typing import Any
 
 from ferrank.cli.options import add_data, add_roles, positive
@@ -48,16 +49,21 @@ def add_to(commands: Any) -> None:
     group.add_argument(
         "--output", metavar="FILE", help="save the table as .csv, .parquet or .arrow, or all as .json"
     )
+    group.add_argument(
+        "--report", metavar="FILE.html", help="write a page with the rankings and their measures"
+    )
     group.add_argument("--json", action="store_true", help="print one JSON object instead of the table")
     parser.set_defaults(run=_run)
 
 
 def _run(chosen: argparse.Namespace) -> None:
     # Not above: scikit-learn's measures take a second to import, which the other commands need not wait for.
-    from ferrank.evaluate import evaluate
+    from ferrank.evaluate import evaluate, report
     from ferrank.evaluate.evaluation import EVALUATION_SUFFIXES
+    from ferrank.evaluate.report import REPORT_SUFFIXES
 
     output = chosen.output and check_path(chosen.output, EVALUATION_SUFFIXES)
+    page = chosen.report and check_path(chosen.report, REPORT_SUFFIXES)
     with progress_line() as progress:
         found = evaluate(
             chosen.data,
@@ -77,4 +83,7 @@ def _run(chosen: argparse.Namespace) -> None:
     if output is not None:
         found.save(output)
         message(f"saved {output}")
+    if page is not None:
+        report(page, chosen.ranking or None, evaluation=found, title=f"Rankings of {Path(chosen.data).name}")
+        message(f"wrote {page}")
     print(json.dumps(found.to_dict(), allow_nan=False) if chosen.json else found.to_text())

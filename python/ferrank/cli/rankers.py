@@ -27,9 +27,8 @@ def make_rankers(
     given = {name: value for name, value in vars(chosen).items() if name in set().union(*parameters.values())}
     for setting in given.keys() - set().union(*(parameters[name] for name in names)):
         other = next(ranker for ranker, has in parameters.items() if setting in has)
-        raise SettingError(
-            f"{setting}: a setting of --ranker {other}, not of {', '.join(names)}; leave it out"
-        )
+        here = ", ".join(names) or "a saved ranking"
+        raise SettingError(f"{setting}: a setting of --ranker {other}, not of {here}; leave it out")
     return [
         known[name](**{setting: value for setting, value in given.items() if setting in parameters[name]})
         for name in names

@@ -24,6 +24,7 @@ from threadpoolctl import threadpool_limits
 from ferrank.dataset import roles_of
 from ferrank.errors import DataError, SettingError
 from ferrank.evaluate.models import error_of, model_for
+from ferrank.evaluate.rankings import collect
 from ferrank.evaluate.rows import Encoder, Rows, read_rows
 from ferrank.evaluate.sizes import subset_sizes
 from ferrank.evaluate.stability import Stability, stability
@@ -175,7 +176,7 @@ class Curves:
             "",
             f"forward, reverse: mean {self.measure} of models of the best and the worst features; "
             "gain: their difference",
-            "instability: between folds, 0 the same, 1 as random rankings; spearman: mean over pairs of folds",
+            "instability: between folds, 0 the same, 1 as random rankings; spearman: mean over pairs",
         ]
         return "\n".join(lines)
 
@@ -199,7 +200,7 @@ class Curves:
 def curves(
     data: Any,
     target: Any = None,
-    rankers: Mapping[str, Ranker | Ranking | Array] | None = None,
+    rankers: Mapping[str, Any] | None = None,
     *,
     target_last: int | None = None,
     labels: Any = None,
@@ -223,10 +224,10 @@ def curves(
     data, target, target_last, labels, task, drop
         As in :func:`ferrank.rank`. The targets are one nominal or numeric one, several numeric ones, or
         labels.
-    rankers : mapping of str to Ranker, Ranking or array of shape (n_features,)
-        By the names that they will have; each score of a ranker with several is called ``name:score``. A
-        ranker ranks the training rows of each split; a ranking (its first score), or an array of importances,
-        is taken as it is.
+    rankers : mapping of str to Ranker, Ranking, path or importances
+        By the names that they will have; where one has several scores, they are called ``name:score``. A
+        ranker ranks the training rows of each split. Rankings, paths of saved ones, and importances as an
+        array or by feature, are taken as they are.
     model : {"knn", "svm"} or scikit-learn estimator, default="knn"
         What is built of the features: nearest neighbours (10), or a quadratic SVM with C = 0.1, both as in
         error-curves. Features come as :class:`~ferrank.evaluate.rows.Encoder` makes them.
@@ -373,27 +374,16 @@ class _Work:
 
 
 def _checked(rankers: Mapping[str, Any], rows: Rows) -> dict[str, Ranker | Array]:
-    features = rows.features.column_names
+    """Return the rankers, and the importances of given rankings in the order of the features."""
     found: dict[str, Ranker | Array] = {}
     for name, one in rankers.items():
-        if name == RANDOM:
-            raise SettingError(f"rankers: '{RANDOM}' stands for the expected curve; call it something else")
         if isinstance(one, Ranker):
             found[name] = one
-            continue
-        if isinstance(one, Ranking):
-            place = dict(zip(one.features, one.importances(), strict=True))
-            missing = next((feature for feature in features if feature not in place), None)
-            if missing is not None:
-                raise DataError(f"rankers: '{name}' does not rank '{missing}' of {rows.source}")
-            one = [place[feature] for feature in features]
-        values = np.asarray(one, dtype=np.float64)
-        if values.shape != (len(features),) or np.isnan(values).any():
-            raise DataError(
-                f"rankers: '{name}' has importances of shape {values.shape}; a number for each of the "
-                f"{len(features)} features of {rows.source} is needed"
-            )
-        found[name] = values
+        else:
+            for given in collect({name: one}):
+                found[given.name] = given.matched(rows.features.column_names, rows.source)
+    if RANDOM in found:
+        raise SettingError(f"rankers: '{RANDOM}' stands for the expected curve; call it something else")
     return found
 
 

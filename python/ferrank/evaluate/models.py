@@ -33,6 +33,8 @@ def model_for(model: Any, rows: Rows) -> Any:
     The SVM has the paper's settings: kernel (x·z)², C = 0.1. (Its ε = 10⁻¹² is Weka's bound on rounding
     errors.)
     """
+    if rows.task not in {"classification", "regression", "multi-target", "multi-label"}:
+        raise SettingError(f"task: curves are not for {rows.task}; look at the labels one by one")
     nominal = rows.nominal_targets()
     if any(nominal) != all(nominal):
         raise SettingError("target: curves are for targets of one kind; these are numbers and categories")

@@ -25,7 +25,9 @@ __all__ = ["LaplaceScore", "MultiLabelLaplace"]
 
 Array = np.ndarray[Any, Any]
 
-_MOST_ROWS = 10_000
+_MOST_ROWS = 50_000
+_MOST_IN_A_MATRIX = 5_000
+"""Rows of which a matrix of all pairs is held."""
 _BANDWIDTH = 1.0
 _WHY = "compares all pairs of rows"
 
@@ -75,7 +77,7 @@ class LaplaceScore(Baseline):
 
     def importances(self, rows: Rows) -> Array:
         """Return the importances, of shape (n_features,)."""
-        _check(rows, self)
+        _check(rows, self, _MOST_ROWS)
         if not self.C > 0:
             raise SettingError(f"C: {self.C} must be above 0")
         encoder = Encoder(rows)
@@ -83,12 +85,14 @@ class LaplaceScore(Baseline):
         y = rows.target_numbers()[:, 0]
         known = np.flatnonzero(~np.isnan(y))
         span = np.ptp(y[known]) or 1.0
-        graph = heat_graph(X, self.n_neighbors, _BANDWIDTH).tolil()
-        graph[np.ix_(known, known)] = 0
-        targets = heat_graph(y[known, None] / span, self.n_neighbors, _BANDWIDTH).tocoo()
-        graph = csr_array(graph) + csr_array(
-            (self.C * targets.data, (known[targets.coords[0]], known[targets.coords[1]])), graph.shape
+        by_features = heat_graph(X, self.n_neighbors, _BANDWIDTH).tocoo()
+        rest = np.isnan(y[by_features.coords[0]]) | np.isnan(y[by_features.coords[1]])
+        by_target = heat_graph(y[known, None] / span, self.n_neighbors, _BANDWIDTH).tocoo()
+        first, second = (
+            np.concatenate([by_features.coords[end][rest], known[by_target.coords[end]]]) for end in (0, 1)
         )
+        weights = np.concatenate([by_features.data[rest], self.C * by_target.data])
+        graph = csr_array((weights, (first, second)), by_features.shape)
         degree = np.asarray(graph.sum(axis=1)).ravel()
         centred = X - (degree @ X) / (degree.sum() or 1.0)
         return _scores(
@@ -138,7 +142,7 @@ class MultiLabelLaplace(Baseline):
 
     def importances(self, rows: Rows) -> Array:
         """Return the importances, of shape (n_features,)."""
-        _check(rows, self)
+        _check(rows, self, _MOST_IN_A_MATRIX)
         encoder = Encoder(rows)
         X = encoder.encode()
         known = rows.labelled()
@@ -154,8 +158,8 @@ class MultiLabelLaplace(Baseline):
         return _scores(within, _along(apart, apart.sum(axis=1), X) + spread.sum(axis=0), encoder.owner)
 
 
-def _check(rows: Rows, ranker: LaplaceScore | MultiLabelLaplace) -> None:
-    refuse(rows, ranker.name, rows.n_rows, _MOST_ROWS, "rows", _WHY)
+def _check(rows: Rows, ranker: LaplaceScore | MultiLabelLaplace, most: int) -> None:
+    refuse(rows, ranker.name, rows.n_rows, most, "rows", _WHY)
     if ranker.n_neighbors < 1:
         raise SettingError(f"n_neighbors: {ranker.n_neighbors} must be 1 or more")
 

@@ -1,0 +1,148 @@
+"""The commands that judge: curves, compare, synth, evaluate --report."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import ferrank
+from ferrank.cli import main
+from ferrank.evaluate import synthesize
+
+DATA = Path(__file__).parent / "data"
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def run(capfd: pytest.CaptureFixture[str]) -> Run:
+    def call(*arguments: object) -> tuple[int, str, str]:
+        try:
+            code = main([str(argument) for argument in arguments])
+        except SystemExit as end:
+            code = int(end.code or 0)
+        return code, *capfd.readouterr()
+
+    return call
+
+
+@pytest.fixture
+def data(run: Run, tmp_path: Path) -> Path:
+    path = tmp_path / "single.arrow"
+    code, out, _ = run(
+        "synth",
+        "single",
+        "--rows",
+        150,
+        "--features",
+        12,
+        "--seed",
+        3,
+        "--output",
+        path,
+        "--truth",
+        tmp_path / "truth.csv",
+    )
+    assert code == 0
+    assert out.splitlines()[1] == "relevant: " + ", ".join(f"x{i}" for i in range(1, 10))
+    return path
+
+
+def test_synth_writes_what_python_draws(data: Path) -> None:
+    drawn = synthesize("single", 150, n_features=12, random_state=3)
+    assert ferrank.rank(data, "y").importances() == pytest.approx(
+        ferrank.rank(drawn.to_arrow(), "y").importances()
+    )
+    truth = (data.parent / "truth.csv").read_text().splitlines()
+    assert truth[1].startswith("x1,1,0.278")
+
+
+def test_curves_of_rankers_and_saved_rankings(run: Run, data: Path) -> None:
+    plot, points, truth = (data.parent / name for name in ("curves.png", "curves.csv", "truth.csv"))
+    code, out, err = run(
+        "curves", data, "--target", "y", "--ranker", "forest", "--ranker", "information_gain",
+        "--ranking", truth, "--trees", 5, "--score", "genie3", "--score", "symbolic", "--folds", 3,
+        "--sizes", "exponential", "--random-rankings", 1, "--plot", plot, "--output", points, "--json",
+    )  # fmt: skip
+    assert code == 0
+    assert err == f"ferrank: saved {points}\nferrank: drew {plot}\n"
+    found = json.loads(out)
+    names = ["forest:genie3", "forest:symbolic", "information_gain", "truth", "random"]
+    assert list(found["forward"]) == list(found["areas"]) == names
+    assert found["sizes"] == [1, 2, 4, 8, 12]
+    assert "truth" not in found["stability"]
+    assert plot.stat().st_size > 1000
+    assert len(points.read_text().splitlines()) == 1 + len(names) * 2 * 5
+
+
+def test_curves_as_text(run: Run) -> None:
+    code, out, err = run(
+        "curves", DATA / "enb.arff", "--target-last", 2, "--trees", 2, "--folds", 2, "--random-rankings", 1
+    )
+    assert (code, err) == (0, "")
+    assert out.startswith("RRMSE by KNeighborsRegressor")
+    assert [line.split()[0] for line in out.splitlines()[3:5]] == ["forest", "random"]
+
+
+def test_compare(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "results.csv"
+    path.write_text("set,a,b,c\np,1,2,3\nq,2,3,4\nr,1,3,4\n")
+    code, out, err = run(
+        "compare", path, "--lower-is-better", "--control", "c", "--plot", tmp_path / "cd.png"
+    )
+    assert (code, err) == (0, f"ferrank: drew {tmp_path / 'cd.png'}\n")
+    assert out.startswith("3 methods on 3 data sets, lower is better")
+    found = json.loads(run("compare", path, "--json")[1])
+    assert found["methods"] == ["c", "b", "a"]
+
+
+def test_evaluate_writes_a_page(run: Run, tmp_path: Path) -> None:
+    saved, page = tmp_path / "mine.csv", tmp_path / "report.html"
+    ferrank.rank(DATA / "enb.arff", target_last=2, n_estimators=3).save(saved)
+    code, _, err = run(
+        "evaluate", DATA / "enb.arff", "--test", DATA / "enb.arff", "--target-last", 2, "--ranking", saved,
+        "--report", page,
+    )  # fmt: skip
+    assert (code, err) == (0, f"ferrank: wrote {page}\n")
+    text = page.read_text(encoding="utf-8")
+    assert "Rankings of enb.arff" in text
+    assert "RRMSE" in text
+    assert "±" in text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["curves", "none.csv", "--target", "y"], "none.csv"),
+        (
+            ["curves", "DATA", "--target", "y", "--ranker", "tree"],
+            "unknown ranker 'tree'; use some of forest, relief",
+        ),
+        (
+            ["curves", "DATA", "--target", "y", "--ranker", "relief", "--trees", 2],
+            "a setting of --ranker forest",
+        ),
+        (["curves", "DATA", "--target", "y", "--ranker", "random"], "random rankings are there anyway"),
+        (["curves", "DATA", "--target", "z"], "no column 'z'"),
+        (["curves", "DATA", "--target", "y", "--plot", "c.txt"], "unknown suffix '.txt'"),
+        (["compare", "DATA"], "at least 2 methods"),
+        (["synth", "triple", "--output", "x.arrow"], "unknown synthetic data 'triple'"),
+        (["synth", "single", "--output", "x.csv"], "unknown suffix '.csv'; use one of .arrow"),
+    ],
+)
+def test_bad_input_is_told_and_ends_with_2(
+    run: Run, tmp_path: Path, arguments: list[object], message: str
+) -> None:
+    path = tmp_path / "data.csv"
+    path.write_text("a,y\n1,p\n2,q\n3,p\n4,q\n")
+    code, out, err = run(*(path if argument == "DATA" else argument for argument in arguments))
+    assert (code, out) == (2, "")
+    assert err.startswith("ferrank: error: ")
+    assert message in err
+
+
+def test_ranking_does_not_wait_for_what_judges() -> None:
+    code = "import sys, ferrank.cli, ferrank; sys.exit('ferrank.evaluate' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
