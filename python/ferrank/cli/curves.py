@@ -70,7 +70,8 @@ def add_to(commands: Any) -> None:
 def _run(chosen: argparse.Namespace) -> None:
     from ferrank import ForestRanker, ReliefRanker
     from ferrank.evaluate.baselines import BASELINES
-    from ferrank.evaluate.curves import RANDOM, curves
+    from ferrank.evaluate.curves import curves
+    from ferrank.evaluate.splits import RANDOM
 
     output = chosen.output and check_path(chosen.output, (".csv",))
     plot = chosen.plot and check_path(chosen.plot, PLOT_SUFFIXES)

@@ -10,38 +10,32 @@ ranks all rows, and then the test rows have had their say), so the splits also t
 are.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import joblib
 import numpy as np
-from sklearn.base import clone
-from sklearn.model_selection import RepeatedKFold, RepeatedStratifiedKFold
-from threadpoolctl import threadpool_limits
 
 from ferrank.dataset import roles_of
-from ferrank.errors import DataError, SettingError
+from ferrank.errors import SettingError
 from ferrank.evaluate.models import error_of, model_for
 from ferrank.evaluate.rankings import collect
-from ferrank.evaluate.rows import Encoder, Rows, read_rows
+from ferrank.evaluate.rows import Rows, read_rows
 from ferrank.evaluate.sizes import subset_sizes
+from ferrank.evaluate.splits import RANDOM, Work, splits_of
 from ferrank.evaluate.stability import Stability, stability
 from ferrank.ranker import Ranker
-from ferrank.ranking import Ranking
 from ferrank.run import Progress
 from ferrank.source import open_source
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["RANDOM", "Areas", "Curves", "curves"]
+__all__ = ["Areas", "Curves", "curves"]
 
 Array = np.ndarray[Any, Any]
-
-RANDOM = "random"
-"""Name of the expected curve of random rankings."""
 
 
 class Areas(NamedTuple):
@@ -272,7 +266,9 @@ def curves(
     source = open_source(data, labels=labels, drop=drop)
     rows = read_rows(source, roles_of(target, target_last, labels, task, drop, None))
     rows.require_labels("curves")
-    work = _Work(
+    if not rankers and n_random == 0:
+        raise SettingError("rankers: there are none, and no random rankings; nothing would be drawn")
+    work = Work(
         rows,
         _checked(rankers or {}, rows),
         model_for(model, rows),
@@ -281,7 +277,7 @@ def curves(
         _random_count(n_random, folds * repeats),
         random_state,
     )
-    splits = _splits(rows, folds, repeats, random_state)
+    splits = splits_of(rows, folds, repeats, random_state)
     parallel = joblib.Parallel(n_jobs=n_jobs, return_as="generator")
     done = []
     for outcome in parallel(joblib.delayed(work)(number, *split) for number, split in enumerate(splits)):
@@ -311,68 +307,6 @@ def curves(
     )
 
 
-@dataclass(frozen=True)
-class _Work:
-    """What is done in each split; travels to the workers."""
-
-    rows: Rows
-    rankers: dict[str, Ranker | Array]
-    model: Any
-    scoring: Callable[[Array, Array], float]
-    sizes: Array
-    n_random: int
-    seed: int
-
-    def __call__(self, number: int, train: Array, test: Array) -> dict[str, tuple[Array, Array, Array]]:
-        """Return the forward curve, the reverse curve and the importances of each ranker."""
-        # A split is the unit of parallel work; threads within a model of few rows would only wait for each
-        # other.
-        with threadpool_limits(1):
-            return self._run(number, train, test)
-
-    def _run(self, number: int, train: Array, test: Array) -> dict[str, tuple[Array, Array, Array]]:
-        rng = np.random.default_rng((self.seed, number))
-        encoder = Encoder(self.rows)
-        X, y = encoder.encode(train), self.rows.target_numbers()
-        y = y.astype(np.intp) if all(self.rows.nominal_targets()) else y
-        y = y[:, 0] if y.shape[1] == 1 else y
-        n_features = self.rows.features.num_columns
-
-        def curve(order: Array) -> Array:
-            return np.array(
-                [self._error(X, y, np.isin(encoder.owner, order[:i]), train, test) for i in self.sizes]
-            )
-
-        found = {}
-        for name, importances in self._importances(train):
-            # Equals are drawn between: in the order of the columns, one could be lucky.
-            order = np.lexsort((rng.permutation(n_features), -importances))
-            found[name] = curve(order), curve(order[::-1]), importances
-        if self.n_random > 0:
-            draws = rng.random((self.n_random, n_features))
-            expected = np.mean([curve(np.argsort(draw)) for draw in draws], axis=0)
-            found[RANDOM] = expected, expected, draws[0]
-        return found
-
-    def _importances(self, train: Array) -> Iterator[tuple[str, Array]]:
-        """Give the name and the importances of each score of each ranker."""
-        for name, ranker in self.rankers.items():
-            if isinstance(ranker, np.ndarray):
-                yield name, ranker
-                continue
-            ranking: Ranking = self.rows.take(train).ranked_by(clone(ranker))
-            for score, found in ranking.scores.items():
-                yield name if len(ranking.scores) == 1 else f"{name}:{score}", found.importance
-
-    def _error(self, X: Array, y: Array, columns: Array, train: Array, test: Array) -> float:
-        try:
-            fitted = clone(self.model).fit(X[np.ix_(train, columns)], y[train])
-            predicted = fitted.predict(X[np.ix_(test, columns)])
-        except ValueError as error:
-            raise DataError(f"{self.rows.source}: {self.model} cannot be built on a fold: {error}") from error
-        return float(self.scoring(y[test], predicted))
-
-
 def _checked(rankers: Mapping[str, Any], rows: Rows) -> dict[str, Ranker | Array]:
     """Return the rankers, and the importances of given rankings in the order of the features."""
     found: dict[str, Ranker | Array] = {}
@@ -393,21 +327,3 @@ def _random_count(n_random: int | None, n_splits: int) -> int:
     if n_random < 0:
         raise SettingError(f"n_random: {n_random} must be 0 or more")
     return n_random
-
-
-def _splits(rows: Rows, folds: int, repeats: int, seed: int) -> list[tuple[Array, Array]]:
-    if folds < 2 or repeats < 1:
-        raise SettingError(f"folds: {folds} must be 2 or more, repeats: {repeats} 1 or more")
-    places = np.zeros(rows.n_rows)
-    if rows.task != "classification":
-        if rows.n_rows < folds:
-            raise DataError(f"{rows.source}: {rows.n_rows} rows cannot be split into {folds} folds")
-        return list(RepeatedKFold(n_splits=folds, n_repeats=repeats, random_state=seed).split(places))
-    classes = rows.target_numbers()[:, 0]
-    counts = np.unique(classes, return_counts=True)[1]
-    if len(counts) < 2:
-        raise DataError(f"{rows.source}: the target '{rows.targets.column_names[0]}' has a single class")
-    if counts.max() < folds:
-        raise DataError(f"{rows.source}: no class has {folds} rows, one for each fold; use fewer folds")
-    splitter = RepeatedStratifiedKFold(n_splits=folds, n_repeats=repeats, random_state=seed)
-    return list(splitter.split(places, classes))

@@ -1,0 +1,104 @@
+"""The splits of error curves, and what is done in each: rank, and build a model for each subset."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.model_selection import RepeatedKFold, RepeatedStratifiedKFold
+from threadpoolctl import threadpool_limits
+
+from ferrank.errors import DataError, SettingError
+from ferrank.evaluate.rows import Encoder, Rows
+from ferrank.ranker import Ranker
+from ferrank.ranking import Ranking
+
+__all__ = ["RANDOM", "Work", "splits_of"]
+
+Array = np.ndarray[Any, Any]
+
+RANDOM = "random"
+"""Name of the expected curve of random rankings."""
+
+
+@dataclass(frozen=True)
+class Work:
+    """What is done in each split; travels to the workers."""
+
+    rows: Rows
+    rankers: dict[str, Ranker | Array]
+    model: Any
+    scoring: Callable[[Array, Array], float]
+    sizes: Array
+    n_random: int
+    seed: int
+
+    def __call__(self, number: int, train: Array, test: Array) -> dict[str, tuple[Array, Array, Array]]:
+        """Return the forward curve, the reverse curve and the importances of each ranker, by name."""
+        # A split is the unit of parallel work; threads within a model of few rows would only wait for each
+        # other.
+        with threadpool_limits(1):
+            return self._run(number, train, test)
+
+    def _run(self, number: int, train: Array, test: Array) -> dict[str, tuple[Array, Array, Array]]:
+        rng = np.random.default_rng((self.seed, number))
+        encoder = Encoder(self.rows)
+        X, y = encoder.encode(train), self.rows.target_numbers()
+        y = y.astype(np.intp) if all(self.rows.nominal_targets()) else y
+        y = y[:, 0] if y.shape[1] == 1 else y
+        n_features = self.rows.features.num_columns
+        # Equals are drawn between: in the order of the columns, one could be lucky.
+        ties = rng.permutation(n_features)
+
+        def curve(order: Array) -> Array:
+            return np.array(
+                [self._error(X, y, np.isin(encoder.owner, order[:i]), train, test) for i in self.sizes]
+            )
+
+        found = {}
+        for name, importances in self._importances(train):
+            order = np.lexsort((ties, -importances))
+            found[name] = curve(order), curve(order[::-1]), importances
+        if self.n_random > 0:
+            draws = rng.random((self.n_random, n_features))
+            expected = np.mean([curve(np.argsort(draw)) for draw in draws], axis=0)
+            found[RANDOM] = expected, expected, draws[0]
+        return found
+
+    def _importances(self, train: Array) -> Iterator[tuple[str, Array]]:
+        """Give the name and the importances of each score of each ranker."""
+        for name, ranker in self.rankers.items():
+            if isinstance(ranker, np.ndarray):
+                yield name, ranker
+                continue
+            ranking: Ranking = self.rows.take(train).ranked_by(clone(ranker))
+            for score, found in ranking.scores.items():
+                yield name if len(ranking.scores) == 1 else f"{name}:{score}", found.importance
+
+    def _error(self, X: Array, y: Array, columns: Array, train: Array, test: Array) -> float:
+        try:
+            fitted = clone(self.model).fit(X[np.ix_(train, columns)], y[train])
+            predicted = fitted.predict(X[np.ix_(test, columns)])
+        except ValueError as error:
+            raise DataError(f"{self.rows.source}: {self.model} cannot be built on a fold: {error}") from error
+        return float(self.scoring(y[test], predicted))
+
+
+def splits_of(rows: Rows, folds: int, repeats: int, seed: int) -> list[tuple[Array, Array]]:
+    """Return the training and the test rows of each split; classes are stratified."""
+    if folds < 2 or repeats < 1:
+        raise SettingError(f"folds: {folds} must be 2 or more, repeats: {repeats} 1 or more")
+    places = np.zeros(rows.n_rows)
+    if rows.task != "classification":
+        if rows.n_rows < folds:
+            raise DataError(f"{rows.source}: {rows.n_rows} rows cannot be split into {folds} folds")
+        return list(RepeatedKFold(n_splits=folds, n_repeats=repeats, random_state=seed).split(places))
+    classes = rows.target_numbers()[:, 0]
+    counts = np.unique(classes, return_counts=True)[1]
+    if len(counts) < 2:
+        raise DataError(f"{rows.source}: the target '{rows.targets.column_names[0]}' has a single class")
+    if counts.max() < folds:
+        raise DataError(f"{rows.source}: no class has {folds} rows, one for each fold; use fewer folds")
+    splitter = RepeatedStratifiedKFold(n_splits=folds, n_repeats=repeats, random_state=seed)
+    return list(splitter.split(places, classes))
