@@ -84,11 +84,12 @@ def test_every_score_has_its_curve_and_given_rankings_no_stability(mixed):
     forest = ferrank.ForestRanker(n_estimators=5, scores=("genie3", "symbolic"))
     given = ferrank.rank(mixed, "y", ranker=forest)
     found = curves(mixed, "y", {"forest": forest, "given": given}, folds=2)
-    assert list(found.forward) == ["forest:genie3", "forest:symbolic", "given", "random"]
+    given_names = ["given:genie3", "given:symbolic"]
+    assert list(found.forward) == ["forest:genie3", "forest:symbolic", *given_names, "random"]
     assert set(found.stability) == {"forest:genie3", "forest:symbolic", "random"}
     assert found.measure == "RRMSE"
     frame = found.to_pandas()
-    assert len(frame) == 4 * 2 * 4
+    assert len(frame) == 5 * 2 * 4
     assert frame["mean"].notna().all()
 
 
@@ -100,7 +101,7 @@ def test_same_curves_in_processes_and_on_dask(mixed):
     assert (both.forward["random"] == alone.forward["random"]).all()
     distributed = pytest.importorskip("distributed")
     with (
-        distributed.Client(n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None),
+        distributed.Client(n_workers=1, threads_per_worker=1, processes=False, dashboard_address=":0"),
         joblib.parallel_config(backend="dask"),
     ):
         there = curves(mixed, "y", forest, folds=2)

@@ -88,12 +88,12 @@ class Comparison:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the object that ``ferrank compare --json`` prints; NaN is None."""
+        """Return the object that ``ferrank compare --json`` prints; NaN and infinity are None."""
 
         def plain(value: Any) -> Any:
             if isinstance(value, np.ndarray | tuple | list):
                 return [plain(one) for one in value]
-            return None if isinstance(value, float) and np.isnan(value) else value
+            return None if isinstance(value, float) and not np.isfinite(value) else value
 
         return {name: plain(value) for name, value in vars(self).items()}
 
