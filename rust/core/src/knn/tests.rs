@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, Float64Array, RecordBatch, StringArray};
 use pulp::Arch;
 
-use super::metric::Metric;
+use super::metric::{Feature, Metric, Shape, Unknown};
 use super::panels::{Places, Side};
 use super::read::{Pair, elsewhere};
 use super::{Conventions, KnnParams, Neighbors, TargetPair, neighbors};
@@ -189,4 +189,39 @@ fn more_neighbours_than_rows_are_an_error() {
     assert_eq!(run(4).unwrap().rows[0].len(), 12);
     assert!(run(5).unwrap_err().to_string().contains("5 neighbours of 4 training rows"));
     assert!(run(0).is_err());
+}
+
+#[test]
+fn missing_values_differ_by_what_is_expected_or_by_the_most_there_can_be() {
+    let known = [0.0, 0.25, 1.0, 1.0];
+    let column = || known.into_iter().chain([f64::NAN]);
+    let feature = |shape, conventions| {
+        let unknown = Some(Unknown::of(column(), shape, 3, conventions));
+        Feature { shape, unknown }
+    };
+    let mean = |sum: f64, n: usize| sum / n as f64;
+    let close = |a: f64, b: f64| assert!((a - b).abs() < 1e-15, "{a} is not {b}");
+    let numbers = feature(Shape::Numeric, Conventions::Textbook);
+    for value in [0.0, 0.4, 1.0] {
+        let expected = mean(known.iter().map(|x| (x - value).powi(2)).sum(), 4);
+        close(numbers.difference(f64::NAN, value), expected);
+        close(numbers.difference(value, f64::NAN), expected);
+    }
+    let both = known.iter().flat_map(|x| known.iter().map(move |y| (x - y).powi(2))).sum();
+    close(numbers.difference(f64::NAN, f64::NAN), mean(both, 16));
+
+    // Of three categories one is known once, one twice and one never.
+    let unknown = Some(Unknown::of([0.0, 1.0, 1.0, f64::NAN].into_iter(), Shape::Nominal, 3, Conventions::Textbook));
+    let words = Feature { shape: Shape::Nominal, unknown };
+    close(words.difference(f64::NAN, 1.0), 1.0 / 3.0);
+    close(words.difference(2.0, f64::NAN), 1.0);
+    close(words.difference(f64::NAN, f64::NAN), 4.0 / 9.0);
+
+    let (numbers, words) = (feature(Shape::Numeric, Conventions::Clus), feature(Shape::Nominal, Conventions::Clus));
+    for (value, most) in [(0.0, 1.0), (0.4, 0.36), (0.9, 0.81)] {
+        close(numbers.difference(f64::NAN, value), most);
+        close(words.difference(value, f64::NAN), 1.0);
+    }
+    close(numbers.difference(f64::NAN, f64::NAN), 1.0);
+    close(words.difference(f64::NAN, f64::NAN), 1.0);
 }
