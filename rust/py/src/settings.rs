@@ -85,6 +85,7 @@ pub(crate) fn forest(dict: &Bound<'_, PyDict>) -> PyResult<ForestParams> {
         per_target: settings.get("per_target", "True or False")?,
         by_target: settings.get("by_target", "True or False")?,
         target_weights: settings.get("target_weights", "a list of numbers or None")?,
+        supervision: settings.get("supervision", "a number in 0 … 1 or None")?,
         unlabelled: unlabelled(&settings)?,
         seed: settings.get("seed", "an integer in 0 … 2^64 - 1")?,
     })
@@ -154,10 +155,11 @@ fn max_samples(settings: &Settings<'_, '_>) -> PyResult<MaxSamples> {
 }
 
 fn unlabelled(settings: &Settings<'_, '_>) -> PyResult<Unlabelled> {
-    let wanted = "'error' or 'ignore'";
+    let wanted = "'error', 'ignore' or 'use'";
     match settings.get::<String>("unlabelled", wanted)?.as_str() {
         "error" => Ok(Unlabelled::Error),
         "ignore" => Ok(Unlabelled::Ignore),
+        "use" => Ok(Unlabelled::Use),
         word => Err(error::setting(settings.0.py(), format!("unlabelled: '{word}' is not {wanted}"))),
     }
 }

@@ -111,7 +111,7 @@ fn rank_within(
         return Err(Error::Setting("weight: Relief does not weigh rows; leave it out, or use the forest".into()));
     }
     pool(threads)?.install(|| {
-        let intake = Intake { source, problem: &problem, monitor };
+        let intake = Intake { source, problem: &problem, unlabelled: params.unlabelled, monitor };
         let prepared = Prepared::read(limits, intake, params)?;
         let mut scores = Vec::new();
         for score in &params.scores {

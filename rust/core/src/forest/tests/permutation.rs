@@ -18,13 +18,13 @@ use crate::store::TargetColumn;
 
 const TREE: u64 = 5;
 
-/// The leaf of a row whose codes are given by feature.
-fn leaf(tree: &Grown, code: impl Fn(usize) -> Option<u16>) -> usize {
-    let mut node = 0;
-    while let Some(split) = &tree.nodes[node].split {
-        node = split.children[usize::from(!goes_left(split, code(split.feature as usize)))] as usize;
+/// The nodes on the path of a row whose codes are given by feature, the leaf last.
+fn path(tree: &Grown, code: impl Fn(usize) -> Option<u16>) -> Vec<usize> {
+    let mut path = vec![0];
+    while let Some(split) = &tree.nodes[path[path.len() - 1]].split {
+        path.push(split.children[usize::from(!goes_left(split, code(split.feature as usize)))] as usize);
     }
-    node
+    path
 }
 
 /// A target's value or class in a row.
@@ -53,14 +53,21 @@ fn error(coded: &Coded, tree: &Grown, bag: &Bag, oob: &[u32], leaves: &[usize]) 
     let weight = |row: usize| if coded.store.weights.is_empty() { 1.0 } else { coded.store.weights[row] };
     let (mut sum, mut n) = (0.0, 0.0);
     for target in &coded.store.targets {
-        let members = |node: Option<usize>| -> Vec<(f64, f64)> {
-            let in_bag = bag.rows.iter().zip(&bag.counts).map(|(&row, &count)| (row as usize, f64::from(count)));
-            let here = in_bag.filter(|(row, _)| node.is_none_or(|node| leaf(tree, |f| coded.code(f, *row)) == node));
-            here.filter_map(|(row, count)| Some((value(target, row)?, count * weight(row)))).collect()
-        };
-        let whole = prediction(target, &members(None)).unwrap_or(0.0);
-        let of_leaf: Vec<f64> =
-            (0..tree.nodes.len()).map(|node| prediction(target, &members(Some(node))).unwrap_or(whole)).collect();
+        let mut members: Vec<Vec<(f64, f64)>> = vec![Vec::new(); tree.nodes.len()];
+        for (row, &count) in bag.rows.iter().map(|&row| row as usize).zip(&bag.counts) {
+            if let Some(value) = value(target, row) {
+                let example = (value, f64::from(count) * weight(row));
+                path(tree, |feature| coded.code(feature, row)).into_iter().for_each(|node| members[node].push(example));
+            }
+        }
+        // Parents come before their children.
+        let mut of_leaf = vec![0.0; tree.nodes.len()];
+        of_leaf[0] = prediction(target, &members[0]).unwrap_or(0.0);
+        for (parent, node) in tree.nodes.iter().enumerate() {
+            for child in node.split.iter().flat_map(|split| split.children).map(|child| child as usize) {
+                of_leaf[child] = prediction(target, &members[child]).unwrap_or(of_leaf[parent]);
+            }
+        }
         let known = || {
             oob.iter()
                 .zip(leaves)
@@ -84,13 +91,14 @@ fn error(coded: &Coded, tree: &Grown, bag: &Bag, oob: &[u32], leaves: &[usize]) 
 
 /// Predicts all out-of-bag rows anew for each feature.
 fn naive(coded: &Coded, tree: &Grown, bag: &Bag, seed: u64) -> Vec<f64> {
-    let oob = bag.out_of_bag(coded.store.rows);
+    let labelled = |row: &u32| coded.store.targets.iter().any(|target| value(target, *row as usize).is_some());
+    let oob: Vec<u32> = bag.out_of_bag(coded.store.rows).into_iter().filter(labelled).collect();
     let leaves = |changed: Option<(usize, &[Option<u16>])>| -> Vec<usize> {
         let code = |i: usize, feature: usize| match changed {
             Some((other, codes)) if other == feature => codes[i],
             _ => coded.code(feature, oob[i] as usize),
         };
-        (0..oob.len()).map(|i| leaf(tree, |feature| code(i, feature))).collect()
+        (0..oob.len()).filter_map(|i| path(tree, |feature| code(i, feature)).pop()).collect()
     };
     let base = error(coded, tree, bag, &oob, &leaves(None));
     let importance = |feature: usize| {
