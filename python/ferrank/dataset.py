@@ -41,7 +41,7 @@ def rank(
         ``x0``, ``x1`` ….
     target : str or sequence of str, optional
         The targets. One of ``target``, ``target_last`` and ``labels`` is needed, unless the file marks its
-        labels itself.
+        labels itself, or the task is "unsupervised".
     target_last : int, optional
         Number of columns, at the end, that are the targets.
     labels : path, optional

@@ -97,6 +97,8 @@ def html(ranking: "Ranking", top: int) -> str:
 
 
 def _heading(ranking: "Ranking") -> str:
+    if not ranking.targets:
+        return f"{len(ranking.features):,} features ranked without a target, {ranking.n_rows:,} rows"
     targets = ", ".join(shorten(name) for name in ranking.targets[:3])
     if len(ranking.targets) > 3:
         targets += f" and {len(ranking.targets) - 3:,} more"
@@ -144,5 +146,8 @@ def _footer(ranking: "Ranking", top: int) -> list[str]:
     lines += ["", *_definitions(ranking)]
     lines.append("±: standard error; ranks: those that the 95 % intervals allow")
     if ranking.n_unlabelled:
-        lines.append(f"{ranking.n_unlabelled:,} rows without a target were left out")
+        took_part = ranking.settings.get("unlabelled") == "use" and ranking.settings.get("supervision") != 1
+        lines.append(
+            f"{ranking.n_unlabelled:,} rows without a target {'took part' if took_part else 'were left out'}"
+        )
     return lines

@@ -93,9 +93,7 @@ impl Shape {
     pub(crate) fn weight_of_indicator(&self, sums: &[f64], indicator: usize) -> f64 {
         match indicator.checked_sub(self.n_whole_indicators()) {
             None => sums[WEIGHT],
-            Some(partial) => {
-                sums[FIRST + self.n_dense() + self.n_partial + self.indicator_group[partial] as usize]
-            }
+            Some(partial) => sums[FIRST + self.n_dense() + self.n_partial + self.indicator_group[partial] as usize],
         }
     }
 

@@ -14,7 +14,7 @@ use super::rows::Rows;
 use super::space::{Example, Space};
 
 /// 1 over the unit that distances, means over features, are rounded to.
-const DECIMALS: f64 = 1e12;
+pub(crate) const DECIMALS: f64 = 1e12;
 /// Candidates that a list takes in between two looks at them, besides k.
 const ROOM: usize = 24;
 

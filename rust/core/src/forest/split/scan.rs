@@ -26,6 +26,11 @@ use crate::forest::space::Block;
 use crate::forest::split::single::Pair;
 use crate::store::Code;
 
+/// Most dense components with which examples are added up by code. With more, the sums of all codes do not
+/// stay in the inner cache, and examples are walked in order.
+const MOST_BY_CODE: usize = 64;
+/// Vectors added up side by side: a sum waits for each of its additions.
+const ABREAST: usize = 4;
 /// Most bytes of sums by code.
 const MOST_BIN_BYTES: usize = 1 << 20;
 
@@ -280,7 +285,7 @@ impl<C: Code> Search<'_, C> {
         let labels = if block.starts.is_empty() { 0 } else { block.indicators.len() * n / (block.starts.len() - 1) };
         let adding = n * (2 + self.shape.width()) + labels;
         let walking = self.n_codes * self.shape.len();
-        adding >= 4 * walking && 8 * walking <= MOST_BIN_BYTES
+        adding >= 4 * walking && 8 * walking <= MOST_BIN_BYTES && self.shape.width() <= MOST_BY_CODE
     }
 }
 
@@ -353,15 +358,15 @@ impl<C: Code> BestCut<'_, C> {
             |i: usize, position: usize| order.get(i + 1).is_none_or(|&next| codes[next as usize] != codes[position]);
         let mut left = Left::new(shape, sums, groups);
         for (i, position) in order.iter().map(|&position| position as usize).enumerate() {
-            left.add(simd, self.search, position);
             if !is_last(i, position) {
+                left.add(simd, self.search, position);
                 continue;
             }
-            let code = codes[position].index();
+            let (code, quality) = (codes[position].index(), left.add_measured(simd, self.search, position));
             if shape.is_partial() {
-                best.offer_gain(code, left.gain(simd, node), left.weight, left.count);
+                best.offer_gain(code, left.gain(simd, node, quality), left.weight, left.count);
             } else {
-                best.offer(code, left.quality(simd, node), left.weight, left.count);
+                best.offer(code, quality, left.weight, left.count);
             }
         }
         left.clear(node, order);
@@ -417,7 +422,8 @@ impl<C: Code> Search<'_, C> {
         }
         let mut side = Left::new(shape, sums, groups);
         positions.iter().for_each(|&position| side.add(simd, self, position as usize));
-        let result = (side.weight, side.count, side.gain(simd, node));
+        let dense = dense_quality(simd, &side.row[..shape.n_whole], side.weight, node);
+        let result = (side.weight, side.count, side.gain(simd, node, side.quality(node, dense)));
         side.clear(node, positions);
         result
     }
@@ -465,17 +471,40 @@ impl<'a> Left<'a> {
         Left { shape, row, labels, weight: 0.0, count: 0.0, whole: OfGroup::default(), groups }
     }
 
+    /// Adds the example at `position`.
     #[inline(always)]
     fn add<S: Simd, C: Code>(&mut self, simd: S, search: Search<'_, C>, position: usize) {
+        let Examples { block, rows, counts, .. } = search.examples;
+        let (row, count) = (rows[position] as usize, f64::from(counts[position]));
         if !self.row.is_empty() {
-            let Examples { block, rows, counts, .. } = search.examples;
-            let (row, count) = (rows[position] as usize, f64::from(counts[position]));
             add_times(simd, self.row, block.dense(row), count);
-            if self.labels.is_empty() {
-                self.count += count;
-                self.weight += count * block.weight(row);
-                return;
-            }
+        }
+        self.add_rest(search, position, (row, count));
+    }
+
+    /// Adds the example at `position`; gives Σ (S_L − m·W_L)² over all components known for all rows.
+    #[inline(always)]
+    fn add_measured<S: Simd, C: Code>(&mut self, simd: S, search: Search<'_, C>, position: usize) -> f64 {
+        let Examples { block, rows, counts, .. } = search.examples;
+        let (row, count) = (rows[position] as usize, f64::from(counts[position]));
+        self.add_rest(search, position, (row, count));
+        if self.row.is_empty() {
+            return self.quality(search.node, 0.0);
+        }
+        let (whole, partial) = self.row.split_at_mut(self.shape.n_whole);
+        let (from_whole, from_partial) = block.dense(row).split_at(whole.len());
+        let dense = add_measured(simd, whole, from_whole, count, search.node, self.weight);
+        add_times(simd, partial, from_partial, count);
+        self.quality(search.node, dense)
+    }
+
+    /// Adds what an example has besides dense components; it is `count` times that row.
+    #[inline(always)]
+    fn add_rest<C: Code>(&mut self, search: Search<'_, C>, position: usize, (row, count): (usize, f64)) {
+        if self.labels.is_empty() {
+            self.count += count;
+            self.weight += count * search.examples.block.weight(row);
+            return;
         }
         let Node { lists, omega, .. } = search.node;
         let example = lists.examples[position];
@@ -507,20 +536,20 @@ impl<'a> Left<'a> {
         }
     }
 
-    /// Σ (S_L − m·W_L)² over all components known for all rows, with their weights.
+    /// Σ (S_L − m·W_L)² over all components known for all rows, with their weights; `dense` is that over the
+    /// dense ones.
     #[inline(always)]
-    fn quality<S: Simd>(&self, simd: S, node: &Node) -> f64 {
-        let dense = dense_quality(simd, &self.row[..self.shape.n_whole], self.weight, node);
+    fn quality(&self, node: &Node, dense: f64) -> f64 {
         if self.labels.is_empty() {
             return dense;
         }
         dense + self.whole.quality(self.weight / node.weight(), node.squares)
     }
 
-    /// The impurity decrease.
+    /// The impurity decrease; `quality` is that over the components known for all rows.
     #[inline(always)]
-    fn gain<S: Simd>(&self, simd: S, node: &Node) -> f64 {
-        let gain = self.quality(simd, node) / (self.weight * (node.weight() - self.weight));
+    fn gain<S: Simd>(&self, simd: S, node: &Node, quality: f64) -> f64 {
+        let gain = quality / (self.weight * (node.weight() - self.weight));
         if self.shape.is_partial() { gain + self.partial_gain(simd, node) } else { gain }
     }
 
@@ -583,18 +612,55 @@ fn add_times<S: Simd>(simd: S, to: &mut [f64], from: &[f64], factor: f64) {
     to_rest.iter_mut().zip(from_rest).for_each(|(to, from)| *to += factor * from);
 }
 
+/// Adds `factor` times `from` to `sums`, of dense components known for all rows; gives Σ (S − m·W)².
+#[inline(always)]
+fn add_measured<S: Simd>(simd: S, sums: &mut [f64], from: &[f64], factor: f64, node: &Node, weight: f64) -> f64 {
+    let (times, weights) = (simd.splat_f64s(factor), simd.splat_f64s(weight));
+    let (means, means_rest) = S::as_simd_f64s(&node.means[..sums.len()]);
+    let ((sums, sums_rest), (from, from_rest)) = (S::as_mut_simd_f64s(sums), S::as_simd_f64s(from));
+    let mut squares = [simd.splat_f64s(0.0); ABREAST];
+    let step = |square: &mut S::f64s, sum: &mut S::f64s, from: S::f64s, mean: S::f64s| {
+        *sum = simd.add_f64s(*sum, simd.mul_f64s(times, from));
+        let difference = simd.sub_f64s(*sum, simd.mul_f64s(mean, weights));
+        *square = simd.add_f64s(*square, simd.mul_f64s(difference, difference));
+    };
+    let (four_sums, sums) = sums.as_chunks_mut::<ABREAST>();
+    let ((four_from, from), (four_means, means)) = (from.as_chunks::<ABREAST>(), means.as_chunks::<ABREAST>());
+    for ((sums, from), means) in four_sums.iter_mut().zip(four_from).zip(four_means) {
+        for n in 0..ABREAST {
+            step(&mut squares[n], &mut sums[n], from[n], means[n]);
+        }
+    }
+    for (((square, sum), &from), &mean) in squares.iter_mut().zip(sums).zip(from).zip(means) {
+        step(square, sum, from, mean);
+    }
+    let mut rest = 0.0;
+    for ((sum, from), mean) in sums_rest.iter_mut().zip(from_rest).zip(means_rest) {
+        *sum += factor * from;
+        rest += (*sum - mean * weight).powi(2);
+    }
+    total(simd, squares) + rest
+}
+
+#[inline(always)]
+fn total<S: Simd>(simd: S, [a, b, c, d]: [S::f64s; ABREAST]) -> f64 {
+    simd.reduce_sum_f64s(simd.add_f64s(simd.add_f64s(a, b), simd.add_f64s(c, d)))
+}
+
 #[inline(always)]
 fn dense_quality<S: Simd>(simd: S, sums: &[f64], weight: f64, node: &Node) -> f64 {
     let weights = simd.splat_f64s(weight);
     let (means, means_rest) = S::as_simd_f64s(&node.means[..sums.len()]);
     let (sums, sums_rest) = S::as_simd_f64s(sums);
-    let mut squares = simd.splat_f64s(0.0);
-    for (&sum, &mean) in sums.iter().zip(means) {
-        let difference = simd.sub_f64s(sum, simd.mul_f64s(mean, weights));
-        squares = simd.add_f64s(squares, simd.mul_f64s(difference, difference));
+    let mut squares = [simd.splat_f64s(0.0); ABREAST];
+    for (sums, means) in sums.chunks(ABREAST).zip(means.chunks(ABREAST)) {
+        for ((square, &sum), &mean) in squares.iter_mut().zip(sums).zip(means) {
+            let difference = simd.sub_f64s(sum, simd.mul_f64s(mean, weights));
+            *square = simd.add_f64s(*square, simd.mul_f64s(difference, difference));
+        }
     }
     let rest = sums_rest.iter().zip(means_rest).map(|(sum, mean)| (sum - mean * weight).powi(2)).sum::<f64>();
-    simd.reduce_sum_f64s(squares) + rest
+    total(simd, squares) + rest
 }
 
 /// Σ (S_L − m·W_L)² / (W_L·W_R) over dense components with weights of their own; `weights` are those of

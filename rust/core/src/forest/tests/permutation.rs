@@ -111,7 +111,7 @@ fn naive(coded: &Coded, tree: &Grown, bag: &Bag, seed: u64) -> Vec<f64> {
     (0..coded.store.slots.len()).map(importance).collect()
 }
 
-fn grown(coded: &Coded, bag: &Bag, seed: u64) -> (Grown, Vec<(u32, f64)>) {
+fn grown(coded: &Coded, bag: &Bag, seed: u64, supervision: f64) -> (Grown, Vec<(u32, f64)>) {
     let params = ForestParams {
         ensemble: Ensemble::Bagging,
         min_samples_leaf: 1,
@@ -119,7 +119,7 @@ fn grown(coded: &Coded, bag: &Bag, seed: u64) -> (Grown, Vec<(u32, f64)>) {
         scores: vec![Score::Permutation],
         ..ForestParams::default()
     };
-    let (space, monitor) = (coded.space(None), Monitor::default());
+    let (space, monitor) = (coded.space_of(None, supervision), Monitor::default());
     let ground = Ground { store: &coded.store, space: &space, params: &params, monitor: &monitor };
     let tree = Grower::new(ground, Arch::new()).grow(bag, TREE).unwrap().clone();
     let subset: Vec<usize> = (0..coded.store.targets.len()).collect();
@@ -136,11 +136,14 @@ proptest! {
         counts in vec(0..3u32, 60),
         max_bins in prop_oneof![Just(4usize), Just(255)],
         seed in any::<u64>(),
+        semi_supervised in any::<bool>(),
     ) {
-        let coded = Coded::new(&batch, &["y", "t", "class"], None, max_bins);
+        // Rows without a target help to grow the tree and have no error.
+        let (targets, supervision) = if semi_supervised { (&["t", "class"][..], 0.5) } else { (&["y", "t", "class"][..], 1.0) };
+        let coded = Coded::read(&batch, targets, None, max_bins, semi_supervised);
         let bag = bag(&counts[..coded.store.rows]);
         prop_assume!(!bag.rows.is_empty() && bag.rows.len() < coded.store.rows);
-        let (tree, found) = grown(&coded, &bag, seed);
+        let (tree, found) = grown(&coded, &bag, seed, supervision);
         let naive = naive(&coded, &tree, &bag, seed);
         let mut dense = vec![0.0; naive.len()];
         found.iter().for_each(|&(feature, value)| dense[feature as usize] = value);
@@ -157,7 +160,7 @@ fn without_errors_the_increase_itself_counts() {
         table(vec![("x", numbers(rows())), ("z", numbers(rows().map(|_| 1.0))), ("y", numbers(rows().map(|x| x * x)))]);
     let coded = Coded::new(&batch, &["y"], None, 255);
     let counts: Vec<u32> = (0..40).map(|row| u32::from(row < 20)).collect();
-    let (tree, found) = grown(&coded, &bag(&counts), 1);
+    let (tree, found) = grown(&coded, &bag(&counts), 1, 1.0);
     let naive = naive(&coded, &tree, &bag(&counts), 1);
     assert_eq!(found.len(), 1);
     // Twenty rows in random order: far from all predicted well.
@@ -168,6 +171,6 @@ fn without_errors_the_increase_itself_counts() {
 fn nothing_out_of_bag_says_nothing() {
     let batch = table(vec![("x", numbers([1.0, 2.0, 3.0, 4.0])), ("y", numbers([1.0, 0.0, 5.0, 2.0]))]);
     let coded = Coded::new(&batch, &["y"], None, 255);
-    let (tree, found) = grown(&coded, &bag(&[1, 1, 1, 1]), 0);
+    let (tree, found) = grown(&coded, &bag(&[1, 1, 1, 1]), 0, 1.0);
     assert!(tree.nodes.len() > 1 && found.is_empty());
 }

@@ -73,7 +73,9 @@ impl Examples {
         if !self.omega.is_empty() {
             block.starts.push(0);
             for labels in &self.labels {
-                block.indicators.extend((0..).zip(labels).filter(|(_, has)| **has == Some(true)).map(|(label, _)| label));
+                block
+                    .indicators
+                    .extend((0..).zip(labels).filter(|(_, has)| **has == Some(true)).map(|(label, _)| label));
                 block.starts.push(block.indicators.len());
             }
         }

@@ -45,8 +45,14 @@ pub(super) fn examples(kinds: Kinds, n_codes: u16, n: usize) -> impl Strategy<Va
     let (n_whole, n_listed) = if partial { (n_dense / 2, n_labels / 2) } else { (n_dense, n_labels) };
     let value = prop::option::weighted(0.7, -5..=5i64);
     let weight = if kinds.weighted { 1..=4i64 } else { 1..=1 };
-    let example =
-        (0..n_codes, 1..=3u32, weight, vec(value, n_dense), vec(prop::bool::weighted(0.2), n_labels), any::<[bool; N_GROUPS]>());
+    let example = (
+        0..n_codes,
+        1..=3u32,
+        weight,
+        vec(value, n_dense),
+        vec(prop::bool::weighted(0.2), n_labels),
+        any::<[bool; N_GROUPS]>(),
+    );
     let dense = move |values: &Vec<Option<i64>>| -> Vec<Option<i64>> {
         values.iter().enumerate().map(|(c, value)| if c < n_whole { value.or(Some(0)) } else { *value }).collect()
     };
