@@ -131,7 +131,9 @@ def test_unlabelled_rows_help(ensemble, supervision):
     )
     assert (ranking.n_rows, ranking.n_unlabelled) == (300, 270)
     assert "270 rows without a target took part" in str(ranking)
-    assert set(ranking.top(2)) == set(ranking.top(2, "permutation")) == {"a", "b"}
+    # Each of the two tells all of the blobs, so that clustering alone may do with one.
+    told = set(ranking.top(2)) & set(ranking.top(2, "permutation"))
+    assert told == {"a", "b"} if supervision > 0 else ranking.top(1)[0] in {"a", "b"}
     # Features make up the rest of the impurity.
     assert (ranking.by_target().sum() > 0) == (supervision > 0)
     assert ranking.by_target().sum() < ranking.importances().sum()

@@ -109,7 +109,7 @@ fn relief(dict: &Bound<'_, PyDict>) -> PyResult<ReliefParams> {
         per_target: settings.get("per_target", "True or False")?,
         target_weights: settings.get("target_weights", "a list of numbers or None")?,
         unlabelled: unlabelled(&settings)?,
-        influence: settings.get("influence", "two numbers in 0 … 1, the lower one first")?,
+        influence: settings.get::<[f64; 2]>("influence", "two numbers in 0 … 1, the lower one first")?.into(),
         seed: settings.get("seed", "an integer in 0 … 2^64 - 1")?,
     })
 }
