@@ -8,7 +8,6 @@ rankings of the digits of scikit-learn with few labels, judged by 40 nearest nei
 from __future__ import annotations
 
 import argparse
-import time
 
 import numpy as np
 from engines import Size, ferrank, ferrank_cost
@@ -77,9 +76,7 @@ def measure_cost(size: Size, n_trees: int) -> None:
 
 
 RANKERS = {
-    "forest genie3": (fr.ForestRanker(), {"supervision": SUPERVISION}),
-    "forest symbolic": (fr.ForestRanker(scores=("symbolic",)), {"supervision": SUPERVISION}),
-    "forest permutation": (fr.ForestRanker(scores=("permutation",)), {"supervision": SUPERVISION}),
+    "forest": (fr.ForestRanker(scores=("genie3", "symbolic", "permutation")), {"supervision": SUPERVISION}),
     "relief": (fr.ReliefRanker(n_neighbors=15), {"unlabelled": "use", "influence": (0.0, 1.0)}),
 }
 
@@ -92,12 +89,12 @@ def judge(importance: np.ndarray, train: tuple, test: tuple) -> float:
     return f1_score(test[1], model.predict(test[0] * weights), average="macro")
 
 
-def curve(ranker: fr.ForestRanker | fr.ReliefRanker, asked: dict, seed: int, n_folds: int) -> np.ndarray:
-    """F1 at each number of labels: of the supervised ranking, and of the semi-supervised one."""
+def curves(ranker: fr.ForestRanker | fr.ReliefRanker, asked: dict, seed: int, n_folds: int) -> dict:
+    """F1 at each number of labels, by score: of the supervised ranking, and of the semi-supervised one."""
     X, y = load_digits(return_X_y=True)
     X = X / np.where(np.ptp(X, axis=0) > 0, np.ptp(X, axis=0), 1)
     order = np.random.default_rng(seed).permutation(len(y))
-    found = np.zeros((len(NUMBERS_OF_LABELS), 2))
+    found = {}
     for test in np.array_split(order, FOLDS)[:n_folds]:
         train = order[~np.isin(order, test)]
         for row, n_labels in enumerate(NUMBERS_OF_LABELS):
@@ -106,8 +103,11 @@ def curve(ranker: fr.ForestRanker | fr.ReliefRanker, asked: dict, seed: int, n_f
             known = train[:n_labels]
             for column, settings in enumerate(({"unlabelled": "ignore"}, asked)):
                 fresh = ranker.__class__(**ranker.get_params() | settings | {"random_state": seed})
-                importance = fresh.fit(X[train], labels).feature_importances_
-                found[row, column] += judge(importance, (X[known], y[known]), (X[test], y[test])) / n_folds
+                ranking = fresh.fit(X[train], labels).ranking_
+                for score in ranking.scores:
+                    heights = found.setdefault(score, np.zeros((len(NUMBERS_OF_LABELS), 2)))
+                    height = judge(ranking.importances(score), (X[known], y[known]), (X[test], y[test]))
+                    heights[row, column] += height / n_folds
     return found
 
 
@@ -119,19 +119,17 @@ def area(found: np.ndarray) -> np.ndarray:
 def measure_worth(n_seeds: int, n_folds: int) -> None:
     print(f"digits, F1 of {NEIGHBOURS} neighbours, {n_seeds} seeds, {n_folds} of {FOLDS} folds each")
     numbers = "".join(f"{n:>16}" for n in NUMBERS_OF_LABELS)
-    print(f"{'labels':<20}{numbers}{'area':>28}")
-    for name, (ranker, asked) in RANKERS.items():
-        started = time.perf_counter()
-        curves = np.array([curve(ranker, asked, seed, n_folds) for seed in range(n_seeds)])
-        cells = "".join(f"   {supervised:.3f} → {semi:.3f}" for supervised, semi in curves.mean(axis=0))
-        areas = np.array([area(found) for found in curves])
-        gain = areas[:, 1] - areas[:, 0]
-        error = gain.std(ddof=1) / np.sqrt(n_seeds)
-        print(
-            f"{name:<20}{cells}   {areas[:, 0].mean():.3f} → {areas[:, 1].mean():.3f}, "
-            f"{gain.mean():+.4f} ± {error:.4f}   ({time.perf_counter() - started:.0f} s)",
-            flush=True,
-        )
+    print(f"{'labels':<12}{numbers}            area, and its gain")
+    for ranker, asked in RANKERS.values():
+        by_seed = [curves(ranker, asked, seed, n_folds) for seed in range(n_seeds)]
+        for score in by_seed[0]:
+            found = np.array([of_seed[score] for of_seed in by_seed])
+            cells = "".join(f"   {supervised:.3f} → {semi:.3f}" for supervised, semi in found.mean(axis=0))
+            areas = np.array([area(heights) for heights in found])
+            gain = areas[:, 1] - areas[:, 0]
+            error = gain.std(ddof=1) / np.sqrt(n_seeds)
+            before, after = areas.mean(axis=0)
+            print(f"{score:<12}{cells}   {before:.3f} → {after:.3f}, {gain.mean():+.4f} ± {error:.4f}", flush=True)
 
 
 def main() -> None:
