@@ -277,3 +277,54 @@ def test_settings_of_the_other_ranker_are_refused(run: Run, data: Path) -> None:
     assert "n_estimators: a setting of --ranker forest, not of relief" in done.stderr
     done = run("rank", data, "--target", "y", "--neighbors", 5)
     assert "n_neighbors: a setting of --ranker relief, not of forest" in done.stderr
+
+
+@pytest.fixture(scope="module")
+def rankings(data: Path) -> list[Path]:
+    saved = [data.parent / name for name in ("forest.csv", "relief.parquet")]
+    for path, ranker in zip(saved, ("forest", "relief"), strict=True):
+        ferrank.rank(data, "y", ranker=ranker).save(path)
+    return saved
+
+
+def test_evaluate_prints_a_table(run: Run, data: Path, rankings: list[Path]) -> None:
+    options = [part for path in rankings for part in ("--ranking", path)]
+    done = run("evaluate", data, "--test", data, "--target", "y", *options, "--neighbors", 3)
+    assert (done.returncode, done.stderr) == (0, "")
+    head, _, names, first, *_ = done.stdout.splitlines()
+    assert head.startswith("2 rankings judged by 3 nearest neighbours, regression, 240 training and 240 test")
+    assert names.split() == ["unweighted", "forest", "relief"]
+    assert first.startswith("RRMSE")
+
+
+def test_evaluate_as_json_and_in_a_file(run: Run, data: Path, rankings: list[Path], tmp_path: Path) -> None:
+    options = ("--ranking", rankings[0], "--conventions", "clus", "--threads", 1, "--json")
+    output = tmp_path / "found.csv"
+    done = run(
+        "evaluate", data, "--test", data, "--target", "y", "--drop", "count", *options, "--output", output
+    )
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "ranks 'count', no feature of" in done.stderr
+    done = run("evaluate", data, "--test", data, "--target", "y", *options, "--output", output)
+    found = json.loads(done.stdout)
+    assert found["settings"] == {"n_neighbors": 15, "conventions": "clus", "unlabelled": "error"}
+    assert pa.csv.read_csv(output)["rmse"].to_pylist() == found["measures"]["rmse"]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ([], "the following arguments are required: --test"),
+        (["--test", "none.csv"], "none.csv: no such file"),
+        (["--test", "DATA", "--ranking", "none.csv"], "none.csv: No such file"),
+        (["--test", "DATA", "--neighbors", "0"], "--neighbors"),
+        (["--test", "DATA", "--neighbors", "241"], "241 neighbours of 240 training rows"),
+        (["--test", "DATA", "--output", "found.txt"], "unknown suffix '.txt'"),
+        (["--test", "DATA", "--weight", "b"], "unrecognized arguments"),
+    ],
+)
+def test_evaluate_says_what_is_wrong(run: Run, data: Path, options: list[str], message: str) -> None:
+    given = [str(data) if option == "DATA" else option for option in options]
+    done = run("evaluate", data, "--target", "y", *given)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert message in done.stderr

@@ -15,7 +15,7 @@ from ferrank.relief import ReliefRanker
 from ferrank.run import Progress, finish
 from ferrank.source import open_source
 
-__all__ = ["convert", "grow_tree", "inspect", "rank"]
+__all__ = ["convert", "grow_tree", "inspect", "rank", "roles_of"]
 
 
 def rank(
@@ -79,7 +79,7 @@ def rank(
     ['a']
     """
     chosen = _ranker(ranker, settings)
-    roles = _roles(target, target_last, labels, task or chosen.task, drop, sample_weight)
+    roles = roles_of(target, target_last, labels, task or chosen.task, drop, sample_weight)
     return chosen.rank_source(open_source(data, labels=labels, drop=drop), roles, progress)
 
 
@@ -125,7 +125,7 @@ def grow_tree(
     if ranker is not None and settings:
         raise _twice(settings)
     chosen = ForestRanker(**settings) if ranker is None else ranker
-    roles = _roles(target, target_last, labels, task or chosen.task, drop, sample_weight)
+    roles = roles_of(target, target_last, labels, task or chosen.task, drop, sample_weight)
     source = open_source(data, labels=labels, drop=drop)
     batch = finish(_core.grow_tree(source, roles, chosen.settings(), tree))
     return pa.Table.from_batches([batch])
@@ -192,7 +192,7 @@ def _twice(settings: dict[str, Any]) -> SettingError:
     return SettingError(f"{next(iter(settings))}: give it to the ranker, or leave the ranker out")
 
 
-def _roles(
+def roles_of(
     target: str | Sequence[str] | None,
     target_last: int | None,
     labels: Any,
@@ -200,6 +200,7 @@ def _roles(
     drop: Sequence[str],
     weight: str | None,
 ) -> dict[str, Any]:
+    """Return what says which columns are what, as the engine takes it."""
     if sum(given is not None for given in (target, target_last, labels)) > 1:
         raise SettingError("target: give one of target, target_last and labels")
     return {

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from ferrank import __version__
-from ferrank.cli import convert, inspect, rank
+from ferrank.cli import convert, evaluate, inspect, rank
 from ferrank.errors import ColumnTypeError, DataError, FerrankError, ResourceError, SettingError
 
 __all__ = ["main"]
@@ -24,10 +24,13 @@ class _Parser(argparse.ArgumentParser):
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(prog="ferrank", description="Rank the features of a table by how much they matter.")
+    parser = _Parser(
+        prog="ferrank",
+        description="Rank the features of a table by how much they matter, and judge rankings.",
+    )
     parser.add_argument("--version", action="version", version=f"ferrank {__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=_Parser)
-    for command in (rank, inspect, convert):
+    for command in (rank, evaluate, inspect, convert):
         command.add_to(commands)
     return parser
 

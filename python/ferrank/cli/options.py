@@ -59,13 +59,14 @@ def add_data(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--labels", metavar="XML", help="MULAN label file of an ARFF file")
 
 
-def add_roles(parser: argparse.ArgumentParser) -> None:
-    """Add what says which columns are what."""
+def add_roles(parser: argparse.ArgumentParser, *, weights: bool = True) -> None:
+    """Add what says which columns are what, and which holds row ``weights`` where there can be any."""
     group = parser.add_argument_group("columns")
     group.add_argument("--target", action="append", metavar="NAME", help="a target; can be repeated")
     group.add_argument("--target-last", type=int, metavar="N", help="the last N columns are the targets")
     group.add_argument("--drop", action="append", default=[], metavar="NAME", help="leave out; repeatable")
-    group.add_argument("--weight", metavar="NAME", help="column of row weights")
+    if weights:
+        group.add_argument("--weight", metavar="NAME", help="column of row weights")
     group.add_argument(
         "--task",
         choices=["classification", "regression", "multi-target", "multi-label", "unsupervised"],

@@ -5,15 +5,17 @@ use std::sync::Arc;
 
 use arrow_array::RecordBatchReader;
 use arrow_schema::ArrowError;
+use ferrank_core::schema::Problem;
 use ferrank_core::source::{self, ChunkSource, TableSource};
 use pyo3::prelude::*;
-use pyo3::types::PyCapsule;
+use pyo3::types::{PyCapsule, PyDict};
 use pyo3_arrow::input::AnyRecordBatch;
 use pyo3_arrow::{PyRecordBatchReader, PySchema};
 
 use crate::arrays::ArraySource;
 use crate::error::to_py;
 use crate::factory::FactorySource;
+use crate::{results, settings};
 
 /// Rows that can be read again and again.
 #[pyclass(frozen, module = "ferrank._core")]
@@ -74,6 +76,13 @@ impl Source {
     #[getter]
     fn rows(&self) -> Option<u64> {
         self.0.rows_hint()
+    }
+
+    /// The task that `roles` make, and the features and targets with their kinds.
+    fn resolve<'py>(&self, py: Python<'py>, roles: &Bound<'py, PyDict>) -> PyResult<Bound<'py, PyDict>> {
+        let roles = settings::roles(roles)?;
+        let problem = Problem::resolve(&self.0.schema(), &roles, self.0.name()).map_err(|e| to_py(py, e))?;
+        results::problem(py, problem)
     }
 }
 

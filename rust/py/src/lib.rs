@@ -23,7 +23,7 @@ mod _core {
     #[pymodule_export]
     use super::input::Source;
     #[pymodule_export]
-    use super::run::{Run, convert, grow_tree, inspect, rank, spill};
+    use super::run::{Run, convert, grow_tree, inspect, neighbors, rank, spill};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -7,8 +7,9 @@ use arrow_array::{ArrayRef, BooleanArray, Float64Array, Int64Array, RecordBatch,
 use ferrank_core::Result;
 use ferrank_core::forest::{Node, Split, Test, Tree};
 use ferrank_core::inspect::{Column, Inspection};
+use ferrank_core::knn::{Neighbors, TargetPair};
 use ferrank_core::ranking::{Ranking, ScoreRanking};
-use ferrank_core::schema::{Problem, Roles};
+use ferrank_core::schema::{Attribute, Kind, Problem, Roles};
 use ferrank_core::source::ChunkSource;
 use numpy::{PyArray1, PyArrayMethods};
 use pyo3::exceptions::PyValueError;
@@ -45,6 +46,67 @@ fn score<'py>(py: Python<'py>, score: ScoreRanking, n_targets: usize) -> PyResul
     };
     dict.set_item("by_target", by_target)?;
     Ok(dict)
+}
+
+/// Columns in their roles; features and targets as (name, kind).
+pub(crate) fn problem<'py>(py: Python<'py>, problem: Problem) -> PyResult<Bound<'py, PyDict>> {
+    let columns = |attributes: Vec<Attribute>| -> Vec<(String, &str)> {
+        let kind = |kind| if kind == Kind::Nominal { "nominal" } else { "numeric" };
+        attributes.into_iter().map(|attribute| (attribute.name, kind(attribute.kind))).collect()
+    };
+    let dict = PyDict::new(py);
+    dict.set_item("task", problem.task.name())?;
+    dict.set_item("features", columns(problem.features))?;
+    dict.set_item("targets", columns(problem.targets))?;
+    Ok(dict)
+}
+
+/// Neighbours of each test row by ranking, and the targets of both sources.
+pub(crate) fn neighbors<'py>(py: Python<'py>, neighbors: Neighbors) -> PyResult<Bound<'py, PyDict>> {
+    let n_neighbors = neighbors.rows.first().map_or(0, |rows| rows.len() / neighbors.n_test.max(1));
+    let shape = [neighbors.n_test, n_neighbors];
+    let rows: PyResult<Vec<_>> =
+        neighbors.rows.into_iter().map(|rows| PyArray1::from_vec(py, rows).reshape(shape)).collect();
+    let distances: PyResult<Vec<_>> =
+        neighbors.distances.into_iter().map(|apart| PyArray1::from_vec(py, apart).reshape(shape)).collect();
+    let targets = neighbors.names.into_iter().zip(neighbors.targets).map(|(name, pair)| target(py, name, pair));
+    let dict = PyDict::new(py);
+    dict.set_item("task", neighbors.task.name())?;
+    dict.set_item("n_train", neighbors.n_train)?;
+    dict.set_item("n_test", neighbors.n_test)?;
+    dict.set_item("targets", targets.collect::<PyResult<Vec<_>>>()?)?;
+    dict.set_item("rows", rows?)?;
+    dict.set_item("distances", distances?)?;
+    Ok(dict)
+}
+
+/// One target of both sources. Categories by number and labels as 0 and 1, -1 where missing.
+fn target<'py>(py: Python<'py>, name: String, pair: TargetPair) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(py);
+    dict.set_item("name", name)?;
+    match pair {
+        TargetPair::Numeric { train, test } => {
+            dict.set_item("kind", "numeric")?;
+            dict.set_item("train", PyArray1::from_vec(py, train))?;
+            dict.set_item("test", PyArray1::from_vec(py, test))?;
+        }
+        TargetPair::Nominal { categories, train, test } => {
+            dict.set_item("kind", "nominal")?;
+            dict.set_item("categories", categories)?;
+            dict.set_item("train", codes(py, train))?;
+            dict.set_item("test", codes(py, test))?;
+        }
+        TargetPair::Label { train, test } => {
+            dict.set_item("kind", "label")?;
+            dict.set_item("train", codes(py, train))?;
+            dict.set_item("test", codes(py, test))?;
+        }
+    }
+    Ok(dict)
+}
+
+fn codes<T: Into<i32>>(py: Python<'_>, codes: Vec<Option<T>>) -> Bound<'_, PyArray1<i32>> {
+    PyArray1::from_iter(py, codes.into_iter().map(|code| code.map_or(-1, T::into)))
 }
 
 pub(crate) fn inspection<'py>(py: Python<'py>, inspection: Inspection) -> PyResult<Bound<'py, PyDict>> {

@@ -8,6 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 use ferrank_core::inspect::Inspection;
+use ferrank_core::knn::{self, Neighbors};
 use ferrank_core::monitor::Monitor;
 use ferrank_core::ranking::Ranking;
 use ferrank_core::source::{IpcSource, write_ipc};
@@ -25,6 +26,7 @@ use crate::{error, settings};
 enum Outcome {
     Ranking(Ranking),
     Tree(NamedTree),
+    Neighbors(Neighbors),
     Inspection(Inspection),
     Rows(u64),
     Source(IpcSource),
@@ -122,6 +124,7 @@ impl Run {
         match outcome {
             Outcome::Ranking(ranking) => Ok(results::ranking(py, ranking)?.into_any()),
             Outcome::Tree(tree) => results::tree(py, &tree),
+            Outcome::Neighbors(neighbors) => Ok(results::neighbors(py, neighbors)?.into_any()),
             Outcome::Inspection(inspection) => Ok(results::inspection(py, inspection)?.into_any()),
             Outcome::Rows(rows) => Ok(rows.into_pyobject(py)?.into_any()),
             Outcome::Source(source) => Ok(Bound::new(py, Source(Arc::new(source)))?.into_any()),
@@ -160,6 +163,22 @@ pub(crate) fn grow_tree(
     Run::start(move |monitor| {
         let tree = forest::grow_tree(&*source, &roles, &params, tree, monitor)?;
         NamedTree::new(&*source, &roles, tree).map(Outcome::Tree)
+    })
+}
+
+/// Finds the nearest rows of `train` to each row of `test`, under every ranking in the settings.
+#[pyfunction]
+pub(crate) fn neighbors(
+    train: &Source,
+    test: &Source,
+    roles: &Bound<'_, PyDict>,
+    settings: &Bound<'_, PyDict>,
+    threads: usize,
+) -> PyResult<Run> {
+    let (train, test) = (train.0.clone(), test.0.clone());
+    let (roles, params) = (settings::roles(roles)?, settings::knn(settings)?);
+    Run::start(move |monitor| {
+        knn::neighbors(&*train, &*test, &roles, &params, threads, monitor).map(Outcome::Neighbors)
     })
 }
 

@@ -2,6 +2,7 @@
 
 use ferrank_core::Unlabelled;
 use ferrank_core::forest::{Ensemble, ForestParams, MaxFeatures, MaxSamples, Score, Ties};
+use ferrank_core::knn::{Conventions, KnnParams};
 use ferrank_core::relief::{Iterations, ReliefParams, ReliefScore, TargetDistance};
 use ferrank_core::schema::{Roles, Targets, Task};
 use pyo3::prelude::*;
@@ -111,6 +112,17 @@ fn relief(dict: &Bound<'_, PyDict>) -> PyResult<ReliefParams> {
         unlabelled: unlabelled(&settings)?,
         influence: settings.get::<[f64; 2]>("influence", "two numbers in 0 … 1, the lower one first")?.into(),
         seed: settings.get("seed", "an integer in 0 … 2^64 - 1")?,
+    })
+}
+
+pub(crate) fn knn(dict: &Bound<'_, PyDict>) -> PyResult<KnnParams> {
+    let settings = Settings(dict);
+    let conventions: String = settings.get("conventions", "'textbook' or 'clus'")?;
+    Ok(KnnParams {
+        n_neighbors: settings.get("n_neighbors", "a number of neighbours above 0")?,
+        rankings: settings.get("rankings", "a list of importances for each ranking")?,
+        conventions: Conventions::parse(&conventions).map_err(|e| error::to_py(dict.py(), e))?,
+        unlabelled: unlabelled(&settings)?,
     })
 }
 

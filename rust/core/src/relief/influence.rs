@@ -13,12 +13,13 @@
 use pulp::Arch;
 use rayon::prelude::*;
 
-use super::lists::{DECIMALS, Ground, key};
+use super::ground::Ground;
 use super::prepared::{Prepared, gather};
 use super::rows::Table;
 use super::search::Search;
 use super::sparse::Index;
 use crate::error::Result;
+use crate::neighbors::lists::{DECIMALS, key};
 use crate::profile::MISSING_U16;
 use crate::store::TargetColumn;
 

@@ -4,10 +4,10 @@ use std::hint::black_box;
 
 use pulp::{Arch, Simd, WithSimd};
 
-use super::kernel::{Block, Measure};
-use super::panels::{LANES, Layout, Panels};
 use super::rows::Rows;
 use super::space::{Shape, Space};
+use crate::neighbors::kernel::{Block, Measure};
+use crate::neighbors::panels::{LANES, Layout, Panels};
 
 /// Two panels of numeric features.
 #[derive(Debug)]

@@ -4,7 +4,7 @@
 //! ```text
 //! draw queries                          queries
 //! for each group of blocks of queries   as many as memory holds lists for
-//!     the k nearest rows of each class  search (with panels, kernel, lists)
+//!     the k nearest rows of each class  search (with panels, and the room neighbors)
 //!     sum up what they say, by block    sums (with targets)
 //! importances = f(sums over blocks)     estimates
 //! ```
@@ -28,24 +28,23 @@
 //! Memory: 12 bytes a value for rows that are held; for the others one tile, and the queries of a group.
 
 mod estimates;
+mod ground;
 mod influence;
 #[cfg(feature = "internals")]
 #[doc(hidden)]
 pub mod internals;
-mod kernel;
 mod lack;
-mod lists;
 mod myopic;
 mod panels;
 mod params;
 mod prepared;
 mod queries;
-mod rows;
+pub(crate) mod rows;
 mod search;
-mod space;
+pub(crate) mod space;
 mod sparse;
 mod sums;
-mod targets;
+pub(crate) mod targets;
 #[cfg(test)]
 mod tests;
 
@@ -58,11 +57,12 @@ use crate::accumulate::Accumulator;
 use crate::error::{Error, Result};
 use crate::intake::Intake;
 use crate::monitor::{Monitor, Phase};
+use crate::neighbors::lists::bytes;
 use crate::ranking::{Ranking, ScoreRanking};
 use crate::schema::{Problem, Roles, Task, names};
 use crate::source::ChunkSource;
 use crate::threads::pool;
-use lists::Ground;
+use ground::Ground;
 use prepared::{Prepared, gather};
 use rows::{Rows, Table};
 use search::{Neighbours, Search};
@@ -189,7 +189,7 @@ impl Prepared<'_> {
 
         let k = params.n_neighbors.iter().copied().max().unwrap_or(1).min(self.n_rows);
         let search = Search { space: &self.space, layout: &self.layout, k, monitor: self.monitor, arch: Arch::new() };
-        let a_query = lists::bytes(k, self.space.n_classes) + k * self.space.n_classes * (16 + 8 * plan.n_vectors());
+        let a_query = bytes(k, self.space.n_classes) + k * self.space.n_classes * (16 + 8 * plan.n_vectors());
         let mut accumulator = Accumulator::default();
         let mut first = 0;
         match &self.table {

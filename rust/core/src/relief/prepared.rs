@@ -4,7 +4,6 @@
 use rayon::prelude::*;
 
 use super::lack::Lack;
-use super::panels::Layout;
 use super::params::ReliefParams;
 use super::rows::{Reader, Rows, Table};
 use super::space::{Scale, Shape, Space};
@@ -13,6 +12,7 @@ use super::{Limits, targets};
 use crate::error::Result;
 use crate::intake::{Intake, Unlabelled};
 use crate::monitor::{Monitor, Phase};
+use crate::neighbors::panels::Layout;
 use crate::profile::{ColumnProfile, Profile};
 use crate::schema::{Problem, Task};
 use crate::store::{TargetColumn, add_targets};
@@ -49,7 +49,7 @@ impl<'a> Prepared<'a> {
             (0..shapes.len()).filter(|&i| shapes[i] != Shape::Constant && profile.features[i].missing() > 0).collect();
         let mut targets: Vec<TargetColumn> =
             profile.targets.iter().map(|column| TargetColumn::empty(column, n_rows as usize)).collect();
-        let reader = Reader { intake, scales, n_rows };
+        let reader = Reader { intake, scales, n_rows, clip: false };
         let is_semi_supervised = params.unlabelled == Unlabelled::Use && profile.counts.unlabelled > 0;
         let by_class = problem.task == Task::Classification && !is_semi_supervised;
         let classes = if by_class { profile.targets[0].n_categories() } else { 1 };

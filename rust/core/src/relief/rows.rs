@@ -110,6 +110,8 @@ pub(crate) struct Reader<'a> {
     pub(crate) scales: Vec<Scale>,
     /// Rows that take part.
     pub(crate) n_rows: u64,
+    /// Whether numbers outside of their scale count as its nearest end, and are no sign of other rows.
+    pub(crate) clip: bool,
 }
 
 impl Reader<'_> {
@@ -143,8 +145,8 @@ impl Reader<'_> {
         let unknown = AtomicU64::new(0);
         let columns: Vec<Vec<f64>> = (self.scales.par_iter().zip(features))
             .map(|(scale, feature)| {
-                let (column, lost) =
-                    read(part, feature.column, scale).map_err(|error| self.intake.in_column(feature.column, error))?;
+                let (column, lost) = read(part, feature.column, scale, self.clip)
+                    .map_err(|error| self.intake.in_column(feature.column, error))?;
                 unknown.fetch_add(lost, Relaxed);
                 Ok(column)
             })
@@ -167,7 +169,7 @@ impl Reader<'_> {
 }
 
 /// A column as numbers, and how many of its categories are unknown.
-fn read(part: &RecordBatch, column: usize, scale: &Scale) -> Result<(Vec<f64>, u64)> {
+fn read(part: &RecordBatch, column: usize, scale: &Scale, clip: bool) -> Result<(Vec<f64>, u64)> {
     let array = part.column(column);
     match scale {
         Scale::Constant => Ok((vec![0.0; part.num_rows()], 0)),
@@ -175,6 +177,9 @@ fn read(part: &RecordBatch, column: usize, scale: &Scale) -> Result<(Vec<f64>, u
             let mut values = Vec::with_capacity(part.num_rows());
             numeric_values(array, &mut values)?;
             values.iter_mut().for_each(|value| *value = Scale::place(*value, *low, *high));
+            if clip {
+                values.iter_mut().for_each(|value| *value = value.clamp(0.0, 1.0));
+            }
             let outside = values.iter().filter(|value| **value < 0.0 || **value > 1.0).count();
             Ok((values, outside as u64))
         }

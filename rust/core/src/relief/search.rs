@@ -10,18 +10,15 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use pulp::Arch;
 use rayon::prelude::*;
 
-use super::kernel::{Block, Measure, bits};
-use super::lists::{Ground, Lists};
-use super::panels::{LANES, Layout, Panel, Panels};
+use super::ground::Ground;
 use super::rows::{Rows, Table};
 use super::space::Space;
 use crate::error::Result;
 use crate::monitor::{Monitor, Phase};
-
-/// Bytes of panels that stay in the cache while queries go past them.
-const CACHED_BYTES: usize = 384 << 10;
-/// Most panels whose lists are worked on together.
-const GROUP: usize = 16;
+use crate::neighbors::kernel::{Block, bits};
+use crate::neighbors::lists::Lists;
+use crate::neighbors::panels::{Layout, Panels};
+use crate::neighbors::scan::{GROUP, Scan};
 
 /// Nearest first, by class, for each query.
 pub(crate) type Neighbours = HashMap<u32, Vec<Vec<u32>>>;
@@ -41,13 +38,12 @@ impl Search<'_> {
     /// The neighbours of `queries` among the rows of `table`.
     pub(crate) fn among(self, table: &Table<'_>, queries: &Rows) -> Result<Neighbours> {
         let panels = Panels::new(self.layout, self.space, queries);
-        let group = GROUP.min(panels.len().div_ceil(4 * rayon::current_num_threads())).max(1);
-        let mut lists = self.lists(&panels, group);
+        let mut lists = self.lists(&panels, Scan::group(&panels));
         table.pass(Phase::Searching, |rows| {
             let tile = Panels::new(self.layout, self.space, rows);
             let ground = Ground { space: self.space, queries, rows };
             lists.par_iter_mut().try_for_each(|lists| {
-                self.pass(ground, &panels, &tile, lists)?;
+                self.scan().pass(ground, &panels, &tile, lists)?;
                 match table {
                     Table::Held(_) => lists.finish(ground),
                     Table::Sparse(_) | Table::Streamed(_) => lists.settle_all(ground),
@@ -63,7 +59,7 @@ impl Search<'_> {
         let panels = Panels::new(self.layout, self.space, rows);
         let ground = Ground { space: self.space, queries: rows, rows };
         let lists: Vec<Mutex<Lists>> =
-            self.lists(&panels, self.cached().clamp(1, GROUP)).into_iter().map(Mutex::new).collect();
+            self.lists(&panels, self.scan().cached().min(GROUP)).into_iter().map(Mutex::new).collect();
         let pairs = rounds(lists.len());
         self.monitor.enter(Phase::Searching, rows.numbers.len() as u64);
         let (next, done) = (AtomicUsize::new(0), AtomicUsize::new(0));
@@ -90,34 +86,12 @@ impl Search<'_> {
         Ok(lists.into_iter().flat_map(Lists::neighbours).collect())
     }
 
-    /// Panels that stay in the cache.
-    fn cached(self) -> usize {
-        (CACHED_BYTES / (self.layout.row_bytes() * LANES)).max(1)
+    fn scan(&self) -> Scan<'_> {
+        Scan { layout: self.layout, monitor: self.monitor, arch: self.arch }
     }
 
-    fn lists(self, panels: &Panels, group: usize) -> Vec<Lists> {
-        let groups = (0..panels.len()).step_by(group).map(|first| (first, (first + group).min(panels.len())));
-        let new = |(first, end)| Lists::new(self.layout, panels, first, end, self.k, self.space.n_classes);
-        groups.map(new).collect()
-    }
-
-    /// Offers the rows of `tile` to the queries of `lists`.
-    fn pass(self, ground: Ground<'_>, queries: &Panels, tile: &Panels, lists: &mut Lists) -> Result<()> {
-        let cached = self.cached();
-        let mut block = Block::default();
-        for start in (0..tile.len()).step_by(cached) {
-            for query in lists.panels() {
-                self.monitor.check()?;
-                let one = queries.panel(self.layout, query);
-                for other in (start..(start + cached).min(tile.len())).map(|number| tile.panel(self.layout, number)) {
-                    let passed = self.measure(one, other, lists.gates(query, other.class), None, &mut block);
-                    for row in bits(passed) {
-                        lists.offer(ground, (query, row), other, &block, row);
-                    }
-                }
-            }
-        }
-        Ok(())
+    fn lists(&self, panels: &Panels, group: usize) -> Vec<Lists> {
+        self.scan().lists(panels, group, self.k, self.space.n_classes, |sum| self.layout.error(sum))
     }
 
     /// Offers the rows of `lists` to each other.
@@ -129,7 +103,7 @@ impl Search<'_> {
             for b in a..lists.panels().end {
                 let other = panels.panel(self.layout, b);
                 let other_gates = (a != b).then(|| lists.gates(b, one.class));
-                let passed = self.measure(one, other, lists.gates(a, other.class), other_gates, &mut block);
+                let passed = self.scan().measure(one, other, lists.gates(a, other.class), other_gates, &mut block);
                 for row in bits(passed) {
                     lists.offer(ground, (a, row), other, &block, row);
                     lists.offer_back(ground, b, one, &block, row);
@@ -148,7 +122,7 @@ impl Search<'_> {
             for b in those.panels() {
                 let other = panels.panel(self.layout, b);
                 let (gates, other_gates) = (these.gates(a, other.class), Some(those.gates(b, one.class)));
-                let passed = self.measure(one, other, gates, other_gates, &mut block);
+                let passed = self.scan().measure(one, other, gates, other_gates, &mut block);
                 for row in bits(passed) {
                     these.offer(ground, (a, row), other, &block, row);
                     those.offer_back(ground, b, one, &block, row);
@@ -156,17 +130,6 @@ impl Search<'_> {
             }
         }
         Ok(())
-    }
-
-    fn measure(
-        self,
-        one: Panel<'_>,
-        other: Panel<'_>,
-        gates: &[f32; LANES],
-        other_gates: Option<&[f32; LANES]>,
-        block: &mut Block,
-    ) -> u16 {
-        Measure { layout: self.layout, one, other, gates, other_gates, block }.run(self.arch)
     }
 }
 

@@ -5,8 +5,8 @@
 
 use pulp::Arch;
 
+use super::ground::Ground;
 use super::influence::Influence;
-use super::lists::Ground;
 use super::params::TargetDistance;
 use super::search::Neighbours;
 use super::space::{AddTimes, Space};

@@ -126,7 +126,7 @@ fn place(column: &TargetColumn, scale: &Scale) -> (Shape, Vec<f64>) {
 
 /// The number of the category that means that a row has the label: the second, and a label with a single
 /// value is had by none unless the value says so.
-fn label(column: &TargetColumn, name: &str) -> Result<f64> {
+pub(crate) fn label(column: &TargetColumn, name: &str) -> Result<f64> {
     let TargetColumn::Nominal { categories, .. } = column else { unreachable!("labels are nominal") };
     match categories.names.as_slice() {
         [only] if matches!(only.to_lowercase().as_str(), "1" | "true" | "yes") => Ok(0.0),

@@ -15,8 +15,8 @@ use rayon::prelude::*;
 use super::SparseRows;
 use crate::error::Result;
 use crate::monitor::{Monitor, Phase};
+use crate::neighbors::lists::{key, unit};
 use crate::relief::influence::rounded;
-use crate::relief::lists::{key, unit};
 use crate::relief::search::Neighbours;
 use crate::relief::space::Space;
 

@@ -3,8 +3,8 @@
 use pulp::Arch;
 
 use super::small;
-use crate::relief::kernel::{Block, Measure};
-use crate::relief::panels::{LANES, NOBODY, Panels};
+use crate::neighbors::kernel::{Block, Measure};
+use crate::neighbors::panels::{LANES, NOBODY, Panels};
 use crate::relief::space::{Example, Shape};
 
 fn archs() -> Vec<Arch> {

@@ -7,9 +7,9 @@ mod sparse;
 mod sums;
 
 use super::lack::Lack;
-use super::panels::Layout;
 use super::rows::Rows;
 use super::space::{Shape, Space};
+use crate::neighbors::panels::Layout;
 
 /// A random number in [0, 1), another one for each `n`.
 fn uniform(n: u64) -> f64 {

@@ -4,14 +4,14 @@
 //! for each feature:                     the inner loop, over the features of two panels
 //!     row := 16 values of one panel     one vector, two, or four
 //!     for each query of a group:        as many as registers hold sums for
-//!         M[query] += min(row, value of the other panel's row, to all lanes)
+//!         M[query] += what it has in common with the value of the other panel's row, to all lanes
 //! ```
 //!
 //! Nothing is added up across a vector, and a value loaded serves as many rows as a vector is wide.
 
 use pulp::{Arch, Simd, WithSimd};
 
-use super::panels::{LANES, Layout, Panel, RUN};
+use super::panels::{Common, LANES, Layout, Panel, RUN};
 
 /// What was measured between the rows of two panels: a line for each row of the first.
 #[derive(Debug, Default)]
@@ -112,19 +112,18 @@ fn add<S: Simd, const V: usize, const Q: usize>(simd: S, a: Table<S, V, Q>, b: T
     sums
 }
 
-/// M of the rows `first .. first + Q` of `ones` and those of `others`, over features of one kind.
+/// M of the rows `first .. first + Q` of `ones` and those of `others`, over numeric features.
 ///
 /// It goes from one whole table of sums to the next, with nothing in between that can fail: so they stay
 /// in registers. (Changed in place, each sum is also stored to memory, which takes 4 times as long.)
 #[inline(always)]
-fn common<S: Simd, const V: usize, const Q: usize, const NOMINAL: bool>(
+fn common<S: Simd, const V: usize, const Q: usize, const PRODUCT: bool>(
     simd: S,
     others: &[f32],
     ones: &[f32],
     first: usize,
 ) -> Table<S, V, Q> {
     let mut sums = [[simd.splat_f32s(0.0); V]; Q];
-    let (half, nothing) = (simd.splat_f32s(0.5), simd.splat_f32s(0.0));
     for (others, ones) in others.as_chunks::<LANES>().0.iter().zip(ones.as_chunks::<LANES>().0) {
         let others = line::<S, V>(simd, others);
         let Some(ones) = ones[first..].first_chunk::<Q>() else { break };
@@ -132,11 +131,37 @@ fn common<S: Simd, const V: usize, const Q: usize, const NOMINAL: bool>(
         for q in 0..Q {
             let one = simd.splat_f32s(ones[q]);
             for v in 0..V {
-                let both = if NOMINAL {
-                    simd.select_f32s(simd.equal_f32s(others[v], one), half, nothing)
+                next[q][v] = if PRODUCT {
+                    simd.mul_add_e_f32s(others[v], one, sums[q][v])
                 } else {
-                    simd.min_f32s(others[v], one)
+                    simd.add_f32s(sums[q][v], simd.min_f32s(others[v], one))
                 };
+            }
+        }
+        sums = next;
+    }
+    sums
+}
+
+/// The same over nominal features, with half the weight of each.
+#[inline(always)]
+fn alike<S: Simd, const V: usize, const Q: usize>(
+    simd: S,
+    others: &[f32],
+    ones: &[f32],
+    halves: &[f32],
+    first: usize,
+) -> Table<S, V, Q> {
+    let mut sums = [[simd.splat_f32s(0.0); V]; Q];
+    let nothing = simd.splat_f32s(0.0);
+    for ((others, ones), half) in others.as_chunks::<LANES>().0.iter().zip(ones.as_chunks::<LANES>().0).zip(halves) {
+        let (others, half) = (line::<S, V>(simd, others), simd.splat_f32s(*half));
+        let Some(ones) = ones[first..].first_chunk::<Q>() else { break };
+        let mut next = sums;
+        for q in 0..Q {
+            let one = simd.splat_f32s(ones[q]);
+            for v in 0..V {
+                let both = simd.select_f32s(simd.equal_f32s(others[v], one), half, nothing);
                 next[q][v] = simd.add_f32s(sums[q][v], both);
             }
         }
@@ -186,11 +211,15 @@ impl Measure<'_> {
         let n_numeric = self.layout.n_numeric.clamp(start, end);
         let (numeric, nominal) = (start * LANES..n_numeric * LANES, n_numeric * LANES..end * LANES);
         let (others, ones) = (self.other.values, self.one.values);
-        let sums = common::<S, V, Q, false>(simd, &others[numeric.clone()], &ones[numeric], first);
+        let sums = match self.layout.common {
+            Common::Least => common::<S, V, Q, false>(simd, &others[numeric.clone()], &ones[numeric], first),
+            Common::Product => common::<S, V, Q, true>(simd, &others[numeric.clone()], &ones[numeric], first),
+        };
         if nominal.is_empty() {
             return sums;
         }
-        let same = common::<S, V, Q, true>(simd, &others[nominal.clone()], &ones[nominal], first);
+        let halves = &self.layout.halves[n_numeric - self.layout.n_numeric..];
+        let same = alike::<S, V, Q>(simd, &others[nominal.clone()], &ones[nominal], halves, first);
         add::<S, V, Q>(simd, sums, same)
     }
 
@@ -268,16 +297,16 @@ impl Measure<'_> {
                 let mut run = [0f32; LANES];
                 for feature in start..(start + RUN).min(n_whole) {
                     let one = self.one.values[feature * LANES + row];
-                    let numeric = feature < self.layout.n_numeric;
+                    let half = feature.checked_sub(self.layout.n_numeric).map(|nominal| self.layout.halves[nominal]);
                     let others: &[f32; LANES] =
                         self.other.values[feature * LANES..][..LANES].try_into().expect("LANES of them");
                     for (sum, &other) in run.iter_mut().zip(others) {
-                        *sum += if numeric {
-                            if other < one { other } else { one }
-                        } else if other == one {
-                            0.5
-                        } else {
-                            0.0
+                        *sum += match (half, self.layout.common) {
+                            (Some(half), _) if other == one => half,
+                            (Some(_), _) => 0.0,
+                            (None, Common::Product) => other * one,
+                            (None, Common::Least) if other < one => other,
+                            (None, Common::Least) => one,
                         };
                     }
                 }

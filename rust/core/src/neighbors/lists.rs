@@ -10,8 +10,6 @@ use std::ops::Range;
 
 use super::kernel::{Block, bits};
 use super::panels::{Error, LANES, Layout, NOBODY, Panel, Panels};
-use super::rows::Rows;
-use super::space::{Example, Space};
 
 /// 1 over the unit that distances, means over features, are rounded to.
 pub(crate) const DECIMALS: f64 = 1e12;
@@ -22,46 +20,37 @@ const ROOM: usize = 24;
 const MOST_ROOM: usize = 256;
 
 /// What distances are settled from.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Ground<'a> {
-    pub(crate) space: &'a Space,
-    /// Where the queries are.
-    pub(crate) queries: &'a Rows,
-    /// Where the rows are that are not settled yet.
-    pub(crate) rows: &'a Rows,
+pub(crate) trait Ground: Copy {
+    /// What sums of differences are divided by before they are rounded to 12 decimals.
+    fn whole(self) -> usize;
+
+    /// Whether the row is the query, which is not its own neighbour.
+    fn is_itself(self, query: u32, row: u32) -> bool;
+
+    /// The sums of differences, in the order of features, between the query and each of `rows`.
+    fn distances(self, query: u32, rows: &[u32], out: &mut Vec<f64>);
 }
 
 /// What sums of differences are rounded to.
-pub(crate) fn unit(n_features: usize) -> f64 {
-    n_features as f64 / DECIMALS
+pub(crate) fn unit(whole: usize) -> f64 {
+    whole as f64 / DECIMALS
 }
 
 /// The rounded distance of rows whose differences sum up to `sum`.
-pub(crate) fn key(sum: f64, n_features: usize) -> u64 {
-    (sum / n_features as f64 * DECIMALS).round_ties_even() as u64
+pub(crate) fn key(sum: f64, whole: usize) -> u64 {
+    (sum / whole as f64 * DECIMALS).round_ties_even() as u64
 }
 
-impl<'a> Ground<'a> {
-    fn unit(self) -> f64 {
-        unit(self.space.shapes.len())
-    }
-
-    /// The rounded distances of `rows` from the query called `number`, each with its row.
-    fn keys<'b>(
-        self,
-        number: u32,
-        rows: Vec<u32>,
-        distances: &'b mut Vec<f64>,
-    ) -> impl Iterator<Item = (u64, u32)> + use<'b> {
-        let others: Vec<Example<'_>> = rows.iter().map(|row| self.example(self.rows, *row)).collect();
-        self.space.distances(self.example(self.queries, number), &others, distances);
-        let n_features = self.space.shapes.len();
-        distances.iter().map(move |&sum| key(sum, n_features)).zip(rows)
-    }
-
-    pub(crate) fn example(self, of: &'a Rows, number: u32) -> Example<'a> {
-        Example { values: of.row(number), class: self.space.class(number) }
-    }
+/// The rounded distances of `rows` from the query, each with its row.
+fn keys<G: Ground>(
+    ground: G,
+    query: u32,
+    rows: Vec<u32>,
+    distances: &mut Vec<f64>,
+) -> impl Iterator<Item = (u64, u32)> {
+    ground.distances(query, &rows, distances);
+    let whole = ground.whole();
+    distances.iter().map(move |&sum| key(sum, whole)).zip(rows)
 }
 
 /// The lists of the queries in some panels.
@@ -118,16 +107,24 @@ fn capacity(k: usize) -> usize {
 }
 
 impl Lists {
-    /// Empty lists of `k` neighbours of each class, for the queries in `panels` from `first` to `end`.
-    pub(crate) fn new(layout: &Layout, panels: &Panels, first: usize, end: usize, k: usize, n_classes: usize) -> Self {
+    /// Empty lists of `k` neighbours of each class, for the queries in those panels of `queries`; `error` says
+    /// how far the distances from a row of a given A may be off.
+    pub(crate) fn new(
+        layout: &Layout,
+        queries: &Panels,
+        panels: Range<usize>,
+        k: usize,
+        n_classes: usize,
+        error: impl Fn(f64) -> Error,
+    ) -> Self {
         let (mut numbers, mut errors) = (Vec::new(), Vec::new());
-        for panel in (first..end).map(|number| panels.panel(layout, number)) {
+        for panel in panels.clone().map(|number| queries.panel(layout, number)) {
             numbers.extend_from_slice(panel.numbers);
-            errors.extend(panel.sums.iter().map(|&sum| layout.error(f64::from(sum))));
+            errors.extend(panel.sums.iter().map(|&sum| error(f64::from(sum))));
         }
         let n = numbers.len();
         Lists {
-            first_panel: first,
+            first_panel: panels.start,
             k,
             n_classes,
             numbers,
@@ -136,6 +133,11 @@ impl Lists {
             lists: vec![List::default(); n_classes * n],
             scratch: Scratch::default(),
         }
+    }
+
+    /// Queries that have lists.
+    pub(crate) fn n_queries(&self) -> usize {
+        self.numbers.iter().filter(|&&number| number != NOBODY).count()
     }
 
     /// Numbers of the panels.
@@ -153,7 +155,7 @@ impl Lists {
     /// number `place.0`.
     pub(crate) fn offer(
         &mut self,
-        ground: Ground<'_>,
+        ground: impl Ground,
         place: (usize, usize),
         other: Panel<'_>,
         block: &Block,
@@ -167,19 +169,23 @@ impl Lists {
 
     /// Offers row `line` of panel `one` to the queries in the lanes of panel number `panel` that line `line`
     /// of `block` hits the other way round.
-    pub(crate) fn offer_back(&mut self, ground: Ground<'_>, panel: usize, one: Panel<'_>, block: &Block, line: usize) {
+    pub(crate) fn offer_back(&mut self, ground: impl Ground, panel: usize, one: Panel<'_>, block: &Block, line: usize) {
         for lane in bits(block.other_hits[line]) {
             let query = (panel - self.first_panel) * LANES + lane;
             self.take(ground, query, one.class, (block.distances[line][lane], one.numbers[line]));
         }
     }
 
-    fn take(&mut self, ground: Ground<'_>, query: usize, class: usize, candidate: (f32, u32)) {
+    fn take(&mut self, ground: impl Ground, query: usize, class: usize, candidate: (f32, u32)) {
         let gate = self.gates[class * self.numbers.len() + query];
-        if candidate.0 > gate || candidate.1 == self.numbers[query] {
+        if candidate.0 > gate || ground.is_itself(self.numbers[query], candidate.1) {
             return;
         }
         let list = &mut self.lists[query * self.n_classes + class];
+        // Nothing is nearer than 0, and of equals the lower stays: rows without end may be identical.
+        if list.settled.len() == self.k && list.settled.last().is_some_and(|last| *last < (0, candidate.1)) {
+            return;
+        }
         if list.loose.is_empty() {
             list.loose.reserve_exact(capacity(self.k).min(MOST_ROOM));
         }
@@ -190,7 +196,7 @@ impl Lists {
     }
 
     /// Lets go of candidates that cannot be among the nearest; settles the others if they are many.
-    fn look(&mut self, ground: Ground<'_>, query: usize, class: usize) {
+    fn look(&mut self, ground: impl Ground, query: usize, class: usize) {
         self.narrow(ground, query, class);
         if self.lists[query * self.n_classes + class].loose.len() + ROOM / 2 >= capacity(self.k) {
             self.settle(ground, query, class);
@@ -198,16 +204,16 @@ impl Lists {
     }
 
     /// Lets go of candidates that cannot be among the nearest, and lets no more of them in.
-    fn narrow(&mut self, ground: Ground<'_>, query: usize, class: usize) {
+    fn narrow(&mut self, ground: impl Ground, query: usize, class: usize) {
         let gate = self.gate(ground, query, class);
         self.lists[query * self.n_classes + class].loose.retain(|(distance, _)| *distance <= gate);
         self.gates[class * self.numbers.len() + query] = gate;
     }
 
     /// The kernel's distance that a row may have at most to be among the nearest.
-    fn gate(&mut self, ground: Ground<'_>, query: usize, class: usize) -> f32 {
+    fn gate(&mut self, ground: impl Ground, query: usize, class: usize) -> f32 {
         let (list, error) = (&self.lists[query * self.n_classes + class], self.errors[query]);
-        let unit = ground.unit();
+        let unit = unit(ground.whole());
         let highest = &mut self.scratch.highest;
         highest.clear();
         highest.extend(list.settled.iter().map(|(key, _)| (*key as f64 + 1.0) * unit));
@@ -220,13 +226,13 @@ impl Lists {
     }
 
     /// Measures the candidates of a list and keeps the k nearest.
-    fn settle(&mut self, ground: Ground<'_>, query: usize, class: usize) {
+    fn settle(&mut self, ground: impl Ground, query: usize, class: usize) {
         let list = &mut self.lists[query * self.n_classes + class];
         if list.loose.is_empty() {
             return;
         }
         let rows = list.loose.drain(..).map(|(_, row)| row).collect();
-        list.settled.extend(ground.keys(self.numbers[query], rows, &mut self.scratch.distances));
+        list.settled.extend(keys(ground, self.numbers[query], rows, &mut self.scratch.distances));
         list.settled.sort_unstable();
         list.settled.truncate(self.k);
         let gate = self.gate(ground, query, class);
@@ -234,7 +240,7 @@ impl Lists {
     }
 
     /// Settles all lists, after which the rows that were offered may go.
-    pub(crate) fn settle_all(&mut self, ground: Ground<'_>) {
+    pub(crate) fn settle_all(&mut self, ground: impl Ground) {
         for query in 0..self.numbers.len() {
             for class in 0..self.n_classes {
                 if !self.lists[query * self.n_classes + class].loose.is_empty() {
@@ -246,7 +252,7 @@ impl Lists {
     }
 
     /// Settles the order of all lists once nobody is offered any more.
-    pub(crate) fn finish(&mut self, ground: Ground<'_>) {
+    pub(crate) fn finish(&mut self, ground: impl Ground) {
         for query in 0..self.numbers.len() {
             for class in 0..self.n_classes {
                 if self.lists[query * self.n_classes + class].settled.is_empty() {
@@ -261,12 +267,12 @@ impl Lists {
 
     /// Puts the k nearest of the candidates in order. Those whom the kernel's distances tell apart beyond
     /// all errors are not measured again.
-    fn order(&mut self, ground: Ground<'_>, query: usize, class: usize) {
+    fn order(&mut self, ground: impl Ground, query: usize, class: usize) {
         let (number, error) = (self.numbers[query], self.errors[query]);
         let mut loose = std::mem::take(&mut self.lists[query * self.n_classes + class].loose);
         loose.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
         let mut order: Vec<u32> = Vec::with_capacity(self.k.min(loose.len()));
-        let in_doubt = |a: &(f32, u32), b: &(f32, u32)| error.lowest(b.0) <= error.highest(a.0) + ground.unit();
+        let in_doubt = |a: &(f32, u32), b: &(f32, u32)| error.lowest(b.0) <= error.highest(a.0) + unit(ground.whole());
         for run in loose.chunk_by(in_doubt) {
             if order.len() >= self.k {
                 break;
@@ -275,7 +281,7 @@ impl Lists {
                 [(_, row)] => order.push(*row),
                 run => {
                     let rows = run.iter().map(|(_, row)| *row).collect();
-                    let mut found: Vec<(u64, u32)> = ground.keys(number, rows, &mut self.scratch.distances).collect();
+                    let mut found: Vec<(u64, u32)> = keys(ground, number, rows, &mut self.scratch.distances).collect();
                     found.sort_unstable();
                     order.extend(found.iter().map(|(_, row)| row));
                 }

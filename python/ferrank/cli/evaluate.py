@@ -1,0 +1,80 @@
+"""``ferrank evaluate``."""
+
+import argparse
+import json
+from typing import Any
+
+from ferrank.cli.options import add_data, add_roles, positive
+from ferrank.cli.progress import message, progress_line
+from ferrank.storage import check_path
+
+__all__ = ["add_to"]
+
+
+def add_to(commands: Any) -> None:
+    """Add the command to the parser."""
+    parser = commands.add_parser(
+        "evaluate",
+        help="judge rankings",
+        description="Judge rankings by the predictions of nearest neighbours, whose distances they weigh: "
+        "neighbours are rows of DATA, predictions those for TEST. Unweighted ones stand beside them.",
+    )
+    add_data(parser)
+    parser.add_argument(
+        "--test", required=True, metavar="TEST", help="the rows to predict, with the same columns"
+    )
+    add_roles(parser, weights=False)
+    group = parser.add_argument_group("judgement")
+    group.add_argument(
+        "--ranking",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="what rank --output saved; every score in it is judged; can be repeated",
+    )
+    group.add_argument("--neighbors", type=positive, default=15, metavar="K", help="default: 15")
+    group.add_argument(
+        "--conventions",
+        choices=["textbook", "clus"],
+        default="textbook",
+        help="how values are scaled, what missing ones differ by, and what one error, coverage and ranking "
+        "loss are: as in textbooks (default), or as in the system of the papers",
+    )
+    group.add_argument(
+        "--unlabelled", choices=["error", "ignore"], default="error", help="rows without any target"
+    )
+    group.add_argument("--threads", type=positive, metavar="N", help="default: all cores")
+    group = parser.add_argument_group("results")
+    group.add_argument(
+        "--output", metavar="FILE", help="save the table as .csv, .parquet or .arrow, or all as .json"
+    )
+    group.add_argument("--json", action="store_true", help="print one JSON object instead of the table")
+    parser.set_defaults(run=_run)
+
+
+def _run(chosen: argparse.Namespace) -> None:
+    # Not above: scikit-learn's measures take a second to import, which the other commands need not wait for.
+    from ferrank.evaluate import evaluate
+    from ferrank.evaluate.evaluation import EVALUATION_SUFFIXES
+
+    output = chosen.output and check_path(chosen.output, EVALUATION_SUFFIXES)
+    with progress_line() as progress:
+        found = evaluate(
+            chosen.data,
+            chosen.ranking,
+            test=chosen.test,
+            target=chosen.target,
+            target_last=chosen.target_last,
+            labels=chosen.labels,
+            task=chosen.task,
+            drop=chosen.drop,
+            n_neighbors=chosen.neighbors,
+            conventions=chosen.conventions,
+            unlabelled=chosen.unlabelled,
+            n_jobs=chosen.threads,
+            progress=progress,
+        )
+    if output is not None:
+        found.save(output)
+        message(f"saved {output}")
+    print(json.dumps(found.to_dict(), allow_nan=False) if chosen.json else found.to_text())

@@ -1,0 +1,108 @@
+"""How well targets are predicted: the measures of each task.
+
+- ``regression`` and numeric targets: RRMSE (mtr-ranking §4.3: root of the mean squared error over the
+  variance on the training rows), RMSE and R².
+- ``classification`` and nominal targets: error rate, accuracy and macro-averaged F1 (over the classes that
+  occur or are predicted).
+- ``multi-label``: the fifteen of :mod:`ferrank.evaluate.multilabel`.
+
+A row whose target is missing does not enter that target's measures.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.metrics import accuracy_score, f1_score, r2_score, root_mean_squared_error
+
+__all__ = ["MEASURES", "Measure", "class_measures", "number_measures"]
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True)
+class Measure:
+    """What a measure is called and which way is better."""
+
+    title: str
+    """for tables and plots"""
+    higher_is_better: bool
+
+
+MEASURES: dict[str, Measure] = {
+    "rrmse": Measure("RRMSE", higher_is_better=False),
+    "rmse": Measure("RMSE", higher_is_better=False),
+    "r2": Measure("R²", higher_is_better=True),
+    "error_rate": Measure("error rate", higher_is_better=False),
+    "accuracy": Measure("accuracy", higher_is_better=True),
+    "macro_f1": Measure("macro F1", higher_is_better=True),
+    "average_auprc": Measure("average AUPRC", higher_is_better=True),
+    "pooled_auprc": Measure("AU(average PRC)", higher_is_better=True),
+    "average_auroc": Measure("average AUROC", higher_is_better=True),
+    "micro_precision": Measure("micro precision", higher_is_better=True),
+    "micro_recall": Measure("micro recall", higher_is_better=True),
+    "micro_f1": Measure("micro F1", higher_is_better=True),
+    "multilabel_precision": Measure("multi-label precision", higher_is_better=True),
+    "multilabel_recall": Measure("multi-label recall", higher_is_better=True),
+    "multilabel_f1": Measure("multi-label F1", higher_is_better=True),
+    "multilabel_accuracy": Measure("multi-label accuracy", higher_is_better=True),
+    "hamming_loss": Measure("Hamming loss", higher_is_better=False),
+    "subset_accuracy": Measure("subset accuracy", higher_is_better=True),
+    "one_error": Measure("one error", higher_is_better=False),
+    "coverage": Measure("coverage", higher_is_better=False),
+    "ranking_loss": Measure("ranking loss", higher_is_better=False),
+}
+"""Every measure of an evaluation, by its name in results, in the order of tables."""
+
+
+def number_measures(true: Array, predicted: Array, variance: float) -> dict[str, float]:
+    """Return the measures of one numeric target.
+
+    Parameters
+    ----------
+    true, predicted : array of float, shape (n_rows,)
+        NaN in ``true`` where the target is missing; NaN everywhere if nothing is left.
+    variance : float
+        Of the target on the training rows; where it is 0, RRMSE is NaN.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> number_measures(np.array([1.0, 2.0, np.nan]), np.array([1.0, 3.0, 0.0]), 0.5)["rrmse"]
+    1.0
+    """
+    known = ~np.isnan(true)
+    if not known.any():
+        return dict.fromkeys(("rrmse", "rmse", "r2"), float("nan"))
+    true, predicted = true[known], predicted[known]
+    rmse = float(root_mean_squared_error(true, predicted))
+    return {
+        "rrmse": rmse / variance**0.5 if variance > 0 else float("nan"),
+        "rmse": rmse,
+        "r2": float(r2_score(true, predicted)) if len(true) > 1 else float("nan"),
+    }
+
+
+def class_measures(true: Array, predicted: Array) -> dict[str, float]:
+    """Return the measures of one nominal target.
+
+    Parameters
+    ----------
+    true, predicted : array of int, shape (n_rows,)
+        Numbers of classes; -1 in ``true`` where the target is missing.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> class_measures(np.array([0, 1, 1, -1]), np.array([0, 1, 0, 0]))["accuracy"].__round__(4)
+    0.6667
+    """
+    known = true >= 0
+    if not known.any():
+        return dict.fromkeys(("error_rate", "accuracy", "macro_f1"), float("nan"))
+    accuracy = float(accuracy_score(true[known], predicted[known]))
+    return {
+        "error_rate": 1 - accuracy,
+        "accuracy": accuracy,
+        "macro_f1": float(f1_score(true[known], predicted[known], average="macro", zero_division=0)),
+    }

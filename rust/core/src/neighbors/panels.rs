@@ -1,0 +1,190 @@
+//! Rows as the kernel reads them: panels of 16 rows, feature by feature, in f32.
+//!
+//! The rows of a panel are of one class, so that one threshold and one expected difference serve them
+//! all; a class's last panel is filled up with rows that are infinitely far away. Features stand in the
+//! order numeric, nominal, and then those that miss values.
+//!
+//! The distance of two rows is A + A' − 2 M: A belongs to one row and A' to the other, and M sums up, feature
+//! by feature, what they have in common. A nominal value in common counts half its feature's weight; of
+//! numeric ones either the smaller or the product does (see [`Common`]). So a value takes one or two
+//! operations, where |a − b| or (a − b)² would take three or two.
+
+use rayon::prelude::*;
+
+/// Rows of a panel.
+pub(crate) const LANES: usize = 16;
+/// Number of the rows that fill up a panel.
+pub(crate) const NOBODY: u32 = u32::MAX;
+/// Features summed up before their sum goes to the total, which keeps rounding errors small.
+pub(crate) const RUN: usize = 64;
+/// No rows miss the feature.
+pub(crate) const NONE: u32 = u32::MAX;
+/// Half a unit in the last place of a number in [1, 2).
+pub(crate) const ROUNDING: f64 = 1.0 / (1u64 << 24) as f64;
+
+/// What two numeric values have in common.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum Common {
+    /// The smaller, for the sum of |a − b|; A is then the sum of a row's values.
+    #[default]
+    Least,
+    /// The product, for the sum of (a − b)²; A is then the sum of a row's squared values.
+    Product,
+}
+
+/// Where the features stand in a panel.
+#[derive(Debug, Default)]
+pub(crate) struct Layout {
+    pub(crate) common: Common,
+    /// Features without missing values, numeric ones first.
+    pub(crate) whole: Vec<u32>,
+    /// How many of `whole` are numeric.
+    pub(crate) n_numeric: usize,
+    /// The others; half the weight of each.
+    pub(crate) halves: Vec<f32>,
+    /// Features that miss values.
+    pub(crate) lacking: Vec<Lacking>,
+    /// n_lacking x n_classes; where the differences expected from the class's unknown value stand.
+    pub(crate) slots: Vec<u32>,
+    pub(crate) n_slots: usize,
+    pub(crate) n_classes: usize,
+}
+
+/// A feature that misses values.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Lacking {
+    pub(crate) feature: u32,
+    pub(crate) nominal: bool,
+}
+
+/// Rows, in panels.
+#[derive(Debug)]
+pub(crate) struct Panels {
+    /// Panel after panel: n_whole x LANES
+    values: Vec<f32>,
+    /// Panel after panel: n_lacking x LANES; NaN where missing.
+    lacking: Vec<f32>,
+    /// Panel after panel: n_slots x LANES
+    expected: Vec<f32>,
+    /// Panel after panel: LANES; A of each row, infinite for nobody.
+    sums: Vec<f32>,
+    /// Panel after panel: LANES
+    pub(crate) numbers: Vec<u32>,
+    /// n_panels
+    pub(crate) classes: Vec<u16>,
+}
+
+/// One panel.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Panel<'a> {
+    pub(crate) values: &'a [f32],
+    pub(crate) lacking: &'a [f32],
+    pub(crate) expected: &'a [f32],
+    pub(crate) sums: &'a [f32; LANES],
+    pub(crate) numbers: &'a [u32; LANES],
+    pub(crate) class: usize,
+}
+
+/// How far a distance computed from panels may be from the true one: by `fixed` for the row and by the
+/// share `relative` of the distance itself.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Error {
+    pub(crate) fixed: f64,
+    pub(crate) relative: f64,
+}
+
+/// By how much, as a share of it, a sum of `n` numbers that the kernel adds up may be off.
+pub(crate) fn additions(n: usize) -> f64 {
+    (n.min(RUN) + n.div_ceil(RUN) + 2) as f64 * ROUNDING
+}
+
+/// Where a row of a panel is written to: at its lane of every line.
+#[derive(Debug)]
+pub(crate) struct Cells<'a> {
+    pub(crate) lane: usize,
+    /// n_whole x LANES
+    pub(crate) values: &'a mut [f32],
+    /// n_lacking x LANES
+    pub(crate) lacking: &'a mut [f32],
+    /// n_slots x LANES
+    pub(crate) expected: &'a mut [f32],
+}
+
+impl Layout {
+    /// Where the differences expected from an unknown value of `class` stand in [`Panel::expected`],
+    /// for the feature number `lacking` of those that miss values.
+    pub(crate) fn slot(&self, lacking: usize, class: usize) -> Option<usize> {
+        Some(self.slots[lacking * self.n_classes + class]).filter(|slot| *slot != NONE).map(|slot| slot as usize)
+    }
+
+    /// Bytes of a row in a panel.
+    pub(crate) fn row_bytes(&self) -> usize {
+        4 * (self.whole.len() + self.lacking.len() + self.n_slots + 2)
+    }
+}
+
+impl Panels {
+    /// The rows called `members`, by class; `fill` writes one row and gives its A. Panels in parallel on the
+    /// current pool.
+    pub(crate) fn of(
+        layout: &Layout,
+        members: Vec<Vec<u32>>,
+        fill: impl Fn(u32, &mut Cells<'_>) -> f32 + Sync,
+    ) -> Self {
+        let (mut numbers, mut classes) = (Vec::new(), Vec::new());
+        for (class, mut members) in members.into_iter().enumerate() {
+            members.resize(members.len().next_multiple_of(LANES), NOBODY);
+            classes.resize(classes.len() + members.len() / LANES, class as u16);
+            numbers.append(&mut members);
+        }
+        let n = numbers.len();
+        let mut panels = Panels {
+            values: vec![0.0; n * layout.whole.len()],
+            lacking: vec![0.0; n * layout.lacking.len()],
+            expected: vec![0.0; n * layout.n_slots],
+            sums: vec![f32::INFINITY; n],
+            numbers,
+            classes,
+        };
+        // A chunk of no width cannot be told from none.
+        let width = |n: usize| (n * LANES).max(1);
+        let pad = |part: &mut Vec<f32>| part.resize(part.len().max(n / LANES), 0.0);
+        [&mut panels.values, &mut panels.lacking, &mut panels.expected].into_iter().for_each(pad);
+        panels
+            .values
+            .par_chunks_mut(width(layout.whole.len()))
+            .zip(panels.lacking.par_chunks_mut(width(layout.lacking.len())))
+            .zip(panels.expected.par_chunks_mut(width(layout.n_slots)))
+            .zip(panels.sums.par_chunks_mut(LANES))
+            .zip(panels.numbers.par_chunks(LANES))
+            .for_each(|((((values, lacking), expected), sums), numbers)| {
+                for (lane, &number) in numbers.iter().enumerate().take_while(|(_, number)| **number != NOBODY) {
+                    sums[lane] = fill(number, &mut Cells { lane, values, lacking, expected });
+                }
+            });
+        panels
+    }
+
+    /// A of every row, infinite for nobody.
+    pub(crate) fn sums(&self) -> impl Iterator<Item = f32> {
+        self.sums.iter().copied()
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.classes.len()
+    }
+
+    pub(crate) fn panel(&self, layout: &Layout, number: usize) -> Panel<'_> {
+        fn cut<T>(all: &[T], number: usize, width: usize) -> &[T] {
+            &all[number * width * LANES..(number + 1) * width * LANES]
+        }
+        Panel {
+            values: cut(&self.values, number, layout.whole.len()),
+            lacking: cut(&self.lacking, number, layout.lacking.len()),
+            expected: cut(&self.expected, number, layout.n_slots),
+            sums: cut(&self.sums, number, 1).try_into().expect("LANES of them"),
+            numbers: cut(&self.numbers, number, 1).try_into().expect("LANES of them"),
+            class: usize::from(self.classes[number]),
+        }
+    }
+}
