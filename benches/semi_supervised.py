@@ -2,7 +2,9 @@
 
 `--case cost`: CPU seconds of a semi-supervised tree beside a supervised one on fully labelled data, and the
 rate at which sums of components are updated beside the rate at which memory can be read. `--case worth`:
-rankings of the digits of scikit-learn with few labels, judged by 40 nearest neighbours (ssl-ranking 6.4).
+rankings of the digits of scikit-learn with few labels, judged by 40 nearest neighbours (ssl-ranking 6.4):
+among the rows with labels, of which 50 are hardly more than 40, or (`--judge all`) among all rows but those of
+the test, whose labels the judge knows and the ranker does not.
 """
 
 from __future__ import annotations
@@ -89,7 +91,7 @@ def judge(importance: np.ndarray, train: tuple, test: tuple) -> float:
     return f1_score(test[1], model.predict(test[0] * weights), average="macro")
 
 
-def curves(ranker: fr.ForestRanker | fr.ReliefRanker, asked: dict, seed: int, n_folds: int) -> dict:
+def curves(ranker: fr.ForestRanker | fr.ReliefRanker, asked: dict, seed: int, n_folds: int, judge_all: bool) -> dict:
     """F1 at each number of labels, by score: of the supervised ranking, and of the semi-supervised one."""
     X, y = load_digits(return_X_y=True)
     X = X / np.where(np.ptp(X, axis=0) > 0, np.ptp(X, axis=0), 1)
@@ -100,7 +102,7 @@ def curves(ranker: fr.ForestRanker | fr.ReliefRanker, asked: dict, seed: int, n_
         for row, n_labels in enumerate(NUMBERS_OF_LABELS):
             labels = np.array([str(label) for label in y[train]], dtype=object)
             labels[n_labels:] = None
-            known = train[:n_labels]
+            known = train if judge_all else train[:n_labels]
             for column, settings in enumerate(({"unlabelled": "ignore"}, asked)):
                 fresh = ranker.__class__(**ranker.get_params() | settings | {"random_state": seed})
                 ranking = fresh.fit(X[train], labels).ranking_
@@ -116,12 +118,13 @@ def area(found: np.ndarray) -> np.ndarray:
     return np.trapezoid(found, NUMBERS_OF_LABELS, axis=0) / (NUMBERS_OF_LABELS[-1] - NUMBERS_OF_LABELS[0])
 
 
-def measure_worth(n_seeds: int, n_folds: int) -> None:
-    print(f"digits, F1 of {NEIGHBOURS} neighbours, {n_seeds} seeds, {n_folds} of {FOLDS} folds each")
+def measure_worth(n_seeds: int, n_folds: int, judge_all: bool) -> None:
+    among = "all rows" if judge_all else "labelled rows"
+    print(f"digits, F1 of {NEIGHBOURS} neighbours among {among}, {n_seeds} seeds, {n_folds} of {FOLDS} folds each")
     numbers = "".join(f"{n:>16}" for n in NUMBERS_OF_LABELS)
     print(f"{'labels':<12}{numbers}            area, and its gain")
     for ranker, asked in RANKERS.values():
-        by_seed = [curves(ranker, asked, seed, n_folds) for seed in range(n_seeds)]
+        by_seed = [curves(ranker, asked, seed, n_folds, judge_all) for seed in range(n_seeds)]
         for score in by_seed[0]:
             found = np.array([of_seed[score] for of_seed in by_seed])
             cells = "".join(f"   {supervised:.3f} → {semi:.3f}" for supervised, semi in found.mean(axis=0))
@@ -140,12 +143,13 @@ def main() -> None:
     parser.add_argument("--trees", type=int, default=10)
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--folds", type=int, default=FOLDS)
+    parser.add_argument("--judge", choices=["labelled", "all"], default="labelled")
     asked = parser.parse_args()
     cases = asked.case or ["cost", "worth"]
     if "cost" in cases:
         measure_cost(Size(asked.rows, asked.features, 1), asked.trees)
     if "worth" in cases:
-        measure_worth(asked.seeds, asked.folds)
+        measure_worth(asked.seeds, asked.folds, asked.judge == "all")
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ from ferrank.relief import ReliefRanker
 from ferrank.run import Progress, finish
 from ferrank.source import open_source
 
-__all__ = ["convert", "grow_tree", "inspect", "rank", "roles_of"]
+__all__ = ["convert", "grow_tree", "inspect", "rank", "ranker_of", "roles_of"]
 
 
 def rank(
@@ -78,7 +78,7 @@ def rank(
     >>> ferrank.rank({"a": a, "b": b, "y": a > 0}, "y", ranker="relief", n_neighbors=5).top(1)
     ['a']
     """
-    chosen = _ranker(ranker, settings)
+    chosen = ranker_of(ranker, settings)
     roles = roles_of(target, target_last, labels, task or chosen.task, drop, sample_weight)
     return chosen.rank_source(open_source(data, labels=labels, drop=drop), roles, progress)
 
@@ -177,7 +177,7 @@ def convert(
 _RANKERS: dict[str, type[Ranker]] = {"forest": ForestRanker, "relief": ReliefRanker}
 
 
-def _ranker(ranker: Ranker | str | None, settings: dict[str, Any]) -> Ranker:
+def ranker_of(ranker: Ranker | str | None, settings: dict[str, Any]) -> Ranker:
     if isinstance(ranker, Ranker):
         if settings:
             raise _twice(settings)
