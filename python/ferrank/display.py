@@ -10,7 +10,7 @@ import numpy as np
 if TYPE_CHECKING:
     from ferrank.ranking import Ranking, ScoreRanking
 
-__all__ = ["html", "labels", "shorten", "text"]
+__all__ = ["html", "labels", "shorten", "table", "text"]
 
 _NAME_WIDTH = 40
 _DIGITS = 4
@@ -60,6 +60,16 @@ def _common_words(first: str, last: str) -> int:
     """Return the length of the common beginning, cut back to the end of a word."""
     differ = next((place for place, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), 0)
     return max(first.rfind(mark, 0, differ) for mark in "_ .-/:") + 1
+
+
+def table(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Return lines of columns that end below each other.
+
+    >>> table([["w", "error"], ["0.25", "0.5"]])
+    ['   w  error', '0.25    0.5']
+    """
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return ["  ".join(map(str.rjust, row, widths)).rstrip() for row in rows]
 
 
 def text(ranking: "Ranking", top: int) -> str:

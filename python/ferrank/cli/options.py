@@ -4,9 +4,15 @@ import argparse
 import math
 from collections.abc import Callable
 from functools import partial
+from inspect import signature
 from typing import Any
 
-__all__ = ["add_data", "add_rankers", "add_roles", "count_or_share", "max_features", "positive"]
+from ferrank.errors import SettingError
+from ferrank.forest import ForestRanker
+from ferrank.ranker import Ranker
+from ferrank.relief import ReliefRanker
+
+__all__ = ["add_data", "add_rankers", "add_roles", "count_or_share", "max_features", "positive", "ranker_from"]
 
 
 def count_or_share(text: str) -> int | float:
@@ -185,3 +191,14 @@ def _add_relief(parser: argparse.ArgumentParser) -> None:
         choices=["hamming", "accuracy", "f1", "subset"],
         help="between label sets; can be repeated; default: hamming",
     )
+
+
+def ranker_from(chosen: argparse.Namespace) -> Ranker:
+    """Return the ranker with the settings that were given."""
+    rankers: dict[str, type[Ranker]] = {"forest": ForestRanker, "relief": ReliefRanker}
+    parameters = {name: set(signature(ranker).parameters) - {"task"} for name, ranker in rankers.items()}
+    given = {name: value for name, value in vars(chosen).items() if name in set().union(*parameters.values())}
+    for name in given.keys() - parameters[chosen.ranker]:
+        other = next(ranker for ranker, names in parameters.items() if name in names)
+        raise SettingError(f"{name}: a setting of --ranker {other}, not of {chosen.ranker}; leave it out")
+    return rankers[chosen.ranker](**given)

@@ -9,7 +9,7 @@ from ferrank.run import Progress
 
 __all__ = ["ProgressLine", "message", "progress_line"]
 
-_UNITS = {"growing": "trees"}
+_UNITS = {"growing": "trees", "tuning": "rankings"}
 _CLEAR = "\r\x1b[K"
 
 

@@ -2,18 +2,13 @@
 
 import argparse
 import json
-from inspect import signature
 from pathlib import Path
 from typing import Any
 
-from ferrank.cli.options import add_data, add_rankers, add_roles, positive
+from ferrank.cli.options import add_data, add_rankers, add_roles, positive, ranker_from
 from ferrank.cli.progress import message, progress_line
 from ferrank.dataset import rank
-from ferrank.errors import SettingError
-from ferrank.forest import ForestRanker
 from ferrank.plot import PLOT_SUFFIXES, need_matplotlib
-from ferrank.ranker import Ranker
-from ferrank.relief import ReliefRanker
 from ferrank.storage import check_path
 
 __all__ = ["add_to"]
@@ -44,7 +39,7 @@ def _run(chosen: argparse.Namespace) -> None:
             task=chosen.task,
             drop=chosen.drop,
             sample_weight=chosen.weight,
-            ranker=_ranker(chosen),
+            ranker=ranker_from(chosen),
             progress=progress,
         )
     if output is not None:
@@ -63,14 +58,3 @@ def _check_results(chosen: argparse.Namespace) -> tuple[Path | None, Path | None
     if plot is not None:
         need_matplotlib()
     return output, plot
-
-
-def _ranker(chosen: argparse.Namespace) -> Ranker:
-    """Return the ranker with the settings that were given."""
-    rankers: dict[str, type[Ranker]] = {"forest": ForestRanker, "relief": ReliefRanker}
-    parameters = {name: set(signature(ranker).parameters) - {"task"} for name, ranker in rankers.items()}
-    given = {name: value for name, value in vars(chosen).items() if name in set().union(*parameters.values())}
-    for name in given.keys() - parameters[chosen.ranker]:
-        other = next(ranker for ranker, names in parameters.items() if name in names)
-        raise SettingError(f"{name}: a setting of --ranker {other}, not of {chosen.ranker}; leave it out")
-    return rankers[chosen.ranker](**given)
