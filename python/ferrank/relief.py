@@ -51,6 +51,14 @@ class ReliefRanker(Ranker):
         What the rows without a target have to say, from 0 to 1: the one farthest from all rows with a target,
         and the nearest; those between lie on a straight line. Rows with a target count 1, and the influences
         of the rows of a pair multiply. None is (0, 1) where such rows are used.
+    until : {"stable"}, optional
+        With "stable" the run goes no further than it must for the ``stable_top`` best features to stand clear
+        of all others: it takes more and more queries, at most ``n_iterations``.
+        ``ranking_.stopped`` says why it ended. Ctrl-C once ends it with the answer it has, twice stops it.
+    stable_top : int, default=10
+        See ``until``; at most all features but one count.
+    confidence : float, default=0.95
+        See ``until``; the probability that none stands clear by chance.
     random_state : int, RandomState, Generator or None, default=0
         Seed of the draw of rows, and of the blocks that standard errors are taken over.
     n_jobs : int, optional
@@ -105,6 +113,9 @@ class ReliefRanker(Ranker):
         target_weights: Sequence[float] | None = None,
         unlabelled: Literal["error", "ignore", "use"] | None = None,
         influence: tuple[float, float] | None = None,
+        until: Literal["stable"] | None = None,
+        stable_top: int = 10,
+        confidence: float = 0.95,
         random_state: Any = 0,
         n_jobs: int | None = None,
         n_features_to_select: int | float | None = None,
@@ -119,6 +130,9 @@ class ReliefRanker(Ranker):
         self.target_weights = target_weights
         self.unlabelled = unlabelled
         self.influence = influence
+        self.until = until
+        self.stable_top = stable_top
+        self.confidence = confidence
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.n_features_to_select = n_features_to_select
@@ -167,6 +181,9 @@ class ReliefRanker(Ranker):
                 "target_weights": self.target_weights,
                 "unlabelled": self.unlabelled or used,
                 "influence": _INFLUENCE if self.influence is None else self.influence,
+                "until": self.until,
+                "stable_top": self.stable_top,
+                "confidence": self.confidence,
                 "seed": seed_of(self.random_state),
             }
         )
