@@ -71,7 +71,9 @@ def measure_cost(size: Size, n_trees: int) -> None:
     rate, memory = updates(size) * BYTES / once, read_rate()
     print(f"{size}, {LABELLED:.0%} labelled, supervision {SUPERVISION}, random forest, one thread")
     print(f"  supervised tree, all labelled   {supervised * 1e3:8.1f} ms")
-    print(f"  semi-supervised tree            {semi * 1e3:8.1f} ms   {semi / supervised:.1f} times; wanted 25")
+    print(
+        f"  semi-supervised tree            {semi * 1e3:8.1f} ms   {semi / supervised:.1f} times; wanted 25"
+    )
     print(f"  updates of components           {rate / BYTES / 1e9:8.2f} x 10^9 a second")
     print(f"  the same in bytes               {rate / 1e9:8.1f} GB/s, {rate / memory:.0%} of what memory")
     print(f"  gives                           {memory / 1e9:8.1f} GB/s; wanted 30 %")
@@ -91,7 +93,9 @@ def judge(importance: np.ndarray, train: tuple, test: tuple) -> float:
     return f1_score(test[1], model.predict(test[0] * weights), average="macro")
 
 
-def curves(ranker: fr.ForestRanker | fr.ReliefRanker, asked: dict, seed: int, n_folds: int, judge_all: bool) -> dict:
+def curves(
+    ranker: fr.ForestRanker | fr.ReliefRanker, asked: dict, seed: int, n_folds: int, judge_all: bool
+) -> dict:
     """F1 at each number of labels, by score: of the supervised ranking, and of the semi-supervised one."""
     X, y = load_digits(return_X_y=True)
     X = X / np.where(np.ptp(X, axis=0) > 0, np.ptp(X, axis=0), 1)
@@ -120,7 +124,9 @@ def area(found: np.ndarray) -> np.ndarray:
 
 def measure_worth(n_seeds: int, n_folds: int, judge_all: bool) -> None:
     among = "all rows" if judge_all else "labelled rows"
-    print(f"digits, F1 of {NEIGHBOURS} neighbours among {among}, {n_seeds} seeds, {n_folds} of {FOLDS} folds each")
+    print(
+        f"digits, F1 of {NEIGHBOURS} neighbours among {among}, {n_seeds} seeds, {n_folds} of {FOLDS} folds each"
+    )
     numbers = "".join(f"{n:>16}" for n in NUMBERS_OF_LABELS)
     print(f"{'labels':<12}{numbers}            area, and its gain")
     for ranker, asked in RANKERS.values():
@@ -132,7 +138,10 @@ def measure_worth(n_seeds: int, n_folds: int, judge_all: bool) -> None:
             gain = areas[:, 1] - areas[:, 0]
             error = gain.std(ddof=1) / np.sqrt(n_seeds)
             before, after = areas.mean(axis=0)
-            print(f"{score:<12}{cells}   {before:.3f} → {after:.3f}, {gain.mean():+.4f} ± {error:.4f}", flush=True)
+            print(
+                f"{score:<12}{cells}   {before:.3f} → {after:.3f}, {gain.mean():+.4f} ± {error:.4f}",
+                flush=True,
+            )
 
 
 def main() -> None:

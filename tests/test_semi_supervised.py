@@ -27,13 +27,13 @@ def labelled_rows(table: pa.Table, targets: list[str]) -> list[bool]:
     return np.any([table[name].is_valid().to_numpy() for name in targets], axis=0).tolist()
 
 
-def assert_relief_agrees(table: pa.Table, targets: list[str], apart: np.ndarray, ends: tuple, **asked) -> None:
+def assert_relief_agrees(
+    table: pa.Table, targets: list[str], apart: np.ndarray, ends: tuple, **asked
+) -> None:
     labelled = labelled_rows(table, targets)
     features = features_of(table, [name for name in table.column_names if name not in targets])
     found = importances(table, targets, unlabelled="use", influence=ends, **MANY, **asked)
-    assert_close(
-        found, several(lambda **scheme: semi_supervised(features, apart, labelled, ends, **scheme))
-    )
+    assert_close(found, several(lambda **scheme: semi_supervised(features, apart, labelled, ends, **scheme)))
 
 
 @many_cases
@@ -147,7 +147,9 @@ def test_without_a_target_features_that_cluster_stand_above():
     assert "4 features ranked without a target, 300 rows" in str(ranking)
     forest = fr.ForestRanker(task="unsupervised", scores=("genie3", "symbolic"))
     np.testing.assert_array_equal(forest.fit(frame).feature_importances_, ranking.importances())
-    np.testing.assert_array_equal(forest.fit(frame, some_labels()["y"]).ranking_.importances(), ranking.importances())
+    np.testing.assert_array_equal(
+        forest.fit(frame, some_labels()["y"]).ranking_.importances(), ranking.importances()
+    )
     # The same as the clustering beside a target that has no say.
     clustered = fr.rank(some_labels(), "y", supervision=0, scores=("genie3", "symbolic"))
     np.testing.assert_array_equal(clustered.importances("symbolic"), ranking.importances("symbolic"))
@@ -159,7 +161,10 @@ def test_bits_depend_neither_on_threads_nor_on_the_container():
     frame.loc[::7, "word"] = None
     frame.loc[::5, "b"] = np.nan
     batches = pa.Table.from_pandas(frame, preserve_index=False).to_batches(max_chunksize=37)
-    for ranker in (fr.ForestRanker(supervision=0.4, n_jobs=1), fr.ReliefRanker(influence=(0.1, 0.9), n_jobs=1)):
+    for ranker in (
+        fr.ForestRanker(supervision=0.4, n_jobs=1),
+        fr.ReliefRanker(influence=(0.1, 0.9), n_jobs=1),
+    ):
         one = fr.rank(frame, "y", ranker=ranker)
         other = fr.rank(pa.Table.from_batches(batches), "y", ranker=ranker.set_params(n_jobs=3))
         np.testing.assert_array_equal(one.importances(), other.importances())

@@ -19,7 +19,7 @@ __all__ = ["clustering_value"]
 _CLUSTERS = 8
 _RUNS = 5
 
-Matrix = np.ndarray[Any, np.dtype[np.float64]]
+Matrix = np.ndarray[Any, Any]
 
 
 def clustering_value(
@@ -128,8 +128,6 @@ def _variance_gone(clusters: np.ndarray[Any, Any], targets: Sequence[Matrix]) ->
         known = ~np.isnan(target).any(axis=1)
         values, cluster = target[known], clusters[known]
         all_of_it = values.var(axis=0).sum() if len(values) else 0.0
-        left = sum(
-            (cluster == c).mean() * values[cluster == c].var(axis=0).sum() for c in np.unique(cluster)
-        )
+        left = sum((cluster == c).mean() * values[cluster == c].var(axis=0).sum() for c in np.unique(cluster))
         gone.append(1 - left / all_of_it if all_of_it > 0 else 0.0)
     return float(np.mean(gone))

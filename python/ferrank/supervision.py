@@ -105,7 +105,9 @@ class SupervisionSearch(Ranker):
         self._count_selected()
         roles |= {"target_last": None, "task": self.task, "drop": []}
         ranker = self.ranker or ForestRanker()
-        tuning = tune_source(source, roles, ranker, self.grid, self.folds, self.n_neighbors, self.random_state)
+        tuning = tune_source(
+            source, roles, ranker, self.grid, self.folds, self.n_neighbors, self.random_state
+        )
         better = 1 if tuning.measure in MEASURES and MEASURES[tuning.measure].higher_is_better else -1
         mean = better * tuning.values.mean(axis=1)
         self.tuning_ = tuning

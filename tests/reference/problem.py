@@ -25,7 +25,9 @@ class Feature:
 class Problem:
     features: list[Feature]
     components: np.ndarray  # rows x components; NaN where the variable is missing
-    target_of: np.ndarray  # components; number of the target a component belongs to; features come after targets
+    target_of: (
+        np.ndarray
+    )  # components; number of the target a component belongs to; features come after targets
     omega: np.ndarray  # components
     row_weights: np.ndarray
     nominal: list[bool]  # targets

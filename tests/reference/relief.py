@@ -116,12 +116,15 @@ def semi_supervised(
 
 
 def influences(distances: np.ndarray, labelled: Sequence[bool], ends: tuple[float, float]) -> list[float]:
-    """1 for labelled rows; for the others the line through (farthest from a labelled one, w0), (nearest, w1)."""
+    """1 for labelled rows; the others lie on the line through (farthest from those, w0), (nearest, w1)."""
     rows = range(len(labelled))
     d = {r: min(distances[r][j] for j in rows if labelled[j]) for r in rows if not labelled[r]}
     low, high = min(d.values(), default=0), max(d.values(), default=0)
     w0, w1 = ends
-    return [1.0 if r not in d else w1 if high == low else float(np.interp(d[r], [low, high], [w1, w0])) for r in rows]
+    return [
+        1.0 if r not in d else w1 if high == low else float(np.interp(d[r], [low, high], [w1, w0]))
+        for r in rows
+    ]
 
 
 def per_target(

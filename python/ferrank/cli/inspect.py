@@ -69,7 +69,10 @@ def _text(found: dict[str, Any]) -> str:
     labels = f", of which {len(found['labels']):,} are labels" if found["labels"] else ""
     lines = [f"{found['rows']:,} rows, {len(found['columns']):,} columns{labels}", "", *lines]
     if "clustering" in found:
-        lines += ["", f"clustering value: {found['clustering']:.3f} (1: clusters tell the targets, 0: they do not)"]
+        lines += [
+            "",
+            f"clustering value: {found['clustering']:.3f} (1: clusters tell the targets, 0: they do not)",
+        ]
     return "\n".join(lines)
 
 

@@ -12,7 +12,15 @@ from ferrank.forest import ForestRanker
 from ferrank.ranker import Ranker
 from ferrank.relief import ReliefRanker
 
-__all__ = ["add_data", "add_rankers", "add_roles", "count_or_share", "max_features", "positive", "ranker_from"]
+__all__ = [
+    "add_data",
+    "add_rankers",
+    "add_roles",
+    "count_or_share",
+    "max_features",
+    "positive",
+    "ranker_from",
+]
 
 
 def count_or_share(text: str) -> int | float:
