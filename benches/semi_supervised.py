@@ -3,8 +3,8 @@
 `--case cost`: CPU seconds of a semi-supervised tree beside a supervised one on fully labelled data, and the
 rate at which sums of components are updated beside the rate at which memory can be read. `--case worth`:
 rankings of the digits of scikit-learn with few labels, judged by 40 nearest neighbours (ssl-ranking 6.4):
-among the rows with labels, of which 50 are hardly more than 40, or (`--judge all`) among all rows but those of
-the test, whose labels the judge knows and the ranker does not.
+among the rows with labels, of which 50 are hardly more than 40, or (`--judge all`) among all rows but
+those of the test, whose labels the judge knows and the ranker does not.
 """
 
 from __future__ import annotations
@@ -124,9 +124,7 @@ def area(found: np.ndarray) -> np.ndarray:
 
 def measure_worth(n_seeds: int, n_folds: int, judge_all: bool) -> None:
     among = "all rows" if judge_all else "labelled rows"
-    print(
-        f"digits, F1 of {NEIGHBOURS} neighbours among {among}, {n_seeds} seeds, {n_folds} of {FOLDS} folds each"
-    )
+    print(f"digits, F1 of {NEIGHBOURS} neighbours among {among}, {n_seeds} seeds, {n_folds} folds each")
     numbers = "".join(f"{n:>16}" for n in NUMBERS_OF_LABELS)
     print(f"{'labels':<12}{numbers}            area, and its gain")
     for ranker, asked in RANKERS.values():

@@ -1,4 +1,4 @@
-"""How well clusters of the rows tell the targets (ssl-ranking §6.2): whether rows without a target can help."""
+"""How well clusters of the rows tell the targets: whether rows without one can help (ssl-ranking §6.2)."""
 
 import os
 from collections.abc import Sequence

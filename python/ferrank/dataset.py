@@ -178,6 +178,7 @@ _RANKERS: dict[str, type[Ranker]] = {"forest": ForestRanker, "relief": ReliefRan
 
 
 def ranker_of(ranker: Ranker | str | None, settings: dict[str, Any]) -> Ranker:
+    """Return the ranker that was given, or the one of that name with these settings."""
     if isinstance(ranker, Ranker):
         if settings:
             raise _twice(settings)

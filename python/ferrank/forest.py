@@ -55,11 +55,11 @@ class ForestRanker(Ranker):
     target_weights : sequence of float, optional
         Weight of each target. None is 1 each.
     supervision : float, optional
-        The share of the targets in the impurity, from 0 to 1; the features make up the rest [3]_. Rows without
-        a target then help to find the tests, while predictions and errors are those of rows with one. With 0
-        rows are clustered by the features alone, with 1 by the targets alone, and rows without any are left
-        out. None is 1, with an error where rows have no target. Values of the features are then held in
-        memory, 16 bytes each.
+        The share of the targets in the impurity, from 0 to 1; the features make up the rest [3]_. Rows
+        without a target then help to find the tests, while predictions and errors are those of rows with
+        one. With 0 rows are clustered by the features alone, with 1 by the targets alone, and rows without
+        any are left out. None is 1, with an error where rows have no target. Values of the features are
+        then held in memory, 16 bytes each.
     unlabelled : {"error", "ignore", "use"}, optional
         What becomes of rows whose targets are all missing. None is "error", or "use" where ``supervision`` is
         given.

@@ -44,9 +44,9 @@ class ReliefRanker(Ranker):
     target_weights : sequence of float, optional
         Weight of each target. None is 1 each.
     unlabelled : {"error", "ignore", "use"}, optional
-        What becomes of rows whose targets are all missing. With "use" they take part [3]_: in a pair with one of
-        them, the distance of the features stands in for that of the targets. Classes are then ranked for by
-        RReliefF, with 0 or 1 between them. None is "error", or "use" where ``influence`` is given.
+        What becomes of rows whose targets are all missing. With "use" they take part [3]_: in a pair with
+        one of them, the distance of the features stands in for that of the targets. Classes are then ranked
+        for by RReliefF, with 0 or 1 between them. None is "error", or "use" where ``influence`` is given.
     influence : (float, float), optional
         What the rows without a target have to say, from 0 to 1: the one farthest from all rows with a target,
         and the nearest; those between lie on a straight line. Rows with a target count 1, and the influences
@@ -165,8 +165,8 @@ class ReliefRanker(Ranker):
         """Return what the engine needs to know; the importances follow from it and the data alone."""
         if self.influence is not None and self.unlabelled not in {None, "use"}:
             raise SettingError(
-                f"influence: is of rows without a target, and unlabelled={self.unlabelled!r} lets none take part; "
-                "leave one of them out"
+                f"influence: is of rows without a target, with unlabelled={self.unlabelled!r} none takes part; "
+                "leave one of the two out"
             )
         used = "use" if self.influence is not None else "error"
         return plain(

@@ -24,8 +24,8 @@ def add_to(commands: Any) -> None:
     parser.add_argument(
         "--clustering",
         action="store_true",
-        help="say as well how far clusters of the rows tell the targets, 1 at best: whether rows without a target "
-        "can help",
+        help="say as well how far clusters tell the targets, 1 at best: whether rows without "
+        "a target can help",
     )
     add_roles(parser, weights=False)
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of the table")
@@ -71,7 +71,7 @@ def _text(found: dict[str, Any]) -> str:
     if "clustering" in found:
         lines += [
             "",
-            f"clustering value: {found['clustering']:.3f} (1: clusters tell the targets, 0: they do not)",
+            f"clustering value: {found['clustering']:.3f} (1: clusters tell the targets)",
         ]
     return "\n".join(lines)
 

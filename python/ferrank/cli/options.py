@@ -164,8 +164,8 @@ def _add_forest(parser: argparse.ArgumentParser) -> None:
         "--supervision",
         type=float,
         metavar="W",
-        help="share of the targets in the impurity, 0 to 1; the features make up the rest, so that rows without "
-        "a target help",
+        help="share of the targets in the impurity, 0 to 1; the features make up the rest, so that "
+        "rows without a target help",
     )
     setting("--by-target", action="store_true", help="tell genie3 apart by target")
 

@@ -16,8 +16,8 @@ def add_to(commands: Any) -> None:
     parser = commands.add_parser(
         "tune",
         help="choose how much rows without a target count",
-        description="Try levels of supervision of the forest, or influences and numbers of neighbours of relief, "
-        "by cross-validation over the rows of DATA with a target, and rank by the best.",
+        description="Try levels of supervision of the forest, or influences and numbers of neighbours "
+        "of relief, by cross-validation over the rows of DATA with a target, and rank by the best.",
     )
     add_data(parser)
     add_roles(parser, weights=False)
