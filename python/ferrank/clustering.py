@@ -95,7 +95,8 @@ def _numeric(column: pa.ChunkedArray) -> Matrix:
         return np.where(np.isnan(values), np.nan, 0.0)[:, None]
     low, high = known.min(), known.max()
     # Halves do not overflow.
-    return ((values / 2 - low / 2) / (high / 2 - low / 2))[:, None]
+    places: Matrix = (values / 2 - low / 2) / (high / 2 - low / 2)
+    return places[:, None]
 
 
 def _indicators(column: pa.ChunkedArray) -> Matrix:
@@ -103,7 +104,7 @@ def _indicators(column: pa.ChunkedArray) -> Matrix:
     texts = np.asarray(column.cast(pa.string()), dtype=object)
     known = np.array([text is not None for text in texts], dtype=bool)
     categories = np.unique(texts[known].astype(str))
-    blocks = (texts[:, None] == categories).astype(float)
+    blocks: Matrix = (texts[:, None] == categories).astype(float)
     blocks[~known] = np.nan
     return blocks
 

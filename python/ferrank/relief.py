@@ -165,8 +165,8 @@ class ReliefRanker(Ranker):
         """Return what the engine needs to know; the importances follow from it and the data alone."""
         if self.influence is not None and self.unlabelled not in {None, "use"}:
             raise SettingError(
-                f"influence: is of rows without a target, with unlabelled={self.unlabelled!r} none takes part; "
-                "leave one of the two out"
+                f"influence: is of rows without a target, unlabelled={self.unlabelled!r} lets none "
+                "take part; leave one of the two out"
             )
         used = "use" if self.influence is not None else "error"
         return plain(
