@@ -6,6 +6,9 @@
 ['b']
 """
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from ferrank._core import __version__
 from ferrank.dataset import convert, grow_tree, inspect, rank
 from ferrank.errors import (
@@ -21,6 +24,11 @@ from ferrank.ranking import Ranking, ScoreRanking
 from ferrank.relief import ReliefRanker
 from ferrank.stop import Stop
 
+if TYPE_CHECKING:
+    from ferrank.clustering import clustering_value
+    from ferrank.supervision import SupervisionSearch
+    from ferrank.tuning import Tuning, tune
+
 __all__ = [
     "ColumnTypeError",
     "DataError",
@@ -33,9 +41,27 @@ __all__ = [
     "ScoreRanking",
     "SettingError",
     "Stop",
+    "SupervisionSearch",
+    "Tuning",
     "__version__",
+    "clustering_value",
     "convert",
     "grow_tree",
     "inspect",
     "rank",
+    "tune",
 ]
+
+# They need scikit-learn's measures and k-means, whose import takes a second.
+_LATE = {
+    "SupervisionSearch": "supervision",
+    "Tuning": "tuning",
+    "clustering_value": "clustering",
+    "tune": "tuning",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _LATE:
+        return getattr(import_module(f"ferrank.{_LATE[name]}"), name)
+    raise AttributeError(f"module 'ferrank' has no attribute '{name}'")

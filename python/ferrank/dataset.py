@@ -15,7 +15,7 @@ from ferrank.relief import ReliefRanker
 from ferrank.run import Progress, finish
 from ferrank.source import open_source
 
-__all__ = ["convert", "grow_tree", "inspect", "rank", "roles_of"]
+__all__ = ["convert", "grow_tree", "inspect", "rank", "ranker_of", "roles_of"]
 
 
 def rank(
@@ -41,7 +41,7 @@ def rank(
         ``x0``, ``x1`` ….
     target : str or sequence of str, optional
         The targets. One of ``target``, ``target_last`` and ``labels`` is needed, unless the file marks its
-        labels itself.
+        labels itself, or the task is "unsupervised".
     target_last : int, optional
         Number of columns, at the end, that are the targets.
     labels : path, optional
@@ -78,7 +78,7 @@ def rank(
     >>> ferrank.rank({"a": a, "b": b, "y": a > 0}, "y", ranker="relief", n_neighbors=5).top(1)
     ['a']
     """
-    chosen = _ranker(ranker, settings)
+    chosen = ranker_of(ranker, settings)
     roles = roles_of(target, target_last, labels, task or chosen.task, drop, sample_weight)
     return chosen.rank_source(open_source(data, labels=labels, drop=drop), roles, progress)
 
@@ -177,7 +177,8 @@ def convert(
 _RANKERS: dict[str, type[Ranker]] = {"forest": ForestRanker, "relief": ReliefRanker}
 
 
-def _ranker(ranker: Ranker | str | None, settings: dict[str, Any]) -> Ranker:
+def ranker_of(ranker: Ranker | str | None, settings: dict[str, Any]) -> Ranker:
+    """Return the ranker that was given, or the one of that name with these settings."""
     if isinstance(ranker, Ranker):
         if settings:
             raise _twice(settings)

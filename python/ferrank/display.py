@@ -10,7 +10,7 @@ import numpy as np
 if TYPE_CHECKING:
     from ferrank.ranking import Ranking, ScoreRanking
 
-__all__ = ["html", "labels", "shorten", "text"]
+__all__ = ["html", "labels", "shorten", "table", "text"]
 
 _NAME_WIDTH = 40
 _DIGITS = 4
@@ -62,6 +62,16 @@ def _common_words(first: str, last: str) -> int:
     return max(first.rfind(mark, 0, differ) for mark in "_ .-/:") + 1
 
 
+def table(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Return lines of columns that end below each other.
+
+    >>> table([["w", "error"], ["0.25", "0.5"]])
+    ['   w  error', '0.25    0.5']
+    """
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return ["  ".join(map(str.rjust, row, widths)).rstrip() for row in rows]
+
+
 def text(ranking: "Ranking", top: int) -> str:
     """Return a heading, a table of the best features by the first score, and what was left out."""
     rows = _rows(ranking, top)
@@ -97,6 +107,8 @@ def html(ranking: "Ranking", top: int) -> str:
 
 
 def _heading(ranking: "Ranking") -> str:
+    if not ranking.targets:
+        return f"{len(ranking.features):,} features ranked without a target, {ranking.n_rows:,} rows"
     targets = ", ".join(shorten(name) for name in ranking.targets[:3])
     if len(ranking.targets) > 3:
         targets += f" and {len(ranking.targets) - 3:,} more"
@@ -146,5 +158,8 @@ def _footer(ranking: "Ranking", top: int) -> list[str]:
     if ranking.stopped is not None:
         lines.append(str(ranking.stopped))
     if ranking.n_unlabelled:
-        lines.append(f"{ranking.n_unlabelled:,} rows without a target were left out")
+        took_part = ranking.settings.get("unlabelled") == "use" and ranking.settings.get("supervision") != 1
+        lines.append(
+            f"{ranking.n_unlabelled:,} rows without a target {'took part' if took_part else 'were left out'}"
+        )
     return lines

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from sklearn.utils import check_consistent_length
+from sklearn.utils import check_consistent_length, get_tags
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from ferrank._core import Source
@@ -24,12 +24,15 @@ Column = tuple[str, Any]
 def join(estimator: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Source, dict[str, Any]]:
     """Return a source of all columns, and which of them are the targets and the weights.
 
-    ``X`` is validated for ``estimator``, which gets ``n_features_in_`` and ``feature_names_in_``.
+    ``X`` is validated for ``estimator``, which gets ``n_features_in_`` and ``feature_names_in_``. Where its
+    tags say that it needs no target, ``y`` is not looked at.
     """
+    supervised = get_tags(estimator).target_tags.required
+    y = y if supervised else None
     features = _frame(estimator, X, y) if _is_frame(X) else _matrix(estimator, X, y)
     names = features[0]
     check_consistent_length(X, y)
-    targets = _unlike(names, target_columns(y))
+    targets = _unlike(names, target_columns(y)) if supervised else []
     weights: list[Column] = []
     if sample_weight is not None:
         taken = [*names, *(name for name, _ in targets)]
@@ -38,7 +41,7 @@ def join(estimator: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Source, di
         )
     source = _source(*features, targets + weights)
     return source, {
-        "target": [name for name, _ in targets],
+        "target": [name for name, _ in targets] or None,
         "weight": weights[0][0] if weights else None,
     }
 

@@ -17,9 +17,10 @@ class ForestRanker(Ranker):
 
     Parameters
     ----------
-    task : {"classification", "regression", "multi-target", "multi-label"}, optional
+    task : {"classification", "regression", "multi-target", "multi-label", "unsupervised"}, optional
         What is predicted. By default the targets tell: strings, categories and booleans are classes, numbers
-        are quantities; several booleans are a set of labels.
+        are quantities; several booleans are a set of labels. "unsupervised" has no target: rows are clustered
+        by the features.
     ensemble : {"random_forest", "bagging", "extra_trees"}, default="random_forest"
         Bootstrap and random features at each node; bootstrap and all features; all rows and random cuts.
     scores : sequence of {"genie3", "symbolic", "coverage", "permutation"}, default=("genie3",)
@@ -53,8 +54,15 @@ class ForestRanker(Ranker):
         Tell ``genie3`` apart by target as well.
     target_weights : sequence of float, optional
         Weight of each target. None is 1 each.
-    unlabelled : {"error", "ignore"}, default="error"
-        What becomes of rows whose targets are all missing.
+    supervision : float, optional
+        The share of the targets in the impurity, from 0 to 1; the features make up the rest [3]_. Rows
+        without a target then help to find the tests, while predictions and errors are those of rows with
+        one. With 0 rows are clustered by the features alone, with 1 by the targets alone, and rows without
+        any are left out. None is 1, with an error where rows have no target. Values of the features are
+        then held in memory, 16 bytes each.
+    unlabelled : {"error", "ignore", "use"}, optional
+        What becomes of rows whose targets are all missing. None is "error", or "use" where ``supervision`` is
+        given.
     until : {"stable"}, optional
         With "stable" the run goes no further than it must for the ``stable_top`` best features to stand clear
         of all others: from few trees with small bags, drawn from a sample of the
@@ -90,6 +98,8 @@ class ForestRanker(Ranker):
        Machine Learning 109, 2020.
     .. [2] V. A. Huynh-Thu, A. Irrthum, L. Wehenkel, P. Geurts, "Inferring regulatory networks from
        expression data using tree-based methods", PLoS ONE 5, 2010.
+    .. [3] M. Petković, S. Džeroski, D. Kocev, "Feature ranking for semi-supervised learning",
+       Machine Learning 112, 2023; Eq. 1.
 
     Examples
     --------
@@ -122,7 +132,8 @@ class ForestRanker(Ranker):
         per_target: bool = False,
         by_target: bool = False,
         target_weights: Sequence[float] | None = None,
-        unlabelled: Literal["error", "ignore"] = "error",
+        supervision: float | None = None,
+        unlabelled: Literal["error", "ignore", "use"] | None = None,
         until: Literal["stable"] | None = None,
         stable_top: int = 10,
         confidence: float = 0.95,
@@ -145,6 +156,7 @@ class ForestRanker(Ranker):
         self.per_target = per_target
         self.by_target = by_target
         self.target_weights = target_weights
+        self.supervision = supervision
         self.unlabelled = unlabelled
         self.until = until
         self.stable_top = stable_top
@@ -153,7 +165,7 @@ class ForestRanker(Ranker):
         self.n_jobs = n_jobs
         self.n_features_to_select = n_features_to_select
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Rank the features.
 
         Parameters
@@ -163,7 +175,8 @@ class ForestRanker(Ranker):
             frames and Arrow tables, columns of strings and categories are nominal features. NaN and null are
             missing; infinity is an error.
         y : array or frame of shape (n_rows,) or (n_rows, n_targets)
-            Numbers are quantities unless ``task`` says otherwise; strings and booleans are classes.
+            Numbers are quantities unless ``task`` says otherwise; strings and booleans are classes. Missing
+            values are NaN or None. Not looked at where the task is "unsupervised".
         sample_weight : array of shape (n_rows,), optional
             Weights of the rows.
 
@@ -177,6 +190,12 @@ class ForestRanker(Ranker):
             The message names the column or the setting, and says what would do.
         """
         return self._fit(X, y, sample_weight)
+
+    def _treatment(self) -> str:
+        """Return what becomes of rows without a target."""
+        if self.unlabelled is None:
+            return "error" if self.supervision is None else "use"
+        return self.unlabelled
 
     def settings(self) -> dict[str, Any]:
         """Return what the engine needs to know; the importances follow from it and the data alone."""
@@ -196,7 +215,8 @@ class ForestRanker(Ranker):
             "per_target": self.per_target,
             "by_target": self.by_target,
             "target_weights": self.target_weights,
-            "unlabelled": self.unlabelled,
+            "supervision": self.supervision,
+            "unlabelled": self._treatment(),
             "until": self.until,
             "stable_top": self.stable_top,
             "confidence": self.confidence,

@@ -83,7 +83,7 @@ class Ranker(SelectorMixin, BaseEstimator):
         tags.input_tags.allow_nan = True
         tags.input_tags.sparse = True
         tags.input_tags.string = True
-        tags.target_tags.required = True
+        tags.target_tags.required = self.task != "unsupervised"
         tags.target_tags.multi_output = True
         return tags
 

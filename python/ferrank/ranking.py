@@ -65,7 +65,8 @@ class Ranking:
     n_rows : int
         Rows that took part.
     n_unlabelled : int
-        Rows left out because all their targets are missing.
+        Rows of which all targets are missing. They took part if the setting ``unlabelled`` is "use" and
+        ``supervision`` is not 1, else they were left out.
     features : list of str
         Names of the features, in input order, which is the order of all arrays.
     targets : list of str

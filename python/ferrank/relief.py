@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, Literal, Self
 
+from ferrank.errors import SettingError
 from ferrank.ranker import Ranker, plain, seed_of
 
 __all__ = ["ReliefRanker"]
@@ -42,8 +43,14 @@ class ReliefRanker(Ranker):
         no part in classification and regression, which have one target.
     target_weights : sequence of float, optional
         Weight of each target. None is 1 each.
-    unlabelled : {"error", "ignore"}, default="error"
-        What becomes of rows whose targets are all missing.
+    unlabelled : {"error", "ignore", "use"}, optional
+        What becomes of rows whose targets are all missing. With "use" they take part [3]_: in a pair with
+        one of them, the distance of the features stands in for that of the targets. Classes are then ranked
+        for by RReliefF, with 0 or 1 between them. None is "error", or "use" where ``influence`` is given.
+    influence : (float, float), optional
+        What the rows without a target have to say, from 0 to 1: the one farthest from all rows with a target,
+        and the nearest; those between lie on a straight line. Rows with a target count 1, and the influences
+        of the rows of a pair multiply. None is (0, 1) where such rows are used.
     until : {"stable"}, optional
         With "stable" the run goes no further than it must for the ``stable_top`` best features to stand clear
         of all others: it takes more and more queries, at most ``n_iterations``.
@@ -78,6 +85,8 @@ class ReliefRanker(Ranker):
        and split selection", ICML 1999; Figures 3 and 4.
     .. [2] M. Petković, D. Kocev, S. Džeroski, "Feature ranking for multi-target regression",
        Machine Learning 109, 2020; Section 2.2.
+    .. [3] M. Petković, S. Džeroski, D. Kocev, "Feature ranking for semi-supervised learning",
+       Machine Learning 112, 2023; Section 5.2.
 
     Examples
     --------
@@ -102,7 +111,8 @@ class ReliefRanker(Ranker):
         target_distance: str | Sequence[str] | None = None,
         per_target: bool = False,
         target_weights: Sequence[float] | None = None,
-        unlabelled: Literal["error", "ignore"] = "error",
+        unlabelled: Literal["error", "ignore", "use"] | None = None,
+        influence: tuple[float, float] | None = None,
         until: Literal["stable"] | None = None,
         stable_top: int = 10,
         confidence: float = 0.95,
@@ -119,6 +129,7 @@ class ReliefRanker(Ranker):
         self.per_target = per_target
         self.target_weights = target_weights
         self.unlabelled = unlabelled
+        self.influence = influence
         self.until = until
         self.stable_top = stable_top
         self.confidence = confidence
@@ -136,7 +147,8 @@ class ReliefRanker(Ranker):
             frames and Arrow tables, columns of strings and categories are nominal features. NaN and null are
             missing; infinity is an error.
         y : array or frame of shape (n_rows,) or (n_rows, n_targets)
-            Numbers are quantities unless ``task`` says otherwise; strings and booleans are classes.
+            Numbers are quantities unless ``task`` says otherwise; strings and booleans are classes. Missing
+            values are NaN or None.
 
         Returns
         -------
@@ -151,6 +163,12 @@ class ReliefRanker(Ranker):
 
     def settings(self) -> dict[str, Any]:
         """Return what the engine needs to know; the importances follow from it and the data alone."""
+        if self.influence is not None and self.unlabelled not in {None, "use"}:
+            raise SettingError(
+                f"influence: is of rows without a target, unlabelled={self.unlabelled!r} lets none "
+                "take part; leave one of the two out"
+            )
+        used = "use" if self.influence is not None else "error"
         return plain(
             {
                 "ranker": "relief",
@@ -161,13 +179,17 @@ class ReliefRanker(Ranker):
                 "target_distance": [] if self.target_distance is None else _listed(self.target_distance),
                 "per_target": self.per_target,
                 "target_weights": self.target_weights,
-                "unlabelled": self.unlabelled,
+                "unlabelled": self.unlabelled or used,
+                "influence": _INFLUENCE if self.influence is None else self.influence,
                 "until": self.until,
                 "stable_top": self.stable_top,
                 "confidence": self.confidence,
                 "seed": seed_of(self.random_state),
             }
         )
+
+
+_INFLUENCE = (0.0, 1.0)
 
 
 def _listed(value: Any) -> Any:

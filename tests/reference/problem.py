@@ -1,4 +1,7 @@
-"""A table as the formulas see it: features, target components, their weights ω, row weights."""
+"""A table as the formulas see it: features, components of the impurity, their weights ω, row weights.
+
+The impurity is that of ssl-ranking Eq. 1: the targets have the share `supervision`, the features the rest.
+"""
 
 from __future__ import annotations
 
@@ -21,8 +24,10 @@ class Feature:
 @dataclass(frozen=True)
 class Problem:
     features: list[Feature]
-    components: np.ndarray  # rows x components; NaN where the target is missing
-    target_of: np.ndarray  # components; number of the target a component belongs to
+    components: np.ndarray  # rows x components; NaN where the variable is missing
+    target_of: (
+        np.ndarray
+    )  # components; number of the target a component belongs to; features come after targets
     omega: np.ndarray  # components
     row_weights: np.ndarray
     nominal: list[bool]  # targets
@@ -36,27 +41,42 @@ def problem_of(
     weight: str | None = None,
     target_weights: Sequence[float] | None = None,
     labels: bool = False,
+    supervision: float | None = None,
 ) -> Problem:
-    """The problem of ranking all other columns of `table`; `labels` makes every target nominal."""
+    """The problem of ranking all other columns of `table`; `labels` makes every target nominal.
+
+    With a supervision below 1 rows without a target take part, and features are components as well.
+    """
     blocks, kinds = [], []
     for name in targets:
         nominal = labels or is_nominal(table.schema.field(name).type) or is_boolean(table, name)
         blocks.append(components_of(column(table, name), nominal))
         kinds.append(nominal)
+    n_targets, all_rows = len(blocks), np.full(table.num_rows, fill_value=True)
+    labelled = ~np.isnan(np.hstack(blocks)).all(axis=1) if blocks else all_rows
+    clusters = supervision is not None and supervision < 1
+    names = [name for name in table.column_names if name not in targets and name != weight]
+    if clusters:
+        for name in names:
+            kinds.append(is_nominal(table.schema.field(name).type))
+            blocks.append(components_of(column(table, name), kinds[-1]))
     components = np.hstack(blocks)
     target_of = np.repeat(np.arange(len(blocks)), [block.shape[1] for block in blocks])
     row_weights = np.ones(table.num_rows) if weight is None else np.array(column(table, weight), dtype=float)
 
-    takes_part = ~np.isnan(components).all(axis=1) & (row_weights > 0)
+    takes_part = (all_rows if clusters else labelled) & (row_weights > 0)
     components, row_weights = components[takes_part], row_weights[takes_part]
     features = []
-    for name in table.column_names:
-        if name not in targets and name != weight:
-            values = [v for v, keep in zip(column(table, name), takes_part, strict=True) if keep]
-            features.append(Feature(name, is_nominal(table.schema.field(name).type), values))
-    weights = omega(components, target_of, row_weights, target_weights)
+    for name in names:
+        values = [v for v, keep in zip(column(table, name), takes_part, strict=True) if keep]
+        features.append(Feature(name, is_nominal(table.schema.field(name).type), values))
+    share = np.ones(n_targets) if target_weights is None else np.array(target_weights, dtype=float)
+    share = share / share.sum()
+    if clusters:
+        share = np.concatenate([supervision * share, np.full(len(names), (1 - supervision) / len(names))])
+    weights = omega(components, target_of, row_weights, share)
     ordered_by = ordering(kinds, target_of, weights)
-    return Problem(features, components, target_of, weights, row_weights, kinds, ordered_by)
+    return Problem(features, components, target_of, weights, row_weights, kinds[:n_targets], ordered_by)
 
 
 def is_nominal(kind: pa.DataType) -> bool:
@@ -108,16 +128,15 @@ def omega(
     components: np.ndarray,
     target_of: np.ndarray,
     row_weights: np.ndarray,
-    target_weights: Sequence[float] | None,
+    share: np.ndarray,
 ) -> np.ndarray:
-    """Each target's share of 1, over the impurity of the whole target on the training data."""
-    n_targets = target_of[-1] + 1 if len(target_of) else 0
-    share = np.ones(n_targets) if target_weights is None else np.array(target_weights, dtype=float)
+    """Each variable's share of 1, over the impurity of the whole variable on the training data."""
     variance, _ = variances(components, row_weights)
-    impurity = np.array([variance[target_of == t].sum() for t in range(n_targets)])
-    constant = np.array([is_constant(components[:, target_of == t]) for t in range(n_targets)])
-    by_target = np.where(constant, 0.0, share / share.sum() / np.where(constant, 1.0, impurity))
-    return by_target[target_of]
+    n_variables = len(share)
+    impurity = np.array([variance[target_of == v].sum() for v in range(n_variables)])
+    constant = np.array([is_constant(components[:, target_of == v]) for v in range(n_variables)], dtype=bool)
+    by_variable = np.where(constant, 0.0, share / np.where(constant, 1.0, impurity))
+    return by_variable[target_of]
 
 
 def is_constant(block: np.ndarray) -> bool:

@@ -81,6 +81,52 @@ def rrelieff(
     return given(p_both, p_diff_target) - given(p_diff_feature - p_both, 1 - p_diff_target)
 
 
+def semi_supervised(
+    features: Sequence[Feature],
+    target_distance: np.ndarray,
+    labelled: Sequence[bool],
+    influence: tuple[float, float],
+    *,
+    k: int,
+    sigma: float | None = None,
+    queries: Sequence[int] | None = None,
+) -> np.ndarray:
+    """ssl-ranking Alg. 3: Figure 4 with the distance of the features for pairs of which a target is unknown.
+
+    What a pair has to say is the product of the influences of its rows; probabilities are shares of that.
+    """
+    rows = range(len(target_distance))
+    queries = rows if queries is None else queries
+    distances = row_distances(features)
+    of_features = sum(differences(feature) for feature in features) / len(features)
+    say = influences(distances, labelled, influence)
+    near_pairs, apart = [], []
+    for r in queries:
+        near = nearest(distances[r], (j for j in rows if j != r), k)
+        for j, share in zip(near, rank_weights(len(near), sigma), strict=True):
+            weight = share * say[r] * say[j]
+            clustering = target_distance if labelled[r] and labelled[j] else of_features
+            near_pairs.append((r, j, weight))
+            apart.append((r, j, weight * clustering[r, j]))
+    everything = fsum(weight for _, _, weight in near_pairs)
+    p_diff_feature = given(over_pairs(near_pairs, features), everything)
+    p_both = given(over_pairs(apart, features), everything)
+    p_diff_target = given(fsum(weight for _, _, weight in apart), everything)
+    return given(p_both, p_diff_target) - given(p_diff_feature - p_both, 1 - p_diff_target)
+
+
+def influences(distances: np.ndarray, labelled: Sequence[bool], ends: tuple[float, float]) -> list[float]:
+    """1 for labelled rows; the others lie on the line through (farthest from those, w0), (nearest, w1)."""
+    rows = range(len(labelled))
+    d = {r: min(distances[r][j] for j in rows if labelled[j]) for r in rows if not labelled[r]}
+    low, high = min(d.values(), default=0), max(d.values(), default=0)
+    w0, w1 = ends
+    return [
+        1.0 if r not in d else w1 if high == low else float(np.interp(d[r], [low, high], [w1, w0]))
+        for r in rows
+    ]
+
+
 def per_target(
     features: Sequence[Feature],
     targets: Sequence[Feature],

@@ -23,8 +23,7 @@ def genie3(nodes: list[Node], n_features: int) -> np.ndarray:
     return over_tests(nodes, n_features, lambda node, split: node.weight / nodes[0].weight * split.gain)
 
 
-def genie3_by_target(nodes: list[Node], n_features: int) -> np.ndarray:
-    n_targets = len(nodes[0].split.gain_by_target) if nodes[0].split else 0
+def genie3_by_target(nodes: list[Node], n_features: int, n_targets: int) -> np.ndarray:
     columns = [
         over_tests(
             nodes, n_features, lambda node, s, t=t: node.weight / nodes[0].weight * s.gain_by_target[t]

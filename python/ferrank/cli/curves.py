@@ -7,7 +7,7 @@ from typing import Any
 
 from ferrank.cli.options import add_data, add_roles, add_settings, positive
 from ferrank.cli.progress import message, progress_line
-from ferrank.cli.rankers import make_rankers
+from ferrank.cli.rankers import RANKERS, make_rankers
 from ferrank.errors import SettingError
 from ferrank.plot import PLOT_SUFFIXES, need_matplotlib
 from ferrank.storage import check_path, replace
@@ -68,7 +68,6 @@ def add_to(commands: Any) -> None:
 
 
 def _run(chosen: argparse.Namespace) -> None:
-    from ferrank import ForestRanker, ReliefRanker
     from ferrank.evaluate.baselines import BASELINES
     from ferrank.evaluate.curves import curves
     from ferrank.evaluate.splits import RANDOM
@@ -80,7 +79,7 @@ def _run(chosen: argparse.Namespace) -> None:
     names = list(dict.fromkeys(chosen.ranker or ([] if chosen.ranking else ["forest"])))
     if RANDOM in names:
         raise SettingError("ranker: random rankings are there anyway; --random-rankings says how many")
-    made = make_rankers(chosen, names, {"forest": ForestRanker, "relief": ReliefRanker, **BASELINES})
+    made = make_rankers(chosen, names, RANKERS | BASELINES)
     rankers: dict[str, Any] = dict(zip(names, made, strict=True))
     for path in map(Path, chosen.ranking):
         if path.stem in rankers:

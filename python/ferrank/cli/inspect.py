@@ -4,10 +4,11 @@ import argparse
 import json
 from typing import Any
 
-from ferrank.cli.options import add_data
+from ferrank.cli.options import add_data, add_roles
 from ferrank.cli.progress import progress_line
 from ferrank.dataset import inspect
 from ferrank.display import shorten
+from ferrank.errors import SettingError
 
 __all__ = ["add_to"]
 
@@ -20,14 +21,40 @@ def add_to(commands: Any) -> None:
         "inspect", help="describe the columns", description="Describe the columns of DATA."
     )
     add_data(parser)
+    parser.add_argument(
+        "--clustering",
+        action="store_true",
+        help="say as well how far clusters tell the targets, 1 at best: whether rows without "
+        "a target can help",
+    )
+    add_roles(parser, weights=False)
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of the table")
     parser.set_defaults(run=_run)
 
 
 def _run(chosen: argparse.Namespace) -> None:
+    for option in ("target", "target_last", "task", "drop"):
+        if getattr(chosen, option) and not chosen.clustering:
+            raise SettingError(f"{option}: goes with --clustering; leave it out, or ask for that")
     with progress_line() as progress:
         found = inspect(chosen.data, labels=chosen.labels, progress=progress)
+    if chosen.clustering:
+        found["clustering"] = _clustering(chosen)
     print(json.dumps(found) if chosen.json else _text(found))
+
+
+def _clustering(chosen: argparse.Namespace) -> float:
+    # Not above: k-means takes a second to import, which the other commands need not wait for.
+    from ferrank.clustering import clustering_value
+
+    return clustering_value(
+        chosen.data,
+        chosen.target,
+        target_last=chosen.target_last,
+        labels=chosen.labels,
+        task=chosen.task,
+        drop=chosen.drop,
+    )
 
 
 def _text(found: dict[str, Any]) -> str:
@@ -40,7 +67,13 @@ def _text(found: dict[str, Any]) -> str:
         for row in rows
     ]
     labels = f", of which {len(found['labels']):,} are labels" if found["labels"] else ""
-    return "\n".join([f"{found['rows']:,} rows, {len(found['columns']):,} columns{labels}", "", *lines])
+    lines = [f"{found['rows']:,} rows, {len(found['columns']):,} columns{labels}", "", *lines]
+    if "clustering" in found:
+        lines += [
+            "",
+            f"clustering value: {found['clustering']:.3f} (1: clusters tell the targets)",
+        ]
+    return "\n".join(lines)
 
 
 def _row(column: dict[str, Any]) -> list[str]:

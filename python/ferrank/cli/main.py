@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from ferrank import __version__
-from ferrank.cli import compare, convert, curves, evaluate, inspect, rank, synth
+from ferrank.cli import compare, convert, curves, evaluate, inspect, rank, synth, tune
 from ferrank.errors import ColumnTypeError, DataError, FerrankError, ResourceError, SettingError
 
 __all__ = ["main"]
@@ -30,7 +30,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"ferrank {__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=_Parser)
-    for command in (rank, evaluate, curves, compare, synth, inspect, convert):
+    for command in (rank, tune, evaluate, curves, compare, synth, inspect, convert):
         command.add_to(commands)
     return parser
 

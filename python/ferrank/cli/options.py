@@ -77,8 +77,15 @@ def add_roles(parser: argparse.ArgumentParser, *, weights: bool = True) -> None:
         group.add_argument("--weight", metavar="NAME", help="column of row weights")
     group.add_argument(
         "--task",
-        choices=["classification", "regression", "multi-target", "multi-label"],
+        choices=["classification", "regression", "multi-target", "multi-label", "unsupervised"],
         help="by default told by the targets: strings and booleans are classes, numbers quantities",
+    )
+    group.add_argument(
+        "--unsupervised",
+        action="store_const",
+        dest="task",
+        const="unsupervised",
+        help="there is no target: cluster the rows by the features (--task unsupervised)",
     )
 
 
@@ -102,7 +109,11 @@ def add_settings(parser: argparse.ArgumentParser, group: Any) -> None:
         help="of the forest: genie3 (default), symbolic, coverage, permutation; of relief: relief (default), "
         "myopic; can be repeated, the first orders the features",
     )
-    setting("--unlabelled", choices=["error", "ignore"], help="rows without any target; default: error")
+    setting(
+        "--unlabelled",
+        choices=["error", "ignore", "use"],
+        help="rows without any target; default: error, or use where --supervision or --influence is given",
+    )
     setting(
         "--target-weight",
         dest="target_weights",
@@ -148,6 +159,13 @@ def _add_forest(parser: argparse.ArgumentParser) -> None:
     )
     setting("--bootstrap", action=argparse.BooleanOptionalAction, help="draw rows with replacement")
     setting("--decay", type=float, metavar="D", help="of symbolic; default: 0.5")
+    setting(
+        "--supervision",
+        type=float,
+        metavar="W",
+        help="share of the targets in the impurity, 0 to 1; the features make up the rest, so that "
+        "rows without a target help",
+    )
     setting("--by-target", action="store_true", help="tell genie3 apart by target")
 
 
@@ -174,6 +192,13 @@ def _add_relief(parser: argparse.ArgumentParser) -> None:
         type=count_or_share,
         metavar="M",
         help="rows whose neighbours count; number or share; default: all",
+    )
+    setting(
+        "--influence",
+        nargs=2,
+        type=float,
+        metavar=("W0", "W1"),
+        help="say of the rows without a target: of the farthest from all with one, and of the nearest",
     )
     setting(
         "--target-distance",

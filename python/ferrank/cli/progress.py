@@ -9,7 +9,7 @@ from ferrank.run import Progress
 
 __all__ = ["ProgressLine", "message", "progress_line"]
 
-_UNITS = {"growing": "trees", "drawing curves": "splits"}
+_UNITS = {"growing": "trees", "drawing curves": "splits", "tuning": "rankings"}
 _CLEAR = "\r\x1b[K"
 
 

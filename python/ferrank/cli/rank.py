@@ -7,11 +7,9 @@ from typing import Any
 
 from ferrank.cli.options import add_data, add_rankers, add_roles, positive
 from ferrank.cli.progress import message, progress_line
-from ferrank.cli.rankers import make_rankers
+from ferrank.cli.rankers import make_ranker
 from ferrank.dataset import rank
-from ferrank.forest import ForestRanker
 from ferrank.plot import PLOT_SUFFIXES, need_matplotlib
-from ferrank.relief import ReliefRanker
 from ferrank.storage import check_path
 
 __all__ = ["add_to"]
@@ -33,7 +31,7 @@ def add_to(commands: Any) -> None:
 
 def _run(chosen: argparse.Namespace) -> None:
     output, plot = _check_results(chosen)
-    [ranker] = make_rankers(chosen, [chosen.ranker], {"forest": ForestRanker, "relief": ReliefRanker})
+    ranker = make_ranker(chosen)
     with progress_line() as progress:
         ranking = rank(
             chosen.data,

@@ -5,9 +5,19 @@ from collections.abc import Mapping, Sequence
 from inspect import signature
 
 from ferrank.errors import SettingError
+from ferrank.forest import ForestRanker
 from ferrank.ranker import Ranker
+from ferrank.relief import ReliefRanker
 
-__all__ = ["make_rankers"]
+__all__ = ["RANKERS", "make_ranker", "make_rankers"]
+
+RANKERS: dict[str, type[Ranker]] = {"forest": ForestRanker, "relief": ReliefRanker}
+
+
+def make_ranker(chosen: argparse.Namespace) -> Ranker:
+    """Return the ranker that ``--ranker`` names, with the settings that were given."""
+    [ranker] = make_rankers(chosen, [chosen.ranker], RANKERS)
+    return ranker
 
 
 def make_rankers(

@@ -19,12 +19,16 @@ pub enum Unlabelled {
     Error,
     /// They are left out.
     Ignore,
+    /// They take part where no target is needed (ssl-ranking).
+    Use,
 }
 
 /// A source seen through a problem.
 pub(crate) struct Intake<'a> {
     pub(crate) source: &'a dyn ChunkSource,
     pub(crate) problem: &'a Problem,
+    /// Without a target no row has one, and all of them take part.
+    pub(crate) unlabelled: Unlabelled,
     pub(crate) monitor: &'a Monitor,
 }
 
@@ -33,18 +37,15 @@ pub(crate) struct Intake<'a> {
 pub(crate) struct Counts {
     /// Rows of the source.
     pub(crate) rows: u64,
-    /// Rows left out because every target is missing.
+    /// Rows of which every target is missing.
     pub(crate) unlabelled: u64,
-    /// Rows left out because their weight is 0.
+    /// Rows left out because their weight is 0, of those that would take part.
     pub(crate) weightless: u64,
+    /// Rows that take part.
+    pub(crate) kept: u64,
 }
 
 impl Counts {
-    /// Rows that take part.
-    pub(crate) fn kept(self) -> u64 {
-        self.rows - self.unlabelled - self.weightless
-    }
-
     /// The number of rows that take part, at least 1, of the source called `name`.
     ///
     /// # Errors
@@ -52,11 +53,19 @@ impl Counts {
     pub(crate) fn taking_part(self, name: &str, unlabelled: Unlabelled) -> Result<u64> {
         if self.unlabelled > 0 && unlabelled == Unlabelled::Error {
             return Err(Error::Data(format!(
-                "{name}: {} of {} rows have no target value; leave them out with unlabelled=\"ignore\", or fill them in",
+                "{name}: {} of {} rows have no target value; leave them out with unlabelled=\"ignore\", let them take \
+                 part with unlabelled=\"use\", or fill them in",
                 self.unlabelled, self.rows
             )));
         }
-        match self.kept() {
+        if self.rows > 0 && self.unlabelled == self.rows && unlabelled == Unlabelled::Use {
+            return Err(Error::Data(format!(
+                "{name}: none of {} rows has a target value; fill some in, or leave the target out and ask for the task \
+                 unsupervised",
+                self.rows
+            )));
+        }
+        match self.kept {
             0 if self.rows == 0 => Err(Error::Data(format!("{name}: there are no rows (0 samples)"))),
             0 => {
                 Err(Error::Data(format!("{name}: none of {} rows has a target value and a weight above 0", self.rows)))
@@ -99,13 +108,19 @@ impl Intake<'_> {
         }
         let mut keep = labelled;
         counts.rows += rows as u64;
-        counts.unlabelled += keep.iter().filter(|labelled| !**labelled).count() as u64;
+        if !self.problem.targets.is_empty() {
+            counts.unlabelled += keep.iter().filter(|labelled| !**labelled).count() as u64;
+        }
+        if self.problem.targets.is_empty() || self.unlabelled == Unlabelled::Use {
+            keep.fill(true);
+        }
         if let Some(column) = self.problem.weight {
             for (keep, weight) in keep.iter_mut().zip(self.weights(&batch, column)?) {
                 counts.weightless += (*keep && weight == 0.0) as u64;
                 *keep &= weight > 0.0;
             }
         }
+        counts.kept += keep.iter().filter(|keep| **keep).count() as u64;
         if keep.iter().all(|k| *k) {
             return Ok(batch);
         }

@@ -18,6 +18,8 @@ pub enum Task {
     MultiTarget,
     /// A set of labels: several targets with two values, of which the second means "has it".
     MultiLabel,
+    /// Nothing: rows are clustered by the features alone.
+    Unsupervised,
 }
 
 impl Task {
@@ -28,6 +30,7 @@ impl Task {
             Task::Regression => "regression",
             Task::MultiTarget => "multi-target",
             Task::MultiLabel => "multi-label",
+            Task::Unsupervised => "unsupervised",
         }
     }
 
@@ -38,8 +41,9 @@ impl Task {
             "regression" => Ok(Task::Regression),
             "multi-target" => Ok(Task::MultiTarget),
             "multi-label" => Ok(Task::MultiLabel),
+            "unsupervised" => Ok(Task::Unsupervised),
             _ => Err(Error::Setting(format!(
-                "task: unknown task '{name}'; use classification, regression, multi-target or multi-label"
+                "task: unknown task '{name}'; use classification, regression, multi-target, multi-label or unsupervised"
             ))),
         }
     }
@@ -229,7 +233,7 @@ impl<'a> Resolver<'a> {
             }
         }
         let mut targets = Vec::new();
-        for column in self.target_columns(&roles.targets)? {
+        for column in self.target_columns(roles)? {
             self.take(&mut taken, column, "a target")?;
             targets.push(self.attribute(column, "target")?);
         }
@@ -255,7 +259,8 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    fn target_columns(&self, targets: &Targets) -> Result<Vec<usize>> {
+    fn target_columns(&self, roles: &Roles) -> Result<Vec<usize>> {
+        let targets = &roles.targets;
         let total = self.schema.fields().len();
         let columns: Vec<usize> = match targets {
             Targets::Named(names) => names.iter().map(|n| self.find(n, "target")).collect::<Result<_>>()?,
@@ -270,6 +275,17 @@ impl<'a> Resolver<'a> {
                 (0..total).filter(|&c| self.schema.field(c).metadata().get(ROLE).is_some_and(|r| r == LABEL)).collect()
             }
         };
+        if roles.task == Some(Task::Unsupervised) {
+            let left = columns.iter().find(|column| !roles.drop.contains(self.schema.field(**column).name()));
+            return match left {
+                None => Ok(Vec::new()),
+                Some(&column) => Err(Error::Setting(format!(
+                    "task: unsupervised has no target, '{}' of {} is one; drop it, or leave the task out",
+                    self.schema.field(column).name(),
+                    self.source
+                ))),
+            };
+        }
         if columns.is_empty() {
             return Err(Error::Setting(format!("target: no target was given for {}", self.source)));
         }
@@ -278,6 +294,9 @@ impl<'a> Resolver<'a> {
 
     /// The task asked for, or the one that the targets' kinds make; adapts the kinds to it.
     fn task(&self, roles: &Roles, targets: &mut [Attribute]) -> Result<Task> {
+        if roles.task == Some(Task::Unsupervised) {
+            return Ok(Task::Unsupervised);
+        }
         let told = match (targets.len(), targets[0].kind) {
             _ if roles.targets == Targets::Labels => Task::MultiLabel,
             (1, Kind::Nominal) => Task::Classification,

@@ -1,8 +1,8 @@
 //! The code store: features as small integers, in bands of features within chunks of rows, and the
-//! raw values of the targets.
+//! raw values of the targets, and of the features where trees cluster by them.
 //!
 //! Memory: one byte for each value of a feature with at most 255 codes, two for the others, eight for
-//! each value of a target.
+//! each value of a target. The values of features, where they are kept, take eight each as well.
 
 pub(crate) mod bands;
 #[cfg(test)]
@@ -86,7 +86,7 @@ pub(crate) struct Chunk {
     pub(crate) wide: Bands<u16>,
 }
 
-/// The values of one target.
+/// The values of one target, or of one feature.
 #[derive(Debug)]
 pub(crate) enum TargetColumn {
     /// n_rows; NaN where missing.
@@ -113,18 +113,21 @@ pub(crate) struct CodeStore {
     pub(crate) slots: Vec<Slot>,
     /// n_targets.
     pub(crate) targets: Vec<TargetColumn>,
+    /// n_features; empty where they are not asked for.
+    pub(crate) values: Vec<TargetColumn>,
     /// n_rows; empty without weights.
     pub(crate) weights: Vec<f64>,
 }
 
 impl CodeStore {
-    /// Codes what `intake` gives, in a second pass, columns in parallel on the current pool.
+    /// Codes what `intake` gives, in a second pass, columns in parallel on the current pool; keeps the
+    /// values of features, too, if `with_values`.
     ///
     /// # Errors
     /// Besides what reading gives: [`Error::Data`](crate::Error::Data) if the pass meets other rows than
     /// the profile did.
-    pub(crate) fn of(intake: &Intake<'_>, profile: &Profile) -> Result<Self> {
-        let mut store = CodeStore::empty(profile);
+    pub(crate) fn of(intake: &Intake<'_>, profile: &Profile, with_values: bool) -> Result<Self> {
+        let mut store = CodeStore::empty(profile, with_values);
         let mut first_row = 0;
         let counts = intake.pass(Phase::Coding, |batch| {
             if first_row + batch.num_rows() > store.rows {
@@ -140,8 +143,9 @@ impl CodeStore {
         Ok(store)
     }
 
-    fn empty(profile: &Profile) -> Self {
-        let rows = profile.counts.kept() as usize;
+    fn empty(profile: &Profile, with_values: bool) -> Self {
+        let rows = profile.counts.kept as usize;
+        let kept = if with_values { &profile.features[..] } else { &[] };
         let codings = profile.codings();
         let (mut narrow, mut wide) = (0, 0);
         let slots = codings
@@ -162,6 +166,7 @@ impl CodeStore {
             codings,
             slots,
             targets: profile.targets.iter().map(|column| TargetColumn::empty(column, rows)).collect(),
+            values: kept.iter().map(|column| TargetColumn::empty(column, rows)).collect(),
             weights: Vec::new(),
         }
     }
@@ -174,6 +179,9 @@ impl CodeStore {
     fn add(&mut self, intake: &Intake<'_>, batch: &RecordBatch, first_row: usize) -> Result<()> {
         let problem = intake.problem;
         add_targets(&mut self.targets, intake, batch)?;
+        (self.values.par_iter_mut()).zip(&problem.features).try_for_each(|(values, feature)| {
+            values.add(batch, feature.column).map_err(|error| intake.in_column(feature.column, error))
+        })?;
         if let Some(column) = problem.weight {
             self.weights.extend(intake.weights(batch, column)?);
         }

@@ -100,6 +100,7 @@ pub(crate) fn forest(dict: &Bound<'_, PyDict>) -> PyResult<ForestParams> {
         per_target: settings.get("per_target", "True or False")?,
         by_target: settings.get("by_target", "True or False")?,
         target_weights: settings.get("target_weights", "a list of numbers or None")?,
+        supervision: settings.get("supervision", "a number in 0 … 1 or None")?,
         unlabelled: unlabelled(&settings)?,
         seed: settings.get("seed", "an integer in 0 … 2^64 - 1")?,
     })
@@ -123,6 +124,7 @@ fn relief(dict: &Bound<'_, PyDict>) -> PyResult<ReliefParams> {
         per_target: settings.get("per_target", "True or False")?,
         target_weights: settings.get("target_weights", "a list of numbers or None")?,
         unlabelled: unlabelled(&settings)?,
+        influence: settings.get::<[f64; 2]>("influence", "two numbers in 0 … 1, the lower one first")?.into(),
         seed: settings.get("seed", "an integer in 0 … 2^64 - 1")?,
     })
 }
@@ -180,10 +182,11 @@ fn max_samples(settings: &Settings<'_, '_>) -> PyResult<MaxSamples> {
 }
 
 fn unlabelled(settings: &Settings<'_, '_>) -> PyResult<Unlabelled> {
-    let wanted = "'error' or 'ignore'";
+    let wanted = "'error', 'ignore' or 'use'";
     match settings.get::<String>("unlabelled", wanted)?.as_str() {
         "error" => Ok(Unlabelled::Error),
         "ignore" => Ok(Unlabelled::Ignore),
+        "use" => Ok(Unlabelled::Use),
         word => Err(error::setting(settings.0.py(), format!("unlabelled: '{word}' is not {wanted}"))),
     }
 }

@@ -45,7 +45,7 @@ impl<'a> Growth<'a> {
         check(params.bootstraps(), "until: needs a bootstrap, with which trees see different rows; set bootstrap")?;
         // What is wrong with the settings is said before a row is read.
         let problem = Problem::resolve(&source.schema(), roles, source.name())?;
-        params.validate_shape(problem.features.len(), problem.targets.len())?;
+        params.validate_shape(problem.features.len(), problem.targets.len(), problem.task)?;
         let n_rows = count_rows(source, monitor)?;
         Ok(Growth { source, roles, params, threads, monitor, n_rows })
     }

@@ -8,7 +8,7 @@ use super::split::Room;
 use super::split::scan::{Examples, Node, Scratch, Search};
 use super::split::single::{self, Bins, Pair};
 use crate::error::Result;
-use crate::intake::Intake;
+use crate::intake::{Intake, Unlabelled};
 use crate::monitor::Monitor;
 use crate::profile::Profile;
 use crate::schema::{Problem, Roles};
@@ -67,10 +67,10 @@ impl Any {
             block.starts.push(0);
             for labels in labels {
                 block.indicators.extend(labels);
-                block.starts.push(block.indicators.len() as u32);
+                block.starts.push(block.indicators.len());
             }
         }
-        let shape = Shape { n_dense: width, indicator_weight: vec![1.0; n_labels], partial: false };
+        let shape = Shape { n_whole: width, indicator_weight: vec![1.0; n_labels], ..Shape::default() };
         let (rows, counts) = ((0..codes.len() as u32).collect(), vec![1; codes.len()]);
         let scratch = Scratch::new(&shape);
         let mut any = Any { arch: Arch::new(), codes, shape, block, rows, counts, node: Node::default(), scratch };
@@ -104,6 +104,6 @@ impl Any {
 pub fn code(source: &dyn ChunkSource, roles: &Roles, max_bins: usize) -> Result<usize> {
     let problem = Problem::resolve(&source.schema(), roles, source.name())?;
     let monitor = Monitor::default();
-    let intake = Intake { source, problem: &problem, monitor: &monitor };
-    Ok(CodeStore::of(&intake, &Profile::of(&intake, max_bins)?)?.rows)
+    let intake = Intake { source, problem: &problem, unlabelled: Unlabelled::Error, monitor: &monitor };
+    Ok(CodeStore::of(&intake, &Profile::of(&intake, max_bins)?, false)?.rows)
 }

@@ -49,7 +49,7 @@ use bag::Bag;
 use grow::{Ground, Grower};
 use grown::{CodeTest, Grown, GrownNode};
 use pulp::Arch;
-use space::{Space, has_missing};
+use space::{Plan, Space, has_missing};
 
 /// Ranks the features of `source` with an ensemble of trees, on a pool of `threads` threads.
 ///
@@ -67,7 +67,7 @@ pub fn rank(
     monitor: &Monitor,
 ) -> Result<Ranking> {
     let problem = Problem::resolve(&source.schema(), roles, source.name())?;
-    params.validate_shape(problem.features.len(), problem.targets.len())?;
+    params.validate_shape(problem.features.len(), problem.targets.len(), problem.task)?;
     pool(threads)?.install(|| {
         let prepared = Prepared::read(source, &problem, params, monitor)?;
         let n_trees = params.n_estimators * if params.per_target { problem.targets.len() } else { 1 };
@@ -104,7 +104,7 @@ pub fn grow_tree(
     monitor: &Monitor,
 ) -> Result<Tree> {
     let mut problem = Problem::resolve(&source.schema(), roles, source.name())?;
-    params.validate_shape(problem.features.len(), problem.targets.len())?;
+    params.validate_shape(problem.features.len(), problem.targets.len(), problem.task)?;
     let ensembles = if params.per_target { problem.targets.len() } else { 1 };
     if tree >= params.n_estimators * ensembles {
         return Err(Error::Setting(format!(
@@ -138,7 +138,8 @@ fn rank_per_target(
     let mut ensembles = Vec::with_capacity(n_targets);
     for target in 0..n_targets {
         let first_tree = (target * params.n_estimators) as u64;
-        let ensemble = if has_missing(&prepared.store.targets[target]) {
+        let uses_all = params.share_of_targets(prepared.problem.task) < 1.0;
+        let ensemble = if !uses_all && has_missing(&prepared.store.targets[target]) {
             // Rows without this target take no part in its trees.
             let mut problem = prepared.problem.clone();
             problem.targets = vec![problem.targets.swap_remove(target)];
@@ -184,17 +185,26 @@ struct EnsembleResult {
 
 impl<'a> Prepared<'a> {
     fn read(source: &dyn ChunkSource, problem: &'a Problem, params: &ForestParams, monitor: &Monitor) -> Result<Self> {
-        let intake = Intake { source, problem, monitor };
+        let unlabelled = params.treatment();
+        let intake = Intake { source, problem, unlabelled, monitor };
         let profile = Profile::of(&intake, params.max_bins)?;
-        let rows = profile.counts.taking_part(source.name(), params.unlabelled)?;
-        params.validate(rows, problem.features.len(), problem.targets.len())?;
+        let rows = profile.counts.taking_part(source.name(), unlabelled)?;
+        params.validate(rows, problem.features.len(), problem.targets.len(), problem.task)?;
         let n_unlabelled = profile.counts.unlabelled;
-        Ok(Prepared { problem, store: CodeStore::of(&intake, &profile)?, n_unlabelled })
+        let clusters = params.share_of_targets(problem.task) < 1.0;
+        Ok(Prepared { problem, store: CodeStore::of(&intake, &profile, clusters)?, n_unlabelled })
     }
 
     fn space(&self, subset: &[usize], params: &ForestParams) -> Result<Space> {
         let names = names(&self.problem.targets);
-        Space::new(&self.store, subset, &names, self.problem.task, params.target_weights.as_deref())
+        let plan = Plan {
+            task: self.problem.task,
+            subset,
+            names: &names,
+            weights: params.target_weights.as_deref(),
+            supervision: params.share_of_targets(self.problem.task),
+        };
+        Space::new(&self.store, &plan)
     }
 
     /// Grows trees number `first_tree` and following for the targets `subset`.

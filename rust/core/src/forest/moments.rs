@@ -1,8 +1,8 @@
 //! Sums over the examples of a node, and the gain of a split from the sums of one side.
 //!
 //! Sums lie flat in one vector, so that adding, subtracting and merging are loops over numbers:
-//! examples, weight, one sum for each dense component, then one for each indicator. Where targets
-//! are missing, each dense component is followed up by its own weight instead.
+//! examples, weight, one sum for each number of a row of the block (dense components, then the weights
+//! of those that some rows lack), then one for each indicator.
 //!
 //! With node mean m and left sums (W_L, S_L), the decrease of a component's variance is
 //! (S_L − m·W_L)² / (W_L·W_R): one division, and nothing cancels.
@@ -17,38 +17,84 @@ pub(crate) const WEIGHT: usize = 1;
 pub(crate) const FIRST: usize = 2;
 
 /// How the sums of a space are laid out and weighed.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Shape {
-    pub(crate) n_dense: usize,
+    /// Dense components that are known for all rows.
+    pub(crate) n_whole: usize,
+    /// Dense components, after those, that have their own weights.
+    pub(crate) n_partial: usize,
     /// n_indicators; ω of each.
     pub(crate) indicator_weight: Vec<f64>,
-    /// Each dense component has its own weight.
-    pub(crate) partial: bool,
+    /// The group of each of the last indicators, those that have weights of their own.
+    pub(crate) indicator_group: Vec<u32>,
+    /// Number of groups.
+    pub(crate) n_groups: usize,
 }
 
 impl Shape {
     pub(crate) fn of(space: &Space) -> Self {
-        Shape { n_dense: space.n_dense(), indicator_weight: space.indicator_weight.clone(), partial: space.partial }
+        Shape {
+            n_whole: space.n_whole,
+            n_partial: space.n_dense() - space.n_whole,
+            indicator_weight: space.indicator_weight.clone(),
+            indicator_group: space.indicator_group.clone(),
+            n_groups: space.n_groups,
+        }
+    }
+
+    /// Numbers of a row of the block.
+    pub(crate) fn width(&self) -> usize {
+        self.n_whole + 2 * self.n_partial + self.n_groups
     }
 
     /// Number of sums.
     pub(crate) fn len(&self) -> usize {
-        FIRST + self.n_dense * if self.partial { 2 } else { 1 } + self.indicator_weight.len()
+        FIRST + self.width() + self.indicator_weight.len()
+    }
+
+    /// Whether some components have weights of their own.
+    pub(crate) fn is_partial(&self) -> bool {
+        self.n_partial + self.n_groups > 0
     }
 
     /// Whether the categories of a nominal feature have an order in which the best subset is a
     /// prefix: there is but one mean to order by (Breiman et al. 1984, Theorem 4.5).
     pub(crate) fn is_ordered(&self) -> bool {
-        self.n_dense == 1 && self.indicator_weight.is_empty()
+        self.n_dense() == 1 && self.indicator_weight.is_empty()
+    }
+
+    pub(crate) fn n_dense(&self) -> usize {
+        self.n_whole + self.n_partial
+    }
+
+    /// Indicators that are known for all rows; they come first.
+    pub(crate) fn n_whole_indicators(&self) -> usize {
+        self.indicator_weight.len() - self.indicator_group.len()
     }
 
     pub(crate) fn dense<'a>(&self, sums: &'a [f64]) -> &'a [f64] {
-        &sums[FIRST..FIRST + self.n_dense]
+        &sums[FIRST..FIRST + self.n_dense()]
     }
 
-    /// Own weights of the dense components; only where targets are missing.
-    pub(crate) fn dense_weights<'a>(&self, sums: &'a [f64]) -> &'a [f64] {
-        &sums[FIRST + self.n_dense..FIRST + 2 * self.n_dense]
+    /// The sums of a whole row of the block.
+    pub(crate) fn row<'a>(&self, sums: &'a [f64]) -> &'a [f64] {
+        &sums[FIRST..FIRST + self.width()]
+    }
+
+    /// The weight that counts for a dense component.
+    pub(crate) fn weight_of_dense(&self, sums: &[f64], component: usize) -> f64 {
+        match component.checked_sub(self.n_whole) {
+            None => sums[WEIGHT],
+            Some(partial) => sums[FIRST + self.n_dense() + partial],
+        }
+    }
+
+    /// The weight that counts for an indicator.
+    pub(crate) fn weight_of_indicator(&self, sums: &[f64], indicator: usize) -> f64 {
+        match indicator.checked_sub(self.n_whole_indicators()) {
+            None => sums[WEIGHT],
+            Some(partial) => sums[FIRST + self.n_dense() + self.n_partial + self.indicator_group[partial] as usize],
+        }
     }
 
     pub(crate) fn indicators<'a>(&self, sums: &'a [f64]) -> &'a [f64] {
@@ -61,21 +107,12 @@ impl Shape {
         let weight = count * block.weight(row);
         sums[EXAMPLES] += count;
         sums[WEIGHT] += weight;
-        let (dense, rest) = sums[FIRST..].split_at_mut(self.n_dense);
-        if self.partial {
-            for ((sum, own), &value) in dense.iter_mut().zip(rest).zip(block.dense(row)) {
-                if !value.is_nan() {
-                    *sum += count * value;
-                    *own += weight;
-                }
-            }
-            return;
-        }
+        let (dense, indicators) = sums[FIRST..].split_at_mut(self.width());
         for (sum, &value) in dense.iter_mut().zip(block.dense(row)) {
             *sum += count * value;
         }
         for &indicator in block.indicators(row) {
-            rest[indicator as usize] += weight;
+            indicators[indicator as usize] += weight;
         }
     }
 
@@ -100,17 +137,14 @@ impl Shape {
             let right = all - left;
             if left > 0.0 && right > 0.0 { (sum_left - sum / all * left).powi(2) / (left * right) } else { 0.0 }
         };
-        let (weight_left, weight) = (left[WEIGHT], total[WEIGHT]);
-        for c in 0..self.n_dense {
-            let (mut own_left, mut own) = (weight_left, weight);
-            if self.partial {
-                (own_left, own) = (self.dense_weights(left)[c], self.dense_weights(total)[c]);
-            }
+        for c in 0..self.n_dense() {
+            let [own_left, own] = [left, total].map(|sums| self.weight_of_dense(sums, c));
             each(c, decrease(left[FIRST + c], own_left, total[FIRST + c], own));
         }
         let (counts_left, counts) = (self.indicators(left), self.indicators(total));
         for (l, omega) in self.indicator_weight.iter().enumerate() {
-            each(self.n_dense + l, omega * decrease(counts_left[l], weight_left, counts[l], weight));
+            let [own_left, own] = [left, total].map(|sums| self.weight_of_indicator(sums, l));
+            each(self.n_dense() + l, omega * decrease(counts_left[l], own_left, counts[l], own));
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Result, check};
 use crate::intake::Unlabelled;
-use crate::schema::check_target_weights;
+use crate::schema::{Task, check_target_weights};
 
 /// How the trees of an ensemble differ from each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -151,7 +151,11 @@ pub struct ForestParams {
     pub by_target: bool,
     /// Weight of each target in the impurity, in target order; `None`: 1 each.
     pub target_weights: Option<Vec<f64>>,
-    /// What becomes of rows without any target.
+    /// The share w of the targets in the impurity, in [0, 1]; features make up the rest (ssl-ranking Eq. 1).
+    /// `None`: the targets alone, and rows without any are not used.
+    pub supervision: Option<f64>,
+    /// What becomes of rows without any target. With a supervision of 1 they say nothing, so that
+    /// [`Unlabelled::Use`] comes to [`Unlabelled::Ignore`].
     pub unlabelled: Unlabelled,
     /// Seed of all random draws.
     pub seed: u64,
@@ -173,6 +177,7 @@ impl Default for ForestParams {
             per_target: false,
             by_target: false,
             target_weights: None,
+            supervision: None,
             unlabelled: Unlabelled::Error,
             seed: 0,
         }
@@ -183,6 +188,22 @@ impl ForestParams {
     /// Whether rows are drawn with replacement.
     pub fn bootstraps(&self) -> bool {
         self.bootstrap.unwrap_or(self.ensemble != Ensemble::ExtraTrees)
+    }
+
+    /// The share of the targets in the impurity for `task`.
+    pub(crate) fn share_of_targets(&self, task: Task) -> f64 {
+        match task {
+            Task::Unsupervised => 0.0,
+            _ => self.supervision.unwrap_or(1.0),
+        }
+    }
+
+    /// What becomes of rows without any target.
+    pub(crate) fn treatment(&self) -> Unlabelled {
+        match (self.unlabelled, self.supervision) {
+            (Unlabelled::Use, Some(1.0)) => Unlabelled::Ignore,
+            (unlabelled, _) => unlabelled,
+        }
     }
 
     /// Number of non-constant features to look at in a node, of `n_features`.
@@ -215,8 +236,8 @@ impl ForestParams {
     ///
     /// # Errors
     /// [`Error::Setting`] naming the setting, what was found and what would do.
-    pub fn validate(&self, n_rows: u64, n_features: usize, n_targets: usize) -> Result<()> {
-        self.validate_shape(n_features, n_targets)?;
+    pub fn validate(&self, n_rows: u64, n_features: usize, n_targets: usize, task: Task) -> Result<()> {
+        self.validate_shape(n_features, n_targets, task)?;
         match self.max_samples {
             MaxSamples::Count(count) => check(
                 (1..=n_rows).contains(&count),
@@ -227,7 +248,7 @@ impl ForestParams {
     }
 
     /// The part of [`validate`](Self::validate) that needs no row to be read.
-    pub(crate) fn validate_shape(&self, n_features: usize, n_targets: usize) -> Result<()> {
+    pub(crate) fn validate_shape(&self, n_features: usize, n_targets: usize, task: Task) -> Result<()> {
         check(self.n_estimators >= 1, "n_estimators: 0 trees; use at least 1")?;
         check(self.min_samples_leaf >= 1, "min_samples_leaf: 0; use at least 1")?;
         check(self.max_depth != Some(0), "max_depth: 0; use at least 1, or none for no limit")?;
@@ -263,6 +284,31 @@ impl ForestParams {
             self.bootstraps() || !self.scores.contains(&Score::Permutation),
             "scores: permutation needs out-of-bag rows, so a bootstrap; set bootstrap, or leave the score out",
         )?;
+        self.validate_supervision(task)?;
         check_target_weights(self.target_weights.as_deref(), n_targets)
+    }
+
+    fn validate_supervision(&self, task: Task) -> Result<()> {
+        if let Some(w) = self.supervision {
+            check((0.0..=1.0).contains(&w), format!("supervision: {w} is not in 0 … 1"))?;
+        }
+        if task == Task::Unsupervised {
+            check(
+                self.supervision.unwrap_or(0.0) == 0.0,
+                "supervision: the task unsupervised has no target; use 0, or leave it out",
+            )?;
+            check(
+                !self.scores.contains(&Score::Permutation),
+                "scores: permutation needs a target to predict, the task unsupervised has none; leave it out",
+            )?;
+            return check(
+                !self.per_target && !self.by_target,
+                "per_target, by_target: the task unsupervised has no target; leave them out",
+            );
+        }
+        check(
+            self.unlabelled != Unlabelled::Use || self.supervision.is_some(),
+            "unlabelled: rows without a target are used at a level of supervision; set supervision in 0 … 1",
+        )
     }
 }

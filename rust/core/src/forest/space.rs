@@ -1,33 +1,55 @@
 //! The component space: every task as one weighted sum of variances (DESIGN §3).
 //!
-//! A numeric target is one dense component; so is a target with two classes. A target with more
-//! classes is one indicator for each class, and a label set is one for each label: an example then
-//! carries a short list of the indicators that are 1. Where targets are missing for some rows, all
-//! components are dense and each keeps its own count.
+//! A numeric variable is one dense component; so is one with two classes. A variable with more classes
+//! is one indicator for each class, and a label set is one for each label: an example then carries a
+//! short list of the indicators that are 1.
+//!
+//! Variables are the targets and, under semi-supervision, the features (ssl-ranking Eq. 1): with the
+//! supervision level w, targets share w among them and features 1 − w. Where a variable is missing for
+//! some rows, its components count the rows that know it (a *partial* component). A dense one brings
+//! its own weight along as one more number of the row, 0 where it is missing; indicators that are
+//! missing in the same rows share one such weight. So all sums are plain sums of rows.
 //!
 //! Components are centred, scaled by the square root of their weight, and rounded to a power of two
 //! so coarse that every partial sum over a bag is exact in f64, whatever the order of summation.
+//!
+//! Memory: 8 bytes for each dense component of a row (16 for a partial one), 4 for each indicator that
+//! is 1. With features as components that is 16 bytes for each of their values, since the values
+//! themselves are kept beside their codes.
+
+mod scaling;
+
+use rayon::prelude::*;
+use rustc_hash::FxHashMap;
 
 use crate::error::{Error, Result};
 use crate::profile::MISSING_U16;
 use crate::schema::Task;
 use crate::store::{CodeStore, TargetColumn};
+use scaling::{Component, Raw, RowWeights};
 
 /// Up to so many two-valued labels are kept dense: adding a few numbers side by side is then cheaper
 /// than following a list.
 const DENSE_LABELS: usize = 8;
+/// Rows that are laid out together.
+const ROWS: usize = 256;
 
 /// The components of a problem and their values.
 #[derive(Debug)]
 pub(crate) struct Space {
-    /// The targets' part: which target each dense component belongs to. n_dense.
-    pub(crate) dense_target: Vec<usize>,
-    /// Which target each indicator belongs to. n_indicators.
-    pub(crate) indicator_target: Vec<usize>,
+    /// Which target each dense component belongs to, those of features to none; partial ones last.
+    /// n_dense.
+    pub(crate) dense_target: Vec<Option<usize>>,
+    /// Of the dense components, those known for all rows.
+    pub(crate) n_whole: usize,
+    /// Which target each indicator belongs to; partial ones last. n_indicators.
+    pub(crate) indicator_target: Vec<Option<usize>>,
     /// ω of each indicator; dense components have theirs worked in. n_indicators.
     pub(crate) indicator_weight: Vec<f64>,
-    /// Whether some component is unknown for some row.
-    pub(crate) partial: bool,
+    /// The group of each partial indicator: which of the weights counts its rows.
+    pub(crate) indicator_group: Vec<u32>,
+    /// Number of these groups.
+    pub(crate) n_groups: usize,
     /// The values, for all rows.
     pub(crate) block: Block,
 }
@@ -35,14 +57,15 @@ pub(crate) struct Space {
 /// Component values of some rows.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Block {
-    /// Dense components of a row.
+    /// Numbers of a row.
     pub(crate) width: usize,
-    /// n_rows x width; row weight times scaled value, NaN where unknown.
+    /// n_rows x width; row weight times scaled value of each dense component, the whole ones first;
+    /// then the weight with which the row counts for each partial one, and for each group of indicators.
     pub(crate) dense: Vec<f64>,
     /// n_rows; row weights, empty if all are 1.
     pub(crate) weights: Vec<f64>,
     /// n_rows + 1 offsets into `indicators`; empty if there are none.
-    pub(crate) starts: Vec<u32>,
+    pub(crate) starts: Vec<usize>,
     /// Numbers of the indicators that are 1, row after row, ascending within a row.
     pub(crate) indicators: Vec<u32>,
 }
@@ -72,7 +95,7 @@ impl Block {
         if self.starts.is_empty() {
             return &[];
         }
-        &self.indicators[self.starts[row] as usize..self.starts[row + 1] as usize]
+        &self.indicators[self.starts[row]..self.starts[row + 1]]
     }
 
     /// Copies the values of `rows`, in that order, into `to`.
@@ -93,112 +116,94 @@ impl Block {
             to.starts.push(0);
             for &row in rows {
                 to.indicators.extend_from_slice(self.indicators(row as usize));
-                to.starts.push(to.indicators.len() as u32);
+                to.starts.push(to.indicators.len());
             }
         }
     }
 }
 
-/// A power of two to which numbers are rounded so that sums of them are exact.
-#[derive(Debug, Clone, Copy)]
-struct Grid(f64);
-
-impl Grid {
-    /// For sums of up to `count` numbers of magnitude up to `max`.
-    fn for_sums(max: f64, count: usize) -> Self {
-        // 2^51 units leave room for the rounding itself.
-        let unit = (max.max(f64::MIN_POSITIVE) * count.max(1) as f64).log2().ceil() as i32 - 51;
-        Grid(2f64.powi(unit.max(-1020)))
-    }
-
-    fn round(self, value: f64) -> f64 {
-        (value / self.0).round_ties_even() * self.0
-    }
+/// What a space is made of.
+pub(crate) struct Plan<'a> {
+    pub(crate) task: Task,
+    /// The targets.
+    pub(crate) subset: &'a [usize],
+    /// Names of all targets.
+    pub(crate) names: &'a [String],
+    /// Weights of all targets; `None`: 1 each.
+    pub(crate) weights: Option<&'a [f64]>,
+    /// The share of the targets in the impurity; the features have the rest.
+    pub(crate) supervision: f64,
 }
 
-/// A target's values of one component before scaling; `None` where missing.
-struct Raw<'a> {
-    value: Box<dyn Fn(usize) -> Option<f64> + Sync + 'a>,
-    min: f64,
-    max: f64,
+/// A target or a feature.
+struct Variable<'a> {
+    column: &'a TargetColumn,
+    /// Its share of the impurity of the whole data.
+    share: f64,
+    target: Option<usize>,
+    /// One label of several, of two values.
+    is_label: bool,
+}
+
+/// The components of a variable.
+struct Parts<'a> {
+    variable: &'a Variable<'a>,
+    /// Known for all rows.
+    is_whole: bool,
+    dense: Vec<Component<'a>>,
+    /// Indicators, by class: ω of each, or none.
+    omegas: Vec<Option<f64>>,
 }
 
 impl Space {
-    /// The space of targets `subset` of `store` for `task`; `weights` are those of the targets.
+    /// The space that `plan` makes of `store`.
     ///
     /// A component that is constant over the rows weighs nothing and is left out.
     ///
     /// # Errors
-    /// [`Error::Data`] for a label with more than two values; `names` are the targets' names.
-    pub(crate) fn new(
-        store: &CodeStore,
-        subset: &[usize],
-        names: &[String],
-        task: Task,
-        weights: Option<&[f64]>,
-    ) -> Result<Self> {
-        let total: f64 = weights.map_or(subset.len() as f64, |w| subset.iter().map(|&t| w[t]).sum());
-        let share = |target: usize| weights.map_or(1.0, |w| w[target]) / total;
+    /// [`Error::Data`] for a label with more than two values.
+    pub(crate) fn new(store: &CodeStore, plan: &Plan<'_>) -> Result<Self> {
         let row_weights = RowWeights::new(&store.weights, store.rows);
-        let partial = subset.iter().any(|&target| has_missing(&store.targets[target]));
-        let sparse_labels = task == Task::MultiLabel && subset.len() > DENSE_LABELS && !partial;
-
-        let mut dense = Vec::new();
+        let variables = plan.variables(store)?;
+        let lists_labels = plan.task == Task::MultiLabel && plan.subset.len() > DENSE_LABELS;
+        let parts: Vec<Parts<'_>> = (variables.par_iter())
+            .filter(|variable| variable.share > 0.0)
+            .map(|variable| variable.parts(&row_weights, lists_labels))
+            .collect();
         let mut space = Space {
             dense_target: Vec::new(),
+            n_whole: 0,
             indicator_target: Vec::new(),
             indicator_weight: Vec::new(),
-            partial,
+            indicator_group: Vec::new(),
+            n_groups: 0,
             block: Block::default(),
         };
-        // Indicator of each code of each target, u32::MAX for none.
-        let mut indicator_of: Vec<(usize, Vec<u32>)> = Vec::new();
-        for &target in subset {
-            let column = &store.targets[target];
-            match column {
-                TargetColumn::Numeric(values) => {
-                    if let Some(component) = row_weights.component(&Raw::numeric(values), share(target)) {
-                        dense.push(component);
-                        space.dense_target.push(target);
-                    }
-                }
-                TargetColumn::Nominal { categories, codes } => {
-                    let classes = categories.names.len();
-                    if task == Task::MultiLabel && classes > 2 {
-                        return Err(Error::Data(format!(
-                            "the label '{}' has {classes} values ({}, …); a label has two",
-                            names[target],
-                            categories.names[..3].join(", ")
-                        )));
-                    }
-                    if classes < 2 {
-                        continue;
-                    }
-                    let gini = row_weights.gini(codes, classes);
-                    if classes > 2 && !partial {
-                        let first = space.indicator_weight.len() as u32;
-                        indicator_of.push((target, (first..first + classes as u32).collect()));
-                        space.indicator_weight.extend(vec![share(target) / gini; classes]);
-                        space.indicator_target.extend(vec![target; classes]);
-                    } else if sparse_labels {
-                        indicator_of.push((target, vec![u32::MAX, space.indicator_weight.len() as u32]));
-                        space.indicator_weight.push(share(target) / (gini / 2.0));
-                        space.indicator_target.push(target);
-                    } else {
-                        // Of two classes one says all; its variance is half of the Gini index.
-                        let first = if classes == 2 { 1 } else { 0 };
-                        for class in first..classes {
-                            let omega = share(target) / if classes == 2 { gini / 2.0 } else { gini };
-                            dense.push(row_weights.scaled(&Raw::indicator(codes, class as u16), omega));
-                            space.dense_target.push(target);
-                        }
-                    }
-                }
+        let (mut groups, mut listed) = (Groups::default(), Vec::new());
+        for part in parts.iter().filter(|part| part.is_whole).chain(parts.iter().filter(|part| !part.is_whole)) {
+            space.dense_target.extend(part.dense.iter().map(|_| part.variable.target));
+            space.n_whole += if part.is_whole { part.dense.len() } else { 0 };
+            if !part.omegas.is_empty() {
+                listed.push((part.variable.column, space.list(part, &mut groups)));
             }
         }
-        space.block = row_weights.block(store.rows, dense);
-        space.block.set_indicators(store, &indicator_of);
+        space.n_groups = groups.members.len();
+        space.block = lay_out(store.rows, &parts, &groups.members, row_weights);
+        space.block.set_indicators(store.rows, &listed);
         Ok(space)
+    }
+
+    /// Numbers the indicators of `part`; gives the one of each class, `u32::MAX` for none.
+    fn list<'a>(&mut self, part: &Parts<'a>, groups: &mut Groups<'a>) -> Vec<u32> {
+        let group = (!part.is_whole).then(|| groups.of(part.variable.column));
+        let number = |omega: &Option<f64>| {
+            let Some(omega) = omega else { return u32::MAX };
+            self.indicator_weight.push(*omega);
+            self.indicator_target.push(part.variable.target);
+            self.indicator_group.extend(group);
+            self.indicator_weight.len() as u32 - 1
+        };
+        part.omegas.iter().map(number).collect()
     }
 
     /// Number of dense components.
@@ -207,145 +212,140 @@ impl Space {
     }
 }
 
+impl Plan<'_> {
+    fn variables<'a>(&self, store: &'a CodeStore) -> Result<Vec<Variable<'a>>> {
+        let weight = |target: usize| self.weights.map_or(1.0, |weights| weights[target]);
+        let total: f64 = self.subset.iter().map(|&target| weight(target)).sum();
+        let is_label = self.task == Task::MultiLabel;
+        let mut variables = Vec::with_capacity(self.subset.len() + store.values.len());
+        for &target in self.subset {
+            let column = &store.targets[target];
+            if let (true, TargetColumn::Nominal { categories, .. }) = (is_label, column)
+                && categories.names.len() > 2
+            {
+                return Err(Error::Data(format!(
+                    "the label '{}' has {} values ({}, …); a label has two",
+                    self.names[target],
+                    categories.names.len(),
+                    categories.names[..3].join(", ")
+                )));
+            }
+            let share = self.supervision * (weight(target) / total);
+            variables.push(Variable { column, share, target: Some(target), is_label });
+        }
+        let share = (1.0 - self.supervision) / store.values.len().max(1) as f64;
+        let feature = |column| Variable { column, share, target: None, is_label: false };
+        variables.extend(store.values.iter().map(feature));
+        Ok(variables)
+    }
+}
+
+impl Variable<'_> {
+    fn parts<'a>(&'a self, rows: &RowWeights, lists_labels: bool) -> Parts<'a> {
+        let (mut dense, mut omegas) = (Vec::new(), Vec::new());
+        match self.column {
+            TargetColumn::Numeric(values) => dense.extend(rows.component(Raw::numeric(values), self.share)),
+            TargetColumn::Nominal { categories, codes } => {
+                let classes = categories.names.len();
+                let omega = self.share / rows.gini(codes, classes);
+                match classes {
+                    0 | 1 => {}
+                    // Of two classes one says all; its variance is half of the Gini index.
+                    2 if self.is_label && lists_labels => omegas = vec![None, Some(2.0 * omega)],
+                    2 => dense.push(rows.scaled(Raw::indicator(codes, 1), 2.0 * omega)),
+                    _ => omegas = vec![Some(omega); classes],
+                }
+            }
+        }
+        Parts { variable: self, is_whole: !has_missing(self.column), dense, omegas }
+    }
+}
+
+/// Partial indicators, told apart by the rows that miss them.
+#[derive(Default)]
+struct Groups<'a> {
+    by_pattern: FxHashMap<Vec<u64>, u32>,
+    /// A member of each.
+    members: Vec<&'a TargetColumn>,
+}
+
+impl<'a> Groups<'a> {
+    /// The group of the indicators of `column`.
+    fn of(&mut self, column: &'a TargetColumn) -> u32 {
+        let word = |rows: std::ops::Range<usize>| {
+            rows.enumerate().fold(0, |word, (bit, row)| word | u64::from(is_known(column, row)) << bit)
+        };
+        let n_rows = len(column);
+        let pattern = (0..n_rows).step_by(64).map(|start| word(start..n_rows.min(start + 64))).collect();
+        *self.by_pattern.entry(pattern).or_insert_with(|| {
+            self.members.push(column);
+            self.members.len() as u32 - 1
+        })
+    }
+}
+
+/// The block of the dense components of `parts`, and of the weights that count for partial ones.
+fn lay_out(n_rows: usize, parts: &[Parts<'_>], groups: &[&TargetColumn], weights: RowWeights) -> Block {
+    let of = |is_whole: bool| parts.iter().filter(move |part| part.is_whole == is_whole).flat_map(|part| &part.dense);
+    let partial: Vec<&Component<'_>> = of(false).collect();
+    let components: Vec<&Component<'_>> = of(true).chain(of(false)).collect();
+    let width = components.len() + partial.len() + groups.len();
+    let mut dense = vec![0.0; n_rows * width];
+    dense.par_chunks_mut((ROWS * width).max(1)).enumerate().for_each(|(tile, cells)| {
+        let rows = tile * ROWS..n_rows.min((tile + 1) * ROWS);
+        let mut fill = |column: usize, value: &dyn Fn(usize) -> f64| {
+            cells[column..].iter_mut().step_by(width).zip(rows.clone()).for_each(|(to, row)| *to = value(row));
+        };
+        let own = |row: usize, known: bool| if known { weights.of(row) } else { 0.0 };
+        for (c, component) in components.iter().enumerate() {
+            fill(c, &|row| component.at(row, weights.of(row)));
+        }
+        for (c, component) in (components.len()..).zip(&partial) {
+            fill(c, &|row| own(row, component.is_known(row)));
+        }
+        for (c, column) in (components.len() + partial.len()..).zip(groups) {
+            fill(c, &|row| own(row, is_known(column, row)));
+        }
+    });
+    Block { width, dense, weights: weights.weights, ..Block::default() }
+}
+
 impl Block {
-    fn set_indicators(&mut self, store: &CodeStore, indicator_of: &[(usize, Vec<u32>)]) {
-        if indicator_of.is_empty() {
+    /// Lists the indicators of each row; `listed` has the one of each class of some columns.
+    fn set_indicators(&mut self, n_rows: usize, listed: &[(&TargetColumn, Vec<u32>)]) {
+        if listed.is_empty() {
             return;
         }
-        self.starts.reserve_exact(store.rows + 1);
+        self.starts.reserve_exact(n_rows + 1);
         self.starts.push(0);
-        for row in 0..store.rows {
-            for (target, indicators) in indicator_of {
-                let TargetColumn::Nominal { codes, .. } = &store.targets[*target] else { continue };
-                match indicators[usize::from(codes[row])] {
-                    u32::MAX => {}
-                    indicator => self.indicators.push(indicator),
+        for row in 0..n_rows {
+            for (column, indicators) in listed {
+                let TargetColumn::Nominal { codes, .. } = column else { continue };
+                match indicators.get(usize::from(codes[row])) {
+                    None | Some(&u32::MAX) => {}
+                    Some(&indicator) => self.indicators.push(indicator),
                 }
             }
-            self.starts.push(self.indicators.len() as u32);
+            self.starts.push(self.indicators.len());
         }
     }
 }
 
-/// Whether the target is unknown for some row.
-pub(crate) fn has_missing(column: &TargetColumn) -> bool {
+fn len(column: &TargetColumn) -> usize {
     match column {
-        TargetColumn::Numeric(values) => values.iter().any(|v| v.is_nan()),
-        TargetColumn::Nominal { codes, .. } => codes.contains(&MISSING_U16),
+        TargetColumn::Numeric(values) => values.len(),
+        TargetColumn::Nominal { codes, .. } => codes.len(),
     }
 }
 
-impl<'a> Raw<'a> {
-    fn numeric(values: &'a [f64]) -> Self {
-        let value = |row: usize| (!values[row].is_nan()).then_some(values[row]);
-        let min = values.iter().copied().fold(f64::INFINITY, f64::min);
-        let max = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        Raw { value: Box::new(value), min, max }
-    }
-
-    fn indicator(codes: &'a [u16], class: u16) -> Self {
-        let value = move |row: usize| (codes[row] != MISSING_U16).then_some(f64::from(codes[row] == class));
-        Raw { value: Box::new(value), min: 0.0, max: 1.0 }
+fn is_known(column: &TargetColumn, row: usize) -> bool {
+    match column {
+        TargetColumn::Numeric(values) => !values[row].is_nan(),
+        TargetColumn::Nominal { codes, .. } => codes[row] != MISSING_U16,
     }
 }
 
-/// Row weights on a grid, none above 1, and what they weigh.
-struct RowWeights {
-    /// n_rows; empty if all are 1.
-    weights: Vec<f64>,
-    rows: usize,
-}
-
-impl RowWeights {
-    fn new(weights: &[f64], rows: usize) -> Self {
-        let max = weights.iter().copied().fold(0.0, f64::max);
-        if weights.iter().all(|&w| w == max) {
-            return RowWeights { weights: Vec::new(), rows };
-        }
-        // Scaled to (1/2, 1] at most, so that no sum overflows; by a power of two, so that weights that
-        // were equal in sum stay so.
-        let scale = max.log2().ceil().exp2();
-        let grid = Grid::for_sums(1.0, rows);
-        RowWeights { weights: weights.iter().map(|w| grid.round(w / scale)).collect(), rows }
-    }
-
-    fn of(&self, row: usize) -> f64 {
-        if self.weights.is_empty() { 1.0 } else { self.weights[row] }
-    }
-
-    /// Weighted mean of `value` over the rows where it is known; `max` bounds its magnitude.
-    fn mean(&self, max: f64, value: impl Fn(usize) -> Option<f64>) -> f64 {
-        let grid = Grid::for_sums(max, self.rows);
-        let (mut sum, mut weight) = (0.0, 0.0);
-        for row in 0..self.rows {
-            if let Some(value) = value(row) {
-                sum += grid.round(self.of(row) * value);
-                weight += self.of(row);
-            }
-        }
-        sum / weight
-    }
-
-    /// The component of a target with weight `share`, or `None` if it is constant.
-    fn component(&self, raw: &Raw<'_>, share: f64) -> Option<Vec<f64>> {
-        if raw.min >= raw.max {
-            return None;
-        }
-        let (middle, mean) = self.centre(raw);
-        // Relative to the spread, so that squares neither overflow nor vanish. Halves cannot overflow.
-        let spread = 2.0 * (raw.max / 2.0 - raw.min / 2.0).min(f64::MAX / 2.0);
-        let square = |row: usize| (raw.value)(row).map(|y| ((y - middle - mean) / spread).powi(2));
-        let variance = self.mean(1.0, square);
-        (variance > 0.0).then(|| self.centred(raw, share.sqrt() / variance.sqrt() / spread, middle, mean))
-    }
-
-    /// The component of `raw` with weight `omega`.
-    fn scaled(&self, raw: &Raw<'_>, omega: f64) -> Vec<f64> {
-        let (middle, mean) = self.centre(raw);
-        self.centred(raw, omega.sqrt(), middle, mean)
-    }
-
-    /// The middle of the range, and the mean counted from there.
-    fn centre(&self, raw: &Raw<'_>) -> (f64, f64) {
-        let middle = f64::midpoint(raw.min, raw.max);
-        (middle, self.mean(raw.max - middle, |row| (raw.value)(row).map(|y| y - middle)))
-    }
-
-    fn centred(&self, raw: &Raw<'_>, scale: f64, middle: f64, mean: f64) -> Vec<f64> {
-        let farthest = (raw.max - middle - mean).max(middle + mean - raw.min);
-        let grid = Grid::for_sums(farthest * scale, self.rows);
-        let value = |row: usize| match (raw.value)(row) {
-            Some(y) => grid.round(self.of(row) * scale * (y - middle - mean)),
-            None => f64::NAN,
-        };
-        (0..self.rows).map(value).collect()
-    }
-
-    /// Gini index of the classes.
-    fn gini(&self, codes: &[u16], classes: usize) -> f64 {
-        let mut weight = vec![0.0; classes];
-        for (row, &code) in codes.iter().enumerate() {
-            if code != MISSING_U16 {
-                weight[usize::from(code)] += self.of(row);
-            }
-        }
-        let total: f64 = weight.iter().sum();
-        weight.iter().map(|w| w / total * (1.0 - w / total)).sum()
-    }
-
-    /// The block of `columns`, row by row.
-    fn block(self, rows: usize, columns: Vec<Vec<f64>>) -> Block {
-        let width = columns.len();
-        let dense = match width {
-            1 => columns.into_iter().flatten().collect(),
-            _ => {
-                let mut dense = vec![0.0; rows * width];
-                for (c, column) in columns.iter().enumerate() {
-                    dense[c..].iter_mut().step_by(width).zip(column).for_each(|(to, from)| *to = *from);
-                }
-                dense
-            }
-        };
-        Block { width, dense, weights: self.weights, starts: Vec::new(), indicators: Vec::new() }
-    }
+/// Whether the variable is unknown for some row.
+pub(crate) fn has_missing(column: &TargetColumn) -> bool {
+    (0..len(column)).any(|row| !is_known(column, row))
 }

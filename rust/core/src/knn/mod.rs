@@ -137,6 +137,7 @@ pub fn neighbors(
 ) -> Result<Neighbors> {
     let problem = Problem::resolve(&train.schema(), roles, train.name())?;
     params.validate(problem.features.len())?;
+    check(!problem.targets.is_empty(), "task: rankings are judged by a target, the task unsupervised has none")?;
     let elsewhere = read::elsewhere(&problem, test)?;
     pool(threads)?.install(|| {
         let pair = Pair::read([(train, &problem), (test, &elsewhere)], params, monitor)?;
@@ -172,6 +173,10 @@ pub fn neighbors(
 impl KnnParams {
     fn validate(&self, n_features: usize) -> Result<()> {
         check(self.n_neighbors > 0, "n_neighbors: at least 1 neighbour is needed")?;
+        check(
+            self.unlabelled != Unlabelled::Use,
+            "unlabelled: rows without a target neither predict nor are predicted; use error or ignore",
+        )?;
         for importances in &self.rankings {
             check(
                 importances.len() == n_features,

@@ -61,7 +61,7 @@ pub(crate) fn elsewhere(problem: &Problem, source: &dyn ChunkSource) -> Result<P
 
 impl Pair {
     pub(crate) fn read(parts: [Part<'_>; 2], params: &KnnParams, monitor: &Monitor) -> Result<Self> {
-        let intakes = parts.map(|(source, problem)| Intake { source, problem, monitor });
+        let intakes = parts.map(|(source, problem)| Intake { source, problem, unlabelled: params.unlabelled, monitor });
         let [train, test] = intakes.each_ref().map(|intake| Profile::of(intake, 0));
         let profiles = [train?, test?];
         let mut n_rows = [0; 2];

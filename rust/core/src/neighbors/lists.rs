@@ -12,7 +12,7 @@ use super::kernel::{Block, bits};
 use super::panels::{Error, LANES, Layout, NOBODY, Panel, Panels};
 
 /// 1 over the unit that distances, means over features, are rounded to.
-const DECIMALS: f64 = 1e12;
+pub(crate) const DECIMALS: f64 = 1e12;
 /// Candidates that a list takes in between two looks at them, besides k.
 const ROOM: usize = 24;
 

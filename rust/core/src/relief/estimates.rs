@@ -18,14 +18,15 @@ impl Accumulator<Sums> {
         for scheme in 0..plan.schemes.len() {
             match &plan.kind {
                 Kind::Classes { .. } => estimates.push(estimate(&blocks, n_features, |feature| {
-                    Linear::mean(&blocks, |sums| sums.vectors[scheme * n_features + feature])
+                    Linear::mean(&blocks, |sums| (sums.vectors[scheme * n_features + feature], sums.queries[scheme]))
                 })),
                 Kind::Distances { targets, apart } => {
                     let ratio = |n: usize, feature: usize| {
                         let near = scheme * (1 + apart.len());
                         let vector = |number: usize| move |sums: &Sums| sums.vectors[number * n_features + feature];
                         let target = |sums: &Sums| sums.targets[scheme * apart.len() + n];
-                        Linear::difference(&blocks, vector(near), vector(near + 1 + n), target)
+                        let queries = |sums: &Sums| sums.queries[scheme];
+                        Linear::difference(&blocks, queries, vector(near), vector(near + 1 + n), target)
                     };
                     match apart.first() {
                         Some(Apart::Target(_)) => estimates.push(estimate(&blocks, n_features, |feature| {
@@ -62,29 +63,38 @@ struct Linear {
 }
 
 impl Linear {
-    /// Σ sum / Σ queries.
-    fn mean(blocks: &[&Sums], sum: impl Fn(&Sums) -> f64) -> Self {
-        let queries: f64 = blocks.iter().map(|block| block.queries).sum();
-        let value = blocks.iter().map(|block| sum(block)).sum::<f64>() / queries;
-        Linear { value, terms: blocks.iter().map(|block| (sum(block) - value * block.queries) / queries).collect() }
+    /// Σ sum / Σ queries, of the sum and the number of queries of each block.
+    fn mean(blocks: &[&Sums], of: impl Fn(&Sums) -> (f64, f64)) -> Self {
+        let all: f64 = blocks.iter().map(|block| of(block).1).sum();
+        let value = blocks.iter().map(|block| of(block).0).sum::<f64>() / all;
+        let term = |block: &&Sums| {
+            let (sum, queries) = of(block);
+            (sum - value * queries) / all
+        };
+        Linear { value, terms: blocks.iter().map(term).collect() }
     }
 
     /// P(both) / P(target) − (P(feature) − P(both)) / (1 − P(target)) (relieff-trees Eq. 12).
     fn difference(
         blocks: &[&Sums],
+        queries: impl Fn(&Sums) -> f64,
         feature: impl Fn(&Sums) -> f64,
         both: impl Fn(&Sums) -> f64,
         target: impl Fn(&Sums) -> f64,
     ) -> Self {
         let total = |of: &dyn Fn(&Sums) -> f64| blocks.iter().map(|block| of(block)).sum::<f64>();
-        let queries = total(&|block| block.queries);
+        let all_queries = total(&queries);
         let (all_both, all_target) = (total(&both), total(&target));
-        let given = |joint: f64, condition: f64| if condition > NOTHING * queries { joint / condition } else { 0.0 };
+        let given =
+            |joint: f64, condition: f64| if condition > NOTHING * all_queries { joint / condition } else { 0.0 };
         let differ = given(all_both, all_target);
-        let agree = given(total(&feature) - all_both, queries - all_target);
+        let agree = given(total(&feature) - all_both, all_queries - all_target);
         let terms = blocks.iter().map(|block| {
             given(both(block) - differ * target(block), all_target)
-                - given(feature(block) - both(block) - agree * (block.queries - target(block)), queries - all_target)
+                - given(
+                    feature(block) - both(block) - agree * (queries(block) - target(block)),
+                    all_queries - all_target,
+                )
         });
         Linear { value: differ - agree, terms: terms.collect() }
     }

@@ -19,12 +19,17 @@
 //! Each target on its own uses 0 or 1 as the distance of a nominal one, for which the neighbours of all
 //! targets together do (mtr-ranking §2.3).
 //!
+//! Rows without a target can take part (`influence`). Classes then are targets like any other: their
+//! distance is 0 or 1, and neighbours are the nearest rows, of whatever class (ssl-ranking §5.2). With no
+//! such row there is nothing semi-supervised, and the ranking is the supervised one.
+//!
 //! Rows that are mostly 0 are held by their other values and searched by those alone (`sparse`).
 //!
 //! Memory: 12 bytes a value for rows that are held; for the others one tile, and the queries of a group.
 
 mod estimates;
 mod ground;
+mod influence;
 #[cfg(feature = "internals")]
 #[doc(hidden)]
 pub mod internals;
@@ -111,7 +116,7 @@ fn rank_within(
         return Err(Error::Setting("weight: Relief does not weigh rows; leave it out, or use the forest".into()));
     }
     pool(threads)?.install(|| {
-        let intake = Intake { source, problem: &problem, monitor };
+        let intake = Intake { source, problem: &problem, unlabelled: params.unlabelled, monitor };
         let prepared = Prepared::read(limits, intake, params)?;
         let mut scores = Vec::new();
         for score in &params.scores {
@@ -148,7 +153,7 @@ impl Prepared<'_> {
         let schemes =
             params.n_neighbors.iter().flat_map(|&k| params.sigma.iter().map(move |&sigma| Scheme { k, sigma }));
         let kind = match self.problem.task {
-            Task::Classification => Kind::Classes { priors: self.priors() },
+            Task::Classification if !self.is_semi_supervised => Kind::Classes { priors: self.priors() },
             task => Kind::Distances {
                 targets: Targets::new(
                     &self.targets,
@@ -167,7 +172,8 @@ impl Prepared<'_> {
                 },
             },
         };
-        Ok(Plan { schemes: schemes.collect(), kind })
+        let influence = self.is_semi_supervised.then(|| self.influence(params.influence)).transpose()?;
+        Ok(Plan { schemes: schemes.collect(), kind, influence })
     }
 
     /// All scores that neighbours give.

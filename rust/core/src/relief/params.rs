@@ -100,6 +100,9 @@ pub struct ReliefParams {
     pub target_weights: Option<Vec<f64>>,
     /// What becomes of rows without any target.
     pub unlabelled: Unlabelled,
+    /// w0 and w1: what the row farthest from all rows with a target has to say, and the nearest, of those
+    /// without one (ssl-ranking §5.2).
+    pub influence: (f64, f64),
     /// Seed of the draw of queries.
     pub seed: u64,
 }
@@ -115,6 +118,7 @@ impl Default for ReliefParams {
             per_target: false,
             target_weights: None,
             unlabelled: Unlabelled::Error,
+            influence: (0.0, 1.0),
             seed: 0,
         }
     }
@@ -141,6 +145,10 @@ impl ReliefParams {
     /// # Errors
     /// [`Error::Setting`] naming the setting, what was found and what would do.
     pub fn validate(&self, task: Task, n_targets: usize) -> Result<()> {
+        check(
+            task != Task::Unsupervised,
+            "task: Relief compares targets, the task unsupervised has none; give a target, or use the forest",
+        )?;
         check(!self.scores.is_empty(), "scores: none given; use relief or myopic")?;
         each_once("scores", self.scores.iter().map(|score| score.name().to_string()))?;
         check(
@@ -161,6 +169,15 @@ impl ReliefParams {
         if let Iterations::Share(share) = self.n_iterations {
             check(share > 0.0 && share <= 1.0, format!("n_iterations: share {share} is not in (0, 1]"))?;
         }
+        let (w0, w1) = self.influence;
+        check(
+            (0.0..=1.0).contains(&w0) && (w0..=1.0).contains(&w1),
+            format!("influence: {w0} and {w1} are not in 0 … 1, the lower one first"),
+        )?;
+        check(
+            self.unlabelled != Unlabelled::Use || !self.scores.contains(&ReliefScore::Myopic),
+            "scores: myopic looks at rows with a target alone; leave it out, or use unlabelled=\"ignore\"",
+        )?;
         self.validate_targets(task)?;
         crate::schema::check_target_weights(self.target_weights.as_deref(), n_targets)
     }

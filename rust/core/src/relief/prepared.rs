@@ -10,7 +10,7 @@ use super::space::{Scale, Shape, Space};
 use super::sparse::{SparseRows, Usual};
 use super::{Limits, targets};
 use crate::error::Result;
-use crate::intake::Intake;
+use crate::intake::{Intake, Unlabelled};
 use crate::monitor::{Monitor, Phase};
 use crate::neighbors::panels::Layout;
 use crate::profile::{ColumnProfile, Profile};
@@ -27,6 +27,8 @@ pub(super) struct Prepared<'a> {
     pub(super) monitor: &'a Monitor,
     pub(super) n_rows: usize,
     pub(super) n_unlabelled: u64,
+    /// Whether rows without a target take part.
+    pub(super) is_semi_supervised: bool,
     /// Where the rows are.
     pub(super) table: Table<'a>,
     pub(super) space: Space,
@@ -48,7 +50,9 @@ impl<'a> Prepared<'a> {
         let mut targets: Vec<TargetColumn> =
             profile.targets.iter().map(|column| TargetColumn::empty(column, n_rows as usize)).collect();
         let reader = Reader { intake, scales, n_rows, clip: false };
-        let classes = if problem.task == Task::Classification { profile.targets[0].n_categories() } else { 1 };
+        let is_semi_supervised = params.unlabelled == Unlabelled::Use && profile.counts.unlabelled > 0;
+        let by_class = problem.task == Task::Classification && !is_semi_supervised;
+        let classes = if by_class { profile.targets[0].n_categories() } else { 1 };
         let usual = Usual::of(&profile.features, &reader.scales, n_rows as usize);
         let table = if usual.is_rare(n_rows as usize, limits.rows) {
             read_sparse(&reader, usual, &mut targets)?
@@ -56,10 +60,7 @@ impl<'a> Prepared<'a> {
             let held = n_rows as usize * (12 * shapes.len() + 4 * lacking.len() * classes) <= limits.rows;
             read_table(reader, held, &mut targets)?
         };
-        let (classes, n_classes) = match problem.task {
-            Task::Classification => targets::classes(&targets[0]),
-            _ => (Vec::new(), 1),
-        };
+        let (classes, n_classes) = if by_class { targets::classes(&targets[0]) } else { (Vec::new(), 1) };
         let lacks = lacks(&table, &lacking, &shapes, &classes, n_classes, monitor)?;
         let space = Space::new(shapes, lacks, classes, n_classes);
         Ok(Prepared {
@@ -68,6 +69,7 @@ impl<'a> Prepared<'a> {
             monitor,
             n_rows: n_rows as usize,
             n_unlabelled: profile.counts.unlabelled,
+            is_semi_supervised,
             table,
             layout: Layout::new(&space),
             space,

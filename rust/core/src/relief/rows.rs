@@ -133,7 +133,7 @@ impl Reader<'_> {
             }
             Ok(())
         })?;
-        if counts.kept() == self.n_rows { Ok(()) } else { Err(self.changed()) }
+        if counts.kept == self.n_rows { Ok(()) } else { Err(self.changed()) }
     }
 
     fn changed(&self) -> Error {

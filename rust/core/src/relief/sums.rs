@@ -6,6 +6,7 @@
 use pulp::Arch;
 
 use super::ground::Ground;
+use super::influence::Influence;
 use super::params::TargetDistance;
 use super::search::Neighbours;
 use super::space::{AddTimes, Space};
@@ -44,12 +45,15 @@ pub(crate) enum Kind {
 pub(crate) struct Plan {
     pub(crate) schemes: Vec<Scheme>,
     pub(crate) kind: Kind,
+    /// Where some rows have no target.
+    pub(crate) influence: Option<Influence>,
 }
 
 /// The sums of a block of queries.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Sums {
-    pub(super) queries: f64,
+    /// n_schemes; number of queries, each as far as its pairs have something to say.
+    pub(super) queries: Vec<f64>,
     /// n_vectors x n_features
     pub(super) vectors: Vec<f64>,
     /// n_schemes x n_apart; distances of the targets.
@@ -70,8 +74,10 @@ struct Pair {
 pub(crate) struct Block {
     /// In the order of (row, query).
     pairs: Vec<Pair>,
-    /// n_pairs x n_vectors
+    /// n_pairs x n_vectors; not a number where the distance of the features is to stand in for that of the
+    /// targets.
     weights: Vec<f64>,
+    n_apart: usize,
     done: usize,
     sums: Sums,
     differences: Vec<f64>,
@@ -102,7 +108,7 @@ impl Plan {
     pub(crate) fn block(&self, queries: &[u32], neighbours: &Neighbours, space: &Space) -> Block {
         let n_features = space.shapes.len();
         let mut sums = Sums {
-            queries: queries.len() as f64,
+            queries: vec![queries.len() as f64; self.schemes.len()],
             vectors: vec![0.0; self.n_vectors() * n_features],
             targets: vec![0.0; self.schemes.len() * self.n_apart()],
         };
@@ -112,15 +118,19 @@ impl Plan {
                 let first = weights.len();
                 pairs.extend((pairs.len() as u32..).zip(list).map(|(weights, &row)| Pair { row, query, weights }));
                 weights.resize(first + list.len() * self.n_vectors(), 0.0);
-                self.weigh(query, (class, space.class(query)), list, &mut weights[first..]);
+                let weights = &mut weights[first..];
+                self.weigh(query, (class, space.class(query)), list, weights);
+                self.influence_pairs(query, list, weights, &mut sums.queries);
             }
         }
         for pair in &pairs {
-            let weights = &weights[pair.weights as usize * self.n_vectors()..];
-            self.add_targets(weights, &mut sums.targets);
+            let weights = &weights[pair.weights as usize * self.n_vectors()..][..self.n_vectors()];
+            if !weights[self.n_vectors() - 1].is_nan() {
+                add_targets(weights, self.n_apart(), &mut sums.targets);
+            }
         }
         pairs.sort_unstable_by_key(|pair| (pair.row, pair.query));
-        Block { pairs, weights, done: 0, sums, differences: vec![0.0; n_features] }
+        Block { pairs, weights, n_apart: self.n_apart(), done: 0, sums, differences: vec![0.0; n_features] }
     }
 
     /// Sets the weights of `query`'s neighbours in `list`, which are of the first of the two classes given;
@@ -145,14 +155,17 @@ impl Plan {
         }
     }
 
-    /// Adds the weights of a pair that tell targets apart.
-    fn add_targets(&self, weights: &[f64], sums: &mut [f64]) {
-        let n_apart = self.n_apart();
-        if n_apart > 0 {
-            let parts = weights.chunks_exact(1 + n_apart);
-            sums.chunks_exact_mut(n_apart).zip(parts).for_each(|(sums, weights)| {
-                sums.iter_mut().zip(&weights[1..]).for_each(|(sum, weight)| *sum += weight);
-            });
+    /// Lets the pairs of `query` and the rows in `list` have the say that they have, and takes what they
+    /// lack from `queries`.
+    fn influence_pairs(&self, query: u32, list: &[u32], weights: &mut [f64], queries: &mut [f64]) {
+        let Some(influence) = &self.influence else { return };
+        for (weights, &row) in weights.chunks_exact_mut(self.n_vectors()).zip(list) {
+            let (say, known) = influence.of_pair(query, row);
+            for (weights, queries) in weights.chunks_exact_mut(1 + self.n_apart()).zip(&mut *queries) {
+                *queries -= weights[0] * (1.0 - say);
+                weights[0] *= say;
+                weights[1..].iter_mut().for_each(|weight| *weight = if known { *weight * say } else { f64::NAN });
+            }
         }
     }
 
@@ -184,6 +197,34 @@ impl Plan {
     }
 }
 
+/// Adds the weights of a pair that tell targets apart.
+fn add_targets(weights: &[f64], n_apart: usize, sums: &mut [f64]) {
+    if n_apart > 0 {
+        let parts = weights.chunks_exact(1 + n_apart);
+        sums.chunks_exact_mut(n_apart).zip(parts).for_each(|(sums, weights)| {
+            sums.iter_mut().zip(&weights[1..]).for_each(|(sum, weight)| *sum += weight);
+        });
+    }
+}
+
+/// Fills in the weights of a pair of which a target is unknown, with the distance of the features, and adds
+/// them to the targets' `sums`.
+fn stand_in(weights: &mut [f64], n_apart: usize, distance: impl FnOnce() -> f64, sums: &mut [f64]) {
+    if weights[weights.len() - 1].is_nan() {
+        let distance = distance();
+        for weights in weights.chunks_exact_mut(1 + n_apart) {
+            let weight = weights[0] * distance;
+            weights[1..].fill(weight);
+        }
+        add_targets(weights, n_apart, sums);
+    }
+}
+
+/// Mean of `differences`, added up in the order of features.
+fn mean(differences: &[f64]) -> f64 {
+    differences.iter().sum::<f64>() / differences.len() as f64
+}
+
 impl Block {
     /// Adds what the pairs whose row is in `ground.rows` say; rows come in order.
     pub(crate) fn add(&mut self, arch: Arch, ground: Ground<'_>) {
@@ -193,8 +234,9 @@ impl Block {
         while let Some(pair) = self.pairs.get(self.done).filter(|pair| pair.row < end) {
             let query = ground.example(ground.queries, pair.query);
             ground.space.differences(arch, query, ground.example(ground.rows, pair.row), &mut self.differences);
-            let weights = &self.weights[pair.weights as usize * n_vectors..][..n_vectors];
-            for (vector, &weight) in self.sums.vectors.chunks_exact_mut(n_features).zip(weights) {
+            let weights = &mut self.weights[pair.weights as usize * n_vectors..][..n_vectors];
+            stand_in(weights, self.n_apart, || mean(&self.differences), &mut self.sums.targets);
+            for (vector, &weight) in self.sums.vectors.chunks_exact_mut(n_features).zip(&*weights) {
                 if weight != 0.0 {
                     arch.dispatch(AddTimes { sums: vector, weight, by: &self.differences });
                 }
@@ -208,9 +250,15 @@ impl Block {
         let n_features = self.differences.len();
         let n_vectors = self.sums.vectors.len() / n_features;
         for pair in &self.pairs[self.done..] {
-            let weights = &self.weights[pair.weights as usize * n_vectors..][..n_vectors];
+            let weights = &mut self.weights[pair.weights as usize * n_vectors..][..n_vectors];
+            let distance = || {
+                let mut sum = 0.0;
+                rows.differences(space, pair.query, pair.row, |_, difference| sum += difference);
+                sum / n_features as f64
+            };
+            stand_in(weights, self.n_apart, distance, &mut self.sums.targets);
             rows.differences(space, pair.query, pair.row, |feature, difference| {
-                for (vector, &weight) in self.sums.vectors.chunks_exact_mut(n_features).zip(weights) {
+                for (vector, &weight) in self.sums.vectors.chunks_exact_mut(n_features).zip(&*weights) {
                     vector[feature] += weight * difference;
                 }
             });

@@ -6,6 +6,7 @@ use proptest::prelude::*;
 use proptest::sample::Index;
 
 use super::*;
+use crate::intake::Unlabelled;
 use crate::monitor::Monitor;
 use crate::schema::{Problem, Roles, Targets};
 use crate::source::TableSource;
@@ -52,9 +53,9 @@ fn coded(batch: &RecordBatch, borders: &[usize], max_bins: usize) -> (Profile, C
         Roles { targets: Targets::Named(vec!["y".into()]), task: None, drop: Vec::new(), weight: Some("w".into()) };
     let problem = Problem::resolve(&batch.schema(), &roles, "table").unwrap();
     let monitor = Monitor::default();
-    let intake = Intake { source: &source, problem: &problem, monitor: &monitor };
+    let intake = Intake { source: &source, problem: &problem, unlabelled: Unlabelled::Ignore, monitor: &monitor };
     let profile = Profile::of(&intake, max_bins).unwrap();
-    let store = CodeStore::of(&intake, &profile).unwrap();
+    let store = CodeStore::of(&intake, &profile, false).unwrap();
     (profile, store)
 }
 

@@ -147,7 +147,7 @@ impl<'a> Grower<'a> {
     pub(crate) fn new(ground: Ground<'a>, arch: Arch) -> Self {
         let (store, space) = (ground.store, ground.space);
         let shape = Shape::of(space);
-        let is_single = shape.is_ordered() && !shape.partial && space.block.weights.is_empty();
+        let is_single = shape.is_ordered() && !shape.is_partial() && space.block.weights.is_empty();
         let pool = Pool::new(store.codings.iter().map(|coding| coding.n_codes() < 2));
         let most_codes = |narrow: bool| {
             let codings = store.codings.iter().filter(|coding| coding.is_narrow() == narrow);
@@ -344,11 +344,9 @@ impl<'a> Grower<'a> {
             return false;
         }
         let first = self.items.rows[range.start] as usize;
-        let same = |a: &f64, b: &f64| a == b || (a.is_nan() && b.is_nan());
         self.items.rows[range].iter().all(|&row| {
             let row = row as usize;
-            block.dense(row).iter().zip(block.dense(first)).all(|(a, b)| same(a, b))
-                && block.indicators(row) == block.indicators(first)
+            block.dense(row) == block.dense(first) && block.indicators(row) == block.indicators(first)
         })
     }
 }

@@ -146,7 +146,9 @@ impl Grower<'_> {
                 None => space.dense_target[component],
                 Some(indicator) => space.indicator_target[indicator],
             };
-            parts[target] += share * gain;
+            if let Some(target) = target {
+                parts[target] += share * gain;
+            }
         });
     }
 }

@@ -256,7 +256,7 @@ impl Candidate<'_> {
 
 /// Up to so many examples it is faster to search all candidates of a node at once, as measured.
 pub(super) fn most_in_batch(arch: Arch, shape: &Shape, ground: Ground<'_>) -> usize {
-    if shape.partial || !ground.space.block.weights.is_empty() {
+    if shape.is_partial() || !ground.space.block.weights.is_empty() {
         return 0;
     }
     let most = match (shape.indicator_weight.is_empty(), ground.params.ensemble) {

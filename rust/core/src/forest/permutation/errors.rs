@@ -3,7 +3,8 @@
 //! The error is the mean over the targets of the relative root squared error (numeric) and the share of
 //! mistakes (nominal); on labels that mean is the Hamming loss.
 
-use crate::forest::bag::Bag;
+use std::ops::Range;
+
 use crate::forest::grown::Grown;
 use crate::profile::MISSING_U16;
 use crate::store::{CodeStore, TargetColumn};
@@ -57,12 +58,19 @@ impl<'a> Targets<'a> {
         targets
     }
 
+    /// Whether `row` has a target.
+    pub(super) fn some_known(&self, row: usize) -> bool {
+        self.numeric.iter().any(|target| !target.values[row].is_nan())
+            || self.nominal.iter().any(|(codes, _)| codes[row] != MISSING_U16)
+    }
+
     fn weight(&self, row: usize) -> f64 {
         if self.weights.is_empty() { 1.0 } else { self.weights[row] }
     }
 }
 
-/// What each leaf predicts: the mean, and the most frequent class (the first of equals).
+/// What each leaf predicts: the mean, and the most frequent class (the first of equals). A leaf none of
+/// whose members is known to have a value predicts what the nearest node above it does that has some.
 pub(super) struct Leaves {
     n_numeric: usize,
     n_nominal: usize,
@@ -70,6 +78,61 @@ pub(super) struct Leaves {
     means: Vec<f64>,
     /// n_leaves x n_nominal
     classes: Vec<u16>,
+}
+
+/// The members of every node of a tree.
+struct Branches<'a> {
+    tree: &'a Grown,
+    /// n_nodes; the root's own.
+    parent: Vec<usize>,
+    /// n_nodes
+    members: Vec<Range<usize>>,
+}
+
+impl<'a> Branches<'a> {
+    fn new(tree: &'a Grown) -> Self {
+        let n_nodes = tree.nodes.len();
+        let mut branches = Branches { tree, parent: vec![0; n_nodes], members: vec![0..0; n_nodes] };
+        let mut leaf = tree.member_ends.len();
+        // Children come after their parents.
+        for (number, node) in tree.nodes.iter().enumerate().rev() {
+            branches.members[number] = match &node.split {
+                None => {
+                    leaf -= 1;
+                    let start = leaf.checked_sub(1).map_or(0, |before| tree.member_ends[before]);
+                    start as usize..tree.member_ends[leaf] as usize
+                }
+                Some(split) => {
+                    let [left, right] = split.children.map(|child| child as usize);
+                    (branches.parent[left], branches.parent[right]) = (number, number);
+                    branches.members[left].start..branches.members[right].end
+                }
+            };
+        }
+        branches
+    }
+
+    /// `value` of each leaf in preorder, of a node above where the leaf has none.
+    fn of_leaves<T: Copy + Default>(&self, mut value: impl FnMut(&[(u32, u32)]) -> Option<T>) -> Vec<T> {
+        let mut known: Vec<Option<T>> = vec![None; self.members.len()];
+        let (mut values, mut climbed) = (Vec::with_capacity(self.tree.member_ends.len()), Vec::new());
+        for leaf in (0..self.members.len()).filter(|&number| self.tree.nodes[number].split.is_none()) {
+            let mut node = leaf;
+            let found = loop {
+                if let Some(value) = known[node].or_else(|| value(&self.tree.members[self.members[node].clone()])) {
+                    break value;
+                }
+                climbed.push(node);
+                if node == 0 {
+                    break T::default();
+                }
+                node = self.parent[node];
+            };
+            climbed.drain(..).chain([node]).for_each(|node| known[node] = Some(found));
+            values.push(found);
+        }
+        values
+    }
 }
 
 /// One leaf's predictions.
@@ -80,21 +143,21 @@ pub(super) struct Prediction<'a> {
 }
 
 impl Leaves {
-    pub(super) fn new(targets: &Targets<'_>, tree: &Grown, bag: &Bag) -> Self {
+    pub(super) fn new(targets: &Targets<'_>, tree: &Grown) -> Self {
         let (n_numeric, n_nominal) = (targets.numeric.len(), targets.nominal.len());
         let mut leaves = Leaves { n_numeric, n_nominal, means: Vec::new(), classes: Vec::new() };
-        let everyone: Vec<(u32, u32)> = bag.rows.iter().copied().zip(bag.counts.iter().copied()).collect();
-        let means: Vec<f64> = targets.numeric.iter().map(|y| mean(y, targets, &everyone).unwrap_or(0.0)).collect();
+        let branches = Branches::new(tree);
+        let n_leaves = tree.member_ends.len();
+        leaves.means.resize(n_leaves * n_numeric, 0.0);
+        for (number, y) in targets.numeric.iter().enumerate() {
+            let means = branches.of_leaves(|members| mean(y, targets, members));
+            leaves.means.iter_mut().skip(number).step_by(n_numeric).zip(means).for_each(|(to, mean)| *to = mean);
+        }
+        leaves.classes.resize(n_leaves * n_nominal, 0);
         let mut counts = vec![0.0; targets.nominal.iter().map(|(_, classes)| *classes).max().unwrap_or(0)];
-        let classes: Vec<u16> =
-            targets.nominal.iter().map(|(y, _)| majority(y, targets, &everyone, &mut counts).unwrap_or(0)).collect();
-        for members in tree.leaf_members() {
-            for (y, whole) in targets.numeric.iter().zip(&means) {
-                leaves.means.push(mean(y, targets, members).unwrap_or(*whole));
-            }
-            for ((y, _), whole) in targets.nominal.iter().zip(&classes) {
-                leaves.classes.push(majority(y, targets, members, &mut counts).unwrap_or(*whole));
-            }
+        for (number, (y, _)) in targets.nominal.iter().enumerate() {
+            let classes = branches.of_leaves(|members| majority(y, targets, members, &mut counts));
+            leaves.classes.iter_mut().skip(number).step_by(n_nominal).zip(classes).for_each(|(to, class)| *to = class);
         }
         leaves
     }

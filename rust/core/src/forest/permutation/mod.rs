@@ -3,7 +3,7 @@
 //!
 //! A row's prediction can change only through features on its own path, and only from the first node
 //! on at which the shuffled value goes the other way. So each row walks its path once and makes a
-//! detour from there for each such feature. A step waits for the node it leads to; rows and detours are
+//! detour from there for each such feature. Rows without a target have no error and are not looked at. A step waits for the node it leads to; rows and detours are
 //! walked many at a time, so that these waits overlap.
 //!
 //! Memory: a code for each out-of-bag row and feature of the bands that the tree tests.
@@ -38,14 +38,15 @@ pub(crate) fn of_tree(
     number: u64,
 ) -> Result<Vec<(u32, f64)>> {
     let store = ground.store;
-    let out_of_bag = bag.out_of_bag(store.rows);
+    let targets = Targets::new(store, subset);
+    let mut out_of_bag = bag.out_of_bag(store.rows);
+    out_of_bag.retain(|&row| targets.some_known(row as usize));
     let routes = Routes::new(tree, store);
     let places = &routes.places;
     if out_of_bag.is_empty() || places.features.is_empty() {
         return Ok(Vec::new());
     }
-    let targets = Targets::new(store, subset);
-    let leaves = Leaves::new(&targets, tree, bag);
+    let leaves = Leaves::new(&targets, tree);
     let errors = Errors::new(&targets, &out_of_bag);
     let mut sums = Sums::new(&errors, places.len());
     let shuffled = Shuffled::new(places, store, &out_of_bag, ground.params.seed, number);

@@ -12,8 +12,8 @@ use crate::store::Code;
 /// Vectors that hold the sums, if components are all dense and few enough.
 #[inline(always)]
 pub(super) fn vectors_of<S: Simd>(shape: &Shape) -> Option<usize> {
-    let vectors = shape.n_dense.div_ceil(S::F64_LANES).next_power_of_two();
-    (shape.indicator_weight.is_empty() && !shape.partial && vectors <= 4).then_some(vectors)
+    let vectors = shape.n_whole.div_ceil(S::F64_LANES).next_power_of_two();
+    (shape.indicator_weight.is_empty() && !shape.is_partial() && vectors <= 4).then_some(vectors)
 }
 
 /// Count times the component values of each example of a node, in whole vectors.

@@ -24,7 +24,7 @@ pub(crate) struct Gram {
     cells: Vec<f64>,
     /// width
     counts: Vec<f64>,
-    /// n_dense x width; centred sums, component by component.
+    /// n_whole x width; centred sums, component by component.
     centred: Vec<f64>,
     /// n_indicators; the examples that have each.
     holders: Vec<u64>,
@@ -43,7 +43,7 @@ impl Gram {
         if !shape.indicator_weight.is_empty() {
             self.set_indicators(shape, examples, node);
         }
-        if shape.n_dense > 0 {
+        if shape.n_whole > 0 {
             self.centre(shape, examples, node);
             arch.dispatch(AddDense { gram: self, n });
         }
@@ -61,7 +61,7 @@ impl Gram {
 
     fn centre(&mut self, shape: &Shape, examples: Examples<'_>, node: &Node) {
         self.centred.clear();
-        self.centred.resize(shape.n_dense * self.width, 0.0);
+        self.centred.resize(shape.n_whole * self.width, 0.0);
         for (i, &row) in examples.rows.iter().enumerate() {
             let count = self.counts[i];
             for (c, (value, mean)) in examples.block.dense(row as usize).iter().zip(&node.means).enumerate() {

@@ -76,7 +76,7 @@ impl Present {
         if shape.is_ordered() {
             let mean = |position: usize| {
                 let sums = self.category(position);
-                let weight = if shape.partial { shape.dense_weights(sums)[0] } else { sums[WEIGHT] };
+                let weight = shape.weight_of_dense(sums, 0);
                 if weight > 0.0 { shape.dense(sums)[0] / weight } else { 0.0 }
             };
             self.best_prefix(shape, room, &by_key((0..n).map(mean).collect()))
@@ -172,11 +172,11 @@ impl Present {
     }
 
     fn scaled_means(&self, shape: &Shape, sums: &[f64]) -> Vec<f64> {
-        let weight = sums[WEIGHT];
-        let own = |c: usize| if shape.partial { shape.dense_weights(sums)[c] } else { weight };
-        let dense = shape.dense(sums).iter().enumerate().map(|(c, s)| if own(c) > 0.0 { s / own(c) } else { 0.0 });
-        let indicators = shape.indicators(sums).iter().zip(&shape.indicator_weight);
-        dense.chain(indicators.map(|(count, omega)| omega.sqrt() * count / weight)).collect()
+        let mean = |sum: f64, weight: f64| if weight > 0.0 { sum / weight } else { 0.0 };
+        let dense = shape.dense(sums).iter().enumerate().map(|(c, &sum)| mean(sum, shape.weight_of_dense(sums, c)));
+        let share = |l: usize, count: f64| mean(count, shape.weight_of_indicator(sums, l));
+        let counts = shape.indicators(sums).iter().zip(&shape.indicator_weight).enumerate();
+        dense.chain(counts.map(|(l, (&count, omega))| omega.sqrt() * share(l, count))).collect()
     }
 }
 

@@ -12,7 +12,8 @@
 //! Σ ω·(C_L − c·r)² = squares − 2·r·cross + r²·Σ ω·c²,  r = W_L / W
 //! ```
 //!
-//! Of these only Σ ω_l·C_l depends on the order.
+//! Of these only Σ ω_l·C_l depends on the order. Indicators that some rows lack are summed up the same
+//! way, group by group, with r the group's share of weight.
 //!
 //! Large nodes add up one vector of sums for each code and walk those.
 
@@ -25,6 +26,11 @@ use crate::forest::space::Block;
 use crate::forest::split::single::Pair;
 use crate::store::Code;
 
+/// Most dense components with which examples are added up by code. With more, the sums of all codes do not
+/// stay in the inner cache, and examples are walked in order.
+const MOST_BY_CODE: usize = 64;
+/// Vectors added up side by side: a sum waits for each of its additions.
+const ABREAST: usize = 4;
 /// Most bytes of sums by code.
 const MOST_BIN_BYTES: usize = 1 << 20;
 
@@ -78,14 +84,16 @@ impl WithSimd for Total<'_> {
 #[derive(Debug, Default)]
 pub(crate) struct Node {
     pub(crate) total: Vec<f64>,
-    /// n_dense
+    /// n_dense; 0 where nothing is known.
     pub(super) means: Vec<f64>,
     /// n_indicators + [`LabelLists::FILLERS`]; ω.
     omega: Vec<f64>,
     /// n_indicators; ω·c.
     weighted: Vec<f64>,
-    /// Σ ω·c²
+    /// Σ ω·c² over the indicators known for all rows.
     squares: f64,
+    /// n_groups; the same over each group.
+    group_squares: Vec<f64>,
     lists: LabelLists,
     pub(super) values: Values,
 }
@@ -98,6 +106,8 @@ struct LabelLists {
     examples: Vec<Listed>,
     /// Filled up with labels that weigh nothing.
     groups: Vec<[u32; LabelLists::GROUP]>,
+    /// Those with weights of their own, example after example.
+    partial: Vec<u32>,
 }
 
 /// What an example adds to the sums of a side.
@@ -112,6 +122,8 @@ struct Listed {
     /// Its labels' groups.
     start: u32,
     end: u32,
+    /// Where its labels with weights of their own end; they start where the example's before end.
+    partial_end: u32,
 }
 
 impl LabelLists {
@@ -120,13 +132,17 @@ impl LabelLists {
     /// addition wait for the one before.
     const FILLERS: usize = 32;
 
-    fn set(&mut self, examples: Examples<'_>, omega: &[f64], weighted: &[f64]) {
+    fn set(&mut self, shape: &Shape, examples: Examples<'_>, omega: &[f64], weighted: &[f64]) {
         self.examples.clear();
         self.groups.clear();
+        self.partial.clear();
+        let n_whole = shape.n_whole_indicators();
         for (&row, &count) in examples.rows.iter().zip(examples.counts) {
             let (row, count) = (row as usize, f64::from(count));
             let weight = count * examples.block.weight(row);
             let labels = examples.block.indicators(row);
+            let (labels, partial) = labels.split_at(labels.partition_point(|&label| (label as usize) < n_whole));
+            self.partial.extend_from_slice(partial);
             let sum = |values: &[f64]| labels.iter().map(|&label| values[label as usize]).sum::<f64>();
             let (squares, cross) = (weight * weight * sum(omega), weight * sum(weighted));
             let start = self.groups.len() as u32;
@@ -138,7 +154,8 @@ impl LabelLists {
                 group[..labels.len()].copy_from_slice(labels);
                 self.groups.push(group);
             }
-            self.examples.push(Listed { weight, count, squares, cross, start, end: self.groups.len() as u32 });
+            let (end, partial_end) = (self.groups.len() as u32, self.partial.len() as u32);
+            self.examples.push(Listed { weight, count, squares, cross, start, end, partial_end });
         }
     }
 
@@ -146,30 +163,41 @@ impl LabelLists {
     fn groups(&self, example: Listed) -> &[[u32; LabelLists::GROUP]] {
         &self.groups[example.start as usize..example.end as usize]
     }
+
+    /// The labels of the example at `position` that have weights of their own.
+    #[inline(always)]
+    fn partial(&self, position: usize) -> &[u32] {
+        let start = position.checked_sub(1).map_or(0, |before| self.examples[before].partial_end);
+        &self.partial[start as usize..self.examples[position].partial_end as usize]
+    }
 }
 
 impl Node {
     /// Sets what follows from the total, that of `examples`.
     pub(crate) fn open(&mut self, shape: &Shape, examples: Examples<'_>) {
-        let weight = self.total[WEIGHT];
         self.values.clear();
         self.means.clear();
-        if shape.partial {
-            let own = shape.dense_weights(&self.total);
-            self.means.extend(shape.dense(&self.total).iter().zip(own).map(|(s, w)| s / w));
-        } else {
-            self.means.extend(shape.dense(&self.total).iter().map(|s| s / weight));
-        }
+        let mean = |(c, sum): (usize, &f64)| {
+            let weight = shape.weight_of_dense(&self.total, c);
+            if weight > 0.0 { sum / weight } else { 0.0 }
+        };
+        self.means.extend(shape.dense(&self.total).iter().enumerate().map(mean));
         if shape.indicator_weight.is_empty() {
             return;
         }
         let counts = shape.indicators(&self.total);
         self.weighted.clear();
         self.weighted.extend(shape.indicator_weight.iter().zip(counts).map(|(omega, c)| omega * c));
-        self.squares = self.weighted.iter().zip(counts).map(|(a, c)| a * c).sum();
+        let (whole, partial) = self.weighted.split_at(shape.n_whole_indicators());
+        self.squares = whole.iter().zip(counts).map(|(a, c)| a * c).sum();
+        self.group_squares.clear();
+        self.group_squares.resize(shape.n_groups, 0.0);
+        for ((a, c), &group) in partial.iter().zip(&counts[whole.len()..]).zip(&shape.indicator_group) {
+            self.group_squares[group as usize] += a * c;
+        }
         self.omega.clone_from(&shape.indicator_weight);
         self.omega.resize(counts.len() + LabelLists::FILLERS, 0.0);
-        self.lists.set(examples, &self.omega, &self.weighted);
+        self.lists.set(shape, examples, &self.omega, &self.weighted);
     }
 
     /// Lays the values of `examples` together, if that serves.
@@ -208,6 +236,8 @@ pub(crate) struct Scratch {
     starts: Vec<u32>,
     /// Zeros between searches: one for each sum, and one for each label that weighs nothing.
     sums: Vec<f64>,
+    /// n_groups; zeros between searches.
+    groups: Vec<OfGroup>,
     /// One vector of sums for each code.
     bins: Vec<f64>,
 }
@@ -218,6 +248,7 @@ impl Scratch {
             order: Vec::new(),
             starts: Vec::new(),
             sums: vec![0.0; shape.len() + LabelLists::FILLERS],
+            groups: vec![OfGroup::default(); shape.n_groups],
             bins: Vec::new(),
         }
     }
@@ -252,9 +283,9 @@ impl<C: Code> Search<'_, C> {
         let block = self.examples.block;
         let n = self.codes.len();
         let labels = if block.starts.is_empty() { 0 } else { block.indicators.len() * n / (block.starts.len() - 1) };
-        let adding = n * (2 + self.shape.n_dense) + labels;
+        let adding = n * (2 + self.shape.width()) + labels;
         let walking = self.n_codes * self.shape.len();
-        adding >= 4 * walking && 8 * walking <= MOST_BIN_BYTES
+        adding >= 4 * walking && 8 * walking <= MOST_BIN_BYTES && self.shape.width() <= MOST_BY_CODE
     }
 }
 
@@ -300,7 +331,7 @@ impl<C: Code> BestCut<'_, C> {
             }
             add_times(simd, left, bin, 1.0);
             let (weight, count) = (left[WEIGHT], left[EXAMPLES]);
-            if shape.partial {
+            if shape.is_partial() {
                 best.offer_gain(code, shape.gain(left, &node.total), weight, count);
             } else {
                 let dense = dense_quality(simd, shape.dense(left), weight, node);
@@ -313,8 +344,8 @@ impl<C: Code> BestCut<'_, C> {
 
     #[inline(always)]
     fn in_order<S: Simd>(self, simd: S) -> Option<Cut> {
-        let Search { shape, examples, codes, n_codes, node, room } = self.search;
-        let Scratch { order, starts, sums, .. } = self.scratch;
+        let Search { shape, codes, n_codes, node, room, .. } = self.search;
+        let Scratch { order, starts, sums, groups, .. } = self.scratch;
         sort(codes, n_codes, order, starts);
         match dense::vectors_of::<S>(shape) {
             Some(1) => return dense::best_cut::<S, C, 1>(simd, self.search, order),
@@ -325,23 +356,17 @@ impl<C: Code> BestCut<'_, C> {
         let mut best = Best::new(node.weight(), node.examples(), room);
         let is_last =
             |i: usize, position: usize| order.get(i + 1).is_none_or(|&next| codes[next as usize] != codes[position]);
-        if shape.partial {
-            let left = &mut sums[..shape.len()];
-            for (i, position) in order.iter().map(|&position| position as usize).enumerate() {
-                examples.add(shape, left, position);
-                if is_last(i, position) {
-                    let gain = shape.gain(left, &node.total);
-                    best.offer_gain(codes[position].index(), gain, left[WEIGHT], left[EXAMPLES]);
-                }
-            }
-            left.fill(0.0);
-            return best.cut();
-        }
-        let mut left = Left::new(shape, sums);
+        let mut left = Left::new(shape, sums, groups);
         for (i, position) in order.iter().map(|&position| position as usize).enumerate() {
-            left.add(simd, self.search, position);
-            if is_last(i, position) {
-                best.offer(codes[position].index(), left.quality(simd, node), left.weight, left.count);
+            if !is_last(i, position) {
+                left.add(simd, self.search, position);
+                continue;
+            }
+            let (code, quality) = (codes[position].index(), left.add_measured(simd, self.search, position));
+            if shape.is_partial() {
+                best.offer_gain(code, left.gain(simd, node, quality), left.weight, left.count);
+            } else {
+                best.offer(code, quality, left.weight, left.count);
             }
         }
         left.clear(node, order);
@@ -361,12 +386,12 @@ impl<C: Code> WithSimd for GivenCut<'_, C> {
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) -> Option<Cut> {
         let Search { codes, node, room, .. } = self.search;
-        let Scratch { order, sums, .. } = self.scratch;
+        let Scratch { order, sums, groups, .. } = self.scratch;
         let n_left = codes.iter().filter(|&&code| code <= self.cut).count();
         let left_is_smaller = 2 * n_left <= codes.len();
         positions(codes, |code| (code <= self.cut) == left_is_smaller, order);
         // Splitting off one side gains as much as splitting off the other.
-        let (weight, count, gain) = self.search.side_gain(simd, order, sums);
+        let (weight, count, gain) = self.search.side_gain(simd, order, sums, groups);
         let (weights, counts) = ((weight, node.weight() - weight), (count, node.examples() - count));
         let fits = if left_is_smaller {
             room.fits(weights, counts)
@@ -378,65 +403,108 @@ impl<C: Code> WithSimd for GivenCut<'_, C> {
 }
 
 impl<C: Code> Search<'_, C> {
-    /// Weight, examples and gain of the side that `positions` make; `sums` are zeros before and after.
+    /// Weight, examples and gain of the side that `positions` make; `sums` and `groups` are zeros before
+    /// and after.
     #[inline(always)]
-    fn side_gain<S: Simd>(self, simd: S, positions: &[u32], sums: &mut [f64]) -> (f64, f64, f64) {
-        let Search { shape, examples, node, .. } = self;
+    fn side_gain<S: Simd>(
+        self,
+        simd: S,
+        positions: &[u32],
+        sums: &mut [f64],
+        groups: &mut [OfGroup],
+    ) -> (f64, f64, f64) {
+        let Search { shape, node, .. } = self;
         match dense::vectors_of::<S>(shape) {
             Some(1) => return dense::side_gain::<S, C, 1>(simd, self, positions),
             Some(2) => return dense::side_gain::<S, C, 2>(simd, self, positions),
             Some(4) => return dense::side_gain::<S, C, 4>(simd, self, positions),
             _ => {}
         }
-        if shape.partial {
-            let side = &mut sums[..shape.len()];
-            positions.iter().for_each(|&position| examples.add(shape, side, position as usize));
-            let gain = (side[WEIGHT], side[EXAMPLES], shape.gain(side, &node.total));
-            side.fill(0.0);
-            return gain;
-        }
-        let mut side = Left::new(shape, sums);
+        let mut side = Left::new(shape, sums, groups);
         positions.iter().for_each(|&position| side.add(simd, self, position as usize));
-        let gain = side.quality(simd, node) / (side.weight * (node.weight() - side.weight));
+        let dense = dense_quality(simd, &side.row[..shape.n_whole], side.weight, node);
+        let result = (side.weight, side.count, side.gain(simd, node, side.quality(node, dense)));
         side.clear(node, positions);
-        (side.weight, side.count, gain)
+        result
     }
 }
 
-/// Sums of one side, and Σ ω·C_L² and Σ ω·C_L·c.
-struct Left<'a> {
-    dense: &'a mut [f64],
-    /// n_indicators + [`LabelLists::FILLERS`]; ω·C_L. Empty without indicators.
-    labels: &'a mut [f64],
-    weight: f64,
-    count: f64,
+/// Σ ω·C_L² and Σ ω·C_L·c of some indicators.
+#[derive(Debug, Clone, Copy, Default)]
+struct OfGroup {
     squares: f64,
     cross: f64,
 }
 
+impl OfGroup {
+    /// Σ ω·(C_L − c·share)², with Σ ω·c² of the node.
+    #[inline(always)]
+    fn quality(self, share: f64, node_squares: f64) -> f64 {
+        self.squares - 2.0 * share * self.cross + share * share * node_squares
+    }
+}
+
+/// Sums of one side.
+struct Left<'a> {
+    shape: &'a Shape,
+    /// The sums of a row of the block.
+    row: &'a mut [f64],
+    /// n_indicators + [`LabelLists::FILLERS`]; ω·C_L. Empty without indicators.
+    labels: &'a mut [f64],
+    weight: f64,
+    count: f64,
+    /// Of the indicators known for all rows.
+    whole: OfGroup,
+    /// n_groups
+    groups: &'a mut [OfGroup],
+}
+
 impl<'a> Left<'a> {
     #[inline(always)]
-    fn new(shape: &Shape, zeros: &'a mut [f64]) -> Self {
-        let (dense, labels) = zeros.split_at_mut(shape.n_dense);
+    fn new(shape: &'a Shape, zeros: &'a mut [f64], groups: &'a mut [OfGroup]) -> Self {
+        let (row, labels) = zeros.split_at_mut(shape.width());
         let n_labels = match shape.indicator_weight.len() {
             0 => 0,
             n => n + LabelLists::FILLERS,
         };
         let labels = &mut labels[..n_labels];
-        Left { dense, labels, weight: 0.0, count: 0.0, squares: 0.0, cross: 0.0 }
+        Left { shape, row, labels, weight: 0.0, count: 0.0, whole: OfGroup::default(), groups }
     }
 
+    /// Adds the example at `position`.
     #[inline(always)]
     fn add<S: Simd, C: Code>(&mut self, simd: S, search: Search<'_, C>, position: usize) {
-        if !self.dense.is_empty() {
-            let Examples { block, rows, counts, .. } = search.examples;
-            let (row, count) = (rows[position] as usize, f64::from(counts[position]));
-            add_times(simd, self.dense, block.dense(row), count);
-            if self.labels.is_empty() {
-                self.count += count;
-                self.weight += count * block.weight(row);
-                return;
-            }
+        let Examples { block, rows, counts, .. } = search.examples;
+        let (row, count) = (rows[position] as usize, f64::from(counts[position]));
+        if !self.row.is_empty() {
+            add_times(simd, self.row, block.dense(row), count);
+        }
+        self.add_rest(search, position, (row, count));
+    }
+
+    /// Adds the example at `position`; gives Σ (S_L − m·W_L)² over all components known for all rows.
+    #[inline(always)]
+    fn add_measured<S: Simd, C: Code>(&mut self, simd: S, search: Search<'_, C>, position: usize) -> f64 {
+        let Examples { block, rows, counts, .. } = search.examples;
+        let (row, count) = (rows[position] as usize, f64::from(counts[position]));
+        self.add_rest(search, position, (row, count));
+        if self.row.is_empty() {
+            return self.quality(search.node, 0.0);
+        }
+        let (whole, partial) = self.row.split_at_mut(self.shape.n_whole);
+        let (from_whole, from_partial) = block.dense(row).split_at(whole.len());
+        let dense = add_measured(simd, whole, from_whole, count, search.node, self.weight);
+        add_times(simd, partial, from_partial, count);
+        self.quality(search.node, dense)
+    }
+
+    /// Adds what an example has besides dense components; it is `count` times that row.
+    #[inline(always)]
+    fn add_rest<C: Code>(&mut self, search: Search<'_, C>, position: usize, (row, count): (usize, f64)) {
+        if self.labels.is_empty() {
+            self.count += count;
+            self.weight += count * search.examples.block.weight(row);
+            return;
         }
         let Node { lists, omega, .. } = search.node;
         let example = lists.examples[position];
@@ -449,31 +517,71 @@ impl<'a> Left<'a> {
                 self.labels[label] += omega[label] * example.weight;
             }
         }
-        self.squares += example.squares + 2.0 * example.weight * had;
-        self.cross += example.cross;
+        self.whole.squares += example.squares + 2.0 * example.weight * had;
+        self.whole.cross += example.cross;
+        if !self.groups.is_empty() {
+            self.add_partial(search.node, position, example.weight);
+        }
     }
 
-    /// Σ (S_L − m·W_L)² over all components, with their weights.
-    #[inline(always)]
-    fn quality<S: Simd>(&self, simd: S, node: &Node) -> f64 {
-        if self.labels.is_empty() {
-            return dense_quality(simd, self.dense, self.weight, node);
+    /// Adds the labels of an example that have weights of their own.
+    fn add_partial(&mut self, node: &Node, position: usize, weight: f64) {
+        let n_whole = self.shape.n_whole_indicators();
+        for label in node.lists.partial(position).iter().map(|&label| label as usize) {
+            let group = &mut self.groups[self.shape.indicator_group[label - n_whole] as usize];
+            let own = node.omega[label] * weight;
+            group.squares += weight * (own + 2.0 * self.labels[label]);
+            group.cross += weight * node.weighted[label];
+            self.labels[label] += own;
         }
-        let share = self.weight / node.weight();
-        let labels = self.squares - 2.0 * share * self.cross + share * share * node.squares;
-        if self.dense.is_empty() { labels } else { labels + dense_quality(simd, self.dense, self.weight, node) }
+    }
+
+    /// Σ (S_L − m·W_L)² over all components known for all rows, with their weights; `dense` is that over the
+    /// dense ones.
+    #[inline(always)]
+    fn quality(&self, node: &Node, dense: f64) -> f64 {
+        if self.labels.is_empty() {
+            return dense;
+        }
+        dense + self.whole.quality(self.weight / node.weight(), node.squares)
+    }
+
+    /// The impurity decrease; `quality` is that over the components known for all rows.
+    #[inline(always)]
+    fn gain<S: Simd>(&self, simd: S, node: &Node, quality: f64) -> f64 {
+        let gain = quality / (self.weight * (node.weight() - self.weight));
+        if self.shape.is_partial() { gain + self.partial_gain(simd, node) } else { gain }
+    }
+
+    /// The part of it that components with weights of their own make.
+    #[inline(always)]
+    fn partial_gain<S: Simd>(&self, simd: S, node: &Node) -> f64 {
+        let Shape { n_whole, n_partial, .. } = *self.shape;
+        let (sums, weights) = self.row[n_whole..].split_at(n_partial);
+        let totals = &self.shape.row(&node.total)[n_whole + n_partial..];
+        let mut gain = dense_gain(simd, sums, &weights[..n_partial], &totals[..n_partial], &node.means[n_whole..]);
+        let groups = self.groups.iter().zip(&node.group_squares).zip(&weights[n_partial..]).zip(&totals[n_partial..]);
+        for (((group, &squares), &left), &all) in groups {
+            let both = left * (all - left);
+            if both > 0.0 {
+                gain += group.quality(left / all, squares) / both;
+            }
+        }
+        gain
     }
 
     /// Back to zeros; `added` are the positions that were added.
     #[inline(always)]
     fn clear(&mut self, node: &Node, added: &[u32]) {
-        self.dense.fill(0.0);
+        self.row.fill(0.0);
+        self.groups.fill(OfGroup::default());
         if self.labels.is_empty() || added.len() >= self.labels.len() {
             return self.labels.fill(0.0);
         }
         let lists = &node.lists;
-        for group in added.iter().flat_map(|&position| lists.groups(lists.examples[position as usize])) {
-            group.iter().for_each(|&label| self.labels[label as usize] = 0.0);
+        for position in added.iter().map(|&position| position as usize) {
+            let whole = lists.groups(lists.examples[position]).iter().flatten();
+            whole.chain(lists.partial(position)).for_each(|&label| self.labels[label as usize] = 0.0);
         }
     }
 }
@@ -482,13 +590,10 @@ impl<'a> Left<'a> {
 #[inline(always)]
 fn add_row<S: Simd>(simd: S, shape: &Shape, examples: Examples<'_>, position: usize, sums: &mut [f64]) {
     let (block, row, count) = (examples.block, examples.rows[position] as usize, f64::from(examples.counts[position]));
-    if shape.partial {
-        return shape.add(sums, block, row, count);
-    }
     let weight = count * block.weight(row);
     sums[EXAMPLES] += count;
     sums[WEIGHT] += weight;
-    let (dense, indicators) = sums[FIRST..].split_at_mut(shape.n_dense);
+    let (dense, indicators) = sums[FIRST..].split_at_mut(shape.width());
     add_times(simd, dense, block.dense(row), count);
     for &indicator in block.indicators(row) {
         indicators[indicator as usize] += weight;
@@ -507,18 +612,77 @@ fn add_times<S: Simd>(simd: S, to: &mut [f64], from: &[f64], factor: f64) {
     to_rest.iter_mut().zip(from_rest).for_each(|(to, from)| *to += factor * from);
 }
 
+/// Adds `factor` times `from` to `sums`, of dense components known for all rows; gives Σ (S − m·W)².
+#[inline(always)]
+fn add_measured<S: Simd>(simd: S, sums: &mut [f64], from: &[f64], factor: f64, node: &Node, weight: f64) -> f64 {
+    let (times, weights) = (simd.splat_f64s(factor), simd.splat_f64s(weight));
+    let (means, means_rest) = S::as_simd_f64s(&node.means[..sums.len()]);
+    let ((sums, sums_rest), (from, from_rest)) = (S::as_mut_simd_f64s(sums), S::as_simd_f64s(from));
+    let mut squares = [simd.splat_f64s(0.0); ABREAST];
+    let step = |square: &mut S::f64s, sum: &mut S::f64s, from: S::f64s, mean: S::f64s| {
+        *sum = simd.add_f64s(*sum, simd.mul_f64s(times, from));
+        let difference = simd.sub_f64s(*sum, simd.mul_f64s(mean, weights));
+        *square = simd.add_f64s(*square, simd.mul_f64s(difference, difference));
+    };
+    let (four_sums, sums) = sums.as_chunks_mut::<ABREAST>();
+    let ((four_from, from), (four_means, means)) = (from.as_chunks::<ABREAST>(), means.as_chunks::<ABREAST>());
+    for ((sums, from), means) in four_sums.iter_mut().zip(four_from).zip(four_means) {
+        for n in 0..ABREAST {
+            step(&mut squares[n], &mut sums[n], from[n], means[n]);
+        }
+    }
+    for (((square, sum), &from), &mean) in squares.iter_mut().zip(sums).zip(from).zip(means) {
+        step(square, sum, from, mean);
+    }
+    let mut rest = 0.0;
+    for ((sum, from), mean) in sums_rest.iter_mut().zip(from_rest).zip(means_rest) {
+        *sum += factor * from;
+        rest += (*sum - mean * weight).powi(2);
+    }
+    total(simd, squares) + rest
+}
+
+#[inline(always)]
+fn total<S: Simd>(simd: S, [a, b, c, d]: [S::f64s; ABREAST]) -> f64 {
+    simd.reduce_sum_f64s(simd.add_f64s(simd.add_f64s(a, b), simd.add_f64s(c, d)))
+}
+
 #[inline(always)]
 fn dense_quality<S: Simd>(simd: S, sums: &[f64], weight: f64, node: &Node) -> f64 {
     let weights = simd.splat_f64s(weight);
+    let (means, means_rest) = S::as_simd_f64s(&node.means[..sums.len()]);
     let (sums, sums_rest) = S::as_simd_f64s(sums);
-    let (means, means_rest) = S::as_simd_f64s(&node.means);
-    let mut squares = simd.splat_f64s(0.0);
-    for (&sum, &mean) in sums.iter().zip(means) {
-        let difference = simd.sub_f64s(sum, simd.mul_f64s(mean, weights));
-        squares = simd.add_f64s(squares, simd.mul_f64s(difference, difference));
+    let mut squares = [simd.splat_f64s(0.0); ABREAST];
+    for (sums, means) in sums.chunks(ABREAST).zip(means.chunks(ABREAST)) {
+        for ((square, &sum), &mean) in squares.iter_mut().zip(sums).zip(means) {
+            let difference = simd.sub_f64s(sum, simd.mul_f64s(mean, weights));
+            *square = simd.add_f64s(*square, simd.mul_f64s(difference, difference));
+        }
     }
     let rest = sums_rest.iter().zip(means_rest).map(|(sum, mean)| (sum - mean * weight).powi(2)).sum::<f64>();
-    simd.reduce_sum_f64s(squares) + rest
+    total(simd, squares) + rest
+}
+
+/// Σ (S_L − m·W_L)² / (W_L·W_R) over dense components with weights of their own; `weights` are those of
+/// the left side, `totals` those of the node.
+#[inline(always)]
+fn dense_gain<S: Simd>(simd: S, sums: &[f64], weights: &[f64], totals: &[f64], means: &[f64]) -> f64 {
+    let zero = simd.splat_f64s(0.0);
+    let ((sums, sums_rest), (weights, weights_rest)) = (S::as_simd_f64s(sums), S::as_simd_f64s(weights));
+    let ((totals, totals_rest), (means, means_rest)) = (S::as_simd_f64s(totals), S::as_simd_f64s(means));
+    let mut gain = zero;
+    for (((&sum, &weight), &total), &mean) in sums.iter().zip(weights).zip(totals).zip(means) {
+        let difference = simd.sub_f64s(sum, simd.mul_f64s(mean, weight));
+        let both = simd.mul_f64s(weight, simd.sub_f64s(total, weight));
+        let part = simd.div_f64s(simd.mul_f64s(difference, difference), both);
+        gain = simd.add_f64s(gain, simd.select_f64s(simd.less_than_f64s(zero, both), part, zero));
+    }
+    let rest = sums_rest.iter().zip(weights_rest).zip(totals_rest).zip(means_rest);
+    let rest = rest.map(|(((sum, weight), total), mean)| {
+        let both = weight * (total - weight);
+        if both > 0.0 { (sum - mean * weight).powi(2) / both } else { 0.0 }
+    });
+    simd.reduce_sum_f64s(gain) + rest.sum::<f64>()
 }
 
 #[inline(always)]

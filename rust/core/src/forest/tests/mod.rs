@@ -14,8 +14,8 @@ use proptest::prelude::*;
 use super::bag::Bag;
 use super::grown::{CodeTest, GrownSplit};
 use super::moments::Shape;
-use super::space::{Block, Space};
-use crate::intake::Intake;
+use super::space::{Block, Plan, Space};
+use crate::intake::{Intake, Unlabelled};
 use crate::monitor::Monitor;
 use crate::profile::{MISSING_U8, MISSING_U16, Profile};
 use crate::schema::{Problem, Roles, Targets, Task};
@@ -29,23 +29,34 @@ struct Coded {
 }
 
 impl Coded {
-    /// `batch` with these targets; a column `w` holds row weights.
+    /// `batch` with these targets; a column `w` holds row weights. Rows without any target are kept if
+    /// `use_all`, with the values of the features.
     fn new(batch: &RecordBatch, targets: &[&str], task: Option<Task>, max_bins: usize) -> Self {
+        Coded::read(batch, targets, task, max_bins, false)
+    }
+
+    fn read(batch: &RecordBatch, targets: &[&str], task: Option<Task>, max_bins: usize, use_all: bool) -> Self {
         let targets = Targets::Named(targets.iter().map(|name| name.to_string()).collect());
         let weight = batch.column_by_name("w").map(|_| "w".to_string());
         let source = TableSource::new("table", batch.schema(), vec![batch.clone()]).unwrap();
         let roles = Roles { targets, task, drop: Vec::new(), weight };
         let problem = Problem::resolve(&source.schema(), &roles, "table").unwrap();
         let monitor = Monitor::default();
-        let intake = Intake { source: &source, problem: &problem, monitor: &monitor };
-        let store = CodeStore::of(&intake, &Profile::of(&intake, max_bins).unwrap()).unwrap();
+        let unlabelled = if use_all { Unlabelled::Use } else { Unlabelled::Ignore };
+        let intake = Intake { source: &source, problem: &problem, unlabelled, monitor: &monitor };
+        let store = CodeStore::of(&intake, &Profile::of(&intake, max_bins).unwrap(), use_all).unwrap();
         Coded { problem, store }
     }
 
     fn space(&self, weights: Option<&[f64]>) -> Space {
+        self.space_of(weights, 1.0)
+    }
+
+    fn space_of(&self, weights: Option<&[f64]>, supervision: f64) -> Space {
         let names: Vec<String> = self.problem.targets.iter().map(|target| target.name.clone()).collect();
         let subset: Vec<usize> = (0..names.len()).collect();
-        Space::new(&self.store, &subset, &names, self.problem.task, weights).unwrap()
+        let plan = Plan { task: self.problem.task, subset: &subset, names: &names, weights, supervision };
+        Space::new(&self.store, &plan).unwrap()
     }
 
     /// Code of a feature in a row; `None` where missing.

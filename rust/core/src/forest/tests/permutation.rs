@@ -18,13 +18,13 @@ use crate::store::TargetColumn;
 
 const TREE: u64 = 5;
 
-/// The leaf of a row whose codes are given by feature.
-fn leaf(tree: &Grown, code: impl Fn(usize) -> Option<u16>) -> usize {
-    let mut node = 0;
-    while let Some(split) = &tree.nodes[node].split {
-        node = split.children[usize::from(!goes_left(split, code(split.feature as usize)))] as usize;
+/// The nodes on the path of a row whose codes are given by feature, the leaf last.
+fn path(tree: &Grown, code: impl Fn(usize) -> Option<u16>) -> Vec<usize> {
+    let mut path = vec![0];
+    while let Some(split) = &tree.nodes[path[path.len() - 1]].split {
+        path.push(split.children[usize::from(!goes_left(split, code(split.feature as usize)))] as usize);
     }
-    node
+    path
 }
 
 /// A target's value or class in a row.
@@ -53,14 +53,21 @@ fn error(coded: &Coded, tree: &Grown, bag: &Bag, oob: &[u32], leaves: &[usize]) 
     let weight = |row: usize| if coded.store.weights.is_empty() { 1.0 } else { coded.store.weights[row] };
     let (mut sum, mut n) = (0.0, 0.0);
     for target in &coded.store.targets {
-        let members = |node: Option<usize>| -> Vec<(f64, f64)> {
-            let in_bag = bag.rows.iter().zip(&bag.counts).map(|(&row, &count)| (row as usize, f64::from(count)));
-            let here = in_bag.filter(|(row, _)| node.is_none_or(|node| leaf(tree, |f| coded.code(f, *row)) == node));
-            here.filter_map(|(row, count)| Some((value(target, row)?, count * weight(row)))).collect()
-        };
-        let whole = prediction(target, &members(None)).unwrap_or(0.0);
-        let of_leaf: Vec<f64> =
-            (0..tree.nodes.len()).map(|node| prediction(target, &members(Some(node))).unwrap_or(whole)).collect();
+        let mut members: Vec<Vec<(f64, f64)>> = vec![Vec::new(); tree.nodes.len()];
+        for (row, &count) in bag.rows.iter().map(|&row| row as usize).zip(&bag.counts) {
+            if let Some(value) = value(target, row) {
+                let example = (value, f64::from(count) * weight(row));
+                path(tree, |feature| coded.code(feature, row)).into_iter().for_each(|node| members[node].push(example));
+            }
+        }
+        // Parents come before their children.
+        let mut of_leaf = vec![0.0; tree.nodes.len()];
+        of_leaf[0] = prediction(target, &members[0]).unwrap_or(0.0);
+        for (parent, node) in tree.nodes.iter().enumerate() {
+            for child in node.split.iter().flat_map(|split| split.children).map(|child| child as usize) {
+                of_leaf[child] = prediction(target, &members[child]).unwrap_or(of_leaf[parent]);
+            }
+        }
         let known = || {
             oob.iter()
                 .zip(leaves)
@@ -84,13 +91,14 @@ fn error(coded: &Coded, tree: &Grown, bag: &Bag, oob: &[u32], leaves: &[usize]) 
 
 /// Predicts all out-of-bag rows anew for each feature.
 fn naive(coded: &Coded, tree: &Grown, bag: &Bag, seed: u64) -> Vec<f64> {
-    let oob = bag.out_of_bag(coded.store.rows);
+    let labelled = |row: &u32| coded.store.targets.iter().any(|target| value(target, *row as usize).is_some());
+    let oob: Vec<u32> = bag.out_of_bag(coded.store.rows).into_iter().filter(labelled).collect();
     let leaves = |changed: Option<(usize, &[Option<u16>])>| -> Vec<usize> {
         let code = |i: usize, feature: usize| match changed {
             Some((other, codes)) if other == feature => codes[i],
             _ => coded.code(feature, oob[i] as usize),
         };
-        (0..oob.len()).map(|i| leaf(tree, |feature| code(i, feature))).collect()
+        (0..oob.len()).filter_map(|i| path(tree, |feature| code(i, feature)).pop()).collect()
     };
     let base = error(coded, tree, bag, &oob, &leaves(None));
     let importance = |feature: usize| {
@@ -103,7 +111,7 @@ fn naive(coded: &Coded, tree: &Grown, bag: &Bag, seed: u64) -> Vec<f64> {
     (0..coded.store.slots.len()).map(importance).collect()
 }
 
-fn grown(coded: &Coded, bag: &Bag, seed: u64) -> (Grown, Vec<(u32, f64)>) {
+fn grown(coded: &Coded, bag: &Bag, seed: u64, supervision: f64) -> (Grown, Vec<(u32, f64)>) {
     let params = ForestParams {
         ensemble: Ensemble::Bagging,
         min_samples_leaf: 1,
@@ -111,7 +119,7 @@ fn grown(coded: &Coded, bag: &Bag, seed: u64) -> (Grown, Vec<(u32, f64)>) {
         scores: vec![Score::Permutation],
         ..ForestParams::default()
     };
-    let (space, monitor) = (coded.space(None), Monitor::default());
+    let (space, monitor) = (coded.space_of(None, supervision), Monitor::default());
     let ground = Ground { store: &coded.store, space: &space, params: &params, monitor: &monitor };
     let tree = Grower::new(ground, Arch::new()).grow(bag, TREE).unwrap().clone();
     let subset: Vec<usize> = (0..coded.store.targets.len()).collect();
@@ -128,11 +136,14 @@ proptest! {
         counts in vec(0..3u32, 60),
         max_bins in prop_oneof![Just(4usize), Just(255)],
         seed in any::<u64>(),
+        semi_supervised in any::<bool>(),
     ) {
-        let coded = Coded::new(&batch, &["y", "t", "class"], None, max_bins);
+        // Rows without a target help to grow the tree and have no error.
+        let (targets, supervision) = if semi_supervised { (&["t", "class"][..], 0.5) } else { (&["y", "t", "class"][..], 1.0) };
+        let coded = Coded::read(&batch, targets, None, max_bins, semi_supervised);
         let bag = bag(&counts[..coded.store.rows]);
         prop_assume!(!bag.rows.is_empty() && bag.rows.len() < coded.store.rows);
-        let (tree, found) = grown(&coded, &bag, seed);
+        let (tree, found) = grown(&coded, &bag, seed, supervision);
         let naive = naive(&coded, &tree, &bag, seed);
         let mut dense = vec![0.0; naive.len()];
         found.iter().for_each(|&(feature, value)| dense[feature as usize] = value);
@@ -149,7 +160,7 @@ fn without_errors_the_increase_itself_counts() {
         table(vec![("x", numbers(rows())), ("z", numbers(rows().map(|_| 1.0))), ("y", numbers(rows().map(|x| x * x)))]);
     let coded = Coded::new(&batch, &["y"], None, 255);
     let counts: Vec<u32> = (0..40).map(|row| u32::from(row < 20)).collect();
-    let (tree, found) = grown(&coded, &bag(&counts), 1);
+    let (tree, found) = grown(&coded, &bag(&counts), 1, 1.0);
     let naive = naive(&coded, &tree, &bag(&counts), 1);
     assert_eq!(found.len(), 1);
     // Twenty rows in random order: far from all predicted well.
@@ -160,6 +171,6 @@ fn without_errors_the_increase_itself_counts() {
 fn nothing_out_of_bag_says_nothing() {
     let batch = table(vec![("x", numbers([1.0, 2.0, 3.0, 4.0])), ("y", numbers([1.0, 0.0, 5.0, 2.0]))]);
     let coded = Coded::new(&batch, &["y"], None, 255);
-    let (tree, found) = grown(&coded, &bag(&[1, 1, 1, 1]), 0);
+    let (tree, found) = grown(&coded, &bag(&[1, 1, 1, 1]), 0, 1.0);
     assert!(tree.nodes.len() > 1 && found.is_empty());
 }

@@ -9,22 +9,26 @@ use crate::forest::moments::Shape;
 use crate::forest::space::Space;
 use crate::schema::Task;
 
-/// Impurity of the whole table, by target.
+/// Impurity of the whole table: of each target, and of the features.
 fn impurity(space: &Space, rows: usize, n_targets: usize) -> Vec<f64> {
-    let block = &space.block;
-    let variance = |value: &dyn Fn(usize) -> f64| {
+    let (shape, block) = (Shape::of(space), &space.block);
+    let variance = |weight: &dyn Fn(usize) -> f64, sum: &dyn Fn(usize) -> f64| {
         let known: Vec<(f64, f64)> =
-            (0..rows).map(|row| (block.weight(row), value(row))).filter(|(_, y)| !y.is_nan()).collect();
+            (0..rows).map(|row| (weight(row), sum(row))).filter(|(w, _)| *w > 0.0).map(|(w, s)| (w, s / w)).collect();
         let all: f64 = known.iter().map(|(w, _)| w).sum();
         let mean = known.iter().map(|(w, y)| w * y).sum::<f64>() / all;
         known.iter().map(|(w, y)| w * (y - mean).powi(2)).sum::<f64>() / all
     };
-    let mut impurity = vec![0.0; n_targets];
+    // Sums of a single row.
+    let of_row = |row: usize| total(&shape, block, &[row as u32], &[1]);
+    let mut impurity = vec![0.0; n_targets + 1];
     for (c, &target) in space.dense_target.iter().enumerate() {
-        impurity[target] += variance(&|row| block.dense(row)[c] / block.weight(row));
+        let weight = |row: usize| shape.weight_of_dense(&of_row(row), c);
+        impurity[target.unwrap_or(n_targets)] += variance(&weight, &|row| shape.dense(&of_row(row))[c]);
     }
     for (l, (&target, omega)) in space.indicator_target.iter().zip(&space.indicator_weight).enumerate() {
-        impurity[target] += omega * variance(&|row| f64::from(u8::from(block.indicators(row).contains(&(l as u32)))));
+        let weight = |row: usize| shape.weight_of_indicator(&of_row(row), l);
+        impurity[target.unwrap_or(n_targets)] += omega * variance(&weight, &|row| shape.indicators(&of_row(row))[l]);
     }
     impurity
 }
@@ -55,10 +59,23 @@ proptest! {
         for weights in [None, Some(vec![1.0; targets.len()]), Some((1..=targets.len()).map(|w| w as f64).collect())] {
             let space = coded.space(weights.as_deref());
             let total: f64 = weights.as_ref().map_or(targets.len() as f64, |weights| weights.iter().sum());
-            for (target, impurity) in impurity(&space, coded.store.rows, targets.len()).into_iter().enumerate() {
+            for (target, impurity) in impurity(&space, coded.store.rows, targets.len()).into_iter().take(targets.len()).enumerate() {
                 let share = weights.as_ref().map_or(1.0, |weights| weights[target]) / total;
                 prop_assert!((impurity - share).abs() < 1e-9, "{target}: {impurity}, not {share}");
             }
+        }
+    }
+
+    #[test]
+    fn features_weigh_what_supervision_leaves(
+        batch in any::<bool>().prop_flat_map(|weighted| batches(20..80, true, weighted)),
+        supervision in prop_oneof![Just(0.0), Just(1.0), 0.0..1.0f64],
+    ) {
+        let coded = Coded::read(&batch, &["class", "t"], None, 4, true);
+        let found = impurity(&coded.space_of(None, supervision), coded.store.rows, 2);
+        // Features: y, few, many and word; none is constant in 20 rows and more.
+        for (found, wanted) in found.iter().zip([supervision / 2.0, supervision / 2.0, 1.0 - supervision]) {
+            prop_assert!((found - wanted).abs() < 1e-9, "{found}, not {wanted}");
         }
     }
 
@@ -101,7 +118,7 @@ fn label_sets_weigh_one_whether_dense_or_listed() {
         assert_eq!(coded.problem.task, Task::MultiLabel);
         let space = coded.space(None);
         assert_eq!(space.n_dense() == n_labels, n_labels == 3);
-        for impurity in impurity(&space, 60, n_labels) {
+        for impurity in impurity(&space, 60, n_labels).into_iter().take(n_labels) {
             assert!((impurity - 1.0 / n_labels as f64).abs() < 1e-12, "{impurity}");
         }
     }
@@ -117,7 +134,7 @@ fn constant_targets_have_no_component() {
         ("none", Arc::new(Float64Array::new_null(3)) as ArrayRef),
     ]);
     let space = Coded::new(&batch, &["same", "word", "y", "none"], None, 255).space(None);
-    assert_eq!((space.dense_target, space.indicator_target), (vec![2], vec![]));
+    assert_eq!((space.dense_target, space.indicator_target), (vec![Some(2)], vec![]));
 }
 
 #[test]
@@ -126,7 +143,7 @@ fn two_classes_on_one_component_gain_what_gini_does() {
     let batch = table(vec![("x", numbers((0..7).map(f64::from))), ("class", texts(classes))]);
     let space = Coded::new(&batch, &["class"], None, 255).space(None);
     let shape = Shape::of(&space);
-    assert_eq!((shape.n_dense, shape.indicator_weight.len()), (1, 0));
+    assert_eq!((shape.n_dense(), shape.indicator_weight.len()), (1, 0));
     let gini = |classes: &[&str]| {
         let share = classes.iter().filter(|class| **class == "a").count() as f64 / classes.len() as f64;
         2.0 * share * (1.0 - share)

@@ -16,6 +16,7 @@ use super::SparseRows;
 use crate::error::Result;
 use crate::monitor::{Monitor, Phase};
 use crate::neighbors::lists::{key, unit};
+use crate::relief::influence::rounded;
 use crate::relief::search::Neighbours;
 use crate::relief::space::Space;
 
@@ -78,6 +79,25 @@ impl<'a> Index<'a> {
         queries.par_iter().map_init(Vec::new, search).collect()
     }
 
+    /// The distance of each of `rows` from the nearest of `others`; infinite where there are none.
+    pub(crate) fn distances(&self, rows: &[u32], others: &[u32], monitor: &Monitor) -> Result<Vec<f64>> {
+        let n_features = self.space.shapes.len();
+        let search = |sums: &mut Vec<f64>, &row: &u32| {
+            monitor.check()?;
+            self.measure(row, sums);
+            let nearest = self.nearest(row, others, 1, sums);
+            Ok(nearest.first().map_or(f64::INFINITY, |&other| rounded(self.sum(row, other), n_features)))
+        };
+        rows.par_iter().map_init(Vec::new, search).collect()
+    }
+
+    /// The sum of the differences between two rows, in the order of features.
+    fn sum(&self, a: u32, b: u32) -> f64 {
+        let mut sum = 0.0;
+        self.rows.differences(self.space, a, b, |_, difference| sum += difference);
+        sum
+    }
+
     /// Sets `sums` to the distances of all rows from `query`, up to [`Index::error`].
     fn measure(&self, query: u32, sums: &mut Vec<f64>) {
         sums.clear();
@@ -110,11 +130,7 @@ impl<'a> Index<'a> {
             true => *found.select_nth_unstable_by(k - 1, f64::total_cmp).1 + 2.0 * self.error(query) + unit(n_features),
             false => f64::INFINITY,
         };
-        let measured = |row: u32| {
-            let mut sum = 0.0;
-            self.rows.differences(self.space, query, row, |_, difference| sum += difference);
-            (key(sum, n_features), row)
-        };
+        let measured = |row: u32| (key(self.sum(query, row), n_features), row);
         let mut nearest: Vec<(u64, u32)> = others().filter(|row| sums[*row as usize] <= gate).map(measured).collect();
         nearest.sort_unstable();
         nearest.truncate(k);

@@ -23,8 +23,10 @@ fn node() -> impl Strategy<Value = (Vec<Examples>, Vec<f64>, Room)> {
             counts: examples.iter().map(|e| e.1).collect(),
             weights: vec![1; n],
             dense: examples.iter().map(|e| vec![Some(e.2)]).collect(),
+            n_whole: 1,
             labels: vec![Vec::new(); n],
             omega: Vec::new(),
+            group: Vec::new(),
         };
         (Just((0..FEATURES).map(of_feature).collect()), Just(shares), room(n))
     })

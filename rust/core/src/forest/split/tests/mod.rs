@@ -24,39 +24,59 @@ struct Examples {
     weights: Vec<i64>,
     /// n x n_dense; `None` where missing.
     dense: Vec<Vec<Option<i64>>>,
-    /// n x n_indicators.
-    labels: Vec<Vec<bool>>,
+    /// Dense components before this are never missing.
+    n_whole: usize,
+    /// n x n_indicators; `None` where missing.
+    labels: Vec<Vec<Option<bool>>>,
     /// n_indicators
     omega: Vec<f64>,
+    /// The last indicators, which may be missing: one of [`N_GROUPS`] each.
+    group: Vec<u32>,
 }
+
+/// Groups of indicators that are missing together.
+const N_GROUPS: usize = 2;
 
 impl Examples {
     fn n_dense(&self) -> usize {
         self.dense[0].len()
     }
 
-    fn is_partial(&self) -> bool {
-        self.dense.iter().flatten().any(Option::is_none)
+    fn shape(&self) -> Shape {
+        Shape {
+            n_whole: self.n_whole,
+            n_partial: self.n_dense() - self.n_whole,
+            indicator_weight: self.omega.clone(),
+            indicator_group: self.group.clone(),
+            n_groups: if self.group.is_empty() { 0 } else { N_GROUPS },
+        }
     }
 
-    fn shape(&self) -> Shape {
-        Shape { n_dense: self.n_dense(), indicator_weight: self.omega.clone(), partial: self.is_partial() }
+    /// The numbers of a row of the block.
+    fn row(&self, i: usize) -> impl Iterator<Item = f64> {
+        let weight = self.weights[i];
+        let times = move |value: Option<i64>| value.map_or(0.0, |value| (weight * value) as f64);
+        let first = self.omega.len() - self.group.len();
+        let of_group = move |group| (first..).zip(&self.group).find(|&(_, &g)| g as usize == group).map(|(l, _)| l);
+        let groups = (0..if self.group.is_empty() { 0 } else { N_GROUPS })
+            .map(move |group| of_group(group).and_then(|label| self.labels[i][label]).map(|_| 1));
+        let own = self.dense[i][self.n_whole..].iter().map(|value| value.map(|_| 1));
+        self.dense[i].iter().copied().chain(own).chain(groups).map(times)
     }
 
     fn block(&self) -> Block {
-        let mut block = Block { width: self.n_dense(), ..Block::default() };
-        let values = |(row, &weight): (&Vec<Option<i64>>, &i64)| -> Vec<f64> {
-            row.iter().map(|value| value.map_or(f64::NAN, |value| (weight * value) as f64)).collect()
-        };
-        block.dense = self.dense.iter().zip(&self.weights).flat_map(values).collect();
+        let mut block = Block { width: self.shape().width(), ..Block::default() };
+        block.dense = (0..self.codes.len()).flat_map(|i| self.row(i)).collect();
         if self.weights.iter().any(|&weight| weight != 1) {
             block.weights = self.weights.iter().map(|&weight| weight as f64).collect();
         }
         if !self.omega.is_empty() {
             block.starts.push(0);
             for labels in &self.labels {
-                block.indicators.extend((0..).zip(labels).filter(|(_, has)| **has).map(|(label, _)| label));
-                block.starts.push(block.indicators.len() as u32);
+                block
+                    .indicators
+                    .extend((0..).zip(labels).filter(|(_, has)| **has == Some(true)).map(|(label, _)| label));
+                block.starts.push(block.indicators.len());
             }
         }
         block
@@ -64,7 +84,7 @@ impl Examples {
 
     /// ω and the value of each component of an example.
     fn components(&self, i: usize) -> impl Iterator<Item = (f64, Option<i64>)> {
-        let labels = self.omega.iter().zip(&self.labels[i]).map(|(&omega, &has)| (omega, Some(i64::from(has))));
+        let labels = self.omega.iter().zip(&self.labels[i]).map(|(&omega, &has)| (omega, has.map(i64::from)));
         self.dense[i].iter().map(|&value| (1.0, value)).chain(labels)
     }
 

@@ -132,8 +132,10 @@ fn among_many_categories_two_groups_are_told_apart() {
             .iter()
             .map(|&code| if group(code) { vec![Some(3), Some(-1)] } else { vec![Some(-2), Some(4)] })
             .collect(),
+        n_whole: 2,
         labels: vec![Vec::new(); n],
         omega: Vec::new(),
+        group: Vec::new(),
         codes,
     };
     let check = |examples: &Examples| {
@@ -143,8 +145,9 @@ fn among_many_categories_two_groups_are_told_apart() {
         assert_eq!(found.codes, (0..n_codes).filter(|&code| group(code) == side).collect::<Vec<_>>());
     };
     check(&examples);
-    examples.dense = vec![Vec::new(); n];
-    examples.labels = examples.codes.iter().map(|&code| vec![group(code), !group(code), false]).collect();
+    (examples.dense, examples.n_whole) = (vec![Vec::new(); n], 0);
+    examples.labels =
+        examples.codes.iter().map(|&code| vec![Some(group(code)), Some(!group(code)), Some(false)]).collect();
     examples.omega = vec![1.0, 0.5, 2.0];
     check(&examples);
 }

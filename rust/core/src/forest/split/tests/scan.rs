@@ -2,7 +2,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use pulp::Arch;
 
-use super::{Examples, arches, room};
+use super::{Examples, N_GROUPS, arches, room};
 use crate::forest::split::scan::{self, Node, Scratch, Search};
 use crate::forest::split::{Cut, Room};
 use crate::store::Code;
@@ -14,7 +14,7 @@ pub(super) struct Kinds {
     n_labels: usize,
     /// Rows have weights.
     weighted: bool,
-    /// Some dense values are missing.
+    /// The second half of the dense components and of the labels may be missing.
     partial: bool,
 }
 
@@ -29,7 +29,8 @@ pub(super) fn kinds() -> impl Strategy<Value = Kinds> {
     let dense = (prop_oneof![1..=4usize, 5..=40usize], Just(0usize), any::<bool>());
     let indicators = (Just(0usize), 2..=40usize, any::<bool>());
     let mixed = (1..=3usize, 2..=6usize, any::<bool>());
-    let partial = (1..=3usize, Just(0usize), any::<bool>());
+    let partial = (prop_oneof![Just(0usize), 1..=4usize, 5..=40usize], 0..=9usize, any::<bool>())
+        .prop_filter("some component", |(n_dense, n_labels, _)| n_dense + n_labels > 0);
     let kinds = |partial| move |(n_dense, n_labels, weighted)| Kinds { n_dense, n_labels, weighted, partial };
     prop_oneof![
         dense.prop_map(kinds(false)),
@@ -40,21 +41,34 @@ pub(super) fn kinds() -> impl Strategy<Value = Kinds> {
 }
 
 pub(super) fn examples(kinds: Kinds, n_codes: u16, n: usize) -> impl Strategy<Value = Examples> {
-    let value = if kinds.partial {
-        prop_oneof![1 => Just(None), 2 => (-5..=5i64).prop_map(Some)].boxed()
-    } else {
-        (-5..=5i64).prop_map(Some).boxed()
-    };
+    let Kinds { n_dense, n_labels, partial, .. } = kinds;
+    let (n_whole, n_listed) = if partial { (n_dense / 2, n_labels / 2) } else { (n_dense, n_labels) };
+    let value = prop::option::weighted(0.7, -5..=5i64);
     let weight = if kinds.weighted { 1..=4i64 } else { 1..=1 };
-    let example =
-        (0..n_codes, 1..=3u32, weight, vec(value, kinds.n_dense), vec(prop::bool::weighted(0.2), kinds.n_labels));
-    (vec(example, n), vec(0.1..3.0f64, kinds.n_labels)).prop_map(|(examples, omega)| Examples {
+    let example = (
+        0..n_codes,
+        1..=3u32,
+        weight,
+        vec(value, n_dense),
+        vec(prop::bool::weighted(0.2), n_labels),
+        any::<[bool; N_GROUPS]>(),
+    );
+    let dense = move |values: &Vec<Option<i64>>| -> Vec<Option<i64>> {
+        values.iter().enumerate().map(|(c, value)| if c < n_whole { value.or(Some(0)) } else { *value }).collect()
+    };
+    let labels = move |has: &Vec<bool>, gone: [bool; N_GROUPS]| -> Vec<Option<bool>> {
+        let label = |(l, &has): (usize, &bool)| (l < n_listed || !gone[l % N_GROUPS]).then_some(has);
+        has.iter().enumerate().map(label).collect()
+    };
+    (vec(example, n), vec(0.1..3.0f64, n_labels)).prop_map(move |(examples, omega)| Examples {
         codes: examples.iter().map(|e| e.0).collect(),
         counts: examples.iter().map(|e| e.1).collect(),
         weights: examples.iter().map(|e| e.2).collect(),
-        dense: examples.iter().map(|e| e.3.clone()).collect(),
-        labels: examples.iter().map(|e| e.4.clone()).collect(),
+        dense: examples.iter().map(|e| dense(&e.3)).collect(),
+        n_whole,
+        labels: examples.iter().map(|e| labels(&e.4, e.5)).collect(),
         omega,
+        group: (n_listed..n_labels).map(|label| (label % N_GROUPS) as u32).collect(),
     })
 }
 

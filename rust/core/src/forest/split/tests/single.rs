@@ -20,8 +20,10 @@ fn examples(n_codes: u16) -> impl Strategy<Value = (Examples, Room)> {
             counts: examples.iter().map(|e| e.1).collect(),
             weights: vec![1; n],
             dense: examples.iter().map(|e| vec![Some(e.2)]).collect(),
+            n_whole: 1,
             labels: vec![Vec::new(); n],
             omega: Vec::new(),
+            group: Vec::new(),
         };
         (Just(examples), room(n))
     })

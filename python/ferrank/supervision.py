@@ -1,0 +1,124 @@
+"""A search for the level of supervision, in the style of scikit-learn."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Self
+
+import numpy as np
+from scipy.stats import rankdata
+
+from ferrank import examples
+from ferrank.evaluate import MEASURES
+from ferrank.forest import ForestRanker
+from ferrank.ranker import Ranker
+from ferrank.tuning import tune_source
+
+__all__ = ["SupervisionSearch"]
+
+
+class SupervisionSearch(Ranker):
+    """Rank features by the settings that serve nearest neighbours best, found by cross-validation.
+
+    Rows without a target take part as far as the settings tried let them (ssl-ranking §6.3).
+
+    Parameters
+    ----------
+    ranker : ForestRanker or ReliefRanker, optional
+        What is tuned; None is a :class:`ForestRanker`.
+    grid : mapping of str to sequence, optional
+        Settings to try, as in :func:`ferrank.tune`.
+    folds : int, default=4
+        Parts that the rows with a target are set aside in.
+    n_neighbors : int, default=20
+        Neighbours that judge a ranking.
+    random_state : int, default=0
+        Seed of the folds.
+    n_features_to_select : int, float or None, default=None
+        How many features ``transform`` keeps, as in :class:`ForestRanker`.
+
+    Attributes
+    ----------
+    best_params_ : dict
+        The best settings.
+    best_score_ : float
+        Their mean measure over the folds; errors are negative, so that greater is better.
+    cv_results_ : dict
+        ``params``, ``mean_test_score``, ``std_test_score`` and ``rank_test_score`` of the settings tried.
+    tuning_ : Tuning
+        The same with the name of the measure.
+    ranking_ : Ranking
+        By the best settings, of all rows.
+    feature_importances_ : ndarray of shape (n_features,)
+        The importances under the first score.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ferrank import ForestRanker, SupervisionSearch
+    >>> X = np.random.default_rng(0).normal(size=(200, 4))
+    >>> y = np.where(np.arange(200) < 40, X[:, 2], np.nan)
+    >>> search = SupervisionSearch(ForestRanker(n_estimators=10), grid={"supervision": (0, 1)})
+    >>> search.fit(X, y).best_params_, search.ranking_.top(1)
+    ({'supervision': 1}, ['x2'])
+    """
+
+    def __init__(
+        self,
+        ranker: Ranker | None = None,
+        *,
+        grid: Mapping[str, Sequence[Any]] | None = None,
+        folds: int = 4,
+        n_neighbors: int = 20,
+        random_state: int = 0,
+        n_features_to_select: int | float | None = None,
+    ) -> None:
+        self.ranker = ranker
+        self.grid = grid
+        self.folds = folds
+        self.n_neighbors = n_neighbors
+        self.random_state = random_state
+        self.n_features_to_select = n_features_to_select
+
+    @property
+    def task(self) -> str | None:  # type: ignore[override]
+        """The task of the ranker."""
+        return None if self.ranker is None else self.ranker.task
+
+    def settings(self) -> dict[str, Any]:
+        """Return what the engine needs to know of the ranker that is tuned."""
+        return (self.ranker or ForestRanker()).settings()
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Try the settings and rank the features by the best.
+
+        Parameters
+        ----------
+        X, y
+            As in :meth:`ForestRanker.fit`; rows without a target have NaN or None in ``y``.
+
+        Returns
+        -------
+        self
+        """
+        source, roles = examples.join(self, X, y, None)
+        if self.task is None:
+            examples.warn_of_integers(y)
+        self._count_selected()
+        roles |= {"target_last": None, "task": self.task, "drop": []}
+        ranker = self.ranker or ForestRanker()
+        tuning = tune_source(
+            source, roles, ranker, self.grid, self.folds, self.n_neighbors, self.random_state
+        )
+        better = 1 if tuning.measure in MEASURES and MEASURES[tuning.measure].higher_is_better else -1
+        mean = better * tuning.values.mean(axis=1)
+        self.tuning_ = tuning
+        self.best_params_ = tuning.best_params
+        self.best_score_ = float(mean[tuning.best])
+        self.cv_results_ = {
+            "params": tuning.candidates,
+            "mean_test_score": mean,
+            "std_test_score": tuning.values.std(axis=1),
+            "rank_test_score": rankdata(-mean, method="min").astype(np.int32),
+        }
+        self.ranking_ = tuning.ranking
+        self.feature_importances_ = self.ranking_.importances()
+        return self

@@ -1,0 +1,292 @@
+"""Choosing how much rows without a target have to say, by cross-validation (ssl-ranking §6.3).
+
+The rows with a target are parted into folds. Each fold's rows are set aside, features are ranked on all
+others, with and without a target, and the ranking is judged by how well the neighbours that it finds among
+the rows with a target predict the fold (ssl-ranking §6.4).
+"""
+
+import itertools
+import tempfile
+import time
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from sklearn.base import clone
+from sklearn.model_selection import KFold, StratifiedKFold
+
+from ferrank import _core
+from ferrank._core import Source
+from ferrank.dataset import ranker_of, roles_of
+from ferrank.display import table
+from ferrank.errors import DataError, SettingError
+from ferrank.evaluate import MEASURES, Evaluation, evaluate
+from ferrank.forest import ForestRanker
+from ferrank.ranker import Ranker
+from ferrank.ranking import Ranking
+from ferrank.relief import ReliefRanker
+from ferrank.run import Progress, finish
+from ferrank.source import open_source
+
+__all__ = ["Tuning", "read_table", "tune", "tune_source"]
+
+_LEVELS = tuple(level / 10 for level in range(11))
+_INFLUENCES = tuple(
+    pair for pair in itertools.product((0.0, 0.25, 0.5, 0.75, 1.0), repeat=2) if pair[0] <= pair[1]
+)
+_NEIGHBORS = (15, 20, 30)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Tuning:
+    """Settings that were tried, and the ranking by the best of them.
+
+    Attributes
+    ----------
+    measure : str
+        What was judged by: ``macro_f1`` of classes, ``pooled_auprc`` of label sets, else ``error``, the mean
+        over the targets of their relative root squared errors and error rates.
+    candidates : list of dict
+        The settings tried.
+    values : ndarray of shape (n_candidates, n_folds)
+        The measure of each.
+    best : int
+        Number of the best; of equals the first.
+    ranking : Ranking
+        By the best settings, of all rows.
+    seconds : float
+        Wall time.
+    """
+
+    measure: str
+    candidates: list[dict[str, Any]]
+    values: np.ndarray[Any, np.dtype[np.float64]]
+    best: int
+    ranking: Ranking
+    seconds: float = field(default=0.0)
+
+    @property
+    def best_params(self) -> dict[str, Any]:
+        """The best settings."""
+        return self.candidates[self.best]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the object that ``ferrank tune --json`` prints."""
+        return {
+            "measure": self.measure,
+            "candidates": [
+                {"params": params, "mean": float(values.mean()), "folds": values.tolist()}
+                for params, values in zip(self.candidates, self.values, strict=True)
+            ],
+            "best": self.best_params,
+            "ranking": self.ranking.to_dict(),
+            "seconds": self.seconds,
+        }
+
+    def to_text(self, top: int = 10) -> str:
+        """Return the candidates and the best ranking as text."""
+        names = list(self.candidates[0])
+        cells = [[*names, self.measure, ""]]
+        for number, (params, values) in enumerate(zip(self.candidates, self.values, strict=True)):
+            told = [" ".join(map(str, np.atleast_1d(params[name]))) for name in names]
+            cells.append([*told, f"{values.mean():.4f}", "best" if number == self.best else ""])
+        return "\n".join([*table(cells), "", self.ranking.to_text(top)])
+
+    def __repr__(self) -> str:
+        return self.to_text()
+
+
+def tune(
+    data: Any,
+    target: str | Sequence[str] | None = None,
+    *,
+    target_last: int | None = None,
+    labels: Any = None,
+    task: str | None = None,
+    drop: Sequence[str] = (),
+    ranker: Ranker | str | None = None,
+    grid: Mapping[str, Sequence[Any]] | None = None,
+    folds: int = 4,
+    n_neighbors: int = 20,
+    random_state: int = 0,
+    progress: Progress | None = None,
+    **settings: Any,
+) -> Tuning:
+    """Choose the level of supervision of a forest, or influence and neighbours of Relief.
+
+    Parameters
+    ----------
+    data, target, target_last, labels, task, drop, ranker, **settings
+        As in :func:`ferrank.rank`. The data are held in memory.
+    grid : mapping of str to sequence, optional
+        Settings to try, all with all. By default ``supervision`` over 0, 0.1 … 1 for a forest; for Relief
+        ``influence`` over the pairs of 0, 0.25 … 1 with the lower first, and ``n_neighbors`` over 15, 20, 30.
+    folds : int, default=4
+        Parts that the rows with a target are set aside in.
+    n_neighbors : int, default=20
+        Neighbours that judge a ranking; fewer where there are not so many rows.
+    random_state : int, default=0
+        Seed of the folds.
+    progress : callable, optional
+        Called as ``progress("tuning", done, total)`` after each ranking.
+
+    Returns
+    -------
+    Tuning
+
+    Raises
+    ------
+    DataError, ColumnTypeError, SettingError
+        Also where there are fewer rows with a target than folds.
+
+    Examples
+    --------
+    >>> import ferrank as fr, numpy as np
+    >>> x, noise = np.random.default_rng(0).normal(size=(2, 200))
+    >>> y = np.where(np.arange(200) < 40, x, np.nan)
+    >>> found = fr.tune({"x": x, "noise": noise, "y": y}, "y", n_estimators=10, grid={"supervision": (0, 1)})
+    >>> found.best_params, found.ranking.top(1)
+    ({'supervision': 1}, ['x'])
+    """
+    chosen = ranker_of(ranker, settings)
+    roles = roles_of(target, target_last, labels, task or chosen.task, drop, None)
+    source = open_source(data, labels=labels, drop=drop)
+    return tune_source(source, roles, chosen, grid, folds, n_neighbors, random_state, progress)
+
+
+def tune_source(
+    source: Source,
+    roles: dict[str, Any],
+    ranker: Ranker,
+    grid: Mapping[str, Sequence[Any]] | None = None,
+    folds: int = 4,
+    n_neighbors: int = 20,
+    random_state: int = 0,
+    progress: Progress | None = None,
+) -> Tuning:
+    """Do what :func:`tune` does for a source whose ``roles`` are told."""
+    started = time.perf_counter()
+    problem = source.resolve(roles)
+    targets = [name for name, _ in problem["targets"]]
+    if not targets:
+        raise SettingError("task: settings are judged by a target, the task unsupervised has none")
+    grid = dict(_grid_of(ranker) if grid is None else grid)
+    candidates = [dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values())]
+    if not candidates:
+        raise SettingError("grid: nothing to try; give a value for each setting")
+    rows = read_table(source)
+    named = roles | {"target": targets, "target_last": None, "task": problem["task"]}
+    parts = _folds(rows, targets, problem["task"], folds, random_state)
+    runs = _runs(ranker, grid)
+    values = np.zeros((len(candidates), len(parts)))
+    done, total = 0, len(parts) * len(runs)
+    for fold, (others, test) in enumerate(parts):
+        train = rows.take(others)
+        importances: list[np.ndarray[Any, Any]] = []
+        for one, several in runs:
+            ranking = one.rank_source(Source.table(train, source.name), named)
+            scores = list(ranking.scores)
+            importances += [ranking.importances(scores[i * len(scores) // several]) for i in range(several)]
+            done += 1
+            if progress is not None:
+                progress("tuning", done, total)
+        found = evaluate(
+            train,
+            {str(number): importance for number, importance in enumerate(importances)},
+            test=rows.take(test),
+            target=targets,
+            task=problem["task"],
+            drop=[name for name in roles["drop"] if name in rows.column_names],
+            n_neighbors=min(n_neighbors, _n_labelled(train, targets)),
+            unlabelled="ignore",
+            n_jobs=ranker.n_jobs,
+        )
+        measure, values[:, fold] = _judged(found)
+    better = 1 if measure in MEASURES and MEASURES[measure].higher_is_better else -1
+    best = int(np.argmax(better * values.mean(axis=1)))
+    chosen = clone(ranker).set_params(**candidates[best])
+    ranking = chosen.rank_source(Source.table(rows, source.name), named)
+    return Tuning(measure, candidates, values, best, ranking, time.perf_counter() - started)
+
+
+def read_table(source: Source) -> pa.Table:
+    """Return the rows of ``source`` as a table in memory."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "rows.arrow"
+        finish(_core.convert(source, path))
+        with pa.OSFile(str(path)) as file:
+            return pa.ipc.open_file(file).read_all()
+
+
+def _grid_of(ranker: Ranker) -> dict[str, Sequence[Any]]:
+    if isinstance(ranker, ForestRanker):
+        return {"supervision": _LEVELS}
+    if isinstance(ranker, ReliefRanker):
+        return {"influence": _INFLUENCES, "n_neighbors": _NEIGHBORS}
+    raise SettingError(f"ranker: nothing is known to try for {type(ranker).__name__}; give a grid")
+
+
+def _runs(ranker: Ranker, grid: dict[str, Sequence[Any]]) -> list[tuple[Ranker, int]]:
+    """Return the rankers to run, each with how many candidates it answers for.
+
+    One search of neighbours answers for all their numbers, where these come last.
+    """
+    together = isinstance(ranker, ReliefRanker) and list(grid)[-1] == "n_neighbors"
+    names = list(grid)[:-1] if together else list(grid)
+    runs = []
+    for values in itertools.product(*(grid[name] for name in names)):
+        params = dict(zip(names, values, strict=True))
+        if together:
+            params["n_neighbors"] = tuple(grid["n_neighbors"])
+        runs.append((clone(ranker).set_params(**params), len(grid["n_neighbors"]) if together else 1))
+    return runs
+
+
+def _labelled(rows: pa.Table, targets: Sequence[str]) -> np.ndarray[Any, Any]:
+    """Return the numbers of the rows that have some target; NaN is none."""
+
+    def known(name: str) -> np.ndarray[Any, Any]:
+        column = rows[name]
+        nan_too = pa.types.is_floating(column.type)
+        return ~np.asarray(column.is_null(nan_is_null=nan_too))
+
+    return np.flatnonzero(np.any([known(name) for name in targets], axis=0))
+
+
+def _n_labelled(rows: pa.Table, targets: Sequence[str]) -> int:
+    return len(_labelled(rows, targets))
+
+
+def _folds(
+    rows: pa.Table, targets: Sequence[str], task: str, folds: int, seed: int
+) -> list[tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]]:
+    """Return for each fold the other rows and its own, which all have a target."""
+    labelled = _labelled(rows, targets)
+    if folds < 2 or len(labelled) < 2 * folds:
+        raise DataError(
+            f"folds: {folds} of {len(labelled)} rows with a target; use at least 2, of at least 2 rows each"
+        )
+    classes = rows[targets[0]].take(labelled).cast(pa.string()) if task == "classification" else None
+    split: Any = StratifiedKFold if classes is not None else KFold
+    with warnings.catch_warnings():
+        # Of classes with fewer rows than folds some folds have none.
+        warnings.simplefilter("ignore", UserWarning)
+        try:
+            parts = list(split(folds, shuffle=True, random_state=seed).split(labelled, classes))
+        except ValueError:
+            parts = list(KFold(folds, shuffle=True, random_state=seed).split(labelled))
+    everyone = np.arange(rows.num_rows)
+    return [(np.delete(everyone, labelled[test]), labelled[test]) for _, test in parts]
+
+
+def _judged(found: Evaluation) -> tuple[str, np.ndarray[Any, Any]]:
+    """Return the name of the measure and its values, without the unweighted neighbours' at the head."""
+    for name, task in (("macro_f1", "classification"), ("pooled_auprc", "multi-label")):
+        if found.task == task:
+            return name, found.measures[name][1:]
+    errors = [found.by_target[name] for name in ("rrmse", "error_rate") if name in found.by_target]
+    return "error", np.nanmean(np.concatenate(errors, axis=1), axis=1)[1:]

@@ -1,0 +1,179 @@
+"""Choosing how much rows without a target count, and whether they can help."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from sklearn.base import clone
+from sklearn.cluster import KMeans
+from sklearn.metrics import adjusted_rand_score
+
+import ferrank as fr
+from ferrank.cli.main import main
+
+
+def frame(n_rows: int = 200, n_labelled: int = 60) -> pd.DataFrame:
+    """Two blobs in `a`, told by `side` and `height` for some rows; `b` and `c` are noise."""
+    rng = np.random.default_rng(1)
+    side = rng.integers(0, 2, n_rows)
+    table = pd.DataFrame(rng.normal(size=(n_rows, 3)), columns=list("abc"))
+    table["a"] += 8 * side
+    table["side"] = np.where(side == 1, "right", "left")
+    table["height"] = side + rng.normal(0, 0.1, n_rows)
+    table.loc[n_labelled:, ["side", "height"]] = None
+    return table
+
+
+@pytest.mark.parametrize(
+    ("target", "drop", "measure"),
+    [("side", ["height"], "macro_f1"), ("height", ["side"], "error"), (["side", "height"], [], "error")],
+)
+def test_the_level_of_supervision(target, drop, measure):
+    found = fr.tune(frame(), target, drop=drop, n_estimators=10, grid={"supervision": (0.0, 0.5, 1.0)})
+    assert found.measure == measure
+    assert found.values.shape == (3, 4)
+    assert np.isfinite(found.values).all()
+    better = max if measure == "macro_f1" else min
+    assert found.values[found.best].mean() == better(found.values.mean(axis=1))
+    direct = fr.rank(frame(), target, drop=drop, n_estimators=10, **found.best_params)
+    np.testing.assert_array_equal(found.ranking.importances(), direct.importances())
+    assert f"{found.values[found.best].mean():.4f}  best" in str(found)
+
+
+def test_relief_is_tuned_with_one_search_for_all_numbers_of_neighbours():
+    grid = {"influence": [(0.0, 0.5), (0.5, 1.0)], "n_neighbors": (3, 7)}
+    found = fr.tune(frame(), "height", drop="side", ranker="relief", grid=grid, folds=2)
+    assert [params["n_neighbors"] for params in found.candidates] == [3, 7, 3, 7]
+    turned = {"n_neighbors": (3, 7), "influence": [(0.0, 0.5), (0.5, 1.0)]}
+    one_by_one = fr.tune(frame(), "height", drop="side", ranker="relief", grid=turned, folds=2)
+    order = [one_by_one.candidates.index(params) for params in found.candidates]
+    np.testing.assert_array_equal(found.values, one_by_one.values[order])
+
+
+def test_labels_are_judged_by_their_area():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(80, 3))
+    table = pa.table(
+        {
+            **{f"x{i}": X[:, i] for i in range(3)},
+            "p": pa.array(X[:, 0] > 0, mask=np.arange(80) >= 40),
+            "q": pa.array(X[:, 1] > 0, mask=np.arange(80) >= 40),
+        }
+    )
+    found = fr.tune(table, ["p", "q"], n_estimators=5, grid={"supervision": (0.5, 1.0)}, folds=2)
+    assert found.measure == "pooled_auprc"
+    assert found.ranking.task == "multi-label"
+
+
+def test_the_default_grids_are_those_of_the_paper():
+    table = frame(60, 24)
+    forest = fr.tune(table, "height", drop="side", n_estimators=1, folds=2)
+    assert [params["supervision"] for params in forest.candidates] == [w / 10 for w in range(11)]
+    relief = fr.tune(table, "height", drop="side", ranker="relief", folds=2)
+    assert len(relief.candidates) == 15 * 3
+    assert all(low <= high for low, high in (params["influence"] for params in relief.candidates))
+
+
+def test_search_in_the_style_of_scikit_learn():
+    table = frame()
+    X, y = table[["a", "b", "c"]], table["height"]
+    search = fr.SupervisionSearch(
+        fr.ForestRanker(n_estimators=10), grid={"supervision": (0.0, 1.0)}, n_features_to_select=1
+    )
+    assert clone(search).get_params()["ranker__n_estimators"] == 10
+    search.fit(X, y)
+    assert search.get_feature_names_out().tolist() == ["a"]
+    assert search.transform(X).shape == (200, 1)
+    results = search.cv_results_
+    assert results["params"] == [{"supervision": 0.0}, {"supervision": 1.0}]
+    best = int(np.argmax(results["mean_test_score"]))
+    assert results["rank_test_score"][best] == 1
+    assert (search.best_params_, search.best_score_) == (
+        results["params"][best],
+        results["mean_test_score"][best],
+    )
+    assert search.best_score_ < 0  # an error, greater is better
+
+
+@pytest.mark.parametrize(
+    ("asked", "message"),
+    [
+        ({"folds": 40}, "folds: 40 of 60 rows with a target"),
+        ({"folds": 1}, "folds: 1 of 60 rows"),
+        ({"grid": {"supervision": ()}}, "grid: nothing to try"),
+        ({"grid": {"supervision": (2,)}}, "supervision: 2 is not in 0 … 1"),
+        (
+            {"task": "unsupervised", "target": None, "drop": ["side", "height"]},
+            "settings are judged by a target",
+        ),
+        ({"target": "nothing"}, "no column 'nothing'"),
+    ],
+)
+def test_what_cannot_be_tuned(asked, message):
+    with pytest.raises(fr.FerrankError, match=message):
+        fr.tune(frame(), **({"target": "height", "drop": "side"} | asked))
+
+
+def test_clusters_that_are_the_classes():
+    table = frame()[["a", "side"]]
+    assert fr.clustering_value(table, "side") == 1.0
+    noise = frame()[["b", "c", "side"]]
+    assert abs(fr.clustering_value(noise, "side")) < 0.2
+
+
+def test_the_clustering_value_by_hand():
+    table = frame()[["a", "b", "height"]]
+    X = table[["a", "b"]].to_numpy()
+    X = (X - X.min(axis=0)) / np.ptp(X, axis=0)
+    known = table["height"].notna().to_numpy()
+    y = table["height"].to_numpy(dtype=float)[known]
+    values = []
+    for seed in range(5):
+        clusters = KMeans(8, n_init=1, random_state=seed).fit_predict(X)[known]
+        left = sum((clusters == c).mean() * y[clusters == c].var() for c in np.unique(clusters))
+        values.append(1 - left / y.var())
+    assert fr.clustering_value(table, "height") == pytest.approx(max(values))
+
+
+def test_nominal_and_missing_features_are_clustered():
+    rng = np.random.default_rng(0)
+    word = rng.choice(["p", "q", "r"], 90)
+    holes = pa.array(rng.normal(size=90) * 1e300, mask=rng.random(90) < 0.3)
+    table = pa.table({"word": word, "holes": holes, "nothing": pa.array([None] * 90, pa.string()), "y": word})
+    assert fr.clustering_value(table, "y") > 0.5
+    assert adjusted_rand_score(word, word) == 1
+    one = pa.table({"x": [1.0, 1.0], "y": ["a", "b"]})
+    assert fr.clustering_value(one, "y") == 0.0
+
+
+def test_command_line(tmp_path, capsys):
+    path = tmp_path / "some.csv"
+    frame().to_csv(path, index=False)
+    tune = [
+        "tune",
+        str(path),
+        "--target",
+        "height",
+        "--drop",
+        "side",
+        "--trees",
+        "2",
+        "--folds",
+        "2",
+        "--json",
+    ]
+    assert main([*tune, "--output", str(tmp_path / "best.parquet")]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert len(found["candidates"]) == 11
+    assert fr.Ranking.load(tmp_path / "best.parquet").features == ["a", "b", "c"]
+    inspect = ["inspect", str(path), "--clustering", "--target", "side", "--drop", "height"]
+    assert main(inspect) == 0
+    assert "clustering value: " in capsys.readouterr().out
+    assert main([*inspect, "--json"]) == 0
+    assert 0 < json.loads(capsys.readouterr().out)["clustering"] <= 1
+    assert main(["inspect", str(path), "--target", "side"]) == 2
+    assert "goes with --clustering" in capsys.readouterr().err
