@@ -9,6 +9,7 @@ import pyarrow as pa
 from ferrank import _core
 from ferrank.errors import SettingError
 from ferrank.forest import ForestRanker
+from ferrank.hierarchy import edges_of
 from ferrank.ranker import Ranker
 from ferrank.ranking import Ranking
 from ferrank.relief import ReliefRanker
@@ -25,6 +26,7 @@ def rank(
     target_last: int | None = None,
     labels: str | os.PathLike[str] | None = None,
     task: str | None = None,
+    hierarchy: Any = None,
     drop: Sequence[str] = (),
     sample_weight: str | None = None,
     ranker: Ranker | Literal["forest", "relief"] | None = None,
@@ -48,6 +50,8 @@ def rank(
         MULAN label XML of an ARFF file; the labels are the targets.
     task : str, optional
         See :class:`ForestRanker`; goes before the ranker's own.
+    hierarchy : path, mapping, frame or table, optional
+        What stands above the labels of the target; see :class:`ForestRanker`, goes before the ranker's own.
     drop : sequence of str, default=()
         Columns to leave out.
     sample_weight : str, optional
@@ -79,8 +83,8 @@ def rank(
     ['a']
     """
     chosen = _ranker(ranker, settings)
-    roles = _roles(target, target_last, labels, task or chosen.task, drop, sample_weight)
-    return chosen.rank_source(open_source(data, labels=labels, drop=drop), roles, progress)
+    roles = _roles(target, target_last, labels, chosen, task, hierarchy, drop, sample_weight)
+    return chosen.rank_source(_open(data, labels, roles), roles, progress)
 
 
 def grow_tree(
@@ -91,6 +95,7 @@ def grow_tree(
     target_last: int | None = None,
     labels: str | os.PathLike[str] | None = None,
     task: str | None = None,
+    hierarchy: Any = None,
     drop: Sequence[str] = (),
     sample_weight: str | None = None,
     ranker: ForestRanker | None = None,
@@ -100,7 +105,7 @@ def grow_tree(
 
     Parameters
     ----------
-    data, target, target_last, labels, task, drop, sample_weight, ranker, **settings
+    data, target, target_last, labels, task, hierarchy, drop, sample_weight, ranker, **settings
         As in :func:`rank`.
     tree : int, default=0
         Number of the tree. With ``per_target``, trees are numbered target by target.
@@ -125,9 +130,8 @@ def grow_tree(
     if ranker is not None and settings:
         raise _twice(settings)
     chosen = ForestRanker(**settings) if ranker is None else ranker
-    roles = _roles(target, target_last, labels, task or chosen.task, drop, sample_weight)
-    source = open_source(data, labels=labels, drop=drop)
-    batch = finish(_core.grow_tree(source, roles, chosen.settings(), tree))
+    roles = _roles(target, target_last, labels, chosen, task, hierarchy, drop, sample_weight)
+    batch = finish(_core.grow_tree(_open(data, labels, roles), roles, chosen.settings(), tree))
     return pa.Table.from_batches([batch])
 
 
@@ -196,7 +200,9 @@ def _roles(
     target: str | Sequence[str] | None,
     target_last: int | None,
     labels: Any,
+    ranker: Ranker,
     task: str | None,
+    hierarchy: Any,
     drop: Sequence[str],
     weight: str | None,
 ) -> dict[str, Any]:
@@ -205,7 +211,16 @@ def _roles(
     return {
         "target": [target] if isinstance(target, str) else target and list(target),
         "target_last": target_last,
-        "task": task,
+        "task": task or ranker.task,
+        "hierarchy": edges_of(ranker.hierarchy if hierarchy is None else hierarchy),
         "drop": [drop] if isinstance(drop, str) else list(drop),
         "weight": weight,
     }
+
+
+def _open(data: Any, labels: Any, roles: dict[str, Any]) -> _core.Source:
+    """Open ``data``; columns that are left out and label sets are not converted to numbers."""
+    as_text = list(roles["drop"])
+    if roles["task"] == "hierarchical" or roles["hierarchy"] is not None:
+        as_text += roles["target"] or []
+    return open_source(data, labels=labels, as_text=as_text)

@@ -17,9 +17,10 @@ class ForestRanker(Ranker):
 
     Parameters
     ----------
-    task : {"classification", "regression", "multi-target", "multi-label"}, optional
+    task : {"classification", "regression", "multi-target", "multi-label", "hierarchical"}, optional
         What is predicted. By default the targets tell: strings, categories and booleans are classes, numbers
-        are quantities; several booleans are a set of labels.
+        are quantities; several booleans are a set of labels, and lists of strings are sets of labels out of
+        a hierarchy.
     ensemble : {"random_forest", "bagging", "extra_trees"}, default="random_forest"
         Bootstrap and random features at each node; bootstrap and all features; all rows and random cuts.
     scores : sequence of {"genie3", "symbolic", "coverage", "permutation"}, default=("genie3",)
@@ -53,6 +54,12 @@ class ForestRanker(Ranker):
         Tell ``genie3`` apart by target as well.
     target_weights : sequence of float, optional
         Weight of each target. None is 1 each.
+    hierarchy : path, mapping, frame or table, optional
+        What stands above the labels of a hierarchical target: an edge table with the columns ``parent`` and
+        ``child``, or the CSV file of one, or a mapping of each label to its parent or parents. It may be a
+        tree or have no cycles. None: the labels are paths with ``/`` between, or the data file tells.
+    hierarchy_decay : float, default=0.75
+        In (0, 1]. A label weighs this times the mean weight of its parents, a root 1.
     unlabelled : {"error", "ignore"}, default="error"
         What becomes of rows whose targets are all missing.
     random_state : int, RandomState, Generator or None, default=0
@@ -113,6 +120,8 @@ class ForestRanker(Ranker):
         per_target: bool = False,
         by_target: bool = False,
         target_weights: Sequence[float] | None = None,
+        hierarchy: Any = None,
+        hierarchy_decay: float = 0.75,
         unlabelled: Literal["error", "ignore"] = "error",
         random_state: Any = 0,
         n_jobs: int | None = None,
@@ -133,6 +142,8 @@ class ForestRanker(Ranker):
         self.per_target = per_target
         self.by_target = by_target
         self.target_weights = target_weights
+        self.hierarchy = hierarchy
+        self.hierarchy_decay = hierarchy_decay
         self.unlabelled = unlabelled
         self.random_state = random_state
         self.n_jobs = n_jobs
@@ -148,7 +159,8 @@ class ForestRanker(Ranker):
             frames and Arrow tables, columns of strings and categories are nominal features. NaN and null are
             missing; infinity is an error.
         y : array or frame of shape (n_rows,) or (n_rows, n_targets)
-            Numbers are quantities unless ``task`` says otherwise; strings and booleans are classes.
+            Numbers are quantities unless ``task`` says otherwise; strings and booleans are classes. With a
+            ``hierarchy`` or the task "hierarchical", a list of labels for each row.
         sample_weight : array of shape (n_rows,), optional
             Weights of the rows.
 
@@ -181,6 +193,7 @@ class ForestRanker(Ranker):
             "per_target": self.per_target,
             "by_target": self.by_target,
             "target_weights": self.target_weights,
+            "hierarchy_decay": self.hierarchy_decay,
             "unlabelled": self.unlabelled,
             "seed": seed_of(self.random_state),
         }

@@ -21,9 +21,10 @@ class ReliefRanker(Ranker):
 
     Parameters
     ----------
-    task : {"classification", "regression", "multi-target", "multi-label"}, optional
+    task : {"classification", "regression", "multi-target", "multi-label", "hierarchical"}, optional
         What is predicted. By default the targets tell: strings, categories and booleans are classes, numbers
-        are quantities; several booleans are a set of labels.
+        are quantities; several booleans are a set of labels, and lists of strings are sets of labels out of
+        a hierarchy.
     n_neighbors : int or sequence of int, default=10
         Neighbours of each row, in classification of each class; a class that has fewer counts with those.
         One search answers for several numbers, with a score for each: ``relief_k10``, ``relief_k70`` ….
@@ -37,11 +38,18 @@ class ReliefRanker(Ranker):
         Rows whose neighbours are looked for, drawn without replacement; a float is a share. None is all.
     target_distance : {"hamming", "accuracy", "f1", "subset"} or sequence of them, optional
         Distance between label sets, Hamming by default. Several give a score each, such as ``relief_f1``.
+        In a hierarchy each label counts with its weight; distances are normalised to [0, 1].
     per_target : bool, default=False
         Rank for each target on its own, with the same neighbours, and average the importances. It takes
         no part in classification and regression, which have one target.
     target_weights : sequence of float, optional
         Weight of each target. None is 1 each.
+    hierarchy : path, mapping, frame or table, optional
+        What stands above the labels of a hierarchical target: an edge table with the columns ``parent`` and
+        ``child``, or the CSV file of one, or a mapping of each label to its parent or parents. It may be a
+        tree or have no cycles. None: the labels are paths with ``/`` between, or the data file tells.
+    hierarchy_decay : float, default=0.75
+        In (0, 1]. A label weighs this times the mean weight of its parents, a root 1.
     unlabelled : {"error", "ignore"}, default="error"
         What becomes of rows whose targets are all missing.
     random_state : int, RandomState, Generator or None, default=0
@@ -94,6 +102,8 @@ class ReliefRanker(Ranker):
         target_distance: str | Sequence[str] | None = None,
         per_target: bool = False,
         target_weights: Sequence[float] | None = None,
+        hierarchy: Any = None,
+        hierarchy_decay: float = 0.75,
         unlabelled: Literal["error", "ignore"] = "error",
         random_state: Any = 0,
         n_jobs: int | None = None,
@@ -107,6 +117,8 @@ class ReliefRanker(Ranker):
         self.target_distance = target_distance
         self.per_target = per_target
         self.target_weights = target_weights
+        self.hierarchy = hierarchy
+        self.hierarchy_decay = hierarchy_decay
         self.unlabelled = unlabelled
         self.random_state = random_state
         self.n_jobs = n_jobs
@@ -122,7 +134,8 @@ class ReliefRanker(Ranker):
             frames and Arrow tables, columns of strings and categories are nominal features. NaN and null are
             missing; infinity is an error.
         y : array or frame of shape (n_rows,) or (n_rows, n_targets)
-            Numbers are quantities unless ``task`` says otherwise; strings and booleans are classes.
+            Numbers are quantities unless ``task`` says otherwise; strings and booleans are classes. With a
+            ``hierarchy`` or the task "hierarchical", a list of labels for each row.
 
         Returns
         -------
@@ -147,6 +160,7 @@ class ReliefRanker(Ranker):
                 "target_distance": [] if self.target_distance is None else _listed(self.target_distance),
                 "per_target": self.per_target,
                 "target_weights": self.target_weights,
+                "hierarchy_decay": self.hierarchy_decay,
                 "unlabelled": self.unlabelled,
                 "seed": seed_of(self.random_state),
             }

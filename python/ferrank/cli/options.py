@@ -68,8 +68,15 @@ def add_roles(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--weight", metavar="NAME", help="column of row weights")
     group.add_argument(
         "--task",
-        choices=["classification", "regression", "multi-target", "multi-label"],
-        help="by default told by the targets: strings and booleans are classes, numbers quantities",
+        choices=["classification", "regression", "multi-target", "multi-label", "hierarchical"],
+        help="by default told by the targets: strings and booleans are classes, numbers quantities, lists of "
+        "strings label sets",
+    )
+    group.add_argument(
+        "--hierarchy",
+        metavar="CSV",
+        help="edges of the target's labels, in columns parent and child; default: the labels are paths, or "
+        "DATA tells",
     )
 
 
@@ -88,6 +95,7 @@ def add_rankers(parser: argparse.ArgumentParser) -> None:
         help="of the forest: genie3 (default), symbolic, coverage, permutation; of relief: relief (default), "
         "myopic; can be repeated, the first orders the features",
     )
+    setting("--hierarchy-decay", type=float, metavar="D", help="weight of a label to its parents; default: 0.75")
     setting("--unlabelled", choices=["error", "ignore"], help="rows without any target; default: error")
     setting(
         "--target-weight",

@@ -42,6 +42,7 @@ def _run(chosen: argparse.Namespace) -> None:
             target_last=chosen.target_last,
             labels=chosen.labels,
             task=chosen.task,
+            hierarchy=chosen.hierarchy,
             drop=chosen.drop,
             sample_weight=chosen.weight,
             ranker=_ranker(chosen),
@@ -68,7 +69,8 @@ def _check_results(chosen: argparse.Namespace) -> tuple[Path | None, Path | None
 def _ranker(chosen: argparse.Namespace) -> Ranker:
     """Return the ranker with the settings that were given."""
     rankers: dict[str, type[Ranker]] = {"forest": ForestRanker, "relief": ReliefRanker}
-    parameters = {name: set(signature(ranker).parameters) - {"task"} for name, ranker in rankers.items()}
+    roles = {"task", "hierarchy"}
+    parameters = {name: set(signature(ranker).parameters) - roles for name, ranker in rankers.items()}
     given = {name: value for name, value in vars(chosen).items() if name in set().union(*parameters.values())}
     for name in given.keys() - parameters[chosen.ranker]:
         other = next(ranker for ranker, names in parameters.items() if name in names)

@@ -137,7 +137,7 @@ pub(crate) fn rank(
     settings: &Bound<'_, PyDict>,
     threads: usize,
 ) -> PyResult<Run> {
-    let (source, roles) = (source.0.clone(), settings::roles(roles)?);
+    let (source, roles) = (source.0.clone(), settings::roles(roles, settings)?);
     match settings::ranker(settings)? {
         Ranker::Forest(params) => {
             Run::start(move |monitor| forest::rank(&*source, &roles, &params, threads, monitor).map(Outcome::Ranking))
@@ -156,7 +156,7 @@ pub(crate) fn grow_tree(
     settings: &Bound<'_, PyDict>,
     tree: usize,
 ) -> PyResult<Run> {
-    let (source, roles, params) = (source.0.clone(), settings::roles(roles)?, settings::forest(settings)?);
+    let (source, roles, params) = (source.0.clone(), settings::roles(roles, settings)?, settings::forest(settings)?);
     Run::start(move |monitor| {
         let tree = forest::grow_tree(&*source, &roles, &params, tree, monitor)?;
         NamedTree::new(&*source, &roles, tree).map(Outcome::Tree)

@@ -33,7 +33,8 @@ enum Amount {
     Word(String),
 }
 
-pub(crate) fn roles(dict: &Bound<'_, PyDict>) -> PyResult<Roles> {
+/// What the columns are, from `dict`; what labels weigh is a setting of the ranker.
+pub(crate) fn roles(dict: &Bound<'_, PyDict>, ranker: &Bound<'_, PyDict>) -> PyResult<Roles> {
     let settings = Settings(dict);
     let named: Option<Vec<String>> = settings.get("target", "a list of column names")?;
     let last: Option<usize> = settings.get("target_last", "a number of columns")?;
@@ -47,6 +48,8 @@ pub(crate) fn roles(dict: &Bound<'_, PyDict>) -> PyResult<Roles> {
         task: task.map(|name| Task::parse(&name)).transpose().map_err(|e| error::to_py(dict.py(), e))?,
         drop: settings.get("drop", "a list of column names")?,
         weight: settings.get("weight", "the name of a column")?,
+        hierarchy: settings.get("hierarchy", "a list of pairs: the parent's name or None, the label's name")?,
+        hierarchy_decay: Settings(ranker).get("hierarchy_decay", "a number in (0, 1]")?,
     })
 }
 

@@ -2,18 +2,20 @@
 //!
 //! A numeric target is one dense component; so is a target with two classes. A target with more
 //! classes is one indicator for each class, and a label set is one for each label: an example then
-//! carries a short list of the indicators that are 1. Where targets are missing for some rows, all
-//! components are dense and each keeps its own count.
+//! carries a short list of the indicators that are 1. A label of a hierarchy weighs its share of all
+//! labels' weights. Where targets are missing for some rows, all components are dense and each keeps its
+//! own count.
 //!
 //! Components are centred, scaled by the square root of their weight, and rounded to a power of two
 //! so coarse that every partial sum over a bag is exact in f64, whatever the order of summation.
 
 use crate::error::{Error, Result};
+use crate::labels::LabelColumn;
 use crate::profile::MISSING_U16;
 use crate::schema::Task;
 use crate::store::{CodeStore, TargetColumn};
 
-/// Up to so many two-valued labels are kept dense: adding a few numbers side by side is then cheaper
+/// Up to so many labels are kept dense: adding a few numbers side by side is then cheaper
 /// than following a list.
 const DENSE_LABELS: usize = 8;
 
@@ -141,7 +143,8 @@ impl Space {
         let share = |target: usize| weights.map_or(1.0, |w| w[target]) / total;
         let row_weights = RowWeights::new(&store.weights, store.rows);
         let partial = subset.iter().any(|&target| has_missing(&store.targets[target]));
-        let sparse_labels = task == Task::MultiLabel && subset.len() > DENSE_LABELS && !partial;
+        let is_sparse = |n_labels: usize| n_labels > DENSE_LABELS && !partial;
+        let sparse_labels = task == Task::MultiLabel && is_sparse(subset.len());
 
         let mut dense = Vec::new();
         let mut space = Space {
@@ -151,7 +154,7 @@ impl Space {
             partial,
             block: Block::default(),
         };
-        // Indicator of each code of each target, u32::MAX for none.
+        // Indicator of each code or label of each target, u32::MAX for none.
         let mut indicator_of: Vec<(usize, Vec<u32>)> = Vec::new();
         for &target in subset {
             let column = &store.targets[target];
@@ -174,7 +177,7 @@ impl Space {
                     if classes < 2 {
                         continue;
                     }
-                    let gini = row_weights.gini(codes, classes);
+                    let gini = gini(&row_weights.of_classes(codes, classes));
                     if classes > 2 && !partial {
                         let first = space.indicator_weight.len() as u32;
                         indicator_of.push((target, (first..first + classes as u32).collect()));
@@ -190,6 +193,24 @@ impl Space {
                         for class in first..classes {
                             let omega = share(target) / if classes == 2 { gini / 2.0 } else { gini };
                             dense.push(row_weights.scaled(&Raw::indicator(codes, class as u16), omega));
+                            space.dense_target.push(target);
+                        }
+                    }
+                }
+                TargetColumn::Labels(labels) => {
+                    let omega = row_weights.label_weights(labels).into_iter().map(|omega| share(target) * omega);
+                    let varying: Vec<(u32, f64)> = (0..).zip(omega).filter(|(_, omega)| *omega > 0.0).collect();
+                    if is_sparse(varying.len()) {
+                        let mut indicators = vec![u32::MAX; labels.hierarchy.names().len()];
+                        for (label, omega) in varying {
+                            indicators[label as usize] = space.indicator_weight.len() as u32;
+                            space.indicator_weight.push(omega);
+                            space.indicator_target.push(target);
+                        }
+                        indicator_of.push((target, indicators));
+                    } else {
+                        for (label, omega) in varying {
+                            dense.push(row_weights.scaled(&Raw::label(labels, label), omega));
                             space.dense_target.push(target);
                         }
                     }
@@ -216,10 +237,16 @@ impl Block {
         self.starts.push(0);
         for row in 0..store.rows {
             for (target, indicators) in indicator_of {
-                let TargetColumn::Nominal { codes, .. } = &store.targets[*target] else { continue };
-                match indicators[usize::from(codes[row])] {
+                let mut add = |place: usize| match indicators[place] {
                     u32::MAX => {}
                     indicator => self.indicators.push(indicator),
+                };
+                match &store.targets[*target] {
+                    TargetColumn::Numeric(_) => {}
+                    TargetColumn::Nominal { codes, .. } => add(usize::from(codes[row])),
+                    TargetColumn::Labels(labels) => {
+                        labels.of(row).unwrap_or(&[]).iter().for_each(|&label| add(label as usize));
+                    }
                 }
             }
             self.starts.push(self.indicators.len() as u32);
@@ -232,6 +259,7 @@ pub(crate) fn has_missing(column: &TargetColumn) -> bool {
     match column {
         TargetColumn::Numeric(values) => values.iter().any(|v| v.is_nan()),
         TargetColumn::Nominal { codes, .. } => codes.contains(&MISSING_U16),
+        TargetColumn::Labels(labels) => labels.has_missing(),
     }
 }
 
@@ -245,6 +273,11 @@ impl<'a> Raw<'a> {
 
     fn indicator(codes: &'a [u16], class: u16) -> Self {
         let value = move |row: usize| (codes[row] != MISSING_U16).then_some(f64::from(codes[row] == class));
+        Raw { value: Box::new(value), min: 0.0, max: 1.0 }
+    }
+
+    fn label(labels: &'a LabelColumn, label: u32) -> Self {
+        let value = move |row: usize| labels.has(row, label).map(|has| f64::from(has));
         Raw { value: Box::new(value), min: 0.0, max: 1.0 }
     }
 }
@@ -321,16 +354,33 @@ impl RowWeights {
         (0..self.rows).map(value).collect()
     }
 
-    /// Gini index of the classes.
-    fn gini(&self, codes: &[u16], classes: usize) -> f64 {
+    /// Weight of the rows of each class.
+    fn of_classes(&self, codes: &[u16], classes: usize) -> Vec<f64> {
         let mut weight = vec![0.0; classes];
         for (row, &code) in codes.iter().enumerate() {
             if code != MISSING_U16 {
                 weight[usize::from(code)] += self.of(row);
             }
         }
-        let total: f64 = weight.iter().sum();
-        weight.iter().map(|w| w / total * (1.0 - w / total)).sum()
+        weight
+    }
+
+    /// ω of each label but for the share of its target: the label's own share over its variance, and 0
+    /// where all rows have the label, or none.
+    fn label_weights(&self, labels: &LabelColumn) -> Vec<f64> {
+        let mut weight = vec![0.0; labels.hierarchy.names().len()];
+        let mut total = 0.0;
+        for row in 0..self.rows {
+            if let Some(set) = labels.of(row) {
+                total += self.of(row);
+                set.iter().for_each(|&label| weight[label as usize] += self.of(row));
+            }
+        }
+        let omega = |(share, weight): (f64, f64)| {
+            let variance = gini(&[total - weight, weight]) / 2.0;
+            if variance > 0.0 { share / variance } else { 0.0 }
+        };
+        labels.shares().into_iter().zip(weight).map(omega).collect()
     }
 
     /// The block of `columns`, row by row.
@@ -348,4 +398,10 @@ impl RowWeights {
         };
         Block { width, dense, weights: self.weights, starts: Vec::new(), indicators: Vec::new() }
     }
+}
+
+/// Gini index of classes of these weights.
+fn gini(weights: &[f64]) -> f64 {
+    let total: f64 = weights.iter().sum();
+    weights.iter().map(|w| w / total * (1.0 - w / total)).sum()
 }

@@ -1,10 +1,13 @@
 //! What leaves predict for the out-of-bag rows, and how wrong that is.
 //!
 //! The error is the mean over the targets of the relative root squared error (numeric) and the share of
-//! mistakes (nominal); on labels that mean is the Hamming loss.
+//! mistakes (nominal); on labels that mean is the Hamming loss. Label sets of a hierarchy are one target,
+//! whose error is the Hamming loss with the labels' shares for weights. A leaf predicts the labels that
+//! more than half of its members have, so with each label those above it.
 
 use crate::forest::bag::Bag;
 use crate::forest::grown::Grown;
+use crate::labels::{LabelColumn, compare};
 use crate::profile::MISSING_U16;
 use crate::store::{CodeStore, TargetColumn};
 
@@ -16,7 +19,14 @@ pub(super) struct Targets<'a> {
     numeric: Vec<Numeric<'a>>,
     /// Codes, and the number of classes.
     nominal: Vec<(&'a [u16], usize)>,
+    sets: Vec<Sets<'a>>,
     weights: &'a [f64],
+}
+
+/// Label sets, and the share of each label.
+struct Sets<'a> {
+    labels: &'a LabelColumn,
+    shares: Vec<f64>,
 }
 
 /// A numeric target seen on the scale from −1 to 1: errors are relative, and squares do not overflow.
@@ -47,11 +57,13 @@ impl<'a> Numeric<'a> {
 
 impl<'a> Targets<'a> {
     pub(super) fn new(store: &'a CodeStore, subset: &[usize]) -> Self {
-        let mut targets = Targets { numeric: Vec::new(), nominal: Vec::new(), weights: &store.weights };
+        let mut targets =
+            Targets { numeric: Vec::new(), nominal: Vec::new(), sets: Vec::new(), weights: &store.weights };
         for &target in subset {
             match &store.targets[target] {
                 TargetColumn::Numeric(values) => targets.numeric.push(Numeric::new(values)),
                 TargetColumn::Nominal { categories, codes } => targets.nominal.push((codes, categories.names.len())),
+                TargetColumn::Labels(labels) => targets.sets.push(Sets { labels, shares: labels.shares() }),
             }
         }
         targets
@@ -62,14 +74,18 @@ impl<'a> Targets<'a> {
     }
 }
 
-/// What each leaf predicts: the mean, and the most frequent class (the first of equals).
+/// What each leaf predicts: the mean, the most frequent class (the first of equals), and the labels that
+/// most have.
 pub(super) struct Leaves {
     n_numeric: usize,
     n_nominal: usize,
+    n_sets: usize,
     /// n_leaves x n_numeric
     means: Vec<f64>,
     /// n_leaves x n_nominal
     classes: Vec<u16>,
+    /// n_leaves x n_sets; ascending labels.
+    sets: Vec<Vec<u32>>,
 }
 
 /// One leaf's predictions.
@@ -77,23 +93,34 @@ pub(super) struct Leaves {
 pub(super) struct Prediction<'a> {
     means: &'a [f64],
     classes: &'a [u16],
+    sets: &'a [Vec<u32>],
 }
 
 impl Leaves {
     pub(super) fn new(targets: &Targets<'_>, tree: &Grown, bag: &Bag) -> Self {
-        let (n_numeric, n_nominal) = (targets.numeric.len(), targets.nominal.len());
-        let mut leaves = Leaves { n_numeric, n_nominal, means: Vec::new(), classes: Vec::new() };
+        let (n_numeric, n_nominal, n_sets) = (targets.numeric.len(), targets.nominal.len(), targets.sets.len());
+        let (means, classes, sets) = (Vec::new(), Vec::new(), Vec::new());
+        let mut leaves = Leaves { n_numeric, n_nominal, n_sets, means, classes, sets };
         let everyone: Vec<(u32, u32)> = bag.rows.iter().copied().zip(bag.counts.iter().copied()).collect();
         let means: Vec<f64> = targets.numeric.iter().map(|y| mean(y, targets, &everyone).unwrap_or(0.0)).collect();
         let mut counts = vec![0.0; targets.nominal.iter().map(|(_, classes)| *classes).max().unwrap_or(0)];
         let classes: Vec<u16> =
             targets.nominal.iter().map(|(y, _)| majority(y, targets, &everyone, &mut counts).unwrap_or(0)).collect();
+        let n_labels = targets.sets.iter().map(|sets| sets.shares.len()).max().unwrap_or(0);
+        let mut weights = vec![0.0; n_labels];
+        let sets: Vec<Vec<u32>> = (targets.sets.iter())
+            .map(|sets| most_have(sets.labels, targets, &everyone, &mut weights).unwrap_or_default())
+            .collect();
         for members in tree.leaf_members() {
             for (y, whole) in targets.numeric.iter().zip(&means) {
                 leaves.means.push(mean(y, targets, members).unwrap_or(*whole));
             }
             for ((y, _), whole) in targets.nominal.iter().zip(&classes) {
                 leaves.classes.push(majority(y, targets, members, &mut counts).unwrap_or(*whole));
+            }
+            for (y, whole) in targets.sets.iter().zip(&sets) {
+                let set = most_have(y.labels, targets, members, &mut weights);
+                leaves.sets.push(set.unwrap_or_else(|| whole.clone()));
             }
         }
         leaves
@@ -104,6 +131,7 @@ impl Leaves {
         Prediction {
             means: &self.means[leaf * self.n_numeric..(leaf + 1) * self.n_numeric],
             classes: &self.classes[leaf * self.n_nominal..(leaf + 1) * self.n_nominal],
+            sets: &self.sets[leaf * self.n_sets..(leaf + 1) * self.n_sets],
         }
     }
 }
@@ -143,12 +171,40 @@ fn majority(codes: &[u16], targets: &Targets<'_>, members: &[(u32, u32)], counts
     best.map(|(_, code)| code)
 }
 
+/// The labels that more than half of the members have, by weight, of those whose labels are known;
+/// `weights` is scratch of zeros.
+fn most_have(
+    labels: &LabelColumn,
+    targets: &Targets<'_>,
+    members: &[(u32, u32)],
+    weights: &mut [f64],
+) -> Option<Vec<u32>> {
+    let (mut found, mut total) = (Vec::new(), 0.0);
+    for &(row, count) in members {
+        if let Some(set) = labels.of(row as usize) {
+            let weight = f64::from(count) * targets.weight(row as usize);
+            total += weight;
+            for &label in set {
+                if weights[label as usize] == 0.0 {
+                    found.push(label);
+                }
+                weights[label as usize] += weight;
+            }
+        }
+    }
+    found.sort_unstable();
+    found.retain(|&label| std::mem::take(&mut weights[label as usize]) > total / 2.0);
+    (total > 0.0).then_some(found)
+}
+
 /// How the errors of the targets make one number.
 pub(super) struct Errors {
     /// n_numeric; sum of squares around the mean of the rows looked at, 0 where a target says nothing.
     spread: Vec<f64>,
     /// n_nominal; what a mistake on a row of weight 1 adds.
     mistake: Vec<f64>,
+    /// n_sets; what a row of weight 1 adds that has all labels for none.
+    difference: Vec<f64>,
     /// Targets that count.
     n_targets: f64,
 }
@@ -162,22 +218,30 @@ impl Errors {
             known.map(|row| targets.weight(row) * (y.at(row) - mean).powi(2)).sum()
         };
         let spread: Vec<f64> = targets.numeric.iter().map(spread).collect();
-        let weight = |(codes, _): &(&[u16], usize)| -> f64 {
-            let known = rows.iter().map(|&row| row as usize).filter(|&row| codes[row] != MISSING_U16);
+        let weight = |is_known: &dyn Fn(usize) -> bool| -> f64 {
+            let known = rows.iter().map(|&row| row as usize).filter(|&row| is_known(row));
             known.map(|row| targets.weight(row)).sum()
         };
-        let weights: Vec<f64> = targets.nominal.iter().map(weight).collect();
-        let n_targets = spread.iter().chain(&weights).filter(|&&size| size > 0.0).count() as f64;
-        let mistake = weights.iter().map(|&w| if w > 0.0 { 1.0 / (n_targets * w) } else { 0.0 }).collect();
-        Errors { spread, mistake, n_targets }
+        let nominal = targets.nominal.iter().map(|(codes, _)| weight(&|row| codes[row] != MISSING_U16));
+        let sets = targets.sets.iter().map(|sets| weight(&|row| sets.labels.of(row).is_some()));
+        let (nominal, sets): (Vec<f64>, Vec<f64>) = (nominal.collect(), sets.collect());
+        let n_targets = spread.iter().chain(&nominal).chain(&sets).filter(|&&size| size > 0.0).count() as f64;
+        let share = |&weight: &f64| if weight > 0.0 { 1.0 / (n_targets * weight) } else { 0.0 };
+        let (mistake, difference) = (nominal.iter().map(share).collect(), sets.iter().map(share).collect());
+        Errors { spread, mistake, difference, n_targets }
     }
 
-    /// Share of the error rate that `prediction` makes for `row` on the nominal targets.
+    /// Share of the error rate that `prediction` makes for `row` on the nominal targets and label sets.
     fn mistakes(&self, targets: &Targets<'_>, row: usize, prediction: Prediction<'_>) -> f64 {
         let mut sum = 0.0;
         for (((codes, _), &class), mistake) in targets.nominal.iter().zip(prediction.classes).zip(&self.mistake) {
             let code = codes[row];
             sum += if code != class && code != MISSING_U16 { *mistake } else { 0.0 };
+        }
+        for ((sets, predicted), difference) in targets.sets.iter().zip(prediction.sets).zip(&self.difference) {
+            if let Some(set) = sets.labels.of(row) {
+                sum += compare(set, predicted, &sets.shares).0 * difference;
+            }
         }
         targets.weight(row) * sum
     }

@@ -34,7 +34,7 @@ impl Coded {
         let targets = Targets::Named(targets.iter().map(|name| name.to_string()).collect());
         let weight = batch.column_by_name("w").map(|_| "w".to_string());
         let source = TableSource::new("table", batch.schema(), vec![batch.clone()]).unwrap();
-        let roles = Roles { targets, task, drop: Vec::new(), weight };
+        let roles = Roles { task, weight, ..Roles::of(targets) };
         let problem = Problem::resolve(&source.schema(), &roles, "table").unwrap();
         let monitor = Monitor::default();
         let intake = Intake { source: &source, problem: &problem, monitor: &monitor };
