@@ -32,6 +32,29 @@ def assert_agrees(
     min_samples_leaf: int = 2,
     max_depth: int | None = None,
 ) -> None:
+    problem = problem_of(
+        table, targets, weight=weight, target_weights=target_weights, labels=task == "multi-label"
+    )
+    assert_same_tree(
+        table,
+        problem,
+        {"target": targets, "task": task, "sample_weight": weight},
+        min_samples_leaf=min_samples_leaf,
+        max_depth=max_depth,
+        target_weights=target_weights,
+    )
+
+
+def assert_same_tree(
+    table: pa.Table,
+    problem: Problem,
+    asked: dict,
+    *,
+    min_samples_leaf: int = 2,
+    max_depth: int | None = None,
+    **others,
+) -> None:
+    """The engine, asked so, grows the tree that the formulas grow for `problem`, with the same scores."""
     ranker = fr.ForestRanker(
         n_estimators=1,
         ensemble="bagging",
@@ -42,12 +65,8 @@ def assert_agrees(
         ties="lowest",
         scores=SCORES,
         by_target=True,
-        target_weights=target_weights,
         unlabelled="ignore",
-    )
-    asked = {"target": targets, "task": task, "sample_weight": weight}
-    problem = problem_of(
-        table, targets, weight=weight, target_weights=target_weights, labels=task == "multi-label"
+        **others,
     )
     nodes = tree.grow(problem, min_samples_leaf=min_samples_leaf, max_depth=max_depth)
     grown = fr.grow_tree(table, ranker=ranker, **asked).to_pylist()

@@ -56,8 +56,8 @@ class ForestRanker(Ranker):
         Weight of each target. None is 1 each.
     hierarchy : path, mapping, frame or table, optional
         What stands above the labels of a hierarchical target: an edge table with the columns ``parent`` and
-        ``child``, or the CSV file of one, or a mapping of each label to its parent or parents. It may be a
-        tree or have no cycles. None: the labels are paths with ``/`` between, or the data file tells.
+        ``child``, the CSV file of one, or a mapping of each label to its parent, its parents or None; a tree
+        or a DAG. By default the data file tells, or the labels are paths, such as ``animal/koala``.
     hierarchy_decay : float, default=0.75
         In (0, 1]. A label weighs this times the mean weight of its parents, a root 1.
     unlabelled : {"error", "ignore"}, default="error"

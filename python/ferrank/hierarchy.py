@@ -25,9 +25,9 @@ def edges_of(hierarchy: Any) -> list[Edge] | None:
     Parameters
     ----------
     hierarchy : path, mapping, frame, table or None
-        A CSV file (``.tsv`` with tabs) or a table with the columns ``parent`` and ``child``, in which roots have
-        no parent or stand only as parents; or a mapping of each label to its parent, to a sequence of its
-        parents, or to None for a root.
+        A CSV file (``.tsv`` with tabs) or a table with the columns ``parent`` and ``child``; or a mapping of
+        each label to its parent, to a sequence of its parents, or to None for a root. Where no label is
+        said to be a root by an edge without a parent, all that have no parent are.
 
     Raises
     ------

@@ -232,3 +232,86 @@ pub(crate) fn compare(a: &[u32], b: &[u32], weights: &[f64]) -> (f64, f64) {
     }
     (one, both)
 }
+
+#[cfg(test)]
+mod tests {
+    use arrow_array::builder::{ListBuilder, StringBuilder};
+    use arrow_array::types::Int8Type;
+    use arrow_array::{DictionaryArray, StringArray};
+
+    use super::*;
+
+    type Row<'a> = Option<Vec<&'a str>>;
+
+    fn lists(rows: &[Row<'_>]) -> ArrayRef {
+        let mut lists = ListBuilder::new(StringBuilder::new());
+        rows.iter().for_each(|row| lists.append_option(row.as_ref().map(|row| row.iter().map(Some))));
+        Arc::new(lists.finish())
+    }
+
+    fn read(array: &ArrayRef) -> Vec<Option<Vec<String>>> {
+        let sets = LabelSets::of(array).unwrap();
+        let set = |set: &[u32]| set.iter().map(|&position| sets.texts[position as usize].clone()).collect();
+        sets.rows().map(|row| row.map(set)).collect()
+    }
+
+    fn told(rows: &[Row<'_>]) -> Vec<Option<Vec<String>>> {
+        rows.iter().map(|row| row.as_ref().map(|row| row.iter().map(|label| label.to_string()).collect())).collect()
+    }
+
+    fn hierarchy() -> Arc<Hierarchy> {
+        Arc::new(Hierarchy::of_paths(["a/b", "a/c", "d"], 0.5).unwrap())
+    }
+
+    #[test]
+    fn lists_and_texts_hold_the_same_sets() {
+        let rows = [Some(vec!["d", "a/b"]), None, Some(vec![]), Some(vec!["d"]), Some(vec!["a"])];
+        let texts = [Some("d@a/b"), None, Some(""), Some(" d "), Some("a")];
+        let plain: ArrayRef = Arc::new(StringArray::from(texts.to_vec()));
+        let dictionary: ArrayRef = Arc::new(texts.into_iter().collect::<DictionaryArray<Int8Type>>());
+        let short = lists(&rows);
+        let DataType::List(item) = short.data_type() else { panic!() };
+        let long = cast(&short, &DataType::LargeList(item.clone())).unwrap();
+        for array in [&short, &long, &plain, &dictionary] {
+            assert_eq!(read(array), told(&rows), "{}", array.data_type());
+            assert_eq!(read(&array.slice(2, 2)), told(&rows[2..4]), "a slice of {}", array.data_type());
+        }
+        assert_eq!(LabelSets::of(&short.slice(3, 1)).unwrap().texts, ["d"], "labels of other rows are none");
+        let fixed = cast(&lists(&[Some(vec!["a", "d"])]), &DataType::FixedSizeList(item.clone(), 2)).unwrap();
+        assert_eq!(read(&fixed), told(&[Some(vec!["a", "d"])]));
+    }
+
+    #[test]
+    fn a_list_must_not_miss_a_label() {
+        let mut lists = ListBuilder::new(StringBuilder::new());
+        lists.append_value([Some("a"), None]);
+        let error = LabelSets::of(&(Arc::new(lists.finish()) as ArrayRef)).unwrap_err();
+        assert!(error.to_string().contains("misses one"), "{error}");
+    }
+
+    #[test]
+    fn sets_are_closed_and_labels_that_occur_share_the_weight() {
+        let mut column = LabelColumn::new(hierarchy(), 3);
+        column.add(&lists(&[Some(vec!["a/b", "a/b"]), Some(vec![])])).unwrap();
+        assert!(!column.has_missing());
+        column.add(&lists(&[None, Some(vec!["d", "a"])])).unwrap();
+        let rows: Vec<Option<&[u32]>> = (0..4).map(|row| column.of(row)).collect();
+        assert_eq!(rows, [Some(&[0, 1][..]), Some(&[]), None, Some(&[0, 3])]);
+        assert!(column.has_missing());
+        assert_eq!(
+            [(0, 1), (1, 1), (2, 1)].map(|(row, label)| column.has(row, label)),
+            [Some(true), Some(false), None]
+        );
+        assert_eq!(column.shares(), [0.4, 0.2, 0.0, 0.4]);
+        let error = column.add(&lists(&[Some(vec!["a/d"])])).unwrap_err().to_string();
+        assert!(error.contains("'a/d' is not one of the 4") && error.contains("'a/b'"), "{error}");
+    }
+
+    #[test]
+    fn sets_are_compared_by_weight() {
+        let weights = [1.0, 2.0, 4.0, 8.0];
+        assert_eq!(compare(&[0, 2], &[1, 2, 3], &weights), (11.0, 4.0));
+        assert_eq!(compare(&[], &[], &weights), (0.0, 0.0));
+        assert_eq!(compare(&[3], &[], &weights), (8.0, 0.0));
+    }
+}

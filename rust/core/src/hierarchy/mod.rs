@@ -308,7 +308,8 @@ mod tests {
         ) {
             let mut pairs: Vec<Edge> = pairs.into_iter().map(|(a, b)| (Some(a), b)).collect();
             let first = Hierarchy::of_edges(&pairs, 0.75).unwrap();
-            pairs.rotate_left((seed % pairs.len().max(1) as u64) as usize);
+            let places = seed % pairs.len().max(1) as u64;
+            pairs.rotate_left(places as usize);
             pairs.reverse();
             prop_assert_eq!(Hierarchy::of_edges(&pairs, 0.75).unwrap(), first);
         }

@@ -9,15 +9,19 @@
 //! Memory: a code for each out-of-bag row and feature of the bands that the tree tests.
 
 mod errors;
+mod leaves;
 mod routes;
+mod targets;
 mod walk;
 
 use super::bag::Bag;
 use super::grow::Ground;
 use super::grown::Grown;
 use crate::error::Result;
-use errors::{Errors, Leaves, Sums, Targets};
+use errors::{Errors, Sums};
+use leaves::Leaves;
 use routes::{Routes, Rows, Shuffled};
+use targets::Targets;
 use walk::Walk;
 
 /// Rows whose codes are laid out together.

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use pulp::Arch;
 use rand::RngExt;
 
-use super::{Coded, bag, batches, goes_left, numbers, table};
+use super::{Coded, bag, batches, goes_left, label_sets, numbers, table};
 use crate::forest::bag::Bag;
 use crate::forest::grow::{Ground, Grower};
 use crate::forest::grown::Grown;
@@ -27,17 +27,38 @@ fn leaf(tree: &Grown, code: impl Fn(usize) -> Option<u16>) -> usize {
     node
 }
 
-/// A target's value or class in a row.
-fn value(target: &TargetColumn, row: usize) -> Option<f64> {
+/// A target, or a label of a hierarchy.
+struct Part<'a> {
+    /// Value or class in a row.
+    value: Box<dyn Fn(usize) -> Option<f64> + 'a>,
+    numeric: bool,
+    /// Its part of a target.
+    share: f64,
+}
+
+fn parts(target: &TargetColumn) -> Vec<Part<'_>> {
     match target {
-        TargetColumn::Numeric(values) => Some(values[row]).filter(|value| !value.is_nan()),
-        TargetColumn::Nominal { codes, .. } => Some(codes[row]).filter(|&code| code != MISSING_U16).map(f64::from),
+        TargetColumn::Numeric(values) => {
+            let value = |row: usize| Some(values[row]).filter(|value| !value.is_nan());
+            vec![Part { value: Box::new(value), numeric: true, share: 1.0 }]
+        }
+        TargetColumn::Nominal { codes, .. } => {
+            let value = |row: usize| Some(codes[row]).filter(|&code| code != MISSING_U16).map(f64::from);
+            vec![Part { value: Box::new(value), numeric: false, share: 1.0 }]
+        }
+        TargetColumn::Labels(labels) => {
+            let part = |(label, share): (u32, f64)| {
+                let value = move |row: usize| labels.has(row, label).map(f64::from);
+                Part { value: Box::new(value), numeric: false, share }
+            };
+            (0..).zip(labels.shares()).map(part).collect()
+        }
     }
 }
 
 /// The mean of (value, weight) pairs, or the class of most weight.
-fn prediction(target: &TargetColumn, known: &[(f64, f64)]) -> Option<f64> {
-    if let TargetColumn::Numeric(_) = target {
+fn prediction(numeric: bool, known: &[(f64, f64)]) -> Option<f64> {
+    if numeric {
         let all: f64 = known.iter().map(|(_, weight)| weight).sum();
         return (all > 0.0).then(|| known.iter().map(|(y, weight)| weight * y).sum::<f64>() / all);
     }
@@ -47,27 +68,27 @@ fn prediction(target: &TargetColumn, known: &[(f64, f64)]) -> Option<f64> {
     classes.into_iter().find(|(_, weight)| *weight == most).map(|(class, _)| f64::from(class))
 }
 
-/// Mean over the targets of relative root squared errors and error rates, where the out-of-bag row
+/// Mean over the targets of relative root squared errors and error rates, of labels by their shares, where the out-of-bag row
 /// number i is predicted by leaf `leaves[i]`.
 fn error(coded: &Coded, tree: &Grown, bag: &Bag, oob: &[u32], leaves: &[usize]) -> f64 {
     let weight = |row: usize| if coded.store.weights.is_empty() { 1.0 } else { coded.store.weights[row] };
     let (mut sum, mut n) = (0.0, 0.0);
-    for target in &coded.store.targets {
+    for Part { value, numeric, share } in coded.store.targets.iter().flat_map(parts) {
         let members = |node: Option<usize>| -> Vec<(f64, f64)> {
             let in_bag = bag.rows.iter().zip(&bag.counts).map(|(&row, &count)| (row as usize, f64::from(count)));
             let here = in_bag.filter(|(row, _)| node.is_none_or(|node| leaf(tree, |f| coded.code(f, *row)) == node));
-            here.filter_map(|(row, count)| Some((value(target, row)?, count * weight(row)))).collect()
+            here.filter_map(|(row, count)| Some((value(row)?, count * weight(row)))).collect()
         };
-        let whole = prediction(target, &members(None)).unwrap_or(0.0);
+        let whole = prediction(numeric, &members(None)).unwrap_or(0.0);
         let of_leaf: Vec<f64> =
-            (0..tree.nodes.len()).map(|node| prediction(target, &members(Some(node))).unwrap_or(whole)).collect();
+            (0..tree.nodes.len()).map(|node| prediction(numeric, &members(Some(node))).unwrap_or(whole)).collect();
         let known = || {
             oob.iter()
                 .zip(leaves)
-                .filter_map(|(&row, &leaf)| Some((value(target, row as usize)?, weight(row as usize), of_leaf[leaf])))
+                .filter_map(|(&row, &leaf)| Some((value(row as usize)?, weight(row as usize), of_leaf[leaf])))
         };
         let all: f64 = known().map(|(_, weight, _)| weight).sum();
-        if let TargetColumn::Numeric(_) = target {
+        if numeric {
             let mean = known().map(|(y, weight, _)| weight * y).sum::<f64>() / all;
             let spread: f64 = known().map(|(y, weight, _)| weight * (y - mean).powi(2)).sum();
             if spread > 1e-9 {
@@ -75,8 +96,8 @@ fn error(coded: &Coded, tree: &Grown, bag: &Bag, oob: &[u32], leaves: &[usize]) 
                 n += 1.0;
             }
         } else if all > 0.0 {
-            sum += known().filter(|(y, _, p)| y != p).map(|(_, weight, _)| weight).sum::<f64>() / all;
-            n += 1.0;
+            sum += share * known().filter(|(y, _, p)| y != p).map(|(_, weight, _)| weight).sum::<f64>() / all;
+            n += share;
         }
     }
     if n > 0.0 { sum / n } else { 0.0 }
@@ -138,6 +159,27 @@ proptest! {
         found.iter().for_each(|&(feature, value)| dense[feature as usize] = value);
         for (found, naive) in dense.iter().zip(&naive) {
             prop_assert!((found - naive).abs() < 1e-9, "{dense:?} {naive:?}");
+        }
+    }
+}
+
+#[test]
+fn labels_of_a_hierarchy_count_with_their_weight() {
+    for (seed, n_labels, missing) in [(0, 2, false), (1, 12, false), (2, 12, true)] {
+        let row = || (0..60).map(f64::from);
+        let batch = table(vec![
+            ("x", numbers(row().map(|x| x % 12.0))),
+            ("z", numbers(row().map(|x| x * 7.0 % 11.0))),
+            ("y", numbers(row())),
+        ]);
+        let mut coded = Coded::new(&batch, &["y"], None, 255);
+        coded.store.targets = vec![label_sets(60, n_labels, missing)];
+        let counts: Vec<u32> = (0..60).map(|row| row * 5 % 3).collect();
+        let (tree, found) = grown(&coded, &bag(&counts), seed);
+        let naive = naive(&coded, &tree, &bag(&counts), seed);
+        assert!(found.iter().any(|(_, importance)| *importance > 0.0));
+        for (feature, importance) in found {
+            assert!((importance - naive[feature as usize]).abs() < 1e-9, "{importance} {naive:?}");
         }
     }
 }
