@@ -67,7 +67,9 @@ def hierarchies(
     # Up to 8 labels that vary are components of another kind than more.
     names = [f"l{number}" for number in rng.permutation(draw(st.integers(1, 16)))]
     parents = {
-        name: rng.choice(names[:number], min(number, rng.integers(0, 4 if dag else 2)), replace=False).tolist()
+        name: rng.choice(
+            names[:number], min(number, rng.integers(0, 4 if dag else 2)), replace=False
+        ).tolist()
         for number, name in enumerate(names)
     }
     sizes = rng.integers(0, 4, table.num_rows)

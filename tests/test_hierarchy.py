@@ -1,4 +1,4 @@
-"""Hierarchical targets: the engine against a brute-force implementation, and what must hold for all of them."""
+"""Hierarchical targets: the engine against a brute-force implementation, and what must hold for all."""
 
 from __future__ import annotations
 
@@ -47,7 +47,9 @@ def test_an_impurity_worked_by_hand():
 
 
 @many_cases
-@given(hierarchies(dag=True, features=ALL, missing=True), st.sampled_from([0.75, 0.3, 1.0]), st.integers(1, 4))
+@given(
+    hierarchies(dag=True, features=ALL, missing=True), st.sampled_from([0.75, 0.3, 1.0]), st.integers(1, 4)
+)
 def test_trees_for_dags(case, decay, min_samples_leaf):
     table, parents = case
     problem = hierarchical_problem(table, "y", parents, decay=decay)
@@ -93,10 +95,14 @@ def test_relief(case, decay):
     apart["subset"] = distance.subset(sets)
     features = features_of(table, [name for name in table.column_names if name != "y"])
     expected = {
-        f"relief_k{k}_{name}": rrelieff(features, between, k=k) for name, between in apart.items() for k in (1, 4)
+        f"relief_k{k}_{name}": rrelieff(features, between, k=k)
+        for name, between in apart.items()
+        for k in (1, 4)
     }
     assert_close(found, expected)
-    assert_close(importances(table, "y", **options | {"n_neighbors": 4}), {"relief": expected["relief_k4_hamming"]})
+    assert_close(
+        importances(table, "y", **options | {"n_neighbors": 4}), {"relief": expected["relief_k4_hamming"]}
+    )
 
 
 def pairs(sets: list[set[str]]) -> np.ndarray:
@@ -107,7 +113,9 @@ def pairs(sets: list[set[str]]) -> np.ndarray:
 def test_real_hierarchies(name, n_rows):
     path = DATA / f"{name}.arff"
     table, parents = read_arff(path).slice(0, n_rows), hierarchy.of_domain(domain(path))
-    assert_same_tree(table, hierarchical_problem(table, "class", parents), {"target": "class", "hierarchy": parents})
+    assert_same_tree(
+        table, hierarchical_problem(table, "class", parents), {"target": "class", "hierarchy": parents}
+    )
     sets = [closed(labels, parents) for labels in table["class"].to_pylist()]
     apart = distance.hamming(sets, hierarchy.shares(sets, parents, 0.75))
     features = features_of(table, table.column_names[:-1])

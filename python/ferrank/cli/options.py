@@ -95,7 +95,9 @@ def add_rankers(parser: argparse.ArgumentParser) -> None:
         help="of the forest: genie3 (default), symbolic, coverage, permutation; of relief: relief (default), "
         "myopic; can be repeated, the first orders the features",
     )
-    setting("--hierarchy-decay", type=float, metavar="D", help="weight of a label to its parents; default: 0.75")
+    setting(
+        "--hierarchy-decay", type=float, metavar="D", help="weight of a label to its parents; default: 0.75"
+    )
     setting("--unlabelled", choices=["error", "ignore"], help="rows without any target; default: error")
     setting(
         "--target-weight",

@@ -174,10 +174,10 @@ fn labels_of_a_hierarchy_count_with_their_weight() {
         ]);
         let mut coded = Coded::new(&batch, &["y"], None, 255);
         coded.store.targets = vec![label_sets(60, n_labels, missing)];
-        let counts: Vec<u32> = (0..60).map(|row| row * 5 % 3).collect();
+        let counts: Vec<u32> = (0..60).map(|row| row * row / 3 % 3).collect();
         let (tree, found) = grown(&coded, &bag(&counts), seed);
         let naive = naive(&coded, &tree, &bag(&counts), seed);
-        assert!(found.iter().any(|(_, importance)| *importance > 0.0));
+        assert!(found.iter().any(|(_, importance)| *importance != 0.0), "{found:?} {naive:?}");
         for (feature, importance) in found {
             assert!((importance - naive[feature as usize]).abs() < 1e-9, "{importance} {naive:?}");
         }
