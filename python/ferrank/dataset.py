@@ -81,6 +81,12 @@ def rank(
     ['a']
     >>> ferrank.rank({"a": a, "b": b, "y": a > 0}, "y", ranker="relief", n_neighbors=5).top(1)
     ['a']
+
+    Labels of a hierarchy, a list for each row; here they are paths:
+
+    >>> labels = [["animal/koala"] if value > 0 else ["animal", "plant"] for value in b]
+    >>> ferrank.rank({"a": a, "b": b, "y": labels}, "y", n_estimators=20).top(1)
+    ['b']
     """
     chosen = _ranker(ranker, settings)
     roles = _roles(target, target_last, labels, chosen, task, hierarchy, drop, sample_weight)
@@ -145,7 +151,7 @@ def inspect(
     dict
         ``rows``; ``labels``, the columns that the file marks as labels; and ``columns``, for each a dict with
         ``name``, ``type``, ``kind``, ``missing`` (rows), ``range`` (lowest, highest), ``distinct`` (None if
-        not counted), ``top`` (most frequent categories with counts) and ``task`` (that it makes as a target).
+        not counted), ``top`` (most frequent categories or labels with counts) and ``task`` (that it makes as a target).
 
     Examples
     --------

@@ -231,8 +231,11 @@ impl Counts {
     }
 }
 
-/// The categories in `array` with their rows, and the number of rows without one.
-fn texts(array: &ArrayRef) -> Result<(Vec<(Cow<'_, str>, u64)>, u64)> {
+/// Categories or labels with their rows, and the number of rows without any.
+type Tally<'a> = (Vec<(Cow<'a, str>, u64)>, u64);
+
+/// The categories in `array`.
+fn texts(array: &ArrayRef) -> Result<Tally<'_>> {
     let read = categories(array)?;
     let mut missing = 0;
     let mut rows = vec![0; read.texts.len()];
@@ -245,8 +248,8 @@ fn texts(array: &ArrayRef) -> Result<(Vec<(Cow<'_, str>, u64)>, u64)> {
     Ok((read.texts.into_iter().zip(rows).collect(), missing))
 }
 
-/// The labels that the sets in `array` list, with their rows, and the number of rows without a set.
-fn labels(array: &ArrayRef) -> Result<(Vec<(Cow<'_, str>, u64)>, u64)> {
+/// The labels that the sets in `array` list.
+fn labels(array: &ArrayRef) -> Result<Tally<'_>> {
     let sets = LabelSets::of(array)?;
     let mut missing = 0;
     let mut rows = vec![0; sets.texts.len()];

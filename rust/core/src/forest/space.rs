@@ -277,7 +277,7 @@ impl<'a> Raw<'a> {
     }
 
     fn label(labels: &'a LabelColumn, label: u32) -> Self {
-        let value = move |row: usize| labels.has(row, label).map(|has| f64::from(has));
+        let value = move |row: usize| labels.has(row, label).map(f64::from);
         Raw { value: Box::new(value), min: 0.0, max: 1.0 }
     }
 }
