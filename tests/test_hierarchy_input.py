@@ -147,7 +147,7 @@ def test_estimators_take_a_list_of_labels_for_each_row(ranker) -> None:
         (pa.table({"parent": ["a"], "child": [None]}), fr.DataError, "a label without a name"),
         (pa.table({"parent": [["a"]], "child": ["b"]}), fr.ColumnTypeError, "hierarchy: .*use strings"),
         ("nowhere.csv", fr.ResourceError, "nowhere.csv"),
-        (7, fr.ColumnTypeError, "cannot rank a builtins.int"),
+        ([("a", "b")], fr.ColumnTypeError, "hierarchy: 'list' is no path, no mapping .* and no table"),
     ],
 )
 def test_wrong_hierarchies_are_named(hierarchy, error, message) -> None:
@@ -201,6 +201,10 @@ def test_targets_that_do_not_fit_are_named() -> None:
         rank(TABLE.set_column(3, "y", pa.array([[1, 2]] * 40)))
     with pytest.raises(fr.ColumnTypeError, match="y: .*use a list of strings for each row"):
         fr.ForestRanker("hierarchical").fit(X[:2], [["a/b"], 3])
+    with pytest.raises(fr.DataError, match=r"y: .*say task='hierarchical'"):
+        fr.ForestRanker().fit(X[:2], [["a/b"], ["c", "a/b"]])
+    with pytest.raises(fr.DataError, match="none of 2 rows has a target value"):
+        fr.ForestRanker("hierarchical", unlabelled="ignore").fit(X[:2], [None, None])
     with pytest.raises(fr.DataError, match="no rows"):
         rank(TABLE.slice(0, 0))
 
@@ -215,7 +219,7 @@ def test_a_broken_domain_names_file_and_column(tmp_path: Path) -> None:
 
 def test_targets_that_say_nothing() -> None:
     for sets in ([[]] * 40, [["animal"]] * 40):
-        table = TABLE.set_column(3, "y", pa.array(sets, pa.list_(pa.string())))
+        table = TABLE.set_column(3, "y", pa.array(sets))
         assert not rank(table).importances("genie3").any()
         assert not rank(table).importances("permutation").any()
         assert np.isfinite(fr.rank(table, "y", ranker="relief", hierarchy=PARENTS).importances()).all()

@@ -94,7 +94,12 @@ def target_columns(y: Any) -> list[Column]:
         name = getattr(y, "name", None)
         column = pa.array(y, from_pandas=True) if hasattr(y, "iloc") else pa.chunked_array(y)
         return [(str(name) if name else "y", column)]
-    array = np.asarray(y)
+    try:
+        array = np.asarray(y)
+    except ValueError as error:
+        raise DataError(
+            f"y: {error}; where each row has a list of labels, say task='hierarchical'"
+        ) from error
     if array.ndim == 1 or (array.ndim == 2 and array.shape[1] == 1):
         return [(str(getattr(y, "name", None) or "y"), _target(array.ravel()))]
     if array.ndim != 2 or array.shape[1] == 0:

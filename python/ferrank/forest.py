@@ -88,6 +88,8 @@ class ForestRanker(Ranker):
        Machine Learning 109, 2020.
     .. [2] V. A. Huynh-Thu, A. Irrthum, L. Wehenkel, P. Geurts, "Inferring regulatory networks from
        expression data using tree-based methods", PLoS ONE 5, 2010.
+    .. [3] M. Petković, S. Džeroski, D. Kocev, "Feature ranking for semi-supervised learning",
+       Machine Learning 112, 2023; Section 3.1 for hierarchies of labels.
 
     Examples
     --------

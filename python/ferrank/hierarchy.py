@@ -45,6 +45,11 @@ def edges_of(hierarchy: Any) -> list[Edge] | None:
         return _of_table(_read(Path(hierarchy)), str(hierarchy))
     if isinstance(hierarchy, Mapping):
         return list(_of_mapping(hierarchy))
+    if not any(hasattr(hierarchy, name) for name in ("__arrow_c_stream__", "__arrow_c_array__", "columns")):
+        raise ColumnTypeError(
+            f"hierarchy: {type(hierarchy).__qualname__!r} is no path, no mapping of labels to parents and no "
+            "table with the columns 'parent' and 'child'"
+        )
     return _of_table(pa.table(as_table(hierarchy)), "hierarchy")
 
 

@@ -78,6 +78,8 @@ class ReliefRanker(Ranker):
        and split selection", ICML 1999; Figures 3 and 4.
     .. [2] M. Petković, D. Kocev, S. Džeroski, "Feature ranking for multi-target regression",
        Machine Learning 109, 2020; Section 2.2.
+    .. [3] M. Petković, S. Džeroski, D. Kocev, "Feature ranking for semi-supervised learning",
+       Machine Learning 112, 2023; Equation 7 for hierarchies of labels.
 
     Examples
     --------

@@ -30,12 +30,14 @@ pub(crate) fn is_text(data_type: &DataType) -> bool {
     }
 }
 
-/// Whether a column of this type holds lists of strings.
+/// Whether a column of this type holds lists of strings; lists that are all empty have no type of their own.
 pub(crate) fn is_text_list(data_type: &DataType) -> bool {
     match data_type {
-        DataType::List(item) | DataType::LargeList(item) | DataType::FixedSizeList(item, _) => {
-            is_text(item.data_type())
-        }
+        DataType::List(item)
+        | DataType::LargeList(item)
+        | DataType::FixedSizeList(item, _)
+        | DataType::ListView(item)
+        | DataType::LargeListView(item) => is_text(item.data_type()) || *item.data_type() == DataType::Null,
         _ => false,
     }
 }
@@ -62,9 +64,9 @@ impl LabelSets {
         match array.data_type() {
             DataType::List(_) => Self::of_lists(array.as_list::<i32>()),
             DataType::LargeList(_) => Self::of_lists(array.as_list::<i64>()),
-            DataType::FixedSizeList(item, _) => {
-                let lists = cast(array, &DataType::List(item.clone())).map_err(|e| Error::Data(e.to_string()))?;
-                Self::of_lists(lists.as_list::<i32>())
+            DataType::FixedSizeList(item, _) | DataType::ListView(item) | DataType::LargeListView(item) => {
+                let lists = cast(array, &DataType::LargeList(item.clone())).map_err(|e| Error::Data(e.to_string()))?;
+                Self::of_lists(lists.as_list::<i64>())
             }
             _ => Ok(Self::of_texts(&categories(array)?)),
         }
@@ -277,8 +279,12 @@ mod tests {
             assert_eq!(read(&array.slice(2, 2)), told(&rows[2..4]), "a slice of {}", array.data_type());
         }
         assert_eq!(LabelSets::of(&short.slice(3, 1)).unwrap().texts, ["d"], "labels of other rows are none");
-        let fixed = cast(&lists(&[Some(vec!["a", "d"])]), &DataType::FixedSizeList(item.clone(), 2)).unwrap();
-        assert_eq!(read(&fixed), told(&[Some(vec!["a", "d"])]));
+        let rows = [Some(vec!["a", "d"])];
+        for other in [DataType::FixedSizeList(item.clone(), 2), DataType::ListView(item.clone())] {
+            let array = cast(&lists(&rows), &other).unwrap();
+            assert!(is_text_list(&other));
+            assert_eq!(read(&array), told(&rows), "{other}");
+        }
     }
 
     #[test]

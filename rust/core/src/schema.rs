@@ -232,9 +232,10 @@ impl<'a> Resolver<'a> {
         let field = self.schema.field(column);
         let cannot = |found: String| {
             Error::Type(format!(
-                "{}: column '{}' {found}, which cannot be a {role}; use numbers, booleans or strings, or drop it",
+                "{}: column '{}' {found}, which cannot be a {role}; use numbers, booleans, strings{}, or drop it",
                 self.source,
-                field.name()
+                field.name(),
+                if role == "target" { ", lists of strings" } else { "" }
             ))
         };
         let kind = Kind::of(field).ok_or_else(|| cannot(format!("is of type {}", field.data_type())))?;
@@ -360,7 +361,7 @@ impl<'a> Resolver<'a> {
             Task::Hierarchical if !one => {
                 return wrong(format!("takes one target, whose values are label sets; {} were given", targets.len()));
             }
-            Task::Hierarchical if targets[0].kind == Kind::Numeric => {
+            Task::Hierarchical if targets[0].kind == Kind::Numeric && !self.is_null(targets[0].column) => {
                 return wrong(format!(
                     "needs a target of label sets: lists of strings, or text with @ between labels; '{}' is numeric",
                     targets[0].name
@@ -383,6 +384,10 @@ impl<'a> Resolver<'a> {
             }
         }
         Ok(task)
+    }
+
+    fn is_null(&self, column: usize) -> bool {
+        *self.schema.field(column).data_type() == DataType::Null
     }
 
     fn is_boolean(&self, column: usize) -> bool {
