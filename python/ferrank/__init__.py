@@ -19,6 +19,7 @@ from ferrank.errors import (
 from ferrank.forest import ForestRanker
 from ferrank.ranking import Ranking, ScoreRanking
 from ferrank.relief import ReliefRanker
+from ferrank.stop import Stop
 
 __all__ = [
     "ColumnTypeError",
@@ -31,6 +32,7 @@ __all__ = [
     "ResourceError",
     "ScoreRanking",
     "SettingError",
+    "Stop",
     "__version__",
     "convert",
     "grow_tree",

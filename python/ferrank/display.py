@@ -143,6 +143,8 @@ def _footer(ranking: "Ranking", top: int) -> list[str]:
         lines.append(f"… and {len(ranking.features) - top:,} more features")
     lines += ["", *_definitions(ranking)]
     lines.append("±: standard error; ranks: those that the 95 % intervals allow")
+    if ranking.stopped is not None:
+        lines.append(str(ranking.stopped))
     if ranking.n_unlabelled:
         lines.append(f"{ranking.n_unlabelled:,} rows without a target were left out")
     return lines

@@ -26,14 +26,15 @@ __all__ = ["Ranker", "plain", "seed_of", "threads_of"]
 class Ranker(SelectorMixin, BaseEstimator):
     """Base of the rankers: ranks in ``fit``, selects the best features in ``transform``.
 
-    A ranker has the parameters ``task``, ``hierarchy``, ``n_jobs`` and ``n_features_to_select``, and says in
-    :meth:`settings` which ranker of the engine does the work, and how.
+    A ranker has the parameters ``task``, ``hierarchy``, ``until``, ``n_jobs`` and ``n_features_to_select``,
+    and says in :meth:`settings` which ranker of the engine does the work, and how.
     """
 
     task: str | None
     hierarchy: Any
     n_features_to_select: int | float | None
     n_jobs: int | None
+    until: str | None
 
     @abstractmethod
     def settings(self) -> dict[str, Any]:
@@ -43,7 +44,11 @@ class Ranker(SelectorMixin, BaseEstimator):
         """Rank the features of ``source``; ``roles`` says what its columns are."""
         settings = self.settings()
         started = time.perf_counter()
-        result = finish(_core.rank(source, roles, settings, threads_of(self.n_jobs)), progress)
+        result = finish(
+            _core.rank(source, roles, settings, threads_of(self.n_jobs)),
+            progress,
+            early=self.until is not None,
+        )
         return Ranking.from_core(result, settings, time.perf_counter() - started)
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> Self:

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from ferrank import display, storage
 from ferrank.errors import SettingError
+from ferrank.stop import Stop
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -58,6 +59,8 @@ class Ranking:
         What the ranker was told.
     seconds : float or None
         Wall time of the run.
+    stopped : Stop or None
+        Why the run ended, with ``until="stable"``.
 
     Examples
     --------
@@ -76,6 +79,7 @@ class Ranking:
     n_unlabelled: int = 0
     settings: dict[str, Any] = field(default_factory=dict)
     seconds: float | None = None
+    stopped: Stop | None = None
 
     @classmethod
     def from_core(cls, result: dict[str, Any], settings: dict[str, Any], seconds: float) -> Self:
@@ -92,7 +96,11 @@ class Ranking:
         }
         names = ("task", "n_rows", "features", "targets", "n_unlabelled")
         return cls(
-            **{name: result[name] for name in names}, scores=scores, settings=settings, seconds=seconds
+            **{name: result[name] for name in names},
+            scores=scores,
+            settings=settings,
+            seconds=seconds,
+            stopped=None if result["stopped"] is None else Stop(**result["stopped"]),
         )
 
     def score(self, score: str | None = None) -> ScoreRanking:

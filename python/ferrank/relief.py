@@ -52,6 +52,14 @@ class ReliefRanker(Ranker):
         In (0, 1]. A label weighs this times the mean weight of its parents, a root 1.
     unlabelled : {"error", "ignore"}, default="error"
         What becomes of rows whose targets are all missing.
+    until : {"stable"}, optional
+        With "stable" the run goes no further than it must for the ``stable_top`` best features to stand clear
+        of all others: it takes more and more queries, at most ``n_iterations``.
+        ``ranking_.stopped`` says why it ended. Ctrl-C once ends it with the answer it has, twice stops it.
+    stable_top : int, default=10
+        See ``until``; at most all features but one count.
+    confidence : float, default=0.95
+        See ``until``; the probability that none stands clear by chance.
     random_state : int, RandomState, Generator or None, default=0
         Seed of the draw of rows, and of the blocks that standard errors are taken over.
     n_jobs : int, optional
@@ -107,6 +115,9 @@ class ReliefRanker(Ranker):
         hierarchy: Any = None,
         hierarchy_decay: float = 0.75,
         unlabelled: Literal["error", "ignore"] = "error",
+        until: Literal["stable"] | None = None,
+        stable_top: int = 10,
+        confidence: float = 0.95,
         random_state: Any = 0,
         n_jobs: int | None = None,
         n_features_to_select: int | float | None = None,
@@ -122,6 +133,9 @@ class ReliefRanker(Ranker):
         self.hierarchy = hierarchy
         self.hierarchy_decay = hierarchy_decay
         self.unlabelled = unlabelled
+        self.until = until
+        self.stable_top = stable_top
+        self.confidence = confidence
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.n_features_to_select = n_features_to_select
@@ -164,6 +178,9 @@ class ReliefRanker(Ranker):
                 "target_weights": self.target_weights,
                 "hierarchy_decay": self.hierarchy_decay,
                 "unlabelled": self.unlabelled,
+                "until": self.until,
+                "stable_top": self.stable_top,
+                "confidence": self.confidence,
                 "seed": seed_of(self.random_state),
             }
         )

@@ -14,16 +14,21 @@ _POLL_SECONDS = 0.1
 _GRACE_SECONDS = 1.0
 
 
-def finish(run: Run, progress: Progress | None = None) -> Any:
+def finish(run: Run, progress: Progress | None = None, *, early: bool = False) -> Any:
     """Wait for ``run`` and return its outcome.
 
     Python's main thread wakes ten times a second, so Ctrl-C is answered and ``progress`` is called.
-    Whatever is raised meanwhile stops the run.
+    Whatever is raised meanwhile stops the run, but for the first Ctrl-C where ``early`` says that the run can
+    end with the answer it has.
     """
     try:
-        while not run.wait(_POLL_SECONDS):
-            if progress is not None:
-                progress(*run.progress())
+        try:
+            _watch(run, progress)
+        except KeyboardInterrupt:
+            if not early:
+                raise
+            run.finish()
+            _watch(run, progress)
         if progress is not None:
             progress(*run.progress())
     except BaseException:
@@ -31,3 +36,9 @@ def finish(run: Run, progress: Progress | None = None) -> Any:
         run.wait(_GRACE_SECONDS)
         raise
     return run.result()
+
+
+def _watch(run: Run, progress: Progress | None) -> None:
+    while not run.wait(_POLL_SECONDS):
+        if progress is not None:
+            progress(*run.progress())

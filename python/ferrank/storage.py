@@ -6,6 +6,7 @@ import math
 import os
 import tempfile
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,7 @@ import pyarrow.parquet
 
 from ferrank._core import __version__
 from ferrank.errors import DataError, ResourceError, SettingError
+from ferrank.stop import Stop
 
 if TYPE_CHECKING:
     from ferrank.ranking import Ranking, ScoreRanking
@@ -40,6 +42,8 @@ def to_dict(ranking: "Ranking") -> dict[str, Any]:
     }
     if ranking.n_unlabelled:
         result["n_unlabelled"] = ranking.n_unlabelled
+    if ranking.stopped is not None:
+        result["stopped"] = asdict(ranking.stopped)
     return result
 
 
@@ -216,4 +220,5 @@ def _ranking(about: dict[str, Any], scores: dict[str, dict[str, Any]]) -> "Ranki
         n_unlabelled=about.get("n_unlabelled", 0),
         settings=about["settings"],
         seconds=about["seconds"],
+        stopped=Stop(**about["stopped"]) if "stopped" in about else None,
     )

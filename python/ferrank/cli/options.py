@@ -108,6 +108,14 @@ def add_rankers(parser: argparse.ArgumentParser) -> None:
         help="one for each target, in order",
     )
     setting("--per-target", action="store_true", help="rank for each target alone and average")
+    setting(
+        "--until",
+        choices=["stable"],
+        help="go no further than it takes for the best features to stand clear of all others; Ctrl-C once "
+        "ends with what there is",
+    )
+    setting("--stable-top", type=positive, metavar="K", help="how many of them; default: 10")
+    setting("--confidence", type=float, metavar="C", help="that none is there by chance; default: 0.95")
     setting("--seed", dest="random_state", type=int, metavar="N", help="default: 0")
     setting("--threads", dest="n_jobs", type=positive, metavar="N", help="default: all cores")
     _add_forest(parser)

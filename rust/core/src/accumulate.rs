@@ -110,7 +110,7 @@ fn ranks(importance: &[f64]) -> Vec<u32> {
 /// 2020): 1 + the number of features surely above, and n_features − the number surely below.
 ///
 /// Without standard errors every rank is possible.
-fn rank_intervals(importance: &[f64], std_error: &[f64]) -> Vec<(u32, u32)> {
+pub(crate) fn rank_intervals(importance: &[f64], std_error: &[f64]) -> Vec<(u32, u32)> {
     let n = importance.len() as u32;
     if std_error.iter().any(|error| error.is_nan()) {
         return vec![(1, n); importance.len()];

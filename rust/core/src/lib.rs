@@ -2,6 +2,7 @@
 //! record batches.
 
 mod accumulate;
+pub mod anytime;
 mod column;
 pub mod error;
 pub mod forest;

@@ -19,6 +19,8 @@ pub enum Phase {
     Searching,
     /// Summing up what neighbours say. Counts rows.
     Summing,
+    /// Reading a sample. Counts its rows.
+    Sampling,
 }
 
 impl Phase {
@@ -30,6 +32,7 @@ impl Phase {
             Phase::Growing => "growing",
             Phase::Searching => "searching",
             Phase::Summing => "summing",
+            Phase::Sampling => "sampling",
         }
     }
 }
@@ -49,6 +52,8 @@ pub struct Progress {
 #[derive(Debug, Default)]
 pub struct Monitor {
     stop: AtomicBool,
+    finish: AtomicBool,
+    may_finish: AtomicBool,
     phase: AtomicU8,
     done: AtomicU64,
     total: AtomicU64,
@@ -60,10 +65,29 @@ impl Monitor {
         self.stop.store(true, Relaxed);
     }
 
+    /// Asks a run that has an answer, or as soon as it has one, to end with it.
+    ///
+    /// Only runs [until a goal is met](crate::anytime) have answers before their end.
+    pub fn finish(&self) {
+        self.finish.store(true, Relaxed);
+    }
+
     /// # Errors
-    /// [`Error::Interrupted`] once [`stop`](Self::stop) was called.
+    /// [`Error::Interrupted`] once [`stop`](Self::stop) was called, or [`finish`](Self::finish) if there is an
+    /// answer.
     pub fn check(&self) -> Result<()> {
-        if self.stop.load(Relaxed) { Err(Error::Interrupted) } else { Ok(()) }
+        let finished = self.finish.load(Relaxed) && self.may_finish.load(Relaxed);
+        if self.stop.load(Relaxed) || finished { Err(Error::Interrupted) } else { Ok(()) }
+    }
+
+    /// Says that there is an answer.
+    pub(crate) fn may_finish(&self) {
+        self.may_finish.store(true, Relaxed);
+    }
+
+    /// Whether the run was asked to end with the answer it has, and not to stop.
+    pub(crate) fn is_finishing(&self) -> bool {
+        self.finish.load(Relaxed) && !self.stop.load(Relaxed)
     }
 
     /// Where the run is.
@@ -73,7 +97,8 @@ impl Monitor {
             1 => Phase::Coding,
             2 => Phase::Growing,
             3 => Phase::Searching,
-            _ => Phase::Summing,
+            4 => Phase::Summing,
+            _ => Phase::Sampling,
         };
         Progress { phase, done: self.done.load(Relaxed), total: self.total.load(Relaxed) }
     }

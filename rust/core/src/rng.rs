@@ -18,6 +18,8 @@ pub(crate) enum Purpose {
     Permutation = 3,
     /// Which rows are queries.
     Queries = 4,
+    /// Which rows a sample has.
+    Sample = 5,
 }
 
 /// The stream for `purpose` in tree `tree`; `place` is a block of rows, a node's path, or a feature.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use arrow_array::builder::{ListBuilder, StringBuilder};
 use arrow_array::{ArrayRef, BooleanArray, Float64Array, Int64Array, RecordBatch, StringArray, UInt64Array};
 use ferrank_core::Result;
+use ferrank_core::anytime::Stop;
 use ferrank_core::forest::{Node, Split, Test, Tree};
 use ferrank_core::inspect::{Column, Inspection};
 use ferrank_core::ranking::{Ranking, ScoreRanking};
@@ -16,7 +17,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use pyo3_arrow::PyRecordBatch;
 
-pub(crate) fn ranking<'py>(py: Python<'py>, ranking: Ranking) -> PyResult<Bound<'py, PyDict>> {
+pub(crate) fn ranking<'py>(py: Python<'py>, ranking: Ranking, stopped: Option<Stop>) -> PyResult<Bound<'py, PyDict>> {
     let n_targets = ranking.targets.len();
     let scores = ranking.scores.into_iter().map(|s| score(py, s, n_targets)).collect::<PyResult<Vec<_>>>()?;
     let dict = PyDict::new(py);
@@ -26,6 +27,21 @@ pub(crate) fn ranking<'py>(py: Python<'py>, ranking: Ranking) -> PyResult<Bound<
     dict.set_item("features", ranking.features)?;
     dict.set_item("targets", ranking.targets)?;
     dict.set_item("scores", scores)?;
+    dict.set_item("stopped", stopped.map(|stop| stop_as_dict(py, &stop)).transpose()?)?;
+    Ok(dict)
+}
+
+fn stop_as_dict<'py>(py: Python<'py>, stop: &Stop) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(py);
+    dict.set_item("reason", stop.reason.name())?;
+    dict.set_item("confidence", stop.confidence)?;
+    dict.set_item("top", stop.top)?;
+    dict.set_item("clear", stop.clear)?;
+    dict.set_item("effort", stop.effort)?;
+    dict.set_item("bag", stop.bag)?;
+    dict.set_item("sampled", stop.sampled)?;
+    dict.set_item("of", stop.of)?;
+    dict.set_item("needed", stop.needed)?;
     Ok(dict)
 }
 

@@ -7,11 +7,12 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
+use ferrank_core::anytime::Stop;
 use ferrank_core::inspect::Inspection;
 use ferrank_core::monitor::Monitor;
 use ferrank_core::ranking::Ranking;
 use ferrank_core::source::{IpcSource, write_ipc};
-use ferrank_core::{Error, Result, forest, relief};
+use ferrank_core::{Error, Result, anytime, forest, relief};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -23,7 +24,7 @@ use crate::{error, settings};
 
 /// What a run ends with.
 enum Outcome {
-    Ranking(Ranking),
+    Ranking(Ranking, Option<Stop>),
     Tree(NamedTree),
     Inspection(Inspection),
     Rows(u64),
@@ -108,6 +109,11 @@ impl Run {
         self.monitor.stop();
     }
 
+    /// Asks a run until a goal is met to end with the answer it has.
+    fn finish(&self) {
+        self.monitor.finish();
+    }
+
     /// The outcome of a run that has ended, once, or its error.
     fn result<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let mut state = self.end.lock();
@@ -120,7 +126,7 @@ impl Run {
         drop(state);
         let outcome = end.map_err(|panic| error::bug(py, &panic))?.map_err(|e| error::to_py(py, e))?;
         match outcome {
-            Outcome::Ranking(ranking) => Ok(results::ranking(py, ranking)?.into_any()),
+            Outcome::Ranking(ranking, stop) => Ok(results::ranking(py, ranking, stop)?.into_any()),
             Outcome::Tree(tree) => results::tree(py, &tree),
             Outcome::Inspection(inspection) => Ok(results::inspection(py, inspection)?.into_any()),
             Outcome::Rows(rows) => Ok(rows.into_pyobject(py)?.into_any()),
@@ -137,15 +143,22 @@ pub(crate) fn rank(
     settings: &Bound<'_, PyDict>,
     threads: usize,
 ) -> PyResult<Run> {
-    let (source, roles) = (source.0.clone(), settings::roles(roles, settings)?);
-    match settings::ranker(settings)? {
-        Ranker::Forest(params) => {
-            Run::start(move |monitor| forest::rank(&*source, &roles, &params, threads, monitor).map(Outcome::Ranking))
+    let (source, roles, goal) = (source.0.clone(), settings::roles(roles, settings)?, settings::goal(settings)?);
+    let ranker = settings::ranker(settings)?;
+    Run::start(move |monitor| {
+        let whole = |ranking| Outcome::Ranking(ranking, None);
+        let until = |(ranking, stop)| Outcome::Ranking(ranking, Some(stop));
+        match (&ranker, &goal) {
+            (Ranker::Forest(params), None) => forest::rank(&*source, &roles, params, threads, monitor).map(whole),
+            (Ranker::Relief(params), None) => relief::rank(&*source, &roles, params, threads, monitor).map(whole),
+            (Ranker::Forest(params), Some(goal)) => {
+                anytime::rank_forest(&*source, &roles, params, goal, threads, monitor).map(until)
+            }
+            (Ranker::Relief(params), Some(goal)) => {
+                anytime::rank_relief(&*source, &roles, params, goal, threads, monitor).map(until)
+            }
         }
-        Ranker::Relief(params) => {
-            Run::start(move |monitor| relief::rank(&*source, &roles, &params, threads, monitor).map(Outcome::Ranking))
-        }
-    }
+    })
 }
 
 /// Grows tree number `tree` of a forest.

@@ -1,6 +1,7 @@
 //! Settings from Python: one dict each for the roles of the columns and for the ranker.
 
 use ferrank_core::Unlabelled;
+use ferrank_core::anytime::Goal;
 use ferrank_core::forest::{Ensemble, ForestParams, MaxFeatures, MaxSamples, Score, Ties};
 use ferrank_core::relief::{Iterations, ReliefParams, ReliefScore, TargetDistance};
 use ferrank_core::schema::{Roles, Targets, Task};
@@ -51,6 +52,19 @@ pub(crate) fn roles(dict: &Bound<'_, PyDict>, ranker: &Bound<'_, PyDict>) -> PyR
         hierarchy: settings.get("hierarchy", "a list of pairs: the parent's name or None, the label's name")?,
         hierarchy_decay: Settings(ranker).get("hierarchy_decay", "a number in (0, 1]")?,
     })
+}
+
+/// When to end, if not with the last tree or query.
+pub(crate) fn goal(dict: &Bound<'_, PyDict>) -> PyResult<Option<Goal>> {
+    let settings = Settings(dict);
+    match settings.get::<Option<String>>("until", "'stable' or None")?.as_deref() {
+        None => Ok(None),
+        Some("stable") => Ok(Some(Goal {
+            top: settings.get("stable_top", "a number of features above 0")?,
+            confidence: settings.get("confidence", "a number between 0 and 1")?,
+        })),
+        Some(word) => Err(error::setting(dict.py(), format!("until: '{word}' is not 'stable' or None"))),
+    }
 }
 
 /// A way to rank, with its settings.

@@ -1,0 +1,120 @@
+//! A forest that is given more trees, and larger bags.
+
+use super::sample::{Sampled, count_rows};
+use crate::accumulate::rank_intervals;
+use crate::error::{Error, Result, check};
+use crate::forest::{self, ForestParams, MaxSamples};
+use crate::monitor::Monitor;
+use crate::ranking::Ranking;
+use crate::schema::{Problem, Roles};
+use crate::source::ChunkSource;
+
+/// Rows of a bag in the first stage.
+const FIRST_BAG: u64 = 1_000;
+/// Trees of a stage with new bags.
+const FIRST_TREES: u64 = 32;
+/// How much larger the next bag is: each stage reads the data anew.
+const LARGER: u64 = 4;
+/// More trees than the standard errors ask for, so that they need not ask again.
+const MARGIN: f64 = 1.2;
+
+pub(super) struct Growth<'a> {
+    source: &'a dyn ChunkSource,
+    roles: &'a Roles,
+    params: &'a ForestParams,
+    threads: usize,
+    monitor: &'a Monitor,
+    n_rows: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Stage {
+    trees: u64,
+    /// Rows of a bag.
+    bag: u64,
+}
+
+impl<'a> Growth<'a> {
+    pub(super) fn new(
+        source: &'a dyn ChunkSource,
+        roles: &'a Roles,
+        params: &'a ForestParams,
+        threads: usize,
+        monitor: &'a Monitor,
+    ) -> Result<Self> {
+        check(params.bootstraps(), "until: needs a bootstrap, with which trees see different rows; set bootstrap")?;
+        // What is wrong with the settings is said before a row is read.
+        let problem = Problem::resolve(&source.schema(), roles, source.name())?;
+        params.validate_shape(problem.features.len(), problem.targets.len())?;
+        let n_rows = count_rows(source, monitor)?;
+        Ok(Growth { source, roles, params, threads, monitor, n_rows })
+    }
+
+    fn most_trees(&self) -> u64 {
+        self.params.n_estimators as u64
+    }
+
+    /// Rows of the largest bags.
+    fn largest(&self) -> u64 {
+        self.params.rows_per_tree(self.n_rows).max(1)
+    }
+
+    /// Rows that the bags of a stage are drawn from.
+    fn sampled(&self, stage: Stage) -> u64 {
+        stage.trees.saturating_mul(stage.bag).min(self.n_rows)
+    }
+
+    fn rank_by(&self, source: &dyn ChunkSource, stage: Stage, max_samples: MaxSamples) -> Result<Ranking> {
+        let params = ForestParams { n_estimators: stage.trees as usize, max_samples, ..self.params.clone() };
+        forest::rank(source, self.roles, &params, self.threads, self.monitor)
+    }
+}
+
+impl super::Growth for Growth<'_> {
+    type Stage = Stage;
+
+    fn first(&self) -> Stage {
+        Stage { trees: FIRST_TREES.min(self.most_trees()), bag: FIRST_BAG.min(self.largest()) }
+    }
+
+    fn next(&self, stage: Stage, factor: f64) -> Option<Stage> {
+        let wanted = (stage.trees as f64 * factor * MARGIN).ceil();
+        let most = self.most_trees();
+        if stage.trees < most && (wanted <= most as f64 || stage.bag == self.largest()) {
+            return Some(Stage { trees: (wanted as u64).clamp(stage.trees + 1, most), ..stage });
+        }
+        (stage.bag < self.largest()).then(|| Stage { bag: (LARGER * stage.bag).min(self.largest()), ..self.first() })
+    }
+
+    fn rank(&self, stage: Stage) -> Result<Ranking> {
+        let sampled = self.sampled(stage);
+        if sampled == self.n_rows {
+            let all = stage.bag == self.largest();
+            let share = MaxSamples::Share(stage.bag as f64 / self.n_rows as f64);
+            return self.rank_by(self.source, stage, if all { self.params.max_samples } else { share });
+        }
+        let sample = Sampled::new(self.source, self.params.seed, sampled, self.n_rows).hold(self.monitor)?;
+        let ranked = self.rank_by(&*sample, stage, MaxSamples::Share(1.0 / stage.trees as f64));
+        // A sample may lack what the data have, a target above all. If it is the data, they say so themselves.
+        let mut ranking = match ranked {
+            Err(Error::Data(_)) => {
+                self.rank_by(self.source, stage, MaxSamples::Share(stage.bag as f64 / self.n_rows as f64))?
+            }
+            ranked => ranked?,
+        };
+        let widening = (2.0 - sampled as f64 / self.n_rows as f64).sqrt();
+        for score in &mut ranking.scores {
+            score.std_error.iter_mut().for_each(|error| *error *= widening);
+            score.rank_interval = rank_intervals(&score.importance, &score.std_error);
+        }
+        Ok(ranking)
+    }
+
+    fn freedom(&self, stage: Stage) -> f64 {
+        stage.trees as f64 - 1.0
+    }
+
+    fn extent(&self, stage: Stage) -> (u64, Option<u64>, u64, u64) {
+        (stage.trees, Some(stage.bag), self.sampled(stage), self.n_rows)
+    }
+}

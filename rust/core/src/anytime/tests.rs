@@ -1,0 +1,108 @@
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, Float64Array, RecordBatch};
+
+use super::sample::Sampled;
+use super::*;
+use crate::ranking::ScoreRanking;
+use crate::rng::mix;
+use crate::schema::Targets;
+use crate::source::TableSource;
+
+const GOAL: Goal = Goal { top: 2, confidence: 0.95 };
+
+fn uniform(key: [u64; 3]) -> f64 {
+    (mix(key) >> 11) as f64 / (1u64 << 53) as f64
+}
+
+/// Columns x0 … x5 and y of noise.
+fn source(rows: usize, chunk: usize) -> TableSource {
+    let column = |number: u64| (0..rows).map(move |row| uniform([7, number, row as u64]));
+    let named = |number| (format!("x{number}"), Arc::new(column(number).collect::<Float64Array>()) as ArrayRef);
+    let target = ("y".to_string(), Arc::new(column(6).collect::<Float64Array>()) as ArrayRef);
+    let batch = RecordBatch::try_from_iter((0..6).map(named).chain([target])).unwrap();
+    let parts = (0..rows).step_by(chunk).map(|start| batch.slice(start, chunk.min(rows - start))).collect();
+    TableSource::new("table", batch.schema(), parts).unwrap()
+}
+
+fn roles() -> Roles {
+    Roles::of(Targets::Named(vec!["y".into()]))
+}
+
+fn forest(source: &TableSource, params: &ForestParams, monitor: &Monitor) -> Result<(Ranking, Stop)> {
+    rank_forest(source, &roles(), params, &GOAL, 2, monitor)
+}
+
+fn score(importance: &[f64], std_error: &[f64]) -> ScoreRanking {
+    ScoreRanking {
+        score: "genie3".into(),
+        importance: importance.to_vec(),
+        std_error: std_error.to_vec(),
+        rank: Vec::new(),
+        rank_interval: Vec::new(),
+        by_target: Vec::new(),
+    }
+}
+
+#[test]
+fn features_are_clear_once_simultaneous_intervals_part() {
+    // With many degrees of freedom the half width at 1 − 0.05 / 2 / 4 is 2.4977 standard errors.
+    let judge = |importance: &[f64], error: f64| GOAL.judge(&score(importance, &[error; 4]), 1, 1e9);
+    let verdict = judge(&[1.0, 5.0, 2.0, 9.0], 0.5);
+    assert_eq!((verdict.top, verdict.clear), (2, 2));
+    assert!((verdict.factor - (2.4977f64 / 3.0).powi(2)).abs() < 1e-4, "{verdict:?}");
+    assert_eq!(judge(&[1.0, 5.0, 2.0, 9.0], 0.7).clear, 1);
+    assert_eq!(judge(&[1.0, 2.0, 2.0, 9.0], 0.1).factor, f64::INFINITY);
+    assert_eq!(judge(&[1.0, 5.0, 2.0, 9.0], f64::NAN).clear, 0);
+    let few = GOAL.judge(&score(&[3.0, 1.0], &[0.1, 0.1]), 1, 1e9);
+    assert_eq!((few.top, few.clear), (1, 1));
+    assert_eq!(GOAL.judge(&score(&[3.0], &[0.1]), 1, 1e9).factor, 0.0);
+}
+
+#[test]
+fn a_later_look_and_fewer_trees_ask_for_more() {
+    let factor = |look, freedom| GOAL.judge(&score(&[5.0, 4.0, 1.0], &[0.5; 3]), look, freedom).factor;
+    assert!(factor(2, 1e9) > factor(1, 1e9));
+    assert!(factor(1, 31.0) > factor(1, 1e9));
+}
+
+#[test]
+fn a_larger_sample_contains_a_smaller_one_for_any_chunking() {
+    let firsts = |chunk, rows| -> Vec<f64> {
+        let source = source(5_000, chunk);
+        let sampled = Sampled::new(&source, 3, rows, 5_000).hold(&Monitor::default()).unwrap();
+        let values = |batch: RecordBatch| {
+            let column = batch.column(0).as_any().downcast_ref::<Float64Array>().unwrap().clone();
+            column.values().to_vec()
+        };
+        sampled.chunks().unwrap().flat_map(|batch| values(batch.unwrap())).collect()
+    };
+    let (small, large) = (firsts(5_000, 500), firsts(77, 2_000));
+    assert!((400..600).contains(&small.len()) && (1_800..2_200).contains(&large.len()));
+    assert!(small.iter().all(|value| large.contains(value)));
+    assert_eq!(small, firsts(9, 500));
+}
+
+#[test]
+fn who_asks_gets_the_first_answer_that_there_is() {
+    let (source, monitor) = (source(3_000, 3_000), Monitor::default());
+    let params = ForestParams { max_depth: Some(2), ..ForestParams::default() };
+    monitor.finish();
+    let (ranking, stop) = forest(&source, &params, &monitor).unwrap();
+    assert_eq!((stop.reason, stop.bag), (Reason::Asked, Some(1_000)));
+    assert_eq!(ranking.features.len(), 6);
+    monitor.stop();
+    assert!(matches!(forest(&source, &params, &monitor), Err(Error::Interrupted)));
+}
+
+#[test]
+fn settings_that_make_no_sense_are_refused() {
+    let source = source(100, 100);
+    let monitor = Monitor::default();
+    let said = |result: Result<(Ranking, Stop)>| result.unwrap_err().to_string();
+    let no_bootstrap = ForestParams { bootstrap: Some(false), ..ForestParams::default() };
+    assert!(said(forest(&source, &no_bootstrap, &monitor)).contains("bootstrap"));
+    let goal = |goal| said(rank_forest(&source, &roles(), &ForestParams::default(), &goal, 1, &monitor));
+    assert!(goal(Goal { top: 0, ..GOAL }).contains("stable_top: 0"));
+    assert!(goal(Goal { confidence: 1.0, ..GOAL }).contains("confidence: 1"));
+}
