@@ -55,3 +55,26 @@ def tables(
         names.append(f"y{i}")
         columns[names[-1]] = values(kind, n_rows, rng, 0.2 if missing_targets else 0.0)
     return pa.table(columns), names
+
+
+@st.composite
+def hierarchies(
+    draw, *, dag: bool, features: tuple[str, ...] = NUMERIC, missing: bool = False, weights: bool = False
+) -> tuple[pa.Table, dict[str, list[str]]]:
+    """A table whose column `y` holds label sets, some empty or missing, and the parents of each label."""
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    table, _ = draw(tables(st.just([]), features=features, missing=missing, weights=weights))
+    # Up to 8 labels that vary are components of another kind than more.
+    names = [f"l{number}" for number in rng.permutation(draw(st.integers(1, 16)))]
+    parents = {
+        name: rng.choice(
+            names[:number], min(number, rng.integers(0, 4 if dag else 2)), replace=False
+        ).tolist()
+        for number, name in enumerate(names)
+    }
+    sizes = rng.integers(0, 4, table.num_rows)
+    sets = [rng.choice(names, min(size, len(names)), replace=False).tolist() for size in sizes]
+    rows = pa.array(sets, pa.list_(pa.string()), mask=rng.random(len(sets)) < (0.1 if missing else 0.0))
+    if rows.null_count == len(rows):
+        rows = pa.array(sets, pa.list_(pa.string()))
+    return table.append_column("y", rows), parents

@@ -11,7 +11,8 @@ import pytest
 
 import ferrank as fr
 from agreement import between, within
-from reference.arff import read_arff
+from reference.arff import domain, read_arff
+from reference.hierarchy import of_domain
 
 DATA = Path(__file__).parent / "data"
 CLUS = json.loads((DATA / "golden" / "clus.json").read_text())
@@ -39,9 +40,11 @@ def our_ranking(dataset: str, ensemble: str, n_trees: int, seed: int) -> fr.Rank
         scores=scores,
         random_state=seed,
     )
-    table = read_arff(DATA / f"{dataset}.arff").select([*about["features"], *about["targets"]])
+    path = DATA / f"{dataset}.arff"
+    table = read_arff(path).select([*about["features"], *about["targets"]])
     task = "multi-label" if dataset == "emotions" else None
-    return fr.rank(table, target=about["targets"], task=task, ranker=ranker)
+    parents = of_domain(domain(path)) if dataset == "church_FUN" else None
+    return fr.rank(table, target=about["targets"], task=task, hierarchy=parents, ranker=ranker)
 
 
 def marked(case: tuple) -> tuple:
@@ -55,4 +58,5 @@ def test_agrees_with_clus(dataset, ensemble, n_trees, score):
     case = {"dataset": dataset, "ensemble": ensemble, "n_trees": n_trees, "score": score}
     theirs = [np.array(r["importance"]) for r in CLUS["rankings"] if case.items() <= r.items()]
     ours = [our_ranking(dataset, ensemble, n_trees, seed).importances(SCORES[score]) for seed in SEEDS]
-    assert between(ours, theirs) >= within(theirs) - 0.03
+    # Of church_FUN there is one ranking of theirs for each score.
+    assert between(ours, theirs) >= within(theirs if len(theirs) > 1 else ours) - 0.03

@@ -34,6 +34,36 @@ def assert_agrees(
     max_depth: int | None = None,
     supervision: float | None = None,
 ) -> None:
+    problem = problem_of(
+        table,
+        targets,
+        weight=weight,
+        target_weights=target_weights,
+        labels=task == "multi-label",
+        supervision=supervision,
+    )
+    others = {} if supervision is None else {"supervision": supervision, "unlabelled": None}
+    assert_same_tree(
+        table,
+        problem,
+        {"target": targets, "task": task, "sample_weight": weight},
+        min_samples_leaf=min_samples_leaf,
+        max_depth=max_depth,
+        target_weights=target_weights,
+        **others,
+    )
+
+
+def assert_same_tree(
+    table: pa.Table,
+    problem: Problem,
+    asked: dict,
+    *,
+    min_samples_leaf: int = 2,
+    max_depth: int | None = None,
+    **others,
+) -> None:
+    """The engine, asked so, grows the tree that the formulas grow for `problem`, with the same scores."""
     ranker = fr.ForestRanker(
         n_estimators=1,
         ensemble="bagging",
@@ -44,18 +74,7 @@ def assert_agrees(
         ties="lowest",
         scores=SCORES,
         by_target=True,
-        target_weights=target_weights,
-        supervision=supervision,
-        unlabelled="ignore" if supervision is None else None,
-    )
-    asked = {"target": targets, "task": task, "sample_weight": weight}
-    problem = problem_of(
-        table,
-        targets,
-        weight=weight,
-        target_weights=target_weights,
-        labels=task == "multi-label",
-        supervision=supervision,
+        **{"unlabelled": "ignore"} | others,
     )
     nodes = tree.grow(problem, min_samples_leaf=min_samples_leaf, max_depth=max_depth)
     grown = fr.grow_tree(table, ranker=ranker, **asked).to_pylist()
@@ -77,7 +96,9 @@ def assert_agrees(
         )
     if nodes[0].split is not None:
         np.testing.assert_allclose(
-            ranking.by_target("genie3"), scores.genie3_by_target(nodes, n_features, len(targets)), **close
+            ranking.by_target("genie3"),
+            scores.genie3_by_target(nodes, n_features, len(problem.targets)),
+            **close,
         )
 
 

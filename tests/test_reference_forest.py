@@ -11,6 +11,7 @@ import pytest
 
 import ferrank as fr
 from reference import scores
+from reference.hierarchy import hierarchical_problem, of_paths
 from reference.problem import Problem, problem_of
 from reference.randomised import ExtraTreesGrower, RandomForestGrower
 from reference.tree import Grower
@@ -33,6 +34,7 @@ def table(*targets: str) -> pa.Table:
         "class": [f"k{v}" for v in np.digitize(x + 0.4 * rng.normal(size=N_ROWS), [-0.5, 0.5])],
         "label": (z > 1) ^ (rng.random(N_ROWS) < 0.2),
         "other": x > 0.2,
+        "sets": [["a/b/c"] if v > 0.5 else ["a/d", "e"] if v > -0.3 else ["e/f"] for v in x + 0.3 * noise],
     }
     return pa.table(columns).select(["x", "z", "noise", "flat", *targets])
 
@@ -66,11 +68,16 @@ def grown(problem: Problem, ensemble: str) -> dict[str, np.ndarray]:
         (["class"], None),
         (["number", "class"], None),
         (["label", "other"], "multi-label"),
+        (["sets"], "hierarchical"),
     ],
 )
 def test_forest(ensemble, targets, task):
     data = table(*targets)
-    theirs = grown(problem_of(data, targets, labels=task == "multi-label"), ensemble)
+    if task == "hierarchical":
+        problem = hierarchical_problem(data, "sets", of_paths(data["sets"].to_pylist()))
+    else:
+        problem = problem_of(data, targets, labels=task == "multi-label")
+    theirs = grown(problem, ensemble)
     ranker = fr.ForestRanker(
         ensemble=ensemble,
         bootstrap=True,

@@ -9,6 +9,7 @@ import pyarrow as pa
 from ferrank import _core
 from ferrank.errors import SettingError
 from ferrank.forest import ForestRanker
+from ferrank.hierarchy import edges_of
 from ferrank.ranker import Ranker
 from ferrank.ranking import Ranking
 from ferrank.relief import ReliefRanker
@@ -25,6 +26,7 @@ def rank(
     target_last: int | None = None,
     labels: str | os.PathLike[str] | None = None,
     task: str | None = None,
+    hierarchy: Any = None,
     drop: Sequence[str] = (),
     sample_weight: str | None = None,
     ranker: Ranker | Literal["forest", "relief"] | None = None,
@@ -48,6 +50,8 @@ def rank(
         MULAN label XML of an ARFF file; the labels are the targets.
     task : str, optional
         See :class:`ForestRanker`; goes before the ranker's own.
+    hierarchy : path, mapping, frame or table, optional
+        What stands above the labels of the target; see :class:`ForestRanker`, goes before the ranker's own.
     drop : sequence of str, default=()
         Columns to leave out.
     sample_weight : str, optional
@@ -77,10 +81,19 @@ def rank(
     ['a']
     >>> ferrank.rank({"a": a, "b": b, "y": a > 0}, "y", ranker="relief", n_neighbors=5).top(1)
     ['a']
+
+    Labels of a hierarchy, a list for each row; here they are paths:
+
+    >>> labels = [["animal/koala"] if value > 0 else ["animal", "plant"] for value in b]
+    >>> ferrank.rank({"a": a, "b": b, "y": labels}, "y", n_estimators=20).top(1)
+    ['b']
     """
     chosen = ranker_of(ranker, settings)
-    roles = roles_of(target, target_last, labels, task or chosen.task, drop, sample_weight)
-    return chosen.rank_source(open_source(data, labels=labels, drop=drop), roles, progress)
+    hierarchy = chosen.hierarchy if hierarchy is None else hierarchy
+    roles = roles_of(
+        target, target_last, labels, task or chosen.task, drop, sample_weight, hierarchy=hierarchy
+    )
+    return chosen.rank_source(_open(data, labels, roles), roles, progress)
 
 
 def grow_tree(
@@ -91,6 +104,7 @@ def grow_tree(
     target_last: int | None = None,
     labels: str | os.PathLike[str] | None = None,
     task: str | None = None,
+    hierarchy: Any = None,
     drop: Sequence[str] = (),
     sample_weight: str | None = None,
     ranker: ForestRanker | None = None,
@@ -100,7 +114,7 @@ def grow_tree(
 
     Parameters
     ----------
-    data, target, target_last, labels, task, drop, sample_weight, ranker, **settings
+    data, target, target_last, labels, task, hierarchy, drop, sample_weight, ranker, **settings
         As in :func:`rank`.
     tree : int, default=0
         Number of the tree. With ``per_target``, trees are numbered target by target.
@@ -125,9 +139,11 @@ def grow_tree(
     if ranker is not None and settings:
         raise _twice(settings)
     chosen = ForestRanker(**settings) if ranker is None else ranker
-    roles = roles_of(target, target_last, labels, task or chosen.task, drop, sample_weight)
-    source = open_source(data, labels=labels, drop=drop)
-    batch = finish(_core.grow_tree(source, roles, chosen.settings(), tree))
+    hierarchy = chosen.hierarchy if hierarchy is None else hierarchy
+    roles = roles_of(
+        target, target_last, labels, task or chosen.task, drop, sample_weight, hierarchy=hierarchy
+    )
+    batch = finish(_core.grow_tree(_open(data, labels, roles), roles, chosen.settings(), tree))
     return pa.Table.from_batches([batch])
 
 
@@ -141,7 +157,8 @@ def inspect(
     dict
         ``rows``; ``labels``, the columns that the file marks as labels; and ``columns``, for each a dict with
         ``name``, ``type``, ``kind``, ``missing`` (rows), ``range`` (lowest, highest), ``distinct`` (None if
-        not counted), ``top`` (most frequent categories with counts) and ``task`` (that it makes as a target).
+        not counted), ``top`` (most frequent categories or labels with counts) and ``task`` (that it makes as
+        a target).
 
     Examples
     --------
@@ -200,6 +217,8 @@ def roles_of(
     task: str | None,
     drop: Sequence[str],
     weight: str | None,
+    *,
+    hierarchy: Any = None,
 ) -> dict[str, Any]:
     """Return what says which columns are what, as the engine takes it."""
     if sum(given is not None for given in (target, target_last, labels)) > 1:
@@ -208,6 +227,15 @@ def roles_of(
         "target": [target] if isinstance(target, str) else target and list(target),
         "target_last": target_last,
         "task": task,
+        "hierarchy": edges_of(hierarchy),
         "drop": [drop] if isinstance(drop, str) else list(drop),
         "weight": weight,
     }
+
+
+def _open(data: Any, labels: Any, roles: dict[str, Any]) -> _core.Source:
+    """Open ``data``; columns that are left out and label sets are not converted to numbers."""
+    as_text = list(roles["drop"])
+    if roles["task"] == "hierarchical" or roles["hierarchy"] is not None:
+        as_text += roles["target"] or []
+    return open_source(data, labels=labels, as_text=as_text)

@@ -13,7 +13,7 @@ from ferrank.errors import ColumnTypeError, DataError, IntegerTargetWarning
 from ferrank.source import as_table
 from ferrank.sparse import compressed_rows, issparse
 
-__all__ = ["join", "target_columns", "warn_of_integers"]
+__all__ = ["join", "label_sets", "target_columns", "warn_of_integers"]
 
 _FEW_INTEGERS = 20
 
@@ -97,12 +97,31 @@ def target_columns(y: Any) -> list[Column]:
         name = getattr(y, "name", None)
         column = pa.array(y, from_pandas=True) if hasattr(y, "iloc") else pa.chunked_array(y)
         return [(str(name) if name else "y", column)]
-    array = np.asarray(y)
+    try:
+        array = np.asarray(y)
+    except ValueError as error:
+        raise DataError(
+            f"y: {error}; where each row has a list of labels, say task='hierarchical'"
+        ) from error
     if array.ndim == 1 or (array.ndim == 2 and array.shape[1] == 1):
         return [(str(getattr(y, "name", None) or "y"), _target(array.ravel()))]
     if array.ndim != 2 or array.shape[1] == 0:
         raise DataError(f"y: an array of shape {array.shape}; use (n_rows,) or (n_rows, n_targets)")
     return [(f"y{number}", _target(column)) for number, column in enumerate(array.T)]
+
+
+def label_sets(y: Any) -> Any:
+    """Return ``y``, a list of labels or one text for each row, as an Arrow array.
+
+    Missing are None and NaN. Arrow arrays and columns of frames are taken as they are.
+    """
+    if y is None or hasattr(y, "columns") or _is_arrow(y) or hasattr(y, "__arrow_c_stream__"):
+        return y
+    rows = [sorted(row) if isinstance(row, set | frozenset) else row for row in y]
+    try:
+        return pa.array(rows, from_pandas=True)
+    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+        raise ColumnTypeError(f"y: {error}; use a list of strings for each row") from error
 
 
 def _target(column: np.ndarray[Any, Any]) -> Any:

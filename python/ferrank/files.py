@@ -30,7 +30,7 @@ def suffix_of(path: Path) -> str:
     return name.suffix.lower()
 
 
-def _parquet(path: Path, drop: Iterable[str]) -> Source:
+def _parquet(path: Path, as_text: Iterable[str]) -> Source:
     options = pa.dataset.ParquetFragmentScanOptions(pre_buffer=False)
     file_format = pa.dataset.ParquetFileFormat(default_fragment_scan_options=options)
     try:
@@ -45,7 +45,7 @@ def _parquet(path: Path, drop: Iterable[str]) -> Source:
     return Source.factory(dataset.schema, scan, str, str(path), rows)
 
 
-def _csv(path: Path, drop: Iterable[str], delimiter: str = ",") -> Source:
+def _csv(path: Path, as_text: Iterable[str], delimiter: str = ",") -> Source:
     """Open a CSV file with a header; missing values are empty, ``?``, ``NA`` and the like.
 
     The types are those of the first block (at least 4 MiB and 64 lines) and then hold for the whole file;
@@ -58,8 +58,8 @@ def _csv(path: Path, drop: Iterable[str], delimiter: str = ",") -> Source:
         opened.close()
     except (OSError, pa.ArrowInvalid) as error:
         raise _opening(path, error) from error
-    dropped = set(drop)
-    types = {f.name: pa.string() if f.name in dropped else _csv_type(f.type) for f in schema}
+    texts = set(as_text)
+    types = {f.name: pa.string() if f.name in texts else _csv_type(f.type) for f in schema}
     schema = pa.schema([pa.field(f.name, types[f.name]) for f in schema])
     make = partial(_csv_stream, path, delimiter, block, types)
     return Source.factory(schema, make, partial(_explain_csv, schema), str(path))

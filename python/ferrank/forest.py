@@ -17,10 +17,10 @@ class ForestRanker(Ranker):
 
     Parameters
     ----------
-    task : {"classification", "regression", "multi-target", "multi-label", "unsupervised"}, optional
+    task : {"classification", "regression", "multi-target", "multi-label", "hierarchical", "unsupervised"}, optional
         What is predicted. By default the targets tell: strings, categories and booleans are classes, numbers
-        are quantities; several booleans are a set of labels. "unsupervised" has no target: rows are clustered
-        by the features.
+        are quantities; several booleans are a set of labels, and lists of strings are sets of labels out of
+        a hierarchy. "unsupervised" has no target: rows are clustered by the features.
     ensemble : {"random_forest", "bagging", "extra_trees"}, default="random_forest"
         Bootstrap and random features at each node; bootstrap and all features; all rows and random cuts.
     scores : sequence of {"genie3", "symbolic", "coverage", "permutation"}, default=("genie3",)
@@ -54,6 +54,12 @@ class ForestRanker(Ranker):
         Tell ``genie3`` apart by target as well.
     target_weights : sequence of float, optional
         Weight of each target. None is 1 each.
+    hierarchy : path, mapping, frame or table, optional
+        What stands above the labels of a hierarchical target: an edge table with the columns ``parent`` and
+        ``child``, the CSV file of one, or a mapping of each label to its parent, its parents or None; a tree
+        or a DAG. By default the data file tells, or the labels are paths, such as ``animal/koala``.
+    hierarchy_decay : float, default=0.75
+        In (0, 1]. A label weighs this times the mean weight of its parents, a root 1.
     supervision : float, optional
         The share of the targets in the impurity, from 0 to 1; the features make up the rest [3]_. Rows
         without a target then help to find the tests, while predictions and errors are those of rows with
@@ -99,7 +105,7 @@ class ForestRanker(Ranker):
     .. [2] V. A. Huynh-Thu, A. Irrthum, L. Wehenkel, P. Geurts, "Inferring regulatory networks from
        expression data using tree-based methods", PLoS ONE 5, 2010.
     .. [3] M. Petković, S. Džeroski, D. Kocev, "Feature ranking for semi-supervised learning",
-       Machine Learning 112, 2023; Eq. 1.
+       Machine Learning 112, 2023; Eq. 1, and Section 3.1 for hierarchies of labels.
 
     Examples
     --------
@@ -132,6 +138,8 @@ class ForestRanker(Ranker):
         per_target: bool = False,
         by_target: bool = False,
         target_weights: Sequence[float] | None = None,
+        hierarchy: Any = None,
+        hierarchy_decay: float = 0.75,
         supervision: float | None = None,
         unlabelled: Literal["error", "ignore", "use"] | None = None,
         until: Literal["stable"] | None = None,
@@ -156,6 +164,8 @@ class ForestRanker(Ranker):
         self.per_target = per_target
         self.by_target = by_target
         self.target_weights = target_weights
+        self.hierarchy = hierarchy
+        self.hierarchy_decay = hierarchy_decay
         self.supervision = supervision
         self.unlabelled = unlabelled
         self.until = until
@@ -175,8 +185,9 @@ class ForestRanker(Ranker):
             frames and Arrow tables, columns of strings and categories are nominal features. NaN and null are
             missing; infinity is an error.
         y : array or frame of shape (n_rows,) or (n_rows, n_targets)
-            Numbers are quantities unless ``task`` says otherwise; strings and booleans are classes. Missing
-            values are NaN or None. Not looked at where the task is "unsupervised".
+            Numbers are quantities unless ``task`` says otherwise; strings and booleans are classes. With a
+            ``hierarchy`` or the task "hierarchical", a list of labels for each row. Missing values are NaN or
+            None. Not looked at where the task is "unsupervised".
         sample_weight : array of shape (n_rows,), optional
             Weights of the rows.
 
@@ -215,6 +226,7 @@ class ForestRanker(Ranker):
             "per_target": self.per_target,
             "by_target": self.by_target,
             "target_weights": self.target_weights,
+            "hierarchy_decay": self.hierarchy_decay,
             "supervision": self.supervision,
             "unlabelled": self._treatment(),
             "until": self.until,

@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from ferrank import _core, examples
 from ferrank._core import Source
 from ferrank.errors import SettingError
+from ferrank.hierarchy import edges_of
 from ferrank.ranking import Ranking
 from ferrank.run import Progress, finish
 
@@ -25,11 +26,12 @@ __all__ = ["Ranker", "plain", "seed_of", "threads_of"]
 class Ranker(SelectorMixin, BaseEstimator):
     """Base of the rankers: ranks in ``fit``, selects the best features in ``transform``.
 
-    A ranker has the parameters ``task``, ``until``, ``n_jobs`` and ``n_features_to_select``, and says in
-    :meth:`settings` which ranker of the engine does the work, and how.
+    A ranker has the parameters ``task``, ``hierarchy``, ``until``, ``n_jobs`` and ``n_features_to_select``,
+    and says in :meth:`settings` which ranker of the engine does the work, and how.
     """
 
     task: str | None
+    hierarchy: Any
     n_features_to_select: int | float | None
     n_jobs: int | None
     until: str | None
@@ -50,11 +52,15 @@ class Ranker(SelectorMixin, BaseEstimator):
         return Ranking.from_core(result, settings, time.perf_counter() - started)
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> Self:
+        hierarchy = edges_of(self.hierarchy)
+        if self.task == "hierarchical" or (self.task is None and hierarchy is not None):
+            y = examples.label_sets(y)
         source, roles = examples.join(self, X, y, sample_weight)
         if self.task is None:
             examples.warn_of_integers(y)
         self._count_selected()
-        self.ranking_ = self.rank_source(source, roles | {"target_last": None, "task": self.task, "drop": []})
+        roles |= {"target_last": None, "task": self.task, "drop": [], "hierarchy": hierarchy}
+        self.ranking_ = self.rank_source(source, roles)
         self.feature_importances_ = self.ranking_.importances()
         return self
 

@@ -22,9 +22,10 @@ class ReliefRanker(Ranker):
 
     Parameters
     ----------
-    task : {"classification", "regression", "multi-target", "multi-label"}, optional
+    task : {"classification", "regression", "multi-target", "multi-label", "hierarchical"}, optional
         What is predicted. By default the targets tell: strings, categories and booleans are classes, numbers
-        are quantities; several booleans are a set of labels.
+        are quantities; several booleans are a set of labels, and lists of strings are sets of labels out of
+        a hierarchy.
     n_neighbors : int or sequence of int, default=10
         Neighbours of each row, in classification of each class; a class that has fewer counts with those.
         One search answers for several numbers, with a score for each: ``relief_k10``, ``relief_k70`` ….
@@ -38,11 +39,18 @@ class ReliefRanker(Ranker):
         Rows whose neighbours are looked for, drawn without replacement; a float is a share. None is all.
     target_distance : {"hamming", "accuracy", "f1", "subset"} or sequence of them, optional
         Distance between label sets, Hamming by default. Several give a score each, such as ``relief_f1``.
+        In a hierarchy each label counts with its weight; distances are normalised to [0, 1].
     per_target : bool, default=False
         Rank for each target on its own, with the same neighbours, and average the importances. It takes
         no part in classification and regression, which have one target.
     target_weights : sequence of float, optional
         Weight of each target. None is 1 each.
+    hierarchy : path, mapping, frame or table, optional
+        What stands above the labels of a hierarchical target: an edge table with the columns ``parent`` and
+        ``child``, the CSV file of one, or a mapping of each label to its parent, its parents or None; a tree
+        or a DAG. By default the data file tells, or the labels are paths, such as ``animal/koala``.
+    hierarchy_decay : float, default=0.75
+        In (0, 1]. A label weighs this times the mean weight of its parents, a root 1.
     unlabelled : {"error", "ignore", "use"}, optional
         What becomes of rows whose targets are all missing. With "use" they take part [3]_: in a pair with
         one of them, the distance of the features stands in for that of the targets. Classes are then ranked
@@ -86,7 +94,7 @@ class ReliefRanker(Ranker):
     .. [2] M. Petković, D. Kocev, S. Džeroski, "Feature ranking for multi-target regression",
        Machine Learning 109, 2020; Section 2.2.
     .. [3] M. Petković, S. Džeroski, D. Kocev, "Feature ranking for semi-supervised learning",
-       Machine Learning 112, 2023; Section 5.2.
+       Machine Learning 112, 2023; Section 5.2, and Equation 7 for hierarchies of labels.
 
     Examples
     --------
@@ -111,6 +119,8 @@ class ReliefRanker(Ranker):
         target_distance: str | Sequence[str] | None = None,
         per_target: bool = False,
         target_weights: Sequence[float] | None = None,
+        hierarchy: Any = None,
+        hierarchy_decay: float = 0.75,
         unlabelled: Literal["error", "ignore", "use"] | None = None,
         influence: tuple[float, float] | None = None,
         until: Literal["stable"] | None = None,
@@ -128,6 +138,8 @@ class ReliefRanker(Ranker):
         self.target_distance = target_distance
         self.per_target = per_target
         self.target_weights = target_weights
+        self.hierarchy = hierarchy
+        self.hierarchy_decay = hierarchy_decay
         self.unlabelled = unlabelled
         self.influence = influence
         self.until = until
@@ -147,8 +159,9 @@ class ReliefRanker(Ranker):
             frames and Arrow tables, columns of strings and categories are nominal features. NaN and null are
             missing; infinity is an error.
         y : array or frame of shape (n_rows,) or (n_rows, n_targets)
-            Numbers are quantities unless ``task`` says otherwise; strings and booleans are classes. Missing
-            values are NaN or None.
+            Numbers are quantities unless ``task`` says otherwise; strings and booleans are classes. With a
+            ``hierarchy`` or the task "hierarchical", a list of labels for each row. Missing values are NaN or
+            None.
 
         Returns
         -------
@@ -179,6 +192,7 @@ class ReliefRanker(Ranker):
                 "target_distance": [] if self.target_distance is None else _listed(self.target_distance),
                 "per_target": self.per_target,
                 "target_weights": self.target_weights,
+                "hierarchy_decay": self.hierarchy_decay,
                 "unlabelled": self.unlabelled or used,
                 "influence": _INFLUENCE if self.influence is None else self.influence,
                 "until": self.until,

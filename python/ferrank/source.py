@@ -17,7 +17,7 @@ from ferrank.sparse import compressed_rows, issparse
 __all__ = ["as_table", "open_source"]
 
 
-def open_source(data: Any, *, labels: Any = None, drop: Iterable[str] = ()) -> _core.Source:
+def open_source(data: Any, *, labels: Any = None, as_text: Iterable[str] = ()) -> _core.Source:
     """Return a source that can be read again and again.
 
     Parameters
@@ -29,8 +29,8 @@ def open_source(data: Any, *, labels: Any = None, drop: Iterable[str] = ()) -> _
         in a scratch file.
     labels : path, optional
         MULAN label XML of an ARFF file.
-    drop : iterable of str
-        Columns that will be left out; a CSV file is not made to convert their values.
+    as_text : iterable of str
+        Columns whose values a CSV file is not made to convert: those that will be left out, and label sets.
 
     Raises
     ------
@@ -42,7 +42,7 @@ def open_source(data: Any, *, labels: Any = None, drop: Iterable[str] = ()) -> _
     if isinstance(data, _core.Source):
         return data
     if isinstance(data, str | os.PathLike):
-        return _open_path(Path(data), labels, drop)
+        return _open_path(Path(data), labels, as_text)
     if labels is not None:
         raise SettingError("labels: a label XML goes with a file; name the labels as targets instead")
     if _is_stream(data):
@@ -56,13 +56,13 @@ def open_source(data: Any, *, labels: Any = None, drop: Iterable[str] = ()) -> _
     return _core.Source.table(as_table(data), "table")
 
 
-def _open_path(path: Path, labels: Any, drop: Iterable[str]) -> _core.Source:
+def _open_path(path: Path, labels: Any, as_text: Iterable[str]) -> _core.Source:
     reader = READERS.get(suffix_of(path))
     if reader is None:
         return _core.Source.open(path, labels)
     if labels is not None:
         raise SettingError(f"labels: a label XML goes with an ARFF file, not with {path}")
-    return reader(path, drop)
+    return reader(path, as_text)
 
 
 def _is_stream(data: Any) -> bool:

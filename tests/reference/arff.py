@@ -12,8 +12,8 @@ ATTRIBUTE = re.compile(r"@attribute\s+('[^']*'|\"[^\"]*\"|\S+)\s+(.*)", re.IGNOR
 
 
 def read_arff(path: Path) -> pa.Table:
-    """Numeric attributes as float64, all others as strings; `?` is null."""
-    names, numeric, rows = [], [], None
+    """Numeric attributes as float64, hierarchical ones as lists, all others as strings; `?` is null."""
+    names, kinds, rows = [], [], None
     for line in path.read_text().splitlines():
         line = line.strip()
         if not line or line.startswith("%"):
@@ -22,7 +22,7 @@ def read_arff(path: Path) -> pa.Table:
             rows.append(next(csv.reader([line], quotechar="'", skipinitialspace=True)))
         elif match := ATTRIBUTE.match(line):
             names.append(match[1].strip("'\""))
-            numeric.append(not match[2].startswith("{"))
+            kinds.append("nominal" if match[2].startswith("{") else match[2].split()[0].lower())
         elif line.lower().startswith("@data"):
             rows = []
     columns = [
@@ -30,7 +30,18 @@ def read_arff(path: Path) -> pa.Table:
     ]
     return pa.table(
         {
-            name: pa.array([None if v is None else float(v) for v in column] if is_number else column)
-            for name, is_number, column in zip(names, numeric, columns, strict=True)
+            name: pa.array([None if v is None else value(v, kind) for v in column])
+            for name, kind, column in zip(names, kinds, columns, strict=True)
         }
     )
+
+
+def value(text: str, kind: str) -> float | str | list[str]:
+    if kind == "hierarchical":
+        return text.split("@")
+    return text if kind in ("nominal", "string") else float(text)
+
+
+def domain(path: Path) -> str:
+    """What the file says of its hierarchical attribute."""
+    return re.search(r"(?im)^@attribute.*\shierarchical\s+(.*)$", path.read_text())[1]

@@ -90,13 +90,20 @@ def hamming(sets: Sequence[set[str]], weights: dict[str, float]) -> np.ndarray:
     return pairwise(sets, lambda a, b: sum(weights[label] for label in a ^ b) / sum(weights.values()))
 
 
-def accuracy(sets: Sequence[set[str]]) -> np.ndarray:
-    return pairwise(sets, lambda a, b: 1 - len(a & b) / len(a | b) if a | b else 0.0)
+def accuracy(sets: Sequence[set[str]], weights: dict[str, float] | None = None) -> np.ndarray:
+    def size(labels: set[str]) -> float:
+        return len(labels) if weights is None else sum(weights[label] for label in sorted(labels))
+
+    return pairwise(sets, lambda a, b: 1 - size(a & b) / size(a | b) if a | b else 0.0)
 
 
-def f1(sets: Sequence[set[str]]) -> np.ndarray:
+def f1(sets: Sequence[set[str]], weights: dict[str, float] | None = None) -> np.ndarray:
     """mlc-ranking Eq. 5; two empty sets are alike."""
-    return pairwise(sets, lambda a, b: 1 - 2 * len(a & b) / (len(a) + len(b)) if a or b else 0.0)
+
+    def size(labels: set[str]) -> float:
+        return len(labels) if weights is None else sum(weights[label] for label in sorted(labels))
+
+    return pairwise(sets, lambda a, b: 1 - 2 * size(a & b) / (size(a) + size(b)) if a or b else 0.0)
 
 
 def subset(sets: Sequence[set[str]]) -> np.ndarray:

@@ -32,6 +32,7 @@ class Problem:
     row_weights: np.ndarray
     nominal: list[bool]  # targets
     ordering: int | None  # component whose mean orders the categories; None: subsets are grown greedily
+    label_shares: np.ndarray | None = None  # components; where they are the labels of a hierarchy
 
 
 def problem_of(

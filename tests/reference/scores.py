@@ -55,7 +55,10 @@ def leaf_of(nodes: list[Node], values: list) -> Node:
 
 
 def error(problem: Problem, truth: np.ndarray, predicted: np.ndarray) -> float:
-    """Mean over targets: share of wrong classes, or relative root squared error."""
+    """Mean over targets: share of wrong classes, or relative root squared error; weighted Hamming loss."""
+    if problem.label_shares is not None:
+        wrong = (truth > 0.5) != (predicted > 0.5)
+        return float((wrong @ problem.label_shares).mean())
     errors = []
     for target, is_class in enumerate(problem.nominal):
         columns = problem.target_of == target

@@ -24,7 +24,7 @@ def add_to(commands: Any) -> None:
     parser.add_argument(
         "--test", required=True, metavar="TEST", help="the rows to predict, with the same columns"
     )
-    add_roles(parser, weights=False)
+    add_roles(parser, ranking=False)
     group = parser.add_argument_group("judgement")
     group.add_argument(
         "--ranking",

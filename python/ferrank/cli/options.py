@@ -67,18 +67,32 @@ def add_data(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--labels", metavar="XML", help="MULAN label file of an ARFF file")
 
 
-def add_roles(parser: argparse.ArgumentParser, *, weights: bool = True) -> None:
-    """Add what says which columns are what, and which holds row ``weights`` where there can be any."""
+def add_roles(parser: argparse.ArgumentParser, *, ranking: bool = True) -> None:
+    """Add what says which columns are what; row weights and hierarchies only where features are ranked."""
     group = parser.add_argument_group("columns")
     group.add_argument("--target", action="append", metavar="NAME", help="a target; can be repeated")
     group.add_argument("--target-last", type=int, metavar="N", help="the last N columns are the targets")
     group.add_argument("--drop", action="append", default=[], metavar="NAME", help="leave out; repeatable")
-    if weights:
+    if ranking:
         group.add_argument("--weight", metavar="NAME", help="column of row weights")
+        group.add_argument(
+            "--hierarchy",
+            metavar="CSV",
+            help="edges of the target's labels, in columns parent and child; default: the labels are paths, or "
+            "DATA tells",
+        )
     group.add_argument(
         "--task",
-        choices=["classification", "regression", "multi-target", "multi-label", "unsupervised"],
-        help="by default told by the targets: strings and booleans are classes, numbers quantities",
+        choices=[
+            "classification",
+            "regression",
+            "multi-target",
+            "multi-label",
+            "hierarchical",
+            "unsupervised",
+        ],
+        help="by default told by the targets: strings and booleans are classes, numbers quantities, lists of "
+        "strings label sets",
     )
     group.add_argument(
         "--unsupervised",
@@ -108,6 +122,9 @@ def add_settings(parser: argparse.ArgumentParser, group: Any) -> None:
         action="append",
         help="of the forest: genie3 (default), symbolic, coverage, permutation; of relief: relief (default), "
         "myopic; can be repeated, the first orders the features",
+    )
+    setting(
+        "--hierarchy-decay", type=float, metavar="D", help="weight of a label to its parents; default: 0.75"
     )
     setting(
         "--unlabelled",

@@ -39,6 +39,7 @@ def _run(chosen: argparse.Namespace) -> None:
             target_last=chosen.target_last,
             labels=chosen.labels,
             task=chosen.task,
+            hierarchy=chosen.hierarchy,
             drop=chosen.drop,
             sample_weight=chosen.weight,
             ranker=ranker,

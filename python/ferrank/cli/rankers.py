@@ -13,6 +13,8 @@ __all__ = ["RANKERS", "make_ranker", "make_rankers"]
 
 RANKERS: dict[str, type[Ranker]] = {"forest": ForestRanker, "relief": ReliefRanker}
 
+_ROLES = {"task", "hierarchy"}
+
 
 def make_ranker(chosen: argparse.Namespace) -> Ranker:
     """Return the ranker that ``--ranker`` names, with the settings that were given."""
@@ -33,7 +35,7 @@ def make_rankers(
     unknown = next((name for name in names if name not in known), None)
     if unknown is not None:
         raise SettingError(f"ranker: unknown ranker '{unknown}'; use some of {', '.join(known)}")
-    parameters = {name: set(signature(ranker).parameters) - {"task"} for name, ranker in known.items()}
+    parameters = {name: set(signature(ranker).parameters) - _ROLES for name, ranker in known.items()}
     given = {name: value for name, value in vars(chosen).items() if name in set().union(*parameters.values())}
     for setting in given.keys() - set().union(*(parameters[name] for name in names)):
         other = next(ranker for ranker, has in parameters.items() if setting in has)

@@ -1,5 +1,6 @@
 //! What a source holds: column by column, and the tasks it lends itself to.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 use arrow_array::{Array, ArrayRef};
@@ -8,9 +9,10 @@ use rustc_hash::FxHashSet;
 
 use crate::column::{MISSING, categories, numeric_values};
 use crate::error::{Error, Result};
+use crate::labels::LabelSets;
 use crate::monitor::Monitor;
 use crate::schema::{Kind, Task};
-use crate::source::{ChunkSource, HIERARCHY, LABEL, ROLE};
+use crate::source::{ChunkSource, LABEL, ROLE};
 
 /// Most values that are told apart in all columns together; also the most bytes of their texts in one.
 const BUDGET: usize = 4 << 20;
@@ -30,7 +32,7 @@ pub enum ColumnKind {
     Boolean,
     /// A label of a multi-label set.
     Label,
-    /// A CLUS hierarchical attribute.
+    /// Sets of labels out of a hierarchy: lists of strings, or a CLUS hierarchical attribute.
     Hierarchical,
     /// A type that cannot be ranked.
     Unsupported,
@@ -50,11 +52,9 @@ impl ColumnKind {
     }
 
     fn of(field: &Field) -> Self {
-        if field.metadata().contains_key(HIERARCHY) {
-            return ColumnKind::Hierarchical;
-        }
         match Kind::of(field) {
             None => ColumnKind::Unsupported,
+            Some(Kind::Labels) => ColumnKind::Hierarchical,
             Some(_) if field.metadata().get(ROLE).is_some_and(|role| role == LABEL) => ColumnKind::Label,
             Some(_) if *field.data_type() == DataType::Boolean => ColumnKind::Boolean,
             Some(Kind::Numeric) => ColumnKind::Numeric,
@@ -67,7 +67,8 @@ impl ColumnKind {
             ColumnKind::Numeric => Some(Task::Regression),
             ColumnKind::Nominal | ColumnKind::Boolean => Some(Task::Classification),
             ColumnKind::Label => Some(Task::MultiLabel),
-            ColumnKind::Hierarchical | ColumnKind::Unsupported => None,
+            ColumnKind::Hierarchical => Some(Task::Hierarchical),
+            ColumnKind::Unsupported => None,
         }
     }
 }
@@ -88,7 +89,8 @@ pub struct Column {
     /// Number of distinct values that occur. `None` where there are more than 65,536 (fewer in tables
     /// of more than 64 columns), and for kinds that are not counted.
     pub distinct: Option<u64>,
-    /// The most frequent categories with their rows, most frequent first, ties in alphabetical order.
+    /// The most frequent categories, or labels as the sets list them, with their rows, most frequent
+    /// first, ties in alphabetical order.
     /// Where `distinct` is `None`, of the categories that come first. Empty for numeric columns.
     pub top: Vec<(String, u64)>,
     /// The task it makes as the only target, or with the other labels; `None` where it cannot be one.
@@ -155,8 +157,10 @@ impl Counts {
         let kind = ColumnKind::of(field);
         let values = match kind {
             ColumnKind::Numeric => Values::Numbers(FxHashSet::default(), None),
-            ColumnKind::Nominal | ColumnKind::Boolean | ColumnKind::Label => Values::Categories(HashMap::new(), 0),
-            ColumnKind::Hierarchical | ColumnKind::Unsupported => Values::Uncounted,
+            ColumnKind::Nominal | ColumnKind::Boolean | ColumnKind::Label | ColumnKind::Hierarchical => {
+                Values::Categories(HashMap::new(), 0)
+            }
+            ColumnKind::Unsupported => Values::Uncounted,
         };
         Counts { kind, missing: 0, values, most, more: false }
     }
@@ -181,15 +185,12 @@ impl Counts {
                 }
             }
             Values::Categories(counts, bytes) => {
-                let read = categories(array)?;
-                let mut here = vec![0_u64; read.texts.len()];
-                for &index in &read.index {
-                    match index {
-                        MISSING => self.missing += 1,
-                        index => here[index as usize] += 1,
-                    }
-                }
-                for (text, rows) in read.texts.into_iter().zip(here) {
+                let (texts, missing) = match self.kind {
+                    ColumnKind::Hierarchical => labels(array)?,
+                    _ => texts(array)?,
+                };
+                self.missing += missing;
+                for (text, rows) in texts {
                     if let Some(count) = counts.get_mut(text.as_ref()) {
                         *count += rows;
                     } else if counts.len() < self.most && *bytes + text.len() <= BUDGET {
@@ -228,6 +229,37 @@ impl Counts {
             task: self.kind.task(),
         }
     }
+}
+
+/// Categories or labels with their rows, and the number of rows without any.
+type Tally<'a> = (Vec<(Cow<'a, str>, u64)>, u64);
+
+/// The categories in `array`.
+fn texts(array: &ArrayRef) -> Result<Tally<'_>> {
+    let read = categories(array)?;
+    let mut missing = 0;
+    let mut rows = vec![0; read.texts.len()];
+    for &position in &read.index {
+        match position {
+            MISSING => missing += 1,
+            position => rows[position as usize] += 1,
+        }
+    }
+    Ok((read.texts.into_iter().zip(rows).collect(), missing))
+}
+
+/// The labels that the sets in `array` list.
+fn labels(array: &ArrayRef) -> Result<Tally<'_>> {
+    let sets = LabelSets::of(array)?;
+    let mut missing = 0;
+    let mut rows = vec![0; sets.texts.len()];
+    for set in sets.rows() {
+        match set {
+            None => missing += 1,
+            Some(set) => set.iter().for_each(|&position| rows[position as usize] += 1),
+        }
+    }
+    Ok((sets.texts.into_iter().map(Cow::Owned).zip(rows).collect(), missing))
 }
 
 #[cfg(test)]
@@ -275,10 +307,8 @@ mod tests {
         let source = mixed();
         for column in inspect(&source, &Monitor::default()).unwrap().columns {
             let roles = Roles {
-                targets: Targets::Named(vec![column.name.clone()]),
-                task: None,
                 drop: if column.name == "day" { vec![] } else { vec!["day".into()] },
-                weight: None,
+                ..Roles::of(Targets::Named(vec![column.name.clone()]))
             };
             assert_eq!(Problem::resolve(&source.schema(), &roles, "table").ok().map(|p| p.task), column.task);
         }

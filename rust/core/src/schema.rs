@@ -1,10 +1,13 @@
 //! Roles: which columns are features, which are targets, and what task that makes.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, Schema};
 
 use crate::error::{Error, Result, check};
+use crate::hierarchy::{Edge, Hierarchy};
+use crate::labels::{is_text, is_text_list};
 use crate::source::{HIERARCHY, LABEL, ROLE};
 
 /// What is predicted.
@@ -20,6 +23,8 @@ pub enum Task {
     MultiLabel,
     /// Nothing: rows are clustered by the features alone.
     Unsupervised,
+    /// A set of labels out of a hierarchy: one target whose values are label sets.
+    Hierarchical,
 }
 
 impl Task {
@@ -31,6 +36,7 @@ impl Task {
             Task::MultiTarget => "multi-target",
             Task::MultiLabel => "multi-label",
             Task::Unsupervised => "unsupervised",
+            Task::Hierarchical => "hierarchical",
         }
     }
 
@@ -41,9 +47,11 @@ impl Task {
             "regression" => Ok(Task::Regression),
             "multi-target" => Ok(Task::MultiTarget),
             "multi-label" => Ok(Task::MultiLabel),
+            "hierarchical" => Ok(Task::Hierarchical),
             "unsupervised" => Ok(Task::Unsupervised),
             _ => Err(Error::Setting(format!(
-                "task: unknown task '{name}'; use classification, regression, multi-target, multi-label or unsupervised"
+                "task: unknown task '{name}'; use classification, regression, multi-target, multi-label, hierarchical \
+                 or unsupervised"
             ))),
         }
     }
@@ -56,25 +64,28 @@ pub enum Kind {
     Numeric,
     /// Unordered categories.
     Nominal,
+    /// Sets of labels: lists of strings, or a CLUS `hierarchical` attribute. Only a target can be.
+    Labels,
 }
 
 impl Kind {
-    /// The kind of an Arrow column. `None` where the type cannot be ranked (dates, lists, binary,
-    /// hierarchies, …). Booleans are the numbers 0 and 1.
+    /// The kind of an Arrow column. `None` where the type cannot be ranked (dates, lists of numbers,
+    /// binary, …). Booleans are the numbers 0 and 1.
     pub fn of(field: &Field) -> Option<Self> {
-        if field.metadata().contains_key(HIERARCHY) {
-            return None;
+        let data_type = field.data_type();
+        if is_text_list(data_type) || (field.metadata().contains_key(HIERARCHY) && is_text(data_type)) {
+            return Some(Kind::Labels);
         }
         fn of_type(data_type: &DataType) -> Option<Kind> {
             match data_type {
                 t if t.is_numeric() && !matches!(t, DataType::Decimal256(..)) => Some(Kind::Numeric),
                 DataType::Boolean | DataType::Null => Some(Kind::Numeric),
-                DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => Some(Kind::Nominal),
+                t if is_text(t) => Some(Kind::Nominal),
                 DataType::Dictionary(_, values) => of_type(values),
                 _ => None,
             }
         }
-        of_type(field.data_type())
+        of_type(data_type)
     }
 }
 
@@ -100,6 +111,27 @@ pub struct Roles {
     pub drop: Vec<String>,
     /// Column of row weights.
     pub weight: Option<String>,
+    /// The edges of the target's hierarchy; `None`: those that its file tells, or else its labels are paths.
+    pub hierarchy: Option<Vec<Edge>>,
+    /// What a label weighs of the mean of its parents, in (0, 1]; counts for hierarchical targets only.
+    pub hierarchy_decay: f64,
+}
+
+impl Roles {
+    /// These targets, and nothing else said.
+    pub fn of(targets: Targets) -> Self {
+        let hierarchy_decay = crate::hierarchy::DECAY;
+        Roles { targets, task: None, drop: Vec::new(), weight: None, hierarchy: None, hierarchy_decay }
+    }
+}
+
+/// What is known of a target's hierarchy before its rows are read.
+#[derive(Debug, Clone)]
+pub struct LabelPlan {
+    /// `None`: the labels that rows have are paths.
+    pub hierarchy: Option<Arc<Hierarchy>>,
+    /// As in [`Roles`].
+    pub decay: f64,
 }
 
 /// One column in its role.
@@ -124,6 +156,8 @@ pub struct Problem {
     pub targets: Vec<Attribute>,
     /// Position of the column of row weights.
     pub weight: Option<usize>,
+    /// What the hierarchy of the target is; `None` for all tasks but the hierarchical one.
+    pub labels: Option<LabelPlan>,
 }
 
 impl Problem {
@@ -201,18 +235,18 @@ impl<'a> Resolver<'a> {
 
     fn attribute(&self, column: usize, role: &str) -> Result<Attribute> {
         let field = self.schema.field(column);
-        let kind = Kind::of(field).ok_or_else(|| {
-            let found = if field.metadata().contains_key(HIERARCHY) {
-                "a hierarchical attribute".to_string()
-            } else {
-                format!("of type {}", field.data_type())
-            };
+        let cannot = |found: String| {
             Error::Type(format!(
-                "{}: column '{}' is {found}, which cannot be a {role}; use numbers, booleans or strings, or drop it",
+                "{}: column '{}' {found}, which cannot be a {role}; use numbers, booleans, strings{}, or drop it",
                 self.source,
-                field.name()
+                field.name(),
+                if role == "target" { ", lists of strings" } else { "" }
             ))
-        })?;
+        };
+        let kind = Kind::of(field).ok_or_else(|| cannot(format!("is of type {}", field.data_type())))?;
+        if kind == Kind::Labels && role != "target" {
+            return Err(cannot("holds label sets".into()));
+        }
         Ok(Attribute { name: field.name().clone(), column, kind })
     }
 
@@ -238,6 +272,7 @@ impl<'a> Resolver<'a> {
             targets.push(self.attribute(column, "target")?);
         }
         let task = self.task(roles, &mut targets)?;
+        let labels = self.labels(roles, task, &targets)?;
         let features = (0..self.schema.fields().len())
             .filter(|column| !taken.contains_key(column))
             .map(|column| self.attribute(column, "feature"))
@@ -245,7 +280,33 @@ impl<'a> Resolver<'a> {
         if features.is_empty() {
             return Err(Error::Data(format!("{}: no feature is left to rank", self.source)));
         }
-        Ok(Problem { task, features, targets, weight })
+        Ok(Problem { task, features, targets, weight, labels })
+    }
+
+    fn labels(&self, roles: &Roles, task: Task, targets: &[Attribute]) -> Result<Option<LabelPlan>> {
+        if task != Task::Hierarchical {
+            return match roles.hierarchy {
+                Some(_) => Err(Error::Setting(format!(
+                    "hierarchy: is of labels, and the task is {}; leave one of the two out",
+                    task.name()
+                ))),
+                None => Ok(None),
+            };
+        }
+        let field = self.schema.field(targets[0].column);
+        let decay = roles.hierarchy_decay;
+        let hierarchy = match (&roles.hierarchy, field.metadata().get(HIERARCHY)) {
+            (Some(edges), _) if edges.is_empty() => Err(Error::Setting("hierarchy: it has no labels".into())),
+            (Some(edges), _) => Hierarchy::of_edges(edges, decay).map(Some),
+            (None, Some(domain)) if !domain.trim().is_empty() => Hierarchy::of_domain(domain, decay).map(Some),
+            // The decay is looked at all the same.
+            (None, _) => Hierarchy::of_edges(&[], decay).map(|_| None),
+        };
+        let named = |error| match error {
+            Error::Data(what) => Error::Data(format!("{}: column '{}': {what}", self.source, field.name())),
+            other => other,
+        };
+        Ok(Some(LabelPlan { hierarchy: hierarchy.map_err(named)?.map(Arc::new), decay }))
     }
 
     fn take(&self, taken: &mut HashMap<usize, &'static str>, column: usize, role: &'static str) -> Result<()> {
@@ -299,6 +360,8 @@ impl<'a> Resolver<'a> {
         }
         let told = match (targets.len(), targets[0].kind) {
             _ if roles.targets == Targets::Labels => Task::MultiLabel,
+            (1, Kind::Labels) => Task::Hierarchical,
+            (1, Kind::Nominal) if roles.hierarchy.is_some() => Task::Hierarchical,
             (1, Kind::Nominal) => Task::Classification,
             (1, Kind::Numeric) if self.is_boolean(targets[0].column) => Task::Classification,
             (1, Kind::Numeric) => Task::Regression,
@@ -315,6 +378,18 @@ impl<'a> Resolver<'a> {
                     targets.len()
                 ));
             }
+            Task::Hierarchical if !one => {
+                return wrong(format!("takes one target, whose values are label sets; {} were given", targets.len()));
+            }
+            Task::Hierarchical if targets[0].kind == Kind::Numeric && !self.is_null(targets[0].column) => {
+                return wrong(format!(
+                    "needs a target of label sets: lists of strings, or text with @ between labels; '{}' is numeric",
+                    targets[0].name
+                ));
+            }
+            _ if task != Task::Hierarchical && targets.iter().any(|target| target.kind == Kind::Labels) => {
+                return wrong("cannot have a target of label sets; give it alone, for the task hierarchical".into());
+            }
             Task::Regression if targets[0].kind == Kind::Nominal => {
                 return wrong(format!("needs a numeric target, '{}' is nominal", targets[0].name));
             }
@@ -324,10 +399,15 @@ impl<'a> Resolver<'a> {
             match task {
                 Task::Classification | Task::MultiLabel => target.kind = Kind::Nominal,
                 Task::MultiTarget if self.is_boolean(target.column) => target.kind = Kind::Nominal,
+                Task::Hierarchical => target.kind = Kind::Labels,
                 _ => {}
             }
         }
         Ok(task)
+    }
+
+    fn is_null(&self, column: usize) -> bool {
+        *self.schema.field(column).data_type() == DataType::Null
     }
 
     fn is_boolean(&self, column: usize) -> bool {

@@ -2,7 +2,8 @@
 //! raw values of the targets, and of the features where trees cluster by them.
 //!
 //! Memory: one byte for each value of a feature with at most 255 codes, two for the others, eight for
-//! each value of a target. The values of features, where they are kept, take eight each as well.
+//! each value of a target; label sets are `labels`' own. The values of features, where they are kept,
+//! take eight each as well.
 
 pub(crate) mod bands;
 #[cfg(test)]
@@ -18,8 +19,10 @@ use bands::Bands;
 use crate::column::{MISSING, categories, numeric_values};
 use crate::error::Result;
 use crate::intake::{CHUNK_ROWS, Intake};
+use crate::labels::LabelColumn;
 use crate::monitor::Phase;
 use crate::profile::{Categories, Coding, ColumnProfile, MISSING_U8, MISSING_U16, Profile, Scale};
+use crate::schema::Attribute;
 
 /// An unsigned integer that codes are kept in.
 pub(crate) trait Code: Copy + Ord + Send + Sync + Default + 'static {
@@ -98,6 +101,8 @@ pub(crate) enum TargetColumn {
         /// n_rows.
         codes: Vec<u16>,
     },
+    /// Closed label sets.
+    Labels(LabelColumn),
 }
 
 /// Every row that takes part, as codes.
@@ -127,7 +132,7 @@ impl CodeStore {
     /// Besides what reading gives: [`Error::Data`](crate::Error::Data) if the pass meets other rows than
     /// the profile did.
     pub(crate) fn of(intake: &Intake<'_>, profile: &Profile, with_values: bool) -> Result<Self> {
-        let mut store = CodeStore::empty(profile, with_values);
+        let mut store = CodeStore::empty(intake, profile, with_values)?;
         let mut first_row = 0;
         let counts = intake.pass(Phase::Coding, |batch| {
             if first_row + batch.num_rows() > store.rows {
@@ -143,7 +148,7 @@ impl CodeStore {
         Ok(store)
     }
 
-    fn empty(profile: &Profile, with_values: bool) -> Self {
+    fn empty(intake: &Intake<'_>, profile: &Profile, with_values: bool) -> Result<Self> {
         let rows = profile.counts.kept as usize;
         let kept = if with_values { &profile.features[..] } else { &[] };
         let codings = profile.codings();
@@ -160,15 +165,15 @@ impl CodeStore {
             let rows = CHUNK_ROWS.min(rows - first);
             Chunk { rows, narrow: Bands::new(narrow, rows), wide: Bands::new(wide, rows) }
         };
-        CodeStore {
+        Ok(CodeStore {
             rows,
             chunks: (0..rows).step_by(CHUNK_ROWS).map(chunk).collect(),
             codings,
             slots,
-            targets: profile.targets.iter().map(|column| TargetColumn::empty(column, rows)).collect(),
-            values: kept.iter().map(|column| TargetColumn::empty(column, rows)).collect(),
+            targets: empty_targets(intake, profile)?,
+            values: kept.iter().map(|column| TargetColumn::empty(column, rows)).collect::<Result<_>>()?,
             weights: Vec::new(),
-        }
+        })
     }
 
     /// Bytes that the codes of a row take.
@@ -267,6 +272,18 @@ impl Coder<'_> {
     }
 }
 
+/// The targets of `intake`, with room for the rows that `profile` counted.
+///
+/// # Errors
+/// [`Error::Data`](crate::Error::Data) where the labels found make no hierarchy.
+pub(crate) fn empty_targets(intake: &Intake<'_>, profile: &Profile) -> Result<Vec<TargetColumn>> {
+    let rows = profile.counts.kept as usize;
+    let empty = |(column, attribute): (&ColumnProfile, &Attribute)| {
+        TargetColumn::empty(column, rows).map_err(|error| intake.in_column(attribute.column, error))
+    };
+    profile.targets.iter().zip(&intake.problem.targets).map(empty).collect()
+}
+
 /// Appends the targets in `batch`.
 pub(crate) fn add_targets(targets: &mut [TargetColumn], intake: &Intake<'_>, batch: &RecordBatch) -> Result<()> {
     targets.iter_mut().zip(&intake.problem.targets).try_for_each(|(target, attribute)| {
@@ -275,15 +292,39 @@ pub(crate) fn add_targets(targets: &mut [TargetColumn], intake: &Intake<'_>, bat
 }
 
 impl TargetColumn {
+    /// Rows.
+    pub(crate) fn len(&self) -> usize {
+        match self {
+            TargetColumn::Numeric(values) => values.len(),
+            TargetColumn::Nominal { codes, .. } => codes.len(),
+            TargetColumn::Labels(labels) => labels.len(),
+        }
+    }
+
+    /// Whether the value of a row is known.
+    pub(crate) fn is_known(&self, row: usize) -> bool {
+        match self {
+            TargetColumn::Numeric(values) => !values[row].is_nan(),
+            TargetColumn::Nominal { codes, .. } => codes[row] != MISSING_U16,
+            TargetColumn::Labels(labels) => labels.of(row).is_some(),
+        }
+    }
+
+    /// Whether the value of some row is not.
+    pub(crate) fn has_missing(&self) -> bool {
+        (0..self.len()).any(|row| !self.is_known(row))
+    }
+
     /// The column that `profile` describes, with room for `rows` rows.
-    pub(crate) fn empty(profile: &ColumnProfile, rows: usize) -> Self {
-        match profile {
+    pub(crate) fn empty(profile: &ColumnProfile, rows: usize) -> Result<Self> {
+        Ok(match profile {
             ColumnProfile::Numeric(_) => TargetColumn::Numeric(Vec::with_capacity(rows)),
             ColumnProfile::Nominal(nominal) => TargetColumn::Nominal {
                 categories: Categories::new(nominal.counts.keys().cloned()),
                 codes: Vec::with_capacity(rows),
             },
-        }
+            ColumnProfile::Labels(labels) => TargetColumn::Labels(LabelColumn::new(labels.hierarchy()?, rows)),
+        })
     }
 
     fn add(&mut self, batch: &RecordBatch, column: usize) -> Result<()> {
@@ -298,6 +339,7 @@ impl TargetColumn {
                 }));
                 Ok(())
             }
+            TargetColumn::Labels(labels) => labels.add(batch.column(column)),
         }
     }
 }

@@ -9,6 +9,7 @@ use arrow_schema::DataType;
 use ferrank_core::Error;
 use ferrank_core::inspect::{ColumnKind, inspect};
 use ferrank_core::monitor::Monitor;
+use ferrank_core::schema::Task;
 use ferrank_core::source::{HIERARCHY, LABEL, ROLE, open, write_ipc};
 use proptest::prelude::*;
 use tempfile::TempDir;
@@ -62,10 +63,12 @@ fn the_sets_are_what_their_authors_say() {
         ("anneal.arff", 898, 6, 33, 0),
         ("autos.arff", 205, 15, 11, 59),
         ("breast-w.arff", 699, 9, 1, 16),
+        ("church_FUN.arff", 1630, 26, 1, 4137),
         ("clus-hierarchy.arff", 5, 1, 1, 2),
         ("clus-sparse.arff", 4, 4, 1, 1),
         ("diabetes.arff", 768, 8, 1, 0),
         ("edm.arff", 154, 18, 0, 0),
+        ("eisen_GO-part.arff", 150, 16, 0, 62),
         ("emotions.arff", 593, 72, 6, 0),
         ("enb.arff", 768, 10, 0, 0),
         ("german.arff", 1000, 7, 14, 0),
@@ -87,7 +90,7 @@ fn the_sets_are_what_their_authors_say() {
     let tested = std::fs::read_dir(data(""))
         .unwrap()
         .filter(|entry| entry.as_ref().unwrap().path().extension().is_some_and(|extension| extension == "arff"));
-    assert_eq!(tested.count(), 18, "a file in tests/data is missing from this test");
+    assert_eq!(tested.count(), 20, "a file in tests/data is missing from this test");
 }
 
 #[test]
@@ -139,6 +142,17 @@ fn a_hierarchy_is_kept_as_written() {
     assert_eq!(schema.field(2).metadata()[HIERARCHY], "string,string/violin,string/cello,wind,wind/flute");
     let batch = source.chunks().unwrap().next().unwrap().unwrap();
     assert_eq!(cells(&batch, 3)[2], Some("string/cello@wind".into()));
+    let seen = inspect(source.as_ref(), &Monitor::default()).unwrap();
+    let family = &seen.columns[2];
+    assert_eq!((family.kind, family.task), (ColumnKind::Hierarchical, Some(Task::Hierarchical)));
+    assert_eq!((family.distinct, family.missing), (Some(4), 1));
+    assert_eq!(family.top[0], ("string/cello".into(), 2));
+
+    // It outlives a change of format.
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("instruments.arrow");
+    write_ipc(source.as_ref(), &path, &Monitor::default()).unwrap();
+    assert_eq!(inspect(open(&path, None).unwrap().as_ref(), &Monitor::default()).unwrap(), seen);
 }
 
 #[test]

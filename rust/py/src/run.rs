@@ -146,7 +146,7 @@ pub(crate) fn rank(
     settings: &Bound<'_, PyDict>,
     threads: usize,
 ) -> PyResult<Run> {
-    let (source, roles, goal) = (source.0.clone(), settings::roles(roles)?, settings::goal(settings)?);
+    let (source, roles, goal) = (source.0.clone(), settings::ranked_roles(roles, settings)?, settings::goal(settings)?);
     let ranker = settings::ranker(settings)?;
     Run::start(move |monitor| {
         let whole = |ranking| Outcome::Ranking(ranking, None);
@@ -172,7 +172,8 @@ pub(crate) fn grow_tree(
     settings: &Bound<'_, PyDict>,
     tree: usize,
 ) -> PyResult<Run> {
-    let (source, roles, params) = (source.0.clone(), settings::roles(roles)?, settings::forest(settings)?);
+    let (source, roles, params) =
+        (source.0.clone(), settings::ranked_roles(roles, settings)?, settings::forest(settings)?);
     Run::start(move |monitor| {
         let tree = forest::grow_tree(&*source, &roles, &params, tree, monitor)?;
         NamedTree::new(&*source, &roles, tree).map(Outcome::Tree)

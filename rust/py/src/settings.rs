@@ -35,20 +35,29 @@ enum Amount {
     Word(String),
 }
 
+/// What the columns are, from `roles`, for a ranker whose settings say what labels weigh.
+pub(crate) fn ranked_roles(roles: &Bound<'_, PyDict>, ranker: &Bound<'_, PyDict>) -> PyResult<Roles> {
+    let hierarchy_decay = Settings(ranker).get("hierarchy_decay", "a number in (0, 1]")?;
+    Ok(Roles { hierarchy_decay, ..self::roles(roles)? })
+}
+
+/// What the columns are.
 pub(crate) fn roles(dict: &Bound<'_, PyDict>) -> PyResult<Roles> {
     let settings = Settings(dict);
     let named: Option<Vec<String>> = settings.get("target", "a list of column names")?;
     let last: Option<usize> = settings.get("target_last", "a number of columns")?;
     let task: Option<String> = settings.get("task", "the name of a task")?;
+    let targets = match (named, last) {
+        (Some(names), _) => Targets::Named(names),
+        (None, Some(count)) => Targets::Last(count),
+        (None, None) => Targets::Labels,
+    };
     Ok(Roles {
-        targets: match (named, last) {
-            (Some(names), _) => Targets::Named(names),
-            (None, Some(count)) => Targets::Last(count),
-            (None, None) => Targets::Labels,
-        },
         task: task.map(|name| Task::parse(&name)).transpose().map_err(|e| error::to_py(dict.py(), e))?,
         drop: settings.get("drop", "a list of column names")?,
         weight: settings.get("weight", "the name of a column")?,
+        hierarchy: settings.get("hierarchy", "a list of pairs: the parent's name or None, the label's name")?,
+        ..Roles::of(targets)
     })
 }
 

@@ -26,7 +26,7 @@ fn source(rows: usize, chunk: usize) -> TableSource {
 }
 
 fn roles() -> Roles {
-    Roles { targets: Targets::Named(vec!["y".into()]), task: None, drop: Vec::new(), weight: None }
+    Roles::of(Targets::Named(vec!["y".into()]))
 }
 
 fn forest(source: &TableSource, params: &ForestParams, monitor: &Monitor) -> Result<(Ranking, Stop)> {

@@ -49,7 +49,7 @@ use bag::Bag;
 use grow::{Ground, Grower};
 use grown::{CodeTest, Grown, GrownNode};
 use pulp::Arch;
-use space::{Plan, Space, has_missing};
+use space::{Plan, Space};
 
 /// Ranks the features of `source` with an ensemble of trees, on a pool of `threads` threads.
 ///
@@ -139,7 +139,7 @@ fn rank_per_target(
     for target in 0..n_targets {
         let first_tree = (target * params.n_estimators) as u64;
         let uses_all = params.share_of_targets(prepared.problem.task) < 1.0;
-        let ensemble = if !uses_all && has_missing(&prepared.store.targets[target]) {
+        let ensemble = if !uses_all && prepared.store.targets[target].has_missing() {
             // Rows without this target take no part in its trees.
             let mut problem = prepared.problem.clone();
             problem.targets = vec![problem.targets.swap_remove(target)];

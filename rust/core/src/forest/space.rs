@@ -2,7 +2,8 @@
 //!
 //! A numeric variable is one dense component; so is one with two classes. A variable with more classes
 //! is one indicator for each class, and a label set is one for each label: an example then carries a
-//! short list of the indicators that are 1.
+//! short list of the indicators that are 1. A label of a hierarchy weighs its share of all labels'
+//! weights.
 //!
 //! Variables are the targets and, under semi-supervision, the features (ssl-ranking Eq. 1): with the
 //! supervision level w, targets share w among them and features 1 − w. Where a variable is missing for
@@ -23,12 +24,11 @@ use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
 use crate::error::{Error, Result};
-use crate::profile::MISSING_U16;
 use crate::schema::Task;
 use crate::store::{CodeStore, TargetColumn};
 use scaling::{Component, Raw, RowWeights};
 
-/// Up to so many two-valued labels are kept dense: adding a few numbers side by side is then cheaper
+/// Up to so many labels are kept dense: adding a few numbers side by side is then cheaper
 /// than following a list.
 const DENSE_LABELS: usize = 8;
 /// Rows that are laid out together.
@@ -151,7 +151,7 @@ struct Parts<'a> {
     /// Known for all rows.
     is_whole: bool,
     dense: Vec<Component<'a>>,
-    /// Indicators, by class: ω of each, or none.
+    /// Indicators, by class or label: ω of each, or none.
     omegas: Vec<Option<f64>>,
 }
 
@@ -193,7 +193,7 @@ impl Space {
         Ok(space)
     }
 
-    /// Numbers the indicators of `part`; gives the one of each class, `u32::MAX` for none.
+    /// Numbers the indicators of `part`; gives the one of each class or label, `u32::MAX` for none.
     fn list<'a>(&mut self, part: &Parts<'a>, groups: &mut Groups<'a>) -> Vec<u32> {
         let group = (!part.is_whole).then(|| groups.of(part.variable.column));
         let number = |omega: &Option<f64>| {
@@ -256,8 +256,20 @@ impl Variable<'_> {
                     _ => omegas = vec![Some(omega); classes],
                 }
             }
+            TargetColumn::Labels(labels) => {
+                let weights = rows.label_weights(labels).into_iter();
+                let of_labels: Vec<Option<f64>> =
+                    weights.map(|weight| (weight > 0.0).then_some(self.share * weight)).collect();
+                if of_labels.iter().flatten().count() > DENSE_LABELS {
+                    omegas = of_labels;
+                } else {
+                    let component =
+                        |(label, omega): (u32, Option<f64>)| Some(rows.scaled(Raw::label(labels, label), omega?));
+                    dense.extend((0..).zip(of_labels).filter_map(component));
+                }
+            }
         }
-        Parts { variable: self, is_whole: !has_missing(self.column), dense, omegas }
+        Parts { variable: self, is_whole: !self.column.has_missing(), dense, omegas }
     }
 }
 
@@ -273,9 +285,9 @@ impl<'a> Groups<'a> {
     /// The group of the indicators of `column`.
     fn of(&mut self, column: &'a TargetColumn) -> u32 {
         let word = |rows: std::ops::Range<usize>| {
-            rows.enumerate().fold(0, |word, (bit, row)| word | u64::from(is_known(column, row)) << bit)
+            rows.enumerate().fold(0, |word, (bit, row)| word | u64::from(column.is_known(row)) << bit)
         };
-        let n_rows = len(column);
+        let n_rows = column.len();
         let pattern = (0..n_rows).step_by(64).map(|start| word(start..n_rows.min(start + 64))).collect();
         *self.by_pattern.entry(pattern).or_insert_with(|| {
             self.members.push(column);
@@ -304,14 +316,14 @@ fn lay_out(n_rows: usize, parts: &[Parts<'_>], groups: &[&TargetColumn], weights
             fill(c, &|row| own(row, component.is_known(row)));
         }
         for (c, column) in (components.len() + partial.len()..).zip(groups) {
-            fill(c, &|row| own(row, is_known(column, row)));
+            fill(c, &|row| own(row, column.is_known(row)));
         }
     });
     Block { width, dense, weights: weights.weights, ..Block::default() }
 }
 
 impl Block {
-    /// Lists the indicators of each row; `listed` has the one of each class of some columns.
+    /// Lists the indicators of each row; `listed` has the one of each class or label of some columns.
     fn set_indicators(&mut self, n_rows: usize, listed: &[(&TargetColumn, Vec<u32>)]) {
         if listed.is_empty() {
             return;
@@ -320,32 +332,19 @@ impl Block {
         self.starts.push(0);
         for row in 0..n_rows {
             for (column, indicators) in listed {
-                let TargetColumn::Nominal { codes, .. } = column else { continue };
-                match indicators.get(usize::from(codes[row])) {
+                let mut add = |place: usize| match indicators.get(place) {
                     None | Some(&u32::MAX) => {}
                     Some(&indicator) => self.indicators.push(indicator),
+                };
+                match column {
+                    TargetColumn::Numeric(_) => {}
+                    TargetColumn::Nominal { codes, .. } => add(usize::from(codes[row])),
+                    TargetColumn::Labels(labels) => {
+                        labels.of(row).unwrap_or(&[]).iter().for_each(|&label| add(label as usize));
+                    }
                 }
             }
             self.starts.push(self.indicators.len());
         }
     }
-}
-
-fn len(column: &TargetColumn) -> usize {
-    match column {
-        TargetColumn::Numeric(values) => values.len(),
-        TargetColumn::Nominal { codes, .. } => codes.len(),
-    }
-}
-
-fn is_known(column: &TargetColumn, row: usize) -> bool {
-    match column {
-        TargetColumn::Numeric(values) => !values[row].is_nan(),
-        TargetColumn::Nominal { codes, .. } => codes[row] != MISSING_U16,
-    }
-}
-
-/// Whether the variable is unknown for some row.
-pub(crate) fn has_missing(column: &TargetColumn) -> bool {
-    (0..len(column)).any(|row| !is_known(column, row))
 }

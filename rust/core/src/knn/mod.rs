@@ -138,6 +138,10 @@ pub fn neighbors(
     let problem = Problem::resolve(&train.schema(), roles, train.name())?;
     params.validate(problem.features.len())?;
     check(!problem.targets.is_empty(), "task: rankings are judged by a target, the task unsupervised has none")?;
+    check(
+        problem.task != Task::Hierarchical,
+        "task: rankings for label hierarchies are not judged yet; give the labels as columns of their own",
+    )?;
     let elsewhere = read::elsewhere(&problem, test)?;
     pool(threads)?.install(|| {
         let pair = Pair::read([(train, &problem), (test, &elsewhere)], params, monitor)?;

@@ -77,7 +77,7 @@ impl Pair {
             let reader = Reader { intake, scales, n_rows: n_rows[part], clip: clip && part == 1 };
             let mut columns: Vec<TargetColumn> = (profiles[0].targets.iter().zip(&profiles[1].targets))
                 .map(|(train, test)| empty_target(train, test, n_rows[part] as usize))
-                .collect();
+                .collect::<Result<_>>()?;
             let mut rows = Rows::with_room(n_rows[part] as usize, profiles[0].features.len());
             reader.pass(Phase::Coding, |batch, tile| {
                 rows.append(tile);
@@ -98,7 +98,7 @@ impl Pair {
 }
 
 /// A target without rows, with the categories of both sources.
-fn empty_target(train: &ColumnProfile, test: &ColumnProfile, n_rows: usize) -> TargetColumn {
+fn empty_target(train: &ColumnProfile, test: &ColumnProfile, n_rows: usize) -> Result<TargetColumn> {
     match (train, test) {
         (ColumnProfile::Nominal(train), ColumnProfile::Nominal(test)) => {
             TargetColumn::empty(&ColumnProfile::Nominal(union(train, test)), n_rows)

@@ -9,7 +9,8 @@ mod coding;
 mod distinct;
 mod sample;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use arrow_array::{ArrayRef, RecordBatch};
 use rayon::prelude::*;
@@ -20,9 +21,11 @@ use sample::RowSample;
 
 use crate::column::{MISSING, categories, numeric_values};
 use crate::error::{Error, Result};
+use crate::hierarchy::{Hierarchy, MAX_LABELS};
 use crate::intake::{Counts, Intake};
+use crate::labels::LabelSets;
 use crate::monitor::Phase;
-use crate::schema::{Attribute, Kind};
+use crate::schema::{Attribute, Kind, LabelPlan, Problem};
 
 /// Most categories that a nominal feature or target may have.
 pub(crate) const MAX_CATEGORIES: usize = 65_535;
@@ -52,6 +55,8 @@ pub(crate) enum ColumnProfile {
     Numeric(NumericProfile),
     /// Categories with the number of rows of each.
     Nominal(NominalProfile),
+    /// Sets of labels.
+    Labels(LabelProfile),
 }
 
 /// A column of numbers.
@@ -74,13 +79,22 @@ pub(crate) struct NominalProfile {
     pub(crate) counts: BTreeMap<String, u64>,
 }
 
+/// A column of label sets.
+#[derive(Debug, Clone)]
+pub(crate) struct LabelProfile {
+    pub(crate) missing: u64,
+    plan: LabelPlan,
+    /// The labels that rows have, as they are written; empty where the hierarchy is known.
+    found: BTreeSet<String>,
+}
+
 impl Profile {
     /// Profiles what `intake` gives, in one pass, columns in parallel on the current pool.
     ///
     /// With 0 for `max_bins` it learns ranges, categories and counts, and nothing for codes.
     pub(crate) fn of(intake: &Intake<'_>, max_bins: usize) -> Result<Self> {
         let problem = intake.problem;
-        let mut profile = Profile::empty(&problem.features, &problem.targets, max_bins);
+        let mut profile = Profile::empty(problem, max_bins);
         let mut first_row = 0;
         profile.counts = intake.pass(Phase::Profiling, |batch| {
             profile.add(intake, batch, first_row)?;
@@ -91,10 +105,12 @@ impl Profile {
         Ok(profile)
     }
 
-    fn empty(features: &[Attribute], targets: &[Attribute], max_bins: usize) -> Self {
-        let new = |attribute: &Attribute| match attribute.kind {
-            Kind::Numeric => ColumnProfile::Numeric(NumericProfile::new(max_bins)),
-            Kind::Nominal => ColumnProfile::Nominal(NominalProfile::default()),
+    fn empty(problem: &Problem, max_bins: usize) -> Self {
+        let Problem { features, targets, labels, .. } = problem;
+        let new = |attribute: &Attribute| match (attribute.kind, labels) {
+            (Kind::Numeric, _) => ColumnProfile::Numeric(NumericProfile::new(max_bins)),
+            (Kind::Labels, Some(plan)) => ColumnProfile::Labels(LabelProfile::new(plan.clone())),
+            _ => ColumnProfile::Nominal(NominalProfile::default()),
         };
         let most = SAMPLE_BYTES / (8 * features.len().max(1));
         Profile {
@@ -154,6 +170,7 @@ impl ColumnProfile {
         match self {
             ColumnProfile::Numeric(numeric) => numeric.add(array, sampled),
             ColumnProfile::Nominal(nominal) => nominal.add(array),
+            ColumnProfile::Labels(labels) => labels.add(array),
         }
     }
 
@@ -169,6 +186,7 @@ impl ColumnProfile {
             ColumnProfile::Nominal(nominal) => {
                 Coding::nominal(Categories::new(nominal.counts.keys().cloned()), nominal.missing > 0)
             }
+            ColumnProfile::Labels(_) => unreachable!("a feature is no label set"),
         }
     }
 }
@@ -179,13 +197,14 @@ impl ColumnProfile {
         match self {
             ColumnProfile::Numeric(numeric) => numeric.missing,
             ColumnProfile::Nominal(nominal) => nominal.missing,
+            ColumnProfile::Labels(labels) => labels.missing,
         }
     }
 
-    /// Categories; 0 for numbers.
+    /// Categories; 0 for numbers and label sets.
     pub(crate) fn n_categories(&self) -> usize {
         match self {
-            ColumnProfile::Numeric(_) => 0,
+            ColumnProfile::Numeric(_) | ColumnProfile::Labels(_) => 0,
             ColumnProfile::Nominal(nominal) => nominal.counts.len(),
         }
     }
@@ -254,5 +273,37 @@ impl NominalProfile {
             )));
         }
         Ok(())
+    }
+}
+
+impl LabelProfile {
+    fn new(plan: LabelPlan) -> Self {
+        LabelProfile { missing: 0, plan, found: BTreeSet::new() }
+    }
+
+    fn add(&mut self, array: &ArrayRef) -> Result<()> {
+        let sets = LabelSets::of(array)?;
+        self.missing += sets.rows().filter(Option::is_none).count() as u64;
+        match &self.plan.hierarchy {
+            Some(hierarchy) => sets.texts.iter().try_for_each(|label| hierarchy.number(label).map(drop))?,
+            None => self.found.extend(sets.texts),
+        }
+        if self.found.len() > MAX_LABELS {
+            return Err(Error::Data(format!(
+                "more than {MAX_LABELS} labels were found; is it a column of label sets?"
+            )));
+        }
+        Ok(())
+    }
+
+    /// The hierarchy that was given, or that of the labels found.
+    ///
+    /// # Errors
+    /// [`Error::Data`] where the labels found are no paths.
+    pub(crate) fn hierarchy(&self) -> Result<Arc<Hierarchy>> {
+        match &self.plan.hierarchy {
+            Some(hierarchy) => Ok(hierarchy.clone()),
+            None => Hierarchy::of_found(&self.found, self.plan.decay).map(Arc::new),
+        }
     }
 }

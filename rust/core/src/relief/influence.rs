@@ -20,7 +20,6 @@ use super::search::Search;
 use super::sparse::Index;
 use crate::error::Result;
 use crate::neighbors::lists::{DECIMALS, key};
-use crate::profile::MISSING_U16;
 use crate::store::TargetColumn;
 
 /// How much each row has to say.
@@ -54,12 +53,7 @@ impl Influence {
 
 /// The rows of which some target is known, and the others.
 fn by_label(targets: &[TargetColumn], n_rows: usize) -> (Vec<u32>, Vec<u32>) {
-    let is_known = |row: usize| {
-        targets.iter().any(|target| match target {
-            TargetColumn::Numeric(values) => !values[row].is_nan(),
-            TargetColumn::Nominal { codes, .. } => codes[row] != MISSING_U16,
-        })
-    };
+    let is_known = |row: usize| targets.iter().any(|target| target.is_known(row));
     (0..n_rows as u32).partition(|&row| is_known(row as usize))
 }
 

@@ -163,12 +163,14 @@ impl Prepared<'_> {
                     params.target_weights.as_deref(),
                 )?,
                 apart: match (params.per_target, task) {
-                    (true, _) => (0..self.targets.len()).map(Apart::Target).collect(),
-                    (false, Task::MultiLabel) if params.target_distance.is_empty() => {
+                    (true, task) if task != Task::Hierarchical => (0..self.targets.len()).map(Apart::Target).collect(),
+                    (_, Task::MultiLabel | Task::Hierarchical) if params.target_distance.is_empty() => {
                         vec![Apart::Sets(TargetDistance::Hamming)]
                     }
-                    (false, Task::MultiLabel) => params.target_distance.iter().copied().map(Apart::Sets).collect(),
-                    (false, _) => vec![Apart::Mean],
+                    (_, Task::MultiLabel | Task::Hierarchical) => {
+                        params.target_distance.iter().copied().map(Apart::Sets).collect()
+                    }
+                    _ => vec![Apart::Mean],
                 },
             },
         };

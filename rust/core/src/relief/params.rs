@@ -4,7 +4,8 @@ use crate::error::{Error, Result, check};
 use crate::intake::Unlabelled;
 use crate::schema::Task;
 
-/// Distance between the label sets of two rows, in [0, 1]; two empty sets are at distance 0.
+/// Distance between the label sets of two rows, in [0, 1]; two empty sets are at distance 0. In a hierarchy
+/// each label counts with its weight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TargetDistance {
     /// Share of the labels that one of the rows has (ssl-ranking Eq. 7).
@@ -186,7 +187,7 @@ impl ReliefParams {
         each_once("target_distance", self.target_distance.iter().map(|distance| distance.name().to_string()))?;
         let asked = !self.target_distance.is_empty();
         check(
-            task == Task::MultiLabel || !asked,
+            matches!(task, Task::MultiLabel | Task::Hierarchical) || !asked,
             format!("target_distance: only for label sets, the task is {}; leave it out", task.name()),
         )?;
         check(

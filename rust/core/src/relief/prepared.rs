@@ -15,7 +15,7 @@ use crate::monitor::{Monitor, Phase};
 use crate::neighbors::panels::Layout;
 use crate::profile::{ColumnProfile, Profile};
 use crate::schema::{Problem, Task};
-use crate::store::{TargetColumn, add_targets};
+use crate::store::{TargetColumn, add_targets, empty_targets};
 
 /// Values of columns with missing ones that are looked at together.
 const LACK_VALUES: usize = 1 << 22;
@@ -47,8 +47,7 @@ impl<'a> Prepared<'a> {
         let shapes: Vec<Shape> = scales.iter().map(Shape::of).collect();
         let lacking: Vec<usize> =
             (0..shapes.len()).filter(|&i| shapes[i] != Shape::Constant && profile.features[i].missing() > 0).collect();
-        let mut targets: Vec<TargetColumn> =
-            profile.targets.iter().map(|column| TargetColumn::empty(column, n_rows as usize)).collect();
+        let mut targets = empty_targets(&intake, &profile)?;
         let reader = Reader { intake, scales, n_rows, clip: false };
         let is_semi_supervised = params.unlabelled == Unlabelled::Use && profile.counts.unlabelled > 0;
         let by_class = problem.task == Task::Classification && !is_semi_supervised;

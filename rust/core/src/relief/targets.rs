@@ -3,12 +3,15 @@
 //!
 //! A target is treated as a feature is: numeric ones differ by their share of the range, nominal ones by
 //! 0 or 1, and a missing one by what is expected. Label sets lie at one of four distances from each
-//! other; a label that is missing counts as one that the row does not have.
+//! other; a label that is missing counts as one that the row does not have. In a hierarchy labels count
+//! with their weight, and γ of Eq. 7 is one over the weight of all labels that rows have; CLUS divides by the
+//! greatest distance between two of them instead.
 
 use super::lack::Lack;
 use super::params::TargetDistance;
 use super::space::{Example, Scale, Shape, Space};
 use crate::error::{Error, Result};
+use crate::labels::{LabelColumn, compare};
 use crate::profile::{ColumnProfile, MISSING_U16};
 use crate::schema::{Attribute, Task};
 use crate::store::TargetColumn;
@@ -27,20 +30,34 @@ pub(crate) enum Apart {
 /// The targets of all rows.
 #[derive(Debug)]
 pub(crate) struct Targets {
-    space: Space,
-    /// n_rows x n_targets
-    values: Vec<f64>,
+    values: Values,
     /// n_targets; they sum up to 1.
     pub(crate) shares: Vec<f64>,
-    /// n_targets; the number of the category that means that a row has the label.
-    has: Vec<f64>,
+}
+
+#[derive(Debug)]
+enum Values {
+    /// A value for each target.
+    Columns {
+        space: Space,
+        /// n_rows x n_targets
+        values: Vec<f64>,
+        /// n_targets; the number of the category that means that a row has the label.
+        has: Vec<f64>,
+    },
+    /// One target, whose values are label sets.
+    Sets {
+        labels: LabelColumn,
+        /// n_labels; they sum up to 1.
+        shares: Vec<f64>,
+    },
 }
 
 /// The class of each row, for a single nominal target; and how many classes there are.
 pub(crate) fn classes(column: &TargetColumn) -> (Vec<u16>, usize) {
     match column {
         TargetColumn::Nominal { categories, codes } => (codes.clone(), categories.names.len().max(1)),
-        TargetColumn::Numeric(_) => unreachable!("classification has a nominal target"),
+        _ => unreachable!("classification has a nominal target"),
     }
 }
 
@@ -54,6 +71,10 @@ impl Targets {
         task: Task,
         weights: Option<&[f64]>,
     ) -> Result<Self> {
+        if let [TargetColumn::Labels(labels)] = columns {
+            let values = Values::Sets { labels: labels.clone(), shares: labels.shares() };
+            return Ok(Targets { values, shares: vec![1.0] });
+        }
         let n_targets = columns.len();
         let (mut shapes, mut lacks, mut has) = (Vec::new(), Vec::new(), Vec::new());
         let mut values = Vec::new();
@@ -71,42 +92,59 @@ impl Targets {
         }
         let total = weights.map_or(n_targets as f64, |weights| weights.iter().sum());
         let shares = (0..n_targets).map(|target| weights.map_or(1.0, |weights| weights[target]) / total).collect();
-        Ok(Targets { space: Space::new(shapes, lacks, Vec::new(), 1), values, shares, has })
+        let space = Space::new(shapes, lacks, Vec::new(), 1);
+        Ok(Targets { values: Values::Columns { space, values, has }, shares })
     }
 
     /// The distance between the targets of rows `a` and `b`.
     pub(crate) fn apart(&self, how: Apart, a: u32, b: u32) -> f64 {
-        let (a, b) = (self.example(a), self.example(b));
-        match how {
-            Apart::Target(target) => self.space.difference(target, a, b),
-            Apart::Mean => {
-                self.shares.iter().enumerate().map(|(target, share)| share * self.space.difference(target, a, b)).sum()
+        match (&self.values, how) {
+            (Values::Columns { space, .. }, Apart::Target(target)) => {
+                space.difference(target, self.example(a), self.example(b))
             }
-            Apart::Sets(distance) => self.sets(distance, a, b),
+            (Values::Columns { space, .. }, Apart::Mean) => {
+                let (a, b) = (self.example(a), self.example(b));
+                self.shares.iter().enumerate().map(|(target, share)| share * space.difference(target, a, b)).sum()
+            }
+            (_, Apart::Sets(distance)) => {
+                let (one, both) = self.compare(a, b);
+                match distance {
+                    TargetDistance::Hamming => one,
+                    TargetDistance::Subset => f64::from(one > 0.0),
+                    _ if one == 0.0 => 0.0,
+                    TargetDistance::Accuracy => one / (one + both),
+                    TargetDistance::F1 => one / (one + 2.0 * both),
+                }
+            }
+            (Values::Sets { .. }, _) => unreachable!("label sets are told apart as sets"),
         }
     }
 
     fn example(&self, row: u32) -> Example<'_> {
+        let Values::Columns { values, .. } = &self.values else { unreachable!("label sets are no example") };
         let n_targets = self.shares.len();
-        Example { values: &self.values[row as usize * n_targets..][..n_targets], class: 0 }
+        Example { values: &values[row as usize * n_targets..][..n_targets], class: 0 }
     }
 
-    fn sets(&self, distance: TargetDistance, a: Example<'_>, b: Example<'_>) -> f64 {
+    /// The weight of the labels that one of the two rows has, and of those that both have.
+    fn compare(&self, a: u32, b: u32) -> (f64, f64) {
+        let has = match &self.values {
+            Values::Columns { has, .. } => has,
+            Values::Sets { labels, shares } => {
+                let set = |row: u32| labels.of(row as usize).unwrap_or(&[]);
+                return compare(set(a), set(b), shares);
+            }
+        };
+        let (a, b) = (self.example(a), self.example(b));
         let (mut one, mut both) = (0.0, 0.0);
-        for (((has, share), x), y) in self.has.iter().zip(&self.shares).zip(a.values).zip(b.values) {
+        for (((has, share), x), y) in has.iter().zip(&self.shares).zip(a.values).zip(b.values) {
             match (x == has, y == has) {
                 (true, true) => both += share,
                 (false, false) => {}
                 _ => one += share,
             }
         }
-        match distance {
-            TargetDistance::Hamming => one,
-            TargetDistance::Subset => f64::from(one > 0.0),
-            _ if one == 0.0 => 0.0,
-            TargetDistance::Accuracy => one / (one + both),
-            TargetDistance::F1 => one / (one + 2.0 * both),
-        }
+        (one, both)
     }
 }
 
@@ -121,6 +159,7 @@ fn place(column: &TargetColumn, scale: &Scale) -> (Shape, Vec<f64>) {
             let number = |&code: &u16| if code == MISSING_U16 { f64::NAN } else { f64::from(code) };
             (shape, codes.iter().map(number).collect())
         }
+        (TargetColumn::Labels(_), _) => unreachable!("a hierarchical target stands alone"),
     }
 }
 

@@ -49,8 +49,7 @@ fn rows(count: std::ops::Range<usize>) -> impl Strategy<Value = Vec<Row>> {
 fn coded(batch: &RecordBatch, borders: &[usize], max_bins: usize) -> (Profile, CodeStore) {
     let pieces = borders.windows(2).map(|pair| batch.slice(pair[0], pair[1] - pair[0])).collect();
     let source = TableSource::new("table", batch.schema(), pieces).unwrap();
-    let roles =
-        Roles { targets: Targets::Named(vec!["y".into()]), task: None, drop: Vec::new(), weight: Some("w".into()) };
+    let roles = Roles { weight: Some("w".into()), ..Roles::of(Targets::Named(vec!["y".into()])) };
     let problem = Problem::resolve(&batch.schema(), &roles, "table").unwrap();
     let monitor = Monitor::default();
     let intake = Intake { source: &source, problem: &problem, unlabelled: Unlabelled::Ignore, monitor: &monitor };

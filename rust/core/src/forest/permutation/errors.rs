@@ -1,210 +1,16 @@
-//! What leaves predict for the out-of-bag rows, and how wrong that is.
+//! How wrong predictions are for the out-of-bag rows.
 //!
 //! The error is the mean over the targets of the relative root squared error (numeric) and the share of
-//! mistakes (nominal); on labels that mean is the Hamming loss.
+//! mistakes (nominal); on labels that mean is the Hamming loss. Label sets of a hierarchy are one target,
+//! whose error is the Hamming loss with the labels' shares for weights.
 
-use std::ops::Range;
-
-use crate::forest::grown::Grown;
+use super::leaves::{Prediction, mean};
+use super::targets::{Numeric, Targets};
+use crate::labels::compare;
 use crate::profile::MISSING_U16;
-use crate::store::{CodeStore, TargetColumn};
 
 /// Errors up to this are what rounding leaves of none; they are relative to that of the mean.
 const NO_ERROR: f64 = 1e-12;
-
-/// The targets a tree predicts, by kind.
-pub(super) struct Targets<'a> {
-    numeric: Vec<Numeric<'a>>,
-    /// Codes, and the number of classes.
-    nominal: Vec<(&'a [u16], usize)>,
-    weights: &'a [f64],
-}
-
-/// A numeric target seen on the scale from −1 to 1: errors are relative, and squares do not overflow.
-struct Numeric<'a> {
-    values: &'a [f64],
-    middle: f64,
-    half_range: f64,
-}
-
-impl<'a> Numeric<'a> {
-    fn new(values: &'a [f64]) -> Self {
-        let low = values.iter().copied().fold(f64::INFINITY, f64::min);
-        let high = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        let half_range = high / 2.0 - low / 2.0;
-        Numeric {
-            values,
-            middle: f64::midpoint(low, high),
-            half_range: if half_range > 0.0 { half_range } else { 1.0 },
-        }
-    }
-
-    /// NaN where missing.
-    #[inline(always)]
-    fn at(&self, row: usize) -> f64 {
-        (self.values[row] - self.middle) / self.half_range
-    }
-}
-
-impl<'a> Targets<'a> {
-    pub(super) fn new(store: &'a CodeStore, subset: &[usize]) -> Self {
-        let mut targets = Targets { numeric: Vec::new(), nominal: Vec::new(), weights: &store.weights };
-        for &target in subset {
-            match &store.targets[target] {
-                TargetColumn::Numeric(values) => targets.numeric.push(Numeric::new(values)),
-                TargetColumn::Nominal { categories, codes } => targets.nominal.push((codes, categories.names.len())),
-            }
-        }
-        targets
-    }
-
-    /// Whether `row` has a target.
-    pub(super) fn some_known(&self, row: usize) -> bool {
-        self.numeric.iter().any(|target| !target.values[row].is_nan())
-            || self.nominal.iter().any(|(codes, _)| codes[row] != MISSING_U16)
-    }
-
-    fn weight(&self, row: usize) -> f64 {
-        if self.weights.is_empty() { 1.0 } else { self.weights[row] }
-    }
-}
-
-/// What each leaf predicts: the mean, and the most frequent class (the first of equals). A leaf none of
-/// whose members is known to have a value predicts what the nearest node above it does that has some.
-pub(super) struct Leaves {
-    n_numeric: usize,
-    n_nominal: usize,
-    /// n_leaves x n_numeric
-    means: Vec<f64>,
-    /// n_leaves x n_nominal
-    classes: Vec<u16>,
-}
-
-/// The members of every node of a tree.
-struct Branches<'a> {
-    tree: &'a Grown,
-    /// n_nodes; the root's own.
-    parent: Vec<usize>,
-    /// n_nodes
-    members: Vec<Range<usize>>,
-}
-
-impl<'a> Branches<'a> {
-    fn new(tree: &'a Grown) -> Self {
-        let n_nodes = tree.nodes.len();
-        let mut branches = Branches { tree, parent: vec![0; n_nodes], members: vec![0..0; n_nodes] };
-        let mut leaf = tree.member_ends.len();
-        // Children come after their parents.
-        for (number, node) in tree.nodes.iter().enumerate().rev() {
-            branches.members[number] = match &node.split {
-                None => {
-                    leaf -= 1;
-                    let start = leaf.checked_sub(1).map_or(0, |before| tree.member_ends[before]);
-                    start as usize..tree.member_ends[leaf] as usize
-                }
-                Some(split) => {
-                    let [left, right] = split.children.map(|child| child as usize);
-                    (branches.parent[left], branches.parent[right]) = (number, number);
-                    branches.members[left].start..branches.members[right].end
-                }
-            };
-        }
-        branches
-    }
-
-    /// `value` of each leaf in preorder, of a node above where the leaf has none.
-    fn of_leaves<T: Copy + Default>(&self, mut value: impl FnMut(&[(u32, u32)]) -> Option<T>) -> Vec<T> {
-        let mut known: Vec<Option<T>> = vec![None; self.members.len()];
-        let (mut values, mut climbed) = (Vec::with_capacity(self.tree.member_ends.len()), Vec::new());
-        for leaf in (0..self.members.len()).filter(|&number| self.tree.nodes[number].split.is_none()) {
-            let mut node = leaf;
-            let found = loop {
-                if let Some(value) = known[node].or_else(|| value(&self.tree.members[self.members[node].clone()])) {
-                    break value;
-                }
-                climbed.push(node);
-                if node == 0 {
-                    break T::default();
-                }
-                node = self.parent[node];
-            };
-            climbed.drain(..).chain([node]).for_each(|node| known[node] = Some(found));
-            values.push(found);
-        }
-        values
-    }
-}
-
-/// One leaf's predictions.
-#[derive(Clone, Copy)]
-pub(super) struct Prediction<'a> {
-    means: &'a [f64],
-    classes: &'a [u16],
-}
-
-impl Leaves {
-    pub(super) fn new(targets: &Targets<'_>, tree: &Grown) -> Self {
-        let (n_numeric, n_nominal) = (targets.numeric.len(), targets.nominal.len());
-        let mut leaves = Leaves { n_numeric, n_nominal, means: Vec::new(), classes: Vec::new() };
-        let branches = Branches::new(tree);
-        let n_leaves = tree.member_ends.len();
-        leaves.means.resize(n_leaves * n_numeric, 0.0);
-        for (number, y) in targets.numeric.iter().enumerate() {
-            let means = branches.of_leaves(|members| mean(y, targets, members));
-            leaves.means.iter_mut().skip(number).step_by(n_numeric).zip(means).for_each(|(to, mean)| *to = mean);
-        }
-        leaves.classes.resize(n_leaves * n_nominal, 0);
-        let mut counts = vec![0.0; targets.nominal.iter().map(|(_, classes)| *classes).max().unwrap_or(0)];
-        for (number, (y, _)) in targets.nominal.iter().enumerate() {
-            let classes = branches.of_leaves(|members| majority(y, targets, members, &mut counts));
-            leaves.classes.iter_mut().skip(number).step_by(n_nominal).zip(classes).for_each(|(to, class)| *to = class);
-        }
-        leaves
-    }
-
-    pub(super) fn of(&self, leaf: u32) -> Prediction<'_> {
-        let leaf = leaf as usize;
-        Prediction {
-            means: &self.means[leaf * self.n_numeric..(leaf + 1) * self.n_numeric],
-            classes: &self.classes[leaf * self.n_nominal..(leaf + 1) * self.n_nominal],
-        }
-    }
-}
-
-/// Weighted mean over the members whose value is known.
-fn mean(values: &Numeric<'_>, targets: &Targets<'_>, members: &[(u32, u32)]) -> Option<f64> {
-    let (mut sum, mut total) = (0.0, 0.0);
-    for &(row, count) in members {
-        let value = values.at(row as usize);
-        if !value.is_nan() {
-            let weight = f64::from(count) * targets.weight(row as usize);
-            sum += weight * value;
-            total += weight;
-        }
-    }
-    (total > 0.0).then(|| sum / total)
-}
-
-/// The class of most weight among the members whose class is known; `counts` is scratch of zeros.
-fn majority(codes: &[u16], targets: &Targets<'_>, members: &[(u32, u32)], counts: &mut [f64]) -> Option<u16> {
-    let mut best: Option<(f64, u16)> = None;
-    for &(row, count) in members {
-        let code = codes[row as usize];
-        if code != MISSING_U16 {
-            counts[usize::from(code)] += f64::from(count) * targets.weight(row as usize);
-        }
-    }
-    for &(row, _) in members {
-        let code = codes[row as usize];
-        if code != MISSING_U16 {
-            let weight = std::mem::take(&mut counts[usize::from(code)]);
-            if best.is_none_or(|(most, first)| weight > most || (weight == most && code < first)) {
-                best = Some((weight, code));
-            }
-        }
-    }
-    best.map(|(_, code)| code)
-}
 
 /// How the errors of the targets make one number.
 pub(super) struct Errors {
@@ -212,6 +18,8 @@ pub(super) struct Errors {
     spread: Vec<f64>,
     /// n_nominal; what a mistake on a row of weight 1 adds.
     mistake: Vec<f64>,
+    /// n_sets; what a row of weight 1 adds that has all labels for none.
+    difference: Vec<f64>,
     /// Targets that count.
     n_targets: f64,
 }
@@ -225,22 +33,30 @@ impl Errors {
             known.map(|row| targets.weight(row) * (y.at(row) - mean).powi(2)).sum()
         };
         let spread: Vec<f64> = targets.numeric.iter().map(spread).collect();
-        let weight = |(codes, _): &(&[u16], usize)| -> f64 {
-            let known = rows.iter().map(|&row| row as usize).filter(|&row| codes[row] != MISSING_U16);
+        let weight = |is_known: &dyn Fn(usize) -> bool| -> f64 {
+            let known = rows.iter().map(|&row| row as usize).filter(|&row| is_known(row));
             known.map(|row| targets.weight(row)).sum()
         };
-        let weights: Vec<f64> = targets.nominal.iter().map(weight).collect();
-        let n_targets = spread.iter().chain(&weights).filter(|&&size| size > 0.0).count() as f64;
-        let mistake = weights.iter().map(|&w| if w > 0.0 { 1.0 / (n_targets * w) } else { 0.0 }).collect();
-        Errors { spread, mistake, n_targets }
+        let nominal = targets.nominal.iter().map(|(codes, _)| weight(&|row| codes[row] != MISSING_U16));
+        let sets = targets.sets.iter().map(|sets| weight(&|row| sets.labels.of(row).is_some()));
+        let (nominal, sets): (Vec<f64>, Vec<f64>) = (nominal.collect(), sets.collect());
+        let n_targets = spread.iter().chain(&nominal).chain(&sets).filter(|&&size| size > 0.0).count() as f64;
+        let share = |&weight: &f64| if weight > 0.0 { 1.0 / (n_targets * weight) } else { 0.0 };
+        let (mistake, difference) = (nominal.iter().map(share).collect(), sets.iter().map(share).collect());
+        Errors { spread, mistake, difference, n_targets }
     }
 
-    /// Share of the error rate that `prediction` makes for `row` on the nominal targets.
+    /// Share of the error rate that `prediction` makes for `row` on the nominal targets and label sets.
     fn mistakes(&self, targets: &Targets<'_>, row: usize, prediction: Prediction<'_>) -> f64 {
         let mut sum = 0.0;
         for (((codes, _), &class), mistake) in targets.nominal.iter().zip(prediction.classes).zip(&self.mistake) {
             let code = codes[row];
             sum += if code != class && code != MISSING_U16 { *mistake } else { 0.0 };
+        }
+        for ((sets, predicted), difference) in targets.sets.iter().zip(prediction.sets).zip(&self.difference) {
+            if let Some(set) = sets.labels.of(row) {
+                sum += compare(set, predicted, &sets.shares).0 * difference;
+            }
         }
         targets.weight(row) * sum
     }

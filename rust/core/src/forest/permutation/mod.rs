@@ -3,21 +3,26 @@
 //!
 //! A row's prediction can change only through features on its own path, and only from the first node
 //! on at which the shuffled value goes the other way. So each row walks its path once and makes a
-//! detour from there for each such feature. Rows without a target have no error and are not looked at. A step waits for the node it leads to; rows and detours are
-//! walked many at a time, so that these waits overlap.
+//! detour from there for each such feature. A step waits for the node it leads to; rows and detours are
+//! walked many at a time, so that these waits overlap. Rows without a target have no error and are not
+//! looked at.
 //!
 //! Memory: a code for each out-of-bag row and feature of the bands that the tree tests.
 
 mod errors;
+mod leaves;
 mod routes;
+mod targets;
 mod walk;
 
 use super::bag::Bag;
 use super::grow::Ground;
 use super::grown::Grown;
 use crate::error::Result;
-use errors::{Errors, Leaves, Sums, Targets};
+use errors::{Errors, Sums};
+use leaves::Leaves;
 use routes::{Routes, Rows, Shuffled};
+use targets::Targets;
 use walk::Walk;
 
 /// Rows whose codes are laid out together.

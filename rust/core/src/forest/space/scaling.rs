@@ -1,6 +1,7 @@
 //! Values to components: centred, scaled by the square root of their weight, and rounded to a grid on
 //! which sums are exact.
 
+use crate::labels::LabelColumn;
 use crate::profile::MISSING_U16;
 
 /// A power of two to which numbers are rounded so that sums of them are exact.
@@ -37,6 +38,11 @@ impl<'a> Raw<'a> {
 
     pub(super) fn indicator(codes: &'a [u16], class: u16) -> Self {
         let value = move |row: usize| (codes[row] != MISSING_U16).then_some(f64::from(codes[row] == class));
+        Raw { value: Box::new(value), min: 0.0, max: 1.0 }
+    }
+
+    pub(super) fn label(labels: &'a LabelColumn, label: u32) -> Self {
+        let value = move |row: usize| labels.has(row, label).map(f64::from);
         Raw { value: Box::new(value), min: 0.0, max: 1.0 }
     }
 }
@@ -140,7 +146,30 @@ impl RowWeights {
                 weight[usize::from(code)] += self.of(row);
             }
         }
-        let total: f64 = weight.iter().sum();
-        weight.iter().map(|w| w / total * (1.0 - w / total)).sum()
+        gini(&weight)
     }
+
+    /// ω of each label but for the share of its target: the label's own share over its variance, and 0
+    /// where all rows have the label, or none.
+    pub(super) fn label_weights(&self, labels: &LabelColumn) -> Vec<f64> {
+        let mut weight = vec![0.0; labels.hierarchy.names().len()];
+        let mut total = 0.0;
+        for row in 0..self.rows {
+            if let Some(set) = labels.of(row) {
+                total += self.of(row);
+                set.iter().for_each(|&label| weight[label as usize] += self.of(row));
+            }
+        }
+        let omega = |(share, weight): (f64, f64)| {
+            let variance = gini(&[total - weight, weight]) / 2.0;
+            if variance > 0.0 { share / variance } else { 0.0 }
+        };
+        labels.shares().into_iter().zip(weight).map(omega).collect()
+    }
+}
+
+/// Gini index of classes of these weights.
+fn gini(weights: &[f64]) -> f64 {
+    let total: f64 = weights.iter().sum();
+    weights.iter().map(|w| w / total * (1.0 - w / total)).sum()
 }

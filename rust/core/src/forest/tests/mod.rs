@@ -7,6 +7,7 @@ mod space;
 
 use std::sync::Arc;
 
+use arrow_array::builder::{ListBuilder, StringBuilder};
 use arrow_array::{ArrayRef, Float64Array, RecordBatch, StringArray};
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -15,12 +16,14 @@ use super::bag::Bag;
 use super::grown::{CodeTest, GrownSplit};
 use super::moments::Shape;
 use super::space::{Block, Plan, Space};
+use crate::hierarchy::Hierarchy;
 use crate::intake::{Intake, Unlabelled};
+use crate::labels::LabelColumn;
 use crate::monitor::Monitor;
 use crate::profile::{MISSING_U8, MISSING_U16, Profile};
 use crate::schema::{Problem, Roles, Targets, Task};
 use crate::source::{ChunkSource, TableSource};
-use crate::store::{CodeStore, Slot};
+use crate::store::{CodeStore, Slot, TargetColumn};
 
 /// A coded table.
 struct Coded {
@@ -39,7 +42,7 @@ impl Coded {
         let targets = Targets::Named(targets.iter().map(|name| name.to_string()).collect());
         let weight = batch.column_by_name("w").map(|_| "w".to_string());
         let source = TableSource::new("table", batch.schema(), vec![batch.clone()]).unwrap();
-        let roles = Roles { targets, task, drop: Vec::new(), weight };
+        let roles = Roles { task, weight, ..Roles::of(targets) };
         let problem = Problem::resolve(&source.schema(), &roles, "table").unwrap();
         let monitor = Monitor::default();
         let unlabelled = if use_all { Unlabelled::Use } else { Unlabelled::Ignore };
@@ -76,6 +79,21 @@ fn goes_left(split: &GrownSplit, code: Option<u16>) -> bool {
         (Some(code), CodeTest::Cut(cut)) => code <= *cut,
         (Some(code), CodeTest::Subset(codes)) => codes.contains(&code),
     }
+}
+
+/// Closed label sets of a hierarchy of `n_labels` roots with a child each; some rows miss theirs.
+fn label_sets(rows: usize, n_labels: usize, missing: bool) -> TargetColumn {
+    let mut lists = ListBuilder::new(StringBuilder::new());
+    for row in 0..rows {
+        let has = |label: &usize| (row * row + 3 * row * label).is_multiple_of(label + 2);
+        let labels = (0..n_labels).filter(has).map(|label| Some(format!("l{label}{}", ["", "/x"][row % 2])));
+        lists.append_option((!missing || row % 5 > 0).then_some(labels));
+    }
+    let paths: Vec<String> = (0..n_labels).map(|label| format!("l{label}/x")).collect();
+    let hierarchy = Hierarchy::of_paths(paths.iter().map(String::as_str), 0.75).unwrap();
+    let mut column = LabelColumn::new(Arc::new(hierarchy), rows);
+    column.add(&(Arc::new(lists.finish()) as ArrayRef)).unwrap();
+    TargetColumn::Labels(column)
 }
 
 fn table(columns: Vec<(&str, ArrayRef)>) -> RecordBatch {

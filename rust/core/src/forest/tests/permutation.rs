@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use pulp::Arch;
 use rand::RngExt;
 
-use super::{Coded, bag, batches, goes_left, numbers, table};
+use super::{Coded, bag, batches, goes_left, label_sets, numbers, table};
 use crate::forest::bag::Bag;
 use crate::forest::grow::{Ground, Grower};
 use crate::forest::grown::Grown;
@@ -27,17 +27,38 @@ fn path(tree: &Grown, code: impl Fn(usize) -> Option<u16>) -> Vec<usize> {
     path
 }
 
-/// A target's value or class in a row.
-fn value(target: &TargetColumn, row: usize) -> Option<f64> {
+/// A target, or a label of a hierarchy.
+struct Part<'a> {
+    /// Value or class in a row.
+    value: Box<dyn Fn(usize) -> Option<f64> + 'a>,
+    numeric: bool,
+    /// Its part of a target.
+    share: f64,
+}
+
+fn parts(target: &TargetColumn) -> Vec<Part<'_>> {
     match target {
-        TargetColumn::Numeric(values) => Some(values[row]).filter(|value| !value.is_nan()),
-        TargetColumn::Nominal { codes, .. } => Some(codes[row]).filter(|&code| code != MISSING_U16).map(f64::from),
+        TargetColumn::Numeric(values) => {
+            let value = |row: usize| Some(values[row]).filter(|value| !value.is_nan());
+            vec![Part { value: Box::new(value), numeric: true, share: 1.0 }]
+        }
+        TargetColumn::Nominal { codes, .. } => {
+            let value = |row: usize| Some(codes[row]).filter(|&code| code != MISSING_U16).map(f64::from);
+            vec![Part { value: Box::new(value), numeric: false, share: 1.0 }]
+        }
+        TargetColumn::Labels(labels) => {
+            let part = |(label, share): (u32, f64)| {
+                let value = move |row: usize| labels.has(row, label).map(f64::from);
+                Part { value: Box::new(value), numeric: false, share }
+            };
+            (0..).zip(labels.shares()).map(part).collect()
+        }
     }
 }
 
 /// The mean of (value, weight) pairs, or the class of most weight.
-fn prediction(target: &TargetColumn, known: &[(f64, f64)]) -> Option<f64> {
-    if let TargetColumn::Numeric(_) = target {
+fn prediction(numeric: bool, known: &[(f64, f64)]) -> Option<f64> {
+    if numeric {
         let all: f64 = known.iter().map(|(_, weight)| weight).sum();
         return (all > 0.0).then(|| known.iter().map(|(y, weight)| weight * y).sum::<f64>() / all);
     }
@@ -47,34 +68,34 @@ fn prediction(target: &TargetColumn, known: &[(f64, f64)]) -> Option<f64> {
     classes.into_iter().find(|(_, weight)| *weight == most).map(|(class, _)| f64::from(class))
 }
 
-/// Mean over the targets of relative root squared errors and error rates, where the out-of-bag row
+/// Mean over the targets of relative root squared errors and error rates, of labels by their shares, where the out-of-bag row
 /// number i is predicted by leaf `leaves[i]`.
 fn error(coded: &Coded, tree: &Grown, bag: &Bag, oob: &[u32], leaves: &[usize]) -> f64 {
     let weight = |row: usize| if coded.store.weights.is_empty() { 1.0 } else { coded.store.weights[row] };
     let (mut sum, mut n) = (0.0, 0.0);
-    for target in &coded.store.targets {
+    for Part { value, numeric, share } in coded.store.targets.iter().flat_map(parts) {
         let mut members: Vec<Vec<(f64, f64)>> = vec![Vec::new(); tree.nodes.len()];
         for (row, &count) in bag.rows.iter().map(|&row| row as usize).zip(&bag.counts) {
-            if let Some(value) = value(target, row) {
+            if let Some(value) = value(row) {
                 let example = (value, f64::from(count) * weight(row));
                 path(tree, |feature| coded.code(feature, row)).into_iter().for_each(|node| members[node].push(example));
             }
         }
         // Parents come before their children.
         let mut of_leaf = vec![0.0; tree.nodes.len()];
-        of_leaf[0] = prediction(target, &members[0]).unwrap_or(0.0);
+        of_leaf[0] = prediction(numeric, &members[0]).unwrap_or(0.0);
         for (parent, node) in tree.nodes.iter().enumerate() {
             for child in node.split.iter().flat_map(|split| split.children).map(|child| child as usize) {
-                of_leaf[child] = prediction(target, &members[child]).unwrap_or(of_leaf[parent]);
+                of_leaf[child] = prediction(numeric, &members[child]).unwrap_or(of_leaf[parent]);
             }
         }
         let known = || {
             oob.iter()
                 .zip(leaves)
-                .filter_map(|(&row, &leaf)| Some((value(target, row as usize)?, weight(row as usize), of_leaf[leaf])))
+                .filter_map(|(&row, &leaf)| Some((value(row as usize)?, weight(row as usize), of_leaf[leaf])))
         };
         let all: f64 = known().map(|(_, weight, _)| weight).sum();
-        if let TargetColumn::Numeric(_) = target {
+        if numeric {
             let mean = known().map(|(y, weight, _)| weight * y).sum::<f64>() / all;
             let spread: f64 = known().map(|(y, weight, _)| weight * (y - mean).powi(2)).sum();
             if spread > 1e-9 {
@@ -82,8 +103,8 @@ fn error(coded: &Coded, tree: &Grown, bag: &Bag, oob: &[u32], leaves: &[usize]) 
                 n += 1.0;
             }
         } else if all > 0.0 {
-            sum += known().filter(|(y, _, p)| y != p).map(|(_, weight, _)| weight).sum::<f64>() / all;
-            n += 1.0;
+            sum += share * known().filter(|(y, _, p)| y != p).map(|(_, weight, _)| weight).sum::<f64>() / all;
+            n += share;
         }
     }
     if n > 0.0 { sum / n } else { 0.0 }
@@ -91,7 +112,7 @@ fn error(coded: &Coded, tree: &Grown, bag: &Bag, oob: &[u32], leaves: &[usize]) 
 
 /// Predicts all out-of-bag rows anew for each feature.
 fn naive(coded: &Coded, tree: &Grown, bag: &Bag, seed: u64) -> Vec<f64> {
-    let labelled = |row: &u32| coded.store.targets.iter().any(|target| value(target, *row as usize).is_some());
+    let labelled = |row: &u32| coded.store.targets.iter().any(|target| target.is_known(*row as usize));
     let oob: Vec<u32> = bag.out_of_bag(coded.store.rows).into_iter().filter(labelled).collect();
     let leaves = |changed: Option<(usize, &[Option<u16>])>| -> Vec<usize> {
         let code = |i: usize, feature: usize| match changed {
@@ -149,6 +170,27 @@ proptest! {
         found.iter().for_each(|&(feature, value)| dense[feature as usize] = value);
         for (found, naive) in dense.iter().zip(&naive) {
             prop_assert!((found - naive).abs() < 1e-9, "{dense:?} {naive:?}");
+        }
+    }
+}
+
+#[test]
+fn labels_of_a_hierarchy_count_with_their_weight() {
+    for (seed, n_labels, missing) in [(0, 2, false), (1, 12, false), (2, 12, true)] {
+        let row = || (0..60).map(f64::from);
+        let batch = table(vec![
+            ("x", numbers(row().map(|x| x % 12.0))),
+            ("z", numbers(row().map(|x| x * 7.0 % 11.0))),
+            ("y", numbers(row())),
+        ]);
+        let mut coded = Coded::new(&batch, &["y"], None, 255);
+        coded.store.targets = vec![label_sets(60, n_labels, missing)];
+        let counts: Vec<u32> = (0..60).map(|row| row * row / 3 % 3).collect();
+        let (tree, found) = grown(&coded, &bag(&counts), seed, 1.0);
+        let naive = naive(&coded, &tree, &bag(&counts), seed);
+        assert!(found.iter().any(|(_, importance)| *importance != 0.0), "{found:?} {naive:?}");
+        for (feature, importance) in found {
+            assert!((importance - naive[feature as usize]).abs() < 1e-9, "{importance} {naive:?}");
         }
     }
 }

@@ -4,10 +4,11 @@ use arrow_array::{ArrayRef, BooleanArray, Float64Array, RecordBatch};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use super::{Coded, batches, numbers, table, texts, total};
+use super::{Coded, batches, label_sets, numbers, table, texts, total};
 use crate::forest::moments::Shape;
 use crate::forest::space::Space;
 use crate::schema::Task;
+use crate::store::TargetColumn;
 
 /// Impurity of the whole table: of each target, and of the features.
 fn impurity(space: &Space, rows: usize, n_targets: usize) -> Vec<f64> {
@@ -155,5 +156,31 @@ fn two_classes_on_one_component_gain_what_gini_does() {
         let (a, b) = classes.split_at(n_left);
         let decrease = gini(&classes) - (a.len() as f64 * gini(a) + b.len() as f64 * gini(b)) / 7.0;
         assert!((shape.gain(&left, &all) - decrease / gini(&classes)).abs() < 1e-12);
+    }
+}
+
+#[test]
+fn labels_of_a_hierarchy_weigh_their_shares_however_they_are_kept() {
+    for (n_labels, missing) in [(3, false), (20, false), (3, true), (20, true)] {
+        let mut coded = Coded::new(&labels(60, 1), &["l0"], None, 255);
+        coded.store.targets = vec![label_sets(60, n_labels, missing)];
+        let space = coded.space(None);
+        let TargetColumn::Labels(column) = &coded.store.targets[0] else { panic!() };
+        // A label that all rows have adds nothing.
+        let known: Vec<usize> = (0..60).filter(|&row| column.of(row).is_some()).collect();
+        let varies = |label: &usize| {
+            let have = known.iter().filter(|&&row| column.has(row, *label as u32) == Some(true)).count();
+            have > 0 && have < known.len()
+        };
+        let varying: Vec<usize> = (0..2 * n_labels).filter(varies).collect();
+        let expected: f64 = varying.iter().map(|&label| column.shares()[label]).sum();
+        let found = impurity(&space, 60, 1)[0];
+        assert!((found - expected).abs() < 1e-9, "{n_labels} {missing}: {found}, not {expected}");
+        assert_eq!(space.n_dense() + space.indicator_weight.len(), varying.len());
+        assert_eq!(space.n_dense() > 0, n_labels == 3);
+        assert_eq!(
+            (space.n_whole < space.n_dense(), space.n_groups > 0),
+            (missing && n_labels == 3, missing && n_labels == 20)
+        );
     }
 }

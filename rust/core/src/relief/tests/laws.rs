@@ -50,7 +50,7 @@ pub(super) fn ranked(
     let source = TableSource::new("table", batch.schema(), parts.collect()).unwrap();
     let drop = ["y", "class"].iter().filter(|name| !targets.contains(name)).map(|name| name.to_string()).collect();
     let targets = Targets::Named(targets.iter().map(|name| name.to_string()).collect());
-    let roles = Roles { targets, task: None, drop, weight: None };
+    let roles = Roles { drop, ..Roles::of(targets) };
     rank_within(limits, &source, &roles, params, threads, &Monitor::default()).unwrap()
 }
 
