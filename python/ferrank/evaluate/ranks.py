@@ -7,10 +7,11 @@ error-curves comes out within 0.08, with the mean rank within 0.13.
 """
 
 from collections.abc import Sequence
+from itertools import combinations
 from typing import Any
 
 import numpy as np
-from scipy.stats import rankdata
+from scipy.stats import kendalltau, rankdata
 
 from ferrank.errors import DataError
 from ferrank.ranking import Ranking
@@ -102,11 +103,15 @@ def kendall(found: Array) -> Array:
     >>> kendall(np.array([[1, 2, 3], [1, 3, 2], [3, 3, 3]])).round(2).tolist()
     [[1.0, 0.33, 0.0], [0.33, 1.0, 0.0], [0.0, 0.0, 1.0]]
     """
-    agreeing = np.zeros((len(found), len(found)))
-    for feature in range(found.shape[1] - 1):
-        above = np.sign(found[:, feature + 1 :] - found[:, [feature]]).astype(np.float64)
-        agreeing += above @ above.T
-    return _normalised(agreeing)
+    tau = np.eye(len(found))
+    constant = (found == found[:, :1]).all(axis=1)
+    for a, b in combinations(range(len(found)), 2):
+        if constant[a] or constant[b]:
+            value = float(constant[a] and constant[b])
+        else:
+            value = float(kendalltau(found[a], found[b]).statistic)
+        tau[a, b] = tau[b, a] = value
+    return tau
 
 
 def _normalised(products: Array) -> Array:
