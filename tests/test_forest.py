@@ -204,7 +204,7 @@ def test_target_weights(numbers: Numbers) -> None:
         ({"scores": ("permutation",), "bootstrap": False}, "permutation needs"),
         ({"decay": 2.0, "scores": ("symbolic",)}, "decay: 2 is not in"),
         ({"ensemble": "boosting"}, "unknown ensemble 'boosting'"),
-        ({"unlabelled": "drop"}, "unlabelled: 'drop' is not 'error' or 'ignore'"),
+        ({"unlabelled": "drop"}, "unlabelled: 'drop' is not 'error', 'ignore' or 'use'"),
         ({"task": "clustering"}, "unknown task 'clustering'"),
         ({"random_state": -1}, "seed: -1"),
         ({"n_jobs": 0}, "n_jobs: 0"),
