@@ -17,7 +17,8 @@ class ForestRanker(Ranker):
 
     Parameters
     ----------
-    task : {"classification", "regression", "multi-target", "multi-label", "hierarchical", "unsupervised"}, optional
+    task : str, optional
+        "classification", "regression", "multi-target", "multi-label", "hierarchical" or "unsupervised".
         What is predicted. By default the targets tell: strings, categories and booleans are classes, numbers
         are quantities; several booleans are a set of labels, and lists of strings are sets of labels out of
         a hierarchy. "unsupervised" has no target: rows are clustered by the features.

@@ -78,8 +78,8 @@ def add_roles(parser: argparse.ArgumentParser, *, ranking: bool = True) -> None:
         group.add_argument(
             "--hierarchy",
             metavar="CSV",
-            help="edges of the target's labels, in columns parent and child; default: the labels are paths, or "
-            "DATA tells",
+            help="edges of the target's labels, in columns parent and child; default: the labels are paths, "
+            "or DATA tells",
         )
     group.add_argument(
         "--task",
