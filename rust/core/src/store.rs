@@ -17,7 +17,7 @@ use bands::Bands;
 
 use crate::column::{MISSING, categories, numeric_values};
 use crate::error::Result;
-use crate::intake::{CHUNK_ROWS, Intake};
+use crate::intake::{CHUNK_ROWS, Counts, Intake};
 use crate::monitor::Phase;
 use crate::profile::{Categories, Coding, ColumnProfile, MISSING_U8, MISSING_U16, Profile, Scale};
 
@@ -118,13 +118,13 @@ pub(crate) struct CodeStore {
 }
 
 impl CodeStore {
-    /// Codes what `intake` gives, in a second pass, columns in parallel on the current pool.
+    /// Codes what `intake` gives, of which the first pass met `expected`, in a second pass, columns in parallel on the current pool.
     ///
     /// # Errors
     /// Besides what reading gives: [`Error::Data`](crate::Error::Data) if the pass meets other rows than
     /// the profile did.
-    pub(crate) fn of(intake: &Intake<'_>, profile: &Profile) -> Result<Self> {
-        let mut store = CodeStore::empty(profile);
+    pub(crate) fn of(intake: &Intake<'_>, profile: &Profile, expected: Counts) -> Result<Self> {
+        let mut store = CodeStore::empty(profile, expected.kept() as usize);
         let mut first_row = 0;
         let counts = intake.pass(Phase::Coding, |batch| {
             if first_row + batch.num_rows() > store.rows {
@@ -134,14 +134,13 @@ impl CodeStore {
             first_row += batch.num_rows();
             Ok(())
         })?;
-        if counts != profile.counts {
+        if counts != expected {
             return Err(intake.changed());
         }
         Ok(store)
     }
 
-    fn empty(profile: &Profile) -> Self {
-        let rows = profile.counts.kept() as usize;
+    fn empty(profile: &Profile, rows: usize) -> Self {
         let codings = profile.codings();
         let (mut narrow, mut wide) = (0, 0);
         let slots = codings

@@ -10,6 +10,7 @@
 
 mod bag;
 mod contest;
+mod estimates;
 mod grow;
 mod grown;
 #[cfg(feature = "internals")]
@@ -32,15 +33,17 @@ use std::sync::{Mutex, PoisonError};
 
 use rayon::prelude::*;
 
+pub(crate) use estimates::{forms, n_keys, scores};
 pub use params::{Ensemble, ForestParams, MaxFeatures, MaxSamples, Score, Ties};
 pub use tree::{Node, Split, Test, Tree};
 
-use crate::accumulate::{Accumulator, Contribution, Estimate};
+use crate::accumulate::{Accumulator, Contribution, Identity, Ledger, Settings, Vector};
 use crate::error::{Error, Result};
-use crate::intake::{Intake, Unlabelled};
+use crate::intake::{Counts, Intake, Unlabelled};
 use crate::monitor::{Monitor, Phase};
 use crate::profile::{Profile, Scale};
-use crate::ranking::{Ranking, ScoreRanking};
+use crate::ranking::Ranking;
+use crate::run::Options;
 use crate::schema::{Problem, Roles, names};
 use crate::source::ChunkSource;
 use crate::store::CodeStore;
@@ -66,28 +69,97 @@ pub fn rank(
     threads: usize,
     monitor: &Monitor,
 ) -> Result<Ranking> {
+    accumulate(source, roles, params, &Options { threads, ..Options::default() }, monitor)?.ranking()
+}
+
+/// Grows the trees that `options` ask for, each of which is a contribution under its number.
+///
+/// With `per_target`, trees are numbered target by target.
+///
+/// # Errors
+/// Those of [`rank`], and what is wrong with `options`.
+pub fn accumulate(
+    source: &dyn ChunkSource,
+    roles: &Roles,
+    params: &ForestParams,
+    options: &Options<'_>,
+    monitor: &Monitor,
+) -> Result<Accumulator> {
     let problem = Problem::resolve(&source.schema(), roles, source.name())?;
     params.validate_shape(problem.features.len(), problem.targets.len())?;
-    pool(threads)?.install(|| {
-        let prepared = Prepared::read(source, &problem, params, monitor)?;
-        let n_trees = params.n_estimators * if params.per_target { problem.targets.len() } else { 1 };
-        monitor.enter(Phase::Growing, n_trees as u64);
-        let scores = match params.per_target {
-            false => {
-                let all: Vec<usize> = (0..problem.targets.len()).collect();
-                prepared.ensemble(&all, 0, params, monitor)?.scores
-            }
-            true => rank_per_target(source, &prepared, params, monitor)?,
-        };
-        Ok(Ranking {
-            task: problem.task,
-            n_rows: prepared.store.rows as u64,
-            n_unlabelled: prepared.n_unlabelled,
-            features: names(&problem.features),
-            targets: names(&problem.targets),
-            scores,
-        })
+    pool(options.threads)?.install(|| {
+        let intake = Intake { source, problem: &problem, monitor };
+        let met = options.meet(&intake, params.max_bins, params.unlabelled)?;
+        params.validate(met.rows, problem.features.len(), problem.targets.len())?;
+        let identity = Identity::new(Settings::Forest(params.clone()), &problem, &met.profile);
+        let asked = options.keys(identity.n_keys())?;
+        let ledger = Ledger::open(identity, options.resume, monitor)?;
+        let missing = ledger.missing(asked.clone());
+        let mut growth = Growth { asked: asked.end - asked.start, missing, ledger: &ledger, params, monitor };
+        match params.per_target {
+            false => growth.all(|| Prepared::read(&intake, &met.profile, met.counts))?,
+            true => growth.per_target(&intake, || Prepared::read(&intake, &met.profile, met.counts))?,
+        }
+        ledger.close()
     })
+}
+
+/// The trees that are still to be grown.
+struct Growth<'a> {
+    /// Number of trees asked for.
+    asked: u64,
+    /// Numbers of those that the ledger does not have.
+    missing: Vec<u64>,
+    ledger: &'a Ledger,
+    params: &'a ForestParams,
+    monitor: &'a Monitor,
+}
+
+impl Growth<'_> {
+    /// Says that trees are grown from here on, and how many there are already.
+    fn begin(&self) {
+        self.monitor.enter(Phase::Growing, self.asked);
+        self.monitor.advance(self.asked - self.missing.len() as u64);
+    }
+
+    /// One ensemble for all targets together.
+    fn all<'b>(&self, read: impl FnOnce() -> Result<Prepared<'b>>) -> Result<()> {
+        if self.missing.is_empty() {
+            return Ok(());
+        }
+        let prepared = read()?;
+        self.begin();
+        let all: Vec<usize> = (0..prepared.problem.targets.len()).collect();
+        prepared.grow(&all, &self.missing, self.params, self.ledger, self.monitor)
+    }
+
+    /// One ensemble for each target.
+    fn per_target<'b>(&mut self, intake: &Intake<'b>, read: impl FnOnce() -> Result<Prepared<'b>>) -> Result<()> {
+        if self.missing.is_empty() {
+            return Ok(());
+        }
+        let prepared = read()?;
+        self.begin();
+        let params = ForestParams { target_weights: None, by_target: false, ..self.params.clone() };
+        let n_trees = self.params.n_estimators as u64;
+        for target in 0..prepared.problem.targets.len() {
+            let own = target as u64 * n_trees..(target as u64 + 1) * n_trees;
+            let trees: Vec<u64> = self.missing.iter().copied().filter(|tree| own.contains(tree)).collect();
+            if !has_missing(&prepared.store.targets[target]) {
+                prepared.grow(&[target], &trees, &params, self.ledger, self.monitor)?;
+            } else if !trees.is_empty() {
+                // Rows without this target take no part in its trees.
+                let mut problem = prepared.problem.clone();
+                problem.targets = vec![problem.targets.swap_remove(target)];
+                let params = ForestParams { unlabelled: Unlabelled::Ignore, ..params.clone() };
+                let silent = Monitor::default();
+                let intake = Intake { problem: &problem, monitor: &silent, ..*intake };
+                let prepared = Prepared::profile(&intake, &params)?;
+                prepared.grow(&[0], &trees, &params, self.ledger, self.monitor)?;
+            }
+        }
+        Ok(())
+    }
 }
 
 /// Grows tree number `tree` of the ensemble that [`rank`] grows with the same arguments.
@@ -116,7 +188,7 @@ pub fn grow_tree(
         problem.targets = vec![problem.targets.swap_remove(tree / params.n_estimators)];
     }
     pool(1)?.install(|| {
-        let prepared = Prepared::read(source, &problem, params, monitor)?;
+        let prepared = Prepared::profile(&Intake { source, problem: &problem, monitor }, params)?;
         let all: Vec<usize> = (0..problem.targets.len()).collect();
         let space = prepared.space(&all, params)?;
         let ground = Ground { store: &prepared.store, space: &space, params, monitor };
@@ -126,70 +198,24 @@ pub fn grow_tree(
     })
 }
 
-/// One ensemble for each target, importances averaged with the target weights.
-fn rank_per_target(
-    source: &dyn ChunkSource,
-    prepared: &Prepared<'_>,
-    params: &ForestParams,
-    monitor: &Monitor,
-) -> Result<Vec<ScoreRanking>> {
-    let n_targets = prepared.problem.targets.len();
-    let weight = |target: usize| params.target_weights.as_ref().map_or(1.0, |weights| weights[target]);
-    let mut ensembles = Vec::with_capacity(n_targets);
-    for target in 0..n_targets {
-        let first_tree = (target * params.n_estimators) as u64;
-        let ensemble = if has_missing(&prepared.store.targets[target]) {
-            // Rows without this target take no part in its trees.
-            let mut problem = prepared.problem.clone();
-            problem.targets = vec![problem.targets.swap_remove(target)];
-            let params = ForestParams { unlabelled: Unlabelled::Ignore, target_weights: None, ..params.clone() };
-            let silent = Monitor::default();
-            let prepared = Prepared::read(source, &problem, &params, &silent)?;
-            prepared.ensemble(&[0], first_tree, &params, monitor)?
-        } else {
-            let params = ForestParams { target_weights: None, ..params.clone() };
-            prepared.ensemble(&[target], first_tree, &params, monitor)?
-        };
-        ensembles.push((weight(target), ensemble));
-    }
-    let n_features = prepared.problem.features.len();
-    let total: f64 = ensembles.iter().map(|(weight, _)| weight).sum();
-    let rankings = params.scores.iter().enumerate().map(|(s, score)| {
-        let parts: Vec<(f64, Estimate)> =
-            ensembles.iter().map(|(weight, ensemble)| (*weight, ensemble.estimates[s].clone())).collect();
-        let mut ranking = Estimate::average(&parts).rank(score.name());
-        if params.by_target && *score == Score::Genie3 {
-            ranking.by_target = (0..n_features)
-                .flat_map(|i| parts.iter().map(move |(weight, part)| weight / total * part.mean[i]))
-                .collect();
-        }
-        ranking
-    });
-    Ok(rankings.collect())
-}
-
 /// A source, read and coded.
 struct Prepared<'a> {
     problem: &'a Problem,
     store: CodeStore,
-    n_unlabelled: u64,
-}
-
-/// What an ensemble says.
-struct EnsembleResult {
-    /// One for each score.
-    estimates: Vec<Estimate>,
-    scores: Vec<ScoreRanking>,
 }
 
 impl<'a> Prepared<'a> {
-    fn read(source: &dyn ChunkSource, problem: &'a Problem, params: &ForestParams, monitor: &Monitor) -> Result<Self> {
-        let intake = Intake { source, problem, monitor };
-        let profile = Profile::of(&intake, params.max_bins)?;
-        let rows = profile.counts.taking_part(source.name(), params.unlabelled)?;
-        params.validate(rows, problem.features.len(), problem.targets.len())?;
-        let n_unlabelled = profile.counts.unlabelled;
-        Ok(Prepared { problem, store: CodeStore::of(&intake, &profile)?, n_unlabelled })
+    /// Profiles and codes what `intake` gives.
+    fn profile(intake: &Intake<'a>, params: &ForestParams) -> Result<Self> {
+        let profile = Profile::of(intake, params.max_bins)?;
+        let rows = profile.counts.taking_part(intake.source.name(), params.unlabelled)?;
+        params.validate(rows, intake.problem.features.len(), intake.problem.targets.len())?;
+        Prepared::read(intake, &profile, profile.counts)
+    }
+
+    /// Codes what `intake` gives, of which the first pass met `counts`.
+    fn read(intake: &Intake<'a>, profile: &Profile, counts: Counts) -> Result<Self> {
+        Ok(Prepared { problem: intake.problem, store: CodeStore::of(intake, profile, counts)? })
     }
 
     fn space(&self, subset: &[usize], params: &ForestParams) -> Result<Space> {
@@ -197,51 +223,27 @@ impl<'a> Prepared<'a> {
         Space::new(&self.store, subset, &names, self.problem.task, params.target_weights.as_deref())
     }
 
-    /// Grows trees number `first_tree` and following for the targets `subset`.
-    fn ensemble(
+    /// Grows `trees` for the targets `subset`.
+    fn grow(
         &self,
         subset: &[usize],
-        first_tree: u64,
+        trees: &[u64],
         params: &ForestParams,
+        ledger: &Ledger,
         monitor: &Monitor,
-    ) -> Result<EnsembleResult> {
+    ) -> Result<()> {
         let space = self.space(subset, params)?;
         let ground = Ground { store: &self.store, space: &space, params, monitor };
         let idle = Mutex::new(Vec::new());
         let free = || idle.lock().unwrap_or_else(PoisonError::into_inner);
-        let trees = (0..params.n_estimators).into_par_iter().with_max_len(1);
-        let contributions: Vec<TreeResult> = trees
-            .map(|tree| {
-                let bench = free().pop();
-                let mut bench = bench.unwrap_or_else(|| Bench::new(ground));
-                let result = bench.tree(subset, first_tree + tree as u64);
-                free().push(bench);
-                result
-            })
-            .collect::<Result<_>>()?;
-        let n_features = self.problem.features.len();
-        let n_targets = self.problem.targets.len();
-        let mut accumulator = Accumulator::<Contribution>::default();
-        let mut by_target = vec![0.0; if params.by_target { n_features * n_targets } else { 0 }];
-        for (tree, result) in (first_tree..).zip(contributions) {
-            for (feature, parts) in result.by_target {
-                let sums = &mut by_target[feature as usize * n_targets..][..n_targets];
-                sums.iter_mut().zip(parts).for_each(|(sum, part)| *sum += part);
-            }
-            accumulator.insert(tree, result.scores);
-        }
-        by_target.iter_mut().for_each(|sum| *sum /= params.n_estimators as f64);
-        let estimates: Vec<Estimate> =
-            (0..params.scores.len()).map(|score| accumulator.estimate(score, n_features)).collect();
-        let scores = params.scores.iter().zip(&estimates).map(|(score, estimate)| {
-            let mut ranking = estimate.clone().rank(score.name());
-            if *score == Score::Genie3 {
-                ranking.by_target = std::mem::take(&mut by_target);
-            }
-            ranking
-        });
-        let scores = scores.collect();
-        Ok(EnsembleResult { estimates, scores })
+        trees.par_iter().with_max_len(1).try_for_each(|&tree| {
+            let bench = free().pop();
+            let mut bench = bench.unwrap_or_else(|| Bench::new(ground));
+            ledger.add(tree, bench.tree(subset, tree)?)?;
+            monitor.advance(1);
+            free().push(bench);
+            Ok(())
+        })
     }
 
     /// A grown tree in the words of the source.
@@ -290,7 +292,7 @@ impl<'a> Bench<'a> {
     }
 
     /// Grows tree number `tree` for the targets `subset`, and scores the features.
-    fn tree(&mut self, subset: &[usize], tree: u64) -> Result<TreeResult> {
+    fn tree(&mut self, subset: &[usize], tree: u64) -> Result<Contribution> {
         let Ground { store, params, monitor, .. } = self.ground;
         monitor.check()?;
         self.draw(tree);
@@ -299,19 +301,13 @@ impl<'a> Bench<'a> {
             Score::Permutation => permutation::of_tree(self.ground, subset, grown, &self.bag, tree),
             other => Ok(scores::of_splits(*other, grown, store.codings.len())),
         };
-        let scores = params.scores.iter().map(score).collect::<Result<Contribution>>()?;
-        let by_target = match params.by_target {
-            true => scores::genie3_by_target(grown, store.targets.len()),
-            false => Vec::new(),
-        };
-        monitor.advance(1);
-        Ok(TreeResult { scores, by_target })
+        let mut vectors = Vec::new();
+        for number in &params.scores {
+            vectors.push(Vector::sparse(score(number)?));
+        }
+        if params.by_target {
+            vectors.extend(scores::genie3_by_target(grown, store.targets.len()));
+        }
+        Ok(vectors)
     }
-}
-
-/// What one tree gives.
-struct TreeResult {
-    scores: Contribution,
-    /// (feature, n_targets values); empty unless asked for.
-    by_target: Vec<(u32, Vec<f64>)>,
 }
