@@ -13,6 +13,7 @@ pub mod ranking;
 pub mod relief;
 mod rng;
 pub mod schema;
+mod scratch;
 pub mod source;
 mod store;
 mod threads;

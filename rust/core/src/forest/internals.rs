@@ -13,7 +13,7 @@ use crate::monitor::Monitor;
 use crate::profile::Profile;
 use crate::schema::{Problem, Roles};
 use crate::source::ChunkSource;
-use crate::store::CodeStore;
+use crate::store::{CodeStore, Keep};
 
 const ROOM: Room = Room { min_leaf: 2.0, missing: 0.0 };
 

@@ -43,7 +43,7 @@ use crate::profile::{Profile, Scale};
 use crate::ranking::{Ranking, ScoreRanking};
 use crate::schema::{Problem, Roles, names};
 use crate::source::ChunkSource;
-use crate::store::CodeStore;
+use crate::store::{CodeStore, Keep};
 use crate::threads::pool;
 use bag::Bag;
 use grow::{Ground, Grower};
@@ -189,7 +189,7 @@ impl<'a> Prepared<'a> {
         let rows = profile.counts.taking_part(source.name(), params.unlabelled)?;
         params.validate(rows, problem.features.len(), problem.targets.len())?;
         let n_unlabelled = profile.counts.unlabelled;
-        Ok(Prepared { problem, store: CodeStore::of(&intake, &profile)?, n_unlabelled })
+        Ok(Prepared { problem, store: CodeStore::of(&intake, &profile, Keep::Memory)?, n_unlabelled })
     }
 
     fn space(&self, subset: &[usize], params: &ForestParams) -> Result<Space> {

@@ -20,7 +20,7 @@ use crate::monitor::Monitor;
 use crate::profile::{MISSING_U8, MISSING_U16, Profile};
 use crate::schema::{Problem, Roles, Targets, Task};
 use crate::source::{ChunkSource, TableSource};
-use crate::store::{CodeStore, Slot};
+use crate::store::{CodeStore, Keep, Slot};
 
 /// A coded table.
 struct Coded {
@@ -38,7 +38,7 @@ impl Coded {
         let problem = Problem::resolve(&source.schema(), &roles, "table").unwrap();
         let monitor = Monitor::default();
         let intake = Intake { source: &source, problem: &problem, monitor: &monitor };
-        let store = CodeStore::of(&intake, &Profile::of(&intake, max_bins).unwrap()).unwrap();
+        let store = CodeStore::of(&intake, &Profile::of(&intake, max_bins).unwrap(), Keep::Memory).unwrap();
         Coded { problem, store }
     }
 

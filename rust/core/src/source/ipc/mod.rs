@@ -56,8 +56,19 @@ impl IpcSource {
 
     pub(super) fn of(mapping: Mapping) -> Result<Self> {
         let buffer = mapping.buffer();
-        let layout = quietly(|| Layout::read(&buffer)).map_err(|what| damaged(&mapping.name, &what))?;
-        Ok(IpcSource { name: mapping.name, buffer, layout })
+        Self::of_buffer(mapping.name, buffer)
+    }
+
+    /// The file or stream in `buffer`, called `name`.
+    pub(crate) fn of_buffer(name: String, buffer: Buffer) -> Result<Self> {
+        let layout = quietly(|| Layout::read(&buffer)).map_err(|what| damaged(&name, &what))?;
+        Ok(IpcSource { name, buffer, layout })
+    }
+
+    /// The batches as they are in the file, whatever their size.
+    pub(crate) fn batches(&self) -> impl Iterator<Item = Result<RecordBatch>> + Send + '_ {
+        let mut pass = Pass { source: self, blocks: self.layout.blocks.iter(), dictionaries: HashMap::new() };
+        std::iter::from_fn(move || pass.batch())
     }
 
     /// Whether `bytes` begin like an Arrow file or stream.
@@ -72,9 +83,7 @@ impl ChunkSource for IpcSource {
     }
 
     fn chunks(&self) -> Result<Chunks<'_>> {
-        let mut pass = Pass { source: self, blocks: self.layout.blocks.iter(), dictionaries: HashMap::new() };
-        let batches = std::iter::from_fn(move || pass.batch());
-        Ok(Box::new(batches.flat_map(|batch| {
+        Ok(Box::new(self.batches().flat_map(|batch| {
             let (batch, error) = batch.map_or_else(|e| (None, Some(Err(e))), |batch| (Some(batch), None));
             batch.into_iter().flat_map(pieces).map(Ok).chain(error)
         })))
