@@ -14,6 +14,7 @@ pub mod relief;
 mod rng;
 pub mod run;
 pub mod schema;
+mod scratch;
 pub mod source;
 mod store;
 mod threads;

@@ -137,7 +137,7 @@ impl Accumulator {
     /// # Errors
     /// [`Error::Data`] if they are something else, damaged, or cut off.
     pub fn from_ipc(bytes: Vec<u8>, name: &str) -> Result<Self> {
-        let source = IpcSource::of_bytes(bytes, name)?;
+        let source = IpcSource::of_buffer(name.to_string(), bytes.into())?;
         let mut accumulator = Accumulator::new(identity(&source)?);
         for record in records(&source, &accumulator.identity.clone()) {
             let (key, contribution) = record?;

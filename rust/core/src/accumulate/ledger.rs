@@ -119,7 +119,7 @@ impl Log {
         };
         let marked = bytes.ends_with(&END);
         let length = bytes.len();
-        let source = IpcSource::of_cut_bytes(bytes, &name).map_err(with_advice)?;
+        let source = IpcSource::of_cut_buffer(name.clone(), bytes.into()).map_err(with_advice)?;
         let own = accumulator.identity.clone();
         own.same(&identity(&source).map_err(with_advice)?, "this one", &name).map_err(with_advice)?;
         let mut ends = source.ends();

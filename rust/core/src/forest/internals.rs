@@ -13,7 +13,7 @@ use crate::monitor::Monitor;
 use crate::profile::Profile;
 use crate::schema::{Problem, Roles};
 use crate::source::ChunkSource;
-use crate::store::CodeStore;
+use crate::store::{CodeStore, Keep};
 
 const ROOM: Room = Room { min_leaf: 2.0, missing: 0.0 };
 
@@ -106,5 +106,5 @@ pub fn code(source: &dyn ChunkSource, roles: &Roles, max_bins: usize) -> Result<
     let monitor = Monitor::default();
     let intake = Intake { source, problem: &problem, monitor: &monitor };
     let profile = Profile::of(&intake, max_bins)?;
-    Ok(CodeStore::of(&intake, &profile, profile.counts)?.rows)
+    Ok(CodeStore::of(&intake, &profile, profile.counts, crate::store::Keep::Memory)?.rows)
 }

@@ -46,7 +46,7 @@ use crate::ranking::Ranking;
 use crate::run::Options;
 use crate::schema::{Problem, Roles, names};
 use crate::source::ChunkSource;
-use crate::store::CodeStore;
+use crate::store::{CodeStore, Keep};
 use crate::threads::pool;
 use bag::Bag;
 use grow::{Ground, Grower};
@@ -215,7 +215,7 @@ impl<'a> Prepared<'a> {
 
     /// Codes what `intake` gives, of which the first pass met `counts`.
     fn read(intake: &Intake<'a>, profile: &Profile, counts: Counts) -> Result<Self> {
-        Ok(Prepared { problem: intake.problem, store: CodeStore::of(intake, profile, counts)? })
+        Ok(Prepared { problem: intake.problem, store: CodeStore::of(intake, profile, counts, Keep::Memory)? })
     }
 
     fn space(&self, subset: &[usize], params: &ForestParams) -> Result<Space> {

@@ -159,7 +159,7 @@ impl Profile {
     /// # Errors
     /// [`Error::Data`] if they are damaged, or something else.
     pub fn from_ipc(bytes: Vec<u8>) -> Result<Self> {
-        let source = IpcSource::of_bytes(bytes, NAME)?;
+        let source = IpcSource::of_buffer(NAME.to_string(), bytes.into())?;
         let damaged = || Error::Data(format!("{NAME}: these bytes are not a profile, or are damaged"));
         let found = source.schema();
         let text = found.metadata().get(KEY).ok_or_else(damaged)?;

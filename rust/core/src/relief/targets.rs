@@ -39,7 +39,7 @@ pub(crate) struct Targets {
 /// The class of each row, for a single nominal target; and how many classes there are.
 pub(crate) fn classes(column: &TargetColumn) -> (Vec<u16>, usize) {
     match column {
-        TargetColumn::Nominal { categories, codes } => (codes.clone(), categories.names.len().max(1)),
+        TargetColumn::Nominal { categories, codes } => (codes.to_vec(), categories.names.len().max(1)),
         TargetColumn::Numeric(_) => unreachable!("classification has a nominal target"),
     }
 }

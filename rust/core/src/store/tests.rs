@@ -8,6 +8,7 @@ use proptest::sample::Index;
 use super::*;
 use crate::monitor::Monitor;
 use crate::schema::{Problem, Roles, Targets};
+use crate::scratch::Scratch;
 use crate::source::TableSource;
 
 /// `rows` with one column of each kind, a target and weights; a row is left out if its target is
@@ -46,16 +47,25 @@ fn rows(count: std::ops::Range<usize>) -> impl Strategy<Value = Vec<Row>> {
 
 /// Profile and store of `batch`, read in pieces that begin at `borders`.
 fn coded(batch: &RecordBatch, borders: &[usize], max_bins: usize) -> (Profile, CodeStore) {
+    kept(batch, borders, max_bins, Keep::Memory)
+}
+
+fn kept(batch: &RecordBatch, borders: &[usize], max_bins: usize, keep: Keep<'_>) -> (Profile, CodeStore) {
+    with_intake(batch, borders, |intake| {
+        let profile = Profile::of(intake, max_bins).unwrap();
+        let store = CodeStore::of(intake, &profile, profile.counts, keep).unwrap();
+        (profile, store)
+    })
+}
+
+fn with_intake<T>(batch: &RecordBatch, borders: &[usize], work: impl FnOnce(&Intake<'_>) -> T) -> T {
     let pieces = borders.windows(2).map(|pair| batch.slice(pair[0], pair[1] - pair[0])).collect();
     let source = TableSource::new("table", batch.schema(), pieces).unwrap();
     let roles =
         Roles { targets: Targets::Named(vec!["y".into()]), task: None, drop: Vec::new(), weight: Some("w".into()) };
     let problem = Problem::resolve(&batch.schema(), &roles, "table").unwrap();
     let monitor = Monitor::default();
-    let intake = Intake { source: &source, problem: &problem, monitor: &monitor };
-    let profile = Profile::of(&intake, max_bins).unwrap();
-    let store = CodeStore::of(&intake, &profile, profile.counts).unwrap();
-    (profile, store)
+    work(&Intake { source: &source, problem: &problem, monitor: &monitor })
 }
 
 /// All codes of a feature, missing as 65,535.
@@ -88,9 +98,9 @@ fn check(rows: &[Row], store: &CodeStore, profile: &Profile) {
     assert_eq!((store.rows, store.weights.len()), (kept.len(), kept.len()));
     assert_eq!(column(store, 0), positions(&kept.iter().map(|row| row.few).collect::<Vec<_>>()));
     assert_eq!(column(store, 2), positions(&kept.iter().map(|row| row.word.clone()).collect::<Vec<_>>()));
-    assert_eq!(store.weights, kept.iter().map(|row| row.w).collect::<Vec<_>>());
+    assert_eq!(*store.weights, kept.iter().map(|row| row.w).collect::<Vec<_>>());
     let TargetColumn::Numeric(y) = &store.targets[0] else { panic!("numbers") };
-    assert_eq!(*y, kept.iter().map(|row| row.y.unwrap()).collect::<Vec<_>>());
+    assert_eq!(**y, kept.iter().map(|row| row.y.unwrap()).collect::<Vec<_>>());
     let unlabelled = rows.iter().filter(|row| row.y.is_none()).count() as u64;
     assert_eq!((profile.counts.rows, profile.counts.unlabelled), (rows.len() as u64, unlabelled));
 }
@@ -140,4 +150,58 @@ fn chunks_end_at_65_536_kept_rows_wherever_batches_do() {
     let (_, whole) = coded(&batch, &[0, 200_000], 255);
     assert_eq!(column(&whole, 1), column(&store, 1));
     assert!(column(&store, 1).iter().all(|&code| code < 255));
+}
+
+#[test]
+fn a_store_in_scratch_files_and_one_of_parts_are_those_in_memory() {
+    let row = |i: usize| Row {
+        few: (i % 11 != 10).then_some((i % 3) as f64),
+        many: ((i * 7_919) % 1_000_003) as f64,
+        word: (!i.is_multiple_of(13)).then(|| format!("w{}", i % 290)),
+        y: (!i.is_multiple_of(5)).then_some(i as f64),
+        w: (i % 7) as f64,
+    };
+    let rows: Vec<Row> = (0..150_000).map(row).collect();
+    let whole = batch(&rows);
+    let scratch = Scratch::new(None);
+    for max_bins in [255, 1000] {
+        let (profile, memory) = coded(&whole, &[0, 150_000], max_bins);
+        let (_, disk) = kept(&whole, &[0, 70_000, 150_000], max_bins, Keep::Scratch(&scratch));
+        let book = Codebook::of(&profile, true);
+        let parts: Vec<Part> = [0, 40_001, 40_001 + 70_000, 150_000]
+            .windows(2)
+            .map(|pair| {
+                with_intake(&whole.slice(pair[0], pair[1] - pair[0]), &[0, pair[1] - pair[0]], |intake| {
+                    let counts = Profile::of(intake, 0).unwrap().counts;
+                    let part = Part::of(intake, &book, counts, Keep::Memory).unwrap();
+                    let mut bytes = Vec::new();
+                    part.write(&book, &mut bytes).unwrap();
+                    Part::read(&book, bytes.into()).unwrap()
+                })
+            })
+            .collect();
+        let parted = CodeStore::of_parts(book, parts, Keep::Memory).unwrap();
+        for store in [disk, parted] {
+            check(&rows, &store, &profile);
+            assert_eq!(store.row_bytes(), memory.row_bytes());
+            for feature in 0..3 {
+                assert_eq!(column(&store, feature), column(&memory, feature));
+            }
+        }
+    }
+}
+
+#[test]
+fn a_part_of_another_store_is_refused() {
+    let batch = batch(&[Row { few: None, many: 1.0, word: None, y: Some(1.0), w: 1.0 }]);
+    with_intake(&batch, &[0, 1], |intake| {
+        let profile = Profile::of(intake, 10).unwrap();
+        let book = Codebook::of(&profile, true);
+        let mut bytes = Vec::new();
+        Part::of(intake, &book, profile.counts, Keep::Memory).unwrap().write(&book, &mut bytes).unwrap();
+        let unweighted = Codebook::of(&profile, false);
+        assert!(Part::read(&unweighted, bytes.clone().into()).unwrap_err().to_string().contains("other columns"));
+        bytes.truncate(bytes.len() / 2);
+        assert!(Part::read(&book, bytes.into()).unwrap_err().to_string().contains("damaged"));
+    });
 }

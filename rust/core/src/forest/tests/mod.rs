@@ -20,7 +20,7 @@ use crate::monitor::Monitor;
 use crate::profile::{MISSING_U8, MISSING_U16, Profile};
 use crate::schema::{Problem, Roles, Targets, Task};
 use crate::source::{ChunkSource, TableSource};
-use crate::store::{CodeStore, Slot};
+use crate::store::{CodeStore, Keep, Slot};
 
 /// A coded table.
 struct Coded {
@@ -39,7 +39,7 @@ impl Coded {
         let monitor = Monitor::default();
         let intake = Intake { source: &source, problem: &problem, monitor: &monitor };
         let profile = Profile::of(&intake, max_bins).unwrap();
-        let store = CodeStore::of(&intake, &profile, profile.counts).unwrap();
+        let store = CodeStore::of(&intake, &profile, profile.counts, Keep::Memory).unwrap();
         Coded { problem, store }
     }
 

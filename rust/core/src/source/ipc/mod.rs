@@ -59,26 +59,26 @@ impl IpcSource {
 
     pub(super) fn of(mapping: Mapping) -> Result<Self> {
         let buffer = mapping.buffer();
-        Self::of_buffer(buffer, &mapping.name, Layout::read)
+        Self::of_buffer(mapping.name, buffer)
     }
 
-    /// The Arrow stream in `bytes`, called `name`.
-    pub(crate) fn of_bytes(bytes: impl Into<Buffer>, name: &str) -> Result<Self> {
-        Self::of_buffer(bytes.into(), name, Layout::read)
+    /// The file or stream in `buffer`, called `name`.
+    pub(crate) fn of_buffer(name: String, buffer: Buffer) -> Result<Self> {
+        Self::laid_out(name, buffer, Layout::read)
     }
 
-    /// The batches of the Arrow stream in `bytes` that are whole.
-    pub(crate) fn of_cut_bytes(bytes: impl Into<Buffer>, name: &str) -> Result<Self> {
-        Self::of_buffer(bytes.into(), name, Layout::of_cut_stream)
+    /// The batches of the stream in `buffer` that are whole.
+    pub(crate) fn of_cut_buffer(name: String, buffer: Buffer) -> Result<Self> {
+        Self::laid_out(name, buffer, Layout::of_cut_stream)
     }
 
-    fn of_buffer(buffer: Buffer, name: &str, read: fn(&[u8]) -> Checked<Layout>) -> Result<Self> {
-        let layout = quietly(|| read(&buffer)).map_err(|what| damaged(name, &what))?;
-        Ok(IpcSource { name: name.to_string(), buffer, layout })
+    fn laid_out(name: String, buffer: Buffer, read: fn(&[u8]) -> Checked<Layout>) -> Result<Self> {
+        let layout = quietly(|| read(&buffer)).map_err(|what| damaged(&name, &what))?;
+        Ok(IpcSource { name, buffer, layout })
     }
 
-    /// The batches as they were written.
-    pub(crate) fn batches(&self) -> impl Iterator<Item = Result<RecordBatch>> + Send {
+    /// The batches as they are in the file, whatever their size.
+    pub(crate) fn batches(&self) -> impl Iterator<Item = Result<RecordBatch>> + Send + '_ {
         let mut pass = Pass { source: self, blocks: self.layout.blocks.iter(), dictionaries: HashMap::new() };
         std::iter::from_fn(move || pass.batch())
     }
