@@ -19,6 +19,7 @@ pub mod internals;
 mod items;
 mod moments;
 mod params;
+mod parts;
 mod permutation;
 mod pool;
 mod scores;
@@ -35,6 +36,7 @@ use rayon::prelude::*;
 
 pub(crate) use estimates::{forms, n_keys, scores};
 pub use params::{Ensemble, ForestParams, MaxFeatures, MaxSamples, Score, Ties};
+pub use parts::{Coded, code};
 pub use tree::{Node, Split, Test, Tree};
 
 use crate::accumulate::{Accumulator, Contribution, Identity, Ledger, Settings, Vector};
@@ -95,71 +97,19 @@ pub fn accumulate(
         let asked = options.keys(identity.n_keys())?;
         let ledger = Ledger::open(identity, options.resume, monitor)?;
         let missing = ledger.missing(asked.clone());
-        let mut growth = Growth { asked: asked.end - asked.start, missing, ledger: &ledger, params, monitor };
-        match params.per_target {
-            false => growth.all(|| Prepared::read(&intake, &met.profile, met.counts))?,
-            true => growth.per_target(&intake, || Prepared::read(&intake, &met.profile, met.counts))?,
+        if !missing.is_empty() {
+            let prepared = Prepared::read(&intake, &met.profile, met.counts)?;
+            monitor.enter(Phase::Growing, asked.end - asked.start);
+            monitor.advance(asked.end - asked.start - missing.len() as u64);
+            prepared.contribute(&missing, params, &ledger, monitor, |target| {
+                // Rows without this target take no part in its trees.
+                let problem = problem.alone(target);
+                let silent = Monitor::default();
+                Prepared::profile(&Intake { source, problem: &problem, monitor: &silent }, &alone(params))
+            })?;
         }
         ledger.close()
     })
-}
-
-/// The trees that are still to be grown.
-struct Growth<'a> {
-    /// Number of trees asked for.
-    asked: u64,
-    /// Numbers of those that the ledger does not have.
-    missing: Vec<u64>,
-    ledger: &'a Ledger,
-    params: &'a ForestParams,
-    monitor: &'a Monitor,
-}
-
-impl Growth<'_> {
-    /// Says that trees are grown from here on, and how many there are already.
-    fn begin(&self) {
-        self.monitor.enter(Phase::Growing, self.asked);
-        self.monitor.advance(self.asked - self.missing.len() as u64);
-    }
-
-    /// One ensemble for all targets together.
-    fn all<'b>(&self, read: impl FnOnce() -> Result<Prepared<'b>>) -> Result<()> {
-        if self.missing.is_empty() {
-            return Ok(());
-        }
-        let prepared = read()?;
-        self.begin();
-        let all: Vec<usize> = (0..prepared.problem.targets.len()).collect();
-        prepared.grow(&all, &self.missing, self.params, self.ledger, self.monitor)
-    }
-
-    /// One ensemble for each target.
-    fn per_target<'b>(&mut self, intake: &Intake<'b>, read: impl FnOnce() -> Result<Prepared<'b>>) -> Result<()> {
-        if self.missing.is_empty() {
-            return Ok(());
-        }
-        let prepared = read()?;
-        self.begin();
-        let params = ForestParams { target_weights: None, by_target: false, ..self.params.clone() };
-        let n_trees = self.params.n_estimators as u64;
-        for target in 0..prepared.problem.targets.len() {
-            let own = target as u64 * n_trees..(target as u64 + 1) * n_trees;
-            let trees: Vec<u64> = self.missing.iter().copied().filter(|tree| own.contains(tree)).collect();
-            if !has_missing(&prepared.store.targets[target]) {
-                prepared.grow(&[target], &trees, &params, self.ledger, self.monitor)?;
-            } else if !trees.is_empty() {
-                // Rows without this target take no part in its trees.
-                let mut problem = prepared.problem.clone();
-                problem.targets = vec![problem.targets.swap_remove(target)];
-                let params = ForestParams { unlabelled: Unlabelled::Ignore, ..params.clone() };
-                let silent = Monitor::default();
-                let intake = Intake { problem: &problem, monitor: &silent, ..*intake };
-                let prepared = Prepared::profile(&intake, &params)?;
-                prepared.grow(&[0], &trees, &params, self.ledger, self.monitor)?;
-            }
-        }
-        Ok(())
-    }
 }
 
 /// Grows tree number `tree` of the ensemble that [`rank`] grows with the same arguments.
@@ -198,15 +148,21 @@ pub fn grow_tree(
     })
 }
 
+/// The settings of the ensemble of a single target of several.
+fn alone(params: &ForestParams) -> ForestParams {
+    ForestParams { target_weights: None, by_target: false, unlabelled: Unlabelled::Ignore, ..params.clone() }
+}
+
 /// A source, read and coded.
-struct Prepared<'a> {
-    problem: &'a Problem,
+#[derive(Debug)]
+struct Prepared {
+    problem: Problem,
     store: CodeStore,
 }
 
-impl<'a> Prepared<'a> {
+impl Prepared {
     /// Profiles and codes what `intake` gives.
-    fn profile(intake: &Intake<'a>, params: &ForestParams) -> Result<Self> {
+    fn profile(intake: &Intake<'_>, params: &ForestParams) -> Result<Self> {
         let profile = Profile::of(intake, params.max_bins)?;
         let rows = profile.counts.taking_part(intake.source.name(), params.unlabelled)?;
         params.validate(rows, intake.problem.features.len(), intake.problem.targets.len())?;
@@ -214,13 +170,42 @@ impl<'a> Prepared<'a> {
     }
 
     /// Codes what `intake` gives, of which the first pass met `counts`.
-    fn read(intake: &Intake<'a>, profile: &Profile, counts: Counts) -> Result<Self> {
-        Ok(Prepared { problem: intake.problem, store: CodeStore::of(intake, profile, counts, Keep::Memory)? })
+    fn read(intake: &Intake<'_>, profile: &Profile, counts: Counts) -> Result<Self> {
+        let store = CodeStore::of(intake, profile, counts, Keep::Memory)?;
+        Ok(Prepared { problem: intake.problem.clone(), store })
     }
 
     fn space(&self, subset: &[usize], params: &ForestParams) -> Result<Space> {
         let names = names(&self.problem.targets);
         Space::new(&self.store, subset, &names, self.problem.task, params.target_weights.as_deref())
+    }
+
+    /// Grows `trees`, by their numbers in the whole run. `without` prepares the rows that have a target, where
+    /// others lack it and each target has its own ensemble.
+    fn contribute(
+        &self,
+        trees: &[u64],
+        params: &ForestParams,
+        ledger: &Ledger,
+        monitor: &Monitor,
+        without: impl Fn(usize) -> Result<Prepared>,
+    ) -> Result<()> {
+        let n_targets = self.problem.targets.len();
+        if !params.per_target {
+            return self.grow(&(0..n_targets).collect::<Vec<usize>>(), trees, params, ledger, monitor);
+        }
+        for target in 0..n_targets {
+            let own = target * params.n_estimators..(target + 1) * params.n_estimators;
+            let trees: Vec<u64> = trees.iter().copied().filter(|&tree| own.contains(&(tree as usize))).collect();
+            if trees.is_empty() {
+                continue;
+            }
+            match has_missing(&self.store.targets[target]) {
+                true => without(target)?.grow(&[0], &trees, &alone(params), ledger, monitor)?,
+                false => self.grow(&[target], &trees, &alone(params), ledger, monitor)?,
+            }
+        }
+        Ok(())
     }
 
     /// Grows `trees` for the targets `subset`.
