@@ -1,6 +1,7 @@
 """What the rankers share: scikit-learn's side of an estimator that selects features."""
 
 import numbers
+import os
 import time
 from abc import abstractmethod
 from typing import Any, Self
@@ -17,6 +18,7 @@ from ferrank import _core, examples
 from ferrank._core import Source
 from ferrank.errors import SettingError
 from ferrank.ranking import Ranking
+from ferrank.resources import bytes_of
 from ferrank.run import Progress, finish
 
 __all__ = ["Ranker", "plain", "seed_of", "threads_of"]
@@ -25,13 +27,15 @@ __all__ = ["Ranker", "plain", "seed_of", "threads_of"]
 class Ranker(SelectorMixin, BaseEstimator):
     """Base of the rankers: ranks in ``fit``, selects the best features in ``transform``.
 
-    A ranker has the parameters ``task``, ``n_jobs`` and ``n_features_to_select``, and says in
-    :meth:`settings` which ranker of the engine does the work, and how.
+    A ranker has the parameters ``task``, ``n_jobs``, ``memory_limit``, ``scratch`` and
+    ``n_features_to_select``, and says in :meth:`settings` which ranker of the engine does the work, and how.
     """
 
     task: str | None
     n_features_to_select: int | float | None
     n_jobs: int | None
+    memory_limit: int | str | None
+    scratch: str | os.PathLike[str] | None
 
     @abstractmethod
     def settings(self) -> dict[str, Any]:
@@ -41,7 +45,15 @@ class Ranker(SelectorMixin, BaseEstimator):
         """Rank the features of ``source``; ``roles`` says what its columns are."""
         settings = self.settings()
         started = time.perf_counter()
-        result = finish(_core.rank(source, roles, settings, threads_of(self.n_jobs)), progress)
+        run = _core.rank(
+            source,
+            roles,
+            settings,
+            threads_of(self.n_jobs),
+            bytes_of(self.memory_limit),
+            self.scratch,
+        )
+        result = finish(run, progress)
         return Ranking.from_core(result, settings, time.perf_counter() - started)
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> Self:

@@ -2,6 +2,7 @@
 //! record batches.
 
 mod accumulate;
+mod budget;
 mod column;
 pub mod error;
 pub mod forest;
@@ -18,5 +19,6 @@ pub mod source;
 mod store;
 mod threads;
 
+pub use budget::Resources;
 pub use error::{Error, Result};
 pub use intake::Unlabelled;

@@ -11,7 +11,7 @@ use ferrank_core::inspect::Inspection;
 use ferrank_core::monitor::Monitor;
 use ferrank_core::ranking::Ranking;
 use ferrank_core::source::{IpcSource, write_ipc};
-use ferrank_core::{Error, Result, forest, relief};
+use ferrank_core::{Error, Resources, Result, forest, relief};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -129,21 +129,26 @@ impl Run {
     }
 }
 
-/// Ranks the features of `source` on `threads` threads, by the ranker that the settings name.
+/// Ranks the features of `source` by the ranker that the settings name, on `threads` threads, within `memory`
+/// bytes and with scratch files in the folder `scratch`.
 #[pyfunction]
+#[pyo3(signature = (source, roles, settings, threads, memory=None, scratch=None))]
 pub(crate) fn rank(
     source: &Source,
     roles: &Bound<'_, PyDict>,
     settings: &Bound<'_, PyDict>,
     threads: usize,
+    memory: Option<u64>,
+    scratch: Option<PathBuf>,
 ) -> PyResult<Run> {
     let (source, roles) = (source.0.clone(), settings::roles(roles)?);
+    let with = Resources { threads, memory, scratch };
     match settings::ranker(settings)? {
         Ranker::Forest(params) => {
-            Run::start(move |monitor| forest::rank(&*source, &roles, &params, threads, monitor).map(Outcome::Ranking))
+            Run::start(move |monitor| forest::rank(&*source, &roles, &params, &with, monitor).map(Outcome::Ranking))
         }
         Ranker::Relief(params) => {
-            Run::start(move |monitor| relief::rank(&*source, &roles, &params, threads, monitor).map(Outcome::Ranking))
+            Run::start(move |monitor| relief::rank(&*source, &roles, &params, &with, monitor).map(Outcome::Ranking))
         }
     }
 }

@@ -18,6 +18,7 @@ pub mod internals;
 mod items;
 mod moments;
 mod params;
+mod passes;
 mod permutation;
 mod pool;
 mod scores;
@@ -28,6 +29,7 @@ mod tests;
 mod tree;
 mod view;
 
+use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
 use rayon::prelude::*;
@@ -35,7 +37,9 @@ use rayon::prelude::*;
 pub use params::{Ensemble, ForestParams, MaxFeatures, MaxSamples, Score, Ties};
 pub use tree::{Node, Split, Test, Tree};
 
+use crate::Resources;
 use crate::accumulate::{Accumulator, Contribution, Estimate};
+use crate::budget::Budget;
 use crate::error::{Error, Result};
 use crate::intake::{Intake, Unlabelled};
 use crate::monitor::{Monitor, Phase};
@@ -43,18 +47,20 @@ use crate::profile::{Profile, Scale};
 use crate::ranking::{Ranking, ScoreRanking};
 use crate::schema::{Problem, Roles, names};
 use crate::source::ChunkSource;
-use crate::store::{CodeStore, Keep};
+use crate::scratch::Scratch;
+use crate::store::{CodeStore, Codebook, Keep, Part};
 use crate::threads::pool;
 use bag::Bag;
 use grow::{Ground, Grower};
 use grown::{CodeTest, Grown, GrownNode};
 use pulp::Arch;
+use scores::Tally;
 use space::{Space, has_missing};
 
-/// Ranks the features of `source` with an ensemble of trees, on a pool of `threads` threads.
+/// Ranks the features of `source` with an ensemble of trees, within these `resources`.
 ///
-/// The same arguments give the same bits, whatever the number of threads, the chunking of the rows,
-/// and the container they come in.
+/// The same data and settings give the same bits, whatever the resources, the chunking of the rows, and the
+/// container they come in.
 ///
 /// # Errors
 /// What is wrong with a setting, a column or a value; [`Error::Interrupted`] once `monitor` was
@@ -63,13 +69,14 @@ pub fn rank(
     source: &dyn ChunkSource,
     roles: &Roles,
     params: &ForestParams,
-    threads: usize,
+    resources: &Resources,
     monitor: &Monitor,
 ) -> Result<Ranking> {
     let problem = Problem::resolve(&source.schema(), roles, source.name())?;
     params.validate_shape(problem.features.len(), problem.targets.len())?;
-    pool(threads)?.install(|| {
-        let prepared = Prepared::read(source, &problem, params, monitor)?;
+    let means = Means::of(resources);
+    pool(resources.threads)?.install(|| {
+        let prepared = Prepared::read(source, &problem, params, Some(&means), monitor)?;
         let n_trees = params.n_estimators * if params.per_target { problem.targets.len() } else { 1 };
         monitor.enter(Phase::Growing, n_trees as u64);
         let scores = match params.per_target {
@@ -116,9 +123,9 @@ pub fn grow_tree(
         problem.targets = vec![problem.targets.swap_remove(tree / params.n_estimators)];
     }
     pool(1)?.install(|| {
-        let prepared = Prepared::read(source, &problem, params, monitor)?;
+        let prepared = Prepared::read(source, &problem, params, None, monitor)?;
         let all: Vec<usize> = (0..problem.targets.len()).collect();
-        let space = prepared.space(&all, params)?;
+        let space = prepared.space(&all, params)?.hold(&prepared.store);
         let ground = Ground { store: &prepared.store, space: &space, params, monitor };
         let mut bench = Bench::new(ground);
         bench.draw(tree as u64);
@@ -144,7 +151,7 @@ fn rank_per_target(
             problem.targets = vec![problem.targets.swap_remove(target)];
             let params = ForestParams { unlabelled: Unlabelled::Ignore, target_weights: None, ..params.clone() };
             let silent = Monitor::default();
-            let prepared = Prepared::read(source, &problem, &params, &silent)?;
+            let prepared = Prepared::read(source, &problem, &params, prepared.means, &silent)?;
             prepared.ensemble(&[0], first_tree, &params, monitor)?
         } else {
             let params = ForestParams { target_weights: None, ..params.clone() };
@@ -173,6 +180,21 @@ struct Prepared<'a> {
     problem: &'a Problem,
     store: CodeStore,
     n_unlabelled: u64,
+    means: Option<&'a Means>,
+    /// Whether memory does not hold the store and the bags.
+    is_outside: bool,
+}
+
+/// What a run may use besides threads.
+struct Means {
+    budget: Budget,
+    scratch: Scratch,
+}
+
+impl Means {
+    fn of(resources: &Resources) -> Self {
+        Means { budget: Budget::new(resources.memory), scratch: Scratch::new(resources.scratch.as_deref()) }
+    }
 }
 
 /// What an ensemble says.
@@ -183,18 +205,58 @@ struct EnsembleResult {
 }
 
 impl<'a> Prepared<'a> {
-    fn read(source: &dyn ChunkSource, problem: &'a Problem, params: &ForestParams, monitor: &Monitor) -> Result<Self> {
+    /// Profiles and codes `source`: in memory if there are no `means` that say otherwise.
+    fn read(
+        source: &dyn ChunkSource,
+        problem: &'a Problem,
+        params: &ForestParams,
+        means: Option<&'a Means>,
+        monitor: &Monitor,
+    ) -> Result<Self> {
         let intake = Intake { source, problem, monitor };
         let profile = Profile::of(&intake, params.max_bins)?;
         let rows = profile.counts.taking_part(source.name(), params.unlabelled)?;
         params.validate(rows, problem.features.len(), problem.targets.len())?;
         let n_unlabelled = profile.counts.unlabelled;
-        Ok(Prepared { problem, store: CodeStore::of(&intake, &profile, Keep::Memory)?, n_unlabelled })
+        let book = Codebook::of(&profile, problem.weight.is_some());
+        let counts = profile.counts;
+        drop(profile);
+        let holds = |means: &&Means| passes::holds_all(rows, &book, params, means.budget.left());
+        let outside = means.filter(|means| !holds(means));
+        let keep = outside.map_or(Keep::Memory, |means| Keep::Scratch(&means.scratch));
+        let part = Part::of(&intake, &book, counts, keep)?;
+        let store = CodeStore::of_parts(book, vec![part], keep)?;
+        Ok(Prepared { problem, store, n_unlabelled, means, is_outside: outside.is_some() })
     }
 
     fn space(&self, subset: &[usize], params: &ForestParams) -> Result<Space> {
         let names = names(&self.problem.targets);
         Space::new(&self.store, subset, &names, self.problem.task, params.target_weights.as_deref())
+    }
+
+    /// Grows `trees` with all rows in memory.
+    fn inside(&self, ground: Ground<'_>, subset: &[usize], trees: &[u64]) -> Result<Vec<TreeResult>> {
+        let idle = Mutex::new(Vec::new());
+        let free = || idle.lock().unwrap_or_else(PoisonError::into_inner);
+        let grow = |&tree: &u64| {
+            let bench = free().pop();
+            let mut bench = bench.unwrap_or_else(|| Bench::new(ground));
+            let result = bench.tree(subset, tree);
+            free().push(bench);
+            result
+        };
+        trees.par_iter().with_max_len(1).map(grow).collect()
+    }
+
+    /// Grows `trees` in passes over the store.
+    fn outside(&self, ground: Ground<'_>, trees: &[u64], means: &Means) -> Result<Vec<TreeResult>> {
+        let results = Mutex::new(BTreeMap::new());
+        let done = || results.lock().unwrap_or_else(PoisonError::into_inner);
+        passes::grow(ground, &means.budget, &means.scratch, trees, &|tree, result| {
+            done().insert(tree, result);
+            Ok(())
+        })?;
+        Ok(std::mem::take(&mut *done()).into_values().collect())
     }
 
     /// Grows trees number `first_tree` and following for the targets `subset`.
@@ -206,19 +268,17 @@ impl<'a> Prepared<'a> {
         monitor: &Monitor,
     ) -> Result<EnsembleResult> {
         let space = self.space(subset, params)?;
-        let ground = Ground { store: &self.store, space: &space, params, monitor };
-        let idle = Mutex::new(Vec::new());
-        let free = || idle.lock().unwrap_or_else(PoisonError::into_inner);
-        let trees = (0..params.n_estimators).into_par_iter().with_max_len(1);
-        let contributions: Vec<TreeResult> = trees
-            .map(|tree| {
-                let bench = free().pop();
-                let mut bench = bench.unwrap_or_else(|| Bench::new(ground));
-                let result = bench.tree(subset, first_tree + tree as u64);
-                free().push(bench);
-                result
-            })
-            .collect::<Result<_>>()?;
+        let trees: Vec<u64> = (first_tree..first_tree + params.n_estimators as u64).collect();
+        let contributions = match self.means.filter(|_| self.is_outside) {
+            Some(means) => {
+                let ground = Ground { store: &self.store, space: &space, params, monitor };
+                self.outside(ground, &trees, means)?
+            }
+            None => {
+                let space = space.hold(&self.store);
+                self.inside(Ground { store: &self.store, space: &space, params, monitor }, subset, &trees)?
+            }
+        };
         let n_features = self.problem.features.len();
         let n_targets = self.problem.targets.len();
         let mut accumulator = Accumulator::<Contribution>::default();
@@ -295,21 +355,21 @@ impl<'a> Bench<'a> {
         monitor.check()?;
         self.draw(tree);
         let grown = self.grower.grow(&self.bag, tree)?;
-        let score = |score: &Score| match score {
-            Score::Permutation => permutation::of_tree(self.ground, subset, grown, &self.bag, tree),
-            other => Ok(scores::of_splits(*other, grown, store.codings.len())),
-        };
-        let scores = params.scores.iter().map(score).collect::<Result<Contribution>>()?;
-        let by_target = match params.by_target {
-            true => scores::genie3_by_target(grown, store.targets.len()),
-            false => Vec::new(),
-        };
+        let mut tally = Tally::new(grown.nodes[0].weight, &params.scores, store.codings.len(), params.by_target);
+        tally.add_all(grown);
+        let (mut scores, by_target) = tally.finish();
+        for (score, values) in params.scores.iter().zip(&mut scores) {
+            if *score == Score::Permutation {
+                *values = permutation::of_tree(self.ground, subset, grown, &self.bag, tree)?;
+            }
+        }
         monitor.advance(1);
         Ok(TreeResult { scores, by_target })
     }
 }
 
 /// What one tree gives.
+#[derive(Debug, PartialEq)]
 struct TreeResult {
     scores: Contribution,
     /// (feature, n_targets values); empty unless asked for.

@@ -40,6 +40,11 @@ impl<'a> View<'a> {
         View::store(store, &NO_BLOCK)
     }
 
+    /// The rows of the store from number `base` on; `block` has their values.
+    pub(crate) fn from(store: &'a CodeStore, base: usize, block: &'a Block) -> Self {
+        View { base, ..View::store(store, block) }
+    }
+
     /// Rows that were copied together.
     pub(crate) fn local(chunk: &'a Chunk, block: &'a Block, origin: &'a [u32]) -> Self {
         View { chunks: std::slice::from_ref(chunk), firsts: &[0], base: 0, block, origin }

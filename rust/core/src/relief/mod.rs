@@ -49,6 +49,7 @@ use rayon::prelude::*;
 
 pub use params::{Iterations, ReliefParams, ReliefScore, TargetDistance};
 
+use crate::Resources;
 use crate::accumulate::Accumulator;
 use crate::error::{Error, Result};
 use crate::intake::Intake;
@@ -79,10 +80,11 @@ const LIMITS: Limits = Limits { rows: 192 << 20, group: 128 << 20 };
 const SUMS_BYTES: usize = 64 << 20;
 /// Blocks of queries, for whose number standard errors are good enough.
 const BLOCKS: std::ops::RangeInclusive<usize> = 16..=128;
-/// Ranks the features of `source` by Relief, on a pool of `threads` threads.
+
+/// Ranks the features of `source` by Relief, within these `resources`.
 ///
-/// The same arguments give the same bits, whatever the number of threads, the chunking of the rows,
-/// and the container they come in.
+/// The same data and settings give the same bits, whatever the resources, the chunking of the rows, and the
+/// container they come in.
 ///
 /// # Errors
 /// What is wrong with a setting, a column or a value; [`Error::Interrupted`] once `monitor` was
@@ -91,10 +93,10 @@ pub fn rank(
     source: &dyn ChunkSource,
     roles: &Roles,
     params: &ReliefParams,
-    threads: usize,
+    resources: &Resources,
     monitor: &Monitor,
 ) -> Result<Ranking> {
-    rank_within(LIMITS, source, roles, params, threads, monitor)
+    rank_within(LIMITS, source, roles, params, resources.threads, monitor)
 }
 
 fn rank_within(

@@ -1,6 +1,6 @@
 use crate::forest::grown::{CodeTest, Grown, GrownNode, GrownSplit};
 use crate::forest::params::Score;
-use crate::forest::scores::{genie3_by_target, of_splits};
+use crate::forest::scores::Tally;
 
 /// Feature 3 at the root and to the left, feature 1 to the right; ten examples.
 fn tree() -> Grown {
@@ -24,8 +24,16 @@ fn tree() -> Grown {
     }
 }
 
+/// Values of `score`, and parts of `genie3`.
+fn tallied(tree: &Grown, score: Score) -> (Vec<(u32, f64)>, Vec<(u32, Vec<f64>)>) {
+    let mut tally = Tally::new(tree.nodes[0].weight, &[score], 5, true);
+    tally.add_all(tree);
+    let (mut scores, by_target) = tally.finish();
+    (scores.remove(0), by_target)
+}
+
 fn check(score: Score, expected: [(u32, f64); 2]) {
-    let found = of_splits(score, &tree(), 5);
+    let found = tallied(&tree(), score).0;
     assert_eq!(found.len(), 2);
     for (found, expected) in found.iter().zip(expected) {
         assert_eq!(found.0, expected.0);
@@ -43,7 +51,7 @@ fn scores_of_a_tree_made_by_hand() {
 
 #[test]
 fn gains_are_told_apart_by_target() {
-    let found = genie3_by_target(&tree(), 2);
+    let found = tallied(&tree(), Score::Genie3).1;
     let expected = [(1, [0.0, 1.2]), (3, [0.55, 0.05])];
     for ((feature, parts), (wanted, values)) in found.iter().zip(expected) {
         assert_eq!(*feature, wanted);
@@ -55,5 +63,6 @@ fn gains_are_told_apart_by_target() {
 fn a_leaf_says_nothing() {
     let leaf = GrownNode { depth: 0, examples: 3.0, weight: 3.0, split: None };
     let tree = Grown { nodes: vec![leaf], ..Grown::default() };
-    assert!(of_splits(Score::Genie3, &tree, 5).is_empty() && genie3_by_target(&tree, 2).is_empty());
+    let (values, by_target) = tallied(&tree, Score::Genie3);
+    assert!(values.is_empty() && by_target.is_empty());
 }

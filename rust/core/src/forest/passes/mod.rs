@@ -1,0 +1,125 @@
+//! Trees over rows that memory does not hold (DESIGN §8).
+//!
+//! ```text
+//! while a node of a tree is open                     tops
+//!     one pass over the store: sums of the open nodes' examples by code, for the features they draw
+//!     the best test of each, and its children        (top, split::by_code)
+//! a node whose rows fit the memory is a bucket
+//! for each group of trees, as many as the disk holds
+//!     one pass over the store: rows of buckets to a scratch file     (buckets)
+//!     for each tree, bucket by bucket: grow the subtree in memory, add up its splits in preorder
+//! ```
+//!
+//! A pass reads the store once for all trees. A row's node is found again by parting the rows of a
+//! block of 65,536 by the tree so far, so nothing is kept of a row from pass to pass.
+//!
+//! The trees are those of the in-memory run, bit by bit: sums are exact, a node draws from its own stream,
+//! and importances are added up in preorder. Which nodes are buckets depends on the memory and changes
+//! nothing.
+//!
+//! Memory: in a pass the sums of the open nodes, of which a pass takes as many as fit; in growing the rows
+//! of one bucket for each thread.
+
+mod buckets;
+mod pass;
+mod room;
+#[cfg(test)]
+mod tests;
+mod top;
+
+use std::sync::{Mutex, PoisonError};
+
+use pulp::Arch;
+use rayon::prelude::*;
+
+use super::TreeResult;
+use super::grow::{Below, Ground, Grower};
+use super::moments::WEIGHT;
+use super::scores::Tally;
+use super::space::Block;
+use crate::budget::Budget;
+use crate::error::Result;
+use crate::scratch::Scratch;
+use buckets::{Buckets, Stored};
+use pass::Passes;
+use room::Room;
+pub(super) use room::holds_all;
+use top::{State, Top};
+
+/// Grows `trees`, and hands each to `each` once it is done.
+///
+/// # Errors
+/// [`Error::Resource`](crate::Error::Resource) if memory does not hold even one node's sums,
+/// [`Error::File`](crate::Error::File) if the disk is full, [`Interrupted`](crate::Error::Interrupted) on request.
+pub(super) fn grow(
+    ground: Ground<'_>,
+    budget: &Budget,
+    scratch: &Scratch,
+    trees: &[u64],
+    each: &(dyn Fn(u64, TreeResult) -> Result<()> + Sync),
+) -> Result<()> {
+    grow_in(ground, &Room::new(ground, budget)?, scratch, trees, each)
+}
+
+fn grow_in(
+    ground: Ground<'_>,
+    room: &Room,
+    scratch: &Scratch,
+    trees: &[u64],
+    each: &(dyn Fn(u64, TreeResult) -> Result<()> + Sync),
+) -> Result<()> {
+    let passes = Passes::new(ground);
+    let mut tops: Vec<Top> = trees.iter().map(|&number| Top::new(number, ground, room)).collect();
+    while top::open(&mut tops, ground, room) {
+        passes.sum(&mut tops)?;
+        tops.par_iter_mut().for_each(|top| top.choose(ground, room));
+    }
+    let growers = Mutex::new(Vec::new());
+    let idle = || growers.lock().unwrap_or_else(PoisonError::into_inner);
+    for group in tops.chunks_mut(room.trees_on_disk()) {
+        let buckets = Buckets::new(ground, scratch)?;
+        passes.collect(group, &buckets)?;
+        let stored = buckets.finish(group)?;
+        group.par_iter_mut().with_max_len(1).try_for_each(|top| {
+            let grower = idle().pop();
+            let mut grower = grower.unwrap_or_else(|| Grower::new(ground, Arch::new()));
+            let result = finish(ground, top, &stored, &mut grower)?;
+            idle().push(grower);
+            each(top.number, result)?;
+            ground.monitor.advance(1);
+            Ok(())
+        })?;
+    }
+    Ok(())
+}
+
+/// Grows the subtrees of `top` and adds up all splits.
+fn finish(ground: Ground<'_>, top: &mut Top, stored: &Stored<'_>, grower: &mut Grower<'_>) -> Result<TreeResult> {
+    let params = ground.params;
+    let new = |root: f64| Tally::new(root, &params.scores, ground.store.codings.len(), params.by_target);
+    let mut tally = top.nodes[0].sums.get(WEIGHT).map(|&weight| new(weight));
+    let mut block = Block::default();
+    let mut stack = vec![0];
+    while let Some(n) = stack.pop() {
+        let node = &mut top.nodes[n];
+        match &mut node.state {
+            State::Split { split, gains } => {
+                if let Some(tally) = &mut tally {
+                    tally.add(node.depth, node.sums[WEIGHT], split, gains);
+                }
+                stack.extend(split.children.iter().rev().map(|&child| child as usize));
+            }
+            State::Bucket(bucket) => {
+                let rows = stored.take(bucket);
+                let all = 0..rows.counts.len();
+                ground.space.values(&rows.targets, &rows.weights, all, &mut block);
+                let below = Below { chunk: &rows.chunk, block: &block, counts: &rows.counts };
+                let grown = grower.grow_below(below, top.number, node.depth, node.path, &node.aside)?;
+                tally.get_or_insert_with(|| new(grown.nodes[0].weight)).add_all(grown);
+            }
+            State::Open { .. } | State::Leaf => {}
+        }
+    }
+    let (scores, by_target) = tally.unwrap_or_else(|| new(1.0)).finish();
+    Ok(TreeResult { scores, by_target })
+}
