@@ -75,12 +75,6 @@ impl Bag {
             self.counts.push(count);
         }
     }
-
-    /// The rows of `0 .. rows` that are not in the bag.
-    pub(crate) fn out_of_bag(&self, rows: usize) -> Vec<u32> {
-        let mut taken = self.rows.iter().copied().peekable();
-        (0..rows as u32).filter(|row| taken.next_if_eq(row).is_none()).collect()
-    }
 }
 
 #[cfg(test)]
@@ -96,7 +90,6 @@ mod tests {
             assert_eq!(bag.counts.iter().map(|&c| u64::from(c)).sum::<u64>(), draws);
             assert!(bag.rows.is_sorted_by(|a, b| a < b));
             assert!((*bag.rows.last().unwrap() as usize) < rows);
-            assert_eq!(bag.out_of_bag(rows).len() + bag.rows.len(), rows);
         }
         bag.take_bootstrap(7, 3, rows, rows as u64);
         let share = bag.rows.len() as f64 / rows as f64;

@@ -249,10 +249,10 @@ impl<'a> Prepared<'a> {
     }
 
     /// Grows `trees` in passes over the store.
-    fn outside(&self, ground: Ground<'_>, trees: &[u64], means: &Means) -> Result<Vec<TreeResult>> {
+    fn outside(&self, ground: Ground<'_>, subset: &[usize], trees: &[u64], means: &Means) -> Result<Vec<TreeResult>> {
         let results = Mutex::new(BTreeMap::new());
         let done = || results.lock().unwrap_or_else(PoisonError::into_inner);
-        passes::grow(ground, &means.budget, &means.scratch, trees, &|tree, result| {
+        passes::grow(ground, &means.budget, &means.scratch, subset, trees, &|tree, result| {
             done().insert(tree, result);
             Ok(())
         })?;
@@ -272,7 +272,7 @@ impl<'a> Prepared<'a> {
         let contributions = match self.means.filter(|_| self.is_outside) {
             Some(means) => {
                 let ground = Ground { store: &self.store, space: &space, params, monitor };
-                self.outside(ground, &trees, means)?
+                self.outside(ground, subset, &trees, means)?
             }
             None => {
                 let space = space.hold(&self.store);

@@ -33,12 +33,16 @@ use pulp::Arch;
 use rayon::prelude::*;
 
 use super::TreeResult;
+use super::bag::Bag;
 use super::grow::{Below, Ground, Grower};
 use super::moments::WEIGHT;
+use super::params::Score;
+use super::permutation::{Judged, LeafSums, OutOfBag, Targets};
 use super::scores::Tally;
 use super::space::Block;
 use crate::budget::Budget;
 use crate::error::Result;
+use crate::intake::CHUNK_ROWS;
 use crate::scratch::Scratch;
 use buckets::{Buckets, Stored};
 use pass::Passes;
@@ -46,7 +50,7 @@ use room::Room;
 pub(super) use room::holds_all;
 use top::{State, Top};
 
-/// Grows `trees`, and hands each to `each` once it is done.
+/// Grows `trees` for the targets `subset`, and hands each to `each` once it is done.
 ///
 /// # Errors
 /// [`Error::Resource`](crate::Error::Resource) if memory does not hold even one node's sums,
@@ -55,19 +59,22 @@ pub(super) fn grow(
     ground: Ground<'_>,
     budget: &Budget,
     scratch: &Scratch,
+    subset: &[usize],
     trees: &[u64],
     each: &(dyn Fn(u64, TreeResult) -> Result<()> + Sync),
 ) -> Result<()> {
-    grow_in(ground, &Room::new(ground, budget)?, scratch, trees, each)
+    grow_in(ground, &Room::new(ground, budget)?, scratch, subset, trees, each)
 }
 
 fn grow_in(
     ground: Ground<'_>,
     room: &Room,
     scratch: &Scratch,
+    subset: &[usize],
     trees: &[u64],
     each: &(dyn Fn(u64, TreeResult) -> Result<()> + Sync),
 ) -> Result<()> {
+    let judge = ground.params.scores.contains(&Score::Permutation).then(|| Judge::new(ground, subset, scratch));
     let passes = Passes::new(ground);
     let mut tops: Vec<Top> = trees.iter().map(|&number| Top::new(number, ground, room)).collect();
     while top::open(&mut tops, ground, room) {
@@ -78,36 +85,47 @@ fn grow_in(
     let idle = || growers.lock().unwrap_or_else(PoisonError::into_inner);
     for group in tops.chunks_mut(room.trees_on_disk()) {
         let buckets = Buckets::new(ground, scratch)?;
-        passes.collect(group, &buckets)?;
+        passes.collect(group, &buckets, judge.as_ref().map(|judge| &judge.targets))?;
         let stored = buckets.finish(group)?;
-        group.par_iter_mut().with_max_len(1).try_for_each(|top| {
-            let grower = idle().pop();
-            let mut grower = grower.unwrap_or_else(|| Grower::new(ground, Arch::new()));
-            let result = finish(ground, top, &stored, &mut grower)?;
-            idle().push(grower);
-            each(top.number, result)?;
-            ground.monitor.advance(1);
-            Ok(())
-        })?;
+        for together in group.chunks_mut(room.at_once) {
+            together.par_iter_mut().with_max_len(1).try_for_each(|top| {
+                let grower = idle().pop();
+                let mut grower = grower.unwrap_or_else(|| Grower::new(ground, Arch::new()));
+                let result = finish(ground, top, &stored, judge.as_ref(), &mut grower)?;
+                idle().push(grower);
+                each(top.number, result)?;
+                ground.monitor.advance(1);
+                Ok(())
+            })?;
+        }
     }
     Ok(())
 }
 
 /// Grows the subtrees of `top` and adds up all splits.
-fn finish(ground: Ground<'_>, top: &mut Top, stored: &Stored<'_>, grower: &mut Grower<'_>) -> Result<TreeResult> {
+fn finish(
+    ground: Ground<'_>,
+    top: &mut Top,
+    stored: &Stored<'_>,
+    judge: Option<&Judge<'_>>,
+    grower: &mut Grower<'_>,
+) -> Result<TreeResult> {
     let params = ground.params;
     let new = |root: f64| Tally::new(root, &params.scores, ground.store.codings.len(), params.by_target);
     let mut tally = top.nodes[0].sums.get(WEIGHT).map(|&weight| new(weight));
+    let mut case = judge.map(|judge| judge.open(top.number)).transpose()?;
     let mut block = Block::default();
-    let mut stack = vec![0];
-    while let Some(n) = stack.pop() {
+    let mut stack = vec![(0, None)];
+    while let Some((n, link)) = stack.pop() {
         let node = &mut top.nodes[n];
         match &mut node.state {
             State::Split { split, gains } => {
                 if let Some(tally) = &mut tally {
                     tally.add(node.depth, node.sums[WEIGHT], split, gains);
                 }
-                stack.extend(split.children.iter().rev().map(|&child| child as usize));
+                let links = case.as_mut().map(|case| case.judged.add_split(link, split));
+                let [left, right] = [0, 1].map(|side| (split.children[side] as usize, links.map(|links| links[side])));
+                stack.extend([right, left]);
             }
             State::Bucket(bucket) => {
                 let rows = stored.take(bucket);
@@ -116,10 +134,66 @@ fn finish(ground: Ground<'_>, top: &mut Top, stored: &Stored<'_>, grower: &mut G
                 let below = Below { chunk: &rows.chunk, block: &block, counts: &rows.counts };
                 let grown = grower.grow_below(below, top.number, node.depth, node.path, &node.aside)?;
                 tally.get_or_insert_with(|| new(grown.nodes[0].weight)).add_all(grown);
+                if let (Some(case), Some(judge)) = (&mut case, judge) {
+                    case.judged.add_grown(link, grown, &judge.targets.over(&rows.targets, &rows.weights));
+                }
             }
-            State::Open { .. } | State::Leaf => {}
+            State::Leaf(sums) => {
+                if let Some(case) = &mut case {
+                    case.judged.add_leaf(link, sums);
+                }
+            }
+            State::Open { .. } => unreachable!("no node is open any more"),
         }
     }
-    let (scores, by_target) = tally.unwrap_or_else(|| new(1.0)).finish();
+    let (mut scores, by_target) = tally.unwrap_or_else(|| new(1.0)).finish();
+    if let (Some(case), Some(judge)) = (case, judge) {
+        let values = judge.close(case, top.number)?;
+        for (_, of_score) in params.scores.iter().zip(&mut scores).filter(|(score, _)| **score == Score::Permutation) {
+            of_score.clone_from(&values);
+        }
+    }
     Ok(TreeResult { scores, by_target })
+}
+
+/// What the permutation score needs for all trees.
+struct Judge<'a> {
+    ground: Ground<'a>,
+    scratch: &'a Scratch,
+    targets: Targets<'a>,
+    has_missing: bool,
+}
+
+/// And for one.
+struct Case {
+    judged: Judged,
+    out_of_bag: OutOfBag,
+}
+
+impl<'a> Judge<'a> {
+    fn new(ground: Ground<'a>, subset: &[usize], scratch: &'a Scratch) -> Self {
+        let targets = Targets::new(ground.store, subset);
+        Judge { ground, scratch, has_missing: targets.has_missing(), targets }
+    }
+
+    /// Draws the bag of a tree once more, to see who is out of it.
+    fn open(&self, tree: u64) -> Result<Case> {
+        let Ground { store, params, monitor, .. } = self.ground;
+        let (mut everyone, mut out_of_bag) = (LeafSums::new(&self.targets), OutOfBag::all(store.rows));
+        let (mut bag, draws) = (Bag::default(), params.rows_per_tree(store.rows as u64));
+        for (block, base) in (0..store.rows).step_by(CHUNK_ROWS).enumerate() {
+            monitor.check()?;
+            bag.take_blocks(params.seed, tree, store.rows, draws, block..block + 1);
+            out_of_bag.take(base, &bag);
+            if self.has_missing {
+                let members = bag.rows.iter().zip(&bag.counts);
+                members.for_each(|(&row, &count)| everyone.add(&self.targets, base + row as usize, count));
+            }
+        }
+        Ok(Case { judged: Judged::new(&self.targets, &everyone), out_of_bag })
+    }
+
+    fn close(&self, case: Case, tree: u64) -> Result<Vec<(u32, f64)>> {
+        case.judged.importances(self.ground, &self.targets, &case.out_of_bag, tree, Some(self.scratch))
+    }
 }

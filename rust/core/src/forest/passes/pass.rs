@@ -13,7 +13,9 @@ use crate::forest::grow::Ground;
 use crate::forest::grown::GrownSplit;
 use crate::forest::items::{Items, LEFT, MISSING, RIGHT, tell_sides};
 use crate::forest::moments::Shape;
+use crate::forest::permutation::{LeafSums, Targets};
 use crate::forest::space::Block;
+use crate::forest::split::scan::Examples;
 use crate::forest::view::View;
 use crate::intake::CHUNK_ROWS;
 use crate::store::{Slot, Stored};
@@ -72,16 +74,30 @@ impl<'a> Passes<'a> {
         &self,
         histogram: &mut Histogram,
         codes: &[C],
-        examples: crate::forest::split::scan::Examples<'_>,
+        examples: Examples<'_>,
     ) {
         histogram.add(&self.shape, examples, codes);
     }
 
-    /// Puts the rows of buckets on disk.
-    pub(super) fn collect(&self, tops: &mut [Top], buckets: &Buckets<'_>) -> Result<()> {
-        let is_bucket = |node: &TopNode| matches!(node.state, State::Bucket(_));
-        self.pass(tops, is_bucket, |node, found, _, _| match &mut node.state {
-            State::Bucket(bucket) => buckets.add(bucket, &found),
+    /// Puts the rows of buckets on disk; sums up the `targets` of those in leaves, if there are some.
+    pub(super) fn collect(&self, tops: &mut [Top], buckets: &Buckets<'_>, targets: Option<&Targets<'_>>) -> Result<()> {
+        let wanted = |node: &TopNode| match node.state {
+            State::Leaf(_) => targets.is_some(),
+            State::Bucket(_) => true,
+            _ => false,
+        };
+        self.pass(tops, wanted, |node, found, _, _| match (&mut node.state, targets) {
+            (State::Bucket(bucket), _) => buckets.add(bucket, &found),
+            (State::Leaf(sums), Some(targets)) => {
+                if sums.is_empty() {
+                    *sums = LeafSums::new(targets);
+                }
+                for position in found.range {
+                    let row = found.base + found.items.rows[position] as usize;
+                    sums.add(targets, row, found.items.count(position));
+                }
+                Ok(())
+            }
             _ => Ok(()),
         })
     }

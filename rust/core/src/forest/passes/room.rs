@@ -5,9 +5,10 @@ use crate::error::Result;
 use crate::forest::grow::Ground;
 use crate::forest::grown::GrownNode;
 use crate::forest::moments::Shape;
-use crate::forest::params::{Ensemble, ForestParams};
+use crate::forest::params::{Ensemble, ForestParams, Score};
 use crate::forest::view::CASCADE;
 use crate::intake::CHUNK_ROWS;
+use crate::store::bands::BAND;
 use crate::store::{Codebook, TargetColumn};
 
 /// Least number of rows of a bucket for which passes make sense.
@@ -22,6 +23,8 @@ pub(in crate::forest) struct Room {
     pub(super) sums: usize,
     /// Rows of a bucket.
     pub(super) bucket_rows: usize,
+    /// Trees that are finished at a time.
+    pub(super) at_once: usize,
     /// Different rows of a bag for each draw.
     pub(super) rows_per_draw: f64,
     /// Rows of a bag.
@@ -43,16 +46,18 @@ impl Room {
         let fixed = threads * (CHUNK_ROWS * 48 + codes) + CHUNK_ROWS * (block_bytes(ground) + 8);
         let node = per_node(ground) * sums_bytes(ground);
         let least = fixed + node.max(threads * LEAST_ROWS * per_row);
+        let judging = if ground.params.scores.contains(&Score::Permutation) { judging_bytes(ground) } else { 0 };
         let left = budget.left();
-        if left < least {
-            return Err(budget.too_small(least, "growing trees"));
+        if left < least + judging {
+            return Err(budget.too_small(least + judging, "growing trees"));
         }
-        let most = left - fixed;
+        let at_once = ((left - least) / judging.max(1)).min(threads);
+        let most = left - fixed - at_once * judging;
         let mut bucket_rows = most / threads / per_row;
         if bucket_rows * store.row_bytes() > CASCADE[0] {
             bucket_rows = bucket_rows.saturating_sub(CASCADE[0] / per_row).max(CASCADE[0] / store.row_bytes());
         }
-        Ok(Room::of(bucket_rows, most, ground))
+        Ok(Room { at_once, ..Room::of(bucket_rows, most, ground) })
     }
 
     /// Room for so many rows of a bucket and bytes of sums.
@@ -67,7 +72,7 @@ impl Room {
             }
             false => (n, 1.0),
         };
-        Room { sums, bucket_rows, rows_per_draw, bag_rows, n_rows }
+        Room { sums, bucket_rows, at_once: 1, rows_per_draw, bag_rows, n_rows }
     }
 
     /// Whether the rows of a node with so many examples fit.
@@ -125,4 +130,17 @@ fn bytes_per_row(ground: Ground<'_>) -> usize {
     let leaves = if ground.params.ensemble == Ensemble::ExtraTrees { 1 } else { ground.params.min_samples_leaf.max(1) };
     let nodes = 2 * size_of::<GrownNode>() * 2 / leaves.min(2) as usize;
     raw + block_bytes(ground) + items + known + nodes
+}
+
+/// Bytes that the permutation score of a tree takes: the tree, the rows out of its bag, and their codes in a band.
+fn judging_bytes(ground: Ground<'_>) -> usize {
+    let store = ground.store;
+    let room = Room::of(0, 0, ground);
+    let leaves = room.bag_rows.min(room.bag_rows / room.rows_per_draw / ground.params.min_samples_leaf.max(1) as f64);
+    let is_narrow = store.codings.iter().all(|coding| coding.is_narrow());
+    let band = BAND * if is_narrow { 1 } else { 2 };
+    let out_of_bag = store.rows as f64 - room.bag_rows;
+    // Vectors of the tree grow as it does, by half their size on average too much.
+    let tree = leaves * (16 + 8 * store.targets.len()) as f64 * 1.5;
+    (tree + out_of_bag * band as f64) as usize + store.rows / 8
 }

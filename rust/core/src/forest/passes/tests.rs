@@ -31,7 +31,7 @@ fn both(
     let ground = Ground { space: &outside, ..ground };
     let room = Room::of(bucket_rows, sums, ground);
     let found = Mutex::new(BTreeMap::new());
-    grow_in(ground, &room, &Scratch::new(None), &[0, 1, 2, 3, 4], &|tree, result| {
+    grow_in(ground, &room, &Scratch::new(None), &subset, &[0, 1, 2, 3, 4], &|tree, result| {
         found.lock().unwrap().insert(tree, result);
         Ok(())
     })
@@ -51,7 +51,10 @@ fn params() -> impl Strategy<Value = ForestParams> {
                 (Ensemble::ExtraTrees, _) | (_, None) => MaxSamples::All,
                 (_, Some(share)) => MaxSamples::Share(share),
             },
-            scores: vec![Score::Genie3, Score::Symbolic { decay: 0.5 }, Score::Coverage],
+            scores: match ensemble {
+                Ensemble::ExtraTrees => vec![Score::Genie3, Score::Symbolic { decay: 0.5 }, Score::Coverage],
+                _ => vec![Score::Symbolic { decay: 0.5 }, Score::Permutation, Score::Genie3],
+            },
             by_target: true,
             seed,
             ..ForestParams::default()

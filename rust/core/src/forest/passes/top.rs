@@ -2,11 +2,12 @@
 
 use super::buckets::Bucket;
 use super::room::Room;
-use crate::forest::contest::Contest;
+use crate::forest::contest::{Contest, Found};
 use crate::forest::grow::{Ground, LEAST_GAIN};
 use crate::forest::grown::GrownSplit;
 use crate::forest::moments::{EXAMPLES, Shape, WEIGHT};
 use crate::forest::params::Ensemble;
+use crate::forest::permutation::LeafSums;
 use crate::forest::pool::Pool;
 use crate::forest::space::Space;
 use crate::forest::split::by_code::{ByCode, random_subset};
@@ -39,9 +40,16 @@ pub(super) enum State {
     /// Features are summed up: those that the next pass is to add up, and those that are.
     Open { next: Vec<Histogram>, done: Vec<Histogram> },
     Split { split: GrownSplit, gains: Vec<f64> },
-    Leaf,
+    /// Its sums are for the permutation score, and empty without it.
+    Leaf(LeafSums),
     /// The rows fit into memory.
     Bucket(Bucket),
+}
+
+impl State {
+    fn leaf() -> Self {
+        State::Leaf(LeafSums::default())
+    }
 }
 
 /// Sums of a node's examples by the code of a feature.
@@ -110,7 +118,7 @@ pub(super) fn open(tops: &mut [Top], ground: Ground<'_>, room: &Room) -> bool {
             let Choice { lacking, .. } = top.draw(n, ground);
             if lacking.is_empty() {
                 // No feature varies.
-                top.nodes[n].state = State::Leaf;
+                top.nodes[n].state = State::leaf();
                 continue;
             }
             let bytes: usize =
@@ -135,12 +143,12 @@ struct Choice {
     lacking: Vec<u32>,
     /// Features found to be constant.
     constant: Vec<u32>,
-    best: Option<crate::forest::contest::Found>,
+    best: Option<Found>,
 }
 
 impl TopNode {
     fn new(depth: u32, path: u64, sums: Vec<f64>, aside: Vec<u32>) -> Self {
-        TopNode { depth, path, sums, aside, state: State::Leaf }
+        TopNode { depth, path, sums, aside, state: State::leaf() }
     }
 
     fn bytes(&self) -> usize {
@@ -223,7 +231,7 @@ impl Top {
             if !lacking.is_empty() {
                 continue;
             }
-            let State::Open { done, .. } = std::mem::replace(&mut self.nodes[n].state, State::Leaf) else { continue };
+            let State::Open { done, .. } = std::mem::replace(&mut self.nodes[n].state, State::leaf()) else { continue };
             let Some(found) = best else { continue };
             let feature = found.feature;
             let coding = &ground.store.codings[feature as usize];
@@ -240,7 +248,7 @@ impl Top {
     fn split(
         &mut self,
         n: usize,
-        found: crate::forest::contest::Found,
+        found: Found,
         constant: &[u32],
         (mut left, known): (Vec<f64>, Vec<f64>),
         ground: Ground<'_>,
@@ -281,7 +289,7 @@ fn state(examples: f64, depth: u32, ground: Ground<'_>, room: &Room) -> State {
     let may_split = examples >= (2 * params.min_samples_leaf) as f64
         && params.max_depth.is_none_or(|most| (depth as usize) < most);
     match may_split {
-        false => State::Leaf,
+        false => State::leaf(),
         true if room.fits(examples) => State::Bucket(Bucket::default()),
         true => State::Open { next: Vec::new(), done: Vec::new() },
     }
