@@ -3,23 +3,10 @@
 //! The budget is for the whole process. What counts is resident anonymous memory, as the kernel counts it:
 //! mapped files are not in it, since the system takes their pages back when it needs them.
 
-use std::path::PathBuf;
-
 use crate::error::{Error, Result};
 
 /// Parts of a run that cannot be told beforehand: buffers of readers, stacks, what the allocator keeps.
 const RESERVE: usize = 16 << 20;
-
-/// What a run may use.
-#[derive(Debug, Clone, Default)]
-pub struct Resources {
-    /// Number of threads.
-    pub threads: usize,
-    /// Most bytes of memory that the process holds; `None`: half of what is free.
-    pub memory: Option<u64>,
-    /// Folder for scratch files; `None`: the system's temporary one.
-    pub scratch: Option<PathBuf>,
-}
 
 /// A limit to the memory of the process.
 #[derive(Debug, Clone, Copy)]

@@ -2,6 +2,7 @@
 
 use arrow_array::{BooleanArray, RecordBatch};
 use arrow_select::filter::filter_record_batch;
+use serde::{Deserialize, Serialize};
 
 use crate::column::{known_rows, numeric_values};
 use crate::error::{Error, Result};
@@ -13,7 +14,8 @@ use crate::source::ChunkSource;
 pub(crate) const CHUNK_ROWS: usize = 65_536;
 
 /// What becomes of rows whose targets are all missing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Unlabelled {
     /// They are an error that says how many there are.
     Error,
@@ -30,18 +32,18 @@ pub(crate) struct Intake<'a> {
 
 /// What a pass met.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Counts {
+pub struct Counts {
     /// Rows of the source.
-    pub(crate) rows: u64,
+    pub rows: u64,
     /// Rows left out because every target is missing.
-    pub(crate) unlabelled: u64,
+    pub unlabelled: u64,
     /// Rows left out because their weight is 0.
-    pub(crate) weightless: u64,
+    pub weightless: u64,
 }
 
 impl Counts {
     /// Rows that take part.
-    pub(crate) fn kept(self) -> u64 {
+    pub fn kept(self) -> u64 {
         self.rows - self.unlabelled - self.weightless
     }
 
@@ -86,6 +88,11 @@ impl Intake<'_> {
             }
         }
         Ok(counts)
+    }
+
+    /// Counts the rows.
+    pub(crate) fn count(&self) -> Result<Counts> {
+        self.pass(Phase::Profiling, |_| Ok(()))
     }
 
     fn keep(&self, batch: RecordBatch, counts: &mut Counts) -> Result<RecordBatch> {

@@ -1,7 +1,7 @@
 //! Feature ranking with ensembles of predictive clustering trees and with the Relief family, over Arrow
 //! record batches.
 
-mod accumulate;
+pub mod accumulate;
 mod budget;
 mod column;
 pub mod error;
@@ -9,16 +9,16 @@ pub mod forest;
 pub mod inspect;
 mod intake;
 pub mod monitor;
-mod profile;
+pub mod profile;
 pub mod ranking;
 pub mod relief;
 mod rng;
+pub mod run;
 pub mod schema;
 mod scratch;
 pub mod source;
 mod store;
 mod threads;
 
-pub use budget::Resources;
 pub use error::{Error, Result};
-pub use intake::Unlabelled;
+pub use intake::{Counts, Unlabelled};

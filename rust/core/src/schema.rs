@@ -3,12 +3,14 @@
 use std::collections::HashMap;
 
 use arrow_schema::{DataType, Field, Schema};
+use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result, check};
 use crate::source::{HIERARCHY, LABEL, ROLE};
 
 /// What is predicted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Task {
     /// One nominal target.
     Classification,
@@ -46,7 +48,8 @@ impl Task {
 }
 
 /// How the values of a column are to be read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Kind {
     /// Ordered numbers.
     Numeric,

@@ -26,7 +26,7 @@ pub(crate) use targets::{TargetColumn, Values, add_targets};
 
 use crate::error::Result;
 #[cfg(any(test, feature = "internals"))]
-use crate::intake::Intake;
+use crate::intake::{Counts, Intake};
 #[cfg(any(test, feature = "internals"))]
 use crate::profile::Profile;
 use crate::profile::{Coding, MISSING_U8, MISSING_U16};
@@ -108,14 +108,14 @@ pub(crate) struct CodeStore {
 }
 
 impl CodeStore {
-    /// Codes what `intake` gives, in a second pass.
+    /// Codes what `intake` gives, of which the first pass met `expected`, in a second pass.
     ///
     /// # Errors
     /// Those of [`Part::of`].
     #[cfg(any(test, feature = "internals"))]
-    pub(crate) fn of(intake: &Intake<'_>, profile: &Profile, keep: Keep<'_>) -> Result<Self> {
+    pub(crate) fn of(intake: &Intake<'_>, profile: &Profile, expected: Counts, keep: Keep<'_>) -> Result<Self> {
         let book = Codebook::of(profile, intake.problem.weight.is_some());
-        let part = Part::of(intake, &book, profile.counts, keep)?;
+        let part = Part::of(intake, &book, expected, keep)?;
         CodeStore::of_parts(book, vec![part], keep)
     }
 

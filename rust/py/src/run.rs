@@ -7,11 +7,13 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
+use ferrank_core::accumulate::Settings;
 use ferrank_core::inspect::Inspection;
 use ferrank_core::monitor::Monitor;
 use ferrank_core::ranking::Ranking;
+use ferrank_core::run::{self, Options};
 use ferrank_core::source::{IpcSource, write_ipc};
-use ferrank_core::{Error, Resources, Result, forest, relief};
+use ferrank_core::{Error, Result, forest};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -142,15 +144,14 @@ pub(crate) fn rank(
     scratch: Option<PathBuf>,
 ) -> PyResult<Run> {
     let (source, roles) = (source.0.clone(), settings::roles(roles)?);
-    let with = Resources { threads, memory, scratch };
-    match settings::ranker(settings)? {
-        Ranker::Forest(params) => {
-            Run::start(move |monitor| forest::rank(&*source, &roles, &params, &with, monitor).map(Outcome::Ranking))
-        }
-        Ranker::Relief(params) => {
-            Run::start(move |monitor| relief::rank(&*source, &roles, &params, &with, monitor).map(Outcome::Ranking))
-        }
-    }
+    let settings = match settings::ranker(settings)? {
+        Ranker::Forest(params) => Settings::Forest(params),
+        Ranker::Relief(params) => Settings::Relief(params),
+    };
+    Run::start(move |monitor| {
+        let options = Options { threads, memory, scratch: scratch.as_deref(), ..Options::default() };
+        run::rank(&*source, &roles, &settings, &options, monitor).map(Outcome::Ranking)
+    })
 }
 
 /// Grows tree number `tree` of a forest.

@@ -105,5 +105,6 @@ pub fn code(source: &dyn ChunkSource, roles: &Roles, max_bins: usize) -> Result<
     let problem = Problem::resolve(&source.schema(), roles, source.name())?;
     let monitor = Monitor::default();
     let intake = Intake { source, problem: &problem, monitor: &monitor };
-    Ok(CodeStore::of(&intake, &Profile::of(&intake, max_bins)?)?.rows)
+    let profile = Profile::of(&intake, max_bins)?;
+    Ok(CodeStore::of(&intake, &profile, profile.counts, crate::store::Keep::Memory)?.rows)
 }

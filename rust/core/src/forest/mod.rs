@@ -10,6 +10,7 @@
 
 mod bag;
 mod contest;
+mod estimates;
 mod grow;
 mod grown;
 #[cfg(feature = "internals")]
@@ -29,25 +30,25 @@ mod tests;
 mod tree;
 mod view;
 
-use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
 use rayon::prelude::*;
 
+pub(crate) use estimates::{forms, n_keys, scores};
 pub use params::{Ensemble, ForestParams, MaxFeatures, MaxSamples, Score, Ties};
 pub use tree::{Node, Split, Test, Tree};
 
-use crate::Resources;
-use crate::accumulate::{Accumulator, Contribution, Estimate};
+use crate::accumulate::{Accumulator, Contribution, Identity, Ledger, Settings, Vector};
 use crate::budget::Budget;
 use crate::error::{Error, Result};
 use crate::intake::{Intake, Unlabelled};
 use crate::monitor::{Monitor, Phase};
-use crate::profile::{Profile, Scale};
-use crate::ranking::{Ranking, ScoreRanking};
+use crate::profile::Scale;
+use crate::ranking::Ranking;
+use crate::run::{Met, Options};
 use crate::schema::{Problem, Roles, names};
-use crate::source::ChunkSource;
 use crate::scratch::Scratch;
+use crate::source::ChunkSource;
 use crate::store::{CodeStore, Codebook, Keep, Part};
 use crate::threads::pool;
 use bag::Bag;
@@ -57,10 +58,10 @@ use pulp::Arch;
 use scores::Tally;
 use space::{Space, has_missing};
 
-/// Ranks the features of `source` with an ensemble of trees, within these `resources`.
+/// Ranks the features of `source` with an ensemble of trees, on a pool of `threads` threads.
 ///
-/// The same data and settings give the same bits, whatever the resources, the chunking of the rows, and the
-/// container they come in.
+/// The same arguments give the same bits, whatever the number of threads, the chunking of the rows,
+/// and the container they come in.
 ///
 /// # Errors
 /// What is wrong with a setting, a column or a value; [`Error::Interrupted`] once `monitor` was
@@ -69,32 +70,107 @@ pub fn rank(
     source: &dyn ChunkSource,
     roles: &Roles,
     params: &ForestParams,
-    resources: &Resources,
+    threads: usize,
     monitor: &Monitor,
 ) -> Result<Ranking> {
+    accumulate(source, roles, params, &Options { threads, ..Options::default() }, monitor)?.ranking()
+}
+
+/// Grows the trees that `options` ask for, each of which is a contribution under its number.
+///
+/// With `per_target`, trees are numbered target by target.
+///
+/// # Errors
+/// Those of [`rank`], and what is wrong with `options`.
+pub fn accumulate(
+    source: &dyn ChunkSource,
+    roles: &Roles,
+    params: &ForestParams,
+    options: &Options<'_>,
+    monitor: &Monitor,
+) -> Result<Accumulator> {
     let problem = Problem::resolve(&source.schema(), roles, source.name())?;
     params.validate_shape(problem.features.len(), problem.targets.len())?;
-    let means = Means::of(resources);
-    pool(resources.threads)?.install(|| {
-        let prepared = Prepared::read(source, &problem, params, Some(&means), monitor)?;
-        let n_trees = params.n_estimators * if params.per_target { problem.targets.len() } else { 1 };
-        monitor.enter(Phase::Growing, n_trees as u64);
-        let scores = match params.per_target {
-            false => {
-                let all: Vec<usize> = (0..problem.targets.len()).collect();
-                prepared.ensemble(&all, 0, params, monitor)?.scores
-            }
-            true => rank_per_target(source, &prepared, params, monitor)?,
-        };
-        Ok(Ranking {
-            task: problem.task,
-            n_rows: prepared.store.rows as u64,
-            n_unlabelled: prepared.n_unlabelled,
-            features: names(&problem.features),
-            targets: names(&problem.targets),
-            scores,
-        })
+    pool(options.threads)?.install(|| {
+        let intake = Intake { source, problem: &problem, monitor };
+        let met = options.meet(&intake, params.max_bins, params.unlabelled)?;
+        params.validate(met.rows, problem.features.len(), problem.targets.len())?;
+        let identity = Identity::new(Settings::Forest(params.clone()), &problem, &met.profile);
+        let asked = options.keys(identity.n_keys())?;
+        let ledger = Ledger::open(identity, options.resume, monitor)?;
+        let missing = ledger.missing(asked.clone());
+        let means = Means { budget: Budget::new(options.memory), scratch: Scratch::new(options.scratch) };
+        let mut growth = Growth { asked: asked.end - asked.start, missing, ledger: &ledger, params, monitor };
+        let read = || Prepared::read(&intake, met, params, Some(&means));
+        match params.per_target {
+            false => growth.all(read)?,
+            true => growth.per_target(&intake, &means, read)?,
+        }
+        ledger.close()
     })
+}
+
+/// The trees that are still to be grown.
+struct Growth<'a> {
+    /// Number of trees asked for.
+    asked: u64,
+    /// Numbers of those that the ledger does not have.
+    missing: Vec<u64>,
+    ledger: &'a Ledger,
+    params: &'a ForestParams,
+    monitor: &'a Monitor,
+}
+
+impl Growth<'_> {
+    /// Says that trees are grown from here on, and how many there are already.
+    fn begin(&self) {
+        self.monitor.enter(Phase::Growing, self.asked);
+        self.monitor.advance(self.asked - self.missing.len() as u64);
+    }
+
+    /// One ensemble for all targets together.
+    fn all<'b>(&self, read: impl FnOnce() -> Result<Prepared<'b>>) -> Result<()> {
+        if self.missing.is_empty() {
+            return Ok(());
+        }
+        let prepared = read()?;
+        self.begin();
+        let all: Vec<usize> = (0..prepared.problem.targets.len()).collect();
+        prepared.grow(&all, &self.missing, self.params, self.ledger, self.monitor)
+    }
+
+    /// One ensemble for each target.
+    fn per_target<'b>(
+        &mut self,
+        intake: &Intake<'b>,
+        means: &Means,
+        read: impl FnOnce() -> Result<Prepared<'b>>,
+    ) -> Result<()> {
+        if self.missing.is_empty() {
+            return Ok(());
+        }
+        let prepared = read()?;
+        self.begin();
+        let params = ForestParams { target_weights: None, by_target: false, ..self.params.clone() };
+        let n_trees = self.params.n_estimators as u64;
+        for target in 0..prepared.problem.targets.len() {
+            let own = target as u64 * n_trees..(target as u64 + 1) * n_trees;
+            let trees: Vec<u64> = self.missing.iter().copied().filter(|tree| own.contains(tree)).collect();
+            if !has_missing(&prepared.store.targets[target]) {
+                prepared.grow(&[target], &trees, &params, self.ledger, self.monitor)?;
+            } else if !trees.is_empty() {
+                // Rows without this target take no part in its trees.
+                let mut problem = prepared.problem.clone();
+                problem.targets = vec![problem.targets.swap_remove(target)];
+                let params = ForestParams { unlabelled: Unlabelled::Ignore, ..params.clone() };
+                let silent = Monitor::default();
+                let intake = Intake { problem: &problem, monitor: &silent, ..*intake };
+                let prepared = Prepared::profile(&intake, &params, Some(means))?;
+                prepared.grow(&[0], &trees, &params, self.ledger, self.monitor)?;
+            }
+        }
+        Ok(())
+    }
 }
 
 /// Grows tree number `tree` of the ensemble that [`rank`] grows with the same arguments.
@@ -123,7 +199,7 @@ pub fn grow_tree(
         problem.targets = vec![problem.targets.swap_remove(tree / params.n_estimators)];
     }
     pool(1)?.install(|| {
-        let prepared = Prepared::read(source, &problem, params, None, monitor)?;
+        let prepared = Prepared::profile(&Intake { source, problem: &problem, monitor }, params, None)?;
         let all: Vec<usize> = (0..problem.targets.len()).collect();
         let space = prepared.space(&all, params)?.hold(&prepared.store);
         let ground = Ground { store: &prepared.store, space: &space, params, monitor };
@@ -133,100 +209,39 @@ pub fn grow_tree(
     })
 }
 
-/// One ensemble for each target, importances averaged with the target weights.
-fn rank_per_target(
-    source: &dyn ChunkSource,
-    prepared: &Prepared<'_>,
-    params: &ForestParams,
-    monitor: &Monitor,
-) -> Result<Vec<ScoreRanking>> {
-    let n_targets = prepared.problem.targets.len();
-    let weight = |target: usize| params.target_weights.as_ref().map_or(1.0, |weights| weights[target]);
-    let mut ensembles = Vec::with_capacity(n_targets);
-    for target in 0..n_targets {
-        let first_tree = (target * params.n_estimators) as u64;
-        let ensemble = if has_missing(&prepared.store.targets[target]) {
-            // Rows without this target take no part in its trees.
-            let mut problem = prepared.problem.clone();
-            problem.targets = vec![problem.targets.swap_remove(target)];
-            let params = ForestParams { unlabelled: Unlabelled::Ignore, target_weights: None, ..params.clone() };
-            let silent = Monitor::default();
-            let prepared = Prepared::read(source, &problem, &params, prepared.means, &silent)?;
-            prepared.ensemble(&[0], first_tree, &params, monitor)?
-        } else {
-            let params = ForestParams { target_weights: None, ..params.clone() };
-            prepared.ensemble(&[target], first_tree, &params, monitor)?
-        };
-        ensembles.push((weight(target), ensemble));
-    }
-    let n_features = prepared.problem.features.len();
-    let total: f64 = ensembles.iter().map(|(weight, _)| weight).sum();
-    let rankings = params.scores.iter().enumerate().map(|(s, score)| {
-        let parts: Vec<(f64, Estimate)> =
-            ensembles.iter().map(|(weight, ensemble)| (*weight, ensemble.estimates[s].clone())).collect();
-        let mut ranking = Estimate::average(&parts).rank(score.name());
-        if params.by_target && *score == Score::Genie3 {
-            ranking.by_target = (0..n_features)
-                .flat_map(|i| parts.iter().map(move |(weight, part)| weight / total * part.mean[i]))
-                .collect();
-        }
-        ranking
-    });
-    Ok(rankings.collect())
-}
-
-/// A source, read and coded.
-struct Prepared<'a> {
-    problem: &'a Problem,
-    store: CodeStore,
-    n_unlabelled: u64,
-    means: Option<&'a Means>,
-    /// Whether memory does not hold the store and the bags.
-    is_outside: bool,
-}
-
 /// What a run may use besides threads.
 struct Means {
     budget: Budget,
     scratch: Scratch,
 }
 
-impl Means {
-    fn of(resources: &Resources) -> Self {
-        Means { budget: Budget::new(resources.memory), scratch: Scratch::new(resources.scratch.as_deref()) }
-    }
-}
-
-/// What an ensemble says.
-struct EnsembleResult {
-    /// One for each score.
-    estimates: Vec<Estimate>,
-    scores: Vec<ScoreRanking>,
+/// A source, read and coded.
+struct Prepared<'a> {
+    problem: &'a Problem,
+    store: CodeStore,
+    /// Where memory does not hold the store and the bags: what trees are grown with.
+    outside: Option<&'a Means>,
 }
 
 impl<'a> Prepared<'a> {
-    /// Profiles and codes `source`: in memory if there are no `means` that say otherwise.
-    fn read(
-        source: &dyn ChunkSource,
-        problem: &'a Problem,
-        params: &ForestParams,
-        means: Option<&'a Means>,
-        monitor: &Monitor,
-    ) -> Result<Self> {
-        let intake = Intake { source, problem, monitor };
-        let profile = Profile::of(&intake, params.max_bins)?;
-        let rows = profile.counts.taking_part(source.name(), params.unlabelled)?;
-        params.validate(rows, problem.features.len(), problem.targets.len())?;
-        let n_unlabelled = profile.counts.unlabelled;
-        let book = Codebook::of(&profile, problem.weight.is_some());
-        let counts = profile.counts;
-        drop(profile);
-        let holds = |means: &&Means| passes::holds_all(rows, &book, params, means.budget.left());
-        let outside = means.filter(|means| !holds(means));
+    /// Profiles and codes what `intake` gives.
+    fn profile(intake: &Intake<'a>, params: &ForestParams, means: Option<&'a Means>) -> Result<Self> {
+        let options = Options::default();
+        let met = options.meet(intake, params.max_bins, params.unlabelled)?;
+        params.validate(met.rows, intake.problem.features.len(), intake.problem.targets.len())?;
+        Prepared::read(intake, met, params, means)
+    }
+
+    /// Codes what `intake` gives, which was met before: in memory, unless `means` say that it does not fit.
+    fn read(intake: &Intake<'a>, met: Met<'_>, params: &ForestParams, means: Option<&'a Means>) -> Result<Self> {
+        let (rows, counts) = (met.rows, met.counts);
+        let book = Codebook::of(&met.profile, intake.problem.weight.is_some());
+        // It holds a sample of the rows.
+        drop(met);
+        let outside = means.filter(|means| !passes::holds_all(rows, &book, params, means.budget.left()));
         let keep = outside.map_or(Keep::Memory, |means| Keep::Scratch(&means.scratch));
-        let part = Part::of(&intake, &book, counts, keep)?;
-        let store = CodeStore::of_parts(book, vec![part], keep)?;
-        Ok(Prepared { problem, store, n_unlabelled, means, is_outside: outside.is_some() })
+        let part = Part::of(intake, &book, counts, keep)?;
+        Ok(Prepared { problem: intake.problem, store: CodeStore::of_parts(book, vec![part], keep)?, outside })
     }
 
     fn space(&self, subset: &[usize], params: &ForestParams) -> Result<Space> {
@@ -234,74 +249,32 @@ impl<'a> Prepared<'a> {
         Space::new(&self.store, subset, &names, self.problem.task, params.target_weights.as_deref())
     }
 
-    /// Grows `trees` with all rows in memory.
-    fn inside(&self, ground: Ground<'_>, subset: &[usize], trees: &[u64]) -> Result<Vec<TreeResult>> {
-        let idle = Mutex::new(Vec::new());
-        let free = || idle.lock().unwrap_or_else(PoisonError::into_inner);
-        let grow = |&tree: &u64| {
-            let bench = free().pop();
-            let mut bench = bench.unwrap_or_else(|| Bench::new(ground));
-            let result = bench.tree(subset, tree);
-            free().push(bench);
-            result
-        };
-        trees.par_iter().with_max_len(1).map(grow).collect()
-    }
-
-    /// Grows `trees` in passes over the store.
-    fn outside(&self, ground: Ground<'_>, subset: &[usize], trees: &[u64], means: &Means) -> Result<Vec<TreeResult>> {
-        let results = Mutex::new(BTreeMap::new());
-        let done = || results.lock().unwrap_or_else(PoisonError::into_inner);
-        passes::grow(ground, &means.budget, &means.scratch, subset, trees, &|tree, result| {
-            done().insert(tree, result);
-            Ok(())
-        })?;
-        Ok(std::mem::take(&mut *done()).into_values().collect())
-    }
-
-    /// Grows trees number `first_tree` and following for the targets `subset`.
-    fn ensemble(
+    /// Grows `trees` for the targets `subset`.
+    fn grow(
         &self,
         subset: &[usize],
-        first_tree: u64,
+        trees: &[u64],
         params: &ForestParams,
+        ledger: &Ledger,
         monitor: &Monitor,
-    ) -> Result<EnsembleResult> {
+    ) -> Result<()> {
         let space = self.space(subset, params)?;
-        let trees: Vec<u64> = (first_tree..first_tree + params.n_estimators as u64).collect();
-        let contributions = match self.means.filter(|_| self.is_outside) {
-            Some(means) => {
-                let ground = Ground { store: &self.store, space: &space, params, monitor };
-                self.outside(ground, subset, &trees, means)?
-            }
-            None => {
-                let space = space.hold(&self.store);
-                self.inside(Ground { store: &self.store, space: &space, params, monitor }, subset, &trees)?
-            }
-        };
-        let n_features = self.problem.features.len();
-        let n_targets = self.problem.targets.len();
-        let mut accumulator = Accumulator::<Contribution>::default();
-        let mut by_target = vec![0.0; if params.by_target { n_features * n_targets } else { 0 }];
-        for (tree, result) in (first_tree..).zip(contributions) {
-            for (feature, parts) in result.by_target {
-                let sums = &mut by_target[feature as usize * n_targets..][..n_targets];
-                sums.iter_mut().zip(parts).for_each(|(sum, part)| *sum += part);
-            }
-            accumulator.insert(tree, result.scores);
+        if let Some(Means { budget, scratch }) = self.outside {
+            let ground = Ground { store: &self.store, space: &space, params, monitor };
+            return passes::grow(ground, budget, scratch, subset, trees, &|tree, vectors| ledger.add(tree, vectors));
         }
-        by_target.iter_mut().for_each(|sum| *sum /= params.n_estimators as f64);
-        let estimates: Vec<Estimate> =
-            (0..params.scores.len()).map(|score| accumulator.estimate(score, n_features)).collect();
-        let scores = params.scores.iter().zip(&estimates).map(|(score, estimate)| {
-            let mut ranking = estimate.clone().rank(score.name());
-            if *score == Score::Genie3 {
-                ranking.by_target = std::mem::take(&mut by_target);
-            }
-            ranking
-        });
-        let scores = scores.collect();
-        Ok(EnsembleResult { estimates, scores })
+        let space = space.hold(&self.store);
+        let ground = Ground { store: &self.store, space: &space, params, monitor };
+        let idle = Mutex::new(Vec::new());
+        let free = || idle.lock().unwrap_or_else(PoisonError::into_inner);
+        trees.par_iter().with_max_len(1).try_for_each(|&tree| {
+            let bench = free().pop();
+            let mut bench = bench.unwrap_or_else(|| Bench::new(ground));
+            ledger.add(tree, bench.tree(subset, tree)?)?;
+            monitor.advance(1);
+            free().push(bench);
+            Ok(())
+        })
     }
 
     /// A grown tree in the words of the source.
@@ -350,28 +323,20 @@ impl<'a> Bench<'a> {
     }
 
     /// Grows tree number `tree` for the targets `subset`, and scores the features.
-    fn tree(&mut self, subset: &[usize], tree: u64) -> Result<TreeResult> {
+    fn tree(&mut self, subset: &[usize], tree: u64) -> Result<Contribution> {
         let Ground { store, params, monitor, .. } = self.ground;
         monitor.check()?;
         self.draw(tree);
         let grown = self.grower.grow(&self.bag, tree)?;
-        let mut tally = Tally::new(grown.nodes[0].weight, &params.scores, store.codings.len(), params.by_target);
+        let by_target = params.by_target.then_some(store.targets.len());
+        let mut tally = Tally::new(grown.nodes[0].weight, &params.scores, store.codings.len(), by_target);
         tally.add_all(grown);
-        let (mut scores, by_target) = tally.finish();
-        for (score, values) in params.scores.iter().zip(&mut scores) {
+        let mut vectors = tally.finish();
+        for (score, vector) in params.scores.iter().zip(&mut vectors) {
             if *score == Score::Permutation {
-                *values = permutation::of_tree(self.ground, subset, grown, &self.bag, tree)?;
+                *vector = Vector::sparse(permutation::of_tree(self.ground, subset, grown, &self.bag, tree)?);
             }
         }
-        monitor.advance(1);
-        Ok(TreeResult { scores, by_target })
+        Ok(vectors)
     }
-}
-
-/// What one tree gives.
-#[derive(Debug, PartialEq)]
-struct TreeResult {
-    scores: Contribution,
-    /// (feature, n_targets values); empty unless asked for.
-    by_target: Vec<(u32, Vec<f64>)>,
 }

@@ -1,11 +1,14 @@
 //! Settings of the forest ranker and their checks.
 
+use serde::{Deserialize, Serialize};
+
 use crate::error::{Error, Result, check};
 use crate::intake::Unlabelled;
 use crate::schema::check_target_weights;
 
 /// How the trees of an ensemble differ from each other.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Ensemble {
     /// Bootstrap replicates, a random subset of the features at each node (Breiman 2001).
     RandomForest,
@@ -30,7 +33,8 @@ impl Ensemble {
 }
 
 /// How many non-constant features are looked at in a node.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum MaxFeatures {
     /// `ceil(sqrt(D))`.
     Sqrt,
@@ -45,7 +49,8 @@ pub enum MaxFeatures {
 }
 
 /// How many rows are drawn for a tree.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum MaxSamples {
     /// As many as there are.
     All,
@@ -56,7 +61,8 @@ pub enum MaxSamples {
 }
 
 /// A way to turn trees into importances.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Score {
     /// Impurity decrease (mtr-ranking Eq. 2).
     Genie3,
@@ -101,7 +107,8 @@ impl Score {
 ///
 /// In nodes of a few examples many features part them perfectly. If the lowest of them always won,
 /// importances would fall with the number of the column, even among irrelevant features.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Ties {
     /// One drawn at random.
     Random,
@@ -121,7 +128,7 @@ impl Ties {
 }
 
 /// Settings of the forest ranker.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ForestParams {
     /// The kind of ensemble.
     pub ensemble: Ensemble,

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::grown::{Grown, GrownSplit};
 use super::params::Score;
+use crate::accumulate::{Contribution, Vector};
 
 /// What the splits of one tree add to the importances, split by split in preorder.
 #[derive(Debug)]
@@ -13,21 +14,19 @@ pub(crate) struct Tally {
     scores: Vec<Score>,
     /// For each score, n_features.
     sums: Vec<Vec<Option<f64>>>,
-    /// n_targets parts of `genie3` by feature, if asked for.
-    by_target: Option<BTreeMap<u32, Vec<f64>>>,
+    /// Number of targets, and as many parts of `genie3` by feature, if asked for.
+    by_target: Option<(usize, BTreeMap<u32, Vec<f64>>)>,
 }
 
-/// (feature, value) by ascending feature.
-pub(crate) type Values<T> = Vec<(u32, T)>;
-
 impl Tally {
-    /// For a tree whose root has weight `root`; the permutation score is none of splits.
-    pub(crate) fn new(root: f64, scores: &[Score], n_features: usize, by_target: bool) -> Self {
+    /// For a tree whose root has weight `root`; `by_target` is the number of targets where `genie3` is told apart by
+    /// them. The permutation score is none of splits.
+    pub(crate) fn new(root: f64, scores: &[Score], n_features: usize, by_target: Option<usize>) -> Self {
         Tally {
             root,
             scores: scores.to_vec(),
             sums: scores.iter().map(|_| vec![None; n_features]).collect(),
-            by_target: by_target.then(BTreeMap::new),
+            by_target: by_target.map(|n_targets| (n_targets, BTreeMap::new())),
         }
     }
 
@@ -42,7 +41,7 @@ impl Tally {
             };
             *sums[split.feature as usize].get_or_insert(0.0) += value;
         }
-        if let Some(by_target) = &mut self.by_target {
+        if let Some((_, by_target)) = &mut self.by_target {
             let sum = by_target.entry(split.feature).or_insert_with(|| vec![0.0; gains.len()]);
             sum.iter_mut().zip(gains).for_each(|(sum, gain)| *sum += weight / self.root * gain);
         }
@@ -60,9 +59,17 @@ impl Tally {
         }
     }
 
-    /// For each score its values; and the parts of `genie3` by target.
-    pub(crate) fn finish(self) -> (Vec<Values<f64>>, Values<Vec<f64>>) {
-        let values = |sums: Vec<Option<f64>>| (0..).zip(sums).filter_map(|(feature, sum)| Some((feature, sum?))).collect();
-        (self.sums.into_iter().map(values).collect(), self.by_target.into_iter().flatten().collect())
+    /// A vector for each score, and one for each target where they are told apart.
+    pub(crate) fn finish(self) -> Contribution {
+        let values = |sums: Vec<Option<f64>>| {
+            Vector::sparse((0..).zip(sums).filter_map(|(feature, sum)| Some((feature, sum?))).collect())
+        };
+        let mut vectors: Contribution = self.sums.into_iter().map(values).collect();
+        let (n_targets, by_target) = self.by_target.unwrap_or_default();
+        vectors.extend((0..n_targets).map(|target| Vector {
+            features: Some(by_target.keys().copied().collect()),
+            values: by_target.values().map(|values| values[target]).collect(),
+        }));
+        vectors
     }
 }

@@ -210,7 +210,9 @@ impl Space {
                         let first = if classes == 2 { 1 } else { 0 };
                         for class in first..classes as u16 {
                             let omega = share(target) / if classes == 2 { gini / 2.0 } else { gini };
-                            space.dense.push(row_weights.scaled(&Raw::indicator(codes, class), omega).of(target, class));
+                            space
+                                .dense
+                                .push(row_weights.scaled(&Raw::indicator(codes, class), omega).of(target, class));
                         }
                     }
                 }

@@ -3,46 +3,110 @@
 //! Importances are ratios of sums, W = Σ wᵦ / m or RReliefF's Eq. 12. Their standard errors are those of the
 //! ratios' linear terms over the blocks, whose queries are a random part of all.
 
-use super::sums::{Kind, Plan, Sums};
+use super::outline::Outline;
+use super::params::{ReliefParams, ReliefScore};
 use super::targets::Apart;
-use crate::accumulate::{Accumulator, Estimate};
+use crate::accumulate::{Accumulator, Contribution, Estimate, Form, Identity};
+use crate::error::{Error, Result};
+use crate::ranking::ScoreRanking;
 
 /// A probability below this is 0 but for rounding, and what is conditional on it counts 0.
 const NOTHING: f64 = 1e-12;
 
-impl Accumulator<Sums> {
-    /// One estimate for each column of scores, in the order of [`Plan::names`].
-    pub(crate) fn estimates(&self, plan: &Plan, n_features: usize) -> Vec<Estimate> {
-        let blocks: Vec<&Sums> = self.values().collect();
-        let mut estimates = Vec::new();
-        for scheme in 0..plan.schemes.len() {
-            match &plan.kind {
-                Kind::Classes { .. } => estimates.push(estimate(&blocks, n_features, |feature| {
-                    Linear::mean(&blocks, |sums| sums.vectors[scheme * n_features + feature])
-                })),
-                Kind::Distances { targets, apart } => {
-                    let ratio = |n: usize, feature: usize| {
-                        let near = scheme * (1 + apart.len());
-                        let vector = |number: usize| move |sums: &Sums| sums.vectors[number * n_features + feature];
-                        let target = |sums: &Sums| sums.targets[scheme * apart.len() + n];
-                        Linear::difference(&blocks, vector(near), vector(near + 1 + n), target)
-                    };
-                    match apart.first() {
-                        Some(Apart::Target(_)) => estimates.push(estimate(&blocks, n_features, |feature| {
-                            Linear::average((0..apart.len()).map(|n| (targets.shares[n], ratio(n, feature))))
-                        })),
-                        _ => estimates.extend(
-                            (0..apart.len()).map(|n| estimate(&blocks, n_features, |feature| ratio(n, feature))),
-                        ),
-                    }
-                }
-            }
-        }
-        estimates
+/// Number of blocks of queries of a complete run, and one for `myopic`.
+pub(crate) fn n_keys(identity: &Identity, params: &ReliefParams) -> u64 {
+    n_blocks(identity, params) + u64::from(params.scores.contains(&ReliefScore::Myopic))
+}
+
+/// Number of blocks of queries; the contribution of `myopic` has this key.
+pub(crate) fn n_blocks(identity: &Identity, params: &ReliefParams) -> u64 {
+    let queries = params.queries(identity.rows).unwrap_or(0);
+    let asked = params.scores.contains(&ReliefScore::Relief);
+    if asked { Outline::of(identity, params).n_blocks(queries) } else { 0 }
+}
+
+/// What the vectors of the contribution of `key` look like.
+pub(crate) fn forms(identity: &Identity, params: &ReliefParams, key: u64) -> Vec<Form> {
+    match key < n_blocks(identity, params) {
+        true => Outline::of(identity, params).forms(),
+        false => vec![Form::Dense(identity.features.len())],
     }
 }
 
-fn estimate(blocks: &[&Sums], n_features: usize, of: impl Fn(usize) -> Linear) -> Estimate {
+/// What all contributions say: the scores in the order asked for.
+pub(crate) fn scores(accumulator: &Accumulator, params: &ReliefParams) -> Result<Vec<ScoreRanking>> {
+    let identity = accumulator.identity();
+    let n_blocks = n_blocks(identity, params);
+    let none = |what: &str| Error::Data(format!("the accumulator has no {what}; merge those that have"));
+    let mut scores = Vec::new();
+    for score in &params.scores {
+        match score {
+            ReliefScore::Relief => {
+                let outline = Outline::of(identity, params);
+                let blocks: Vec<Block<'_>> = accumulator.among(0..n_blocks).into_iter().map(Block).collect();
+                if blocks.is_empty() {
+                    return Err(none("block of queries"));
+                }
+                let estimates = estimates(&blocks, &outline).into_iter();
+                scores.extend(estimates.zip(outline.names()).map(|(estimate, name)| estimate.rank(&name)));
+            }
+            ReliefScore::Myopic => {
+                let found = accumulator.among(n_blocks..n_blocks + 1);
+                let mean = found.first().ok_or_else(|| none("contribution of myopic"))?[0].values.clone();
+                let variance = vec![f64::NAN; mean.len()];
+                scores.push(Estimate { mean, variance }.rank(score.name()));
+            }
+        }
+    }
+    Ok(scores)
+}
+
+/// The contribution of a block of queries.
+struct Block<'a>(&'a Contribution);
+
+impl Block<'_> {
+    fn queries(&self) -> f64 {
+        self.0[0].values[0]
+    }
+
+    /// Sum number `number` of the distances of the targets.
+    fn target(&self, number: usize) -> f64 {
+        self.0[1].values[number]
+    }
+
+    /// Sum number `number` of a feature.
+    fn sum(&self, number: usize, feature: usize) -> f64 {
+        self.0[2 + number].values[feature]
+    }
+}
+
+/// One estimate for each column of scores, in the order of [`Outline::names`].
+fn estimates(blocks: &[Block<'_>], outline: &Outline) -> Vec<Estimate> {
+    let Outline { schemes, apart, shares, n_features } = outline;
+    let mut estimates = Vec::new();
+    for scheme in 0..schemes.len() {
+        let ratio = |n: usize, feature: usize| {
+            let near = scheme * (1 + apart.len());
+            let sum = |number: usize| move |block: &Block<'_>| block.sum(number, feature);
+            let target = |block: &Block<'_>| block.target(scheme * apart.len() + n);
+            Linear::difference(blocks, sum(near), sum(near + 1 + n), target)
+        };
+        match apart.first() {
+            None => estimates.push(estimate(blocks, *n_features, |feature| {
+                Linear::mean(blocks, |block| block.sum(scheme, feature))
+            })),
+            Some(Apart::Target(_)) => estimates.push(estimate(blocks, *n_features, |feature| {
+                Linear::average((0..apart.len()).map(|n| (shares[n], ratio(n, feature))))
+            })),
+            Some(_) => {
+                estimates.extend((0..apart.len()).map(|n| estimate(blocks, *n_features, |feature| ratio(n, feature))))
+            }
+        }
+    }
+    estimates
+}
+
+fn estimate(blocks: &[Block<'_>], n_features: usize, of: impl Fn(usize) -> Linear) -> Estimate {
     let n = blocks.len() as f64;
     let (mean, variance) = (0..n_features)
         .map(|feature| {
@@ -63,28 +127,28 @@ struct Linear {
 
 impl Linear {
     /// Σ sum / Σ queries.
-    fn mean(blocks: &[&Sums], sum: impl Fn(&Sums) -> f64) -> Self {
-        let queries: f64 = blocks.iter().map(|block| block.queries).sum();
+    fn mean(blocks: &[Block<'_>], sum: impl Fn(&Block<'_>) -> f64) -> Self {
+        let queries: f64 = blocks.iter().map(|block| block.queries()).sum();
         let value = blocks.iter().map(|block| sum(block)).sum::<f64>() / queries;
-        Linear { value, terms: blocks.iter().map(|block| (sum(block) - value * block.queries) / queries).collect() }
+        Linear { value, terms: blocks.iter().map(|block| (sum(block) - value * block.queries()) / queries).collect() }
     }
 
     /// P(both) / P(target) − (P(feature) − P(both)) / (1 − P(target)) (relieff-trees Eq. 12).
     fn difference(
-        blocks: &[&Sums],
-        feature: impl Fn(&Sums) -> f64,
-        both: impl Fn(&Sums) -> f64,
-        target: impl Fn(&Sums) -> f64,
+        blocks: &[Block<'_>],
+        feature: impl Fn(&Block<'_>) -> f64,
+        both: impl Fn(&Block<'_>) -> f64,
+        target: impl Fn(&Block<'_>) -> f64,
     ) -> Self {
-        let total = |of: &dyn Fn(&Sums) -> f64| blocks.iter().map(|block| of(block)).sum::<f64>();
-        let queries = total(&|block| block.queries);
+        let total = |of: &dyn Fn(&Block<'_>) -> f64| blocks.iter().map(|block| of(block)).sum::<f64>();
+        let queries = total(&|block| block.queries());
         let (all_both, all_target) = (total(&both), total(&target));
         let given = |joint: f64, condition: f64| if condition > NOTHING * queries { joint / condition } else { 0.0 };
         let differ = given(all_both, all_target);
         let agree = given(total(&feature) - all_both, queries - all_target);
         let terms = blocks.iter().map(|block| {
             given(both(block) - differ * target(block), all_target)
-                - given(feature(block) - both(block) - agree * (block.queries - target(block)), queries - all_target)
+                - given(feature(block) - both(block) - agree * (block.queries() - target(block)), queries - all_target)
         });
         Linear { value: differ - agree, terms: terms.collect() }
     }

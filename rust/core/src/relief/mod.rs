@@ -31,6 +31,7 @@ mod kernel;
 mod lack;
 mod lists;
 mod myopic;
+mod outline;
 mod panels;
 mod params;
 mod prepared;
@@ -47,24 +48,30 @@ mod tests;
 use pulp::Arch;
 use rayon::prelude::*;
 
+pub(crate) use estimates::{forms, n_keys, scores};
 pub use params::{Iterations, ReliefParams, ReliefScore, TargetDistance};
 
-use crate::Resources;
-use crate::accumulate::Accumulator;
+use crate::accumulate::{Accumulator, Identity, Ledger, Settings, Vector};
 use crate::error::{Error, Result};
 use crate::intake::Intake;
 use crate::monitor::{Monitor, Phase};
-use crate::ranking::{Ranking, ScoreRanking};
-use crate::schema::{Problem, Roles, Task, names};
+use crate::ranking::Ranking;
+use crate::run::Options;
+use crate::schema::{Problem, Roles, Task};
 use crate::source::ChunkSource;
 use crate::threads::pool;
 use lists::Ground;
+use outline::Outline;
 use prepared::{Prepared, gather};
+use queries::Queries;
 use rows::{Rows, Table};
 use search::{Neighbours, Search};
 use sparse::Index;
-use sums::{Kind, Plan, Scheme, Sums};
-use targets::{Apart, Targets};
+use sums::{Kind, Plan};
+use targets::Targets;
+
+/// Its number, and its queries.
+type Block<'a> = (u64, &'a [u32]);
 
 /// Most bytes that a run holds of what it could do in parts.
 #[derive(Debug, Clone, Copy)]
@@ -81,10 +88,10 @@ const SUMS_BYTES: usize = 64 << 20;
 /// Blocks of queries, for whose number standard errors are good enough.
 const BLOCKS: std::ops::RangeInclusive<usize> = 16..=128;
 
-/// Ranks the features of `source` by Relief, within these `resources`.
+/// Ranks the features of `source` by Relief, on a pool of `threads` threads.
 ///
-/// The same data and settings give the same bits, whatever the resources, the chunking of the rows, and the
-/// container they come in.
+/// The same arguments give the same bits, whatever the number of threads, the chunking of the rows,
+/// and the container they come in.
 ///
 /// # Errors
 /// What is wrong with a setting, a column or a value; [`Error::Interrupted`] once `monitor` was
@@ -93,43 +100,62 @@ pub fn rank(
     source: &dyn ChunkSource,
     roles: &Roles,
     params: &ReliefParams,
-    resources: &Resources,
+    threads: usize,
     monitor: &Monitor,
 ) -> Result<Ranking> {
-    rank_within(LIMITS, source, roles, params, resources.threads, monitor)
+    accumulate(source, roles, params, &Options { threads, ..Options::default() }, monitor)?.ranking()
 }
 
-fn rank_within(
+/// Contributes the blocks of queries that `options` ask for, each under its number, and after them `myopic`.
+///
+/// # Errors
+/// Those of [`rank`], and what is wrong with `options`.
+pub fn accumulate(
+    source: &dyn ChunkSource,
+    roles: &Roles,
+    params: &ReliefParams,
+    options: &Options<'_>,
+    monitor: &Monitor,
+) -> Result<Accumulator> {
+    accumulate_within(LIMITS, source, roles, params, options, monitor)
+}
+
+fn accumulate_within(
     limits: Limits,
     source: &dyn ChunkSource,
     roles: &Roles,
     params: &ReliefParams,
-    threads: usize,
+    options: &Options<'_>,
     monitor: &Monitor,
-) -> Result<Ranking> {
+) -> Result<Accumulator> {
     let problem = Problem::resolve(&source.schema(), roles, source.name())?;
     params.validate(problem.task, problem.targets.len())?;
     if roles.weight.is_some() {
         return Err(Error::Setting("weight: Relief does not weigh rows; leave it out, or use the forest".into()));
     }
-    pool(threads)?.install(|| {
+    pool(options.threads)?.install(|| {
         let intake = Intake { source, problem: &problem, monitor };
-        let prepared = Prepared::read(limits, intake, params)?;
-        let mut scores = Vec::new();
-        for score in &params.scores {
-            match score {
-                ReliefScore::Relief => scores.extend(prepared.relief(params)?),
-                ReliefScore::Myopic => scores.push(prepared.myopic(monitor)?),
-            }
+        let met = options.meet(&intake, 0, params.unlabelled)?;
+        params.queries(met.profile.counts.kept())?;
+        let identity = Identity::new(Settings::Relief(params.clone()), &problem, &met.profile);
+        let asked = options.keys(identity.n_keys())?;
+        let n_blocks = estimates::n_blocks(&identity, params);
+        let ledger = Ledger::open(identity, options.resume, monitor)?;
+        let missing = ledger.missing(asked.clone());
+        if missing.is_empty() {
+            return ledger.close();
         }
-        Ok(Ranking {
-            task: problem.task,
-            n_rows: prepared.n_rows as u64,
-            n_unlabelled: prepared.n_unlabelled,
-            features: names(&problem.features),
-            targets: names(&problem.targets),
-            scores,
-        })
+        let queries = Queries::new(params, &met, asked.start..asked.end.min(n_blocks), n_blocks)?;
+        let prepared = Prepared::read(limits, intake, &met)?;
+        let outline = Outline::new(params, problem.task, problem.features.len(), problem.targets.len());
+        let (blocks, myopic): (Vec<u64>, Vec<u64>) = missing.into_iter().partition(|&key| key < n_blocks);
+        if !blocks.is_empty() {
+            prepared.relief(params, outline, &queries, &blocks, &ledger)?;
+        }
+        for key in myopic {
+            ledger.add(key, vec![Vector::dense(prepared.myopic(monitor)?)])?;
+        }
+        ledger.close()
     })
 }
 
@@ -141,125 +167,107 @@ impl Prepared<'_> {
         counts.into_iter().map(|count| count as f64 / self.n_rows as f64).collect()
     }
 
-    fn myopic(&self, monitor: &Monitor) -> Result<ScoreRanking> {
-        let estimate = myopic::estimate(&self.table, &self.space, &self.priors(), monitor)?;
-        Ok(estimate.rank(ReliefScore::Myopic.name()))
+    fn myopic(&self, monitor: &Monitor) -> Result<Vec<f64>> {
+        myopic::importances(&self.table, &self.space, &self.priors(), monitor)
     }
 
-    fn plan(&self, params: &ReliefParams) -> Result<Plan> {
-        let schemes =
-            params.n_neighbors.iter().flat_map(|&k| params.sigma.iter().map(move |&sigma| Scheme { k, sigma }));
-        let kind = match self.problem.task {
+    fn kind(&self, params: &ReliefParams) -> Result<Kind> {
+        Ok(match self.problem.task {
             Task::Classification => Kind::Classes { priors: self.priors() },
-            task => Kind::Distances {
-                targets: Targets::new(
-                    &self.targets,
-                    &self.target_profiles,
-                    &self.problem.targets,
-                    task,
-                    params.target_weights.as_deref(),
-                )?,
-                apart: match (params.per_target, task) {
-                    (true, _) => (0..self.targets.len()).map(Apart::Target).collect(),
-                    (false, Task::MultiLabel) if params.target_distance.is_empty() => {
-                        vec![Apart::Sets(TargetDistance::Hamming)]
-                    }
-                    (false, Task::MultiLabel) => params.target_distance.iter().copied().map(Apart::Sets).collect(),
-                    (false, _) => vec![Apart::Mean],
-                },
-            },
-        };
-        Ok(Plan { schemes: schemes.collect(), kind })
+            task => Kind::Distances(Targets::new(
+                &self.targets,
+                &self.target_profiles,
+                &self.problem.targets,
+                task,
+                params.target_weights.as_deref(),
+            )?),
+        })
     }
 
-    /// All scores that neighbours give.
-    fn relief(&self, params: &ReliefParams) -> Result<Vec<ScoreRanking>> {
-        let plan = self.plan(params)?;
+    /// What neighbours say: the contributions of the blocks called `numbers`.
+    fn relief(
+        &self,
+        params: &ReliefParams,
+        outline: Outline,
+        queries: &Queries,
+        numbers: &[u64],
+        ledger: &Ledger,
+    ) -> Result<()> {
         let n_features = self.space.shapes.len();
-        let queries = queries::draw(params.seed, self.n_rows, params.queries(self.n_rows as u64)? as usize);
-        let most = (SUMS_BYTES / (8 * n_features * plan.n_vectors())).clamp(*BLOCKS.start(), *BLOCKS.end());
-        let n_blocks = most.min(queries.len());
-        let block =
-            |number: usize| &queries[number * queries.len() / n_blocks..(number + 1) * queries.len() / n_blocks];
-        let blocks: Vec<&[u32]> = (0..n_blocks).map(block).collect();
+        let a_vector = 8 * outline.n_vectors();
+        let plan = Plan { outline, kind: self.kind(params)? };
+        let blocks: Vec<Block<'_>> = numbers.iter().map(|&key| (key, queries.block(key))).collect();
+        let most = blocks.iter().map(|(_, queries)| queries.len()).max().unwrap_or(1).max(1);
 
         let k = params.n_neighbors.iter().copied().max().unwrap_or(1).min(self.n_rows);
         let search = Search { space: &self.space, layout: &self.layout, k, monitor: self.monitor, arch: Arch::new() };
-        let a_query = lists::bytes(k, self.space.n_classes) + k * self.space.n_classes * (16 + 8 * plan.n_vectors());
-        let mut accumulator = Accumulator::default();
-        let mut first = 0;
+        let a_query = lists::bytes(k, self.space.n_classes) + k * self.space.n_classes * (16 + a_vector);
+        let of_group = |group: &[Block<'_>]| group.iter().flat_map(|(_, queries)| *queries).copied().collect();
         match &self.table {
-            Table::Held(rows) if queries.len() == self.n_rows && self.n_rows * a_query <= self.limits.group => {
-                let neighbours = search.of_all(rows)?;
-                self.sum(&plan, &blocks, &neighbours, rows, first, &mut accumulator)?;
+            Table::Held(rows)
+                if blocks.iter().map(|(_, queries)| queries.len()).sum::<usize>() == self.n_rows
+                    && self.n_rows * a_query <= self.limits.group =>
+            {
+                self.sum(&plan, &blocks, &search.of_all(rows)?, rows, ledger)?;
             }
             Table::Sparse(rows) => {
                 let index = Index::new(rows, &self.space);
-                let together = (self.limits.group / a_query / block(0).len()).max(1);
-                for group in blocks.chunks(together) {
-                    let neighbours = index.neighbours(&group.concat(), k, self.monitor)?;
-                    self.sum(&plan, group, &neighbours, &Rows::default(), first, &mut accumulator)?;
-                    first += group.len();
+                for group in blocks.chunks((self.limits.group / a_query / most).max(1)) {
+                    let wanted: Vec<u32> = of_group(group);
+                    let neighbours = index.neighbours(&wanted, k, self.monitor)?;
+                    self.sum(&plan, group, &neighbours, &Rows::default(), ledger)?;
                 }
             }
             table => {
                 let a_query = a_query + self.layout.row_bytes() + 8 * n_features;
-                let together = (self.limits.group / a_query / block(0).len()).max(1);
-                for group in blocks.chunks(together) {
-                    let held = gather(table, &group.concat())?;
+                for group in blocks.chunks((self.limits.group / a_query / most).max(1)) {
+                    let wanted: Vec<u32> = of_group(group);
+                    let held = gather(table, &wanted)?;
                     let neighbours = search.among(table, &held)?;
-                    self.sum(&plan, group, &neighbours, &held, first, &mut accumulator)?;
-                    first += group.len();
+                    self.sum(&plan, group, &neighbours, &held, ledger)?;
                 }
             }
         }
-        let estimates = accumulator.estimates(&plan, n_features);
-        Ok(estimates.into_iter().zip(plan.names()).map(|(estimate, name)| estimate.rank(&name)).collect())
+        Ok(())
     }
 
     fn ground<'b>(&'b self, queries: &'b Rows, rows: &'b Rows) -> Ground<'b> {
         Ground { space: &self.space, queries, rows }
     }
 
-    /// Sums up what the neighbours of the queries in `blocks` say, which are numbered from `first`. The
-    /// queries are in `queries_at`, unless the rows are sparse, which hold them too.
+    /// Sums up what the neighbours of the queries in `blocks` say. The queries are in `queries_at`, unless the
+    /// rows are sparse, which hold them too.
     fn sum(
         &self,
         plan: &Plan,
-        blocks: &[&[u32]],
+        blocks: &[Block<'_>],
         neighbours: &Neighbours,
         queries_at: &Rows,
-        first: usize,
-        accumulator: &mut Accumulator<Sums>,
+        ledger: &Ledger,
     ) -> Result<()> {
         let arch = Arch::new();
         self.monitor.enter(Phase::Summing, self.n_rows as u64);
-        let by_block = |add: &(dyn Fn(&mut sums::Block) + Sync)| -> Result<Vec<Sums>> {
-            let sum = |queries: &&[u32]| {
+        let by_block = |add: &(dyn Fn(&mut sums::Block) + Sync)| {
+            blocks.par_iter().try_for_each(|&(key, queries)| {
                 self.monitor.check()?;
                 let mut block = plan.block(queries, neighbours, &self.space);
                 add(&mut block);
                 self.monitor.advance(queries.len() as u64);
-                Ok(block.finish())
-            };
-            blocks.par_iter().map(sum).collect()
+                ledger.add(key, block.finish())
+            })
         };
-        let sums: Vec<Sums> = match &self.table {
-            Table::Held(rows) => by_block(&|block| block.add(arch, self.ground(queries_at, rows)))?,
-            Table::Sparse(rows) => by_block(&|block| block.add_sparse(rows, &self.space))?,
+        match &self.table {
+            Table::Held(rows) => by_block(&|block| block.add(arch, self.ground(queries_at, rows))),
+            Table::Sparse(rows) => by_block(&|block| block.add_sparse(rows, &self.space)),
             Table::Streamed(_) => {
                 let mut open: Vec<_> =
-                    blocks.par_iter().map(|queries| plan.block(queries, neighbours, &self.space)).collect();
+                    blocks.par_iter().map(|(_, queries)| plan.block(queries, neighbours, &self.space)).collect();
                 self.table.pass(Phase::Summing, |rows| {
                     open.par_iter_mut().for_each(|block| block.add(arch, self.ground(queries_at, rows)));
                     Ok(())
                 })?;
-                open.into_iter().map(sums::Block::finish).collect()
+                blocks.iter().zip(open).try_for_each(|(&(key, _), block)| ledger.add(key, block.finish()))
             }
-        };
-        for (number, sums) in (first..).zip(sums) {
-            accumulator.insert(number as u64, sums);
         }
-        Ok(())
     }
 }

@@ -5,7 +5,6 @@ use rayon::prelude::*;
 
 use super::lack::Lack;
 use super::panels::Layout;
-use super::params::ReliefParams;
 use super::rows::{Reader, Rows, Table};
 use super::space::{Scale, Shape, Space};
 use super::sparse::{SparseRows, Usual};
@@ -13,7 +12,8 @@ use super::{Limits, targets};
 use crate::error::Result;
 use crate::intake::Intake;
 use crate::monitor::{Monitor, Phase};
-use crate::profile::{ColumnProfile, Profile};
+use crate::profile::ColumnProfile;
+use crate::run::Met;
 use crate::schema::{Problem, Task};
 use crate::store::{TargetColumn, add_targets};
 
@@ -26,7 +26,6 @@ pub(super) struct Prepared<'a> {
     pub(super) problem: &'a Problem,
     pub(super) monitor: &'a Monitor,
     pub(super) n_rows: usize,
-    pub(super) n_unlabelled: u64,
     /// Where the rows are.
     pub(super) table: Table<'a>,
     pub(super) space: Space,
@@ -36,11 +35,9 @@ pub(super) struct Prepared<'a> {
 }
 
 impl<'a> Prepared<'a> {
-    pub(super) fn read(limits: Limits, intake: Intake<'a>, params: &ReliefParams) -> Result<Self> {
-        let (problem, monitor) = (intake.problem, intake.monitor);
-        let profile = Profile::of(&intake, 0)?;
-        let n_rows = profile.counts.taking_part(intake.source.name(), params.unlabelled)?;
-        params.queries(n_rows)?;
+    pub(super) fn read(limits: Limits, intake: Intake<'a>, met: &Met<'_>) -> Result<Self> {
+        let (problem, monitor, profile, n_rows) = (intake.problem, intake.monitor, &met.profile, met.rows);
+        let all_rows = profile.counts.kept() as usize;
         let scales: Vec<Scale> = profile.features.iter().map(Scale::of).collect();
         let shapes: Vec<Shape> = scales.iter().map(Shape::of).collect();
         let lacking: Vec<usize> =
@@ -49,8 +46,8 @@ impl<'a> Prepared<'a> {
             profile.targets.iter().map(|column| TargetColumn::empty(column, n_rows as usize)).collect();
         let reader = Reader { intake, scales, n_rows };
         let classes = if problem.task == Task::Classification { profile.targets[0].n_categories() } else { 1 };
-        let usual = Usual::of(&profile.features, &reader.scales, n_rows as usize);
-        let table = if usual.is_rare(n_rows as usize, limits.rows) {
+        let usual = Usual::of(&profile.features, &reader.scales, all_rows);
+        let table = if usual.is_rare(all_rows, limits.rows) {
             read_sparse(&reader, usual, &mut targets)?
         } else {
             let held = n_rows as usize * (12 * shapes.len() + 4 * lacking.len() * classes) <= limits.rows;
@@ -67,12 +64,11 @@ impl<'a> Prepared<'a> {
             problem,
             monitor,
             n_rows: n_rows as usize,
-            n_unlabelled: profile.counts.unlabelled,
             table,
             layout: Layout::new(&space),
             space,
             targets,
-            target_profiles: profile.targets,
+            target_profiles: profile.targets.clone(),
         })
     }
 }

@@ -31,7 +31,7 @@ pub(crate) struct Targets {
     /// n_rows x n_targets
     values: Vec<f64>,
     /// n_targets; they sum up to 1.
-    pub(crate) shares: Vec<f64>,
+    shares: Vec<f64>,
     /// n_targets; the number of the category that means that a row has the label.
     has: Vec<f64>,
 }
@@ -69,9 +69,7 @@ impl Targets {
             shapes.push(shape);
             has.push(if task == Task::MultiLabel { label(column, &name.name)? } else { 1.0 });
         }
-        let total = weights.map_or(n_targets as f64, |weights| weights.iter().sum());
-        let shares = (0..n_targets).map(|target| weights.map_or(1.0, |weights| weights[target]) / total).collect();
-        Ok(Targets { space: Space::new(shapes, lacks, Vec::new(), 1), values, shares, has })
+        Ok(Targets { space: Space::new(shapes, lacks, Vec::new(), 1), values, shares: shares(weights, n_targets), has })
     }
 
     /// The distance between the targets of rows `a` and `b`.
@@ -108,6 +106,12 @@ impl Targets {
             TargetDistance::F1 => one / (one + 2.0 * both),
         }
     }
+}
+
+/// The share of each target; they sum up to 1.
+pub(crate) fn shares(weights: Option<&[f64]>, n_targets: usize) -> Vec<f64> {
+    let total = weights.map_or(n_targets as f64, |weights| weights.iter().sum());
+    (0..n_targets).map(|target| weights.map_or(1.0, |weights| weights[target]) / total).collect()
 }
 
 fn place(column: &TargetColumn, scale: &Scale) -> (Shape, Vec<f64>) {

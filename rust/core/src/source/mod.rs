@@ -33,6 +33,7 @@ pub use ipc::IpcSource;
 pub use memory::TableSource;
 pub use open::open;
 pub use spill::spill;
+pub(crate) use write::unfinished;
 pub use write::write_ipc;
 
 use arrow_array::RecordBatch;

@@ -10,7 +10,7 @@ use ferrank_core::forest::{ForestParams, Score, grow_tree, rank};
 use ferrank_core::monitor::{Monitor, Phase};
 use ferrank_core::schema::{Roles, Task};
 
-use super::{few_trees, message, numbers, on_threads, plain, ranked, roles, source, table, texts};
+use super::{few_trees, message, numbers, plain, ranked, roles, source, table, texts};
 
 #[test]
 fn errors_say_what_is_wrong_and_where() {
@@ -71,13 +71,13 @@ fn a_run_stops_when_it_is_asked_to() {
     let source = source(vec![batch]);
     let monitor = Monitor::default();
     monitor.stop();
-    let stopped = rank(&source, &roles(&["y"]), &params, &on_threads(1), &monitor);
+    let stopped = rank(&source, &roles(&["y"]), &params, 1, &monitor);
     assert!(matches!(stopped, Err(Error::Interrupted)));
     assert!(matches!(grow_tree(&source, &roles(&["y"]), &params, 0, &monitor), Err(Error::Interrupted)));
 
     let monitor = Monitor::default();
     std::thread::scope(|scope| {
-        let run = scope.spawn(|| rank(&source, &roles(&["y"]), &params, &on_threads(2), &monitor));
+        let run = scope.spawn(|| rank(&source, &roles(&["y"]), &params, 2, &monitor));
         while monitor.progress().phase != Phase::Growing || monitor.progress().done < 3 {
             assert!(!run.is_finished());
             std::thread::sleep(Duration::from_millis(1));

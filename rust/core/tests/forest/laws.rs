@@ -12,7 +12,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::Index;
 
-use super::{SCORES, bits, few_trees, numbers, on_threads, ranked, roles, source, table};
+use super::{SCORES, bits, few_trees, numbers, ranked, roles, source, table};
 
 /// A table that is hard on sums: magnitudes far apart, ties, missing values, both kinds of features
 /// and targets, row weights.
@@ -82,7 +82,7 @@ proptest! {
         borders.extend([0, batch.num_rows()]);
         borders.sort_unstable();
         let parts = borders.windows(2).map(|pair| batch.slice(pair[0], pair[1] - pair[0])).collect();
-        let parts = rank(&source(parts), &roles, &params, &on_threads(threads), &Monitor::default());
+        let parts = rank(&source(parts), &roles, &params, threads, &Monitor::default());
         match (whole, parts) {
             (Ok(whole), Ok(parts)) => {
                 prop_assert_eq!(bits(&whole), bits(&parts));

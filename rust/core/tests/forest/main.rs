@@ -8,7 +8,7 @@ mod laws;
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Float64Array, RecordBatch, StringArray};
-use ferrank_core::{Error, Resources};
+use ferrank_core::Error;
 use ferrank_core::forest::{ForestParams, Score, rank};
 use ferrank_core::monitor::Monitor;
 use ferrank_core::ranking::Ranking;
@@ -38,12 +38,8 @@ fn source(batches: Vec<RecordBatch>) -> TableSource {
     TableSource::new("table", batches[0].schema(), batches).unwrap()
 }
 
-fn on_threads(threads: usize) -> Resources {
-    Resources { threads, ..Resources::default() }
-}
-
 fn ranked(batch: &RecordBatch, roles: &Roles, params: &ForestParams) -> Result<Ranking, Error> {
-    rank(&source(vec![batch.clone()]), roles, params, &on_threads(1), &Monitor::default())
+    rank(&source(vec![batch.clone()]), roles, params, 1, &Monitor::default())
 }
 
 fn message(batch: &RecordBatch, roles: &Roles, params: &ForestParams) -> String {

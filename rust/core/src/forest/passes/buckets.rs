@@ -14,8 +14,8 @@ use super::pass::Found;
 use super::top::{State, Top};
 use crate::error::Result;
 use crate::forest::grow::Ground;
-use crate::scratch::Scratch;
 use crate::forest::view::View;
+use crate::scratch::Scratch;
 use crate::store::bands::BAND;
 use crate::store::{Chunk, CodeStore, Stored as StoredCode, TargetColumn, Values};
 

@@ -32,7 +32,6 @@ use std::sync::{Mutex, PoisonError};
 use pulp::Arch;
 use rayon::prelude::*;
 
-use super::TreeResult;
 use super::bag::Bag;
 use super::grow::{Below, Ground, Grower};
 use super::moments::WEIGHT;
@@ -40,6 +39,7 @@ use super::params::Score;
 use super::permutation::{Judged, LeafSums, OutOfBag, Targets};
 use super::scores::Tally;
 use super::space::Block;
+use crate::accumulate::{Contribution, Vector};
 use crate::budget::Budget;
 use crate::error::Result;
 use crate::intake::CHUNK_ROWS;
@@ -61,7 +61,7 @@ pub(super) fn grow(
     scratch: &Scratch,
     subset: &[usize],
     trees: &[u64],
-    each: &(dyn Fn(u64, TreeResult) -> Result<()> + Sync),
+    each: &(dyn Fn(u64, Contribution) -> Result<()> + Sync),
 ) -> Result<()> {
     grow_in(ground, &Room::new(ground, budget)?, scratch, subset, trees, each)
 }
@@ -72,7 +72,7 @@ fn grow_in(
     scratch: &Scratch,
     subset: &[usize],
     trees: &[u64],
-    each: &(dyn Fn(u64, TreeResult) -> Result<()> + Sync),
+    each: &(dyn Fn(u64, Contribution) -> Result<()> + Sync),
 ) -> Result<()> {
     let judge = ground.params.scores.contains(&Score::Permutation).then(|| Judge::new(ground, subset, scratch));
     let passes = Passes::new(ground);
@@ -109,9 +109,10 @@ fn finish(
     stored: &Stored<'_>,
     judge: Option<&Judge<'_>>,
     grower: &mut Grower<'_>,
-) -> Result<TreeResult> {
+) -> Result<Contribution> {
     let params = ground.params;
-    let new = |root: f64| Tally::new(root, &params.scores, ground.store.codings.len(), params.by_target);
+    let by_target = params.by_target.then_some(ground.store.targets.len());
+    let new = |root: f64| Tally::new(root, &params.scores, ground.store.codings.len(), by_target);
     let mut tally = top.nodes[0].sums.get(WEIGHT).map(|&weight| new(weight));
     let mut case = judge.map(|judge| judge.open(top.number)).transpose()?;
     let mut block = Block::default();
@@ -146,14 +147,14 @@ fn finish(
             State::Open { .. } => unreachable!("no node is open any more"),
         }
     }
-    let (mut scores, by_target) = tally.unwrap_or_else(|| new(1.0)).finish();
+    let mut vectors = tally.unwrap_or_else(|| new(1.0)).finish();
     if let (Some(case), Some(judge)) = (case, judge) {
-        let values = judge.close(case, top.number)?;
-        for (_, of_score) in params.scores.iter().zip(&mut scores).filter(|(score, _)| **score == Score::Permutation) {
-            of_score.clone_from(&values);
+        let importances = judge.close(case, top.number)?;
+        for (_, vector) in params.scores.iter().zip(&mut vectors).filter(|(score, _)| **score == Score::Permutation) {
+            *vector = Vector::sparse(importances.clone());
         }
     }
-    Ok(TreeResult { scores, by_target })
+    Ok(vectors)
 }
 
 /// What the permutation score needs for all trees.

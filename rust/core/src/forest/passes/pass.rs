@@ -70,12 +70,7 @@ impl<'a> Passes<'a> {
         })
     }
 
-    fn add<C: Stored>(
-        &self,
-        histogram: &mut Histogram,
-        codes: &[C],
-        examples: Examples<'_>,
-    ) {
+    fn add<C: Stored>(&self, histogram: &mut Histogram, codes: &[C], examples: Examples<'_>) {
         histogram.add(&self.shape, examples, codes);
     }
 

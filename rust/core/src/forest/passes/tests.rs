@@ -7,9 +7,9 @@ use arrow_array::RecordBatch;
 use proptest::prelude::*;
 
 use super::*;
+use crate::forest::Bench;
 use crate::forest::params::{Ensemble, ForestParams, MaxFeatures, MaxSamples, Score};
 use crate::forest::tests::{Coded, batches};
-use crate::forest::{Bench, TreeResult};
 use crate::monitor::Monitor;
 use crate::schema::Task;
 
@@ -21,7 +21,7 @@ fn both(
     max_bins: usize,
     params: &ForestParams,
     (bucket_rows, sums): (usize, usize),
-) -> [Vec<TreeResult>; 2] {
+) -> [Vec<Contribution>; 2] {
     let coded = Coded::new(batch, targets, task, max_bins);
     let monitor = Monitor::default();
     let (inside, outside) = (coded.space(None), coded.bare_space(None));

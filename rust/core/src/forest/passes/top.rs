@@ -38,8 +38,14 @@ pub(super) struct TopNode {
 #[derive(Debug)]
 pub(super) enum State {
     /// Features are summed up: those that the next pass is to add up, and those that are.
-    Open { next: Vec<Histogram>, done: Vec<Histogram> },
-    Split { split: GrownSplit, gains: Vec<f64> },
+    Open {
+        next: Vec<Histogram>,
+        done: Vec<Histogram>,
+    },
+    Split {
+        split: GrownSplit,
+        gains: Vec<f64>,
+    },
     /// Its sums are for the permutation score, and empty without it.
     Leaf(LeafSums),
     /// The rows fit into memory.
@@ -121,8 +127,10 @@ pub(super) fn open(tops: &mut [Top], ground: Ground<'_>, room: &Room) -> bool {
                 top.nodes[n].state = State::leaf();
                 continue;
             }
-            let bytes: usize =
-                lacking.iter().map(|&feature| 8 * stride * (ground.store.codings[feature as usize].n_codes() + 1)).sum();
+            let bytes: usize = lacking
+                .iter()
+                .map(|&feature| 8 * stride * (ground.store.codings[feature as usize].n_codes() + 1))
+                .sum();
             // One node at least is always taken, so that there is an end to it.
             if bytes <= left || !any {
                 left = left.saturating_sub(bytes);
@@ -286,8 +294,8 @@ impl Top {
 /// What becomes of a node of so many examples.
 fn state(examples: f64, depth: u32, ground: Ground<'_>, room: &Room) -> State {
     let params = ground.params;
-    let may_split = examples >= (2 * params.min_samples_leaf) as f64
-        && params.max_depth.is_none_or(|most| (depth as usize) < most);
+    let may_split =
+        examples >= (2 * params.min_samples_leaf) as f64 && params.max_depth.is_none_or(|most| (depth as usize) < most);
     match may_split {
         false => State::leaf(),
         true if room.fits(examples) => State::Bucket(Bucket::default()),

@@ -208,11 +208,7 @@ impl Leaves {
 }
 
 /// Weighted mean over the members whose value is known.
-fn mean(
-    values: &Numeric<'_>,
-    targets: &Targets<'_>,
-    members: impl Iterator<Item = (usize, u32)>,
-) -> Option<f64> {
+fn mean(values: &Numeric<'_>, targets: &Targets<'_>, members: impl Iterator<Item = (usize, u32)>) -> Option<f64> {
     let (mut sum, mut total) = (0.0, 0.0);
     for (row, count) in members {
         let value = values.at(row);

@@ -38,7 +38,8 @@ impl Coded {
         let problem = Problem::resolve(&source.schema(), &roles, "table").unwrap();
         let monitor = Monitor::default();
         let intake = Intake { source: &source, problem: &problem, monitor: &monitor };
-        let store = CodeStore::of(&intake, &Profile::of(&intake, max_bins).unwrap(), Keep::Memory).unwrap();
+        let profile = Profile::of(&intake, max_bins).unwrap();
+        let store = CodeStore::of(&intake, &profile, profile.counts, Keep::Memory).unwrap();
         Coded { problem, store }
     }
 

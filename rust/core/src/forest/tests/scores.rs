@@ -1,3 +1,4 @@
+use crate::accumulate::Vector;
 use crate::forest::grown::{CodeTest, Grown, GrownNode, GrownSplit};
 use crate::forest::params::Score;
 use crate::forest::scores::Tally;
@@ -24,20 +25,20 @@ fn tree() -> Grown {
     }
 }
 
-/// Values of `score`, and parts of `genie3`.
-fn tallied(tree: &Grown, score: Score) -> (Vec<(u32, f64)>, Vec<(u32, Vec<f64>)>) {
-    let mut tally = Tally::new(tree.nodes[0].weight, &[score], 5, true);
+/// The vector of `score`, and those of `genie3` by target.
+fn tallied(tree: &Grown, score: Score) -> (Vector, Vec<Vector>) {
+    let mut tally = Tally::new(tree.nodes[0].weight, &[score], 5, Some(2));
     tally.add_all(tree);
-    let (mut scores, by_target) = tally.finish();
-    (scores.remove(0), by_target)
+    let mut vectors = tally.finish();
+    (vectors.remove(0), vectors)
 }
 
-fn check(score: Score, expected: [(u32, f64); 2]) {
+fn check(score: Score, expected: [(usize, f64); 2]) {
     let found = tallied(&tree(), score).0;
-    assert_eq!(found.len(), 2);
-    for (found, expected) in found.iter().zip(expected) {
-        assert_eq!(found.0, expected.0);
-        assert!((found.1 - expected.1).abs() < 1e-15, "{score:?} {found:?}");
+    assert_eq!(found.values.len(), 2);
+    for ((feature, value), expected) in found.entries().zip(expected) {
+        assert_eq!(feature, expected.0);
+        assert!((value - expected.1).abs() < 1e-15, "{score:?} {found:?}");
     }
 }
 
@@ -52,10 +53,10 @@ fn scores_of_a_tree_made_by_hand() {
 #[test]
 fn gains_are_told_apart_by_target() {
     let found = tallied(&tree(), Score::Genie3).1;
-    let expected = [(1, [0.0, 1.2]), (3, [0.55, 0.05])];
-    for ((feature, parts), (wanted, values)) in found.iter().zip(expected) {
-        assert_eq!(*feature, wanted);
-        assert!(parts.iter().zip(values).all(|(part, value)| (part - value).abs() < 1e-15), "{parts:?}");
+    assert_eq!(found.len(), 2);
+    for (vector, expected) in found.iter().zip([[0.0, 0.55], [1.2, 0.05]]) {
+        assert_eq!(vector.features, Some(vec![1, 3]));
+        assert!(vector.values.iter().zip(expected).all(|(part, value)| (part - value).abs() < 1e-15), "{vector:?}");
     }
 }
 
@@ -64,5 +65,5 @@ fn a_leaf_says_nothing() {
     let leaf = GrownNode { depth: 0, examples: 3.0, weight: 3.0, split: None };
     let tree = Grown { nodes: vec![leaf], ..Grown::default() };
     let (values, by_target) = tallied(&tree, Score::Genie3);
-    assert!(values.is_empty() && by_target.is_empty());
+    assert!(values.values.is_empty() && by_target.iter().all(|vector| vector.values.is_empty()));
 }

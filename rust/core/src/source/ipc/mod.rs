@@ -37,6 +37,9 @@ pub struct IpcSource {
     layout: Layout,
 }
 
+/// Bytes of the marker and the length before a message.
+const PREFIX: usize = 8;
+
 /// What is wrong with a file, without its name.
 type Checked<T> = std::result::Result<T, String>;
 
@@ -61,7 +64,16 @@ impl IpcSource {
 
     /// The file or stream in `buffer`, called `name`.
     pub(crate) fn of_buffer(name: String, buffer: Buffer) -> Result<Self> {
-        let layout = quietly(|| Layout::read(&buffer)).map_err(|what| damaged(&name, &what))?;
+        Self::laid_out(name, buffer, Layout::read)
+    }
+
+    /// The batches of the stream in `buffer` that are whole.
+    pub(crate) fn of_cut_buffer(name: String, buffer: Buffer) -> Result<Self> {
+        Self::laid_out(name, buffer, Layout::of_cut_stream)
+    }
+
+    fn laid_out(name: String, buffer: Buffer, read: fn(&[u8]) -> Checked<Layout>) -> Result<Self> {
+        let layout = quietly(|| read(&buffer)).map_err(|what| damaged(&name, &what))?;
         Ok(IpcSource { name, buffer, layout })
     }
 
@@ -69,6 +81,12 @@ impl IpcSource {
     pub(crate) fn batches(&self) -> impl Iterator<Item = Result<RecordBatch>> + Send + '_ {
         let mut pass = Pass { source: self, blocks: self.layout.blocks.iter(), dictionaries: HashMap::new() };
         std::iter::from_fn(move || pass.batch())
+    }
+
+    /// Where each batch ends, and before them the schema: byte positions.
+    pub(crate) fn ends(&self) -> impl Iterator<Item = usize> {
+        let first = self.layout.blocks.first().map_or(self.layout.end, |block| block.metadata.start - PREFIX);
+        std::iter::once(first).chain(self.layout.blocks.iter().map(|block| block.body.end))
     }
 
     /// Whether `bytes` begin like an Arrow file or stream.
