@@ -80,6 +80,8 @@ def accumulate(
     roles: Mapping[str, object],
     settings: Mapping[str, object],
     threads: int,
+    memory: int | None = None,
+    scratch: str | PathLike[str] | None = None,
     keys: tuple[int, int] | None = None,
     profile: bytes | None = None,
     resume: str | PathLike[str] | None = None,

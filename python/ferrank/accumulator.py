@@ -22,6 +22,7 @@ from ferrank.dataset import ranker_of, roles_of
 from ferrank.errors import DataError, ResourceError, SettingError
 from ferrank.ranker import Ranker, threads_of
 from ferrank.ranking import Ranking
+from ferrank.resources import bytes_of
 from ferrank.run import Progress, finish
 from ferrank.source import open_source
 from ferrank.storage import replace
@@ -248,6 +249,8 @@ def accumulate(
         roles,
         chosen.settings(),
         threads_of(chosen.n_jobs),
+        bytes_of(chosen.memory_limit),
+        chosen.scratch,
         _ends(keys),
         None if profile is None else profile.to_bytes(),
         resume,

@@ -18,6 +18,7 @@ from ferrank import _core, examples
 from ferrank._core import Source
 from ferrank.errors import DataError, SettingError
 from ferrank.ranking import Ranking
+from ferrank.resources import bytes_of
 from ferrank.run import Progress, finish
 from ferrank.source import is_lazy
 
@@ -27,14 +28,16 @@ __all__ = ["Ranker", "plain", "seed_of", "threads_of"]
 class Ranker(SelectorMixin, BaseEstimator):
     """Base of the rankers: ranks in ``fit``, selects the best features in ``transform``.
 
-    A ranker has the parameters ``task``, ``n_jobs``, ``scope`` and ``n_features_to_select``, and says in
-    :meth:`settings` which ranker of the engine does the work, and how.
+    A ranker has the parameters ``task``, ``n_jobs``, ``memory_limit``, ``scratch``, ``scope`` and
+    ``n_features_to_select``, and says in :meth:`settings` which ranker of the engine does the work, and how.
     """
 
     task: str | None
     n_features_to_select: int | float | None
     n_jobs: int | None
     scope: Literal["global", "partition"]
+    memory_limit: int | str | None
+    scratch: str | os.PathLike[str] | None
 
     @abstractmethod
     def settings(self) -> dict[str, Any]:
@@ -50,8 +53,15 @@ class Ranker(SelectorMixin, BaseEstimator):
         """Rank the features of ``source``; ``roles`` says what its columns are."""
         settings = self.settings()
         started = time.perf_counter()
-        threads = threads_of(self.n_jobs)
-        run = _core.accumulate(source, roles, settings, threads, None, None, resume)
+        run = _core.accumulate(
+            source,
+            roles,
+            settings,
+            threads_of(self.n_jobs),
+            bytes_of(self.memory_limit),
+            self.scratch,
+            resume=resume,
+        )
         result = finish(run, progress).ranking()
         return Ranking.from_core(result, settings, time.perf_counter() - started)
 

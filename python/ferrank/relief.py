@@ -1,5 +1,6 @@
 """Ranking by neighbours: the Relief family."""
 
+import os
 from collections.abc import Sequence
 from typing import Any, Literal, Self
 
@@ -49,6 +50,12 @@ class ReliefRanker(Ranker):
     n_jobs : int, optional
         Number of threads; -1 is all cores, and so is None, except within a joblib worker, where it is one.
         The importances have the same bits for any number.
+    memory_limit : int or str, optional
+        Most memory that the process holds, in bytes or as "2GiB" or "500MB". None is half of what the machine,
+        or its control group, has free. What does not fit is kept in scratch files; the importances have the
+        same bits for any limit.
+    scratch : path, optional
+        Folder for scratch files, which vanish with the run. None is the system's temporary folder.
     n_features_to_select : int, float or None, default=None
         How many features ``transform`` keeps, best first: a number, a share, or None for half of them, as in
         scikit-learn's RFE. To keep those above a threshold, use ``SelectFromModel``.
@@ -101,6 +108,8 @@ class ReliefRanker(Ranker):
         unlabelled: Literal["error", "ignore"] = "error",
         random_state: Any = 0,
         n_jobs: int | None = None,
+        memory_limit: int | str | None = None,
+        scratch: str | os.PathLike[str] | None = None,
         n_features_to_select: int | float | None = None,
         scope: Literal["global", "partition"] = "global",
     ) -> None:
@@ -115,6 +124,8 @@ class ReliefRanker(Ranker):
         self.unlabelled = unlabelled
         self.random_state = random_state
         self.n_jobs = n_jobs
+        self.memory_limit = memory_limit
+        self.scratch = scratch
         self.n_features_to_select = n_features_to_select
         self.scope = scope
 

@@ -100,6 +100,13 @@ def add_rankers(parser: argparse.ArgumentParser) -> None:
     setting("--per-target", action="store_true", help="rank for each target alone and average")
     setting("--seed", dest="random_state", type=int, metavar="N", help="default: 0")
     setting("--threads", dest="n_jobs", type=positive, metavar="N", help="default: all cores")
+    setting(
+        "--memory",
+        dest="memory_limit",
+        metavar="SIZE",
+        help="most memory to hold, such as 2GiB or 500MB; default: half of what is free",
+    )
+    setting("--scratch", metavar="DIR", help="folder for scratch files; default: the system's temporary one")
     _add_forest(parser)
     _add_relief(parser)
 

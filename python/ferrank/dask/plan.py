@@ -209,8 +209,8 @@ class _Run:
         )
         more = f" and {len(order) - _DRIFTED_NAMED} more" if len(order) > _DRIFTED_NAMED else ""
         warnings.warn(
-            f"partitions differ in the distributions of {named}{more}, so what each finds on its own need not "
-            "hold for all; shuffle the rows, or use scope='global'",
+            f"partitions differ in the distributions of {named}{more}, so what each finds on its own need "
+            "not hold for all; shuffle the rows, or use scope='global'",
             DriftWarning,
             stacklevel=6,
         )

@@ -132,7 +132,8 @@ def search(
 
     with _turn:
         source = _hold(token, assemble)
-        run = _core.accumulate(source, {**roles, "drop": []}, settings, _threads(threads), keys, whole)
+        roles = {**roles, "drop": []}
+        run = _core.accumulate(source, roles, settings, _threads(threads), keys=keys, profile=whole)
         return _bytes(finish(run))
 
 
@@ -149,7 +150,7 @@ def contribute(
     source = _source(table.cast(schema), f"partition {number}")
     with _turn:
         parts = [
-            finish(_core.accumulate(source, roles, settings, _threads(threads), span, whole))
+            finish(_core.accumulate(source, roles, settings, _threads(threads), keys=span, profile=whole))
             for span in spans
         ]
     return _bytes(parts[0].union(parts[1:]))

@@ -63,7 +63,7 @@ impl Counts {
             0 => {
                 Err(Error::Data(format!("{name}: none of {} rows has a target value and a weight above 0", self.rows)))
             }
-            rows if rows >= u64::from(u32::MAX) => Err(Error::Data(format!(
+            rows if rows >= 1 << 62 => Err(Error::Data(format!(
                 "{name}: {rows} rows; at most {} can be ranked at once, take a part",
                 u32::MAX - 1
             ))),

@@ -2,6 +2,7 @@
 //! record batches.
 
 pub mod accumulate;
+mod budget;
 mod column;
 pub mod error;
 pub mod forest;

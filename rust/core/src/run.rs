@@ -49,6 +49,10 @@ impl View<'_> {
 pub struct Options<'a> {
     /// Number of threads.
     pub threads: usize,
+    /// Most bytes of memory that the process holds; `None`: half of what is free.
+    pub memory: Option<u64>,
+    /// Folder for scratch files; `None`: the system's temporary one.
+    pub scratch: Option<&'a Path>,
     /// The trees or blocks of queries to contribute; `None`: all.
     pub keys: Option<Range<u64>>,
     /// The profile of the data set, where it is known. If it has more rows than the source, the source is a
@@ -60,7 +64,7 @@ pub struct Options<'a> {
 
 impl Default for Options<'_> {
     fn default() -> Self {
-        Options { threads: 1, keys: None, profile: None, resume: None }
+        Options { threads: 1, memory: None, scratch: None, keys: None, profile: None, resume: None }
     }
 }
 

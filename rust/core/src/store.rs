@@ -17,6 +17,7 @@ mod targets;
 mod tests;
 
 use arrow_buffer::ArrowNativeType;
+use bytemuck::Pod;
 
 use bands::Bands;
 pub(crate) use codebook::{Codebook, Slot};
@@ -24,12 +25,15 @@ pub(crate) use part::{Keep, Part};
 pub(crate) use targets::{TargetColumn, Values, add_targets};
 
 use crate::error::Result;
+#[cfg(any(test, feature = "internals"))]
 use crate::intake::{Counts, Intake};
-use crate::profile::{Coding, MISSING_U8, MISSING_U16, Profile};
+#[cfg(any(test, feature = "internals"))]
+use crate::profile::Profile;
+use crate::profile::{Coding, MISSING_U8, MISSING_U16};
 use targets::Answers;
 
 /// An unsigned integer that codes are kept in.
-pub(crate) trait Code: ArrowNativeType + Ord {
+pub(crate) trait Code: ArrowNativeType + Pod + Ord {
     /// The code of a missing value.
     const MISSING: Self;
     /// `code`, which fits.
@@ -107,8 +111,8 @@ impl CodeStore {
     /// Codes what `intake` gives, of which the first pass met `expected`, in a second pass.
     ///
     /// # Errors
-    /// Besides what reading gives: [`Error::Data`](crate::Error::Data) if the pass meets other rows than
-    /// the profile did, [`Error::File`](crate::Error::File) if the disk is full.
+    /// Those of [`Part::of`].
+    #[cfg(any(test, feature = "internals"))]
     pub(crate) fn of(intake: &Intake<'_>, profile: &Profile, expected: Counts, keep: Keep<'_>) -> Result<Self> {
         let book = Codebook::of(profile, intake.problem.weight.is_some());
         let part = Part::of(intake, &book, expected, keep)?;

@@ -140,17 +140,21 @@ impl Run {
     }
 }
 
-/// Contributions of the ranker that the settings name, on `threads` threads; the result is an `Accumulator`.
+/// Contributions of the ranker that the settings name, on `threads` threads, within `memory` bytes and with
+/// scratch files in the folder `scratch`; the result is an `Accumulator`.
 ///
 /// `keys`: first and last but one of the trees or blocks wanted; `profile`: bytes of that of the data set;
 /// `resume`: file that keeps contributions.
 #[pyfunction]
-#[pyo3(signature = (source, roles, settings, threads, keys=None, profile=None, resume=None))]
+#[pyo3(signature = (source, roles, settings, threads, memory=None, scratch=None, keys=None, profile=None, resume=None))]
+#[allow(clippy::too_many_arguments)]
 pub(crate) fn accumulate(
     source: &Source,
     roles: &Bound<'_, PyDict>,
     settings: &Bound<'_, PyDict>,
     threads: usize,
+    memory: Option<u64>,
+    scratch: Option<PathBuf>,
     keys: Option<(u64, u64)>,
     profile: Option<PyBackedBytes>,
     resume: Option<PathBuf>,
@@ -158,8 +162,14 @@ pub(crate) fn accumulate(
     let (source, roles, ranker) = (source.0.clone(), settings::roles(roles)?, settings::ranker(settings)?);
     Run::start(move |monitor| {
         let profile = profile.map(|bytes| Profile::from_ipc(bytes.to_vec())).transpose()?;
-        let keys = keys.map(|(first, end)| first..end);
-        let options = Options { threads, keys, profile: profile.as_ref(), resume: resume.as_deref() };
+        let options = Options {
+            threads,
+            memory,
+            scratch: scratch.as_deref(),
+            keys: keys.map(|(first, end)| first..end),
+            profile: profile.as_ref(),
+            resume: resume.as_deref(),
+        };
         ferrank_core::run::accumulate(&*source, &roles, &ranker, &options, monitor).map(Outcome::Accumulator)
     })
 }

@@ -3,7 +3,7 @@
 use xxhash_rust::xxh3::Xxh3;
 
 /// Numbers for some features, or for all, or of something else.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Vector {
     /// The features that have a value, ascending; `None`: there is one for each, in their order.
     pub(crate) features: Option<Vec<u32>>,

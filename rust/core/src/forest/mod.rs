@@ -20,6 +20,7 @@ mod items;
 mod moments;
 mod params;
 mod parts;
+mod passes;
 mod permutation;
 mod pool;
 mod scores;
@@ -40,20 +41,23 @@ pub use parts::{Coded, code};
 pub use tree::{Node, Split, Test, Tree};
 
 use crate::accumulate::{Accumulator, Contribution, Identity, Ledger, Settings, Vector};
+use crate::budget::Budget;
 use crate::error::{Error, Result};
-use crate::intake::{Counts, Intake, Unlabelled};
+use crate::intake::{Intake, Unlabelled};
 use crate::monitor::{Monitor, Phase};
-use crate::profile::{Profile, Scale};
+use crate::profile::Scale;
 use crate::ranking::Ranking;
-use crate::run::Options;
+use crate::run::{Met, Options};
 use crate::schema::{Problem, Roles, names};
+use crate::scratch::Scratch;
 use crate::source::ChunkSource;
-use crate::store::{CodeStore, Keep};
+use crate::store::{CodeStore, Codebook, Keep, Part};
 use crate::threads::pool;
 use bag::Bag;
 use grow::{Ground, Grower};
 use grown::{CodeTest, Grown, GrownNode};
 use pulp::Arch;
+use scores::Tally;
 use space::{Space, has_missing};
 
 /// Ranks the features of `source` with an ensemble of trees, on a pool of `threads` threads.
@@ -98,14 +102,16 @@ pub fn accumulate(
         let ledger = Ledger::open(identity, options.resume, monitor)?;
         let missing = ledger.missing(asked.clone());
         if !missing.is_empty() {
-            let prepared = Prepared::read(&intake, &met.profile, met.counts)?;
+            let means = Means { budget: Budget::new(options.memory), scratch: Scratch::new(options.scratch) };
+            let prepared = Prepared::read(&intake, met, params, Some(&means))?;
             monitor.enter(Phase::Growing, asked.end - asked.start);
             monitor.advance(asked.end - asked.start - missing.len() as u64);
             prepared.contribute(&missing, params, &ledger, monitor, |target| {
                 // Rows without this target take no part in its trees.
                 let problem = problem.alone(target);
                 let silent = Monitor::default();
-                Prepared::profile(&Intake { source, problem: &problem, monitor: &silent }, &alone(params))
+                let intake = Intake { source, problem: &problem, monitor: &silent };
+                Prepared::profile(&intake, &alone(params), Some(&means))
             })?;
         }
         ledger.close()
@@ -138,9 +144,9 @@ pub fn grow_tree(
         problem.targets = vec![problem.targets.swap_remove(tree / params.n_estimators)];
     }
     pool(1)?.install(|| {
-        let prepared = Prepared::profile(&Intake { source, problem: &problem, monitor }, params)?;
+        let prepared = Prepared::profile(&Intake { source, problem: &problem, monitor }, params, None)?;
         let all: Vec<usize> = (0..problem.targets.len()).collect();
-        let space = prepared.space(&all, params)?;
+        let space = prepared.space(&all, params)?.hold(&prepared.store);
         let ground = Ground { store: &prepared.store, space: &space, params, monitor };
         let mut bench = Bench::new(ground);
         bench.draw(tree as u64);
@@ -153,26 +159,42 @@ fn alone(params: &ForestParams) -> ForestParams {
     ForestParams { target_weights: None, by_target: false, unlabelled: Unlabelled::Ignore, ..params.clone() }
 }
 
-/// A source, read and coded.
+/// What a run may use besides threads.
 #[derive(Debug)]
-struct Prepared {
-    problem: Problem,
-    store: CodeStore,
+struct Means {
+    budget: Budget,
+    scratch: Scratch,
 }
 
-impl Prepared {
+/// A source, read and coded.
+#[derive(Debug)]
+struct Prepared<'a> {
+    problem: Problem,
+    store: CodeStore,
+    /// Where memory does not hold the store and the bags: what trees are grown with.
+    outside: Option<&'a Means>,
+}
+
+impl<'a> Prepared<'a> {
     /// Profiles and codes what `intake` gives.
-    fn profile(intake: &Intake<'_>, params: &ForestParams) -> Result<Self> {
-        let profile = Profile::of(intake, params.max_bins)?;
-        let rows = profile.counts.taking_part(intake.source.name(), params.unlabelled)?;
-        params.validate(rows, intake.problem.features.len(), intake.problem.targets.len())?;
-        Prepared::read(intake, &profile, profile.counts)
+    fn profile(intake: &Intake<'_>, params: &ForestParams, means: Option<&'a Means>) -> Result<Self> {
+        let options = Options::default();
+        let met = options.meet(intake, params.max_bins, params.unlabelled)?;
+        params.validate(met.rows, intake.problem.features.len(), intake.problem.targets.len())?;
+        Prepared::read(intake, met, params, means)
     }
 
-    /// Codes what `intake` gives, of which the first pass met `counts`.
-    fn read(intake: &Intake<'_>, profile: &Profile, counts: Counts) -> Result<Self> {
-        let store = CodeStore::of(intake, profile, counts, Keep::Memory)?;
-        Ok(Prepared { problem: intake.problem.clone(), store })
+    /// Codes what `intake` gives, which was met before: in memory, unless `means` say that it does not fit.
+    fn read(intake: &Intake<'_>, met: Met<'_>, params: &ForestParams, means: Option<&'a Means>) -> Result<Self> {
+        let (rows, counts) = (met.rows, met.counts);
+        let book = Codebook::of(&met.profile, intake.problem.weight.is_some());
+        // It holds a sample of the rows.
+        drop(met);
+        let outside = means.filter(|means| !passes::holds_all(rows, &book, params, means.budget.left()));
+        let keep = outside.map_or(Keep::Memory, |means| Keep::Scratch(&means.scratch));
+        let part = Part::of(intake, &book, counts, keep)?;
+        let store = CodeStore::of_parts(book, vec![part], keep)?;
+        Ok(Prepared { problem: intake.problem.clone(), store, outside })
     }
 
     fn space(&self, subset: &[usize], params: &ForestParams) -> Result<Space> {
@@ -182,13 +204,13 @@ impl Prepared {
 
     /// Grows `trees`, by their numbers in the whole run. `without` prepares the rows that have a target, where
     /// others lack it and each target has its own ensemble.
-    fn contribute(
+    fn contribute<'b>(
         &self,
         trees: &[u64],
         params: &ForestParams,
         ledger: &Ledger,
         monitor: &Monitor,
-        without: impl Fn(usize) -> Result<Prepared>,
+        without: impl Fn(usize) -> Result<Prepared<'b>>,
     ) -> Result<()> {
         let n_targets = self.problem.targets.len();
         if !params.per_target {
@@ -218,6 +240,11 @@ impl Prepared {
         monitor: &Monitor,
     ) -> Result<()> {
         let space = self.space(subset, params)?;
+        if let Some(Means { budget, scratch }) = self.outside {
+            let ground = Ground { store: &self.store, space: &space, params, monitor };
+            return passes::grow(ground, budget, scratch, subset, trees, &|tree, vectors| ledger.add(tree, vectors));
+        }
+        let space = space.hold(&self.store);
         let ground = Ground { store: &self.store, space: &space, params, monitor };
         let idle = Mutex::new(Vec::new());
         let free = || idle.lock().unwrap_or_else(PoisonError::into_inner);
@@ -282,16 +309,14 @@ impl<'a> Bench<'a> {
         monitor.check()?;
         self.draw(tree);
         let grown = self.grower.grow(&self.bag, tree)?;
-        let score = |score: &Score| match score {
-            Score::Permutation => permutation::of_tree(self.ground, subset, grown, &self.bag, tree),
-            other => Ok(scores::of_splits(*other, grown, store.codings.len())),
-        };
-        let mut vectors = Vec::new();
-        for number in &params.scores {
-            vectors.push(Vector::sparse(score(number)?));
-        }
-        if params.by_target {
-            vectors.extend(scores::genie3_by_target(grown, store.targets.len()));
+        let by_target = params.by_target.then_some(store.targets.len());
+        let mut tally = Tally::new(grown.nodes[0].weight, &params.scores, store.codings.len(), by_target);
+        tally.add_all(grown);
+        let mut vectors = tally.finish();
+        for (score, vector) in params.scores.iter().zip(&mut vectors) {
+            if *score == Score::Permutation {
+                *vector = Vector::sparse(permutation::of_tree(self.ground, subset, grown, &self.bag, tree)?);
+            }
         }
         Ok(vectors)
     }

@@ -38,7 +38,7 @@ pub struct Coded {
     params: ForestParams,
     /// The target whose ensemble alone can be grown.
     alone: Option<usize>,
-    prepared: Prepared,
+    prepared: Prepared<'static>,
 }
 
 impl Coded {
@@ -71,7 +71,12 @@ impl Coded {
                 store.rows
             )));
         }
-        Ok(Coded { identity, params: params.clone(), alone: view.alone, prepared: Prepared { problem, store } })
+        Ok(Coded {
+            identity,
+            params: params.clone(),
+            alone: view.alone,
+            prepared: Prepared { problem, store, outside: None },
+        })
     }
 
     /// Grows the trees that `options` ask for.

@@ -8,6 +8,8 @@
 //! Components are centred, scaled by the square root of their weight, and rounded to a power of two
 //! so coarse that every partial sum over a bag is exact in f64, whatever the order of summation.
 
+use std::ops::Range;
+
 use crate::error::{Error, Result};
 use crate::profile::MISSING_U16;
 use crate::schema::Task;
@@ -28,8 +30,36 @@ pub(crate) struct Space {
     pub(crate) indicator_weight: Vec<f64>,
     /// Whether some component is unknown for some row.
     pub(crate) partial: bool,
-    /// The values, for all rows.
+    /// How row weights become those of the block; `None` if all are 1.
+    weighing: Option<Weighing>,
+    /// n_dense; how values become components.
+    dense: Vec<Dense>,
+    /// For each target that has indicators, that of each code; [`NONE`] for none.
+    indicators: Vec<(usize, Vec<u32>)>,
+    /// The values, for all rows; for none where the data are larger than memory.
     pub(crate) block: Block,
+}
+
+/// No indicator.
+const NONE: u32 = u32::MAX;
+
+/// How row weights are brought onto a grid.
+#[derive(Debug, Clone, Copy)]
+struct Weighing {
+    scale: f64,
+    grid: Grid,
+}
+
+/// How a target's values become a dense component.
+#[derive(Debug)]
+struct Dense {
+    target: usize,
+    /// The class whose indicator it is, of a nominal target.
+    class: u16,
+    scale: f64,
+    middle: f64,
+    mean: f64,
+    grid: Grid,
 }
 
 /// Component values of some rows.
@@ -52,12 +82,6 @@ impl Block {
     #[inline(always)]
     pub(crate) fn weight(&self, row: usize) -> f64 {
         if self.weights.is_empty() { 1.0 } else { self.weights[row] }
-    }
-
-    /// Bytes that the components of a row take, on average.
-    pub(crate) fn row_bytes(&self) -> usize {
-        let rows = self.starts.len().saturating_sub(1).max(1);
-        8 * (self.width + usize::from(!self.weights.is_empty())) + 4 * self.indicators.len() / rows
     }
 
     /// The dense components of a row.
@@ -126,7 +150,8 @@ struct Raw<'a> {
 impl Space {
     /// The space of targets `subset` of `store` for `task`; `weights` are those of the targets.
     ///
-    /// A component that is constant over the rows weighs nothing and is left out.
+    /// A component that is constant over the rows weighs nothing and is left out. The block stays empty:
+    /// see [`hold`](Self::hold).
     ///
     /// # Errors
     /// [`Error::Data`] for a label with more than two values; `names` are the targets' names.
@@ -142,25 +167,21 @@ impl Space {
         let row_weights = RowWeights::new(&store.weights, store.rows);
         let partial = subset.iter().any(|&target| has_missing(&store.targets[target]));
         let sparse_labels = task == Task::MultiLabel && subset.len() > DENSE_LABELS && !partial;
-
-        let mut dense = Vec::new();
         let mut space = Space {
             dense_target: Vec::new(),
             indicator_target: Vec::new(),
             indicator_weight: Vec::new(),
             partial,
+            weighing: row_weights.weighing,
+            dense: Vec::new(),
+            indicators: Vec::new(),
             block: Block::default(),
         };
-        // Indicator of each code of each target, u32::MAX for none.
-        let mut indicator_of: Vec<(usize, Vec<u32>)> = Vec::new();
         for &target in subset {
-            let column = &store.targets[target];
-            match column {
+            match &store.targets[target] {
                 TargetColumn::Numeric(values) => {
-                    if let Some(component) = row_weights.component(&Raw::numeric(values), share(target)) {
-                        dense.push(component);
-                        space.dense_target.push(target);
-                    }
+                    let found = row_weights.component(&Raw::numeric(values), share(target));
+                    space.dense.extend(found.map(|scaled| scaled.of(target, 0)));
                 }
                 TargetColumn::Nominal { categories, codes } => {
                     let classes = categories.names.len();
@@ -181,53 +202,100 @@ impl Space {
                     }
                     if classes > 2 && !partial {
                         let first = space.indicator_weight.len() as u32;
-                        indicator_of.push((target, (first..first + classes as u32).collect()));
+                        space.indicators.push((target, (first..first + classes as u32).collect()));
                         space.indicator_weight.extend(vec![share(target) / gini; classes]);
                         space.indicator_target.extend(vec![target; classes]);
                     } else if sparse_labels {
-                        indicator_of.push((target, vec![u32::MAX, space.indicator_weight.len() as u32]));
+                        space.indicators.push((target, vec![NONE, space.indicator_weight.len() as u32]));
                         space.indicator_weight.push(share(target) / (gini / 2.0));
                         space.indicator_target.push(target);
                     } else {
                         // Of two classes one says all; its variance is half of the Gini index.
                         let first = if classes == 2 { 1 } else { 0 };
-                        for class in first..classes {
+                        for class in first..classes as u16 {
                             let omega = share(target) / if classes == 2 { gini / 2.0 } else { gini };
-                            dense.push(row_weights.scaled(&Raw::indicator(codes, class as u16), omega));
-                            space.dense_target.push(target);
+                            space
+                                .dense
+                                .push(row_weights.scaled(&Raw::indicator(codes, class), omega).of(target, class));
                         }
                     }
                 }
             }
         }
-        space.block = row_weights.block(store.rows, dense);
-        space.block.set_indicators(store, &indicator_of);
+        space.dense_target = space.dense.iter().map(|dense| dense.target).collect();
         Ok(space)
+    }
+
+    /// Puts the values for all rows of `store` into the block.
+    pub(crate) fn hold(mut self, store: &CodeStore) -> Self {
+        let mut block = Block::default();
+        self.values(&store.targets, &store.weights, 0..store.rows, &mut block);
+        self.block = block;
+        self
+    }
+
+    /// The component values of `rows` of these `targets` and row `weights`, into `block`.
+    pub(crate) fn values(&self, targets: &[TargetColumn], weights: &[f64], rows: Range<usize>, block: &mut Block) {
+        let width = self.dense.len();
+        block.width = width;
+        block.weights.clear();
+        if let Some(weighing) = self.weighing {
+            block.weights.extend(weights[rows.clone()].iter().map(|&weight| weighing.of(weight)));
+        }
+        block.dense.clear();
+        block.dense.resize(rows.len() * width, 0.0);
+        for (c, dense) in self.dense.iter().enumerate() {
+            let raw = Raw::of(&targets[dense.target], dense.class);
+            for (i, row) in rows.clone().enumerate() {
+                block.dense[i * width + c] = raw(row).map_or(f64::NAN, |y| dense.value(y, block.weight(i)));
+            }
+        }
+        block.starts.clear();
+        block.indicators.clear();
+        if self.indicators.is_empty() {
+            return;
+        }
+        block.starts.reserve_exact(rows.len() + 1);
+        block.starts.push(0);
+        for row in rows {
+            for (target, indicators) in &self.indicators {
+                let TargetColumn::Nominal { codes, .. } = &targets[*target] else { continue };
+                match indicators[usize::from(codes[row])] {
+                    NONE => {}
+                    indicator => block.indicators.push(indicator),
+                }
+            }
+            block.starts.push(block.indicators.len() as u32);
+        }
     }
 
     /// Number of dense components.
     pub(crate) fn n_dense(&self) -> usize {
         self.dense_target.len()
     }
+
+    /// Bytes that the components of a row take, on average over the `n_rows` rows of the data.
+    pub(crate) fn row_bytes(&self, n_rows: usize) -> usize {
+        8 * (self.n_dense() + usize::from(self.is_weighted())) + 4 * self.block.indicators.len() / n_rows.max(1)
+    }
+
+    /// Whether rows have weights that differ.
+    pub(crate) fn is_weighted(&self) -> bool {
+        self.weighing.is_some()
+    }
 }
 
-impl Block {
-    fn set_indicators(&mut self, store: &CodeStore, indicator_of: &[(usize, Vec<u32>)]) {
-        if indicator_of.is_empty() {
-            return;
-        }
-        self.starts.reserve_exact(store.rows + 1);
-        self.starts.push(0);
-        for row in 0..store.rows {
-            for (target, indicators) in indicator_of {
-                let TargetColumn::Nominal { codes, .. } = &store.targets[*target] else { continue };
-                match indicators[usize::from(codes[row])] {
-                    u32::MAX => {}
-                    indicator => self.indicators.push(indicator),
-                }
-            }
-            self.starts.push(self.indicators.len() as u32);
-        }
+impl Weighing {
+    fn of(self, weight: f64) -> f64 {
+        self.grid.round(weight / self.scale)
+    }
+}
+
+impl Dense {
+    /// The component of `y` in a row of this weight.
+    #[inline(always)]
+    fn value(&self, y: f64, weight: f64) -> f64 {
+        self.grid.round(weight * self.scale * (y - self.middle - self.mean))
     }
 }
 
@@ -241,40 +309,69 @@ pub(crate) fn has_missing(column: &TargetColumn) -> bool {
 
 impl<'a> Raw<'a> {
     fn numeric(values: &'a [f64]) -> Self {
-        let value = |row: usize| (!values[row].is_nan()).then_some(values[row]);
         let min = values.iter().copied().fold(f64::INFINITY, f64::min);
         let max = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        Raw { value: Box::new(value), min, max }
+        Raw { value: Box::new(number(values)), min, max }
     }
 
     fn indicator(codes: &'a [u16], class: u16) -> Self {
-        let value = move |row: usize| (codes[row] != MISSING_U16).then_some(f64::from(codes[row] == class));
-        Raw { value: Box::new(value), min: 0.0, max: 1.0 }
+        Raw { value: Box::new(is_class(codes, class)), min: 0.0, max: 1.0 }
+    }
+
+    /// The values of `column`, or whether they are `class`.
+    fn of(column: &'a TargetColumn, class: u16) -> Box<dyn Fn(usize) -> Option<f64> + 'a> {
+        match column {
+            TargetColumn::Numeric(values) => Box::new(number(values)),
+            TargetColumn::Nominal { codes, .. } => Box::new(is_class(codes, class)),
+        }
+    }
+}
+
+fn number(values: &[f64]) -> impl Fn(usize) -> Option<f64> + Sync {
+    |row| (!values[row].is_nan()).then_some(values[row])
+}
+
+fn is_class(codes: &[u16], class: u16) -> impl Fn(usize) -> Option<f64> + Sync {
+    move |row| (codes[row] != MISSING_U16).then_some(f64::from(codes[row] == class))
+}
+
+/// A component's place and scale.
+struct Scaled {
+    scale: f64,
+    middle: f64,
+    mean: f64,
+    grid: Grid,
+}
+
+impl Scaled {
+    fn of(self, target: usize, class: u16) -> Dense {
+        let Scaled { scale, middle, mean, grid } = self;
+        Dense { target, class, scale, middle, mean, grid }
     }
 }
 
 /// Row weights on a grid, none above 1, and what they weigh.
-struct RowWeights {
-    /// n_rows; empty if all are 1.
-    weights: Vec<f64>,
+struct RowWeights<'a> {
+    /// n_rows
+    weights: &'a [f64],
+    weighing: Option<Weighing>,
     rows: usize,
 }
 
-impl RowWeights {
-    fn new(weights: &[f64], rows: usize) -> Self {
+impl<'a> RowWeights<'a> {
+    fn new(weights: &'a [f64], rows: usize) -> Self {
         let max = weights.iter().copied().fold(0.0, f64::max);
         if weights.iter().all(|&w| w == max) {
-            return RowWeights { weights: Vec::new(), rows };
+            return RowWeights { weights, weighing: None, rows };
         }
         // Scaled to (1/2, 1] at most, so that no sum overflows; by a power of two, so that weights that
         // were equal in sum stay so.
         let scale = max.log2().ceil().exp2();
-        let grid = Grid::for_sums(1.0, rows);
-        RowWeights { weights: weights.iter().map(|w| grid.round(w / scale)).collect(), rows }
+        RowWeights { weights, weighing: Some(Weighing { scale, grid: Grid::for_sums(1.0, rows) }), rows }
     }
 
     fn of(&self, row: usize) -> f64 {
-        if self.weights.is_empty() { 1.0 } else { self.weights[row] }
+        self.weighing.map_or(1.0, |weighing| weighing.of(self.weights[row]))
     }
 
     /// Weighted mean of `value` over the rows where it is known; `max` bounds its magnitude.
@@ -291,7 +388,7 @@ impl RowWeights {
     }
 
     /// The component of a target with weight `share`, or `None` if it is constant.
-    fn component(&self, raw: &Raw<'_>, share: f64) -> Option<Vec<f64>> {
+    fn component(&self, raw: &Raw<'_>, share: f64) -> Option<Scaled> {
         if raw.min >= raw.max {
             return None;
         }
@@ -304,7 +401,7 @@ impl RowWeights {
     }
 
     /// The component of `raw` with weight `omega`.
-    fn scaled(&self, raw: &Raw<'_>, omega: f64) -> Vec<f64> {
+    fn scaled(&self, raw: &Raw<'_>, omega: f64) -> Scaled {
         let (middle, mean) = self.centre(raw);
         self.centred(raw, omega.sqrt(), middle, mean)
     }
@@ -315,14 +412,9 @@ impl RowWeights {
         (middle, self.mean(raw.max - middle, |row| (raw.value)(row).map(|y| y - middle)))
     }
 
-    fn centred(&self, raw: &Raw<'_>, scale: f64, middle: f64, mean: f64) -> Vec<f64> {
+    fn centred(&self, raw: &Raw<'_>, scale: f64, middle: f64, mean: f64) -> Scaled {
         let farthest = (raw.max - middle - mean).max(middle + mean - raw.min);
-        let grid = Grid::for_sums(farthest * scale, self.rows);
-        let value = |row: usize| match (raw.value)(row) {
-            Some(y) => grid.round(self.of(row) * scale * (y - middle - mean)),
-            None => f64::NAN,
-        };
-        (0..self.rows).map(value).collect()
+        Scaled { scale, middle, mean, grid: Grid::for_sums(farthest * scale, self.rows) }
     }
 
     /// Gini index of the classes.
@@ -335,21 +427,5 @@ impl RowWeights {
         }
         let total: f64 = weight.iter().sum();
         weight.iter().map(|w| w / total * (1.0 - w / total)).sum()
-    }
-
-    /// The block of `columns`, row by row.
-    fn block(self, rows: usize, columns: Vec<Vec<f64>>) -> Block {
-        let width = columns.len();
-        let dense = match width {
-            1 => columns.into_iter().flatten().collect(),
-            _ => {
-                let mut dense = vec![0.0; rows * width];
-                for (c, column) in columns.iter().enumerate() {
-                    dense[c..].iter_mut().step_by(width).zip(column).for_each(|(to, from)| *to = *from);
-                }
-                dense
-            }
-        };
-        Block { width, dense, weights: self.weights, starts: Vec::new(), indicators: Vec::new() }
     }
 }

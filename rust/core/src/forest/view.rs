@@ -33,11 +33,16 @@ impl<'a> View<'a> {
         View { chunks: &store.chunks, firsts: &store.firsts, base: 0, block, origin: &[] }
     }
 
-    /// The whole store, where only codes are asked for.
-    pub(crate) fn codes_of(store: &'a CodeStore) -> Self {
+    /// The rows of the store from number `base` on, where only codes are asked for.
+    pub(crate) fn codes_of(store: &'a CodeStore, base: usize) -> Self {
         static NO_BLOCK: Block =
             Block { width: 0, dense: Vec::new(), weights: Vec::new(), starts: Vec::new(), indicators: Vec::new() };
-        View::store(store, &NO_BLOCK)
+        View::from(store, base, &NO_BLOCK)
+    }
+
+    /// The rows of the store from number `base` on; `block` has their values.
+    pub(crate) fn from(store: &'a CodeStore, base: usize, block: &'a Block) -> Self {
+        View { base, ..View::store(store, block) }
     }
 
     /// Rows that were copied together.

@@ -58,6 +58,11 @@ impl Codebook {
         BAND * (narrow + 2 * wide)
     }
 
+    /// Number of targets.
+    pub(crate) fn n_targets(&self) -> usize {
+        self.targets.len()
+    }
+
     /// A chunk of `rows` rows, all with code 0.
     pub(super) fn chunk(&self, rows: usize) -> Chunk {
         Chunk { rows, narrow: Bands::new(self.narrow, rows), wide: Bands::new(self.wide, rows) }

@@ -38,7 +38,7 @@ impl<T: ArrowNativeType> Deref for Values<T> {
 
 impl<T: ArrowNativeType> Values<T> {
     /// The values to append to, which are in memory from now on.
-    fn held(&mut self) -> &mut Vec<T> {
+    pub(crate) fn held(&mut self) -> &mut Vec<T> {
         if let Values::Mapped(values) = self {
             *self = Values::Held(values.to_vec());
         }

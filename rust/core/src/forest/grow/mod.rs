@@ -10,6 +10,8 @@ use pulp::Arch;
 mod part;
 mod search;
 
+pub(super) use part::LEAST_GAIN;
+
 use super::bag::Bag;
 use super::grown::{Grown, GrownNode};
 use super::items::Items;
@@ -41,6 +43,31 @@ pub(crate) struct Ground<'a> {
     pub(crate) space: &'a Space,
     pub(crate) params: &'a ForestParams,
     pub(crate) monitor: &'a Monitor,
+}
+
+/// The rows of a node that are all there is to be seen of a store.
+#[derive(Clone, Copy)]
+pub(crate) struct Below<'a> {
+    pub(crate) chunk: &'a Chunk,
+    pub(crate) block: &'a Block,
+    /// How often each row is in the bag.
+    pub(crate) counts: &'a [u32],
+}
+
+impl Ground<'_> {
+    /// What each target has of the gain of a split, which is in proportion to `share`.
+    pub(super) fn gains_by_target(self, shape: &Shape, left: &[f64], total: &[f64], share: f64) -> Vec<f64> {
+        let space = self.space;
+        let mut parts = vec![0.0; self.store.targets.len()];
+        shape.gains(left, total, |component, gain| {
+            let target = match component.checked_sub(space.n_dense()) {
+                None => space.dense_target[component],
+                Some(indicator) => space.indicator_target[indicator],
+            };
+            parts[target] += share * gain;
+        });
+        parts
+    }
 }
 
 /// A node that waits to be grown.
@@ -147,7 +174,7 @@ impl<'a> Grower<'a> {
     pub(crate) fn new(ground: Ground<'a>, arch: Arch) -> Self {
         let (store, space) = (ground.store, ground.space);
         let shape = Shape::of(space);
-        let is_single = shape.is_ordered() && !shape.partial && space.block.weights.is_empty();
+        let is_single = shape.is_ordered() && !shape.partial && !space.is_weighted();
         let pool = Pool::new(store.codings.iter().map(|coding| coding.n_codes() < 2));
         let most_codes = |narrow: bool| {
             let codings = store.codings.iter().filter(|coding| coding.is_narrow() == narrow);
@@ -160,7 +187,7 @@ impl<'a> Grower<'a> {
             is_single,
             most_in_batch: search::most_in_batch(arch, &shape, ground),
             per_node: ground.params.features_per_node(store.codings.len()),
-            row_bytes: store.row_bytes() + if is_single { 0 } else { space.block.row_bytes() },
+            row_bytes: store.row_bytes() + if is_single { 0 } else { space.row_bytes(store.rows) },
             keeps_members: ground.params.scores.contains(&Score::Permutation),
             items: Items::default(),
             whole: pool.mark(),
@@ -203,6 +230,33 @@ impl<'a> Grower<'a> {
         let root = Frame { examples, depth: 0, path: ROOT, parent: None, mark: self.whole, sums: Known::Nothing };
         let stage = CASCADE.iter().filter(|&&bytes| store.rows * self.row_bytes <= bytes).count();
         self.subtree(View::store(store, &space.block), stage, root)?;
+        Ok(&self.grown)
+    }
+
+    /// Grows the subtree of tree number `tree` below the node of this depth and path, where the features `aside` are
+    /// known to be constant; the nodes of the tree number from there.
+    ///
+    /// # Errors
+    /// [`Interrupted`](crate::Error::Interrupted) on request.
+    pub(crate) fn grow_below(
+        &mut self,
+        below: Below<'_>,
+        tree: u64,
+        depth: u32,
+        path: u64,
+        aside: &[u32],
+    ) -> Result<&Grown> {
+        let Below { chunk, block, counts } = below;
+        self.tree = tree;
+        self.grown.clear();
+        self.totals.clear();
+        self.pool.rewind(self.whole);
+        aside.iter().for_each(|&feature| self.pool.set_aside(feature));
+        self.items.take_first(counts, self.is_single.then_some(&block.dense[..]));
+        let examples = 0..counts.len();
+        let root = Frame { examples, depth, path, parent: None, mark: self.pool.mark(), sums: Known::Nothing };
+        let stage = CASCADE.iter().filter(|&&bytes| counts.len() * self.row_bytes <= bytes).count();
+        self.subtree(View::local(chunk, block, &[]), stage, root)?;
         Ok(&self.grown)
     }
 

@@ -3,7 +3,7 @@
 //! The error is the mean over the targets of the relative root squared error (numeric) and the share of
 //! mistakes (nominal); on labels that mean is the Hamming loss.
 
-use crate::forest::bag::Bag;
+use super::OutOfBag;
 use crate::forest::grown::Grown;
 use crate::profile::MISSING_U16;
 use crate::store::{CodeStore, TargetColumn};
@@ -12,11 +12,13 @@ use crate::store::{CodeStore, TargetColumn};
 const NO_ERROR: f64 = 1e-12;
 
 /// The targets a tree predicts, by kind.
-pub(super) struct Targets<'a> {
+pub(crate) struct Targets<'a> {
     numeric: Vec<Numeric<'a>>,
     /// Codes, and the number of classes.
     nominal: Vec<(&'a [u16], usize)>,
     weights: &'a [f64],
+    /// Positions of the targets among those of the store.
+    subset: Vec<usize>,
 }
 
 /// A numeric target seen on the scale from −1 to 1: errors are relative, and squares do not overflow.
@@ -46,8 +48,10 @@ impl<'a> Numeric<'a> {
 }
 
 impl<'a> Targets<'a> {
-    pub(super) fn new(store: &'a CodeStore, subset: &[usize]) -> Self {
-        let mut targets = Targets { numeric: Vec::new(), nominal: Vec::new(), weights: &store.weights };
+    /// Targets `subset` of `store`.
+    pub(crate) fn new(store: &'a CodeStore, subset: &[usize]) -> Self {
+        let mut targets =
+            Targets { numeric: Vec::new(), nominal: Vec::new(), weights: &store.weights, subset: subset.to_vec() };
         for &target in subset {
             match &store.targets[target] {
                 TargetColumn::Numeric(values) => targets.numeric.push(Numeric::new(values)),
@@ -57,8 +61,85 @@ impl<'a> Targets<'a> {
         targets
     }
 
+    /// The same targets, on the same scales, of other rows: those of these columns of the store's targets.
+    pub(crate) fn over<'b>(&self, columns: &'b [TargetColumn], weights: &'b [f64]) -> Targets<'b> {
+        let mut targets = Targets { numeric: Vec::new(), nominal: Vec::new(), weights, subset: self.subset.clone() };
+        let mut scales = self.numeric.iter();
+        for &target in &self.subset {
+            match (&columns[target], scales.clone().next()) {
+                (TargetColumn::Numeric(values), Some(&Numeric { middle, half_range, .. })) => {
+                    scales.next();
+                    targets.numeric.push(Numeric { values, middle, half_range });
+                }
+                (TargetColumn::Nominal { categories, codes }, _) => {
+                    targets.nominal.push((codes, categories.names.len()));
+                }
+                (TargetColumn::Numeric(_), None) => unreachable!("columns of the same kinds"),
+            }
+        }
+        targets
+    }
+
+    /// Whether some value is missing.
+    pub(crate) fn has_missing(&self) -> bool {
+        self.numeric.iter().any(|y| y.values.iter().any(|value| value.is_nan()))
+            || self.nominal.iter().any(|(codes, _)| codes.contains(&MISSING_U16))
+    }
+
     fn weight(&self, row: usize) -> f64 {
         if self.weights.is_empty() { 1.0 } else { self.weights[row] }
+    }
+}
+
+/// What is predicted for the rows of a leaf, row by row.
+#[derive(Debug, Default)]
+pub(crate) struct LeafSums {
+    /// n_numeric; weighted sum and weight of the values that are known.
+    numeric: Vec<(f64, f64)>,
+    /// n_nominal; weight by class.
+    nominal: Vec<Vec<f64>>,
+}
+
+impl LeafSums {
+    pub(crate) fn new(targets: &Targets<'_>) -> Self {
+        LeafSums {
+            numeric: vec![(0.0, 0.0); targets.numeric.len()],
+            nominal: targets.nominal.iter().map(|(_, classes)| vec![0.0; *classes]).collect(),
+        }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.numeric.is_empty() && self.nominal.is_empty()
+    }
+
+    /// Adds `count` copies of `row`; rows come in ascending order.
+    pub(crate) fn add(&mut self, targets: &Targets<'_>, row: usize, count: u32) {
+        let weight = f64::from(count) * targets.weight(row);
+        for ((sum, total), y) in self.numeric.iter_mut().zip(&targets.numeric) {
+            let value = y.at(row);
+            if !value.is_nan() {
+                *sum += weight * value;
+                *total += weight;
+            }
+        }
+        for (weights, (codes, _)) in self.nominal.iter_mut().zip(&targets.nominal) {
+            if codes[row] != MISSING_U16 {
+                weights[usize::from(codes[row])] += weight;
+            }
+        }
+    }
+
+    /// Means of the numeric targets.
+    fn means(&self) -> impl Iterator<Item = Option<f64>> {
+        self.numeric.iter().map(|&(sum, total)| (total > 0.0).then(|| sum / total))
+    }
+
+    /// Most frequent classes of the nominal targets.
+    fn classes(&self) -> impl Iterator<Item = Option<u16>> {
+        self.nominal.iter().map(|weights| {
+            let most = weights.iter().copied().fold(0.0, f64::max);
+            (most > 0.0).then(|| weights.iter().position(|&weight| weight == most))?.map(|class| class as u16)
+        })
     }
 }
 
@@ -66,10 +147,15 @@ impl<'a> Targets<'a> {
 pub(super) struct Leaves {
     n_numeric: usize,
     n_nominal: usize,
+    /// Predictions for leaves where nothing is known.
+    whole_means: Vec<f64>,
+    whole_classes: Vec<u16>,
     /// n_leaves x n_numeric
     means: Vec<f64>,
     /// n_leaves x n_nominal
     classes: Vec<u16>,
+    /// Weights by class, all 0.
+    counts: Vec<f64>,
 }
 
 /// One leaf's predictions.
@@ -80,23 +166,36 @@ pub(super) struct Prediction<'a> {
 }
 
 impl Leaves {
-    pub(super) fn new(targets: &Targets<'_>, tree: &Grown, bag: &Bag) -> Self {
-        let (n_numeric, n_nominal) = (targets.numeric.len(), targets.nominal.len());
-        let mut leaves = Leaves { n_numeric, n_nominal, means: Vec::new(), classes: Vec::new() };
-        let everyone: Vec<(u32, u32)> = bag.rows.iter().copied().zip(bag.counts.iter().copied()).collect();
-        let means: Vec<f64> = targets.numeric.iter().map(|y| mean(y, targets, &everyone).unwrap_or(0.0)).collect();
-        let mut counts = vec![0.0; targets.nominal.iter().map(|(_, classes)| *classes).max().unwrap_or(0)];
-        let classes: Vec<u16> =
-            targets.nominal.iter().map(|(y, _)| majority(y, targets, &everyone, &mut counts).unwrap_or(0)).collect();
-        for members in tree.leaf_members() {
-            for (y, whole) in targets.numeric.iter().zip(&means) {
-                leaves.means.push(mean(y, targets, members).unwrap_or(*whole));
+    /// None yet; `everyone` are the sums of the whole bag.
+    pub(super) fn new(targets: &Targets<'_>, everyone: &LeafSums) -> Self {
+        Leaves {
+            n_numeric: targets.numeric.len(),
+            n_nominal: targets.nominal.len(),
+            whole_means: everyone.means().map(|mean| mean.unwrap_or(0.0)).collect(),
+            whole_classes: everyone.classes().map(|class| class.unwrap_or(0)).collect(),
+            means: Vec::new(),
+            classes: Vec::new(),
+            counts: vec![0.0; targets.nominal.iter().map(|(_, classes)| *classes).max().unwrap_or(0)],
+        }
+    }
+
+    /// Adds the leaf whose members have these sums.
+    pub(super) fn add(&mut self, sums: &LeafSums) {
+        self.means.extend(sums.means().zip(&self.whole_means).map(|(mean, whole)| mean.unwrap_or(*whole)));
+        self.classes.extend(sums.classes().zip(&self.whole_classes).map(|(class, whole)| class.unwrap_or(*whole)));
+    }
+
+    /// Adds the leaves of `grown`, whose members are rows of `targets`.
+    pub(super) fn add_members(&mut self, targets: &Targets<'_>, grown: &Grown) {
+        for members in grown.leaf_members() {
+            for (y, whole) in targets.numeric.iter().zip(&self.whole_means) {
+                let known = members.iter().map(|&(row, count)| (row as usize, count));
+                self.means.push(mean(y, targets, known).unwrap_or(*whole));
             }
-            for ((y, _), whole) in targets.nominal.iter().zip(&classes) {
-                leaves.classes.push(majority(y, targets, members, &mut counts).unwrap_or(*whole));
+            for ((y, _), whole) in targets.nominal.iter().zip(&self.whole_classes) {
+                self.classes.push(majority(y, targets, members, &mut self.counts).unwrap_or(*whole));
             }
         }
-        leaves
     }
 
     pub(super) fn of(&self, leaf: u32) -> Prediction<'_> {
@@ -109,12 +208,12 @@ impl Leaves {
 }
 
 /// Weighted mean over the members whose value is known.
-fn mean(values: &Numeric<'_>, targets: &Targets<'_>, members: &[(u32, u32)]) -> Option<f64> {
+fn mean(values: &Numeric<'_>, targets: &Targets<'_>, members: impl Iterator<Item = (usize, u32)>) -> Option<f64> {
     let (mut sum, mut total) = (0.0, 0.0);
-    for &(row, count) in members {
-        let value = values.at(row as usize);
+    for (row, count) in members {
+        let value = values.at(row);
         if !value.is_nan() {
-            let weight = f64::from(count) * targets.weight(row as usize);
+            let weight = f64::from(count) * targets.weight(row);
             sum += weight * value;
             total += weight;
         }
@@ -154,16 +253,15 @@ pub(super) struct Errors {
 }
 
 impl Errors {
-    pub(super) fn new(targets: &Targets<'_>, rows: &[u32]) -> Self {
-        let members: Vec<(u32, u32)> = rows.iter().map(|&row| (row, 1)).collect();
+    pub(super) fn new(targets: &Targets<'_>, rows: &OutOfBag) -> Self {
         let spread = |y: &Numeric<'_>| {
-            let Some(mean) = mean(y, targets, &members) else { return 0.0 };
-            let known = rows.iter().map(|&row| row as usize).filter(|&row| !y.at(row).is_nan());
+            let Some(mean) = mean(y, targets, rows.iter().map(|row| (row, 1))) else { return 0.0 };
+            let known = rows.iter().filter(|&row| !y.at(row).is_nan());
             known.map(|row| targets.weight(row) * (y.at(row) - mean).powi(2)).sum()
         };
         let spread: Vec<f64> = targets.numeric.iter().map(spread).collect();
         let weight = |(codes, _): &(&[u16], usize)| -> f64 {
-            let known = rows.iter().map(|&row| row as usize).filter(|&row| codes[row] != MISSING_U16);
+            let known = rows.iter().filter(|&row| codes[row] != MISSING_U16);
             known.map(|row| targets.weight(row)).sum()
         };
         let weights: Vec<f64> = targets.nominal.iter().map(weight).collect();

@@ -6,17 +6,23 @@
 //! detour from there for each such feature. A step waits for the node it leads to; rows and detours are
 //! walked many at a time, so that these waits overlap.
 //!
-//! Memory: a code for each out-of-bag row and feature of the bands that the tree tests.
+//! Memory: the tree, 16 bytes for a split and the predictions of its leaves; and a code for each out-of-bag
+//! row and feature of the bands that the tree tests, or of one band at a time where scratch files keep them.
 
 mod errors;
+mod outs;
 mod routes;
 mod walk;
 
-use super::bag::Bag;
 use super::grow::Ground;
 use super::grown::Grown;
+use super::view::View;
 use crate::error::Result;
-use errors::{Errors, Leaves, Sums, Targets};
+use crate::scratch::Scratch;
+use errors::{Errors, Leaves, Sums};
+pub(crate) use errors::{LeafSums, Targets};
+pub(crate) use outs::OutOfBag;
+pub(crate) use routes::Link;
 use routes::{Routes, Rows, Shuffled};
 use walk::Walk;
 
@@ -24,6 +30,86 @@ use walk::Walk;
 const BLOCK_ROWS: usize = 64;
 /// Rows that walk side by side.
 const GROUP_ROWS: usize = 16;
+
+/// A tree on its way to be judged: where rows go, and what leaves predict. It is put together in preorder.
+pub(crate) struct Judged {
+    routes: Routes,
+    leaves: Leaves,
+}
+
+impl Judged {
+    /// Nothing yet; `everyone` are the sums of the whole bag, for leaves where no target is known.
+    pub(crate) fn new(targets: &Targets<'_>, everyone: &LeafSums) -> Self {
+        Judged { routes: Routes::default(), leaves: Leaves::new(targets, everyone) }
+    }
+
+    /// Adds a split, to which `link` leads; gives the ways to its children.
+    pub(crate) fn add_split(&mut self, link: Option<Link>, split: &super::grown::GrownSplit) -> [Link; 2] {
+        self.routes.add_split(link, split)
+    }
+
+    /// Adds a leaf whose members have these sums.
+    pub(crate) fn add_leaf(&mut self, link: Option<Link>, sums: &LeafSums) {
+        self.routes.add_leaf(link);
+        self.leaves.add(sums);
+    }
+
+    /// Adds a tree or a subtree, grown with its members kept; `targets` are those of the rows it was grown on.
+    pub(crate) fn add_grown(&mut self, link: Option<Link>, grown: &Grown, targets: &Targets<'_>) {
+        self.routes.add_grown(link, grown);
+        self.leaves.add_members(targets, grown);
+    }
+
+    /// Importances of the tree with number `tree`: (feature, value) by ascending feature.
+    ///
+    /// # Errors
+    /// [`Interrupted`](crate::Error::Interrupted) on request, [`Error::File`](crate::Error::File) if the disk is
+    /// full.
+    pub(crate) fn importances(
+        mut self,
+        ground: Ground<'_>,
+        targets: &Targets<'_>,
+        out_of_bag: &OutOfBag,
+        tree: u64,
+        scratch: Option<&Scratch>,
+    ) -> Result<Vec<(u32, f64)>> {
+        let store = ground.store;
+        self.routes.place(store);
+        let Judged { routes, leaves } = &self;
+        let places = &routes.places;
+        if out_of_bag.is_empty() || places.features.is_empty() {
+            return Ok(Vec::new());
+        }
+        let errors = Errors::new(targets, out_of_bag);
+        let mut sums = Sums::new(&errors, places.len());
+        let shuffled = Shuffled::new(places, store, out_of_bag, ground.params.seed, tree, scratch)?;
+        let (mut codes, mut walk) = (Rows::default(), Walk::new(routes));
+        let mut first = 0;
+        out_of_bag.by_block(|base, block| {
+            let view = View::codes_of(store, base);
+            for rows in block.chunks(BLOCK_ROWS) {
+                ground.monitor.check()?;
+                codes.take(places, view, rows, &shuffled, first);
+                first += rows.len();
+                for (g, group) in rows.chunks(GROUP_ROWS).enumerate() {
+                    walk.follow(routes, &codes, g * GROUP_ROWS, group.len());
+                    walk.detours(routes, &codes);
+                    for (i, &row) in group.iter().enumerate() {
+                        let row = base + row as usize;
+                        sums.add(&errors, targets, row, leaves.of(walk.leaf_of(i)));
+                        for detour in walk.detours_of(i) {
+                            sums.add_change(&errors, targets, row, detour.place as usize, leaves.of(detour.leaf));
+                        }
+                    }
+                }
+            }
+            Ok(())
+        })?;
+        let importances = sums.importances(&errors);
+        let of = |&feature: &u32| (feature, importances[places.of(store.slots[feature as usize])]);
+        Ok(places.features.iter().map(of).collect())
+    }
+}
 
 /// Importances that `tree`, grown on `bag` with its members kept, gives by permutation:
 /// (feature, value) by ascending feature.
@@ -34,37 +120,17 @@ pub(crate) fn of_tree(
     ground: Ground<'_>,
     subset: &[usize],
     tree: &Grown,
-    bag: &Bag,
+    bag: &super::bag::Bag,
     number: u64,
 ) -> Result<Vec<(u32, f64)>> {
     let store = ground.store;
-    let out_of_bag = bag.out_of_bag(store.rows);
-    let routes = Routes::new(tree, store);
-    let places = &routes.places;
-    if out_of_bag.is_empty() || places.features.is_empty() {
-        return Ok(Vec::new());
-    }
     let targets = Targets::new(store, subset);
-    let leaves = Leaves::new(&targets, tree, bag);
-    let errors = Errors::new(&targets, &out_of_bag);
-    let mut sums = Sums::new(&errors, places.len());
-    let shuffled = Shuffled::new(places, store, &out_of_bag, ground.params.seed, number);
-    let (mut codes, mut walk) = (Rows::default(), Walk::new(&routes));
-    for (b, rows) in out_of_bag.chunks(BLOCK_ROWS).enumerate() {
-        ground.monitor.check()?;
-        codes.take(places, store, rows, &shuffled, b * BLOCK_ROWS);
-        for (g, group) in rows.chunks(GROUP_ROWS).enumerate() {
-            walk.follow(&routes, &codes, g * GROUP_ROWS, group.len());
-            walk.detours(&routes, &codes);
-            for (i, &row) in group.iter().enumerate() {
-                sums.add(&errors, &targets, row as usize, leaves.of(walk.leaf_of(i)));
-                for detour in walk.detours_of(i) {
-                    sums.add_change(&errors, &targets, row as usize, detour.place as usize, leaves.of(detour.leaf));
-                }
-            }
-        }
+    let mut everyone = LeafSums::new(&targets);
+    if targets.has_missing() {
+        let members = bag.rows.iter().zip(&bag.counts);
+        members.for_each(|(&row, &count)| everyone.add(&targets, row as usize, count));
     }
-    let importances = sums.importances(&errors);
-    let of = |&feature: &u32| (feature, importances[places.of(store.slots[feature as usize])]);
-    Ok(places.features.iter().map(of).collect())
+    let mut judged = Judged::new(&targets, &everyone);
+    judged.add_grown(None, tree, &targets);
+    judged.importances(ground, &targets, &OutOfBag::of(bag, store.rows), number, None)
 }

@@ -23,14 +23,14 @@ use crate::source::{ChunkSource, TableSource};
 use crate::store::{CodeStore, Keep, Slot};
 
 /// A coded table.
-struct Coded {
+pub(in crate::forest) struct Coded {
     problem: Problem,
-    store: CodeStore,
+    pub(in crate::forest) store: CodeStore,
 }
 
 impl Coded {
     /// `batch` with these targets; a column `w` holds row weights.
-    fn new(batch: &RecordBatch, targets: &[&str], task: Option<Task>, max_bins: usize) -> Self {
+    pub(in crate::forest) fn new(batch: &RecordBatch, targets: &[&str], task: Option<Task>, max_bins: usize) -> Self {
         let targets = Targets::Named(targets.iter().map(|name| name.to_string()).collect());
         let weight = batch.column_by_name("w").map(|_| "w".to_string());
         let source = TableSource::new("table", batch.schema(), vec![batch.clone()]).unwrap();
@@ -43,7 +43,12 @@ impl Coded {
         Coded { problem, store }
     }
 
-    fn space(&self, weights: Option<&[f64]>) -> Space {
+    pub(in crate::forest) fn space(&self, weights: Option<&[f64]>) -> Space {
+        self.bare_space(weights).hold(&self.store)
+    }
+
+    /// The space without the values.
+    pub(in crate::forest) fn bare_space(&self, weights: Option<&[f64]>) -> Space {
         let names: Vec<String> = self.problem.targets.iter().map(|target| target.name.clone()).collect();
         let subset: Vec<usize> = (0..names.len()).collect();
         Space::new(&self.store, &subset, &names, self.problem.task, weights).unwrap()
@@ -82,7 +87,11 @@ fn texts<'a>(values: impl IntoIterator<Item = &'a str>) -> ArrayRef {
 
 /// Features of both kinds with ties and missing values, and targets `y`, `t` and `class`; missing
 /// targets where `gaps`, row weights where `weighted`.
-fn batches(rows: std::ops::Range<usize>, gaps: bool, weighted: bool) -> impl Strategy<Value = RecordBatch> {
+pub(in crate::forest) fn batches(
+    rows: std::ops::Range<usize>,
+    gaps: bool,
+    weighted: bool,
+) -> impl Strategy<Value = RecordBatch> {
     let word = || prop_oneof![Just("a"), Just("b"), Just("c"), Just("d")];
     let row = (
         prop::option::weighted(0.9, -100..100i32),

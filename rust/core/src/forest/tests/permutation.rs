@@ -84,7 +84,7 @@ fn error(coded: &Coded, tree: &Grown, bag: &Bag, oob: &[u32], leaves: &[usize]) 
 
 /// Predicts all out-of-bag rows anew for each feature.
 fn naive(coded: &Coded, tree: &Grown, bag: &Bag, seed: u64) -> Vec<f64> {
-    let oob = bag.out_of_bag(coded.store.rows);
+    let oob: Vec<u32> = (0..coded.store.rows as u32).filter(|row| !bag.rows.contains(row)).collect();
     let leaves = |changed: Option<(usize, &[Option<u16>])>| -> Vec<usize> {
         let code = |i: usize, feature: usize| match changed {
             Some((other, codes)) if other == feature => codes[i],
