@@ -52,6 +52,7 @@ pub(crate) use estimates::{forms, n_keys, scores};
 pub use params::{Iterations, ReliefParams, ReliefScore, TargetDistance};
 
 use crate::accumulate::{Accumulator, Identity, Ledger, Settings, Vector};
+use crate::budget::Budget;
 use crate::error::{Error, Result};
 use crate::intake::Intake;
 use crate::monitor::{Monitor, Phase};
@@ -83,6 +84,8 @@ struct Limits {
 }
 
 const LIMITS: Limits = Limits { rows: 192 << 20, group: 128 << 20 };
+/// What reading takes: a tile of values as columns, as rows and as panels, and columns on their way.
+const READING_BYTES: usize = 40 << 20;
 /// Sums of all blocks take up to this many bytes, where the blocks are not too few then.
 const SUMS_BYTES: usize = 64 << 20;
 /// Blocks of queries, for whose number standard errors are good enough.
@@ -117,11 +120,26 @@ pub fn accumulate(
     options: &Options<'_>,
     monitor: &Monitor,
 ) -> Result<Accumulator> {
-    accumulate_within(LIMITS, source, roles, params, options, monitor)
+    accumulate_within(None, source, roles, params, options, monitor)
+}
+
+impl Limits {
+    /// What `budget` leaves beside the targets of `n_rows` rows, if that is less than [`LIMITS`]. A block of queries
+    /// is to fit, `block` bytes.
+    fn within(budget: Budget, n_rows: u64, n_targets: usize, block: usize) -> Result<Self> {
+        // As they are, as numbers of the distance, and as classes.
+        let targets = n_rows as usize * n_targets * (2 * size_of::<f64>() + size_of::<u16>());
+        let fixed = targets + READING_BYTES;
+        let least = fixed + block;
+        budget.check(least, "Relief; fewer iterations need less")?;
+        let left = budget.left().saturating_sub(fixed);
+        let group = LIMITS.group.min((left / 2).max(block));
+        Ok(Limits { rows: LIMITS.rows.min(left - group.min(left)), group })
+    }
 }
 
 fn accumulate_within(
-    limits: Limits,
+    limits: Option<Limits>,
     source: &dyn ChunkSource,
     roles: &Roles,
     params: &ReliefParams,
@@ -146,8 +164,21 @@ fn accumulate_within(
             return ledger.close();
         }
         let queries = Queries::new(params, &met, asked.start..asked.end.min(n_blocks), n_blocks)?;
-        let prepared = Prepared::read(limits, intake, &met)?;
         let outline = Outline::new(params, problem.task, problem.features.len(), problem.targets.len());
+        let limits = match limits {
+            Some(limits) => limits,
+            None => {
+                let (n_features, n_targets) = (problem.features.len(), problem.targets.len());
+                let n_classes = match problem.task {
+                    Task::Classification => met.profile.targets[0].n_categories(),
+                    _ => 1,
+                };
+                let k = nearest(params, met.rows as usize);
+                let block = queries.largest_block() * query_bytes(k, n_classes, n_features, outline.n_vectors());
+                Limits::within(Budget::new(options.memory), met.rows, n_targets, block)?
+            }
+        };
+        let prepared = Prepared::read(limits, intake, &met)?;
         let (blocks, myopic): (Vec<u64>, Vec<u64>) = missing.into_iter().partition(|&key| key < n_blocks);
         if !blocks.is_empty() {
             prepared.relief(params, outline, &queries, &blocks, &ledger)?;
@@ -157,6 +188,17 @@ fn accumulate_within(
         }
         ledger.close()
     })
+}
+
+/// Most neighbours that are asked for.
+fn nearest(params: &ReliefParams, n_rows: usize) -> usize {
+    params.n_neighbors.iter().copied().max().unwrap_or(1).min(n_rows)
+}
+
+/// Bytes of a query that is held beside streamed rows: its lists, what is summed up for it, its values as rows and
+/// as panels have them.
+fn query_bytes(k: usize, n_classes: usize, n_features: usize, n_vectors: usize) -> usize {
+    lists::bytes(k, n_classes) + k * n_classes * (16 + 8 * n_vectors) + 16 * n_features
 }
 
 impl Prepared<'_> {
@@ -199,7 +241,7 @@ impl Prepared<'_> {
         let blocks: Vec<Block<'_>> = numbers.iter().map(|&key| (key, queries.block(key))).collect();
         let most = blocks.iter().map(|(_, queries)| queries.len()).max().unwrap_or(1).max(1);
 
-        let k = params.n_neighbors.iter().copied().max().unwrap_or(1).min(self.n_rows);
+        let k = nearest(params, self.n_rows);
         let search = Search { space: &self.space, layout: &self.layout, k, monitor: self.monitor, arch: Arch::new() };
         let a_query = lists::bytes(k, self.space.n_classes) + k * self.space.n_classes * (16 + a_vector);
         let of_group = |group: &[Block<'_>]| group.iter().flat_map(|(_, queries)| *queries).copied().collect();

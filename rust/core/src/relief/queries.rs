@@ -30,6 +30,11 @@ impl Queries {
         Ok(Queries { rows: draw(share.clamp(1, met.rows)), first: own.start, n_blocks: own.end - own.start })
     }
 
+    /// Most queries of a block.
+    pub(super) fn largest_block(&self) -> usize {
+        self.rows.len().div_ceil(self.n_blocks.max(1) as usize)
+    }
+
     /// The queries of block number `block`.
     pub(super) fn block(&self, block: u64) -> &[u32] {
         let (n, count) = (self.rows.len() as u64, self.n_blocks);
@@ -38,15 +43,26 @@ impl Queries {
     }
 }
 
+/// Keys that are held beside those of the rows drawn, at least.
+const LEAST_KEYS: usize = 1 << 16;
+
 /// Rows drawn without replacement, in the order of the draw, which does not depend on anything but the
 /// seed, `count` and the number of rows: those whose key is lowest.
 pub(crate) fn draw(seed: u64, n_rows: usize, count: usize) -> Vec<u32> {
-    let mut keys: Vec<(u64, u32)> =
-        (0..n_rows as u32).map(|row| (mix([seed, Purpose::Queries as u64, u64::from(row)]), row)).collect();
-    if count < n_rows {
-        keys.select_nth_unstable(count);
-        keys.truncate(count);
+    let mut keys: Vec<(u64, u32)> = Vec::with_capacity(n_rows.min(2 * count.max(LEAST_KEYS)));
+    let keep = |keys: &mut Vec<(u64, u32)>| {
+        if count < keys.len() {
+            keys.select_nth_unstable(count);
+            keys.truncate(count);
+        }
+    };
+    for row in 0..n_rows as u32 {
+        if keys.len() == keys.capacity() {
+            keep(&mut keys);
+        }
+        keys.push((mix([seed, Purpose::Queries as u64, u64::from(row)]), row));
     }
+    keep(&mut keys);
     keys.sort_unstable();
     keys.into_iter().map(|(_, row)| row).collect()
 }

@@ -53,7 +53,7 @@ pub(super) fn ranked(
     let targets = Targets::Named(targets.iter().map(|name| name.to_string()).collect());
     let roles = Roles { targets, task: None, drop, weight: None };
     let options = Options { threads, ..Options::default() };
-    accumulate_within(limits, &source, &roles, params, &options, &Monitor::default()).unwrap().ranking().unwrap()
+    accumulate_within(Some(limits), &source, &roles, params, &options, &Monitor::default()).unwrap().ranking().unwrap()
 }
 
 #[test]
