@@ -10,7 +10,8 @@ from ferrank.errors import ResumeWarning
 __all__ = ["Progress", "finish"]
 
 Progress = Callable[[str, int, int], None]
-"""Called as ``progress(phase, done, total)``; rows or trees, ``total`` is 0 where unknown."""
+"""Called as ``progress(phase, done, total)``; rows or trees, of a dask collection tasks; ``total`` is 0 where
+unknown."""
 
 _POLL_SECONDS = 0.1
 _GRACE_SECONDS = 1.0

@@ -136,7 +136,7 @@ class _Run:
         if client is None:
             tasks.release(self._token)
         elif client.status == "running":
-            client.run(tasks.release, self._token, wait=False, on_error="ignore")
+            client.run(tasks.release, self._token, on_error="ignore")
 
     def _looks(self, roles: dict[str, Any], alone: int | None) -> list[Any]:
         look = _delayed(tasks.look)
@@ -190,7 +190,7 @@ class _Run:
 
     def _n_tasks(self) -> int:
         client = _client()
-        return _TASKS_A_WORKER * max(len(client.scheduler_info()["workers"]) if client else 1, 4)
+        return _TASKS_A_WORKER * max(len(client.nthreads()) if client else 1, 4)
 
     def _warn_of_drift(self, full: list[int]) -> None:
         measure = _delayed(drift)
@@ -218,7 +218,8 @@ class _Run:
     def _gather(self, shares: list[Any]) -> bytes:
         """Compute the contributions and merge them, in a tree."""
         merged = _merged(tasks.merge_accumulators, shares)
-        [data] = self._compute([merged], "growing", shares)
+        phase = "growing" if self._asked[2]["ranker"] == "forest" else "searching"
+        [data] = self._compute([merged], phase, shares)
         return bytes(data)
 
     def _compute(self, wanted: list[Any], phase: str, steps: list[Any] | None = None) -> list[Any]:
@@ -309,7 +310,7 @@ def _apportioned(total: int, weights: Sequence[int]) -> list[int]:
     """Return ``total`` shared out by ``weights``, at least 1 each (largest remainders).
 
     >>> _apportioned(10, [50, 30, 1])
-    [6, 3, 1]
+    [5, 4, 1]
     """
     free, whole = total - len(weights), sum(weights)
     exact = [free * weight / whole for weight in weights]

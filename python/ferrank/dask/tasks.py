@@ -163,10 +163,11 @@ def merge_accumulators(*parts: bytes) -> bytes:
 
 
 def release(token: str) -> None:
-    """Let go of what is held for a run."""
-    with _turn:
+    """Let go of what is held for a run, unless a task is at work, which another run's then is."""
+    if _turn.acquire(blocking=False):
         if any(held.startswith(token) for held in _held):
             _held.clear()
+        _turn.release()
 
 
 def _hold(name: str, make: Callable[[], Any]) -> Any:

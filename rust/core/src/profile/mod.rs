@@ -265,7 +265,9 @@ impl NumericProfile {
         self.min = self.min.min(low) + 0.0;
         self.max = self.max.max(high) + 0.0;
         self.distinct.extend(&values);
-        self.sample.extend(sampled.iter().map(|&row| values[row as usize]));
+        // One NaN for all: which bits a missing value has depends on the container.
+        let known = |value: f64| if value.is_nan() { f64::NAN } else { value };
+        self.sample.extend(sampled.iter().map(|&row| known(values[row as usize])));
         Ok(())
     }
 }
