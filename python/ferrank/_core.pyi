@@ -23,6 +23,8 @@ class Source:
         rows: int | None = None,
     ) -> Source: ...
     @staticmethod
+    def joined(parts: Sequence[Source], name: str) -> Source: ...
+    @staticmethod
     def arrays(columns: Sequence[tuple[Sequence[str], object]], name: str) -> Source: ...
     @property
     def columns(self) -> list[str]: ...
@@ -41,7 +43,12 @@ class Run:
     def result(self) -> Any: ...
 
 def rank(
-    source: Source, roles: Mapping[str, object], settings: Mapping[str, object], threads: int
+    source: Source,
+    roles: Mapping[str, object],
+    settings: Mapping[str, object],
+    threads: int,
+    memory: int | None = None,
+    scratch: str | PathLike[str] | None = None,
 ) -> Run: ...
 def grow_tree(
     source: Source, roles: Mapping[str, object], settings: Mapping[str, object], tree: int

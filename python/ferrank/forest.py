@@ -62,9 +62,9 @@ class ForestRanker(Ranker):
         Number of threads; -1 is all cores, and so is None, except within a joblib worker, where it is one.
         The importances have the same bits for any number.
     memory_limit : int or str, optional
-        Most memory that the process holds, in bytes or as "2GiB" or "500MB". None is half of what the machine,
-        or its control group, has free. What does not fit is kept in scratch files; the importances have the
-        same bits for any limit.
+        Most memory that the process holds, in bytes or as "2GiB" or "500MB". None is half of what the
+        machine, or its control group, has free. What does not fit is kept in scratch files; the importances
+        have the same bits for any limit.
     scratch : path, optional
         Folder for scratch files, which vanish with the run. None is the system's temporary folder.
     n_features_to_select : int, float or None, default=None

@@ -41,7 +41,7 @@ pub use tree::{Node, Split, Test, Tree};
 use crate::accumulate::{Accumulator, Contribution, Identity, Ledger, Settings, Vector};
 use crate::budget::Budget;
 use crate::error::{Error, Result};
-use crate::intake::{Intake, Unlabelled};
+use crate::intake::{Intake, Unlabelled, numbered};
 use crate::monitor::{Monitor, Phase};
 use crate::profile::Scale;
 use crate::ranking::Ranking;
@@ -235,6 +235,9 @@ impl<'a> Prepared<'a> {
     /// Codes what `intake` gives, which was met before: in memory, unless `means` say that it does not fit.
     fn read(intake: &Intake<'a>, met: Met<'_>, params: &ForestParams, means: Option<&'a Means>) -> Result<Self> {
         let (rows, counts) = (met.rows, met.counts);
+        if means.is_none() || params.scores.contains(&Score::Permutation) {
+            numbered(rows, intake.source.name(), "a tree in memory, or the permutation score,")?;
+        }
         let book = Codebook::of(&met.profile, intake.problem.weight.is_some());
         // It holds a sample of the rows.
         drop(met);

@@ -57,6 +57,8 @@ impl Room {
         if bucket_rows * store.row_bytes() > CASCADE[0] {
             bucket_rows = bucket_rows.saturating_sub(CASCADE[0] / per_row).max(CASCADE[0] / store.row_bytes());
         }
+        // Rows of a bucket have numbers of 32 bits.
+        let bucket_rows = bucket_rows.min(u32::MAX as usize - 1);
         Ok(Room { at_once, ..Room::of(bucket_rows, most, ground) })
     }
 
