@@ -332,7 +332,7 @@ impl<'a> Bench<'a> {
         self.draw(tree);
         let grown = self.grower.grow(&self.bag, tree)?;
         let by_target = params.by_target.then_some(store.targets.len());
-        let mut tally = Tally::new(grown.nodes[0].weight, &params.scores, store.codings.len(), by_target);
+        let mut tally = Tally::new(&params.scores, store.codings.len(), by_target);
         tally.add_all(grown);
         let mut vectors = tally.finish();
         for (score, vector) in params.scores.iter().zip(&mut vectors) {

@@ -22,7 +22,9 @@ impl JoinedSource {
     pub fn new(name: impl Into<String>, parts: Vec<Arc<dyn ChunkSource>>) -> Result<Self> {
         let name = name.into();
         let Some(first) = parts.first() else {
-            return Err(Error::Data(format!("{name}: there is no file in it; name a folder or a pattern with data files")));
+            return Err(Error::Data(format!(
+                "{name}: there is no file in it; name a folder or a pattern with data files"
+            )));
         };
         let schema = first.schema();
         for part in &parts[1..] {
