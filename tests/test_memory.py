@@ -36,7 +36,7 @@ def table() -> pa.Table:
 
 def _little() -> int:
     """Return a limit that the passes of a forest need, but within which the rows above do not fit."""
-    return _held() + (40 << 20)
+    return _held() + (48 << 20)
 
 
 @pytest.mark.parametrize(
