@@ -7,13 +7,16 @@
 """
 
 from ferrank._core import __version__
+from ferrank.accumulator import Accumulator, Profile, accumulate, merge, profile
 from ferrank.dataset import convert, grow_tree, inspect, rank
 from ferrank.errors import (
     ColumnTypeError,
     DataError,
+    DriftWarning,
     FerrankError,
     IntegerTargetWarning,
     ResourceError,
+    ResumeWarning,
     SettingError,
 )
 from ferrank.forest import ForestRanker
@@ -21,19 +24,26 @@ from ferrank.ranking import Ranking, ScoreRanking
 from ferrank.relief import ReliefRanker
 
 __all__ = [
+    "Accumulator",
     "ColumnTypeError",
     "DataError",
+    "DriftWarning",
     "FerrankError",
     "ForestRanker",
     "IntegerTargetWarning",
+    "Profile",
     "Ranking",
     "ReliefRanker",
     "ResourceError",
+    "ResumeWarning",
     "ScoreRanking",
     "SettingError",
     "__version__",
+    "accumulate",
     "convert",
     "grow_tree",
     "inspect",
+    "merge",
+    "profile",
     "rank",
 ]

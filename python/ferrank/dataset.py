@@ -13,9 +13,9 @@ from ferrank.ranker import Ranker
 from ferrank.ranking import Ranking
 from ferrank.relief import ReliefRanker
 from ferrank.run import Progress, finish
-from ferrank.source import open_source
+from ferrank.source import is_lazy, open_source
 
-__all__ = ["convert", "grow_tree", "inspect", "rank"]
+__all__ = ["convert", "grow_tree", "inspect", "rank", "ranker_of", "roles_of"]
 
 
 def rank(
@@ -28,6 +28,7 @@ def rank(
     drop: Sequence[str] = (),
     sample_weight: str | None = None,
     ranker: Ranker | Literal["forest", "relief"] | None = None,
+    resume: str | os.PathLike[str] | None = None,
     progress: Progress | None = None,
     **settings: Any,
 ) -> Ranking:
@@ -39,7 +40,8 @@ def rank(
         An Arrow, ARFF, Parquet or CSV file; a pattern such as ``"parts/*.arrow"``, a folder or a list of
         paths, whose files are one data set; an object that speaks Arrow (pyarrow, pandas, polars,
         DuckDB …), of which a reader is kept in a scratch file; a NumPy or sparse SciPy array with columns
-        ``x0``, ``x1`` ….
+        ``x0``, ``x1`` …. Or a dask DataFrame, Array, or list of delayed partitions, which are ranked where
+        they lie.
     target : str or sequence of str, optional
         The targets. One of ``target``, ``target_last`` and ``labels`` is needed, unless the file marks its
         labels itself.
@@ -56,6 +58,10 @@ def rank(
     ranker : Ranker or {"forest", "relief"}, optional
         A :class:`ForestRanker`, which is the default, or a :class:`ReliefRanker`; a name stands for one with
         the parameters in ``settings``.
+    resume : path, optional
+        File that keeps the contributions of trees or queries as they are made. A run that was killed goes on
+        from there with the same arguments, and ends with the same bits. What the kill left incomplete is
+        dropped with a :class:`ResumeWarning`; a file of another run is refused.
     progress : callable, optional
         Called as ``progress(phase, done, total)`` ten times a second.
     **settings
@@ -79,9 +85,20 @@ def rank(
     >>> ferrank.rank({"a": a, "b": b, "y": a > 0}, "y", ranker="relief", n_neighbors=5).top(1)
     ['a']
     """
-    chosen = _ranker(ranker, settings)
-    roles = _roles(target, target_last, labels, task or chosen.task, drop, sample_weight)
-    return chosen.rank_source(open_source(data, labels=labels, drop=drop), roles, progress)
+    chosen = ranker_of(ranker, settings)
+    roles = roles_of(target, target_last, labels, task or chosen.task, drop, sample_weight)
+    if is_lazy(data):
+        return chosen.rank_partitions(_partitions(data, labels, resume), roles, progress)
+    return chosen.rank_source(open_source(data, labels=labels, drop=drop), roles, progress, resume)
+
+
+def _partitions(data: Any, labels: Any, resume: Any) -> Any:
+    from ferrank.dask import Partitions
+
+    for name, given in [("labels", labels), ("resume", resume)]:
+        if given is not None:
+            raise SettingError(f"{name}: goes with a file, not with a dask collection; leave it out")
+    return Partitions.of(data)
 
 
 def grow_tree(
@@ -126,7 +143,7 @@ def grow_tree(
     if ranker is not None and settings:
         raise _twice(settings)
     chosen = ForestRanker(**settings) if ranker is None else ranker
-    roles = _roles(target, target_last, labels, task or chosen.task, drop, sample_weight)
+    roles = roles_of(target, target_last, labels, task or chosen.task, drop, sample_weight)
     source = open_source(data, labels=labels, drop=drop)
     batch = finish(_core.grow_tree(source, roles, chosen.settings(), tree))
     return pa.Table.from_batches([batch])
@@ -178,7 +195,8 @@ def convert(
 _RANKERS: dict[str, type[Ranker]] = {"forest": ForestRanker, "relief": ReliefRanker}
 
 
-def _ranker(ranker: Ranker | str | None, settings: dict[str, Any]) -> Ranker:
+def ranker_of(ranker: Ranker | str | None, settings: dict[str, Any]) -> Ranker:
+    """Return the ranker that is given, or named with its settings."""
     if isinstance(ranker, Ranker):
         if settings:
             raise _twice(settings)
@@ -193,7 +211,7 @@ def _twice(settings: dict[str, Any]) -> SettingError:
     return SettingError(f"{next(iter(settings))}: give it to the ranker, or leave the ranker out")
 
 
-def _roles(
+def roles_of(
     target: str | Sequence[str] | None,
     target_last: int | None,
     labels: Any,
@@ -201,6 +219,7 @@ def _roles(
     drop: Sequence[str],
     weight: str | None,
 ) -> dict[str, Any]:
+    """Return what the engine needs to know of the columns."""
     if sum(given is not None for given in (target, target_last, labels)) > 1:
         raise SettingError("target: give one of target, target_last and labels")
     return {

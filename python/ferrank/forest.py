@@ -70,6 +70,10 @@ class ForestRanker(Ranker):
     n_features_to_select : int, float or None, default=None
         How many features ``transform`` keeps, best first: a number, a share, or None for half of them, as in
         scikit-learn's RFE. To keep those above a threshold, use ``SelectFromModel``.
+    scope : {"global", "partition"}, default="global"
+        Of a dask collection: "global" ranks over all rows, with the bits of one machine. With "partition"
+        each partition grows its share of the trees on its own rows; no row moves then, and a
+        :class:`DriftWarning` says so if partitions differ in their distributions.
 
     Attributes
     ----------
@@ -126,6 +130,7 @@ class ForestRanker(Ranker):
         memory_limit: int | str | None = None,
         scratch: str | os.PathLike[str] | None = None,
         n_features_to_select: int | float | None = None,
+        scope: Literal["global", "partition"] = "global",
     ) -> None:
         self.task = task
         self.ensemble = ensemble
@@ -148,6 +153,7 @@ class ForestRanker(Ranker):
         self.memory_limit = memory_limit
         self.scratch = scratch
         self.n_features_to_select = n_features_to_select
+        self.scope = scope
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Rank the features.
@@ -157,7 +163,8 @@ class ForestRanker(Ranker):
         X : array, sparse array or frame of shape (n_rows, n_features)
             NumPy arrays of any order are not copied as a whole, sparse ones of SciPy not made dense. In
             frames and Arrow tables, columns of strings and categories are nominal features. NaN and null are
-            missing; infinity is an error.
+            missing; infinity is an error. Or a dask DataFrame, Array or list of delayed partitions, with
+            ``y`` in the same partitions.
         y : array or frame of shape (n_rows,) or (n_rows, n_targets)
             Numbers are quantities unless ``task`` says otherwise; strings and booleans are classes.
         sample_weight : array of shape (n_rows,), optional

@@ -1,9 +1,11 @@
 """Waiting for work that runs on a thread of the engine."""
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
 from ferrank._core import Run
+from ferrank.errors import ResumeWarning
 
 __all__ = ["Progress", "finish"]
 
@@ -30,4 +32,6 @@ def finish(run: Run, progress: Progress | None = None) -> Any:
         run.abort()
         run.wait(_GRACE_SECONDS)
         raise
+    for note in run.notes():
+        warnings.warn(note, ResumeWarning, stacklevel=3)
     return run.result()

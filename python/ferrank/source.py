@@ -14,7 +14,13 @@ from ferrank.files import READERS, members, suffix_of
 from ferrank.run import finish
 from ferrank.sparse import compressed_rows, issparse
 
-__all__ = ["as_table", "open_source"]
+__all__ = ["as_table", "is_lazy", "open_source"]
+
+
+def is_lazy(data: Any) -> bool:
+    """Return whether ``data`` is a dask collection, or a list of delayed partitions."""
+    parts = data if isinstance(data, list | tuple) and data else [data]
+    return all(hasattr(part, "__dask_graph__") for part in parts)
 
 
 def open_source(data: Any, *, labels: Any = None, drop: Iterable[str] = ()) -> _core.Source:

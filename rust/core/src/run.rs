@@ -12,9 +12,37 @@ use crate::intake::{Counts, Intake, Unlabelled};
 use crate::monitor::Monitor;
 use crate::profile::Profile;
 use crate::ranking::Ranking;
-use crate::schema::{Roles, names};
+use crate::schema::{Problem, Roles, names};
 use crate::source::ChunkSource;
 use crate::{forest, relief};
+
+/// A part of a data set, seen through roles.
+#[derive(Clone, Copy)]
+pub struct View<'a> {
+    /// The rows.
+    pub source: &'a dyn ChunkSource,
+    /// What its columns are.
+    pub roles: &'a Roles,
+    /// Number of the target that alone counts, so that rows without it take no part, and the other targets
+    /// neither; `None`: all count.
+    pub alone: Option<usize>,
+}
+
+impl View<'_> {
+    /// # Errors
+    /// Those of [`Problem::resolve`].
+    pub(crate) fn problem(&self) -> Result<Problem> {
+        let problem = Problem::resolve(&self.source.schema(), self.roles, self.source.name())?;
+        match self.alone {
+            None => Ok(problem),
+            Some(target) if target < problem.targets.len() => Ok(problem.alone(target)),
+            Some(target) => Err(Error::Setting(format!(
+                "target: there is no target number {target}; there are {}",
+                problem.targets.len()
+            ))),
+        }
+    }
+}
 
 /// How a run is carried out.
 #[derive(Debug, Clone)]

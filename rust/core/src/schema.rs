@@ -134,6 +134,11 @@ impl Problem {
     pub fn resolve(schema: &Schema, roles: &Roles, source: &str) -> Result<Self> {
         Resolver::new(schema, source)?.resolve(roles)
     }
+
+    /// The problem of target number `target` alone; the others are neither targets nor features.
+    pub(crate) fn alone(&self, target: usize) -> Self {
+        Problem { targets: self.targets.get(target).cloned().into_iter().collect(), ..self.clone() }
+    }
 }
 
 /// The names of `attributes`.

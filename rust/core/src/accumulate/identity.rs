@@ -65,7 +65,8 @@ pub struct Identity {
 const MOST_NAMED: usize = 3;
 
 impl Identity {
-    pub(crate) fn new(settings: Settings, problem: &Problem, profile: &Profile) -> Self {
+    /// What `settings` make of a problem and the profile of all rows.
+    pub fn new(settings: Settings, problem: &Problem, profile: &Profile) -> Self {
         let columns = |attributes: &[Attribute]| {
             attributes.iter().map(|column| Column { name: column.name.clone(), kind: column.kind }).collect()
         };

@@ -15,7 +15,7 @@ use crate::monitor::Monitor;
 use crate::profile::{Profile, count, profile};
 use crate::ranking::Ranking;
 use crate::relief::{Iterations, ReliefParams, ReliefScore};
-use crate::run::{self, Options};
+use crate::run::{self, Options, View};
 use crate::schema::{Roles, Targets};
 use crate::source::TableSource;
 
@@ -85,7 +85,8 @@ impl Case {
 
     fn profile(&self, batch: &RecordBatch, first_row: u64) -> Profile {
         let monitor = Monitor::default();
-        profile(&source(batch), &self.roles(), self.2.max_bins(), first_row, 1, &monitor).unwrap()
+        let view = View { source: &source(batch), roles: &self.roles(), alone: None };
+        profile(view, self.2.max_bins(), first_row, 1, &monitor).unwrap()
     }
 }
 
@@ -131,7 +132,8 @@ fn parts_of_the_rows_contribute_under_one_profile() {
     let batch = table(400);
     let parts = [batch.slice(0, 150), batch.slice(150, 250)];
     for case in cases() {
-        let counted = count(&source(&parts[0]), &case.roles(), &Monitor::default()).unwrap();
+        let view = View { source: &source(&parts[0]), roles: &case.roles(), alone: None };
+        let counted = count(view, &Monitor::default()).unwrap();
         let mut known = case.profile(&parts[0], 0);
         known.merge(&case.profile(&parts[1], counted.kept())).unwrap();
         let of_part = |part: &RecordBatch, keys| {
@@ -146,6 +148,34 @@ fn parts_of_the_rows_contribute_under_one_profile() {
         assert!(ranking.scores.iter().all(|score| score.importance.iter().all(|value| value.is_finite())));
         let nothing_told = case.accumulate(&parts[0], &Options { profile: Some(&known), ..Options::default() });
         assert!(nothing_told.unwrap_err().to_string().contains("keys: table is a part"));
+    }
+}
+
+#[test]
+fn a_part_may_lack_classes_and_targets() {
+    let batch = table(400);
+    let constant = |value: Option<&str>, y: Option<f64>, z: Option<f64>| {
+        let mut columns = batch.slice(0, 50).columns().to_vec();
+        columns[3] = Arc::new((0..50).map(|_| y).collect::<Float64Array>());
+        columns[4] = Arc::new((0..50).map(|_| z).collect::<Float64Array>());
+        columns[5] = Arc::new((0..50).map(|_| value).collect::<StringArray>());
+        RecordBatch::try_new(batch.schema(), columns).unwrap()
+    };
+    for part in [constant(Some("x"), Some(1.0), None), constant(Some("hi"), Some(2.0), Some(1.0))] {
+        for case in cases() {
+            let mut known = case.profile(&batch, 0);
+            known.merge(&case.profile(&part, 400)).unwrap();
+            let n = case.whole(&batch).identity().n_keys();
+            let options = |keys| Options { keys: Some(keys), profile: Some(&known), ..Options::default() };
+            let some = match &case.2 {
+                // No row of the part has the second target, whose trees then have no rows.
+                Settings::Forest(params) if params.per_target => 0..n / 2,
+                _ => 0..n,
+            };
+            let found = case.accumulate(&part, &options(some)).unwrap();
+            let finite = |vector: &super::Vector| vector.values.iter().all(|value| value.is_finite());
+            assert!(found.contributions.values().flatten().all(finite), "{:?}", case.2);
+        }
     }
 }
 

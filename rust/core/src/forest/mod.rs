@@ -19,6 +19,7 @@ pub mod internals;
 mod items;
 mod moments;
 mod params;
+mod parts;
 mod passes;
 mod permutation;
 mod pool;
@@ -36,6 +37,7 @@ use rayon::prelude::*;
 
 pub(crate) use estimates::{forms, n_keys, scores};
 pub use params::{Ensemble, ForestParams, MaxFeatures, MaxSamples, Score, Ties};
+pub use parts::{Coded, code};
 pub use tree::{Node, Split, Test, Tree};
 
 use crate::accumulate::{Accumulator, Contribution, Identity, Ledger, Settings, Vector};
@@ -99,78 +101,21 @@ pub fn accumulate(
         let asked = options.keys(identity.n_keys())?;
         let ledger = Ledger::open(identity, options.resume, monitor)?;
         let missing = ledger.missing(asked.clone());
-        let means = Means { budget: Budget::new(options.memory), scratch: Scratch::new(options.scratch) };
-        let mut growth = Growth { asked: asked.end - asked.start, missing, ledger: &ledger, params, monitor };
-        let read = || Prepared::read(&intake, met, params, Some(&means));
-        match params.per_target {
-            false => growth.all(read)?,
-            true => growth.per_target(&intake, &means, read)?,
+        if !missing.is_empty() {
+            let means = Means { budget: Budget::new(options.memory), scratch: Scratch::new(options.scratch) };
+            let prepared = Prepared::read(&intake, met, params, Some(&means))?;
+            monitor.enter(Phase::Growing, asked.end - asked.start);
+            monitor.advance(asked.end - asked.start - missing.len() as u64);
+            prepared.contribute(&missing, params, &ledger, monitor, |target| {
+                // Rows without this target take no part in its trees.
+                let problem = problem.alone(target);
+                let silent = Monitor::default();
+                let intake = Intake { source, problem: &problem, monitor: &silent };
+                Prepared::profile(&intake, &alone(params), Some(&means))
+            })?;
         }
         ledger.close()
     })
-}
-
-/// The trees that are still to be grown.
-struct Growth<'a> {
-    /// Number of trees asked for.
-    asked: u64,
-    /// Numbers of those that the ledger does not have.
-    missing: Vec<u64>,
-    ledger: &'a Ledger,
-    params: &'a ForestParams,
-    monitor: &'a Monitor,
-}
-
-impl Growth<'_> {
-    /// Says that trees are grown from here on, and how many there are already.
-    fn begin(&self) {
-        self.monitor.enter(Phase::Growing, self.asked);
-        self.monitor.advance(self.asked - self.missing.len() as u64);
-    }
-
-    /// One ensemble for all targets together.
-    fn all<'b>(&self, read: impl FnOnce() -> Result<Prepared<'b>>) -> Result<()> {
-        if self.missing.is_empty() {
-            return Ok(());
-        }
-        let prepared = read()?;
-        self.begin();
-        let all: Vec<usize> = (0..prepared.problem.targets.len()).collect();
-        prepared.grow(&all, &self.missing, self.params, self.ledger, self.monitor)
-    }
-
-    /// One ensemble for each target.
-    fn per_target<'b>(
-        &mut self,
-        intake: &Intake<'b>,
-        means: &Means,
-        read: impl FnOnce() -> Result<Prepared<'b>>,
-    ) -> Result<()> {
-        if self.missing.is_empty() {
-            return Ok(());
-        }
-        let prepared = read()?;
-        self.begin();
-        let params = ForestParams { target_weights: None, by_target: false, ..self.params.clone() };
-        let n_trees = self.params.n_estimators as u64;
-        for target in 0..prepared.problem.targets.len() {
-            let own = target as u64 * n_trees..(target as u64 + 1) * n_trees;
-            let trees: Vec<u64> = self.missing.iter().copied().filter(|tree| own.contains(tree)).collect();
-            if !has_missing(&prepared.store.targets[target]) {
-                prepared.grow(&[target], &trees, &params, self.ledger, self.monitor)?;
-            } else if !trees.is_empty() {
-                // Rows without this target take no part in its trees.
-                let mut problem = prepared.problem.clone();
-                problem.targets = vec![problem.targets.swap_remove(target)];
-                let params = ForestParams { unlabelled: Unlabelled::Ignore, ..params.clone() };
-                let silent = Monitor::default();
-                let intake = Intake { problem: &problem, monitor: &silent, ..*intake };
-                let prepared = Prepared::profile(&intake, &params, Some(means))?;
-                prepared.grow(&[0], &trees, &params, self.ledger, self.monitor)?;
-            }
-        }
-        Ok(())
-    }
 }
 
 /// Grows tree number `tree` of the ensemble that [`rank`] grows with the same arguments.
@@ -209,15 +154,22 @@ pub fn grow_tree(
     })
 }
 
+/// The settings of the ensemble of a single target of several.
+fn alone(params: &ForestParams) -> ForestParams {
+    ForestParams { target_weights: None, by_target: false, unlabelled: Unlabelled::Ignore, ..params.clone() }
+}
+
 /// What a run may use besides threads.
+#[derive(Debug)]
 struct Means {
     budget: Budget,
     scratch: Scratch,
 }
 
 /// A source, read and coded.
+#[derive(Debug)]
 struct Prepared<'a> {
-    problem: &'a Problem,
+    problem: Problem,
     store: CodeStore,
     /// Where memory does not hold the store and the bags: what trees are grown with.
     outside: Option<&'a Means>,
@@ -225,7 +177,7 @@ struct Prepared<'a> {
 
 impl<'a> Prepared<'a> {
     /// Profiles and codes what `intake` gives.
-    fn profile(intake: &Intake<'a>, params: &ForestParams, means: Option<&'a Means>) -> Result<Self> {
+    fn profile(intake: &Intake<'_>, params: &ForestParams, means: Option<&'a Means>) -> Result<Self> {
         let options = Options::default();
         let met = options.meet(intake, params.max_bins, params.unlabelled)?;
         params.validate(met.rows, intake.problem.features.len(), intake.problem.targets.len())?;
@@ -233,7 +185,7 @@ impl<'a> Prepared<'a> {
     }
 
     /// Codes what `intake` gives, which was met before: in memory, unless `means` say that it does not fit.
-    fn read(intake: &Intake<'a>, met: Met<'_>, params: &ForestParams, means: Option<&'a Means>) -> Result<Self> {
+    fn read(intake: &Intake<'_>, met: Met<'_>, params: &ForestParams, means: Option<&'a Means>) -> Result<Self> {
         let (rows, counts) = (met.rows, met.counts);
         if means.is_none() || params.scores.contains(&Score::Permutation) {
             numbered(rows, intake.source.name(), "a tree in memory, or the permutation score,")?;
@@ -244,12 +196,41 @@ impl<'a> Prepared<'a> {
         let outside = means.filter(|means| !passes::holds_all(rows, &book, params, means.budget.left()));
         let keep = outside.map_or(Keep::Memory, |means| Keep::Scratch(&means.scratch));
         let part = Part::of(intake, &book, counts, keep)?;
-        Ok(Prepared { problem: intake.problem, store: CodeStore::of_parts(book, vec![part], keep)?, outside })
+        let store = CodeStore::of_parts(book, vec![part], keep)?;
+        Ok(Prepared { problem: intake.problem.clone(), store, outside })
     }
 
     fn space(&self, subset: &[usize], params: &ForestParams) -> Result<Space> {
         let names = names(&self.problem.targets);
         Space::new(&self.store, subset, &names, self.problem.task, params.target_weights.as_deref())
+    }
+
+    /// Grows `trees`, by their numbers in the whole run. `without` prepares the rows that have a target, where
+    /// others lack it and each target has its own ensemble.
+    fn contribute<'b>(
+        &self,
+        trees: &[u64],
+        params: &ForestParams,
+        ledger: &Ledger,
+        monitor: &Monitor,
+        without: impl Fn(usize) -> Result<Prepared<'b>>,
+    ) -> Result<()> {
+        let n_targets = self.problem.targets.len();
+        if !params.per_target {
+            return self.grow(&(0..n_targets).collect::<Vec<usize>>(), trees, params, ledger, monitor);
+        }
+        for target in 0..n_targets {
+            let own = target * params.n_estimators..(target + 1) * params.n_estimators;
+            let trees: Vec<u64> = trees.iter().copied().filter(|&tree| own.contains(&(tree as usize))).collect();
+            if trees.is_empty() {
+                continue;
+            }
+            match has_missing(&self.store.targets[target]) {
+                true => without(target)?.grow(&[0], &trees, &alone(params), ledger, monitor)?,
+                false => self.grow(&[target], &trees, &alone(params), ledger, monitor)?,
+            }
+        }
+        Ok(())
     }
 
     /// Grows `trees` for the targets `subset`.

@@ -19,6 +19,15 @@ pub enum Ensemble {
 }
 
 impl Ensemble {
+    /// The ensemble's name in settings.
+    pub fn name(self) -> &'static str {
+        match self {
+            Ensemble::RandomForest => "random_forest",
+            Ensemble::Bagging => "bagging",
+            Ensemble::ExtraTrees => "extra_trees",
+        }
+    }
+
     /// The ensemble called `name`.
     pub fn parse(name: &str) -> Result<Self> {
         match name {
@@ -117,6 +126,14 @@ pub enum Ties {
 }
 
 impl Ties {
+    /// The rule's name in settings.
+    pub fn name(self) -> &'static str {
+        match self {
+            Ties::Random => "random",
+            Ties::Lowest => "lowest",
+        }
+    }
+
     /// The rule called `name`.
     pub fn parse(name: &str) -> Result<Self> {
         match name {

@@ -196,6 +196,10 @@ impl Space {
                         continue;
                     }
                     let gini = row_weights.gini(codes, classes);
+                    if gini.is_nan() || gini == 0.0 {
+                        // In a part of the data set it may be constant, or known for no row.
+                        continue;
+                    }
                     if classes > 2 && !partial {
                         let first = space.indicator_weight.len() as u32;
                         space.indicators.push((target, (first..first + classes as u32).collect()));

@@ -27,8 +27,8 @@ use crate::column::{MISSING, categories, numeric_values};
 use crate::error::{Error, Result};
 use crate::intake::{Counts, Intake};
 use crate::monitor::{Monitor, Phase};
-use crate::schema::{Attribute, Kind, Problem, Roles, names};
-use crate::source::ChunkSource;
+use crate::run::View;
+use crate::schema::{Attribute, Kind, Problem, names};
 use crate::threads::pool;
 
 /// Most categories that a nominal feature or target may have.
@@ -37,32 +37,23 @@ pub(crate) const MAX_CATEGORIES: usize = 65_535;
 /// Sampled values are kept below this many bytes while features are few enough.
 const SAMPLE_BYTES: usize = 128 << 20;
 
-/// Counts the rows of `source` that take part.
+/// Counts the rows of a part of a data set.
 ///
 /// # Errors
 /// What is wrong with a role, a target or a weight.
-pub fn count(source: &dyn ChunkSource, roles: &Roles, monitor: &Monitor) -> Result<Counts> {
-    let problem = Problem::resolve(&source.schema(), roles, source.name())?;
-    Intake { source, problem: &problem, monitor }.count()
+pub fn count(part: View<'_>, monitor: &Monitor) -> Result<Counts> {
+    Intake { source: part.source, problem: &part.problem()?, monitor }.count()
 }
 
-/// Profiles `source`, a part of a data set whose rows that take part are numbered from `first_row` on, in
-/// one pass on a pool of `threads` threads.
+/// Profiles a part of a data set, whose rows that take part are numbered from `first_row` on, in one pass
+/// on a pool of `threads` threads.
 ///
 /// `max_bins` is that of the forest, or 0 where no codes are wanted.
 ///
 /// # Errors
 /// What is wrong with a role, a column or a value.
-pub fn profile(
-    source: &dyn ChunkSource,
-    roles: &Roles,
-    max_bins: usize,
-    first_row: u64,
-    threads: usize,
-    monitor: &Monitor,
-) -> Result<Profile> {
-    let problem = Problem::resolve(&source.schema(), roles, source.name())?;
-    let intake = Intake { source, problem: &problem, monitor };
+pub fn profile(part: View<'_>, max_bins: usize, first_row: u64, threads: usize, monitor: &Monitor) -> Result<Profile> {
+    let intake = Intake { source: part.source, problem: &part.problem()?, monitor };
     pool(threads)?.install(|| Profile::of_part(&intake, max_bins, first_row))
 }
 
@@ -143,7 +134,7 @@ impl Profile {
             features: features.iter().map(new).collect(),
             targets: targets.iter().map(new).collect(),
             sample: RowSample::new(match max_bins {
-                0 => 0,
+                0 => most / FEWER,
                 _ => most.clamp(4 * max_bins, CHUNK_SAMPLE.max(4 * max_bins)),
             }),
             max_bins,
@@ -190,6 +181,9 @@ impl Profile {
         self.features.par_iter().map(|column| column.coding(self.max_bins)).collect()
     }
 }
+
+/// Where no codes are wanted, the sample is as many times smaller: it only tells distributions apart.
+const FEWER: usize = 64;
 
 /// Rows sampled for quantiles where memory allows: the share of a bin of 255 then errs by 6 %.
 const CHUNK_SAMPLE: usize = 65_536;

@@ -9,6 +9,7 @@ use proptest::sample::Index;
 
 use super::{Profile, count, profile};
 use crate::monitor::Monitor;
+use crate::run::View;
 use crate::schema::{Roles, Targets};
 use crate::source::TableSource;
 
@@ -28,7 +29,8 @@ fn source(batch: &RecordBatch) -> TableSource {
 }
 
 fn of(batch: &RecordBatch, max_bins: usize, first_row: u64) -> Profile {
-    profile(&source(batch), &roles(), max_bins, first_row, 1, &Monitor::default()).unwrap()
+    profile(View { source: &source(batch), roles: &roles(), alone: None }, max_bins, first_row, 1, &Monitor::default())
+        .unwrap()
 }
 
 /// Profiles of the parts of `batch` that begin at `borders`.
@@ -37,7 +39,8 @@ fn parts(batch: &RecordBatch, borders: &[usize], max_bins: usize) -> Vec<Profile
     let part = |pair: &[usize]| {
         let part = batch.slice(pair[0], pair[1] - pair[0]);
         let profile = of(&part, max_bins, first);
-        first += count(&source(&part), &roles(), &Monitor::default()).unwrap().kept();
+        let view = View { source: &source(&part), roles: &roles(), alone: None };
+        first += count(view, &Monitor::default()).unwrap().kept();
         profile
     };
     borders.windows(2).map(part).collect()

@@ -180,6 +180,10 @@ impl Lists {
             return;
         }
         let list = &mut self.lists[query * self.n_classes + class];
+        // Nothing is nearer than 0, and of equals the lower stays: rows without end may be identical.
+        if list.settled.len() == self.k && list.settled.last().is_some_and(|last| *last < (0, candidate.1)) {
+            return;
+        }
         if list.loose.is_empty() {
             list.loose.reserve_exact(capacity(self.k).min(MOST_ROOM));
         }

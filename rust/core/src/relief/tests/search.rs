@@ -50,6 +50,14 @@ fn it_finds_the_nearest_of_each_class_also_where_many_tie() {
 }
 
 #[test]
+fn of_identical_rows_the_lowest_are_nearest_also_if_met_last() {
+    let monitor = Monitor::default();
+    // So many that panels are worked on in groups, which do not meet in the order of rows.
+    let (rows, space, layout) = small(1500, &[Shape::Nominal], 0.0, 1, 0);
+    assert_eq!(search(&space, &layout, 3, &monitor).of_all(&rows).unwrap(), naive(&rows, &space, 3));
+}
+
+#[test]
 fn a_run_that_was_stopped_ends() {
     let monitor = Monitor::default();
     monitor.stop();
