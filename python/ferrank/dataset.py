@@ -36,8 +36,9 @@ def rank(
 
     Parameters
     ----------
-    data : path, frame, table, reader, array or mapping of columns
-        An Arrow, ARFF, Parquet or CSV file; an object that speaks Arrow (pyarrow, pandas, polars,
+    data : path or paths, frame, table, reader, array or mapping of columns
+        An Arrow, ARFF, Parquet or CSV file; a pattern such as ``"parts/*.arrow"``, a folder or a list of
+        paths, whose files are one data set; an object that speaks Arrow (pyarrow, pandas, polars,
         DuckDB …), of which a reader is kept in a scratch file; a NumPy or sparse SciPy array with columns
         ``x0``, ``x1`` …. Or a dask DataFrame, Array, or list of delayed partitions, which are ranked where
         they lie.

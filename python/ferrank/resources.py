@@ -25,6 +25,6 @@ def bytes_of(limit: Any) -> int | None:
         found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?i?)b?\s*", limit.lower())
         if found is not None and found[2] in _UNITS and float(found[1]) > 0:
             return int(float(found[1]) * _UNITS[found[2]])
-    elif isinstance(limit, numbers.Integral) and not isinstance(limit, bool) and limit > 0:
+    elif isinstance(limit, numbers.Integral) and not isinstance(limit, bool) and int(limit) > 0:
         return int(limit)
     raise SettingError(f"memory_limit: {limit!r} is not a size such as '2GiB', '500MB' or a number of bytes")

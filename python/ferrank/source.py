@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from ferrank import _core
 from ferrank.errors import ColumnTypeError, DataError, SettingError
-from ferrank.files import READERS, suffix_of
+from ferrank.files import READERS, members, suffix_of
 from ferrank.run import finish
 from ferrank.sparse import compressed_rows, issparse
 
@@ -28,11 +28,12 @@ def open_source(data: Any, *, labels: Any = None, drop: Iterable[str] = ()) -> _
 
     Parameters
     ----------
-    data : path, frame, table, reader, array or mapping of columns
-        A path to an Arrow, ARFF, Parquet or CSV file; any object of the Arrow PyCapsule interface
-        (pyarrow, pandas, polars, DuckDB …); a NumPy array or a sparse one of SciPy, of shape (n_rows,
-        n_columns), whose columns are called ``x0``, ``x1`` …. A reader that can be read only once is kept
-        in a scratch file.
+    data : path or paths, frame, table, reader, array or mapping of columns
+        A path to an Arrow, ARFF, Parquet or CSV file; a pattern such as ``"parts/*.arrow"``, a folder or a
+        list of paths, whose files are one data set and have the same columns; any object of the Arrow
+        PyCapsule interface (pyarrow, pandas, polars, DuckDB …); a NumPy array or a sparse one of SciPy,
+        of shape (n_rows, n_columns), whose columns are called ``x0``, ``x1`` …. A reader that can be read
+        only once is kept in a scratch file.
     labels : path, optional
         MULAN label XML of an ARFF file.
     drop : iterable of str
@@ -47,6 +48,9 @@ def open_source(data: Any, *, labels: Any = None, drop: Iterable[str] = ()) -> _
     """
     if isinstance(data, _core.Source):
         return data
+    if (files := members(data)) is not None:
+        name = f"{files[0]} …" if isinstance(data, list | tuple) else str(data)
+        return _core.Source.joined([_open_path(file, labels, drop) for file in files], name)
     if isinstance(data, str | os.PathLike):
         return _open_path(Path(data), labels, drop)
     if labels is not None:

@@ -55,7 +55,9 @@ _sigma.__name__ = "number or none"
 
 def add_data(parser: argparse.ArgumentParser) -> None:
     """Add the data set."""
-    parser.add_argument("data", metavar="DATA", help="an Arrow, ARFF, Parquet or CSV file")
+    parser.add_argument(
+        "data", metavar="DATA", help="an Arrow, ARFF, Parquet or CSV file, a folder or a quoted pattern"
+    )
     parser.add_argument("--labels", metavar="XML", help="MULAN label file of an ARFF file")
 
 

@@ -26,8 +26,9 @@ impl Budget {
         Budget { limit }
     }
 
-    /// Bytes that are left.
+    /// Bytes that are left, once memory that is free within the process was given back.
     pub(crate) fn left(&self) -> usize {
+        give_back();
         self.limit.saturating_sub(held()).saturating_sub(RESERVE)
     }
 
@@ -45,6 +46,15 @@ impl Budget {
     /// Ok if `bytes` are left for `what`.
     pub(crate) fn check(&self, bytes: usize, what: &str) -> Result<()> {
         if bytes <= self.left() { Ok(()) } else { Err(self.too_small(bytes, what)) }
+    }
+}
+
+/// Gives pages that were freed back to the system, where the allocator keeps them.
+fn give_back() {
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    // SAFETY: it may be called at any time, from any thread.
+    unsafe {
+        libc::malloc_trim(0);
     }
 }
 

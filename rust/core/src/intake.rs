@@ -50,7 +50,7 @@ impl Counts {
     /// The number of rows that take part, at least 1, of the source called `name`.
     ///
     /// # Errors
-    /// [`Error::Data`] if there are none, too many, or some without a target where that is an error.
+    /// [`Error::Data`] if there are none, or some without a target where that is an error.
     pub(crate) fn taking_part(self, name: &str, unlabelled: Unlabelled) -> Result<u64> {
         if self.unlabelled > 0 && unlabelled == Unlabelled::Error {
             return Err(Error::Data(format!(
@@ -63,13 +63,20 @@ impl Counts {
             0 => {
                 Err(Error::Data(format!("{name}: none of {} rows has a target value and a weight above 0", self.rows)))
             }
-            rows if rows >= 1 << 62 => Err(Error::Data(format!(
-                "{name}: {rows} rows; at most {} can be ranked at once, take a part",
-                u32::MAX - 1
-            ))),
             rows => Ok(rows),
         }
     }
+}
+
+/// Ok if `rows` rows of the source called `name` can be told apart by numbers of 32 bits, as `what` wants them.
+///
+/// # Errors
+/// [`Error::Data`] if they are too many.
+pub(crate) fn numbered(rows: u64, name: &str, what: &str) -> Result<()> {
+    if rows < u64::from(u32::MAX) {
+        return Ok(());
+    }
+    Err(Error::Data(format!("{name}: {rows} rows; {what} takes at most {}, take a part", u32::MAX - 1)))
 }
 
 impl Intake<'_> {

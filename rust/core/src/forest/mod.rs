@@ -43,7 +43,7 @@ pub use tree::{Node, Split, Test, Tree};
 use crate::accumulate::{Accumulator, Contribution, Identity, Ledger, Settings, Vector};
 use crate::budget::Budget;
 use crate::error::{Error, Result};
-use crate::intake::{Intake, Unlabelled};
+use crate::intake::{Intake, Unlabelled, numbered};
 use crate::monitor::{Monitor, Phase};
 use crate::profile::Scale;
 use crate::ranking::Ranking;
@@ -187,6 +187,9 @@ impl<'a> Prepared<'a> {
     /// Codes what `intake` gives, which was met before: in memory, unless `means` say that it does not fit.
     fn read(intake: &Intake<'_>, met: Met<'_>, params: &ForestParams, means: Option<&'a Means>) -> Result<Self> {
         let (rows, counts) = (met.rows, met.counts);
+        if means.is_none() || params.scores.contains(&Score::Permutation) {
+            numbered(rows, intake.source.name(), "a tree in memory, or the permutation score,")?;
+        }
         let book = Codebook::of(&met.profile, intake.problem.weight.is_some());
         // It holds a sample of the rows.
         drop(met);
@@ -310,7 +313,7 @@ impl<'a> Bench<'a> {
         self.draw(tree);
         let grown = self.grower.grow(&self.bag, tree)?;
         let by_target = params.by_target.then_some(store.targets.len());
-        let mut tally = Tally::new(grown.nodes[0].weight, &params.scores, store.codings.len(), by_target);
+        let mut tally = Tally::new(&params.scores, store.codings.len(), by_target);
         tally.add_all(grown);
         let mut vectors = tally.finish();
         for (score, vector) in params.scores.iter().zip(&mut vectors) {

@@ -9,8 +9,8 @@ use crate::accumulate::{Contribution, Vector};
 /// What the splits of one tree add to the importances, split by split in preorder.
 #[derive(Debug)]
 pub(crate) struct Tally {
-    /// Weight of the root.
-    root: f64,
+    /// Weight of the root, whose split comes first.
+    root: Option<f64>,
     scores: Vec<Score>,
     /// For each score, n_features.
     sums: Vec<Vec<Option<f64>>>,
@@ -19,11 +19,11 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
-    /// For a tree whose root has weight `root`; `by_target` is the number of targets where `genie3` is told apart by
-    /// them. The permutation score is none of splits.
-    pub(crate) fn new(root: f64, scores: &[Score], n_features: usize, by_target: Option<usize>) -> Self {
+    /// No splits yet; `by_target` is the number of targets where `genie3` is told apart by them. The permutation
+    /// score is none of splits.
+    pub(crate) fn new(scores: &[Score], n_features: usize, by_target: Option<usize>) -> Self {
         Tally {
-            root,
+            root: None,
             scores: scores.to_vec(),
             sums: scores.iter().map(|_| vec![None; n_features]).collect(),
             by_target: by_target.map(|n_targets| (n_targets, BTreeMap::new())),
@@ -32,18 +32,19 @@ impl Tally {
 
     /// Adds a split of a node of this depth and weight; `gains` are the targets' parts of its gain.
     pub(crate) fn add(&mut self, depth: u32, weight: f64, split: &GrownSplit, gains: &[f64]) {
+        let root = *self.root.get_or_insert(weight);
         for (score, sums) in self.scores.iter().zip(&mut self.sums) {
             let value = match score {
-                Score::Genie3 => weight / self.root * split.gain,
+                Score::Genie3 => weight / root * split.gain,
                 Score::Symbolic { decay } => decay.powi(depth as i32),
-                Score::Coverage => weight / self.root,
+                Score::Coverage => weight / root,
                 Score::Permutation => continue,
             };
             *sums[split.feature as usize].get_or_insert(0.0) += value;
         }
         if let Some((_, by_target)) = &mut self.by_target {
             let sum = by_target.entry(split.feature).or_insert_with(|| vec![0.0; gains.len()]);
-            sum.iter_mut().zip(gains).for_each(|(sum, gain)| *sum += weight / self.root * gain);
+            sum.iter_mut().zip(gains).for_each(|(sum, gain)| *sum += weight / root * gain);
         }
     }
 

@@ -54,7 +54,7 @@ pub use params::{Iterations, ReliefParams, ReliefScore, TargetDistance};
 use crate::accumulate::{Accumulator, Identity, Ledger, Settings, Vector};
 use crate::budget::Budget;
 use crate::error::{Error, Result};
-use crate::intake::Intake;
+use crate::intake::{Intake, numbered};
 use crate::monitor::{Monitor, Phase};
 use crate::ranking::Ranking;
 use crate::run::Options;
@@ -154,6 +154,7 @@ fn accumulate_within(
     pool(options.threads)?.install(|| {
         let intake = Intake { source, problem: &problem, monitor };
         let met = options.meet(&intake, 0, params.unlabelled)?;
+        numbered(met.rows, source.name(), "Relief")?;
         params.queries(met.profile.counts.kept())?;
         let identity = Identity::new(Settings::Relief(params.clone()), &problem, &met.profile);
         let asked = options.keys(identity.n_keys())?;

@@ -18,6 +18,7 @@ use super::items::Items;
 use super::moments::Shape;
 use super::params::{Ensemble, ForestParams, Score};
 use super::pool::{Mark, Pool};
+use super::scores::Tally;
 use super::space::{Block, Space};
 use super::split::batch::Batch;
 use super::split::gram::Gram;
@@ -70,6 +71,17 @@ impl Ground<'_> {
     }
 }
 
+/// Where in a tree a subtree begins.
+#[derive(Clone, Copy)]
+pub(crate) struct Place<'a> {
+    /// The number of the tree.
+    pub(crate) tree: u64,
+    pub(crate) depth: u32,
+    pub(crate) path: u64,
+    /// Features known to be constant there.
+    pub(crate) aside: &'a [u32],
+}
+
 /// A node that waits to be grown.
 struct Frame {
     /// Range of the items.
@@ -120,6 +132,8 @@ pub(crate) struct Grower<'a> {
     /// Sums of the nodes that wait, the next one's last.
     totals: Vec<f64>,
     grown: Grown,
+    /// Takes splits as they are made, where nodes are not kept.
+    tally: Option<Tally>,
     since_check: usize,
     narrow: OfType<u8>,
     wide: OfType<u16>,
@@ -194,6 +208,7 @@ impl<'a> Grower<'a> {
             pool,
             totals: Vec::new(),
             grown: Grown::default(),
+            tally: None,
             since_check: 0,
             narrow: OfType::new(most_codes(true)),
             wide: OfType::new(most_codes(false)),
@@ -233,20 +248,13 @@ impl<'a> Grower<'a> {
         Ok(&self.grown)
     }
 
-    /// Grows the subtree of tree number `tree` below the node of this depth and path, where the features `aside` are
-    /// known to be constant; the nodes of the tree number from there.
+    /// Grows the subtree at `place`; its nodes number from there.
     ///
     /// # Errors
     /// [`Interrupted`](crate::Error::Interrupted) on request.
-    pub(crate) fn grow_below(
-        &mut self,
-        below: Below<'_>,
-        tree: u64,
-        depth: u32,
-        path: u64,
-        aside: &[u32],
-    ) -> Result<&Grown> {
+    pub(crate) fn grow_below(&mut self, below: Below<'_>, place: Place<'_>) -> Result<&Grown> {
         let Below { chunk, block, counts } = below;
+        let Place { tree, depth, path, aside } = place;
         self.tree = tree;
         self.grown.clear();
         self.totals.clear();
@@ -258,6 +266,16 @@ impl<'a> Grower<'a> {
         let stage = CASCADE.iter().filter(|&&bytes| counts.len() * self.row_bytes <= bytes).count();
         self.subtree(View::local(chunk, block, &[]), stage, root)?;
         Ok(&self.grown)
+    }
+
+    /// Adds the splits of the subtree at `place` to `tally`, and keeps nothing of it.
+    ///
+    /// # Errors
+    /// [`Interrupted`](crate::Error::Interrupted) on request.
+    pub(crate) fn tally_below(&mut self, below: Below<'_>, place: Place<'_>, tally: Tally) -> Result<Tally> {
+        self.tally = Some(tally);
+        self.grow_below(below, place)?;
+        Ok(self.tally.take().expect("it was put there"))
     }
 
     /// Grows everything below `root`, whose rows are numbered as in `view`.
@@ -321,11 +339,13 @@ impl<'a> Grower<'a> {
             Open::Any => (self.buffers.node.examples(), self.buffers.node.weight()),
         };
         let number = self.grown.nodes.len() as u32;
-        if let Some((parent, side)) = frame.parent {
-            let split = self.grown.nodes[parent as usize].split.as_mut().expect("a parent is split");
-            split.children[side] = number;
+        if self.tally.is_none() {
+            if let Some((parent, side)) = frame.parent {
+                let split = self.grown.nodes[parent as usize].split.as_mut().expect("a parent is split");
+                split.children[side] = number;
+            }
+            self.grown.nodes.push(GrownNode { depth: frame.depth, examples, weight, split: None });
         }
-        self.grown.nodes.push(GrownNode { depth: frame.depth, examples, weight, split: None });
         let params = self.ground.params;
         let may_split = examples >= (2 * params.min_samples_leaf) as f64
             && params.max_depth.is_none_or(|most| (frame.depth as usize) < most)
@@ -344,7 +364,13 @@ impl<'a> Grower<'a> {
         let Some(found) = self.search(view, &frame, open, (examples, weight))? else { return Ok(None) };
         let Some(parted) = self.part(view, range.clone(), found, open, weight) else { return Ok(None) };
         let Parted { split, middle, sums } = parted;
-        self.grown.nodes[number as usize].split = Some(split);
+        match &mut self.tally {
+            None => self.grown.nodes[number as usize].split = Some(split),
+            Some(tally) => {
+                tally.add(frame.depth, weight, &split, &self.grown.gain_by_target);
+                self.grown.gain_by_target.clear();
+            }
+        }
         let mark = self.pool.mark();
         let child_frame = |examples, side: usize| Frame {
             examples,

@@ -33,7 +33,7 @@ use pulp::Arch;
 use rayon::prelude::*;
 
 use super::bag::Bag;
-use super::grow::{Below, Ground, Grower};
+use super::grow::{Below, Ground, Grower, Place};
 use super::moments::WEIGHT;
 use super::params::Score;
 use super::permutation::{Judged, LeafSums, OutOfBag, Targets};
@@ -112,8 +112,7 @@ fn finish(
 ) -> Result<Contribution> {
     let params = ground.params;
     let by_target = params.by_target.then_some(ground.store.targets.len());
-    let new = |root: f64| Tally::new(root, &params.scores, ground.store.codings.len(), by_target);
-    let mut tally = top.nodes[0].sums.get(WEIGHT).map(|&weight| new(weight));
+    let mut tally = Tally::new(&params.scores, ground.store.codings.len(), by_target);
     let mut case = judge.map(|judge| judge.open(top.number)).transpose()?;
     let mut block = Block::default();
     let mut stack = vec![(0, None)];
@@ -121,9 +120,7 @@ fn finish(
         let node = &mut top.nodes[n];
         match &mut node.state {
             State::Split { split, gains } => {
-                if let Some(tally) = &mut tally {
-                    tally.add(node.depth, node.sums[WEIGHT], split, gains);
-                }
+                tally.add(node.depth, node.sums[WEIGHT], split, gains);
                 let links = case.as_mut().map(|case| case.judged.add_split(link, split));
                 let [left, right] = [0, 1].map(|side| (split.children[side] as usize, links.map(|links| links[side])));
                 stack.extend([right, left]);
@@ -133,11 +130,14 @@ fn finish(
                 let all = 0..rows.counts.len();
                 ground.space.values(&rows.targets, &rows.weights, all, &mut block);
                 let below = Below { chunk: &rows.chunk, block: &block, counts: &rows.counts };
-                let grown = grower.grow_below(below, top.number, node.depth, node.path, &node.aside)?;
-                tally.get_or_insert_with(|| new(grown.nodes[0].weight)).add_all(grown);
-                if let (Some(case), Some(judge)) = (&mut case, judge) {
-                    case.judged.add_grown(link, grown, &judge.targets.over(&rows.targets, &rows.weights));
-                }
+                let place = Place { tree: top.number, depth: node.depth, path: node.path, aside: &node.aside };
+                let Some((case, judge)) = case.as_mut().zip(judge) else {
+                    tally = grower.tally_below(below, place, tally)?;
+                    continue;
+                };
+                let grown = grower.grow_below(below, place)?;
+                tally.add_all(grown);
+                case.judged.add_grown(link, grown, &judge.targets.over(&rows.targets, &rows.weights));
             }
             State::Leaf(sums) => {
                 if let Some(case) = &mut case {
@@ -147,7 +147,7 @@ fn finish(
             State::Open { .. } => unreachable!("no node is open any more"),
         }
     }
-    let mut vectors = tally.unwrap_or_else(|| new(1.0)).finish();
+    let mut vectors = tally.finish();
     if let (Some(case), Some(judge)) = (case, judge) {
         let importances = judge.close(case, top.number)?;
         for (_, vector) in params.scores.iter().zip(&mut vectors).filter(|(score, _)| **score == Score::Permutation) {

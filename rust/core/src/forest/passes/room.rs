@@ -5,7 +5,7 @@ use crate::error::Result;
 use crate::forest::grow::Ground;
 use crate::forest::grown::GrownNode;
 use crate::forest::moments::Shape;
-use crate::forest::params::{Ensemble, ForestParams, Score};
+use crate::forest::params::{ForestParams, Score};
 use crate::forest::view::CASCADE;
 use crate::intake::CHUNK_ROWS;
 use crate::store::bands::BAND;
@@ -57,6 +57,8 @@ impl Room {
         if bucket_rows * store.row_bytes() > CASCADE[0] {
             bucket_rows = bucket_rows.saturating_sub(CASCADE[0] / per_row).max(CASCADE[0] / store.row_bytes());
         }
+        // Rows of a bucket have numbers of 32 bits.
+        let bucket_rows = bucket_rows.min(u32::MAX as usize - 1);
         Ok(Room { at_once, ..Room::of(bucket_rows, most, ground) })
     }
 
@@ -124,11 +126,12 @@ fn bytes_per_row(ground: Ground<'_>) -> usize {
         TargetColumn::Nominal { .. } => 2,
     });
     let raw = store.row_bytes() + targets.sum::<usize>() + if store.weights.is_empty() { 0 } else { 8 } + 4;
-    // Rows, counts or pairs, as they are and parted; codes and sides; nodes, fewer than rows.
+    // Rows, counts or pairs, as they are and parted; codes and sides.
     let items = 2 * 20 + 4;
     let known = if store.codings.iter().any(|coding| coding.has_missing) { 20 } else { 0 };
-    let leaves = if ground.params.ensemble == Ensemble::ExtraTrees { 1 } else { ground.params.min_samples_leaf.max(1) };
-    let nodes = 2 * size_of::<GrownNode>() * 2 / leaves.min(2) as usize;
+    // Nodes are kept for the permutation score alone.
+    let judged = ground.params.scores.contains(&Score::Permutation);
+    let nodes = if judged { 2 * size_of::<GrownNode>() + 8 + 4 } else { 0 };
     raw + block_bytes(ground) + items + known + nodes
 }
 

@@ -27,7 +27,7 @@ fn tree() -> Grown {
 
 /// The vector of `score`, and those of `genie3` by target.
 fn tallied(tree: &Grown, score: Score) -> (Vector, Vec<Vector>) {
-    let mut tally = Tally::new(tree.nodes[0].weight, &[score], 5, Some(2));
+    let mut tally = Tally::new(&[score], 5, Some(2));
     tally.add_all(tree);
     let mut vectors = tally.finish();
     (vectors.remove(0), vectors)
