@@ -129,7 +129,7 @@ impl Linear {
     /// Σ sum / Σ queries.
     fn mean(blocks: &[Block<'_>], sum: impl Fn(&Block<'_>) -> f64) -> Self {
         let queries: f64 = blocks.iter().map(|block| block.queries()).sum();
-        let value = blocks.iter().map(|block| sum(block)).sum::<f64>() / queries;
+        let value = blocks.iter().map(&sum).sum::<f64>() / queries;
         Linear { value, terms: blocks.iter().map(|block| (sum(block) - value * block.queries()) / queries).collect() }
     }
 
@@ -140,7 +140,7 @@ impl Linear {
         both: impl Fn(&Block<'_>) -> f64,
         target: impl Fn(&Block<'_>) -> f64,
     ) -> Self {
-        let total = |of: &dyn Fn(&Block<'_>) -> f64| blocks.iter().map(|block| of(block)).sum::<f64>();
+        let total = |of: &dyn Fn(&Block<'_>) -> f64| blocks.iter().map(of).sum::<f64>();
         let queries = total(&|block| block.queries());
         let (all_both, all_target) = (total(&both), total(&target));
         let given = |joint: f64, condition: f64| if condition > NOTHING * queries { joint / condition } else { 0.0 };
