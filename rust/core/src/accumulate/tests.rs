@@ -156,6 +156,8 @@ fn a_part_may_lack_classes_and_targets() {
     let batch = table(400);
     let constant = |value: Option<&str>, y: Option<f64>, z: Option<f64>| {
         let mut columns = batch.slice(0, 50).columns().to_vec();
+        columns[0] = Arc::new((0..50).map(|_| z.map(|_| 3.0)).collect::<Float64Array>());
+        columns[2] = Arc::new((0..50).map(|_| z.map(|_| "x")).collect::<StringArray>());
         columns[3] = Arc::new((0..50).map(|_| y).collect::<Float64Array>());
         columns[4] = Arc::new((0..50).map(|_| z).collect::<Float64Array>());
         columns[5] = Arc::new((0..50).map(|_| value).collect::<StringArray>());

@@ -39,7 +39,7 @@ impl<'a> Prepared<'a> {
         let (problem, monitor, profile, n_rows) = (intake.problem, intake.monitor, &met.profile, met.rows);
         let all_rows = profile.counts.kept() as usize;
         let scales: Vec<Scale> = profile.features.iter().map(Scale::of).collect();
-        let shapes: Vec<Shape> = scales.iter().map(Shape::of).collect();
+        let mut shapes: Vec<Shape> = scales.iter().map(Shape::of).collect();
         let lacking: Vec<usize> =
             (0..shapes.len()).filter(|&i| shapes[i] != Shape::Constant && profile.features[i].missing() > 0).collect();
         let mut targets: Vec<TargetColumn> =
@@ -58,6 +58,9 @@ impl<'a> Prepared<'a> {
             _ => (Vec::new(), 1),
         };
         let lacks = lacks(&table, &lacking, &shapes, &classes, n_classes, monitor)?;
+        for &feature in lacking.iter().filter(|&&feature| lacks[feature].is_none()) {
+            shapes[feature] = Shape::Unknown;
+        }
         let space = Space::new(shapes, lacks, classes, n_classes);
         Ok(Prepared {
             limits,

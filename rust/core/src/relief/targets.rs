@@ -65,8 +65,9 @@ impl Targets {
             }
             values.iter_mut().skip(number).step_by(n_targets).zip(&placed).for_each(|(value, placed)| *value = *placed);
             let lacking = shape != Shape::Constant && placed.iter().any(|value| value.is_nan());
-            lacks.push(if lacking { Lack::new(&placed, shape == Shape::Nominal, &[], 1) } else { None });
-            shapes.push(shape);
+            let lack = if lacking { Lack::new(&placed, shape == Shape::Nominal, &[], 1) } else { None };
+            shapes.push(if lacking && lack.is_none() { Shape::Unknown } else { shape });
+            lacks.push(lack);
             has.push(if task == Task::MultiLabel { label(column, &name.name)? } else { 1.0 });
         }
         Ok(Targets { space: Space::new(shapes, lacks, Vec::new(), 1), values, shares: shares(weights, n_targets), has })
