@@ -10,13 +10,16 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from ferrank._core import __version__
+from ferrank.accumulator import Accumulator, Profile, accumulate, merge, profile
 from ferrank.dataset import convert, grow_tree, inspect, rank
 from ferrank.errors import (
     ColumnTypeError,
     DataError,
+    DriftWarning,
     FerrankError,
     IntegerTargetWarning,
     ResourceError,
+    ResumeWarning,
     SettingError,
 )
 from ferrank.forest import ForestRanker
@@ -30,24 +33,31 @@ if TYPE_CHECKING:
     from ferrank.tuning import Tuning, tune
 
 __all__ = [
+    "Accumulator",
     "ColumnTypeError",
     "DataError",
+    "DriftWarning",
     "FerrankError",
     "ForestRanker",
     "IntegerTargetWarning",
+    "Profile",
     "Ranking",
     "ReliefRanker",
     "ResourceError",
+    "ResumeWarning",
     "ScoreRanking",
     "SettingError",
     "Stop",
     "SupervisionSearch",
     "Tuning",
     "__version__",
+    "accumulate",
     "clustering_value",
     "convert",
     "grow_tree",
     "inspect",
+    "merge",
+    "profile",
     "rank",
     "tune",
 ]

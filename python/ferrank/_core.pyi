@@ -23,6 +23,8 @@ class Source:
         rows: int | None = None,
     ) -> Source: ...
     @staticmethod
+    def joined(parts: Sequence[Source], name: str) -> Source: ...
+    @staticmethod
     def arrays(columns: Sequence[tuple[Sequence[str], object]], name: str) -> Source: ...
     @property
     def columns(self) -> list[str]: ...
@@ -38,12 +40,86 @@ class Run:
 
     def wait(self, timeout: float) -> bool: ...
     def progress(self) -> tuple[str, int, int]: ...
+    def notes(self) -> list[str]: ...
     def abort(self) -> None: ...
     def finish(self) -> None: ...
     def result(self) -> Any: ...
 
-def rank(
-    source: Source, roles: Mapping[str, object], settings: Mapping[str, object], threads: int
+@final
+class Accumulator:
+    """Contributions of a run or of a part of it."""
+
+    @staticmethod
+    def from_bytes(data: bytes, name: str) -> Accumulator: ...
+    def to_bytes(self) -> bytes: ...
+    def union(self, others: Sequence[Accumulator]) -> Accumulator: ...
+    def ranking(self) -> dict[str, Any]: ...
+    @property
+    def keys(self) -> list[int]: ...
+    @property
+    def n_keys(self) -> int: ...
+    @property
+    def fingerprint(self) -> str: ...
+    @property
+    def settings(self) -> dict[str, Any]: ...
+
+@final
+class Coded:
+    """A data set made of the codes of its parts."""
+
+    @staticmethod
+    def of(
+        source: Source,
+        roles: Mapping[str, object],
+        settings: Mapping[str, object],
+        profile: bytes,
+        parts: Sequence[bytes],
+        alone: int | None = None,
+        own: bytes | None = None,
+    ) -> Coded: ...
+    def accumulate(self, first: int, end: int, threads: int) -> Run: ...
+
+def accumulate(
+    source: Source,
+    roles: Mapping[str, object],
+    settings: Mapping[str, object],
+    threads: int,
+    memory: int | None = None,
+    scratch: str | PathLike[str] | None = None,
+    keys: tuple[int, int] | None = None,
+    profile: bytes | None = None,
+    resume: str | PathLike[str] | None = None,
+) -> Run: ...
+def rank_until(
+    source: Source,
+    roles: Mapping[str, object],
+    settings: Mapping[str, object],
+    threads: int,
+    memory: int | None = None,
+    scratch: str | PathLike[str] | None = None,
+) -> Run: ...
+def count(
+    source: Source, roles: Mapping[str, object], settings: Mapping[str, object], alone: int | None = None
+) -> Run: ...
+def profile(
+    source: Source,
+    roles: Mapping[str, object],
+    settings: Mapping[str, object],
+    first_row: int,
+    threads: int,
+    alone: int | None = None,
+) -> Run: ...
+def n_keys(
+    source: Source, roles: Mapping[str, object], settings: Mapping[str, object], profile: bytes
+) -> int: ...
+def merge_profiles(parts: Sequence[bytes]) -> bytes: ...
+def code(
+    source: Source,
+    roles: Mapping[str, object],
+    settings: Mapping[str, object],
+    profile: bytes,
+    threads: int,
+    alone: int | None = None,
 ) -> Run: ...
 def grow_tree(
     source: Source, roles: Mapping[str, object], settings: Mapping[str, object], tree: int

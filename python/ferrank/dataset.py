@@ -14,9 +14,9 @@ from ferrank.ranker import Ranker
 from ferrank.ranking import Ranking
 from ferrank.relief import ReliefRanker
 from ferrank.run import Progress, finish
-from ferrank.source import open_source
+from ferrank.source import is_lazy, open_source
 
-__all__ = ["convert", "grow_tree", "inspect", "rank", "ranker_of", "roles_of"]
+__all__ = ["convert", "grow_tree", "inspect", "rank", "ranker_of", "roles_for", "roles_of", "source_of"]
 
 
 def rank(
@@ -30,6 +30,7 @@ def rank(
     drop: Sequence[str] = (),
     sample_weight: str | None = None,
     ranker: Ranker | Literal["forest", "relief"] | None = None,
+    resume: str | os.PathLike[str] | None = None,
     progress: Progress | None = None,
     **settings: Any,
 ) -> Ranking:
@@ -37,10 +38,12 @@ def rank(
 
     Parameters
     ----------
-    data : path, frame, table, reader, array or mapping of columns
-        An Arrow, ARFF, Parquet or CSV file; an object that speaks Arrow (pyarrow, pandas, polars,
+    data : path or paths, frame, table, reader, array or mapping of columns
+        An Arrow, ARFF, Parquet or CSV file; a pattern such as ``"parts/*.arrow"``, a folder or a list of
+        paths, whose files are one data set; an object that speaks Arrow (pyarrow, pandas, polars,
         DuckDB …), of which a reader is kept in a scratch file; a NumPy or sparse SciPy array with columns
-        ``x0``, ``x1`` ….
+        ``x0``, ``x1`` …. Or a dask DataFrame, Array, or list of delayed partitions, which are ranked where
+        they lie.
     target : str or sequence of str, optional
         The targets. One of ``target``, ``target_last`` and ``labels`` is needed, unless the file marks its
         labels itself, or the task is "unsupervised".
@@ -59,6 +62,10 @@ def rank(
     ranker : Ranker or {"forest", "relief"}, optional
         A :class:`ForestRanker`, which is the default, or a :class:`ReliefRanker`; a name stands for one with
         the parameters in ``settings``.
+    resume : path, optional
+        File that keeps the contributions of trees or queries as they are made. A run that was killed goes on
+        from there with the same arguments, and ends with the same bits. What the kill left incomplete is
+        dropped with a :class:`ResumeWarning`; a file of another run is refused.
     progress : callable, optional
         Called as ``progress(phase, done, total)`` ten times a second.
     **settings
@@ -89,11 +96,19 @@ def rank(
     ['b']
     """
     chosen = ranker_of(ranker, settings)
-    hierarchy = chosen.hierarchy if hierarchy is None else hierarchy
-    roles = roles_of(
-        target, target_last, labels, task or chosen.task, drop, sample_weight, hierarchy=hierarchy
-    )
-    return chosen.rank_source(_open(data, labels, roles), roles, progress)
+    roles = roles_for(chosen, target, target_last, labels, task, hierarchy, drop, sample_weight)
+    if is_lazy(data):
+        return chosen.rank_partitions(_partitions(data, labels, resume), roles, progress)
+    return chosen.rank_source(source_of(data, labels, roles), roles, progress, resume)
+
+
+def _partitions(data: Any, labels: Any, resume: Any) -> Any:
+    from ferrank.dask import Partitions
+
+    for name, given in [("labels", labels), ("resume", resume)]:
+        if given is not None:
+            raise SettingError(f"{name}: goes with a file, not with a dask collection; leave it out")
+    return Partitions.of(data)
 
 
 def grow_tree(
@@ -139,11 +154,8 @@ def grow_tree(
     if ranker is not None and settings:
         raise _twice(settings)
     chosen = ForestRanker(**settings) if ranker is None else ranker
-    hierarchy = chosen.hierarchy if hierarchy is None else hierarchy
-    roles = roles_of(
-        target, target_last, labels, task or chosen.task, drop, sample_weight, hierarchy=hierarchy
-    )
-    batch = finish(_core.grow_tree(_open(data, labels, roles), roles, chosen.settings(), tree))
+    roles = roles_for(chosen, target, target_last, labels, task, hierarchy, drop, sample_weight)
+    batch = finish(_core.grow_tree(source_of(data, labels, roles), roles, chosen.settings(), tree))
     return pa.Table.from_batches([batch])
 
 
@@ -233,7 +245,22 @@ def roles_of(
     }
 
 
-def _open(data: Any, labels: Any, roles: dict[str, Any]) -> _core.Source:
+def roles_for(
+    ranker: Ranker,
+    target: str | Sequence[str] | None,
+    target_last: int | None,
+    labels: Any,
+    task: str | None,
+    hierarchy: Any,
+    drop: Sequence[str],
+    weight: str | None,
+) -> dict[str, Any]:
+    """Return the roles of the columns; the ranker's own task and hierarchy hold where none is given."""
+    hierarchy = ranker.hierarchy if hierarchy is None else hierarchy
+    return roles_of(target, target_last, labels, task or ranker.task, drop, weight, hierarchy=hierarchy)
+
+
+def source_of(data: Any, labels: Any, roles: dict[str, Any]) -> _core.Source:
     """Open ``data``; columns that are left out and label sets are not converted to numbers."""
     as_text = list(roles["drop"])
     if roles["task"] == "hierarchical" or roles["hierarchy"] is not None:

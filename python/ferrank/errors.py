@@ -3,9 +3,11 @@
 __all__ = [
     "ColumnTypeError",
     "DataError",
+    "DriftWarning",
     "FerrankError",
     "IntegerTargetWarning",
     "ResourceError",
+    "ResumeWarning",
     "SettingError",
 ]
 
@@ -32,3 +34,11 @@ class ResourceError(FerrankError, OSError):
 
 class IntegerTargetWarning(UserWarning):
     """A target of a few integers was taken for a quantity; it may have been meant as classes."""
+
+
+class ResumeWarning(UserWarning):
+    """A part of a file that a run resumes from was lost, and is made again."""
+
+
+class DriftWarning(UserWarning):
+    """Partitions that are ranked each on its own differ in their distributions."""

@@ -13,7 +13,7 @@ from ferrank.errors import ColumnTypeError, DataError, IntegerTargetWarning
 from ferrank.source import as_table
 from ferrank.sparse import compressed_rows, issparse
 
-__all__ = ["join", "label_sets", "target_columns", "warn_of_integers"]
+__all__ = ["Column", "join", "label_sets", "target_columns", "unlike", "warn_of_integers"]
 
 _FEW_INTEGERS = 20
 
@@ -32,13 +32,11 @@ def join(estimator: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Source, di
     features = _frame(estimator, X, y) if _is_frame(X) else _matrix(estimator, X, y)
     names = features[0]
     check_consistent_length(X, y)
-    targets = _unlike(names, target_columns(y)) if supervised else []
+    targets = unlike(names, target_columns(y)) if supervised else []
     weights: list[Column] = []
     if sample_weight is not None:
         taken = [*names, *(name for name, _ in targets)]
-        weights = _unlike(
-            taken, [("sample_weight", _check_sample_weight(sample_weight, X, dtype=np.float64))]
-        )
+        weights = unlike(taken, [("sample_weight", _check_sample_weight(sample_weight, X, dtype=np.float64))])
     source = _source(*features, targets + weights)
     return source, {
         "target": [name for name, _ in targets] or None,
@@ -133,7 +131,7 @@ def _target(column: np.ndarray[Any, Any]) -> Any:
         raise ColumnTypeError(f"y: {error}; use one type: numbers, booleans or strings") from error
 
 
-def _unlike(taken: list[str], columns: list[Column]) -> list[Column]:
+def unlike(taken: list[str], columns: list[Column]) -> list[Column]:
     """Return ``columns`` with underscores added to names that are taken."""
     names = set(taken)
     renamed = []

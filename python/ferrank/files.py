@@ -1,20 +1,29 @@
 """Parquet and CSV files, read by pyarrow: a fresh stream for each pass."""
 
+import glob
+import os
 import re
-from collections.abc import Callable, Iterable
+import tempfile
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.csv
-import pyarrow.dataset
+import pyarrow.parquet
 
 from ferrank._core import Source
 from ferrank.errors import DataError, ResourceError
 
-__all__ = ["READERS", "suffix_of"]
+__all__ = ["READERS", "members", "suffix_of"]
 
 _BATCH_ROWS = 1 << 16
+_PARQUET_BUFFER_BYTES = 1 << 16
+# What a column takes while it is read beside others: a page, its dictionary, and both unpacked.
+_PARQUET_COLUMN_BYTES = 4 << 20
+_PARQUET_BYTES = 64 << 20
 _CSV_BLOCK_BYTES = 4 << 20
 _CSV_LINES_IN_BLOCK = 64
 _CSV_MISSING = ["", "?", "NA", "N/A", "#N/A", "NaN", "nan", "-nan", "null", "NULL", "<NA>"]
@@ -30,19 +39,99 @@ def suffix_of(path: Path) -> str:
     return name.suffix.lower()
 
 
+def members(data: Any) -> list[Path] | None:
+    """Return the files of the data set that ``data`` names: a folder, a pattern, or a sequence of paths.
+
+    A folder stands for the data files in it and below, in the order of their names; hidden ones, and those
+    that begin with an underscore, are left out. None: ``data`` names a single file, or is no name.
+
+    Raises
+    ------
+    ResourceError
+        No file is found.
+    """
+    if isinstance(data, list | tuple) and data and all(isinstance(part, str | os.PathLike) for part in data):
+        return [file for part in data for file in members(part) or [Path(part)]]
+    if not isinstance(data, str | os.PathLike):
+        return None
+    path = Path(data)
+    if path.is_dir():
+        found = [
+            file for file in sorted(path.rglob("*")) if file.is_file() and _is_data(file.relative_to(path))
+        ]
+        if not found:
+            raise ResourceError(f"{path}: no data file is in this folder; use {', '.join(_SUFFIXES)} files")
+        return found
+    if glob.has_magic(str(path)) and not path.exists():
+        # Path.glob wants a folder to start from, and a pattern may be absolute.
+        found = [Path(name) for name in sorted(glob.glob(str(path), recursive=True))]  # noqa: PTH207
+        if not found:
+            raise ResourceError(f"{path}: no file has a name like this")
+        return [file for one in found for file in (members(one) if one.is_dir() else None) or [one]]
+    return None
+
+
+def _is_data(path: Path) -> bool:
+    return suffix_of(path) in _SUFFIXES and not any(part.startswith((".", "_")) for part in path.parts)
+
+
 def _parquet(path: Path, as_text: Iterable[str]) -> Source:
-    options = pa.dataset.ParquetFragmentScanOptions(pre_buffer=False)
-    file_format = pa.dataset.ParquetFileFormat(default_fragment_scan_options=options)
     try:
-        dataset = pa.dataset.dataset(path, format=file_format)
-        rows = dataset.count_rows()
+        with _parquet_file(path) as file:
+            schema, rows = file.schema_arrow, file.metadata.num_rows
     except (OSError, pa.ArrowInvalid) as error:
         raise _opening(path, error) from error
 
     def scan() -> pa.RecordBatchReader:
-        return dataset.scanner(batch_size=_BATCH_ROWS, batch_readahead=2, fragment_readahead=1).to_reader()
+        return pa.RecordBatchReader.from_batches(schema, _parquet_batches(path))
 
-    return Source.factory(dataset.schema, scan, str, str(path), rows)
+    return Source.factory(schema, scan, str, str(path), rows)
+
+
+def _parquet_file(path: Path) -> pa.parquet.ParquetFile:
+    return pa.parquet.ParquetFile(path, buffer_size=_PARQUET_BUFFER_BYTES, pre_buffer=False)
+
+
+def _parquet_batches(path: Path) -> Iterator[pa.RecordBatch]:
+    """Yield the rows, row group by row group.
+
+    Reading all columns side by side holds a page of each, and its dictionary: much where there are many. Then
+    a few columns of a row group are read at a time, and kept in scratch files until all are there.
+    """
+    with _parquet_file(path) as file:
+        for number in range(file.metadata.num_row_groups):
+            group = file.metadata.row_group(number)
+            sizes = [0] * len(file.schema_arrow)
+            top_level = {name: position for position, name in enumerate(file.schema_arrow.names)}
+            for column in map(group.column, range(group.num_columns)):
+                sizes[top_level[column.path_in_schema.split(".")[0]]] += column.total_uncompressed_size
+            if sum(min(size, _PARQUET_COLUMN_BYTES) for size in sizes) <= _PARQUET_BYTES:
+                yield from file.iter_batches(_BATCH_ROWS, row_groups=[number])
+            else:
+                yield from _spooled(file, number, sizes)
+
+
+def _spooled(file: pa.parquet.ParquetFile, number: int, sizes: list[int]) -> Iterator[pa.RecordBatch]:
+    """Yield the batches of a row group whose columns, of these sizes, are read a few at a time."""
+    names = file.schema_arrow.names
+    with ExitStack() as stack:
+        readers, first = [], 0
+        while first < len(names):
+            last, size = first + 1, sizes[first]
+            while last < len(names) and size + sizes[last] <= _PARQUET_BYTES // 2:
+                size += sizes[last]
+                last += 1
+            spool = stack.enter_context(tempfile.TemporaryFile())
+            columns = file.iter_batches(_BATCH_ROWS, row_groups=[number], columns=names[first:last])
+            with pa.ipc.new_stream(spool, pa.schema(list(file.schema_arrow)[first:last])) as writer:
+                for batch in columns:
+                    writer.write_batch(batch)
+            spool.seek(0)
+            readers.append(pa.ipc.open_stream(spool))
+            first = last
+        for batches in zip(*readers, strict=True):
+            arrays = [array for batch in batches for array in batch.columns]
+            yield pa.RecordBatch.from_arrays(arrays, schema=file.schema_arrow)
 
 
 def _csv(path: Path, as_text: Iterable[str], delimiter: str = ",") -> Source:
@@ -122,3 +211,5 @@ READERS: dict[str, Callable[[Path, Iterable[str]], Source]] = {
     ".parquet": _parquet,
     ".pq": _parquet,
 }
+
+_SUFFIXES = (".arrow", ".feather", ".ipc", ".arff", *READERS)

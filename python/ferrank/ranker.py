@@ -1,9 +1,10 @@
 """What the rankers share: scikit-learn's side of an estimator that selects features."""
 
 import numbers
+import os
 import time
 from abc import abstractmethod
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import joblib
 import numpy as np
@@ -15,10 +16,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from ferrank import _core, examples
 from ferrank._core import Source
-from ferrank.errors import SettingError
+from ferrank.errors import DataError, SettingError
 from ferrank.hierarchy import edges_of
 from ferrank.ranking import Ranking
+from ferrank.resources import bytes_of
 from ferrank.run import Progress, finish
+from ferrank.source import is_lazy
 
 __all__ = ["Ranker", "plain", "seed_of", "threads_of"]
 
@@ -26,8 +29,9 @@ __all__ = ["Ranker", "plain", "seed_of", "threads_of"]
 class Ranker(SelectorMixin, BaseEstimator):
     """Base of the rankers: ranks in ``fit``, selects the best features in ``transform``.
 
-    A ranker has the parameters ``task``, ``hierarchy``, ``until``, ``n_jobs`` and ``n_features_to_select``,
-    and says in :meth:`settings` which ranker of the engine does the work, and how.
+    A ranker has the parameters ``task``, ``hierarchy``, ``until``, ``n_jobs``, ``memory_limit``, ``scratch``,
+    ``scope`` and ``n_features_to_select``, and says in :meth:`settings` which ranker of the engine does the
+    work, and how.
     """
 
     task: str | None
@@ -35,24 +39,71 @@ class Ranker(SelectorMixin, BaseEstimator):
     n_features_to_select: int | float | None
     n_jobs: int | None
     until: str | None
+    scope: Literal["global", "partition"]
+    memory_limit: int | str | None
+    scratch: str | os.PathLike[str] | None
 
     @abstractmethod
     def settings(self) -> dict[str, Any]:
         """Return what the engine needs to know; the importances follow from it and the data alone."""
 
-    def rank_source(self, source: Source, roles: dict[str, Any], progress: Progress | None = None) -> Ranking:
+    def rank_source(
+        self,
+        source: Source,
+        roles: dict[str, Any],
+        progress: Progress | None = None,
+        resume: str | os.PathLike[str] | None = None,
+    ) -> Ranking:
         """Rank the features of ``source``; ``roles`` says what its columns are."""
         settings = self.settings()
         started = time.perf_counter()
-        result = finish(
-            _core.rank(source, roles, settings, threads_of(self.n_jobs)),
-            progress,
-            early=self.until is not None,
-        )
+        means = threads_of(self.n_jobs), bytes_of(self.memory_limit), self.scratch
+        if self.until is None:
+            run = _core.accumulate(source, roles, settings, *means, resume=resume)
+            result = finish(run, progress).ranking()
+        else:
+            if resume is not None:
+                self.check_is_whole("resume")
+            result = finish(_core.rank_until(source, roles, settings, *means), progress, early=True)
         return Ranking.from_core(result, settings, time.perf_counter() - started)
+
+    def rank_partitions(
+        self,
+        partitions: Any,
+        roles: dict[str, Any],
+        progress: Progress | None = None,
+        *,
+        warn_of_integers: bool = False,
+    ) -> Ranking:
+        """Rank the features of a dask collection, where its partitions lie."""
+        from ferrank import dask
+
+        self.check_is_whole("dask collections")
+        return dask.rank(partitions, self, roles, self.scope, progress, warn_of_integers=warn_of_integers)
+
+    def check_is_whole(self, what: str) -> None:
+        """Raise where it is not known before how many trees or queries a run has, as ``what`` needs it."""
+        if self.until is not None:
+            raise SettingError(
+                f"until: {self.until!r} leaves open how many trees or queries there are, which {what} must "
+                "know; leave one of the two out"
+            )
+
+    def transform(self, X: Any) -> Any:
+        """Return the selected features of ``X``; of a dask collection, a dask collection of them."""
+        if not hasattr(X, "__dask_graph__"):
+            return super().transform(X)
+        mask = self.get_support()
+        if X.shape[1] != len(mask):
+            raise DataError(f"X: {X.shape[1]} columns, the ranker was fitted on {len(mask)} features")
+        if hasattr(X, "columns"):
+            return X[[name for name, kept in zip(X.columns, mask, strict=True) if kept]]
+        return X[:, np.flatnonzero(mask)]
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> Self:
         hierarchy = edges_of(self.hierarchy)
+        if is_lazy(X):
+            return self._fit_collection(X, y, sample_weight, hierarchy)
         if self.task == "hierarchical" or (self.task is None and hierarchy is not None):
             y = examples.label_sets(y)
         source, roles = examples.join(self, X, y, sample_weight)
@@ -61,6 +112,19 @@ class Ranker(SelectorMixin, BaseEstimator):
         self._count_selected()
         roles |= {"target_last": None, "task": self.task, "drop": [], "hierarchy": hierarchy}
         self.ranking_ = self.rank_source(source, roles)
+        self.feature_importances_ = self.ranking_.importances()
+        return self
+
+    def _fit_collection(self, X: Any, y: Any, sample_weight: Any, hierarchy: Any) -> Self:
+        from ferrank.dask import Partitions
+
+        roles: dict[str, Any] = {"target_last": None, "task": self.task, "drop": [], "hierarchy": hierarchy}
+        partitions = Partitions.joined(X, y, sample_weight)
+        self.ranking_ = self.rank_partitions(partitions, roles, warn_of_integers=True)
+        self.n_features_in_ = len(self.ranking_.features)
+        if hasattr(X, "columns"):
+            self.feature_names_in_ = np.array(self.ranking_.features, dtype=object)
+        self._count_selected()
         self.feature_importances_ = self.ranking_.importances()
         return self
 

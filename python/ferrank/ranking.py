@@ -100,7 +100,7 @@ class Ranking:
     stopped: Stop | None = None
 
     @classmethod
-    def from_core(cls, result: dict[str, Any], settings: dict[str, Any], seconds: float) -> Self:
+    def from_core(cls, result: dict[str, Any], settings: dict[str, Any], seconds: float | None) -> Self:
         """Return the ranking in the engine's ``result``."""
         scores = {
             score["score"]: ScoreRanking(

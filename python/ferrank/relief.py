@@ -1,5 +1,6 @@
 """Ranking by neighbours: the Relief family."""
 
+import os
 from collections.abc import Sequence
 from typing import Any, Literal, Self
 
@@ -72,9 +73,19 @@ class ReliefRanker(Ranker):
     n_jobs : int, optional
         Number of threads; -1 is all cores, and so is None, except within a joblib worker, where it is one.
         The importances have the same bits for any number.
+    memory_limit : int or str, optional
+        Most memory that the process holds, in bytes or as "2GiB" or "500MB". None is half of what the
+        machine, or its control group, has free. What does not fit is kept in scratch files; the importances
+        have the same bits for any limit.
+    scratch : path, optional
+        Folder for scratch files, which vanish with the run. None is the system's temporary folder.
     n_features_to_select : int, float or None, default=None
         How many features ``transform`` keeps, best first: a number, a share, or None for half of them, as in
         scikit-learn's RFE. To keep those above a threshold, use ``SelectFromModel``.
+    scope : {"global", "partition"}, default="global"
+        Of a dask collection: "global" ranks over all rows, with the bits of one machine. With "partition"
+        each partition looks for the neighbours of its share of the queries among its own rows; no row moves
+        then, and a :class:`DriftWarning` says so if partitions differ in their distributions.
 
     Attributes
     ----------
@@ -128,7 +139,10 @@ class ReliefRanker(Ranker):
         confidence: float = 0.95,
         random_state: Any = 0,
         n_jobs: int | None = None,
+        memory_limit: int | str | None = None,
+        scratch: str | os.PathLike[str] | None = None,
         n_features_to_select: int | float | None = None,
+        scope: Literal["global", "partition"] = "global",
     ) -> None:
         self.task = task
         self.n_neighbors = n_neighbors
@@ -147,7 +161,10 @@ class ReliefRanker(Ranker):
         self.confidence = confidence
         self.random_state = random_state
         self.n_jobs = n_jobs
+        self.memory_limit = memory_limit
+        self.scratch = scratch
         self.n_features_to_select = n_features_to_select
+        self.scope = scope
 
     def fit(self, X: Any, y: Any) -> Self:
         """Rank the features.
@@ -157,7 +174,8 @@ class ReliefRanker(Ranker):
         X : array, sparse array or frame of shape (n_rows, n_features)
             NumPy arrays of any order are not copied as a whole, sparse ones of SciPy not made dense. In
             frames and Arrow tables, columns of strings and categories are nominal features. NaN and null are
-            missing; infinity is an error.
+            missing; infinity is an error. Or a dask DataFrame, Array or list of delayed partitions, with
+            ``y`` in the same partitions.
         y : array or frame of shape (n_rows,) or (n_rows, n_targets)
             Numbers are quantities unless ``task`` says otherwise; strings and booleans are classes. With a
             ``hierarchy`` or the task "hierarchical", a list of labels for each row. Missing values are NaN or

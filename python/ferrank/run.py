@@ -1,14 +1,17 @@
 """Waiting for work that runs on a thread of the engine."""
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
 from ferrank._core import Run
+from ferrank.errors import ResumeWarning
 
 __all__ = ["Progress", "finish"]
 
 Progress = Callable[[str, int, int], None]
-"""Called as ``progress(phase, done, total)``; rows or trees, ``total`` is 0 where unknown."""
+"""Called as ``progress(phase, done, total)``; rows or trees, of a dask collection tasks; ``total`` is 0 where
+unknown."""
 
 _POLL_SECONDS = 0.1
 _GRACE_SECONDS = 1.0
@@ -35,6 +38,8 @@ def finish(run: Run, progress: Progress | None = None, *, early: bool = False) -
         run.abort()
         run.wait(_GRACE_SECONDS)
         raise
+    for note in run.notes():
+        warnings.warn(note, ResumeWarning, stacklevel=3)
     return run.result()
 
 

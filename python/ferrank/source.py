@@ -10,11 +10,17 @@ import pyarrow as pa
 
 from ferrank import _core
 from ferrank.errors import ColumnTypeError, DataError, SettingError
-from ferrank.files import READERS, suffix_of
+from ferrank.files import READERS, members, suffix_of
 from ferrank.run import finish
 from ferrank.sparse import compressed_rows, issparse
 
-__all__ = ["as_table", "open_source"]
+__all__ = ["as_table", "is_lazy", "open_source"]
+
+
+def is_lazy(data: Any) -> bool:
+    """Return whether ``data`` is a dask collection, or a list of delayed partitions."""
+    parts = data if isinstance(data, list | tuple) and data else [data]
+    return all(hasattr(part, "__dask_graph__") for part in parts)
 
 
 def open_source(data: Any, *, labels: Any = None, as_text: Iterable[str] = ()) -> _core.Source:
@@ -22,11 +28,12 @@ def open_source(data: Any, *, labels: Any = None, as_text: Iterable[str] = ()) -
 
     Parameters
     ----------
-    data : path, frame, table, reader, array or mapping of columns
-        A path to an Arrow, ARFF, Parquet or CSV file; any object of the Arrow PyCapsule interface
-        (pyarrow, pandas, polars, DuckDB …); a NumPy array or a sparse one of SciPy, of shape (n_rows,
-        n_columns), whose columns are called ``x0``, ``x1`` …. A reader that can be read only once is kept
-        in a scratch file.
+    data : path or paths, frame, table, reader, array or mapping of columns
+        A path to an Arrow, ARFF, Parquet or CSV file; a pattern such as ``"parts/*.arrow"``, a folder or a
+        list of paths, whose files are one data set and have the same columns; any object of the Arrow
+        PyCapsule interface (pyarrow, pandas, polars, DuckDB …); a NumPy array or a sparse one of SciPy,
+        of shape (n_rows, n_columns), whose columns are called ``x0``, ``x1`` …. A reader that can be read
+        only once is kept in a scratch file.
     labels : path, optional
         MULAN label XML of an ARFF file.
     as_text : iterable of str
@@ -41,6 +48,9 @@ def open_source(data: Any, *, labels: Any = None, as_text: Iterable[str] = ()) -
     """
     if isinstance(data, _core.Source):
         return data
+    if (files := members(data)) is not None:
+        name = f"{files[0]} …" if isinstance(data, list | tuple) else str(data)
+        return _core.Source.joined([_open_path(file, labels, as_text) for file in files], name)
     if isinstance(data, str | os.PathLike):
         return _open_path(Path(data), labels, as_text)
     if labels is not None:

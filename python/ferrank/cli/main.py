@@ -3,11 +3,13 @@
 import argparse
 import os
 import sys
+import warnings
 from collections.abc import Sequence
 from typing import NoReturn
 
 from ferrank import __version__
 from ferrank.cli import compare, convert, curves, evaluate, inspect, rank, synth, tune
+from ferrank.cli.progress import message
 from ferrank.errors import ColumnTypeError, DataError, FerrankError, ResourceError, SettingError
 
 __all__ = ["main"]
@@ -39,7 +41,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code."""
     try:
         chosen = _parser().parse_args(arguments)
-        chosen.run(chosen)
+        with warnings.catch_warnings():
+            warnings.showwarning = lambda warning, *_: message(f"warning: {warning}")
+            chosen.run(chosen)
         sys.stdout.flush()
     except BrokenPipeError:
         # Who reads has seen enough. Python would complain once more when it flushes stdout at exit.

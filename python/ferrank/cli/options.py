@@ -63,7 +63,9 @@ _sigma.__name__ = "number or none"
 
 def add_data(parser: argparse.ArgumentParser) -> None:
     """Add the data set."""
-    parser.add_argument("data", metavar="DATA", help="an Arrow, ARFF, Parquet or CSV file")
+    parser.add_argument(
+        "data", metavar="DATA", help="an Arrow, ARFF, Parquet or CSV file, a folder or a quoted pattern"
+    )
     parser.add_argument("--labels", metavar="XML", help="MULAN label file of an ARFF file")
 
 
@@ -150,6 +152,13 @@ def add_settings(parser: argparse.ArgumentParser, group: Any) -> None:
     setting("--confidence", type=float, metavar="C", help="that none is there by chance; default: 0.95")
     setting("--seed", dest="random_state", type=int, metavar="N", help="default: 0")
     setting("--threads", dest="n_jobs", type=positive, metavar="N", help="default: all cores")
+    setting(
+        "--memory",
+        dest="memory_limit",
+        metavar="SIZE",
+        help="most memory to hold, such as 2GiB or 500MB; default: half of what is free",
+    )
+    setting("--scratch", metavar="DIR", help="folder for scratch files; default: the system's temporary one")
     _add_forest(parser)
     _add_relief(parser)
 

@@ -21,6 +21,11 @@ def add_to(commands: Any) -> None:
     add_data(parser)
     add_roles(parser)
     add_rankers(parser)
+    parser.add_argument(
+        "--resume",
+        metavar="FILE",
+        help="keep contributions in FILE as they are made; a killed run goes on from there",
+    )
     group = parser.add_argument_group("results")
     group.add_argument("--output", metavar="FILE", help="save all as .csv, .parquet, .arrow or .json")
     group.add_argument("--plot", metavar="FILE", help="draw bars as .png, .svg or .pdf")
@@ -43,6 +48,7 @@ def _run(chosen: argparse.Namespace) -> None:
             drop=chosen.drop,
             sample_weight=chosen.weight,
             ranker=ranker,
+            resume=chosen.resume,
             progress=progress,
         )
     if output is not None:

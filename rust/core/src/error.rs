@@ -27,6 +27,9 @@ pub enum Error {
         /// What the system said.
         source: std::io::Error,
     },
+    /// Memory or another resource does not do.
+    #[error("{0}")]
+    Resource(String),
     /// The run was asked to stop.
     #[error("interrupted")]
     Interrupted,

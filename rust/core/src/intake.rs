@@ -2,6 +2,7 @@
 
 use arrow_array::{BooleanArray, RecordBatch};
 use arrow_select::filter::filter_record_batch;
+use serde::{Deserialize, Serialize};
 
 use crate::column::{known_rows, numeric_values};
 use crate::error::{Error, Result};
@@ -13,7 +14,8 @@ use crate::source::ChunkSource;
 pub(crate) const CHUNK_ROWS: usize = 65_536;
 
 /// What becomes of rows whose targets are all missing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Unlabelled {
     /// They are an error that says how many there are.
     Error,
@@ -34,22 +36,22 @@ pub(crate) struct Intake<'a> {
 
 /// What a pass met.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Counts {
+pub struct Counts {
     /// Rows of the source.
-    pub(crate) rows: u64,
+    pub rows: u64,
     /// Rows of which every target is missing.
-    pub(crate) unlabelled: u64,
+    pub unlabelled: u64,
     /// Rows left out because their weight is 0, of those that would take part.
-    pub(crate) weightless: u64,
+    pub weightless: u64,
     /// Rows that take part.
-    pub(crate) kept: u64,
+    pub kept: u64,
 }
 
 impl Counts {
     /// The number of rows that take part, at least 1, of the source called `name`.
     ///
     /// # Errors
-    /// [`Error::Data`] if there are none, too many, or some without a target where that is an error.
+    /// [`Error::Data`] if there are none, or some without a target where that is an error.
     pub(crate) fn taking_part(self, name: &str, unlabelled: Unlabelled) -> Result<u64> {
         if self.unlabelled > 0 && unlabelled == Unlabelled::Error {
             return Err(Error::Data(format!(
@@ -70,13 +72,20 @@ impl Counts {
             0 => {
                 Err(Error::Data(format!("{name}: none of {} rows has a target value and a weight above 0", self.rows)))
             }
-            rows if rows >= u64::from(u32::MAX) => Err(Error::Data(format!(
-                "{name}: {rows} rows; at most {} can be ranked at once, take a part",
-                u32::MAX - 1
-            ))),
             rows => Ok(rows),
         }
     }
+}
+
+/// Ok if `rows` rows of the source called `name` can be told apart by numbers of 32 bits, as `what` wants them.
+///
+/// # Errors
+/// [`Error::Data`] if they are too many.
+pub(crate) fn numbered(rows: u64, name: &str, what: &str) -> Result<()> {
+    if rows < u64::from(u32::MAX) {
+        return Ok(());
+    }
+    Err(Error::Data(format!("{name}: {rows} rows; {what} takes at most {}, take a part", u32::MAX - 1)))
 }
 
 impl Intake<'_> {
@@ -95,6 +104,11 @@ impl Intake<'_> {
             }
         }
         Ok(counts)
+    }
+
+    /// Counts the rows.
+    pub(crate) fn count(&self) -> Result<Counts> {
+        self.pass(Phase::Profiling, |_| Ok(()))
     }
 
     fn keep(&self, batch: RecordBatch, counts: &mut Counts) -> Result<RecordBatch> {

@@ -4,19 +4,23 @@
 //! list, or an empty text, is the set of a row that has no label; a row without a list is one of which
 //! nothing is known.
 //!
-//! Memory: four bytes for each label of a closed set, and four for each row.
+//! Memory: four bytes for each label of a closed set, and four for each row; nothing for what lies in scratch
+//! files.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::{Array, ArrayRef, GenericListArray, OffsetSizeTrait};
+use arrow_array::types::UInt32Type;
+use arrow_array::{Array, ArrayRef, GenericListArray, LargeListArray, OffsetSizeTrait, UInt32Array};
+use arrow_buffer::OffsetBuffer;
 use arrow_cast::cast;
-use arrow_schema::DataType;
+use arrow_schema::{DataType, Field, FieldRef};
 
 use crate::column::{Categories, MISSING, categories};
 use crate::error::{Error, Result};
 use crate::hierarchy::{Closure, Hierarchy};
+use crate::store::{Keep, Values};
 
 /// What parts the labels of a text.
 const BETWEEN: char = '@';
@@ -146,9 +150,9 @@ const UNKNOWN: u32 = u32::MAX;
 pub(crate) struct LabelColumn {
     pub(crate) hierarchy: Arc<Hierarchy>,
     /// n_rows + 1 offsets into `labels`.
-    starts: Vec<u32>,
+    starts: Values<u32>,
     /// Numbers of labels, row after row, ascending within a row.
-    labels: Vec<u32>,
+    labels: Values<u32>,
 }
 
 impl LabelColumn {
@@ -156,7 +160,7 @@ impl LabelColumn {
     pub(crate) fn new(hierarchy: Arc<Hierarchy>, rows: usize) -> Self {
         let mut starts = Vec::with_capacity(rows + 1);
         starts.push(0);
-        LabelColumn { hierarchy, starts, labels: Vec::new() }
+        LabelColumn { hierarchy, starts: Values::Held(starts), labels: Values::default() }
     }
 
     /// Appends the rows of `array`.
@@ -164,7 +168,7 @@ impl LabelColumn {
     /// # Errors
     /// [`Error::Data`] for a label that the hierarchy does not have, or too many labels.
     pub(crate) fn add(&mut self, array: &ArrayRef) -> Result<()> {
-        let LabelColumn { hierarchy, starts, labels } = self;
+        let (hierarchy, starts, labels) = (&self.hierarchy, self.starts.held(), self.labels.held());
         let sets = LabelSets::of(array)?;
         let numbers: Vec<u32> = sets.texts.iter().map(|label| hierarchy.number(label)).collect::<Result<_>>()?;
         let mut closure = Closure::new(hierarchy);
@@ -179,15 +183,90 @@ impl LabelColumn {
                 None => closed.push(UNKNOWN),
             }
             labels.extend_from_slice(&closed);
-            let Ok(end) = u32::try_from(labels.len()) else {
-                return Err(Error::Data(format!(
-                    "the rows have more than {} labels together, those above them counted; take a part of the rows",
-                    u32::MAX
-                )));
-            };
-            starts.push(end);
+            starts.push(offset(labels.len())?);
         }
         Ok(())
+    }
+
+    /// How Arrow holds the numbers of labels.
+    pub(crate) fn data_type() -> DataType {
+        DataType::LargeList(Self::item())
+    }
+
+    fn item() -> FieldRef {
+        Arc::new(Field::new_list_field(DataType::UInt32, false))
+    }
+
+    /// The rows `first .. first + count`, as Arrow holds them.
+    pub(crate) fn slice(&self, first: usize, count: usize) -> ArrayRef {
+        let starts = &self.starts[first..=first + count];
+        let (start, end) = (starts[0] as usize, starts[count] as usize);
+        let lengths = starts.windows(2).map(|pair| (pair[1] - pair[0]) as usize);
+        let labels = UInt32Array::new(self.labels.slice(start, end - start), None);
+        Arc::new(LargeListArray::new(Self::item(), OffsetBuffer::from_lengths(lengths), Arc::new(labels), None))
+    }
+
+    /// The rows that [`slice`](Self::slice) gave, of the same hierarchy as this column.
+    ///
+    /// # Errors
+    /// [`Error::Data`] if they are not.
+    pub(crate) fn read(&self, lists: &LargeListArray) -> Result<Self> {
+        let first = lists.offsets()[0];
+        let starts =
+            lists.offsets().iter().map(|start| offset((start - first) as usize)).collect::<Result<Vec<_>>>()?;
+        let count = starts[lists.len()] as usize;
+        let labels = lists.values().as_primitive::<UInt32Type>().values().slice(first as usize, count);
+        let column = LabelColumn {
+            hierarchy: self.hierarchy.clone(),
+            starts: Values::Held(starts),
+            labels: Values::Mapped(labels),
+        };
+        let n_labels = self.hierarchy.names().len();
+        let is_set =
+            |set: &[u32]| set.is_sorted_by(|a, b| a < b) && set.last().is_none_or(|&last| (last as usize) < n_labels);
+        match (0..column.len()).all(|row| column.of(row).is_none_or(is_set)) {
+            true => Ok(column),
+            false => {
+                Err(Error::Data(format!("label sets: they are damaged, or not of a hierarchy of {n_labels} labels")))
+            }
+        }
+    }
+
+    /// The rows of `pieces`, one after the other, all of the same hierarchy as this column.
+    ///
+    /// # Errors
+    /// [`Error::Data`] for too many labels, [`Error::File`] if the disk is full.
+    pub(crate) fn joined(&self, pieces: Vec<LabelColumn>, keep: Keep<'_>) -> Result<Self> {
+        let mut starts = vec![0];
+        let mut before = 0;
+        for piece in &pieces {
+            for &start in &piece.starts[1..] {
+                starts.push(offset(before + start as usize)?);
+            }
+            before += piece.labels.len();
+        }
+        let starts = Values::Held(starts).kept(keep)?;
+        let labels = Values::joined(pieces.into_iter().map(|piece| piece.labels).collect(), keep)?;
+        Ok(LabelColumn { hierarchy: self.hierarchy.clone(), starts, labels })
+    }
+
+    /// No rows, of the same hierarchy.
+    pub(crate) fn none(&self) -> Self {
+        LabelColumn::new(self.hierarchy.clone(), 0)
+    }
+
+    /// `rows`, in that order.
+    pub(crate) fn gather(&self, rows: impl Iterator<Item = usize>) -> Result<Self> {
+        let (mut starts, mut labels) = (vec![0], Vec::new());
+        for row in rows {
+            labels.extend_from_slice(&self.labels[self.starts[row] as usize..self.starts[row + 1] as usize]);
+            starts.push(offset(labels.len())?);
+        }
+        Ok(LabelColumn {
+            hierarchy: self.hierarchy.clone(),
+            starts: Values::Held(starts),
+            labels: Values::Held(labels),
+        })
     }
 
     /// The labels of a row, ascending; `None` where they are unknown.
@@ -209,6 +288,16 @@ impl LabelColumn {
         self.starts.len() - 1
     }
 
+    /// Whether the labels of some row are unknown.
+    pub(crate) fn has_missing(&self) -> bool {
+        (0..self.len()).any(|row| self.of(row).is_none())
+    }
+
+    /// Labels of a row, on average, rounded up.
+    pub(crate) fn mean_len(&self) -> usize {
+        self.labels.len().div_ceil(self.len().max(1))
+    }
+
     /// For each label its share of the weight of all labels that rows have; 0 for one that no row has.
     pub(crate) fn shares(&self) -> Vec<f64> {
         let mut shares = vec![0.0; self.hierarchy.names().len()];
@@ -219,6 +308,16 @@ impl LabelColumn {
         shares.iter_mut().filter(|share| **share > 0.0).for_each(|share| *share /= total);
         shares
     }
+}
+
+/// `labels` as an offset.
+fn offset(labels: usize) -> Result<u32> {
+    u32::try_from(labels).map_err(|_| {
+        Error::Data(format!(
+            "the rows have more than {} labels together, those above them counted; take a part of the rows",
+            u32::MAX
+        ))
+    })
 }
 
 /// The weight of the labels that one of two ascending sets has and the other has not, and of those that

@@ -1,8 +1,9 @@
 //! Feature ranking with ensembles of predictive clustering trees and with the Relief family, over Arrow
 //! record batches.
 
-mod accumulate;
+pub mod accumulate;
 pub mod anytime;
+mod budget;
 mod column;
 pub mod error;
 pub mod forest;
@@ -13,14 +14,16 @@ pub mod knn;
 mod labels;
 pub mod monitor;
 mod neighbors;
-mod profile;
+pub mod profile;
 pub mod ranking;
 pub mod relief;
 mod rng;
+pub mod run;
 pub mod schema;
+mod scratch;
 pub mod source;
 mod store;
 mod threads;
 
 pub use error::{Error, Result};
-pub use intake::Unlabelled;
+pub use intake::{Counts, Unlabelled};

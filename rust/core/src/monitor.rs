@@ -2,6 +2,7 @@
 //! that watches.
 
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering::Relaxed};
+use std::sync::{Mutex, PoisonError};
 
 use crate::error::{Error, Result};
 
@@ -57,6 +58,7 @@ pub struct Monitor {
     phase: AtomicU8,
     done: AtomicU64,
     total: AtomicU64,
+    notes: Mutex<Vec<String>>,
 }
 
 impl Monitor {
@@ -101,6 +103,15 @@ impl Monitor {
             _ => Phase::Sampling,
         };
         Progress { phase, done: self.done.load(Relaxed), total: self.total.load(Relaxed) }
+    }
+
+    /// What the person who started the run should know, since the last call.
+    pub fn take_notes(&self) -> Vec<String> {
+        std::mem::take(&mut self.notes.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    pub(crate) fn note(&self, note: String) {
+        self.notes.lock().unwrap_or_else(PoisonError::into_inner).push(note);
     }
 
     pub(crate) fn enter(&self, phase: Phase, total: u64) {

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, Schema};
+use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result, check};
 use crate::hierarchy::{Edge, Hierarchy};
@@ -11,7 +12,8 @@ use crate::labels::{is_text, is_text_list};
 use crate::source::{HIERARCHY, LABEL, ROLE};
 
 /// What is predicted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Task {
     /// One nominal target.
     Classification,
@@ -58,7 +60,8 @@ impl Task {
 }
 
 /// How the values of a column are to be read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Kind {
     /// Ordered numbers.
     Numeric,
@@ -126,12 +129,19 @@ impl Roles {
 }
 
 /// What is known of a target's hierarchy before its rows are read.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct LabelPlan {
     /// `None`: the labels that rows have are paths.
     pub hierarchy: Option<Arc<Hierarchy>>,
     /// As in [`Roles`].
     pub decay: f64,
+}
+
+impl LabelPlan {
+    /// The edges of the hierarchy; none if the labels that rows have are paths.
+    pub(crate) fn edges(&self) -> Vec<Edge> {
+        self.hierarchy.iter().flat_map(|hierarchy| hierarchy.edges()).collect()
+    }
 }
 
 /// One column in its role.
@@ -168,6 +178,11 @@ impl Problem {
     /// a task that the targets' kinds do not allow, no target or no feature left.
     pub fn resolve(schema: &Schema, roles: &Roles, source: &str) -> Result<Self> {
         Resolver::new(schema, source)?.resolve(roles)
+    }
+
+    /// The problem of target number `target` alone; the others are neither targets nor features.
+    pub(crate) fn alone(&self, target: usize) -> Self {
+        Problem { targets: self.targets.get(target).cloned().into_iter().collect(), ..self.clone() }
     }
 }
 

@@ -1,31 +1,40 @@
 //! The code store: features as small integers, in bands of features within chunks of rows, and the
 //! raw values of the targets, and of the features where trees cluster by them.
 //!
+//! A store is made of [`Part`]s: consecutive rows that were coded by the same [`Codebook`], wherever that
+//! was done. A part lies in memory, or in an Arrow file that is mapped; whoever reads codes does not know
+//! which.
+//!
 //! Memory: one byte for each value of a feature with at most 255 codes, two for the others, eight for
-//! each value of a target; label sets are `labels`' own. The values of features, where they are kept,
-//! take eight each as well.
+//! each value of a numeric target, two of a nominal one; label sets are `labels`' own. The values of features,
+//! where they are kept, are as those of targets. What lies in scratch files takes nothing.
 
 pub(crate) mod bands;
+mod codebook;
+mod coder;
+mod part;
+mod targets;
 #[cfg(test)]
 mod tests;
 
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-
-use arrow_array::RecordBatch;
-use rayon::prelude::*;
+use arrow_buffer::ArrowNativeType;
+use bytemuck::Pod;
 
 use bands::Bands;
+pub(crate) use codebook::{Codebook, Slot};
+pub(crate) use part::{Keep, Part};
+pub(crate) use targets::{Columns, Origin, TargetColumn, Values, add_values, empty_targets};
 
-use crate::column::{MISSING, categories, numeric_values};
 use crate::error::Result;
-use crate::intake::{CHUNK_ROWS, Intake};
-use crate::labels::LabelColumn;
-use crate::monitor::Phase;
-use crate::profile::{Categories, Coding, ColumnProfile, MISSING_U8, MISSING_U16, Profile, Scale};
-use crate::schema::Attribute;
+#[cfg(any(test, feature = "internals"))]
+use crate::intake::{Counts, Intake};
+#[cfg(any(test, feature = "internals"))]
+use crate::profile::Profile;
+use crate::profile::{Coding, MISSING_U8, MISSING_U16};
+use targets::Answers;
 
 /// An unsigned integer that codes are kept in.
-pub(crate) trait Code: Copy + Ord + Send + Sync + Default + 'static {
+pub(crate) trait Code: ArrowNativeType + Pod + Ord {
     /// The code of a missing value.
     const MISSING: Self;
     /// `code`, which fits.
@@ -72,15 +81,6 @@ impl Stored for u16 {
     }
 }
 
-/// Where the codes of a feature lie.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Slot {
-    /// Position among the features of one byte.
-    Narrow(usize),
-    /// Position among the features of two bytes.
-    Wide(usize),
-}
-
 /// Codes of consecutive rows.
 #[derive(Debug, Default)]
 pub(crate) struct Chunk {
@@ -89,29 +89,15 @@ pub(crate) struct Chunk {
     pub(crate) wide: Bands<u16>,
 }
 
-/// The values of one target, or of one feature.
-#[derive(Debug)]
-pub(crate) enum TargetColumn {
-    /// n_rows; NaN where missing.
-    Numeric(Vec<f64>),
-    /// n_rows codes, [`MISSING_U16`] where missing.
-    Nominal {
-        /// The categories.
-        categories: Categories,
-        /// n_rows.
-        codes: Vec<u16>,
-    },
-    /// Closed label sets.
-    Labels(LabelColumn),
-}
-
 /// Every row that takes part, as codes.
 #[derive(Debug)]
 pub(crate) struct CodeStore {
     /// Rows in all chunks.
     pub(crate) rows: usize,
-    /// [`CHUNK_ROWS`] rows each but the last.
+    /// Of any numbers of rows above 0.
     pub(crate) chunks: Vec<Chunk>,
+    /// n_chunks; the first row of each.
+    pub(crate) firsts: Vec<usize>,
     /// n_features.
     pub(crate) codings: Vec<Coding>,
     /// n_features.
@@ -121,225 +107,58 @@ pub(crate) struct CodeStore {
     /// n_features; empty where they are not asked for.
     pub(crate) values: Vec<TargetColumn>,
     /// n_rows; empty without weights.
-    pub(crate) weights: Vec<f64>,
+    pub(crate) weights: Values<f64>,
 }
 
 impl CodeStore {
-    /// Codes what `intake` gives, in a second pass, columns in parallel on the current pool; keeps the
-    /// values of features, too, if `with_values`.
+    /// Codes what `intake` gives, of which the first pass met `expected`, in a second pass; keeps the values of
+    /// features, too, if `with_values`.
     ///
     /// # Errors
-    /// Besides what reading gives: [`Error::Data`](crate::Error::Data) if the pass meets other rows than
-    /// the profile did.
-    pub(crate) fn of(intake: &Intake<'_>, profile: &Profile, with_values: bool) -> Result<Self> {
-        let mut store = CodeStore::empty(intake, profile, with_values)?;
-        let mut first_row = 0;
-        let counts = intake.pass(Phase::Coding, |batch| {
-            if first_row + batch.num_rows() > store.rows {
-                return Err(intake.changed());
-            }
-            store.add(intake, batch, first_row)?;
-            first_row += batch.num_rows();
-            Ok(())
-        })?;
-        if counts != profile.counts {
-            return Err(intake.changed());
-        }
-        Ok(store)
+    /// Those of [`Codebook::of`] and [`Part::of`].
+    #[cfg(any(test, feature = "internals"))]
+    pub(crate) fn of(
+        intake: &Intake<'_>,
+        profile: &Profile,
+        expected: Counts,
+        with_values: bool,
+        keep: Keep<'_>,
+    ) -> Result<Self> {
+        let book = Codebook::of(profile, intake.problem, with_values, intake.source.name())?;
+        let part = Part::of(intake, &book, expected, keep)?;
+        CodeStore::of_parts(book, vec![part], keep)
     }
 
-    fn empty(intake: &Intake<'_>, profile: &Profile, with_values: bool) -> Result<Self> {
-        let rows = profile.counts.kept as usize;
-        let kept = if with_values { &profile.features[..] } else { &[] };
-        let codings = profile.codings();
-        let (mut narrow, mut wide) = (0, 0);
-        let slots = codings
-            .iter()
-            .map(|coding| {
-                let next = if coding.is_narrow() { &mut narrow } else { &mut wide };
-                *next += 1;
-                if coding.is_narrow() { Slot::Narrow(*next - 1) } else { Slot::Wide(*next - 1) }
-            })
-            .collect();
-        let chunk = |first: usize| {
-            let rows = CHUNK_ROWS.min(rows - first);
-            Chunk { rows, narrow: Bands::new(narrow, rows), wide: Bands::new(wide, rows) }
-        };
-        Ok(CodeStore {
-            rows,
-            chunks: (0..rows).step_by(CHUNK_ROWS).map(chunk).collect(),
-            codings,
-            slots,
-            targets: empty_targets(intake, profile)?,
-            values: kept.iter().map(|column| TargetColumn::empty(column, rows)).collect::<Result<_>>()?,
-            weights: Vec::new(),
-        })
+    /// The rows of `parts`, one part after the other, all coded by `book`.
+    ///
+    /// # Errors
+    /// [`Error::File`](crate::Error::File) if the disk is full, [`Error::Data`](crate::Error::Data) for more labels
+    /// than can be counted.
+    pub(crate) fn of_parts(book: Codebook, parts: Vec<Part>, keep: Keep<'_>) -> Result<Self> {
+        let (none, n_targets) = (book.no_answers(), book.n_targets);
+        let (mut chunks, mut answers) = (Vec::<Chunk>::new(), Vec::new());
+        for part in parts {
+            chunks.extend(part.chunks);
+            answers.extend(part.answers);
+        }
+        let Answers { columns: mut targets, weights } = Answers::joined(none, answers, keep)?;
+        let values = targets.split_off(n_targets);
+        let mut rows = 0;
+        let mut firsts = Vec::with_capacity(chunks.len());
+        for chunk in &chunks {
+            firsts.push(rows);
+            rows += chunk.rows;
+        }
+        Ok(CodeStore { rows, chunks, firsts, codings: book.codings, slots: book.slots, targets, values, weights })
+    }
+
+    /// The values and weights of all rows.
+    pub(crate) fn columns(&self) -> Columns<'_> {
+        Columns { targets: &self.targets, values: &self.values, weights: &self.weights }
     }
 
     /// Bytes that the codes of a row take.
     pub(crate) fn row_bytes(&self) -> usize {
         self.chunks.first().map_or(0, |chunk| chunk.narrow.row_bytes() + chunk.wide.row_bytes())
-    }
-
-    fn add(&mut self, intake: &Intake<'_>, batch: &RecordBatch, first_row: usize) -> Result<()> {
-        let problem = intake.problem;
-        add_targets(&mut self.targets, intake, batch)?;
-        (self.values.par_iter_mut()).zip(&problem.features).try_for_each(|(values, feature)| {
-            values.add(batch, feature.column).map_err(|error| intake.in_column(feature.column, error))
-        })?;
-        if let Some(column) = problem.weight {
-            self.weights.extend(intake.weights(batch, column)?);
-        }
-        let mut done = 0;
-        while done < batch.num_rows() {
-            let row = first_row + done;
-            let chunk = &mut self.chunks[row / CHUNK_ROWS];
-            let offset = row % CHUNK_ROWS;
-            let part = batch.slice(done, (batch.num_rows() - done).min(chunk.rows - offset));
-            chunk.fill(intake, &part, offset, &self.codings, &self.slots)?;
-            done += part.num_rows();
-        }
-        Ok(())
-    }
-}
-
-impl Chunk {
-    fn fill(
-        &mut self,
-        intake: &Intake<'_>,
-        part: &RecordBatch,
-        offset: usize,
-        codings: &[Coding],
-        slots: &[Slot],
-    ) -> Result<()> {
-        let features = |wanted: fn(&Slot) -> bool| -> Vec<usize> {
-            slots.iter().enumerate().filter(|(_, slot)| wanted(slot)).map(|(feature, _)| feature).collect()
-        };
-        let coder = Coder { intake, part, codings, unknown: AtomicU64::new(0) };
-        coder.fill(&mut self.narrow, offset, &features(|slot| matches!(slot, Slot::Narrow(_))))?;
-        coder.fill(&mut self.wide, offset, &features(|slot| matches!(slot, Slot::Wide(_))))?;
-        match coder.unknown.into_inner() {
-            0 => Ok(()),
-            _ => Err(intake.changed()),
-        }
-    }
-}
-
-/// Codes of a batch of rows.
-struct Coder<'a> {
-    intake: &'a Intake<'a>,
-    part: &'a RecordBatch,
-    codings: &'a [Coding],
-    /// Values that have no code.
-    unknown: AtomicU64,
-}
-
-impl Coder<'_> {
-    /// Writes the codes of `features`, in the order of their slots, from row `offset` on.
-    fn fill<C: Code>(&self, bands: &mut Bands<C>, offset: usize, features: &[usize]) -> Result<()> {
-        let bands: Vec<_> = bands.iter_mut().zip(features.chunks(bands::BAND)).collect();
-        bands.into_par_iter().try_for_each(|(cells, features)| {
-            let cells = &mut cells[offset..];
-            features.iter().enumerate().try_for_each(|(lane, &feature)| {
-                let column = self.intake.problem.features[feature].column;
-                self.encode(column, &self.codings[feature], |row, code| cells[row][lane] = code)
-                    .map_err(|error| self.intake.in_column(column, error))
-            })
-        })
-    }
-
-    fn encode<C: Code>(&self, column: usize, coding: &Coding, mut emit: impl FnMut(usize, C)) -> Result<()> {
-        let column = self.part.column(column);
-        match &coding.scale {
-            Scale::Numeric(cuts) => {
-                let mut values = Vec::with_capacity(self.part.num_rows());
-                numeric_values(column, &mut values)?;
-                cuts.encode(&values, u16::MAX, |row, code| {
-                    emit(row, if code == u16::MAX { C::MISSING } else { C::from_u16(code) });
-                });
-            }
-            Scale::Nominal(names) => {
-                let read = categories(column)?;
-                let codes: Vec<Option<u16>> = read.texts.iter().map(|text| names.code(text)).collect();
-                self.unknown.fetch_add(codes.iter().filter(|code| code.is_none()).count() as u64, Relaxed);
-                for (row, &position) in read.index.iter().enumerate() {
-                    let code = if position == MISSING { None } else { codes[position as usize] };
-                    emit(row, code.map_or(C::MISSING, C::from_u16));
-                }
-            }
-        }
-        Ok(())
-    }
-}
-
-/// The targets of `intake`, with room for the rows that `profile` counted.
-///
-/// # Errors
-/// [`Error::Data`](crate::Error::Data) where the labels found make no hierarchy.
-pub(crate) fn empty_targets(intake: &Intake<'_>, profile: &Profile) -> Result<Vec<TargetColumn>> {
-    let rows = profile.counts.kept as usize;
-    let empty = |(column, attribute): (&ColumnProfile, &Attribute)| {
-        TargetColumn::empty(column, rows).map_err(|error| intake.in_column(attribute.column, error))
-    };
-    profile.targets.iter().zip(&intake.problem.targets).map(empty).collect()
-}
-
-/// Appends the targets in `batch`.
-pub(crate) fn add_targets(targets: &mut [TargetColumn], intake: &Intake<'_>, batch: &RecordBatch) -> Result<()> {
-    targets.iter_mut().zip(&intake.problem.targets).try_for_each(|(target, attribute)| {
-        target.add(batch, attribute.column).map_err(|error| intake.in_column(attribute.column, error))
-    })
-}
-
-impl TargetColumn {
-    /// Rows.
-    pub(crate) fn len(&self) -> usize {
-        match self {
-            TargetColumn::Numeric(values) => values.len(),
-            TargetColumn::Nominal { codes, .. } => codes.len(),
-            TargetColumn::Labels(labels) => labels.len(),
-        }
-    }
-
-    /// Whether the value of a row is known.
-    pub(crate) fn is_known(&self, row: usize) -> bool {
-        match self {
-            TargetColumn::Numeric(values) => !values[row].is_nan(),
-            TargetColumn::Nominal { codes, .. } => codes[row] != MISSING_U16,
-            TargetColumn::Labels(labels) => labels.of(row).is_some(),
-        }
-    }
-
-    /// Whether the value of some row is not.
-    pub(crate) fn has_missing(&self) -> bool {
-        (0..self.len()).any(|row| !self.is_known(row))
-    }
-
-    /// The column that `profile` describes, with room for `rows` rows.
-    pub(crate) fn empty(profile: &ColumnProfile, rows: usize) -> Result<Self> {
-        Ok(match profile {
-            ColumnProfile::Numeric(_) => TargetColumn::Numeric(Vec::with_capacity(rows)),
-            ColumnProfile::Nominal(nominal) => TargetColumn::Nominal {
-                categories: Categories::new(nominal.counts.keys().cloned()),
-                codes: Vec::with_capacity(rows),
-            },
-            ColumnProfile::Labels(labels) => TargetColumn::Labels(LabelColumn::new(labels.hierarchy()?, rows)),
-        })
-    }
-
-    fn add(&mut self, batch: &RecordBatch, column: usize) -> Result<()> {
-        match self {
-            TargetColumn::Numeric(values) => numeric_values(batch.column(column), values),
-            TargetColumn::Nominal { categories: names, codes } => {
-                let read = categories(batch.column(column))?;
-                let code: Vec<u16> = read.texts.iter().map(|text| names.code(text).unwrap_or(MISSING_U16)).collect();
-                codes.extend(read.index.iter().map(|&position| match position {
-                    MISSING => MISSING_U16,
-                    _ => code[position as usize],
-                }));
-                Ok(())
-            }
-            TargetColumn::Labels(labels) => labels.add(batch.column(column)),
-        }
     }
 }

@@ -14,7 +14,7 @@ pub(crate) fn to_py(py: Python<'_>, error: Error) -> PyErr {
         Error::Data(_) => of_class(py, "DataError", message),
         Error::Setting(_) => of_class(py, "SettingError", message),
         Error::Type(_) => of_class(py, "ColumnTypeError", message),
-        Error::File { .. } => of_class(py, "ResourceError", message),
+        Error::File { .. } | Error::Resource(_) => of_class(py, "ResourceError", message),
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use arrow_array::RecordBatchReader;
 use arrow_schema::ArrowError;
 use ferrank_core::schema::Problem;
-use ferrank_core::source::{self, ChunkSource, TableSource};
+use ferrank_core::source::{self, ChunkSource, JoinedSource, TableSource};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict};
 use pyo3_arrow::input::AnyRecordBatch;
@@ -52,6 +52,13 @@ impl Source {
     #[pyo3(signature = (schema, make, explain, name, rows=None))]
     fn factory(schema: PySchema, make: Py<PyAny>, explain: Py<PyAny>, name: String, rows: Option<u64>) -> Self {
         Source::new(FactorySource { name, schema: schema.into_inner(), rows, make, explain })
+    }
+
+    /// The rows of all `parts`, one after the other.
+    #[staticmethod]
+    fn joined(py: Python<'_>, parts: Vec<PyRef<'_, Source>>, name: String) -> PyResult<Self> {
+        let parts = parts.iter().map(|part| part.0.clone()).collect();
+        Ok(Source::new(JoinedSource::new(name, parts).map_err(|e| to_py(py, e))?))
     }
 
     /// Arrays side by side, each with the names of its columns; `indptr`, `indices` and `data` for a sparse one.

@@ -4,6 +4,7 @@
 //! Work that reads data runs on a thread of its own behind a [`run::Run`], so that Python's main
 //! thread stays free for Ctrl-C and a progress line.
 
+mod accumulator;
 mod arrays;
 mod error;
 mod factory;
@@ -21,9 +22,13 @@ mod _core {
     use pyo3::prelude::*;
 
     #[pymodule_export]
+    use super::accumulator::{Accumulator, Coded, merge_profiles, n_keys};
+    #[pymodule_export]
     use super::input::Source;
     #[pymodule_export]
-    use super::run::{Run, convert, grow_tree, inspect, neighbors, rank, spill};
+    use super::run::{
+        Run, accumulate, code, convert, count, grow_tree, inspect, neighbors, profile, rank_until, spill,
+    };
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -11,21 +11,27 @@ use ferrank_core::anytime::Stop;
 use ferrank_core::inspect::Inspection;
 use ferrank_core::knn::{self, Neighbors};
 use ferrank_core::monitor::Monitor;
+use ferrank_core::profile::Profile;
 use ferrank_core::ranking::Ranking;
+use ferrank_core::run::{Options, View};
 use ferrank_core::source::{IpcSource, write_ipc};
-use ferrank_core::{Error, Result, anytime, forest, relief};
+use ferrank_core::{Counts, Error, Result, anytime, forest};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::pybacked::PyBackedBytes;
+use pyo3::types::{PyBytes, PyDict};
 
+use crate::accumulator::Accumulator;
 use crate::input::{Source, reader};
 use crate::results::{self, NamedTree};
-use crate::settings::Ranker;
 use crate::{error, settings};
 
 /// What a run ends with.
-enum Outcome {
-    Ranking(Ranking, Option<Stop>),
+pub(crate) enum Outcome {
+    Accumulator(ferrank_core::accumulate::Accumulator),
+    Bytes(Vec<u8>),
+    Counts(Counts),
+    Until(Ranking, Stop),
     Tree(NamedTree),
     Neighbors(Neighbors),
     Inspection(Inspection),
@@ -64,7 +70,7 @@ impl Slot {
 }
 
 impl Run {
-    fn start(work: impl FnOnce(&Monitor) -> Result<Outcome> + Send + 'static) -> PyResult<Self> {
+    pub(crate) fn start(work: impl FnOnce(&Monitor) -> Result<Outcome> + Send + 'static) -> PyResult<Self> {
         let run = Run { monitor: Arc::default(), end: Arc::default() };
         let (monitor, slot) = (run.monitor.clone(), run.end.clone());
         thread::Builder::new().name("ferrank".into()).spawn(move || {
@@ -106,6 +112,11 @@ impl Run {
         (progress.phase.name(), progress.done, progress.total)
     }
 
+    /// What the person who started the run should know, since the last call.
+    fn notes(&self) -> Vec<String> {
+        self.monitor.take_notes()
+    }
+
     /// Asks the run to stop.
     fn abort(&self) {
         self.monitor.stop();
@@ -128,7 +139,10 @@ impl Run {
         drop(state);
         let outcome = end.map_err(|panic| error::bug(py, &panic))?.map_err(|e| error::to_py(py, e))?;
         match outcome {
-            Outcome::Ranking(ranking, stop) => Ok(results::ranking(py, ranking, stop)?.into_any()),
+            Outcome::Accumulator(accumulator) => Ok(Bound::new(py, Accumulator(accumulator))?.into_any()),
+            Outcome::Bytes(bytes) => Ok(PyBytes::new(py, &bytes).into_any()),
+            Outcome::Counts(counts) => Ok((counts.rows, counts.kept).into_pyobject(py)?.into_any()),
+            Outcome::Until(ranking, stop) => Ok(results::ranking(py, ranking, Some(stop))?.into_any()),
             Outcome::Tree(tree) => results::tree(py, &tree),
             Outcome::Neighbors(neighbors) => Ok(results::neighbors(py, neighbors)?.into_any()),
             Outcome::Inspection(inspection) => Ok(results::inspection(py, inspection)?.into_any()),
@@ -138,29 +152,117 @@ impl Run {
     }
 }
 
-/// Ranks the features of `source` on `threads` threads, by the ranker that the settings name.
+/// Contributions of the ranker that the settings name, on `threads` threads, within `memory` bytes and with
+/// scratch files in the folder `scratch`; the result is an `Accumulator`.
+///
+/// `keys`: first and last but one of the trees or blocks wanted; `profile`: bytes of that of the data set;
+/// `resume`: file that keeps contributions.
 #[pyfunction]
-pub(crate) fn rank(
+#[pyo3(signature = (source, roles, settings, threads, memory=None, scratch=None, keys=None, profile=None, resume=None))]
+#[allow(clippy::too_many_arguments)]
+pub(crate) fn accumulate(
     source: &Source,
     roles: &Bound<'_, PyDict>,
     settings: &Bound<'_, PyDict>,
     threads: usize,
+    memory: Option<u64>,
+    scratch: Option<PathBuf>,
+    keys: Option<(u64, u64)>,
+    profile: Option<PyBackedBytes>,
+    resume: Option<PathBuf>,
+) -> PyResult<Run> {
+    let (source, roles, ranker) =
+        (source.0.clone(), settings::ranked_roles(roles, settings)?, settings::ranker(settings)?);
+    Run::start(move |monitor| {
+        let profile = profile.map(|bytes| Profile::from_ipc(bytes.to_vec())).transpose()?;
+        let options = Options {
+            threads,
+            memory,
+            scratch: scratch.as_deref(),
+            keys: keys.map(|(first, end)| first..end),
+            profile: profile.as_ref(),
+            resume: resume.as_deref(),
+        };
+        ferrank_core::run::accumulate(&*source, &roles, &ranker, &options, monitor).map(Outcome::Accumulator)
+    })
+}
+
+/// Ranks the features of `source` with no more trees or queries than the goal in the settings needs, on `threads`
+/// threads, within `memory` bytes and with scratch files in the folder `scratch`.
+#[pyfunction]
+#[pyo3(signature = (source, roles, settings, threads, memory=None, scratch=None))]
+pub(crate) fn rank_until(
+    source: &Source,
+    roles: &Bound<'_, PyDict>,
+    settings: &Bound<'_, PyDict>,
+    threads: usize,
+    memory: Option<u64>,
+    scratch: Option<PathBuf>,
 ) -> PyResult<Run> {
     let (source, roles, goal) = (source.0.clone(), settings::ranked_roles(roles, settings)?, settings::goal(settings)?);
     let ranker = settings::ranker(settings)?;
     Run::start(move |monitor| {
-        let whole = |ranking| Outcome::Ranking(ranking, None);
-        let until = |(ranking, stop)| Outcome::Ranking(ranking, Some(stop));
-        match (&ranker, &goal) {
-            (Ranker::Forest(params), None) => forest::rank(&*source, &roles, params, threads, monitor).map(whole),
-            (Ranker::Relief(params), None) => relief::rank(&*source, &roles, params, threads, monitor).map(whole),
-            (Ranker::Forest(params), Some(goal)) => {
-                anytime::rank_forest(&*source, &roles, params, goal, threads, monitor).map(until)
-            }
-            (Ranker::Relief(params), Some(goal)) => {
-                anytime::rank_relief(&*source, &roles, params, goal, threads, monitor).map(until)
-            }
-        }
+        let options = Options { threads, memory, scratch: scratch.as_deref(), ..Options::default() };
+        let (ranking, stop) = anytime::rank(&*source, &roles, &ranker, &goal, &options, monitor)?;
+        Ok(Outcome::Until(ranking, stop))
+    })
+}
+
+/// Profiles `source`, whose rows that take part are numbered from `first_row` on; the result is bytes.
+///
+/// `alone`: number of the target that alone counts.
+#[pyfunction]
+#[pyo3(signature = (source, roles, settings, first_row, threads, alone=None))]
+pub(crate) fn profile(
+    source: &Source,
+    roles: &Bound<'_, PyDict>,
+    settings: &Bound<'_, PyDict>,
+    first_row: u64,
+    threads: usize,
+    alone: Option<usize>,
+) -> PyResult<Run> {
+    let (source, roles, ranker) =
+        (source.0.clone(), settings::ranked_roles(roles, settings)?, settings::ranker(settings)?);
+    Run::start(move |monitor| {
+        let view = View { source: &*source, roles: &roles, unlabelled: ranker.unlabelled(), alone };
+        let profile = ferrank_core::profile::profile(view, ranker.max_bins(), first_row, threads, monitor)?;
+        profile.to_ipc().map(Outcome::Bytes)
+    })
+}
+
+/// Counts the rows of `source`; the result is how many there are, and how many take part.
+#[pyfunction]
+#[pyo3(signature = (source, roles, settings, alone=None))]
+pub(crate) fn count(
+    source: &Source,
+    roles: &Bound<'_, PyDict>,
+    settings: &Bound<'_, PyDict>,
+    alone: Option<usize>,
+) -> PyResult<Run> {
+    let (source, roles, ranker) =
+        (source.0.clone(), settings::ranked_roles(roles, settings)?, settings::ranker(settings)?);
+    Run::start(move |monitor| {
+        let view = View { source: &*source, roles: &roles, unlabelled: ranker.unlabelled(), alone };
+        ferrank_core::profile::count(view, monitor).map(Outcome::Counts)
+    })
+}
+
+/// Codes `source`, a part of the data set of `profile`, for a forest; the result is bytes.
+#[pyfunction]
+#[pyo3(signature = (source, roles, settings, profile, threads, alone=None))]
+pub(crate) fn code(
+    source: &Source,
+    roles: &Bound<'_, PyDict>,
+    settings: &Bound<'_, PyDict>,
+    profile: PyBackedBytes,
+    threads: usize,
+    alone: Option<usize>,
+) -> PyResult<Run> {
+    let (source, roles, params) =
+        (source.0.clone(), settings::ranked_roles(roles, settings)?, settings::forest(settings)?);
+    Run::start(move |monitor| {
+        let view = View { source: &*source, roles: &roles, unlabelled: params.treatment(), alone };
+        forest::code(view, &params, &Profile::from_ipc(profile.to_vec())?, threads, monitor).map(Outcome::Bytes)
     })
 }
 

@@ -1,8 +1,10 @@
 //! Settings from Python: one dict each for the roles of the columns and for the ranker.
 
 use ferrank_core::Unlabelled;
+use ferrank_core::accumulate::{Identity, Settings as Ranker};
 use ferrank_core::anytime::Goal;
 use ferrank_core::forest::{Ensemble, ForestParams, MaxFeatures, MaxSamples, Score, Ties};
+use ferrank_core::hierarchy;
 use ferrank_core::knn::{Conventions, KnnParams};
 use ferrank_core::relief::{Iterations, ReliefParams, ReliefScore, TargetDistance};
 use ferrank_core::schema::{Roles, Targets, Task};
@@ -10,6 +12,9 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::error;
+
+/// The decay of a forest that is not asked for `symbolic`.
+const DECAY: f64 = 0.5;
 
 /// A dict of settings, read with messages that name the setting.
 struct Settings<'a, 'py>(&'a Bound<'py, PyDict>);
@@ -62,22 +67,15 @@ pub(crate) fn roles(dict: &Bound<'_, PyDict>) -> PyResult<Roles> {
 }
 
 /// When to end, if not with the last tree or query.
-pub(crate) fn goal(dict: &Bound<'_, PyDict>) -> PyResult<Option<Goal>> {
+pub(crate) fn goal(dict: &Bound<'_, PyDict>) -> PyResult<Goal> {
     let settings = Settings(dict);
-    match settings.get::<Option<String>>("until", "'stable' or None")?.as_deref() {
-        None => Ok(None),
-        Some("stable") => Ok(Some(Goal {
+    match settings.get::<String>("until", "'stable'")?.as_str() {
+        "stable" => Ok(Goal {
             top: settings.get("stable_top", "a number of features above 0")?,
             confidence: settings.get("confidence", "a number between 0 and 1")?,
-        })),
-        Some(word) => Err(error::setting(dict.py(), format!("until: '{word}' is not 'stable' or None"))),
+        }),
+        word => Err(error::setting(dict.py(), format!("until: '{word}' is not 'stable' or None"))),
     }
-}
-
-/// A way to rank, with its settings.
-pub(crate) enum Ranker {
-    Forest(ForestParams),
-    Relief(ReliefParams),
 }
 
 /// The ranker that the setting `ranker` names.
@@ -197,5 +195,105 @@ fn unlabelled(settings: &Settings<'_, '_>) -> PyResult<Unlabelled> {
         "ignore" => Ok(Unlabelled::Ignore),
         "use" => Ok(Unlabelled::Use),
         word => Err(error::setting(settings.0.py(), format!("unlabelled: '{word}' is not {wanted}"))),
+    }
+}
+
+/// The dict that [`ranker`] and [`ranked_roles`] read as those of a run.
+pub(crate) fn told<'py>(py: Python<'py>, run: &Identity) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(py);
+    match &run.settings {
+        Ranker::Forest(params) => told_forest(&dict, params)?,
+        Ranker::Relief(params) => told_relief(&dict, params)?,
+    }
+    dict.set_item("hierarchy_decay", run.hierarchy_decay.unwrap_or(hierarchy::DECAY))?;
+    Ok(dict)
+}
+
+fn told_forest(dict: &Bound<'_, PyDict>, params: &ForestParams) -> PyResult<()> {
+    let ForestParams {
+        ensemble,
+        n_estimators,
+        max_features,
+        min_samples_leaf,
+        max_depth,
+        bootstrap,
+        max_samples,
+        max_bins,
+        ties,
+        scores,
+        per_target,
+        by_target,
+        target_weights,
+        supervision,
+        unlabelled,
+        seed,
+    } = params;
+    let decay = scores.iter().find_map(|score| if let Score::Symbolic { decay } = score { Some(*decay) } else { None });
+    dict.set_item("ranker", "forest")?;
+    dict.set_item("ensemble", ensemble.name())?;
+    dict.set_item("scores", scores.iter().map(|score| score.name()).collect::<Vec<_>>())?;
+    dict.set_item("n_estimators", n_estimators)?;
+    match max_features {
+        None => dict.set_item("max_features", dict.py().None())?,
+        Some(MaxFeatures::Sqrt) => dict.set_item("max_features", "sqrt")?,
+        Some(MaxFeatures::Log2) => dict.set_item("max_features", "log2")?,
+        Some(MaxFeatures::All) => dict.set_item("max_features", "all")?,
+        Some(MaxFeatures::Count(count)) => dict.set_item("max_features", count)?,
+        Some(MaxFeatures::Share(share)) => dict.set_item("max_features", share)?,
+    }
+    dict.set_item("min_samples_leaf", min_samples_leaf)?;
+    dict.set_item("max_depth", max_depth)?;
+    dict.set_item("bootstrap", bootstrap)?;
+    match max_samples {
+        MaxSamples::All => dict.set_item("max_samples", dict.py().None())?,
+        MaxSamples::Count(count) => dict.set_item("max_samples", count)?,
+        MaxSamples::Share(share) => dict.set_item("max_samples", share)?,
+    }
+    dict.set_item("max_bins", max_bins)?;
+    dict.set_item("ties", ties.name())?;
+    dict.set_item("decay", decay.unwrap_or(DECAY))?;
+    dict.set_item("per_target", per_target)?;
+    dict.set_item("by_target", by_target)?;
+    dict.set_item("target_weights", target_weights)?;
+    dict.set_item("supervision", supervision)?;
+    dict.set_item("unlabelled", word(*unlabelled))?;
+    dict.set_item("seed", seed)
+}
+
+fn told_relief(dict: &Bound<'_, PyDict>, params: &ReliefParams) -> PyResult<()> {
+    let ReliefParams {
+        scores,
+        n_neighbors,
+        sigma,
+        n_iterations,
+        target_distance,
+        per_target,
+        target_weights,
+        unlabelled,
+        influence,
+        seed,
+    } = params;
+    dict.set_item("ranker", "relief")?;
+    dict.set_item("scores", scores.iter().map(|score| score.name()).collect::<Vec<_>>())?;
+    dict.set_item("n_neighbors", n_neighbors)?;
+    dict.set_item("sigma", sigma)?;
+    match n_iterations {
+        Iterations::All => dict.set_item("n_iterations", dict.py().None())?,
+        Iterations::Count(count) => dict.set_item("n_iterations", count)?,
+        Iterations::Share(share) => dict.set_item("n_iterations", share)?,
+    }
+    dict.set_item("target_distance", target_distance.iter().map(|distance| distance.name()).collect::<Vec<_>>())?;
+    dict.set_item("per_target", per_target)?;
+    dict.set_item("target_weights", target_weights)?;
+    dict.set_item("unlabelled", word(*unlabelled))?;
+    dict.set_item("influence", [influence.0, influence.1])?;
+    dict.set_item("seed", seed)
+}
+
+fn word(unlabelled: Unlabelled) -> &'static str {
+    match unlabelled {
+        Unlabelled::Error => "error",
+        Unlabelled::Ignore => "ignore",
+        Unlabelled::Use => "use",
     }
 }

@@ -6,6 +6,7 @@ use crate::error::{Error, Result, check};
 use crate::forest::{self, ForestParams, MaxSamples};
 use crate::monitor::Monitor;
 use crate::ranking::Ranking;
+use crate::run::Options;
 use crate::schema::{Problem, Roles};
 use crate::source::ChunkSource;
 
@@ -22,7 +23,7 @@ pub(super) struct Growth<'a> {
     source: &'a dyn ChunkSource,
     roles: &'a Roles,
     params: &'a ForestParams,
-    threads: usize,
+    options: &'a Options<'a>,
     monitor: &'a Monitor,
     n_rows: u64,
 }
@@ -39,7 +40,7 @@ impl<'a> Growth<'a> {
         source: &'a dyn ChunkSource,
         roles: &'a Roles,
         params: &'a ForestParams,
-        threads: usize,
+        options: &'a Options<'a>,
         monitor: &'a Monitor,
     ) -> Result<Self> {
         check(params.bootstraps(), "until: needs a bootstrap, with which trees see different rows; set bootstrap")?;
@@ -47,7 +48,7 @@ impl<'a> Growth<'a> {
         let problem = Problem::resolve(&source.schema(), roles, source.name())?;
         params.validate_shape(problem.features.len(), problem.targets.len(), problem.task)?;
         let n_rows = count_rows(source, monitor)?;
-        Ok(Growth { source, roles, params, threads, monitor, n_rows })
+        Ok(Growth { source, roles, params, options, monitor, n_rows })
     }
 
     fn most_trees(&self) -> u64 {
@@ -66,7 +67,7 @@ impl<'a> Growth<'a> {
 
     fn rank_by(&self, source: &dyn ChunkSource, stage: Stage, max_samples: MaxSamples) -> Result<Ranking> {
         let params = ForestParams { n_estimators: stage.trees as usize, max_samples, ..self.params.clone() };
-        forest::rank(source, self.roles, &params, self.threads, self.monitor)
+        forest::accumulate(source, self.roles, &params, self.options, self.monitor)?.ranking()
     }
 }
 

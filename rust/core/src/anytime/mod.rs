@@ -27,11 +27,11 @@ mod tests;
 
 pub use goal::Goal;
 
-use crate::error::{Error, Result};
-use crate::forest::ForestParams;
+use crate::accumulate::Settings;
+use crate::error::{Error, Result, check};
 use crate::monitor::Monitor;
 use crate::ranking::Ranking;
-use crate::relief::ReliefParams;
+use crate::run::Options;
 use crate::schema::Roles;
 use crate::source::ChunkSource;
 
@@ -81,42 +81,28 @@ pub struct Stop {
     pub needed: Option<u64>,
 }
 
-/// Ranks as [`forest::rank`](crate::forest::rank) does, with no more trees and rows than `goal` needs.
+/// Ranks as [`run::rank`](crate::run::rank) does, with no more trees and rows, or queries, than `goal` needs.
 ///
-/// `n_estimators` and `max_samples` are the most that it takes.
+/// `n_estimators` and `max_samples`, or `n_iterations`, are the most that it takes.
 ///
 /// # Errors
-/// Those of `forest::rank`, and [`Error::Setting`] without a bootstrap, where all trees would see the same rows.
-pub fn rank_forest(
+/// Those of `run::rank`, and [`Error::Setting`] for a forest without a bootstrap, where all trees would see the
+/// same rows, or if `options` ask for a part of a run.
+pub fn rank(
     source: &dyn ChunkSource,
     roles: &Roles,
-    params: &ForestParams,
+    settings: &Settings,
     goal: &Goal,
-    threads: usize,
+    options: &Options<'_>,
     monitor: &Monitor,
 ) -> Result<(Ranking, Stop)> {
     goal.validate()?;
-    let growth = forest::Growth::new(source, roles, params, threads, monitor)?;
-    grow(&growth, goal, monitor)
-}
-
-/// Ranks as [`relief::rank`](crate::relief::rank) does, with no more queries than `goal` needs.
-///
-/// `n_iterations` is the most that it takes.
-///
-/// # Errors
-/// Those of `relief::rank`.
-pub fn rank_relief(
-    source: &dyn ChunkSource,
-    roles: &Roles,
-    params: &ReliefParams,
-    goal: &Goal,
-    threads: usize,
-    monitor: &Monitor,
-) -> Result<(Ranking, Stop)> {
-    goal.validate()?;
-    let growth = relief::Growth::new(source, roles, params, threads, monitor)?;
-    grow(&growth, goal, monitor)
+    let whole = options.resume.is_none() && options.keys.is_none() && options.profile.is_none();
+    check(whole, "until: how far the run goes is not known before, so it is not one that goes on or has parts")?;
+    match settings {
+        Settings::Forest(params) => grow(&forest::Growth::new(source, roles, params, options, monitor)?, goal, monitor),
+        Settings::Relief(params) => grow(&relief::Growth::new(source, roles, params, options, monitor)?, goal, monitor),
+    }
 }
 
 /// A way to rank that can be given more to do.

@@ -5,6 +5,7 @@ use crate::error::{Result, check};
 use crate::monitor::Monitor;
 use crate::ranking::Ranking;
 use crate::relief::{self, Iterations, ReliefParams, ReliefScore};
+use crate::run::Options;
 use crate::schema::{Problem, Roles};
 use crate::source::ChunkSource;
 
@@ -21,7 +22,7 @@ pub(super) struct Growth<'a> {
     source: &'a dyn ChunkSource,
     roles: &'a Roles,
     params: &'a ReliefParams,
-    threads: usize,
+    options: &'a Options<'a>,
     monitor: &'a Monitor,
     n_rows: u64,
     most: u64,
@@ -32,7 +33,7 @@ impl<'a> Growth<'a> {
         source: &'a dyn ChunkSource,
         roles: &'a Roles,
         params: &'a ReliefParams,
-        threads: usize,
+        options: &'a Options<'a>,
         monitor: &'a Monitor,
     ) -> Result<Self> {
         let problem = Problem::resolve(&source.schema(), roles, source.name())?;
@@ -40,7 +41,7 @@ impl<'a> Growth<'a> {
         let known = params.scores[0] != ReliefScore::Myopic;
         check(known, "until: myopic has no standard error to judge by; name relief first, or leave until out")?;
         let n_rows = count_rows(source, monitor)?;
-        Ok(Growth { source, roles, params, threads, monitor, n_rows, most: params.queries(n_rows)? })
+        Ok(Growth { source, roles, params, options, monitor, n_rows, most: params.queries(n_rows)? })
     }
 }
 
@@ -62,7 +63,7 @@ impl super::Growth for Growth<'_> {
             false => Iterations::Share(queries as f64 / self.n_rows as f64),
         };
         let params = ReliefParams { n_iterations, ..self.params.clone() };
-        relief::rank(self.source, self.roles, &params, self.threads, self.monitor)
+        relief::accumulate(self.source, self.roles, &params, self.options, self.monitor)?.ranking()
     }
 
     fn freedom(&self, _: u64) -> f64 {

@@ -4,6 +4,7 @@ use arrow_array::{ArrayRef, Float64Array, RecordBatch};
 
 use super::sample::Sampled;
 use super::*;
+use crate::forest::ForestParams;
 use crate::ranking::ScoreRanking;
 use crate::rng::mix;
 use crate::schema::Targets;
@@ -30,7 +31,14 @@ fn roles() -> Roles {
 }
 
 fn forest(source: &TableSource, params: &ForestParams, monitor: &Monitor) -> Result<(Ranking, Stop)> {
-    rank_forest(source, &roles(), params, &GOAL, 2, monitor)
+    rank(
+        source,
+        &roles(),
+        &Settings::Forest(params.clone()),
+        &GOAL,
+        &Options { threads: 2, ..Options::default() },
+        monitor,
+    )
 }
 
 fn score(importance: &[f64], std_error: &[f64]) -> ScoreRanking {
@@ -102,7 +110,9 @@ fn settings_that_make_no_sense_are_refused() {
     let said = |result: Result<(Ranking, Stop)>| result.unwrap_err().to_string();
     let no_bootstrap = ForestParams { bootstrap: Some(false), ..ForestParams::default() };
     assert!(said(forest(&source, &no_bootstrap, &monitor)).contains("bootstrap"));
-    let goal = |goal| said(rank_forest(&source, &roles(), &ForestParams::default(), &goal, 1, &monitor));
+    let goal = |goal| {
+        said(rank(&source, &roles(), &Settings::Forest(ForestParams::default()), &goal, &Options::default(), &monitor))
+    };
     assert!(goal(Goal { top: 0, ..GOAL }).contains("stable_top: 0"));
     assert!(goal(Goal { confidence: 1.0, ..GOAL }).contains("confidence: 1"));
 }

@@ -4,6 +4,8 @@
 //! fall on each half of the row blocks is binomial, and so on down to a block, where rows are drawn
 //! one by one. Each level has its own random stream, so any block can be drawn without the others.
 
+use std::ops::Range;
+
 use rand::RngExt;
 use rand_distr::{Binomial, Distribution};
 
@@ -32,17 +34,23 @@ impl Bag {
 
     /// Takes the bootstrap replicate of tree number `tree`: `draws` draws from `rows` rows.
     pub(crate) fn take_bootstrap(&mut self, seed: u64, tree: u64, rows: usize, draws: u64) {
+        self.take_blocks(seed, tree, rows, draws, 0..rows.div_ceil(CHUNK_ROWS));
+    }
+
+    /// The same as far as it falls on `blocks` of [`CHUNK_ROWS`] rows, which are numbered from 0 there.
+    pub(crate) fn take_blocks(&mut self, seed: u64, tree: u64, rows: usize, draws: u64, blocks: Range<usize>) {
         self.rows.clear();
         self.counts.clear();
-        let blocks = rows.div_ceil(CHUNK_ROWS);
-        let mut pending = vec![(0, blocks, 1u64, draws)];
+        let base = blocks.start * CHUNK_ROWS;
+        let mut pending = vec![(0, rows.div_ceil(CHUNK_ROWS), 1u64, draws)];
         while let Some((first, last, place, draws)) = pending.pop() {
-            if draws == 0 {
+            if draws == 0 || first >= blocks.end || last <= blocks.start {
                 continue;
             }
             let mut random = stream(seed, Purpose::Bag, tree, place);
             if last - first == 1 {
-                self.draw_block(first * CHUNK_ROWS, rows.min(last * CHUNK_ROWS), draws, &mut random);
+                let first = first * CHUNK_ROWS;
+                self.draw_block(first - base, rows.min(first + CHUNK_ROWS) - first, draws, &mut random);
                 continue;
             }
             let middle = first.midpoint(last);
@@ -54,8 +62,9 @@ impl Bag {
         }
     }
 
-    fn draw_block(&mut self, first: usize, last: usize, draws: u64, random: &mut crate::rng::Stream) {
-        let size = (last - first) as u32;
+    /// Draws from `size` rows from row `first` on.
+    fn draw_block(&mut self, first: usize, size: usize, draws: u64, random: &mut crate::rng::Stream) {
+        let size = size as u32;
         self.drawn.clear();
         self.drawn.resize(size as usize, 0);
         for _ in 0..draws {
@@ -65,12 +74,6 @@ impl Bag {
             self.rows.push((first + row) as u32);
             self.counts.push(count);
         }
-    }
-
-    /// The rows of `0 .. rows` that are not in the bag.
-    pub(crate) fn out_of_bag(&self, rows: usize) -> Vec<u32> {
-        let mut taken = self.rows.iter().copied().peekable();
-        (0..rows as u32).filter(|row| taken.next_if_eq(row).is_none()).collect()
     }
 }
 
@@ -87,12 +90,24 @@ mod tests {
             assert_eq!(bag.counts.iter().map(|&c| u64::from(c)).sum::<u64>(), draws);
             assert!(bag.rows.is_sorted_by(|a, b| a < b));
             assert!((*bag.rows.last().unwrap() as usize) < rows);
-            assert_eq!(bag.out_of_bag(rows).len() + bag.rows.len(), rows);
         }
         bag.take_bootstrap(7, 3, rows, rows as u64);
         let share = bag.rows.len() as f64 / rows as f64;
         assert!((share - 0.632).abs() < 0.003, "{share}");
         let last_block = bag.rows.iter().filter(|&&row| row as usize >= 3 * CHUNK_ROWS).count();
         assert!((500..750).contains(&last_block), "{last_block}");
+    }
+    #[test]
+    fn blocks_drawn_alone_are_those_of_the_whole_bag() {
+        let rows = 5 * CHUNK_ROWS + 77;
+        let (mut bag, mut block) = (Bag::default(), Bag::default());
+        bag.take_bootstrap(3, 1, rows, 100_000);
+        let mut joined = Vec::new();
+        for number in 0..6 {
+            block.take_blocks(3, 1, rows, 100_000, number..number + 1);
+            let base = (number * CHUNK_ROWS) as u32;
+            joined.extend(block.rows.iter().map(|row| base + row).zip(block.counts.iter().copied()));
+        }
+        assert!(joined.into_iter().eq(bag.rows.into_iter().zip(bag.counts)));
     }
 }

@@ -51,4 +51,10 @@ impl Grown {
         self.members.clear();
         self.member_ends.clear();
     }
+
+    /// The members of each leaf, in preorder.
+    pub(crate) fn leaf_members(&self) -> impl Iterator<Item = &[(u32, u32)]> {
+        let starts = std::iter::once(0).chain(self.member_ends.iter().copied());
+        starts.zip(&self.member_ends).map(|(start, &end)| &self.members[start as usize..end as usize])
+    }
 }

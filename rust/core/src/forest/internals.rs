@@ -13,7 +13,7 @@ use crate::monitor::Monitor;
 use crate::profile::Profile;
 use crate::schema::{Problem, Roles};
 use crate::source::ChunkSource;
-use crate::store::CodeStore;
+use crate::store::{CodeStore, Keep};
 
 const ROOM: Room = Room { min_leaf: 2.0, missing: 0.0 };
 
@@ -105,5 +105,6 @@ pub fn code(source: &dyn ChunkSource, roles: &Roles, max_bins: usize) -> Result<
     let problem = Problem::resolve(&source.schema(), roles, source.name())?;
     let monitor = Monitor::default();
     let intake = Intake { source, problem: &problem, unlabelled: Unlabelled::Error, monitor: &monitor };
-    Ok(CodeStore::of(&intake, &Profile::of(&intake, max_bins)?, false)?.rows)
+    let profile = Profile::of(&intake, max_bins)?;
+    Ok(CodeStore::of(&intake, &profile, profile.counts, false, Keep::Memory)?.rows)
 }

@@ -28,14 +28,33 @@ impl Items {
     /// Takes the rows of `bag`, with pairs if there is a single component with these `values`.
     pub(super) fn take(&mut self, bag: &Bag, values: Option<&[f64]>) {
         self.rows.clone_from(&bag.rows);
+        self.take_counts(&bag.counts, values);
+    }
+
+    /// Takes the rows from 0 on, as often as `counts` says.
+    pub(super) fn take_first(&mut self, counts: &[u32], values: Option<&[f64]>) {
+        self.rows.clear();
+        self.rows.extend(0..counts.len() as u32);
+        self.take_counts(counts, values);
+    }
+
+    fn take_counts(&mut self, counts: &[u32], values: Option<&[f64]>) {
         self.counts.clear();
         self.pairs.clear();
         match values {
-            Some(values) => self.pairs.extend(bag.rows.iter().zip(&bag.counts).map(|(&row, &count)| {
+            Some(values) => self.pairs.extend(self.rows.iter().zip(counts).map(|(&row, &count)| {
                 let count = f64::from(count);
                 [count, count * values[row as usize]]
             })),
-            None => self.counts.extend_from_slice(&bag.counts),
+            None => self.counts.extend_from_slice(counts),
+        }
+    }
+
+    /// How often the example at `position` is in the bag.
+    pub(super) fn count(&self, position: usize) -> u32 {
+        match self.pairs.get(position) {
+            Some(pair) => pair[0] as u32,
+            None => self.counts[position],
         }
     }
 

@@ -10,6 +10,7 @@
 
 mod bag;
 mod contest;
+mod estimates;
 mod grow;
 mod grown;
 #[cfg(feature = "internals")]
@@ -18,6 +19,8 @@ pub mod internals;
 mod items;
 mod moments;
 mod params;
+mod parts;
+mod passes;
 mod permutation;
 mod pool;
 mod scores;
@@ -32,23 +35,29 @@ use std::sync::{Mutex, PoisonError};
 
 use rayon::prelude::*;
 
+pub(crate) use estimates::{forms, n_keys, scores};
 pub use params::{Ensemble, ForestParams, MaxFeatures, MaxSamples, Score, Ties};
+pub use parts::{Coded, code};
 pub use tree::{Node, Split, Test, Tree};
 
-use crate::accumulate::{Accumulator, Contribution, Estimate};
+use crate::accumulate::{Accumulator, Contribution, Identity, Ledger, Settings, Vector};
+use crate::budget::Budget;
 use crate::error::{Error, Result};
-use crate::intake::{Intake, Unlabelled};
+use crate::intake::{Intake, Unlabelled, numbered};
 use crate::monitor::{Monitor, Phase};
-use crate::profile::{Profile, Scale};
-use crate::ranking::{Ranking, ScoreRanking};
+use crate::profile::Scale;
+use crate::ranking::Ranking;
+use crate::run::{Met, Options};
 use crate::schema::{Problem, Roles, names};
+use crate::scratch::Scratch;
 use crate::source::ChunkSource;
-use crate::store::CodeStore;
+use crate::store::{CodeStore, Codebook, Keep, Part};
 use crate::threads::pool;
 use bag::Bag;
 use grow::{Ground, Grower};
 use grown::{CodeTest, Grown, GrownNode};
 use pulp::Arch;
+use scores::Tally;
 use space::{Plan, Space};
 
 /// Ranks the features of `source` with an ensemble of trees, on a pool of `threads` threads.
@@ -66,27 +75,47 @@ pub fn rank(
     threads: usize,
     monitor: &Monitor,
 ) -> Result<Ranking> {
+    accumulate(source, roles, params, &Options { threads, ..Options::default() }, monitor)?.ranking()
+}
+
+/// Grows the trees that `options` ask for, each of which is a contribution under its number.
+///
+/// With `per_target`, trees are numbered target by target.
+///
+/// # Errors
+/// Those of [`rank`], and what is wrong with `options`.
+pub fn accumulate(
+    source: &dyn ChunkSource,
+    roles: &Roles,
+    params: &ForestParams,
+    options: &Options<'_>,
+    monitor: &Monitor,
+) -> Result<Accumulator> {
     let problem = Problem::resolve(&source.schema(), roles, source.name())?;
     params.validate_shape(problem.features.len(), problem.targets.len(), problem.task)?;
-    pool(threads)?.install(|| {
-        let prepared = Prepared::read(source, &problem, params, monitor)?;
-        let n_trees = params.n_estimators * if params.per_target { problem.targets.len() } else { 1 };
-        monitor.enter(Phase::Growing, n_trees as u64);
-        let scores = match params.per_target {
-            false => {
-                let all: Vec<usize> = (0..problem.targets.len()).collect();
-                prepared.ensemble(&all, 0, params, monitor)?.scores
-            }
-            true => rank_per_target(source, &prepared, params, monitor)?,
-        };
-        Ok(Ranking {
-            task: problem.task,
-            n_rows: prepared.store.rows as u64,
-            n_unlabelled: prepared.n_unlabelled,
-            features: names(&problem.features),
-            targets: names(&problem.targets),
-            scores,
-        })
+    pool(options.threads)?.install(|| {
+        let intake = Intake { source, problem: &problem, unlabelled: params.treatment(), monitor };
+        let met = options.meet(&intake, params.max_bins)?;
+        params.validate(met.rows, problem.features.len(), problem.targets.len(), problem.task)?;
+        let identity = Identity::new(Settings::Forest(params.clone()), &problem, &met.profile);
+        let asked = options.keys(identity.n_keys())?;
+        let ledger = Ledger::open(identity, options.resume, monitor)?;
+        let missing = ledger.missing(asked.clone());
+        if !missing.is_empty() {
+            let means = Means { budget: Budget::new(options.memory), scratch: Scratch::new(options.scratch) };
+            let prepared = Prepared::read(&intake, met, params, Some(&means))?;
+            monitor.enter(Phase::Growing, asked.end - asked.start);
+            monitor.advance(asked.end - asked.start - missing.len() as u64);
+            prepared.contribute(&missing, params, &ledger, monitor, |target| {
+                // Rows without this target take no part in its trees.
+                let problem = problem.alone(target);
+                let silent = Monitor::default();
+                let unlabelled = Unlabelled::Ignore;
+                let intake = Intake { source, problem: &problem, unlabelled, monitor: &silent };
+                Prepared::profile(&intake, &alone(params), Some(&means))
+            })?;
+        }
+        ledger.close()
     })
 }
 
@@ -116,9 +145,13 @@ pub fn grow_tree(
         problem.targets = vec![problem.targets.swap_remove(tree / params.n_estimators)];
     }
     pool(1)?.install(|| {
-        let prepared = Prepared::read(source, &problem, params, monitor)?;
+        let prepared = Prepared::profile(
+            &Intake { source, problem: &problem, unlabelled: params.treatment(), monitor },
+            params,
+            None,
+        )?;
         let all: Vec<usize> = (0..problem.targets.len()).collect();
-        let space = prepared.space(&all, params)?;
+        let space = prepared.space(&all, params)?.hold(&prepared.store);
         let ground = Ground { store: &prepared.store, space: &space, params, monitor };
         let mut bench = Bench::new(ground);
         bench.draw(tree as u64);
@@ -126,73 +159,52 @@ pub fn grow_tree(
     })
 }
 
-/// One ensemble for each target, importances averaged with the target weights.
-fn rank_per_target(
-    source: &dyn ChunkSource,
-    prepared: &Prepared<'_>,
-    params: &ForestParams,
-    monitor: &Monitor,
-) -> Result<Vec<ScoreRanking>> {
-    let n_targets = prepared.problem.targets.len();
-    let weight = |target: usize| params.target_weights.as_ref().map_or(1.0, |weights| weights[target]);
-    let mut ensembles = Vec::with_capacity(n_targets);
-    for target in 0..n_targets {
-        let first_tree = (target * params.n_estimators) as u64;
-        let uses_all = params.share_of_targets(prepared.problem.task) < 1.0;
-        let ensemble = if !uses_all && prepared.store.targets[target].has_missing() {
-            // Rows without this target take no part in its trees.
-            let mut problem = prepared.problem.clone();
-            problem.targets = vec![problem.targets.swap_remove(target)];
-            let params = ForestParams { unlabelled: Unlabelled::Ignore, target_weights: None, ..params.clone() };
-            let silent = Monitor::default();
-            let prepared = Prepared::read(source, &problem, &params, &silent)?;
-            prepared.ensemble(&[0], first_tree, &params, monitor)?
-        } else {
-            let params = ForestParams { target_weights: None, ..params.clone() };
-            prepared.ensemble(&[target], first_tree, &params, monitor)?
-        };
-        ensembles.push((weight(target), ensemble));
-    }
-    let n_features = prepared.problem.features.len();
-    let total: f64 = ensembles.iter().map(|(weight, _)| weight).sum();
-    let rankings = params.scores.iter().enumerate().map(|(s, score)| {
-        let parts: Vec<(f64, Estimate)> =
-            ensembles.iter().map(|(weight, ensemble)| (*weight, ensemble.estimates[s].clone())).collect();
-        let mut ranking = Estimate::average(&parts).rank(score.name());
-        if params.by_target && *score == Score::Genie3 {
-            ranking.by_target = (0..n_features)
-                .flat_map(|i| parts.iter().map(move |(weight, part)| weight / total * part.mean[i]))
-                .collect();
-        }
-        ranking
-    });
-    Ok(rankings.collect())
+/// The settings of the ensemble of a single target of several.
+fn alone(params: &ForestParams) -> ForestParams {
+    ForestParams { target_weights: None, by_target: false, unlabelled: Unlabelled::Ignore, ..params.clone() }
+}
+
+/// What a run may use besides threads.
+#[derive(Debug)]
+struct Means {
+    budget: Budget,
+    scratch: Scratch,
 }
 
 /// A source, read and coded.
+#[derive(Debug)]
 struct Prepared<'a> {
-    problem: &'a Problem,
+    problem: Problem,
     store: CodeStore,
-    n_unlabelled: u64,
-}
-
-/// What an ensemble says.
-struct EnsembleResult {
-    /// One for each score.
-    estimates: Vec<Estimate>,
-    scores: Vec<ScoreRanking>,
+    /// Where memory does not hold the store and the bags: what trees are grown with.
+    outside: Option<&'a Means>,
 }
 
 impl<'a> Prepared<'a> {
-    fn read(source: &dyn ChunkSource, problem: &'a Problem, params: &ForestParams, monitor: &Monitor) -> Result<Self> {
-        let unlabelled = params.treatment();
-        let intake = Intake { source, problem, unlabelled, monitor };
-        let profile = Profile::of(&intake, params.max_bins)?;
-        let rows = profile.counts.taking_part(source.name(), unlabelled)?;
-        params.validate(rows, problem.features.len(), problem.targets.len(), problem.task)?;
-        let n_unlabelled = profile.counts.unlabelled;
-        let clusters = params.share_of_targets(problem.task) < 1.0;
-        Ok(Prepared { problem, store: CodeStore::of(&intake, &profile, clusters)?, n_unlabelled })
+    /// Profiles and codes what `intake` gives.
+    fn profile(intake: &Intake<'_>, params: &ForestParams, means: Option<&'a Means>) -> Result<Self> {
+        let options = Options::default();
+        let met = options.meet(intake, params.max_bins)?;
+        let Problem { features, targets, task, .. } = intake.problem;
+        params.validate(met.rows, features.len(), targets.len(), *task)?;
+        Prepared::read(intake, met, params, means)
+    }
+
+    /// Codes what `intake` gives, which was met before: in memory, unless `means` say that it does not fit.
+    fn read(intake: &Intake<'_>, met: Met<'_>, params: &ForestParams, means: Option<&'a Means>) -> Result<Self> {
+        let (rows, counts) = (met.rows, met.counts);
+        if means.is_none() || params.scores.contains(&Score::Permutation) {
+            numbered(rows, intake.source.name(), "a tree in memory, or the permutation score,")?;
+        }
+        let problem = intake.problem;
+        let book = Codebook::of(&met.profile, problem, params.clusters(problem.task), intake.source.name())?;
+        // It holds a sample of the rows.
+        drop(met);
+        let outside = means.filter(|means| !passes::holds_all(rows, &book, params, means.budget.left()));
+        let keep = outside.map_or(Keep::Memory, |means| Keep::Scratch(&means.scratch));
+        let part = Part::of(intake, &book, counts, keep)?;
+        let store = CodeStore::of_parts(book, vec![part], keep)?;
+        Ok(Prepared { problem: problem.clone(), store, outside })
     }
 
     fn space(&self, subset: &[usize], params: &ForestParams) -> Result<Space> {
@@ -207,51 +219,62 @@ impl<'a> Prepared<'a> {
         Space::new(&self.store, &plan)
     }
 
-    /// Grows trees number `first_tree` and following for the targets `subset`.
-    fn ensemble(
+    /// Grows `trees`, by their numbers in the whole run. `without` prepares the rows that have a target, where
+    /// others lack it and each target has its own ensemble.
+    fn contribute<'b>(
+        &self,
+        trees: &[u64],
+        params: &ForestParams,
+        ledger: &Ledger,
+        monitor: &Monitor,
+        without: impl Fn(usize) -> Result<Prepared<'b>>,
+    ) -> Result<()> {
+        let n_targets = self.problem.targets.len();
+        if !params.per_target {
+            return self.grow(&(0..n_targets).collect::<Vec<usize>>(), trees, params, ledger, monitor);
+        }
+        for target in 0..n_targets {
+            let own = target * params.n_estimators..(target + 1) * params.n_estimators;
+            let trees: Vec<u64> = trees.iter().copied().filter(|&tree| own.contains(&(tree as usize))).collect();
+            if trees.is_empty() {
+                continue;
+            }
+            // Where features are components, too, rows without this target take part all the same.
+            let some_lack = !params.clusters(self.problem.task) && self.store.targets[target].has_missing();
+            match some_lack {
+                true => without(target)?.grow(&[0], &trees, &alone(params), ledger, monitor)?,
+                false => self.grow(&[target], &trees, &alone(params), ledger, monitor)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Grows `trees` for the targets `subset`.
+    fn grow(
         &self,
         subset: &[usize],
-        first_tree: u64,
+        trees: &[u64],
         params: &ForestParams,
+        ledger: &Ledger,
         monitor: &Monitor,
-    ) -> Result<EnsembleResult> {
+    ) -> Result<()> {
         let space = self.space(subset, params)?;
+        if let Some(Means { budget, scratch }) = self.outside {
+            let ground = Ground { store: &self.store, space: &space, params, monitor };
+            return passes::grow(ground, budget, scratch, subset, trees, &|tree, vectors| ledger.add(tree, vectors));
+        }
+        let space = space.hold(&self.store);
         let ground = Ground { store: &self.store, space: &space, params, monitor };
         let idle = Mutex::new(Vec::new());
         let free = || idle.lock().unwrap_or_else(PoisonError::into_inner);
-        let trees = (0..params.n_estimators).into_par_iter().with_max_len(1);
-        let contributions: Vec<TreeResult> = trees
-            .map(|tree| {
-                let bench = free().pop();
-                let mut bench = bench.unwrap_or_else(|| Bench::new(ground));
-                let result = bench.tree(subset, first_tree + tree as u64);
-                free().push(bench);
-                result
-            })
-            .collect::<Result<_>>()?;
-        let n_features = self.problem.features.len();
-        let n_targets = self.problem.targets.len();
-        let mut accumulator = Accumulator::<Contribution>::default();
-        let mut by_target = vec![0.0; if params.by_target { n_features * n_targets } else { 0 }];
-        for (tree, result) in (first_tree..).zip(contributions) {
-            for (feature, parts) in result.by_target {
-                let sums = &mut by_target[feature as usize * n_targets..][..n_targets];
-                sums.iter_mut().zip(parts).for_each(|(sum, part)| *sum += part);
-            }
-            accumulator.insert(tree, result.scores);
-        }
-        by_target.iter_mut().for_each(|sum| *sum /= params.n_estimators as f64);
-        let estimates: Vec<Estimate> =
-            (0..params.scores.len()).map(|score| accumulator.estimate(score, n_features)).collect();
-        let scores = params.scores.iter().zip(&estimates).map(|(score, estimate)| {
-            let mut ranking = estimate.clone().rank(score.name());
-            if *score == Score::Genie3 {
-                ranking.by_target = std::mem::take(&mut by_target);
-            }
-            ranking
-        });
-        let scores = scores.collect();
-        Ok(EnsembleResult { estimates, scores })
+        trees.par_iter().with_max_len(1).try_for_each(|&tree| {
+            let bench = free().pop();
+            let mut bench = bench.unwrap_or_else(|| Bench::new(ground));
+            ledger.add(tree, bench.tree(subset, tree)?)?;
+            monitor.advance(1);
+            free().push(bench);
+            Ok(())
+        })
     }
 
     /// A grown tree in the words of the source.
@@ -300,28 +323,20 @@ impl<'a> Bench<'a> {
     }
 
     /// Grows tree number `tree` for the targets `subset`, and scores the features.
-    fn tree(&mut self, subset: &[usize], tree: u64) -> Result<TreeResult> {
+    fn tree(&mut self, subset: &[usize], tree: u64) -> Result<Contribution> {
         let Ground { store, params, monitor, .. } = self.ground;
         monitor.check()?;
         self.draw(tree);
         let grown = self.grower.grow(&self.bag, tree)?;
-        let score = |score: &Score| match score {
-            Score::Permutation => permutation::of_tree(self.ground, subset, grown, &self.bag, tree),
-            other => Ok(scores::of_splits(*other, grown, store.codings.len())),
-        };
-        let scores = params.scores.iter().map(score).collect::<Result<Contribution>>()?;
-        let by_target = match params.by_target {
-            true => scores::genie3_by_target(grown, store.targets.len()),
-            false => Vec::new(),
-        };
-        monitor.advance(1);
-        Ok(TreeResult { scores, by_target })
+        let by_target = params.by_target.then_some(store.targets.len());
+        let mut tally = Tally::new(&params.scores, store.codings.len(), by_target);
+        tally.add_all(grown);
+        let mut vectors = tally.finish();
+        for (score, vector) in params.scores.iter().zip(&mut vectors) {
+            if *score == Score::Permutation {
+                *vector = Vector::sparse(permutation::of_tree(self.ground, subset, grown, &self.bag, tree)?);
+            }
+        }
+        Ok(vectors)
     }
-}
-
-/// What one tree gives.
-struct TreeResult {
-    scores: Contribution,
-    /// (feature, n_targets values); empty unless asked for.
-    by_target: Vec<(u32, Vec<f64>)>,
 }

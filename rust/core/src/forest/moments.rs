@@ -38,7 +38,7 @@ impl Shape {
             n_partial: space.n_dense() - space.n_whole,
             indicator_weight: space.indicator_weight.clone(),
             indicator_group: space.indicator_group.clone(),
-            n_groups: space.n_groups,
+            n_groups: space.n_groups(),
         }
     }
 

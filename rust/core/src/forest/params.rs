@@ -1,11 +1,14 @@
 //! Settings of the forest ranker and their checks.
 
+use serde::{Deserialize, Serialize};
+
 use crate::error::{Error, Result, check};
 use crate::intake::Unlabelled;
 use crate::schema::{Task, check_target_weights};
 
 /// How the trees of an ensemble differ from each other.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Ensemble {
     /// Bootstrap replicates, a random subset of the features at each node (Breiman 2001).
     RandomForest,
@@ -16,6 +19,15 @@ pub enum Ensemble {
 }
 
 impl Ensemble {
+    /// The ensemble's name in settings.
+    pub fn name(self) -> &'static str {
+        match self {
+            Ensemble::RandomForest => "random_forest",
+            Ensemble::Bagging => "bagging",
+            Ensemble::ExtraTrees => "extra_trees",
+        }
+    }
+
     /// The ensemble called `name`.
     pub fn parse(name: &str) -> Result<Self> {
         match name {
@@ -30,7 +42,8 @@ impl Ensemble {
 }
 
 /// How many non-constant features are looked at in a node.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum MaxFeatures {
     /// `ceil(sqrt(D))`.
     Sqrt,
@@ -45,7 +58,8 @@ pub enum MaxFeatures {
 }
 
 /// How many rows are drawn for a tree.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum MaxSamples {
     /// As many as there are.
     All,
@@ -56,7 +70,8 @@ pub enum MaxSamples {
 }
 
 /// A way to turn trees into importances.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Score {
     /// Impurity decrease (mtr-ranking Eq. 2).
     Genie3,
@@ -101,7 +116,8 @@ impl Score {
 ///
 /// In nodes of a few examples many features part them perfectly. If the lowest of them always won,
 /// importances would fall with the number of the column, even among irrelevant features.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Ties {
     /// One drawn at random.
     Random,
@@ -110,6 +126,14 @@ pub enum Ties {
 }
 
 impl Ties {
+    /// The rule's name in settings.
+    pub fn name(self) -> &'static str {
+        match self {
+            Ties::Random => "random",
+            Ties::Lowest => "lowest",
+        }
+    }
+
     /// The rule called `name`.
     pub fn parse(name: &str) -> Result<Self> {
         match name {
@@ -121,7 +145,7 @@ impl Ties {
 }
 
 /// Settings of the forest ranker.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ForestParams {
     /// The kind of ensemble.
     pub ensemble: Ensemble,
@@ -198,8 +222,13 @@ impl ForestParams {
         }
     }
 
+    /// Whether features are components, too.
+    pub(crate) fn clusters(&self, task: Task) -> bool {
+        self.share_of_targets(task) < 1.0
+    }
+
     /// What becomes of rows without any target.
-    pub(crate) fn treatment(&self) -> Unlabelled {
+    pub fn treatment(&self) -> Unlabelled {
         match (self.unlabelled, self.supervision) {
             (Unlabelled::Use, Some(1.0)) => Unlabelled::Ignore,
             (unlabelled, _) => unlabelled,

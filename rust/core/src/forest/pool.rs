@@ -82,7 +82,8 @@ impl Pool {
         found.into_iter().for_each(|feature| self.set_aside(feature));
     }
 
-    fn set_aside(&mut self, feature: u32) {
+    /// Sets `feature` aside, which is not yet.
+    pub(crate) fn set_aside(&mut self, feature: u32) {
         let (from, to) = (self.position[feature as usize] as usize, self.constant);
         self.swaps.push((from as u32, to as u32));
         self.swap(from, to);

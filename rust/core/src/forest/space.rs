@@ -16,17 +16,20 @@
 //!
 //! Memory: 8 bytes for each dense component of a row (16 for a partial one), 4 for each indicator that
 //! is 1. With features as components that is 16 bytes for each of their values, since the values
-//! themselves are kept beside their codes.
+//! themselves are kept beside their codes. A space is only how values become components: those of all rows
+//! are [held](Space::hold), or made a block at a time where memory does not hold them.
 
 mod scaling;
+
+use std::ops::Range;
 
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
 use crate::error::{Error, Result};
 use crate::schema::Task;
-use crate::store::{CodeStore, TargetColumn};
-use scaling::{Component, Raw, RowWeights};
+use crate::store::{CodeStore, Columns, Origin, TargetColumn};
+use scaling::{Dense, Raw, RowWeights, Weighing};
 
 /// Up to so many labels are kept dense: adding a few numbers side by side is then cheaper
 /// than following a list.
@@ -48,11 +51,20 @@ pub(crate) struct Space {
     pub(crate) indicator_weight: Vec<f64>,
     /// The group of each partial indicator: which of the weights counts its rows.
     pub(crate) indicator_group: Vec<u32>,
-    /// Number of these groups.
-    pub(crate) n_groups: usize,
-    /// The values, for all rows.
+    /// A column of each of these groups, which lacks the same rows as the others.
+    groups: Vec<Origin>,
+    /// How row weights become those of the block; `None` if all are 1.
+    weighing: Option<Weighing>,
+    /// n_dense; how values become components.
+    dense: Vec<Dense>,
+    /// For each column that has indicators, that of each class or label; [`NONE`] for none.
+    listed: Vec<(Origin, Vec<u32>)>,
+    /// The values, for all rows; for none where the data are larger than memory.
     pub(crate) block: Block,
 }
+
+/// No indicator.
+const NONE: u32 = u32::MAX;
 
 /// Component values of some rows.
 #[derive(Debug, Clone, Default)]
@@ -75,12 +87,6 @@ impl Block {
     #[inline(always)]
     pub(crate) fn weight(&self, row: usize) -> f64 {
         if self.weights.is_empty() { 1.0 } else { self.weights[row] }
-    }
-
-    /// Bytes that the components of a row take, on average.
-    pub(crate) fn row_bytes(&self) -> usize {
-        let rows = self.starts.len().saturating_sub(1).max(1);
-        8 * (self.width + usize::from(!self.weights.is_empty())) + 4 * self.indicators.len() / rows
     }
 
     /// The dense components of a row.
@@ -138,9 +144,9 @@ pub(crate) struct Plan<'a> {
 /// A target or a feature.
 struct Variable<'a> {
     column: &'a TargetColumn,
+    origin: Origin,
     /// Its share of the impurity of the whole data.
     share: f64,
-    target: Option<usize>,
     /// One label of several, of two values.
     is_label: bool,
 }
@@ -150,7 +156,7 @@ struct Parts<'a> {
     variable: &'a Variable<'a>,
     /// Known for all rows.
     is_whole: bool,
-    dense: Vec<Component<'a>>,
+    dense: Vec<Dense>,
     /// Indicators, by class or label: ω of each, or none.
     omegas: Vec<Option<f64>>,
 }
@@ -158,7 +164,8 @@ struct Parts<'a> {
 impl Space {
     /// The space that `plan` makes of `store`.
     ///
-    /// A component that is constant over the rows weighs nothing and is left out.
+    /// A component that is constant over the rows weighs nothing and is left out. The block stays empty:
+    /// see [`hold`](Self::hold).
     ///
     /// # Errors
     /// [`Error::Data`] for a label with more than two values.
@@ -176,34 +183,133 @@ impl Space {
             indicator_target: Vec::new(),
             indicator_weight: Vec::new(),
             indicator_group: Vec::new(),
-            n_groups: 0,
+            groups: Vec::new(),
+            weighing: row_weights.weighing,
+            dense: Vec::new(),
+            listed: Vec::new(),
             block: Block::default(),
         };
-        let (mut groups, mut listed) = (Groups::default(), Vec::new());
-        for part in parts.iter().filter(|part| part.is_whole).chain(parts.iter().filter(|part| !part.is_whole)) {
-            space.dense_target.extend(part.dense.iter().map(|_| part.variable.target));
+        let mut groups = Groups::default();
+        let (whole, partial): (Vec<_>, Vec<_>) = parts.into_iter().partition(|part| part.is_whole);
+        for part in whole.into_iter().chain(partial) {
+            space.dense_target.extend(part.dense.iter().map(|_| part.variable.origin.target()));
             space.n_whole += if part.is_whole { part.dense.len() } else { 0 };
             if !part.omegas.is_empty() {
-                listed.push((part.variable.column, space.list(part, &mut groups)));
+                let listed = space.list(&part, &mut groups);
+                space.listed.push((part.variable.origin, listed));
             }
+            space.dense.extend(part.dense);
         }
-        space.n_groups = groups.members.len();
-        space.block = lay_out(store.rows, &parts, &groups.members, row_weights);
-        space.block.set_indicators(store.rows, &listed);
+        space.groups = groups.members;
         Ok(space)
     }
 
-    /// Numbers the indicators of `part`; gives the one of each class or label, `u32::MAX` for none.
-    fn list<'a>(&mut self, part: &Parts<'a>, groups: &mut Groups<'a>) -> Vec<u32> {
-        let group = (!part.is_whole).then(|| groups.of(part.variable.column));
+    /// Numbers the indicators of `part`; gives the one of each class or label, [`NONE`] for none.
+    fn list(&mut self, part: &Parts<'_>, groups: &mut Groups) -> Vec<u32> {
+        let group = (!part.is_whole).then(|| groups.of(part.variable));
         let number = |omega: &Option<f64>| {
-            let Some(omega) = omega else { return u32::MAX };
+            let Some(omega) = omega else { return NONE };
             self.indicator_weight.push(*omega);
-            self.indicator_target.push(part.variable.target);
+            self.indicator_target.push(part.variable.origin.target());
             self.indicator_group.extend(group);
             self.indicator_weight.len() as u32 - 1
         };
         part.omegas.iter().map(number).collect()
+    }
+
+    /// Puts the values for all rows of `store` into the block.
+    pub(crate) fn hold(mut self, store: &CodeStore) -> Self {
+        let mut block = Block::default();
+        self.values(store.columns(), 0..store.rows, &mut block);
+        self.block = block;
+        self
+    }
+
+    /// The component values of `rows` of `columns`, into `block`.
+    pub(crate) fn values(&self, columns: Columns<'_>, rows: Range<usize>, block: &mut Block) {
+        block.weights.clear();
+        if let Some(weighing) = self.weighing {
+            block.weights.extend(columns.weights[rows.clone()].iter().map(|&weight| weighing.of(weight)));
+        }
+        self.lay_out(columns, rows.clone(), block);
+        self.list_indicators(columns, rows, block);
+    }
+
+    /// The dense components, and the weights that count for partial ones.
+    fn lay_out(&self, columns: Columns<'_>, rows: Range<usize>, block: &mut Block) {
+        let (width, first, n_rows) = (self.width(), rows.start, rows.len());
+        let Block { dense, weights, .. } = block;
+        block.width = width;
+        dense.clear();
+        dense.resize(n_rows * width, 0.0);
+        let weight = |i: usize| weights.get(i).copied().unwrap_or(1.0);
+        let raw: Vec<_> = self.dense.iter().map(|dense| dense.raw(columns)).collect();
+        dense.par_chunks_mut((ROWS * width).max(1)).enumerate().for_each(|(tile, cells)| {
+            let tile = tile * ROWS..n_rows.min((tile + 1) * ROWS);
+            let mut fill = |column: usize, value: &dyn Fn(usize) -> f64| {
+                cells[column..].iter_mut().step_by(width).zip(tile.clone()).for_each(|(to, i)| *to = value(i));
+            };
+            let own = |i: usize, known: bool| if known { weight(i) } else { 0.0 };
+            for (c, (dense, raw)) in self.dense.iter().zip(&raw).enumerate() {
+                fill(c, &|i| raw(first + i).map_or(0.0, |y| dense.value(y, weight(i))));
+            }
+            for (c, raw) in (self.dense.len()..).zip(&raw[self.n_whole..]) {
+                fill(c, &|i| own(i, raw(first + i).is_some()));
+            }
+            for (c, &origin) in (width - self.groups.len()..).zip(&self.groups) {
+                let column = columns.of(origin);
+                fill(c, &|i| own(i, column.is_known(first + i)));
+            }
+        });
+    }
+
+    /// The indicators of each row.
+    fn list_indicators(&self, columns: Columns<'_>, rows: Range<usize>, block: &mut Block) {
+        block.starts.clear();
+        block.indicators.clear();
+        if self.listed.is_empty() {
+            return;
+        }
+        block.starts.reserve_exact(rows.len() + 1);
+        block.starts.push(0);
+        for row in rows {
+            for (origin, indicators) in &self.listed {
+                let mut add = |place: usize| match indicators.get(place) {
+                    None | Some(&NONE) => {}
+                    Some(&indicator) => block.indicators.push(indicator),
+                };
+                match columns.of(*origin) {
+                    TargetColumn::Numeric(_) => {}
+                    TargetColumn::Nominal { codes, .. } => add(usize::from(codes[row])),
+                    TargetColumn::Labels(labels) => {
+                        labels.of(row).unwrap_or(&[]).iter().for_each(|&label| add(label as usize));
+                    }
+                }
+            }
+            block.starts.push(block.indicators.len());
+        }
+    }
+
+    /// Numbers of a row of the block.
+    pub(crate) fn width(&self) -> usize {
+        2 * self.dense.len() - self.n_whole + self.groups.len()
+    }
+
+    /// Number of groups of partial indicators.
+    pub(crate) fn n_groups(&self) -> usize {
+        self.groups.len()
+    }
+
+    /// Bytes that the components of a row take, on average over the rows of `columns`.
+    pub(crate) fn row_bytes(&self, columns: Columns<'_>) -> usize {
+        let listed: usize = self.listed.iter().map(|(origin, _)| columns.of(*origin).n_listed()).sum();
+        let indicators = if self.listed.is_empty() { 0 } else { size_of::<usize>() + size_of::<u32>() * listed };
+        size_of::<f64>() * (self.width() + usize::from(self.is_weighted())) + indicators
+    }
+
+    /// Whether rows have weights that differ.
+    pub(crate) fn is_weighted(&self) -> bool {
+        self.weighing.is_some()
     }
 
     /// Number of dense components.
@@ -231,28 +337,32 @@ impl Plan<'_> {
                 )));
             }
             let share = self.supervision * (weight(target) / total);
-            variables.push(Variable { column, share, target: Some(target), is_label });
+            variables.push(Variable { column, origin: Origin::Target(target), share, is_label });
         }
         let share = (1.0 - self.supervision) / store.values.len().max(1) as f64;
-        let feature = |column| Variable { column, share, target: None, is_label: false };
-        variables.extend(store.values.iter().map(feature));
+        let feature = |(number, column)| Variable { column, origin: Origin::Feature(number), share, is_label: false };
+        variables.extend(store.values.iter().enumerate().map(feature));
         Ok(variables)
     }
 }
 
 impl Variable<'_> {
-    fn parts<'a>(&'a self, rows: &RowWeights, lists_labels: bool) -> Parts<'a> {
+    fn parts<'a>(&'a self, rows: &RowWeights<'_>, lists_labels: bool) -> Parts<'a> {
+        let of = |which: u32| move |scaling| Dense { origin: self.origin, which, scaling };
         let (mut dense, mut omegas) = (Vec::new(), Vec::new());
         match self.column {
-            TargetColumn::Numeric(values) => dense.extend(rows.component(Raw::numeric(values), self.share)),
+            TargetColumn::Numeric(values) => dense.extend(rows.component(&Raw::numeric(values), self.share).map(of(0))),
             TargetColumn::Nominal { categories, codes } => {
                 let classes = categories.names.len();
-                let omega = self.share / rows.gini(codes, classes);
+                let gini = rows.gini(codes, classes);
+                let omega = self.share / gini;
                 match classes {
                     0 | 1 => {}
+                    // In a part of the data set it may be constant, or known for no row.
+                    _ if gini.is_nan() || gini == 0.0 => {}
                     // Of two classes one says all; its variance is half of the Gini index.
                     2 if self.is_label && lists_labels => omegas = vec![None, Some(2.0 * omega)],
-                    2 => dense.push(rows.scaled(Raw::indicator(codes, 1), 2.0 * omega)),
+                    2 => dense.push(of(1)(rows.scaled(&Raw::indicator(codes, 1), 2.0 * omega))),
                     _ => omegas = vec![Some(omega); classes],
                 }
             }
@@ -263,8 +373,9 @@ impl Variable<'_> {
                 if of_labels.iter().flatten().count() > DENSE_LABELS {
                     omegas = of_labels;
                 } else {
-                    let component =
-                        |(label, omega): (u32, Option<f64>)| Some(rows.scaled(Raw::label(labels, label), omega?));
+                    let component = |(label, omega): (u32, Option<f64>)| {
+                        Some(of(label)(rows.scaled(&Raw::label(labels, label), omega?)))
+                    };
                     dense.extend((0..).zip(of_labels).filter_map(component));
                 }
             }
@@ -275,76 +386,24 @@ impl Variable<'_> {
 
 /// Partial indicators, told apart by the rows that miss them.
 #[derive(Default)]
-struct Groups<'a> {
+struct Groups {
     by_pattern: FxHashMap<Vec<u64>, u32>,
     /// A member of each.
-    members: Vec<&'a TargetColumn>,
+    members: Vec<Origin>,
 }
 
-impl<'a> Groups<'a> {
-    /// The group of the indicators of `column`.
-    fn of(&mut self, column: &'a TargetColumn) -> u32 {
+impl Groups {
+    /// The group of the indicators of `variable`.
+    fn of(&mut self, variable: &Variable<'_>) -> u32 {
+        let column = variable.column;
         let word = |rows: std::ops::Range<usize>| {
             rows.enumerate().fold(0, |word, (bit, row)| word | u64::from(column.is_known(row)) << bit)
         };
         let n_rows = column.len();
         let pattern = (0..n_rows).step_by(64).map(|start| word(start..n_rows.min(start + 64))).collect();
         *self.by_pattern.entry(pattern).or_insert_with(|| {
-            self.members.push(column);
+            self.members.push(variable.origin);
             self.members.len() as u32 - 1
         })
-    }
-}
-
-/// The block of the dense components of `parts`, and of the weights that count for partial ones.
-fn lay_out(n_rows: usize, parts: &[Parts<'_>], groups: &[&TargetColumn], weights: RowWeights) -> Block {
-    let of = |is_whole: bool| parts.iter().filter(move |part| part.is_whole == is_whole).flat_map(|part| &part.dense);
-    let partial: Vec<&Component<'_>> = of(false).collect();
-    let components: Vec<&Component<'_>> = of(true).chain(of(false)).collect();
-    let width = components.len() + partial.len() + groups.len();
-    let mut dense = vec![0.0; n_rows * width];
-    dense.par_chunks_mut((ROWS * width).max(1)).enumerate().for_each(|(tile, cells)| {
-        let rows = tile * ROWS..n_rows.min((tile + 1) * ROWS);
-        let mut fill = |column: usize, value: &dyn Fn(usize) -> f64| {
-            cells[column..].iter_mut().step_by(width).zip(rows.clone()).for_each(|(to, row)| *to = value(row));
-        };
-        let own = |row: usize, known: bool| if known { weights.of(row) } else { 0.0 };
-        for (c, component) in components.iter().enumerate() {
-            fill(c, &|row| component.at(row, weights.of(row)));
-        }
-        for (c, component) in (components.len()..).zip(&partial) {
-            fill(c, &|row| own(row, component.is_known(row)));
-        }
-        for (c, column) in (components.len() + partial.len()..).zip(groups) {
-            fill(c, &|row| own(row, column.is_known(row)));
-        }
-    });
-    Block { width, dense, weights: weights.weights, ..Block::default() }
-}
-
-impl Block {
-    /// Lists the indicators of each row; `listed` has the one of each class or label of some columns.
-    fn set_indicators(&mut self, n_rows: usize, listed: &[(&TargetColumn, Vec<u32>)]) {
-        if listed.is_empty() {
-            return;
-        }
-        self.starts.reserve_exact(n_rows + 1);
-        self.starts.push(0);
-        for row in 0..n_rows {
-            for (column, indicators) in listed {
-                let mut add = |place: usize| match indicators.get(place) {
-                    None | Some(&u32::MAX) => {}
-                    Some(&indicator) => self.indicators.push(indicator),
-                };
-                match column {
-                    TargetColumn::Numeric(_) => {}
-                    TargetColumn::Nominal { codes, .. } => add(usize::from(codes[row])),
-                    TargetColumn::Labels(labels) => {
-                        labels.of(row).unwrap_or(&[]).iter().for_each(|&label| add(label as usize));
-                    }
-                }
-            }
-            self.starts.push(self.indicators.len());
-        }
     }
 }

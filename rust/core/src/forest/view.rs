@@ -8,7 +8,6 @@
 use std::ops::Range;
 
 use super::space::Block;
-use crate::intake::CHUNK_ROWS;
 use crate::store::bands::{BAND, Bands, Column};
 use crate::store::{Chunk, Code, CodeStore, Stored};
 
@@ -19,8 +18,10 @@ pub(crate) const CASCADE: [usize; 3] = [16 << 20, 2 << 20, 256 << 10];
 #[derive(Clone, Copy)]
 pub(crate) struct View<'a> {
     chunks: &'a [Chunk],
-    /// Rows in each chunk but the last.
-    height: usize,
+    /// n_chunks; the store's first row in each.
+    firsts: &'a [usize],
+    /// The store's number of row 0.
+    base: usize,
     pub(crate) block: &'a Block,
     /// The store's number of each row, where it is kept; empty in the store itself.
     origin: &'a [u32],
@@ -29,19 +30,24 @@ pub(crate) struct View<'a> {
 impl<'a> View<'a> {
     /// The whole store.
     pub(crate) fn store(store: &'a CodeStore, block: &'a Block) -> Self {
-        View { chunks: &store.chunks, height: CHUNK_ROWS, block, origin: &[] }
+        View { chunks: &store.chunks, firsts: &store.firsts, base: 0, block, origin: &[] }
     }
 
-    /// The whole store, where only codes are asked for.
-    pub(crate) fn codes_of(store: &'a CodeStore) -> Self {
+    /// The rows of the store from number `base` on, where only codes are asked for.
+    pub(crate) fn codes_of(store: &'a CodeStore, base: usize) -> Self {
         static NO_BLOCK: Block =
             Block { width: 0, dense: Vec::new(), weights: Vec::new(), starts: Vec::new(), indicators: Vec::new() };
-        View::store(store, &NO_BLOCK)
+        View::from(store, base, &NO_BLOCK)
+    }
+
+    /// The rows of the store from number `base` on; `block` has their values.
+    pub(crate) fn from(store: &'a CodeStore, base: usize, block: &'a Block) -> Self {
+        View { base, ..View::store(store, block) }
     }
 
     /// Rows that were copied together.
     pub(crate) fn local(chunk: &'a Chunk, block: &'a Block, origin: &'a [u32]) -> Self {
-        View { chunks: std::slice::from_ref(chunk), height: chunk.rows.max(1), block, origin }
+        View { chunks: std::slice::from_ref(chunk), firsts: &[0], base: 0, block, origin }
     }
 
     /// The number in the store of row `row`.
@@ -57,7 +63,7 @@ impl<'a> View<'a> {
     /// The same, each code turned by `turn`.
     #[inline(always)]
     pub(crate) fn codes_as<C: Stored, T>(&self, slot: usize, rows: &[u32], out: &mut [T], turn: impl Fn(C) -> T) {
-        if let [chunk] = self.chunks {
+        if let ([chunk], 0) = (self.chunks, self.base) {
             return pick(C::of(chunk).column(slot), rows, 0, out, turn);
         }
         self.by_chunk(rows, |chunk, first, range| {
@@ -70,31 +76,33 @@ impl<'a> View<'a> {
     pub(crate) fn band<C: Stored>(&self, band: usize, rows: &[u32], mut each: impl FnMut(usize, &[C; BAND])) {
         self.by_chunk(rows, |chunk, first, range| {
             let cells = C::of(chunk).band(band);
-            range.for_each(|position| each(position, &cells[rows[position] as usize - first]));
+            range.for_each(|position| each(position, &cells[(rows[position] as usize).wrapping_sub(first)]));
         });
     }
 
     /// Copies the codes of `rows`, which ascend, into `chunk`; features keep their slots.
     pub(crate) fn gather(&self, rows: &[u32], chunk: &mut Chunk) {
         chunk.rows = rows.len();
-        chunk.narrow.resize(&self.chunks[0].narrow, rows.len());
-        chunk.wide.resize(&self.chunks[0].wide, rows.len());
+        chunk.narrow.resize(self.chunks[0].narrow.len(), rows.len());
+        chunk.wide.resize(self.chunks[0].wide.len(), rows.len());
         self.by_chunk(rows, |from, first, range| {
             gather(&from.narrow, &rows[range.clone()], first, &mut chunk.narrow, range.clone());
             gather(&from.wide, &rows[range.clone()], first, &mut chunk.wide, range);
         });
     }
 
-    /// Calls `each` with each chunk that has some of `rows`, its first row, and the range of them.
+    /// Calls `each` with each chunk that has some of `rows`, the number of its first row (wrapped around
+    /// if that is before row 0), and the range of them.
     #[inline(always)]
     fn by_chunk(&self, rows: &[u32], mut each: impl FnMut(&Chunk, usize, Range<usize>)) {
         let mut done = 0;
         while done < rows.len() {
-            let number = rows[done] as usize / self.height;
-            let first = number * self.height;
-            let end = done + rows[done..].partition_point(|&row| (row as usize) < first + self.height);
-            each(&self.chunks[number], first, done..end);
-            done = end;
+            let row = self.base + rows[done] as usize;
+            let number = self.firsts.partition_point(|&first| first <= row) - 1;
+            let (first, end) = (self.firsts[number], self.firsts[number] + self.chunks[number].rows);
+            let upto = done + rows[done..].partition_point(|&row| self.base + (row as usize) < end);
+            each(&self.chunks[number], first.wrapping_sub(self.base), done..upto);
+            done = upto;
         }
     }
 }
@@ -102,14 +110,14 @@ impl<'a> View<'a> {
 #[inline(always)]
 fn pick<C: Code, T>(column: Column<'_, C>, rows: &[u32], first: usize, out: &mut [T], turn: impl Fn(C) -> T) {
     for (out, &row) in out.iter_mut().zip(rows) {
-        *out = turn(column.at(row as usize - first));
+        *out = turn(column.at((row as usize).wrapping_sub(first)));
     }
 }
 
 fn gather<C: Code>(from: &Bands<C>, rows: &[u32], first: usize, to: &mut Bands<C>, range: Range<usize>) {
     for (from, to) in from.iter().zip(to.iter_mut()) {
         for (to, &row) in to[range.clone()].iter_mut().zip(rows) {
-            *to = from[row as usize - first];
+            *to = from[(row as usize).wrapping_sub(first)];
         }
     }
 }

@@ -88,6 +88,15 @@ impl Hierarchy {
         Ok(hierarchy)
     }
 
+    /// The edges, of which [`of_edges`](Self::of_edges) makes the same hierarchy.
+    pub(crate) fn edges(&self) -> impl Iterator<Item = Edge> {
+        self.names.iter().zip(&self.parents).flat_map(|(name, parents)| {
+            let root = parents.is_empty().then(|| (None, name.clone()));
+            let above = parents.iter().map(|&parent| (Some(self.names[parent as usize].clone()), name.clone()));
+            root.into_iter().chain(above)
+        })
+    }
+
     /// The names of the labels, ascending.
     pub fn names(&self) -> &[String] {
         &self.names

@@ -196,20 +196,22 @@ impl TargetPair {
     fn new(task: Task, name: &str, train: TargetColumn, test: TargetColumn) -> Result<Self> {
         let present = if task == Task::MultiLabel { Some(label(&train, name)?) } else { None };
         Ok(match (train, test) {
-            (TargetColumn::Numeric(train), TargetColumn::Numeric(test)) => TargetPair::Numeric { train, test },
+            (TargetColumn::Numeric(train), TargetColumn::Numeric(test)) => {
+                TargetPair::Numeric { train: train.into_held(), test: test.into_held() }
+            }
             (TargetColumn::Nominal { categories, codes: train }, TargetColumn::Nominal { codes: test, .. }) => {
                 let known = |code: u16| Some(code).filter(|code| usize::from(*code) < categories.names.len());
                 match present {
                     None => TargetPair::Nominal {
-                        train: train.into_iter().map(known).collect(),
-                        test: test.into_iter().map(known).collect(),
+                        train: train.iter().copied().map(known).collect(),
+                        test: test.iter().copied().map(known).collect(),
                         categories: categories.names,
                     },
                     Some(present) => {
                         let has = |code: u16| known(code).map(|code| f64::from(code) == present);
                         TargetPair::Label {
-                            train: train.into_iter().map(has).collect(),
-                            test: test.into_iter().map(has).collect(),
+                            train: train.iter().copied().map(has).collect(),
+                            test: test.iter().copied().map(has).collect(),
                         }
                     }
                 }

@@ -12,7 +12,7 @@ use crate::relief::rows::{Reader, Rows};
 use crate::relief::space::Scale;
 use crate::schema::{Attribute, Kind, Problem, nearest};
 use crate::source::ChunkSource;
-use crate::store::{TargetColumn, add_targets};
+use crate::store::{TargetColumn, add_values};
 
 /// Training and test rows.
 #[derive(Debug)]
@@ -81,7 +81,7 @@ impl Pair {
             let mut rows = Rows::with_room(n_rows[part] as usize, profiles[0].features.len());
             reader.pass(Phase::Coding, |batch, tile| {
                 rows.append(tile);
-                add_targets(&mut columns, &reader.intake, batch)
+                add_values(&mut columns, &reader.intake, batch)
             })?;
             held.push((rows, reader.scales));
             targets.push(columns);

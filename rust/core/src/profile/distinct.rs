@@ -32,6 +32,22 @@ impl Distinct {
         }
     }
 
+    /// Adds the values of `other`.
+    pub(super) fn merge(&mut self, other: &Distinct) {
+        self.bits = match (self.bits.take(), &other.bits) {
+            (Some(mut bits), Some(others)) => {
+                bits.extend(others);
+                (bits.len() <= self.most).then_some(bits)
+            }
+            _ => None,
+        };
+    }
+
+    /// What [`sorted`](Self::sorted) gives, as a set again.
+    pub(super) fn from_sorted(most: usize, values: Option<Vec<f64>>) -> Self {
+        Distinct { most, bits: values.map(|values| values.into_iter().map(f64::to_bits).collect()) }
+    }
+
     /// The values in ascending order; `None` if there were too many.
     pub(crate) fn sorted(&self) -> Option<Vec<f64>> {
         let mut values: Vec<f64> = self.bits.as_ref()?.iter().map(|&bits| f64::from_bits(bits)).collect();

@@ -3,11 +3,16 @@
 //! Profiles merge: distinct values are a set, ranges a minimum and maximum, counts add up, and the
 //! rows sampled for quantiles are those whose number hashes lowest. None of these depends on the
 //! order in which rows were seen, so a profile of parts, merged in any grouping, has the bits of a
-//! profile of the whole.
+//! profile of the whole. A part must know the number of its first row for that, counted over those
+//! that take part; [`count`] says how many those of a part are.
 
 mod coding;
 mod distinct;
+mod ipc;
+mod merge;
 mod sample;
+#[cfg(test)]
+mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -24,8 +29,10 @@ use crate::error::{Error, Result};
 use crate::hierarchy::{Hierarchy, MAX_LABELS};
 use crate::intake::{Counts, Intake};
 use crate::labels::LabelSets;
-use crate::monitor::Phase;
-use crate::schema::{Attribute, Kind, LabelPlan, Problem};
+use crate::monitor::{Monitor, Phase};
+use crate::run::View;
+use crate::schema::{Attribute, Kind, LabelPlan, Problem, names};
+use crate::threads::pool;
 
 /// Most categories that a nominal feature or target may have.
 pub(crate) const MAX_CATEGORIES: usize = 65_535;
@@ -33,17 +40,38 @@ pub(crate) const MAX_CATEGORIES: usize = 65_535;
 /// Sampled values are kept below this many bytes while features are few enough.
 const SAMPLE_BYTES: usize = 128 << 20;
 
+/// Counts the rows of a part of a data set.
+///
+/// # Errors
+/// What is wrong with a role, a target or a weight.
+pub fn count(part: View<'_>, monitor: &Monitor) -> Result<Counts> {
+    part.intake(&part.problem()?, monitor).count()
+}
+
+/// Profiles a part of a data set, whose rows that take part are numbered from `first_row` on, in one pass
+/// on a pool of `threads` threads.
+///
+/// `max_bins` is that of the forest, or 0 where no codes are wanted.
+///
+/// # Errors
+/// What is wrong with a role, a column or a value.
+pub fn profile(part: View<'_>, max_bins: usize, first_row: u64, threads: usize, monitor: &Monitor) -> Result<Profile> {
+    let problem = part.problem()?;
+    let intake = part.intake(&problem, monitor);
+    pool(threads)?.install(|| Profile::of_part(&intake, max_bins, first_row))
+}
+
 /// Everything one pass must know.
 #[derive(Debug, Clone)]
-pub(crate) struct Profile {
+pub struct Profile {
+    /// Names of the features, then of the targets.
+    pub(crate) names: Vec<String>,
     /// Rows met and left out.
     pub(crate) counts: Counts,
     /// One for each feature.
     pub(crate) features: Vec<ColumnProfile>,
     /// One for each target.
     pub(crate) targets: Vec<ColumnProfile>,
-    /// Greatest row weight; 1 without weights.
-    pub(crate) max_weight: f64,
     sample: RowSample,
     max_bins: usize,
 }
@@ -68,7 +96,7 @@ pub(crate) struct NumericProfile {
     pub(crate) min: f64,
     pub(crate) max: f64,
     distinct: Distinct,
-    /// Values of the sampled rows, NaN where missing; empty for targets.
+    /// Values of the sampled rows, NaN where missing.
     sample: Vec<f64>,
 }
 
@@ -93,9 +121,12 @@ impl Profile {
     ///
     /// With 0 for `max_bins` it learns ranges, categories and counts, and nothing for codes.
     pub(crate) fn of(intake: &Intake<'_>, max_bins: usize) -> Result<Self> {
-        let problem = intake.problem;
-        let mut profile = Profile::empty(problem, max_bins);
-        let mut first_row = 0;
+        Profile::of_part(intake, max_bins, 0)
+    }
+
+    /// The same for a part whose rows are numbered from `first_row` on.
+    fn of_part(intake: &Intake<'_>, max_bins: usize, mut first_row: u64) -> Result<Self> {
+        let mut profile = Profile::empty(intake.problem, max_bins);
         profile.counts = intake.pass(Phase::Profiling, |batch| {
             profile.add(intake, batch, first_row)?;
             first_row += batch.num_rows() as u64;
@@ -114,12 +145,12 @@ impl Profile {
         };
         let most = SAMPLE_BYTES / (8 * features.len().max(1));
         Profile {
+            names: [names(features), names(targets)].concat(),
             counts: Counts::default(),
             features: features.iter().map(new).collect(),
             targets: targets.iter().map(new).collect(),
-            max_weight: 1.0,
             sample: RowSample::new(match max_bins {
-                0 => 0,
+                0 => most / FEWER,
                 _ => most.clamp(4 * max_bins, CHUNK_SAMPLE.max(4 * max_bins)),
             }),
             max_bins,
@@ -135,12 +166,7 @@ impl Profile {
                 .map_err(|error| intake.in_column(attribute.column, error))
         };
         self.features.par_iter_mut().zip(&problem.features).try_for_each(|pair| add(pair, &sampled))?;
-        self.targets.iter_mut().zip(&problem.targets).try_for_each(|pair| add(pair, &[]))?;
-        if let Some(column) = problem.weight {
-            let weights = intake.weights(batch, column)?;
-            let start = if first_row == 0 { 0.0 } else { self.max_weight };
-            self.max_weight = weights.into_iter().fold(start, f64::max);
-        }
+        self.targets.iter_mut().zip(&problem.targets).try_for_each(|pair| add(pair, &sampled))?;
         self.prune(self.sample.slack());
         Ok(())
     }
@@ -148,12 +174,22 @@ impl Profile {
     /// Brings the sample back to its size once it has outgrown it by more than `slack` rows.
     fn prune(&mut self, slack: usize) {
         if let Some(keep) = self.sample.prune(slack) {
-            self.features.par_iter_mut().for_each(|column| {
-                if let ColumnProfile::Numeric(numeric) = column {
-                    numeric.sample = keep.iter().map(|&position| numeric.sample[position as usize]).collect();
-                }
-            });
+            self.take_sampled(&keep);
         }
+    }
+
+    /// Leaves of the sampled values those at the positions `keep`, in that order.
+    fn take_sampled(&mut self, keep: &[u32]) {
+        self.features.par_iter_mut().chain(&mut self.targets).for_each(|column| {
+            if let ColumnProfile::Numeric(numeric) = column {
+                numeric.sample = keep.iter().map(|&position| numeric.sample[position as usize]).collect();
+            }
+        });
+    }
+
+    /// Greatest number of codes of a numeric feature that it was made for; 0: for none.
+    pub(crate) fn max_bins(&self) -> usize {
+        self.max_bins
     }
 
     /// How each feature's values become codes.
@@ -161,6 +197,9 @@ impl Profile {
         self.features.par_iter().map(|column| column.coding(self.max_bins)).collect()
     }
 }
+
+/// Where no codes are wanted, the sample is as many times smaller: it only tells distributions apart.
+const FEWER: usize = 64;
 
 /// Rows sampled for quantiles where memory allows: the share of a bin of 255 then errs by 6 %.
 const CHUNK_SAMPLE: usize = 65_536;
@@ -241,10 +280,13 @@ impl NumericProfile {
         }
         self.missing += missing;
         self.zeros += zeros;
-        self.min = self.min.min(low);
-        self.max = self.max.max(high);
+        // Adding 0 turns -0 into 0: which of the two is the lower depends on the order otherwise.
+        self.min = self.min.min(low) + 0.0;
+        self.max = self.max.max(high) + 0.0;
         self.distinct.extend(&values);
-        self.sample.extend(sampled.iter().map(|&row| values[row as usize]));
+        // One NaN for all: which bits a missing value has depends on the container.
+        let known = |value: f64| if value.is_nan() { f64::NAN } else { value };
+        self.sample.extend(sampled.iter().map(|&row| known(values[row as usize])));
         Ok(())
     }
 }
@@ -267,6 +309,10 @@ impl NominalProfile {
                 }
             }
         }
+        self.check()
+    }
+
+    fn check(&self) -> Result<()> {
         if self.counts.len() > MAX_CATEGORIES {
             return Err(Error::Data(format!(
                 "more than {MAX_CATEGORIES} categories were found; drop the column, or give it as numbers"
@@ -288,6 +334,10 @@ impl LabelProfile {
             Some(hierarchy) => sets.texts.iter().try_for_each(|label| hierarchy.number(label).map(drop))?,
             None => self.found.extend(sets.texts),
         }
+        self.check()
+    }
+
+    fn check(&self) -> Result<()> {
         if self.found.len() > MAX_LABELS {
             return Err(Error::Data(format!(
                 "more than {MAX_LABELS} labels were found; is it a column of label sets?"

@@ -6,11 +6,11 @@ use crate::rng::mix;
 /// Keys of the sampled rows. Values are kept beside it, in the same order, by the columns.
 #[derive(Debug, Clone)]
 pub(crate) struct RowSample {
-    size: usize,
+    pub(super) size: usize,
     /// Hashes of the rows held; up to 5/4 of `size` between prunings.
-    hashes: Vec<u64>,
+    pub(super) hashes: Vec<u64>,
     /// Rows that hash to this or above are not drawn any more.
-    limit: u64,
+    pub(super) limit: u64,
 }
 
 impl RowSample {
@@ -29,6 +29,26 @@ impl RowSample {
             }
         }
         drawn
+    }
+
+    /// Takes the rows that `other` holds, after its own; gives the positions of those that stay in the sample,
+    /// counted over both.
+    pub(super) fn merge(&mut self, other: &RowSample) -> Vec<u32> {
+        self.hashes.extend(&other.hashes);
+        self.limit = self.limit.min(other.limit);
+        let stays: Vec<u32> = (0..).zip(&self.hashes).filter(|(_, hash)| **hash < self.limit).map(|(p, _)| p).collect();
+        self.hashes.retain(|&hash| hash < self.limit);
+        match self.prune(0) {
+            Some(keep) => keep.into_iter().map(|position| stays[position as usize]).collect(),
+            None => stays,
+        }
+    }
+
+    /// The positions of the rows in the order of their hashes, which is the same for all ways to the sample.
+    pub(super) fn order(&self) -> Vec<u32> {
+        let mut order: Vec<u32> = (0..self.hashes.len() as u32).collect();
+        order.sort_unstable_by_key(|&position| self.hashes[position as usize]);
+        order
     }
 
     /// Rows beyond the size that are worth holding, so that pruning is rare.

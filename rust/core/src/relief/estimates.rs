@@ -3,47 +3,112 @@
 //! Importances are ratios of sums, W = Σ wᵦ / m or RReliefF's Eq. 12. Their standard errors are those of the
 //! ratios' linear terms over the blocks, whose queries are a random part of all.
 
-use super::sums::{Kind, Plan, Sums};
+use super::outline::Outline;
+use super::params::{ReliefParams, ReliefScore};
 use super::targets::Apart;
-use crate::accumulate::{Accumulator, Estimate};
+use crate::accumulate::{Accumulator, Contribution, Estimate, Form, Identity};
+use crate::error::{Error, Result};
+use crate::ranking::ScoreRanking;
 
 /// A probability below this is 0 but for rounding, and what is conditional on it counts 0.
 const NOTHING: f64 = 1e-12;
 
-impl Accumulator<Sums> {
-    /// One estimate for each column of scores, in the order of [`Plan::names`].
-    pub(crate) fn estimates(&self, plan: &Plan, n_features: usize) -> Vec<Estimate> {
-        let blocks: Vec<&Sums> = self.values().collect();
-        let mut estimates = Vec::new();
-        for scheme in 0..plan.schemes.len() {
-            match &plan.kind {
-                Kind::Classes { .. } => estimates.push(estimate(&blocks, n_features, |feature| {
-                    Linear::mean(&blocks, |sums| (sums.vectors[scheme * n_features + feature], sums.queries[scheme]))
-                })),
-                Kind::Distances { targets, apart } => {
-                    let ratio = |n: usize, feature: usize| {
-                        let near = scheme * (1 + apart.len());
-                        let vector = |number: usize| move |sums: &Sums| sums.vectors[number * n_features + feature];
-                        let target = |sums: &Sums| sums.targets[scheme * apart.len() + n];
-                        let queries = |sums: &Sums| sums.queries[scheme];
-                        Linear::difference(&blocks, queries, vector(near), vector(near + 1 + n), target)
-                    };
-                    match apart.first() {
-                        Some(Apart::Target(_)) => estimates.push(estimate(&blocks, n_features, |feature| {
-                            Linear::average((0..apart.len()).map(|n| (targets.shares[n], ratio(n, feature))))
-                        })),
-                        _ => estimates.extend(
-                            (0..apart.len()).map(|n| estimate(&blocks, n_features, |feature| ratio(n, feature))),
-                        ),
-                    }
-                }
-            }
-        }
-        estimates
+/// Number of blocks of queries of a complete run, and one for `myopic`.
+pub(crate) fn n_keys(identity: &Identity, params: &ReliefParams) -> u64 {
+    n_blocks(identity, params) + u64::from(params.scores.contains(&ReliefScore::Myopic))
+}
+
+/// Number of blocks of queries; the contribution of `myopic` has this key.
+pub(crate) fn n_blocks(identity: &Identity, params: &ReliefParams) -> u64 {
+    let queries = params.queries(identity.rows).unwrap_or(0);
+    let asked = params.scores.contains(&ReliefScore::Relief);
+    if asked { Outline::of(identity, params).n_blocks(queries) } else { 0 }
+}
+
+/// What the vectors of the contribution of `key` look like.
+pub(crate) fn forms(identity: &Identity, params: &ReliefParams, key: u64) -> Vec<Form> {
+    match key < n_blocks(identity, params) {
+        true => Outline::of(identity, params).forms(),
+        false => vec![Form::Dense(identity.features.len())],
     }
 }
 
-fn estimate(blocks: &[&Sums], n_features: usize, of: impl Fn(usize) -> Linear) -> Estimate {
+/// What all contributions say: the scores in the order asked for.
+pub(crate) fn scores(accumulator: &Accumulator, params: &ReliefParams) -> Result<Vec<ScoreRanking>> {
+    let identity = accumulator.identity();
+    let n_blocks = n_blocks(identity, params);
+    let none = |what: &str| Error::Data(format!("the accumulator has no {what}; merge those that have"));
+    let mut scores = Vec::new();
+    for score in &params.scores {
+        match score {
+            ReliefScore::Relief => {
+                let outline = Outline::of(identity, params);
+                let blocks: Vec<Block<'_>> = accumulator.among(0..n_blocks).into_iter().map(Block).collect();
+                if blocks.is_empty() {
+                    return Err(none("block of queries"));
+                }
+                let estimates = estimates(&blocks, &outline).into_iter();
+                scores.extend(estimates.zip(outline.names()).map(|(estimate, name)| estimate.rank(&name)));
+            }
+            ReliefScore::Myopic => {
+                let found = accumulator.among(n_blocks..n_blocks + 1);
+                let mean = found.first().ok_or_else(|| none("contribution of myopic"))?[0].values.clone();
+                let variance = vec![f64::NAN; mean.len()];
+                scores.push(Estimate { mean, variance }.rank(score.name()));
+            }
+        }
+    }
+    Ok(scores)
+}
+
+/// The contribution of a block of queries.
+struct Block<'a>(&'a Contribution);
+
+impl Block<'_> {
+    /// Number of queries, each as far as its pairs in a scheme have something to say.
+    fn queries(&self, scheme: usize) -> f64 {
+        self.0[0].values[scheme]
+    }
+
+    /// Sum number `number` of the distances of the targets.
+    fn target(&self, number: usize) -> f64 {
+        self.0[1].values[number]
+    }
+
+    /// Sum number `number` of a feature.
+    fn sum(&self, number: usize, feature: usize) -> f64 {
+        self.0[2 + number].values[feature]
+    }
+}
+
+/// One estimate for each column of scores, in the order of [`Outline::names`].
+fn estimates(blocks: &[Block<'_>], outline: &Outline) -> Vec<Estimate> {
+    let Outline { schemes, apart, shares, n_features } = outline;
+    let mut estimates = Vec::new();
+    for scheme in 0..schemes.len() {
+        let queries = |block: &Block<'_>| block.queries(scheme);
+        let ratio = |n: usize, feature: usize| {
+            let near = scheme * (1 + apart.len());
+            let sum = |number: usize| move |block: &Block<'_>| block.sum(number, feature);
+            let target = |block: &Block<'_>| block.target(scheme * apart.len() + n);
+            Linear::difference(blocks, queries, sum(near), sum(near + 1 + n), target)
+        };
+        match apart.first() {
+            None => estimates.push(estimate(blocks, *n_features, |feature| {
+                Linear::mean(blocks, queries, |block| block.sum(scheme, feature))
+            })),
+            Some(Apart::Target(_)) => estimates.push(estimate(blocks, *n_features, |feature| {
+                Linear::average((0..apart.len()).map(|n| (shares[n], ratio(n, feature))))
+            })),
+            Some(_) => {
+                estimates.extend((0..apart.len()).map(|n| estimate(blocks, *n_features, |feature| ratio(n, feature))))
+            }
+        }
+    }
+    estimates
+}
+
+fn estimate(blocks: &[Block<'_>], n_features: usize, of: impl Fn(usize) -> Linear) -> Estimate {
     let n = blocks.len() as f64;
     let (mean, variance) = (0..n_features)
         .map(|feature| {
@@ -63,26 +128,22 @@ struct Linear {
 }
 
 impl Linear {
-    /// Σ sum / Σ queries, of the sum and the number of queries of each block.
-    fn mean(blocks: &[&Sums], of: impl Fn(&Sums) -> (f64, f64)) -> Self {
-        let all: f64 = blocks.iter().map(|block| of(block).1).sum();
-        let value = blocks.iter().map(|block| of(block).0).sum::<f64>() / all;
-        let term = |block: &&Sums| {
-            let (sum, queries) = of(block);
-            (sum - value * queries) / all
-        };
-        Linear { value, terms: blocks.iter().map(term).collect() }
+    /// Σ sum / Σ queries.
+    fn mean(blocks: &[Block<'_>], queries: impl Fn(&Block<'_>) -> f64, sum: impl Fn(&Block<'_>) -> f64) -> Self {
+        let all: f64 = blocks.iter().map(&queries).sum();
+        let value = blocks.iter().map(&sum).sum::<f64>() / all;
+        Linear { value, terms: blocks.iter().map(|block| (sum(block) - value * queries(block)) / all).collect() }
     }
 
     /// P(both) / P(target) − (P(feature) − P(both)) / (1 − P(target)) (relieff-trees Eq. 12).
     fn difference(
-        blocks: &[&Sums],
-        queries: impl Fn(&Sums) -> f64,
-        feature: impl Fn(&Sums) -> f64,
-        both: impl Fn(&Sums) -> f64,
-        target: impl Fn(&Sums) -> f64,
+        blocks: &[Block<'_>],
+        queries: impl Fn(&Block<'_>) -> f64,
+        feature: impl Fn(&Block<'_>) -> f64,
+        both: impl Fn(&Block<'_>) -> f64,
+        target: impl Fn(&Block<'_>) -> f64,
     ) -> Self {
-        let total = |of: &dyn Fn(&Sums) -> f64| blocks.iter().map(|block| of(block)).sum::<f64>();
+        let total = |of: &dyn Fn(&Block<'_>) -> f64| blocks.iter().map(of).sum::<f64>();
         let all_queries = total(&queries);
         let (all_both, all_target) = (total(&both), total(&target));
         let given =

@@ -35,6 +35,7 @@ mod influence;
 pub mod internals;
 mod lack;
 mod myopic;
+mod outline;
 mod panels;
 mod params;
 mod prepared;
@@ -51,24 +52,32 @@ mod tests;
 use pulp::Arch;
 use rayon::prelude::*;
 
+pub(crate) use estimates::{forms, n_keys, scores};
 pub use params::{Iterations, ReliefParams, ReliefScore, TargetDistance};
 
-use crate::accumulate::Accumulator;
+use crate::accumulate::{Accumulator, Identity, Ledger, Settings, Vector};
+use crate::budget::Budget;
 use crate::error::{Error, Result};
-use crate::intake::Intake;
+use crate::intake::{Intake, numbered};
 use crate::monitor::{Monitor, Phase};
 use crate::neighbors::lists::bytes;
-use crate::ranking::{Ranking, ScoreRanking};
-use crate::schema::{Problem, Roles, Task, names};
+use crate::ranking::Ranking;
+use crate::run::Options;
+use crate::schema::{Problem, Roles, Task};
 use crate::source::ChunkSource;
 use crate::threads::pool;
 use ground::Ground;
+use outline::Outline;
 use prepared::{Prepared, gather};
+use queries::Queries;
 use rows::{Rows, Table};
 use search::{Neighbours, Search};
 use sparse::Index;
-use sums::{Kind, Plan, Scheme, Sums};
-use targets::{Apart, Targets};
+use sums::{Kind, Plan};
+use targets::Targets;
+
+/// Its number, and its queries.
+type Block<'a> = (u64, &'a [u32]);
 
 /// Most bytes that a run holds of what it could do in parts.
 #[derive(Debug, Clone, Copy)]
@@ -80,10 +89,13 @@ struct Limits {
 }
 
 const LIMITS: Limits = Limits { rows: 192 << 20, group: 128 << 20 };
+/// What reading takes: a tile of values as columns, as rows and as panels, and columns on their way.
+const READING_BYTES: usize = 40 << 20;
 /// Sums of all blocks take up to this many bytes, where the blocks are not too few then.
 const SUMS_BYTES: usize = 64 << 20;
 /// Blocks of queries, for whose number standard errors are good enough.
 const BLOCKS: std::ops::RangeInclusive<usize> = 16..=128;
+
 /// Ranks the features of `source` by Relief, on a pool of `threads` threads.
 ///
 /// The same arguments give the same bits, whatever the number of threads, the chunking of the rows,
@@ -99,41 +111,101 @@ pub fn rank(
     threads: usize,
     monitor: &Monitor,
 ) -> Result<Ranking> {
-    rank_within(LIMITS, source, roles, params, threads, monitor)
+    accumulate(source, roles, params, &Options { threads, ..Options::default() }, monitor)?.ranking()
 }
 
-fn rank_within(
-    limits: Limits,
+/// Contributes the blocks of queries that `options` ask for, each under its number, and after them `myopic`.
+///
+/// # Errors
+/// Those of [`rank`], and what is wrong with `options`.
+pub fn accumulate(
     source: &dyn ChunkSource,
     roles: &Roles,
     params: &ReliefParams,
-    threads: usize,
+    options: &Options<'_>,
     monitor: &Monitor,
-) -> Result<Ranking> {
+) -> Result<Accumulator> {
+    accumulate_within(None, source, roles, params, options, monitor)
+}
+
+impl Limits {
+    /// What `budget` leaves beside the targets of `n_rows` rows, if that is less than [`LIMITS`]. A block of queries
+    /// is to fit, `block` bytes.
+    fn within(budget: Budget, n_rows: u64, n_targets: usize, block: usize) -> Result<Self> {
+        // As they are, as numbers of the distance, and as classes.
+        let targets = n_rows as usize * n_targets * (2 * size_of::<f64>() + size_of::<u16>());
+        let fixed = targets + READING_BYTES;
+        let least = fixed + block;
+        budget.check(least, "Relief; fewer iterations need less")?;
+        let left = budget.left().saturating_sub(fixed);
+        let group = LIMITS.group.min((left / 2).max(block));
+        Ok(Limits { rows: LIMITS.rows.min(left - group.min(left)), group })
+    }
+}
+
+fn accumulate_within(
+    limits: Option<Limits>,
+    source: &dyn ChunkSource,
+    roles: &Roles,
+    params: &ReliefParams,
+    options: &Options<'_>,
+    monitor: &Monitor,
+) -> Result<Accumulator> {
     let problem = Problem::resolve(&source.schema(), roles, source.name())?;
     params.validate(problem.task, problem.targets.len())?;
     if roles.weight.is_some() {
         return Err(Error::Setting("weight: Relief does not weigh rows; leave it out, or use the forest".into()));
     }
-    pool(threads)?.install(|| {
+    pool(options.threads)?.install(|| {
         let intake = Intake { source, problem: &problem, unlabelled: params.unlabelled, monitor };
-        let prepared = Prepared::read(limits, intake, params)?;
-        let mut scores = Vec::new();
-        for score in &params.scores {
-            match score {
-                ReliefScore::Relief => scores.extend(prepared.relief(params)?),
-                ReliefScore::Myopic => scores.push(prepared.myopic(monitor)?),
-            }
+        let met = options.meet(&intake, 0)?;
+        numbered(met.rows, source.name(), "Relief")?;
+        params.queries(met.profile.counts.kept)?;
+        let identity = Identity::new(Settings::Relief(params.clone()), &problem, &met.profile);
+        let asked = options.keys(identity.n_keys())?;
+        let n_blocks = estimates::n_blocks(&identity, params);
+        let ledger = Ledger::open(identity, options.resume, monitor)?;
+        let missing = ledger.missing(asked.clone());
+        if missing.is_empty() {
+            return ledger.close();
         }
-        Ok(Ranking {
-            task: problem.task,
-            n_rows: prepared.n_rows as u64,
-            n_unlabelled: prepared.n_unlabelled,
-            features: names(&problem.features),
-            targets: names(&problem.targets),
-            scores,
-        })
+        let queries = Queries::new(params, &met, asked.start..asked.end.min(n_blocks), n_blocks)?;
+        let (n_features, n_targets, unlabelled) =
+            (problem.features.len(), problem.targets.len(), met.profile.counts.unlabelled);
+        let outline = Outline::new(params, problem.task, n_features, n_targets, unlabelled);
+        let limits = match limits {
+            Some(limits) => limits,
+            None => {
+                let n_classes = match problem.task {
+                    Task::Classification if outline.apart.is_empty() => met.profile.targets[0].n_categories(),
+                    _ => 1,
+                };
+                let k = nearest(params, met.rows as usize);
+                let block = queries.largest_block() * query_bytes(k, n_classes, n_features, outline.n_vectors());
+                Limits::within(Budget::new(options.memory), met.rows, n_targets, block)?
+            }
+        };
+        let prepared = Prepared::read(limits, intake, &met)?;
+        let (blocks, myopic): (Vec<u64>, Vec<u64>) = missing.into_iter().partition(|&key| key < n_blocks);
+        if !blocks.is_empty() {
+            prepared.relief(params, outline, &queries, &blocks, &ledger)?;
+        }
+        for key in myopic {
+            ledger.add(key, vec![Vector::dense(prepared.myopic(monitor)?)])?;
+        }
+        ledger.close()
     })
+}
+
+/// Most neighbours that are asked for.
+fn nearest(params: &ReliefParams, n_rows: usize) -> usize {
+    params.n_neighbors.iter().copied().max().unwrap_or(1).min(n_rows)
+}
+
+/// Bytes of a query that is held beside streamed rows: its lists, what is summed up for it, its values as rows and
+/// as panels have them.
+fn query_bytes(k: usize, n_classes: usize, n_features: usize, n_vectors: usize) -> usize {
+    bytes(k, n_classes) + k * n_classes * (16 + 8 * n_vectors) + 16 * n_features
 }
 
 impl Prepared<'_> {
@@ -144,128 +216,109 @@ impl Prepared<'_> {
         counts.into_iter().map(|count| count as f64 / self.n_rows as f64).collect()
     }
 
-    fn myopic(&self, monitor: &Monitor) -> Result<ScoreRanking> {
-        let estimate = myopic::estimate(&self.table, &self.space, &self.priors(), monitor)?;
-        Ok(estimate.rank(ReliefScore::Myopic.name()))
+    fn myopic(&self, monitor: &Monitor) -> Result<Vec<f64>> {
+        myopic::importances(&self.table, &self.space, &self.priors(), monitor)
     }
 
-    fn plan(&self, params: &ReliefParams) -> Result<Plan> {
-        let schemes =
-            params.n_neighbors.iter().flat_map(|&k| params.sigma.iter().map(move |&sigma| Scheme { k, sigma }));
+    fn plan(&self, params: &ReliefParams, outline: Outline) -> Result<Plan> {
         let kind = match self.problem.task {
             Task::Classification if !self.is_semi_supervised => Kind::Classes { priors: self.priors() },
-            task => Kind::Distances {
-                targets: Targets::new(
-                    &self.targets,
-                    &self.target_profiles,
-                    &self.problem.targets,
-                    task,
-                    params.target_weights.as_deref(),
-                )?,
-                apart: match (params.per_target, task) {
-                    (true, task) if task != Task::Hierarchical => (0..self.targets.len()).map(Apart::Target).collect(),
-                    (_, Task::MultiLabel | Task::Hierarchical) if params.target_distance.is_empty() => {
-                        vec![Apart::Sets(TargetDistance::Hamming)]
-                    }
-                    (_, Task::MultiLabel | Task::Hierarchical) => {
-                        params.target_distance.iter().copied().map(Apart::Sets).collect()
-                    }
-                    _ => vec![Apart::Mean],
-                },
-            },
+            task => Kind::Distances(Targets::new(
+                &self.targets,
+                &self.target_profiles,
+                &self.problem.targets,
+                task,
+                params.target_weights.as_deref(),
+            )?),
         };
         let influence = self.is_semi_supervised.then(|| self.influence(params.influence)).transpose()?;
-        Ok(Plan { schemes: schemes.collect(), kind, influence })
+        Ok(Plan { outline, kind, influence })
     }
 
-    /// All scores that neighbours give.
-    fn relief(&self, params: &ReliefParams) -> Result<Vec<ScoreRanking>> {
-        let plan = self.plan(params)?;
+    /// What neighbours say: the contributions of the blocks called `numbers`.
+    fn relief(
+        &self,
+        params: &ReliefParams,
+        outline: Outline,
+        queries: &Queries,
+        numbers: &[u64],
+        ledger: &Ledger,
+    ) -> Result<()> {
         let n_features = self.space.shapes.len();
-        let queries = queries::draw(params.seed, self.n_rows, params.queries(self.n_rows as u64)? as usize);
-        let most = (SUMS_BYTES / (8 * n_features * plan.n_vectors())).clamp(*BLOCKS.start(), *BLOCKS.end());
-        let n_blocks = most.min(queries.len());
-        let block =
-            |number: usize| &queries[number * queries.len() / n_blocks..(number + 1) * queries.len() / n_blocks];
-        let blocks: Vec<&[u32]> = (0..n_blocks).map(block).collect();
+        let a_vector = 8 * outline.n_vectors();
+        let plan = self.plan(params, outline)?;
+        let blocks: Vec<Block<'_>> = numbers.iter().map(|&key| (key, queries.block(key))).collect();
+        let most = blocks.iter().map(|(_, queries)| queries.len()).max().unwrap_or(1).max(1);
 
-        let k = params.n_neighbors.iter().copied().max().unwrap_or(1).min(self.n_rows);
+        let k = nearest(params, self.n_rows);
         let search = Search { space: &self.space, layout: &self.layout, k, monitor: self.monitor, arch: Arch::new() };
-        let a_query = bytes(k, self.space.n_classes) + k * self.space.n_classes * (16 + 8 * plan.n_vectors());
-        let mut accumulator = Accumulator::default();
-        let mut first = 0;
+        let a_query = bytes(k, self.space.n_classes) + k * self.space.n_classes * (16 + a_vector);
+        let of_group = |group: &[Block<'_>]| group.iter().flat_map(|(_, queries)| *queries).copied().collect();
         match &self.table {
-            Table::Held(rows) if queries.len() == self.n_rows && self.n_rows * a_query <= self.limits.group => {
-                let neighbours = search.of_all(rows)?;
-                self.sum(&plan, &blocks, &neighbours, rows, first, &mut accumulator)?;
+            Table::Held(rows)
+                if blocks.iter().map(|(_, queries)| queries.len()).sum::<usize>() == self.n_rows
+                    && self.n_rows * a_query <= self.limits.group =>
+            {
+                self.sum(&plan, &blocks, &search.of_all(rows)?, rows, ledger)?;
             }
             Table::Sparse(rows) => {
                 let index = Index::new(rows, &self.space);
-                let together = (self.limits.group / a_query / block(0).len()).max(1);
-                for group in blocks.chunks(together) {
-                    let neighbours = index.neighbours(&group.concat(), k, self.monitor)?;
-                    self.sum(&plan, group, &neighbours, &Rows::default(), first, &mut accumulator)?;
-                    first += group.len();
+                for group in blocks.chunks((self.limits.group / a_query / most).max(1)) {
+                    let wanted: Vec<u32> = of_group(group);
+                    let neighbours = index.neighbours(&wanted, k, self.monitor)?;
+                    self.sum(&plan, group, &neighbours, &Rows::default(), ledger)?;
                 }
             }
             table => {
                 let a_query = a_query + self.layout.row_bytes() + 8 * n_features;
-                let together = (self.limits.group / a_query / block(0).len()).max(1);
-                for group in blocks.chunks(together) {
-                    let held = gather(table, &group.concat())?;
+                for group in blocks.chunks((self.limits.group / a_query / most).max(1)) {
+                    let wanted: Vec<u32> = of_group(group);
+                    let held = gather(table, &wanted)?;
                     let neighbours = search.among(table, &held)?;
-                    self.sum(&plan, group, &neighbours, &held, first, &mut accumulator)?;
-                    first += group.len();
+                    self.sum(&plan, group, &neighbours, &held, ledger)?;
                 }
             }
         }
-        let estimates = accumulator.estimates(&plan, n_features);
-        Ok(estimates.into_iter().zip(plan.names()).map(|(estimate, name)| estimate.rank(&name)).collect())
+        Ok(())
     }
 
     fn ground<'b>(&'b self, queries: &'b Rows, rows: &'b Rows) -> Ground<'b> {
         Ground { space: &self.space, queries, rows }
     }
 
-    /// Sums up what the neighbours of the queries in `blocks` say, which are numbered from `first`. The
-    /// queries are in `queries_at`, unless the rows are sparse, which hold them too.
+    /// Sums up what the neighbours of the queries in `blocks` say. The queries are in `queries_at`, unless the
+    /// rows are sparse, which hold them too.
     fn sum(
         &self,
         plan: &Plan,
-        blocks: &[&[u32]],
+        blocks: &[Block<'_>],
         neighbours: &Neighbours,
         queries_at: &Rows,
-        first: usize,
-        accumulator: &mut Accumulator<Sums>,
+        ledger: &Ledger,
     ) -> Result<()> {
         let arch = Arch::new();
         self.monitor.enter(Phase::Summing, self.n_rows as u64);
-        let by_block = |add: &(dyn Fn(&mut sums::Block) + Sync)| -> Result<Vec<Sums>> {
-            let sum = |queries: &&[u32]| {
+        let by_block = |add: &(dyn Fn(&mut sums::Block) + Sync)| {
+            blocks.par_iter().try_for_each(|&(key, queries)| {
                 self.monitor.check()?;
                 let mut block = plan.block(queries, neighbours, &self.space);
                 add(&mut block);
                 self.monitor.advance(queries.len() as u64);
-                Ok(block.finish())
-            };
-            blocks.par_iter().map(sum).collect()
+                ledger.add(key, block.finish())
+            })
         };
-        let sums: Vec<Sums> = match &self.table {
-            Table::Held(rows) => by_block(&|block| block.add(arch, self.ground(queries_at, rows)))?,
-            Table::Sparse(rows) => by_block(&|block| block.add_sparse(rows, &self.space))?,
+        match &self.table {
+            Table::Held(rows) => by_block(&|block| block.add(arch, self.ground(queries_at, rows))),
+            Table::Sparse(rows) => by_block(&|block| block.add_sparse(rows, &self.space)),
             Table::Streamed(_) => {
                 let mut open: Vec<_> =
-                    blocks.par_iter().map(|queries| plan.block(queries, neighbours, &self.space)).collect();
+                    blocks.par_iter().map(|(_, queries)| plan.block(queries, neighbours, &self.space)).collect();
                 self.table.pass(Phase::Summing, |rows| {
                     open.par_iter_mut().for_each(|block| block.add(arch, self.ground(queries_at, rows)));
                     Ok(())
                 })?;
-                open.into_iter().map(sums::Block::finish).collect()
+                blocks.iter().zip(open).try_for_each(|(&(key, _), block)| ledger.add(key, block.finish()))
             }
-        };
-        for (number, sums) in (first..).zip(sums) {
-            accumulator.insert(number as u64, sums);
         }
-        Ok(())
     }
 }

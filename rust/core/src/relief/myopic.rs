@@ -9,15 +9,14 @@ use rayon::prelude::*;
 use super::lack::Lack;
 use super::rows::Table;
 use super::space::{Shape, Space};
-use crate::accumulate::Estimate;
 use crate::error::Result;
 use crate::monitor::Monitor;
 
 /// Values of columns read together.
 const VALUES: usize = 1 << 23;
 
-/// The estimate for all features; it has no standard errors.
-pub(crate) fn estimate(table: &Table<'_>, space: &Space, priors: &[f64], monitor: &Monitor) -> Result<Estimate> {
+/// The importances of all features; they have no standard errors.
+pub(crate) fn importances(table: &Table<'_>, space: &Space, priors: &[f64], monitor: &Monitor) -> Result<Vec<f64>> {
     let features: Vec<usize> = (0..space.shapes.len()).collect();
     let together = (VALUES / space.classes.len().max(1)).max(1);
     let mut mean = Vec::with_capacity(features.len());
@@ -31,8 +30,7 @@ pub(crate) fn estimate(table: &Table<'_>, space: &Space, priors: &[f64], monitor
             .collect::<Result<_>>()?;
         mean.extend(parts);
     }
-    let variance = vec![f64::NAN; mean.len()];
-    Ok(Estimate { mean, variance })
+    Ok(mean)
 }
 
 fn of_feature(column: &[f64], shape: Shape, space: &Space, priors: &[f64]) -> f64 {

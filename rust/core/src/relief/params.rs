@@ -1,12 +1,15 @@
 //! Settings of the Relief ranker and their checks.
 
+use serde::{Deserialize, Serialize};
+
 use crate::error::{Error, Result, check};
 use crate::intake::Unlabelled;
 use crate::schema::Task;
 
 /// Distance between the label sets of two rows, in [0, 1]; two empty sets are at distance 0. In a hierarchy
 /// each label counts with its weight.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum TargetDistance {
     /// Share of the labels that one of the rows has (ssl-ranking Eq. 7).
     Hamming,
@@ -43,7 +46,8 @@ impl TargetDistance {
 }
 
 /// A way to turn differences between rows into importances.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum ReliefScore {
     /// ReliefF for one nominal target, RReliefF for all others.
     Relief,
@@ -71,7 +75,8 @@ impl ReliefScore {
 }
 
 /// How many rows are queries.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Iterations {
     /// All.
     All,
@@ -82,7 +87,7 @@ pub enum Iterations {
 }
 
 /// Settings of the Relief ranker.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ReliefParams {
     /// The scores asked for.
     pub scores: Vec<ReliefScore>,

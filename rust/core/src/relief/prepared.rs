@@ -4,7 +4,6 @@
 use rayon::prelude::*;
 
 use super::lack::Lack;
-use super::params::ReliefParams;
 use super::rows::{Reader, Rows, Table};
 use super::space::{Scale, Shape, Space};
 use super::sparse::{SparseRows, Usual};
@@ -13,9 +12,10 @@ use crate::error::Result;
 use crate::intake::{Intake, Unlabelled};
 use crate::monitor::{Monitor, Phase};
 use crate::neighbors::panels::Layout;
-use crate::profile::{ColumnProfile, Profile};
+use crate::profile::ColumnProfile;
+use crate::run::Met;
 use crate::schema::{Problem, Task};
-use crate::store::{TargetColumn, add_targets, empty_targets};
+use crate::store::{TargetColumn, add_values, empty_targets};
 
 /// Values of columns with missing ones that are looked at together.
 const LACK_VALUES: usize = 1 << 22;
@@ -26,7 +26,6 @@ pub(super) struct Prepared<'a> {
     pub(super) problem: &'a Problem,
     pub(super) monitor: &'a Monitor,
     pub(super) n_rows: usize,
-    pub(super) n_unlabelled: u64,
     /// Whether rows without a target take part.
     pub(super) is_semi_supervised: bool,
     /// Where the rows are.
@@ -38,22 +37,20 @@ pub(super) struct Prepared<'a> {
 }
 
 impl<'a> Prepared<'a> {
-    pub(super) fn read(limits: Limits, intake: Intake<'a>, params: &ReliefParams) -> Result<Self> {
-        let (problem, monitor) = (intake.problem, intake.monitor);
-        let profile = Profile::of(&intake, 0)?;
-        let n_rows = profile.counts.taking_part(intake.source.name(), params.unlabelled)?;
-        params.queries(n_rows)?;
+    pub(super) fn read(limits: Limits, intake: Intake<'a>, met: &Met<'_>) -> Result<Self> {
+        let (problem, monitor, profile, n_rows) = (intake.problem, intake.monitor, &met.profile, met.rows);
+        let all_rows = profile.counts.kept as usize;
         let scales: Vec<Scale> = profile.features.iter().map(Scale::of).collect();
-        let shapes: Vec<Shape> = scales.iter().map(Shape::of).collect();
+        let mut shapes: Vec<Shape> = scales.iter().map(Shape::of).collect();
         let lacking: Vec<usize> =
             (0..shapes.len()).filter(|&i| shapes[i] != Shape::Constant && profile.features[i].missing() > 0).collect();
-        let mut targets = empty_targets(&intake, &profile)?;
+        let mut targets = empty_targets(problem, profile, n_rows as usize, intake.source.name())?;
+        let is_semi_supervised = intake.unlabelled == Unlabelled::Use && profile.counts.unlabelled > 0;
         let reader = Reader { intake, scales, n_rows, clip: false };
-        let is_semi_supervised = params.unlabelled == Unlabelled::Use && profile.counts.unlabelled > 0;
         let by_class = problem.task == Task::Classification && !is_semi_supervised;
         let classes = if by_class { profile.targets[0].n_categories() } else { 1 };
-        let usual = Usual::of(&profile.features, &reader.scales, n_rows as usize);
-        let table = if usual.is_rare(n_rows as usize, limits.rows) {
+        let usual = Usual::of(&profile.features, &reader.scales, all_rows);
+        let table = if usual.is_rare(all_rows, limits.rows) {
             read_sparse(&reader, usual, &mut targets)?
         } else {
             let held = n_rows as usize * (12 * shapes.len() + 4 * lacking.len() * classes) <= limits.rows;
@@ -61,19 +58,21 @@ impl<'a> Prepared<'a> {
         };
         let (classes, n_classes) = if by_class { targets::classes(&targets[0]) } else { (Vec::new(), 1) };
         let lacks = lacks(&table, &lacking, &shapes, &classes, n_classes, monitor)?;
+        for &feature in lacking.iter().filter(|&&feature| lacks[feature].is_none()) {
+            shapes[feature] = Shape::Unknown;
+        }
         let space = Space::new(shapes, lacks, classes, n_classes);
         Ok(Prepared {
             limits,
             problem,
             monitor,
             n_rows: n_rows as usize,
-            n_unlabelled: profile.counts.unlabelled,
             is_semi_supervised,
             table,
             layout: Layout::new(&space),
             space,
             targets,
-            target_profiles: profile.targets,
+            target_profiles: profile.targets.clone(),
         })
     }
 }
@@ -81,13 +80,13 @@ impl<'a> Prepared<'a> {
 /// Reads the targets, and the rows where they are to be held.
 fn read_table<'a>(reader: Reader<'a>, held: bool, targets: &mut [TargetColumn]) -> Result<Table<'a>> {
     if !held {
-        reader.intake.pass(Phase::Coding, |batch| add_targets(targets, &reader.intake, batch))?;
+        reader.intake.pass(Phase::Coding, |batch| add_values(targets, &reader.intake, batch))?;
         return Ok(Table::Streamed(reader));
     }
     let mut rows = Rows::with_room(reader.n_rows as usize, reader.scales.len());
     reader.pass(Phase::Coding, |batch, tile| {
         rows.append(tile);
-        add_targets(targets, &reader.intake, batch)
+        add_values(targets, &reader.intake, batch)
     })?;
     Ok(Table::Held(rows))
 }
@@ -97,7 +96,7 @@ fn read_sparse<'a>(reader: &Reader<'_>, usual: Usual, targets: &mut [TargetColum
     let mut rows = SparseRows::new(usual);
     reader.pass(Phase::Coding, |batch, tile| {
         rows.append(tile);
-        add_targets(targets, &reader.intake, batch)
+        add_values(targets, &reader.intake, batch)
     })?;
     Ok(Table::Sparse(rows))
 }

@@ -50,6 +50,8 @@ impl Scale {
 pub(crate) enum Shape {
     /// Nothing.
     Constant,
+    /// Nothing, since no row has a value; the data set of which the rows are a part has some.
+    Unknown,
     /// |a − b|
     Numeric,
     /// a ≠ b
@@ -93,7 +95,8 @@ const ABREAST: usize = 8;
 
 impl Space {
     pub(crate) fn new(shapes: Vec<Shape>, lacks: Vec<Option<Lack>>, classes: Vec<u16>, n_classes: usize) -> Self {
-        let plain = shapes.iter().all(|shape| *shape != Shape::Nominal) && lacks.iter().all(Option::is_none);
+        let plain = shapes.iter().all(|shape| matches!(shape, Shape::Constant | Shape::Numeric))
+            && lacks.iter().all(Option::is_none);
         Space { shapes, lacks, classes, n_classes, plain }
     }
 
@@ -116,7 +119,7 @@ impl Space {
             (Some(lack), true, false) => lack.one(y, a),
             (Some(lack), false, true) => lack.one(x, b),
             _ => match self.shapes[i] {
-                Shape::Constant => 0.0,
+                Shape::Constant | Shape::Unknown => 0.0,
                 Shape::Numeric => (x - y).abs(),
                 Shape::Nominal => f64::from(x != y),
             },

@@ -7,20 +7,12 @@ use pulp::Arch;
 
 use super::ground::Ground;
 use super::influence::Influence;
-use super::params::TargetDistance;
+use super::outline::Outline;
 use super::search::Neighbours;
 use super::space::{AddTimes, Space};
 use super::sparse::SparseRows;
-use super::targets::{Apart, Targets};
-
-/// How neighbours weigh.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Scheme {
-    /// Neighbours of each class.
-    pub(crate) k: usize,
-    /// `None`: all weigh the same.
-    pub(crate) sigma: Option<f64>,
-}
+use super::targets::Targets;
+use crate::accumulate::{Contribution, Vector};
 
 /// What is summed up for each pair of a query and a neighbour.
 #[derive(Debug)]
@@ -32,18 +24,13 @@ pub(crate) enum Kind {
     },
     /// Differences, and differences times the distance of the targets. For each scheme one sum, and one
     /// more for each way of telling targets apart.
-    Distances {
-        /// The targets.
-        targets: Targets,
-        /// Ways to tell them apart.
-        apart: Vec<Apart>,
-    },
+    Distances(Targets),
 }
 
 /// What is asked of the neighbours.
 #[derive(Debug)]
 pub(crate) struct Plan {
-    pub(crate) schemes: Vec<Scheme>,
+    pub(crate) outline: Outline,
     pub(crate) kind: Kind,
     /// Where some rows have no target.
     pub(crate) influence: Option<Influence>,
@@ -51,13 +38,13 @@ pub(crate) struct Plan {
 
 /// The sums of a block of queries.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Sums {
+struct Sums {
     /// n_schemes; number of queries, each as far as its pairs have something to say.
-    pub(super) queries: Vec<f64>,
+    queries: Vec<f64>,
     /// n_vectors x n_features
-    pub(super) vectors: Vec<f64>,
+    vectors: Vec<f64>,
     /// n_schemes x n_apart; distances of the targets.
-    pub(super) targets: Vec<f64>,
+    targets: Vec<f64>,
 }
 
 /// A query, one of its neighbours, and where the weights stand with which its differences go to each
@@ -94,23 +81,20 @@ pub(crate) fn rank_weights(n: usize, sigma: Option<f64>) -> Vec<f64> {
 
 impl Plan {
     fn n_apart(&self) -> usize {
-        match &self.kind {
-            Kind::Classes { .. } => 0,
-            Kind::Distances { apart, .. } => apart.len(),
-        }
+        self.outline.apart.len()
     }
 
-    pub(crate) fn n_vectors(&self) -> usize {
-        self.schemes.len() * (1 + self.n_apart())
+    fn n_vectors(&self) -> usize {
+        self.outline.n_vectors()
     }
 
     /// The pairs of `queries`, which are a block, with nothing summed up over features yet.
     pub(crate) fn block(&self, queries: &[u32], neighbours: &Neighbours, space: &Space) -> Block {
         let n_features = space.shapes.len();
         let mut sums = Sums {
-            queries: vec![queries.len() as f64; self.schemes.len()],
+            queries: vec![queries.len() as f64; self.outline.schemes.len()],
             vectors: vec![0.0; self.n_vectors() * n_features],
-            targets: vec![0.0; self.schemes.len() * self.n_apart()],
+            targets: vec![0.0; self.outline.schemes.len() * self.n_apart()],
         };
         let (mut pairs, mut weights) = (Vec::new(), Vec::new());
         for &query in queries {
@@ -137,13 +121,14 @@ impl Plan {
     /// the query is of the other.
     fn weigh(&self, query: u32, (class, own): (usize, usize), list: &[u32], weights: &mut [f64]) {
         let n_vectors = self.n_vectors();
-        for (number, scheme) in self.schemes.iter().enumerate() {
+        let Outline { schemes, apart, .. } = &self.outline;
+        for (number, scheme) in schemes.iter().enumerate() {
             let shares = rank_weights(scheme.k.min(list.len()), scheme.sigma);
             for ((weights, &row), share) in weights.chunks_exact_mut(n_vectors).zip(list).zip(shares) {
                 match &self.kind {
                     Kind::Classes { .. } if class == own => weights[number] = -share,
                     Kind::Classes { priors } => weights[number] = share * priors[class] / (1.0 - priors[own]),
-                    Kind::Distances { targets, apart } => {
+                    Kind::Distances(targets) => {
                         let weights = &mut weights[number * (1 + apart.len())..];
                         weights[0] = share;
                         for (weight, &how) in weights[1..].iter_mut().zip(apart) {
@@ -167,33 +152,6 @@ impl Plan {
                 weights[1..].iter_mut().for_each(|weight| *weight = if known { *weight * say } else { f64::NAN });
             }
         }
-    }
-
-    /// Names of the columns of scores, in order.
-    pub(crate) fn names(&self) -> Vec<String> {
-        let differ = |f: &dyn Fn(&Scheme) -> String| self.schemes.iter().any(|scheme| f(scheme) != f(&self.schemes[0]));
-        let (k_differs, sigma_differs) = (differ(&|s| s.k.to_string()), differ(&|s| format!("{:?}", s.sigma)));
-        let sets: Vec<TargetDistance> = match &self.kind {
-            Kind::Distances { apart, .. } if apart.len() > 1 => {
-                apart.iter().filter_map(|how| if let Apart::Sets(set) = how { Some(*set) } else { None }).collect()
-            }
-            _ => Vec::new(),
-        };
-        let mut names = Vec::new();
-        for scheme in &self.schemes {
-            let mut name = "relief".to_string();
-            if k_differs {
-                name += &format!("_k{}", scheme.k);
-            }
-            if let (true, Some(sigma)) = (sigma_differs, scheme.sigma) {
-                name += &format!("_sigma{sigma}");
-            }
-            match sets.is_empty() {
-                true => names.push(name),
-                false => names.extend(sets.iter().map(|set| format!("{name}_{}", set.name()))),
-            }
-        }
-        names
     }
 }
 
@@ -266,7 +224,10 @@ impl Block {
         self.done = self.pairs.len();
     }
 
-    pub(crate) fn finish(self) -> Sums {
-        self.sums
+    /// The sums: queries and distances of the targets by scheme, then the vectors.
+    pub(crate) fn finish(self) -> Contribution {
+        let Sums { queries, targets, vectors } = self.sums;
+        let vectors = vectors.chunks_exact(self.differences.len()).map(<[f64]>::to_vec);
+        [queries, targets].into_iter().chain(vectors).map(Vector::dense).collect()
     }
 }

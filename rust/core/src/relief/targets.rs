@@ -32,7 +32,7 @@ pub(crate) enum Apart {
 pub(crate) struct Targets {
     values: Values,
     /// n_targets; they sum up to 1.
-    pub(crate) shares: Vec<f64>,
+    shares: Vec<f64>,
 }
 
 #[derive(Debug)]
@@ -56,7 +56,7 @@ enum Values {
 /// The class of each row, for a single nominal target; and how many classes there are.
 pub(crate) fn classes(column: &TargetColumn) -> (Vec<u16>, usize) {
     match column {
-        TargetColumn::Nominal { categories, codes } => (codes.clone(), categories.names.len().max(1)),
+        TargetColumn::Nominal { categories, codes } => (codes.to_vec(), categories.names.len().max(1)),
         _ => unreachable!("classification has a nominal target"),
     }
 }
@@ -86,14 +86,13 @@ impl Targets {
             }
             values.iter_mut().skip(number).step_by(n_targets).zip(&placed).for_each(|(value, placed)| *value = *placed);
             let lacking = shape != Shape::Constant && placed.iter().any(|value| value.is_nan());
-            lacks.push(if lacking { Lack::new(&placed, shape == Shape::Nominal, &[], 1) } else { None });
-            shapes.push(shape);
+            let lack = if lacking { Lack::new(&placed, shape == Shape::Nominal, &[], 1) } else { None };
+            shapes.push(if lacking && lack.is_none() { Shape::Unknown } else { shape });
+            lacks.push(lack);
             has.push(if task == Task::MultiLabel { label(column, &name.name)? } else { 1.0 });
         }
-        let total = weights.map_or(n_targets as f64, |weights| weights.iter().sum());
-        let shares = (0..n_targets).map(|target| weights.map_or(1.0, |weights| weights[target]) / total).collect();
         let space = Space::new(shapes, lacks, Vec::new(), 1);
-        Ok(Targets { values: Values::Columns { space, values, has }, shares })
+        Ok(Targets { values: Values::Columns { space, values, has }, shares: shares(weights, n_targets) })
     }
 
     /// The distance between the targets of rows `a` and `b`.
@@ -146,6 +145,12 @@ impl Targets {
         }
         (one, both)
     }
+}
+
+/// The share of each target; they sum up to 1.
+pub(crate) fn shares(weights: Option<&[f64]>, n_targets: usize) -> Vec<f64> {
+    let total = weights.map_or(n_targets as f64, |weights| weights.iter().sum());
+    (0..n_targets).map(|target| weights.map_or(1.0, |weights| weights[target]) / total).collect()
 }
 
 fn place(column: &TargetColumn, scale: &Scale) -> (Shape, Vec<f64>) {

@@ -8,6 +8,7 @@
 //! | Arrow IPC file or stream | [`IpcSource`] | none; compressed: one batch |
 //! | ARFF, dense or sparse | [`ArffSource`] | the header and one chunk |
 //! | table in memory | [`TableSource`] | shares the table's |
+//! | several of these | [`JoinedSource`] | that of one at a time |
 //! | one-shot stream | [`spill`], then [`IpcSource`] | one batch, and disk |
 //!
 //! [`open`] tells the files apart by their content. Chunks have at most 65,536 rows and (but for a
@@ -21,6 +22,7 @@ mod arff;
 mod chunking;
 mod dictionary;
 mod ipc;
+mod joined;
 mod labels;
 mod mapping;
 mod memory;
@@ -30,9 +32,11 @@ mod write;
 
 pub use arff::ArffSource;
 pub use ipc::IpcSource;
+pub use joined::JoinedSource;
 pub use memory::TableSource;
 pub use open::open;
 pub use spill::spill;
+pub(crate) use write::unfinished;
 pub use write::write_ipc;
 
 use arrow_array::RecordBatch;

@@ -1,7 +1,7 @@
 //! Streams that can be read only once, kept in a scratch file.
 
 use std::io::BufWriter;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use arrow_array::RecordBatch;
 use arrow_ipc::writer::StreamWriter;
@@ -10,6 +10,7 @@ use arrow_schema::{ArrowError, SchemaRef};
 use super::IpcSource;
 use super::chunking::conform;
 use crate::error::{Error, Result};
+use crate::scratch::Scratch;
 
 /// Writes `batches` to a scratch file and maps it. The file has no name in its folder, so it is gone
 /// with the source, also after a crash.
@@ -27,12 +28,12 @@ pub fn spill(
     batches: impl Iterator<Item = Result<RecordBatch>>,
     scratch: Option<&Path>,
 ) -> Result<IpcSource> {
-    let folder = scratch.map_or_else(std::env::temp_dir, PathBuf::from);
+    let scratch = Scratch::new(scratch);
     let failed = |error: ArrowError| match error {
-        ArrowError::IoError(_, source) => Error::file(&folder, source),
+        ArrowError::IoError(_, source) => scratch.failed(source),
         other => Error::Data(format!("{name}: {other}")),
     };
-    let file = tempfile::tempfile_in(&folder).map_err(|e| Error::file(&folder, e))?;
+    let file = scratch.file()?;
     let mut writer = StreamWriter::try_new(BufWriter::new(&file), &schema).map_err(failed)?;
     for (number, batch) in batches.enumerate() {
         let batch = conform(batch?, &schema).ok_or_else(|| {

@@ -59,7 +59,7 @@ pub fn write_ipc(source: &dyn ChunkSource, path: &Path, monitor: &Monitor) -> Re
 }
 
 /// A file beside `path` that vanishes unless it is given that name.
-fn unfinished(path: &Path) -> std::io::Result<NamedTempFile<File>> {
+pub(crate) fn unfinished(path: &Path) -> std::io::Result<NamedTempFile<File>> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let mut builder = tempfile::Builder::new();
     builder.prefix(".ferrank-").suffix(".arrow");

@@ -5,17 +5,26 @@
 //! takes an eighth of the steps. With more, a pass over all rows of a feature would fetch too much of
 //! the others.
 
+use arrow_buffer::ScalarBuffer;
+
 use super::Code;
 
 /// Features whose codes of a row lie together.
 pub(crate) const BAND: usize = 8;
 
 /// Codes of the features of one type, in some rows.
-#[derive(Debug, Default)]
-pub(crate) struct Bands<C> {
+#[derive(Debug)]
+pub(crate) struct Bands<C: Code> {
     rows: usize,
+    cells: Cells<C>,
+}
+
+#[derive(Debug)]
+enum Cells<C: Code> {
     /// n_features / [`BAND`], rounded up, x rows.
-    cells: Vec<[C; BAND]>,
+    Held(Vec<[C; BAND]>),
+    /// One buffer of rows x [`BAND`] for each band.
+    Mapped(Vec<ScalarBuffer<C>>),
 }
 
 /// A feature's codes.
@@ -25,42 +34,72 @@ pub(crate) struct Column<'a, C> {
     lane: usize,
 }
 
+impl<C: Code> Default for Bands<C> {
+    fn default() -> Self {
+        Bands { rows: 0, cells: Cells::Held(Vec::new()) }
+    }
+}
+
 impl<C: Code> Bands<C> {
     pub(crate) fn new(n_features: usize, rows: usize) -> Self {
-        Bands { rows, cells: vec![[C::default(); BAND]; n_features.div_ceil(BAND) * rows] }
+        Bands { rows, cells: Cells::Held(vec![[C::default(); BAND]; n_features.div_ceil(BAND) * rows]) }
+    }
+
+    /// Bands of `rows` rows that lie elsewhere, one after the other in each buffer.
+    pub(crate) fn mapped(rows: usize, bands: Vec<ScalarBuffer<C>>) -> Self {
+        debug_assert!(bands.iter().all(|band| band.len() == rows * BAND));
+        Bands { rows, cells: Cells::Mapped(bands) }
     }
 
     /// The codes of the feature at `slot`.
     #[inline(always)]
     pub(crate) fn column(&self, slot: usize) -> Column<'_, C> {
-        let first = slot / BAND * self.rows;
-        Column { cells: &self.cells[first..first + self.rows], lane: slot % BAND }
+        Column { cells: self.band(slot / BAND), lane: slot % BAND }
     }
 
     /// The rows of a band.
+    #[inline(always)]
     pub(crate) fn band(&self, band: usize) -> &[[C; BAND]] {
-        &self.cells[band * self.rows..(band + 1) * self.rows]
+        match &self.cells {
+            Cells::Held(cells) => &cells[band * self.rows..(band + 1) * self.rows],
+            Cells::Mapped(bands) => bands[band].as_chunks().0,
+        }
+    }
+
+    /// Number of bands.
+    pub(crate) fn len(&self) -> usize {
+        match &self.cells {
+            Cells::Held(cells) => cells.len() / self.rows.max(1),
+            Cells::Mapped(bands) => bands.len(),
+        }
     }
 
     /// Bytes that the codes of a row take.
     pub(crate) fn row_bytes(&self) -> usize {
-        self.cells.len() / self.rows.max(1) * size_of::<[C; BAND]>()
+        self.len() * size_of::<[C; BAND]>()
     }
 
     /// The rows of each band.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &[[C; BAND]]> {
-        self.cells.chunks_exact(self.rows.max(1))
+        (0..self.len()).map(|band| self.band(band))
     }
 
-    /// The rows of each band, to be written.
+    /// The rows of each band, to be written; none of those that lie elsewhere.
     pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut [[C; BAND]]> {
-        self.cells.chunks_exact_mut(self.rows.max(1))
+        let cells = match &mut self.cells {
+            Cells::Held(cells) => &mut cells[..],
+            Cells::Mapped(_) => &mut [],
+        };
+        cells.chunks_exact_mut(self.rows.max(1))
     }
 
-    /// Room for `rows` rows of as many bands as `of` has; the codes are left as they are.
-    pub(crate) fn resize(&mut self, of: &Self, rows: usize) {
+    /// Room for `rows` rows of `n_bands` bands; the codes are left as they are.
+    pub(crate) fn resize(&mut self, n_bands: usize, rows: usize) {
         self.rows = rows;
-        self.cells.resize(of.cells.len() / of.rows.max(1) * rows, [C::default(); BAND]);
+        match &mut self.cells {
+            Cells::Held(cells) => cells.resize(n_bands * rows, [C::default(); BAND]),
+            Cells::Mapped(_) => *self = Bands::new(n_bands * BAND, rows),
+        }
     }
 }
 

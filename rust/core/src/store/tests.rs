@@ -1,5 +1,6 @@
 use std::sync::Arc;
 
+use arrow_array::builder::{ListBuilder, StringBuilder};
 use arrow_array::{ArrayRef, Float64Array, RecordBatch, StringArray};
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -9,6 +10,7 @@ use super::*;
 use crate::intake::Unlabelled;
 use crate::monitor::Monitor;
 use crate::schema::{Problem, Roles, Targets};
+use crate::scratch::Scratch;
 use crate::source::TableSource;
 
 /// `rows` with one column of each kind, a target and weights; a row is left out if its target is
@@ -47,15 +49,24 @@ fn rows(count: std::ops::Range<usize>) -> impl Strategy<Value = Vec<Row>> {
 
 /// Profile and store of `batch`, read in pieces that begin at `borders`.
 fn coded(batch: &RecordBatch, borders: &[usize], max_bins: usize) -> (Profile, CodeStore) {
+    kept(batch, borders, max_bins, Keep::Memory)
+}
+
+fn kept(batch: &RecordBatch, borders: &[usize], max_bins: usize, keep: Keep<'_>) -> (Profile, CodeStore) {
+    with_intake(batch, borders, |intake| {
+        let profile = Profile::of(intake, max_bins).unwrap();
+        let store = CodeStore::of(intake, &profile, profile.counts, false, keep).unwrap();
+        (profile, store)
+    })
+}
+
+fn with_intake<T>(batch: &RecordBatch, borders: &[usize], work: impl FnOnce(&Intake<'_>) -> T) -> T {
     let pieces = borders.windows(2).map(|pair| batch.slice(pair[0], pair[1] - pair[0])).collect();
     let source = TableSource::new("table", batch.schema(), pieces).unwrap();
     let roles = Roles { weight: Some("w".into()), ..Roles::of(Targets::Named(vec!["y".into()])) };
     let problem = Problem::resolve(&batch.schema(), &roles, "table").unwrap();
     let monitor = Monitor::default();
-    let intake = Intake { source: &source, problem: &problem, unlabelled: Unlabelled::Ignore, monitor: &monitor };
-    let profile = Profile::of(&intake, max_bins).unwrap();
-    let store = CodeStore::of(&intake, &profile, false).unwrap();
-    (profile, store)
+    work(&Intake { source: &source, problem: &problem, unlabelled: Unlabelled::Ignore, monitor: &monitor })
 }
 
 /// All codes of a feature, missing as 65,535.
@@ -88,10 +99,9 @@ fn check(rows: &[Row], store: &CodeStore, profile: &Profile) {
     assert_eq!((store.rows, store.weights.len()), (kept.len(), kept.len()));
     assert_eq!(column(store, 0), positions(&kept.iter().map(|row| row.few).collect::<Vec<_>>()));
     assert_eq!(column(store, 2), positions(&kept.iter().map(|row| row.word.clone()).collect::<Vec<_>>()));
-    assert_eq!(store.weights, kept.iter().map(|row| row.w).collect::<Vec<_>>());
+    assert_eq!(*store.weights, kept.iter().map(|row| row.w).collect::<Vec<_>>());
     let TargetColumn::Numeric(y) = &store.targets[0] else { panic!("numbers") };
-    assert_eq!(*y, kept.iter().map(|row| row.y.unwrap()).collect::<Vec<_>>());
-    assert_eq!(profile.max_weight, kept.iter().map(|row| row.w).fold(0.0, f64::max));
+    assert_eq!(**y, kept.iter().map(|row| row.y.unwrap()).collect::<Vec<_>>());
     let unlabelled = rows.iter().filter(|row| row.y.is_none()).count() as u64;
     assert_eq!((profile.counts.rows, profile.counts.unlabelled), (rows.len() as u64, unlabelled));
 }
@@ -141,4 +151,104 @@ fn chunks_end_at_65_536_kept_rows_wherever_batches_do() {
     let (_, whole) = coded(&batch, &[0, 200_000], 255);
     assert_eq!(column(&whole, 1), column(&store, 1));
     assert!(column(&store, 1).iter().all(|&code| code < 255));
+}
+
+#[test]
+fn a_store_in_scratch_files_and_one_of_parts_are_those_in_memory() {
+    let row = |i: usize| Row {
+        few: (i % 11 != 10).then_some((i % 3) as f64),
+        many: ((i * 7_919) % 1_000_003) as f64,
+        word: (!i.is_multiple_of(13)).then(|| format!("w{}", i % 290)),
+        y: (!i.is_multiple_of(5)).then_some(i as f64),
+        w: (i % 7) as f64,
+    };
+    let rows: Vec<Row> = (0..150_000).map(row).collect();
+    let whole = batch(&rows);
+    let scratch = Scratch::new(None);
+    for max_bins in [255, 1000] {
+        let (profile, memory) = coded(&whole, &[0, 150_000], max_bins);
+        let (_, disk) = kept(&whole, &[0, 70_000, 150_000], max_bins, Keep::Scratch(&scratch));
+        let of_intake = |intake: &Intake<'_>| Codebook::of(&profile, intake.problem, false, "table").unwrap();
+        let book = with_intake(&whole, &[0, 150_000], of_intake);
+        let parts: Vec<Part> = [0, 40_001, 40_001 + 70_000, 150_000]
+            .windows(2)
+            .map(|pair| {
+                with_intake(&whole.slice(pair[0], pair[1] - pair[0]), &[0, pair[1] - pair[0]], |intake| {
+                    let counts = Profile::of(intake, 0).unwrap().counts;
+                    let part = Part::of(intake, &book, counts, Keep::Memory).unwrap();
+                    let mut bytes = Vec::new();
+                    part.write(&book, &mut bytes).unwrap();
+                    Part::read(&book, bytes.into()).unwrap()
+                })
+            })
+            .collect();
+        let parted = CodeStore::of_parts(book, parts, Keep::Memory).unwrap();
+        for store in [disk, parted] {
+            check(&rows, &store, &profile);
+            assert_eq!(store.row_bytes(), memory.row_bytes());
+            for feature in 0..3 {
+                assert_eq!(column(&store, feature), column(&memory, feature));
+            }
+        }
+    }
+}
+
+#[test]
+fn a_part_of_another_store_is_refused() {
+    let batch = batch(&[Row { few: None, many: 1.0, word: None, y: Some(1.0), w: 1.0 }]);
+    with_intake(&batch, &[0, 1], |intake| {
+        let profile = Profile::of(intake, 10).unwrap();
+        let book = Codebook::of(&profile, intake.problem, false, "table").unwrap();
+        let mut bytes = Vec::new();
+        Part::of(intake, &book, profile.counts, Keep::Memory).unwrap().write(&book, &mut bytes).unwrap();
+        let problem = Problem { weight: None, ..intake.problem.clone() };
+        let unweighted = Codebook::of(&profile, &problem, false, "table").unwrap();
+        assert!(Part::read(&unweighted, bytes.clone().into()).unwrap_err().to_string().contains("other columns"));
+        bytes.truncate(bytes.len() / 2);
+        assert!(Part::read(&book, bytes.into()).unwrap_err().to_string().contains("damaged"));
+    });
+}
+
+#[test]
+fn label_sets_and_values_of_features_come_back_from_a_part_and_from_disk() {
+    let labels = |row: usize| (row % 4 > 0).then(|| (0..row % 4).map(move |label| Some(format!("a/{label}"))));
+    let mut sets = ListBuilder::new(StringBuilder::new());
+    (0..100).for_each(|row| sets.append_option(labels(row)));
+    let few = (0..100).map(|row| (row % 9 > 0).then_some(f64::from(row % 5))).collect::<Float64Array>();
+    let batch = RecordBatch::try_from_iter_with_nullable([
+        ("few", Arc::new(few) as ArrayRef, true),
+        ("sets", Arc::new(sets.finish()) as ArrayRef, true),
+    ])
+    .unwrap();
+    let coded = |rows: std::ops::Range<usize>, keep: Keep<'_>, book: Option<&Codebook>| {
+        let part = batch.slice(rows.start, rows.len());
+        let source = TableSource::new("table", part.schema(), vec![part]).unwrap();
+        let problem =
+            Problem::resolve(&batch.schema(), &Roles::of(Targets::Named(vec!["sets".into()])), "table").unwrap();
+        let monitor = Monitor::default();
+        let intake = Intake { source: &source, problem: &problem, unlabelled: Unlabelled::Use, monitor: &monitor };
+        let profile = Profile::of(&intake, 255).unwrap();
+        let book = book.cloned().unwrap_or_else(|| Codebook::of(&profile, &problem, true, "table").unwrap());
+        (Part::of(&intake, &book, profile.counts, keep).unwrap(), book)
+    };
+    let scratch = Scratch::new(None);
+    let (memory, book) = coded(0..100, Keep::Memory, None);
+    let (disk, _) = coded(0..100, Keep::Scratch(&scratch), None);
+    let sent = |rows| {
+        let mut bytes = Vec::new();
+        coded(rows, Keep::Memory, Some(&book)).0.write(&book, &mut bytes).unwrap();
+        Part::read(&book, bytes.into()).unwrap()
+    };
+    let parts = vec![sent(0..33), sent(33..100)];
+    let values = |parts: Vec<Part>, keep| {
+        let store = CodeStore::of_parts(book.clone(), parts, keep).unwrap();
+        let [TargetColumn::Labels(sets)] = &store.targets[..] else { panic!() };
+        let [TargetColumn::Numeric(few)] = &store.values[..] else { panic!() };
+        let sets: Vec<_> = (0..100).map(|row| sets.of(row).map(<[u32]>::to_vec)).collect();
+        (sets, few.iter().map(|value| value.to_bits()).collect::<Vec<_>>())
+    };
+    let expected = values(vec![memory], Keep::Memory);
+    assert_eq!(expected.0[..4], [None, Some(vec![0, 1]), Some(vec![0, 1, 2]), Some(vec![0, 1, 2, 3])]);
+    assert_eq!(values(vec![disk], Keep::Scratch(&scratch)), expected);
+    assert_eq!(values(parts, Keep::Scratch(&scratch)), expected);
 }

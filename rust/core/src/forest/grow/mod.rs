@@ -10,12 +10,15 @@ use pulp::Arch;
 mod part;
 mod search;
 
+pub(super) use part::LEAST_GAIN;
+
 use super::bag::Bag;
 use super::grown::{Grown, GrownNode};
 use super::items::Items;
 use super::moments::Shape;
 use super::params::{Ensemble, ForestParams, Score};
 use super::pool::{Mark, Pool};
+use super::scores::Tally;
 use super::space::{Block, Space};
 use super::split::batch::Batch;
 use super::split::gram::Gram;
@@ -41,6 +44,44 @@ pub(crate) struct Ground<'a> {
     pub(crate) space: &'a Space,
     pub(crate) params: &'a ForestParams,
     pub(crate) monitor: &'a Monitor,
+}
+
+/// The rows of a node that are all there is to be seen of a store.
+#[derive(Clone, Copy)]
+pub(crate) struct Below<'a> {
+    pub(crate) chunk: &'a Chunk,
+    pub(crate) block: &'a Block,
+    /// How often each row is in the bag.
+    pub(crate) counts: &'a [u32],
+}
+
+impl Ground<'_> {
+    /// What each target has of the gain of a split, which is in proportion to `share`.
+    pub(super) fn gains_by_target(self, shape: &Shape, left: &[f64], total: &[f64], share: f64) -> Vec<f64> {
+        let space = self.space;
+        let mut parts = vec![0.0; self.store.targets.len()];
+        shape.gains(left, total, |component, gain| {
+            let target = match component.checked_sub(space.n_dense()) {
+                None => space.dense_target[component],
+                Some(indicator) => space.indicator_target[indicator],
+            };
+            if let Some(target) = target {
+                parts[target] += share * gain;
+            }
+        });
+        parts
+    }
+}
+
+/// Where in a tree a subtree begins.
+#[derive(Clone, Copy)]
+pub(crate) struct Place<'a> {
+    /// The number of the tree.
+    pub(crate) tree: u64,
+    pub(crate) depth: u32,
+    pub(crate) path: u64,
+    /// Features known to be constant there.
+    pub(crate) aside: &'a [u32],
 }
 
 /// A node that waits to be grown.
@@ -93,6 +134,8 @@ pub(crate) struct Grower<'a> {
     /// Sums of the nodes that wait, the next one's last.
     totals: Vec<f64>,
     grown: Grown,
+    /// Takes splits as they are made, where nodes are not kept.
+    tally: Option<Tally>,
     since_check: usize,
     narrow: OfType<u8>,
     wide: OfType<u16>,
@@ -147,7 +190,7 @@ impl<'a> Grower<'a> {
     pub(crate) fn new(ground: Ground<'a>, arch: Arch) -> Self {
         let (store, space) = (ground.store, ground.space);
         let shape = Shape::of(space);
-        let is_single = shape.is_ordered() && !shape.is_partial() && space.block.weights.is_empty();
+        let is_single = shape.is_ordered() && !shape.is_partial() && !space.is_weighted();
         let pool = Pool::new(store.codings.iter().map(|coding| coding.n_codes() < 2));
         let most_codes = |narrow: bool| {
             let codings = store.codings.iter().filter(|coding| coding.is_narrow() == narrow);
@@ -160,13 +203,14 @@ impl<'a> Grower<'a> {
             is_single,
             most_in_batch: search::most_in_batch(arch, &shape, ground),
             per_node: ground.params.features_per_node(store.codings.len()),
-            row_bytes: store.row_bytes() + if is_single { 0 } else { space.block.row_bytes() },
+            row_bytes: store.row_bytes() + if is_single { 0 } else { space.row_bytes(store.columns()) },
             keeps_members: ground.params.scores.contains(&Score::Permutation),
             items: Items::default(),
             whole: pool.mark(),
             pool,
             totals: Vec::new(),
             grown: Grown::default(),
+            tally: None,
             since_check: 0,
             narrow: OfType::new(most_codes(true)),
             wide: OfType::new(most_codes(false)),
@@ -204,6 +248,36 @@ impl<'a> Grower<'a> {
         let stage = CASCADE.iter().filter(|&&bytes| store.rows * self.row_bytes <= bytes).count();
         self.subtree(View::store(store, &space.block), stage, root)?;
         Ok(&self.grown)
+    }
+
+    /// Grows the subtree at `place`; its nodes number from there.
+    ///
+    /// # Errors
+    /// [`Interrupted`](crate::Error::Interrupted) on request.
+    pub(crate) fn grow_below(&mut self, below: Below<'_>, place: Place<'_>) -> Result<&Grown> {
+        let Below { chunk, block, counts } = below;
+        let Place { tree, depth, path, aside } = place;
+        self.tree = tree;
+        self.grown.clear();
+        self.totals.clear();
+        self.pool.rewind(self.whole);
+        aside.iter().for_each(|&feature| self.pool.set_aside(feature));
+        self.items.take_first(counts, self.is_single.then_some(&block.dense[..]));
+        let examples = 0..counts.len();
+        let root = Frame { examples, depth, path, parent: None, mark: self.pool.mark(), sums: Known::Nothing };
+        let stage = CASCADE.iter().filter(|&&bytes| counts.len() * self.row_bytes <= bytes).count();
+        self.subtree(View::local(chunk, block, &[]), stage, root)?;
+        Ok(&self.grown)
+    }
+
+    /// Adds the splits of the subtree at `place` to `tally`, and keeps nothing of it.
+    ///
+    /// # Errors
+    /// [`Interrupted`](crate::Error::Interrupted) on request.
+    pub(crate) fn tally_below(&mut self, below: Below<'_>, place: Place<'_>, tally: Tally) -> Result<Tally> {
+        self.tally = Some(tally);
+        self.grow_below(below, place)?;
+        Ok(self.tally.take().expect("it was put there"))
     }
 
     /// Grows everything below `root`, whose rows are numbered as in `view`.
@@ -267,11 +341,13 @@ impl<'a> Grower<'a> {
             Open::Any => (self.buffers.node.examples(), self.buffers.node.weight()),
         };
         let number = self.grown.nodes.len() as u32;
-        if let Some((parent, side)) = frame.parent {
-            let split = self.grown.nodes[parent as usize].split.as_mut().expect("a parent is split");
-            split.children[side] = number;
+        if self.tally.is_none() {
+            if let Some((parent, side)) = frame.parent {
+                let split = self.grown.nodes[parent as usize].split.as_mut().expect("a parent is split");
+                split.children[side] = number;
+            }
+            self.grown.nodes.push(GrownNode { depth: frame.depth, examples, weight, split: None });
         }
-        self.grown.nodes.push(GrownNode { depth: frame.depth, examples, weight, split: None });
         let params = self.ground.params;
         let may_split = examples >= (2 * params.min_samples_leaf) as f64
             && params.max_depth.is_none_or(|most| (frame.depth as usize) < most)
@@ -290,7 +366,13 @@ impl<'a> Grower<'a> {
         let Some(found) = self.search(view, &frame, open, (examples, weight))? else { return Ok(None) };
         let Some(parted) = self.part(view, range.clone(), found, open, weight) else { return Ok(None) };
         let Parted { split, middle, sums } = parted;
-        self.grown.nodes[number as usize].split = Some(split);
+        match &mut self.tally {
+            None => self.grown.nodes[number as usize].split = Some(split),
+            Some(tally) => {
+                tally.add(frame.depth, weight, &split, &self.grown.gain_by_target);
+                self.grown.gain_by_target.clear();
+            }
+        }
         let mark = self.pool.mark();
         let child_frame = |examples, side: usize| Frame {
             examples,

@@ -12,7 +12,7 @@ use crate::forest::view::View;
 use crate::store::Slot;
 
 /// Decreases below this are rounding noise: the impurity of the whole data is 1.
-const LEAST_GAIN: f64 = 1e-18;
+pub(in crate::forest) const LEAST_GAIN: f64 = 1e-18;
 
 /// A node's examples in two parts.
 pub(super) struct Parted {
@@ -137,18 +137,8 @@ impl Grower<'_> {
         if !self.ground.params.by_target {
             return;
         }
-        let space = self.ground.space;
-        let start = self.grown.gain_by_target.len();
-        self.grown.gain_by_target.resize(start + self.ground.store.targets.len(), 0.0);
-        let parts = &mut self.grown.gain_by_target[start..];
-        self.shape.gains(&self.buffers.left, &self.buffers.total, |component, gain| {
-            let target = match component.checked_sub(space.n_dense()) {
-                None => space.dense_target[component],
-                Some(indicator) => space.indicator_target[indicator],
-            };
-            if let Some(target) = target {
-                parts[target] += share * gain;
-            }
-        });
+        let (left, total) = (&self.buffers.left, &self.buffers.total);
+        let parts = self.ground.gains_by_target(&self.shape, left, total, share);
+        self.grown.gain_by_target.extend(parts);
     }
 }

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use pulp::Arch;
-use rand::{Rng, RngExt};
+use rand::RngExt;
 
 use super::{Buffers, Frame, Ground, Grower, LARGE_NODE, OfType, Open};
 use crate::error::Result;
@@ -13,6 +13,7 @@ use crate::forest::moments::Shape;
 use crate::forest::params::Ensemble;
 use crate::forest::pool::Pool;
 use crate::forest::split::batch::{Batch, BatchCut, threshold};
+use crate::forest::split::by_code::random_subset;
 use crate::forest::split::nominal::Subset;
 use crate::forest::split::scan::{self, Examples, Search};
 use crate::forest::split::single;
@@ -256,7 +257,7 @@ impl Candidate<'_> {
 
 /// Up to so many examples it is faster to search all candidates of a node at once, as measured.
 pub(super) fn most_in_batch(arch: Arch, shape: &Shape, ground: Ground<'_>) -> usize {
-    if shape.is_partial() || !ground.space.block.weights.is_empty() {
+    if shape.is_partial() || ground.space.is_weighted() {
         return 0;
     }
     let most = match (shape.indicator_weight.is_empty(), ground.params.ensemble) {
@@ -304,14 +305,4 @@ fn extremes<C: Code>(codes: &[C]) -> (C, C) {
         extremes = (extremes.0.min(code), extremes.1.max(code));
     }
     extremes
-}
-
-/// A random subset of `n` positions, neither none nor all.
-fn random_subset(n: usize, random: &mut Stream) -> Vec<usize> {
-    loop {
-        let chosen: Vec<usize> = (0..n).filter(|_| random.next_u32() & 1 == 1).collect();
-        if !chosen.is_empty() && chosen.len() < n {
-            return chosen;
-        }
-    }
 }

@@ -4,6 +4,7 @@
 //! mistakes (nominal); on labels that mean is the Hamming loss. Label sets of a hierarchy are one target,
 //! whose error is the Hamming loss with the labels' shares for weights.
 
+use super::OutOfBag;
 use super::leaves::{Prediction, mean};
 use super::targets::{Numeric, Targets};
 use crate::labels::compare;
@@ -25,16 +26,15 @@ pub(super) struct Errors {
 }
 
 impl Errors {
-    pub(super) fn new(targets: &Targets<'_>, rows: &[u32]) -> Self {
-        let members: Vec<(u32, u32)> = rows.iter().map(|&row| (row, 1)).collect();
+    pub(super) fn new(targets: &Targets<'_>, rows: &OutOfBag) -> Self {
         let spread = |y: &Numeric<'_>| {
-            let Some(mean) = mean(y, targets, &members) else { return 0.0 };
-            let known = rows.iter().map(|&row| row as usize).filter(|&row| !y.at(row).is_nan());
+            let Some(mean) = mean(y, targets, rows.iter().map(|row| (row, 1))) else { return 0.0 };
+            let known = rows.iter().filter(|&row| !y.at(row).is_nan());
             known.map(|row| targets.weight(row) * (y.at(row) - mean).powi(2)).sum()
         };
         let spread: Vec<f64> = targets.numeric.iter().map(spread).collect();
         let weight = |is_known: &dyn Fn(usize) -> bool| -> f64 {
-            let known = rows.iter().map(|&row| row as usize).filter(|&row| is_known(row));
+            let known = rows.iter().filter(|&row| is_known(row));
             known.map(|row| targets.weight(row)).sum()
         };
         let nominal = targets.nominal.iter().map(|(codes, _)| weight(&|row| codes[row] != MISSING_U16));
@@ -55,6 +55,7 @@ impl Errors {
         }
         for ((sets, predicted), difference) in targets.sets.iter().zip(prediction.sets).zip(&self.difference) {
             if let Some(set) = sets.labels.of(row) {
+                let predicted = predicted.as_deref().unwrap_or(&[]);
                 sum += compare(set, predicted, &sets.shares).0 * difference;
             }
         }

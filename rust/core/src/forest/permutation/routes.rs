@@ -1,19 +1,25 @@
 //! A tree laid out for walking, and the codes it is walked by.
 
+use arrow_buffer::ScalarBuffer;
 use rand::RngExt;
 
-use crate::forest::grown::{CodeTest, Grown};
+use super::OutOfBag;
+use crate::error::Result;
+use crate::forest::grown::{CodeTest, Grown, GrownSplit};
 use crate::forest::view::View;
 use crate::profile::MISSING_U16;
 use crate::rng::{Purpose, Stream, stream};
+use crate::scratch::Scratch;
 use crate::store::bands::{BAND, Bands};
 use crate::store::{Code, CodeStore, Slot, Stored};
 
 /// A tree laid out for walking: its inner nodes, the first at the root. Ways lead to positions here, or
 /// to leaves by number.
+#[derive(Default)]
 pub(super) struct Routes {
     pub(super) steps: Vec<Step>,
     pub(super) places: Places,
+    n_leaves: u32,
     /// Bits of the categories that go left, for tests of subsets.
     subsets: Vec<Vec<u64>>,
     has_subsets: bool,
@@ -21,13 +27,19 @@ pub(super) struct Routes {
 
 #[derive(Clone, Copy)]
 pub(super) struct Step {
-    /// Place of the feature.
+    /// Place of the feature; the feature itself until the tree is complete.
     pub(super) place: u32,
     /// Highest code that goes left, or with [`SUBSET`] the number of the subset; [`MISSING_LEFT`].
     test: u32,
     /// Where the left and the right way lead; [`LEAF`].
-    left: u32,
-    right: u32,
+    ways: [u32; 2],
+}
+
+/// A way of a step that is still to lead somewhere.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Link {
+    step: u32,
+    side: usize,
 }
 
 /// With the number of a leaf, in preorder.
@@ -36,27 +48,51 @@ const SUBSET: u32 = 1 << 31;
 const MISSING_LEFT: u32 = 1 << 30;
 
 impl Routes {
-    pub(super) fn new(tree: &Grown, store: &CodeStore) -> Self {
-        let places = Places::new(tree, store);
-        let mut subsets = Vec::new();
-        let (mut inner, mut leaves) = (0..LEAF, LEAF..u32::MAX);
-        let numbers = tree.nodes.iter().map(|node| if node.split.is_some() { inner.next() } else { leaves.next() });
-        let numbers: Vec<u32> = numbers.map(|number| number.expect("fewer than 2^31 leaves")).collect();
-        let steps = tree.nodes.iter().filter_map(|node| node.split.as_ref()).map(|split| {
-            let test = match &split.test {
-                CodeTest::Cut(cut) => u32::from(*cut),
-                CodeTest::Subset(codes) => {
-                    subsets.push(bits(codes));
-                    (subsets.len() as u32 - 1) | SUBSET
-                }
-            };
-            let missing = if split.missing_left { MISSING_LEFT } else { 0 };
-            let place = places.of(store.slots[split.feature as usize]) as u32;
-            let [left, right] = split.children.map(|child| numbers[child as usize]);
-            Step { place, test: test | missing, left, right }
-        });
-        let steps = steps.collect();
-        Routes { steps, places, has_subsets: !subsets.is_empty(), subsets }
+    fn lead(&mut self, link: Option<Link>, to: u32) {
+        if let Some(Link { step, side }) = link {
+            self.steps[step as usize].ways[side] = to;
+        }
+    }
+
+    pub(super) fn add_split(&mut self, link: Option<Link>, split: &GrownSplit) -> [Link; 2] {
+        let test = match &split.test {
+            CodeTest::Cut(cut) => u32::from(*cut),
+            CodeTest::Subset(codes) => {
+                self.subsets.push(bits(codes));
+                self.has_subsets = true;
+                (self.subsets.len() as u32 - 1) | SUBSET
+            }
+        };
+        let missing = if split.missing_left { MISSING_LEFT } else { 0 };
+        let step = self.steps.len() as u32;
+        self.steps.push(Step { place: split.feature, test: test | missing, ways: [LEAF; 2] });
+        self.lead(link, step);
+        [0, 1].map(|side| Link { step, side })
+    }
+
+    pub(super) fn add_leaf(&mut self, link: Option<Link>) {
+        self.lead(link, self.n_leaves | LEAF);
+        self.n_leaves += 1;
+    }
+
+    pub(super) fn add_grown(&mut self, link: Option<Link>, grown: &Grown) {
+        let mut links = vec![link];
+        for node in &grown.nodes {
+            // In preorder the node that the last link leads to is the next.
+            let link = links.pop().flatten();
+            match &node.split {
+                Some(split) => links.extend(self.add_split(link, split).map(Some).into_iter().rev()),
+                None => self.add_leaf(link),
+            }
+        }
+    }
+
+    /// Finds the places of the features, once the tree is complete.
+    pub(super) fn place(&mut self, store: &CodeStore) {
+        self.places = Places::new(&self.steps, store);
+        for step in &mut self.steps {
+            step.place = self.places.of(store.slots[step.place as usize]) as u32;
+        }
     }
 
     /// Where `code` goes from `step`.
@@ -71,7 +107,7 @@ impl Routes {
             u32::from(code) <= step.test & !MISSING_LEFT
         };
         // No branch could be foretold.
-        std::hint::select_unpredictable(left, step.left, step.right)
+        std::hint::select_unpredictable(left, step.ways[0], step.ways[1])
     }
 }
 
@@ -82,6 +118,7 @@ fn bits(codes: &[u16]) -> Vec<u64> {
 }
 
 /// Where in a row of codes each feature stands that the tree tests: the bands that hold one, in order.
+#[derive(Default)]
 pub(super) struct Places {
     /// Features that the tree tests, ascending.
     pub(super) features: Vec<u32>,
@@ -91,10 +128,10 @@ pub(super) struct Places {
 }
 
 impl Places {
-    fn new(tree: &Grown, store: &CodeStore) -> Self {
+    /// Those of the features in `steps`.
+    fn new(steps: &[Step], store: &CodeStore) -> Self {
         let mut tested = vec![false; store.slots.len()];
-        let splits = tree.nodes.iter().filter_map(|node| node.split.as_ref());
-        splits.for_each(|split| tested[split.feature as usize] = true);
+        steps.iter().for_each(|step| tested[step.place as usize] = true);
         let features: Vec<u32> = (0..).zip(tested).filter(|&(_, tested)| tested).map(|(feature, _)| feature).collect();
         let bands = |of: fn(Slot) -> Option<usize>| {
             let mut bands: Vec<usize> =
@@ -130,35 +167,58 @@ pub(super) struct Shuffled {
 }
 
 impl Shuffled {
-    /// The codes of `rows`, which ascend, for tree number `tree`.
-    pub(super) fn new(places: &Places, store: &CodeStore, rows: &[u32], seed: u64, tree: u64) -> Self {
-        let mut shuffled =
-            Shuffled { narrow: gathered(&places.narrow, store, rows), wide: gathered(&places.wide, store, rows) };
-        for &feature in &places.features {
-            let random = &mut stream(seed, Purpose::Permutation, tree, u64::from(feature));
-            let place = places.of(store.slots[feature as usize]);
-            match place.checked_sub(places.narrow.len() * BAND) {
-                None => shuffle(&mut shuffled.narrow, place, random),
-                Some(slot) => shuffle(&mut shuffled.wide, slot, random),
-            }
+    /// The codes of the rows `out_of_bag` for tree number `tree`; in files, if there is a `scratch` folder.
+    pub(super) fn new(
+        places: &Places,
+        store: &CodeStore,
+        out_of_bag: &OutOfBag,
+        seed: u64,
+        tree: u64,
+        scratch: Option<&Scratch>,
+    ) -> Result<Self> {
+        let by_slot = |wanted: fn(Slot) -> Option<usize>| {
+            let features = places.features.iter();
+            features.filter_map(|&feature| Some((wanted(store.slots[feature as usize])?, feature))).collect()
+        };
+        let narrow: Vec<_> = by_slot(|slot| if let Slot::Narrow(slot) = slot { Some(slot) } else { None });
+        let wide: Vec<_> = by_slot(|slot| if let Slot::Wide(slot) = slot { Some(slot) } else { None });
+        let random = |feature: u32| stream(seed, Purpose::Permutation, tree, u64::from(feature));
+        Ok(Shuffled {
+            narrow: shuffled(&places.narrow, &narrow, store, out_of_bag, &random, scratch)?,
+            wide: shuffled(&places.wide, &wide, store, out_of_bag, &random, scratch)?,
+        })
+    }
+}
+
+/// The codes in `bands` of the rows `out_of_bag`; the features, each with its slot, are shuffled.
+fn shuffled<C: Stored>(
+    bands: &[usize],
+    features: &[(usize, u32)],
+    store: &CodeStore,
+    out_of_bag: &OutOfBag,
+    random: &impl Fn(u32) -> Stream,
+    scratch: Option<&Scratch>,
+) -> Result<Bands<C>> {
+    let mut done = Vec::with_capacity(bands.len());
+    for &band in bands {
+        let mut cells = Vec::with_capacity(out_of_bag.len());
+        out_of_bag.by_block(|base, rows| {
+            View::codes_of(store, base).band(band, rows, |_, codes: &[C; BAND]| cells.push(*codes));
+            Ok(())
+        })?;
+        for &(slot, feature) in features.iter().filter(|(slot, _)| slot / BAND == band) {
+            shuffle(&mut cells, slot % BAND, &mut random(feature));
         }
-        shuffled
+        done.push(match scratch {
+            None => ScalarBuffer::from(cells.into_flattened()),
+            Some(scratch) => scratch.values(std::iter::once(cells.as_flattened()))?,
+        });
     }
+    Ok(Bands::mapped(out_of_bag.len(), done))
 }
 
-/// The codes of `rows` in `bands`.
-fn gathered<C: Stored>(bands: &[usize], store: &CodeStore, rows: &[u32]) -> Bands<C> {
-    let mut all = Bands::new(bands.len() * BAND, rows.len());
-    for (to, &band) in all.iter_mut().zip(bands) {
-        View::codes_of(store).band(band, rows, |position, codes| to[position] = *codes);
-    }
-    all
-}
-
-/// Shuffles the codes at `slot`, every order being as likely (Fisher and Yates).
-fn shuffle<C: Code>(bands: &mut Bands<C>, slot: usize, random: &mut Stream) {
-    let cells = bands.iter_mut().nth(slot / BAND).expect("a band for each slot");
-    let lane = slot % BAND;
+/// Shuffles the codes of a feature, every order being as likely (Fisher and Yates).
+fn shuffle<C: Code>(cells: &mut [[C; BAND]], lane: usize, random: &mut Stream) {
     for last in (1..cells.len()).rev() {
         let other = random.random_range(0..=last as u32) as usize;
         let code = cells[other][lane];
@@ -176,7 +236,7 @@ pub(super) struct Rows {
 
 impl Rows {
     /// Takes the codes of `rows`, which ascend, and the shuffled ones from number `first` on.
-    pub(super) fn take(&mut self, places: &Places, store: &CodeStore, rows: &[u32], shuffled: &Shuffled, first: usize) {
+    pub(super) fn take(&mut self, places: &Places, view: View<'_>, rows: &[u32], shuffled: &Shuffled, first: usize) {
         self.n_places = places.len();
         self.codes.resize(rows.len() * 2 * self.n_places, 0);
         let wide = places.narrow.len();
@@ -186,7 +246,6 @@ impl Rows {
             let start = position * width + band * BAND;
             codes[start..start + BAND].copy_from_slice(&of_band);
         };
-        let view = View::codes_of(store);
         for (number, &band) in places.narrow.iter().enumerate() {
             view.band(band, rows, |position, codes: &[u8; BAND]| put(position, number, codes.map(widen)));
         }

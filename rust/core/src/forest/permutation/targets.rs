@@ -2,15 +2,17 @@
 
 use crate::labels::LabelColumn;
 use crate::profile::MISSING_U16;
-use crate::store::{CodeStore, TargetColumn};
+use crate::store::{CodeStore, Columns, TargetColumn};
 
 /// The targets a tree predicts, by kind.
-pub(super) struct Targets<'a> {
+pub(crate) struct Targets<'a> {
     pub(super) numeric: Vec<Numeric<'a>>,
     /// Codes, and the number of classes.
     pub(super) nominal: Vec<(&'a [u16], usize)>,
     pub(super) sets: Vec<Sets<'a>>,
     weights: &'a [f64],
+    /// Positions of the targets among those of the store.
+    subset: Vec<usize>,
 }
 
 /// Label sets, and the share of each label.
@@ -46,9 +48,9 @@ impl<'a> Numeric<'a> {
 }
 
 impl<'a> Targets<'a> {
-    pub(super) fn new(store: &'a CodeStore, subset: &[usize]) -> Self {
-        let mut targets =
-            Targets { numeric: Vec::new(), nominal: Vec::new(), sets: Vec::new(), weights: &store.weights };
+    /// Targets `subset` of `store`.
+    pub(crate) fn new(store: &'a CodeStore, subset: &[usize]) -> Self {
+        let mut targets = Targets::none(&store.weights, subset);
         for &target in subset {
             match &store.targets[target] {
                 TargetColumn::Numeric(values) => targets.numeric.push(Numeric::new(values)),
@@ -59,8 +61,41 @@ impl<'a> Targets<'a> {
         targets
     }
 
+    /// The same targets, on the same scales, of other rows: those of these columns of the store's targets.
+    pub(crate) fn over<'b>(&self, columns: Columns<'b>) -> Targets<'b> {
+        let mut targets = Targets::none(columns.weights, &self.subset);
+        let (mut scales, mut sets) = (self.numeric.iter(), self.sets.iter());
+        for &target in &self.subset {
+            match &columns.targets[target] {
+                TargetColumn::Numeric(values) => {
+                    targets.numeric.extend(scales.next().map(|&Numeric { middle, half_range, .. }| Numeric {
+                        values,
+                        middle,
+                        half_range,
+                    }))
+                }
+                TargetColumn::Nominal { categories, codes } => targets.nominal.push((codes, categories.names.len())),
+                TargetColumn::Labels(labels) => {
+                    targets.sets.extend(sets.next().map(|Sets { shares, .. }| Sets { labels, shares: shares.clone() }));
+                }
+            }
+        }
+        targets
+    }
+
+    fn none(weights: &'a [f64], subset: &[usize]) -> Self {
+        Targets { numeric: Vec::new(), nominal: Vec::new(), sets: Vec::new(), weights, subset: subset.to_vec() }
+    }
+
+    /// Whether some value is missing.
+    pub(crate) fn has_missing(&self) -> bool {
+        self.numeric.iter().any(|y| y.values.iter().any(|value| value.is_nan()))
+            || self.nominal.iter().any(|(codes, _)| codes.contains(&MISSING_U16))
+            || self.sets.iter().any(|sets| sets.labels.has_missing())
+    }
+
     /// Whether `row` has a target.
-    pub(super) fn some_known(&self, row: usize) -> bool {
+    pub(crate) fn some_known(&self, row: usize) -> bool {
         self.numeric.iter().any(|target| !target.values[row].is_nan())
             || self.nominal.iter().any(|(codes, _)| codes[row] != MISSING_U16)
             || self.sets.iter().any(|sets| sets.labels.of(row).is_some())

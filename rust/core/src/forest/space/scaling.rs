@@ -3,6 +3,7 @@
 
 use crate::labels::LabelColumn;
 use crate::profile::MISSING_U16;
+use crate::store::{Columns, Origin, TargetColumn};
 
 /// A power of two to which numbers are rounded so that sums of them are exact.
 #[derive(Debug, Clone, Copy)]
@@ -21,78 +22,115 @@ impl Grid {
     }
 }
 
-/// A variable's values of one component before scaling; `None` where missing.
+/// The value of a row; `None` where it is missing.
+type Value<'a> = Box<dyn Fn(usize) -> Option<f64> + Send + Sync + 'a>;
+
+/// A variable's values of one component before scaling.
 pub(super) struct Raw<'a> {
-    value: Box<dyn Fn(usize) -> Option<f64> + Send + Sync + 'a>,
+    value: Value<'a>,
     min: f64,
     max: f64,
 }
 
 impl<'a> Raw<'a> {
     pub(super) fn numeric(values: &'a [f64]) -> Self {
-        let value = |row: usize| (!values[row].is_nan()).then_some(values[row]);
         let min = values.iter().copied().fold(f64::INFINITY, f64::min);
         let max = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        Raw { value: Box::new(value), min, max }
+        Raw { value: number(values), min, max }
     }
 
-    pub(super) fn indicator(codes: &'a [u16], class: u16) -> Self {
-        let value = move |row: usize| (codes[row] != MISSING_U16).then_some(f64::from(codes[row] == class));
-        Raw { value: Box::new(value), min: 0.0, max: 1.0 }
+    pub(super) fn indicator(codes: &'a [u16], class: u32) -> Self {
+        Raw { value: is_class(codes, class), min: 0.0, max: 1.0 }
     }
 
     pub(super) fn label(labels: &'a LabelColumn, label: u32) -> Self {
-        let value = move |row: usize| labels.has(row, label).map(f64::from);
-        Raw { value: Box::new(value), min: 0.0, max: 1.0 }
+        Raw { value: has_label(labels, label), min: 0.0, max: 1.0 }
     }
 }
 
-/// A variable's values of one component as they are summed up.
-pub(super) struct Component<'a> {
-    raw: Raw<'a>,
+fn number(values: &[f64]) -> Value<'_> {
+    Box::new(|row| (!values[row].is_nan()).then_some(values[row]))
+}
+
+fn is_class(codes: &[u16], class: u32) -> Value<'_> {
+    Box::new(move |row| (codes[row] != MISSING_U16).then_some(f64::from(u32::from(codes[row]) == class)))
+}
+
+fn has_label(labels: &LabelColumn, label: u32) -> Value<'_> {
+    Box::new(move |row| labels.has(row, label).map(f64::from))
+}
+
+/// How a column's values become a dense component.
+#[derive(Debug)]
+pub(super) struct Dense {
+    pub(super) origin: Origin,
+    /// The class or label whose indicator it is; 0 for numbers.
+    pub(super) which: u32,
+    pub(super) scaling: Scaling,
+}
+
+impl Dense {
+    /// The values in `columns` that it is made of.
+    pub(super) fn raw<'a>(&self, columns: Columns<'a>) -> Value<'a> {
+        match columns.of(self.origin) {
+            TargetColumn::Numeric(values) => number(values),
+            TargetColumn::Nominal { codes, .. } => is_class(codes, self.which),
+            TargetColumn::Labels(labels) => has_label(labels, self.which),
+        }
+    }
+
+    /// The component of `y` in a row of this weight, times the weight.
+    #[inline(always)]
+    pub(super) fn value(&self, y: f64, weight: f64) -> f64 {
+        let Scaling { scale, middle, mean, grid } = self.scaling;
+        grid.round(weight * scale * (y - middle - mean))
+    }
+}
+
+/// A component's place and scale.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Scaling {
     scale: f64,
     middle: f64,
     mean: f64,
     grid: Grid,
 }
 
-impl Component<'_> {
-    /// The value in `row`, which weighs `weight`, times the weight; 0 where it is missing.
-    pub(super) fn at(&self, row: usize, weight: f64) -> f64 {
-        match (self.raw.value)(row) {
-            Some(y) => self.grid.round(weight * self.scale * (y - self.middle - self.mean)),
-            None => 0.0,
-        }
-    }
+/// How row weights are brought onto a grid.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Weighing {
+    scale: f64,
+    grid: Grid,
+}
 
-    /// Whether it is known in `row`.
-    pub(super) fn is_known(&self, row: usize) -> bool {
-        (self.raw.value)(row).is_some()
+impl Weighing {
+    pub(super) fn of(self, weight: f64) -> f64 {
+        self.grid.round(weight / self.scale)
     }
 }
 
 /// Row weights on a grid, none above 1, and what they weigh.
-pub(super) struct RowWeights {
-    /// n_rows; empty if all are 1.
-    pub(super) weights: Vec<f64>,
+pub(super) struct RowWeights<'a> {
+    /// n_rows
+    weights: &'a [f64],
+    pub(super) weighing: Option<Weighing>,
     rows: usize,
 }
 
-impl RowWeights {
-    pub(super) fn new(weights: &[f64], rows: usize) -> Self {
+impl<'a> RowWeights<'a> {
+    pub(super) fn new(weights: &'a [f64], rows: usize) -> Self {
         let max = weights.iter().copied().fold(0.0, f64::max);
         if weights.iter().all(|&w| w == max) {
-            return RowWeights { weights: Vec::new(), rows };
+            return RowWeights { weights, weighing: None, rows };
         }
         // Scaled to (1/2, 1] at most, so that no sum overflows; by a power of two, so that weights that
         // were equal in sum stay so.
         let scale = max.log2().ceil().exp2();
-        let grid = Grid::for_sums(1.0, rows);
-        RowWeights { weights: weights.iter().map(|w| grid.round(w / scale)).collect(), rows }
+        RowWeights { weights, weighing: Some(Weighing { scale, grid: Grid::for_sums(1.0, rows) }), rows }
     }
 
-    pub(super) fn of(&self, row: usize) -> f64 {
-        if self.weights.is_empty() { 1.0 } else { self.weights[row] }
+    fn of(&self, row: usize) -> f64 {
+        self.weighing.map_or(1.0, |weighing| weighing.of(self.weights[row]))
     }
 
     /// Weighted mean of `value` over the rows where it is known; `max` bounds its magnitude.
@@ -109,11 +147,11 @@ impl RowWeights {
     }
 
     /// The component of a variable with weight `share`, or `None` if it is constant.
-    pub(super) fn component<'a>(&self, raw: Raw<'a>, share: f64) -> Option<Component<'a>> {
+    pub(super) fn component(&self, raw: &Raw<'_>, share: f64) -> Option<Scaling> {
         if raw.min >= raw.max {
             return None;
         }
-        let (middle, mean) = self.centre(&raw);
+        let (middle, mean) = self.centre(raw);
         // Relative to the spread, so that squares neither overflow nor vanish. Halves cannot overflow.
         let spread = 2.0 * (raw.max / 2.0 - raw.min / 2.0).min(f64::MAX / 2.0);
         let square = |row: usize| (raw.value)(row).map(|y| ((y - middle - mean) / spread).powi(2));
@@ -122,8 +160,8 @@ impl RowWeights {
     }
 
     /// The component of `raw` with weight `omega`.
-    pub(super) fn scaled<'a>(&self, raw: Raw<'a>, omega: f64) -> Component<'a> {
-        let (middle, mean) = self.centre(&raw);
+    pub(super) fn scaled(&self, raw: &Raw<'_>, omega: f64) -> Scaling {
+        let (middle, mean) = self.centre(raw);
         self.centred(raw, omega.sqrt(), middle, mean)
     }
 
@@ -133,9 +171,9 @@ impl RowWeights {
         (middle, self.mean(raw.max - middle, |row| (raw.value)(row).map(|y| y - middle)))
     }
 
-    fn centred<'a>(&self, raw: Raw<'a>, scale: f64, middle: f64, mean: f64) -> Component<'a> {
+    fn centred(&self, raw: &Raw<'_>, scale: f64, middle: f64, mean: f64) -> Scaling {
         let farthest = (raw.max - middle - mean).max(middle + mean - raw.min);
-        Component { grid: Grid::for_sums(farthest * scale, self.rows), raw, scale, middle, mean }
+        Scaling { scale, middle, mean, grid: Grid::for_sums(farthest * scale, self.rows) }
     }
 
     /// Gini index of the classes.

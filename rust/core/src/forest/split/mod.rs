@@ -7,9 +7,11 @@
 //! - [`batch`]: the same for small nodes, all candidates at once;
 //! - [`gram`]: inner products that let a batch serve any components;
 //! - [`scan`]: everything else, examples in feature order;
-//! - [`nominal`]: subsets of categories.
+//! - [`nominal`]: subsets of categories;
+//! - [`by_code`]: from sums by code alone, where memory does not hold the examples.
 
 pub(crate) mod batch;
+pub(crate) mod by_code;
 mod dense;
 pub(crate) mod gram;
 pub(crate) mod nominal;

@@ -37,6 +37,11 @@ pub(crate) struct Present {
 }
 
 impl Present {
+    /// The categories with these `codes`, which ascend; `sums` are theirs, one after the other.
+    pub(crate) fn of_sums(codes: Vec<u16>, sums: Vec<f64>, total: Vec<f64>) -> Self {
+        Present { codes, sums, total, position: Vec::new() }
+    }
+
     /// Sums up `examples` by category; `codes` has none missing.
     pub(crate) fn open<C: Code>(&mut self, shape: &Shape, examples: Examples<'_>, codes: &[C], n_codes: usize) {
         const ABSENT: u32 = u32::MAX;

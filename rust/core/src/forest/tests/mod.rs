@@ -23,22 +23,28 @@ use crate::monitor::Monitor;
 use crate::profile::{MISSING_U8, MISSING_U16, Profile};
 use crate::schema::{Problem, Roles, Targets, Task};
 use crate::source::{ChunkSource, TableSource};
-use crate::store::{CodeStore, Slot, TargetColumn};
+use crate::store::{CodeStore, Keep, Slot, TargetColumn};
 
 /// A coded table.
-struct Coded {
+pub(in crate::forest) struct Coded {
     problem: Problem,
-    store: CodeStore,
+    pub(in crate::forest) store: CodeStore,
 }
 
 impl Coded {
-    /// `batch` with these targets; a column `w` holds row weights. Rows without any target are kept if
-    /// `use_all`, with the values of the features.
-    fn new(batch: &RecordBatch, targets: &[&str], task: Option<Task>, max_bins: usize) -> Self {
+    /// `batch` with these targets; a column `w` holds row weights.
+    pub(in crate::forest) fn new(batch: &RecordBatch, targets: &[&str], task: Option<Task>, max_bins: usize) -> Self {
         Coded::read(batch, targets, task, max_bins, false)
     }
 
-    fn read(batch: &RecordBatch, targets: &[&str], task: Option<Task>, max_bins: usize, use_all: bool) -> Self {
+    /// The same; rows without any target are kept if `use_all`, with the values of the features.
+    pub(in crate::forest) fn read(
+        batch: &RecordBatch,
+        targets: &[&str],
+        task: Option<Task>,
+        max_bins: usize,
+        use_all: bool,
+    ) -> Self {
         let targets = Targets::Named(targets.iter().map(|name| name.to_string()).collect());
         let weight = batch.column_by_name("w").map(|_| "w".to_string());
         let source = TableSource::new("table", batch.schema(), vec![batch.clone()]).unwrap();
@@ -47,15 +53,21 @@ impl Coded {
         let monitor = Monitor::default();
         let unlabelled = if use_all { Unlabelled::Use } else { Unlabelled::Ignore };
         let intake = Intake { source: &source, problem: &problem, unlabelled, monitor: &monitor };
-        let store = CodeStore::of(&intake, &Profile::of(&intake, max_bins).unwrap(), use_all).unwrap();
+        let profile = Profile::of(&intake, max_bins).unwrap();
+        let store = CodeStore::of(&intake, &profile, profile.counts, use_all, Keep::Memory).unwrap();
         Coded { problem, store }
     }
 
-    fn space(&self, weights: Option<&[f64]>) -> Space {
+    pub(in crate::forest) fn space(&self, weights: Option<&[f64]>) -> Space {
         self.space_of(weights, 1.0)
     }
 
-    fn space_of(&self, weights: Option<&[f64]>, supervision: f64) -> Space {
+    pub(in crate::forest) fn space_of(&self, weights: Option<&[f64]>, supervision: f64) -> Space {
+        self.bare_space(weights, supervision).hold(&self.store)
+    }
+
+    /// The space without the values.
+    pub(in crate::forest) fn bare_space(&self, weights: Option<&[f64]>, supervision: f64) -> Space {
         let names: Vec<String> = self.problem.targets.iter().map(|target| target.name.clone()).collect();
         let subset: Vec<usize> = (0..names.len()).collect();
         let plan = Plan { task: self.problem.task, subset: &subset, names: &names, weights, supervision };
@@ -82,7 +94,7 @@ fn goes_left(split: &GrownSplit, code: Option<u16>) -> bool {
 }
 
 /// Closed label sets of a hierarchy of `n_labels` roots with a child each; some rows miss theirs.
-fn label_sets(rows: usize, n_labels: usize, missing: bool) -> TargetColumn {
+pub(in crate::forest) fn label_sets(rows: usize, n_labels: usize, missing: bool) -> TargetColumn {
     let mut lists = ListBuilder::new(StringBuilder::new());
     for row in 0..rows {
         let has = |label: &usize| (row * row + 3 * row * label).is_multiple_of(label + 2);
@@ -110,7 +122,11 @@ fn texts<'a>(values: impl IntoIterator<Item = &'a str>) -> ArrayRef {
 
 /// Features of both kinds with ties and missing values, and targets `y`, `t` and `class`; missing
 /// targets where `gaps`, row weights where `weighted`.
-fn batches(rows: std::ops::Range<usize>, gaps: bool, weighted: bool) -> impl Strategy<Value = RecordBatch> {
+pub(in crate::forest) fn batches(
+    rows: std::ops::Range<usize>,
+    gaps: bool,
+    weighted: bool,
+) -> impl Strategy<Value = RecordBatch> {
     let word = || prop_oneof![Just("a"), Just("b"), Just("c"), Just("d")];
     let row = (
         prop::option::weighted(0.9, -100..100i32),

@@ -113,7 +113,7 @@ fn error(coded: &Coded, tree: &Grown, bag: &Bag, oob: &[u32], leaves: &[usize]) 
 /// Predicts all out-of-bag rows anew for each feature.
 fn naive(coded: &Coded, tree: &Grown, bag: &Bag, seed: u64) -> Vec<f64> {
     let labelled = |row: &u32| coded.store.targets.iter().any(|target| target.is_known(*row as usize));
-    let oob: Vec<u32> = bag.out_of_bag(coded.store.rows).into_iter().filter(labelled).collect();
+    let oob: Vec<u32> = (0..coded.store.rows as u32).filter(|row| !bag.rows.contains(row)).filter(labelled).collect();
     let leaves = |changed: Option<(usize, &[Option<u16>])>| -> Vec<usize> {
         let code = |i: usize, feature: usize| match changed {
             Some((other, codes)) if other == feature => codes[i],

@@ -1,6 +1,7 @@
+use crate::accumulate::Vector;
 use crate::forest::grown::{CodeTest, Grown, GrownNode, GrownSplit};
 use crate::forest::params::Score;
-use crate::forest::scores::{genie3_by_target, of_splits};
+use crate::forest::scores::Tally;
 
 /// Feature 3 at the root and to the left, feature 1 to the right; ten examples.
 fn tree() -> Grown {
@@ -24,12 +25,20 @@ fn tree() -> Grown {
     }
 }
 
-fn check(score: Score, expected: [(u32, f64); 2]) {
-    let found = of_splits(score, &tree(), 5);
-    assert_eq!(found.len(), 2);
-    for (found, expected) in found.iter().zip(expected) {
-        assert_eq!(found.0, expected.0);
-        assert!((found.1 - expected.1).abs() < 1e-15, "{score:?} {found:?}");
+/// The vector of `score`, and those of `genie3` by target.
+fn tallied(tree: &Grown, score: Score) -> (Vector, Vec<Vector>) {
+    let mut tally = Tally::new(&[score], 5, Some(2));
+    tally.add_all(tree);
+    let mut vectors = tally.finish();
+    (vectors.remove(0), vectors)
+}
+
+fn check(score: Score, expected: [(usize, f64); 2]) {
+    let found = tallied(&tree(), score).0;
+    assert_eq!(found.values.len(), 2);
+    for ((feature, value), expected) in found.entries().zip(expected) {
+        assert_eq!(feature, expected.0);
+        assert!((value - expected.1).abs() < 1e-15, "{score:?} {found:?}");
     }
 }
 
@@ -43,11 +52,11 @@ fn scores_of_a_tree_made_by_hand() {
 
 #[test]
 fn gains_are_told_apart_by_target() {
-    let found = genie3_by_target(&tree(), 2);
-    let expected = [(1, [0.0, 1.2]), (3, [0.55, 0.05])];
-    for ((feature, parts), (wanted, values)) in found.iter().zip(expected) {
-        assert_eq!(*feature, wanted);
-        assert!(parts.iter().zip(values).all(|(part, value)| (part - value).abs() < 1e-15), "{parts:?}");
+    let found = tallied(&tree(), Score::Genie3).1;
+    assert_eq!(found.len(), 2);
+    for (vector, expected) in found.iter().zip([[0.0, 0.55], [1.2, 0.05]]) {
+        assert_eq!(vector.features, Some(vec![1, 3]));
+        assert!(vector.values.iter().zip(expected).all(|(part, value)| (part - value).abs() < 1e-15), "{vector:?}");
     }
 }
 
@@ -55,5 +64,6 @@ fn gains_are_told_apart_by_target() {
 fn a_leaf_says_nothing() {
     let leaf = GrownNode { depth: 0, examples: 3.0, weight: 3.0, split: None };
     let tree = Grown { nodes: vec![leaf], ..Grown::default() };
-    assert!(of_splits(Score::Genie3, &tree, 5).is_empty() && genie3_by_target(&tree, 2).is_empty());
+    let (values, by_target) = tallied(&tree, Score::Genie3);
+    assert!(values.values.is_empty() && by_target.iter().all(|vector| vector.values.is_empty()));
 }

@@ -179,7 +179,7 @@ fn labels_of_a_hierarchy_weigh_their_shares_however_they_are_kept() {
         assert_eq!(space.n_dense() + space.indicator_weight.len(), varying.len());
         assert_eq!(space.n_dense() > 0, n_labels == 3);
         assert_eq!(
-            (space.n_whole < space.n_dense(), space.n_groups > 0),
+            (space.n_whole < space.n_dense(), space.n_groups() > 0),
             (missing && n_labels == 3, missing && n_labels == 20)
         );
     }

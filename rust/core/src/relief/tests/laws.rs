@@ -7,7 +7,8 @@ use arrow_array::{ArrayRef, Float64Array, RecordBatch, StringArray};
 use super::uniform;
 use crate::monitor::Monitor;
 use crate::ranking::Ranking;
-use crate::relief::{Iterations, LIMITS, Limits, ReliefParams, rank_within};
+use crate::relief::{Iterations, LIMITS, Limits, ReliefParams, accumulate_within};
+use crate::run::Options;
 use crate::schema::{Roles, Targets};
 use crate::source::TableSource;
 
@@ -51,7 +52,8 @@ pub(super) fn ranked(
     let drop = ["y", "class"].iter().filter(|name| !targets.contains(name)).map(|name| name.to_string()).collect();
     let targets = Targets::Named(targets.iter().map(|name| name.to_string()).collect());
     let roles = Roles { drop, ..Roles::of(targets) };
-    rank_within(limits, &source, &roles, params, threads, &Monitor::default()).unwrap()
+    let options = Options { threads, ..Options::default() };
+    accumulate_within(Some(limits), &source, &roles, params, &options, &Monitor::default()).unwrap().ranking().unwrap()
 }
 
 #[test]

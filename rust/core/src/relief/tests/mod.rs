@@ -24,7 +24,7 @@ fn small(n_rows: usize, shapes: &[Shape], missing: f64, n_classes: usize, seed: 
     for (n, value) in values.iter_mut().enumerate() {
         let key = crate::rng::mix([seed, n as u64]);
         *value = match shapes[n % width] {
-            Shape::Constant => 0.0,
+            Shape::Constant | Shape::Unknown => 0.0,
             Shape::Numeric if seed.is_multiple_of(2) => (key % 5) as f64 / 4.0,
             Shape::Numeric => uniform(key),
             Shape::Nominal => (key % 3) as f64,

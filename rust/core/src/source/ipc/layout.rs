@@ -28,6 +28,8 @@ pub(super) struct Layout {
     pub(super) blocks: Vec<Block>,
     /// Rows of all batches.
     pub(super) rows: u64,
+    /// Where the messages end.
+    pub(super) end: usize,
 }
 
 pub(super) fn is_file(bytes: &[u8]) -> bool {
@@ -73,32 +75,48 @@ impl Layout {
             rows = rows.checked_add(rows_of(bytes, &block)?).ok_or("too many rows")?;
             blocks.push(block);
         }
-        Ok(Layout { schema, blocks, rows })
+        Ok(Layout { schema, blocks, rows, end: start })
     }
 
     fn of_stream(bytes: &[u8]) -> Checked<Self> {
-        let mut schema = None;
-        let mut blocks = Vec::new();
-        let mut rows = 0_u64;
-        let mut at = 0;
-        while let Some(metadata) = prefix(bytes, at)? {
-            let message = root_as_message(&bytes[metadata.clone()]).map_err(|e| format!("a message: {e}"))?;
-            let length = usize::try_from(message.bodyLength()).map_err(|_| "a message has a negative length")?;
-            let end = metadata.end.checked_add(length).filter(|end| *end <= bytes.len());
-            at = end.ok_or("a message is longer than the file")?;
-            match (message.header_as_schema(), &schema) {
-                (Some(described), None) => schema = Some(schema_of(described)?),
-                (Some(_), Some(_)) => return Err("there are two schemas".into()),
-                (None, None) => return Err("the schema does not come first".into()),
-                (None, Some(_)) => {
-                    let block = Block { body: metadata.end..at, metadata };
-                    rows = rows.checked_add(rows_of(bytes, &block)?).ok_or("too many rows")?;
-                    blocks.push(block);
-                }
-            }
-        }
-        Ok(Layout { schema: schema.ok_or("there is no schema")?, blocks, rows })
+        let mut layout = Self::begin(bytes)?;
+        while layout.extend(bytes)? {}
+        Ok(layout)
     }
+
+    /// The messages of a stream that are whole; those behind one that is cut off or damaged are left out.
+    pub(super) fn of_cut_stream(bytes: &[u8]) -> Checked<Self> {
+        let mut layout = Self::begin(bytes)?;
+        while layout.extend(bytes).unwrap_or(false) {}
+        Ok(layout)
+    }
+
+    /// The schema of a stream, with no batch yet.
+    fn begin(bytes: &[u8]) -> Checked<Self> {
+        let block = message(bytes, 0)?.ok_or("there is no schema")?;
+        let described = root_as_message(&bytes[block.metadata.clone()]).map_err(|e| format!("a message: {e}"))?;
+        let schema = described.header_as_schema().ok_or("the schema does not come first")?;
+        Ok(Layout { schema: schema_of(schema)?, blocks: Vec::new(), rows: 0, end: block.body.end })
+    }
+
+    /// Takes the next message of a stream; whether there was one.
+    fn extend(&mut self, bytes: &[u8]) -> Checked<bool> {
+        let Some(block) = message(bytes, self.end)? else { return Ok(false) };
+        self.rows = self.rows.checked_add(rows_of(bytes, &block)?).ok_or("too many rows")?;
+        self.end = block.body.end;
+        self.blocks.push(block);
+        Ok(true)
+    }
+}
+
+/// The message at `at`; `None` at the end of a stream.
+fn message(bytes: &[u8], at: usize) -> Checked<Option<Block>> {
+    let Some(metadata) = prefix(bytes, at)? else { return Ok(None) };
+    let message = root_as_message(&bytes[metadata.clone()]).map_err(|e| format!("a message: {e}"))?;
+    let length = usize::try_from(message.bodyLength()).map_err(|_| "a message has a negative length")?;
+    let end = metadata.end.checked_add(length).filter(|end| *end <= bytes.len());
+    let body = metadata.end..end.ok_or("a message is longer than the file")?;
+    Ok(Some(Block { metadata, body }))
 }
 
 /// Where the flatbuffer of the message at `at` lies; `None` at the end of a stream.

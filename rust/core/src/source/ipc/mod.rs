@@ -37,6 +37,9 @@ pub struct IpcSource {
     layout: Layout,
 }
 
+/// Bytes of the marker and the length before a message.
+const PREFIX: usize = 8;
+
 /// What is wrong with a file, without its name.
 type Checked<T> = std::result::Result<T, String>;
 
@@ -56,8 +59,34 @@ impl IpcSource {
 
     pub(super) fn of(mapping: Mapping) -> Result<Self> {
         let buffer = mapping.buffer();
-        let layout = quietly(|| Layout::read(&buffer)).map_err(|what| damaged(&mapping.name, &what))?;
-        Ok(IpcSource { name: mapping.name, buffer, layout })
+        Self::of_buffer(mapping.name, buffer)
+    }
+
+    /// The file or stream in `buffer`, called `name`.
+    pub(crate) fn of_buffer(name: String, buffer: Buffer) -> Result<Self> {
+        Self::laid_out(name, buffer, Layout::read)
+    }
+
+    /// The batches of the stream in `buffer` that are whole.
+    pub(crate) fn of_cut_buffer(name: String, buffer: Buffer) -> Result<Self> {
+        Self::laid_out(name, buffer, Layout::of_cut_stream)
+    }
+
+    fn laid_out(name: String, buffer: Buffer, read: fn(&[u8]) -> Checked<Layout>) -> Result<Self> {
+        let layout = quietly(|| read(&buffer)).map_err(|what| damaged(&name, &what))?;
+        Ok(IpcSource { name, buffer, layout })
+    }
+
+    /// The batches as they are in the file, whatever their size.
+    pub(crate) fn batches(&self) -> impl Iterator<Item = Result<RecordBatch>> + Send + '_ {
+        let mut pass = Pass { source: self, blocks: self.layout.blocks.iter(), dictionaries: HashMap::new() };
+        std::iter::from_fn(move || pass.batch())
+    }
+
+    /// Where each batch ends, and before them the schema: byte positions.
+    pub(crate) fn ends(&self) -> impl Iterator<Item = usize> {
+        let first = self.layout.blocks.first().map_or(self.layout.end, |block| block.metadata.start - PREFIX);
+        std::iter::once(first).chain(self.layout.blocks.iter().map(|block| block.body.end))
     }
 
     /// Whether `bytes` begin like an Arrow file or stream.
@@ -72,9 +101,7 @@ impl ChunkSource for IpcSource {
     }
 
     fn chunks(&self) -> Result<Chunks<'_>> {
-        let mut pass = Pass { source: self, blocks: self.layout.blocks.iter(), dictionaries: HashMap::new() };
-        let batches = std::iter::from_fn(move || pass.batch());
-        Ok(Box::new(batches.flat_map(|batch| {
+        Ok(Box::new(self.batches().flat_map(|batch| {
             let (batch, error) = batch.map_or_else(|e| (None, Some(Err(e))), |batch| (Some(batch), None));
             batch.into_iter().flat_map(pieces).map(Ok).chain(error)
         })))

@@ -1,29 +1,10 @@
-//! Contributions of trees or blocks of queries, and what their sum says.
-//!
-//! A contribution is keyed by the number of its tree or block. Sums are taken in the order of keys, so
-//! they do not depend on which was done first.
+//! Importances with standard errors, and the ranks that they allow.
 
-use std::collections::BTreeMap;
-
+use super::Vector;
 use crate::ranking::ScoreRanking;
-
-/// What one tree adds to the importances: for each score, (feature, value) by ascending feature.
-pub(crate) type Contribution = Vec<Vec<(u32, f64)>>;
 
 /// Standard errors to either side of an importance that make its 95 % interval.
 const INTERVAL: f64 = 1.96;
-
-/// Contributions by key.
-#[derive(Debug)]
-pub(crate) struct Accumulator<C> {
-    contributions: BTreeMap<u64, C>,
-}
-
-impl<C> Default for Accumulator<C> {
-    fn default() -> Self {
-        Accumulator { contributions: BTreeMap::new() }
-    }
-}
 
 /// Importances, with their variances. Both n_features.
 #[derive(Debug, Clone, PartialEq)]
@@ -33,32 +14,20 @@ pub(crate) struct Estimate {
     pub(crate) variance: Vec<f64>,
 }
 
-impl<C> Accumulator<C> {
-    /// Takes the contribution of `key`.
-    pub(crate) fn insert(&mut self, key: u64, contribution: C) {
-        self.contributions.insert(key, contribution);
-    }
-
-    /// The contributions, in the order of their keys.
-    pub(crate) fn values(&self) -> impl Iterator<Item = &C> {
-        self.contributions.values()
-    }
-}
-
-impl Accumulator<Contribution> {
-    /// The estimate for score number `score`.
-    pub(crate) fn estimate(&self, score: usize, n_features: usize) -> Estimate {
-        let n = self.contributions.len() as f64;
-        let entries = || self.values().flat_map(|scores| &scores[score]);
+impl Estimate {
+    /// The mean of `vectors`, one for each tree, in the order of their sum; at least one.
+    pub(crate) fn mean<'a>(vectors: impl Iterator<Item = &'a Vector> + Clone, n_features: usize) -> Estimate {
+        let n = vectors.clone().count() as f64;
+        let entries = || vectors.clone().flat_map(Vector::entries);
         let mut mean = vec![0.0; n_features];
-        entries().for_each(|&(feature, value)| mean[feature as usize] += value);
+        entries().for_each(|(feature, value)| mean[feature] += value);
         mean.iter_mut().for_each(|mean| *mean /= n);
         // Trees that do not use a feature add 0 to it, and so their mean squared to the spread.
         let mut squares = vec![0.0; n_features];
         let mut present = vec![0u32; n_features];
-        for &(feature, value) in entries() {
-            squares[feature as usize] += (value - mean[feature as usize]).powi(2);
-            present[feature as usize] += 1;
+        for (feature, value) in entries() {
+            squares[feature] += (value - mean[feature]).powi(2);
+            present[feature] += 1;
         }
         let variance = |(i, squares): (usize, f64)| {
             let spread = squares + (n - f64::from(present[i])) * mean[i] * mean[i];
@@ -67,9 +36,7 @@ impl Accumulator<Contribution> {
         let variance = squares.into_iter().enumerate().map(variance).collect();
         Estimate { mean, variance }
     }
-}
 
-impl Estimate {
     /// The weighted mean of estimates that are independent of each other.
     pub(crate) fn average(parts: &[(f64, Estimate)]) -> Estimate {
         let total: f64 = parts.iter().map(|(weight, _)| weight).sum();
@@ -134,10 +101,8 @@ mod tests {
 
     #[test]
     fn trees_that_miss_a_feature_count_as_zero() {
-        let mut accumulator = Accumulator::<Contribution>::default();
-        accumulator.insert(1, vec![vec![(0, 1.0), (2, 4.0)]]);
-        accumulator.insert(0, vec![vec![(0, 3.0)]]);
-        let estimate = accumulator.estimate(0, 3);
+        let vectors = [Vector::sparse(vec![(0, 3.0)]), Vector::sparse(vec![(0, 1.0), (2, 4.0)])];
+        let estimate = Estimate::mean(vectors.iter(), 3);
         assert_eq!(estimate.mean, [2.0, 0.0, 2.0]);
         assert_eq!(estimate.variance, [1.0, 0.0, 4.0]);
     }

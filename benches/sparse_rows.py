@@ -1,6 +1,6 @@
 """Time and memory of ranking sparse rows, which as dense float64 would take rows x columns x 8 bytes.
 
-python benches/sparse.py --rows 20000 --columns 50000 --density 0.001
+python benches/sparse_rows.py --rows 20000 --columns 50000 --density 0.001
 """
 
 from __future__ import annotations

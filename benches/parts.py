@@ -1,0 +1,219 @@
+"""Runs in parts: killed and resumed, on dask clusters, by partition: `python benches/parts.py --help`.
+
+Each case prints what it found and fails if a bit differs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import workloads
+from sklearn.metrics import roc_auc_score
+
+import ferrank as fr
+
+SCORES = ("genie3", "symbolic", "coverage", "permutation")
+
+
+def table(n_rows: int, n_features: int, seed: int = 0) -> tuple[pd.DataFrame, np.ndarray]:
+    """A numeric target and one with gaps, and which features are relevant."""
+    data = workloads.regression(n_rows, n_features, 1, seed)
+    frame = pd.DataFrame(data.X, columns=[f"x{number}" for number in range(n_features)])
+    frame["y"] = data.y
+    frame["z"] = np.where(np.random.default_rng(seed).random(n_rows) < 0.1, np.nan, data.y > 0)
+    return frame, data.relevant
+
+
+def rankers(n_rows: int) -> dict[str, fr.ForestRanker | fr.ReliefRanker]:
+    return {
+        "forest, all scores": fr.ForestRanker(n_estimators=40, scores=SCORES, by_target=True),
+        "forest, per target": fr.ForestRanker(n_estimators=20, scores=SCORES, per_target=True),
+        "relief": fr.ReliefRanker(n_iterations=min(n_rows, 3000)),
+    }
+
+
+def same(one: fr.Ranking, other: fr.Ranking) -> bool:
+    return all(
+        np.array_equal(a.importance, b.importance)
+        and np.array_equal(a.std_error, b.std_error, equal_nan=True)
+        for a, b in zip(one.scores.values(), other.scores.values(), strict=True)
+    )
+
+
+def resume(n_rows: int, kills: int) -> None:
+    """Kill runs of the command line at random moments of their time, and resume them."""
+    frame, _ = table(n_rows, 30)
+    options = {
+        "forest, all scores": ["--trees", "40", "--by-target", *(o for s in SCORES for o in ("--score", s))],
+        "forest, per target": ["--trees", "20", "--per-target", *(o for s in SCORES for o in ("--score", s))],
+        "relief": ["--ranker", "relief", "--iterations", str(min(n_rows, 3000))],
+    }
+    moments = random.Random(0)
+    with tempfile.TemporaryDirectory() as folder:
+        data, path = Path(folder) / "data.arrow", Path(folder) / "run.ferrank"
+        fr.convert(frame, data)
+        for name, ranker in rankers(n_rows).items():
+            whole = fr.rank(str(data), ["y", "z"], ranker=ranker)
+            command = [
+                sys.executable,
+                "-m",
+                "ferrank.cli",
+                "rank",
+                str(data),
+                "--target",
+                "y",
+                "--target",
+                "z",
+            ]
+            command += [*options[name], "--resume", str(path)]
+            started = time.perf_counter()
+            subprocess.run(command, capture_output=True, check=True)
+            seconds = time.perf_counter() - started
+            path.unlink()
+            done = finished = made = torn = 0
+            while done < kills:
+                process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+                try:
+                    process.communicate(timeout=moments.uniform(0, seconds))
+                except subprocess.TimeoutExpired:
+                    process.kill()
+                    process.communicate()
+                    done += 1
+                if process.returncode == 0 or done == kills:
+                    with warnings.catch_warnings(record=True) as caught:
+                        warnings.simplefilter("always")
+                        assert same(fr.rank(str(data), ["y", "z"], ranker=ranker, resume=path), whole)
+                    torn += sum(warning.category is fr.ResumeWarning for warning in caught)
+                    keys = [batch["key"][0].as_py() for batch in pa.ipc.open_stream(path)]
+                    assert len(keys) == len(set(keys)) == fr.Accumulator.load(path).n_keys
+                    made += len(keys)
+                    finished += 1
+                    path.unlink()
+            print(f"{name}: {done} kills, {finished} runs to the end, same bits", end="; ")
+            print(f"{made} records, none twice, {torn} torn", flush=True)
+
+
+def clusters(n_rows: int, partitions: list[int]) -> None:
+    """The bits for numbers of partitions, of workers and of their threads."""
+    import dask.dataframe as dd
+    from distributed import Client, LocalCluster
+
+    frame, _ = table(n_rows, 30)
+    whole = {name: fr.rank(frame, ["y", "z"], ranker=ranker) for name, ranker in rankers(n_rows).items()}
+    for n_workers, n_threads in [(1, 1), (1, 2), (4, 1), (4, 2)]:
+        settings = {"dashboard_address": None, "processes": True, "memory_limit": None}
+        with (
+            LocalCluster(n_workers=n_workers, threads_per_worker=n_threads, **settings) as cluster,
+            Client(cluster),
+        ):
+            for name, ranker in rankers(n_rows).items():
+                for n_partitions in partitions:
+                    started = time.perf_counter()
+                    collection = dd.from_pandas(frame, npartitions=n_partitions, sort=False)
+                    assert same(fr.rank(collection, ["y", "z"], ranker=ranker), whole[name])
+                    seconds = time.perf_counter() - started
+                    print(
+                        f"{name}: {n_workers} workers of {n_threads} threads, {n_partitions} partitions: "
+                        f"same bits, {seconds:.1f} s",
+                        flush=True,
+                    )
+
+
+def kills(n_rows: int, kills: int) -> None:
+    """One of two workers killed at a random moment of a run."""
+    import dask.dataframe as dd
+    from distributed import Client, LocalCluster
+
+    frame, _ = table(n_rows, 30)
+    ranker = fr.ForestRanker(n_estimators=60, scores=SCORES)
+    whole = fr.rank(frame, ["y", "z"], ranker=ranker)
+    moments, seconds = random.Random(0), 0.0
+    settings = {"dashboard_address": None, "processes": True, "memory_limit": None}
+    for number in range(kills + 1):
+        with (
+            LocalCluster(n_workers=2, threads_per_worker=1, **settings) as cluster,
+            Client(cluster) as client,
+        ):
+            collection = dd.from_pandas(frame, npartitions=6, sort=False)
+            victim = moments.choice(list(client.run(os.getpid).values()))
+            moment = moments.uniform(0, seconds)
+            killer = threading.Timer(moment, os.kill, (victim, signal.SIGKILL))
+            if number > 0:
+                killer.start()
+            started = time.perf_counter()
+            assert same(fr.rank(collection, ["y", "z"], ranker=ranker), whole)
+            took = time.perf_counter() - started
+            if number == 0:
+                seconds = took
+            killer.cancel()
+        what = f"kill {number} after {moment:.2f} s" if number else "no kill"
+        print(f"{what}: same bits, {took:.2f} s", flush=True)
+
+
+def scopes(n_rows: int, seeds: int) -> None:
+    """AUC of relevant features by scope, on four shuffled partitions; and whether drift is told."""
+    import dask
+    import dask.dataframe as dd
+
+    differences = {}
+    for seed in range(seeds):
+        frame, relevant = table(n_rows, 60, seed)
+        frame = frame.drop(columns="z")
+        for name, kind in [("forest", fr.ForestRanker), ("relief", fr.ReliefRanker)]:
+            for scope in ("global", "partition"):
+                # A tree on a quarter of the rows takes a quarter of the time; so does a query.
+                n = {"forest": {"n_estimators": 25 if scope == "global" else 100}, "relief": {}}[name]
+                n |= {"n_iterations": 0.25 if scope == "global" else 1.0} if name == "relief" else {}
+                ranker = kind(scope=scope, random_state=seed, **n)
+                started = time.process_time()
+                with dask.config.set(scheduler="threads"), warnings.catch_warnings(record=True) as caught:
+                    warnings.simplefilter("always")
+                    ranking = fr.rank(dd.from_pandas(frame, npartitions=4, sort=False), "y", ranker=ranker)
+                told = sum(warning.category is fr.DriftWarning for warning in caught)
+                auc = roc_auc_score(relevant, ranking.importances())
+                differences.setdefault((name, scope), []).append((auc, time.process_time() - started, told))
+    for (name, scope), found in differences.items():
+        auc, seconds, told = np.array(found).T
+        print(f"{name}, scope={scope}: AUC {auc.mean():.4f}, CPU {seconds.mean():.2f} s", end=", ")
+        print(f"drift told in {told.sum():.0f} of {seeds}")
+    with dask.config.set(scheduler="threads"), warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        sorted_rows = dd.from_pandas(frame.sort_values("y"), npartitions=4, sort=False)
+        fr.rank(sorted_rows, "y", ranker=fr.ForestRanker(scope="partition"))
+    print("sorted by the target:", *(w.message for w in caught if w.category is fr.DriftWarning))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("case", choices=["resume", "clusters", "kills", "scopes"])
+    parser.add_argument("--rows", type=int, default=20_000)
+    parser.add_argument("--partitions", type=int, nargs="+", default=[1, 3, 16])
+    parser.add_argument("--kills", type=int, default=20)
+    parser.add_argument("--seeds", type=int, default=5)
+    chosen = parser.parse_args()
+    match chosen.case:
+        case "resume":
+            resume(chosen.rows, chosen.kills)
+        case "clusters":
+            clusters(chosen.rows, chosen.partitions)
+        case "kills":
+            kills(chosen.rows, chosen.kills)
+        case "scopes":
+            scopes(chosen.rows, chosen.seeds)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,323 @@
+"""The tasks of a ranking, in three rounds: rows are counted, then profiled, then contribute."""
+
+import itertools
+import time
+import uuid
+import warnings
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+import dask
+from dask.callbacks import Callback
+
+from ferrank import _core
+from ferrank.dask import tasks
+from ferrank.dask.drift import drift
+from ferrank.dask.partitions import Partitions, columns_of
+from ferrank.errors import DataError, DriftWarning, IntegerTargetWarning, SettingError
+from ferrank.ranking import Ranking
+from ferrank.run import Progress
+
+if TYPE_CHECKING:
+    from ferrank.ranker import Ranker
+
+__all__ = ["rank"]
+
+_FAN = 8
+"""Profiles or accumulators that are merged by one task."""
+_TASKS_A_WORKER = 4
+_DRIFTED_NAMED = 3
+
+
+def rank(
+    partitions: Partitions,
+    ranker: "Ranker",
+    roles: dict[str, Any],
+    scope: Literal["global", "partition"] = "global",
+    progress: Progress | None = None,
+    *,
+    warn_of_integers: bool = False,
+) -> Ranking:
+    """Rank the features of a collection.
+
+    Raises
+    ------
+    DataError, ColumnTypeError, SettingError
+        The message names the partition, the column or the setting.
+    """
+    if scope not in ("global", "partition"):
+        raise SettingError(f"scope: {scope!r} is neither 'global' nor 'partition'")
+    settings = ranker.settings()
+    if scope == "partition" and "myopic" in settings["scores"]:
+        raise SettingError("scores: myopic compares all rows at once; use scope='global', or leave it out")
+    started = time.perf_counter()
+    run = _Run(partitions.tables, roles | (partitions.roles or {}), settings, ranker.n_jobs, progress)
+    try:
+        if warn_of_integers:
+            run.warn_of_integers()
+        data = run.whole() if scope == "global" else run.by_partition()
+    finally:
+        run.release()
+    accumulator = _core.Accumulator.from_bytes(data, "the workers' contributions")
+    return Ranking.from_core(accumulator.ranking(), settings, time.perf_counter() - started)
+
+
+class _Run:
+    """A data set that was profiled, and the tasks that make contributions of it."""
+
+    def __init__(
+        self,
+        tables: list[Any],
+        roles: dict[str, Any],
+        settings: dict[str, Any],
+        threads: int | None,
+        progress: Progress | None,
+    ) -> None:
+        self._tables, self._threads, self._progress = tables, threads, progress
+        self._token = f"ferrank-{uuid.uuid4().hex}"
+        looks = self._compute(self._looks(roles, settings, None), "counting")
+        self._asked: tasks.Asked = (columns_of([schema for schema, _ in looks]), roles, settings)
+        self._kept = [kept for _, kept in looks]
+        self._profiles = self._profile(self._kept, None)
+        self._profile_of_all = _persisted(_merged(tasks.merge_profiles, self._profiles))
+        described = _task(tasks.describe, self._profile_of_all, self._asked)
+        [(self._n_keys, self._lacking, self._few)] = self._compute([described], "profiling")
+
+    def warn_of_integers(self) -> None:
+        """Warn where targets of a few distinct integers are about to be taken for quantities."""
+        for name in self._few if self._asked[1]["task"] is None else []:
+            warnings.warn(
+                f"target '{name}' holds few distinct integers and is taken for a number; where they stand "
+                "for classes, say task='classification' (several targets: task='multi-label', or make them "
+                "strings), else task='regression' or 'multi-target'",
+                IntegerTargetWarning,
+                stacklevel=5,
+            )
+            return
+
+    def whole(self) -> bytes:
+        """Return the contributions that all rows together make."""
+        settings = self._asked[2]
+        if settings["ranker"] == "relief":
+            pack = _delayed(tasks.pack)
+            parts = [pack(table, self._asked) for table in self._full(self._kept)]
+            shares = self._search(parts)
+        elif settings["per_target"]:
+            shares = self._grow_per_target(settings["n_estimators"])
+        else:
+            shares = self._grow(self._codes(self._kept, self._profile_of_all, None), (0, self._n_keys), None)
+        return self._gather(shares)
+
+    def by_partition(self) -> bytes:
+        """Return the contributions that each partition makes of its own rows."""
+        settings = self._asked[2]
+        full = [number for number, kept in enumerate(self._kept) if kept]
+        self._warn_of_drift(full)
+        alone = settings["ranker"] == "forest" and settings["per_target"]
+        n_ensembles = len(self._lacking) if alone else 1
+        n_keys = self._n_keys // n_ensembles
+        if n_keys < len(full):
+            what = "trees" if settings["ranker"] == "forest" else "blocks of queries"
+            raise SettingError(
+                f"scope: {n_keys} {what} for {len(full)} partitions; use as many at least, or fewer parts"
+            )
+        ends = [0, *itertools.accumulate(_apportioned(n_keys, [self._kept[number] for number in full]))]
+        contribute = _delayed(tasks.contribute)
+        shares = []
+        for number, first, end in zip(full, ends, ends[1:], strict=False):
+            spans = [(target * n_keys + first, target * n_keys + end) for target in range(n_ensembles)]
+            args = (self._tables[number], number, self._asked, self._profile_of_all, spans, self._threads)
+            shares.append(contribute(*args))
+        return self._gather(shares)
+
+    def release(self) -> None:
+        """Let go of what workers hold."""
+        client = _client()
+        if client is None:
+            tasks.release(self._token)
+        elif client.status == "running":
+            client.run(tasks.release, self._token, on_error="ignore")
+
+    def _looks(self, roles: dict[str, Any], settings: dict[str, Any], alone: int | None) -> list[Any]:
+        look = _delayed(tasks.look)
+        return [look(table, number, roles, settings, alone) for number, table in enumerate(self._tables)]
+
+    def _profile(self, kept: Sequence[int], alone: int | None) -> list[Any]:
+        profile = _delayed(tasks.profile)
+        firsts = [0, *itertools.accumulate(kept)]
+        return [
+            profile(table, number, self._asked, first, alone)
+            for number, (table, first) in enumerate(zip(self._tables, firsts, strict=False))
+        ]
+
+    def _full(self, kept: Sequence[int]) -> list[Any]:
+        return [table for table, rows in zip(self._tables, kept, strict=True) if rows]
+
+    def _codes(self, kept: Sequence[int], profile: Any, alone: int | None) -> list[Any]:
+        code = _delayed(tasks.code)
+        return [
+            code(table, number, self._asked, profile, alone)
+            for number, (table, rows) in enumerate(zip(self._tables, kept, strict=True))
+            if rows
+        ]
+
+    def _grow(self, parts: list[Any], keys: tuple[int, int], alone: Any) -> list[Any]:
+        grow = _delayed(tasks.grow)
+        spans = _spans(*keys, self._n_tasks())
+        fixed = (self._token, self._asked, self._profile_of_all)
+        return [grow(*fixed, span, self._threads, alone, *parts) for span in spans]
+
+    def _grow_per_target(self, n_trees: int) -> list[Any]:
+        """One ensemble for each target; rows that lack it take no part in its trees, unless they cluster."""
+        supervision = self._asked[2]["supervision"]
+        clusters = supervision is not None and supervision < 1
+        shares = []
+        codes = self._codes(self._kept, self._profile_of_all, None)
+        for target, lacking in enumerate(self._lacking):
+            keys = (target * n_trees, (target + 1) * n_trees)
+            if not lacking or clusters:
+                shares += self._grow(codes, keys, None)
+                continue
+            kept = [kept for _, kept in self._compute(self._looks(*self._asked[1:], target), "counting")]
+            own = _persisted(_merged(tasks.merge_profiles, self._profile(kept, target)))
+            shares += self._grow(self._codes(kept, own, target), keys, (target, own))
+        return shares
+
+    def _search(self, parts: list[Any]) -> list[Any]:
+        search = _delayed(tasks.search)
+        fixed = (self._token, self._asked, self._profile_of_all)
+        return [
+            search(*fixed, span, self._threads, *parts) for span in _spans(0, self._n_keys, self._n_tasks())
+        ]
+
+    def _n_tasks(self) -> int:
+        client = _client()
+        return _TASKS_A_WORKER * max(len(client.nthreads()) if client else 1, 4)
+
+    def _warn_of_drift(self, full: list[int]) -> None:
+        measure = _delayed(drift)
+        schema = self._asked[0]
+        n_tests = len(full) * len(schema.names)
+        measured = [measure(self._profiles[number], self._profile_of_all, n_tests) for number in full]
+        farthest: dict[str, tuple[float, int]] = {}
+        for number, found in zip(full, self._compute(measured, "comparing"), strict=True):
+            for name, distance in found:
+                farthest[name] = max(farthest.get(name, (0.0, 0)), (distance, number))
+        if not farthest:
+            return
+        order = sorted(farthest, key=lambda name: -farthest[name][0])
+        named = ", ".join(
+            "'{}' (by {:.2f}, partition {})".format(name, *farthest[name]) for name in order[:_DRIFTED_NAMED]
+        )
+        more = f" and {len(order) - _DRIFTED_NAMED} more" if len(order) > _DRIFTED_NAMED else ""
+        warnings.warn(
+            f"partitions differ in the distributions of {named}{more}, so what each finds on its own need "
+            "not hold for all; shuffle the rows, or use scope='global'",
+            DriftWarning,
+            stacklevel=6,
+        )
+
+    def _gather(self, shares: list[Any]) -> bytes:
+        """Compute the contributions and merge them, in a tree."""
+        merged = _merged(tasks.merge_accumulators, shares)
+        phase = "growing" if self._asked[2]["ranker"] == "forest" else "searching"
+        [data] = self._compute([merged], phase, shares)
+        return bytes(data)
+
+    def _compute(self, wanted: list[Any], phase: str, steps: list[Any] | None = None) -> list[Any]:
+        """Compute ``wanted``; ``steps`` are what progress counts."""
+        if not wanted:
+            raise DataError("data: the collection has no partitions")
+        counted = wanted if steps is None else steps
+        client = _client()
+        if client is None:
+            with _Progress(self._progress, phase, {step.key for step in counted}):
+                return list(dask.compute(*wanted))
+        futures = client.compute(wanted)
+        try:
+            if self._progress is not None:
+                _watch(client, futures, phase, self._progress, {step.key for step in counted})
+            return list(client.gather(futures))
+        except BaseException:
+            client.cancel(futures)
+            raise
+
+
+class _Progress(Callback):
+    """Counts the tasks that a local scheduler has done."""
+
+    def __init__(self, progress: Progress | None, phase: str, keys: set[str]) -> None:
+        self._report, self._phase, self._keys, self._done = progress, phase, keys, 0
+        super().__init__()
+
+    def _posttask(self, key: Any, *_: Any) -> None:
+        if self._report is not None and key in self._keys:
+            self._done += 1
+            self._report(self._phase, self._done, len(self._keys))
+
+
+def _watch(client: Any, futures: list[Any], phase: str, progress: Progress, keys: set[str]) -> None:
+    """Report how many of the tasks called ``keys`` a cluster has done, until ``futures`` are."""
+    from distributed import Future, wait
+
+    steps: list[Any] = [Future(key, client=client) for key in keys]
+    while any(future.status == "pending" for future in futures):
+        progress(phase, sum(step.status == "finished" for step in steps), len(steps))
+        try:
+            wait(futures, timeout=0.2)
+        except TimeoutError:
+            continue
+    progress(phase, len(steps), len(steps))
+
+
+def _client() -> Any:
+    """Return the client of the distributed scheduler that dask would use now, or None for a local one."""
+    scheduler = dask.base.get_scheduler()
+    owner = getattr(scheduler, "__self__", None)
+    return owner if hasattr(owner, "scheduler_info") else None
+
+
+def _delayed(function: Callable[..., Any]) -> Any:
+    return dask.delayed(function, pure=True, traverse=False)
+
+
+def _task(function: Callable[..., Any], *arguments: Any) -> Any:
+    return _delayed(function)(*arguments)
+
+
+def _persisted(delayed: Any) -> Any:
+    """Return ``delayed`` computed, and left where it is."""
+    return dask.persist(delayed)[0]
+
+
+def _merged(merge: Callable[..., bytes], parts: list[Any]) -> Any:
+    """Return the tasks that merge ``parts`` in a tree."""
+    step = _delayed(merge)
+    while len(parts) > 1:
+        parts = [step(*parts[first : first + _FAN]) for first in range(0, len(parts), _FAN)]
+    return parts[0]
+
+
+def _spans(first: int, end: int, n_spans: int) -> list[tuple[int, int]]:
+    """Return ``first .. end`` cut into spans of about the same length."""
+    n_keys = end - first
+    n_spans = min(n_spans, n_keys)
+    return [
+        (first + number * n_keys // n_spans, first + (number + 1) * n_keys // n_spans)
+        for number in range(n_spans)
+    ]
+
+
+def _apportioned(total: int, weights: Sequence[int]) -> list[int]:
+    """Return ``total`` shared out by ``weights``, at least 1 each (largest remainders).
+
+    >>> _apportioned(10, [50, 30, 1])
+    [5, 4, 1]
+    """
+    free, whole = total - len(weights), sum(weights)
+    exact = [free * weight / whole for weight in weights]
+    shares = [int(share) for share in exact]
+    by_rest = sorted(range(len(weights)), key=lambda number: (shares[number] - exact[number], number))
+    for number in by_rest[: free - sum(shares)]:
+        shares[number] += 1
+    return [1 + share for share in shares]

@@ -1,0 +1,198 @@
+"""What workers do. Everything that goes in and comes out is bytes, tables or plain numbers."""
+
+import multiprocessing
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import joblib
+import pyarrow as pa
+
+from ferrank import _core
+from ferrank.run import finish
+
+__all__ = [
+    "code",
+    "contribute",
+    "describe",
+    "grow",
+    "look",
+    "merge_accumulators",
+    "merge_profiles",
+    "pack",
+    "profile",
+    "release",
+    "search",
+]
+
+Asked = tuple[pa.Schema, dict[str, Any], dict[str, Any]]
+"""The columns of all partitions, their roles, and the settings of the ranker."""
+
+_FEW_INTEGERS = 20
+
+# Of a process: one data set is held, and one task at a time works on it, with all threads of the worker.
+_turn = threading.Lock()
+_held: dict[str, Any] = {}
+
+
+def look(
+    table: pa.Table, number: int, roles: dict[str, Any], settings: dict[str, Any], alone: int | None
+) -> tuple[pa.Schema, int]:
+    """Return the columns of a partition, and how many of its rows take part."""
+    _, kept = finish(_core.count(_source(table, f"partition {number}"), roles, settings, alone))
+    return table.schema, kept
+
+
+def profile(table: pa.Table, number: int, asked: Asked, first_row: int, alone: int | None) -> bytes:
+    """Return the profile of a partition whose rows that take part are numbered from ``first_row`` on."""
+    schema, roles, settings = asked
+    source = _source(table.cast(schema), f"partition {number}")
+    data: bytes = finish(_core.profile(source, roles, settings, first_row, 1, alone))
+    return data
+
+
+def merge_profiles(*parts: bytes) -> bytes:
+    """Return the profile of all parts."""
+    return _core.merge_profiles(parts)
+
+
+def describe(whole: bytes, asked: Asked) -> tuple[int, list[int], list[str]]:
+    """Return what a client must know of a profile.
+
+    Returns
+    -------
+    (n_keys, lacking, few)
+        Number of keys of a run, rows that lack each target, and targets of a few distinct integers.
+    """
+    schema, roles, settings = asked
+    n_keys = _core.n_keys(_source(schema.empty_table(), "the data set"), roles, settings, whole)
+    columns = pa.ipc.open_stream(whole).read_all().select(["name", "role", "missing", "distinct"]).to_pylist()
+    targets = [column for column in columns if column["role"] == "target"]
+    few = [
+        target["name"]
+        for target in targets
+        if pa.types.is_integer(schema.field(target["name"]).type)
+        and target["distinct"] is not None
+        and len(target["distinct"]) <= _FEW_INTEGERS
+    ]
+    return n_keys, [target["missing"] for target in targets], few
+
+
+def code(table: pa.Table, number: int, asked: Asked, whole: bytes, alone: int | None) -> bytes:
+    """Return the codes of a partition."""
+    schema, roles, settings = asked
+    source = _source(table.cast(schema), f"partition {number}")
+    data: bytes = finish(_core.code(source, roles, settings, whole, 1, alone))
+    return data
+
+
+def pack(table: pa.Table, asked: Asked) -> bytes:
+    """Return the rows of a partition as an Arrow stream."""
+    schema, roles, _ = asked
+    kept = table.cast(schema).drop_columns(roles["drop"])
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, kept.schema) as stream:
+        stream.write_table(kept)
+    return bytes(sink.getvalue())
+
+
+def grow(
+    token: str,
+    asked: Asked,
+    whole: bytes,
+    keys: tuple[int, int],
+    threads: int | None,
+    alone: tuple[int, bytes] | None,
+    *parts: bytes,
+) -> bytes:
+    """Grow the trees ``keys`` over all rows.
+
+    ``alone``: the target that alone counts, and the profile of the rows that have it.
+    """
+    schema, roles, settings = asked
+
+    def assemble() -> _core.Coded:
+        source = _source(schema.empty_table(), "the data set")
+        target, own = alone or (None, None)
+        return _core.Coded.of(source, roles, settings, whole, parts, target, own)
+
+    with _turn:
+        coded = _hold(f"{token}-{alone and alone[0]}", assemble)
+        return _bytes(finish(coded.accumulate(*keys, _threads(threads))))
+
+
+def search(
+    token: str, asked: Asked, whole: bytes, keys: tuple[int, int], threads: int | None, *parts: bytes
+) -> bytes:
+    """Look for the neighbours of the blocks of queries ``keys`` among all rows."""
+    _, roles, settings = asked
+
+    def assemble() -> _core.Source:
+        return _source(
+            pa.concat_tables(pa.ipc.open_stream(part).read_all() for part in parts), "the data set"
+        )
+
+    with _turn:
+        source = _hold(token, assemble)
+        roles = {**roles, "drop": []}
+        run = _core.accumulate(source, roles, settings, _threads(threads), keys=keys, profile=whole)
+        return _bytes(finish(run))
+
+
+def contribute(
+    table: pa.Table,
+    number: int,
+    asked: Asked,
+    whole: bytes,
+    spans: Sequence[tuple[int, int]],
+    threads: int | None,
+) -> bytes:
+    """Grow trees, or look for neighbours, among the rows of a partition alone."""
+    schema, roles, settings = asked
+    source = _source(table.cast(schema), f"partition {number}")
+    with _turn:
+        parts = [
+            finish(_core.accumulate(source, roles, settings, _threads(threads), keys=span, profile=whole))
+            for span in spans
+        ]
+    return _bytes(parts[0].union(parts[1:]))
+
+
+def merge_accumulators(*parts: bytes) -> bytes:
+    """Return the union of accumulators."""
+    first, *rest = (_core.Accumulator.from_bytes(part, "a worker's contributions") for part in parts)
+    return _bytes(first.union(rest))
+
+
+def release(token: str) -> None:
+    """Let go of what is held for a run, unless a task is at work, which another run's then is."""
+    if _turn.acquire(blocking=False):
+        if any(held.startswith(token) for held in _held):
+            _held.clear()
+        _turn.release()
+
+
+def _hold(name: str, make: Callable[[], Any]) -> Any:
+    if name not in _held:
+        _held.clear()
+        _held[name] = make()
+    return _held[name]
+
+
+def _source(table: pa.Table, name: str) -> _core.Source:
+    return _core.Source.table(table, name)
+
+
+def _bytes(accumulator: _core.Accumulator) -> bytes:
+    return accumulator.to_bytes()
+
+
+def _threads(asked: int | None) -> int:
+    """Return the threads of this worker, or those asked for where no worker says how many it has."""
+    try:
+        from distributed import get_worker
+
+        return int(get_worker().state.nthreads)
+    except (ImportError, ValueError):
+        one = multiprocessing.parent_process() is not None
+        return 1 if one else asked or int(joblib.cpu_count())

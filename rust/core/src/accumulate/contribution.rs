@@ -1,0 +1,70 @@
+//! What one tree or one block of queries adds to the importances.
+
+use xxhash_rust::xxh3::Xxh3;
+
+/// Numbers for some features, or for all, or of something else.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Vector {
+    /// The features that have a value, ascending; `None`: there is one for each, in their order.
+    pub(crate) features: Option<Vec<u32>>,
+    pub(crate) values: Vec<f64>,
+}
+
+/// Its vectors; which these are, the ranker says with [`Form`].
+pub(crate) type Contribution = Vec<Vector>;
+
+/// What a vector of a contribution must look like.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// Values of some of so many features.
+    Sparse(usize),
+    /// So many values.
+    Dense(usize),
+}
+
+impl Vector {
+    /// Of (feature, value) by ascending feature.
+    pub(crate) fn sparse(entries: Vec<(u32, f64)>) -> Self {
+        let (features, values) = entries.into_iter().unzip();
+        Vector { features: Some(features), values }
+    }
+
+    pub(crate) fn dense(values: Vec<f64>) -> Self {
+        Vector { features: None, values }
+    }
+
+    /// (feature, value)
+    pub(crate) fn entries(&self) -> impl Iterator<Item = (usize, f64)> + '_ {
+        let feature = |place: usize| self.features.as_ref().map_or(place, |features| features[place] as usize);
+        self.values.iter().enumerate().map(move |(place, &value)| (feature(place), value))
+    }
+
+    pub(crate) fn has(&self, form: Form) -> bool {
+        match (form, &self.features) {
+            (Form::Dense(count), None) => self.values.len() == count,
+            (Form::Sparse(n_features), Some(features)) => {
+                features.len() == self.values.len()
+                    && features.is_sorted_by(|a, b| a < b)
+                    && features.last().is_none_or(|&last| (last as usize) < n_features)
+            }
+            _ => false,
+        }
+    }
+}
+
+/// A hash of all bits of the contribution of `key`.
+pub(crate) fn checksum(key: u64, contribution: &[Vector]) -> u64 {
+    let mut hash = Xxh3::new();
+    hash.update(&key.to_le_bytes());
+    let mut bytes = Vec::new();
+    for vector in contribution {
+        bytes.clear();
+        let features = vector.features.as_ref().map_or(u64::MAX, |features| features.len() as u64);
+        bytes.extend(features.to_le_bytes());
+        bytes.extend((vector.values.len() as u64).to_le_bytes());
+        bytes.extend(vector.features.iter().flatten().flat_map(|feature| feature.to_le_bytes()));
+        bytes.extend(vector.values.iter().flat_map(|value| value.to_le_bytes()));
+        hash.update(&bytes);
+    }
+    hash.digest()
+}

@@ -1,0 +1,122 @@
+//! How much memory a run may hold.
+//!
+//! The budget is for the whole process. What counts is resident anonymous memory, as the kernel counts it:
+//! mapped files are not in it, since the system takes their pages back when it needs them.
+
+use crate::error::{Error, Result};
+
+/// Parts of a run that cannot be told beforehand: buffers of readers, stacks, what the allocator keeps.
+const RESERVE: usize = 16 << 20;
+
+/// A limit to the memory of the process.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Budget {
+    /// Bytes.
+    limit: usize,
+}
+
+impl Budget {
+    /// A limit of `bytes`; `None`: what the process holds, and half of what the machine and its control group
+    /// have free.
+    pub(crate) fn new(bytes: Option<u64>) -> Self {
+        let limit = match bytes {
+            Some(bytes) => usize::try_from(bytes).unwrap_or(usize::MAX),
+            None => free().map_or(usize::MAX, |free| held().saturating_add(free / 2)),
+        };
+        Budget { limit }
+    }
+
+    /// Bytes that are left, once memory that is free within the process was given back.
+    pub(crate) fn left(&self) -> usize {
+        give_back();
+        self.limit.saturating_sub(held()).saturating_sub(RESERVE)
+    }
+
+    /// The error where `what` needs `bytes` more than the process holds.
+    pub(crate) fn too_small(&self, bytes: usize, what: &str) -> Error {
+        let mib = |bytes: usize| bytes.div_ceil(1 << 20);
+        Error::Resource(format!(
+            "memory_limit: {} MiB do not do for {what}, with {} MiB held already; use at least {} MiB",
+            mib(self.limit),
+            mib(held()),
+            mib(held() + RESERVE + bytes)
+        ))
+    }
+
+    /// Ok if `bytes` are left for `what`.
+    pub(crate) fn check(&self, bytes: usize, what: &str) -> Result<()> {
+        if bytes <= self.left() { Ok(()) } else { Err(self.too_small(bytes, what)) }
+    }
+}
+
+/// Gives pages that were freed back to the system, where the allocator keeps them.
+fn give_back() {
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    // SAFETY: it may be called at any time, from any thread.
+    unsafe {
+        libc::malloc_trim(0);
+    }
+}
+
+/// Bytes of anonymous memory that the process holds; 0 where the system does not tell.
+fn held() -> usize {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    kilobytes(&status, "RssAnon:").unwrap_or(0)
+}
+
+/// Bytes that the machine has free, or its control group if that is less.
+fn free() -> Option<usize> {
+    let machine = kilobytes(&std::fs::read_to_string("/proc/meminfo").ok()?, "MemAvailable:")?;
+    Some(group().map_or(machine, |group| group.min(machine)))
+}
+
+/// Bytes that the control group of the process has free, the cache of files not counted.
+fn group() -> Option<usize> {
+    let groups = std::fs::read_to_string("/proc/self/cgroup").ok()?;
+    let path = groups.lines().find_map(|line| line.strip_prefix("0::"))?;
+    let mut folder = std::path::PathBuf::from(format!("/sys/fs/cgroup{path}"));
+    let mut least = None::<usize>;
+    // The limit may be set on any group above.
+    while folder.starts_with("/sys/fs/cgroup") {
+        let number = |name: &str| std::fs::read_to_string(folder.join(name)).ok()?.trim().parse::<usize>().ok();
+        if let (Some(most), Some(used)) = (number("memory.max"), number("memory.current")) {
+            let stat = std::fs::read_to_string(folder.join("memory.stat")).unwrap_or_default();
+            let cache = value(&stat, "inactive_file ").unwrap_or(0);
+            let free = most.saturating_sub(used.saturating_sub(cache));
+            least = Some(least.map_or(free, |least| least.min(free)));
+        }
+        folder.pop();
+    }
+    least
+}
+
+fn kilobytes(text: &str, name: &str) -> Option<usize> {
+    value(text, name).map(|kilobytes| kilobytes << 10)
+}
+
+/// The number after `name`, which begins a line of `text`.
+fn value(text: &str, name: &str) -> Option<usize> {
+    let rest = text.lines().find_map(|line| line.strip_prefix(name))?;
+    rest.split_whitespace().next()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_of_the_kernel_are_read() {
+        let text = "VmRSS:\t  12 kB\nRssAnon:\t     345 kB\n";
+        assert_eq!(kilobytes(text, "RssAnon:"), Some(345 << 10));
+        assert_eq!(kilobytes(text, "None:"), None);
+    }
+
+    #[test]
+    fn what_is_too_little_says_what_would_do() {
+        let budget = Budget::new(Some(1 << 20));
+        assert_eq!(budget.left(), 0);
+        let error = budget.check(50 << 20, "trees").unwrap_err().to_string();
+        assert!(error.contains("1 MiB do not do for trees") && error.contains("use at least"), "{error}");
+        assert!(Budget::new(Some(1 << 40)).check(1 << 30, "trees").is_ok());
+    }
+}

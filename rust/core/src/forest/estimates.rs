@@ -1,0 +1,71 @@
+//! Importances from the contributions of trees.
+
+use super::params::{ForestParams, Score};
+use crate::accumulate::{Accumulator, Contribution, Estimate, Form, Identity};
+use crate::error::{Error, Result};
+use crate::ranking::ScoreRanking;
+
+/// Number of trees of a complete run.
+pub(crate) fn n_keys(identity: &Identity, params: &ForestParams) -> u64 {
+    (params.n_estimators as u64).saturating_mul(n_ensembles(identity, params) as u64)
+}
+
+/// What the vectors of a tree look like: the scores, then `genie3` by target.
+pub(crate) fn forms(identity: &Identity, params: &ForestParams) -> Vec<Form> {
+    let by_target = if tells_targets(params) { identity.targets.len() } else { 0 };
+    vec![Form::Sparse(identity.features.len()); params.scores.len() + by_target]
+}
+
+/// What all trees say: one for each score.
+///
+/// With `per_target`, importances are the means over the ensembles, weighted with the target weights.
+pub(crate) fn scores(accumulator: &Accumulator, params: &ForestParams) -> Result<Vec<ScoreRanking>> {
+    let identity = accumulator.identity();
+    let (n_features, n_trees) = (identity.features.len(), params.n_estimators as u64);
+    let mut ensembles = Vec::new();
+    for (number, target) in (0..n_ensembles(identity, params) as u64).zip(&identity.targets) {
+        let trees = accumulator.among(number * n_trees..(number + 1) * n_trees);
+        if trees.is_empty() {
+            let which = if params.per_target { format!(" of the target '{}'", target.name) } else { String::new() };
+            return Err(Error::Data(format!("the accumulator has no tree{which}; merge those that have")));
+        }
+        let weight = params.target_weights.as_ref().filter(|_| params.per_target);
+        ensembles.push((weight.map_or(1.0, |weights| weights[number as usize]), trees));
+    }
+    let total: f64 = ensembles.iter().map(|(weight, _)| weight).sum();
+    let rankings = params.scores.iter().enumerate().map(|(s, score)| {
+        let estimate = |(weight, trees): &(f64, Vec<&Contribution>)| {
+            (*weight, Estimate::mean(trees.iter().map(|tree| &tree[s]), n_features))
+        };
+        let parts: Vec<(f64, Estimate)> = ensembles.iter().map(estimate).collect();
+        let by_target: Vec<f64> = match (params.by_target && *score == Score::Genie3, params.per_target) {
+            (false, _) => Vec::new(),
+            (true, true) => (0..n_features)
+                .flat_map(|i| parts.iter().map(move |(weight, part)| weight / total * part.mean[i]))
+                .collect(),
+            (true, false) => {
+                let of_target = |target: usize| {
+                    let vectors = ensembles[0].1.iter().map(|tree| &tree[params.scores.len() + target]);
+                    Estimate::mean(vectors, n_features).mean
+                };
+                let columns: Vec<Vec<f64>> = (0..identity.targets.len()).map(of_target).collect();
+                (0..n_features).flat_map(|i| columns.iter().map(move |column| column[i])).collect()
+            }
+        };
+        let estimate = match params.per_target {
+            true => Estimate::average(&parts),
+            false => parts.into_iter().next().map(|(_, estimate)| estimate).expect("one ensemble"),
+        };
+        ScoreRanking { by_target, ..estimate.rank(score.name()) }
+    });
+    Ok(rankings.collect())
+}
+
+fn n_ensembles(identity: &Identity, params: &ForestParams) -> usize {
+    if params.per_target { identity.targets.len() } else { 1 }
+}
+
+/// Whether trees tell targets apart: those of several targets, where asked to.
+fn tells_targets(params: &ForestParams) -> bool {
+    params.by_target && !params.per_target
+}

@@ -1,0 +1,109 @@
+//! A data set in parts: each is coded where it lies, and trees are grown where all codes are.
+//!
+//! The trees are those of the whole data set, bit by bit: the store that parts make is the one that a pass
+//! over all rows would.
+
+use arrow_buffer::Buffer;
+
+use super::{ForestParams, Prepared, alone};
+use crate::accumulate::{Accumulator, Identity, Ledger, Settings};
+use crate::error::{Error, Result};
+use crate::monitor::{Monitor, Phase};
+use crate::profile::Profile;
+use crate::run::{Options, View};
+use crate::store::{CodeStore, Codebook, Keep, Part};
+use crate::threads::pool;
+
+/// The codes of a part of the data set of `profile`: an Arrow file in bytes.
+///
+/// # Errors
+/// What is wrong with a role, a column or a value; [`Error::Data`] if a category is not in the profile.
+pub fn code(
+    part: View<'_>,
+    params: &ForestParams,
+    profile: &Profile,
+    threads: usize,
+    monitor: &Monitor,
+) -> Result<Vec<u8>> {
+    let problem = part.problem()?;
+    let intake = part.intake(&problem, monitor);
+    pool(threads)?.install(|| {
+        let book = Codebook::of(profile, &problem, params.clusters(problem.task), part.source.name())?;
+        let counts = intake.count()?;
+        let mut bytes = Vec::new();
+        Part::of(&intake, &book, counts, Keep::Memory)?.write(&book, &mut bytes)?;
+        Ok(bytes)
+    })
+}
+
+/// A data set made of the codes of its parts.
+#[derive(Debug)]
+pub struct Coded {
+    identity: Identity,
+    params: ForestParams,
+    /// The target whose ensemble alone can be grown.
+    alone: Option<usize>,
+    prepared: Prepared<'static>,
+}
+
+impl Coded {
+    /// The data set whose columns are those of `view`, which needs no rows, and whose rows are in `parts`, one
+    /// after the other. `profile` is that of all rows.
+    ///
+    /// With `per_target`, a target that some rows lack has an ensemble of the others: then `view` has it alone,
+    /// and `parts` are of its rows, whose profile is `own`.
+    ///
+    /// # Errors
+    /// What is wrong with a setting or a role; [`Error::Data`] if a part is damaged or another store's.
+    pub fn new(
+        view: View<'_>,
+        params: &ForestParams,
+        profile: &Profile,
+        own: Option<&Profile>,
+        parts: Vec<Buffer>,
+    ) -> Result<Self> {
+        let (all, problem) = (View { alone: None, ..view }.problem()?, view.problem()?);
+        let rows = profile.counts.taking_part("the data set", params.treatment())?;
+        params.validate(rows, all.features.len(), all.targets.len(), all.task)?;
+        let identity = Identity::new(Settings::Forest(params.clone()), &all, profile);
+        let book = Codebook::of(own.unwrap_or(profile), &problem, params.clusters(problem.task), "the data set")?;
+        let parts = parts.into_iter().map(|part| Part::read(&book, part)).collect::<Result<Vec<Part>>>()?;
+        let store = CodeStore::of_parts(book, parts, Keep::Memory)?;
+        let expected = own.unwrap_or(profile).counts.kept;
+        if store.rows as u64 != expected {
+            return Err(Error::Data(format!(
+                "the parts have {} rows, the profile {expected}; hand over all parts, each once",
+                store.rows
+            )));
+        }
+        Ok(Coded {
+            identity,
+            params: params.clone(),
+            alone: view.alone,
+            prepared: Prepared { problem, store, outside: None },
+        })
+    }
+
+    /// Grows the trees that `options` ask for.
+    ///
+    /// # Errors
+    /// What is wrong with `options`; [`Error::Interrupted`] once `monitor` was asked to stop.
+    pub fn accumulate(&self, options: &Options<'_>, monitor: &Monitor) -> Result<Accumulator> {
+        pool(options.threads)?.install(|| {
+            let asked = options.keys(self.identity.n_keys())?;
+            let ledger = Ledger::open(self.identity.clone(), options.resume, monitor)?;
+            let trees = ledger.missing(asked);
+            monitor.enter(Phase::Growing, trees.len() as u64);
+            match self.alone {
+                Some(_) => self.prepared.grow(&[0], &trees, &alone(&self.params), &ledger, monitor)?,
+                None => self.prepared.contribute(&trees, &self.params, &ledger, monitor, |target| {
+                    let name = &self.prepared.problem.targets[target].name;
+                    Err(Error::Data(format!(
+                        "some rows lack the target '{name}'; its trees need a store of the others"
+                    )))
+                })?,
+            }
+            ledger.close()
+        })
+    }
+}

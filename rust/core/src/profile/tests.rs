@@ -1,0 +1,144 @@
+//! Profiles of parts, merged in any grouping, against that of the whole.
+
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, Float64Array, RecordBatch, StringArray};
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::sample::Index;
+
+use super::{Profile, count, profile};
+use crate::intake::Unlabelled;
+use crate::monitor::Monitor;
+use crate::run::View;
+use crate::schema::{Roles, Targets};
+use crate::source::TableSource;
+
+fn table(rows: &[(Option<f64>, Option<u8>, Option<f64>)]) -> RecordBatch {
+    let x: ArrayRef = Arc::new(rows.iter().map(|row| row.0).collect::<Float64Array>());
+    let word: ArrayRef = Arc::new(rows.iter().map(|row| row.1.map(|n| format!("w{n}"))).collect::<StringArray>());
+    let y: ArrayRef = Arc::new(rows.iter().map(|row| row.2).collect::<Float64Array>());
+    RecordBatch::try_from_iter_with_nullable([("x", x, true), ("word", word, true), ("y", y, true)]).unwrap()
+}
+
+fn roles() -> Roles {
+    Roles::of(Targets::Named(vec!["y".into()]))
+}
+
+fn source(batch: &RecordBatch) -> TableSource {
+    TableSource::new("table", batch.schema(), vec![batch.clone()]).unwrap()
+}
+
+fn of(batch: &RecordBatch, max_bins: usize, first_row: u64) -> Profile {
+    profile(
+        View { source: &source(batch), roles: &roles(), unlabelled: Unlabelled::Ignore, alone: None },
+        max_bins,
+        first_row,
+        1,
+        &Monitor::default(),
+    )
+    .unwrap()
+}
+
+/// Profiles of the parts of `batch` that begin at `borders`.
+fn parts(batch: &RecordBatch, borders: &[usize], max_bins: usize) -> Vec<Profile> {
+    let mut first = 0;
+    let part = |pair: &[usize]| {
+        let part = batch.slice(pair[0], pair[1] - pair[0]);
+        let profile = of(&part, max_bins, first);
+        let view = View { source: &source(&part), roles: &roles(), unlabelled: Unlabelled::Ignore, alone: None };
+        first += count(view, &Monitor::default()).unwrap().kept;
+        profile
+    };
+    borders.windows(2).map(part).collect()
+}
+
+fn merged(mut one: Profile, other: &Profile) -> Profile {
+    one.merge(other).unwrap();
+    one
+}
+
+fn row() -> impl Strategy<Value = (Option<f64>, Option<u8>, Option<f64>)> {
+    let x = prop_oneof![4 => (-20..20i32).prop_map(f64::from), 1 => Just(-0.0), 1 => -1e3..1e3f64];
+    (prop::option::weighted(0.9, x), prop::option::weighted(0.9, 0..5u8), prop::option::weighted(0.8, -1.0..1.0f64))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(80))]
+
+    #[test]
+    fn parts_in_any_grouping_make_the_whole(
+        rows in vec(row(), 1..120),
+        cuts in vec(any::<Index>(), 2..5),
+        max_bins in prop_oneof![Just(0), Just(2), 3..40usize],
+    ) {
+        let batch = table(&rows);
+        let mut borders: Vec<usize> = cuts.iter().map(|cut| cut.index(rows.len() + 1)).collect();
+        borders.extend([0, rows.len()]);
+        borders.sort_unstable();
+        let whole = of(&batch, max_bins, 0);
+        let bytes = whole.to_ipc().unwrap();
+        prop_assert_eq!(&Profile::from_ipc(bytes.clone()).unwrap().to_ipc().unwrap(), &bytes);
+
+        let parts = parts(&batch, &borders, max_bins);
+        let left = parts[1..].iter().fold(parts[0].clone(), merged);
+        let right = parts[..parts.len() - 1].iter().rev().fold(parts[parts.len() - 1].clone(), merged);
+        for merged in [left, right] {
+            prop_assert_eq!(merged.digest(), whole.digest());
+            prop_assert_eq!(&merged.to_ipc().unwrap(), &bytes);
+        }
+    }
+}
+
+#[test]
+fn samples_larger_than_their_size_merge() {
+    let rows: Vec<_> = (0..3_000).map(|i| (Some(f64::from(i * 7 % 3_001)), None, Some(f64::from(i)))).collect();
+    let batch = table(&rows);
+    let mut whole = of(&batch, 200, 0);
+    whole.sample.size = 300;
+    let mut parts = parts(&batch, &[0, 100, 101, 1_500, 3_000], 200);
+    for profile in parts.iter_mut().chain([&mut whole]) {
+        profile.sample.size = 300;
+        profile.prune(0);
+    }
+    let (first, rest) = parts.split_first().unwrap();
+    let merged = rest.iter().rev().fold(first.clone(), merged);
+    assert_eq!(merged.sample.hashes.len(), 300);
+    assert_eq!(merged.digest(), whole.digest());
+}
+
+#[test]
+fn profiles_of_other_columns_or_settings_do_not_merge() {
+    let batch = table(&[(Some(1.0), None, Some(2.0))]);
+    let renamed = RecordBatch::try_from_iter_with_nullable([
+        ("z", batch["x"].clone(), true),
+        ("word", batch["word"].clone(), true),
+        ("y", batch["y"].clone(), true),
+    ])
+    .unwrap();
+    let numbers = RecordBatch::try_from_iter_with_nullable([
+        ("x", batch["x"].clone(), true),
+        ("word", batch["x"].clone(), true),
+        ("y", batch["y"].clone(), true),
+    ])
+    .unwrap();
+    let refusal = |other: Profile| of(&batch, 10, 0).merge(&other).unwrap_err().to_string();
+    assert!(refusal(of(&renamed, 10, 0)).contains("'x' where the data have 'z'"));
+    assert!(refusal(of(&numbers, 10, 0)).contains("column 'word': numeric in one part"));
+    assert!(refusal(of(&batch, 11, 0)).contains("max_bins"));
+}
+
+#[test]
+fn damaged_bytes_are_an_error() {
+    let bytes = of(&table(&[(Some(1.0), Some(3), Some(2.0)), (None, None, Some(1.0))]), 10, 0).to_ipc().unwrap();
+    for end in (0..bytes.len()).step_by(5) {
+        let _ = Profile::from_ipc(bytes[..end].to_vec());
+    }
+    for at in (0..bytes.len()).step_by(3) {
+        let mut damaged = bytes.clone();
+        damaged[at] ^= 0xff;
+        let _ = Profile::from_ipc(damaged);
+    }
+    assert!(Profile::from_ipc(Vec::new()).is_err());
+    assert!(Profile::from_ipc(b"ARROW1, but not quite".to_vec()).is_err());
+}

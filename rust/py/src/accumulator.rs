@@ -1,0 +1,149 @@
+//! Profiles and accumulators in Python: as bytes where they travel, as an object where contributions are read.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use ferrank_core::accumulate::{Accumulator as Core, Identity};
+use ferrank_core::forest;
+use ferrank_core::profile::Profile;
+use ferrank_core::run::{Options, View};
+use ferrank_core::schema::Problem;
+use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
+use pyo3::types::{PyBytes, PyDict};
+
+use crate::error::to_py;
+use crate::input::Source;
+use crate::run::{Outcome, Run};
+use crate::{results, settings};
+
+/// Contributions of a run or of a part of it.
+#[pyclass(frozen, module = "ferrank._core")]
+pub(crate) struct Accumulator(pub(crate) Core);
+
+#[pymethods]
+impl Accumulator {
+    /// The accumulator in `data`, an Arrow IPC stream; messages call it `name`.
+    #[staticmethod]
+    fn from_bytes(py: Python<'_>, data: &[u8], name: &str) -> PyResult<Self> {
+        let bytes = data.to_vec();
+        py.detach(|| Core::from_ipc(bytes, name)).map(Accumulator).map_err(|e| to_py(py, e))
+    }
+
+    /// The accumulator as an Arrow IPC stream.
+    fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        let bytes = py.detach(|| self.0.to_ipc()).map_err(|e| to_py(py, e))?;
+        Ok(PyBytes::new(py, &bytes))
+    }
+
+    /// The union of this one and `others`.
+    fn union(&self, py: Python<'_>, others: Vec<PyRef<'_, Accumulator>>) -> PyResult<Self> {
+        let mut all = self.0.clone();
+        for other in &others {
+            all.merge(&other.0).map_err(|e| to_py(py, e))?;
+        }
+        Ok(Accumulator(all))
+    }
+
+    /// The ranking that the contributions give.
+    fn ranking<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let ranking = py.detach(|| self.0.ranking()).map_err(|e| to_py(py, e))?;
+        results::ranking(py, ranking, None)
+    }
+
+    /// Keys of the contributions, ascending.
+    #[getter]
+    fn keys(&self) -> Vec<u64> {
+        self.0.keys().collect()
+    }
+
+    /// Number of contributions of a complete run.
+    #[getter]
+    fn n_keys(&self) -> u64 {
+        self.0.identity().n_keys()
+    }
+
+    /// Hash of settings, columns and profile.
+    #[getter]
+    fn fingerprint(&self) -> String {
+        self.0.identity().fingerprint()
+    }
+
+    /// Settings of the ranker.
+    #[getter]
+    fn settings<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        settings::told(py, self.0.identity())
+    }
+}
+
+/// A data set made of the codes of its parts, on which trees are grown.
+#[pyclass(frozen, module = "ferrank._core")]
+pub(crate) struct Coded(Arc<forest::Coded>);
+
+#[pymethods]
+impl Coded {
+    /// The data set with the columns of `source` and the rows of `parts`, in order; `own`: profile of the rows
+    /// that have the target `alone`.
+    #[staticmethod]
+    #[pyo3(signature = (source, roles, settings, profile, parts, alone=None, own=None))]
+    #[allow(clippy::too_many_arguments)]
+    fn of(
+        py: Python<'_>,
+        source: &Source,
+        roles: &Bound<'_, PyDict>,
+        settings: &Bound<'_, PyDict>,
+        profile: PyBackedBytes,
+        parts: Vec<PyBackedBytes>,
+        alone: Option<usize>,
+        own: Option<PyBackedBytes>,
+    ) -> PyResult<Self> {
+        let (roles, params) = (settings::ranked_roles(roles, settings)?, settings::forest(settings)?);
+        let coded = py.detach(|| {
+            let parts = parts.into_iter().map(|part| Bytes::from_owner(part).into()).collect();
+            let (profile, own) =
+                (Profile::from_ipc(profile.to_vec())?, own.map(|bytes| Profile::from_ipc(bytes.to_vec())).transpose()?);
+            let view = View { source: &*source.0, roles: &roles, unlabelled: params.treatment(), alone };
+            forest::Coded::new(view, &params, &profile, own.as_ref(), parts)
+        });
+        coded.map(|coded| Coded(Arc::new(coded))).map_err(|e| to_py(py, e))
+    }
+
+    /// Grows the trees from `first` up to `end` on `threads` threads; the result is an `Accumulator`.
+    fn accumulate(&self, first: u64, end: u64, threads: usize) -> PyResult<Run> {
+        let coded = self.0.clone();
+        Run::start(move |monitor| {
+            let options = Options { threads, keys: Some(first..end), ..Options::default() };
+            coded.accumulate(&options, monitor).map(Outcome::Accumulator)
+        })
+    }
+}
+
+/// Number of contributions of a complete run over the data set of `profile`, whose columns are those of `source`.
+#[pyfunction]
+pub(crate) fn n_keys(
+    py: Python<'_>,
+    source: &Source,
+    roles: &Bound<'_, PyDict>,
+    settings: &Bound<'_, PyDict>,
+    profile: PyBackedBytes,
+) -> PyResult<u64> {
+    let (roles, ranker) = (settings::ranked_roles(roles, settings)?, settings::ranker(settings)?);
+    let n_keys = py.detach(|| {
+        let problem = Problem::resolve(&source.0.schema(), &roles, source.0.name())?;
+        let profile = Profile::from_ipc(profile.to_vec())?;
+        Ok(Identity::new(ranker, &problem, &profile).n_keys())
+    });
+    n_keys.map_err(|e| to_py(py, e))
+}
+
+/// The profile of all of which `parts` are profiles.
+#[pyfunction]
+pub(crate) fn merge_profiles<'py>(py: Python<'py>, parts: Vec<PyBackedBytes>) -> PyResult<Bound<'py, PyBytes>> {
+    let merged = py.detach(|| {
+        let mut parts = parts.iter().map(|part| Profile::from_ipc(part.to_vec()));
+        let first = parts.next().unwrap_or_else(|| Profile::from_ipc(Vec::new()))?;
+        let merged = parts.try_fold(first, |mut merged, part| merged.merge(&part?).map(|()| merged));
+        merged?.to_ipc()
+    });
+    Ok(PyBytes::new(py, &merged.map_err(|e| to_py(py, e))?))
+}

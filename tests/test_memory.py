@@ -1,0 +1,130 @@
+"""Memory limits, scratch files, and data sets of several files."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import ferrank as fr
+
+ROWS = 150_000
+
+
+def _held() -> int:
+    """Return the bytes of anonymous memory that the process holds, as the engine counts them."""
+    status = Path("/proc/self/status")
+    if not status.exists():
+        pytest.skip("the system does not tell how much memory a process holds")
+    found = re.search(r"RssAnon:\s+(\d+) kB", status.read_text())
+    assert found is not None
+    return int(found[1]) << 10
+
+
+@pytest.fixture(scope="module")
+def table() -> pa.Table:
+    rng = np.random.default_rng(5)
+    columns = {f"x{i}": rng.normal(size=ROWS).astype(np.float32) for i in range(14)}
+    columns["gaps"] = np.where(rng.random(ROWS) < 0.1, np.nan, columns["x0"] + rng.normal(size=ROWS))
+    columns["word"] = rng.choice(["a", "b", "c", "d"], size=ROWS)
+    columns["y"] = 2 * columns["x0"] + (columns["word"] == "b") + rng.normal(size=ROWS)
+    columns["kind"] = np.where(columns["y"] + columns["x1"] > 0, "high", "low")
+    return pa.table(columns)
+
+
+def _little() -> int:
+    """Return a limit that the passes of a forest need, but within which the rows above do not fit."""
+    return _held() + (48 << 20)
+
+
+@pytest.mark.parametrize(
+    ("target", "settings"),
+    [
+        (["y"], {"scores": ("genie3", "symbolic", "permutation")}),
+        (["y", "kind"], {"scores": ("permutation", "coverage"), "by_target": True, "max_samples": 0.9}),
+        (["kind"], {"ensemble": "extra_trees", "max_features": 4}),
+    ],
+)
+def test_a_forest_within_little_memory_has_the_bits_of_one_in_memory(
+    table: pa.Table, tmp_path: Path, target: list[str], settings: dict[str, object]
+) -> None:
+    table = table.drop([name for name in ("y", "kind") if name not in target])
+
+    def ranked(limit: int | str, scratch: Path) -> fr.Ranking:
+        forest = fr.ForestRanker(n_estimators=3, n_jobs=2, memory_limit=limit, scratch=scratch, **settings)
+        return fr.rank(table, target, ranker=forest)
+
+    nowhere = tmp_path / "nowhere"
+    in_memory = ranked("100GiB", nowhere).to_dict()["scores"]
+    # Without a place for scratch files it fails, so it does use them.
+    with pytest.raises(fr.ResourceError, match="nowhere"):
+        ranked(_little(), nowhere)
+    assert ranked(_little(), tmp_path).to_dict()["scores"] == in_memory
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_relief_within_little_memory_has_the_bits_of_one_in_memory(table: pa.Table) -> None:
+    def ranked(limit: int | str) -> object:
+        relief = fr.ReliefRanker(n_iterations=40, memory_limit=limit)
+        return fr.rank(table.drop(["y"]), "kind", ranker=relief).to_dict()["scores"]
+
+    assert ranked(_held() + (90 << 20)) == ranked("100GiB")
+
+
+@pytest.mark.parametrize("ranker", ["forest", "relief"])
+def test_a_limit_that_is_too_low_says_what_would_do(table: pa.Table, ranker: str) -> None:
+    with pytest.raises(fr.ResourceError, match=r"memory_limit: .* use at least \d+ MiB"):
+        fr.rank(table.drop(["kind"]), "y", ranker=ranker, memory_limit="1MB")
+
+
+@pytest.mark.parametrize("limit", ["much", "-1GB", 0, True, 1.5, "3 parsecs"])
+def test_a_limit_that_is_no_size_is_refused(limit: object) -> None:
+    with pytest.raises(fr.SettingError, match="memory_limit"):
+        fr.rank({"a": [1.0, 2.0], "y": [1.0, 2.0]}, "y", memory_limit=limit)
+
+
+@pytest.fixture
+def parts(table: pa.Table, tmp_path: Path) -> Path:
+    folder = tmp_path / "parts"
+    (folder / "more").mkdir(parents=True)
+    small = table.slice(0, 900)
+    pa.feather.write_feather(small.slice(0, 400), str(folder / "a.arrow"), compression="uncompressed")
+    pq.write_table(small.slice(400, 300), folder / "b.parquet", row_group_size=100)
+    pq.write_table(small.slice(700), folder / "more" / "c.parquet")
+    (folder / "_notes.csv").write_text("not,data\n")
+    return folder
+
+
+def test_files_of_a_data_set_are_one_table(table: pa.Table, parts: Path) -> None:
+    def ranked(data: object) -> object:
+        return fr.rank(data, "y", drop=["kind"], n_estimators=5).to_dict()["scores"]
+
+    expected = ranked(table.slice(0, 900))
+    files = [parts / "a.arrow", parts / "b.parquet", parts / "more" / "c.parquet"]
+    assert all(ranked(data) == expected for data in (parts, str(parts / "**" / "*.[ap]*"), files))
+
+
+def test_files_that_do_not_go_together_are_named(table: pa.Table, parts: Path) -> None:
+    pq.write_table(table.slice(0, 9).drop(["x3"]), parts / "d.parquet")
+    with pytest.raises(fr.DataError, match=r"d\.parquet: 17 columns .* 18 in .*a\.arrow"):
+        fr.rank(parts, "y", drop=["kind"])
+    with pytest.raises(fr.ResourceError, match="no file has a name like this"):
+        fr.rank(str(parts / "*.nothing"), "y")
+    (parts / "empty").mkdir()
+    with pytest.raises(fr.ResourceError, match="no data file is in this folder"):
+        fr.rank(parts / "empty", "y")
+
+
+def test_wide_row_groups_are_read_a_few_columns_at_a_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = np.random.default_rng(0)
+    table = pa.table({f"x{i}": rng.normal(size=3_000) for i in range(9)} | {"y": rng.normal(size=3_000)})
+    path = tmp_path / "wide.parquet"
+    pq.write_table(table, path, row_group_size=2_000)
+    expected = fr.rank(path, "y", n_estimators=3).to_dict()["scores"]
+    monkeypatch.setattr("ferrank.files._PARQUET_BYTES", 100_000)
+    monkeypatch.setattr("ferrank.files._BATCH_ROWS", 700)
+    assert fr.rank(path, "y", n_estimators=3).to_dict()["scores"] == expected
