@@ -5,8 +5,8 @@ reads it as any other. Its columns are ``key`` (uint64, number of the tree or bl
 place among the vectors of the key), ``features`` (list of uint32, null for all features in order),
 ``values`` (list of float64) and ``checksum`` (uint64). The vectors of a tree are the scores in the order
 asked for, then with ``by_target`` those of ``genie3`` for each target. Those of a block of queries are the
-numbers of queries by scheme, the sums of the targets' distances, and the sums of the features' differences. The
-metadata key ``ferrank:run`` is a JSON object with the settings, the columns and a hash of the profile.
+numbers of queries by scheme, the sums of the targets' distances, and the sums of the features' differences.
+The metadata key ``ferrank:run`` is a JSON object with the settings, the columns and a hash of the profile.
 """
 
 import glob
@@ -219,7 +219,9 @@ def accumulate(
 
     Parameters
     ----------
-    data, target, target_last, labels, task, hierarchy, drop, sample_weight, ranker, resume, progress, **settings
+    data, target, target_last, labels, task, hierarchy, drop, sample_weight, ranker, resume, progress
+        As in :func:`rank`.
+    **settings
         As in :func:`rank`.
     profile : Profile, optional
         That of the whole data set. Where it has more rows than ``data``, these are a part: its trees are

@@ -35,10 +35,10 @@ class Ranker(SelectorMixin, BaseEstimator):
     """
 
     task: str | None
-    hierarchy: Any
+    hierarchy: Any = None
     n_features_to_select: int | float | None
     n_jobs: int | None
-    until: str | None
+    until: str | None = None
     scope: Literal["global", "partition"]
     memory_limit: int | str | None
     scratch: str | os.PathLike[str] | None

@@ -1,5 +1,6 @@
 """What the baseline rankers share: they look at all rows in memory, and refuse what would not finish."""
 
+import os
 import time
 from abc import abstractmethod
 from typing import Any, ClassVar, Self
@@ -53,8 +54,16 @@ class Baseline(Ranker):
         """Rank the features; ``X`` and ``y`` are as in :meth:`ferrank.ForestRanker.fit`."""
         return self._fit(X, y, None)
 
-    def rank_source(self, source: Source, roles: dict[str, Any], progress: Progress | None = None) -> Ranking:
+    def rank_source(
+        self,
+        source: Source,
+        roles: dict[str, Any],
+        progress: Progress | None = None,
+        resume: str | os.PathLike[str] | None = None,
+    ) -> Ranking:
         """Rank the features of ``source``; ``roles`` says what its columns are."""
+        if resume is not None:
+            raise SettingError(f"resume: {self.name} has no parts that a run could go on from; leave it out")
         started = time.perf_counter()
         rows = read_rows(source, roles)
         if rows.task not in self.tasks:

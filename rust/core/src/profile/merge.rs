@@ -38,7 +38,11 @@ impl Profile {
                 }
                 (ColumnProfile::Nominal(nominal), ColumnProfile::Nominal(other)) => nominal.merge(other),
                 (ColumnProfile::Labels(labels), ColumnProfile::Labels(other)) => labels.merge(other),
-                _ => Err(Error::Data("its kind differs between the parts; give it one type in all of them".into())),
+                (column, other) => Err(Error::Data(format!(
+                    "{} in one part, {} in another; give it one type in all of them",
+                    other.kind(),
+                    column.kind()
+                ))),
             };
             merged.map_err(|error| Error::Data(format!("column '{name}': {error}")))
         })?;
@@ -80,6 +84,14 @@ impl Profile {
 }
 
 impl ColumnProfile {
+    fn kind(&self) -> &'static str {
+        match self {
+            ColumnProfile::Numeric(_) => "numeric",
+            ColumnProfile::Nominal(_) => "nominal",
+            ColumnProfile::Labels(_) => "of label sets",
+        }
+    }
+
     fn digest(&self, order: &[u32], words: impl Fn(&[u64]) -> u128) -> u128 {
         match self {
             ColumnProfile::Numeric(numeric) => {

@@ -2,12 +2,14 @@
 
 use std::sync::Arc;
 
+use arrow_array::builder::{ListBuilder, StringBuilder};
 use arrow_array::{ArrayRef, Float64Array, RecordBatch, StringArray};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::Index;
 
-use super::{Profile, count, profile};
+use super::{ColumnProfile, Profile, count, profile};
+use crate::hierarchy::Edge;
 use crate::intake::Unlabelled;
 use crate::monitor::Monitor;
 use crate::run::View;
@@ -141,4 +143,34 @@ fn damaged_bytes_are_an_error() {
     }
     assert!(Profile::from_ipc(Vec::new()).is_err());
     assert!(Profile::from_ipc(b"ARROW1, but not quite".to_vec()).is_err());
+}
+
+#[test]
+fn profiles_of_label_sets_travel_and_merge() {
+    let sets = |rows: &[Option<&str>]| {
+        let mut lists = ListBuilder::new(StringBuilder::new());
+        rows.iter().for_each(|row| lists.append_option(row.map(|label| [Some(label)])));
+        let x = Float64Array::from(vec![1.0; rows.len()]);
+        RecordBatch::try_from_iter([("x", Arc::new(x) as ArrayRef), ("y", Arc::new(lists.finish()) as ArrayRef)])
+            .unwrap()
+    };
+    let of = |batch: &RecordBatch, hierarchy: Option<Vec<Edge>>, hierarchy_decay: f64| {
+        let roles = Roles { hierarchy, hierarchy_decay, ..roles() };
+        let view = View { source: &source(batch), roles: &roles, unlabelled: Unlabelled::Use, alone: None };
+        let profile = profile(view, 10, 0, 1, &Monitor::default()).unwrap();
+        let bytes = profile.to_ipc().unwrap();
+        let read = Profile::from_ipc(bytes.clone()).unwrap();
+        assert_eq!((read.to_ipc().unwrap(), read.digest()), (bytes, profile.digest()));
+        read
+    };
+    let (one, two) = (sets(&[Some("a/b"), None]), sets(&[Some("c"), Some("a/d")]));
+    let merged = merged(of(&one, None, 0.5), &of(&two, None, 0.5));
+    let ColumnProfile::Labels(labels) = &merged.targets[0] else { panic!() };
+    assert_eq!((labels.missing, labels.hierarchy().unwrap().names().len()), (1, 4));
+    assert_eq!((merged.counts.unlabelled, merged.counts.kept), (1, 4));
+    let edges = || ["c", "a/b", "a/d"].map(|label| (None, label.to_string())).to_vec();
+    let refusal = of(&one, Some(edges()), 0.5).merge(&of(&two, None, 0.5)).unwrap_err().to_string();
+    assert!(refusal.contains("column 'y': its hierarchy differs"), "{refusal}");
+    assert_ne!(of(&one, Some(edges()), 0.5).digest(), of(&one, Some(edges()), 0.75).digest());
+    assert_ne!(of(&one, Some(edges()), 0.5).digest(), of(&one, None, 0.5).digest());
 }
