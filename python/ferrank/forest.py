@@ -248,9 +248,7 @@ class ForestRanker(Ranker):
             "hierarchy_decay": self.hierarchy_decay,
             "supervision": self.supervision,
             "unlabelled": self._treatment(),
-            "until": self.until,
-            "stable_top": self.stable_top,
-            "confidence": self.confidence,
+            **self._goal(),
             "seed": seed_of(self.random_state),
         }
         return plain(settings)

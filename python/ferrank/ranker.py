@@ -39,6 +39,8 @@ class Ranker(SelectorMixin, BaseEstimator):
     n_features_to_select: int | float | None
     n_jobs: int | None
     until: str | None = None
+    stable_top: int
+    confidence: float
     scope: Literal["global", "partition"]
     memory_limit: int | str | None
     scratch: str | os.PathLike[str] | None
@@ -80,6 +82,12 @@ class Ranker(SelectorMixin, BaseEstimator):
 
         self.check_is_whole("dask collections")
         return dask.rank(partitions, self, roles, self.scope, progress, warn_of_integers=warn_of_integers)
+
+    def _goal(self) -> dict[str, Any]:
+        """Return the settings that say when a run ends, if not with the last tree or query."""
+        if self.until is None:
+            return {}
+        return {"until": self.until, "stable_top": self.stable_top, "confidence": self.confidence}
 
     def check_is_whole(self, what: str) -> None:
         """Raise where it is not known before how many trees or queries a run has, as ``what`` needs it."""

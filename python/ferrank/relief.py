@@ -213,9 +213,7 @@ class ReliefRanker(Ranker):
                 "hierarchy_decay": self.hierarchy_decay,
                 "unlabelled": self.unlabelled or used,
                 "influence": _INFLUENCE if self.influence is None else self.influence,
-                "until": self.until,
-                "stable_top": self.stable_top,
-                "confidence": self.confidence,
+                **self._goal(),
                 "seed": seed_of(self.random_state),
             }
         )
