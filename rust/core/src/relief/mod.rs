@@ -132,9 +132,9 @@ impl Limits {
     /// What `budget` leaves beside the targets of `n_rows` rows, if that is less than [`LIMITS`]. A block of queries
     /// is to fit, `block` bytes.
     fn within(budget: Budget, n_rows: u64, n_targets: usize, block: usize) -> Result<Self> {
-        // As they are, as numbers of the distance, and as classes.
-        let targets = n_rows as usize * n_targets * (2 * size_of::<f64>() + size_of::<u16>());
-        let fixed = targets + READING_BYTES;
+        // As they are, as numbers of the distance, and as classes; and the influence of rows.
+        let targets = n_targets * (2 * size_of::<f64>() + size_of::<u16>()) + size_of::<f64>() + size_of::<bool>();
+        let fixed = n_rows as usize * targets + READING_BYTES;
         let least = fixed + block;
         budget.check(least, "Relief; fewer iterations need less")?;
         let left = budget.left().saturating_sub(fixed);
