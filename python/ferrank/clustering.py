@@ -63,7 +63,7 @@ def clustering_value(
     1.0
     """
     roles = roles_of(target, target_last, labels, task, drop, None)
-    source = open_source(data, labels=labels, drop=drop)
+    source = open_source(data, labels=labels, as_text=drop)
     problem = source.resolve(roles)
     if not problem["targets"]:
         raise SettingError("task: clusters are compared with targets, the task unsupervised has none")

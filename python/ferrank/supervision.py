@@ -103,7 +103,7 @@ class SupervisionSearch(Ranker):
         if self.task is None:
             examples.warn_of_integers(y)
         self._count_selected()
-        roles |= {"target_last": None, "task": self.task, "drop": []}
+        roles |= {"target_last": None, "task": self.task, "drop": [], "hierarchy": None}
         ranker = self.ranker or ForestRanker()
         tuning = tune_source(
             source, roles, ranker, self.grid, self.folds, self.n_neighbors, self.random_state

@@ -154,7 +154,7 @@ def tune(
     """
     chosen = ranker_of(ranker, settings)
     roles = roles_of(target, target_last, labels, task or chosen.task, drop, None)
-    source = open_source(data, labels=labels, drop=drop)
+    source = open_source(data, labels=labels, as_text=drop)
     return tune_source(source, roles, chosen, grid, folds, n_neighbors, random_state, progress)
 
 

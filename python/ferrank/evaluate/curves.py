@@ -263,7 +263,7 @@ def curves(
     >>> bool(found.areas()["forest"].gain > 0.1)
     True
     """
-    source = open_source(data, labels=labels, drop=drop)
+    source = open_source(data, labels=labels, as_text=drop)
     rows = read_rows(source, roles_of(target, target_last, labels, task, drop, None))
     rows.require_labels("curves")
     if not rankers and n_random == 0:

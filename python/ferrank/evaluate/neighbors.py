@@ -111,8 +111,8 @@ def evaluate(
     """
     begin = time.monotonic()
     roles = roles_of(target, target_last, labels, task, drop, None)
-    source = open_source(train, labels=labels, drop=drop)
-    other = open_source(test, labels=labels, drop=drop)
+    source = open_source(train, labels=labels, as_text=drop)
+    other = open_source(test, labels=labels, as_text=drop)
     problem = source.resolve(roles)
     weights = _label_weights(label_weights, problem)
     features = [name for name, _ in problem["features"]]

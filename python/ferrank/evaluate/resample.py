@@ -66,7 +66,7 @@ def resample(
     if share is not None and not 0 < share <= 1:
         raise SettingError(f"share: {share} is not in (0, 1]")
     ranker = ForestRanker() if ranker is None else ranker
-    source = open_source(data, labels=labels, drop=drop)
+    source = open_source(data, labels=labels, as_text=drop)
     rows = read_rows(source, roles_of(target, target_last, labels, task or ranker.task, drop, None))
     rng = np.random.default_rng(random_state)
     rankings = []
@@ -123,7 +123,7 @@ def trees(
         raise SettingError(f"score: '{score}' cannot be told by tree; use one of {', '.join(_SCORES)}")
     if ranker.per_target:
         raise SettingError("per_target: has several trees of each number; look at the targets one by one")
-    source = open_source(data, labels=labels, drop=drop)
+    source = open_source(data, labels=labels, as_text=drop)
     problem = source.resolve(roles_of(target, target_last, labels, task or ranker.task, drop, None))
     features = [name for name, _ in problem["features"]]
     place = {name: number for number, name in enumerate(features)}
