@@ -93,7 +93,7 @@ def rank(
     roles = roles_of(
         target, target_last, labels, task or chosen.task, drop, sample_weight, hierarchy=hierarchy
     )
-    return chosen.rank_source(_open(data, labels, roles), roles, progress)
+    return chosen.rank_source(open_data(data, labels, roles), roles, progress)
 
 
 def grow_tree(
@@ -143,7 +143,7 @@ def grow_tree(
     roles = roles_of(
         target, target_last, labels, task or chosen.task, drop, sample_weight, hierarchy=hierarchy
     )
-    batch = finish(_core.grow_tree(_open(data, labels, roles), roles, chosen.settings(), tree))
+    batch = finish(_core.grow_tree(open_data(data, labels, roles), roles, chosen.settings(), tree))
     return pa.Table.from_batches([batch])
 
 
@@ -233,7 +233,7 @@ def roles_of(
     }
 
 
-def _open(data: Any, labels: Any, roles: dict[str, Any]) -> _core.Source:
+def open_data(data: Any, labels: Any, roles: dict[str, Any]) -> _core.Source:
     """Open ``data``; columns that are left out and label sets are not converted to numbers."""
     as_text = list(roles["drop"])
     if roles["task"] == "hierarchical" or roles["hierarchy"] is not None:
