@@ -386,8 +386,8 @@ def test_a_hierarchy_is_judged_as_its_closed_label_sets_are_by_weight(hierarchy:
         n_neighbors=5,
     )
     assert (found.task, expected.task, found.targets) == ("hierarchical", "multi-label", expected.targets)
-    for name, values in expected.measures.items():
-        np.testing.assert_array_equal(found.measures[name], values, err_msg=name)
+    for name, figures in expected.measures.items():
+        np.testing.assert_array_equal(found.measures[name], figures, err_msg=name)
 
 
 def test_label_sets_without_any_label_cannot_be_judged_by() -> None:
