@@ -9,6 +9,7 @@ from scipy.stats import rankdata
 from ferrank import examples
 from ferrank.evaluate import MEASURES
 from ferrank.forest import ForestRanker
+from ferrank.hierarchy import edges_of
 from ferrank.ranker import Ranker
 from ferrank.tuning import tune_source
 
@@ -99,12 +100,15 @@ class SupervisionSearch(Ranker):
         -------
         self
         """
+        ranker = self.ranker or ForestRanker()
+        hierarchy = edges_of(ranker.hierarchy)
+        if self.task == "hierarchical" or (self.task is None and hierarchy is not None):
+            y = examples.label_sets(y)
         source, roles = examples.join(self, X, y, None)
         if self.task is None:
             examples.warn_of_integers(y)
         self._count_selected()
-        roles |= {"target_last": None, "task": self.task, "drop": [], "hierarchy": None}
-        ranker = self.ranker or ForestRanker()
+        roles |= {"target_last": None, "task": self.task, "drop": [], "hierarchy": hierarchy}
         tuning = tune_source(
             source, roles, ranker, self.grid, self.folds, self.n_neighbors, self.random_state
         )
