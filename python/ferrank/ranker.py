@@ -52,6 +52,12 @@ class Ranker(SelectorMixin, BaseEstimator):
         return Ranking.from_core(result, settings, time.perf_counter() - started)
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> Self:
+        self.ranking_ = self.rank_source(*self._examples(X, y, sample_weight))
+        self.feature_importances_ = self.ranking_.importances()
+        return self
+
+    def _examples(self, X: Any, y: Any, sample_weight: Any) -> tuple[Source, dict[str, Any]]:
+        """Return the rows as a source, and the roles of its columns."""
         hierarchy = edges_of(self.hierarchy)
         if self.task == "hierarchical" or (self.task is None and hierarchy is not None):
             y = examples.label_sets(y)
@@ -59,10 +65,12 @@ class Ranker(SelectorMixin, BaseEstimator):
         if self.task is None:
             examples.warn_of_integers(y)
         self._count_selected()
-        roles |= {"target_last": None, "task": self.task, "drop": [], "hierarchy": hierarchy}
-        self.ranking_ = self.rank_source(source, roles)
-        self.feature_importances_ = self.ranking_.importances()
-        return self
+        return source, roles | {
+            "target_last": None,
+            "task": self.task,
+            "drop": [],
+            "hierarchy": hierarchy,
+        }
 
     def _count_selected(self) -> int:
         """Return how many features to keep, as scikit-learn's RFE counts them."""
