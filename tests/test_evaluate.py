@@ -353,3 +353,44 @@ def test_label_weights_by_name_or_order(emotions: tuple[Path, Path, Path]) -> No
     ]:
         with pytest.raises(fr.SettingError, match=f"label_weights: .*{message}"):
             evaluate(train, [], test=test, labels=labels, label_weights=wrong)
+
+
+@pytest.mark.parametrize("hierarchy", [None, {"a": None, "b": None, "a/x": "a", "a/y": "a", "never": None}])
+def test_a_hierarchy_is_judged_as_its_closed_label_sets_are_by_weight(hierarchy: dict | None) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.random((120, 2))
+    sets = [["a/x"] if x > 0.6 else ["a/y", "b"] if x > 0.3 else ["b"] if x > 0.1 else [] for x in X[:, 0]]
+    closed = {"a": {"a/x", "a/y"}, "a/x": {"a/x"}, "a/y": {"a/y"}, "b": {"b"}}
+    features = pa.table({"x0": X[:, 0], "x1": X[:, 1]})
+    labels = pa.table({name: [bool(below & set(row)) for row in sets] for name, below in closed.items()})
+    tree = features.append_column("y", pa.array(sets))
+    flat = features
+    for name in closed:
+        flat = flat.append_column(name, labels[name])
+    ranking = {"first": [1.0, 0.0]}
+    found = evaluate(
+        tree[:80],
+        ranking,
+        test=tree[80:],
+        target="y",
+        hierarchy=hierarchy,
+        hierarchy_decay=0.5,
+        n_neighbors=5,
+    )
+    expected = evaluate(
+        flat[:80],
+        ranking,
+        test=flat[80:],
+        target=list(closed),
+        label_weights={"a": 1.0, "a/x": 0.5, "a/y": 0.5, "b": 1.0},
+        n_neighbors=5,
+    )
+    assert (found.task, expected.task, found.targets) == ("hierarchical", "multi-label", expected.targets)
+    for name, figures in expected.measures.items():
+        np.testing.assert_array_equal(found.measures[name], figures, err_msg=name)
+
+
+def test_label_sets_without_any_label_cannot_be_judged_by() -> None:
+    table = pa.table({"x": [1.0, 2.0, 3.0], "y": pa.array([[], [], []], pa.list_(pa.string()))})
+    with pytest.raises(fr.DataError, match="no row of either source has a label"):
+        evaluate(table, {"one": [1.0]}, test=table, target="y", hierarchy={"a": None}, n_neighbors=1)

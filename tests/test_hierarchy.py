@@ -123,22 +123,38 @@ def test_real_hierarchies(name, n_rows):
     assert_close(found, {"relief": rrelieff(features, apart, k=5)})
 
 
-def test_without_decay_it_is_multi_label_on_closed_sets():
-    """Of the same bits, but for sums of errors: the one difference is how much labels weigh."""
+@pytest.mark.parametrize("supervision", [None, 0.4])
+def test_without_decay_it_is_multi_label_on_closed_sets(supervision):
+    """Of the same bits, but for sums of errors: the one difference is how much labels weigh.
+
+    With ``supervision`` two of three rows have no label set, and weights round otherwise.
+    """
     path = DATA / "church_FUN.arff"
-    table = read_arff(path)
-    parents = hierarchy.of_domain(domain(path))
-    sets = [closed(labels, parents) for labels in table["class"].to_pylist()]
-    labels = {label: [label in labels for labels in sets] for label in sorted(set().union(*sets))}
+    table, parents = read_arff(path).slice(0, 900), hierarchy.of_domain(domain(path))
+    known = [supervision is None or row % 3 == 0 for row in range(table.num_rows)]
+    rows = [
+        labels if is_known else None
+        for labels, is_known in zip(table["class"].to_pylist(), known, strict=True)
+    ]
+    table = table.set_column(table.num_columns - 1, "class", pa.array(rows))
+    sets = [None if labels is None else closed(labels, parents) for labels in rows]
+    names = sorted(set().union(*filter(None, sets)))
+    labels = {name: [None if row is None else name in row for row in sets] for name in names}
     flat = pa.table(dict(zip(table.column_names[:-1], table.columns, strict=False)) | labels)
-    forest = fr.ForestRanker(n_estimators=3, scores=SCORES, hierarchy_decay=1.0)
-    ours, theirs = fr.rank(path, "class", ranker=forest), fr.rank(flat, list(labels), ranker=forest)
-    np.testing.assert_allclose(ours.importances("permutation"), theirs.importances("permutation"), rtol=1e-9)
-    for ranking in (ours, theirs):
-        del ranking.scores["permutation"]
-    assert bits(ours) == bits(theirs)
-    relief = fr.ReliefRanker(n_iterations=50, hierarchy_decay=1.0)
-    assert bits(fr.rank(path, "class", ranker=relief)) == bits(fr.rank(flat, list(labels), ranker=relief))
+
+    forest = fr.ForestRanker(n_estimators=3, scores=SCORES, hierarchy_decay=1.0, supervision=supervision)
+    ours = fr.rank(table, "class", hierarchy=parents, ranker=forest)
+    theirs = fr.rank(flat, names, ranker=forest)
+    for score in SCORES:
+        np.testing.assert_allclose(ours.importances(score), theirs.importances(score), rtol=1e-9)
+    if supervision is None:
+        for ranking in (ours, theirs):
+            del ranking.scores["permutation"]
+        assert bits(ours) == bits(theirs)
+    unlabelled = "error" if supervision is None else "use"
+    relief = fr.ReliefRanker(n_iterations=50, hierarchy_decay=1.0, unlabelled=unlabelled)
+    ours = fr.rank(table, "class", hierarchy=parents, ranker=relief)
+    assert bits(ours) == bits(fr.rank(flat, names, ranker=relief))
 
 
 def test_neither_threads_nor_chunks_nor_the_order_of_edges_change_a_bit():

@@ -97,7 +97,7 @@ def assert_same_tree(
     if nodes[0].split is not None:
         np.testing.assert_allclose(
             ranking.by_target("genie3"),
-            scores.genie3_by_target(nodes, n_features, len(problem.targets)),
+            scores.genie3_by_target(nodes, n_features, len(problem.nominal)),
             **close,
         )
 

@@ -106,6 +106,19 @@ def test_many_features_are_cut_and_csv_files_keep_their_errors(tmp_path):
     assert page.text.count("±") == 5 + 1
 
 
+def test_parts_of_targets_have_a_heat_map_from_any_file(tmp_path):
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    table = {f"x{i}": X[:, i] for i in range(3)} | {"y": X[:, 0], "z": X[:, 1]}
+    ranking = ferrank.rank(table, ["y", "z"], n_estimators=3, by_target=True)
+    pages = []
+    for suffix in ("csv", "parquet"):
+        ranking.save(tmp_path / f"forest.{suffix}")
+        report(tmp_path / "page.html", tmp_path / f"forest.{suffix}", title="one")
+        pages.append((tmp_path / "page.html").read_text())
+    assert pages[0] == pages[1]
+    assert "Importance by target: forest" in pages[0]
+
+
 def test_errors(tmp_path):
     with pytest.raises(ferrank.DataError, match="there is nothing to report"):
         report(tmp_path / "r.html")

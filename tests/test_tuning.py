@@ -69,6 +69,24 @@ def test_labels_are_judged_by_their_area():
     assert found.ranking.task == "multi-label"
 
 
+def test_label_sets_of_a_hierarchy_are_judged_by_their_weighted_area():
+    X = np.random.default_rng(0).normal(size=(120, 3))
+    sets = [None if row % 2 else ["a/x"] if x > 0 else ["b"] for row, x in enumerate(X[:, 0])]
+    table = pa.table({f"x{i}": X[:, i] for i in range(3)} | {"y": sets})
+    asked = {"n_estimators": 5, "hierarchy": {"a": None, "b": None, "a/x": "a"}}
+    grid = {"supervision": (0.3, 1.0)}
+    found = fr.tune(table, "y", grid=grid, **asked)
+    assert (found.measure, found.ranking.task, found.ranking.top(1)) == (
+        "pooled_auprc",
+        "hierarchical",
+        ["x0"],
+    )
+    search = fr.SupervisionSearch(fr.ForestRanker("hierarchical", **asked), grid=grid).fit(X, sets)
+    np.testing.assert_array_equal(search.ranking_.importances(), found.ranking.importances())
+    with pytest.raises(fr.SettingError, match="label hierarchies have no clustering value"):
+        fr.clustering_value(table, "y")
+
+
 def test_the_default_grids_are_those_of_the_paper():
     table = frame(60, 24)
     forest = fr.tune(table, "height", drop="side", n_estimators=1, folds=2)

@@ -18,7 +18,7 @@ from typing import Any, Literal, Self
 import pyarrow as pa
 
 from ferrank import _core
-from ferrank.dataset import ranker_of, roles_for, source_of
+from ferrank.dataset import open_data, ranker_of, roles_for
 from ferrank.errors import DataError, ResourceError, SettingError
 from ferrank.ranker import Ranker, threads_of
 from ferrank.ranking import Ranking
@@ -193,7 +193,7 @@ def profile(
     chosen = ranker_of(ranker, settings)
     chosen.check_is_whole("accumulators")
     roles = roles_for(chosen, target, target_last, labels, task, hierarchy, drop, sample_weight)
-    source = source_of(data, labels, roles)
+    source = open_data(data, labels, roles)
     run = _core.profile(source, roles, chosen.settings(), first_row, threads_of(chosen.n_jobs))
     return Profile(finish(run, progress))
 
@@ -248,7 +248,7 @@ def accumulate(
     chosen = ranker_of(ranker, settings)
     chosen.check_is_whole("accumulators")
     roles = roles_for(chosen, target, target_last, labels, task, hierarchy, drop, sample_weight)
-    source = source_of(data, labels, roles)
+    source = open_data(data, labels, roles)
     run = _core.accumulate(
         source,
         roles,

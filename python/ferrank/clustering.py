@@ -9,9 +9,8 @@ import pyarrow as pa
 from sklearn.cluster import KMeans
 from sklearn.metrics import adjusted_rand_score
 
-from ferrank.dataset import roles_of
+from ferrank.dataset import open_data, roles_of
 from ferrank.errors import SettingError
-from ferrank.source import open_source
 from ferrank.tuning import read_table
 
 __all__ = ["clustering_value"]
@@ -63,10 +62,14 @@ def clustering_value(
     1.0
     """
     roles = roles_of(target, target_last, labels, task, drop, None)
-    source = open_source(data, labels=labels, as_text=drop)
+    source = open_data(data, labels, roles)
     problem = source.resolve(roles)
     if not problem["targets"]:
         raise SettingError("task: clusters are compared with targets, the task unsupervised has none")
+    if problem["task"] == "hierarchical":
+        raise SettingError(
+            "task: label hierarchies have no clustering value; take labels as columns of their own"
+        )
     rows = read_table(source)
     features = [
         _numeric(rows[name]) if kind == "numeric" else _indicators(rows[name]) / np.sqrt(2)

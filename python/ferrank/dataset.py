@@ -16,7 +16,7 @@ from ferrank.relief import ReliefRanker
 from ferrank.run import Progress, finish
 from ferrank.source import is_lazy, open_source
 
-__all__ = ["convert", "grow_tree", "inspect", "rank", "ranker_of", "roles_for", "roles_of", "source_of"]
+__all__ = ["convert", "grow_tree", "inspect", "open_data", "rank", "ranker_of", "roles_for", "roles_of"]
 
 
 def rank(
@@ -99,7 +99,7 @@ def rank(
     roles = roles_for(chosen, target, target_last, labels, task, hierarchy, drop, sample_weight)
     if is_lazy(data):
         return chosen.rank_partitions(_partitions(data, labels, resume), roles, progress)
-    return chosen.rank_source(source_of(data, labels, roles), roles, progress, resume)
+    return chosen.rank_source(open_data(data, labels, roles), roles, progress, resume)
 
 
 def _partitions(data: Any, labels: Any, resume: Any) -> Any:
@@ -155,7 +155,7 @@ def grow_tree(
         raise _twice(settings)
     chosen = ForestRanker(**settings) if ranker is None else ranker
     roles = roles_for(chosen, target, target_last, labels, task, hierarchy, drop, sample_weight)
-    batch = finish(_core.grow_tree(source_of(data, labels, roles), roles, chosen.settings(), tree))
+    batch = finish(_core.grow_tree(open_data(data, labels, roles), roles, chosen.settings(), tree))
     return pa.Table.from_batches([batch])
 
 
@@ -260,7 +260,7 @@ def roles_for(
     return roles_of(target, target_last, labels, task or ranker.task, drop, weight, hierarchy=hierarchy)
 
 
-def source_of(data: Any, labels: Any, roles: dict[str, Any]) -> _core.Source:
+def open_data(data: Any, labels: Any, roles: dict[str, Any]) -> _core.Source:
     """Open ``data``; columns that are left out and label sets are not converted to numbers."""
     as_text = list(roles["drop"])
     if roles["task"] == "hierarchical" or roles["hierarchy"] is not None:

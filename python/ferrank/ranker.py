@@ -109,6 +109,12 @@ class Ranker(SelectorMixin, BaseEstimator):
         return X[:, np.flatnonzero(mask)]
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> Self:
+        self.ranking_ = self.rank_source(*self._examples(X, y, sample_weight))
+        self.feature_importances_ = self.ranking_.importances()
+        return self
+
+    def _examples(self, X: Any, y: Any, sample_weight: Any) -> tuple[Source, dict[str, Any]]:
+        """Return the rows as a source, and the roles of its columns."""
         hierarchy = edges_of(self.hierarchy)
         if is_lazy(X):
             return self._fit_collection(X, y, sample_weight, hierarchy)
@@ -118,10 +124,12 @@ class Ranker(SelectorMixin, BaseEstimator):
         if self.task is None:
             examples.warn_of_integers(y)
         self._count_selected()
-        roles |= {"target_last": None, "task": self.task, "drop": [], "hierarchy": hierarchy}
-        self.ranking_ = self.rank_source(source, roles)
-        self.feature_importances_ = self.ranking_.importances()
-        return self
+        return source, roles | {
+            "target_last": None,
+            "task": self.task,
+            "drop": [],
+            "hierarchy": hierarchy,
+        }
 
     def _fit_collection(self, X: Any, y: Any, sample_weight: Any, hierarchy: Any) -> Self:
         from ferrank.dask import Partitions

@@ -6,7 +6,6 @@ from typing import Any, Self
 import numpy as np
 from scipy.stats import rankdata
 
-from ferrank import examples
 from ferrank.evaluate import MEASURES
 from ferrank.forest import ForestRanker
 from ferrank.ranker import Ranker
@@ -83,6 +82,11 @@ class SupervisionSearch(Ranker):
         """The task of the ranker."""
         return None if self.ranker is None else self.ranker.task
 
+    @property
+    def hierarchy(self) -> Any:
+        """The hierarchy of the ranker."""
+        return None if self.ranker is None else self.ranker.hierarchy
+
     def settings(self) -> dict[str, Any]:
         """Return what the engine needs to know of the ranker that is tuned."""
         return (self.ranker or ForestRanker()).settings()
@@ -99,11 +103,7 @@ class SupervisionSearch(Ranker):
         -------
         self
         """
-        source, roles = examples.join(self, X, y, None)
-        if self.task is None:
-            examples.warn_of_integers(y)
-        self._count_selected()
-        roles |= {"target_last": None, "task": self.task, "drop": []}
+        source, roles = self._examples(X, y, None)
         ranker = self.ranker or ForestRanker()
         tuning = tune_source(
             source, roles, ranker, self.grid, self.folds, self.n_neighbors, self.random_state

@@ -21,7 +21,7 @@ from sklearn.model_selection import KFold, StratifiedKFold
 
 from ferrank import _core
 from ferrank._core import Source
-from ferrank.dataset import ranker_of, roles_of
+from ferrank.dataset import open_data, ranker_of, roles_for
 from ferrank.display import table
 from ferrank.errors import DataError, SettingError
 from ferrank.evaluate import MEASURES, Evaluation, evaluate
@@ -30,7 +30,6 @@ from ferrank.ranker import Ranker
 from ferrank.ranking import Ranking
 from ferrank.relief import ReliefRanker
 from ferrank.run import Progress, finish
-from ferrank.source import open_source
 
 __all__ = ["Tuning", "read_table", "tune", "tune_source"]
 
@@ -153,9 +152,10 @@ def tune(
     ({'supervision': 1}, ['x'])
     """
     chosen = ranker_of(ranker, settings)
-    roles = roles_of(target, target_last, labels, task or chosen.task, drop, None)
-    source = open_source(data, labels=labels, as_text=drop)
-    return tune_source(source, roles, chosen, grid, folds, n_neighbors, random_state, progress)
+    roles = roles_for(chosen, target, target_last, labels, task, None, drop, None)
+    return tune_source(
+        open_data(data, labels, roles), roles, chosen, grid, folds, n_neighbors, random_state, progress
+    )
 
 
 def tune_source(
@@ -200,6 +200,8 @@ def tune_source(
             test=rows.take(test),
             target=targets,
             task=problem["task"],
+            hierarchy=ranker.hierarchy,
+            hierarchy_decay=ranker.settings().get("hierarchy_decay", 0.75),
             drop=[name for name in roles["drop"] if name in rows.column_names],
             n_neighbors=min(n_neighbors, _n_labelled(train, targets)),
             unlabelled="ignore",
@@ -285,8 +287,9 @@ def _folds(
 
 def _judged(found: Evaluation) -> tuple[str, np.ndarray[Any, Any]]:
     """Return the name of the measure and its values, without the unweighted neighbours' at the head."""
-    for name, task in (("macro_f1", "classification"), ("pooled_auprc", "multi-label")):
-        if found.task == task:
-            return name, found.measures[name][1:]
+    measures = {"classification": "macro_f1", "multi-label": "pooled_auprc", "hierarchical": "pooled_auprc"}
+    if found.task in measures:
+        name = measures[found.task]
+        return name, found.measures[name][1:]
     errors = [found.by_target[name] for name in ("rrmse", "error_rate") if name in found.by_target]
     return "error", np.nanmean(np.concatenate(errors, axis=1), axis=1)[1:]

@@ -24,7 +24,7 @@ def add_to(commands: Any) -> None:
         "worst (reverse), beside random rankings, and by how alike their rankings of the folds are.",
     )
     add_data(parser)
-    add_roles(parser, ranking=False)
+    add_roles(parser, weights=False)
     group = parser.add_argument_group("rankers")
     group.add_argument(
         "--ranker",

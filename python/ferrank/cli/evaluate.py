@@ -5,7 +5,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from ferrank.cli.options import add_data, add_roles, positive
+from ferrank.cli.options import add_data, add_hierarchy, add_roles, positive
 from ferrank.cli.progress import message, progress_line
 from ferrank.storage import check_path
 
@@ -24,7 +24,7 @@ def add_to(commands: Any) -> None:
     parser.add_argument(
         "--test", required=True, metavar="TEST", help="the rows to predict, with the same columns"
     )
-    add_roles(parser, ranking=False)
+    add_hierarchy(add_roles(parser, weights=False))
     group = parser.add_argument_group("judgement")
     group.add_argument(
         "--ranking",
@@ -73,6 +73,8 @@ def _run(chosen: argparse.Namespace) -> None:
             target_last=chosen.target_last,
             labels=chosen.labels,
             task=chosen.task,
+            hierarchy=chosen.hierarchy,
+            hierarchy_decay=chosen.hierarchy_decay,
             drop=chosen.drop,
             n_neighbors=chosen.neighbors,
             conventions=chosen.conventions,

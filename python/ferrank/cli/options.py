@@ -8,6 +8,7 @@ from typing import Any
 
 __all__ = [
     "add_data",
+    "add_hierarchy",
     "add_rankers",
     "add_roles",
     "add_settings",
@@ -69,20 +70,14 @@ def add_data(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--labels", metavar="XML", help="MULAN label file of an ARFF file")
 
 
-def add_roles(parser: argparse.ArgumentParser, *, ranking: bool = True) -> None:
-    """Add what says which columns are what; row weights and hierarchies only where features are ranked."""
+def add_roles(parser: argparse.ArgumentParser, *, weights: bool = True) -> Any:
+    """Add what says which columns are what, with ``weights`` where rows can have some; give the group."""
     group = parser.add_argument_group("columns")
     group.add_argument("--target", action="append", metavar="NAME", help="a target; can be repeated")
     group.add_argument("--target-last", type=int, metavar="N", help="the last N columns are the targets")
     group.add_argument("--drop", action="append", default=[], metavar="NAME", help="leave out; repeatable")
-    if ranking:
+    if weights:
         group.add_argument("--weight", metavar="NAME", help="column of row weights")
-        group.add_argument(
-            "--hierarchy",
-            metavar="CSV",
-            help="edges of the target's labels, in columns parent and child; default: the labels are paths, "
-            "or DATA tells",
-        )
     group.add_argument(
         "--task",
         choices=[
@@ -102,6 +97,24 @@ def add_roles(parser: argparse.ArgumentParser, *, ranking: bool = True) -> None:
         dest="task",
         const="unsupervised",
         help="there is no target: cluster the rows by the features (--task unsupervised)",
+    )
+    return group
+
+
+def add_hierarchy(group: Any) -> None:
+    """Add what says how labels stand to each other, and what they weigh."""
+    group.add_argument(
+        "--hierarchy",
+        metavar="CSV",
+        help="edges of the target's labels, in columns parent and child; default: the labels are paths, "
+        "or DATA tells",
+    )
+    group.add_argument(
+        "--hierarchy-decay",
+        type=float,
+        default=0.75,
+        metavar="D",
+        help="weight of a label to its parents; default: 0.75",
     )
 
 
@@ -124,9 +137,6 @@ def add_settings(parser: argparse.ArgumentParser, group: Any) -> None:
         action="append",
         help="of the forest: genie3 (default), symbolic, coverage, permutation; of relief: relief (default), "
         "myopic; can be repeated, the first orders the features",
-    )
-    setting(
-        "--hierarchy-decay", type=float, metavar="D", help="weight of a label to its parents; default: 0.75"
     )
     setting(
         "--unlabelled",

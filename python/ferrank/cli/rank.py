@@ -5,7 +5,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from ferrank.cli.options import add_data, add_rankers, add_roles, positive
+from ferrank.cli.options import add_data, add_hierarchy, add_rankers, add_roles, positive
 from ferrank.cli.progress import message, progress_line
 from ferrank.cli.rankers import make_ranker
 from ferrank.dataset import rank
@@ -19,7 +19,7 @@ def add_to(commands: Any) -> None:
     """Add the command to the parser."""
     parser = commands.add_parser("rank", help="rank the features", description="Rank the features of DATA.")
     add_data(parser)
-    add_roles(parser)
+    add_hierarchy(add_roles(parser))
     add_rankers(parser)
     parser.add_argument(
         "--resume",

@@ -21,7 +21,7 @@ def add_to(commands: Any) -> None:
         "of relief, by cross-validation over the rows of DATA with a target, and rank by the best.",
     )
     add_data(parser)
-    add_roles(parser, ranking=False)
+    add_roles(parser, weights=False)
     add_rankers(parser)
     group = parser.add_argument_group("judgement")
     group.add_argument("--folds", type=positive, default=4, metavar="N", help="default: 4")

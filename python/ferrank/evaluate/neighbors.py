@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from ferrank import _core
-from ferrank.dataset import roles_of
+from ferrank.dataset import open_data, roles_of
 from ferrank.errors import DataError, SettingError
 from ferrank.evaluate.evaluation import UNWEIGHTED, Evaluation
 from ferrank.evaluate.measures import class_measures, number_measures
@@ -32,7 +32,6 @@ from ferrank.evaluate.multilabel import Conventions, multilabel_measures
 from ferrank.evaluate.rankings import Rankings, collect
 from ferrank.ranker import threads_of
 from ferrank.run import Progress, finish
-from ferrank.source import open_source
 
 __all__ = ["evaluate"]
 
@@ -53,6 +52,8 @@ def evaluate(
     target_last: int | None = None,
     labels: str | os.PathLike[str] | None = None,
     task: str | None = None,
+    hierarchy: Any = None,
+    hierarchy_decay: float = 0.75,
     drop: Sequence[str] = (),
     n_neighbors: int = 15,
     conventions: Conventions = "textbook",
@@ -73,8 +74,11 @@ def evaluate(
         the order of the features, or mappings of features.
     test : path, frame, table, reader, array or mapping of columns
         The rows to predict. Columns are matched by name; those that ``train`` lacks are not used.
-    target, target_last, labels, task, drop
-        As in :func:`ferrank.rank`; ``labels`` goes with both files.
+    target, target_last, labels, task, hierarchy, drop
+        As in :func:`ferrank.rank`; ``labels`` and ``hierarchy`` go with both files.
+    hierarchy_decay : float, default=0.75
+        As in :class:`ferrank.ForestRanker`. The labels of a hierarchy that some row has are judged as sets of
+        labels are, by the weighted versions of their measures.
     n_neighbors : int, default=15
         Neighbours of each test row.
     conventions : {"textbook", "clus"}, default="textbook"
@@ -110,17 +114,21 @@ def evaluate(
     True
     """
     begin = time.monotonic()
-    roles = roles_of(target, target_last, labels, task, drop, None)
-    source = open_source(train, labels=labels, as_text=drop)
-    other = open_source(test, labels=labels, as_text=drop)
+    roles = roles_of(target, target_last, labels, task, drop, None, hierarchy=hierarchy)
+    source, other = open_data(train, labels, roles), open_data(test, labels, roles)
     problem = source.resolve(roles)
     weights = _label_weights(label_weights, problem)
     features = [name for name, _ in problem["features"]]
     judged = collect(rankings)
     importances = [np.ones(len(features)), *(one.matched(features, source.name) for one in judged)]
     settings = {"n_neighbors": n_neighbors, "conventions": conventions, "unlabelled": unlabelled}
-    asked = settings | {"rankings": [one.tolist() for one in importances]}
+    asked = settings | {
+        "rankings": [one.tolist() for one in importances],
+        "hierarchy_decay": hierarchy_decay,
+    }
     found = finish(_core.neighbors(source, other, roles, asked, threads_of(n_jobs)), progress)
+    if found["task"] == "hierarchical":
+        weights = np.array([one["weight"] for one in found["targets"]])
     figures = [
         _figures(found["task"], found["targets"], rows, weights, conventions) for rows in found["rows"]
     ]
@@ -170,7 +178,7 @@ def _figures(
     task: str, targets: Sequence[Target], rows: Array, weights: Array | None, conventions: Conventions
 ) -> Figures:
     """Predict the targets from the neighbours in ``rows``, of shape (n_test, k), and measure how well."""
-    if task == "multi-label":
+    if task in {"multi-label", "hierarchical"}:
         return _of_labels(targets, rows, weights, conventions)
     parts = [
         _of_numbers(one, rows) if one["kind"] == "numeric" else _of_classes(one, rows) for one in targets
@@ -214,6 +222,8 @@ def _of_classes(target: Target, rows: Array) -> dict[str, float]:
 def _of_labels(
     targets: Sequence[Target], rows: Array, weights: Array | None, conventions: Conventions
 ) -> Figures:
+    if not targets:
+        raise DataError("no row of either source has a label; there is nothing to judge by")
     true = np.column_stack([target["test"] for target in targets])
     gaps = (true < 0).sum(axis=0)
     if gaps.any():

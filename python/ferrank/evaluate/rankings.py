@@ -166,7 +166,10 @@ def _numbers(name: str, values: Any) -> Array:
 
 
 def _read_csv(path: Path) -> list[Importances]:
-    """Read features and scores: the columns with a standard error, or all numbers where none has one."""
+    """Read features and scores: the columns with a standard error, or all numbers where none has one.
+
+    ``S[target]`` are the parts of the score S that targets make.
+    """
     try:
         with path.open(newline="", encoding="utf-8") as file:
             head, *rows = [row for row in csv.reader(file) if row] or [[]]
@@ -187,12 +190,19 @@ def _read_csv(path: Path) -> list[Importances]:
         raise DataError(f"{path}: has no column of importances")
     columns = dict(zip(head, zip(*rows, strict=True), strict=True))
     features = list(columns["feature"])
-    return [
-        Importances(
-            name, features, _floats(path, name, columns[name]), _errors(path, f"{name}_std_error", columns)
+
+    def read(name: str) -> Importances:
+        parts = [part for part in head if part.startswith(f"{name}[") and part.endswith("]")]
+        return Importances(
+            name,
+            features,
+            _floats(path, name, columns[name]),
+            _errors(path, f"{name}_std_error", columns),
+            np.column_stack([_floats(path, part, columns[part]) for part in parts]) if parts else None,
+            [part[len(name) + 1 : -1] for part in parts],
         )
-        for name in scores
-    ]
+
+    return [read(name) for name in scores]
 
 
 def _floats(path: Path, name: str, cells: Sequence[str]) -> Array:

@@ -92,6 +92,7 @@ class Rows:
             "task": self.task,
             "drop": [],
             "weight": None,
+            "hierarchy": None,
         }
         return ranker.rank_source(Source.table(table, self.source), roles)
 

@@ -8,7 +8,7 @@ use ferrank_core::Result;
 use ferrank_core::anytime::Stop;
 use ferrank_core::forest::{Node, Split, Test, Tree};
 use ferrank_core::inspect::{Column, Inspection};
-use ferrank_core::knn::{Neighbors, TargetPair};
+use ferrank_core::knn::{Neighbors, Target, TargetPair};
 use ferrank_core::ranking::{Ranking, ScoreRanking};
 use ferrank_core::schema::{Attribute, Kind, Problem, Roles};
 use ferrank_core::source::ChunkSource;
@@ -85,7 +85,7 @@ pub(crate) fn neighbors<'py>(py: Python<'py>, neighbors: Neighbors) -> PyResult<
         neighbors.rows.into_iter().map(|rows| PyArray1::from_vec(py, rows).reshape(shape)).collect();
     let distances: PyResult<Vec<_>> =
         neighbors.distances.into_iter().map(|apart| PyArray1::from_vec(py, apart).reshape(shape)).collect();
-    let targets = neighbors.names.into_iter().zip(neighbors.targets).map(|(name, pair)| target(py, name, pair));
+    let targets = neighbors.targets.into_iter().map(|one| target(py, one));
     let dict = PyDict::new(py);
     dict.set_item("task", neighbors.task.name())?;
     dict.set_item("n_train", neighbors.n_train)?;
@@ -97,10 +97,11 @@ pub(crate) fn neighbors<'py>(py: Python<'py>, neighbors: Neighbors) -> PyResult<
 }
 
 /// One target of both sources. Categories by number and labels as 0 and 1, -1 where missing.
-fn target<'py>(py: Python<'py>, name: String, pair: TargetPair) -> PyResult<Bound<'py, PyDict>> {
+fn target<'py>(py: Python<'py>, target: Target) -> PyResult<Bound<'py, PyDict>> {
     let dict = PyDict::new(py);
-    dict.set_item("name", name)?;
-    match pair {
+    dict.set_item("name", target.name)?;
+    dict.set_item("weight", target.weight)?;
+    match target.values {
         TargetPair::Numeric { train, test } => {
             dict.set_item("kind", "numeric")?;
             dict.set_item("train", PyArray1::from_vec(py, train))?;

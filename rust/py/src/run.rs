@@ -292,7 +292,7 @@ pub(crate) fn neighbors(
     threads: usize,
 ) -> PyResult<Run> {
     let (train, test) = (train.0.clone(), test.0.clone());
-    let (roles, params) = (settings::roles(roles)?, settings::knn(settings)?);
+    let (roles, params) = (settings::ranked_roles(roles, settings)?, settings::knn(settings)?);
     Run::start(move |monitor| {
         knn::neighbors(&*train, &*test, &roles, &params, threads, monitor).map(Outcome::Neighbors)
     })

@@ -34,6 +34,8 @@ class Baseline(Ranker):
     """Those that it can rank for."""
     semi_supervised: ClassVar[bool] = False
     """Whether rows without a target take part, as unlabelled ones."""
+    hierarchy = None
+    """None of them ranks for label hierarchies."""
 
     @abstractmethod
     def importances(self, rows: Rows) -> Array:

@@ -27,9 +27,10 @@ mod tests;
 
 use crate::error::{Error, Result, check};
 use crate::intake::Unlabelled;
+use crate::labels::LabelColumn;
 use crate::monitor::Monitor;
 use crate::relief::targets::label;
-use crate::schema::{Problem, Roles, Task, names};
+use crate::schema::{Problem, Roles, Task};
 use crate::source::ChunkSource;
 use crate::store::TargetColumn;
 use crate::threads::pool;
@@ -78,10 +79,8 @@ pub struct KnnParams {
 pub struct Neighbors {
     /// What is to be predicted.
     pub task: Task,
-    /// Names of the targets.
-    pub names: Vec<String>,
-    /// n_targets; nominal ones of both sources have the same categories.
-    pub targets: Vec<TargetPair>,
+    /// The targets; of a hierarchy each label that a row of either source has.
+    pub targets: Vec<Target>,
     /// Training rows that take part.
     pub n_train: usize,
     /// Test rows that take part.
@@ -92,7 +91,18 @@ pub struct Neighbors {
     pub distances: Vec<Vec<f64>>,
 }
 
-/// One target of both sources.
+/// What is to be predicted.
+#[derive(Debug)]
+pub struct Target {
+    /// Of the target or label.
+    pub name: String,
+    /// What a label of a hierarchy weighs; all others 1.
+    pub weight: f64,
+    /// In both sources.
+    pub values: TargetPair,
+}
+
+/// The values of one target in both sources; nominal ones have the same categories.
 #[derive(Debug)]
 pub enum TargetPair {
     /// Numbers; NaN where missing.
@@ -138,10 +148,6 @@ pub fn neighbors(
     let problem = Problem::resolve(&train.schema(), roles, train.name())?;
     params.validate(problem.features.len())?;
     check(!problem.targets.is_empty(), "task: rankings are judged by a target, the task unsupervised has none")?;
-    check(
-        problem.task != Task::Hierarchical,
-        "task: rankings for label hierarchies are not judged yet; give the labels as columns of their own",
-    )?;
     let elsewhere = read::elsewhere(&problem, test)?;
     pool(threads)?.install(|| {
         let pair = Pair::read([(train, &problem), (test, &elsewhere)], params, monitor)?;
@@ -164,7 +170,6 @@ pub fn neighbors(
         }
         Ok(Neighbors {
             task: problem.task,
-            names: names(&problem.targets),
             n_train: pair.train.numbers.len(),
             n_test: pair.test.numbers.len(),
             targets: pair.targets,
@@ -189,6 +194,30 @@ impl KnnParams {
             check(importances.iter().all(|importance| importance.is_finite()), "rankings: importances must be finite")?;
         }
         Ok(())
+    }
+}
+
+impl Target {
+    fn of(task: Task, name: &str, train: TargetColumn, test: TargetColumn) -> Result<Vec<Self>> {
+        match (train, test) {
+            (TargetColumn::Labels(train), TargetColumn::Labels(test)) => Ok(Target::of_hierarchy(&train, &test)),
+            (train, test) => {
+                let values = TargetPair::new(task, name, train, test)?;
+                Ok(vec![Target { name: name.to_string(), weight: 1.0, values }])
+            }
+        }
+    }
+
+    fn of_hierarchy(train: &LabelColumn, test: &LabelColumn) -> Vec<Self> {
+        let hierarchy = &train.hierarchy;
+        let label = |((number, name), weight): ((u32, &String), &f64)| {
+            let has = |column: &LabelColumn| (0..column.len()).map(|row| column.has(row, number)).collect();
+            let (train, test): (Vec<Option<bool>>, Vec<Option<bool>>) = (has(train), has(test));
+            let occurs = train.iter().chain(&test).any(|has| *has == Some(true));
+            let values = TargetPair::Label { train, test };
+            occurs.then(|| Target { name: name.clone(), weight: *weight, values })
+        };
+        (0..).zip(hierarchy.names()).zip(hierarchy.weights()).filter_map(label).collect()
     }
 }
 

@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 
 use super::metric::{Feature, Shape, Unknown, scale, union};
-use super::{Conventions, KnnParams, TargetPair};
+use super::{Conventions, KnnParams, Target};
 use crate::error::{Error, Result};
 use crate::intake::Intake;
 use crate::monitor::{Monitor, Phase};
@@ -20,7 +20,7 @@ pub(crate) struct Pair {
     pub(crate) features: Vec<Feature>,
     pub(crate) train: Rows,
     pub(crate) test: Rows,
-    pub(crate) targets: Vec<TargetPair>,
+    pub(crate) targets: Vec<Target>,
 }
 
 /// A source, and where its columns are.
@@ -90,18 +90,22 @@ impl Pair {
         let [train_targets, test_targets] = <[_; 2]>::try_from(targets).expect("two parts");
         let features = features(&scales, &train, &profiles, params.conventions);
         let problem = parts[0].1;
-        let targets = (problem.targets.iter().zip(train_targets).zip(test_targets))
-            .map(|((target, train), test)| TargetPair::new(problem.task, &target.name, train, test))
-            .collect::<Result<_>>()?;
+        let mut targets = Vec::new();
+        for ((target, train), test) in problem.targets.iter().zip(train_targets).zip(test_targets) {
+            targets.extend(Target::of(problem.task, &target.name, train, test)?);
+        }
         Ok(Pair { features, train, test, targets })
     }
 }
 
-/// A target without rows, with the categories of both sources.
+/// A target without rows, with the categories or labels of both sources.
 fn empty_target(train: &ColumnProfile, test: &ColumnProfile, n_rows: usize) -> Result<TargetColumn> {
     match (train, test) {
         (ColumnProfile::Nominal(train), ColumnProfile::Nominal(test)) => {
             TargetColumn::empty(&ColumnProfile::Nominal(union(train, test)), n_rows)
+        }
+        (ColumnProfile::Labels(train), ColumnProfile::Labels(test)) => {
+            TargetColumn::empty(&ColumnProfile::Labels(train.union(test)), n_rows)
         }
         _ => TargetColumn::empty(train, n_rows),
     }

@@ -177,8 +177,11 @@ fn importances_of_any_size_weigh_by_their_shares() {
 #[test]
 fn targets_of_both_sources_have_the_same_categories() {
     let found = found(1, Conventions::Textbook, 0.0, 300, 1);
-    assert_eq!((found.n_train, found.n_test, found.names), (300, 90, vec!["y".to_string(), "z".into()]));
-    let TargetPair::Nominal { categories, train, test } = &found.targets[1] else { panic!("{:?}", found.targets[1]) };
+    assert_eq!((found.n_train, found.n_test), (300, 90));
+    assert_eq!(found.targets.iter().map(|target| &target.name).collect::<Vec<_>>(), ["y", "z"]);
+    let TargetPair::Nominal { categories, train, test } = &found.targets[1].values else {
+        panic!("{:?}", found.targets[1])
+    };
     assert_eq!((categories.len(), train[1], test[89]), (2, Some(1), Some(1)));
 }
 

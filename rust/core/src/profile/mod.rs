@@ -327,6 +327,12 @@ impl LabelProfile {
         LabelProfile { missing: 0, plan, found: BTreeSet::new() }
     }
 
+    /// The profile of the rows of both, whose plans are the same.
+    pub(crate) fn union(&self, other: &Self) -> Self {
+        let found = self.found.union(&other.found).cloned().collect();
+        LabelProfile { missing: self.missing + other.missing, plan: self.plan.clone(), found }
+    }
+
     fn add(&mut self, array: &ArrayRef) -> Result<()> {
         let sets = LabelSets::of(array)?;
         self.missing += sets.rows().filter(Option::is_none).count() as u64;
