@@ -23,14 +23,16 @@ pub(crate) fn scores(accumulator: &Accumulator, params: &ForestParams) -> Result
     let identity = accumulator.identity();
     let (n_features, n_trees) = (identity.features.len(), params.n_estimators as u64);
     let mut ensembles = Vec::new();
-    for (number, target) in (0..n_ensembles(identity, params) as u64).zip(&identity.targets) {
-        let trees = accumulator.among(number * n_trees..(number + 1) * n_trees);
+    for ensemble in 0..n_ensembles(identity, params) {
+        let first = ensemble as u64 * n_trees;
+        let trees = accumulator.among(first..first + n_trees);
+        let target = identity.targets.get(ensemble).filter(|_| params.per_target);
         if trees.is_empty() {
-            let which = if params.per_target { format!(" of the target '{}'", target.name) } else { String::new() };
+            let which = target.map_or(String::new(), |target| format!(" of the target '{}'", target.name));
             return Err(Error::Data(format!("the accumulator has no tree{which}; merge those that have")));
         }
         let weight = params.target_weights.as_ref().filter(|_| params.per_target);
-        ensembles.push((weight.map_or(1.0, |weights| weights[number as usize]), trees));
+        ensembles.push((weight.map_or(1.0, |weights| weights[ensemble]), trees));
     }
     let total: f64 = ensembles.iter().map(|(weight, _)| weight).sum();
     let rankings = params.scores.iter().enumerate().map(|(s, score)| {
