@@ -109,6 +109,8 @@ class Ranker(SelectorMixin, BaseEstimator):
         return X[:, np.flatnonzero(mask)]
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> Self:
+        if is_lazy(X):
+            return self._fit_collection(X, y, sample_weight)
         self.ranking_ = self.rank_source(*self._examples(X, y, sample_weight))
         self.feature_importances_ = self.ranking_.importances()
         return self
@@ -116,8 +118,6 @@ class Ranker(SelectorMixin, BaseEstimator):
     def _examples(self, X: Any, y: Any, sample_weight: Any) -> tuple[Source, dict[str, Any]]:
         """Return the rows as a source, and the roles of its columns."""
         hierarchy = edges_of(self.hierarchy)
-        if is_lazy(X):
-            return self._fit_collection(X, y, sample_weight, hierarchy)
         if self.task == "hierarchical" or (self.task is None and hierarchy is not None):
             y = examples.label_sets(y)
         source, roles = examples.join(self, X, y, sample_weight)
@@ -131,10 +131,15 @@ class Ranker(SelectorMixin, BaseEstimator):
             "hierarchy": hierarchy,
         }
 
-    def _fit_collection(self, X: Any, y: Any, sample_weight: Any, hierarchy: Any) -> Self:
+    def _fit_collection(self, X: Any, y: Any, sample_weight: Any) -> Self:
         from ferrank.dask import Partitions
 
-        roles: dict[str, Any] = {"target_last": None, "task": self.task, "drop": [], "hierarchy": hierarchy}
+        roles: dict[str, Any] = {
+            "target_last": None,
+            "task": self.task,
+            "drop": [],
+            "hierarchy": edges_of(self.hierarchy),
+        }
         partitions = Partitions.joined(X, y, sample_weight)
         self.ranking_ = self.rank_partitions(partitions, roles, warn_of_integers=True)
         self.n_features_in_ = len(self.ranking_.features)

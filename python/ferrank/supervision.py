@@ -6,9 +6,11 @@ from typing import Any, Self
 import numpy as np
 from scipy.stats import rankdata
 
+from ferrank.errors import ColumnTypeError
 from ferrank.evaluate import MEASURES
 from ferrank.forest import ForestRanker
 from ferrank.ranker import Ranker
+from ferrank.source import is_lazy
 from ferrank.tuning import tune_source
 
 __all__ = ["SupervisionSearch"]
@@ -103,6 +105,10 @@ class SupervisionSearch(Ranker):
         -------
         self
         """
+        if is_lazy(X):
+            raise ColumnTypeError(
+                "X: the search splits rows in memory; give it a table, not a dask collection"
+            )
         source, roles = self._examples(X, y, None)
         ranker = self.ranker or ForestRanker()
         tuning = tune_source(
