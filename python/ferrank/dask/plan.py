@@ -1,25 +1,29 @@
 """The tasks of a ranking, in three rounds: rows are counted, then profiled, then contribute."""
 
 import itertools
+import os
 import time
 import uuid
 import warnings
+from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import dask
 from dask.callbacks import Callback
+from dask.system import CPU_COUNT
 
 from ferrank import _core
 from ferrank.dask import tasks
 from ferrank.dask.drift import drift
-from ferrank.dask.partitions import Partitions, columns_of
-from ferrank.errors import DataError, DriftWarning, IntegerTargetWarning, SettingError
+from ferrank.dask.means import Means
+from ferrank.dask.partitions import Partitions
+from ferrank.dask.tables import columns_of
+from ferrank.errors import DataError, DriftWarning, FerrankError, IntegerTargetWarning, SettingError
+from ferrank.ranker import Ranker, threads_of
 from ferrank.ranking import Ranking
+from ferrank.resources import bytes_of
 from ferrank.run import Progress
-
-if TYPE_CHECKING:
-    from ferrank.ranker import Ranker
 
 __all__ = ["rank"]
 
@@ -31,7 +35,7 @@ _DRIFTED_NAMED = 3
 
 def rank(
     partitions: Partitions,
-    ranker: "Ranker",
+    ranker: Ranker,
     roles: dict[str, Any],
     scope: Literal["global", "partition"] = "global",
     progress: Progress | None = None,
@@ -42,7 +46,7 @@ def rank(
 
     Raises
     ------
-    DataError, ColumnTypeError, SettingError
+    DataError, ColumnTypeError, SettingError, ResourceError
         The message names the partition, the column or the setting.
     """
     if scope not in ("global", "partition"):
@@ -50,38 +54,65 @@ def rank(
     settings = ranker.settings()
     if scope == "partition" and "myopic" in settings["scores"]:
         raise SettingError("scores: myopic compares all rows at once; use scope='global', or leave it out")
+    scratch = None if ranker.scratch is None else os.fspath(ranker.scratch)
+    means = Means(threads_of(ranker.n_jobs), bytes_of(ranker.memory_limit), scratch, _processes())
     started = time.perf_counter()
-    run = _Run(partitions.tables, roles | (partitions.roles or {}), settings, ranker.n_jobs, progress)
+    run = _Run(partitions.tables, settings, means, progress)
     try:
+        run.profile(roles | (partitions.roles or {}), compare=scope == "partition")
         if warn_of_integers:
             run.warn_of_integers()
         data = run.whole() if scope == "global" else run.by_partition()
-    finally:
-        run.release()
+    except FerrankError as error:
+        run.release(stop=True)
+        # The calls of the scheduler and of the worker say nothing about the data.
+        raise error.with_traceback(None) from None
+    except BaseException:
+        run.release(stop=True)
+        raise
+    run.release(stop=False)
     accumulator = _core.Accumulator.from_bytes(data, "the workers' contributions")
     return Ranking.from_core(accumulator.ranking(), settings, time.perf_counter() - started)
 
 
 class _Run:
-    """A data set that was profiled, and the tasks that make contributions of it."""
+    """A data set, and the tasks that make contributions of it."""
+
+    _asked: tasks.Asked
+    _kept: list[int]
+    """rows of each partition that take part"""
+    _profile_of_all: Any
+    """delayed"""
+    _n_keys: int
+    _lacking: list[int]
+    """rows that lack each target"""
+    _few: list[str]
+    """targets of a few distinct integers"""
 
     def __init__(
-        self,
-        tables: list[Any],
-        roles: dict[str, Any],
-        settings: dict[str, Any],
-        threads: int | None,
-        progress: Progress | None,
+        self, tables: list[Any], settings: dict[str, Any], means: Means, progress: Progress | None
     ) -> None:
-        self._tables, self._threads, self._progress = tables, threads, progress
+        self._tables, self._settings, self._means, self._progress = tables, settings, means, progress
         self._token = f"ferrank-{uuid.uuid4().hex}"
-        looks = self._compute(self._looks(roles, settings, None), "counting")
-        self._asked: tasks.Asked = (columns_of([schema for schema, _ in looks]), roles, settings)
-        self._kept = [kept for _, kept in looks]
-        self._profiles = self._profile(self._kept, None)
-        self._profile_of_all = _persisted(_merged(tasks.merge_profiles, self._profiles))
-        described = _task(tasks.describe, self._profile_of_all, self._asked)
-        [(self._n_keys, self._lacking, self._few)] = self._compute([described], "profiling")
+
+    def profile(self, roles: dict[str, Any], *, compare: bool) -> None:
+        """Count the rows, and learn what must be known of them; ``compare``: warn if partitions differ."""
+        counts = self._compute(self._counts(roles, None), "counting")
+        schema = columns_of([schema for schema, _ in counts])
+        self._asked = (schema, roles, self._settings)
+        self._kept = [kept for _, kept in counts]
+        full = [number for number, kept in enumerate(self._kept) if kept]
+        profiles = self._profiles(self._kept, None)
+        whole = _merged(tasks.merge_profiles, profiles)
+        n_tests = len(full) * len(schema.names)
+        compared = [_task(drift, profiles[number], whole, n_tests) for number in full if compare]
+        self._profile_of_all, described, *compared = self._persist(
+            [whole, _task(tasks.describe, whole, self._asked), *compared], "profiling", profiles
+        )
+        [(self._n_keys, self._lacking, self._few), *found] = self._compute(
+            [described, *compared], "profiling"
+        )
+        _warn_of_drift(dict(zip(full, found, strict=False)))
 
     def warn_of_integers(self) -> None:
         """Warn where targets of a few distinct integers are about to be taken for quantities."""
@@ -100,7 +131,8 @@ class _Run:
         settings = self._asked[2]
         if settings["ranker"] == "relief":
             pack = _delayed(tasks.pack)
-            parts = [pack(table, self._asked) for table in self._full(self._kept)]
+            # All rows, for those that take no part are counted, too.
+            parts = [pack(table, number, self._asked) for number, table in enumerate(self._tables)]
             shares = self._search(parts)
         elif settings["per_target"]:
             shares = self._grow_per_target(settings["n_estimators"])
@@ -112,7 +144,6 @@ class _Run:
         """Return the contributions that each partition makes of its own rows."""
         settings = self._asked[2]
         full = [number for number, kept in enumerate(self._kept) if kept]
-        self._warn_of_drift(full)
         alone = settings["ranker"] == "forest" and settings["per_target"]
         n_ensembles = len(self._lacking) if alone else 1
         n_keys = self._n_keys // n_ensembles
@@ -126,32 +157,31 @@ class _Run:
         shares = []
         for number, first, end in zip(full, ends, ends[1:], strict=False):
             spans = [(target * n_keys + first, target * n_keys + end) for target in range(n_ensembles)]
-            args = (self._tables[number], number, self._asked, self._profile_of_all, spans, self._threads)
-            shares.append(contribute(*args))
+            args = (self._tables[number], number, self._asked, self._profile_of_all, spans, self._means)
+            shares.append(contribute(self._token, *args))
         return self._gather(shares)
 
-    def release(self) -> None:
-        """Let go of what workers hold."""
+    def release(self, *, stop: bool) -> None:
+        """Let go of what workers hold, and with ``stop`` end what they do."""
         client = _client()
         if client is None:
-            tasks.release(self._token)
+            tasks.release(self._token, stop)
         elif client.status == "running":
-            client.run(tasks.release, self._token, on_error="ignore")
+            client.run(tasks.release, self._token, stop, on_error="ignore")
 
-    def _looks(self, roles: dict[str, Any], settings: dict[str, Any], alone: int | None) -> list[Any]:
-        look = _delayed(tasks.look)
-        return [look(table, number, roles, settings, alone) for number, table in enumerate(self._tables)]
+    def _counts(self, roles: dict[str, Any], alone: int | None) -> list[Any]:
+        count = _delayed(tasks.count)
+        return [
+            count(table, number, roles, self._settings, alone) for number, table in enumerate(self._tables)
+        ]
 
-    def _profile(self, kept: Sequence[int], alone: int | None) -> list[Any]:
+    def _profiles(self, kept: Sequence[int], alone: int | None) -> list[Any]:
         profile = _delayed(tasks.profile)
         firsts = [0, *itertools.accumulate(kept)]
         return [
             profile(table, number, self._asked, first, alone)
             for number, (table, first) in enumerate(zip(self._tables, firsts, strict=False))
         ]
-
-    def _full(self, kept: Sequence[int]) -> list[Any]:
-        return [table for table, rows in zip(self._tables, kept, strict=True) if rows]
 
     def _codes(self, kept: Sequence[int], profile: Any, alone: int | None) -> list[Any]:
         code = _delayed(tasks.code)
@@ -165,7 +195,7 @@ class _Run:
         grow = _delayed(tasks.grow)
         spans = _spans(*keys, self._n_tasks())
         fixed = (self._token, self._asked, self._profile_of_all)
-        return [grow(*fixed, span, self._threads, alone, *parts) for span in spans]
+        return [grow(*fixed, span, self._means, alone, *parts) for span in spans]
 
     def _grow_per_target(self, n_trees: int) -> list[Any]:
         """One ensemble for each target; rows that lack it take no part in its trees, unless they cluster."""
@@ -178,8 +208,9 @@ class _Run:
             if not lacking or clusters:
                 shares += self._grow(codes, keys, None)
                 continue
-            kept = [kept for _, kept in self._compute(self._looks(*self._asked[1:], target), "counting")]
-            own = _persisted(_merged(tasks.merge_profiles, self._profile(kept, target)))
+            kept = [kept for _, kept in self._compute(self._counts(self._asked[1], target), "counting")]
+            profiles = self._profiles(kept, target)
+            [own] = self._persist([_merged(tasks.merge_profiles, profiles)], "profiling", profiles)
             shares += self._grow(self._codes(kept, own, target), keys, (target, own))
         return shares
 
@@ -187,35 +218,12 @@ class _Run:
         search = _delayed(tasks.search)
         fixed = (self._token, self._asked, self._profile_of_all)
         return [
-            search(*fixed, span, self._threads, *parts) for span in _spans(0, self._n_keys, self._n_tasks())
+            search(*fixed, span, self._means, *parts) for span in _spans(0, self._n_keys, self._n_tasks())
         ]
 
     def _n_tasks(self) -> int:
         client = _client()
         return _TASKS_A_WORKER * max(len(client.nthreads()) if client else 1, 4)
-
-    def _warn_of_drift(self, full: list[int]) -> None:
-        measure = _delayed(drift)
-        schema = self._asked[0]
-        n_tests = len(full) * len(schema.names)
-        measured = [measure(self._profiles[number], self._profile_of_all, n_tests) for number in full]
-        farthest: dict[str, tuple[float, int]] = {}
-        for number, found in zip(full, self._compute(measured, "comparing"), strict=True):
-            for name, distance in found:
-                farthest[name] = max(farthest.get(name, (0.0, 0)), (distance, number))
-        if not farthest:
-            return
-        order = sorted(farthest, key=lambda name: -farthest[name][0])
-        named = ", ".join(
-            "'{}' (by {:.2f}, partition {})".format(name, *farthest[name]) for name in order[:_DRIFTED_NAMED]
-        )
-        more = f" and {len(order) - _DRIFTED_NAMED} more" if len(order) > _DRIFTED_NAMED else ""
-        warnings.warn(
-            f"partitions differ in the distributions of {named}{more}, so what each finds on its own need "
-            "not hold for all; shuffle the rows, or use scope='global'",
-            DriftWarning,
-            stacklevel=6,
-        )
 
     def _gather(self, shares: list[Any]) -> bytes:
         """Compute the contributions and merge them, in a tree."""
@@ -228,19 +236,49 @@ class _Run:
         """Compute ``wanted``; ``steps`` are what progress counts."""
         if not wanted:
             raise DataError("data: the collection has no partitions")
-        counted = wanted if steps is None else steps
+        keys = {step.key for step in (wanted if steps is None else steps)}
         client = _client()
         if client is None:
-            with _Progress(self._progress, phase, {step.key for step in counted}):
+            with _Progress(self._progress, phase, keys):
                 return list(dask.compute(*wanted))
         futures = client.compute(wanted)
         try:
-            if self._progress is not None:
-                _watch(client, futures, phase, self._progress, {step.key for step in counted})
+            self._watch(client, futures, phase, keys)
             return list(client.gather(futures))
         except BaseException:
             client.cancel(futures)
             raise
+
+    def _persist(self, wanted: list[Any], phase: str, steps: list[Any]) -> list[Any]:
+        """Compute ``wanted`` and leave it where it is."""
+        keys = {step.key for step in steps}
+        client = _client()
+        if client is None:
+            with _Progress(self._progress, phase, keys):
+                return list(dask.persist(*wanted))
+        persisted = client.persist(wanted)
+        futures = client.futures_of(persisted)
+        try:
+            self._watch(client, futures, phase, keys)
+        except BaseException:
+            client.cancel(futures)
+            raise
+        return list(persisted)
+
+    def _watch(self, client: Any, futures: list[Any], phase: str, keys: set[str]) -> None:
+        """Report how many of the tasks called ``keys`` a cluster has done, until ``futures`` are."""
+        from distributed import Future, wait
+
+        if self._progress is None:
+            return
+        steps: list[Any] = [Future(key, client=client) for key in keys]
+        while any(future.status == "pending" for future in futures):
+            self._progress(phase, sum(step.status == "finished" for step in steps), len(steps))
+            try:
+                wait(futures, timeout=0.2)
+            except TimeoutError:
+                continue
+        self._progress(phase, len(steps), len(steps))
 
 
 class _Progress(Callback):
@@ -256,18 +294,25 @@ class _Progress(Callback):
             self._report(self._phase, self._done, len(self._keys))
 
 
-def _watch(client: Any, futures: list[Any], phase: str, progress: Progress, keys: set[str]) -> None:
-    """Report how many of the tasks called ``keys`` a cluster has done, until ``futures`` are."""
-    from distributed import Future, wait
-
-    steps: list[Any] = [Future(key, client=client) for key in keys]
-    while any(future.status == "pending" for future in futures):
-        progress(phase, sum(step.status == "finished" for step in steps), len(steps))
-        try:
-            wait(futures, timeout=0.2)
-        except TimeoutError:
-            continue
-    progress(phase, len(steps), len(steps))
+def _warn_of_drift(found: dict[int, list[tuple[str, float]]]) -> None:
+    """Warn of the columns that differ, by partition those that :func:`drift` found."""
+    farthest: dict[str, tuple[float, int]] = {}
+    for number, columns in found.items():
+        for name, distance in columns:
+            farthest[name] = max(farthest.get(name, (0.0, 0)), (distance, number))
+    if not farthest:
+        return
+    order = sorted(farthest, key=lambda name: -farthest[name][0])
+    named = ", ".join(
+        "'{}' (by {:.2f}, partition {})".format(name, *farthest[name]) for name in order[:_DRIFTED_NAMED]
+    )
+    more = f" and {len(order) - _DRIFTED_NAMED} more" if len(order) > _DRIFTED_NAMED else ""
+    warnings.warn(
+        f"partitions differ in the distributions of {named}{more}, so what each finds on its own need not "
+        "hold for all; shuffle the rows, or use scope='global'",
+        DriftWarning,
+        stacklevel=6,
+    )
 
 
 def _client() -> Any:
@@ -277,17 +322,23 @@ def _client() -> Any:
     return owner if hasattr(owner, "scheduler_info") else None
 
 
+def _processes() -> int:
+    """Return how many processes work on one machine, as far as the client knows."""
+    client = _client()
+    if client is not None:
+        workers = client.scheduler_info(n_workers=-1)["workers"].values()
+        return max(Counter(worker["host"] for worker in workers).values(), default=1)
+    if dask.base.get_scheduler() is dask.multiprocessing.get:
+        return int(dask.config.get("num_workers", None) or CPU_COUNT)
+    return 1
+
+
 def _delayed(function: Callable[..., Any]) -> Any:
     return dask.delayed(function, pure=True, traverse=False)
 
 
 def _task(function: Callable[..., Any], *arguments: Any) -> Any:
     return _delayed(function)(*arguments)
-
-
-def _persisted(delayed: Any) -> Any:
-    """Return ``delayed`` computed, and left where it is."""
-    return dask.persist(delayed)[0]
 
 
 def _merged(merge: Callable[..., bytes], parts: list[Any]) -> Any:

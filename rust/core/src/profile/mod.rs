@@ -111,6 +111,8 @@ pub(crate) struct NominalProfile {
 #[derive(Debug, Clone)]
 pub(crate) struct LabelProfile {
     pub(crate) missing: u64,
+    /// Labels of all rows together, as they are written.
+    listed: u64,
     plan: LabelPlan,
     /// The labels that rows have, as they are written; empty where the hierarchy is known.
     found: BTreeSet<String>,
@@ -324,18 +326,24 @@ impl NominalProfile {
 
 impl LabelProfile {
     fn new(plan: LabelPlan) -> Self {
-        LabelProfile { missing: 0, plan, found: BTreeSet::new() }
+        LabelProfile { missing: 0, listed: 0, plan, found: BTreeSet::new() }
     }
 
     /// The profile of the rows of both, whose plans are the same.
     pub(crate) fn union(&self, other: &Self) -> Self {
         let found = self.found.union(&other.found).cloned().collect();
-        LabelProfile { missing: self.missing + other.missing, plan: self.plan.clone(), found }
+        LabelProfile {
+            missing: self.missing + other.missing,
+            listed: self.listed + other.listed,
+            plan: self.plan.clone(),
+            found,
+        }
     }
 
     fn add(&mut self, array: &ArrayRef) -> Result<()> {
         let sets = LabelSets::of(array)?;
         self.missing += sets.rows().filter(Option::is_none).count() as u64;
+        self.listed += sets.rows().flatten().map(|set| set.len() as u64).sum::<u64>();
         match &self.plan.hierarchy {
             Some(hierarchy) => sets.texts.iter().try_for_each(|label| hierarchy.number(label).map(drop))?,
             None => self.found.extend(sets.texts),
@@ -350,6 +358,14 @@ impl LabelProfile {
             )));
         }
         Ok(())
+    }
+
+    /// About how many labels the closed set of one of `rows` rows has.
+    ///
+    /// # Errors
+    /// Those of [`hierarchy`](Self::hierarchy).
+    pub(crate) fn mean_closed(&self, rows: u64) -> Result<f64> {
+        Ok(self.listed as f64 / rows.max(1) as f64 * self.hierarchy()?.mean_closed())
     }
 
     /// The hierarchy that was given, or that of the labels found.

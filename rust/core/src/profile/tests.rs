@@ -168,6 +168,8 @@ fn profiles_of_label_sets_travel_and_merge() {
     let ColumnProfile::Labels(labels) = &merged.targets[0] else { panic!() };
     assert_eq!((labels.missing, labels.hierarchy().unwrap().names().len()), (1, 4));
     assert_eq!((merged.counts.unlabelled, merged.counts.kept), (1, 4));
+    // Of a, a/b, a/d and c half bring one more along, and three of four rows have one.
+    assert_eq!(labels.mean_closed(4).unwrap(), 0.75 * 1.5);
     let edges = || ["c", "a/b", "a/d"].map(|label| (None, label.to_string())).to_vec();
     let refusal = of(&one, Some(edges()), 0.5).merge(&of(&two, None, 0.5)).unwrap_err().to_string();
     assert!(refusal.contains("column 'y': its hierarchy differs"), "{refusal}");
