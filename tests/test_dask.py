@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -159,7 +161,7 @@ def test_ctrl_c_ends_what_workers_do(
 
 
 def test_workers_share_the_memory_and_keep_to_their_own_limit(
-    frame: pd.DataFrame, cluster: distributed.LocalCluster
+    frame: pd.DataFrame, cluster: distributed.LocalCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from ferrank.dask.means import Means
 
@@ -170,6 +172,10 @@ def test_workers_share_the_memory_and_keep_to_their_own_limit(
         for ranker in ("forest", "relief"):
             with pytest.raises(fr.ResourceError, match="memory_limit: 1 MiB do not do .* use at least"):
                 fr.rank(collection, TARGETS, ranker=ranker, memory_limit="1MiB")
+        monkeypatch.setattr("ferrank.dask.plan.SPILL_FRACTION", 1e-6)
+        for ranker, what in [("forest", "the codes of all rows"), ("relief", "all rows")]:
+            with pytest.raises(fr.ResourceError, match=f"{what} take 1 MiB on each worker"):
+                fr.rank(collection, TARGETS, ranker=ranker)
     alone, shared = (Means(1, None, None, processes).limit() for processes in (1, 4))
     assert alone is None or (shared is not None and shared < alone)
 
@@ -190,6 +196,7 @@ def test_estimators_take_frames_arrays_and_delayed_partitions(frame: pd.DataFram
         halves = [slice(0, 500), slice(500, 900)]
         parts = [[dask.delayed(side[half]) for half in halves] for side in (X, y, weight)]
         assert same(forest.fit(*parts).ranking_, alone)
+        assert np.array_equal(np.concatenate(dask.compute(*forest.transform(parts[0]))), forest.transform(X))
 
         table = frame.assign(weight=weight)
         collection = dd.from_pandas(table, npartitions=3, sort=False)
@@ -338,6 +345,16 @@ def test_partitions_of_all_sorts_on_a_cluster(
 ) -> None:
     with distributed.Client(cluster):
         check(case, frame)
+
+
+def test_processes_of_a_local_scheduler(frame: pd.DataFrame) -> None:
+    with (
+        ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool,
+        dask.config.set(scheduler="processes", pool=pool),
+    ):
+        check("rows without a target", frame)
+        with pytest.raises(fr.DataError, match="partition 1: column 'x0': the value inf"):
+            fr.rank([dask.delayed(frame), dask.delayed(frame.assign(x0=np.inf))], TARGETS)
 
 
 def test_targets_are_cut_like_the_features(frame: pd.DataFrame, tmp_path: Path) -> None:

@@ -111,6 +111,7 @@ def profile(
     first_row: int,
     threads: int,
     alone: int | None = None,
+    of_rows: int | None = None,
 ) -> Run: ...
 def default_memory(processes: int) -> int | None: ...
 def n_keys(

@@ -99,8 +99,14 @@ class Ranker(SelectorMixin, BaseEstimator):
 
     def transform(self, X: Any) -> Any:
         """Return the selected features of ``X``; of a dask collection, a dask collection of them."""
-        if not hasattr(X, "__dask_graph__"):
+        if not is_lazy(X):
             return super().transform(X)
+        from dask.delayed import Delayed, delayed
+
+        if isinstance(X, list | tuple):
+            return [self.transform(part) for part in X]
+        if isinstance(X, Delayed):
+            return delayed(self.transform)(X)
         mask = self.get_support()
         if X.shape[1] != len(mask):
             raise DataError(f"X: {X.shape[1]} columns, the ranker was fitted on {len(mask)} features")

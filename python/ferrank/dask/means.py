@@ -12,9 +12,10 @@ from typing import Any
 
 from ferrank import _core
 
-__all__ = ["Means"]
+__all__ = ["SPILL_FRACTION", "Means"]
 
-_SPILL_FRACTION = 0.7
+SPILL_FRACTION = 0.7
+"""Share of a worker's limit from which on dask writes data to disk, unless it is told another."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,7 @@ class Means:
         most = None if worker is None else worker.memory_manager.memory_limit
         if not most:
             return _core.default_memory(self.processes) if self.memory is None else self.memory
-        share = int(most * (worker.memory_manager.memory_spill_fraction or _SPILL_FRACTION))
+        share = int(most * (worker.memory_manager.memory_spill_fraction or SPILL_FRACTION))
         return share if self.memory is None else min(share, self.memory)
 
     def folder(self) -> str | None:

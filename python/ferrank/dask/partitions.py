@@ -74,10 +74,11 @@ def _parts(X: Any, sides: dict[str, Any]) -> dict[str, list[Any]]:
     collections = {"X": X} | sides
     parts = {name: _delayed(data, name) for name, data in collections.items()}
     declared = {getattr(data, "npartitions", None) for data in collections.values()}
-    if len({len(part) for part in parts.values()}) > 1 and len(declared) == 1 and hasattr(X, "simplify"):
+    if len({len(part) for part in parts.values()}) > 1 and len(declared) == 1:
         # dask reads few columns of several files at a time, and many columns of one. Asked for columns alone
         # it leaves the files apart.
-        return {name: data.simplify().to_delayed(optimize_graph=False) for name, data in collections.items()}
+        frames = {name: data for name, data in collections.items() if hasattr(data, "simplify")}
+        parts |= {name: data.simplify().to_delayed(optimize_graph=False) for name, data in frames.items()}
     return parts
 
 

@@ -16,10 +16,17 @@ from dask.system import CPU_COUNT
 from ferrank import _core
 from ferrank.dask import tasks
 from ferrank.dask.drift import drift
-from ferrank.dask.means import Means
+from ferrank.dask.means import SPILL_FRACTION, Means
 from ferrank.dask.partitions import Partitions
 from ferrank.dask.tables import columns_of
-from ferrank.errors import DataError, DriftWarning, FerrankError, IntegerTargetWarning, SettingError
+from ferrank.errors import (
+    DataError,
+    DriftWarning,
+    FerrankError,
+    IntegerTargetWarning,
+    ResourceError,
+    SettingError,
+)
 from ferrank.ranker import Ranker, threads_of
 from ferrank.ranking import Ranking
 from ferrank.resources import bytes_of
@@ -81,13 +88,11 @@ class _Run:
     _asked: tasks.Asked
     _kept: list[int]
     """rows of each partition that take part"""
+    _size: int
+    """bytes of all partitions"""
     _profile_of_all: Any
     """delayed"""
-    _n_keys: int
-    _lacking: list[int]
-    """rows that lack each target"""
-    _few: list[str]
-    """targets of a few distinct integers"""
+    _known: tasks.Description
 
     def __init__(
         self, tables: list[Any], settings: dict[str, Any], means: Means, progress: Progress | None
@@ -98,25 +103,24 @@ class _Run:
     def profile(self, roles: dict[str, Any], *, compare: bool) -> None:
         """Count the rows, and learn what must be known of them; ``compare``: warn if partitions differ."""
         counts = self._compute(self._counts(roles, None), "counting")
-        schema = columns_of([schema for schema, _ in counts])
+        schema = columns_of([count.schema for count in counts])
         self._asked = (schema, roles, self._settings)
-        self._kept = [kept for _, kept in counts]
+        self._kept, self._size = [count.kept for count in counts], sum(count.size for count in counts)
         full = [number for number, kept in enumerate(self._kept) if kept]
-        profiles = self._profiles(self._kept, None)
+        # To compare them takes larger samples of each.
+        profiles = self._profiles(self._kept, None, sampled_apart=compare)
         whole = _merged(tasks.merge_profiles, profiles)
         n_tests = len(full) * len(schema.names)
         compared = [_task(drift, profiles[number], whole, n_tests) for number in full if compare]
         self._profile_of_all, described, *compared = self._persist(
             [whole, _task(tasks.describe, whole, self._asked), *compared], "profiling", profiles
         )
-        [(self._n_keys, self._lacking, self._few), *found] = self._compute(
-            [described, *compared], "profiling"
-        )
+        [self._known, *found] = self._compute([described, *compared], "profiling")
         _warn_of_drift(dict(zip(full, found, strict=False)))
 
     def warn_of_integers(self) -> None:
         """Warn where targets of a few distinct integers are about to be taken for quantities."""
-        for name in self._few if self._asked[1]["task"] is None else []:
+        for name in self._known.few if self._asked[1]["task"] is None else []:
             warnings.warn(
                 f"target '{name}' holds few distinct integers and is taken for a number; where they stand "
                 "for classes, say task='classification' (several targets: task='multi-label', or make them "
@@ -130,23 +134,24 @@ class _Run:
         """Return the contributions that all rows together make."""
         settings = self._asked[2]
         if settings["ranker"] == "relief":
+            _check_room(self._size, "Relief: all rows")
             pack = _delayed(tasks.pack)
             # All rows, for those that take no part are counted, too.
             parts = [pack(table, number, self._asked) for number, table in enumerate(self._tables)]
-            shares = self._search(parts)
-        elif settings["per_target"]:
-            shares = self._grow_per_target(settings["n_estimators"])
-        else:
-            shares = self._grow(self._codes(self._kept, self._profile_of_all, None), (0, self._n_keys), None)
-        return self._gather(shares)
+            return self._gather(self._search(parts))
+        _check_room(sum(self._kept) * self._known.row_bytes, "forests: the codes of all rows")
+        if settings["per_target"]:
+            return self._grow_per_target(settings["n_estimators"])
+        codes = self._codes(self._kept, self._profile_of_all, None)
+        return self._gather(self._grow(codes, (0, self._known.n_keys), None))
 
     def by_partition(self) -> bytes:
         """Return the contributions that each partition makes of its own rows."""
         settings = self._asked[2]
         full = [number for number, kept in enumerate(self._kept) if kept]
         alone = settings["ranker"] == "forest" and settings["per_target"]
-        n_ensembles = len(self._lacking) if alone else 1
-        n_keys = self._n_keys // n_ensembles
+        n_ensembles = len(self._known.lacking) if alone else 1
+        n_keys = self._known.n_keys // n_ensembles
         if n_keys < len(full):
             what = "trees" if settings["ranker"] == "forest" else "blocks of queries"
             raise SettingError(
@@ -175,12 +180,13 @@ class _Run:
             count(table, number, roles, self._settings, alone) for number, table in enumerate(self._tables)
         ]
 
-    def _profiles(self, kept: Sequence[int], alone: int | None) -> list[Any]:
+    def _profiles(self, kept: Sequence[int], alone: int | None, *, sampled_apart: bool = False) -> list[Any]:
         profile = _delayed(tasks.profile)
-        firsts = [0, *itertools.accumulate(kept)]
+        *firsts, end = [0, *itertools.accumulate(kept)]
+        of_rows = None if sampled_apart else end
         return [
-            profile(table, number, self._asked, first, alone)
-            for number, (table, first) in enumerate(zip(self._tables, firsts, strict=False))
+            profile(table, number, self._asked, first, of_rows, alone)
+            for number, (table, first) in enumerate(zip(self._tables, firsts, strict=True))
         ]
 
     def _codes(self, kept: Sequence[int], profile: Any, alone: int | None) -> list[Any]:
@@ -197,28 +203,35 @@ class _Run:
         fixed = (self._token, self._asked, self._profile_of_all)
         return [grow(*fixed, span, self._means, alone, *parts) for span in spans]
 
-    def _grow_per_target(self, n_trees: int) -> list[Any]:
-        """One ensemble for each target; rows that lack it take no part in its trees, unless they cluster."""
+    def _grow_per_target(self, n_trees: int) -> bytes:
+        """Return the contributions of an ensemble for each target.
+
+        Rows that lack a target take no part in its trees, unless they cluster. Such a target has codes of its
+        own, and workers hold those of one at a time.
+        """
         supervision = self._asked[2]["supervision"]
         clusters = supervision is not None and supervision < 1
-        shares = []
+        shares, gathered = [], []
         codes = self._codes(self._kept, self._profile_of_all, None)
-        for target, lacking in enumerate(self._lacking):
+        for target, lacking in enumerate(self._known.lacking):
             keys = (target * n_trees, (target + 1) * n_trees)
             if not lacking or clusters:
                 shares += self._grow(codes, keys, None)
                 continue
-            kept = [kept for _, kept in self._compute(self._counts(self._asked[1], target), "counting")]
+            kept = [count.kept for count in self._compute(self._counts(self._asked[1], target), "counting")]
             profiles = self._profiles(kept, target)
             [own] = self._persist([_merged(tasks.merge_profiles, profiles)], "profiling", profiles)
-            shares += self._grow(self._codes(kept, own, target), keys, (target, own))
-        return shares
+            gathered.append(self._gather(self._grow(self._codes(kept, own, target), keys, (target, own))))
+        if shares:
+            gathered.append(self._gather(shares))
+        return tasks.merge_accumulators(*gathered)
 
     def _search(self, parts: list[Any]) -> list[Any]:
         search = _delayed(tasks.search)
         fixed = (self._token, self._asked, self._profile_of_all)
         return [
-            search(*fixed, span, self._means, *parts) for span in _spans(0, self._n_keys, self._n_tasks())
+            search(*fixed, span, self._means, *parts)
+            for span in _spans(0, self._known.n_keys, self._n_tasks())
         ]
 
     def _n_tasks(self) -> int:
@@ -326,11 +339,24 @@ def _processes() -> int:
     """Return how many processes work on one machine, as far as the client knows."""
     client = _client()
     if client is not None:
-        workers = client.scheduler_info(n_workers=-1)["workers"].values()
+        workers = client.scheduler_info()["workers"].values()
         return max(Counter(worker["host"] for worker in workers).values(), default=1)
     if dask.base.get_scheduler() is dask.multiprocessing.get:
         return int(dask.config.get("num_workers", None) or CPU_COUNT)
     return 1
+
+
+def _check_room(size: int, what: str) -> None:
+    """Raise if a worker of a cluster may not hold ``size`` bytes, those of ``what``."""
+    client = _client()
+    workers = client.scheduler_info()["workers"].values() if client is not None else ()
+    limits = [worker["memory_limit"] for worker in workers if worker["memory_limit"]]
+    if limits and size > SPILL_FRACTION * min(limits):
+        raise ResourceError(
+            f"memory: {what} take {-(-size >> 20)} MiB on each worker, the least of which may hold "
+            f"{int(SPILL_FRACTION * min(limits)) >> 20} MiB before dask spills; use larger workers, or "
+            "scope='partition'"
+        )
 
 
 def _delayed(function: Callable[..., Any]) -> Any:

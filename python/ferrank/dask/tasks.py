@@ -6,6 +6,7 @@ The names of these functions are those of the tasks on dask's dashboard.
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
@@ -16,6 +17,8 @@ from ferrank.dask.tables import conform, refuse_written_lists
 from ferrank.run import finish
 
 __all__ = [
+    "Count",
+    "Description",
     "code",
     "contribute",
     "count",
@@ -33,6 +36,8 @@ Asked = tuple[pa.Schema, dict[str, Any], dict[str, Any]]
 """The columns of all partitions, their roles, and the settings of the ranker."""
 
 _FEW_INTEGERS = 20
+_NARROW = 255
+"""Most codes of a feature that is kept in one byte."""
 
 # Of a process: one data set is held, and one task at a time works on it, with all threads of the worker.
 _turn = threading.Lock()
@@ -41,20 +46,51 @@ _held: dict[str, Any] = {}
 _stopped: set[str] = set()
 
 
+@dataclass(frozen=True)
+class Count:
+    """What is learnt of a partition first."""
+
+    schema: pa.Schema
+    kept: int
+    """rows that take part"""
+    size: int
+    """bytes"""
+
+
+@dataclass(frozen=True)
+class Description:
+    """What a client must know of the profile of all partitions."""
+
+    n_keys: int
+    """contributions of a complete run"""
+    lacking: list[int]
+    """n_targets; rows that lack each"""
+    few: list[str]
+    """targets of a few distinct integers"""
+    row_bytes: int
+    """of the codes of a row"""
+
+
 def count(
     table: pa.Table, number: int, roles: dict[str, Any], settings: dict[str, Any], alone: int | None
-) -> tuple[pa.Schema, int]:
-    """Return the columns of a partition, and how many of its rows take part."""
+) -> Count:
+    """Return the columns of a partition, how many of its rows take part, and its size."""
     refuse_written_lists(table, number)
     _, kept = finish(_core.count(_source(table, f"partition {number}"), roles, settings, alone))
-    return table.schema, kept
+    return Count(table.schema, kept, table.nbytes)
 
 
-def profile(table: pa.Table, number: int, asked: Asked, first_row: int, alone: int | None) -> bytes:
-    """Return the profile of a partition whose rows that take part are numbered from ``first_row`` on."""
+def profile(
+    table: pa.Table, number: int, asked: Asked, first_row: int, of_rows: int | None, alone: int | None
+) -> bytes:
+    """Return the profile of a partition.
+
+    Its rows that take part are numbered from ``first_row`` on. Where it is known of how many in all, the
+    sample that goes with the profile holds only rows that stay in the sample of all.
+    """
     schema, roles, settings = asked
     source = _source(conform(table, schema, number), f"partition {number}")
-    data: bytes = finish(_core.profile(source, roles, settings, first_row, 1, alone))
+    data: bytes = finish(_core.profile(source, roles, settings, first_row, 1, alone, of_rows))
     return data
 
 
@@ -63,18 +99,14 @@ def merge_profiles(*parts: bytes) -> bytes:
     return _core.merge_profiles(parts)
 
 
-def describe(whole: bytes, asked: Asked) -> tuple[int, list[int], list[str]]:
-    """Return what a client must know of a profile.
-
-    Returns
-    -------
-    (n_keys, lacking, few)
-        Number of keys of a run, rows that lack each target, and targets of a few distinct integers.
-    """
+def describe(whole: bytes, asked: Asked) -> Description:
+    """Return what a client must know of a profile."""
     schema, roles, settings = asked
     n_keys = _core.n_keys(_source(schema.empty_table(), "the data set"), roles, settings, whole)
-    columns = pa.ipc.open_stream(whole).read_all().select(["name", "role", "missing", "distinct"]).to_pylist()
+    told = pa.ipc.open_stream(whole).read_all()
+    columns = told.select(["name", "role", "missing", "distinct", "categories"]).to_pylist()
     targets = [column for column in columns if column["role"] == "target"]
+    row_bytes = sum(_code_bytes(column, settings) for column in columns if column["role"] == "feature")
     few = [
         target["name"]
         for target in targets
@@ -82,7 +114,14 @@ def describe(whole: bytes, asked: Asked) -> tuple[int, list[int], list[str]]:
         and target["distinct"] is not None
         and len(target["distinct"]) <= _FEW_INTEGERS
     ]
-    return n_keys, [target["missing"] for target in targets], few
+    return Description(n_keys, [target["missing"] for target in targets], few, row_bytes)
+
+
+def _code_bytes(column: dict[str, Any], settings: dict[str, Any]) -> int:
+    """Return the bytes of a code of a feature."""
+    found = column["categories"] if column["distinct"] is None else column["distinct"]
+    n_codes = settings.get("max_bins", 0) if found is None else len(found)
+    return 1 if n_codes <= _NARROW else 2
 
 
 def code(table: pa.Table, number: int, asked: Asked, whole: bytes, alone: int | None) -> bytes:

@@ -108,7 +108,7 @@ pub fn n_keys(source: &dyn ChunkSource, roles: &Roles, settings: &Settings, prof
             params.validate(rows, problem.features.len(), problem.targets.len(), problem.task)?;
         }
         Settings::Relief(params) => {
-            params.validate(problem.task, problem.targets.len())?;
+            relief::validate(params, &problem)?;
             params.queries(profile.counts.kept)?;
         }
     }

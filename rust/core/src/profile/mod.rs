@@ -48,17 +48,26 @@ pub fn count(part: View<'_>, monitor: &Monitor) -> Result<Counts> {
     part.intake(&part.problem()?, monitor).count()
 }
 
-/// Profiles a part of a data set, whose rows that take part are numbered from `first_row` on, in one pass
-/// on a pool of `threads` threads.
+/// Where the rows of a part that take part stand among those of the data set.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Place {
+    /// Number of the first.
+    pub first_row: u64,
+    /// How many there are in all parts, where that is known. No row is sampled then that is not of the sample of
+    /// all, so that parts have small profiles.
+    pub of_rows: Option<u64>,
+}
+
+/// Profiles a part of a data set in one pass on a pool of `threads` threads.
 ///
 /// `max_bins` is that of the forest, or 0 where no codes are wanted.
 ///
 /// # Errors
 /// What is wrong with a role, a column or a value.
-pub fn profile(part: View<'_>, max_bins: usize, first_row: u64, threads: usize, monitor: &Monitor) -> Result<Profile> {
+pub fn profile(part: View<'_>, max_bins: usize, place: Place, threads: usize, monitor: &Monitor) -> Result<Profile> {
     let problem = part.problem()?;
     let intake = part.intake(&problem, monitor);
-    pool(threads)?.install(|| Profile::of_part(&intake, max_bins, first_row))
+    pool(threads)?.install(|| Profile::of_part(&intake, max_bins, place))
 }
 
 /// Everything one pass must know.
@@ -123,12 +132,14 @@ impl Profile {
     ///
     /// With 0 for `max_bins` it learns ranges, categories and counts, and nothing for codes.
     pub(crate) fn of(intake: &Intake<'_>, max_bins: usize) -> Result<Self> {
-        Profile::of_part(intake, max_bins, 0)
+        Profile::of_part(intake, max_bins, Place::default())
     }
 
-    /// The same for a part whose rows are numbered from `first_row` on.
-    fn of_part(intake: &Intake<'_>, max_bins: usize, mut first_row: u64) -> Result<Self> {
+    /// The same for a part of the data set.
+    fn of_part(intake: &Intake<'_>, max_bins: usize, place: Place) -> Result<Self> {
         let mut profile = Profile::empty(intake.problem, max_bins);
+        let Place { mut first_row, of_rows } = place;
+        of_rows.into_iter().for_each(|rows| profile.sample.expect(rows));
         profile.counts = intake.pass(Phase::Profiling, |batch| {
             profile.add(intake, batch, first_row)?;
             first_row += batch.num_rows() as u64;

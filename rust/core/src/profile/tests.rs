@@ -8,7 +8,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::Index;
 
-use super::{ColumnProfile, Profile, count, profile};
+use super::{ColumnProfile, Place, Profile, count, profile};
 use crate::hierarchy::Edge;
 use crate::intake::Unlabelled;
 use crate::monitor::Monitor;
@@ -157,7 +157,7 @@ fn profiles_of_label_sets_travel_and_merge() {
     let of = |batch: &RecordBatch, hierarchy: Option<Vec<Edge>>, hierarchy_decay: f64| {
         let roles = Roles { hierarchy, hierarchy_decay, ..roles() };
         let view = View { source: &source(batch), roles: &roles, unlabelled: Unlabelled::Use, alone: None };
-        let profile = profile(view, 10, 0, 1, &Monitor::default()).unwrap();
+        let profile = profile(view, 10, Place::default(), 1, &Monitor::default()).unwrap();
         let bytes = profile.to_ipc().unwrap();
         let read = Profile::from_ipc(bytes.clone()).unwrap();
         assert_eq!((read.to_ipc().unwrap(), read.digest()), (bytes, profile.digest()));
