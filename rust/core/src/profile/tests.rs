@@ -35,7 +35,7 @@ fn of(batch: &RecordBatch, max_bins: usize, first_row: u64) -> Profile {
     profile(
         View { source: &source(batch), roles: &roles(), unlabelled: Unlabelled::Ignore, alone: None },
         max_bins,
-        first_row,
+        Place { first_row, of_rows: None },
         1,
         &Monitor::default(),
     )
