@@ -5,7 +5,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from ferrank.cli.options import add_data, add_roles, add_settings, positive
+from ferrank.cli.options import add_data, add_roles, add_settings, columns_of, positive
 from ferrank.cli.progress import message, progress_line
 from ferrank.cli.rankers import RANKERS, make_rankers
 from ferrank.errors import SettingError
@@ -88,12 +88,8 @@ def _run(chosen: argparse.Namespace) -> None:
     with progress_line() as progress:
         found = curves(
             chosen.data,
-            chosen.target,
-            rankers,
-            target_last=chosen.target_last,
-            labels=chosen.labels,
-            task=chosen.task,
-            drop=chosen.drop,
+            rankers=rankers,
+            **columns_of(chosen),
             model=chosen.model,
             sizes=chosen.sizes,
             step=chosen.size_step,

@@ -12,6 +12,7 @@ __all__ = [
     "add_rankers",
     "add_roles",
     "add_settings",
+    "columns_of",
     "count_or_share",
     "max_features",
     "positive",
@@ -101,6 +102,16 @@ def add_roles(parser: argparse.ArgumentParser, *, weights: bool = True) -> Any:
     return group
 
 
+def columns_of(chosen: argparse.Namespace, *others: str) -> dict[str, Any]:
+    """Return what was said of the columns, as arguments of a function over a data set.
+
+    These are :func:`add_data`'s and :func:`add_roles`'s, :func:`add_hierarchy`'s without the decay, which is
+    a setting of rankers, and the ``others`` that were given.
+    """
+    names = ("target", "target_last", "labels", "task", "hierarchy", "drop", *others)
+    return {name: value for name, value in vars(chosen).items() if name in names}
+
+
 def add_hierarchy(group: Any) -> None:
     """Add what says how labels stand to each other, and what they weigh."""
     group.add_argument(
@@ -112,7 +123,7 @@ def add_hierarchy(group: Any) -> None:
     group.add_argument(
         "--hierarchy-decay",
         type=float,
-        default=0.75,
+        default=argparse.SUPPRESS,
         metavar="D",
         help="weight of a label to its parents; default: 0.75",
     )

@@ -5,7 +5,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from ferrank.cli.options import add_data, add_hierarchy, add_rankers, add_roles, positive
+from ferrank.cli.options import add_data, add_hierarchy, add_rankers, add_roles, columns_of, positive
 from ferrank.cli.progress import message, progress_line
 from ferrank.cli.rankers import make_ranker
 from ferrank.dataset import rank
@@ -40,12 +40,7 @@ def _run(chosen: argparse.Namespace) -> None:
     with progress_line() as progress:
         ranking = rank(
             chosen.data,
-            chosen.target,
-            target_last=chosen.target_last,
-            labels=chosen.labels,
-            task=chosen.task,
-            hierarchy=chosen.hierarchy,
-            drop=chosen.drop,
+            **columns_of(chosen),
             sample_weight=chosen.weight,
             ranker=ranker,
             resume=chosen.resume,

@@ -11,7 +11,7 @@ pub mod hierarchy;
 pub mod inspect;
 mod intake;
 pub mod knn;
-mod labels;
+pub mod labels;
 pub mod monitor;
 mod neighbors;
 pub mod profile;

@@ -27,7 +27,7 @@ mod _core {
     use super::input::Source;
     #[pymodule_export]
     use super::run::{
-        Run, accumulate, code, convert, count, grow_tree, inspect, neighbors, profile, rank_until, spill,
+        Run, accumulate, closed_sets, code, convert, count, grow_tree, inspect, neighbors, profile, rank_until, spill,
     };
 
     #[pymodule_init]

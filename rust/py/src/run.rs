@@ -10,6 +10,7 @@ use std::time::Duration;
 use ferrank_core::anytime::Stop;
 use ferrank_core::inspect::Inspection;
 use ferrank_core::knn::{self, Neighbors};
+use ferrank_core::labels::{self, ClosedSets};
 use ferrank_core::monitor::Monitor;
 use ferrank_core::profile::Profile;
 use ferrank_core::ranking::Ranking;
@@ -34,6 +35,7 @@ pub(crate) enum Outcome {
     Until(Ranking, Stop),
     Tree(NamedTree),
     Neighbors(Neighbors),
+    ClosedSets(ClosedSets),
     Inspection(Inspection),
     Rows(u64),
     Source(IpcSource),
@@ -145,6 +147,7 @@ impl Run {
             Outcome::Until(ranking, stop) => Ok(results::ranking(py, ranking, Some(stop))?.into_any()),
             Outcome::Tree(tree) => results::tree(py, &tree),
             Outcome::Neighbors(neighbors) => Ok(results::neighbors(py, neighbors)?.into_any()),
+            Outcome::ClosedSets(sets) => Ok(results::closed_sets(py, sets)?.into_any()),
             Outcome::Inspection(inspection) => Ok(results::inspection(py, inspection)?.into_any()),
             Outcome::Rows(rows) => Ok(rows.into_pyobject(py)?.into_any()),
             Outcome::Source(source) => Ok(Bound::new(py, Source(Arc::new(source)))?.into_any()),
@@ -296,6 +299,13 @@ pub(crate) fn neighbors(
     Run::start(move |monitor| {
         knn::neighbors(&*train, &*test, &roles, &params, threads, monitor).map(Outcome::Neighbors)
     })
+}
+
+/// Reads the label sets of all rows of `source`, with the labels above them.
+#[pyfunction]
+pub(crate) fn closed_sets(source: &Source, roles: &Bound<'_, PyDict>, settings: &Bound<'_, PyDict>) -> PyResult<Run> {
+    let (source, roles) = (source.0.clone(), settings::ranked_roles(roles, settings)?);
+    Run::start(move |monitor| labels::closed_sets(&*source, &roles, monitor).map(Outcome::ClosedSets))
 }
 
 /// Describes the columns of `source`.
