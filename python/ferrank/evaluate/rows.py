@@ -6,7 +6,7 @@ engine are not bound to this.
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from scipy.sparse import csr_array
 
 from ferrank._core import Source
 from ferrank.errors import DataError
+from ferrank.hierarchy import Edge
 from ferrank.source import as_table, open_source, read_all
 
 __all__ = ["MOST_CELLS", "Encoder", "Rows", "read_rows", "read_table", "unit_range"]
@@ -39,12 +40,15 @@ class Rows:
     task : str
     features, targets : pyarrow.Table
         Columns in one piece; nominal ones are dictionaries, numeric ones float64, label sets as they came.
+    hierarchy : list of Edge, optional
+        What was said to stand above the labels of the target.
     """
 
     source: str
     task: str
     features: pa.Table
     targets: pa.Table
+    hierarchy: list[Edge] | None = None
 
     @property
     def n_rows(self) -> int:
@@ -54,7 +58,7 @@ class Rows:
     def take(self, chosen: Array) -> "Rows":
         """Return some of the rows."""
         numbers = pa.array(chosen)
-        return Rows(self.source, self.task, self.features.take(numbers), self.targets.take(numbers))
+        return replace(self, features=self.features.take(numbers), targets=self.targets.take(numbers))
 
     def labelled(self) -> Array:
         """Return which rows have all their targets, of shape (n_rows,)."""
@@ -81,15 +85,15 @@ class Rows:
     def ranked_by(self, ranker: Any) -> Any:
         """Return the ranking of these rows by ``ranker``."""
         table = self.features
-        for name, column in zip(self.targets.column_names, self.targets.columns, strict=True):
-            table = table.append_column(name, column)
+        for field, column in zip(self.targets.schema, self.targets.columns, strict=True):
+            table = table.append_column(field, column)
         roles = {
             "target": self.targets.column_names,
             "target_last": None,
             "task": self.task,
             "drop": [],
             "weight": None,
-            "hierarchy": None,
+            "hierarchy": self.hierarchy,
         }
         return ranker.rank_source(Source.table(table, self.source), roles)
 
@@ -110,9 +114,15 @@ def read_rows(source: Source, roles: Mapping[str, Any]) -> Rows:
         raise DataError(f"{source.name}: has no rows")
 
     def columns(named: list[tuple[str, str]]) -> pa.Table:
-        return pa.table({name: _column(source.name, name, table[name], kind) for name, kind in named})
+        arrays = [_column(source.name, name, table[name], kind) for name, kind in named]
+        # What a file says of a hierarchy stands with the field.
+        fields = [
+            table.field(name).with_type(array.type).with_nullable(True) for (name, _), array in zip(named, arrays, strict=True)
+        ]
+        return pa.Table.from_arrays(arrays, schema=pa.schema(fields))
 
-    return Rows(source.name, problem["task"], columns(problem["features"]), columns(problem["targets"]))
+    features, targets = columns(problem["features"]), columns(problem["targets"])
+    return Rows(source.name, problem["task"], features, targets, roles.get("hierarchy"))
 
 
 def _column(source: str, name: str, column: pa.ChunkedArray, kind: str) -> pa.Array:
