@@ -16,7 +16,17 @@ from ferrank.relief import ReliefRanker
 from ferrank.run import Progress, finish
 from ferrank.source import is_lazy, open_source
 
-__all__ = ["convert", "grow_tree", "inspect", "open_data", "rank", "ranker_of", "roles_for", "roles_of"]
+__all__ = [
+    "RANKERS",
+    "convert",
+    "grow_tree",
+    "inspect",
+    "open_data",
+    "rank",
+    "ranker_of",
+    "roles_for",
+    "roles_of",
+]
 
 
 def rank(
@@ -203,7 +213,8 @@ def convert(
     return rows
 
 
-_RANKERS: dict[str, type[Ranker]] = {"forest": ForestRanker, "relief": ReliefRanker}
+RANKERS: dict[str, type[Ranker]] = {"forest": ForestRanker, "relief": ReliefRanker}
+"""The engine's rankers, by name."""
 
 
 def ranker_of(ranker: Ranker | str | None, settings: dict[str, Any]) -> Ranker:
@@ -213,9 +224,9 @@ def ranker_of(ranker: Ranker | str | None, settings: dict[str, Any]) -> Ranker:
             raise _twice(settings)
         return ranker
     name = "forest" if ranker is None else ranker
-    if name not in _RANKERS:
-        raise SettingError(f"ranker: {ranker!r} is neither a ranker nor one of {', '.join(_RANKERS)}")
-    return _RANKERS[name](**settings)
+    if name not in RANKERS:
+        raise SettingError(f"ranker: {ranker!r} is neither a ranker nor one of {', '.join(RANKERS)}")
+    return RANKERS[name](**settings)
 
 
 def _twice(settings: dict[str, Any]) -> SettingError:

@@ -67,6 +67,11 @@ class Tuning:
     seconds: float = field(default=0.0)
 
     @property
+    def goodness(self) -> np.ndarray[Any, np.dtype[np.float64]]:
+        """Mean measures over the folds, of shape (n_candidates,); errors are negative: greater is better."""
+        return _goodness(self.measure, self.values)
+
+    @property
     def best_params(self) -> dict[str, Any]:
         """The best settings."""
         return self.candidates[self.best]
@@ -209,8 +214,7 @@ def tune_source(
             n_jobs=ranker.n_jobs,
         )
         measure, values[:, fold] = _judged(found)
-    better = 1 if measure in MEASURES and MEASURES[measure].higher_is_better else -1
-    best = int(np.argmax(better * values.mean(axis=1)))
+    best = int(np.argmax(_goodness(measure, values)))
     chosen = clone(ranker).set_params(**candidates[best])
     ranking = chosen.rank_source(Source.table(rows, source.name), named)
     return Tuning(measure, candidates, values, best, ranking, time.perf_counter() - started)
@@ -275,6 +279,11 @@ def _folds(
             parts = list(KFold(folds, shuffle=True, random_state=seed).split(labelled))
     everyone = np.arange(rows.num_rows)
     return [(np.delete(everyone, labelled[test]), labelled[test]) for _, test in parts]
+
+
+def _goodness(measure: str, values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    higher = measure in MEASURES and MEASURES[measure].higher_is_better
+    return np.asarray(values.mean(axis=1) if higher else -values.mean(axis=1))
 
 
 def _judged(found: Evaluation) -> tuple[str, np.ndarray[Any, Any]]:

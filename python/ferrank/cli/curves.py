@@ -7,7 +7,8 @@ from typing import Any
 
 from ferrank.cli.options import add_data, add_roles, add_settings, columns_of, positive
 from ferrank.cli.progress import message, progress_line
-from ferrank.cli.rankers import RANKERS, make_rankers
+from ferrank.cli.rankers import make_rankers
+from ferrank.dataset import RANKERS
 from ferrank.errors import SettingError
 from ferrank.plot import PLOT_SUFFIXES, need_matplotlib
 from ferrank.storage import check_path, replace

@@ -117,7 +117,8 @@ def read_rows(source: Source, roles: Mapping[str, Any]) -> Rows:
         arrays = [_column(source.name, name, table[name], kind) for name, kind in named]
         # What a file says of a hierarchy stands with the field.
         fields = [
-            table.field(name).with_type(array.type).with_nullable(True) for (name, _), array in zip(named, arrays, strict=True)
+            table.field(name).with_type(array.type).with_nullable(True)
+            for (name, _), array in zip(named, arrays, strict=True)
         ]
         return pa.Table.from_arrays(arrays, schema=pa.schema(fields))
 
