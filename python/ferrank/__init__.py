@@ -10,8 +10,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from ferrank._core import __version__
-from ferrank.accumulator import Accumulator, Profile, accumulate, merge, profile
-from ferrank.dataset import convert, grow_tree, inspect, rank
 from ferrank.errors import (
     ColumnTypeError,
     DataError,
@@ -22,13 +20,16 @@ from ferrank.errors import (
     ResumeWarning,
     SettingError,
 )
-from ferrank.forest import ForestRanker
-from ferrank.ranking import Ranking, ScoreRanking
-from ferrank.relief import ReliefRanker
-from ferrank.stop import Stop
 
 if TYPE_CHECKING:
+    from ferrank.accumulator import Accumulator, Profile, accumulate, merge, profile
     from ferrank.clustering import clustering_value
+    from ferrank.contents import convert, inspect
+    from ferrank.dataset import grow_tree, rank
+    from ferrank.forest import ForestRanker
+    from ferrank.ranking import Ranking, ScoreRanking
+    from ferrank.relief import ReliefRanker
+    from ferrank.stop import Stop
     from ferrank.supervision import SupervisionSearch
     from ferrank.tuning import Tuning, tune
 
@@ -62,16 +63,30 @@ __all__ = [
     "tune",
 ]
 
-# They need scikit-learn's measures and k-means, whose import takes a second.
-_LATE = {
-    "SupervisionSearch": "supervision",
-    "Tuning": "tuning",
-    "clustering_value": "clustering",
-    "tune": "tuning",
+# Imported when they are asked for: most need scikit-learn, which takes a second.
+_MODULES = {
+    "accumulator": ("Accumulator", "Profile", "accumulate", "merge", "profile"),
+    "clustering": ("clustering_value",),
+    "contents": ("convert", "inspect"),
+    "dataset": ("grow_tree", "rank"),
+    "forest": ("ForestRanker",),
+    "ranking": ("Ranking", "ScoreRanking"),
+    "relief": ("ReliefRanker",),
+    "stop": ("Stop",),
+    "supervision": ("SupervisionSearch",),
+    "tuning": ("Tuning", "tune"),
 }
 
 
 def __getattr__(name: str) -> Any:
-    if name in _LATE:
-        return getattr(import_module(f"ferrank.{_LATE[name]}"), name)
+    for module, names in _MODULES.items():
+        if name == module:
+            return import_module(f"ferrank.{module}")
+        if name in names:
+            value = globals()[name] = getattr(import_module(f"ferrank.{module}"), name)
+            return value
     raise AttributeError(f"module 'ferrank' has no attribute '{name}'")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

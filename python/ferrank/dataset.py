@@ -1,4 +1,4 @@
-"""Functions over whole data sets: files, frames, tables, readers."""
+"""Ranking whole data sets: files, frames, tables, readers."""
 
 import os
 from collections.abc import Sequence
@@ -18,9 +18,7 @@ from ferrank.source import is_lazy, open_source
 
 __all__ = [
     "RANKERS",
-    "convert",
     "grow_tree",
-    "inspect",
     "open_data",
     "rank",
     "ranker_of",
@@ -167,50 +165,6 @@ def grow_tree(
     roles = roles_for(chosen, target, target_last, labels, task, hierarchy, drop, sample_weight)
     batch = finish(_core.grow_tree(open_data(data, labels, roles), roles, chosen.settings(), tree))
     return pa.Table.from_batches([batch])
-
-
-def inspect(
-    data: Any, *, labels: str | os.PathLike[str] | None = None, progress: Progress | None = None
-) -> dict[str, Any]:
-    """Describe the columns of a data set, in one pass.
-
-    Returns
-    -------
-    dict
-        ``rows``; ``labels``, the columns that the file marks as labels; and ``columns``, for each a dict with
-        ``name``, ``type``, ``kind``, ``missing`` (rows), ``range`` (lowest, highest), ``distinct`` (None if
-        not counted), ``top`` (most frequent categories or labels with counts) and ``task`` (that it makes as
-        a target).
-
-    Examples
-    --------
-    >>> import ferrank
-    >>> [column] = ferrank.inspect({"a": [1.0, None, 3.0]})["columns"]
-    >>> column["kind"], column["missing"], column["range"]
-    ('numeric', 1, (1.0, 3.0))
-    """
-    result: dict[str, Any] = finish(_core.inspect(open_source(data, labels=labels)), progress)
-    return result
-
-
-def convert(
-    data: Any,
-    path: str | os.PathLike[str],
-    *,
-    labels: str | os.PathLike[str] | None = None,
-    progress: Progress | None = None,
-) -> int:
-    """Write a data set to an Arrow file, batch by batch, and return the number of rows.
-
-    Examples
-    --------
-    >>> import ferrank, tempfile, pathlib
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     ferrank.convert({"a": [1, 2, 3]}, pathlib.Path(folder) / "a.arrow")
-    3
-    """
-    rows: int = finish(_core.convert(open_source(data, labels=labels), path), progress)
-    return rows
 
 
 RANKERS: dict[str, type[Ranker]] = {"forest": ForestRanker, "relief": ReliefRanker}

@@ -7,8 +7,6 @@ from typing import Any
 
 from ferrank.cli.options import add_data, add_roles, add_settings, columns_of, positive
 from ferrank.cli.progress import message, progress_line
-from ferrank.cli.rankers import make_rankers
-from ferrank.dataset import RANKERS
 from ferrank.errors import SettingError
 from ferrank.plot import PLOT_SUFFIXES, need_matplotlib
 from ferrank.storage import check_path, replace
@@ -69,6 +67,8 @@ def add_to(commands: Any) -> None:
 
 
 def _run(chosen: argparse.Namespace) -> None:
+    from ferrank.cli.rankers import make_rankers
+    from ferrank.dataset import RANKERS
     from ferrank.evaluate.baselines import BASELINES
     from ferrank.evaluate.curves import curves
     from ferrank.evaluate.splits import RANDOM

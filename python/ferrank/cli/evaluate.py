@@ -57,7 +57,6 @@ def add_to(commands: Any) -> None:
 
 
 def _run(chosen: argparse.Namespace) -> None:
-    # Not above: scikit-learn's measures take a second to import, which the other commands need not wait for.
     from ferrank.evaluate import evaluate, report
     from ferrank.evaluate.evaluation import EVALUATION_SUFFIXES
     from ferrank.evaluate.report import REPORT_SUFFIXES

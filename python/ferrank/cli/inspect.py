@@ -6,7 +6,7 @@ from typing import Any
 
 from ferrank.cli.options import add_data, add_hierarchy, add_roles, columns_of
 from ferrank.cli.progress import progress_line
-from ferrank.dataset import inspect
+from ferrank.contents import inspect
 from ferrank.display import shorten
 from ferrank.errors import SettingError
 
@@ -44,7 +44,6 @@ def _run(chosen: argparse.Namespace) -> None:
 
 
 def _clustering(chosen: argparse.Namespace) -> float:
-    # Not above: k-means takes a second to import, which the other commands need not wait for.
     from ferrank.clustering import clustering_value
 
     return clustering_value(chosen.data, **columns_of(chosen, "hierarchy_decay"))

@@ -7,8 +7,6 @@ from typing import Any
 
 from ferrank.cli.options import add_data, add_hierarchy, add_rankers, add_roles, columns_of, positive
 from ferrank.cli.progress import message, progress_line
-from ferrank.cli.rankers import make_ranker
-from ferrank.dataset import rank
 from ferrank.plot import PLOT_SUFFIXES, need_matplotlib
 from ferrank.storage import check_path
 
@@ -35,6 +33,9 @@ def add_to(commands: Any) -> None:
 
 
 def _run(chosen: argparse.Namespace) -> None:
+    from ferrank.cli.rankers import make_ranker
+    from ferrank.dataset import rank
+
     output, plot = _check_results(chosen)
     ranker = make_ranker(chosen)
     with progress_line() as progress:

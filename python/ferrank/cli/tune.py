@@ -6,7 +6,6 @@ from typing import Any
 
 from ferrank.cli.options import add_data, add_hierarchy, add_rankers, add_roles, columns_of, positive
 from ferrank.cli.progress import message, progress_line
-from ferrank.cli.rankers import make_ranker
 from ferrank.storage import check_path
 
 __all__ = ["add_to"]
@@ -36,7 +35,7 @@ def add_to(commands: Any) -> None:
 
 
 def _run(chosen: argparse.Namespace) -> None:
-    # Not above: scikit-learn's measures take a second to import, which the other commands need not wait for.
+    from ferrank.cli.rankers import make_ranker
     from ferrank.tuning import tune
 
     output = chosen.output and check_path(chosen.output)
