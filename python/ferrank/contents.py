@@ -15,6 +15,11 @@ def inspect(
 ) -> dict[str, Any]:
     """Describe the columns of a data set, in one pass.
 
+    Parameters
+    ----------
+    data, labels, progress
+        As in :func:`rank`.
+
     Returns
     -------
     dict
@@ -22,6 +27,11 @@ def inspect(
         ``name``, ``type``, ``kind``, ``missing`` (rows), ``range`` (lowest, highest), ``distinct`` (None if
         not counted), ``top`` (most frequent categories or labels with counts) and ``task`` (that it makes as
         a target).
+
+    Raises
+    ------
+    DataError, ColumnTypeError, ResourceError
+        The message names the file or the column.
 
     Examples
     --------
@@ -42,6 +52,22 @@ def convert(
     progress: Progress | None = None,
 ) -> int:
     """Write a data set to an Arrow file, batch by batch, and return the number of rows.
+
+    Parameters
+    ----------
+    data, labels, progress
+        As in :func:`rank`.
+    path : path
+        The file, which appears once it is complete.
+
+    Returns
+    -------
+    int
+
+    Raises
+    ------
+    DataError, ColumnTypeError, ResourceError
+        The message names the file or the column.
 
     Examples
     --------

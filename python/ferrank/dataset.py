@@ -150,6 +150,11 @@ def grow_tree(
         most this) or ``categories`` (left if one of these), ``missing_left``, ``gain`` (impurity decrease),
         ``left, right``.
 
+    Raises
+    ------
+    DataError, ColumnTypeError, SettingError, ResourceError
+        The message names the file, the column or the setting; also where there is no such tree.
+
     Examples
     --------
     >>> import ferrank

@@ -73,9 +73,9 @@ class ForestRanker(Ranker):
         given.
     until : {"stable"}, optional
         With "stable" the run goes no further than it must for the ``stable_top`` best features to stand clear
-        of all others: from few trees with small bags, drawn from a sample of the
-        rows, to more trees and larger bags, at most ``n_estimators`` of ``max_samples``.
-        ``ranking_.stopped`` says why it ended. Ctrl-C once ends it with the answer it has, twice stops it.
+        of all others: from few trees with small bags, drawn from a sample of the rows, to more trees and
+        larger bags, at most ``n_estimators`` of ``max_samples``. ``ranking_.stopped`` says why it ended.
+        Ctrl-C once ends it with the answer it has, twice stops it.
     stable_top : int, default=10
         See ``until``; at most all features but one count.
     confidence : float, default=0.95

@@ -54,6 +54,11 @@ def resample(
     -------
     list of Ranking
 
+    Raises
+    ------
+    DataError, SettingError, ColumnTypeError, ResourceError
+        The message names the file, the column or the setting.
+
     Examples
     --------
     >>> import numpy as np
