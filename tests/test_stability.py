@@ -11,7 +11,7 @@ from hypothesis.extra import numpy as arrays
 from scipy.stats import kendalltau, spearmanr
 
 import ferrank
-from ferrank.evaluate import InformationGain, curves, expected_canberra, resample, stability, trees
+from ferrank.evaluate import InformationGain, expected_canberra, resample, stability, trees
 from ferrank.evaluate.ranks import ranks
 
 DATA = Path(__file__).parent / "data"
@@ -125,8 +125,6 @@ def test_label_hierarchies_are_resampled(name):
     rows = {"x": [1.0, 2.0, 3.0, 4.0] * 5, "y": [["a"], ["b"]] * 10}
     edges = {"a": None, "b": "a"}
     assert resample(rows, "y", forest, hierarchy=edges, n=1)[0].task == "hierarchical"
-    with pytest.raises(ferrank.SettingError, match="curves are not for hierarchical"):
-        curves(path, "class", {"forest": forest})
     with pytest.raises(ferrank.SettingError, match="information_gain ranks for .*, not for hierarchical"):
         ferrank.rank(path, "class", ranker=InformationGain())
 

@@ -15,7 +15,6 @@ from sklearn.metrics import adjusted_rand_score
 from ferrank.dataset import open_data, roles_of
 from ferrank.errors import DataError, SettingError
 from ferrank.evaluate.rows import MOST_CELLS, Encoder, Rows, read_rows, unit_range
-from ferrank.labels import closed_sets
 
 __all__ = ["clustering_value"]
 
@@ -84,10 +83,10 @@ def clustering_value(
     source = open_data(data, labels, roles)
     if not source.resolve(roles)["targets"]:
         raise SettingError("task: clusters are compared with targets, the task unsupervised has none")
-    rows = read_rows(source, roles)
-    if rows.task == "hierarchical":
-        sets = closed_sets(source, roles, hierarchy_decay)
-        parts, shares = [(sets.known, sets.sets[sets.known])], sets.shares
+    rows = read_rows(source, roles, hierarchy_decay)
+    if rows.labels is not None:
+        known, shares = rows.labels.known, rows.labels.shares
+        parts = [(known, rows.labels.sets[known])]
     else:
         parts, shares = [_part(column) for column in rows.targets.columns], None
     if not any(known.any() for known, _ in parts):

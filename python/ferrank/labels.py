@@ -1,8 +1,8 @@
 """The label sets of rows, with the labels above them, as a sparse matrix."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Self
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -37,6 +37,15 @@ class ClosedSets:
     shares: Array
     sets: csr_array
     known: Array
+
+    def take(self, rows: Array) -> Self:
+        """Return some of the rows; shares stay those of all."""
+        return replace(self, sets=self.sets[rows], known=self.known[rows])
+
+    def occurring(self) -> tuple[Array, Array]:
+        """Return what rows have of the labels that occur, of shape (n_rows, n_occurring), and their shares."""
+        found = self.shares > 0
+        return self.sets[:, found].toarray(), self.shares[found]
 
 
 def closed_sets(source: Source, roles: Mapping[str, Any], hierarchy_decay: float) -> ClosedSets:

@@ -5,7 +5,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from ferrank.cli.options import add_data, add_roles, add_settings, columns_of, positive
+from ferrank.cli.options import add_data, add_hierarchy, add_roles, add_settings, columns_of, positive
 from ferrank.cli.progress import message, progress_line
 from ferrank.errors import SettingError
 from ferrank.plot import PLOT_SUFFIXES, need_matplotlib
@@ -23,7 +23,7 @@ def add_to(commands: Any) -> None:
         "worst (reverse), beside random rankings, and by how alike their rankings of the folds are.",
     )
     add_data(parser)
-    add_roles(parser, weights=False)
+    add_hierarchy(add_roles(parser, weights=False))
     group = parser.add_argument_group("rankers")
     group.add_argument(
         "--ranker",
@@ -90,7 +90,7 @@ def _run(chosen: argparse.Namespace) -> None:
         found = curves(
             chosen.data,
             rankers=rankers,
-            **columns_of(chosen),
+            **columns_of(chosen, "hierarchy_decay"),
             model=chosen.model,
             sizes=chosen.sizes,
             step=chosen.size_step,

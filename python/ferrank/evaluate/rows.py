@@ -17,6 +17,7 @@ from scipy.sparse import csr_array
 from ferrank._core import Source
 from ferrank.errors import DataError
 from ferrank.hierarchy import Edge
+from ferrank.labels import ClosedSets, closed_sets
 from ferrank.source import as_table, open_source, read_all
 
 __all__ = ["MOST_CELLS", "Encoder", "Rows", "read_rows", "read_table", "unit_range"]
@@ -42,6 +43,8 @@ class Rows:
         Columns in one piece; nominal ones are dictionaries, numeric ones float64, label sets as they came.
     hierarchy : list of Edge, optional
         What was said to stand above the labels of the target.
+    labels : ClosedSets, optional
+        The label sets of a hierarchy, closed, where they were asked for.
     """
 
     source: str
@@ -49,6 +52,7 @@ class Rows:
     features: pa.Table
     targets: pa.Table
     hierarchy: list[Edge] | None = None
+    labels: ClosedSets | None = None
 
     @property
     def n_rows(self) -> int:
@@ -58,12 +62,17 @@ class Rows:
     def take(self, chosen: Array) -> "Rows":
         """Return some of the rows."""
         numbers = pa.array(chosen)
-        return replace(self, features=self.features.take(numbers), targets=self.targets.take(numbers))
+        return replace(
+            self,
+            features=self.features.take(numbers),
+            targets=self.targets.take(numbers),
+            labels=None if self.labels is None else self.labels.take(chosen),
+        )
 
     def labelled(self) -> Array:
         """Return which rows have all their targets, of shape (n_rows,)."""
         known = [column.is_valid().to_numpy() for column in self.targets.columns]
-        return np.asarray(np.logical_and.reduce(known))
+        return np.asarray(np.logical_and.reduce([np.ones(self.n_rows, dtype=bool), *known]))
 
     def require_labels(self, who: str) -> None:
         """Refuse rows that lack a target."""
@@ -75,11 +84,19 @@ class Rows:
             )
 
     def target_numbers(self) -> Array:
-        """Return the targets, of shape (n_rows, n_targets): numbers, codes of categories, NaN if missing."""
+        """Return the targets, of shape (n_rows, n_targets): numbers, codes of categories, NaN if missing.
+
+        Those of a hierarchy are the labels that some row has, 1 where a row has one or one below it.
+        """
+        if self.labels is not None:
+            sets, _ = self.labels.occurring()
+            return np.where(self.labels.known[:, None], sets, np.nan)
         return np.column_stack([_numbers(column) for column in self.targets.columns])
 
     def nominal_targets(self) -> list[bool]:
-        """Return which targets are nominal."""
+        """Return which of these are nominal."""
+        if self.labels is not None:
+            return [True] * int((self.labels.shares > 0).sum())
         return [pa.types.is_dictionary(field.type) for field in self.targets.schema]
 
     def ranked_by(self, ranker: Any) -> Any:
@@ -98,8 +115,8 @@ class Rows:
         return ranker.rank_source(Source.table(table, self.source), roles)
 
 
-def read_rows(source: Source, roles: Mapping[str, Any]) -> Rows:
-    """Read all rows of ``source``.
+def read_rows(source: Source, roles: Mapping[str, Any], hierarchy_decay: float | None = None) -> Rows:
+    """Read all rows of ``source``, with closed label sets where there is a decay for their weights.
 
     Raises
     ------
@@ -123,7 +140,10 @@ def read_rows(source: Source, roles: Mapping[str, Any]) -> Rows:
         return pa.Table.from_arrays(arrays, schema=pa.schema(fields))
 
     features, targets = columns(problem["features"]), columns(problem["targets"])
-    return Rows(source.name, problem["task"], features, targets, roles.get("hierarchy"))
+    labels = None
+    if problem["task"] == "hierarchical" and hierarchy_decay is not None:
+        labels = closed_sets(source, roles, hierarchy_decay)
+    return Rows(source.name, problem["task"], features, targets, roles.get("hierarchy"), labels)
 
 
 def _column(source: str, name: str, column: pa.ChunkedArray, kind: str) -> pa.Array:
