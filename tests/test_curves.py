@@ -155,6 +155,11 @@ def test_labels_of_a_hierarchy_are_predicted_with_those_above_them():
     forest = {"forest": ferrank.ForestRanker(n_estimators=5)}
     ours = curves(rows, "y", forest, hierarchy={"p": None, "q": None}, folds=2)
     assert ours.areas()["forest"].gain > 0.1
+    # A label that no training row has.
+    rare = rows | {"y": [*rows["y"][:-1], ["q", "r"]]}
+    parents = {"p": None, "q": None, "r": None}
+    found = curves(rare, "y", {"a": [1.0, 0.0]}, hierarchy=parents, model="svm", folds=2, n_random=0)
+    assert (found.forward["a"] < 0.7).all()
     with pytest.raises(ferrank.SettingError, match="no row of table has a label"):
         curves(rows | {"y": [[]] * 40}, "y", forest, task="hierarchical", folds=2)
     with pytest.raises(ferrank.SettingError, match="the task unsupervised has none"):

@@ -43,7 +43,7 @@ class ClosedSets:
         return replace(self, sets=self.sets[rows], known=self.known[rows])
 
     def occurring(self) -> tuple[Array, Array]:
-        """Return what rows have of the labels that occur, of shape (n_rows, n_occurring), and their shares."""
+        """Return what rows have of the labels that occur, of shape (n_rows, n_labels), and their shares."""
         found = self.shares > 0
         return self.sets[:, found].toarray(), self.shares[found]
 

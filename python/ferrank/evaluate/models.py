@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 from sklearn.base import is_classifier, is_regressor
 from sklearn.metrics import hamming_loss, zero_one_loss
-from sklearn.multioutput import MultiOutputClassifier, MultiOutputRegressor
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.multioutput import MultiOutputRegressor
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 from sklearn.svm import SVC, SVR
 
@@ -62,7 +63,8 @@ def model_for(model: Any, rows: Rows) -> Any:
         one = SVC(**settings) if classes else SVR(**settings)
         if len(nominal) == 1:
             return one
-        return MultiOutputClassifier(one) if classes else MultiOutputRegressor(one)
+        # Labels that all training rows have, or none, are predicted for all, or none.
+        return OneVsRestClassifier(one) if classes else MultiOutputRegressor(one)
     raise SettingError(
         f"model: unknown model '{model}'; use one of {', '.join(MODELS)}, or a scikit-learn model"
     )
