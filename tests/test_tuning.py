@@ -143,6 +143,11 @@ def test_what_cannot_be_tuned(asked, message):
 def test_clusters_that_are_the_classes():
     table = frame()[["a", "side"]]
     assert fr.clustering_value(table, "side") == 1.0
+    declared = pa.DictionaryArray.from_arrays(
+        pa.array(table["side"].map({"left": 0, "right": 1}).astype("Int32")),
+        ["left", "right", "nobody", "nowhere"],
+    )
+    assert fr.clustering_value({"a": table["a"], "side": declared}, "side") == 1.0
     noise = frame()[["b", "c", "side"]]
     assert abs(fr.clustering_value(noise, "side")) < 0.2
 

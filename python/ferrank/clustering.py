@@ -92,10 +92,11 @@ def clustering_value(
     if not any(known.any() for known, _ in parts):
         raise DataError(f"{rows.source}: no row has a target; there is nothing to compare clusters with")
     if rows.task == "classification":
-        [(known, classes)] = parts
+        [(known, indicators)] = parts
+        classes = indicators.indices
         found = (
-            adjusted_rand_score(classes.indices, clusters[known])
-            for clusters in _clusterings(rows, classes.shape[1], random_state)
+            adjusted_rand_score(classes, clusters[known])
+            for clusters in _clusterings(rows, len(np.unique(classes)), random_state)
         )
     else:
         found = (
@@ -133,7 +134,8 @@ def _clusterings(rows: Rows, n_clusters: int, random_state: int) -> Iterator[Arr
         with warnings.catch_warnings():
             # Of rows that are alike there are fewer clusters, and no others to find.
             warnings.simplefilter("ignore", ConvergenceWarning)
-            yield KMeans(n_clusters, n_init=1, random_state=random_state + run).fit_predict(points)
+            clusters = KMeans(n_clusters, n_init=1, random_state=random_state + run).fit_predict(points)
+        yield clusters
 
 
 def _variance_gone(clusters: Array, parts: Sequence[Part], shares: Array | None) -> float:

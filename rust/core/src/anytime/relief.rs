@@ -5,7 +5,6 @@ use super::sample::count_rows;
 use crate::error::{Result, check};
 use crate::ranking::Ranking;
 use crate::relief::{self, Iterations, ReliefParams, ReliefScore};
-use crate::source::ChunkSource;
 
 /// Queries of the first stage.
 const FIRST: u64 = 256;
