@@ -15,6 +15,7 @@ use ferrank_core::profile::Profile;
 use ferrank_core::ranking::Ranking;
 use ferrank_core::run::{Options, View};
 use ferrank_core::source::{IpcSource, write_ipc};
+use ferrank_core::stream::Stream as Streamed;
 use ferrank_core::{Counts, Error, Result, anytime, forest};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
@@ -24,6 +25,7 @@ use pyo3::types::{PyBytes, PyDict};
 use crate::accumulator::Accumulator;
 use crate::input::{Source, reader};
 use crate::results::{self, NamedTree};
+use crate::stream::Stream;
 use crate::{error, settings};
 
 /// What a run ends with.
@@ -31,7 +33,9 @@ pub(crate) enum Outcome {
     Accumulator(ferrank_core::accumulate::Accumulator),
     Bytes(Vec<u8>),
     Counts(Counts),
+    Ranking(Ranking),
     Until(Ranking, Stop),
+    Stream(Arc<Streamed>),
     Tree(NamedTree),
     Neighbors(Neighbors),
     Inspection(Inspection),
@@ -142,6 +146,8 @@ impl Run {
             Outcome::Accumulator(accumulator) => Ok(Bound::new(py, Accumulator(accumulator))?.into_any()),
             Outcome::Bytes(bytes) => Ok(PyBytes::new(py, &bytes).into_any()),
             Outcome::Counts(counts) => Ok((counts.rows, counts.kept).into_pyobject(py)?.into_any()),
+            Outcome::Ranking(ranking) => Ok(results::ranking(py, ranking, None)?.into_any()),
+            Outcome::Stream(stream) => Ok(Bound::new(py, Stream(stream))?.into_any()),
             Outcome::Until(ranking, stop) => Ok(results::ranking(py, ranking, Some(stop))?.into_any()),
             Outcome::Tree(tree) => results::tree(py, &tree),
             Outcome::Neighbors(neighbors) => Ok(results::neighbors(py, neighbors)?.into_any()),
