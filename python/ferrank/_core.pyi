@@ -79,6 +79,26 @@ class Coded:
     ) -> Coded: ...
     def accumulate(self, first: int, end: int, threads: int) -> Run: ...
 
+@final
+class Stream:
+    """What is kept of the batches so far."""
+
+    @staticmethod
+    def start(roles: Mapping[str, object], settings: Mapping[str, object]) -> Stream: ...
+    @staticmethod
+    def from_bytes(data: bytes) -> Stream: ...
+    def to_bytes(self) -> bytes: ...
+    def push(
+        self,
+        batch: Source,
+        threads: int,
+        memory: int | None = None,
+        scratch: str | PathLike[str] | None = None,
+    ) -> Run: ...
+    def ranking(
+        self, threads: int, memory: int | None = None, scratch: str | PathLike[str] | None = None
+    ) -> Run: ...
+
 def accumulate(
     source: Source,
     roles: Mapping[str, object],

@@ -23,6 +23,7 @@ pub mod schema;
 mod scratch;
 pub mod source;
 mod store;
+pub mod stream;
 mod threads;
 
 pub use error::{Error, Result};

@@ -16,6 +16,7 @@ use ferrank_core::profile::Profile;
 use ferrank_core::ranking::Ranking;
 use ferrank_core::run::{Options, View};
 use ferrank_core::source::{IpcSource, write_ipc};
+use ferrank_core::stream::Stream as Streamed;
 use ferrank_core::{Counts, Error, Result, anytime, forest};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
@@ -25,6 +26,7 @@ use pyo3::types::{PyBytes, PyDict};
 use crate::accumulator::Accumulator;
 use crate::input::{Source, reader};
 use crate::results::{self, NamedTree};
+use crate::stream::Stream;
 use crate::{error, settings};
 
 /// What a run ends with.
@@ -32,7 +34,9 @@ pub(crate) enum Outcome {
     Accumulator(ferrank_core::accumulate::Accumulator),
     Bytes(Vec<u8>),
     Counts(Counts),
+    Ranking(Ranking),
     Until(Ranking, Stop),
+    Stream(Arc<Streamed>),
     Tree(NamedTree),
     Neighbors(Neighbors),
     ClosedSets(ClosedSets),
@@ -144,6 +148,8 @@ impl Run {
             Outcome::Accumulator(accumulator) => Ok(Bound::new(py, Accumulator(accumulator))?.into_any()),
             Outcome::Bytes(bytes) => Ok(PyBytes::new(py, &bytes).into_any()),
             Outcome::Counts(counts) => Ok((counts.rows, counts.kept).into_pyobject(py)?.into_any()),
+            Outcome::Ranking(ranking) => Ok(results::ranking(py, ranking, None)?.into_any()),
+            Outcome::Stream(stream) => Ok(Bound::new(py, Stream(stream))?.into_any()),
             Outcome::Until(ranking, stop) => Ok(results::ranking(py, ranking, Some(stop))?.into_any()),
             Outcome::Tree(tree) => results::tree(py, &tree),
             Outcome::Neighbors(neighbors) => Ok(results::neighbors(py, neighbors)?.into_any()),

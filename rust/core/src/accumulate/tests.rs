@@ -7,7 +7,7 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, Float64Array, RecordBatch, StringArray};
 use tempfile::tempdir;
 
-use super::{Accumulator, Settings};
+use super::{Accumulator, Condensed, Settings};
 use crate::error::Result;
 use crate::forest::{ForestParams, Score};
 use crate::intake::Unlabelled;
@@ -124,6 +124,28 @@ fn shares_of_a_run_merge_in_any_order_to_its_bits() {
         let sent = Accumulator::from_ipc(whole.to_ipc().unwrap(), "sent").unwrap();
         assert_same(&sent.ranking().unwrap(), &whole.ranking().unwrap());
         assert_eq!(sent.identity(), whole.identity());
+    }
+}
+
+#[test]
+fn what_is_condensed_gives_the_bits_of_a_run_and_a_mean_of_several() {
+    let (first, second) = (table(300), table(500).slice(300, 200));
+    for case in cases() {
+        let (one, two) = (case.whole(&first), case.whole(&second));
+        let mut condensed = Condensed::new(one.identity().clone());
+        condensed.add(one.clone(), 0.5);
+        assert_same(&condensed.ranking().unwrap(), &one.ranking().unwrap());
+        condensed.add(two.clone(), 0.5);
+        let sent = Condensed::from_ipc(condensed.to_ipc().unwrap(), "sent").unwrap();
+        assert_same(&sent.ranking().unwrap(), &condensed.ranking().unwrap());
+        if let Settings::Forest(_) = case.2 {
+            let (ranking, one, two) = (condensed.ranking().unwrap(), one.ranking().unwrap(), two.ranking().unwrap());
+            for ((both, one), two) in ranking.scores.iter().zip(one.scores).zip(two.scores) {
+                for ((both, one), two) in both.importance.iter().zip(one.importance).zip(two.importance) {
+                    assert!((both - (one / 2.0 + two) / 1.5).abs() < 1e-12, "{both} of {one} and {two}");
+                }
+            }
+        }
     }
 }
 
