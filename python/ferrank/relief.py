@@ -223,7 +223,8 @@ class ReliefRanker(StreamRanker):
         X, y
             As in :meth:`fit`, of at least one row. All batches have the same columns. Categories and classes
             may come up at any time, and the type of a numeric column may change, be it that values are
-            missing. Where ``task`` is None, the first batch tells it.
+            missing. Where ``task`` is None, the first batch tells it. Rows of sparse arrays are held with
+            their zeros.
 
         Returns
         -------
