@@ -64,8 +64,9 @@ def rank(
         the parameters in ``settings``.
     resume : path, optional
         File that keeps the contributions of trees or queries as they are made. A run that was killed goes on
-        from there with the same arguments, and ends with the same bits. What the kill left incomplete is
-        dropped with a :class:`ResumeWarning`; a file of another run is refused.
+        from there with the same arguments, and ends with the same bits; a run that has ended goes on to more
+        trees (``n_estimators``; not with ``per_target``). What the kill left incomplete is dropped with a
+        :class:`ResumeWarning`; a file of another run is refused.
     progress : callable, optional
         Called as ``progress(phase, done, total)`` ten times a second.
     **settings
