@@ -43,6 +43,11 @@ impl Budget {
         ))
     }
 
+    /// Ok if `bytes` are left for `what`, or are so few that they are in the reserve.
+    pub(crate) fn check_early(&self, bytes: usize, what: &str) -> Result<()> {
+        if bytes <= RESERVE { Ok(()) } else { self.check(bytes, what) }
+    }
+
     /// Ok if `bytes` are left for `what`.
     pub(crate) fn check(&self, bytes: usize, what: &str) -> Result<()> {
         if bytes <= self.left() { Ok(()) } else { Err(self.too_small(bytes, what)) }
