@@ -32,10 +32,12 @@ MIB = 1 << 20
 #: What a run may hold beyond the limit that it was told.
 SLACK = 64 * MIB
 #: Below this there is no room beside Python for a profile of 100 features and the top of a tree.
-LEAST = 192 * MIB
+LEAST = 200 * MIB
 BATCH = 65_536
 #: Labels, and those of them that are rare.
 N_LABELS, N_RARE = 100, 20
+#: None stands above another.
+ROOTS = {f"label {label}": None for label in range(N_LABELS)}
 ROW = "{:<34} {:<10} {:>9} {:>9} {:>9} {:>9} {:>9}  {}"
 HEADER = ("what", "format", "limit MB", "peak MB", "CPU s", "wall s", "ratio", "wanted")
 
@@ -251,7 +253,9 @@ def rare(args: argparse.Namespace, folder: Path) -> None:
     whole, sample = folder / "rare.arrow", folder / "sample.arrow"
     write_labels(whole, sample, args.rows, args.features)
     for what, path in (("all rows", whole), ("a sample of 0.5 %", sample)):
-        found = run(path, "forest", None, target="labels", n_estimators=args.trees, n_jobs=args.threads)
+        found = run(
+            path, "forest", None, "labels", hierarchy=ROOTS, n_estimators=args.trees, n_jobs=args.threads
+        )
         features = np.arange(args.features)
         judged = (features < N_RARE) | (features >= N_LABELS // 2)
         auc = roc_auc_score(features[judged] < N_RARE, np.array(found["importances"])[judged])
@@ -263,14 +267,14 @@ def rare(args: argparse.Namespace, folder: Path) -> None:
 def write_labels(whole: Path, sample: Path, n_rows: int, n_features: int) -> None:
     """Write label sets, and a sample of the rows.
 
-    Each of the first labels is in one row of 20,000, one of 200 of those in which its own feature is highest;
+    Each of the first labels is in one row of 20,000, one of 20 of those in which its own feature is highest;
     the others are common, and follow the features after these.
     """
     rng = np.random.default_rng(0)
     schema = pa.schema(
         [(f"x{i}", pa.float32()) for i in range(n_features)] + [("labels", pa.list_(pa.string()))]
     )
-    names = np.array([f"label {label}" for label in range(N_LABELS)])
+    names = np.array(list(ROOTS))
     with pa.ipc.new_file(whole, schema) as all_rows, pa.ipc.new_file(sample, schema) as some:
         for first in range(0, n_rows, BATCH):
             n = min(BATCH, n_rows - first)
@@ -278,7 +282,7 @@ def write_labels(whole: Path, sample: Path, n_rows: int, n_features: int) -> Non
             has = np.empty((n, N_LABELS), dtype=bool)
             for label in range(N_LABELS):
                 if label < N_RARE:
-                    has[:, label] = (X[label] > 0.99) & (rng.random(n) < 1 / 200)
+                    has[:, label] = (X[label] > 0.999) & (rng.random(n) < 1 / 20)
                 else:
                     follows = N_RARE + label % (N_LABELS // 2 - N_RARE)
                     has[:, label] = (X[follows] > 0.96) & (rng.random(n) < 0.5)

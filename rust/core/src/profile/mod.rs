@@ -10,6 +10,7 @@ mod coding;
 mod distinct;
 mod ipc;
 mod merge;
+mod range;
 mod sample;
 #[cfg(test)]
 mod tests;
@@ -22,6 +23,7 @@ use rayon::prelude::*;
 
 pub(crate) use coding::{Categories, Coding, Cuts, MISSING_U8, MISSING_U16, Scale};
 use distinct::Distinct;
+use range::Range;
 use sample::RowSample;
 
 use crate::column::{MISSING, categories, numeric_values};
@@ -279,14 +281,7 @@ impl NumericProfile {
     fn add(&mut self, array: &ArrayRef, sampled: &[u32]) -> Result<()> {
         let mut values = Vec::with_capacity(array.len());
         numeric_values(array, &mut values)?;
-        let (mut low, mut high, mut missing, mut zeros) = (f64::INFINITY, f64::NEG_INFINITY, 0u64, 0u64);
-        for &value in &values {
-            // f64::min and f64::max skip a NaN.
-            low = low.min(value);
-            high = high.max(value);
-            missing += value.is_nan() as u64;
-            zeros += (value == 0.0) as u64;
-        }
+        let Range { low, high, missing, zeros } = Range::of(&values);
         if (values.len() as u64 > missing) && !(low.is_finite() && high.is_finite()) {
             let found = if high.is_finite() { low } else { high };
             return Err(Error::Data(format!(

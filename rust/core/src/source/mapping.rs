@@ -2,11 +2,14 @@
 
 use std::fs::{File, Metadata};
 use std::io::{Error as IoError, ErrorKind};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::ptr::NonNull;
 use std::sync::Arc;
 
 use arrow_buffer::Buffer;
+#[cfg(unix)]
+use memmap2::Advice;
 use memmap2::Mmap;
 
 use crate::error::{Error, Result};
@@ -75,6 +78,15 @@ impl Mapping {
             }
             _ => Ok(()),
         }
+    }
+
+    /// Has the bytes in `range` brought into memory, while something else is done.
+    pub(super) fn fetch(&self, range: Range<usize>) {
+        // It is but an advice, which other systems do not take.
+        #[cfg(unix)]
+        let _ = self.bytes.advise_range(Advice::WillNeed, range.start, range.len());
+        #[cfg(not(unix))]
+        let _ = range;
     }
 
     pub(super) fn bytes(&self) -> &[u8] {

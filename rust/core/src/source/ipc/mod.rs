@@ -42,6 +42,9 @@ pub struct IpcSource {
 /// Bytes of the marker and the length before a message.
 const PREFIX: usize = 8;
 
+/// Bytes of the largest batch that is fetched while the one before it is worked on.
+const MOST_AHEAD: usize = 128 << 20;
+
 /// What is wrong with a file, without its name.
 type Checked<T> = std::result::Result<T, String>;
 
@@ -137,6 +140,11 @@ impl Pass<'_> {
             if let Err(changed) = self.source.check() {
                 self.blocks = [].iter();
                 return Some(Err(changed));
+            }
+            if let (Some(mapping), Some(next)) = (&self.source.mapping, self.blocks.as_slice().first())
+                && next.body.len() <= MOST_AHEAD
+            {
+                mapping.fetch(next.body.clone());
             }
             match quietly(|| self.decode(block)) {
                 Ok(None) => {}
