@@ -8,6 +8,9 @@ use crate::error::{Error, Result};
 /// Parts of a run that cannot be told beforehand: buffers of readers, stacks, what the allocator keeps.
 const RESERVE: usize = 16 << 20;
 
+/// By how much what the process holds differs from run to run.
+const SPREAD: usize = 4 << 20;
+
 /// A limit to the memory of the process.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Budget {
@@ -39,7 +42,7 @@ impl Budget {
             "memory_limit: {} MiB do not do for {what}, with {} MiB held already; use at least {} MiB",
             mib(self.limit),
             mib(held()),
-            mib(held() + RESERVE + bytes)
+            mib(held() + RESERVE + bytes + SPREAD)
         ))
     }
 
