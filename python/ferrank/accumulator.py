@@ -202,7 +202,7 @@ def profile(
     chosen = ranker_of(ranker, settings)
     chosen.check_is_whole("accumulators")
     roles = roles_for(chosen, target, target_last, labels, task, hierarchy, drop, sample_weight)
-    source = open_data(data, labels, roles)
+    source = open_data(data, labels, roles, chosen.scratch)
     run = _core.profile(source, roles, chosen.settings(), first_row, threads_of(chosen.n_jobs))
     return Profile(finish(run, progress))
 
@@ -262,7 +262,7 @@ def accumulate(
     chosen = ranker_of(ranker, settings)
     chosen.check_is_whole("accumulators")
     roles = roles_for(chosen, target, target_last, labels, task, hierarchy, drop, sample_weight)
-    source = open_data(data, labels, roles)
+    source = open_data(data, labels, roles, chosen.scratch)
     run = _core.accumulate(
         source,
         roles,

@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from ferrank import _core
 from ferrank.errors import SettingError
+from ferrank.files import Folder
 from ferrank.forest import ForestRanker
 from ferrank.hierarchy import edges_of
 from ferrank.ranker import Ranker
@@ -72,8 +73,9 @@ def rank(
         the parameters in ``settings``.
     resume : path, optional
         File that keeps the contributions of trees or queries as they are made. A run that was killed goes on
-        from there with the same arguments, and ends with the same bits. What the kill left incomplete is
-        dropped with a :class:`ResumeWarning`; a file of another run is refused.
+        from there with the same arguments, and ends with the same bits; a run that has ended goes on to more
+        trees (``n_estimators``; not with ``per_target``). What the kill left incomplete is dropped with a
+        :class:`ResumeWarning`; a file of another run is refused.
     progress : callable, optional
         Called as ``progress(phase, done, total)`` ten times a second.
     **settings
@@ -107,7 +109,7 @@ def rank(
     roles = roles_for(chosen, target, target_last, labels, task, hierarchy, drop, sample_weight)
     if is_lazy(data):
         return chosen.rank_partitions(_partitions(data, labels, resume), roles, progress)
-    return chosen.rank_source(open_data(data, labels, roles), roles, progress, resume)
+    return chosen.rank_source(open_data(data, labels, roles, chosen.scratch), roles, progress, resume)
 
 
 def _partitions(data: Any, labels: Any, resume: Any) -> Any:
@@ -230,9 +232,9 @@ def roles_for(
     return roles_of(target, target_last, labels, task or ranker.task, drop, weight, hierarchy=hierarchy)
 
 
-def open_data(data: Any, labels: Any, roles: dict[str, Any]) -> _core.Source:
+def open_data(data: Any, labels: Any, roles: dict[str, Any], scratch: Folder = None) -> _core.Source:
     """Open ``data``; columns that are left out and label sets are not converted to numbers."""
     as_text = list(roles["drop"])
     if roles["task"] == "hierarchical" or roles["hierarchy"] is not None:
         as_text += roles["target"] or []
-    return open_source(data, labels=labels, as_text=as_text)
+    return open_source(data, labels=labels, as_text=as_text, scratch=scratch)

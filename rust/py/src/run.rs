@@ -328,9 +328,10 @@ pub(crate) fn convert(source: &Source, path: PathBuf) -> PyResult<Run> {
     Run::start(move |monitor| write_ipc(&*source, &path, monitor).map(Outcome::Rows))
 }
 
-/// Keeps a stream that can be read only once in a scratch file; the result is a `Source`.
+/// Keeps a stream that can be read only once in a file in the folder `scratch`; the result is a `Source`.
 #[pyfunction]
-pub(crate) fn spill(data: &Bound<'_, PyAny>, name: String) -> PyResult<Run> {
+#[pyo3(signature = (data, name, scratch=None))]
+pub(crate) fn spill(data: &Bound<'_, PyAny>, name: String, scratch: Option<PathBuf>) -> PyResult<Run> {
     let stream = reader(data)?;
     Run::start(move |monitor| {
         let schema = stream.schema();
@@ -338,6 +339,6 @@ pub(crate) fn spill(data: &Bound<'_, PyAny>, name: String) -> PyResult<Run> {
             monitor.check()?;
             batch.map_err(|e| Error::Data(format!("{name}: {e}")))
         });
-        ferrank_core::source::spill(&name, schema, batches, None).map(Outcome::Source)
+        ferrank_core::source::spill(&name, schema, batches, scratch.as_deref()).map(Outcome::Source)
     })
 }

@@ -9,7 +9,7 @@ use xxhash_rust::xxh3::xxh3_128;
 use super::contribution::{Contribution, Form, Part};
 use crate::error::{Error, Result};
 use crate::forest::{self, ForestParams};
-use crate::intake::Unlabelled;
+use crate::intake::{Unlabelled, numbered};
 use crate::profile::Profile;
 use crate::ranking::Ranking;
 use crate::relief::{self, ReliefParams};
@@ -126,6 +126,19 @@ impl Identity {
         Err(Error::Data(format!("{others} is of another run than {own}: {}{more}", found.join("; "))))
     }
 
+    /// That what is kept of `other` can be gone on with: it is the same run, or one of more or fewer trees, which
+    /// then are the same as far as both have them.
+    pub(crate) fn goes_on_from(&self, other: &Identity, own: &str, others: &str) -> Result<()> {
+        let mut other = other.clone();
+        if let (Settings::Forest(own), Settings::Forest(params)) = (&self.settings, &mut other.settings)
+            && !own.per_target
+        {
+            // The numbers of the trees of a target depend on how many those before it have.
+            params.n_estimators = own.n_estimators;
+        }
+        self.same(&other, own, others)
+    }
+
     /// Whether `contribution` can be that of `key`.
     pub(crate) fn allows(&self, key: u64, contribution: &Contribution) -> bool {
         let is_of = |forms: Vec<Form>| {
@@ -175,16 +188,13 @@ impl Identity {
     pub(crate) fn from_json(text: &str) -> Option<Self> {
         let identity: Identity = serde_json::from_str(text).ok()?;
         let (n_features, n_targets) = (identity.features.len(), identity.targets.len());
-        if n_features == 0
-            || (n_targets == 0) != (identity.task == Task::Unsupervised)
-            || identity.rows == 0
-            || identity.rows > u64::from(u32::MAX)
-        {
+        if n_features == 0 || (n_targets == 0) != (identity.task == Task::Unsupervised) || identity.rows == 0 {
             return None;
         }
         match &identity.settings {
             Settings::Forest(params) => params.validate(identity.rows, n_features, n_targets, identity.task).ok()?,
             Settings::Relief(params) => {
+                numbered(identity.rows, "", "").ok()?;
                 params.validate(identity.task, n_targets).ok()?;
                 params.queries(identity.rows).ok()?;
             }

@@ -300,6 +300,48 @@ fn a_run_resumes_from_wherever_its_file_ends() {
 }
 
 #[test]
+fn a_file_of_fewer_or_more_trees_is_gone_on_with() {
+    let (batch, folder) = (table(150), tempdir().unwrap());
+    let path = folder.path().join("run.ferrank");
+    let case = |n_estimators, per_target| {
+        let Case(targets, drop, Settings::Forest(params)) = cases().swap_remove(0) else { unreachable!() };
+        Case(targets, drop, Settings::Forest(ForestParams { n_estimators, per_target, ..params }))
+    };
+    let bytes = || fs::read(&path).unwrap();
+    let load = || Accumulator::from_ipc(bytes(), "run").unwrap();
+    resumed(&case(9, false), &batch, &path).0.unwrap();
+    let records = load().contributions;
+    for torn in [false, true] {
+        if torn {
+            let cut = bytes();
+            fs::write(&path, &cut[..cut.len() - 5]).unwrap();
+        }
+        let n = 20 + usize::from(torn);
+        let (more, notes) = resumed(&case(n, false), &batch, &path);
+        assert_eq!(
+            (more.unwrap().to_ipc().unwrap(), notes.len()),
+            (case(n, false).whole(&batch).to_ipc().unwrap(), usize::from(torn))
+        );
+        assert_eq!(load().to_ipc().unwrap(), case(n, false).whole(&batch).to_ipc().unwrap());
+    }
+    let kept = load().contributions;
+    assert!(records.iter().all(|(key, record)| kept[key] == *record));
+
+    // Fewer are a part of what is there, which stays.
+    let before = bytes();
+    let (fewer, notes) = resumed(&case(4, false), &batch, &path);
+    assert_eq!((fewer.unwrap().to_ipc().unwrap(), notes.len()), (case(4, false).whole(&batch).to_ipc().unwrap(), 0));
+    assert_eq!(bytes(), before);
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+
+    // With an ensemble for each target, the numbers of trees mean other trees.
+    fs::remove_file(&path).unwrap();
+    resumed(&case(3, true), &batch, &path).0.unwrap();
+    let said = resumed(&case(4, true), &batch, &path).0.unwrap_err().to_string();
+    assert!(said.contains("n_estimators: 4 in this one, 3 in"), "{said}");
+}
+
+#[test]
 fn files_of_other_runs_are_refused_and_left_alone() {
     let batch = table(80);
     let (folder, cases) = (tempdir().unwrap(), cases());
