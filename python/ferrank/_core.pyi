@@ -74,6 +74,9 @@ class Coded:
         settings: Mapping[str, object],
         profile: bytes,
         parts: Sequence[bytes],
+        threads: int,
+        memory: int | None = None,
+        scratch: str | PathLike[str] | None = None,
         alone: int | None = None,
         own: bytes | None = None,
     ) -> Coded: ...
@@ -128,7 +131,9 @@ def profile(
     first_row: int,
     threads: int,
     alone: int | None = None,
+    of_rows: int | None = None,
 ) -> Run: ...
+def default_memory(processes: int) -> int | None: ...
 def n_keys(
     source: Source, roles: Mapping[str, object], settings: Mapping[str, object], profile: bytes
 ) -> int: ...

@@ -85,13 +85,16 @@ class ForestRanker(StreamRanker):
         Seed of all random draws. With None it is another one each time.
     n_jobs : int, optional
         Number of threads; -1 is all cores, and so is None, except within a joblib worker, where it is one.
-        The importances have the same bits for any number.
+        The importances have the same bits for any number. A worker of a dask cluster uses those that it has.
     memory_limit : int or str, optional
         Most memory that the process holds, in bytes or as "2GiB" or "500MB". None is half of what the
         machine, or its control group, has free. What does not fit is kept in scratch files; the importances
-        have the same bits for any limit.
+        have the same bits for any limit. Of a dask collection it is the limit of each worker process while it
+        grows trees or looks for neighbours, and no more than 70 % of the worker's own limit, from which on
+        dask writes data to disk; without either, workers of one machine share half of what is free.
     scratch : path, optional
-        Folder for scratch files, which vanish with the run. None is the system's temporary folder.
+        Folder for scratch files, which vanish with the run. None is the system's temporary folder, or that of
+        the worker of a dask cluster.
     n_features_to_select : int, float or None, default=None
         How many features ``transform`` keeps, best first: a number, a share, or None for half of them, as in
         scikit-learn's RFE. To keep those above a threshold, use ``SelectFromModel``.

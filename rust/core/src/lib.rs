@@ -3,7 +3,7 @@
 
 pub mod accumulate;
 pub mod anytime;
-mod budget;
+pub mod budget;
 mod column;
 pub mod error;
 pub mod forest;

@@ -12,7 +12,7 @@ use ferrank_core::inspect::Inspection;
 use ferrank_core::knn::{self, Neighbors};
 use ferrank_core::labels::{self, ClosedSets};
 use ferrank_core::monitor::Monitor;
-use ferrank_core::profile::Profile;
+use ferrank_core::profile::{Place, Profile};
 use ferrank_core::ranking::Ranking;
 use ferrank_core::run::{Options, View};
 use ferrank_core::source::{IpcSource, write_ipc};
@@ -65,7 +65,7 @@ struct Slot {
 enum State {
     #[default]
     Running,
-    Done(End),
+    Done(Box<End>),
     Taken,
 }
 
@@ -81,7 +81,7 @@ impl Run {
         let (monitor, slot) = (run.monitor.clone(), run.end.clone());
         thread::Builder::new().name("ferrank".into()).spawn(move || {
             let end = catch_unwind(AssertUnwindSafe(|| work(&monitor))).map_err(|panic| words(&*panic));
-            *slot.lock() = State::Done(end);
+            *slot.lock() = State::Done(Box::new(end));
             slot.done.notify_all();
         })?;
         Ok(run)
@@ -143,7 +143,7 @@ impl Run {
             return Err(PyRuntimeError::new_err("the result was taken"));
         };
         drop(state);
-        let outcome = end.map_err(|panic| error::bug(py, &panic))?.map_err(|e| error::to_py(py, e))?;
+        let outcome = (*end).map_err(|panic| error::bug(py, &panic))?.map_err(|e| error::to_py(py, e))?;
         match outcome {
             Outcome::Accumulator(accumulator) => Ok(Bound::new(py, Accumulator(accumulator))?.into_any()),
             Outcome::Bytes(bytes) => Ok(PyBytes::new(py, &bytes).into_any()),
@@ -217,11 +217,12 @@ pub(crate) fn rank_until(
     })
 }
 
-/// Profiles `source`, whose rows that take part are numbered from `first_row` on; the result is bytes.
+/// Profiles `source`, whose rows that take part are numbered from `first_row` on, of `of_rows` rows in all, where
+/// that is known; the result is bytes.
 ///
 /// `alone`: number of the target that alone counts.
 #[pyfunction]
-#[pyo3(signature = (source, roles, settings, first_row, threads, alone=None))]
+#[pyo3(signature = (source, roles, settings, first_row, threads, alone=None, of_rows=None))]
 pub(crate) fn profile(
     source: &Source,
     roles: &Bound<'_, PyDict>,
@@ -229,12 +230,14 @@ pub(crate) fn profile(
     first_row: u64,
     threads: usize,
     alone: Option<usize>,
+    of_rows: Option<u64>,
 ) -> PyResult<Run> {
     let (source, roles, ranker) =
         (source.0.clone(), settings::ranked_roles(roles, settings)?, settings::ranker(settings)?);
     Run::start(move |monitor| {
         let view = View { source: &*source, roles: &roles, unlabelled: ranker.unlabelled(), alone };
-        let profile = ferrank_core::profile::profile(view, ranker.max_bins(), first_row, threads, monitor)?;
+        let profile =
+            ferrank_core::profile::profile(view, ranker.max_bins(), Place { first_row, of_rows }, threads, monitor)?;
         profile.to_ipc().map(Outcome::Bytes)
     })
 }

@@ -12,7 +12,7 @@ use crate::error::Result;
 use crate::forest::{ForestParams, Score};
 use crate::intake::Unlabelled;
 use crate::monitor::Monitor;
-use crate::profile::{Profile, count, profile};
+use crate::profile::{Place, Profile, count, profile};
 use crate::ranking::Ranking;
 use crate::relief::{Iterations, ReliefParams, ReliefScore};
 use crate::run::{self, Options, View};
@@ -86,7 +86,7 @@ impl Case {
     fn profile(&self, batch: &RecordBatch, first_row: u64) -> Profile {
         let monitor = Monitor::default();
         let view = View { source: &source(batch), roles: &self.roles(), unlabelled: Unlabelled::Ignore, alone: None };
-        profile(view, self.2.max_bins(), first_row, 1, &monitor).unwrap()
+        profile(view, self.2.max_bins(), Place { first_row, of_rows: None }, 1, &monitor).unwrap()
     }
 }
 

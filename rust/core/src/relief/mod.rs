@@ -57,7 +57,7 @@ pub use params::{Iterations, ReliefParams, ReliefScore, TargetDistance};
 
 use crate::accumulate::{Accumulator, Identity, Ledger, Settings, Vector};
 use crate::budget::Budget;
-use crate::error::{Error, Result};
+use crate::error::{Result, check};
 use crate::intake::{Intake, numbered};
 use crate::monitor::{Monitor, Phase};
 use crate::neighbors::lists::bytes;
@@ -148,10 +148,7 @@ fn accumulate_within(
     monitor: &Monitor,
 ) -> Result<Accumulator> {
     let problem = Problem::resolve(&source.schema(), roles, source.name())?;
-    params.validate(problem.task, problem.targets.len())?;
-    if roles.weight.is_some() {
-        return Err(Error::Setting("weight: Relief does not weigh rows; leave it out, or use the forest".into()));
-    }
+    validate(params, &problem)?;
     pool(options.threads)?.install(|| {
         let intake = Intake { source, problem: &problem, unlabelled: params.unlabelled, monitor };
         let met = options.meet(&intake, 0)?;
@@ -191,6 +188,12 @@ fn accumulate_within(
         }
         ledger.close()
     })
+}
+
+/// Checks the settings for `problem`.
+pub(crate) fn validate(params: &ReliefParams, problem: &Problem) -> Result<()> {
+    check(problem.weight.is_none(), "weight: Relief does not weigh rows; leave it out, or use the forest")?;
+    params.validate(problem.task, problem.targets.len())
 }
 
 /// Most neighbours that are asked for.
