@@ -21,11 +21,14 @@ def cost(call: Callable[[], object]) -> Cost:
     return Cost(time.process_time() - cpu, time.perf_counter() - wall)
 
 
-def anonymous_memory() -> int:
-    """Bytes that the process holds apart from file mappings."""
-    for line in Path("/proc/self/status").read_text().splitlines():
+def anonymous_memory(process: int | str = "self") -> int:
+    """Bytes that the process holds apart from file mappings; 0 if it has ended."""
+    status = Path(f"/proc/{process}/status").read_text()
+    for line in status.splitlines():
         if line.startswith("RssAnon:"):
             return int(line.split()[1]) * 1024
+    if "State:\tZ" in status:
+        return 0
     raise OSError("/proc/self/status has no RssAnon; measure memory on Linux")
 
 

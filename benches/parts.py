@@ -55,8 +55,8 @@ def same(one: fr.Ranking, other: fr.Ranking) -> bool:
     )
 
 
-def resume(n_rows: int, kills: int) -> None:
-    """Kill runs of the command line at random moments of their time, and resume them."""
+def resume(n_rows: int, kills: int, only: list[str] | None, memory: str | None) -> None:
+    """Kill runs of the command line at random moments of their time, and resume them, within ``memory``."""
     frame, _ = table(n_rows, 30)
     options = {
         "forest, all scores": ["--trees", "40", "--by-target", *(o for s in SCORES for o in ("--score", s))],
@@ -68,6 +68,8 @@ def resume(n_rows: int, kills: int) -> None:
         data, path = Path(folder) / "data.arrow", Path(folder) / "run.ferrank"
         fr.convert(frame, data)
         for name, ranker in rankers(n_rows).items():
+            if only and name not in only:
+                continue
             whole = fr.rank(str(data), ["y", "z"], ranker=ranker)
             command = [
                 sys.executable,
@@ -81,6 +83,7 @@ def resume(n_rows: int, kills: int) -> None:
                 "z",
             ]
             command += [*options[name], "--resume", str(path)]
+            command += ["--memory", memory, "--scratch", folder] if memory else []
             started = time.perf_counter()
             subprocess.run(command, capture_output=True, check=True)
             seconds = time.perf_counter() - started
@@ -104,6 +107,8 @@ def resume(n_rows: int, kills: int) -> None:
                     made += len(keys)
                     finished += 1
                     path.unlink()
+            left = {file.name for file in Path(folder).iterdir()} - {data.name}
+            assert not left, left
             print(f"{name}: {done} kills, {finished} runs to the end, same bits", end="; ")
             print(f"{made} records, none twice, {torn} torn", flush=True)
 
@@ -253,11 +258,13 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=20_000)
     parser.add_argument("--partitions", type=int, nargs="+", default=[1, 3, 16])
     parser.add_argument("--kills", type=int, default=20)
+    parser.add_argument("--only", nargs="+", help="of resume: the names of rankers")
+    parser.add_argument("--memory", help="of resume: a limit, so low that the rows do not fit")
     parser.add_argument("--seeds", type=int, default=5)
     chosen = parser.parse_args()
     match chosen.case:
         case "resume":
-            resume(chosen.rows, chosen.kills)
+            resume(chosen.rows, chosen.kills, chosen.only, chosen.memory)
         case "clusters":
             clusters(chosen.rows, chosen.partitions)
         case "kills":

@@ -1,6 +1,7 @@
 """Memory limits, scratch files, and data sets of several files."""
 
 import re
+import resource
 from pathlib import Path
 
 import numpy as np
@@ -190,6 +191,32 @@ def test_files_that_do_not_go_together_are_named(table: pa.Table, parts: Path) -
     (parts / "empty").mkdir()
     with pytest.raises(fr.ResourceError, match="no data file is in this folder"):
         fr.rank(parts / "empty", "y")
+
+
+@pytest.mark.parametrize("suffix", ["arrow", "parquet"])
+def test_files_of_a_data_set_may_be_more_than_can_be_open(
+    table: pa.Table, tmp_path: Path, suffix: str
+) -> None:
+    for number in range(60):
+        part = table.slice(10 * number, 10).select(["x0", "x1", "word", "y"])
+        # Each file has its own entries, and texts and numbers in its own form.
+        as_text = pa.dictionary(pa.int8() if number % 2 else pa.int32(), pa.string())
+        texts = part["word"].cast(as_text) if number % 3 else part["word"]
+        part = part.set_column(2, "word", texts)
+        if number % 5 == 0:
+            part = part.set_column(1, "x1", part["x1"].cast(pa.float64()))
+        if suffix == "arrow":
+            fr.convert(part, tmp_path / f"{number:02}.arrow")
+        else:
+            pq.write_table(part, tmp_path / f"{number:02}.parquet")
+    expected = fr.rank(table.slice(0, 600).select(["x0", "x1", "word", "y"]), "y", n_estimators=3)
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (len(list(Path("/proc/self/fd").iterdir())) + 20, hard))
+    try:
+        found = fr.rank(tmp_path, "y", n_estimators=3)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert found.to_dict()["scores"] == expected.to_dict()["scores"]
 
 
 def test_wide_row_groups_are_read_a_few_columns_at_a_time(

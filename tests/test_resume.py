@@ -94,9 +94,9 @@ def test_a_file_of_another_run_is_refused(data: Path, tmp_path: Path, mixed: pa.
     ranking = fr.rank(mixed, "y", n_estimators=5, resume=path)
     content = path.read_bytes()
     with pytest.raises(
-        fr.DataError, match=r"n_estimators: 6 in this one, 5 in .*run\.ferrank; name another file"
+        fr.DataError, match=r"max_depth: 6 in this one, null in .*run\.ferrank; name another file"
     ):
-        fr.rank(mixed, "y", n_estimators=6, resume=path)
+        fr.rank(mixed, "y", n_estimators=5, max_depth=6, resume=path)
     done = subprocess.run(
         command(data, "--trees", "5", "--resume", str(path)), capture_output=True, text=True, check=False
     )
@@ -109,6 +109,16 @@ def test_a_file_of_another_run_is_refused(data: Path, tmp_path: Path, mixed: pa.
     with pytest.warns(fr.ResumeWarning, match="dropped the last"):
         again = fr.rank(mixed, "y", n_estimators=5, resume=path)
     assert np.array_equal(again.importances(), ranking.importances())
+
+
+def test_a_finished_run_goes_on_to_more_trees(mixed: pa.Table, tmp_path: Path) -> None:
+    path = tmp_path / "run.ferrank"
+    fr.rank(mixed, "y", n_estimators=5, resume=path)
+    more = fr.rank(mixed, "y", n_estimators=9, resume=path)
+    assert np.array_equal(more.importances(), fr.rank(mixed, "y", n_estimators=9).importances())
+    keys = [batch["key"][0].as_py() for batch in pa.ipc.open_stream(path)]
+    assert sorted(keys) == list(range(9))
+    assert np.array_equal(fr.Accumulator.load(path).ranking().importances(), more.importances())
 
 
 def test_the_command_line_says_what_was_dropped(data: Path, tmp_path: Path) -> None:

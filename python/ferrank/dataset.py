@@ -1,4 +1,4 @@
-"""Functions over whole data sets: files, frames, tables, readers."""
+"""Ranking whole data sets: files, frames, tables, readers."""
 
 import os
 from collections.abc import Sequence
@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from ferrank import _core
 from ferrank.errors import SettingError
+from ferrank.files import Folder
 from ferrank.forest import ForestRanker
 from ferrank.hierarchy import edges_of
 from ferrank.ranker import Ranker
@@ -16,7 +17,15 @@ from ferrank.relief import ReliefRanker
 from ferrank.run import Progress, finish
 from ferrank.source import is_lazy, open_source
 
-__all__ = ["convert", "grow_tree", "inspect", "open_data", "rank", "ranker_of", "roles_for", "roles_of"]
+__all__ = [
+    "RANKERS",
+    "grow_tree",
+    "open_data",
+    "rank",
+    "ranker_of",
+    "roles_for",
+    "roles_of",
+]
 
 
 def rank(
@@ -64,8 +73,9 @@ def rank(
         the parameters in ``settings``.
     resume : path, optional
         File that keeps the contributions of trees or queries as they are made. A run that was killed goes on
-        from there with the same arguments, and ends with the same bits. What the kill left incomplete is
-        dropped with a :class:`ResumeWarning`; a file of another run is refused.
+        from there with the same arguments, and ends with the same bits; a run that has ended goes on to more
+        trees (``n_estimators``; not with ``per_target``). What the kill left incomplete is dropped with a
+        :class:`ResumeWarning`; a file of another run is refused.
     progress : callable, optional
         Called as ``progress(phase, done, total)`` ten times a second.
     **settings
@@ -99,7 +109,7 @@ def rank(
     roles = roles_for(chosen, target, target_last, labels, task, hierarchy, drop, sample_weight)
     if is_lazy(data):
         return chosen.rank_partitions(_partitions(data, labels, resume), roles, progress)
-    return chosen.rank_source(open_data(data, labels, roles), roles, progress, resume)
+    return chosen.rank_source(open_data(data, labels, roles, chosen.scratch), roles, progress, resume)
 
 
 def _partitions(data: Any, labels: Any, resume: Any) -> Any:
@@ -142,6 +152,11 @@ def grow_tree(
         most this) or ``categories`` (left if one of these), ``missing_left``, ``gain`` (impurity decrease),
         ``left, right``.
 
+    Raises
+    ------
+    DataError, ColumnTypeError, SettingError, ResourceError
+        The message names the file, the column or the setting; also where there is no such tree.
+
     Examples
     --------
     >>> import ferrank
@@ -159,51 +174,8 @@ def grow_tree(
     return pa.Table.from_batches([batch])
 
 
-def inspect(
-    data: Any, *, labels: str | os.PathLike[str] | None = None, progress: Progress | None = None
-) -> dict[str, Any]:
-    """Describe the columns of a data set, in one pass.
-
-    Returns
-    -------
-    dict
-        ``rows``; ``labels``, the columns that the file marks as labels; and ``columns``, for each a dict with
-        ``name``, ``type``, ``kind``, ``missing`` (rows), ``range`` (lowest, highest), ``distinct`` (None if
-        not counted), ``top`` (most frequent categories or labels with counts) and ``task`` (that it makes as
-        a target).
-
-    Examples
-    --------
-    >>> import ferrank
-    >>> [column] = ferrank.inspect({"a": [1.0, None, 3.0]})["columns"]
-    >>> column["kind"], column["missing"], column["range"]
-    ('numeric', 1, (1.0, 3.0))
-    """
-    result: dict[str, Any] = finish(_core.inspect(open_source(data, labels=labels)), progress)
-    return result
-
-
-def convert(
-    data: Any,
-    path: str | os.PathLike[str],
-    *,
-    labels: str | os.PathLike[str] | None = None,
-    progress: Progress | None = None,
-) -> int:
-    """Write a data set to an Arrow file, batch by batch, and return the number of rows.
-
-    Examples
-    --------
-    >>> import ferrank, tempfile, pathlib
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     ferrank.convert({"a": [1, 2, 3]}, pathlib.Path(folder) / "a.arrow")
-    3
-    """
-    rows: int = finish(_core.convert(open_source(data, labels=labels), path), progress)
-    return rows
-
-
-_RANKERS: dict[str, type[Ranker]] = {"forest": ForestRanker, "relief": ReliefRanker}
+RANKERS: dict[str, type[Ranker]] = {"forest": ForestRanker, "relief": ReliefRanker}
+"""The engine's rankers, by name."""
 
 
 def ranker_of(ranker: Ranker | str | None, settings: dict[str, Any]) -> Ranker:
@@ -213,9 +185,9 @@ def ranker_of(ranker: Ranker | str | None, settings: dict[str, Any]) -> Ranker:
             raise _twice(settings)
         return ranker
     name = "forest" if ranker is None else ranker
-    if name not in _RANKERS:
-        raise SettingError(f"ranker: {ranker!r} is neither a ranker nor one of {', '.join(_RANKERS)}")
-    return _RANKERS[name](**settings)
+    if name not in RANKERS:
+        raise SettingError(f"ranker: {ranker!r} is neither a ranker nor one of {', '.join(RANKERS)}")
+    return RANKERS[name](**settings)
 
 
 def _twice(settings: dict[str, Any]) -> SettingError:
@@ -260,9 +232,9 @@ def roles_for(
     return roles_of(target, target_last, labels, task or ranker.task, drop, weight, hierarchy=hierarchy)
 
 
-def open_data(data: Any, labels: Any, roles: dict[str, Any]) -> _core.Source:
+def open_data(data: Any, labels: Any, roles: dict[str, Any], scratch: Folder = None) -> _core.Source:
     """Open ``data``; columns that are left out and label sets are not converted to numbers."""
     as_text = list(roles["drop"])
     if roles["task"] == "hierarchical" or roles["hierarchy"] is not None:
         as_text += roles["target"] or []
-    return open_source(data, labels=labels, as_text=as_text)
+    return open_source(data, labels=labels, as_text=as_text, scratch=scratch)

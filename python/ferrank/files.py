@@ -17,7 +17,10 @@ import pyarrow.parquet
 from ferrank._core import Source
 from ferrank.errors import DataError, ResourceError
 
-__all__ = ["READERS", "members", "suffix_of"]
+__all__ = ["READERS", "Folder", "members", "suffix_of"]
+
+Folder = str | os.PathLike[str] | None
+"""Of scratch files; None: the system's temporary one."""
 
 _BATCH_ROWS = 1 << 16
 _PARQUET_BUFFER_BYTES = 1 << 16
@@ -75,7 +78,7 @@ def _is_data(path: Path) -> bool:
     return suffix_of(path) in _SUFFIXES and not any(part.startswith((".", "_")) for part in path.parts)
 
 
-def _parquet(path: Path, as_text: Iterable[str]) -> Source:
+def _parquet(path: Path, as_text: Iterable[str], scratch: Folder) -> Source:
     try:
         with _parquet_file(path) as file:
             schema, rows = file.schema_arrow, file.metadata.num_rows
@@ -83,7 +86,7 @@ def _parquet(path: Path, as_text: Iterable[str]) -> Source:
         raise _opening(path, error) from error
 
     def scan() -> pa.RecordBatchReader:
-        return pa.RecordBatchReader.from_batches(schema, _parquet_batches(path))
+        return pa.RecordBatchReader.from_batches(schema, _parquet_batches(path, scratch))
 
     return Source.factory(schema, scan, str, str(path), rows)
 
@@ -92,11 +95,11 @@ def _parquet_file(path: Path) -> pa.parquet.ParquetFile:
     return pa.parquet.ParquetFile(path, buffer_size=_PARQUET_BUFFER_BYTES, pre_buffer=False)
 
 
-def _parquet_batches(path: Path) -> Iterator[pa.RecordBatch]:
+def _parquet_batches(path: Path, scratch: Folder) -> Iterator[pa.RecordBatch]:
     """Yield the rows, row group by row group.
 
     Reading all columns side by side holds a page of each, and its dictionary: much where there are many. Then
-    a few columns of a row group are read at a time, and kept in scratch files until all are there.
+    a few columns of a row group are read at a time, and kept in files in ``scratch`` until all are there.
     """
     with _parquet_file(path) as file:
         for number in range(file.metadata.num_row_groups):
@@ -108,10 +111,12 @@ def _parquet_batches(path: Path) -> Iterator[pa.RecordBatch]:
             if sum(min(size, _PARQUET_COLUMN_BYTES) for size in sizes) <= _PARQUET_BYTES:
                 yield from file.iter_batches(_BATCH_ROWS, row_groups=[number])
             else:
-                yield from _spooled(file, number, sizes)
+                yield from _spooled(file, number, sizes, scratch)
 
 
-def _spooled(file: pa.parquet.ParquetFile, number: int, sizes: list[int]) -> Iterator[pa.RecordBatch]:
+def _spooled(
+    file: pa.parquet.ParquetFile, number: int, sizes: list[int], scratch: Folder
+) -> Iterator[pa.RecordBatch]:
     """Yield the batches of a row group whose columns, of these sizes, are read a few at a time."""
     names = file.schema_arrow.names
     with ExitStack() as stack:
@@ -121,7 +126,7 @@ def _spooled(file: pa.parquet.ParquetFile, number: int, sizes: list[int]) -> Ite
             while last < len(names) and size + sizes[last] <= _PARQUET_BYTES // 2:
                 size += sizes[last]
                 last += 1
-            spool = stack.enter_context(tempfile.TemporaryFile())
+            spool = stack.enter_context(tempfile.TemporaryFile(dir=scratch))
             columns = file.iter_batches(_BATCH_ROWS, row_groups=[number], columns=names[first:last])
             with pa.ipc.new_stream(spool, pa.schema(list(file.schema_arrow)[first:last])) as writer:
                 for batch in columns:
@@ -134,7 +139,7 @@ def _spooled(file: pa.parquet.ParquetFile, number: int, sizes: list[int]) -> Ite
             yield pa.RecordBatch.from_arrays(arrays, schema=file.schema_arrow)
 
 
-def _csv(path: Path, as_text: Iterable[str], delimiter: str = ",") -> Source:
+def _csv(path: Path, as_text: Iterable[str], scratch: Folder, delimiter: str = ",") -> Source:
     """Open a CSV file with a header; missing values are empty, ``?``, ``NA`` and the like.
 
     The types are those of the first block (at least 4 MiB and 64 lines) and then hold for the whole file;
@@ -205,7 +210,7 @@ def _opening(path: Path, error: Exception) -> Exception:
     return DataError(f"{path}: {error}")
 
 
-READERS: dict[str, Callable[[Path, Iterable[str]], Source]] = {
+READERS: dict[str, Callable[[Path, Iterable[str], Folder], Source]] = {
     ".csv": _csv,
     ".tsv": partial(_csv, delimiter="\t"),
     ".parquet": _parquet,

@@ -121,13 +121,15 @@ class Ranker(SelectorMixin, BaseEstimator):
         self.feature_importances_ = self.ranking_.importances()
         return self
 
-    def _examples(self, X: Any, y: Any, sample_weight: Any) -> tuple[Source, dict[str, Any]]:
-        """Return the rows as a source, and the roles of its columns."""
+    def _examples(
+        self, X: Any, y: Any, sample_weight: Any, like: dict[str, Any] | None = None
+    ) -> tuple[Source, dict[str, Any]]:
+        """Return the rows as a source, and the roles of its columns; ``like`` are those of batches before."""
         hierarchy = edges_of(self.hierarchy)
         if self.task == "hierarchical" or (self.task is None and hierarchy is not None):
             y = examples.label_sets(y)
-        source, roles = examples.join(self, X, y, sample_weight)
-        if self.task is None:
+        source, roles = examples.join(self, X, y, sample_weight, like)
+        if self.task is None and like is None:
             examples.warn_of_integers(y)
         self._count_selected()
         return source, roles | {

@@ -1,6 +1,7 @@
 """What can be ranked: files, frames, tables, streams and arrays, told apart by protocol."""
 
 import os
+import tempfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -10,11 +11,11 @@ import pyarrow as pa
 
 from ferrank import _core
 from ferrank.errors import ColumnTypeError, DataError, SettingError
-from ferrank.files import READERS, members, suffix_of
+from ferrank.files import READERS, Folder, members, suffix_of
 from ferrank.run import finish
 from ferrank.sparse import compressed_rows, issparse
 
-__all__ = ["as_table", "is_lazy", "open_source"]
+__all__ = ["as_table", "is_lazy", "open_source", "read_all"]
 
 
 def is_lazy(data: Any) -> bool:
@@ -23,7 +24,9 @@ def is_lazy(data: Any) -> bool:
     return all(hasattr(part, "__dask_graph__") for part in parts)
 
 
-def open_source(data: Any, *, labels: Any = None, as_text: Iterable[str] = ()) -> _core.Source:
+def open_source(
+    data: Any, *, labels: Any = None, as_text: Iterable[str] = (), scratch: Folder = None
+) -> _core.Source:
     """Return a source that can be read again and again.
 
     Parameters
@@ -38,6 +41,8 @@ def open_source(data: Any, *, labels: Any = None, as_text: Iterable[str] = ()) -
         MULAN label XML of an ARFF file.
     as_text : iterable of str
         Columns whose values a CSV file is not made to convert: those that will be left out, and label sets.
+    scratch : path, optional
+        Folder for scratch files; the system's temporary one by default.
 
     Raises
     ------
@@ -50,13 +55,13 @@ def open_source(data: Any, *, labels: Any = None, as_text: Iterable[str] = ()) -
         return data
     if (files := members(data)) is not None:
         name = f"{files[0]} …" if isinstance(data, list | tuple) else str(data)
-        return _core.Source.joined([_open_path(file, labels, as_text) for file in files], name)
+        return _core.Source.joined([_open_path(file, labels, as_text, scratch) for file in files], name)
     if isinstance(data, str | os.PathLike):
-        return _open_path(Path(data), labels, as_text)
+        return _open_path(Path(data), labels, as_text, scratch)
     if labels is not None:
         raise SettingError("labels: a label XML goes with a file; name the labels as targets instead")
     if _is_stream(data):
-        source: _core.Source = finish(_core.spill(data, "stream"))
+        source: _core.Source = finish(_core.spill(data, "stream", scratch))
         return source
     if isinstance(data, np.ndarray):
         return _from_array(data)
@@ -66,13 +71,22 @@ def open_source(data: Any, *, labels: Any = None, as_text: Iterable[str] = ()) -
     return _core.Source.table(as_table(data), "table")
 
 
-def _open_path(path: Path, labels: Any, as_text: Iterable[str]) -> _core.Source:
+def read_all(source: _core.Source) -> pa.Table:
+    """Return the rows of ``source`` as a table in memory."""
+    with tempfile.TemporaryDirectory(prefix="ferrank-") as folder:
+        path = Path(folder) / "rows.arrow"
+        finish(_core.convert(source, path))
+        with pa.OSFile(str(path)) as file:
+            return pa.ipc.open_file(file).read_all()
+
+
+def _open_path(path: Path, labels: Any, as_text: Iterable[str], scratch: Folder) -> _core.Source:
     reader = READERS.get(suffix_of(path))
     if reader is None:
         return _core.Source.open(path, labels)
     if labels is not None:
         raise SettingError(f"labels: a label XML goes with an ARFF file, not with {path}")
-    return reader(path, as_text)
+    return reader(path, as_text, scratch)
 
 
 def _is_stream(data: Any) -> bool:

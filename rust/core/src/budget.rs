@@ -8,6 +8,9 @@ use crate::error::{Error, Result};
 /// Parts of a run that cannot be told beforehand: buffers of readers, stacks, what the allocator keeps.
 const RESERVE: usize = 16 << 20;
 
+/// By how much what the process holds differs from run to run.
+const SPREAD: usize = 4 << 20;
+
 /// A limit to the memory of the process.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Budget {
@@ -36,8 +39,13 @@ impl Budget {
             "memory_limit: {} MiB do not do for {what}, with {} MiB held already; use at least {} MiB",
             mib(self.limit),
             mib(held()),
-            mib(held() + RESERVE + bytes)
+            mib(held() + RESERVE + bytes + SPREAD)
         ))
+    }
+
+    /// Ok if `bytes` are left for `what`, or are so few that they are in the reserve.
+    pub(crate) fn check_early(&self, bytes: usize, what: &str) -> Result<()> {
+        if bytes <= RESERVE { Ok(()) } else { self.check(bytes, what) }
     }
 
     /// Ok if `bytes` are left for `what`.

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::Float64Type;
+use arrow_array::types::{Float32Type, Float64Type};
 use arrow_array::{Array, ArrayRef};
 use arrow_cast::cast;
 use arrow_schema::DataType;
@@ -23,12 +23,19 @@ pub(crate) fn numeric_values(array: &ArrayRef, out: &mut Vec<f64>) -> Result<()>
         out.resize(out.len() + array.len(), f64::NAN);
         return Ok(());
     }
-    let floats = cast(array, &DataType::Float64).map_err(unreadable)?;
-    let floats = floats.as_primitive::<Float64Type>();
     let start = out.len();
-    out.extend_from_slice(floats.values());
-    if let Some(nulls) = floats.nulls().filter(|nulls| nulls.null_count() > 0) {
-        for (value, known) in out[start..].iter_mut().zip(nulls) {
+    let nulls = if let Some(floats) = array.as_primitive_opt::<Float32Type>() {
+        // The usual type; a column of it is gone through once.
+        out.extend(floats.values().iter().map(|&value| f64::from(value)));
+        floats.nulls().cloned()
+    } else {
+        let floats = cast(array, &DataType::Float64).map_err(unreadable)?;
+        let floats = floats.as_primitive::<Float64Type>();
+        out.extend_from_slice(floats.values());
+        floats.nulls().cloned()
+    };
+    if let Some(nulls) = nulls.filter(|nulls| nulls.null_count() > 0) {
+        for (value, known) in out[start..].iter_mut().zip(&nulls) {
             if !known {
                 *value = f64::NAN;
             }

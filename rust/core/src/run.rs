@@ -7,6 +7,7 @@ use std::ops::Range;
 use std::path::Path;
 
 use crate::accumulate::{Accumulator, Identity, Settings};
+use crate::budget::Budget;
 use crate::error::{Error, Result, check};
 use crate::intake::{Counts, Intake, Unlabelled};
 use crate::monitor::Monitor;
@@ -152,6 +153,11 @@ impl Options<'_> {
         let Intake { problem, unlabelled, .. } = *intake;
         let name = intake.source.name();
         let Some(profile) = self.profile else {
+            if let Some(rows) = intake.source.rows_hint() {
+                // What comes after a small profile knows better how much memory would do.
+                let bytes = Profile::bytes(problem, max_bins, rows);
+                Budget::new(self.memory).check_early(bytes, "the profile of so many columns")?;
+            }
             let profile = Profile::of(intake, max_bins)?;
             let counts = profile.counts;
             return Ok(Met { profile: Cow::Owned(profile), counts, rows: counts.taking_part(name, unlabelled)? });

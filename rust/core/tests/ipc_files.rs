@@ -1,5 +1,7 @@
 //! Arrow files and streams: what is written is read, and what is damaged is refused.
 
+use std::fs::File;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -287,4 +289,35 @@ fn rows_without_data_are_not_believed() {
     let table = RecordBatch::try_from_iter_with_nullable([("a", column, true)]).unwrap();
     let error = read(&saved(&folder, &bytes(&[table], false, None))).unwrap_err();
     assert!(error.to_string().contains("1099511627776 rows"), "{error}");
+}
+
+#[test]
+fn a_file_that_is_written_to_or_cut_short_is_an_error_and_one_in_its_place_is_not() {
+    let folder = TempDir::new().unwrap();
+    let content = bytes(&[batch(0), batch(3)], false, None);
+    let rows = |source: &dyn ChunkSource| -> Result<usize, Error> {
+        source.chunks()?.map(|chunk| chunk.map(|chunk| chunk.num_rows())).sum()
+    };
+    let changed = |source: &dyn ChunkSource| rows(source).unwrap_err().to_string();
+    let path = saved(&folder, &content);
+    let source = open(&path, None).unwrap();
+    let mut pass = source.chunks().unwrap();
+    assert!(pass.next().unwrap().is_ok());
+    File::options().write(true).open(&path).unwrap().set_len(100).unwrap();
+    assert!(pass.next().unwrap().unwrap_err().to_string().contains("the file was changed while it was read"));
+    assert!(pass.next().is_none());
+    assert!(changed(&*source).contains("the file was changed"));
+
+    std::fs::write(&path, &content).unwrap();
+    let source = open(&path, None).unwrap();
+    assert_eq!(rows(&*source).unwrap(), 6);
+    File::options().append(true).open(&path).unwrap().write_all(b"more").unwrap();
+    assert!(changed(&*source).contains("the file was changed"));
+
+    std::fs::write(&path, &content).unwrap();
+    let source = open(&path, None).unwrap();
+    std::fs::remove_file(&path).unwrap();
+    assert_eq!(rows(&*source).unwrap(), 6);
+    std::fs::write(&path, "another file").unwrap();
+    assert_eq!(rows(&*source).unwrap(), 6);
 }

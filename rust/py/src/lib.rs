@@ -13,6 +13,7 @@ mod results;
 mod run;
 mod settings;
 mod sparse;
+mod stream;
 
 use pyo3::prelude::*;
 
@@ -27,8 +28,11 @@ mod _core {
     use super::input::Source;
     #[pymodule_export]
     use super::run::{
-        Run, accumulate, code, convert, count, grow_tree, inspect, neighbors, profile, rank_until, spill,
+        Run, accumulate, closed_sets, code, convert, count, grow_tree, inspect, neighbors, profile, rank_until, spill,
     };
+
+    #[pymodule_export]
+    use super::stream::Stream;
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -3,6 +3,9 @@
 //! The file is an [accumulator](super::ipc) that grows: each contribution is appended as it comes, and what
 //! was appended is brought to the disk once a second. A record that is cut off or damaged, as a kill or a
 //! power cut may leave it, is dropped with all that follows, and its contributions are made again.
+//!
+//! A file of fewer trees is gone on with under the head of the larger run; one of more trees keeps its own, and
+//! those that are asked for are taken from it.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
@@ -10,6 +13,8 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
+
+use arrow_buffer::Buffer;
 
 use super::ipc::{Stream, identity, records};
 use super::{Accumulator, Contribution, Identity};
@@ -75,6 +80,8 @@ impl Ledger {
 struct Log {
     path: PathBuf,
     file: File,
+    /// What `path` led to before; its lock keeps out a run that opened it then.
+    _replaced: Option<File>,
     stream: Stream,
     synced: Instant,
 }
@@ -100,17 +107,18 @@ impl Log {
         }
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes).map_err(failed)?;
-        let mut log = Log { path: path.to_path_buf(), file, stream, synced: Instant::now() };
+        let mut log = Log { path: path.to_path_buf(), file, _replaced: None, stream, synced: Instant::now() };
         if bytes.is_empty() {
             log.write(&begin)?;
         } else {
-            log.take(bytes, accumulator, monitor)?;
+            log.take(bytes, &begin, accumulator, monitor)?;
         }
         Ok(log)
     }
 
-    /// Moves what is whole in `bytes`, the content of the file, into `accumulator`, and cuts off the rest.
-    fn take(&mut self, bytes: Vec<u8>, accumulator: &mut Accumulator, monitor: &Monitor) -> Result<()> {
+    /// Moves what is whole in `bytes`, the content of the file, into `accumulator`, and cuts off the rest. The
+    /// file begins with `begin` from then on if this run has more trees.
+    fn take(&mut self, bytes: Vec<u8>, begin: &[u8], accumulator: &mut Accumulator, monitor: &Monitor) -> Result<()> {
         let name = self.path.display().to_string();
         let advice = "name another file for resume, or remove this one";
         let with_advice = |error: Error| match error {
@@ -119,14 +127,18 @@ impl Log {
         };
         let marked = bytes.ends_with(&END);
         let length = bytes.len();
-        let source = IpcSource::of_cut_buffer(name.clone(), bytes.into()).map_err(with_advice)?;
-        let own = accumulator.identity.clone();
-        own.same(&identity(&source).map_err(with_advice)?, "this one", &name).map_err(with_advice)?;
+        let bytes = Buffer::from(bytes);
+        let source = IpcSource::of_cut_buffer(name.clone(), bytes.clone()).map_err(with_advice)?;
+        let (own, whole) = (accumulator.identity.clone(), identity(&source).map_err(with_advice)?);
+        own.goes_on_from(&whole, "this one", &name).map_err(with_advice)?;
         let mut ends = source.ends();
-        let mut end = ends.next().unwrap_or(length);
-        for (record, next) in records(&source, &own).zip(ends) {
+        let first = ends.next().unwrap_or(length);
+        let mut end = first;
+        for (record, next) in records(&source, &whole).zip(ends) {
             let Ok((key, contribution)) = record else { break };
-            accumulator.insert(key, contribution)?;
+            if key < own.n_keys() {
+                accumulator.insert(key, contribution)?;
+            }
             end = next;
         }
         let lost = length - end - if marked { END.len().min(length - end) } else { 0 };
@@ -136,8 +148,23 @@ impl Log {
                  is made again"
             ));
         }
+        if own.n_keys() > whole.n_keys() {
+            return self.replace(begin, &bytes[first..end]).map_err(|e| Error::file(&self.path, e));
+        }
         let cut = self.file.set_len(end as u64).and_then(|()| self.file.seek(SeekFrom::End(0)));
         cut.map(|_| ()).map_err(|e| Error::file(&self.path, e))
+    }
+
+    /// Replaces the file by one with `begin` and `records`, in one step.
+    fn replace(&mut self, begin: &[u8], records: &[u8]) -> std::io::Result<()> {
+        let mut file = unfinished(&self.path)?;
+        file.write_all(begin)?;
+        file.write_all(records)?;
+        file.as_file().sync_all()?;
+        file.as_file().try_lock()?;
+        let file = file.persist(&self.path).map_err(|error| error.error)?;
+        self._replaced = Some(std::mem::replace(&mut self.file, file));
+        Ok(())
     }
 
     fn append(&mut self, key: u64, contribution: &Contribution) -> Result<()> {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, Float64Array, RecordBatch, StringArray};
 use tempfile::tempdir;
 
-use super::{Accumulator, Settings};
+use super::{Accumulator, Condensed, Settings};
 use crate::error::Result;
 use crate::forest::{ForestParams, Score};
 use crate::intake::Unlabelled;
@@ -124,6 +124,28 @@ fn shares_of_a_run_merge_in_any_order_to_its_bits() {
         let sent = Accumulator::from_ipc(whole.to_ipc().unwrap(), "sent").unwrap();
         assert_same(&sent.ranking().unwrap(), &whole.ranking().unwrap());
         assert_eq!(sent.identity(), whole.identity());
+    }
+}
+
+#[test]
+fn what_is_condensed_gives_the_bits_of_a_run_and_a_mean_of_several() {
+    let (first, second) = (table(300), table(500).slice(300, 200));
+    for case in cases() {
+        let (one, two) = (case.whole(&first), case.whole(&second));
+        let mut condensed = Condensed::new(one.identity().clone());
+        condensed.add(one.clone(), 0.5);
+        assert_same(&condensed.ranking().unwrap(), &one.ranking().unwrap());
+        condensed.add(two.clone(), 0.5);
+        let sent = Condensed::from_ipc(condensed.to_ipc().unwrap(), "sent").unwrap();
+        assert_same(&sent.ranking().unwrap(), &condensed.ranking().unwrap());
+        if let Settings::Forest(_) = case.2 {
+            let (ranking, one, two) = (condensed.ranking().unwrap(), one.ranking().unwrap(), two.ranking().unwrap());
+            for ((both, one), two) in ranking.scores.iter().zip(one.scores).zip(two.scores) {
+                for ((both, one), two) in both.importance.iter().zip(one.importance).zip(two.importance) {
+                    assert!((both - (one / 2.0 + two) / 1.5).abs() < 1e-12, "{both} of {one} and {two}");
+                }
+            }
+        }
     }
 }
 
@@ -275,6 +297,48 @@ fn a_run_resumes_from_wherever_its_file_ends() {
             assert_eq!(fs::read(&path).unwrap().len(), bytes.len());
         }
     }
+}
+
+#[test]
+fn a_file_of_fewer_or_more_trees_is_gone_on_with() {
+    let (batch, folder) = (table(150), tempdir().unwrap());
+    let path = folder.path().join("run.ferrank");
+    let case = |n_estimators, per_target| {
+        let Case(targets, drop, Settings::Forest(params)) = cases().swap_remove(0) else { unreachable!() };
+        Case(targets, drop, Settings::Forest(ForestParams { n_estimators, per_target, ..params }))
+    };
+    let bytes = || fs::read(&path).unwrap();
+    let load = || Accumulator::from_ipc(bytes(), "run").unwrap();
+    resumed(&case(9, false), &batch, &path).0.unwrap();
+    let records = load().contributions;
+    for torn in [false, true] {
+        if torn {
+            let cut = bytes();
+            fs::write(&path, &cut[..cut.len() - 5]).unwrap();
+        }
+        let n = 20 + usize::from(torn);
+        let (more, notes) = resumed(&case(n, false), &batch, &path);
+        assert_eq!(
+            (more.unwrap().to_ipc().unwrap(), notes.len()),
+            (case(n, false).whole(&batch).to_ipc().unwrap(), usize::from(torn))
+        );
+        assert_eq!(load().to_ipc().unwrap(), case(n, false).whole(&batch).to_ipc().unwrap());
+    }
+    let kept = load().contributions;
+    assert!(records.iter().all(|(key, record)| kept[key] == *record));
+
+    // Fewer are a part of what is there, which stays.
+    let before = bytes();
+    let (fewer, notes) = resumed(&case(4, false), &batch, &path);
+    assert_eq!((fewer.unwrap().to_ipc().unwrap(), notes.len()), (case(4, false).whole(&batch).to_ipc().unwrap(), 0));
+    assert_eq!(bytes(), before);
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+
+    // With an ensemble for each target, the numbers of trees mean other trees.
+    fs::remove_file(&path).unwrap();
+    resumed(&case(3, true), &batch, &path).0.unwrap();
+    let said = resumed(&case(4, true), &batch, &path).0.unwrap_err().to_string();
+    assert!(said.contains("n_estimators: 4 in this one, 3 in"), "{said}");
 }
 
 #[test]

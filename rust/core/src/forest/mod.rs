@@ -35,7 +35,7 @@ use std::sync::{Mutex, PoisonError};
 
 use rayon::prelude::*;
 
-pub(crate) use estimates::{forms, n_keys, scores};
+pub(crate) use estimates::{forms, n_keys, populations, scores};
 pub use params::{Ensemble, ForestParams, MaxFeatures, MaxSamples, Score, Ties};
 pub use parts::{Coded, code};
 pub use tree::{Node, Split, Test, Tree};

@@ -1,5 +1,6 @@
 //! How the values of a feature become small integers, and back.
 
+use pulp::{Arch, Simd, WithSimd};
 use rustc_hash::FxHashMap;
 
 /// Code of a missing value in one byte; codes of values lie below.
@@ -115,26 +116,99 @@ impl Cuts {
 
     /// Codes of `values`, by `emit`; NaN becomes `missing`.
     ///
-    /// A branchless binary search, several values side by side: 3 times as fast as one by one.
-    pub(crate) fn encode(&self, values: &[f64], missing: u16, mut emit: impl FnMut(usize, u16)) {
+    pub(crate) fn encode(&self, values: &[f64], missing: u16, emit: impl FnMut(usize, u16)) {
+        let lookup = Lookup::new(&self.cuts, values.len());
+        Arch::new().dispatch(Encode { lookup: &lookup, values, missing, emit });
+    }
+}
+
+/// Where to look for the code of a value.
+///
+/// A grid over the cut points says at which of them the search starts, so that it takes a step or two where cuts
+/// are spread evenly, and never more than one over all cuts. The cell of a value does not fall as the value rises,
+/// whatever is rounded, and cuts are told theirs by the same sum: those of lower cells lie below the value, those
+/// of higher ones above it.
+struct Lookup {
+    low: f64,
+    /// Cells for each unit.
+    scale: f64,
+    /// n_cells, a power of two; cuts in the cells before.
+    starts: Vec<u32>,
+    /// The cuts, and infinity up to a power of two beyond what any search looks at.
+    padded: Vec<f64>,
+    /// The search is over 2^steps − 1 cuts.
+    steps: u32,
+}
+
+impl Lookup {
+    /// For the codes of so many values.
+    fn new(cuts: &[f64], n_values: usize) -> Self {
+        let n_cells = (n_values / 16).min(4 * cuts.len()).max(1).next_power_of_two();
+        let (low, high) = (cuts.first().copied().unwrap_or(0.0), cuts.last().copied().unwrap_or(0.0));
+        let mut lookup = Lookup {
+            low,
+            scale: n_cells as f64 / (high - low),
+            starts: vec![0; n_cells],
+            padded: Vec::new(),
+            steps: 0,
+        };
+        let mut counts = vec![0; n_cells];
+        cuts.iter().for_each(|&cut| counts[lookup.cell(cut)] += 1);
+        let mut before = 0;
+        for (start, count) in lookup.starts.iter_mut().zip(&counts) {
+            *start = before;
+            before += count;
+        }
+        lookup.steps = u32::BITS - counts.iter().fold(0, |most, &count: &u32| most.max(count)).leading_zeros();
+        lookup.padded = cuts.to_vec();
+        lookup.padded.resize((cuts.len() + (1 << lookup.steps)).next_power_of_two(), f64::INFINITY);
+        lookup
+    }
+
+    /// The cell of a value that is known.
+    #[inline(always)]
+    fn cell(&self, value: f64) -> usize {
+        let last = (self.starts.len() - 1) as f64;
+        // What is no number, as 0 times infinity, goes to the first.
+        ((value - self.low) * self.scale).max(0.0).min(last) as u32 as usize
+    }
+}
+
+/// Looking up the codes of values, several side by side, as wide as the machine's vectors.
+struct Encode<'a, E> {
+    lookup: &'a Lookup,
+    values: &'a [f64],
+    missing: u16,
+    emit: E,
+}
+
+impl<E: FnMut(usize, u16)> WithSimd for Encode<'_, E> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(mut self, _: S) {
         const LANES: usize = 16;
-        let steps = usize::BITS - self.cuts.len().leading_zeros();
-        let width = (1usize << steps) - 1;
-        let mut padded = self.cuts.clone();
-        padded.resize(width, f64::INFINITY);
-        for (block, values) in values.chunks(LANES).enumerate() {
+        let Lookup { starts, padded, steps, .. } = self.lookup;
+        // The masks take nothing away, but tell the compiler that the places are there.
+        let (last_cell, last) = (starts.len() - 1, padded.len() - 1);
+        let (starts, padded) = (&starts[..last_cell + 1], &padded[..last + 1]);
+        for (block, values) in self.values.chunks(LANES).enumerate() {
             let mut wanted = [f64::NAN; LANES];
             wanted[..values.len()].copy_from_slice(values);
             let mut code = [0usize; LANES];
-            for step in (0..steps).rev() {
+            for lane in 0..LANES {
+                code[lane] = starts[self.lookup.cell(wanted[lane]) & last_cell] as usize;
+            }
+            for step in (0..*steps).rev() {
                 let half = 1usize << step;
                 for lane in 0..LANES {
-                    let above = padded[code[lane] + half - 1] < wanted[lane];
+                    let above = padded[(code[lane] + half - 1) & last] < wanted[lane];
                     code[lane] += half * usize::from(above);
                 }
             }
             for (lane, value) in values.iter().enumerate() {
-                emit(block * LANES + lane, if value.is_nan() { missing } else { code[lane] as u16 });
+                let code = if value.is_nan() { self.missing } else { code[lane] as u16 };
+                (self.emit)(block * LANES + lane, code);
             }
         }
     }
@@ -186,6 +260,34 @@ mod tests {
         let bins = Cuts::quantiles(heavy, 11);
         assert_eq!(bins.cuts[0], 0.5);
         assert_eq!(bins.values.len(), 11);
+    }
+
+    #[test]
+    fn codes_agree_with_the_cut_points_however_these_are_spread() {
+        let spread = |f: &dyn Fn(f64) -> f64| (0..254).map(|i| f(f64::from(i))).collect::<Vec<f64>>();
+        let tiny = f64::MIN_POSITIVE / 4.0;
+        let all = [
+            spread(&|i| i),
+            spread(&|i| (i / 8.0).exp()),
+            spread(&|i| 1.0 + i * f64::EPSILON),
+            spread(&|i| (i - 127.0) * (f64::MAX / 127.5)),
+            spread(&|i| i * tiny),
+            vec![3.0],
+            vec![0.0, tiny],
+            vec![-f64::MAX, f64::MAX],
+        ];
+        for cuts in all {
+            let mut values: Vec<f64> = cuts.iter().flat_map(|&cut| [cut, cut.next_up(), cut.next_down()]).collect();
+            values.extend(cuts.windows(2).map(|pair| f64::midpoint(pair[0], pair[1])));
+            values.extend([0.0, -0.0, 1e300, -1e300, f64::MAX, f64::MIN]);
+            // The more values, the finer the grid.
+            for times in [1, 30] {
+                let cuts = Cuts { values: vec![0.0; cuts.len() + 1], cuts: cuts.clone() };
+                for (value, code) in values.repeat(times).iter().zip(codes(&cuts, &values.repeat(times))) {
+                    assert_eq!(cuts.cuts.partition_point(|cut| cut < value), code as usize, "{value} among {cuts:?}");
+                }
+            }
+        }
     }
 
     proptest! {

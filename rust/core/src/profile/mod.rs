@@ -10,6 +10,7 @@ mod coding;
 mod distinct;
 mod ipc;
 mod merge;
+mod range;
 mod sample;
 #[cfg(test)]
 mod tests;
@@ -22,6 +23,7 @@ use rayon::prelude::*;
 
 pub(crate) use coding::{Categories, Coding, Cuts, MISSING_U8, MISSING_U16, Scale};
 use distinct::Distinct;
+use range::Range;
 use sample::RowSample;
 
 use crate::column::{MISSING, categories, numeric_values};
@@ -156,18 +158,24 @@ impl Profile {
             (Kind::Labels, Some(plan)) => ColumnProfile::Labels(LabelProfile::new(plan.clone())),
             _ => ColumnProfile::Nominal(NominalProfile::default()),
         };
-        let most = SAMPLE_BYTES / (8 * features.len().max(1));
         Profile {
             names: [names(features), names(targets)].concat(),
             counts: Counts::default(),
             features: features.iter().map(new).collect(),
             targets: targets.iter().map(new).collect(),
-            sample: RowSample::new(match max_bins {
-                0 => most / FEWER,
-                _ => most.clamp(4 * max_bins, CHUNK_SAMPLE.max(4 * max_bins)),
-            }),
+            sample: RowSample::new(sampled_rows(features.len(), max_bins)),
             max_bins,
         }
+    }
+
+    /// Bytes that a profile of up to `n_rows` rows of `problem` takes, and the codes that are made of it.
+    pub(crate) fn bytes(problem: &Problem, max_bins: usize, n_rows: u64) -> usize {
+        let n_rows = usize::try_from(n_rows).unwrap_or(usize::MAX);
+        let sample = RowSample::new(sampled_rows(problem.features.len(), max_bins));
+        let columns = problem.features.iter().chain(&problem.targets);
+        let n_numeric = columns.filter(|column| column.kind == Kind::Numeric).count();
+        // A number as it is sampled, as one of few, and as a cut point with its value.
+        n_numeric * (8 * n_rows.min(sample.size + sample.slack()) + (16 + 16) * n_rows.min(max_bins))
     }
 
     fn add(&mut self, intake: &Intake<'_>, batch: &RecordBatch, first_row: u64) -> Result<()> {
@@ -216,6 +224,15 @@ const FEWER: usize = 64;
 
 /// Rows sampled for quantiles where memory allows: the share of a bin of 255 then errs by 6 %.
 const CHUNK_SAMPLE: usize = 65_536;
+
+/// Rows sampled of a table with so many features.
+fn sampled_rows(n_features: usize, max_bins: usize) -> usize {
+    let most = SAMPLE_BYTES / (8 * n_features.max(1));
+    match max_bins {
+        0 => most / FEWER,
+        _ => most.clamp(4 * max_bins, CHUNK_SAMPLE.max(4 * max_bins)),
+    }
+}
 
 impl ColumnProfile {
     fn add(&mut self, array: &ArrayRef, sampled: &[u32]) -> Result<()> {
@@ -277,14 +294,7 @@ impl NumericProfile {
     fn add(&mut self, array: &ArrayRef, sampled: &[u32]) -> Result<()> {
         let mut values = Vec::with_capacity(array.len());
         numeric_values(array, &mut values)?;
-        let (mut low, mut high, mut missing, mut zeros) = (f64::INFINITY, f64::NEG_INFINITY, 0u64, 0u64);
-        for &value in &values {
-            // f64::min and f64::max skip a NaN.
-            low = low.min(value);
-            high = high.max(value);
-            missing += value.is_nan() as u64;
-            zeros += (value == 0.0) as u64;
-        }
+        let Range { low, high, missing, zeros } = Range::of(&values);
         if (values.len() as u64 > missing) && !(low.is_finite() && high.is_finite()) {
             let found = if high.is_finite() { low } else { high };
             return Err(Error::Data(format!(

@@ -52,7 +52,7 @@ mod tests;
 use pulp::Arch;
 use rayon::prelude::*;
 
-pub(crate) use estimates::{forms, n_keys, scores};
+pub(crate) use estimates::{forms, n_keys, populations, scores};
 pub use params::{Iterations, ReliefParams, ReliefScore, TargetDistance};
 
 use crate::accumulate::{Accumulator, Identity, Ledger, Settings, Vector};
@@ -91,10 +91,6 @@ struct Limits {
 const LIMITS: Limits = Limits { rows: 192 << 20, group: 128 << 20 };
 /// What reading takes: a tile of values as columns, as rows and as panels, and columns on their way.
 const READING_BYTES: usize = 40 << 20;
-/// Sums of all blocks take up to this many bytes, where the blocks are not too few then.
-const SUMS_BYTES: usize = 64 << 20;
-/// Blocks of queries, for whose number standard errors are good enough.
-const BLOCKS: std::ops::RangeInclusive<usize> = 16..=128;
 
 /// Ranks the features of `source` by Relief, on a pool of `threads` threads.
 ///

@@ -1,12 +1,15 @@
 //! Read-only files in memory.
 
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io::{Error as IoError, ErrorKind};
-use std::path::Path;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
 use std::ptr::NonNull;
 use std::sync::Arc;
 
 use arrow_buffer::Buffer;
+#[cfg(unix)]
+use memmap2::Advice;
 use memmap2::Mmap;
 
 use crate::error::{Error, Result};
@@ -16,6 +19,15 @@ use crate::error::{Error, Result};
 pub(super) struct Mapping {
     pub(super) name: String,
     bytes: Arc<Mmap>,
+    /// What it maps, where others can reach that.
+    file: Option<Mapped>,
+}
+
+/// A file as it was when it was mapped.
+#[derive(Debug, Clone)]
+struct Mapped {
+    path: PathBuf,
+    known: Metadata,
 }
 
 impl Mapping {
@@ -36,15 +48,45 @@ impl Mapping {
         if kind.len() == 0 {
             return Err(Error::Data(format!("{}: the file is empty", path.display())));
         }
-        Self::of(&file, path.display().to_string()).map_err(|e| Error::file(path, e))
+        let mapping = Self::of(&file, path.display().to_string()).map_err(|e| Error::file(path, e))?;
+        Ok(Mapping { file: Some(Mapped { path: path.to_path_buf(), known: kind }), ..mapping })
     }
 
     /// Maps an open file, called `name`.
     pub(super) fn of(file: &File, name: String) -> std::io::Result<Self> {
-        // SAFETY: the mapping is read-only and private to this process. As with every mapped file, it
-        // must not be cut short by another process while it is read.
+        // SAFETY: the mapping is read-only and private to this process. As with every mapped file, it must not be
+        // cut short by another process while it is read; `check` finds out before each batch.
         let bytes = unsafe { Mmap::map(file)? };
-        Ok(Mapping { name, bytes: Arc::new(bytes) })
+        Ok(Mapping { name, bytes: Arc::new(bytes), file: None })
+    }
+
+    /// Ok if the file is as it was. One that took its name since does not matter: the map is that of the old one.
+    ///
+    /// # Errors
+    /// [`Error::Data`] if it was written to, or cut short; reading on would end the process then.
+    pub(super) fn check(&self) -> Result<()> {
+        let Some(Mapped { path, known }) = &self.file else { return Ok(()) };
+        match std::fs::metadata(path) {
+            Ok(now)
+                if is_same(known, &now)
+                    && (known.len() != now.len() || known.modified().ok() != now.modified().ok()) =>
+            {
+                Err(Error::Data(format!(
+                    "{}: the file was changed while it was read; leave it alone, and rank again",
+                    self.name
+                )))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Has the bytes in `range` brought into memory, while something else is done.
+    pub(super) fn fetch(&self, range: Range<usize>) {
+        // It is but an advice, which other systems do not take.
+        #[cfg(unix)]
+        let _ = self.bytes.advise_range(Advice::WillNeed, range.start, range.len());
+        #[cfg(not(unix))]
+        let _ = range;
     }
 
     pub(super) fn bytes(&self) -> &[u8] {
@@ -57,4 +99,17 @@ impl Mapping {
         // SAFETY: the pointer and the length are those of the map, which the buffer owns a share of.
         unsafe { Buffer::from_custom_allocation(start, self.bytes.len(), self.bytes.clone()) }
     }
+}
+
+/// Whether two descriptions are of one file.
+#[cfg(unix)]
+fn is_same(one: &Metadata, other: &Metadata) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    (one.dev(), one.ino()) == (other.dev(), other.ino())
+}
+
+/// Whether two descriptions are of one file; other systems do not let a mapped file be replaced.
+#[cfg(not(unix))]
+fn is_same(_: &Metadata, _: &Metadata) -> bool {
+    true
 }

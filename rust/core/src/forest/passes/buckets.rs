@@ -20,7 +20,7 @@ use crate::scratch::Scratch;
 use crate::store::bands::BAND;
 use crate::store::{Chunk, CodeStore, Columns, Stored as StoredCode, TargetColumn, Values};
 
-/// Bytes of a bucket that are written at once.
+/// Most bytes of a bucket that are written at once.
 const PIECE: usize = 32 << 10;
 
 /// Rows of a node on their way to disk.
@@ -36,6 +36,8 @@ pub(super) struct Bucket {
 pub(super) struct Buckets<'a> {
     records: Records<'a>,
     scratch: &'a Scratch,
+    /// Bytes of a bucket that wait until they are written at once.
+    piece: usize,
     /// And its length.
     file: Mutex<(File, usize)>,
 }
@@ -73,17 +75,21 @@ impl Rows {
 }
 
 impl<'a> Buckets<'a> {
-    pub(super) fn new(ground: Ground<'a>, scratch: &'a Scratch) -> Result<Self> {
+    /// For the buckets of `tops`, which hold up to `waiting` bytes until they are written.
+    pub(super) fn new(ground: Ground<'a>, scratch: &'a Scratch, tops: &[Top], waiting: usize) -> Result<Self> {
         let store = ground.store;
+        let nodes = tops.iter().flat_map(|top| &top.nodes);
+        let count = nodes.filter(|node| matches!(node.state, State::Bucket(_))).count();
         let file = Mutex::new((scratch.file()?, 0));
-        Ok(Buckets { records: Records { store, size: Records::size_of(store) }, scratch, file })
+        let piece = PIECE.min(waiting / count.max(1));
+        Ok(Buckets { records: Records { store, size: Records::size_of(store) }, scratch, piece, file })
     }
 
     /// Adds the examples `found` in a block.
     pub(super) fn add(&self, bucket: &mut Bucket, found: &Found<'_>) -> Result<()> {
         self.records.write(found, &mut bucket.waiting);
         bucket.rows += found.range.len();
-        if bucket.waiting.len() >= PIECE { self.flush(bucket) } else { Ok(()) }
+        if bucket.waiting.len() >= self.piece { self.flush(bucket) } else { Ok(()) }
     }
 
     fn flush(&self, bucket: &mut Bucket) -> Result<()> {

@@ -84,7 +84,8 @@ fn grow_in(
     let growers = Mutex::new(Vec::new());
     let idle = || growers.lock().unwrap_or_else(PoisonError::into_inner);
     for group in tops.chunks_mut(room.trees_on_disk()) {
-        let buckets = Buckets::new(ground, scratch)?;
+        // Of the sums there are none any more.
+        let buckets = Buckets::new(ground, scratch, group, room.sums)?;
         passes.collect(group, &buckets, judge.as_ref().map(|judge| &judge.targets))?;
         let stored = buckets.finish(group)?;
         for together in group.chunks_mut(room.at_once) {

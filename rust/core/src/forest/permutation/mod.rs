@@ -90,7 +90,7 @@ impl Judged {
         }
         let errors = Errors::new(targets, out_of_bag);
         let mut sums = Sums::new(&errors, places.len());
-        let shuffled = Shuffled::new(places, store, out_of_bag, ground.params.seed, tree, scratch)?;
+        let shuffled = Shuffled::new(places, ground, out_of_bag, tree, scratch)?;
         let (mut codes, mut walk) = (Rows::default(), Walk::new(routes));
         let mut first = 0;
         out_of_bag.by_block(|base, block| {

@@ -5,6 +5,7 @@ use rand::RngExt;
 
 use super::OutOfBag;
 use crate::error::Result;
+use crate::forest::grow::Ground;
 use crate::forest::grown::{CodeTest, Grown, GrownSplit};
 use crate::forest::view::View;
 use crate::profile::MISSING_U16;
@@ -170,22 +171,22 @@ impl Shuffled {
     /// The codes of the rows `out_of_bag` for tree number `tree`; in files, if there is a `scratch` folder.
     pub(super) fn new(
         places: &Places,
-        store: &CodeStore,
+        ground: Ground<'_>,
         out_of_bag: &OutOfBag,
-        seed: u64,
         tree: u64,
         scratch: Option<&Scratch>,
     ) -> Result<Self> {
+        let Ground { store, params, .. } = ground;
         let by_slot = |wanted: fn(Slot) -> Option<usize>| {
             let features = places.features.iter();
             features.filter_map(|&feature| Some((wanted(store.slots[feature as usize])?, feature))).collect()
         };
         let narrow: Vec<_> = by_slot(|slot| if let Slot::Narrow(slot) = slot { Some(slot) } else { None });
         let wide: Vec<_> = by_slot(|slot| if let Slot::Wide(slot) = slot { Some(slot) } else { None });
-        let random = |feature: u32| stream(seed, Purpose::Permutation, tree, u64::from(feature));
+        let random = |feature: u32| stream(params.seed, Purpose::Permutation, tree, u64::from(feature));
         Ok(Shuffled {
-            narrow: shuffled(&places.narrow, &narrow, store, out_of_bag, &random, scratch)?,
-            wide: shuffled(&places.wide, &wide, store, out_of_bag, &random, scratch)?,
+            narrow: shuffled(&places.narrow, &narrow, ground, out_of_bag, &random, scratch)?,
+            wide: shuffled(&places.wide, &wide, ground, out_of_bag, &random, scratch)?,
         })
     }
 }
@@ -194,7 +195,7 @@ impl Shuffled {
 fn shuffled<C: Stored>(
     bands: &[usize],
     features: &[(usize, u32)],
-    store: &CodeStore,
+    ground: Ground<'_>,
     out_of_bag: &OutOfBag,
     random: &impl Fn(u32) -> Stream,
     scratch: Option<&Scratch>,
@@ -203,10 +204,12 @@ fn shuffled<C: Stored>(
     for &band in bands {
         let mut cells = Vec::with_capacity(out_of_bag.len());
         out_of_bag.by_block(|base, rows| {
-            View::codes_of(store, base).band(band, rows, |_, codes: &[C; BAND]| cells.push(*codes));
+            ground.monitor.check()?;
+            View::codes_of(ground.store, base).band(band, rows, |_, codes: &[C; BAND]| cells.push(*codes));
             Ok(())
         })?;
         for &(slot, feature) in features.iter().filter(|(slot, _)| slot / BAND == band) {
+            ground.monitor.check()?;
             shuffle(&mut cells, slot % BAND, &mut random(feature));
         }
         done.push(match scratch {

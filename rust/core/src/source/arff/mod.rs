@@ -114,6 +114,7 @@ struct Pass<'a> {
 
 impl Pass<'_> {
     fn chunk(&mut self) -> Result<Option<RecordBatch>> {
+        self.source.mapping.check()?;
         let rows = rows_per_chunk(self.source.attributes.len());
         let start = self.lines.position();
         while self.rows.len() < rows && self.lines.position() - start < CHUNK_BYTES {

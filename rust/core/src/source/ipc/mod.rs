@@ -35,10 +35,15 @@ pub struct IpcSource {
     name: String,
     buffer: Buffer,
     layout: Layout,
+    /// The file, if the bytes are one.
+    mapping: Option<Mapping>,
 }
 
 /// Bytes of the marker and the length before a message.
 const PREFIX: usize = 8;
+
+/// Bytes of the largest batch that is fetched while the one before it is worked on.
+const MOST_AHEAD: usize = 128 << 20;
 
 /// What is wrong with a file, without its name.
 type Checked<T> = std::result::Result<T, String>;
@@ -58,8 +63,8 @@ impl IpcSource {
     }
 
     pub(super) fn of(mapping: Mapping) -> Result<Self> {
-        let buffer = mapping.buffer();
-        Self::of_buffer(mapping.name, buffer)
+        let source = Self::of_buffer(mapping.name.clone(), mapping.buffer())?;
+        Ok(IpcSource { mapping: Some(mapping), ..source })
     }
 
     /// The file or stream in `buffer`, called `name`.
@@ -74,13 +79,18 @@ impl IpcSource {
 
     fn laid_out(name: String, buffer: Buffer, read: fn(&[u8]) -> Checked<Layout>) -> Result<Self> {
         let layout = quietly(|| read(&buffer)).map_err(|what| damaged(&name, &what))?;
-        Ok(IpcSource { name, buffer, layout })
+        Ok(IpcSource { name, buffer, layout, mapping: None })
     }
 
     /// The batches as they are in the file, whatever their size.
     pub(crate) fn batches(&self) -> impl Iterator<Item = Result<RecordBatch>> + Send + '_ {
         let mut pass = Pass { source: self, blocks: self.layout.blocks.iter(), dictionaries: HashMap::new() };
         std::iter::from_fn(move || pass.batch())
+    }
+
+    /// Ok if the file is as it was when it was mapped.
+    fn check(&self) -> Result<()> {
+        self.mapping.as_ref().map_or(Ok(()), Mapping::check)
     }
 
     /// Where each batch ends, and before them the schema: byte positions.
@@ -103,7 +113,7 @@ impl ChunkSource for IpcSource {
     fn chunks(&self) -> Result<Chunks<'_>> {
         Ok(Box::new(self.batches().flat_map(|batch| {
             let (batch, error) = batch.map_or_else(|e| (None, Some(Err(e))), |batch| (Some(batch), None));
-            batch.into_iter().flat_map(pieces).map(Ok).chain(error)
+            batch.into_iter().flat_map(pieces).map(|piece| self.check().map(|()| piece)).chain(error)
         })))
     }
 
@@ -127,6 +137,15 @@ impl Pass<'_> {
     fn batch(&mut self) -> Option<Result<RecordBatch>> {
         loop {
             let block = self.blocks.next()?;
+            if let Err(changed) = self.source.check() {
+                self.blocks = [].iter();
+                return Some(Err(changed));
+            }
+            if let (Some(mapping), Some(next)) = (&self.source.mapping, self.blocks.as_slice().first())
+                && next.body.len() <= MOST_AHEAD
+            {
+                mapping.fetch(next.body.clone());
+            }
             match quietly(|| self.decode(block)) {
                 Ok(None) => {}
                 Ok(Some(batch)) => return Some(Ok(batch)),
