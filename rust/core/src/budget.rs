@@ -61,7 +61,7 @@ pub fn default_limit(processes: usize) -> Option<usize> {
 }
 
 /// Gives pages that were freed back to the system, where the allocator keeps them.
-fn give_back() {
+pub(crate) fn give_back() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     // SAFETY: it may be called at any time, from any thread.
     unsafe {

@@ -34,7 +34,7 @@ use arrow_schema::SchemaRef;
 use serde::{Deserialize, Serialize};
 
 use crate::accumulate::{Accumulator, Condensed, Settings};
-use crate::budget::Budget;
+use crate::budget::{Budget, give_back};
 use crate::error::{Error, Result, check};
 use crate::forest::MaxSamples;
 use crate::intake::{Intake, Unlabelled};
@@ -155,6 +155,10 @@ impl Stream {
         next.name = batch.name().to_string();
         next.hold_as(schema)?;
         intake.pass(Phase::Coding, |rows| next.take(rows, options, monitor))?;
+        if next.n_blocks > self.n_blocks {
+            // Until the next block is complete there is no use for what this one took.
+            give_back();
+        }
         Ok(next)
     }
 
