@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import os
 import random
+import resource
 import signal
 import subprocess
 import sys
@@ -21,6 +22,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import workloads
+from measure import peak_growth
 from sklearn.metrics import roc_auc_score
 
 import ferrank as fr
@@ -143,29 +145,78 @@ def kills(n_rows: int, kills: int) -> None:
     from distributed import Client, LocalCluster
 
     frame, _ = table(n_rows, 30)
-    ranker = fr.ForestRanker(n_estimators=60, scores=SCORES)
-    whole = fr.rank(frame, ["y", "z"], ranker=ranker)
-    moments, seconds = random.Random(0), 0.0
+    moments = random.Random(0)
     settings = {"dashboard_address": None, "processes": True, "memory_limit": None}
-    for number in range(kills + 1):
+    for name, ranker in {
+        "forest": fr.ForestRanker(n_estimators=60, scores=SCORES),
+        "relief": fr.ReliefRanker(n_iterations=min(n_rows, 10_000)),
+    }.items():
+        whole, seconds = fr.rank(frame, ["y", "z"], ranker=ranker), 0.0
+        for number in range(kills + 1):
+            with (
+                LocalCluster(n_workers=2, threads_per_worker=1, **settings) as cluster,
+                Client(cluster) as client,
+            ):
+                collection = dd.from_pandas(frame, npartitions=6, sort=False)
+                victim = moments.choice(list(client.run(os.getpid).values()))
+                moment = moments.uniform(0, seconds)
+                killer = threading.Timer(moment, os.kill, (victim, signal.SIGKILL))
+                if number > 0:
+                    killer.start()
+                started = time.perf_counter()
+                assert same(fr.rank(collection, ["y", "z"], ranker=ranker), whole)
+                took = time.perf_counter() - started
+                if number == 0:
+                    seconds = took
+                killer.cancel()
+            what = f"kill {number} after {moment:.2f} s" if number else "no kill"
+            print(f"{name}, {what}: same bits, {took:.2f} s", flush=True)
+
+
+def made(number: int, n_rows: int) -> pd.DataFrame:
+    """A partition of 100 float32 features and a target, made where it is needed."""
+    x = np.random.default_rng(number).normal(size=(100, n_rows)).astype(np.float32)
+    return pd.DataFrame(dict(enumerate(x))).rename(columns=str).assign(y=x[0] + x[1])
+
+
+def traffic(n_rows: int) -> None:
+    """What moves, and what the client holds, where partitions are made on two workers."""
+    import dask
+    from distributed import Client, LocalCluster
+
+    def moved(dask_worker: object) -> tuple[int, int]:
+        incoming = sum(entry["total"] for entry in dask_worker.transfer_incoming_log)
+        return dask_worker.transfer_outgoing_bytes_total, incoming
+
+    def peak() -> int:
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
+
+    parts = [dask.delayed(made)(number, n_rows // 16) for number in range(16)]
+    mib = 1 << 20
+    for name, ranker in [
+        ("forest", fr.ForestRanker(n_estimators=8)),
+        ("relief", fr.ReliefRanker(n_iterations=200)),
+        ("forest by partition", fr.ForestRanker(n_estimators=32, scope="partition")),
+    ]:
+        settings = {"dashboard_address": None, "processes": True}
         with (
             LocalCluster(n_workers=2, threads_per_worker=1, **settings) as cluster,
             Client(cluster) as client,
         ):
-            collection = dd.from_pandas(frame, npartitions=6, sort=False)
-            victim = moments.choice(list(client.run(os.getpid).values()))
-            moment = moments.uniform(0, seconds)
-            killer = threading.Timer(moment, os.kill, (victim, signal.SIGKILL))
-            if number > 0:
-                killer.start()
-            started = time.perf_counter()
-            assert same(fr.rank(collection, ["y", "z"], ranker=ranker), whole)
-            took = time.perf_counter() - started
-            if number == 0:
-                seconds = took
-            killer.cancel()
-        what = f"kill {number} after {moment:.2f} s" if number else "no kill"
-        print(f"{what}: same bits, {took:.2f} s", flush=True)
+            fr.rank([dask.delayed(made)(0, 100)], "y", n_estimators=2)
+            before = client.run(moved)
+            rank = lambda: fr.rank(parts, "y", ranker=ranker)  # noqa: B023, E731 - called at once
+            grown = peak_growth(rank)
+            after, peaks = client.run(moved), client.run(peak)
+        outgoing, incoming = (
+            sum(after[worker][way] - before[worker][way] for worker in after) for way in (0, 1)
+        )
+        print(
+            f"{name}, {n_rows * 101 * 4 / mib:.0f} MiB of data: {incoming / mib:.1f} MiB between workers, "
+            f"{(outgoing - incoming) / mib:.2f} MiB to the client, which grew by {grown / mib:.0f} MiB; "
+            f"peak of workers {', '.join(f'{peak / mib:.0f}' for peak in peaks.values())} MiB",
+            flush=True,
+        )
 
 
 def scopes(n_rows: int, seeds: int) -> None:
@@ -203,7 +254,7 @@ def scopes(n_rows: int, seeds: int) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("case", choices=["resume", "clusters", "kills", "scopes"])
+    parser.add_argument("case", choices=["resume", "clusters", "kills", "traffic", "scopes"])
     parser.add_argument("--rows", type=int, default=20_000)
     parser.add_argument("--partitions", type=int, nargs="+", default=[1, 3, 16])
     parser.add_argument("--kills", type=int, default=20)
@@ -218,6 +269,8 @@ def main() -> None:
             clusters(chosen.rows, chosen.partitions)
         case "kills":
             kills(chosen.rows, chosen.kills)
+        case "traffic":
+            traffic(chosen.rows)
         case "scopes":
             scopes(chosen.rows, chosen.seeds)
 

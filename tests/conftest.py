@@ -1,4 +1,7 @@
-"""Data shared by the tests."""
+"""What the tests share: data, and a keyboard."""
+
+import signal
+from collections.abc import Iterator
 
 import numpy as np
 import pyarrow as pa
@@ -31,3 +34,11 @@ def numbers() -> tuple[np.ndarray, np.ndarray]:
     rng = np.random.default_rng(3)
     X = rng.normal(size=(150, 6))
     return X, X[:, 4] + 2 * X[:, 1]
+
+
+@pytest.fixture
+def keyboard() -> Iterator[None]:
+    """Has Ctrl-C interrupt, also where a shell started the tests in the background, which ignores it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)

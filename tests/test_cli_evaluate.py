@@ -143,6 +143,23 @@ def test_bad_input_is_told_and_ends_with_2(
     assert message in err
 
 
-def test_ranking_does_not_wait_for_what_judges() -> None:
-    code = "import sys, ferrank.cli, ferrank; sys.exit('ferrank.evaluate' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+def test_help_and_inspect_do_not_wait_for_what_ranks_and_judges(tmp_path: Path) -> None:
+    (tmp_path / "some.csv").write_text("a,y\n1,2\n3,4\n")
+    code = (
+        "import sys, ferrank, ferrank.cli; from ferrank.cli.main import main; "
+        f"main(['inspect', {str(tmp_path / 'some.csv')!r}]); "
+        "heavy = {'sklearn', 'scipy', 'pandas', 'matplotlib', 'joblib'} & set(sys.modules); "
+        "ferrank.rank; judge = 'ferrank.evaluate' in sys.modules; "
+        "sys.exit(f'{heavy} {judge}' if heavy or judge else 0)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_all_names_of_the_package_are_found_where_they_are_said_to_be() -> None:
+    assert set(ferrank.__all__) <= set(dir(ferrank))
+    for name in ferrank.__all__:
+        assert getattr(ferrank, name) is not None
+    assert ferrank.accumulator.accumulate is ferrank.accumulate
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        ferrank.nothing  # noqa: B018

@@ -1,16 +1,22 @@
 """Error curves."""
 
+from pathlib import Path
+
 import joblib
 import numpy as np
 import pyarrow as pa
 import pytest
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.metrics import zero_one_loss
-from sklearn.model_selection import RepeatedStratifiedKFold
+from sklearn.model_selection import RepeatedKFold, RepeatedStratifiedKFold
 from sklearn.neighbors import KNeighborsClassifier
 
 import ferrank
 from ferrank.evaluate import InformationGain, SvmRfe, curves, subset_sizes, synthesize
+from reference import hierarchy
+from reference.arff import domain, read_arff
+
+DATA = Path(__file__).parent / "data"
 
 
 @pytest.fixture(scope="module")
@@ -122,6 +128,42 @@ def test_models_tasks_and_measures():
     assert near.forward["forest"][:, 1].mean() < min(0.25, labels.forward["forest"][:, 0].mean())
     own = curves(data | {"y": word}, "y", forest, model=LogisticRegression(), scoring=zero_one_loss, folds=2)
     assert own.measure == "zero_one_loss"
+
+
+def test_labels_of_a_hierarchy_are_predicted_with_those_above_them():
+    path = DATA / "eisen_GO-part.arff"
+    table, parents = read_arff(path), hierarchy.of_domain(domain(path))
+    sets = [hierarchy.closed(labels, parents) for labels in table["class"].to_pylist()]
+    shares = hierarchy.shares(sets, parents, 0.5)
+    has = np.array([[name in labels for name in shares] for labels in sets], dtype=int)
+    X = table.drop_columns("class").to_pandas().to_numpy()
+    given = {"given": np.arange(X.shape[1])[::-1]}
+    asked = {"hierarchy_decay": 0.5, "folds": 2, "sizes": [3, 6], "n_random": 0}
+    found = curves(path, "class", given, **asked)
+    assert found.measure == "weighted Hamming loss"
+    for split, (train, test) in enumerate(RepeatedKFold(n_splits=2, n_repeats=1, random_state=0).split(X)):
+        places = X - np.nanmin(X[train], axis=0)
+        places /= np.nanmax(places[train], axis=0)
+        places = np.where(np.isnan(places), np.nanmean(places[train], axis=0), places)
+        for number, size in enumerate([3, 6]):
+            model = KNeighborsClassifier(10, algorithm="brute").fit(places[train, :size], has[train])
+            wrong = model.predict(places[test, :size]) != has[test]
+            error = (wrong * np.array(list(shares.values()))).sum(axis=1).mean()
+            assert found.forward["given"][split, number] == pytest.approx(error, rel=1e-9)
+
+    rows = {"a": np.arange(40.0), "b": [1.0, 0.0] * 20, "y": [["p"]] * 20 + [["q"]] * 20}
+    forest = {"forest": ferrank.ForestRanker(n_estimators=5)}
+    ours = curves(rows, "y", forest, hierarchy={"p": None, "q": None}, folds=2)
+    assert ours.areas()["forest"].gain > 0.1
+    # A label that no training row has.
+    rare = rows | {"y": [*rows["y"][:-1], ["q", "r"]]}
+    parents = {"p": None, "q": None, "r": None}
+    found = curves(rare, "y", {"a": [1.0, 0.0]}, hierarchy=parents, model="svm", folds=2, n_random=0)
+    assert (found.forward["a"] < 0.7).all()
+    with pytest.raises(ferrank.SettingError, match="no row of table has a label"):
+        curves(rows | {"y": [[]] * 40}, "y", forest, task="hierarchical", folds=2)
+    with pytest.raises(ferrank.SettingError, match="the task unsupervised has none"):
+        curves(rows, drop=["y"], rankers=forest, task="unsupervised")
 
 
 @pytest.mark.parametrize(

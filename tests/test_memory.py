@@ -66,6 +66,81 @@ def test_a_forest_within_little_memory_has_the_bits_of_one_in_memory(
     assert list(tmp_path.iterdir()) == []
 
 
+def _with_labels(table: pa.Table) -> pa.Table:
+    """Return the features with label sets, which `x0` tells apart; some are missing, some empty."""
+    sets = pa.array([["a/b/c", "d"], ["a/e"], [], ["d/f", "g"], ["a/b"], None], pa.list_(pa.string()))
+    x0, x1 = table["x0"].to_numpy(), table["x1"].to_numpy()
+    number = np.where(x1 > 1.5, 5, np.digitize(x0 + x1 / 2, [-1, 0, 0.5, 1]))
+    return table.drop(["y", "kind"]).append_column("labels", sets.take(pa.array(number)))
+
+
+def _some_unlabelled(table: pa.Table, target: str) -> pa.Table:
+    """Return the table with one target, known for one row of three."""
+    other = "kind" if target == "y" else "y"
+    known = np.arange(len(table)) % 3 == 0
+    values = pa.array(table[target].to_numpy(zero_copy_only=False), mask=~known)
+    return table.drop([other, target]).append_column(target, values)
+
+
+@pytest.mark.parametrize("case", ["labels", "unlabelled rows"])
+def test_label_sets_and_unlabelled_rows_within_little_memory(
+    case: str, table: pa.Table, tmp_path: Path
+) -> None:
+    if case == "labels":
+        data, target, settings = _with_labels(table), "labels", {"unlabelled": "ignore", "by_target": True}
+    else:
+        few = table.select(["x0", "x1", "x2", "gaps", "word", "y", "kind"])
+        data, target, settings = _some_unlabelled(few, "y"), "y", {"supervision": 0.5}
+
+    def ranked(limit: int | str, scratch: Path) -> fr.Ranking:
+        scores = ("genie3", "permutation")
+        forest = fr.ForestRanker(
+            n_estimators=2, scores=scores, n_jobs=2, memory_limit=limit, scratch=scratch, **settings
+        )
+        return fr.rank(data, target, ranker=forest)
+
+    in_memory = ranked("100GiB", tmp_path / "nowhere").to_dict()["scores"]
+    with pytest.raises(fr.ResourceError, match="nowhere"):
+        ranked(_little(), tmp_path / "nowhere")
+    assert ranked(_little(), tmp_path).to_dict()["scores"] == in_memory
+
+
+@pytest.mark.parametrize("case", ["labels", "unlabelled rows"])
+def test_relief_of_label_sets_and_unlabelled_rows_within_little_memory(case: str, table: pa.Table) -> None:
+    if case == "labels":
+        data, target, settings = _with_labels(table), "labels", {"unlabelled": "ignore"}
+    else:
+        # Rows without a target are compared with all others, so they are few and wide.
+        wide = np.random.default_rng(3).normal(size=(500, 4000))
+        few = pa.table({f"x{number}": column for number, column in enumerate(wide)})
+        few = few.append_column("kind", table["kind"][:4000]).append_column("y", table["y"][:4000])
+        data, target, settings = _some_unlabelled(few, "kind"), "kind", {"influence": (0.25, 1.0)}
+
+    def ranked(limit: int | str) -> object:
+        relief = fr.ReliefRanker(n_iterations=16, memory_limit=limit, **settings)
+        return fr.rank(data, target, ranker=relief).to_dict()["scores"]
+
+    assert ranked(_held() + ((90 if case == "labels" else 72) << 20)) == ranked("100GiB")
+
+
+def test_workers_of_dask_hold_the_limit(table: pa.Table, tmp_path: Path) -> None:
+    dask = pytest.importorskip("dask")
+    data = table.drop(["kind"])
+    parts = [dask.delayed(data.slice(first, ROWS // 3)) for first in range(0, ROWS, ROWS // 3)]
+
+    def ranked(data: object, limit: int | str, scratch: Path) -> fr.Ranking:
+        # Bags of many threads, so that there is room enough beside them for what dask holds.
+        forest = fr.ForestRanker(n_estimators=8, n_jobs=8, memory_limit=limit, scratch=scratch)
+        return fr.rank(data, "y", ranker=forest)
+
+    in_memory = ranked(data, "100GiB", tmp_path).to_dict()["scores"]
+    limit = _held() + (200 << 20)
+    with dask.config.set(scheduler="threads"):
+        with pytest.raises(fr.ResourceError, match="nowhere"):
+            ranked(parts, limit, tmp_path / "nowhere")
+        assert ranked(parts, limit, tmp_path).to_dict()["scores"] == in_memory
+
+
 def test_relief_within_little_memory_has_the_bits_of_one_in_memory(table: pa.Table) -> None:
     def ranked(limit: int | str) -> object:
         relief = fr.ReliefRanker(n_iterations=40, memory_limit=limit)

@@ -62,6 +62,33 @@ def test_a_killed_run_resumes_to_the_same_bits(run: str, data: Path, tmp_path: P
     assert sorted(keys) == list(range(fr.Accumulator.load(path).n_keys))
 
 
+@pytest.mark.parametrize("ranker", ["forest", "relief"])
+@pytest.mark.parametrize("case", ["labels", "unlabelled rows"])
+def test_label_sets_and_unlabelled_rows_resume(case: str, ranker: str, tmp_path: Path) -> None:
+    rng = np.random.default_rng(5)
+    x = rng.normal(size=(5, 400))
+    table = pa.table({f"x{number}": column for number, column in enumerate(x)})
+    if case == "labels":
+        sets = pa.array([["a/b/c", "d"], [], ["a/e"], None], pa.list_(pa.string()))
+        table = table.append_column("y", sets.take(pa.array(np.digitize(x[0], [-0.5, 0.5, 1.5]))))
+        settings: dict[str, object] = {"unlabelled": "ignore"}
+    else:
+        table = table.append_column("y", pa.array(x[1] > 0, mask=rng.random(400) < 0.5))
+        settings = {"supervision": 0.4} if ranker == "forest" else {"influence": (0.25, 1.0)}
+    if ranker == "forest":
+        settings |= {"n_estimators": 9, "scores": ("genie3", "permutation")}
+    path = tmp_path / "run.ferrank"
+    whole = fr.rank(table, "y", ranker=ranker, **settings)
+    fr.rank(table, "y", ranker=ranker, resume=path, **settings)
+    content = path.read_bytes()
+    path.write_bytes(content[: 2 * len(content) // 3])
+    with pytest.warns(fr.ResumeWarning, match="dropped the last"):
+        resumed = fr.rank(table, "y", ranker=ranker, resume=path, memory_limit="1GiB", **settings)
+    for name, score in whole.scores.items():
+        assert np.array_equal(resumed.scores[name].importance, score.importance)
+        assert np.array_equal(resumed.scores[name].std_error, score.std_error, equal_nan=True)
+
+
 def test_a_file_of_another_run_is_refused(data: Path, tmp_path: Path, mixed: pa.Table) -> None:
     path = tmp_path / "run.ferrank"
     ranking = fr.rank(mixed, "y", n_estimators=5, resume=path)

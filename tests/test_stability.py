@@ -1,6 +1,7 @@
 """How alike rankings are, against the formulas written out."""
 
 from itertools import combinations
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,8 +11,10 @@ from hypothesis.extra import numpy as arrays
 from scipy.stats import kendalltau, spearmanr
 
 import ferrank
-from ferrank.evaluate import expected_canberra, resample, stability, trees
+from ferrank.evaluate import InformationGain, expected_canberra, resample, stability, trees
 from ferrank.evaluate.ranks import ranks
+
+DATA = Path(__file__).parent / "data"
 
 
 def canberra(a: np.ndarray, b: np.ndarray, i: int) -> float:
@@ -101,13 +104,29 @@ def test_what_is_no_set_of_rankings_is_refused(rankings, match):
 
 
 def test_trees_of_a_forest_make_its_importances(mixed):
-    forest = ferrank.ForestRanker(n_estimators=8, scores=("genie3", "symbolic", "coverage"), random_state=3)
+    scores = ("genie3", "symbolic", "coverage", "permutation")
+    forest = ferrank.ForestRanker(n_estimators=8, scores=scores, random_state=3)
     ranking = ferrank.rank(mixed, "y", ranker=forest)
     for score in forest.scores:
         features, importances = trees(mixed, "y", forest, score=score)
         assert features == ranking.features
         assert importances.mean(axis=0) == pytest.approx(ranking.importances(score))
     assert 0 < stability(importances).canberra.mean() < 1
+    with pytest.raises(ferrank.SettingError, match="unknown score 'relief'; use genie3"):
+        trees(mixed, "y", forest, score="relief")
+
+
+@pytest.mark.parametrize("name", ["church_FUN", "eisen_GO-part"])
+def test_label_hierarchies_are_resampled(name):
+    path = DATA / f"{name}.arff"
+    forest = ferrank.ForestRanker(n_estimators=2)
+    one, other = resample(path, "class", forest, n=2, share=0.9)
+    assert (one.task, one.features) == ("hierarchical", other.features)
+    rows = {"x": [1.0, 2.0, 3.0, 4.0] * 5, "y": [["a"], ["b"]] * 10}
+    edges = {"a": None, "b": "a"}
+    assert resample(rows, "y", forest, hierarchy=edges, n=1)[0].task == "hierarchical"
+    with pytest.raises(ferrank.SettingError, match="information_gain ranks for .*, not for hierarchical"):
+        ferrank.rank(path, "class", ranker=InformationGain())
 
 
 def test_resampled_rows_give_rankings_that_differ_a_little(mixed):

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.parquet
 import pytest
 from sklearn.base import clone
 from sklearn.cluster import KMeans
@@ -14,6 +16,10 @@ from sklearn.metrics import adjusted_rand_score
 
 import ferrank as fr
 from ferrank.cli.main import main
+from reference import hierarchy
+from reference.arff import domain, read_arff
+
+DATA = Path(__file__).parent / "data"
 
 
 def frame(n_rows: int = 200, n_labelled: int = 60) -> pd.DataFrame:
@@ -83,8 +89,6 @@ def test_label_sets_of_a_hierarchy_are_judged_by_their_weighted_area():
     )
     search = fr.SupervisionSearch(fr.ForestRanker("hierarchical", **asked), grid=grid).fit(X, sets)
     np.testing.assert_array_equal(search.ranking_.importances(), found.ranking.importances())
-    with pytest.raises(fr.SettingError, match="label hierarchies have no clustering value"):
-        fr.clustering_value(table, "y")
 
 
 def test_the_default_grids_are_those_of_the_paper():
@@ -139,6 +143,11 @@ def test_what_cannot_be_tuned(asked, message):
 def test_clusters_that_are_the_classes():
     table = frame()[["a", "side"]]
     assert fr.clustering_value(table, "side") == 1.0
+    declared = pa.DictionaryArray.from_arrays(
+        pa.array(table["side"].map({"left": 0, "right": 1}).astype("Int32")),
+        ["left", "right", "nobody", "nowhere"],
+    )
+    assert fr.clustering_value({"a": table["a"], "side": declared}, "side") == 1.0
     noise = frame()[["b", "c", "side"]]
     assert abs(fr.clustering_value(noise, "side")) < 0.2
 
@@ -155,6 +164,70 @@ def test_the_clustering_value_by_hand():
         left = sum((clusters == c).mean() * y[clusters == c].var() for c in np.unique(clusters))
         values.append(1 - left / y.var())
     assert fr.clustering_value(table, "height") == pytest.approx(max(values))
+
+
+@pytest.mark.parametrize("name", ["church_FUN", "eisen_GO-part"])
+def test_the_clustering_value_of_a_hierarchy_by_hand(name):
+    path = DATA / f"{name}.arff"
+    table, parents = read_arff(path), hierarchy.of_domain(domain(path))
+    sets = [hierarchy.closed(labels, parents) for labels in table["class"].to_pylist()]
+    X = table.drop_columns("class").to_pandas().select_dtypes("number").to_numpy(dtype=float)
+    X = X - np.nanmin(X, axis=0)
+    X = X / np.where(np.nanmax(X, axis=0) > 0, np.nanmax(X, axis=0), 1)
+    X = np.where(np.isnan(X), np.nanmean(X, axis=0), X)
+    runs = [KMeans(8, n_init=1, random_state=seed).fit_predict(X) for seed in range(5)]
+
+    weights = hierarchy.shares(sets, parents, 0.5)
+    has = np.array([[label in labels for label in weights] for labels in sets], dtype=float)
+    varies = has.var(axis=0) > 0
+
+    def gone(clusters):
+        left = sum((clusters == c).mean() * has[clusters == c].var(axis=0) for c in np.unique(clusters))
+        shares = np.array(list(weights.values()))
+        return (shares * (1 - left / np.where(varies, has.var(axis=0), 1)))[varies].sum()
+
+    values = [gone(clusters) for clusters in runs]
+    nominal = [field.name for field in table.schema if pa.types.is_string(field.type)]
+    found = [fr.clustering_value(path, "class", hierarchy_decay=decay, drop=nominal) for decay in (0.5, 1.0)]
+    assert found[0] == pytest.approx(max(values), rel=1e-9)
+    assert found[1] != pytest.approx(max(values), rel=1e-3)
+
+
+def test_rows_whose_labels_are_unknown_are_clustered_and_not_compared():
+    side = np.repeat([0.0, 9.0], 40)
+    sets = [["a/x"] if left else ["b"] for left in side == 0]
+    sets[3] = sets[50] = None
+    table = pa.table({"x": side + np.random.default_rng(0).normal(size=80), "y": sets})
+    assert fr.clustering_value(table, "y") == pytest.approx(1.0)
+    edges = {"a": None, "b": None, "a/x": "a", "nowhere": "a"}
+    assert fr.clustering_value(table, "y", hierarchy=edges) == pytest.approx(1.0)
+    same = table.set_column(1, "y", pa.array([["a"]] * 80))
+    assert fr.clustering_value(same, "y", task="hierarchical", hierarchy={"a": None}) == 0.0
+
+
+def test_a_category_for_each_row_is_clustered_by_what_else_there_is():
+    n = 5000
+    side = np.arange(n) % 2
+    rows = {
+        "row": [f"r{i}" for i in range(n)],
+        "x": 9 * side + np.random.default_rng(0).normal(size=n),
+        "y": np.where(side, "p", "q"),
+    }
+    assert fr.clustering_value(rows, "y") == 1.0
+    n = 17_000
+    rows = {"row": [f"r{i}" for i in range(n)], "y": [f"r{i}" for i in range(n)]}
+    with pytest.raises(fr.DataError, match="centres of 17,000 clusters by 17,000 features and categories"):
+        fr.clustering_value(rows, "y")
+
+
+@pytest.mark.parametrize("column", [[None] * 4, [[], [], None, None], [np.nan] * 4])
+def test_targets_of_which_there_is_nothing_to_tell(column):
+    table = {"x": [1.0, 2.0, 3.0, 4.0], "y": pa.array(column, from_pandas=True)}
+    if any(value is not None and value == [] for value in column):
+        assert fr.clustering_value(table, "y") == 0.0
+    else:
+        with pytest.raises(fr.DataError, match="no row has a target"):
+            fr.clustering_value(table, "y")
 
 
 def test_nominal_and_missing_features_are_clustered():
@@ -193,5 +266,22 @@ def test_command_line(tmp_path, capsys):
     assert "clustering value: " in capsys.readouterr().out
     assert main([*inspect, "--json"]) == 0
     assert 0 < json.loads(capsys.readouterr().out)["clustering"] <= 1
-    assert main(["inspect", str(path), "--target", "side"]) == 2
-    assert "goes with --clustering" in capsys.readouterr().err
+    for option in (["--target", "side"], ["--hierarchy-decay", "0.5"]):
+        assert main(["inspect", str(path), *option]) == 2
+        assert "goes with --clustering" in capsys.readouterr().err
+
+
+def test_hierarchies_on_the_command_line(tmp_path, capsys):
+    data, edges = tmp_path / "some.parquet", tmp_path / "edges.csv"
+    x = np.random.default_rng(0).normal(size=60)
+    sets = [["koala"] if value > 0 else ["plant"] for value in x]
+    pa.parquet.write_table(pa.table({"x": x, "noise": x[::-1], "y": sets}), data)
+    edges.write_text("parent,child\n,animal\n,plant\nanimal,koala\n")
+    of_labels = [str(data), "--target", "y", "--hierarchy", str(edges), "--json"]
+    parents = {"animal": None, "plant": None, "koala": "animal"}
+    assert main(["inspect", *of_labels, "--clustering", "--hierarchy-decay", "0.1"]) == 0
+    expected = fr.clustering_value(data, "y", hierarchy=parents, hierarchy_decay=0.1)
+    assert json.loads(capsys.readouterr().out)["clustering"] == expected
+    assert main(["tune", *of_labels, "--trees", "2", "--folds", "2"]) == 0
+    found = fr.tune(data, "y", hierarchy=parents, n_estimators=2, folds=2).to_dict()
+    assert json.loads(capsys.readouterr().out)["candidates"] == found["candidates"]

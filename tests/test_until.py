@@ -6,7 +6,6 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -133,14 +132,6 @@ def test_a_sample_without_any_target_falls_back_on_all_rows() -> None:
     y[:4] = [0.0, 1.0, 2.0, 3.0]
     ranking = ForestRanker(until="stable", unlabelled="ignore", n_estimators=2).fit(X, y).ranking_
     assert ranking.n_rows == 4
-
-
-@pytest.fixture
-def keyboard() -> Iterator[None]:
-    """Has Ctrl-C interrupt, also where a shell started the tests in the background, which ignores it."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
 
 
 @pytest.mark.usefixtures("keyboard")

@@ -74,10 +74,33 @@ class Coded:
         settings: Mapping[str, object],
         profile: bytes,
         parts: Sequence[bytes],
+        threads: int,
+        memory: int | None = None,
+        scratch: str | PathLike[str] | None = None,
         alone: int | None = None,
         own: bytes | None = None,
     ) -> Coded: ...
     def accumulate(self, first: int, end: int, threads: int) -> Run: ...
+
+@final
+class Stream:
+    """What is kept of the batches so far."""
+
+    @staticmethod
+    def start(roles: Mapping[str, object], settings: Mapping[str, object]) -> Stream: ...
+    @staticmethod
+    def from_bytes(data: bytes) -> Stream: ...
+    def to_bytes(self) -> bytes: ...
+    def push(
+        self,
+        batch: Source,
+        threads: int,
+        memory: int | None = None,
+        scratch: str | PathLike[str] | None = None,
+    ) -> Run: ...
+    def ranking(
+        self, threads: int, memory: int | None = None, scratch: str | PathLike[str] | None = None
+    ) -> Run: ...
 
 def accumulate(
     source: Source,
@@ -108,7 +131,9 @@ def profile(
     first_row: int,
     threads: int,
     alone: int | None = None,
+    of_rows: int | None = None,
 ) -> Run: ...
+def default_memory(processes: int) -> int | None: ...
 def n_keys(
     source: Source, roles: Mapping[str, object], settings: Mapping[str, object], profile: bytes
 ) -> int: ...
@@ -131,6 +156,7 @@ def neighbors(
     settings: Mapping[str, object],
     threads: int,
 ) -> Run: ...
+def closed_sets(source: Source, roles: Mapping[str, object], settings: Mapping[str, object]) -> Run: ...
 def inspect(source: Source) -> Run: ...
 def convert(source: Source, path: str | PathLike[str]) -> Run: ...
 def spill(data: object, name: str, scratch: str | PathLike[str] | None = None) -> Run: ...

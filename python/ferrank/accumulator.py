@@ -182,6 +182,15 @@ def profile(
         Number of the first row, counted over the rows of all parts that take part: those with a target and a
         weight. The rows sampled for cut points depend on it.
 
+    Returns
+    -------
+    Profile
+
+    Raises
+    ------
+    DataError, ColumnTypeError, SettingError, ResourceError
+        The message names the file, the column or the setting.
+
     Examples
     --------
     >>> import ferrank
@@ -234,6 +243,11 @@ def accumulate(
     -------
     Accumulator
 
+    Raises
+    ------
+    DataError, ColumnTypeError, SettingError, ResourceError
+        The message names the file, the column or the setting; also where ``data`` are not of the ``profile``.
+
     Examples
     --------
     >>> import ferrank, numpy as np
@@ -265,6 +279,20 @@ def accumulate(
 
 def merge(parts: Iterable[Accumulator | str | os.PathLike[str]]) -> Accumulator:
     """Merge accumulators, files of them, and all files that match a pattern.
+
+    Parameters
+    ----------
+    parts : Accumulator, path, pattern, or iterable of these
+        Parts of one run, in any order; what comes twice counts once.
+
+    Returns
+    -------
+    Accumulator
+
+    Raises
+    ------
+    DataError, ResourceError
+        There is nothing to merge, a file cannot be read, or one part is of another run than the first.
 
     Examples
     --------

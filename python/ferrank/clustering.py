@@ -1,24 +1,31 @@
 """How well clusters of the rows tell the targets: whether rows without one can help (ssl-ranking §6.2)."""
 
 import os
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from scipy.sparse import csr_array, issparse
 from sklearn.cluster import KMeans
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 
 from ferrank.dataset import open_data, roles_of
-from ferrank.errors import SettingError
-from ferrank.tuning import read_table
+from ferrank.errors import DataError, SettingError
+from ferrank.evaluate.rows import MOST_CELLS, Encoder, Rows, read_rows, unit_range
 
 __all__ = ["clustering_value"]
 
 _CLUSTERS = 8
 _RUNS = 5
+_FILLED = 0.5
+"""Share of numbers that are not 0 from which on a matrix is not kept sparse."""
 
-Matrix = np.ndarray[Any, Any]
+Array = np.ndarray[Any, Any]
+Part = tuple[Array, Any]
+"""Which rows know a target, and the components of these: dense, or a sparse matrix of indicators."""
 
 
 def clustering_value(
@@ -28,6 +35,8 @@ def clustering_value(
     target_last: int | None = None,
     labels: str | os.PathLike[str] | None = None,
     task: str | None = None,
+    hierarchy: Any = None,
+    hierarchy_decay: float = 0.75,
     drop: Sequence[str] = (),
     random_state: int = 0,
 ) -> float:
@@ -35,23 +44,32 @@ def clustering_value(
 
     Rows are clustered by their features with k-means, into as many clusters as there are classes, else into
     8. For classes the value is the adjusted Rand index; for all other targets the share of their variance
-    that is gone within clusters, the mean over the targets. It is the best of 5 runs. Only rows whose target
-    is known are compared, and all are clustered.
+    that is gone within clusters, the mean over the targets. The targets of a hierarchy are its labels, of
+    which a row has all those above its own, and the mean is weighted by what they weigh. It is the best of 5
+    runs. Only rows whose target is known are compared, and all are clustered.
 
     The paper does not say how features are scaled: numbers are placed between their lowest, 0, and highest,
-    1, as Relief's distances have them; a category is an indicator of weight 1/√2, so that two different
-    ones are 1 apart; what is missing is the mean.
+    1, as Relief's distances have them, and a missing one is the mean; a category is an indicator of height
+    √½, so that two different ones are 1 apart, and a missing one is none. Nor does it say what becomes of a
+    target that is constant: none of its variance is gone. Labels that no row has do not count.
 
     Parameters
     ----------
-    data, target, target_last, labels, task, drop
+    data, target, target_last, labels, task, hierarchy, drop
         As in :func:`ferrank.rank`. The data are held in memory.
+    hierarchy_decay : float, default=0.75
+        As in :class:`ferrank.ForestRanker`.
     random_state : int, default=0
         Seed of the first run.
 
     Returns
     -------
     float
+
+    Raises
+    ------
+    DataError, ColumnTypeError, SettingError, ResourceError
+        Also for the task unsupervised, and where no row has a target.
 
     Examples
     --------
@@ -61,77 +79,89 @@ def clustering_value(
     >>> fr.clustering_value({"x": x, "y": side}, "y")
     1.0
     """
-    roles = roles_of(target, target_last, labels, task, drop, None)
+    roles = roles_of(target, target_last, labels, task, drop, None, hierarchy=hierarchy)
     source = open_data(data, labels, roles)
-    problem = source.resolve(roles)
-    if not problem["targets"]:
+    if not source.resolve(roles)["targets"]:
         raise SettingError("task: clusters are compared with targets, the task unsupervised has none")
-    if problem["task"] == "hierarchical":
-        raise SettingError(
-            "task: label hierarchies have no clustering value; take labels as columns of their own"
+    rows = read_rows(source, roles, hierarchy_decay)
+    if rows.labels is not None:
+        known, shares = rows.labels.known, rows.labels.shares
+        parts = [(known, rows.labels.sets[known])]
+    else:
+        parts, shares = [_part(column) for column in rows.targets.columns], None
+    if not any(known.any() for known, _ in parts):
+        raise DataError(f"{rows.source}: no row has a target; there is nothing to compare clusters with")
+    if rows.task == "classification":
+        [(known, indicators)] = parts
+        classes = indicators.indices
+        found = (
+            adjusted_rand_score(classes, clusters[known])
+            for clusters in _clusterings(rows, len(np.unique(classes)), random_state)
         )
-    rows = read_table(source)
-    features = [
-        _numeric(rows[name]) if kind == "numeric" else _indicators(rows[name]) / np.sqrt(2)
-        for name, kind in problem["features"]
-    ]
-    points = np.hstack([_filled(block) for block in features])
-    targets = [
-        _numeric(rows[name]) if kind == "numeric" else _indicators(rows[name])
-        for name, kind in problem["targets"]
-    ]
-    by_class = problem["task"] == "classification"
-    wanted = targets[0].shape[1] if by_class else _CLUSTERS
-    n_clusters = min(wanted, len(np.unique(points, axis=0)))
-    best = -np.inf
+    else:
+        found = (
+            _variance_gone(clusters, parts, shares)
+            for clusters in _clusterings(rows, _CLUSTERS, random_state)
+        )
+    return float(max(found))
+
+
+def _part(column: pa.ChunkedArray) -> Part:
+    """Return which rows know a target, and for these its components: the numbers, or an indicator a class."""
+    known = column.is_valid().to_numpy()
+    values = column.drop_null().combine_chunks()
+    if pa.types.is_dictionary(values.type):
+        codes = values.indices.to_numpy()
+        shape = len(codes), len(values.dictionary)
+        return known, csr_array((np.ones(len(codes)), codes, np.arange(len(codes) + 1)), shape=shape)
+    numbers = unit_range(values.to_numpy()[:, None])
+    return known, numbers - numbers.mean() if len(numbers) else numbers
+
+
+def _clusterings(rows: Rows, n_clusters: int, random_state: int) -> Iterator[Array]:
+    """Give the number of each row's cluster, run by run."""
+    encoder = Encoder(rows)
+    n_clusters = min(n_clusters, rows.n_rows)
+    if n_clusters * len(encoder.owner) > MOST_CELLS:
+        raise DataError(
+            f"{rows.source}: centres of {n_clusters:,} clusters by {len(encoder.owner):,} features and "
+            f"categories are more than {MOST_CELLS:,} numbers; drop columns with a category for each row"
+        )
+    points: Any = encoder.encode_sparse()
+    if points.nnz > _FILLED * points.shape[0] * points.shape[1]:
+        points = points.toarray()
     for run in range(_RUNS):
-        clusters = KMeans(n_clusters, n_init=1, random_state=random_state + run).fit_predict(points)
-        best = max(best, _rand(clusters, targets[0]) if by_class else _variance_gone(clusters, targets))
-    return float(best)
+        with warnings.catch_warnings():
+            # Of rows that are alike there are fewer clusters, and no others to find.
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            clusters = KMeans(n_clusters, n_init=1, random_state=random_state + run).fit_predict(points)
+        yield clusters
 
 
-def _numeric(column: pa.ChunkedArray) -> Matrix:
-    """Return numbers as a column between 0 and 1, NaN where missing."""
-    values = np.asarray(column.cast(pa.float64()), dtype=float)
-    known = values[~np.isnan(values)]
-    if len(known) == 0 or known.min() == known.max():
-        return np.where(np.isnan(values), np.nan, 0.0)[:, None]
-    low, high = known.min(), known.max()
-    # Halves do not overflow.
-    places: Matrix = (values / 2 - low / 2) / (high / 2 - low / 2)
-    return places[:, None]
+def _variance_gone(clusters: Array, parts: Sequence[Part], shares: Array | None) -> float:
+    """Return 1 less the mean over the targets of the share of variance left within clusters.
+
+    With ``shares`` the components of the only part are the targets, and have these weights.
+    """
+    variances = [_variances(components, clusters[known]) for known, components in parts]
+    if shares is None:
+        within, whole = np.array([[part.sum() for part in pair] for pair in variances]).T
+        shares = np.full(len(within), 1 / len(within))
+    else:
+        [(within, whole)] = variances
+    left = np.divide(within, whole, out=np.ones_like(whole), where=whole > 0)
+    return float(shares @ (1 - left))
 
 
-def _indicators(column: pa.ChunkedArray) -> Matrix:
-    """Return a column for each category, NaN where missing."""
-    texts = np.asarray(column.cast(pa.string()), dtype=object)
-    known = np.array([text is not None for text in texts], dtype=bool)
-    categories = np.unique(texts[known].astype(str))
-    blocks: Matrix = (texts[:, None] == categories).astype(float)
-    blocks[~known] = np.nan
-    return blocks
-
-
-def _filled(block: Matrix) -> Matrix:
-    """Return the columns with their means in place of what is missing."""
-    known = ~np.isnan(block)
-    counts = known.sum(axis=0)
-    means = np.where(known, block, 0.0).sum(axis=0) / np.maximum(counts, 1)
-    return np.where(known, block, means)
-
-
-def _rand(clusters: np.ndarray[Any, Any], target: Matrix) -> float:
-    known = ~np.isnan(target).any(axis=1)
-    return float(adjusted_rand_score(target[known].argmax(axis=1), clusters[known]))
-
-
-def _variance_gone(clusters: np.ndarray[Any, Any], targets: Sequence[Matrix]) -> float:
-    """Return 1 less the mean over the targets of the share of variance left within clusters."""
-    gone = []
-    for target in targets:
-        known = ~np.isnan(target).any(axis=1)
-        values, cluster = target[known], clusters[known]
-        all_of_it = values.var(axis=0).sum() if len(values) else 0.0
-        left = sum((cluster == c).mean() * values[cluster == c].var(axis=0).sum() for c in np.unique(cluster))
-        gone.append(1 - left / all_of_it if all_of_it > 0 else 0.0)
-    return float(np.mean(gone))
+def _variances(components: Any, clusters: Array) -> tuple[Array, Array]:
+    """Return the variance of each column within clusters, the mean over the rows, and that of all rows."""
+    n_rows = len(clusters)
+    if n_rows == 0:
+        return np.zeros(components.shape[1]), np.zeros(components.shape[1])
+    members = csr_array((np.ones(n_rows), (clusters, np.arange(n_rows))))
+    counts = members.sum(axis=1)[:, None]
+    sums = members @ components
+    sums = sums.toarray() if issparse(sums) else sums
+    squares = (components * components).sum(axis=0)
+    between = np.divide(sums**2, counts, out=np.zeros_like(sums), where=counts > 0).sum(axis=0)
+    return (squares - between) / n_rows, (squares - sums.sum(axis=0) ** 2 / n_rows) / n_rows

@@ -1,4 +1,4 @@
-"""Functions over whole data sets: files, frames, tables, readers."""
+"""Ranking whole data sets: files, frames, tables, readers."""
 
 import os
 from collections.abc import Sequence
@@ -17,7 +17,15 @@ from ferrank.relief import ReliefRanker
 from ferrank.run import Progress, finish
 from ferrank.source import is_lazy, open_source
 
-__all__ = ["convert", "grow_tree", "inspect", "open_data", "rank", "ranker_of", "roles_for", "roles_of"]
+__all__ = [
+    "RANKERS",
+    "grow_tree",
+    "open_data",
+    "rank",
+    "ranker_of",
+    "roles_for",
+    "roles_of",
+]
 
 
 def rank(
@@ -144,6 +152,11 @@ def grow_tree(
         most this) or ``categories`` (left if one of these), ``missing_left``, ``gain`` (impurity decrease),
         ``left, right``.
 
+    Raises
+    ------
+    DataError, ColumnTypeError, SettingError, ResourceError
+        The message names the file, the column or the setting; also where there is no such tree.
+
     Examples
     --------
     >>> import ferrank
@@ -161,51 +174,8 @@ def grow_tree(
     return pa.Table.from_batches([batch])
 
 
-def inspect(
-    data: Any, *, labels: str | os.PathLike[str] | None = None, progress: Progress | None = None
-) -> dict[str, Any]:
-    """Describe the columns of a data set, in one pass.
-
-    Returns
-    -------
-    dict
-        ``rows``; ``labels``, the columns that the file marks as labels; and ``columns``, for each a dict with
-        ``name``, ``type``, ``kind``, ``missing`` (rows), ``range`` (lowest, highest), ``distinct`` (None if
-        not counted), ``top`` (most frequent categories or labels with counts) and ``task`` (that it makes as
-        a target).
-
-    Examples
-    --------
-    >>> import ferrank
-    >>> [column] = ferrank.inspect({"a": [1.0, None, 3.0]})["columns"]
-    >>> column["kind"], column["missing"], column["range"]
-    ('numeric', 1, (1.0, 3.0))
-    """
-    result: dict[str, Any] = finish(_core.inspect(open_source(data, labels=labels)), progress)
-    return result
-
-
-def convert(
-    data: Any,
-    path: str | os.PathLike[str],
-    *,
-    labels: str | os.PathLike[str] | None = None,
-    progress: Progress | None = None,
-) -> int:
-    """Write a data set to an Arrow file, batch by batch, and return the number of rows.
-
-    Examples
-    --------
-    >>> import ferrank, tempfile, pathlib
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     ferrank.convert({"a": [1, 2, 3]}, pathlib.Path(folder) / "a.arrow")
-    3
-    """
-    rows: int = finish(_core.convert(open_source(data, labels=labels), path), progress)
-    return rows
-
-
-_RANKERS: dict[str, type[Ranker]] = {"forest": ForestRanker, "relief": ReliefRanker}
+RANKERS: dict[str, type[Ranker]] = {"forest": ForestRanker, "relief": ReliefRanker}
+"""The engine's rankers, by name."""
 
 
 def ranker_of(ranker: Ranker | str | None, settings: dict[str, Any]) -> Ranker:
@@ -215,9 +185,9 @@ def ranker_of(ranker: Ranker | str | None, settings: dict[str, Any]) -> Ranker:
             raise _twice(settings)
         return ranker
     name = "forest" if ranker is None else ranker
-    if name not in _RANKERS:
-        raise SettingError(f"ranker: {ranker!r} is neither a ranker nor one of {', '.join(_RANKERS)}")
-    return _RANKERS[name](**settings)
+    if name not in RANKERS:
+        raise SettingError(f"ranker: {ranker!r} is neither a ranker nor one of {', '.join(RANKERS)}")
+    return RANKERS[name](**settings)
 
 
 def _twice(settings: dict[str, Any]) -> SettingError:

@@ -21,18 +21,31 @@ Column = tuple[str, Any]
 """A name and a one-dimensional NumPy or Arrow array."""
 
 
-def join(estimator: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Source, dict[str, Any]]:
+def join(
+    estimator: Any, X: Any, y: Any, sample_weight: Any, like: dict[str, Any] | None = None
+) -> tuple[Source, dict[str, Any]]:
     """Return a source of all columns, and which of them are the targets and the weights.
 
     ``X`` is validated for ``estimator``, which gets ``n_features_in_`` and ``feature_names_in_``. Where its
-    tags say that it needs no target, ``y`` is not looked at.
+    tags say that it needs no target, ``y`` is not looked at. ``like`` says what the targets and weights of
+    the batches before are; ``X`` must then have the features that ``estimator`` knows, and targets are called
+    as they were.
     """
     supervised = get_tags(estimator).target_tags.required
     y = y if supervised else None
-    features = _frame(estimator, X, y) if _is_frame(X) else _matrix(estimator, X, y)
+    read = _frame if _is_frame(X) else _matrix
+    features = read(estimator, X, y, reset=like is None)
     names = features[0]
     check_consistent_length(X, y)
     targets = unlike(names, target_columns(y)) if supervised else []
+    if like is not None:
+        targets = _called(like["target"] or [], targets, y)
+        if (sample_weight is None) != (like["weight"] is None):
+            here, before = ("are not", "were") if sample_weight is None else ("are", "were not")
+            raise DataError(
+                f"sample_weight: weights {here} given with this batch and {before} with those before; give "
+                "them with all batches or with none"
+            )
     weights: list[Column] = []
     if sample_weight is not None:
         taken = [*names, *(name for name, _ in targets)]
@@ -44,16 +57,29 @@ def join(estimator: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Source, di
     }
 
 
+def _called(names: list[str], targets: list[Column], y: Any) -> list[Column]:
+    """Return ``targets`` under the ``names`` that they had in the batches before."""
+    if len(targets) != len(names):
+        raise DataError(f"y: {len(targets)} targets, the batches before have {len(names)}; give the same")
+    for name, (found, _) in zip(names, targets, strict=True):
+        if hasattr(y, "columns") and len(names) > 1 and found != name:
+            raise DataError(
+                f"y: it has the target '{found}' where the batches before have '{name}'; give the same "
+                "targets in the same order"
+            )
+    return [(name, column) for name, (_, column) in zip(names, targets, strict=True)]
+
+
 def _is_frame(X: Any) -> bool:
     return hasattr(X, "__arrow_c_stream__") or hasattr(X, "__arrow_c_array__") or hasattr(X, "iloc")
 
 
-def _frame(estimator: Any, X: Any, y: Any) -> tuple[list[str], Any]:
+def _frame(estimator: Any, X: Any, y: Any, *, reset: bool) -> tuple[list[str], Any]:
     table = pa.table(as_table(X))
     for name in table.column_names:
         if table.schema.get_field_index(name) < 0:
             raise DataError(f"X: two columns are called '{name}'; rename one")
-    validate_data(estimator, X, y, skip_check_array=True)
+    validate_data(estimator, X, y, reset=reset, skip_check_array=True)
     if 0 in table.shape:
         raise DataError(
             f"X: {table.shape[0]} rows and {table.shape[1]} columns; at least 1 of each is needed"
@@ -61,12 +87,13 @@ def _frame(estimator: Any, X: Any, y: Any) -> tuple[list[str], Any]:
     return list(table.column_names), table
 
 
-def _matrix(estimator: Any, X: Any, y: Any) -> tuple[list[str], Any]:
+def _matrix(estimator: Any, X: Any, y: Any, *, reset: bool) -> tuple[list[str], Any]:
     text = (
         getattr(np.asarray(X) if isinstance(X, list | tuple) else X, "dtype", np.dtype(float)).kind in "OUST"
     )
     # Missing values are welcome, and infinity is refused by the engine, which names the column.
     checks = {"dtype": None if text else "numeric", "ensure_all_finite": False, "accept_sparse": "csr"}
+    checks["reset"] = reset
     if y is None:
         validate_data(estimator, X, y, **checks)
     X = validate_data(estimator, X, **checks)

@@ -4,12 +4,13 @@ import os
 from collections.abc import Sequence
 from typing import Any, Literal, Self
 
-from ferrank.ranker import Ranker, plain, seed_of
+from ferrank.ranker import plain, seed_of
+from ferrank.stream import StreamRanker
 
 __all__ = ["ForestRanker"]
 
 
-class ForestRanker(Ranker):
+class ForestRanker(StreamRanker):
     """Rank features by an ensemble of predictive clustering trees.
 
     The impurity of a node is the weighted sum of the variances of all targets, where a nominal target or a
@@ -73,9 +74,9 @@ class ForestRanker(Ranker):
         given.
     until : {"stable"}, optional
         With "stable" the run goes no further than it must for the ``stable_top`` best features to stand clear
-        of all others: from few trees with small bags, drawn from a sample of the
-        rows, to more trees and larger bags, at most ``n_estimators`` of ``max_samples``.
-        ``ranking_.stopped`` says why it ended. Ctrl-C once ends it with the answer it has, twice stops it.
+        of all others: from few trees with small bags, drawn from a sample of the rows, to more trees and
+        larger bags, at most ``n_estimators`` of ``max_samples``. ``ranking_.stopped`` says why it ended.
+        Ctrl-C once ends it with the answer it has, twice stops it.
     stable_top : int, default=10
         See ``until``; at most all features but one count.
     confidence : float, default=0.95
@@ -84,13 +85,16 @@ class ForestRanker(Ranker):
         Seed of all random draws. With None it is another one each time.
     n_jobs : int, optional
         Number of threads; -1 is all cores, and so is None, except within a joblib worker, where it is one.
-        The importances have the same bits for any number.
+        The importances have the same bits for any number. A worker of a dask cluster uses those that it has.
     memory_limit : int or str, optional
         Most memory that the process holds, in bytes or as "2GiB" or "500MB". None is half of what the
         machine, or its control group, has free. What does not fit is kept in scratch files; the importances
-        have the same bits for any limit.
+        have the same bits for any limit. Of a dask collection it is the limit of each worker process while it
+        grows trees or looks for neighbours, and no more than 70 % of the worker's own limit, from which on
+        dask writes data to disk; without either, workers of one machine share half of what is free.
     scratch : path, optional
-        Folder for scratch files, which vanish with the run. None is the system's temporary folder.
+        Folder for scratch files, which vanish with the run. None is the system's temporary folder, or that of
+        the worker of a dask cluster.
     n_features_to_select : int, float or None, default=None
         How many features ``transform`` keeps, best first: a number, a share, or None for half of them, as in
         scikit-learn's RFE. To keep those above a threshold, use ``SelectFromModel``.
@@ -98,6 +102,13 @@ class ForestRanker(Ranker):
         Of a dask collection: "global" ranks over all rows, with the bits of one machine. With "partition"
         each partition grows its share of the trees on its own rows; no row moves then, and a
         :class:`DriftWarning` says so if partitions differ in their distributions.
+    block_rows : int, default=20_000
+        Of ``partial_fit``: rows that are ranked together, when so many have come.
+    reservoir_rows : int, default=20_000
+        Of ``partial_fit``: size of the sample of all rows so far that is ranked with each block.
+    half_life : float, optional
+        Of ``partial_fit``: number of rows after which what was seen counts half as much, at least
+        ``block_rows``; the reservoir then has at most ``half_life / ln 2`` rows. None is to forget nothing.
 
     Attributes
     ----------
@@ -163,6 +174,9 @@ class ForestRanker(Ranker):
         scratch: str | os.PathLike[str] | None = None,
         n_features_to_select: int | float | None = None,
         scope: Literal["global", "partition"] = "global",
+        block_rows: int = 20_000,
+        reservoir_rows: int = 20_000,
+        half_life: float | None = None,
     ) -> None:
         self.task = task
         self.ensemble = ensemble
@@ -192,6 +206,9 @@ class ForestRanker(Ranker):
         self.scratch = scratch
         self.n_features_to_select = n_features_to_select
         self.scope = scope
+        self.block_rows = block_rows
+        self.reservoir_rows = reservoir_rows
+        self.half_life = half_life
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Rank the features.
@@ -220,6 +237,57 @@ class ForestRanker(Ranker):
             The message names the column or the setting, and says what would do.
         """
         return self._fit(X, y, sample_weight)
+
+    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Rank the features by the batches of all calls so far, which come once and are not kept.
+
+        Whenever ``block_rows`` rows have come since the last time, ``n_estimators`` trees are grown on them
+        and on a uniform sample of ``reservoir_rows`` of all rows before. ``ranking_`` is by the trees of all
+        complete blocks; before the first is, by a forest on the rows there are. It is made when it is looked
+        at. Memory is bounded, and the importances have the same bits however rows are cut into batches.
+
+        Standard errors come from the spread of the trees; of many, from that of the means of trees that came
+        one after another. Cut points, and the weights of targets, are those of each block and its sample.
+        With ``half_life``, the sample prefers recent rows [1]_, and old trees count for less.
+
+        The first call after ``fit`` starts anew, as does ``fit``. A call that fails changes nothing that was
+        learned. Not with ``until`` or dask collections.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As in :meth:`fit`, of at least one row. All batches have the same columns. Categories and classes
+            may come up at any time, and the type of a numeric column may change, be it that values are
+            missing. Where ``task`` is None, the first batch tells it. Rows of sparse arrays are held with
+            their zeros.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        DataError, ColumnTypeError, SettingError
+            As in :meth:`fit`; or a parameter has changed since the first batch.
+
+        References
+        ----------
+        .. [1] P. S. Efraimidis, P. G. Spirakis, "Weighted random sampling with a reservoir", Information
+           Processing Letters 97, 2006.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from ferrank import ForestRanker
+        >>> rng = np.random.default_rng(0)
+        >>> forest = ForestRanker(n_estimators=10, block_rows=500, reservoir_rows=500)
+        >>> for _ in range(20):
+        ...     X = rng.normal(size=(100, 6))
+        ...     _ = forest.partial_fit(X, X[:, 4] + 2 * X[:, 1])
+        >>> forest.ranking_.top(2), forest.ranking_.n_rows
+        (['x1', 'x4'], 2000)
+        """
+        return self._partial_fit(X, y, sample_weight)
 
     def _treatment(self) -> str:
         """Return what becomes of rows without a target."""

@@ -99,8 +99,14 @@ class Ranker(SelectorMixin, BaseEstimator):
 
     def transform(self, X: Any) -> Any:
         """Return the selected features of ``X``; of a dask collection, a dask collection of them."""
-        if not hasattr(X, "__dask_graph__"):
+        if not is_lazy(X):
             return super().transform(X)
+        from dask.delayed import Delayed, delayed
+
+        if isinstance(X, list | tuple):
+            return [self.transform(part) for part in X]
+        if isinstance(X, Delayed):
+            return delayed(self.transform)(X)
         mask = self.get_support()
         if X.shape[1] != len(mask):
             raise DataError(f"X: {X.shape[1]} columns, the ranker was fitted on {len(mask)} features")
@@ -115,13 +121,15 @@ class Ranker(SelectorMixin, BaseEstimator):
         self.feature_importances_ = self.ranking_.importances()
         return self
 
-    def _examples(self, X: Any, y: Any, sample_weight: Any) -> tuple[Source, dict[str, Any]]:
-        """Return the rows as a source, and the roles of its columns."""
+    def _examples(
+        self, X: Any, y: Any, sample_weight: Any, like: dict[str, Any] | None = None
+    ) -> tuple[Source, dict[str, Any]]:
+        """Return the rows as a source, and the roles of its columns; ``like`` are those of batches before."""
         hierarchy = edges_of(self.hierarchy)
         if self.task == "hierarchical" or (self.task is None and hierarchy is not None):
             y = examples.label_sets(y)
-        source, roles = examples.join(self, X, y, sample_weight)
-        if self.task is None:
+        source, roles = examples.join(self, X, y, sample_weight, like)
+        if self.task is None and like is None:
             examples.warn_of_integers(y)
         self._count_selected()
         return source, roles | {
@@ -132,6 +140,8 @@ class Ranker(SelectorMixin, BaseEstimator):
         }
 
     def _fit_collection(self, X: Any, y: Any, sample_weight: Any) -> Self:
+        from dask.delayed import Delayed
+
         from ferrank.dask import Partitions
 
         roles: dict[str, Any] = {
@@ -140,10 +150,15 @@ class Ranker(SelectorMixin, BaseEstimator):
             "drop": [],
             "hierarchy": edges_of(self.hierarchy),
         }
-        partitions = Partitions.joined(X, y, sample_weight)
+        if self.task == "unsupervised":
+            y = None
+        elif y is None:
+            raise DataError("y: None was given; give the targets, or say task='unsupervised'")
+        as_labels = self.task == "hierarchical" or (self.task is None and roles["hierarchy"] is not None)
+        partitions = Partitions.joined(X, y, sample_weight, as_labels=as_labels)
         self.ranking_ = self.rank_partitions(partitions, roles, warn_of_integers=True)
         self.n_features_in_ = len(self.ranking_.features)
-        if hasattr(X, "columns"):
+        if hasattr(X, "columns") and not isinstance(X, Delayed):
             self.feature_names_in_ = np.array(self.ranking_.features, dtype=object)
         self._count_selected()
         self.feature_importances_ = self.ranking_.importances()

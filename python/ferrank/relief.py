@@ -5,12 +5,13 @@ from collections.abc import Sequence
 from typing import Any, Literal, Self
 
 from ferrank.errors import SettingError
-from ferrank.ranker import Ranker, plain, seed_of
+from ferrank.ranker import plain, seed_of
+from ferrank.stream import StreamRanker
 
 __all__ = ["ReliefRanker"]
 
 
-class ReliefRanker(Ranker):
+class ReliefRanker(StreamRanker):
     """Rank features by how much they differ between near rows whose targets differ, and do not.
 
     One nominal target is ranked for by ReliefF: features gain by differing between a row and its nearest
@@ -72,13 +73,16 @@ class ReliefRanker(Ranker):
         Seed of the draw of rows, and of the blocks that standard errors are taken over.
     n_jobs : int, optional
         Number of threads; -1 is all cores, and so is None, except within a joblib worker, where it is one.
-        The importances have the same bits for any number.
+        The importances have the same bits for any number. A worker of a dask cluster uses those that it has.
     memory_limit : int or str, optional
         Most memory that the process holds, in bytes or as "2GiB" or "500MB". None is half of what the
         machine, or its control group, has free. What does not fit is kept in scratch files; the importances
-        have the same bits for any limit.
+        have the same bits for any limit. Of a dask collection it is the limit of each worker process while it
+        grows trees or looks for neighbours, and no more than 70 % of the worker's own limit, from which on
+        dask writes data to disk; without either, workers of one machine share half of what is free.
     scratch : path, optional
-        Folder for scratch files, which vanish with the run. None is the system's temporary folder.
+        Folder for scratch files, which vanish with the run. None is the system's temporary folder, or that of
+        the worker of a dask cluster.
     n_features_to_select : int, float or None, default=None
         How many features ``transform`` keeps, best first: a number, a share, or None for half of them, as in
         scikit-learn's RFE. To keep those above a threshold, use ``SelectFromModel``.
@@ -86,6 +90,13 @@ class ReliefRanker(Ranker):
         Of a dask collection: "global" ranks over all rows, with the bits of one machine. With "partition"
         each partition looks for the neighbours of its share of the queries among its own rows; no row moves
         then, and a :class:`DriftWarning` says so if partitions differ in their distributions.
+    block_rows : int, default=20_000
+        Of ``partial_fit``: rows that are ranked together, when so many have come.
+    reservoir_rows : int, default=20_000
+        Of ``partial_fit``: size of the sample of all rows so far that is ranked with each block.
+    half_life : float, optional
+        Of ``partial_fit``: number of rows after which what was seen counts half as much, at least
+        ``block_rows``; the reservoir then has at most ``half_life / ln 2`` rows. None is to forget nothing.
 
     Attributes
     ----------
@@ -143,6 +154,9 @@ class ReliefRanker(Ranker):
         scratch: str | os.PathLike[str] | None = None,
         n_features_to_select: int | float | None = None,
         scope: Literal["global", "partition"] = "global",
+        block_rows: int = 20_000,
+        reservoir_rows: int = 20_000,
+        half_life: float | None = None,
     ) -> None:
         self.task = task
         self.n_neighbors = n_neighbors
@@ -165,6 +179,9 @@ class ReliefRanker(Ranker):
         self.scratch = scratch
         self.n_features_to_select = n_features_to_select
         self.scope = scope
+        self.block_rows = block_rows
+        self.reservoir_rows = reservoir_rows
+        self.half_life = half_life
 
     def fit(self, X: Any, y: Any) -> Self:
         """Rank the features.
@@ -191,6 +208,49 @@ class ReliefRanker(Ranker):
             The message names the column or the setting, and says what would do.
         """
         return self._fit(X, y, None)
+
+    def partial_fit(self, X: Any, y: Any) -> Self:
+        """Rank the features by the batches of all calls so far, which come once and are not kept.
+
+        Whenever ``block_rows`` rows have come since the last time, these and a uniform sample of
+        ``reservoir_rows`` of all rows before are searched for the neighbours of ``n_iterations`` of them, and
+        what neighbours say is added up. ``ranking_`` is by all complete blocks; before the first is, by the
+        rows there are. It is made when it is looked at. Memory is bounded, and the importances have the same
+        bits however the rows are cut into batches. Ranges of values are those of each block and its sample.
+
+        The first call after ``fit`` starts anew, as does ``fit``. A call that fails changes nothing that was
+        learned. Not with ``until`` or dask collections, nor with ``unlabelled="use"`` in classification.
+
+        Parameters
+        ----------
+        X, y
+            As in :meth:`fit`, of at least one row. All batches have the same columns. Categories and classes
+            may come up at any time, and the type of a numeric column may change, be it that values are
+            missing. Where ``task`` is None, the first batch tells it. Rows of sparse arrays are held with
+            their zeros.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        DataError, ColumnTypeError, SettingError
+            As in :meth:`fit`; or a parameter has changed since the first batch.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from ferrank import ReliefRanker
+        >>> rng = np.random.default_rng(0)
+        >>> relief = ReliefRanker(task="classification", block_rows=200, reservoir_rows=200)
+        >>> for _ in range(8):
+        ...     X = rng.integers(2, size=(50, 6))
+        ...     _ = relief.partial_fit(X, X[:, 1] ^ X[:, 4])
+        >>> sorted(relief.ranking_.top(2)), relief.ranking_.n_rows
+        (['x1', 'x4'], 400)
+        """
+        return self._partial_fit(X, y, None)
 
     def settings(self) -> dict[str, Any]:
         """Return what the engine needs to know; the importances follow from it and the data alone."""

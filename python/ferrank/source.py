@@ -1,6 +1,7 @@
 """What can be ranked: files, frames, tables, streams and arrays, told apart by protocol."""
 
 import os
+import tempfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from ferrank.files import READERS, Folder, members, suffix_of
 from ferrank.run import finish
 from ferrank.sparse import compressed_rows, issparse
 
-__all__ = ["as_table", "is_lazy", "open_source"]
+__all__ = ["as_table", "is_lazy", "open_source", "read_all"]
 
 
 def is_lazy(data: Any) -> bool:
@@ -68,6 +69,15 @@ def open_source(
         rows = compressed_rows(data, "data")
         return _core.Source.arrays([(_numbered(data.shape[1]), rows)], "array")
     return _core.Source.table(as_table(data), "table")
+
+
+def read_all(source: _core.Source) -> pa.Table:
+    """Return the rows of ``source`` as a table in memory."""
+    with tempfile.TemporaryDirectory(prefix="ferrank-") as folder:
+        path = Path(folder) / "rows.arrow"
+        finish(_core.convert(source, path))
+        with pa.OSFile(str(path)) as file:
+            return pa.ipc.open_file(file).read_all()
 
 
 def _open_path(path: Path, labels: Any, as_text: Iterable[str], scratch: Folder) -> _core.Source:

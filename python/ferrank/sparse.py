@@ -4,11 +4,15 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from scipy.sparse import issparse
 
 from ferrank.errors import ColumnTypeError, DataError
 
 __all__ = ["compressed_rows", "issparse"]
+
+
+def issparse(data: Any) -> bool:
+    """Return whether ``data`` is of SciPy, which takes long to import, by what it can do."""
+    return hasattr(data, "tocsr")
 
 
 def compressed_rows(matrix: Any, what: str) -> tuple[pa.Array, pa.Array, pa.Array]:

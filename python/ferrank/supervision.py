@@ -7,7 +7,6 @@ import numpy as np
 from scipy.stats import rankdata
 
 from ferrank.errors import ColumnTypeError
-from ferrank.evaluate import MEASURES
 from ferrank.forest import ForestRanker
 from ferrank.ranker import Ranker
 from ferrank.source import is_lazy
@@ -114,8 +113,7 @@ class SupervisionSearch(Ranker):
         tuning = tune_source(
             source, roles, ranker, self.grid, self.folds, self.n_neighbors, self.random_state
         )
-        better = 1 if tuning.measure in MEASURES and MEASURES[tuning.measure].higher_is_better else -1
-        mean = better * tuning.values.mean(axis=1)
+        mean = tuning.goodness
         self.tuning_ = tuning
         self.best_params_ = tuning.best_params
         self.best_score_ = float(mean[tuning.best])

@@ -6,12 +6,10 @@ the rows with a target predict the fold (ssl-ranking §6.4).
 """
 
 import itertools
-import tempfile
 import time
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,7 +17,6 @@ import pyarrow as pa
 from sklearn.base import clone
 from sklearn.model_selection import KFold, StratifiedKFold
 
-from ferrank import _core
 from ferrank._core import Source
 from ferrank.dataset import open_data, ranker_of, roles_for
 from ferrank.display import table
@@ -29,9 +26,10 @@ from ferrank.forest import ForestRanker
 from ferrank.ranker import Ranker
 from ferrank.ranking import Ranking
 from ferrank.relief import ReliefRanker
-from ferrank.run import Progress, finish
+from ferrank.run import Progress
+from ferrank.source import read_all
 
-__all__ = ["Tuning", "read_table", "tune", "tune_source"]
+__all__ = ["Tuning", "tune", "tune_source"]
 
 _LEVELS = tuple(level / 10 for level in range(11))
 _INFLUENCES = tuple(
@@ -67,6 +65,11 @@ class Tuning:
     best: int
     ranking: Ranking
     seconds: float = field(default=0.0)
+
+    @property
+    def goodness(self) -> np.ndarray[Any, np.dtype[np.float64]]:
+        """Mean measures over the folds, of shape (n_candidates,); errors are negative: greater is better."""
+        return _goodness(self.measure, self.values)
 
     @property
     def best_params(self) -> dict[str, Any]:
@@ -106,6 +109,7 @@ def tune(
     target_last: int | None = None,
     labels: Any = None,
     task: str | None = None,
+    hierarchy: Any = None,
     drop: Sequence[str] = (),
     ranker: Ranker | str | None = None,
     grid: Mapping[str, Sequence[Any]] | None = None,
@@ -119,7 +123,7 @@ def tune(
 
     Parameters
     ----------
-    data, target, target_last, labels, task, drop, ranker, **settings
+    data, target, target_last, labels, task, hierarchy, drop, ranker, **settings
         As in :func:`ferrank.rank`. The data are held in memory.
     grid : mapping of str to sequence, optional
         Settings to try, all with all. By default ``supervision`` over 0, 0.1 … 1 for a forest; for Relief
@@ -152,6 +156,8 @@ def tune(
     ({'supervision': 1}, ['x'])
     """
     chosen = ranker_of(ranker, settings)
+    if hierarchy is not None:
+        chosen = clone(chosen).set_params(hierarchy=hierarchy)
     roles = roles_for(chosen, target, target_last, labels, task, None, drop, None)
     return tune_source(
         open_data(data, labels, roles), roles, chosen, grid, folds, n_neighbors, random_state, progress
@@ -178,7 +184,7 @@ def tune_source(
     candidates = [dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values())]
     if not candidates:
         raise SettingError("grid: nothing to try; give a value for each setting")
-    rows = read_table(source)
+    rows = read_all(source)
     named = roles | {"target": targets, "target_last": None, "task": problem["task"]}
     parts = _folds(rows, targets, problem["task"], folds, random_state)
     runs = _runs(ranker, grid)
@@ -208,20 +214,10 @@ def tune_source(
             n_jobs=ranker.n_jobs,
         )
         measure, values[:, fold] = _judged(found)
-    better = 1 if measure in MEASURES and MEASURES[measure].higher_is_better else -1
-    best = int(np.argmax(better * values.mean(axis=1)))
+    best = int(np.argmax(_goodness(measure, values)))
     chosen = clone(ranker).set_params(**candidates[best])
     ranking = chosen.rank_source(Source.table(rows, source.name), named)
     return Tuning(measure, candidates, values, best, ranking, time.perf_counter() - started)
-
-
-def read_table(source: Source) -> pa.Table:
-    """Return the rows of ``source`` as a table in memory."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "rows.arrow"
-        finish(_core.convert(source, path))
-        with pa.OSFile(str(path)) as file:
-            return pa.ipc.open_file(file).read_all()
 
 
 def _grid_of(ranker: Ranker) -> dict[str, Sequence[Any]]:
@@ -283,6 +279,11 @@ def _folds(
             parts = list(KFold(folds, shuffle=True, random_state=seed).split(labelled))
     everyone = np.arange(rows.num_rows)
     return [(np.delete(everyone, labelled[test]), labelled[test]) for _, test in parts]
+
+
+def _goodness(measure: str, values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    higher = measure in MEASURES and MEASURES[measure].higher_is_better
+    return np.asarray(values.mean(axis=1) if higher else -values.mean(axis=1))
 
 
 def _judged(found: Evaluation) -> tuple[str, np.ndarray[Any, Any]]:

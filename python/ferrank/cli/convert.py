@@ -5,7 +5,7 @@ from typing import Any
 
 from ferrank.cli.options import add_data
 from ferrank.cli.progress import message, progress_line
-from ferrank.dataset import convert
+from ferrank.contents import convert
 from ferrank.storage import check_path
 
 __all__ = ["add_to"]

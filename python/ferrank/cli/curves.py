@@ -5,9 +5,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from ferrank.cli.options import add_data, add_roles, add_settings, positive
+from ferrank.cli.options import add_data, add_hierarchy, add_roles, add_settings, columns_of, positive
 from ferrank.cli.progress import message, progress_line
-from ferrank.cli.rankers import RANKERS, make_rankers
 from ferrank.errors import SettingError
 from ferrank.plot import PLOT_SUFFIXES, need_matplotlib
 from ferrank.storage import check_path, replace
@@ -24,7 +23,7 @@ def add_to(commands: Any) -> None:
         "worst (reverse), beside random rankings, and by how alike their rankings of the folds are.",
     )
     add_data(parser)
-    add_roles(parser, weights=False)
+    add_hierarchy(add_roles(parser, weights=False))
     group = parser.add_argument_group("rankers")
     group.add_argument(
         "--ranker",
@@ -68,6 +67,8 @@ def add_to(commands: Any) -> None:
 
 
 def _run(chosen: argparse.Namespace) -> None:
+    from ferrank.cli.rankers import make_rankers
+    from ferrank.dataset import RANKERS
     from ferrank.evaluate.baselines import BASELINES
     from ferrank.evaluate.curves import curves
     from ferrank.evaluate.splits import RANDOM
@@ -88,12 +89,8 @@ def _run(chosen: argparse.Namespace) -> None:
     with progress_line() as progress:
         found = curves(
             chosen.data,
-            chosen.target,
-            rankers,
-            target_last=chosen.target_last,
-            labels=chosen.labels,
-            task=chosen.task,
-            drop=chosen.drop,
+            rankers=rankers,
+            **columns_of(chosen, "hierarchy_decay"),
             model=chosen.model,
             sizes=chosen.sizes,
             step=chosen.size_step,

@@ -5,7 +5,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from ferrank.cli.options import add_data, add_hierarchy, add_roles, positive
+from ferrank.cli.options import add_data, add_hierarchy, add_roles, columns_of, positive
 from ferrank.cli.progress import message, progress_line
 from ferrank.storage import check_path
 
@@ -57,7 +57,6 @@ def add_to(commands: Any) -> None:
 
 
 def _run(chosen: argparse.Namespace) -> None:
-    # Not above: scikit-learn's measures take a second to import, which the other commands need not wait for.
     from ferrank.evaluate import evaluate, report
     from ferrank.evaluate.evaluation import EVALUATION_SUFFIXES
     from ferrank.evaluate.report import REPORT_SUFFIXES
@@ -69,13 +68,7 @@ def _run(chosen: argparse.Namespace) -> None:
             chosen.data,
             chosen.ranking,
             test=chosen.test,
-            target=chosen.target,
-            target_last=chosen.target_last,
-            labels=chosen.labels,
-            task=chosen.task,
-            hierarchy=chosen.hierarchy,
-            hierarchy_decay=chosen.hierarchy_decay,
-            drop=chosen.drop,
+            **columns_of(chosen, "hierarchy_decay"),
             n_neighbors=chosen.neighbors,
             conventions=chosen.conventions,
             unlabelled=chosen.unlabelled,

@@ -4,9 +4,9 @@ import argparse
 import json
 from typing import Any
 
-from ferrank.cli.options import add_data, add_roles
+from ferrank.cli.options import add_data, add_hierarchy, add_roles, columns_of
 from ferrank.cli.progress import progress_line
-from ferrank.dataset import inspect
+from ferrank.contents import inspect
 from ferrank.display import shorten
 from ferrank.errors import SettingError
 
@@ -27,14 +27,14 @@ def add_to(commands: Any) -> None:
         help="say as well how far clusters tell the targets, 1 at best: whether rows without "
         "a target can help",
     )
-    add_roles(parser, weights=False)
+    add_hierarchy(add_roles(parser, weights=False))
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of the table")
     parser.set_defaults(run=_run)
 
 
 def _run(chosen: argparse.Namespace) -> None:
-    for option in ("target", "target_last", "task", "drop"):
-        if getattr(chosen, option) and not chosen.clustering:
+    for option, given in columns_of(chosen, "hierarchy_decay").items():
+        if given and option != "labels" and not chosen.clustering:
             raise SettingError(f"{option}: goes with --clustering; leave it out, or ask for that")
     with progress_line() as progress:
         found = inspect(chosen.data, labels=chosen.labels, progress=progress)
@@ -44,17 +44,9 @@ def _run(chosen: argparse.Namespace) -> None:
 
 
 def _clustering(chosen: argparse.Namespace) -> float:
-    # Not above: k-means takes a second to import, which the other commands need not wait for.
     from ferrank.clustering import clustering_value
 
-    return clustering_value(
-        chosen.data,
-        chosen.target,
-        target_last=chosen.target_last,
-        labels=chosen.labels,
-        task=chosen.task,
-        drop=chosen.drop,
-    )
+    return clustering_value(chosen.data, **columns_of(chosen, "hierarchy_decay"))
 
 
 def _text(found: dict[str, Any]) -> str:

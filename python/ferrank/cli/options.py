@@ -12,6 +12,7 @@ __all__ = [
     "add_rankers",
     "add_roles",
     "add_settings",
+    "columns_of",
     "count_or_share",
     "max_features",
     "positive",
@@ -75,7 +76,9 @@ def add_roles(parser: argparse.ArgumentParser, *, weights: bool = True) -> Any:
     group = parser.add_argument_group("columns")
     group.add_argument("--target", action="append", metavar="NAME", help="a target; can be repeated")
     group.add_argument("--target-last", type=int, metavar="N", help="the last N columns are the targets")
-    group.add_argument("--drop", action="append", default=[], metavar="NAME", help="leave out; repeatable")
+    group.add_argument(
+        "--drop", action="append", default=[], metavar="NAME", help="a column to leave out; can be repeated"
+    )
     if weights:
         group.add_argument("--weight", metavar="NAME", help="column of row weights")
     group.add_argument(
@@ -101,6 +104,16 @@ def add_roles(parser: argparse.ArgumentParser, *, weights: bool = True) -> Any:
     return group
 
 
+def columns_of(chosen: argparse.Namespace, *others: str) -> dict[str, Any]:
+    """Return what was said of the columns, as arguments of a function over a data set.
+
+    These are :func:`add_data`'s and :func:`add_roles`'s, :func:`add_hierarchy`'s without the decay, which is
+    a setting of rankers, and the ``others`` that were given.
+    """
+    names = ("target", "target_last", "labels", "task", "hierarchy", "drop", *others)
+    return {name: value for name, value in vars(chosen).items() if name in names}
+
+
 def add_hierarchy(group: Any) -> None:
     """Add what says how labels stand to each other, and what they weigh."""
     group.add_argument(
@@ -112,9 +125,9 @@ def add_hierarchy(group: Any) -> None:
     group.add_argument(
         "--hierarchy-decay",
         type=float,
-        default=0.75,
+        default=argparse.SUPPRESS,
         metavar="D",
-        help="weight of a label to its parents; default: 0.75",
+        help="weight of a label, as a share of the mean weight of its parents; default: 0.75",
     )
 
 
@@ -135,6 +148,7 @@ def add_settings(parser: argparse.ArgumentParser, group: Any) -> None:
         "--score",
         dest="scores",
         action="append",
+        metavar="NAME",
         help="of the forest: genie3 (default), symbolic, coverage, permutation; of relief: relief (default), "
         "myopic; can be repeated, the first orders the features",
     )
@@ -158,9 +172,14 @@ def add_settings(parser: argparse.ArgumentParser, group: Any) -> None:
         help="go no further than it takes for the best features to stand clear of all others; Ctrl-C once "
         "ends with what there is",
     )
-    setting("--stable-top", type=positive, metavar="K", help="how many of them; default: 10")
-    setting("--confidence", type=float, metavar="C", help="that none is there by chance; default: 0.95")
-    setting("--seed", dest="random_state", type=int, metavar="N", help="default: 0")
+    setting("--stable-top", type=positive, metavar="K", help="how many are to stand clear; default: 10")
+    setting(
+        "--confidence",
+        type=float,
+        metavar="C",
+        help="probability that none of them does by chance; default: 0.95",
+    )
+    setting("--seed", dest="random_state", type=int, metavar="N", help="of all that is drawn; default: 0")
     setting("--threads", dest="n_jobs", type=positive, metavar="N", help="default: all cores")
     setting(
         "--memory",
@@ -181,19 +200,34 @@ def _add_forest(parser: argparse.ArgumentParser) -> None:
     setting = _settings(parser.add_argument_group("forest"))
     setting("--ensemble", choices=["random_forest", "bagging", "extra_trees"], help="default: random_forest")
     setting("--trees", dest="n_estimators", type=int, metavar="N", help="default: 100")
-    setting("--max-features", type=max_features, metavar="F", help="sqrt, log2, all, number or share")
+    setting(
+        "--max-features",
+        type=max_features,
+        metavar="F",
+        help="looked at in a node: sqrt, log2, all, number or share; default: sqrt in a random forest, "
+        "else all",
+    )
     setting(
         "--min-leaf", dest="min_samples_leaf", type=int, metavar="N", help="examples in a leaf; default: 2"
     )
-    setting("--max-depth", type=int, metavar="N")
-    setting("--max-samples", type=count_or_share, metavar="N", help="rows of a tree; number or share")
-    setting("--max-bins", type=int, metavar="N", help="codes of a feature; default: 255")
+    setting("--max-depth", type=int, metavar="N", help="of a tree, its root at 0; default: any")
+    setting(
+        "--max-samples",
+        type=count_or_share,
+        metavar="N",
+        help="rows drawn for a tree; number or share; default: all",
+    )
+    setting("--max-bins", type=int, metavar="N", help="most codes of a numeric feature; default: 255")
     setting(
         "--ties",
         choices=["random", "lowest"],
         help="which of equally good features is tested: one drawn (default), or the first",
     )
-    setting("--bootstrap", action=argparse.BooleanOptionalAction, help="draw rows with replacement")
+    setting(
+        "--bootstrap",
+        action=argparse.BooleanOptionalAction,
+        help="draw rows with replacement; default: yes, but for extra_trees",
+    )
     setting("--decay", type=float, metavar="D", help="of symbolic; default: 0.5")
     setting(
         "--supervision",
@@ -234,7 +268,8 @@ def _add_relief(parser: argparse.ArgumentParser) -> None:
         nargs=2,
         type=float,
         metavar=("W0", "W1"),
-        help="say of the rows without a target: of the farthest from all with one, and of the nearest",
+        help="how much rows without a target count, 0 to 1: the farthest from all that have one, and the "
+        "nearest; default, where they take part: 0 1",
     )
     setting(
         "--target-distance",

@@ -5,10 +5,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from ferrank.cli.options import add_data, add_hierarchy, add_rankers, add_roles, positive
+from ferrank.cli.options import add_data, add_hierarchy, add_rankers, add_roles, columns_of, positive
 from ferrank.cli.progress import message, progress_line
-from ferrank.cli.rankers import make_ranker
-from ferrank.dataset import rank
 from ferrank.plot import PLOT_SUFFIXES, need_matplotlib
 from ferrank.storage import check_path
 
@@ -35,17 +33,15 @@ def add_to(commands: Any) -> None:
 
 
 def _run(chosen: argparse.Namespace) -> None:
+    from ferrank.cli.rankers import make_ranker
+    from ferrank.dataset import rank
+
     output, plot = _check_results(chosen)
     ranker = make_ranker(chosen)
     with progress_line() as progress:
         ranking = rank(
             chosen.data,
-            chosen.target,
-            target_last=chosen.target_last,
-            labels=chosen.labels,
-            task=chosen.task,
-            hierarchy=chosen.hierarchy,
-            drop=chosen.drop,
+            **columns_of(chosen),
             sample_weight=chosen.weight,
             ranker=ranker,
             resume=chosen.resume,

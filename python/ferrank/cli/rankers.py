@@ -4,14 +4,11 @@ import argparse
 from collections.abc import Mapping, Sequence
 from inspect import signature
 
+from ferrank.dataset import RANKERS
 from ferrank.errors import SettingError
-from ferrank.forest import ForestRanker
 from ferrank.ranker import Ranker
-from ferrank.relief import ReliefRanker
 
-__all__ = ["RANKERS", "make_ranker", "make_rankers"]
-
-RANKERS: dict[str, type[Ranker]] = {"forest": ForestRanker, "relief": ReliefRanker}
+__all__ = ["make_ranker", "make_rankers"]
 
 _ROLES = {"task", "hierarchy"}
 

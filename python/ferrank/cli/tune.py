@@ -4,9 +4,8 @@ import argparse
 import json
 from typing import Any
 
-from ferrank.cli.options import add_data, add_rankers, add_roles, positive
+from ferrank.cli.options import add_data, add_hierarchy, add_rankers, add_roles, columns_of, positive
 from ferrank.cli.progress import message, progress_line
-from ferrank.cli.rankers import make_ranker
 from ferrank.storage import check_path
 
 __all__ = ["add_to"]
@@ -21,7 +20,7 @@ def add_to(commands: Any) -> None:
         "of relief, by cross-validation over the rows of DATA with a target, and rank by the best.",
     )
     add_data(parser)
-    add_roles(parser, weights=False)
+    add_hierarchy(add_roles(parser, weights=False))
     add_rankers(parser)
     group = parser.add_argument_group("judgement")
     group.add_argument("--folds", type=positive, default=4, metavar="N", help="default: 4")
@@ -36,18 +35,14 @@ def add_to(commands: Any) -> None:
 
 
 def _run(chosen: argparse.Namespace) -> None:
-    # Not above: scikit-learn's measures take a second to import, which the other commands need not wait for.
+    from ferrank.cli.rankers import make_ranker
     from ferrank.tuning import tune
 
     output = chosen.output and check_path(chosen.output)
     with progress_line() as progress:
         found = tune(
             chosen.data,
-            chosen.target,
-            target_last=chosen.target_last,
-            labels=chosen.labels,
-            task=chosen.task,
-            drop=chosen.drop,
+            **columns_of(chosen),
             ranker=make_ranker(chosen),
             folds=chosen.folds,
             n_neighbors=chosen.judge_neighbors,

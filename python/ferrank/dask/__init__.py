@@ -6,10 +6,18 @@ one machine. For Relief, whose distances need the values, rows move as they are.
 partition contributes its share of trees or queries from its own rows, and no row moves. Contributions are
 keyed, so a task that is run again, because a worker died, changes nothing.
 
+Memory of a worker: what dask keeps there of the data set; where it grows trees over all rows, the codes of
+all rows, one byte a value, once, and the targets; where it looks for Relief's neighbours among all, the
+rows as they are. Beside that bags, trees and lists of neighbours, within ``memory_limit``. The client holds
+settings, a few numbers for each partition, and the contributions: for each tree or block a number for each
+feature. The local scheduler of processes hands everything from process to process through the client.
+
 | module | what |
 |---|---|
 | ``partitions`` | collections as partitions, each a task that gives an Arrow table |
-| ``tasks`` | what workers do; bytes in and out |
+| ``tables`` | what these tasks do: parts of any kind as tables of the same columns |
+| ``tasks`` | what workers do next; bytes in and out |
+| ``means`` | threads, memory and scratch folder of a task |
 | ``drift`` | whether partitions differ in their distributions |
 | ``plan`` | the tasks of a ranking, in three rounds |
 """

@@ -1,18 +1,17 @@
 """Collections as partitions, each a task that gives an Arrow table."""
 
-from collections.abc import Sequence
+import itertools
+import math
 from dataclasses import dataclass
 from typing import Any
 
 import dask
-import numpy as np
-import pyarrow as pa
+from dask.delayed import Delayed
 
-from ferrank.errors import ColumnTypeError, DataError, FerrankError
-from ferrank.examples import Column, target_columns, unlike
-from ferrank.source import as_table
+from ferrank.dask import tables
+from ferrank.errors import ColumnTypeError, DataError
 
-__all__ = ["Partitions", "columns_of"]
+__all__ = ["Partitions"]
 
 
 @dataclass(frozen=True)
@@ -27,34 +26,68 @@ class Partitions:
     @classmethod
     def of(cls, data: Any) -> "Partitions":
         """Return the partitions of a data set whose targets are columns."""
-        parts = _delayed(data, "data")
-        table = dask.delayed(_whole, pure=True)
-        return cls([table(part, number) for number, part in enumerate(parts)])
+        table = dask.delayed(tables.table, pure=True)
+        return cls([table(part, number) for number, part in enumerate(_delayed(data, "data"))])
 
     @classmethod
-    def joined(cls, X: Any, y: Any, sample_weight: Any) -> "Partitions":
-        """Return the partitions of features, targets and weights, side by side."""
-        features = _delayed(X, "X")
-        sides = [_delayed(_like(y, X), "y")]
-        if sample_weight is not None:
-            sides.append(_delayed(_like(sample_weight, X), "sample_weight"))
-        for name, side in zip(("y", "sample_weight"), sides, strict=False):
-            if len(side) != len(features):
-                raise DataError(
-                    f"{name}: {len(side)} partitions, X has {len(features)}; partition them alike, as "
-                    "columns of one collection are"
-                )
-        table = dask.delayed(_join, pure=True)
-        names = dask.delayed(_side_names, pure=True)(features[0], *(side[0] for side in sides))
-        joined = [table(number, *parts) for number, parts in enumerate(zip(features, *sides, strict=True))]
-        targets, weight = dask.compute(names)[0]
-        return cls(joined, {"target": targets, "weight": weight})
+    def joined(cls, X: Any, y: Any, sample_weight: Any, *, as_labels: bool = False) -> "Partitions":
+        """Return the partitions of features, targets and weights, side by side.
+
+        Rows belong together by their position. Where the parts of ``y`` have other rows than those of ``X``,
+        both are counted, and ``y`` is cut like ``X``.
+
+        Parameters
+        ----------
+        X, y, sample_weight : collection
+            Without ``y``, there are no targets; without ``sample_weight``, no weights.
+        as_labels : bool
+            Whether each value of ``y`` is a set of labels.
+
+        Raises
+        ------
+        DataError
+            The numbers of rows differ.
+        """
+        sides = {"y": y, "sample_weight": sample_weight}
+        given = {name: _like(side, X) for name, side in sides.items() if side is not None}
+        parts = _parts(X, given)
+        features = parts.pop("X")
+        beside = [
+            part
+            if _is_like(given[name], X) and len(part) == len(features)
+            else _cut(features, part, name, as_labels)
+            for name, part in parts.items()
+        ]
+        join = dask.delayed(tables.join, pure=True)
+        joined = [
+            join(number, as_labels, *together)
+            for number, together in enumerate(zip(features, *beside, strict=True))
+        ]
+        names = dask.delayed(tables.side_names, pure=True)(as_labels, features[0], *(p[0] for p in beside))
+        found: list[str] = dask.compute(names)[0]
+        weight = found.pop() if sample_weight is not None else None
+        return cls(joined, {"target": found or None, "weight": weight})
+
+
+def _parts(X: Any, sides: dict[str, Any]) -> dict[str, list[Any]]:
+    """Return the delayed partitions of each collection."""
+    collections = {"X": X} | sides
+    parts = {name: _delayed(data, name) for name, data in collections.items()}
+    declared = {getattr(data, "npartitions", None) for data in collections.values()}
+    if len({len(part) for part in parts.values()}) > 1 and len(declared) == 1:
+        # dask reads few columns of several files at a time, and many columns of one. Asked for columns alone
+        # it leaves the files apart.
+        frames = {name: data for name, data in collections.items() if hasattr(data, "simplify")}
+        parts |= {name: data.simplify().to_delayed(optimize_graph=False) for name, data in frames.items()}
+    return parts
 
 
 def _delayed(data: Any, what: str) -> list[Any]:
     """Return one delayed value for each partition."""
     if isinstance(data, list | tuple):
         return list(data)
+    if isinstance(data, Delayed):
+        return [data]
     if hasattr(data, "rechunk"):
         if data.ndim > 2:
             raise ColumnTypeError(f"{what}: an array of {data.ndim} dimensions; use (n_rows, n_columns)")
@@ -62,101 +95,44 @@ def _delayed(data: Any, what: str) -> list[Any]:
         return list(rows.to_delayed().ravel())
     if hasattr(data, "to_delayed"):
         return list(data.to_delayed())
-    if not hasattr(data, "__dask_graph__"):
-        kind = f"{type(data).__module__}.{type(data).__qualname__}"
-        raise ColumnTypeError(
-            f"{what}: a {kind} beside a dask collection; give a dask collection with the same partitions"
-        )
-    return [data]
+    kind = f"{type(data).__module__}.{type(data).__qualname__}"
+    raise ColumnTypeError(f"{what}: a {kind} beside a dask collection; give a dask collection as well")
 
 
 def _like(side: Any, X: Any) -> Any:
-    """Return an array of targets or weights in the row chunks of ``X``."""
-    if hasattr(side, "rechunk") and hasattr(X, "rechunk") and len(side) == len(X):
-        return side.rechunk({0: X.chunks[0]})
+    """Return an array of targets or weights in the row chunks of ``X``, where both know theirs."""
+    known = [_known_chunks(data) for data in (X, side)]
+    if None not in known and sum(known[0]) == sum(known[1]):
+        return side.rechunk({0: known[0]})
     return side
 
 
-def _table(part: Any, what: str) -> pa.Table:
-    """Return a partition as a table; a NumPy one has the columns ``x0``, ``x1`` …."""
-    if isinstance(part, np.ndarray):
-        if part.ndim != 2:
-            raise ColumnTypeError(f"{what}: an array of {part.ndim} dimensions; use (n_rows, n_columns)")
-        part = {f"x{number}": column for number, column in enumerate(part.T)}
-    return pa.table(as_table(part))
+def _known_chunks(data: Any) -> Any:
+    """Return the numbers of rows of the chunks of an array, None where they are unknown or it is none."""
+    chunks = data.chunks[0] if hasattr(data, "rechunk") and not isinstance(data, Delayed) else (math.nan,)
+    return None if math.isnan(sum(chunks)) else chunks
 
 
-def _whole(part: Any, number: int) -> pa.Table:
-    with _Named(number):
-        return _table(part, "data")
+def _is_like(side: Any, X: Any) -> bool:
+    """Whether nothing says that two collections are parted in other places."""
+    divisions = [data.divisions for data in (X, side) if getattr(data, "known_divisions", False) is True]
+    return len(divisions) < 2 or divisions[0] == divisions[1]
 
 
-def _join(number: int, X: Any, *sides: Any) -> pa.Table:
-    with _Named(number):
-        table = _table(X, "X")
-        for name, column in _side_columns(table, *sides):
-            array = column if isinstance(column, pa.Array | pa.ChunkedArray) else pa.array(column)
-            if len(array) != table.num_rows:
-                raise DataError(
-                    f"'{name}' has {len(array)} rows, X has {table.num_rows}; partition them alike"
-                )
-            table = table.append_column(name, array)
-        return table
-
-
-def _side_columns(table: pa.Table, y: Any, weights: Any = None) -> list[Column]:
-    targets = unlike(table.column_names, target_columns(y))
-    if weights is None:
-        return targets
-    taken = [*table.column_names, *(name for name, _ in targets)]
-    return targets + unlike(taken, [("sample_weight", np.asarray(weights, dtype=np.float64).ravel())])
-
-
-def _side_names(X: Any, *sides: Any) -> tuple[list[str], str | None]:
-    names = [name for name, _ in _side_columns(_table(X, "X"), *sides)]
-    return (names, None) if len(sides) == 1 else (names[:-1], names[-1])
-
-
-class _Named:
-    """Context in which messages begin with the number of the partition."""
-
-    def __init__(self, number: int) -> None:
-        self._name = f"partition {number}"
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
-        if isinstance(error, FerrankError):
-            raise type(error)(f"{self._name}: {error}") from error
-        if isinstance(error, pa.ArrowException | TypeError | ValueError):
-            raise DataError(f"{self._name}: {error}") from error
-
-
-def columns_of(parts: Sequence[pa.Schema]) -> pa.Schema:
-    """Return the schema to which all partitions can be brought.
-
-    A partition without any value of a column may have it in another type, and one may lack categories that
-    others have: dictionaries become plain columns, and types are widened.
-    """
-    plain = [_plain(schema) for schema in parts]
-    for number, schema in enumerate(plain):
-        if schema.names != plain[0].names:
-            found = next(
-                (name for name in schema.names if name not in plain[0].names),
-                next((name for name in plain[0].names if name not in schema.names), None),
-            )
-            what = f"column '{found}' is not in both" if found else "the columns are in another order"
-            raise DataError(f"partition {number}: its columns are not those of partition 0: {what}")
-    try:
-        return pa.unify_schemas(plain, promote_options="permissive")
-    except (pa.ArrowTypeError, pa.ArrowInvalid) as error:
-        raise ColumnTypeError(f"partitions: a column has types that do not go together: {error}") from error
-
-
-def _plain(schema: pa.Schema) -> pa.Schema:
-    def field(of: pa.Field) -> pa.Field:
-        kind = of.type.value_type if pa.types.is_dictionary(of.type) else of.type
-        return pa.field(of.name, kind)
-
-    return pa.schema([field(of) for of in schema])
+def _cut(features: list[Any], side: list[Any], name: str, as_labels: bool) -> list[Any]:
+    """Return the parts of ``side`` cut like those of the features."""
+    count, cut = dask.delayed(tables.count_rows, pure=True), dask.delayed(tables.cut, pure=True)
+    counts = dask.compute([count(part) for part in features], [count(part) for part in side])
+    ends, side_ends = ([0, *itertools.accumulate(rows)] for rows in counts)
+    if ends[-1] != side_ends[-1]:
+        raise DataError(f"{name}: {side_ends[-1]} rows, X has {ends[-1]}; give one for each row of X")
+    parts = []
+    for number, (first, end) in enumerate(itertools.pairwise(ends)):
+        pieces = [
+            (part, (max(first, start) - start, min(end, stop) - start))
+            for part, (start, stop) in zip(side, itertools.pairwise(side_ends), strict=True)
+            if max(first, start) < min(end, stop)
+        ]
+        pieces = pieces or [(side[0], (0, 0))]
+        parts.append(cut(number, as_labels, [bounds for _, bounds in pieces], *(part for part, _ in pieces)))
+    return parts

@@ -1,25 +1,36 @@
 """The tasks of a ranking, in three rounds: rows are counted, then profiled, then contribute."""
 
 import itertools
+import os
 import time
 import uuid
 import warnings
+from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import dask
 from dask.callbacks import Callback
+from dask.system import CPU_COUNT
 
 from ferrank import _core
 from ferrank.dask import tasks
 from ferrank.dask.drift import drift
-from ferrank.dask.partitions import Partitions, columns_of
-from ferrank.errors import DataError, DriftWarning, IntegerTargetWarning, SettingError
+from ferrank.dask.means import SPILL_FRACTION, Means
+from ferrank.dask.partitions import Partitions
+from ferrank.dask.tables import columns_of
+from ferrank.errors import (
+    DataError,
+    DriftWarning,
+    FerrankError,
+    IntegerTargetWarning,
+    ResourceError,
+    SettingError,
+)
+from ferrank.ranker import Ranker, threads_of
 from ferrank.ranking import Ranking
+from ferrank.resources import bytes_of
 from ferrank.run import Progress
-
-if TYPE_CHECKING:
-    from ferrank.ranker import Ranker
 
 __all__ = ["rank"]
 
@@ -31,7 +42,7 @@ _DRIFTED_NAMED = 3
 
 def rank(
     partitions: Partitions,
-    ranker: "Ranker",
+    ranker: Ranker,
     roles: dict[str, Any],
     scope: Literal["global", "partition"] = "global",
     progress: Progress | None = None,
@@ -42,7 +53,7 @@ def rank(
 
     Raises
     ------
-    DataError, ColumnTypeError, SettingError
+    DataError, ColumnTypeError, SettingError, ResourceError
         The message names the partition, the column or the setting.
     """
     if scope not in ("global", "partition"):
@@ -50,42 +61,66 @@ def rank(
     settings = ranker.settings()
     if scope == "partition" and "myopic" in settings["scores"]:
         raise SettingError("scores: myopic compares all rows at once; use scope='global', or leave it out")
+    scratch = None if ranker.scratch is None else os.fspath(ranker.scratch)
+    means = Means(threads_of(ranker.n_jobs), bytes_of(ranker.memory_limit), scratch, _processes())
     started = time.perf_counter()
-    run = _Run(partitions.tables, roles | (partitions.roles or {}), settings, ranker.n_jobs, progress)
+    run = _Run(partitions.tables, settings, means, progress)
     try:
+        run.profile(roles | (partitions.roles or {}), compare=scope == "partition")
         if warn_of_integers:
             run.warn_of_integers()
         data = run.whole() if scope == "global" else run.by_partition()
-    finally:
-        run.release()
+    except FerrankError as error:
+        run.release(stop=True)
+        # The calls of the scheduler and of the worker say nothing about the data.
+        raise error.with_traceback(None) from None
+    except BaseException:
+        run.release(stop=True)
+        raise
+    run.release(stop=False)
     accumulator = _core.Accumulator.from_bytes(data, "the workers' contributions")
     return Ranking.from_core(accumulator.ranking(), settings, time.perf_counter() - started)
 
 
 class _Run:
-    """A data set that was profiled, and the tasks that make contributions of it."""
+    """A data set, and the tasks that make contributions of it."""
+
+    _asked: tasks.Asked
+    _kept: list[int]
+    """rows of each partition that take part"""
+    _size: int
+    """bytes of all partitions"""
+    _profile_of_all: Any
+    """delayed"""
+    _known: tasks.Description
 
     def __init__(
-        self,
-        tables: list[Any],
-        roles: dict[str, Any],
-        settings: dict[str, Any],
-        threads: int | None,
-        progress: Progress | None,
+        self, tables: list[Any], settings: dict[str, Any], means: Means, progress: Progress | None
     ) -> None:
-        self._tables, self._threads, self._progress = tables, threads, progress
+        self._tables, self._settings, self._means, self._progress = tables, settings, means, progress
         self._token = f"ferrank-{uuid.uuid4().hex}"
-        looks = self._compute(self._looks(roles, settings, None), "counting")
-        self._asked: tasks.Asked = (columns_of([schema for schema, _ in looks]), roles, settings)
-        self._kept = [kept for _, kept in looks]
-        self._profiles = self._profile(self._kept, None)
-        self._profile_of_all = _persisted(_merged(tasks.merge_profiles, self._profiles))
-        described = _task(tasks.describe, self._profile_of_all, self._asked)
-        [(self._n_keys, self._lacking, self._few)] = self._compute([described], "profiling")
+
+    def profile(self, roles: dict[str, Any], *, compare: bool) -> None:
+        """Count the rows, and learn what must be known of them; ``compare``: warn if partitions differ."""
+        counts = self._compute(self._counts(roles, None), "counting")
+        schema = columns_of([count.schema for count in counts])
+        self._asked = (schema, roles, self._settings)
+        self._kept, self._size = [count.kept for count in counts], sum(count.size for count in counts)
+        full = [number for number, kept in enumerate(self._kept) if kept]
+        # To compare them takes larger samples of each.
+        profiles = self._profiles(self._kept, None, sampled_apart=compare)
+        whole = _merged(tasks.merge_profiles, profiles)
+        n_tests = len(full) * len(schema.names)
+        compared = [_task(drift, profiles[number], whole, n_tests) for number in full if compare]
+        self._profile_of_all, described, *compared = self._persist(
+            [whole, _task(tasks.describe, whole, self._asked), *compared], "profiling", profiles
+        )
+        [self._known, *found] = self._compute([described, *compared], "profiling")
+        _warn_of_drift(dict(zip(full, found, strict=False)))
 
     def warn_of_integers(self) -> None:
         """Warn where targets of a few distinct integers are about to be taken for quantities."""
-        for name in self._few if self._asked[1]["task"] is None else []:
+        for name in self._known.few if self._asked[1]["task"] is None else []:
             warnings.warn(
                 f"target '{name}' holds few distinct integers and is taken for a number; where they stand "
                 "for classes, say task='classification' (several targets: task='multi-label', or make them "
@@ -99,23 +134,24 @@ class _Run:
         """Return the contributions that all rows together make."""
         settings = self._asked[2]
         if settings["ranker"] == "relief":
+            _check_room(self._size, "Relief: all rows")
             pack = _delayed(tasks.pack)
-            parts = [pack(table, self._asked) for table in self._full(self._kept)]
-            shares = self._search(parts)
-        elif settings["per_target"]:
-            shares = self._grow_per_target(settings["n_estimators"])
-        else:
-            shares = self._grow(self._codes(self._kept, self._profile_of_all, None), (0, self._n_keys), None)
-        return self._gather(shares)
+            # All rows, for those that take no part are counted, too.
+            parts = [pack(table, number, self._asked) for number, table in enumerate(self._tables)]
+            return self._gather(self._search(parts))
+        _check_room(sum(self._kept) * self._known.row_bytes, "forests: the codes of all rows")
+        if settings["per_target"]:
+            return self._grow_per_target(settings["n_estimators"])
+        codes = self._codes(self._kept, self._profile_of_all, None)
+        return self._gather(self._grow(codes, (0, self._known.n_keys), None))
 
     def by_partition(self) -> bytes:
         """Return the contributions that each partition makes of its own rows."""
         settings = self._asked[2]
         full = [number for number, kept in enumerate(self._kept) if kept]
-        self._warn_of_drift(full)
         alone = settings["ranker"] == "forest" and settings["per_target"]
-        n_ensembles = len(self._lacking) if alone else 1
-        n_keys = self._n_keys // n_ensembles
+        n_ensembles = len(self._known.lacking) if alone else 1
+        n_keys = self._known.n_keys // n_ensembles
         if n_keys < len(full):
             what = "trees" if settings["ranker"] == "forest" else "blocks of queries"
             raise SettingError(
@@ -126,32 +162,32 @@ class _Run:
         shares = []
         for number, first, end in zip(full, ends, ends[1:], strict=False):
             spans = [(target * n_keys + first, target * n_keys + end) for target in range(n_ensembles)]
-            args = (self._tables[number], number, self._asked, self._profile_of_all, spans, self._threads)
-            shares.append(contribute(*args))
+            args = (self._tables[number], number, self._asked, self._profile_of_all, spans, self._means)
+            shares.append(contribute(self._token, *args))
         return self._gather(shares)
 
-    def release(self) -> None:
-        """Let go of what workers hold."""
+    def release(self, *, stop: bool) -> None:
+        """Let go of what workers hold, and with ``stop`` end what they do."""
         client = _client()
         if client is None:
-            tasks.release(self._token)
+            tasks.release(self._token, stop)
         elif client.status == "running":
-            client.run(tasks.release, self._token, on_error="ignore")
+            client.run(tasks.release, self._token, stop, on_error="ignore")
 
-    def _looks(self, roles: dict[str, Any], settings: dict[str, Any], alone: int | None) -> list[Any]:
-        look = _delayed(tasks.look)
-        return [look(table, number, roles, settings, alone) for number, table in enumerate(self._tables)]
-
-    def _profile(self, kept: Sequence[int], alone: int | None) -> list[Any]:
-        profile = _delayed(tasks.profile)
-        firsts = [0, *itertools.accumulate(kept)]
+    def _counts(self, roles: dict[str, Any], alone: int | None) -> list[Any]:
+        count = _delayed(tasks.count)
         return [
-            profile(table, number, self._asked, first, alone)
-            for number, (table, first) in enumerate(zip(self._tables, firsts, strict=False))
+            count(table, number, roles, self._settings, alone) for number, table in enumerate(self._tables)
         ]
 
-    def _full(self, kept: Sequence[int]) -> list[Any]:
-        return [table for table, rows in zip(self._tables, kept, strict=True) if rows]
+    def _profiles(self, kept: Sequence[int], alone: int | None, *, sampled_apart: bool = False) -> list[Any]:
+        profile = _delayed(tasks.profile)
+        *firsts, end = [0, *itertools.accumulate(kept)]
+        of_rows = None if sampled_apart else end
+        return [
+            profile(table, number, self._asked, first, of_rows, alone)
+            for number, (table, first) in enumerate(zip(self._tables, firsts, strict=True))
+        ]
 
     def _codes(self, kept: Sequence[int], profile: Any, alone: int | None) -> list[Any]:
         code = _delayed(tasks.code)
@@ -165,57 +201,42 @@ class _Run:
         grow = _delayed(tasks.grow)
         spans = _spans(*keys, self._n_tasks())
         fixed = (self._token, self._asked, self._profile_of_all)
-        return [grow(*fixed, span, self._threads, alone, *parts) for span in spans]
+        return [grow(*fixed, span, self._means, alone, *parts) for span in spans]
 
-    def _grow_per_target(self, n_trees: int) -> list[Any]:
-        """One ensemble for each target; rows that lack it take no part in its trees, unless they cluster."""
+    def _grow_per_target(self, n_trees: int) -> bytes:
+        """Return the contributions of an ensemble for each target.
+
+        Rows that lack a target take no part in its trees, unless they cluster. Such a target has codes of its
+        own, and workers hold those of one at a time.
+        """
         supervision = self._asked[2]["supervision"]
         clusters = supervision is not None and supervision < 1
-        shares = []
+        shares, gathered = [], []
         codes = self._codes(self._kept, self._profile_of_all, None)
-        for target, lacking in enumerate(self._lacking):
+        for target, lacking in enumerate(self._known.lacking):
             keys = (target * n_trees, (target + 1) * n_trees)
             if not lacking or clusters:
                 shares += self._grow(codes, keys, None)
                 continue
-            kept = [kept for _, kept in self._compute(self._looks(*self._asked[1:], target), "counting")]
-            own = _persisted(_merged(tasks.merge_profiles, self._profile(kept, target)))
-            shares += self._grow(self._codes(kept, own, target), keys, (target, own))
-        return shares
+            kept = [count.kept for count in self._compute(self._counts(self._asked[1], target), "counting")]
+            profiles = self._profiles(kept, target)
+            [own] = self._persist([_merged(tasks.merge_profiles, profiles)], "profiling", profiles)
+            gathered.append(self._gather(self._grow(self._codes(kept, own, target), keys, (target, own))))
+        if shares:
+            gathered.append(self._gather(shares))
+        return tasks.merge_accumulators(*gathered)
 
     def _search(self, parts: list[Any]) -> list[Any]:
         search = _delayed(tasks.search)
         fixed = (self._token, self._asked, self._profile_of_all)
         return [
-            search(*fixed, span, self._threads, *parts) for span in _spans(0, self._n_keys, self._n_tasks())
+            search(*fixed, span, self._means, *parts)
+            for span in _spans(0, self._known.n_keys, self._n_tasks())
         ]
 
     def _n_tasks(self) -> int:
         client = _client()
         return _TASKS_A_WORKER * max(len(client.nthreads()) if client else 1, 4)
-
-    def _warn_of_drift(self, full: list[int]) -> None:
-        measure = _delayed(drift)
-        schema = self._asked[0]
-        n_tests = len(full) * len(schema.names)
-        measured = [measure(self._profiles[number], self._profile_of_all, n_tests) for number in full]
-        farthest: dict[str, tuple[float, int]] = {}
-        for number, found in zip(full, self._compute(measured, "comparing"), strict=True):
-            for name, distance in found:
-                farthest[name] = max(farthest.get(name, (0.0, 0)), (distance, number))
-        if not farthest:
-            return
-        order = sorted(farthest, key=lambda name: -farthest[name][0])
-        named = ", ".join(
-            "'{}' (by {:.2f}, partition {})".format(name, *farthest[name]) for name in order[:_DRIFTED_NAMED]
-        )
-        more = f" and {len(order) - _DRIFTED_NAMED} more" if len(order) > _DRIFTED_NAMED else ""
-        warnings.warn(
-            f"partitions differ in the distributions of {named}{more}, so what each finds on its own need "
-            "not hold for all; shuffle the rows, or use scope='global'",
-            DriftWarning,
-            stacklevel=6,
-        )
 
     def _gather(self, shares: list[Any]) -> bytes:
         """Compute the contributions and merge them, in a tree."""
@@ -228,19 +249,49 @@ class _Run:
         """Compute ``wanted``; ``steps`` are what progress counts."""
         if not wanted:
             raise DataError("data: the collection has no partitions")
-        counted = wanted if steps is None else steps
+        keys = {step.key for step in (wanted if steps is None else steps)}
         client = _client()
         if client is None:
-            with _Progress(self._progress, phase, {step.key for step in counted}):
+            with _Progress(self._progress, phase, keys):
                 return list(dask.compute(*wanted))
         futures = client.compute(wanted)
         try:
-            if self._progress is not None:
-                _watch(client, futures, phase, self._progress, {step.key for step in counted})
+            self._watch(client, futures, phase, keys)
             return list(client.gather(futures))
         except BaseException:
             client.cancel(futures)
             raise
+
+    def _persist(self, wanted: list[Any], phase: str, steps: list[Any]) -> list[Any]:
+        """Compute ``wanted`` and leave it where it is."""
+        keys = {step.key for step in steps}
+        client = _client()
+        if client is None:
+            with _Progress(self._progress, phase, keys):
+                return list(dask.persist(*wanted))
+        persisted = client.persist(wanted)
+        futures = client.futures_of(persisted)
+        try:
+            self._watch(client, futures, phase, keys)
+        except BaseException:
+            client.cancel(futures)
+            raise
+        return list(persisted)
+
+    def _watch(self, client: Any, futures: list[Any], phase: str, keys: set[str]) -> None:
+        """Report how many of the tasks called ``keys`` a cluster has done, until ``futures`` are."""
+        from distributed import Future, wait
+
+        if self._progress is None:
+            return
+        steps: list[Any] = [Future(key, client=client) for key in keys]
+        while any(future.status == "pending" for future in futures):
+            self._progress(phase, sum(step.status == "finished" for step in steps), len(steps))
+            try:
+                wait(futures, timeout=0.2)
+            except TimeoutError:
+                continue
+        self._progress(phase, len(steps), len(steps))
 
 
 class _Progress(Callback):
@@ -256,18 +307,25 @@ class _Progress(Callback):
             self._report(self._phase, self._done, len(self._keys))
 
 
-def _watch(client: Any, futures: list[Any], phase: str, progress: Progress, keys: set[str]) -> None:
-    """Report how many of the tasks called ``keys`` a cluster has done, until ``futures`` are."""
-    from distributed import Future, wait
-
-    steps: list[Any] = [Future(key, client=client) for key in keys]
-    while any(future.status == "pending" for future in futures):
-        progress(phase, sum(step.status == "finished" for step in steps), len(steps))
-        try:
-            wait(futures, timeout=0.2)
-        except TimeoutError:
-            continue
-    progress(phase, len(steps), len(steps))
+def _warn_of_drift(found: dict[int, list[tuple[str, float]]]) -> None:
+    """Warn of the columns that differ, by partition those that :func:`drift` found."""
+    farthest: dict[str, tuple[float, int]] = {}
+    for number, columns in found.items():
+        for name, distance in columns:
+            farthest[name] = max(farthest.get(name, (0.0, 0)), (distance, number))
+    if not farthest:
+        return
+    order = sorted(farthest, key=lambda name: -farthest[name][0])
+    named = ", ".join(
+        "'{}' (by {:.2f}, partition {})".format(name, *farthest[name]) for name in order[:_DRIFTED_NAMED]
+    )
+    more = f" and {len(order) - _DRIFTED_NAMED} more" if len(order) > _DRIFTED_NAMED else ""
+    warnings.warn(
+        f"partitions differ in the distributions of {named}{more}, so what each finds on its own need not "
+        "hold for all; shuffle the rows, or use scope='global'",
+        DriftWarning,
+        stacklevel=6,
+    )
 
 
 def _client() -> Any:
@@ -277,17 +335,36 @@ def _client() -> Any:
     return owner if hasattr(owner, "scheduler_info") else None
 
 
+def _processes() -> int:
+    """Return how many processes work on one machine, as far as the client knows."""
+    client = _client()
+    if client is not None:
+        workers = client.scheduler_info()["workers"].values()
+        return max(Counter(worker["host"] for worker in workers).values(), default=1)
+    if dask.base.get_scheduler() is dask.multiprocessing.get:
+        return int(dask.config.get("num_workers", None) or CPU_COUNT)
+    return 1
+
+
+def _check_room(size: int, what: str) -> None:
+    """Raise if a worker of a cluster may not hold ``size`` bytes, those of ``what``."""
+    client = _client()
+    workers = client.scheduler_info()["workers"].values() if client is not None else ()
+    limits = [worker["memory_limit"] for worker in workers if worker["memory_limit"]]
+    if limits and size > SPILL_FRACTION * min(limits):
+        raise ResourceError(
+            f"memory: {what} take {-(-size >> 20)} MiB on each worker, the least of which may hold "
+            f"{int(SPILL_FRACTION * min(limits)) >> 20} MiB before dask spills; use larger workers, or "
+            "scope='partition'"
+        )
+
+
 def _delayed(function: Callable[..., Any]) -> Any:
     return dask.delayed(function, pure=True, traverse=False)
 
 
 def _task(function: Callable[..., Any], *arguments: Any) -> Any:
     return _delayed(function)(*arguments)
-
-
-def _persisted(delayed: Any) -> Any:
-    """Return ``delayed`` computed, and left where it is."""
-    return dask.persist(delayed)[0]
 
 
 def _merged(merge: Callable[..., bytes], parts: list[Any]) -> Any:

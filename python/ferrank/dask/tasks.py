@@ -1,22 +1,29 @@
-"""What workers do. Everything that goes in and comes out is bytes, tables or plain numbers."""
+"""What workers do. Everything that goes in and comes out is bytes, tables or plain numbers.
 
-import multiprocessing
+The names of these functions are those of the tasks on dask's dashboard.
+"""
+
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
-import joblib
 import pyarrow as pa
 
 from ferrank import _core
+from ferrank.dask.means import Means
+from ferrank.dask.tables import conform, refuse_written_lists
 from ferrank.run import finish
 
 __all__ = [
+    "Count",
+    "Description",
     "code",
     "contribute",
+    "count",
     "describe",
     "grow",
-    "look",
     "merge_accumulators",
     "merge_profiles",
     "pack",
@@ -29,25 +36,61 @@ Asked = tuple[pa.Schema, dict[str, Any], dict[str, Any]]
 """The columns of all partitions, their roles, and the settings of the ranker."""
 
 _FEW_INTEGERS = 20
+_NARROW = 255
+"""Most codes of a feature that is kept in one byte."""
 
 # Of a process: one data set is held, and one task at a time works on it, with all threads of the worker.
 _turn = threading.Lock()
 _held: dict[str, Any] = {}
+# Tokens of the runs that were given up.
+_stopped: set[str] = set()
 
 
-def look(
+@dataclass(frozen=True)
+class Count:
+    """What is learnt of a partition first."""
+
+    schema: pa.Schema
+    kept: int
+    """rows that take part"""
+    size: int
+    """bytes"""
+
+
+@dataclass(frozen=True)
+class Description:
+    """What a client must know of the profile of all partitions."""
+
+    n_keys: int
+    """contributions of a complete run"""
+    lacking: list[int]
+    """n_targets; rows that lack each"""
+    few: list[str]
+    """targets of a few distinct integers"""
+    row_bytes: int
+    """of the codes of a row"""
+
+
+def count(
     table: pa.Table, number: int, roles: dict[str, Any], settings: dict[str, Any], alone: int | None
-) -> tuple[pa.Schema, int]:
-    """Return the columns of a partition, and how many of its rows take part."""
+) -> Count:
+    """Return the columns of a partition, how many of its rows take part, and its size."""
+    refuse_written_lists(table, number)
     _, kept = finish(_core.count(_source(table, f"partition {number}"), roles, settings, alone))
-    return table.schema, kept
+    return Count(table.schema, kept, table.nbytes)
 
 
-def profile(table: pa.Table, number: int, asked: Asked, first_row: int, alone: int | None) -> bytes:
-    """Return the profile of a partition whose rows that take part are numbered from ``first_row`` on."""
+def profile(
+    table: pa.Table, number: int, asked: Asked, first_row: int, of_rows: int | None, alone: int | None
+) -> bytes:
+    """Return the profile of a partition.
+
+    Its rows that take part are numbered from ``first_row`` on. Where it is known of how many in all, the
+    sample that goes with the profile holds only rows that stay in the sample of all.
+    """
     schema, roles, settings = asked
-    source = _source(table.cast(schema), f"partition {number}")
-    data: bytes = finish(_core.profile(source, roles, settings, first_row, 1, alone))
+    source = _source(conform(table, schema, number), f"partition {number}")
+    data: bytes = finish(_core.profile(source, roles, settings, first_row, 1, alone, of_rows))
     return data
 
 
@@ -56,18 +99,14 @@ def merge_profiles(*parts: bytes) -> bytes:
     return _core.merge_profiles(parts)
 
 
-def describe(whole: bytes, asked: Asked) -> tuple[int, list[int], list[str]]:
-    """Return what a client must know of a profile.
-
-    Returns
-    -------
-    (n_keys, lacking, few)
-        Number of keys of a run, rows that lack each target, and targets of a few distinct integers.
-    """
+def describe(whole: bytes, asked: Asked) -> Description:
+    """Return what a client must know of a profile."""
     schema, roles, settings = asked
     n_keys = _core.n_keys(_source(schema.empty_table(), "the data set"), roles, settings, whole)
-    columns = pa.ipc.open_stream(whole).read_all().select(["name", "role", "missing", "distinct"]).to_pylist()
+    told = pa.ipc.open_stream(whole).read_all()
+    columns = told.select(["name", "role", "missing", "distinct", "categories"]).to_pylist()
     targets = [column for column in columns if column["role"] == "target"]
+    row_bytes = sum(_code_bytes(column, settings) for column in columns if column["role"] == "feature")
     few = [
         target["name"]
         for target in targets
@@ -75,21 +114,28 @@ def describe(whole: bytes, asked: Asked) -> tuple[int, list[int], list[str]]:
         and target["distinct"] is not None
         and len(target["distinct"]) <= _FEW_INTEGERS
     ]
-    return n_keys, [target["missing"] for target in targets], few
+    return Description(n_keys, [target["missing"] for target in targets], few, row_bytes)
+
+
+def _code_bytes(column: dict[str, Any], settings: dict[str, Any]) -> int:
+    """Return the bytes of a code of a feature."""
+    found = column["categories"] if column["distinct"] is None else column["distinct"]
+    n_codes = settings.get("max_bins", 0) if found is None else len(found)
+    return 1 if n_codes <= _NARROW else 2
 
 
 def code(table: pa.Table, number: int, asked: Asked, whole: bytes, alone: int | None) -> bytes:
     """Return the codes of a partition."""
     schema, roles, settings = asked
-    source = _source(table.cast(schema), f"partition {number}")
+    source = _source(conform(table, schema, number), f"partition {number}")
     data: bytes = finish(_core.code(source, roles, settings, whole, 1, alone))
     return data
 
 
-def pack(table: pa.Table, asked: Asked) -> bytes:
+def pack(table: pa.Table, number: int, asked: Asked) -> bytes:
     """Return the rows of a partition as an Arrow stream."""
     schema, roles, _ = asked
-    kept = table.cast(schema).drop_columns(roles["drop"])
+    kept = conform(table, schema, number).drop_columns(roles["drop"])
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, kept.schema) as stream:
         stream.write_table(kept)
@@ -101,7 +147,7 @@ def grow(
     asked: Asked,
     whole: bytes,
     keys: tuple[int, int],
-    threads: int | None,
+    means: Means,
     alone: tuple[int, bytes] | None,
     *parts: bytes,
 ) -> bytes:
@@ -114,15 +160,16 @@ def grow(
     def assemble() -> _core.Coded:
         source = _source(schema.empty_table(), "the data set")
         target, own = alone or (None, None)
-        return _core.Coded.of(source, roles, settings, whole, parts, target, own)
+        within = means.n_threads(), means.limit(), means.folder()
+        return _core.Coded.of(source, roles, settings, whole, parts, *within, target, own)
 
-    with _turn:
+    with _turn_of(token):
         coded = _hold(f"{token}-{alone and alone[0]}", assemble)
-        return _bytes(finish(coded.accumulate(*keys, _threads(threads))))
+        return _bytes(_finish(coded.accumulate(*keys, means.n_threads()), token))
 
 
 def search(
-    token: str, asked: Asked, whole: bytes, keys: tuple[int, int], threads: int | None, *parts: bytes
+    token: str, asked: Asked, whole: bytes, keys: tuple[int, int], means: Means, *parts: bytes
 ) -> bytes:
     """Look for the neighbours of the blocks of queries ``keys`` among all rows."""
     _, roles, settings = asked
@@ -132,29 +179,25 @@ def search(
             pa.concat_tables(pa.ipc.open_stream(part).read_all() for part in parts), "the data set"
         )
 
-    with _turn:
+    with _turn_of(token):
         source = _hold(token, assemble)
-        roles = {**roles, "drop": []}
-        run = _core.accumulate(source, roles, settings, _threads(threads), keys=keys, profile=whole)
-        return _bytes(finish(run))
+        return _bytes(_accumulate(source, {**roles, "drop": []}, settings, whole, keys, means, token))
 
 
 def contribute(
+    token: str,
     table: pa.Table,
     number: int,
     asked: Asked,
     whole: bytes,
     spans: Sequence[tuple[int, int]],
-    threads: int | None,
+    means: Means,
 ) -> bytes:
     """Grow trees, or look for neighbours, among the rows of a partition alone."""
     schema, roles, settings = asked
-    source = _source(table.cast(schema), f"partition {number}")
-    with _turn:
-        parts = [
-            finish(_core.accumulate(source, roles, settings, _threads(threads), keys=span, profile=whole))
-            for span in spans
-        ]
+    source = _source(conform(table, schema, number), f"partition {number}")
+    with _turn_of(token):
+        parts = [_accumulate(source, roles, settings, whole, span, means, token) for span in spans]
     return _bytes(parts[0].union(parts[1:]))
 
 
@@ -164,12 +207,40 @@ def merge_accumulators(*parts: bytes) -> bytes:
     return _bytes(first.union(rest))
 
 
-def release(token: str) -> None:
-    """Let go of what is held for a run, unless a task is at work, which another run's then is."""
+def release(token: str, stop: bool) -> None:
+    """Let go of what is held for a run, and with ``stop`` end what is at work for it."""
+    if stop:
+        _stopped.add(token)
+    # While a task is at work, what is held is another run's, or let go of by that task.
     if _turn.acquire(blocking=False):
-        if any(held.startswith(token) for held in _held):
-            _held.clear()
+        _let_go(token)
         _turn.release()
+
+
+class _StoppedError(Exception):
+    """The run was given up."""
+
+
+@contextmanager
+def _turn_of(token: str) -> Iterator[None]:
+    """Give the process to one task at a time."""
+    with _turn:
+        try:
+            _check(token)
+            yield
+        finally:
+            if token in _stopped:
+                _let_go(token)
+
+
+def _check(token: str) -> None:
+    if token in _stopped:
+        raise _StoppedError
+
+
+def _let_go(token: str) -> None:
+    if any(held.startswith(token) for held in _held):
+        _held.clear()
 
 
 def _hold(name: str, make: Callable[[], Any]) -> Any:
@@ -179,20 +250,27 @@ def _hold(name: str, make: Callable[[], Any]) -> Any:
     return _held[name]
 
 
+def _accumulate(
+    source: _core.Source,
+    roles: dict[str, Any],
+    settings: dict[str, Any],
+    whole: bytes,
+    keys: tuple[int, int],
+    means: Means,
+    token: str,
+) -> Any:
+    within = means.n_threads(), means.limit(), means.folder()
+    return _finish(_core.accumulate(source, roles, settings, *within, keys=keys, profile=whole), token)
+
+
+def _finish(run: _core.Run, token: str) -> Any:
+    """Return the outcome of ``run``, which ends early if the run of ``token`` is given up."""
+    return finish(run, lambda *_: _check(token))
+
+
 def _source(table: pa.Table, name: str) -> _core.Source:
     return _core.Source.table(table, name)
 
 
 def _bytes(accumulator: _core.Accumulator) -> bytes:
     return accumulator.to_bytes()
-
-
-def _threads(asked: int | None) -> int:
-    """Return the threads of this worker, or those asked for where no worker says how many it has."""
-    try:
-        from distributed import get_worker
-
-        return int(get_worker().state.nthreads)
-    except (ImportError, ValueError):
-        one = multiprocessing.parent_process() is not None
-        return 1 if one else asked or int(joblib.cpu_count())

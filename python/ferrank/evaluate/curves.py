@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import joblib
 import numpy as np
 
-from ferrank.dataset import roles_of
+from ferrank.dataset import open_data, roles_of
 from ferrank.errors import SettingError
 from ferrank.evaluate.models import error_of, model_for
 from ferrank.evaluate.rankings import collect
@@ -28,7 +28,6 @@ from ferrank.evaluate.splits import RANDOM, Work, splits_of
 from ferrank.evaluate.stability import Stability, stability
 from ferrank.ranker import Ranker
 from ferrank.run import Progress
-from ferrank.source import open_source
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -199,6 +198,8 @@ def curves(
     target_last: int | None = None,
     labels: Any = None,
     task: str | None = None,
+    hierarchy: Any = None,
+    hierarchy_decay: float = 0.75,
     drop: Any = (),
     model: Any = "knn",
     scoring: Callable[[Array, Array], float] | None = None,
@@ -215,9 +216,12 @@ def curves(
 
     Parameters
     ----------
-    data, target, target_last, labels, task, drop
+    data, target, target_last, labels, task, hierarchy, drop
         As in :func:`ferrank.rank`. The targets are one nominal or numeric one, several numeric ones, or
-        labels.
+        labels. Those of a hierarchy that some row has are predicted with the ones above them, each as a class
+        of its own.
+    hierarchy_decay : float, default=0.75
+        As in :class:`ferrank.ForestRanker`; of the error's weights, while rankers have their own.
     rankers : mapping of str to Ranker, Ranking, path or importances
         By the names that they will have; where one has several scores, they are called ``name:score``. A
         ranker ranks the training rows of each split. Rankings, paths of saved ones, and importances as an
@@ -227,7 +231,8 @@ def curves(
         error-curves. Features come as :class:`~ferrank.evaluate.rows.Encoder` makes them.
     scoring : callable, optional
         ``scoring(true, predicted)``, an error, of arrays of shape (n_rows,) or (n_rows, n_targets). By
-        default the error rate, the relative root mean squared error (mean over targets), or the Hamming loss.
+        default the error rate, the relative root mean squared error (mean over targets), or the Hamming loss,
+        weighted for hierarchies.
     sizes : {"paper", "linear", "quadratic", "exponential"} or sequence of int, default="paper"
         Numbers of features; see :func:`~ferrank.evaluate.subset_sizes`.
     step : int, optional
@@ -263,8 +268,8 @@ def curves(
     >>> bool(found.areas()["forest"].gain > 0.1)
     True
     """
-    source = open_source(data, labels=labels, as_text=drop)
-    rows = read_rows(source, roles_of(target, target_last, labels, task, drop, None))
+    roles = roles_of(target, target_last, labels, task, drop, None, hierarchy=hierarchy)
+    rows = read_rows(open_data(data, labels, roles), roles, hierarchy_decay)
     rows.require_labels("curves")
     if not rankers and n_random == 0:
         raise SettingError("rankers: there are none, and no random rankings; nothing would be drawn")

@@ -6,12 +6,14 @@ vector machine fit for both curves.
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 from sklearn.base import is_classifier, is_regressor
 from sklearn.metrics import hamming_loss, zero_one_loss
-from sklearn.multioutput import MultiOutputClassifier, MultiOutputRegressor
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.multioutput import MultiOutputRegressor
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 from sklearn.svm import SVC, SVR
 
@@ -33,9 +35,11 @@ def model_for(model: Any, rows: Rows) -> Any:
     The SVM has the paper's settings: kernel (x·z)², C = 0.1. (Its ε = 10⁻¹² is Weka's bound on rounding
     errors.)
     """
-    if rows.task not in {"classification", "regression", "multi-target", "multi-label"}:
-        raise SettingError(f"task: curves are not for {rows.task}; look at the labels one by one")
+    if rows.task == "unsupervised":
+        raise SettingError("task: curves are of models of a target, the task unsupervised has none")
     nominal = rows.nominal_targets()
+    if not nominal:
+        raise SettingError(f"target: no row of {rows.source} has a label; there is nothing to predict")
     if any(nominal) != all(nominal):
         raise SettingError("target: curves are for targets of one kind; these are numbers and categories")
     if rows.task == "multi-target" and all(nominal):
@@ -59,7 +63,8 @@ def model_for(model: Any, rows: Rows) -> Any:
         one = SVC(**settings) if classes else SVR(**settings)
         if len(nominal) == 1:
             return one
-        return MultiOutputClassifier(one) if classes else MultiOutputRegressor(one)
+        # Labels that all training rows have, or none, are predicted for all, or none.
+        return OneVsRestClassifier(one) if classes else MultiOutputRegressor(one)
     raise SettingError(
         f"model: unknown model '{model}'; use one of {', '.join(MODELS)}, or a scikit-learn model"
     )
@@ -71,7 +76,16 @@ def error_of(rows: Rows) -> tuple[str, Callable[[Array, Array], float]]:
         return "error rate", zero_one_loss
     if rows.task == "multi-label":
         return "Hamming loss", hamming_loss
+    if rows.labels is not None:
+        _, shares = rows.labels.occurring()
+        return "weighted Hamming loss", partial(_weighted_hamming, shares=shares)
     return "RRMSE", _rrmse
+
+
+def _weighted_hamming(true: Array, predicted: Array, shares: Array) -> float:
+    """Return the share of the weight of labels that is predicted wrongly, a mean over rows."""
+    wrong = true.reshape(len(true), -1) != predicted.reshape(len(true), -1)
+    return float((wrong @ shares).mean())
 
 
 def _rrmse(true: Array, predicted: Array) -> float:

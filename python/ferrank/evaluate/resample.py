@@ -3,20 +3,19 @@
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from sklearn.base import clone
 
-from ferrank.dataset import grow_tree, roles_of
-from ferrank.errors import DataError, SettingError
+from ferrank.accumulator import accumulate
+from ferrank.dataset import open_data, roles_for
+from ferrank.errors import SettingError
 from ferrank.evaluate.rows import read_rows
 from ferrank.forest import ForestRanker
 from ferrank.ranker import Ranker
 from ferrank.ranking import Ranking
 from ferrank.run import Progress
-from ferrank.source import open_source
 
 __all__ = ["resample", "trees"]
-
-_SCORES = ("genie3", "symbolic", "coverage")
 
 
 def resample(
@@ -29,6 +28,7 @@ def resample(
     target_last: int | None = None,
     labels: Any = None,
     task: str | None = None,
+    hierarchy: Any = None,
     drop: Any = (),
     random_state: int = 0,
     progress: Progress | None = None,
@@ -37,8 +37,8 @@ def resample(
 
     Parameters
     ----------
-    data, target, target_last, labels, task, drop
-        As in :func:`ferrank.rank`.
+    data, target, target_last, labels, task, hierarchy, drop
+        As in :func:`ferrank.rank`; the data are held in memory.
     ranker : Ranker, optional
         A forest by default.
     n : int, default=30
@@ -54,6 +54,11 @@ def resample(
     -------
     list of Ranking
 
+    Raises
+    ------
+    DataError, SettingError, ColumnTypeError, ResourceError
+        The message names the file, the column or the setting.
+
     Examples
     --------
     >>> import numpy as np
@@ -66,8 +71,8 @@ def resample(
     if share is not None and not 0 < share <= 1:
         raise SettingError(f"share: {share} is not in (0, 1]")
     ranker = ForestRanker() if ranker is None else ranker
-    source = open_source(data, labels=labels, as_text=drop)
-    rows = read_rows(source, roles_of(target, target_last, labels, task or ranker.task, drop, None))
+    roles = roles_for(ranker, target, target_last, labels, task, hierarchy, drop, None)
+    rows = read_rows(open_data(data, labels, roles), roles)
     rng = np.random.default_rng(random_state)
     rankings = []
     for number in range(n):
@@ -90,24 +95,28 @@ def trees(
     target_last: int | None = None,
     labels: Any = None,
     task: str | None = None,
+    hierarchy: Any = None,
     drop: Any = (),
 ) -> tuple[list[str], np.ndarray[Any, Any]]:
     """Return the importances in each tree of a forest, whose mean is that of the forest.
 
-    Each tree is grown by itself, with its own pass over the data.
-
     Parameters
     ----------
-    data, target, target_last, labels, task, drop
+    data, target, target_last, labels, task, hierarchy, drop
         As in :func:`ferrank.rank`.
     ranker : ForestRanker, optional
-        The forest; not with ``per_target``.
-    score : {"genie3", "symbolic", "coverage"}, default="genie3"
+        The forest; not with ``per_target``, nor with ``until``.
+    score : {"genie3", "symbolic", "coverage", "permutation"}, default="genie3"
 
     Returns
     -------
     features : list of str
     importances : array of shape (n_estimators, n_features)
+
+    Raises
+    ------
+    DataError, SettingError, ColumnTypeError, ResourceError
+        The message names the file, the column or the setting.
 
     Examples
     --------
@@ -119,39 +128,21 @@ def trees(
     True
     """
     ranker = ForestRanker() if ranker is None else ranker
-    if score not in _SCORES:
-        raise SettingError(f"score: '{score}' cannot be told by tree; use one of {', '.join(_SCORES)}")
     if ranker.per_target:
         raise SettingError("per_target: has several trees of each number; look at the targets one by one")
-    source = open_source(data, labels=labels, as_text=drop)
-    problem = source.resolve(roles_of(target, target_last, labels, task or ranker.task, drop, None))
-    features = [name for name, _ in problem["features"]]
-    place = {name: number for number, name in enumerate(features)}
-    if ranker.n_estimators < 1:
-        raise DataError("n_estimators: there are no trees")
-    importances = np.zeros((ranker.n_estimators, len(features)))
-    for number in range(ranker.n_estimators):
-        tree = grow_tree(
-            source,
-            target,
-            tree=number,
-            target_last=target_last,
-            labels=labels,
-            task=problem["task"],
-            drop=drop,
-            ranker=ranker,
-        )
-        nodes = tree.to_pydict()
-        whole = nodes["n_examples"][0]
-        for feature, examples, depth, gain in zip(
-            nodes["feature"], nodes["n_examples"], nodes["depth"], nodes["gain"], strict=True
-        ):
-            if feature is None:
-                continue
-            added = {
-                "genie3": examples / whole * gain,
-                "symbolic": ranker.decay**depth,
-                "coverage": examples / whole,
-            }
-            importances[number, place[feature]] += added[score]
+    found = accumulate(
+        data,
+        target,
+        target_last=target_last,
+        labels=labels,
+        task=task,
+        hierarchy=hierarchy,
+        drop=drop,
+        ranker=clone(ranker).set_params(scores=(score,), by_target=False),
+    )
+    features = found.ranking().features
+    importances = np.zeros((found.n_keys, len(features)))
+    for batch in pa.ipc.open_stream(found.to_bytes()):
+        [tree], [where], [values] = (batch[name].to_pylist() for name in ("key", "features", "values"))
+        importances[tree, slice(None) if where is None else where] = values
     return features, importances

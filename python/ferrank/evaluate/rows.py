@@ -5,27 +5,26 @@ engine are not bound to this.
 """
 
 import os
-import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from scipy.sparse import csr_array
 
-from ferrank import _core
 from ferrank._core import Source
 from ferrank.errors import DataError
-from ferrank.run import finish
-from ferrank.source import as_table, open_source
+from ferrank.hierarchy import Edge
+from ferrank.labels import ClosedSets, closed_sets
+from ferrank.source import as_table, open_source, read_all
 
-__all__ = ["Encoder", "Rows", "read_rows", "read_table"]
+__all__ = ["MOST_CELLS", "Encoder", "Rows", "read_rows", "read_table", "unit_range"]
 
 Array = np.ndarray[Any, Any]
 
-_MOST_CELLS = 1 << 28
+MOST_CELLS = 1 << 28
 """Greatest number of numbers in an encoded table; 2 GiB."""
 _NOMINAL_DIFFERENCE = np.sqrt(0.5)
 """Of an indicator, so that two categories are 1 apart, as the ends of a numeric feature's range."""
@@ -41,13 +40,19 @@ class Rows:
         How messages call the data.
     task : str
     features, targets : pyarrow.Table
-        Columns in one piece; nominal ones are dictionaries, numeric ones float64.
+        Columns in one piece; nominal ones are dictionaries, numeric ones float64, label sets as they came.
+    hierarchy : list of Edge, optional
+        What was said to stand above the labels of the target.
+    labels : ClosedSets, optional
+        The label sets of a hierarchy, closed, where they were asked for.
     """
 
     source: str
     task: str
     features: pa.Table
     targets: pa.Table
+    hierarchy: list[Edge] | None = None
+    labels: ClosedSets | None = None
 
     @property
     def n_rows(self) -> int:
@@ -57,12 +62,17 @@ class Rows:
     def take(self, chosen: Array) -> "Rows":
         """Return some of the rows."""
         numbers = pa.array(chosen)
-        return Rows(self.source, self.task, self.features.take(numbers), self.targets.take(numbers))
+        return replace(
+            self,
+            features=self.features.take(numbers),
+            targets=self.targets.take(numbers),
+            labels=None if self.labels is None else self.labels.take(chosen),
+        )
 
     def labelled(self) -> Array:
         """Return which rows have all their targets, of shape (n_rows,)."""
         known = [column.is_valid().to_numpy() for column in self.targets.columns]
-        return np.asarray(np.logical_and.reduce(known))
+        return np.asarray(np.logical_and.reduce([np.ones(self.n_rows, dtype=bool), *known]))
 
     def require_labels(self, who: str) -> None:
         """Refuse rows that lack a target."""
@@ -74,31 +84,39 @@ class Rows:
             )
 
     def target_numbers(self) -> Array:
-        """Return the targets, of shape (n_rows, n_targets): numbers, codes of categories, NaN if missing."""
+        """Return the targets, of shape (n_rows, n_targets): numbers, codes of categories, NaN if missing.
+
+        Those of a hierarchy are the labels that some row has, 1 where a row has one or one below it.
+        """
+        if self.labels is not None:
+            sets, _ = self.labels.occurring()
+            return np.where(self.labels.known[:, None], sets, np.nan)
         return np.column_stack([_numbers(column) for column in self.targets.columns])
 
     def nominal_targets(self) -> list[bool]:
-        """Return which targets are nominal."""
+        """Return which of these are nominal."""
+        if self.labels is not None:
+            return [True] * int((self.labels.shares > 0).sum())
         return [pa.types.is_dictionary(field.type) for field in self.targets.schema]
 
     def ranked_by(self, ranker: Any) -> Any:
         """Return the ranking of these rows by ``ranker``."""
         table = self.features
-        for name, column in zip(self.targets.column_names, self.targets.columns, strict=True):
-            table = table.append_column(name, column)
+        for field, column in zip(self.targets.schema, self.targets.columns, strict=True):
+            table = table.append_column(field, column)
         roles = {
             "target": self.targets.column_names,
             "target_last": None,
             "task": self.task,
             "drop": [],
             "weight": None,
-            "hierarchy": None,
+            "hierarchy": self.hierarchy,
         }
         return ranker.rank_source(Source.table(table, self.source), roles)
 
 
-def read_rows(source: Source, roles: Mapping[str, Any]) -> Rows:
-    """Read all rows of ``source``.
+def read_rows(source: Source, roles: Mapping[str, Any], hierarchy_decay: float | None = None) -> Rows:
+    """Read all rows of ``source``, with closed label sets where there is a decay for their weights.
 
     Raises
     ------
@@ -108,25 +126,29 @@ def read_rows(source: Source, roles: Mapping[str, Any]) -> Rows:
     if roles.get("weight") is not None:
         raise DataError(f"{source.name}: row weights are for the rankers of the engine; leave them out")
     problem = source.resolve(roles)
-    table = _read(source)
+    table = read_all(source)
     if table.num_rows == 0:
         raise DataError(f"{source.name}: has no rows")
 
     def columns(named: list[tuple[str, str]]) -> pa.Table:
-        return pa.table({name: _column(source.name, name, table[name], kind) for name, kind in named})
+        arrays = [_column(source.name, name, table[name], kind) for name, kind in named]
+        # What a file says of a hierarchy stands with the field.
+        fields = [
+            table.field(name).with_type(array.type).with_nullable(True)
+            for (name, _), array in zip(named, arrays, strict=True)
+        ]
+        return pa.Table.from_arrays(arrays, schema=pa.schema(fields))
 
-    return Rows(source.name, problem["task"], columns(problem["features"]), columns(problem["targets"]))
-
-
-def _read(source: Source) -> pa.Table:
-    with tempfile.TemporaryDirectory(prefix="ferrank-") as folder:
-        path = Path(folder) / "rows.arrow"
-        finish(_core.convert(source, path))
-        with pa.OSFile(str(path)) as file:
-            return pa.ipc.open_file(file).read_all()
+    features, targets = columns(problem["features"]), columns(problem["targets"])
+    labels = None
+    if problem["task"] == "hierarchical" and hierarchy_decay is not None:
+        labels = closed_sets(source, roles, hierarchy_decay)
+    return Rows(source.name, problem["task"], features, targets, roles.get("hierarchy"), labels)
 
 
 def _column(source: str, name: str, column: pa.ChunkedArray, kind: str) -> pa.Array:
+    if kind == "labels":
+        return column.combine_chunks()
     if pa.types.is_dictionary(column.type) and kind == "numeric":
         column = column.cast(column.type.value_type)
     if kind == "numeric":
@@ -156,7 +178,7 @@ def _numbers(column: pa.ChunkedArray) -> Array:
 def read_table(data: Any, name: str) -> tuple[str, dict[str, Array]]:
     """Return how messages call a small table, and its columns: float64, NaN where missing, or objects."""
     source = open_source(data) if isinstance(data, str | os.PathLike) else Source.table(as_table(data), name)
-    table = _read(source)
+    table = read_all(source)
     columns = {}
     for field, column in zip(table.schema, table.columns, strict=True):
         is_number = pa.types.is_floating(field.type) or pa.types.is_integer(field.type)
@@ -179,46 +201,65 @@ class Encoder:
     Attributes
     ----------
     owner : array of int, shape (n_columns,)
-        Number of the feature that a column of the matrix belongs to.
+        Number of the feature that a column of the matrix belongs to; each has at least one.
     """
 
     def __init__(self, rows: Rows) -> None:
-        parts, owners = [], []
-        nominal = []
-        cells = 0
-        for number, column in enumerate(rows.features.columns):
-            is_nominal = pa.types.is_dictionary(column.type)
-            width = len(column.combine_chunks().dictionary) if is_nominal else 1
-            cells += width * rows.n_rows
-            if cells > _MOST_CELLS:
-                raise DataError(
-                    f"{rows.source}: {rows.n_rows:,} rows with a column for each category make more than "
-                    f"{_MOST_CELLS:,} numbers, of which '{rows.features.column_names[number]}' adds "
-                    f"{width:,} a row; drop it, or take fewer rows"
-                )
-            values = _numbers(column)
-            parts.append(values[:, None] == np.arange(width) if is_nominal else values[:, None])
-            owners += [number] * width
-            nominal += [is_nominal] * width
-        self._raw = np.hstack([part.astype(np.float64) for part in parts]) if parts else np.empty((0, 0))
-        self._numeric = ~np.array(nominal, dtype=bool)
-        self.owner: Array = np.array(owners, dtype=np.intp)
+        columns = rows.features.columns
+        widths = [
+            max(len(column.combine_chunks().dictionary), 1) if pa.types.is_dictionary(column.type) else 1
+            for column in columns
+        ]
+        self._rows = rows
+        self._nominal = np.array([pa.types.is_dictionary(column.type) for column in columns])
+        self._values = np.column_stack([_numbers(column) for column in columns])
+        self._first = np.cumsum(widths) - widths
+        self.owner: Array = np.repeat(np.arange(len(widths)), widths)
 
     def encode(self, training: Array | slice = slice(None)) -> Array:
-        """Return the matrix of all rows, of shape (n_rows, n_columns), scaled by the ``training`` rows."""
-        result = self._raw * np.where(self._numeric, 1.0, _NOMINAL_DIFFERENCE)
-        numbers = self._raw[:, self._numeric]
-        base = numbers[training]
+        """Return the matrix of all rows, of shape (n_rows, n_columns), scaled by the ``training`` rows.
+
+        Raises
+        ------
+        DataError
+            It would have more numbers than memory should hold.
+        """
+        if len(self.owner) * self._rows.n_rows > MOST_CELLS:
+            counts = np.bincount(self.owner)
+            widest = int(counts.argmax())
+            raise DataError(
+                f"{self._rows.source}: {self._rows.n_rows:,} rows with a column for each category make more "
+                f"than {MOST_CELLS:,} numbers, of which '{self._rows.features.column_names[widest]}' adds "
+                f"{counts[widest]:,} a row; drop it, or take fewer rows"
+            )
+        return np.asarray(self.encode_sparse(training).toarray())
+
+    def encode_sparse(self, training: Array | slice = slice(None)) -> csr_array:
+        """Return the same matrix by what is not 0 in it: at most one entry for each row and feature."""
+        values, nominal = self._values, self._nominal
+        heights = np.where(np.isnan(values), 0.0, _NOMINAL_DIFFERENCE)
+        scaled = unit_range(values[:, ~nominal], training)
+        base = scaled[training]
         known = ~np.isnan(base)
-        counts = known.sum(axis=0)
-        low = np.where(known, base, np.inf).min(axis=0, initial=np.inf)
-        high = np.where(known, base, -np.inf).max(axis=0, initial=-np.inf)
-        low = np.where(counts > 0, low, 0.0)
-        # Halves, since the difference of two great numbers may not be a number.
-        half = np.where(counts > 0, high / 2 - low / 2, 0.0)
-        span = np.where(half > 0, half, 1.0)
-        scaled = (numbers / 2 - low / 2) / span
-        sums = np.where(known, scaled[training], 0.0).sum(axis=0)
-        mean = sums / np.maximum(counts, 1)
-        result[:, self._numeric] = np.where(np.isnan(scaled), mean, scaled)
-        return result
+        mean = np.where(known, base, 0.0).sum(axis=0) / np.maximum(known.sum(axis=0), 1)
+        heights[:, ~nominal] = np.where(np.isnan(scaled), mean, scaled)
+        row, feature = np.nonzero(heights)
+        category = np.where(nominal, values, 0.0)[row, feature].astype(np.intp)
+        # scikit-learn reads indices of 32 bits only.
+        places = row.astype(np.int32), (self._first[feature] + category).astype(np.int32)
+        return csr_array((heights[row, feature], places), shape=(len(values), len(self.owner)))
+
+
+def unit_range(numbers: Array, training: Array | slice = slice(None)) -> Array:
+    """Return ``numbers`` with each column's lowest at 0 and its highest at 1, among the ``training`` rows.
+
+    A constant column is 0, NaN stays.
+    """
+    base = numbers[training]
+    known = ~np.isnan(base)
+    low = np.where(known, base, np.inf).min(axis=0, initial=np.inf)
+    high = np.where(known, base, -np.inf).max(axis=0, initial=-np.inf)
+    low, high = np.where(known.any(axis=0), (low, high), 0.0)
+    # Halves, since the difference of two great numbers may not be a number.
+    half = high / 2 - low / 2
+    return np.asarray((numbers / 2 - low / 2) / np.where(half > 0, half, 1.0))

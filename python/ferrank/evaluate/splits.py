@@ -1,5 +1,6 @@
 """The splits of error curves, and what is done in each: rank, and build a model for each subset."""
 
+import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -78,7 +79,9 @@ class Work:
 
     def _error(self, X: Array, y: Array, columns: Array, train: Array, test: Array) -> float:
         try:
-            fitted = clone(self.model).fit(X[np.ix_(train, columns)], y[train])
+            with warnings.catch_warnings():
+                warnings.filterwarnings("ignore", "Label .* is present in all training examples")
+                fitted = clone(self.model).fit(X[np.ix_(train, columns)], y[train])
             predicted = fitted.predict(X[np.ix_(test, columns)])
         except ValueError as error:
             raise DataError(f"{self.rows.source}: {self.model} cannot be built on a fold: {error}") from error

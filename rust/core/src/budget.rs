@@ -22,11 +22,8 @@ impl Budget {
     /// A limit of `bytes`; `None`: what the process holds, and half of what the machine and its control group
     /// have free.
     pub(crate) fn new(bytes: Option<u64>) -> Self {
-        let limit = match bytes {
-            Some(bytes) => usize::try_from(bytes).unwrap_or(usize::MAX),
-            None => free().map_or(usize::MAX, |free| held().saturating_add(free / 2)),
-        };
-        Budget { limit }
+        let limit = bytes.map(|bytes| usize::try_from(bytes).unwrap_or(usize::MAX));
+        Budget { limit: limit.or_else(|| default_limit(1)).unwrap_or(usize::MAX) }
     }
 
     /// Bytes that are left, once memory that is free within the process was given back.
@@ -57,8 +54,14 @@ impl Budget {
     }
 }
 
+/// What each of `processes` processes of a machine may hold if nothing is said: what this one does, and its
+/// share of half of what is free. `None` where the system does not tell.
+pub fn default_limit(processes: usize) -> Option<usize> {
+    free().map(|free| held().saturating_add(free / 2 / processes.max(1)))
+}
+
 /// Gives pages that were freed back to the system, where the allocator keeps them.
-fn give_back() {
+pub(crate) fn give_back() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     // SAFETY: it may be called at any time, from any thread.
     unsafe {

@@ -48,18 +48,25 @@ pub struct Counts {
 }
 
 impl Counts {
+    /// # Errors
+    /// [`Error::Data`] if some rows of the source called `name` have no target where that is an error.
+    pub(crate) fn labelled(self, name: &str, unlabelled: Unlabelled) -> Result<()> {
+        if self.unlabelled == 0 || unlabelled != Unlabelled::Error {
+            return Ok(());
+        }
+        Err(Error::Data(format!(
+            "{name}: {} of {} rows have no target value; leave them out with unlabelled=\"ignore\", let them take part \
+             with unlabelled=\"use\", or fill them in",
+            self.unlabelled, self.rows
+        )))
+    }
+
     /// The number of rows that take part, at least 1, of the source called `name`.
     ///
     /// # Errors
     /// [`Error::Data`] if there are none, or some without a target where that is an error.
     pub(crate) fn taking_part(self, name: &str, unlabelled: Unlabelled) -> Result<u64> {
-        if self.unlabelled > 0 && unlabelled == Unlabelled::Error {
-            return Err(Error::Data(format!(
-                "{name}: {} of {} rows have no target value; leave them out with unlabelled=\"ignore\", let them take \
-                 part with unlabelled=\"use\", or fill them in",
-                self.unlabelled, self.rows
-            )));
-        }
+        self.labelled(name, unlabelled)?;
         if self.rows > 0 && self.unlabelled == self.rows && unlabelled == Unlabelled::Use {
             return Err(Error::Data(format!(
                 "{name}: none of {} rows has a target value; fill some in, or leave the target out and ask for the task \

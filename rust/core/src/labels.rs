@@ -7,6 +7,8 @@
 //! Memory: four bytes for each label of a closed set, and four for each row; nothing for what lies in scratch
 //! files.
 
+mod closed;
+
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -21,6 +23,8 @@ use crate::column::{Categories, MISSING, categories};
 use crate::error::{Error, Result};
 use crate::hierarchy::{Closure, Hierarchy};
 use crate::store::{Keep, Values};
+
+pub use closed::{ClosedSets, closed_sets};
 
 /// What parts the labels of a text.
 const BETWEEN: char = '@';

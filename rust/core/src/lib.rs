@@ -3,7 +3,7 @@
 
 pub mod accumulate;
 pub mod anytime;
-mod budget;
+pub mod budget;
 mod column;
 pub mod error;
 pub mod forest;
@@ -11,7 +11,7 @@ pub mod hierarchy;
 pub mod inspect;
 mod intake;
 pub mod knn;
-mod labels;
+pub mod labels;
 pub mod monitor;
 mod neighbors;
 pub mod profile;
@@ -23,6 +23,7 @@ pub mod schema;
 mod scratch;
 pub mod source;
 mod store;
+pub mod stream;
 mod threads;
 
 pub use error::{Error, Result};

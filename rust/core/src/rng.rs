@@ -20,6 +20,10 @@ pub(crate) enum Purpose {
     Queries = 4,
     /// Which rows a sample has.
     Sample = 5,
+    /// Which rows of a stream stay in its reservoir.
+    Reservoir = 6,
+    /// The seed of a block of a stream.
+    Block = 7,
 }
 
 /// The stream for `purpose` in tree `tree`; `place` is a block of rows, a node's path, or a feature.

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 use std::path::Path;
 
-use crate::accumulate::{Accumulator, Settings};
+use crate::accumulate::{Accumulator, Identity, Settings};
 use crate::budget::Budget;
 use crate::error::{Error, Result, check};
 use crate::intake::{Counts, Intake, Unlabelled};
@@ -95,6 +95,25 @@ pub fn accumulate(
         Settings::Forest(params) => forest::accumulate(source, roles, params, options, monitor),
         Settings::Relief(params) => relief::accumulate(source, roles, params, options, monitor),
     }
+}
+
+/// Number of contributions of a complete run over the data set of `profile`, whose columns are those of `source`.
+///
+/// # Errors
+/// What is wrong with a role or a setting, also in view of the rows.
+pub fn n_keys(source: &dyn ChunkSource, roles: &Roles, settings: &Settings, profile: &Profile) -> Result<u64> {
+    let problem = Problem::resolve(&source.schema(), roles, source.name())?;
+    let rows = profile.counts.taking_part(source.name(), settings.unlabelled())?;
+    match settings {
+        Settings::Forest(params) => {
+            params.validate(rows, problem.features.len(), problem.targets.len(), problem.task)?;
+        }
+        Settings::Relief(params) => {
+            relief::validate(params, &problem)?;
+            params.queries(profile.counts.kept)?;
+        }
+    }
+    Ok(Identity::new(settings.clone(), &problem, profile).n_keys())
 }
 
 /// Ranks the features of `source` by the ranker that `settings` name.

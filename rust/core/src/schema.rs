@@ -93,7 +93,8 @@ impl Kind {
 }
 
 /// Which columns are the targets.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Targets {
     /// The columns of these names, in this order.
     Named(Vec<String>),
@@ -104,7 +105,7 @@ pub enum Targets {
 }
 
 /// What the user said about the columns.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Roles {
     /// The targets.
     pub targets: Targets,

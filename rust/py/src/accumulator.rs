@@ -1,13 +1,14 @@
 //! Profiles and accumulators in Python: as bytes where they travel, as an object where contributions are read.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use ferrank_core::accumulate::{Accumulator as Core, Identity};
+use ferrank_core::accumulate::Accumulator as Core;
+use ferrank_core::budget::default_limit;
 use ferrank_core::forest;
 use ferrank_core::profile::Profile;
 use ferrank_core::run::{Options, View};
-use ferrank_core::schema::Problem;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyDict};
@@ -82,10 +83,10 @@ pub(crate) struct Coded(Arc<forest::Coded>);
 
 #[pymethods]
 impl Coded {
-    /// The data set with the columns of `source` and the rows of `parts`, in order; `own`: profile of the rows
-    /// that have the target `alone`.
+    /// The data set with the columns of `source` and the rows of `parts`, in order, for `threads` threads, within
+    /// `memory` bytes and with scratch files in the folder `scratch`; `own`: profile of the rows that have the target `alone`.
     #[staticmethod]
-    #[pyo3(signature = (source, roles, settings, profile, parts, alone=None, own=None))]
+    #[pyo3(signature = (source, roles, settings, profile, parts, threads, memory=None, scratch=None, alone=None, own=None))]
     #[allow(clippy::too_many_arguments)]
     fn of(
         py: Python<'_>,
@@ -94,16 +95,20 @@ impl Coded {
         settings: &Bound<'_, PyDict>,
         profile: PyBackedBytes,
         parts: Vec<PyBackedBytes>,
+        threads: usize,
+        memory: Option<u64>,
+        scratch: Option<PathBuf>,
         alone: Option<usize>,
         own: Option<PyBackedBytes>,
     ) -> PyResult<Self> {
         let (roles, params) = (settings::ranked_roles(roles, settings)?, settings::forest(settings)?);
         let coded = py.detach(|| {
+            let options = Options { threads, memory, scratch: scratch.as_deref(), ..Options::default() };
             let parts = parts.into_iter().map(|part| Bytes::from_owner(part).into()).collect();
             let (profile, own) =
                 (Profile::from_ipc(profile.to_vec())?, own.map(|bytes| Profile::from_ipc(bytes.to_vec())).transpose()?);
             let view = View { source: &*source.0, roles: &roles, unlabelled: params.treatment(), alone };
-            forest::Coded::new(view, &params, &profile, own.as_ref(), parts)
+            forest::Coded::new(view, &params, &profile, own.as_ref(), parts, &options)
         });
         coded.map(|coded| Coded(Arc::new(coded))).map_err(|e| to_py(py, e))
     }
@@ -118,6 +123,13 @@ impl Coded {
     }
 }
 
+/// Bytes that each of `processes` processes of a machine may hold if nothing is said, or `None` where the system
+/// does not tell.
+#[pyfunction]
+pub(crate) fn default_memory(processes: usize) -> Option<usize> {
+    default_limit(processes)
+}
+
 /// Number of contributions of a complete run over the data set of `profile`, whose columns are those of `source`.
 #[pyfunction]
 pub(crate) fn n_keys(
@@ -129,9 +141,8 @@ pub(crate) fn n_keys(
 ) -> PyResult<u64> {
     let (roles, ranker) = (settings::ranked_roles(roles, settings)?, settings::ranker(settings)?);
     let n_keys = py.detach(|| {
-        let problem = Problem::resolve(&source.0.schema(), &roles, source.0.name())?;
         let profile = Profile::from_ipc(profile.to_vec())?;
-        Ok(Identity::new(ranker, &problem, &profile).n_keys())
+        ferrank_core::run::n_keys(&*source.0, &roles, &ranker, &profile)
     });
     n_keys.map_err(|e| to_py(py, e))
 }

@@ -13,6 +13,7 @@ mod results;
 mod run;
 mod settings;
 mod sparse;
+mod stream;
 
 use pyo3::prelude::*;
 
@@ -22,13 +23,16 @@ mod _core {
     use pyo3::prelude::*;
 
     #[pymodule_export]
-    use super::accumulator::{Accumulator, Coded, merge_profiles, n_keys};
+    use super::accumulator::{Accumulator, Coded, default_memory, merge_profiles, n_keys};
     #[pymodule_export]
     use super::input::Source;
     #[pymodule_export]
     use super::run::{
-        Run, accumulate, code, convert, count, grow_tree, inspect, neighbors, profile, rank_until, spill,
+        Run, accumulate, closed_sets, code, convert, count, grow_tree, inspect, neighbors, profile, rank_until, spill,
     };
+
+    #[pymodule_export]
+    use super::stream::Stream;
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -9,6 +9,7 @@ use ferrank_core::anytime::Stop;
 use ferrank_core::forest::{Node, Split, Test, Tree};
 use ferrank_core::inspect::{Column, Inspection};
 use ferrank_core::knn::{Neighbors, Target, TargetPair};
+use ferrank_core::labels::ClosedSets;
 use ferrank_core::ranking::{Ranking, ScoreRanking};
 use ferrank_core::schema::{Attribute, Kind, Problem, Roles};
 use ferrank_core::source::ChunkSource;
@@ -67,7 +68,11 @@ fn score<'py>(py: Python<'py>, score: ScoreRanking, n_targets: usize) -> PyResul
 /// Columns in their roles; features and targets as (name, kind).
 pub(crate) fn problem<'py>(py: Python<'py>, problem: Problem) -> PyResult<Bound<'py, PyDict>> {
     let columns = |attributes: Vec<Attribute>| -> Vec<(String, &str)> {
-        let kind = |kind| if kind == Kind::Nominal { "nominal" } else { "numeric" };
+        let kind = |kind| match kind {
+            Kind::Numeric => "numeric",
+            Kind::Nominal => "nominal",
+            Kind::Labels => "labels",
+        };
         attributes.into_iter().map(|attribute| (attribute.name, kind(attribute.kind))).collect()
     };
     let dict = PyDict::new(py);
@@ -124,6 +129,17 @@ fn target<'py>(py: Python<'py>, target: Target) -> PyResult<Bound<'py, PyDict>> 
 
 fn codes<T: Into<i32>>(py: Python<'_>, codes: Vec<Option<T>>) -> Bound<'_, PyArray1<i32>> {
     PyArray1::from_iter(py, codes.into_iter().map(|code| code.map_or(-1, T::into)))
+}
+
+/// Labels with their shares, and the closed set of each row: offsets, numbers of labels, whether they are known.
+pub(crate) fn closed_sets<'py>(py: Python<'py>, sets: ClosedSets) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(py);
+    dict.set_item("names", sets.names)?;
+    dict.set_item("shares", PyArray1::from_vec(py, sets.shares))?;
+    dict.set_item("starts", PyArray1::from_vec(py, sets.starts))?;
+    dict.set_item("labels", PyArray1::from_vec(py, sets.labels))?;
+    dict.set_item("known", PyArray1::from_vec(py, sets.known))?;
+    Ok(dict)
 }
 
 pub(crate) fn inspection<'py>(py: Python<'py>, inspection: Inspection) -> PyResult<Bound<'py, PyDict>> {

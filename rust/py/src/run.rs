@@ -10,11 +10,13 @@ use std::time::Duration;
 use ferrank_core::anytime::Stop;
 use ferrank_core::inspect::Inspection;
 use ferrank_core::knn::{self, Neighbors};
+use ferrank_core::labels::{self, ClosedSets};
 use ferrank_core::monitor::Monitor;
-use ferrank_core::profile::Profile;
+use ferrank_core::profile::{Place, Profile};
 use ferrank_core::ranking::Ranking;
 use ferrank_core::run::{Options, View};
 use ferrank_core::source::{IpcSource, write_ipc};
+use ferrank_core::stream::Stream as Streamed;
 use ferrank_core::{Counts, Error, Result, anytime, forest};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
@@ -24,6 +26,7 @@ use pyo3::types::{PyBytes, PyDict};
 use crate::accumulator::Accumulator;
 use crate::input::{Source, reader};
 use crate::results::{self, NamedTree};
+use crate::stream::Stream;
 use crate::{error, settings};
 
 /// What a run ends with.
@@ -31,9 +34,12 @@ pub(crate) enum Outcome {
     Accumulator(ferrank_core::accumulate::Accumulator),
     Bytes(Vec<u8>),
     Counts(Counts),
+    Ranking(Ranking),
     Until(Ranking, Stop),
+    Stream(Arc<Streamed>),
     Tree(NamedTree),
     Neighbors(Neighbors),
+    ClosedSets(ClosedSets),
     Inspection(Inspection),
     Rows(u64),
     Source(IpcSource),
@@ -59,7 +65,7 @@ struct Slot {
 enum State {
     #[default]
     Running,
-    Done(End),
+    Done(Box<End>),
     Taken,
 }
 
@@ -75,7 +81,7 @@ impl Run {
         let (monitor, slot) = (run.monitor.clone(), run.end.clone());
         thread::Builder::new().name("ferrank".into()).spawn(move || {
             let end = catch_unwind(AssertUnwindSafe(|| work(&monitor))).map_err(|panic| words(&*panic));
-            *slot.lock() = State::Done(end);
+            *slot.lock() = State::Done(Box::new(end));
             slot.done.notify_all();
         })?;
         Ok(run)
@@ -137,14 +143,17 @@ impl Run {
             return Err(PyRuntimeError::new_err("the result was taken"));
         };
         drop(state);
-        let outcome = end.map_err(|panic| error::bug(py, &panic))?.map_err(|e| error::to_py(py, e))?;
+        let outcome = (*end).map_err(|panic| error::bug(py, &panic))?.map_err(|e| error::to_py(py, e))?;
         match outcome {
             Outcome::Accumulator(accumulator) => Ok(Bound::new(py, Accumulator(accumulator))?.into_any()),
             Outcome::Bytes(bytes) => Ok(PyBytes::new(py, &bytes).into_any()),
             Outcome::Counts(counts) => Ok((counts.rows, counts.kept).into_pyobject(py)?.into_any()),
+            Outcome::Ranking(ranking) => Ok(results::ranking(py, ranking, None)?.into_any()),
+            Outcome::Stream(stream) => Ok(Bound::new(py, Stream(stream))?.into_any()),
             Outcome::Until(ranking, stop) => Ok(results::ranking(py, ranking, Some(stop))?.into_any()),
             Outcome::Tree(tree) => results::tree(py, &tree),
             Outcome::Neighbors(neighbors) => Ok(results::neighbors(py, neighbors)?.into_any()),
+            Outcome::ClosedSets(sets) => Ok(results::closed_sets(py, sets)?.into_any()),
             Outcome::Inspection(inspection) => Ok(results::inspection(py, inspection)?.into_any()),
             Outcome::Rows(rows) => Ok(rows.into_pyobject(py)?.into_any()),
             Outcome::Source(source) => Ok(Bound::new(py, Source(Arc::new(source)))?.into_any()),
@@ -208,11 +217,12 @@ pub(crate) fn rank_until(
     })
 }
 
-/// Profiles `source`, whose rows that take part are numbered from `first_row` on; the result is bytes.
+/// Profiles `source`, whose rows that take part are numbered from `first_row` on, of `of_rows` rows in all, where
+/// that is known; the result is bytes.
 ///
 /// `alone`: number of the target that alone counts.
 #[pyfunction]
-#[pyo3(signature = (source, roles, settings, first_row, threads, alone=None))]
+#[pyo3(signature = (source, roles, settings, first_row, threads, alone=None, of_rows=None))]
 pub(crate) fn profile(
     source: &Source,
     roles: &Bound<'_, PyDict>,
@@ -220,12 +230,14 @@ pub(crate) fn profile(
     first_row: u64,
     threads: usize,
     alone: Option<usize>,
+    of_rows: Option<u64>,
 ) -> PyResult<Run> {
     let (source, roles, ranker) =
         (source.0.clone(), settings::ranked_roles(roles, settings)?, settings::ranker(settings)?);
     Run::start(move |monitor| {
         let view = View { source: &*source, roles: &roles, unlabelled: ranker.unlabelled(), alone };
-        let profile = ferrank_core::profile::profile(view, ranker.max_bins(), first_row, threads, monitor)?;
+        let profile =
+            ferrank_core::profile::profile(view, ranker.max_bins(), Place { first_row, of_rows }, threads, monitor)?;
         profile.to_ipc().map(Outcome::Bytes)
     })
 }
@@ -296,6 +308,13 @@ pub(crate) fn neighbors(
     Run::start(move |monitor| {
         knn::neighbors(&*train, &*test, &roles, &params, threads, monitor).map(Outcome::Neighbors)
     })
+}
+
+/// Reads the label sets of all rows of `source`, with the labels above them.
+#[pyfunction]
+pub(crate) fn closed_sets(source: &Source, roles: &Bound<'_, PyDict>, settings: &Bound<'_, PyDict>) -> PyResult<Run> {
+    let (source, roles) = (source.0.clone(), settings::ranked_roles(roles, settings)?);
+    Run::start(move |monitor| labels::closed_sets(&*source, &roles, monitor).map(Outcome::ClosedSets))
 }
 
 /// Describes the columns of `source`.

@@ -8,6 +8,7 @@ use ferrank_core::hierarchy;
 use ferrank_core::knn::{Conventions, KnnParams};
 use ferrank_core::relief::{Iterations, ReliefParams, ReliefScore, TargetDistance};
 use ferrank_core::schema::{Roles, Targets, Task};
+use ferrank_core::stream::StreamParams;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -76,6 +77,16 @@ pub(crate) fn goal(dict: &Bound<'_, PyDict>) -> PyResult<Goal> {
         }),
         word => Err(error::setting(dict.py(), format!("until: '{word}' is not 'stable' or None"))),
     }
+}
+
+/// How a stream is parted, and how fast it forgets.
+pub(crate) fn stream(dict: &Bound<'_, PyDict>) -> PyResult<StreamParams> {
+    let settings = Settings(dict);
+    Ok(StreamParams {
+        block_rows: settings.get("block_rows", "a number of rows above 0")?,
+        reservoir_rows: settings.get("reservoir_rows", "a number of rows")?,
+        half_life: settings.get("half_life", "a number of rows or None")?,
+    })
 }
 
 /// The ranker that the setting `ranker` names.

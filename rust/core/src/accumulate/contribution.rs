@@ -13,6 +13,14 @@ pub(crate) struct Vector {
 /// Its vectors; which these are, the ranker says with [`Form`].
 pub(crate) type Contribution = Vec<Vector>;
 
+/// Contributions added up.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Part<'a> {
+    /// How many they count for; 1 for one as it was made.
+    pub(crate) weight: f64,
+    pub(crate) sums: &'a Contribution,
+}
+
 /// What a vector of a contribution must look like.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Form {
@@ -37,6 +45,25 @@ impl Vector {
     pub(crate) fn entries(&self) -> impl Iterator<Item = (usize, f64)> + '_ {
         let feature = |place: usize| self.features.as_ref().map_or(place, |features| features[place] as usize);
         self.values.iter().enumerate().map(move |(place, &value)| (feature(place), value))
+    }
+
+    /// The sum of both, features that one of them lacks counting as 0 there.
+    pub(crate) fn plus(&self, other: &Vector) -> Vector {
+        if self.features.is_none() && other.features.is_none() {
+            return Vector::dense(self.values.iter().zip(&other.values).map(|(a, b)| a + b).collect());
+        }
+        let (mut own, mut others) = (self.entries().peekable(), other.entries().peekable());
+        let mut sums = Vec::with_capacity(self.values.len().max(other.values.len()));
+        loop {
+            let next = match (own.peek(), others.peek()) {
+                (None, None) => return Vector::sparse(sums),
+                (Some(&(a, _)), Some(&(b, _))) => a.min(b),
+                (Some(&(feature, _)), None) | (None, Some(&(feature, _))) => feature,
+            };
+            let one = own.next_if(|(feature, _)| *feature == next).map(|(_, value)| value);
+            let two = others.next_if(|(feature, _)| *feature == next).map(|(_, value)| value);
+            sums.push((next as u32, one.unwrap_or(0.0) + two.unwrap_or(0.0)));
+        }
     }
 
     pub(crate) fn has(&self, form: Form) -> bool {

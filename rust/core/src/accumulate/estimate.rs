@@ -1,6 +1,6 @@
 //! Importances with standard errors, and the ranks that they allow.
 
-use super::Vector;
+use super::Part;
 use crate::ranking::ScoreRanking;
 
 /// Standard errors to either side of an importance that make its 95 % interval.
@@ -10,28 +10,30 @@ const INTERVAL: f64 = 1.96;
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Estimate {
     pub(crate) mean: Vec<f64>,
-    /// Of the mean; NaN with a single contribution, or where there is none to tell.
+    /// Of the mean; NaN with a single part, or where there is none to tell.
     pub(crate) variance: Vec<f64>,
 }
 
 impl Estimate {
-    /// The mean of `vectors`, one for each tree, in the order of their sum; at least one.
-    pub(crate) fn mean<'a>(vectors: impl Iterator<Item = &'a Vector> + Clone, n_features: usize) -> Estimate {
-        let n = vectors.clone().count() as f64;
-        let entries = || vectors.clone().flat_map(Vector::entries);
+    /// The mean of vector number `number` of `parts`, in the order of their sum; at least one.
+    pub(crate) fn mean(parts: &[Part<'_>], number: usize, n_features: usize) -> Estimate {
+        let n: f64 = parts.iter().map(|part| part.weight).sum();
+        let all: f64 = parts.iter().map(|part| part.weight * part.weight).sum();
+        let freedom = effective(parts) - 1.0;
+        let entries = || parts.iter().flat_map(|part| part.sums[number].entries().map(|entry| (part.weight, entry)));
         let mut mean = vec![0.0; n_features];
-        entries().for_each(|(feature, value)| mean[feature] += value);
+        entries().for_each(|(_, (feature, value))| mean[feature] += value);
         mean.iter_mut().for_each(|mean| *mean /= n);
         // Trees that do not use a feature add 0 to it, and so their mean squared to the spread.
         let mut squares = vec![0.0; n_features];
-        let mut present = vec![0u32; n_features];
-        for (feature, value) in entries() {
-            squares[feature] += (value - mean[feature]).powi(2);
-            present[feature] += 1;
+        let mut present = vec![0.0; n_features];
+        for (weight, (feature, value)) in entries() {
+            squares[feature] += (value - weight * mean[feature]).powi(2);
+            present[feature] += weight * weight;
         }
         let variance = |(i, squares): (usize, f64)| {
-            let spread = squares + (n - f64::from(present[i])) * mean[i] * mean[i];
-            if n > 1.0 { spread / (n - 1.0) / n } else { f64::NAN }
+            let spread = squares + (all - present[i]) * mean[i] * mean[i];
+            if freedom > 0.0 { spread / freedom / all } else { f64::NAN }
         };
         let variance = squares.into_iter().enumerate().map(variance).collect();
         Estimate { mean, variance }
@@ -66,6 +68,12 @@ impl Estimate {
     }
 }
 
+/// Number of parts of equal weight that tell as much as `parts` do (Kish 1965, §11.7).
+pub(crate) fn effective(parts: &[Part<'_>]) -> f64 {
+    let total: f64 = parts.iter().map(|part| part.weight).sum();
+    total * total / parts.iter().map(|part| part.weight * part.weight).sum::<f64>()
+}
+
 /// Ranks from 1 for the greatest; equals share the smallest of theirs.
 fn ranks(importance: &[f64]) -> Vec<u32> {
     let mut descending = importance.to_vec();
@@ -98,13 +106,26 @@ pub(crate) fn rank_intervals(importance: &[f64], std_error: &[f64]) -> Vec<(u32,
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::accumulate::Vector;
 
     #[test]
     fn trees_that_miss_a_feature_count_as_zero() {
-        let vectors = [Vector::sparse(vec![(0, 3.0)]), Vector::sparse(vec![(0, 1.0), (2, 4.0)])];
-        let estimate = Estimate::mean(vectors.iter(), 3);
+        let trees = [vec![Vector::sparse(vec![(0, 3.0)])], vec![Vector::sparse(vec![(0, 1.0), (2, 4.0)])]];
+        let parts = trees.each_ref().map(|sums| Part { weight: 1.0, sums });
+        let estimate = Estimate::mean(&parts, 0, 3);
         assert_eq!(estimate.mean, [2.0, 0.0, 2.0]);
         assert_eq!(estimate.variance, [1.0, 0.0, 4.0]);
+    }
+
+    #[test]
+    fn a_part_counts_as_often_as_its_weight_says() {
+        // Means 1 and 4 with the weights 3 and 1: 1.75, and a spread of 9 · 0.75² + 2.25² = 10.125.
+        let sums = [vec![Vector::sparse(vec![(0, 3.0)])], vec![Vector::sparse(vec![(0, 4.0)])]];
+        let parts = [Part { weight: 3.0, sums: &sums[0] }, Part { weight: 1.0, sums: &sums[1] }];
+        assert_eq!(effective(&parts), 1.6);
+        let estimate = Estimate::mean(&parts, 0, 2);
+        assert_eq!(estimate.mean, [1.75, 0.0]);
+        assert!((estimate.variance[0] - 10.125 / 0.6 / 10.0).abs() < 1e-12, "{:?}", estimate.variance);
     }
 
     #[test]

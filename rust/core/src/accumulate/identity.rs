@@ -1,14 +1,17 @@
 //! What makes a run: contributions of runs that differ in any of it do not add up.
 
+use std::ops::Range;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use xxhash_rust::xxh3::xxh3_128;
 
-use super::contribution::{Contribution, Form};
+use super::contribution::{Contribution, Form, Part};
 use crate::error::{Error, Result};
 use crate::forest::{self, ForestParams};
 use crate::intake::{Unlabelled, numbered};
 use crate::profile::Profile;
+use crate::ranking::Ranking;
 use crate::relief::{self, ReliefParams};
 use crate::schema::{Attribute, Kind, Problem, Task};
 
@@ -138,12 +141,43 @@ impl Identity {
 
     /// Whether `contribution` can be that of `key`.
     pub(crate) fn allows(&self, key: u64, contribution: &Contribution) -> bool {
-        let forms: Vec<Form> = match &self.settings {
-            _ if key >= self.n_keys() => return false,
+        let is_of = |forms: Vec<Form>| {
+            forms.len() == contribution.len() && contribution.iter().zip(forms).all(|(vector, form)| vector.has(form))
+        };
+        key < self.n_keys() && is_of(self.forms(key))
+    }
+
+    /// What the vectors of the contribution of `key` look like.
+    pub(super) fn forms(&self, key: u64) -> Vec<Form> {
+        match &self.settings {
             Settings::Forest(params) => forest::forms(self, params),
             Settings::Relief(params) => relief::forms(self, params, key),
+        }
+    }
+
+    /// The keys of the contributions that an estimate is the mean of, for each such estimate.
+    pub(crate) fn populations(&self) -> Vec<Range<u64>> {
+        match &self.settings {
+            Settings::Forest(params) => forest::populations(self, params),
+            Settings::Relief(params) => relief::populations(self, params),
+        }
+    }
+
+    /// The ranking that the parts of each of the [`populations`](Self::populations) give.
+    pub(crate) fn ranking(&self, populations: &[Vec<Part<'_>>]) -> Result<Ranking> {
+        let scores = match &self.settings {
+            Settings::Forest(params) => forest::scores(self, params, populations)?,
+            Settings::Relief(params) => relief::scores(self, params, populations)?,
         };
-        forms.len() == contribution.len() && contribution.iter().zip(forms).all(|(vector, form)| vector.has(form))
+        let names = |columns: &[Column]| columns.iter().map(|column| column.name.clone()).collect();
+        Ok(Ranking {
+            task: self.task,
+            n_rows: self.rows,
+            n_unlabelled: self.unlabelled,
+            features: names(&self.features),
+            targets: names(&self.targets),
+            scores,
+        })
     }
 
     pub(crate) fn to_json(&self) -> String {

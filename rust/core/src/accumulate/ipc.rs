@@ -19,6 +19,9 @@
 //!
 //! The metadata key `ferrank:run` holds a JSON object: `format` (1) and `run`, what makes the run. A stream
 //! needs no end marker, so a file can grow.
+//!
+//! What is [condensed](super::condensed) has the same form, its parts numbered through all populations, and the
+//! weights of these by population as `parts` in the JSON object.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -31,6 +34,7 @@ use arrow_ipc::writer::StreamWriter;
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
 use serde::{Deserialize, Serialize};
 
+use super::condensed::{Condensed, Sum};
 use super::contribution::{Contribution, Vector, checksum};
 use super::{Accumulator, Identity};
 use crate::error::{Error, Result};
@@ -43,6 +47,8 @@ const FORMAT: u32 = 1;
 struct Head {
     format: u32,
     run: serde_json::Value,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    parts: Option<Vec<Vec<f64>>>,
 }
 
 fn schema(head: String) -> SchemaRef {
@@ -66,8 +72,13 @@ pub(super) struct Stream {
 impl Stream {
     /// The stream of a run, and its first bytes.
     pub(super) fn new(identity: &Identity) -> Result<(Self, Vec<u8>)> {
+        Stream::of_parts(identity, None)
+    }
+
+    /// That of parts of such weights.
+    fn of_parts(identity: &Identity, parts: Option<Vec<Vec<f64>>>) -> Result<(Self, Vec<u8>)> {
         let run = serde_json::from_str(&identity.to_json()).map_err(|e| unwritable(&e))?;
-        let head = serde_json::to_string(&Head { format: FORMAT, run }).map_err(|e| unwritable(&e))?;
+        let head = serde_json::to_string(&Head { format: FORMAT, run, parts }).map_err(|e| unwritable(&e))?;
         let schema = schema(head);
         let mut writer = StreamWriter::try_new(Vec::new(), &schema).map_err(|e| unwritable(&e))?;
         let begin = std::mem::take(writer.get_mut());
@@ -147,8 +158,57 @@ impl Accumulator {
     }
 }
 
+impl Condensed {
+    /// The parts as an Arrow IPC stream.
+    ///
+    /// # Errors
+    /// [`Error::Data`] if one is too large for a batch.
+    pub(crate) fn to_ipc(&self) -> Result<Vec<u8>> {
+        let weights = |sums: &Vec<Sum>| sums.iter().map(|sum| sum.weight).collect();
+        let weights = self.populations.iter().map(weights).collect();
+        let (mut stream, mut bytes) = Stream::of_parts(&self.identity, Some(weights))?;
+        for (key, sum) in (0..).zip(self.populations.iter().flatten()) {
+            bytes.extend(stream.record(key, &sum.sums)?);
+        }
+        bytes.extend(stream.end()?);
+        Ok(bytes)
+    }
+
+    /// The parts in `bytes`, which messages call `name`.
+    ///
+    /// # Errors
+    /// [`Error::Data`] if they are something else, damaged, or cut off.
+    pub(crate) fn from_ipc(bytes: Vec<u8>, name: &str) -> Result<Self> {
+        let source = IpcSource::of_buffer(name.to_string(), bytes.into())?;
+        let (identity, weights) = head(&source)?;
+        let damaged = || Error::Data(format!("{name}: what was added up is damaged"));
+        let (weights, keys) = (weights.ok_or_else(damaged)?, identity.populations());
+        let mut batches = source.batches();
+        let mut sum = |place: usize, number: u64, weight: f64| -> Result<Sum> {
+            let (key, sums) = record(&batches.next().ok_or_else(damaged)??).ok_or_else(damaged)?;
+            let fits = key == number && weight > 0.0 && identity.allows(keys[place].start, &sums);
+            if fits { Ok(Sum { weight, sums: Arc::new(sums) }) } else { Err(damaged()) }
+        };
+        if weights.len() != keys.len() {
+            return Err(damaged());
+        }
+        let mut number = 0..;
+        let mut populations = Vec::new();
+        for (place, weights) in weights.into_iter().enumerate() {
+            let sums = weights.into_iter().zip(&mut number).map(|(weight, number)| sum(place, number, weight));
+            populations.push(sums.collect::<Result<Vec<_>>>()?);
+        }
+        Ok(Condensed { identity, populations })
+    }
+}
+
 /// What makes the run whose stream this is.
 pub(super) fn identity(source: &IpcSource) -> Result<Identity> {
+    head(source).map(|(identity, _)| identity)
+}
+
+/// The same, and the weights of its parts.
+fn head(source: &IpcSource) -> Result<(Identity, Option<Vec<Vec<f64>>>)> {
     let foreign = |why: &str| Error::Data(format!("{}: not an accumulator of ferrank: {why}", source.name()));
     let found = source.schema();
     let text = found.metadata().get(KEY).ok_or_else(|| foreign("no metadata ferrank:run"))?;
@@ -159,7 +219,9 @@ pub(super) fn identity(source: &IpcSource) -> Result<Identity> {
     if found.fields() != schema(String::new()).fields() {
         return Err(foreign("it has other columns"));
     }
-    Identity::from_json(&head.run.to_string()).ok_or_else(|| foreign("the settings of its run make no sense"))
+    let identity = Identity::from_json(&head.run.to_string());
+    let identity = identity.ok_or_else(|| foreign("the settings of its run make no sense"))?;
+    Ok((identity, head.parts))
 }
 
 /// The contributions of a stream, batch by batch.

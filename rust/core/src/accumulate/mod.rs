@@ -10,8 +10,10 @@
 //! | [`Identity`] | settings, columns and profile, which must be the same for what is merged |
 //! | `ipc` | the Arrow form, in bytes and in files |
 //! | `ledger` | contributions as they are made; with a file, a run that is killed can be resumed |
+//! | `condensed` | contributions without end, added up so that they stay few |
 //! | `estimate` | importances with standard errors, and ranks |
 
+mod condensed;
 mod contribution;
 mod estimate;
 mod identity;
@@ -21,17 +23,16 @@ mod ledger;
 mod tests;
 
 use std::collections::BTreeMap;
-use std::ops::Range;
 use std::sync::Arc;
 
-pub(crate) use contribution::{Contribution, Form, Vector};
-pub(crate) use estimate::{Estimate, rank_intervals};
+pub(crate) use condensed::{Condensed, most_parts};
+pub(crate) use contribution::{Contribution, Form, Part, Vector};
+pub(crate) use estimate::{Estimate, effective, rank_intervals};
 pub use identity::{Column, Identity, Settings};
 pub(crate) use ledger::Ledger;
 
 use crate::error::{Error, Result};
 use crate::ranking::Ranking;
-use crate::{forest, relief};
 use contribution::checksum;
 
 /// Contributions of one run, or of a part of it.
@@ -80,25 +81,10 @@ impl Accumulator {
     /// # Errors
     /// [`Error::Data`] if a score has no contribution at all.
     pub fn ranking(&self) -> Result<Ranking> {
-        let identity = self.identity();
-        let scores = match &identity.settings {
-            Settings::Forest(params) => forest::scores(self, params)?,
-            Settings::Relief(params) => relief::scores(self, params)?,
-        };
-        let names = |columns: &[Column]| columns.iter().map(|column| column.name.clone()).collect();
-        Ok(Ranking {
-            task: identity.task,
-            n_rows: identity.rows,
-            n_unlabelled: identity.unlabelled,
-            features: names(&identity.features),
-            targets: names(&identity.targets),
-            scores,
-        })
-    }
-
-    /// Those contributions whose keys are in `keys`, in the order of these.
-    pub(crate) fn among(&self, keys: Range<u64>) -> Vec<&Contribution> {
-        self.contributions.range(keys).map(|(_, contribution)| contribution).collect()
+        let part = |(_, sums)| Part { weight: 1.0, sums };
+        let among = |keys| self.contributions.range(keys).map(part).collect();
+        let populations: Vec<Vec<Part<'_>>> = self.identity.populations().into_iter().map(among).collect();
+        self.identity.ranking(&populations)
     }
 
     /// Takes the contribution of `key`.

@@ -7,12 +7,12 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, Float64Array, RecordBatch, StringArray};
 use tempfile::tempdir;
 
-use super::{Accumulator, Settings};
+use super::{Accumulator, Condensed, Settings};
 use crate::error::Result;
 use crate::forest::{ForestParams, Score};
 use crate::intake::Unlabelled;
 use crate::monitor::Monitor;
-use crate::profile::{Profile, count, profile};
+use crate::profile::{Place, Profile, count, profile};
 use crate::ranking::Ranking;
 use crate::relief::{Iterations, ReliefParams, ReliefScore};
 use crate::run::{self, Options, View};
@@ -86,7 +86,7 @@ impl Case {
     fn profile(&self, batch: &RecordBatch, first_row: u64) -> Profile {
         let monitor = Monitor::default();
         let view = View { source: &source(batch), roles: &self.roles(), unlabelled: Unlabelled::Ignore, alone: None };
-        profile(view, self.2.max_bins(), first_row, 1, &monitor).unwrap()
+        profile(view, self.2.max_bins(), Place { first_row, of_rows: None }, 1, &monitor).unwrap()
     }
 }
 
@@ -124,6 +124,28 @@ fn shares_of_a_run_merge_in_any_order_to_its_bits() {
         let sent = Accumulator::from_ipc(whole.to_ipc().unwrap(), "sent").unwrap();
         assert_same(&sent.ranking().unwrap(), &whole.ranking().unwrap());
         assert_eq!(sent.identity(), whole.identity());
+    }
+}
+
+#[test]
+fn what_is_condensed_gives_the_bits_of_a_run_and_a_mean_of_several() {
+    let (first, second) = (table(300), table(500).slice(300, 200));
+    for case in cases() {
+        let (one, two) = (case.whole(&first), case.whole(&second));
+        let mut condensed = Condensed::new(one.identity().clone());
+        condensed.add(one.clone(), 0.5);
+        assert_same(&condensed.ranking().unwrap(), &one.ranking().unwrap());
+        condensed.add(two.clone(), 0.5);
+        let sent = Condensed::from_ipc(condensed.to_ipc().unwrap(), "sent").unwrap();
+        assert_same(&sent.ranking().unwrap(), &condensed.ranking().unwrap());
+        if let Settings::Forest(_) = case.2 {
+            let (ranking, one, two) = (condensed.ranking().unwrap(), one.ranking().unwrap(), two.ranking().unwrap());
+            for ((both, one), two) in ranking.scores.iter().zip(one.scores).zip(two.scores) {
+                for ((both, one), two) in both.importance.iter().zip(one.importance).zip(two.importance) {
+                    assert!((both - (one / 2.0 + two) / 1.5).abs() < 1e-12, "{both} of {one} and {two}");
+                }
+            }
+        }
     }
 }
 

@@ -1,13 +1,11 @@
 //! A forest that is given more trees, and larger bags.
 
+use super::Case;
 use super::sample::{Sampled, count_rows};
 use crate::accumulate::rank_intervals;
 use crate::error::{Error, Result, check};
 use crate::forest::{self, ForestParams, MaxSamples};
-use crate::monitor::Monitor;
 use crate::ranking::Ranking;
-use crate::run::Options;
-use crate::schema::{Problem, Roles};
 use crate::source::ChunkSource;
 
 /// Rows of a bag in the first stage.
@@ -20,11 +18,7 @@ const LARGER: u64 = 4;
 const MARGIN: f64 = 1.2;
 
 pub(super) struct Growth<'a> {
-    source: &'a dyn ChunkSource,
-    roles: &'a Roles,
-    params: &'a ForestParams,
-    options: &'a Options<'a>,
-    monitor: &'a Monitor,
+    case: Case<'a, ForestParams>,
     n_rows: u64,
 }
 
@@ -36,28 +30,23 @@ pub(super) struct Stage {
 }
 
 impl<'a> Growth<'a> {
-    pub(super) fn new(
-        source: &'a dyn ChunkSource,
-        roles: &'a Roles,
-        params: &'a ForestParams,
-        options: &'a Options<'a>,
-        monitor: &'a Monitor,
-    ) -> Result<Self> {
+    pub(super) fn new(case: Case<'a, ForestParams>) -> Result<Self> {
+        let params = case.params;
         check(params.bootstraps(), "until: needs a bootstrap, with which trees see different rows; set bootstrap")?;
         // What is wrong with the settings is said before a row is read.
-        let problem = Problem::resolve(&source.schema(), roles, source.name())?;
+        let problem = case.problem()?;
         params.validate_shape(problem.features.len(), problem.targets.len(), problem.task)?;
-        let n_rows = count_rows(source, monitor)?;
-        Ok(Growth { source, roles, params, options, monitor, n_rows })
+        let n_rows = count_rows(case.source, case.monitor)?;
+        Ok(Growth { case, n_rows })
     }
 
     fn most_trees(&self) -> u64 {
-        self.params.n_estimators as u64
+        self.case.params.n_estimators as u64
     }
 
     /// Rows of the largest bags.
     fn largest(&self) -> u64 {
-        self.params.rows_per_tree(self.n_rows).max(1)
+        self.case.params.rows_per_tree(self.n_rows).max(1)
     }
 
     /// Rows that the bags of a stage are drawn from.
@@ -66,8 +55,9 @@ impl<'a> Growth<'a> {
     }
 
     fn rank_by(&self, source: &dyn ChunkSource, stage: Stage, max_samples: MaxSamples) -> Result<Ranking> {
-        let params = ForestParams { n_estimators: stage.trees as usize, max_samples, ..self.params.clone() };
-        forest::accumulate(source, self.roles, &params, self.options, self.monitor)?.ranking()
+        let Case { roles, params, options, monitor, .. } = self.case;
+        let params = ForestParams { n_estimators: stage.trees as usize, max_samples, ..params.clone() };
+        forest::accumulate(source, roles, &params, options, monitor)?.ranking()
     }
 }
 
@@ -88,20 +78,20 @@ impl super::Growth for Growth<'_> {
     }
 
     fn rank(&self, stage: Stage) -> Result<Ranking> {
+        let Case { source, params, monitor, .. } = self.case;
         let sampled = self.sampled(stage);
+        let share = MaxSamples::Share(stage.bag as f64 / self.n_rows as f64);
         if sampled == self.n_rows {
             let all = stage.bag == self.largest();
-            let share = MaxSamples::Share(stage.bag as f64 / self.n_rows as f64);
-            return self.rank_by(self.source, stage, if all { self.params.max_samples } else { share });
+            return self.rank_by(source, stage, if all { params.max_samples } else { share });
         }
-        let sample = Sampled::new(self.source, self.params.seed, sampled, self.n_rows).hold(self.monitor)?;
-        let ranked = self.rank_by(&*sample, stage, MaxSamples::Share(1.0 / stage.trees as f64));
-        // A sample may lack what the data have, a target above all. If it is the data, they say so themselves.
-        let mut ranking = match ranked {
-            Err(Error::Data(_)) => {
-                self.rank_by(self.source, stage, MaxSamples::Share(stage.bag as f64 / self.n_rows as f64))?
-            }
-            ranked => ranked?,
+        let sample = Sampled::new(source, params.seed, sampled, self.n_rows).hold(monitor)?;
+        let mut ranking = match self.rank_by(&*sample, stage, MaxSamples::Share(1.0 / stage.trees as f64)) {
+            Ok(ranking) => ranking,
+            // A sample may lack what the data have, a target above all. If it is the data, they say so themselves.
+            // Their trees see all rows, so nothing hides a variance.
+            Err(Error::Data(_)) => return self.rank_by(source, stage, share),
+            Err(error) => return Err(error),
         };
         let widening = (2.0 - sampled as f64 / self.n_rows as f64).sqrt();
         for score in &mut ranking.scores {

@@ -32,7 +32,7 @@ use crate::error::{Error, Result, check};
 use crate::monitor::Monitor;
 use crate::ranking::Ranking;
 use crate::run::Options;
-use crate::schema::Roles;
+use crate::schema::{Problem, Roles};
 use crate::source::ChunkSource;
 
 /// Why a run ended.
@@ -100,8 +100,28 @@ pub fn rank(
     let whole = options.resume.is_none() && options.keys.is_none() && options.profile.is_none();
     check(whole, "until: how far the run goes is not known before, so it is not one that goes on or has parts")?;
     match settings {
-        Settings::Forest(params) => grow(&forest::Growth::new(source, roles, params, options, monitor)?, goal, monitor),
-        Settings::Relief(params) => grow(&relief::Growth::new(source, roles, params, options, monitor)?, goal, monitor),
+        Settings::Forest(params) => {
+            grow(&forest::Growth::new(Case { source, roles, params, options, monitor })?, goal, monitor)
+        }
+        Settings::Relief(params) => {
+            grow(&relief::Growth::new(Case { source, roles, params, options, monitor })?, goal, monitor)
+        }
+    }
+}
+
+/// What is to be ranked, by a ranker with the settings `P`, and how.
+struct Case<'a, P> {
+    source: &'a dyn ChunkSource,
+    roles: &'a Roles,
+    params: &'a P,
+    options: &'a Options<'a>,
+    monitor: &'a Monitor,
+}
+
+impl<P> Case<'_, P> {
+    /// What is wrong with the roles is said before a row is read.
+    fn problem(&self) -> Result<Problem> {
+        Problem::resolve(&self.source.schema(), self.roles, self.source.name())
     }
 }
 

@@ -1,13 +1,10 @@
 //! Relief that is given more queries.
 
+use super::Case;
 use super::sample::count_rows;
 use crate::error::{Result, check};
-use crate::monitor::Monitor;
 use crate::ranking::Ranking;
 use crate::relief::{self, Iterations, ReliefParams, ReliefScore};
-use crate::run::Options;
-use crate::schema::{Problem, Roles};
-use crate::source::ChunkSource;
 
 /// Queries of the first stage.
 const FIRST: u64 = 256;
@@ -19,29 +16,20 @@ const STEP: (f64, f64) = (2.0, 8.0);
 const FREEDOM: f64 = 15.0;
 
 pub(super) struct Growth<'a> {
-    source: &'a dyn ChunkSource,
-    roles: &'a Roles,
-    params: &'a ReliefParams,
-    options: &'a Options<'a>,
-    monitor: &'a Monitor,
+    case: Case<'a, ReliefParams>,
     n_rows: u64,
     most: u64,
 }
 
 impl<'a> Growth<'a> {
-    pub(super) fn new(
-        source: &'a dyn ChunkSource,
-        roles: &'a Roles,
-        params: &'a ReliefParams,
-        options: &'a Options<'a>,
-        monitor: &'a Monitor,
-    ) -> Result<Self> {
-        let problem = Problem::resolve(&source.schema(), roles, source.name())?;
+    pub(super) fn new(case: Case<'a, ReliefParams>) -> Result<Self> {
+        let params = case.params;
+        let problem = case.problem()?;
         params.validate(problem.task, problem.targets.len())?;
         let known = params.scores[0] != ReliefScore::Myopic;
         check(known, "until: myopic has no standard error to judge by; name relief first, or leave until out")?;
-        let n_rows = count_rows(source, monitor)?;
-        Ok(Growth { source, roles, params, options, monitor, n_rows, most: params.queries(n_rows)? })
+        let n_rows = count_rows(case.source, case.monitor)?;
+        Ok(Growth { case, n_rows, most: params.queries(n_rows)? })
     }
 }
 
@@ -58,12 +46,12 @@ impl super::Growth for Growth<'_> {
     }
 
     fn rank(&self, queries: u64) -> Result<Ranking> {
+        let Case { source, roles, params, options, monitor } = self.case;
         let n_iterations = match queries == self.most {
-            true => self.params.n_iterations,
+            true => params.n_iterations,
             false => Iterations::Share(queries as f64 / self.n_rows as f64),
         };
-        let params = ReliefParams { n_iterations, ..self.params.clone() };
-        relief::accumulate(self.source, self.roles, &params, self.options, self.monitor)?.ranking()
+        relief::accumulate(source, roles, &ReliefParams { n_iterations, ..params.clone() }, options, monitor)?.ranking()
     }
 
     fn freedom(&self, _: u64) -> f64 {

@@ -1,10 +1,14 @@
+use std::collections::HashSet;
 use std::sync::Arc;
 
+use arrow_array::cast::AsArray;
+use arrow_array::types::Float64Type;
 use arrow_array::{ArrayRef, Float64Array, RecordBatch};
 
 use super::sample::Sampled;
 use super::*;
-use crate::forest::ForestParams;
+use crate::forest::{ForestParams, MaxSamples};
+use crate::intake::Unlabelled;
 use crate::ranking::ScoreRanking;
 use crate::rng::mix;
 use crate::schema::Targets;
@@ -89,6 +93,38 @@ fn a_larger_sample_contains_a_smaller_one_for_any_chunking() {
     assert!((400..600).contains(&small.len()) && (1_800..2_200).contains(&large.len()));
     assert!(small.iter().all(|value| large.contains(value)));
     assert_eq!(small, firsts(9, 500));
+}
+
+#[test]
+fn a_sample_without_a_target_gives_way_to_all_rows() {
+    let (rows, monitor) = (40_000, Monitor::default());
+    let whole = source(rows, rows);
+    let params = ForestParams { unlabelled: Unlabelled::Ignore, seed: 3, ..ForestParams::default() };
+    // The first stage has 32 trees of 1,000 rows. None of these rows has a target.
+    let sampled: HashSet<u64> = (Sampled::new(&whole, params.seed, 32_000, rows as u64).chunks().unwrap())
+        .flat_map(|batch| batch.unwrap().column(0).as_primitive::<Float64Type>().values().to_vec())
+        .map(f64::to_bits)
+        .collect();
+    let batch = whole.chunks().unwrap().next().unwrap().unwrap();
+    let (x, y) = (batch.column(0).as_primitive::<Float64Type>(), batch.column(6).as_primitive::<Float64Type>());
+    let known: Float64Array =
+        x.values().iter().zip(y.values()).map(|(x, y)| (!sampled.contains(&x.to_bits())).then_some(*y)).collect();
+    let mut columns = batch.columns().to_vec();
+    columns[6] = Arc::new(known);
+    let names = batch.schema_ref().fields().iter().map(|field| field.name().clone()).collect::<Vec<_>>();
+    let batch =
+        RecordBatch::try_from_iter_with_nullable(names.into_iter().zip(columns).map(|(n, c)| (n, c, true))).unwrap();
+    let source = TableSource::new("table", batch.schema(), vec![batch]).unwrap();
+
+    let (roles, options) = (roles(), Options { threads: 2, ..Options::default() });
+    let case = Case { source: &source, roles: &roles, params: &params, options: &options, monitor: &monitor };
+    let growth = forest::Growth::new(case).unwrap();
+    let ranking = growth.rank(growth.first()).unwrap();
+    let same = ForestParams { n_estimators: 32, max_samples: MaxSamples::Share(1_000.0 / rows as f64), ..params };
+    let expected = crate::forest::accumulate(&source, &roles, &same, &options, &monitor).unwrap().ranking().unwrap();
+    assert!(expected.scores[0].std_error.iter().all(|error| *error > 0.0));
+    assert_eq!(ranking.scores[0].std_error, expected.scores[0].std_error);
+    assert_eq!(ranking.scores[0].rank_interval, expected.scores[0].rank_interval);
 }
 
 #[test]

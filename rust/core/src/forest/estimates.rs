@@ -1,7 +1,9 @@
 //! Importances from the contributions of trees.
 
+use std::ops::Range;
+
 use super::params::{ForestParams, Score};
-use crate::accumulate::{Accumulator, Contribution, Estimate, Form, Identity};
+use crate::accumulate::{Estimate, Form, Identity, Part};
 use crate::error::{Error, Result};
 use crate::ranking::ScoreRanking;
 
@@ -16,40 +18,42 @@ pub(crate) fn forms(identity: &Identity, params: &ForestParams) -> Vec<Form> {
     vec![Form::Sparse(identity.features.len()); params.scores.len() + by_target]
 }
 
-/// What all trees say: one for each score.
+/// The keys of each ensemble.
+pub(crate) fn populations(identity: &Identity, params: &ForestParams) -> Vec<Range<u64>> {
+    let n_trees = params.n_estimators as u64;
+    (0..n_ensembles(identity, params) as u64).map(|ensemble| ensemble * n_trees..(ensemble + 1) * n_trees).collect()
+}
+
+/// What the trees of all `ensembles` say: one for each score.
 ///
 /// With `per_target`, importances are the means over the ensembles, weighted with the target weights.
-pub(crate) fn scores(accumulator: &Accumulator, params: &ForestParams) -> Result<Vec<ScoreRanking>> {
-    let identity = accumulator.identity();
-    let (n_features, n_trees) = (identity.features.len(), params.n_estimators as u64);
-    let mut ensembles = Vec::new();
-    for ensemble in 0..n_ensembles(identity, params) {
-        let first = ensemble as u64 * n_trees;
-        let trees = accumulator.among(first..first + n_trees);
+pub(crate) fn scores(
+    identity: &Identity,
+    params: &ForestParams,
+    ensembles: &[Vec<Part<'_>>],
+) -> Result<Vec<ScoreRanking>> {
+    let n_features = identity.features.len();
+    for (ensemble, trees) in ensembles.iter().enumerate() {
         let target = identity.targets.get(ensemble).filter(|_| params.per_target);
         if trees.is_empty() {
             let which = target.map_or(String::new(), |target| format!(" of the target '{}'", target.name));
             return Err(Error::Data(format!("the accumulator has no tree{which}; merge those that have")));
         }
-        let weight = params.target_weights.as_ref().filter(|_| params.per_target);
-        ensembles.push((weight.map_or(1.0, |weights| weights[ensemble]), trees));
     }
-    let total: f64 = ensembles.iter().map(|(weight, _)| weight).sum();
+    let weights = params.target_weights.as_ref().filter(|_| params.per_target);
+    let weight = |ensemble: usize| weights.map_or(1.0, |weights| weights[ensemble]);
+    let total: f64 = (0..ensembles.len()).map(weight).sum();
     let rankings = params.scores.iter().enumerate().map(|(s, score)| {
-        let estimate = |(weight, trees): &(f64, Vec<&Contribution>)| {
-            (*weight, Estimate::mean(trees.iter().map(|tree| &tree[s]), n_features))
-        };
-        let parts: Vec<(f64, Estimate)> = ensembles.iter().map(estimate).collect();
+        let estimates = ensembles.iter().map(|trees| Estimate::mean(trees, s, n_features));
+        let parts: Vec<(f64, Estimate)> = (0..ensembles.len()).map(weight).zip(estimates).collect();
         let by_target: Vec<f64> = match (params.by_target && *score == Score::Genie3, params.per_target) {
             (false, _) => Vec::new(),
             (true, true) => (0..n_features)
                 .flat_map(|i| parts.iter().map(move |(weight, part)| weight / total * part.mean[i]))
                 .collect(),
             (true, false) => {
-                let of_target = |target: usize| {
-                    let vectors = ensembles[0].1.iter().map(|tree| &tree[params.scores.len() + target]);
-                    Estimate::mean(vectors, n_features).mean
-                };
+                let of_target =
+                    |target: usize| Estimate::mean(&ensembles[0], params.scores.len() + target, n_features).mean;
                 let columns: Vec<Vec<f64>> = (0..identity.targets.len()).map(of_target).collect();
                 (0..n_features).flat_map(|i| columns.iter().map(move |column| column[i])).collect()
             }

@@ -35,7 +35,7 @@ use std::sync::{Mutex, PoisonError};
 
 use rayon::prelude::*;
 
-pub(crate) use estimates::{forms, n_keys, scores};
+pub(crate) use estimates::{forms, n_keys, populations, scores};
 pub use params::{Ensemble, ForestParams, MaxFeatures, MaxSamples, Score, Ties};
 pub use parts::{Coded, code};
 pub use tree::{Node, Split, Test, Tree};
@@ -165,7 +165,7 @@ fn alone(params: &ForestParams) -> ForestParams {
 }
 
 /// What a run may use besides threads.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Means {
     budget: Budget,
     scratch: Scratch,
@@ -173,16 +173,16 @@ struct Means {
 
 /// A source, read and coded.
 #[derive(Debug)]
-struct Prepared<'a> {
+struct Prepared {
     problem: Problem,
     store: CodeStore,
     /// Where memory does not hold the store and the bags: what trees are grown with.
-    outside: Option<&'a Means>,
+    outside: Option<Means>,
 }
 
-impl<'a> Prepared<'a> {
+impl Prepared {
     /// Profiles and codes what `intake` gives.
-    fn profile(intake: &Intake<'_>, params: &ForestParams, means: Option<&'a Means>) -> Result<Self> {
+    fn profile(intake: &Intake<'_>, params: &ForestParams, means: Option<&Means>) -> Result<Self> {
         let options = Options::default();
         let met = options.meet(intake, params.max_bins)?;
         let Problem { features, targets, task, .. } = intake.problem;
@@ -191,7 +191,7 @@ impl<'a> Prepared<'a> {
     }
 
     /// Codes what `intake` gives, which was met before: in memory, unless `means` say that it does not fit.
-    fn read(intake: &Intake<'_>, met: Met<'_>, params: &ForestParams, means: Option<&'a Means>) -> Result<Self> {
+    fn read(intake: &Intake<'_>, met: Met<'_>, params: &ForestParams, means: Option<&Means>) -> Result<Self> {
         let (rows, counts) = (met.rows, met.counts);
         if means.is_none() || params.scores.contains(&Score::Permutation) {
             numbered(rows, intake.source.name(), "a tree in memory, or the permutation score,")?;
@@ -200,8 +200,8 @@ impl<'a> Prepared<'a> {
         let book = Codebook::of(&met.profile, problem, params.clusters(problem.task), intake.source.name())?;
         // It holds a sample of the rows.
         drop(met);
-        let outside = means.filter(|means| !passes::holds_all(rows, &book, params, means.budget.left()));
-        let keep = outside.map_or(Keep::Memory, |means| Keep::Scratch(&means.scratch));
+        let outside = means.filter(|means| !passes::holds_all(rows, &book, params, means.budget.left())).cloned();
+        let keep = outside.as_ref().map_or(Keep::Memory, |means| Keep::Scratch(&means.scratch));
         let part = Part::of(intake, &book, counts, keep)?;
         let store = CodeStore::of_parts(book, vec![part], keep)?;
         Ok(Prepared { problem: problem.clone(), store, outside })
@@ -221,13 +221,13 @@ impl<'a> Prepared<'a> {
 
     /// Grows `trees`, by their numbers in the whole run. `without` prepares the rows that have a target, where
     /// others lack it and each target has its own ensemble.
-    fn contribute<'b>(
+    fn contribute(
         &self,
         trees: &[u64],
         params: &ForestParams,
         ledger: &Ledger,
         monitor: &Monitor,
-        without: impl Fn(usize) -> Result<Prepared<'b>>,
+        without: impl Fn(usize) -> Result<Prepared>,
     ) -> Result<()> {
         let n_targets = self.problem.targets.len();
         if !params.per_target {
@@ -259,7 +259,7 @@ impl<'a> Prepared<'a> {
         monitor: &Monitor,
     ) -> Result<()> {
         let space = self.space(subset, params)?;
-        if let Some(Means { budget, scratch }) = self.outside {
+        if let Some(Means { budget, scratch }) = &self.outside {
             let ground = Ground { store: &self.store, space: &space, params, monitor };
             return passes::grow(ground, budget, scratch, subset, trees, &|tree, vectors| ledger.add(tree, vectors));
         }

@@ -5,12 +5,15 @@
 
 use arrow_buffer::Buffer;
 
-use super::{ForestParams, Prepared, alone};
+use super::passes::holds_all;
+use super::{ForestParams, Means, Prepared, alone};
 use crate::accumulate::{Accumulator, Identity, Ledger, Settings};
+use crate::budget::Budget;
 use crate::error::{Error, Result};
 use crate::monitor::{Monitor, Phase};
 use crate::profile::Profile;
 use crate::run::{Options, View};
+use crate::scratch::Scratch;
 use crate::store::{CodeStore, Codebook, Keep, Part};
 use crate::threads::pool;
 
@@ -43,7 +46,7 @@ pub struct Coded {
     params: ForestParams,
     /// The target whose ensemble alone can be grown.
     alone: Option<usize>,
-    prepared: Prepared<'static>,
+    prepared: Prepared,
 }
 
 impl Coded {
@@ -53,6 +56,9 @@ impl Coded {
     /// With `per_target`, a target that some rows lack has an ensemble of the others: then `view` has it alone,
     /// and `parts` are of its rows, whose profile is `own`.
     ///
+    /// The parts are held already; where `options` leave no room beside them for the bags of all threads, trees are
+    /// grown in passes.
+    ///
     /// # Errors
     /// What is wrong with a setting or a role; [`Error::Data`] if a part is damaged or another store's.
     pub fn new(
@@ -61,15 +67,21 @@ impl Coded {
         profile: &Profile,
         own: Option<&Profile>,
         parts: Vec<Buffer>,
+        options: &Options<'_>,
     ) -> Result<Self> {
         let (all, problem) = (View { alone: None, ..view }.problem()?, view.problem()?);
         let rows = profile.counts.taking_part("the data set", params.treatment())?;
         params.validate(rows, all.features.len(), all.targets.len(), all.task)?;
         let identity = Identity::new(Settings::Forest(params.clone()), &all, profile);
         let book = Codebook::of(own.unwrap_or(profile), &problem, params.clusters(problem.task), "the data set")?;
-        let parts = parts.into_iter().map(|part| Part::read(&book, part)).collect::<Result<Vec<Part>>>()?;
-        let store = CodeStore::of_parts(book, parts, Keep::Memory)?;
         let expected = own.unwrap_or(profile).counts.kept;
+        let means = Means { budget: Budget::new(options.memory), scratch: Scratch::new(options.scratch) };
+        let room = means.budget.left() + parts.iter().map(Buffer::len).sum::<usize>();
+        let fits = pool(options.threads)?.install(|| holds_all(expected, &book, params, room));
+        let outside = (!fits).then_some(means);
+        let keep = outside.as_ref().map_or(Keep::Memory, |means| Keep::Scratch(&means.scratch));
+        let parts = parts.into_iter().map(|part| Part::read(&book, part)).collect::<Result<Vec<Part>>>()?;
+        let store = CodeStore::of_parts(book, parts, keep)?;
         if store.rows as u64 != expected {
             return Err(Error::Data(format!(
                 "the parts have {} rows, the profile {expected}; hand over all parts, each once",
@@ -80,7 +92,7 @@ impl Coded {
             identity,
             params: params.clone(),
             alone: view.alone,
-            prepared: Prepared { problem, store, outside: None },
+            prepared: Prepared { problem, store, outside },
         })
     }
 

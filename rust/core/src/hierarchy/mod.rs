@@ -216,6 +216,21 @@ fn check_data(holds: bool, message: impl FnOnce() -> String) -> Result<()> {
     if holds { Ok(()) } else { Err(Error::Data(message())) }
 }
 
+impl Hierarchy {
+    /// Labels that a label brings with it, itself counted, on average.
+    pub(crate) fn mean_closed(&self) -> f64 {
+        let mut closure = Closure::new(self);
+        let mut set = Vec::new();
+        let closed = (0..self.names.len() as u32).map(|label| {
+            set.clear();
+            set.push(label);
+            closure.close(&mut set);
+            set.len()
+        });
+        closed.sum::<usize>() as f64 / self.names.len().max(1) as f64
+    }
+}
+
 /// Closes sets of labels upward.
 #[derive(Debug)]
 pub(crate) struct Closure<'a> {

@@ -11,6 +11,7 @@
 //! | `distinct` | list of float64 | its distinct values, ascending; null once there are more than `max_bins` |
 //! | `sample` | list of float64 | its values in the sampled rows, NaN where missing |
 //! | `categories`, `counts` | list of utf8, list of uint64 | of a nominal column; null for a numeric one. For label sets the labels found; no counts |
+//! | `listed` | uint64 | of label sets: labels of all rows together; null for others |
 //!
 //! The metadata key `ferrank:profile` holds a JSON object: `format` (1), `rows`, `unlabelled`,
 //! `weightless`, `kept`, `max_bins`, the `decay` and the `edges` (or null) of the target's hierarchy if it has one
@@ -87,6 +88,7 @@ fn schema(head: &str) -> SchemaRef {
         Field::new("sample", list(DataType::Float64), true),
         Field::new("categories", list(DataType::Utf8), true),
         Field::new("counts", list(DataType::UInt64), true),
+        Field::new("listed", DataType::UInt64, true),
     ];
     Arc::new(Schema::new_with_metadata(fields, HashMap::from([(KEY.to_string(), head.to_string())])))
 }
@@ -104,6 +106,7 @@ struct Rows {
     sample: ListBuilder<Float64Builder>,
     categories: ListBuilder<StringBuilder>,
     counts: ListBuilder<UInt64Builder>,
+    listed: UInt64Builder,
 }
 
 impl Rows {
@@ -113,6 +116,7 @@ impl Rows {
         self.missing.append_value(column.missing());
         let numeric = if let ColumnProfile::Numeric(numeric) = column { Some(numeric) } else { None };
         let nominal = if let ColumnProfile::Nominal(nominal) = column { Some(nominal) } else { None };
+        let labels = if let ColumnProfile::Labels(labels) = column { Some(labels) } else { None };
         let categories: Option<Vec<&String>> = match column {
             ColumnProfile::Numeric(_) => None,
             ColumnProfile::Nominal(nominal) => Some(nominal.counts.keys().collect()),
@@ -129,6 +133,7 @@ impl Rows {
         self.sample.append_option(numeric.map(|numeric| sampled(numeric).into_iter().map(Some)));
         self.categories.append_option(categories.map(|names| names.into_iter().map(Some)));
         self.counts.append_option(nominal.map(|nominal| nominal.counts.values().copied().map(Some)));
+        self.listed.append_option(labels.map(|labels| labels.listed));
     }
 
     fn finish(mut self) -> Vec<ArrayRef> {
@@ -143,6 +148,7 @@ impl Rows {
             Arc::new(self.sample.finish()),
             Arc::new(self.categories.finish()),
             Arc::new(self.counts.finish()),
+            Arc::new(self.listed.finish()),
         ]
     }
 }
@@ -233,7 +239,8 @@ impl Profile {
             let names = categories.as_string::<i32>().iter().map(|name| name.map(str::to_string));
             let Some(counts) = list("counts") else {
                 let (plan, found) = (plan?.clone(), names.collect::<Option<_>>()?);
-                return Some(ColumnProfile::Labels(LabelProfile { missing, plan, found }));
+                let listed = batch["listed"].as_primitive::<UInt64Type>().value(row);
+                return Some(ColumnProfile::Labels(LabelProfile { missing, listed, plan, found }));
             };
             if counts.len() != categories.len() {
                 return None;

@@ -156,6 +156,7 @@ impl LabelProfile {
             return Err(Error::Data("its hierarchy differs between the parts; give them the same".into()));
         }
         self.missing += other.missing;
+        self.listed += other.listed;
         self.found.extend(other.found.iter().cloned());
         self.check()
     }

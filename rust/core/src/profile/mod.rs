@@ -50,17 +50,26 @@ pub fn count(part: View<'_>, monitor: &Monitor) -> Result<Counts> {
     part.intake(&part.problem()?, monitor).count()
 }
 
-/// Profiles a part of a data set, whose rows that take part are numbered from `first_row` on, in one pass
-/// on a pool of `threads` threads.
+/// Where the rows of a part that take part stand among those of the data set.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Place {
+    /// Number of the first.
+    pub first_row: u64,
+    /// How many there are in all parts, where that is known. No row is sampled then that is not of the sample of
+    /// all, so that parts have small profiles.
+    pub of_rows: Option<u64>,
+}
+
+/// Profiles a part of a data set in one pass on a pool of `threads` threads.
 ///
 /// `max_bins` is that of the forest, or 0 where no codes are wanted.
 ///
 /// # Errors
 /// What is wrong with a role, a column or a value.
-pub fn profile(part: View<'_>, max_bins: usize, first_row: u64, threads: usize, monitor: &Monitor) -> Result<Profile> {
+pub fn profile(part: View<'_>, max_bins: usize, place: Place, threads: usize, monitor: &Monitor) -> Result<Profile> {
     let problem = part.problem()?;
     let intake = part.intake(&problem, monitor);
-    pool(threads)?.install(|| Profile::of_part(&intake, max_bins, first_row))
+    pool(threads)?.install(|| Profile::of_part(&intake, max_bins, place))
 }
 
 /// Everything one pass must know.
@@ -113,6 +122,8 @@ pub(crate) struct NominalProfile {
 #[derive(Debug, Clone)]
 pub(crate) struct LabelProfile {
     pub(crate) missing: u64,
+    /// Labels of all rows together, as they are written.
+    listed: u64,
     plan: LabelPlan,
     /// The labels that rows have, as they are written; empty where the hierarchy is known.
     found: BTreeSet<String>,
@@ -123,12 +134,14 @@ impl Profile {
     ///
     /// With 0 for `max_bins` it learns ranges, categories and counts, and nothing for codes.
     pub(crate) fn of(intake: &Intake<'_>, max_bins: usize) -> Result<Self> {
-        Profile::of_part(intake, max_bins, 0)
+        Profile::of_part(intake, max_bins, Place::default())
     }
 
-    /// The same for a part whose rows are numbered from `first_row` on.
-    fn of_part(intake: &Intake<'_>, max_bins: usize, mut first_row: u64) -> Result<Self> {
+    /// The same for a part of the data set.
+    fn of_part(intake: &Intake<'_>, max_bins: usize, place: Place) -> Result<Self> {
         let mut profile = Profile::empty(intake.problem, max_bins);
+        let Place { mut first_row, of_rows } = place;
+        of_rows.into_iter().for_each(|rows| profile.sample.expect(rows));
         profile.counts = intake.pass(Phase::Profiling, |batch| {
             profile.add(intake, batch, first_row)?;
             first_row += batch.num_rows() as u64;
@@ -334,18 +347,24 @@ impl NominalProfile {
 
 impl LabelProfile {
     fn new(plan: LabelPlan) -> Self {
-        LabelProfile { missing: 0, plan, found: BTreeSet::new() }
+        LabelProfile { missing: 0, listed: 0, plan, found: BTreeSet::new() }
     }
 
     /// The profile of the rows of both, whose plans are the same.
     pub(crate) fn union(&self, other: &Self) -> Self {
         let found = self.found.union(&other.found).cloned().collect();
-        LabelProfile { missing: self.missing + other.missing, plan: self.plan.clone(), found }
+        LabelProfile {
+            missing: self.missing + other.missing,
+            listed: self.listed + other.listed,
+            plan: self.plan.clone(),
+            found,
+        }
     }
 
     fn add(&mut self, array: &ArrayRef) -> Result<()> {
         let sets = LabelSets::of(array)?;
         self.missing += sets.rows().filter(Option::is_none).count() as u64;
+        self.listed += sets.rows().flatten().map(|set| set.len() as u64).sum::<u64>();
         match &self.plan.hierarchy {
             Some(hierarchy) => sets.texts.iter().try_for_each(|label| hierarchy.number(label).map(drop))?,
             None => self.found.extend(sets.texts),
@@ -360,6 +379,14 @@ impl LabelProfile {
             )));
         }
         Ok(())
+    }
+
+    /// About how many labels the closed set of one of `rows` rows has.
+    ///
+    /// # Errors
+    /// Those of [`hierarchy`](Self::hierarchy).
+    pub(crate) fn mean_closed(&self, rows: u64) -> Result<f64> {
+        Ok(self.listed as f64 / rows.max(1) as f64 * self.hierarchy()?.mean_closed())
     }
 
     /// The hierarchy that was given, or that of the labels found.

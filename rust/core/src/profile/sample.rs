@@ -18,6 +18,15 @@ impl RowSample {
         RowSample { size, hashes: Vec::new(), limit: if size > 0 { u64::MAX } else { 0 } }
     }
 
+    /// Does not draw rows that are not of the sample of `rows` rows, of which these are some.
+    ///
+    /// Hashes are uniform: of those below the limit there are `size` and 8 standard deviations more on average.
+    pub(crate) fn expect(&mut self, rows: u64) {
+        let most = self.size as f64 + 8.0 * (self.size as f64).sqrt() + 64.0;
+        // Shares of 1 and above become the greatest number.
+        self.limit = self.limit.min((most / rows as f64 * u64::MAX as f64) as u64);
+    }
+
     /// Draws from the rows `first .. first + count`; gives their positions counted from `first`.
     pub(crate) fn draw(&mut self, first: u64, count: usize) -> Vec<u32> {
         let mut drawn = Vec::new();
@@ -91,5 +100,27 @@ mod tests {
         assert_eq!(whole.len(), 100);
         assert_eq!(whole, sample(1));
         assert_eq!(whole, sample(77));
+    }
+
+    #[test]
+    fn parts_that_know_of_all_rows_hold_little_and_make_the_same_sample() {
+        for rows in [50, 5_000, 100_000] {
+            let part = |of: u64, first: u64, count: u64| {
+                let mut sample = RowSample::new(100);
+                sample.expect(of);
+                sample.draw(first, count as usize);
+                sample
+            };
+            let mut whole = part(0, 0, rows);
+            whole.prune(0);
+            let parts: Vec<RowSample> = (0..10).map(|n| part(rows, n * rows / 10, rows / 10)).collect();
+            assert!(parts.iter().map(|part| part.hashes.len()).sum::<usize>() < 400);
+            let mut merged = RowSample::new(100);
+            parts.iter().for_each(|part| drop(merged.merge(part)));
+            let [mut one, mut other] = [whole.hashes, merged.hashes];
+            one.sort_unstable();
+            other.sort_unstable();
+            assert_eq!(one, other, "{rows} rows");
+        }
     }
 }

@@ -8,7 +8,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::Index;
 
-use super::{ColumnProfile, Profile, count, profile};
+use super::{ColumnProfile, Place, Profile, count, profile};
 use crate::hierarchy::Edge;
 use crate::intake::Unlabelled;
 use crate::monitor::Monitor;
@@ -35,7 +35,7 @@ fn of(batch: &RecordBatch, max_bins: usize, first_row: u64) -> Profile {
     profile(
         View { source: &source(batch), roles: &roles(), unlabelled: Unlabelled::Ignore, alone: None },
         max_bins,
-        first_row,
+        Place { first_row, of_rows: None },
         1,
         &Monitor::default(),
     )
@@ -157,7 +157,7 @@ fn profiles_of_label_sets_travel_and_merge() {
     let of = |batch: &RecordBatch, hierarchy: Option<Vec<Edge>>, hierarchy_decay: f64| {
         let roles = Roles { hierarchy, hierarchy_decay, ..roles() };
         let view = View { source: &source(batch), roles: &roles, unlabelled: Unlabelled::Use, alone: None };
-        let profile = profile(view, 10, 0, 1, &Monitor::default()).unwrap();
+        let profile = profile(view, 10, Place::default(), 1, &Monitor::default()).unwrap();
         let bytes = profile.to_ipc().unwrap();
         let read = Profile::from_ipc(bytes.clone()).unwrap();
         assert_eq!((read.to_ipc().unwrap(), read.digest()), (bytes, profile.digest()));
@@ -168,6 +168,8 @@ fn profiles_of_label_sets_travel_and_merge() {
     let ColumnProfile::Labels(labels) = &merged.targets[0] else { panic!() };
     assert_eq!((labels.missing, labels.hierarchy().unwrap().names().len()), (1, 4));
     assert_eq!((merged.counts.unlabelled, merged.counts.kept), (1, 4));
+    // Of a, a/b, a/d and c half bring one more along, and three of four rows have one.
+    assert_eq!(labels.mean_closed(4).unwrap(), 0.75 * 1.5);
     let edges = || ["c", "a/b", "a/d"].map(|label| (None, label.to_string())).to_vec();
     let refusal = of(&one, Some(edges()), 0.5).merge(&of(&two, None, 0.5)).unwrap_err().to_string();
     assert!(refusal.contains("column 'y': its hierarchy differs"), "{refusal}");

@@ -3,10 +3,12 @@
 //! Importances are ratios of sums, W = Σ wᵦ / m or RReliefF's Eq. 12. Their standard errors are those of the
 //! ratios' linear terms over the blocks, whose queries are a random part of all.
 
+use std::ops::Range;
+
 use super::outline::Outline;
 use super::params::{ReliefParams, ReliefScore};
 use super::targets::Apart;
-use crate::accumulate::{Accumulator, Contribution, Estimate, Form, Identity};
+use crate::accumulate::{Estimate, Form, Identity, Part, effective};
 use crate::error::{Error, Result};
 use crate::ranking::ScoreRanking;
 
@@ -33,64 +35,76 @@ pub(crate) fn forms(identity: &Identity, params: &ReliefParams, key: u64) -> Vec
     }
 }
 
-/// What all contributions say: the scores in the order asked for.
-pub(crate) fn scores(accumulator: &Accumulator, params: &ReliefParams) -> Result<Vec<ScoreRanking>> {
-    let identity = accumulator.identity();
+/// The keys of the blocks of queries, and that of `myopic` where it is asked for.
+pub(crate) fn populations(identity: &Identity, params: &ReliefParams) -> Vec<Range<u64>> {
     let n_blocks = n_blocks(identity, params);
+    vec![0..n_blocks, n_blocks..n_keys(identity, params)]
+}
+
+/// What the blocks of queries say, and `myopic`: the scores in the order asked for.
+pub(crate) fn scores(
+    identity: &Identity,
+    params: &ReliefParams,
+    populations: &[Vec<Part<'_>>],
+) -> Result<Vec<ScoreRanking>> {
+    let [blocks, myopic] = populations else { unreachable!("blocks of queries, and myopic") };
     let none = |what: &str| Error::Data(format!("the accumulator has no {what}; merge those that have"));
     let mut scores = Vec::new();
     for score in &params.scores {
         match score {
             ReliefScore::Relief => {
                 let outline = Outline::of(identity, params);
-                let blocks: Vec<Block<'_>> = accumulator.among(0..n_blocks).into_iter().map(Block).collect();
                 if blocks.is_empty() {
                     return Err(none("block of queries"));
                 }
-                let estimates = estimates(&blocks, &outline).into_iter();
+                let estimates = estimates(blocks, &outline).into_iter();
                 scores.extend(estimates.zip(outline.names()).map(|(estimate, name)| estimate.rank(&name)));
             }
             ReliefScore::Myopic => {
-                let found = accumulator.among(n_blocks..n_blocks + 1);
-                let mean = found.first().ok_or_else(|| none("contribution of myopic"))?[0].values.clone();
-                let variance = vec![f64::NAN; mean.len()];
-                scores.push(Estimate { mean, variance }.rank(score.name()));
+                if myopic.is_empty() {
+                    return Err(none("contribution of myopic"));
+                }
+                scores.push(Estimate::mean(myopic, 0, identity.features.len()).rank(score.name()));
             }
         }
     }
     Ok(scores)
 }
 
-/// The contribution of a block of queries.
-struct Block<'a>(&'a Contribution);
-
-impl Block<'_> {
+/// The sums of blocks of queries.
+trait Block {
     /// Number of queries, each as far as its pairs in a scheme have something to say.
-    fn queries(&self, scheme: usize) -> f64 {
-        self.0[0].values[scheme]
-    }
-
+    fn queries(&self, scheme: usize) -> f64;
     /// Sum number `number` of the distances of the targets.
-    fn target(&self, number: usize) -> f64 {
-        self.0[1].values[number]
+    fn target(&self, number: usize) -> f64;
+    /// Sum number `number` of a feature.
+    fn sum(&self, number: usize, feature: usize) -> f64;
+}
+
+impl Block for Part<'_> {
+    fn queries(&self, scheme: usize) -> f64 {
+        self.sums[0].values[scheme]
     }
 
-    /// Sum number `number` of a feature.
+    fn target(&self, number: usize) -> f64 {
+        self.sums[1].values[number]
+    }
+
     fn sum(&self, number: usize, feature: usize) -> f64 {
-        self.0[2 + number].values[feature]
+        self.sums[2 + number].values[feature]
     }
 }
 
 /// One estimate for each column of scores, in the order of [`Outline::names`].
-fn estimates(blocks: &[Block<'_>], outline: &Outline) -> Vec<Estimate> {
+fn estimates(blocks: &[Part<'_>], outline: &Outline) -> Vec<Estimate> {
     let Outline { schemes, apart, shares, n_features } = outline;
     let mut estimates = Vec::new();
     for scheme in 0..schemes.len() {
-        let queries = |block: &Block<'_>| block.queries(scheme);
+        let queries = |block: &Part<'_>| block.queries(scheme);
         let ratio = |n: usize, feature: usize| {
             let near = scheme * (1 + apart.len());
-            let sum = |number: usize| move |block: &Block<'_>| block.sum(number, feature);
-            let target = |block: &Block<'_>| block.target(scheme * apart.len() + n);
+            let sum = |number: usize| move |block: &Part<'_>| block.sum(number, feature);
+            let target = |block: &Part<'_>| block.target(scheme * apart.len() + n);
             Linear::difference(blocks, queries, sum(near), sum(near + 1 + n), target)
         };
         match apart.first() {
@@ -108,8 +122,8 @@ fn estimates(blocks: &[Block<'_>], outline: &Outline) -> Vec<Estimate> {
     estimates
 }
 
-fn estimate(blocks: &[Block<'_>], n_features: usize, of: impl Fn(usize) -> Linear) -> Estimate {
-    let n = blocks.len() as f64;
+fn estimate(blocks: &[Part<'_>], n_features: usize, of: impl Fn(usize) -> Linear) -> Estimate {
+    let n = effective(blocks);
     let (mean, variance) = (0..n_features)
         .map(|feature| {
             let Linear { value, terms } = of(feature);
@@ -129,7 +143,7 @@ struct Linear {
 
 impl Linear {
     /// Σ sum / Σ queries.
-    fn mean(blocks: &[Block<'_>], queries: impl Fn(&Block<'_>) -> f64, sum: impl Fn(&Block<'_>) -> f64) -> Self {
+    fn mean(blocks: &[Part<'_>], queries: impl Fn(&Part<'_>) -> f64, sum: impl Fn(&Part<'_>) -> f64) -> Self {
         let all: f64 = blocks.iter().map(&queries).sum();
         let value = blocks.iter().map(&sum).sum::<f64>() / all;
         Linear { value, terms: blocks.iter().map(|block| (sum(block) - value * queries(block)) / all).collect() }
@@ -137,13 +151,13 @@ impl Linear {
 
     /// P(both) / P(target) − (P(feature) − P(both)) / (1 − P(target)) (relieff-trees Eq. 12).
     fn difference(
-        blocks: &[Block<'_>],
-        queries: impl Fn(&Block<'_>) -> f64,
-        feature: impl Fn(&Block<'_>) -> f64,
-        both: impl Fn(&Block<'_>) -> f64,
-        target: impl Fn(&Block<'_>) -> f64,
+        blocks: &[Part<'_>],
+        queries: impl Fn(&Part<'_>) -> f64,
+        feature: impl Fn(&Part<'_>) -> f64,
+        both: impl Fn(&Part<'_>) -> f64,
+        target: impl Fn(&Part<'_>) -> f64,
     ) -> Self {
-        let total = |of: &dyn Fn(&Block<'_>) -> f64| blocks.iter().map(of).sum::<f64>();
+        let total = |of: &dyn Fn(&Part<'_>) -> f64| blocks.iter().map(of).sum::<f64>();
         let all_queries = total(&queries);
         let (all_both, all_target) = (total(&both), total(&target));
         let given =

@@ -52,12 +52,12 @@ mod tests;
 use pulp::Arch;
 use rayon::prelude::*;
 
-pub(crate) use estimates::{forms, n_keys, scores};
+pub(crate) use estimates::{forms, n_keys, populations, scores};
 pub use params::{Iterations, ReliefParams, ReliefScore, TargetDistance};
 
 use crate::accumulate::{Accumulator, Identity, Ledger, Settings, Vector};
 use crate::budget::Budget;
-use crate::error::{Error, Result};
+use crate::error::{Result, check};
 use crate::intake::{Intake, numbered};
 use crate::monitor::{Monitor, Phase};
 use crate::neighbors::lists::bytes;
@@ -91,10 +91,6 @@ struct Limits {
 const LIMITS: Limits = Limits { rows: 192 << 20, group: 128 << 20 };
 /// What reading takes: a tile of values as columns, as rows and as panels, and columns on their way.
 const READING_BYTES: usize = 40 << 20;
-/// Sums of all blocks take up to this many bytes, where the blocks are not too few then.
-const SUMS_BYTES: usize = 64 << 20;
-/// Blocks of queries, for whose number standard errors are good enough.
-const BLOCKS: std::ops::RangeInclusive<usize> = 16..=128;
 
 /// Ranks the features of `source` by Relief, on a pool of `threads` threads.
 ///
@@ -152,10 +148,7 @@ fn accumulate_within(
     monitor: &Monitor,
 ) -> Result<Accumulator> {
     let problem = Problem::resolve(&source.schema(), roles, source.name())?;
-    params.validate(problem.task, problem.targets.len())?;
-    if roles.weight.is_some() {
-        return Err(Error::Setting("weight: Relief does not weigh rows; leave it out, or use the forest".into()));
-    }
+    validate(params, &problem)?;
     pool(options.threads)?.install(|| {
         let intake = Intake { source, problem: &problem, unlabelled: params.unlabelled, monitor };
         let met = options.meet(&intake, 0)?;
@@ -195,6 +188,12 @@ fn accumulate_within(
         }
         ledger.close()
     })
+}
+
+/// Checks the settings for `problem`.
+pub(crate) fn validate(params: &ReliefParams, problem: &Problem) -> Result<()> {
+    check(problem.weight.is_none(), "weight: Relief does not weigh rows; leave it out, or use the forest")?;
+    params.validate(problem.task, problem.targets.len())
 }
 
 /// Most neighbours that are asked for.

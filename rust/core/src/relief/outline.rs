@@ -3,8 +3,7 @@
 
 use super::params::{ReliefParams, TargetDistance};
 use super::targets::{Apart, shares};
-use super::{BLOCKS, SUMS_BYTES};
-use crate::accumulate::{Form, Identity};
+use crate::accumulate::{Form, Identity, most_parts};
 use crate::intake::Unlabelled;
 use crate::schema::Task;
 
@@ -66,8 +65,7 @@ impl Outline {
 
     /// Blocks that so many queries are parted into.
     pub(crate) fn n_blocks(&self, queries: u64) -> u64 {
-        let most = (SUMS_BYTES / (8 * self.n_features * self.n_vectors())).clamp(*BLOCKS.start(), *BLOCKS.end());
-        queries.min(most as u64)
+        queries.min(most_parts(self.n_features * self.n_vectors()) as u64)
     }
 
     /// What the vectors of a block look like: its numbers of queries, the distances of the targets, the sums.

@@ -4,7 +4,7 @@ use super::Chunk;
 use super::bands::{BAND, Bands};
 use super::targets::{Answers, TargetColumn, empty_targets};
 use crate::error::Result;
-use crate::profile::{Coding, Profile};
+use crate::profile::{Coding, ColumnProfile, Profile};
 use crate::schema::Problem;
 
 /// Where the codes of a feature lie.
@@ -29,6 +29,8 @@ pub(crate) struct Codebook {
     /// The targets, then the features if their values are kept, without rows.
     columns: Vec<TargetColumn>,
     pub(crate) n_targets: usize,
+    /// Labels of the closed sets of a row, about.
+    listed: f64,
     /// Whether rows have weights.
     pub(super) weighted: bool,
 }
@@ -52,12 +54,18 @@ impl Codebook {
             .collect();
         let mut columns = empty_targets(problem, profile, 0, name)?;
         let (n_targets, weighted) = (columns.len(), problem.weight.is_some());
+        let listed = (profile.targets.iter())
+            .map(|column| match column {
+                ColumnProfile::Labels(labels) => labels.mean_closed(profile.counts.kept),
+                _ => Ok(0.0),
+            })
+            .sum::<Result<f64>>()?;
         if with_values {
             for column in &profile.features {
                 columns.push(TargetColumn::empty(column, 0)?);
             }
         }
-        Ok(Codebook { codings, slots, narrow, wide, columns, n_targets, weighted })
+        Ok(Codebook { codings, slots, narrow, wide, columns, n_targets, listed, weighted })
     }
 
     /// Bands of one byte and of two.
@@ -74,6 +82,11 @@ impl Codebook {
     /// Number of columns whose values are kept.
     pub(crate) fn n_kept(&self) -> usize {
         self.columns.len()
+    }
+
+    /// Bytes that the labels of a row take, about: as they are, and as components.
+    pub(crate) fn label_bytes(&self) -> usize {
+        (self.listed * (2 * size_of::<u32>()) as f64).ceil() as usize
     }
 
     /// A chunk of `rows` rows, all with code 0.

@@ -35,6 +35,19 @@ struct Row {
     w: f64,
 }
 
+impl Row {
+    /// Row number `i` of a long table.
+    fn numbered(i: usize) -> Self {
+        Row {
+            few: (i % 11 != 10).then_some((i % 3) as f64),
+            many: ((i * 7_919) % 1_000_003) as f64,
+            word: (!i.is_multiple_of(13)).then(|| format!("w{}", i % 290)),
+            y: (!i.is_multiple_of(5)).then_some(i as f64),
+            w: (i % 7) as f64,
+        }
+    }
+}
+
 fn rows(count: std::ops::Range<usize>) -> impl Strategy<Value = Vec<Row>> {
     let row = (
         prop::option::weighted(0.9, prop_oneof![Just(-1.5), Just(0.0), Just(-0.0), Just(7.0)]),
@@ -134,14 +147,7 @@ proptest! {
 
 #[test]
 fn chunks_end_at_65_536_kept_rows_wherever_batches_do() {
-    let row = |i: usize| Row {
-        few: (i % 11 != 10).then_some((i % 3) as f64),
-        many: ((i * 7_919) % 1_000_003) as f64,
-        word: (!i.is_multiple_of(13)).then(|| format!("w{}", i % 290)),
-        y: (!i.is_multiple_of(5)).then_some(i as f64),
-        w: (i % 7) as f64,
-    };
-    let rows: Vec<Row> = (0..200_000).map(row).collect();
+    let rows: Vec<Row> = (0..200_000).map(Row::numbered).collect();
     let batch = batch(&rows);
     let (profile, store) = coded(&batch, &[0, 1, 65_535, 65_537, 150_000, 200_000], 255);
     check(&rows, &store, &profile);
@@ -155,14 +161,7 @@ fn chunks_end_at_65_536_kept_rows_wherever_batches_do() {
 
 #[test]
 fn a_store_in_scratch_files_and_one_of_parts_are_those_in_memory() {
-    let row = |i: usize| Row {
-        few: (i % 11 != 10).then_some((i % 3) as f64),
-        many: ((i * 7_919) % 1_000_003) as f64,
-        word: (!i.is_multiple_of(13)).then(|| format!("w{}", i % 290)),
-        y: (!i.is_multiple_of(5)).then_some(i as f64),
-        w: (i % 7) as f64,
-    };
-    let rows: Vec<Row> = (0..150_000).map(row).collect();
+    let rows: Vec<Row> = (0..150_000).map(Row::numbered).collect();
     let whole = batch(&rows);
     let scratch = Scratch::new(None);
     for max_bins in [255, 1000] {

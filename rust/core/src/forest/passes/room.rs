@@ -94,7 +94,7 @@ impl Room {
 /// Whether `left` bytes of memory hold the store of `rows` rows, and the bags and trees of all threads.
 pub(in crate::forest) fn holds_all(rows: u64, book: &Codebook, params: &ForestParams, left: usize) -> bool {
     // A value as it is, and as a component that other rows lack.
-    let store = book.row_bytes() + 24 * (book.n_kept() + 1);
+    let store = book.row_bytes() + 24 * (book.n_kept() + 1) + book.label_bytes();
     // Rows, counts and pairs, as they are and parted; nodes.
     let bag = 8 + 2 * 20 + 2 + 2 * size_of::<GrownNode>();
     let threads = rayon::current_num_threads().min(params.n_estimators);

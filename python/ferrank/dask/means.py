@@ -1,0 +1,65 @@
+"""What a task may use of the process that it runs in: threads, memory, a folder for scratch files.
+
+Several tasks may run in a process at a time, and several processes on a machine. Those that hold much, which
+grow trees or look for neighbours, take turns in a process, with all of its threads; so a limit to the memory
+of each process is one to each of these tasks.
+"""
+
+import multiprocessing
+import os
+from dataclasses import dataclass
+from typing import Any
+
+from ferrank import _core
+
+__all__ = ["SPILL_FRACTION", "Means"]
+
+SPILL_FRACTION = 0.7
+"""Share of a worker's limit from which on dask writes data to disk, unless it is told another."""
+
+
+@dataclass(frozen=True)
+class Means:
+    """What a task may use."""
+
+    threads: int
+    """with a local scheduler of threads; other tasks have those of their process"""
+    memory: int | None
+    """bytes that a process may hold; None leaves it to the process"""
+    scratch: str | None
+    """folder; None is a worker's own, or the system's temporary one"""
+    processes: int
+    """that work on one machine"""
+
+    def n_threads(self) -> int:
+        """Return the number of threads for a task."""
+        worker = _worker()
+        if worker is not None:
+            return int(worker.state.nthreads)
+        return 1 if multiprocessing.parent_process() is not None else self.threads
+
+    def limit(self) -> int | None:
+        """Return the most bytes that the process may hold, so that dask need not spill a worker's data."""
+        worker = _worker()
+        most = None if worker is None else worker.memory_manager.memory_limit
+        if not most:
+            return _core.default_memory(self.processes) if self.memory is None else self.memory
+        share = int(most * (worker.memory_manager.memory_spill_fraction or SPILL_FRACTION))
+        return share if self.memory is None else min(share, self.memory)
+
+    def folder(self) -> str | None:
+        """Return the folder for scratch files; a worker has one of its own."""
+        worker = _worker()
+        return (
+            self.scratch if self.scratch is not None or worker is None else os.fspath(worker.local_directory)
+        )
+
+
+def _worker() -> Any:
+    """Return the worker of a cluster that runs this task, or None where a local scheduler does."""
+    try:
+        from distributed import get_worker
+
+        return get_worker()
+    except (ImportError, ValueError):
+        return None

@@ -1,0 +1,178 @@
+"""Partitions as Arrow tables of the same columns: what workers do before the engine sees a row."""
+
+import ast
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from ferrank.errors import ColumnTypeError, DataError, FerrankError
+from ferrank.examples import Column, label_sets, target_columns, unlike
+from ferrank.source import as_table
+from ferrank.sparse import issparse
+
+__all__ = [
+    "columns_of",
+    "conform",
+    "count_rows",
+    "cut",
+    "join",
+    "refuse_written_lists",
+    "side_names",
+    "table",
+]
+
+
+def table(part: Any, number: int) -> pa.Table:
+    """Return partition ``number`` as a table; a NumPy one has the columns ``x0``, ``x1`` …."""
+    with _named(number):
+        return _table(part, "data")
+
+
+def join(number: int, as_labels: bool, X: Any, *sides: Any) -> pa.Table:
+    """Return features, targets and weights of a partition, side by side."""
+    with _named(number):
+        features = _table(X, "X")
+        for name, column in _side_columns(features, as_labels, *sides):
+            array = column if isinstance(column, pa.Array | pa.ChunkedArray) else pa.array(column)
+            if len(array) != features.num_rows:
+                raise DataError(
+                    f"'{name}' has {len(array)} rows, X has {features.num_rows}; partition them alike"
+                )
+            features = features.append_column(name, array)
+        return features
+
+
+def side_names(as_labels: bool, X: Any, *sides: Any) -> list[str]:
+    """Return the names of the columns that :func:`join` puts beside the features of the first partition."""
+    with _named(0):
+        return [name for name, _ in _side_columns(_table(X, "X"), as_labels, *sides)]
+
+
+def count_rows(part: Any) -> int:
+    """Return the number of rows of a partition."""
+    return _table(part, "X").num_rows if isinstance(part, Mapping) else len(part)
+
+
+def cut(number: int, as_labels: bool, bounds: Sequence[tuple[int, int]], *parts: Any) -> pa.Table:
+    """Return the rows ``bounds`` of each of ``parts``, one after the other, as the targets of a partition."""
+    with _named(number):
+        pieces = [
+            (part.iloc if hasattr(part, "iloc") else part)[first:end]
+            for part, (first, end) in zip(parts, bounds, strict=True)
+        ]
+        columns = [pa.table(dict(_target_columns(piece, as_labels))) for piece in pieces]
+        return pa.concat_tables(columns, promote_options="permissive")
+
+
+def _table(part: Any, what: str) -> pa.Table:
+    if issparse(part):
+        raise ColumnTypeError(
+            f"{what}: a sparse array as a partition; make it dense, or rank it in one piece, without dask"
+        )
+    if isinstance(part, np.ndarray):
+        if part.ndim != 2:
+            raise ColumnTypeError(f"{what}: an array of {part.ndim} dimensions; use (n_rows, n_columns)")
+        part = {f"x{number}": column for number, column in enumerate(part.T)}
+    return pa.table(as_table(part))
+
+
+def _side_columns(features: pa.Table, as_labels: bool, *sides: Any) -> list[Column]:
+    if not sides:
+        return []
+    y, *weights = sides
+    targets = unlike(features.column_names, _target_columns(y, as_labels))
+    taken = [*features.column_names, *(name for name, _ in targets)]
+    columns = [("sample_weight", np.asarray(weight, dtype=np.float64).ravel()) for weight in weights]
+    return targets + unlike(taken, columns)
+
+
+def _target_columns(y: Any, as_labels: bool) -> list[Column]:
+    return target_columns(label_sets(y) if as_labels else y)
+
+
+@contextmanager
+def _named(number: int) -> Iterator[None]:
+    """Context in which messages begin with the number of the partition."""
+    try:
+        yield
+    except FerrankError as error:
+        raise type(error)(f"partition {number}: {error}") from None
+    except (pa.ArrowException, TypeError, ValueError) as error:
+        raise DataError(f"partition {number}: {error}") from error
+
+
+def refuse_written_lists(part: pa.Table, number: int) -> None:
+    """Raise where lists were made text, as dask does with columns of objects by default."""
+    for name, column in zip(part.column_names, part.columns, strict=True):
+        known = (value.as_py() for value in column if value.is_valid) if _is_text(column.type) else ()
+        text = next(iter(known), "")
+        if text.startswith("[") and _is_list(text):
+            raise DataError(
+                f"partition {number}: column '{name}' holds lists written as text, such as {text!r}; "
+                "make the collection with dask.config.set({'dataframe.convert-string': False}), or give "
+                "delayed partitions"
+            )
+
+
+def _is_list(text: str) -> bool:
+    try:
+        return isinstance(ast.literal_eval(text), list)
+    except (SyntaxError, ValueError):
+        return False
+
+
+def conform(part: pa.Table, schema: pa.Schema, number: int) -> pa.Table:
+    """Return partition ``number`` with the columns ``schema``, that of all."""
+    with _named(number):
+        return pa.table([_cast(part.column(field.name), field) for field in schema], schema=schema)
+
+
+def _cast(column: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:
+    try:
+        return column.cast(field.type)
+    except pa.ArrowException as error:
+        raise ColumnTypeError(
+            f"column '{field.name}' cannot become {field.type}, as other partitions have it: {error}"
+        ) from error
+
+
+def columns_of(parts: Sequence[pa.Schema]) -> pa.Schema:
+    """Return the schema to which all partitions can be brought.
+
+    A partition without any value of a column may have it in another type, and one may lack categories that
+    others have: dictionaries become plain columns, texts of all kinds one, and types are widened.
+    """
+    names = parts[0].names
+    for number, schema in enumerate(parts):
+        if schema.names != names:
+            found = next(iter(set(schema.names) ^ set(names)), None)
+            what = f"column '{found}' is not in both" if found else "the columns are in another order"
+            raise DataError(f"partition {number}: its columns are not those of partition 0: {what}")
+    return pa.schema([_widened([schema.field(n) for schema in parts]) for n in range(len(names))])
+
+
+def _widened(fields: Sequence[pa.Field]) -> pa.Field:
+    """Return the field that holds what each of ``fields``, those of a column in each partition, can."""
+    widest = _plain(fields[0])
+    for number, field in enumerate(fields):
+        both = [pa.schema([widest]), pa.schema([_plain(field)])]
+        try:
+            widest = pa.unify_schemas(both, promote_options="permissive").field(0)
+        except (pa.ArrowTypeError, pa.ArrowInvalid) as error:
+            raise ColumnTypeError(
+                f"partition {number}: column '{field.name}' is {field.type}, in the partitions before "
+                f"{widest.type}; use one type"
+            ) from error
+    return widest
+
+
+def _plain(field: pa.Field) -> pa.Field:
+    kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
+    return pa.field(field.name, pa.large_string() if _is_text(kind) else kind)
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return kind in (pa.string(), pa.large_string(), pa.string_view())

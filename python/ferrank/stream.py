@@ -1,0 +1,134 @@
+"""Ranking rows that come in batches and are seen once: the side of ``partial_fit``."""
+
+import functools
+import numbers
+import time
+from typing import Any, Self
+
+from ferrank import _core
+from ferrank._core import Source
+from ferrank.errors import ColumnTypeError, SettingError
+from ferrank.ranker import Ranker, plain, threads_of
+from ferrank.ranking import Ranking
+from ferrank.resources import bytes_of
+from ferrank.run import finish
+from ferrank.source import is_lazy
+
+__all__ = ["Stream", "StreamRanker"]
+
+
+class Stream:
+    """What is kept of the batches so far, as a value: :meth:`push` makes a new one.
+
+    Memory is that of a block and a reservoir of rows and of at most 128 sums for each score, however many
+    batches come. What the engine does with them is told in its module ``stream``.
+    """
+
+    def __init__(self, core: _core.Stream, roles: dict[str, Any], settings: dict[str, Any]) -> None:
+        self._core = core
+        self.roles = roles
+        self.settings = settings
+        self.seconds = 0.0
+
+    @classmethod
+    def start(cls, roles: dict[str, Any], settings: dict[str, Any]) -> Self:
+        """Return a stream without any batch yet."""
+        return cls(_core.Stream.start(roles, settings), roles, settings)
+
+    def push(self, batch: Source, *means: Any) -> "Stream":
+        """Return the stream with copies of the rows of ``batch``; ``means``: threads, memory and scratch."""
+        started = time.perf_counter()
+        after = Stream(finish(self._core.push(batch, *means)), self.roles, self.settings)
+        after.seconds = self.seconds + time.perf_counter() - started
+        return after
+
+    def ranking(self, *means: Any) -> Ranking:
+        """Return the ranking by all complete blocks; before the first is, by the rows that there are."""
+        result = finish(self._core.ranking(*means))
+        return Ranking.from_core(result, self.settings, self.seconds)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restore, (self._core.to_bytes(), self.roles, self.settings, self.seconds)
+
+
+def _restore(data: bytes, roles: dict[str, Any], settings: dict[str, Any], seconds: float) -> Stream:
+    stream = Stream(_core.Stream.from_bytes(data), roles, settings)
+    stream.seconds = seconds
+    return stream
+
+
+class StreamRanker(Ranker):
+    """Base of the rankers that can be fed with batches, by ``partial_fit``.
+
+    They have the parameters ``block_rows``, ``reservoir_rows``, ``half_life`` and ``random_state``, too.
+    """
+
+    block_rows: int
+    reservoir_rows: int
+    half_life: float | None
+    random_state: Any
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any) -> Self:
+        self._forget()
+        return super()._fit(X, y, sample_weight)
+
+    def _partial_fit(self, X: Any, y: Any, sample_weight: Any) -> Self:
+        if is_lazy(X):
+            raise ColumnTypeError(
+                "X: partial_fit takes a batch in memory; fit takes a dask collection as a whole"
+            )
+        self.check_is_whole("partial_fit")
+        before: Stream | None = self.__dict__.get("_stream")
+        source, roles = self._examples(X, y, sample_weight, None if before is None else before.roles)
+        settings = self.settings() | plain(
+            {name: getattr(self, name) for name in ("block_rows", "reservoir_rows", "half_life")}
+        )
+        if before is None:
+            before = Stream.start(roles, settings)
+        else:
+            self._check_same(before, roles, settings)
+        after = before.push(source, *self._means())
+        self._forget()
+        self._stream = after
+        return self
+
+    def _check_same(self, before: Stream, roles: dict[str, Any], settings: dict[str, Any]) -> None:
+        if not isinstance(self.random_state, numbers.Integral):
+            settings["seed"] = before.settings["seed"]
+        for name, value in {**roles, **settings}.items():
+            known = {**before.roles, **before.settings}[name]
+            if value != known:
+                raise SettingError(
+                    f"{name}: {value!r} now, {known!r} in the calls of partial_fit before; set it back, or "
+                    "start anew with a clone"
+                )
+
+    def _forget(self) -> None:
+        for name in ("_stream", "ranking_", "feature_importances_"):
+            self.__dict__.pop(name, None)
+
+    def _means(self) -> tuple[Any, ...]:
+        return threads_of(self.n_jobs), bytes_of(self.memory_limit), self.scratch
+
+    # What fit sets goes before a cached property; after partial_fit there is none until someone looks.
+
+    @functools.cached_property
+    def ranking_(self) -> Ranking:  # type: ignore[override]
+        """The ranking by ``fit``, or by the batches so far."""
+        return self._fed("ranking_").ranking(*self._means())
+
+    @functools.cached_property
+    def feature_importances_(self) -> Any:  # type: ignore[override]
+        """The importances under the first score."""
+        self._fed("feature_importances_")
+        return self.ranking_.importances()
+
+    def _fed(self, name: str) -> Stream:
+        """Return the stream that the attribute ``name`` comes from."""
+        try:
+            stream: Stream = self.__dict__["_stream"]
+        except KeyError:
+            raise AttributeError(
+                f"'{type(self).__name__}' object has no attribute '{name}'; call fit or partial_fit first"
+            ) from None
+        return stream
