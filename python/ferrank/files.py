@@ -112,6 +112,8 @@ def _parquet_batches(path: Path, scratch: Folder) -> Iterator[pa.RecordBatch]:
                 yield from file.iter_batches(_BATCH_ROWS, row_groups=[number])
             else:
                 yield from _spooled(file, number, sizes, scratch)
+    # What a pass leaves in pyarrow's pool would count within a memory limit, and be of no use until the next.
+    pa.default_memory_pool().release_unused()
 
 
 def _spooled(

@@ -125,11 +125,9 @@ pub fn accumulate(
 }
 
 impl Limits {
-    /// What `budget` leaves beside the targets of `n_rows` rows, if that is less than [`LIMITS`]. A block of queries
-    /// is to fit, `block` bytes.
-    fn within(budget: Budget, n_rows: u64, n_targets: usize, block: usize) -> Result<Self> {
-        // As they are, as numbers of the distance, and as classes; and the influence of rows.
-        let targets = n_targets * (2 * size_of::<f64>() + size_of::<u16>()) + size_of::<f64>() + size_of::<bool>();
+    /// What `budget` leaves beside the targets of `n_rows` rows, `targets` bytes each, if that is less than
+    /// [`LIMITS`]. A block of queries is to fit, `block` bytes.
+    fn within(budget: Budget, n_rows: u64, targets: usize, block: usize) -> Result<Self> {
         let fixed = n_rows as usize * targets + READING_BYTES;
         let least = fixed + block;
         budget.check(least, "Relief; fewer iterations need less")?;
@@ -169,13 +167,20 @@ fn accumulate_within(
         let limits = match limits {
             Some(limits) => limits,
             None => {
-                let n_classes = match problem.task {
-                    Task::Classification if outline.apart.is_empty() => met.profile.targets[0].n_categories(),
-                    _ => 1,
+                let (n_classes, targets) = match problem.task {
+                    // Their codes, and the classes that these are.
+                    Task::Classification if outline.apart.is_empty() => {
+                        (met.profile.targets[0].n_categories(), 2 * size_of::<u16>())
+                    }
+                    // As they are, as numbers of the distance, and on the way; and the influence of rows.
+                    _ => (
+                        1,
+                        n_targets * (2 * size_of::<f64>() + size_of::<u16>()) + size_of::<f64>() + size_of::<bool>(),
+                    ),
                 };
                 let k = nearest(params, met.rows as usize);
                 let block = queries.largest_block() * query_bytes(k, n_classes, n_features, outline.n_vectors());
-                Limits::within(Budget::new(options.memory), met.rows, n_targets, block)?
+                Limits::within(Budget::new(options.memory), met.rows, targets, block)?
             }
         };
         let prepared = Prepared::read(limits, intake, &met)?;

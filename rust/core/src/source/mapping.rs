@@ -20,11 +20,11 @@ pub(super) struct Mapping {
     pub(super) name: String,
     bytes: Arc<Mmap>,
     /// What it maps, where others can reach that.
-    file: Option<Mapped>,
+    file: Option<Arc<Mapped>>,
 }
 
 /// A file as it was when it was mapped.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 struct Mapped {
     path: PathBuf,
     known: Metadata,
@@ -49,7 +49,7 @@ impl Mapping {
             return Err(Error::Data(format!("{}: the file is empty", path.display())));
         }
         let mapping = Self::of(&file, path.display().to_string()).map_err(|e| Error::file(path, e))?;
-        Ok(Mapping { file: Some(Mapped { path: path.to_path_buf(), known: kind }), ..mapping })
+        Ok(Mapping { file: Some(Arc::new(Mapped { path: path.to_path_buf(), known: kind })), ..mapping })
     }
 
     /// Maps an open file, called `name`.
@@ -65,7 +65,7 @@ impl Mapping {
     /// # Errors
     /// [`Error::Data`] if it was written to, or cut short; reading on would end the process then.
     pub(super) fn check(&self) -> Result<()> {
-        let Some(Mapped { path, known }) = &self.file else { return Ok(()) };
+        let Some(Mapped { path, known }) = self.file.as_deref() else { return Ok(()) };
         match std::fs::metadata(path) {
             Ok(now)
                 if is_same(known, &now)
