@@ -3,6 +3,9 @@
 //! The budget is for the whole process. What counts is resident anonymous memory, as the kernel counts it:
 //! mapped files are not in it, since the system takes their pages back when it needs them.
 
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+use std::sync::Once;
+
 use crate::error::{Error, Result};
 
 /// Parts of a run that cannot be told beforehand: buffers of readers, stacks, what the allocator keeps.
@@ -10,6 +13,10 @@ const RESERVE: usize = 16 << 20;
 
 /// By how much what the process holds differs from run to run.
 const SPREAD: usize = 4 << 20;
+
+/// Bytes from which on an allocation is a mapping of its own, which goes when it is freed.
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+const MAPPED: i32 = 4 << 20;
 
 /// A limit to the memory of the process.
 #[derive(Debug, Clone, Copy)]
@@ -61,11 +68,22 @@ pub fn default_limit(processes: usize) -> Option<usize> {
 }
 
 /// Gives pages that were freed back to the system, where the allocator keeps them.
+///
+/// Trimming leaves what lies at the end of a thread's arena, and the blocks that glibc takes from arenas grow
+/// with those that were freed. So large ones are mapped from the first call on, and arenas trimmed as they shrink.
 pub(crate) fn give_back() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
-    // SAFETY: it may be called at any time, from any thread.
-    unsafe {
-        libc::malloc_trim(0);
+    {
+        static ONCE: Once = Once::new();
+        // SAFETY: they may be called at any time, from any thread.
+        ONCE.call_once(|| unsafe {
+            libc::mallopt(libc::M_MMAP_THRESHOLD, MAPPED);
+            libc::mallopt(libc::M_TRIM_THRESHOLD, 2 * MAPPED);
+        });
+        // SAFETY: the same.
+        unsafe {
+            libc::malloc_trim(0);
+        }
     }
 }
 
