@@ -29,11 +29,13 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def ranking(data: Path, scratch: Path) -> subprocess.Popen[str]:
+def ranking(data: Path, scratch: Path, largest_file: int = -1) -> subprocess.Popen[str]:
     """Start a process that ranks within little memory, for so long that it does not end by itself."""
     code = f"""
-        import pathlib, re
+        import pathlib, re, resource, signal
         import ferrank as fr
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        resource.setrlimit(resource.RLIMIT_FSIZE, ({largest_file}, -1))
         # Libraries are imported when they are first needed.
         fr.rank({{"a": [1.0, 2.0, 3.0, 4.0], "y": [1.0, 2.0, 3.0, 4.0]}}, "y", n_estimators=1)
         held = int(re.search(r"RssAnon:\\s+(\\d+)", pathlib.Path("/proc/self/status").read_text())[1]) << 10
@@ -57,6 +59,12 @@ def test_a_scratch_folder_that_is_none_is_named(data: Path, tmp_path: Path, plac
     process = ranking(data, tmp_path / place)
     _, said = process.communicate(timeout=60)
     assert re.search(rf"ResourceError: {re.escape(str(tmp_path / place))}: ", said), said
+
+
+def test_a_full_disk_is_an_error(data: Path, tmp_path: Path) -> None:
+    _, said = ranking(data, tmp_path, largest_file=100_000).communicate(timeout=60)
+    assert re.search(rf"ResourceError: {re.escape(str(tmp_path))}: File too large", said), said
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])

@@ -43,7 +43,7 @@ class Ranker(SelectorMixin, BaseEstimator):
     confidence: float
     scope: Literal["global", "partition"]
     memory_limit: int | str | None
-    scratch: str | os.PathLike[str] | None
+    scratch: str | os.PathLike[str] | None = None
 
     @abstractmethod
     def settings(self) -> dict[str, Any]:
