@@ -98,7 +98,7 @@ const READING_BYTES: usize = 40 << 20;
 /// and the container they come in.
 ///
 /// # Errors
-/// What is wrong with a setting, a column or a value; [`Error::Interrupted`] once `monitor` was
+/// What is wrong with a setting, a column or a value; [`Error::Interrupted`](crate::Error::Interrupted) once `monitor` was
 /// asked to stop.
 pub fn rank(
     source: &dyn ChunkSource,
