@@ -88,6 +88,8 @@ def child(job: dict[str, Any]) -> dict[str, Any]:
 def ferrank(job: dict[str, Any]) -> Callable[[], dict[str, Any]]:
     import ferrank as fr
 
+    # Libraries are imported when they are first needed, and are not what the cap is for.
+    fr.rank({"a": [1.0, 2.0, 3.0, 4.0], "y": [1.0, 2.0, 3.0, 4.0]}, "y", ranker=job["ranker"])
     target = job["target"]
     phases: dict[str, tuple[float, float]] = {}
 
