@@ -22,7 +22,6 @@ from ferrank.dataset import open_data, ranker_of, roles_for
 from ferrank.errors import DataError, ResourceError, SettingError
 from ferrank.ranker import Ranker, threads_of
 from ferrank.ranking import Ranking
-from ferrank.resources import bytes_of
 from ferrank.run import Progress, finish
 from ferrank.storage import replace
 
@@ -267,9 +266,7 @@ def accumulate(
         source,
         roles,
         chosen.settings(),
-        threads_of(chosen.n_jobs),
-        bytes_of(chosen.memory_limit),
-        chosen.scratch,
+        *chosen.means(),
         _ends(keys),
         None if profile is None else profile.to_bytes(),
         resume,

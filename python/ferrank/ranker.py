@@ -49,6 +49,10 @@ class Ranker(SelectorMixin, BaseEstimator):
     def settings(self) -> dict[str, Any]:
         """Return what the engine needs to know; the importances follow from it and the data alone."""
 
+    def means(self) -> tuple[int, int | None, str | os.PathLike[str] | None]:
+        """Return threads, bytes of memory and folder for scratch files, as the engine takes them."""
+        return threads_of(self.n_jobs), bytes_of(self.memory_limit), self.scratch
+
     def rank_source(
         self,
         source: Source,
@@ -59,14 +63,13 @@ class Ranker(SelectorMixin, BaseEstimator):
         """Rank the features of ``source``; ``roles`` says what its columns are."""
         settings = self.settings()
         started = time.perf_counter()
-        means = threads_of(self.n_jobs), bytes_of(self.memory_limit), self.scratch
         if self.until is None:
-            run = _core.accumulate(source, roles, settings, *means, resume=resume)
+            run = _core.accumulate(source, roles, settings, *self.means(), resume=resume)
             result = finish(run, progress).ranking()
         else:
             if resume is not None:
                 self.check_is_whole("resume")
-            result = finish(_core.rank_until(source, roles, settings, *means), progress, early=True)
+            result = finish(_core.rank_until(source, roles, settings, *self.means()), progress, early=True)
         return Ranking.from_core(result, settings, time.perf_counter() - started)
 
     def rank_partitions(
@@ -125,18 +128,22 @@ class Ranker(SelectorMixin, BaseEstimator):
         self, X: Any, y: Any, sample_weight: Any, like: dict[str, Any] | None = None
     ) -> tuple[Source, dict[str, Any]]:
         """Return the rows as a source, and the roles of its columns; ``like`` are those of batches before."""
-        hierarchy = edges_of(self.hierarchy)
-        if self.task == "hierarchical" or (self.task is None and hierarchy is not None):
+        own = self._own_roles()
+        if _label_sets(own):
             y = examples.label_sets(y)
         source, roles = examples.join(self, X, y, sample_weight, like)
         if self.task is None and like is None:
             examples.warn_of_integers(y)
         self._count_selected()
-        return source, roles | {
+        return source, roles | own
+
+    def _own_roles(self) -> dict[str, Any]:
+        """Return what the ranker itself says of the columns."""
+        return {
             "target_last": None,
             "task": self.task,
             "drop": [],
-            "hierarchy": hierarchy,
+            "hierarchy": edges_of(self.hierarchy),
         }
 
     def _fit_collection(self, X: Any, y: Any, sample_weight: Any) -> Self:
@@ -144,18 +151,12 @@ class Ranker(SelectorMixin, BaseEstimator):
 
         from ferrank.dask import Partitions
 
-        roles: dict[str, Any] = {
-            "target_last": None,
-            "task": self.task,
-            "drop": [],
-            "hierarchy": edges_of(self.hierarchy),
-        }
         if self.task == "unsupervised":
             y = None
         elif y is None:
             raise DataError("y: None was given; give the targets, or say task='unsupervised'")
-        as_labels = self.task == "hierarchical" or (self.task is None and roles["hierarchy"] is not None)
-        partitions = Partitions.joined(X, y, sample_weight, as_labels=as_labels)
+        roles = self._own_roles()
+        partitions = Partitions.joined(X, y, sample_weight, as_labels=_label_sets(roles))
         self.ranking_ = self.rank_partitions(partitions, roles, warn_of_integers=True)
         self.n_features_in_ = len(self.ranking_.features)
         if hasattr(X, "columns") and not isinstance(X, Delayed):
@@ -192,6 +193,11 @@ class Ranker(SelectorMixin, BaseEstimator):
         tags.target_tags.required = self.task != "unsupervised"
         tags.target_tags.multi_output = True
         return tags
+
+
+def _label_sets(roles: dict[str, Any]) -> bool:
+    """Return whether the target holds a list of labels for each row, as far as the ranker says."""
+    return roles["task"] == "hierarchical" or (roles["task"] is None and roles["hierarchy"] is not None)
 
 
 def plain(settings: dict[str, Any]) -> dict[str, Any]:

@@ -8,9 +8,8 @@ from typing import Any, Self
 from ferrank import _core
 from ferrank._core import Source
 from ferrank.errors import ColumnTypeError, SettingError
-from ferrank.ranker import Ranker, plain, threads_of
+from ferrank.ranker import Ranker, plain
 from ferrank.ranking import Ranking
-from ferrank.resources import bytes_of
 from ferrank.run import finish
 from ferrank.source import is_lazy
 
@@ -87,7 +86,7 @@ class StreamRanker(Ranker):
             before = Stream.start(roles, settings)
         else:
             self._check_same(before, roles, settings)
-        after = before.push(source, *self._means())
+        after = before.push(source, *self.means())
         self._forget()
         self._stream = after
         return self
@@ -95,27 +94,24 @@ class StreamRanker(Ranker):
     def _check_same(self, before: Stream, roles: dict[str, Any], settings: dict[str, Any]) -> None:
         if not isinstance(self.random_state, numbers.Integral):
             settings["seed"] = before.settings["seed"]
+        known = {**before.roles, **before.settings}
         for name, value in {**roles, **settings}.items():
-            known = {**before.roles, **before.settings}[name]
-            if value != known:
+            if value != known[name]:
                 raise SettingError(
-                    f"{name}: {value!r} now, {known!r} in the calls of partial_fit before; set it back, or "
-                    "start anew with a clone"
+                    f"{name}: {value!r} now, {known[name]!r} in the calls of partial_fit before; set it "
+                    "back, or start anew with a clone"
                 )
 
     def _forget(self) -> None:
         for name in ("_stream", "ranking_", "feature_importances_"):
             self.__dict__.pop(name, None)
 
-    def _means(self) -> tuple[Any, ...]:
-        return threads_of(self.n_jobs), bytes_of(self.memory_limit), self.scratch
-
     # What fit sets goes before a cached property; after partial_fit there is none until someone looks.
 
     @functools.cached_property
     def ranking_(self) -> Ranking:  # type: ignore[override]
         """The ranking by ``fit``, or by the batches so far."""
-        return self._fed("ranking_").ranking(*self._means())
+        return self._fed("ranking_").ranking(*self.means())
 
     @functools.cached_property
     def feature_importances_(self) -> Any:  # type: ignore[override]
