@@ -4,9 +4,11 @@ import glob
 import os
 import re
 import tempfile
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -22,11 +24,16 @@ __all__ = ["READERS", "Folder", "members", "suffix_of"]
 Folder = str | os.PathLike[str] | None
 """Of scratch files; None: the system's temporary one."""
 
+_BATCH_VALUES = 1 << 20
+_BATCH_LEAST_ROWS = 1 << 10
 _BATCH_ROWS = 1 << 16
 _PARQUET_BUFFER_BYTES = 1 << 16
-# What a column takes while it is read beside others: a page, its dictionary, and both unpacked.
+_VALUE_BYTES = 8
 _PARQUET_COLUMN_BYTES = 4 << 20
 _PARQUET_BYTES = 64 << 20
+_PARQUET_PART_BYTES = 24 << 20
+# Each is a file that is open.
+_PARQUET_PARTS = 256
 _CSV_BLOCK_BYTES = 4 << 20
 _CSV_LINES_IN_BLOCK = 64
 _CSV_MISSING = ["", "?", "NA", "N/A", "#N/A", "NaN", "nan", "-nan", "null", "NULL", "<NA>"]
@@ -99,46 +106,101 @@ def _parquet_batches(path: Path, scratch: Folder) -> Iterator[pa.RecordBatch]:
     """Yield the rows, row group by row group.
 
     Reading all columns side by side holds a page of each, and its dictionary: much where there are many. Then
-    a few columns of a row group are read at a time, and kept in files in ``scratch`` until all are there.
+    a few columns of a row group are read at a time, and kept until all are there: in memory where that is
+    little, else in files in ``scratch``.
     """
     with _parquet_file(path) as file:
+        n_rows = min(max(_BATCH_VALUES // max(len(file.schema_arrow), 1), _BATCH_LEAST_ROWS), _BATCH_ROWS)
         for number in range(file.metadata.num_row_groups):
-            group = file.metadata.row_group(number)
-            sizes = [0] * len(file.schema_arrow)
-            top_level = {name: position for position, name in enumerate(file.schema_arrow.names)}
-            for column in map(group.column, range(group.num_columns)):
-                sizes[top_level[column.path_in_schema.split(".")[0]]] += column.total_uncompressed_size
-            if sum(min(size, _PARQUET_COLUMN_BYTES) for size in sizes) <= _PARQUET_BYTES:
-                yield from file.iter_batches(_BATCH_ROWS, row_groups=[number])
+            sizes = _column_sizes(file, number)
+            if sum(sizes) <= _PARQUET_BYTES:
+                yield from _side_by_side(file, number, _parts(sizes), _held)
+            elif sum(map(_while_read, sizes)) <= _PARQUET_BYTES:
+                yield from file.iter_batches(n_rows, row_groups=[number])
             else:
-                yield from _spooled(file, number, sizes, scratch)
-    # What a pass leaves in pyarrow's pool would count within a memory limit, and be of no use until the next.
-    pa.default_memory_pool().release_unused()
+                with ExitStack() as stack:
+                    yield from _side_by_side(
+                        file,
+                        number,
+                        _parts(sizes),
+                        lambda batches: stack.enter_context(_spooled(batches, scratch)),
+                        n_rows,
+                    )
+            # What pyarrow's pool keeps would count within a memory limit.
+            pa.default_memory_pool().release_unused()
 
 
-def _spooled(
-    file: pa.parquet.ParquetFile, number: int, sizes: list[int], scratch: Folder
+def _column_sizes(file: pa.parquet.ParquetFile, row_group: int) -> list[int]:
+    """Return about how many bytes each top-level column of a row group takes once it is read."""
+    group = file.metadata.row_group(row_group)
+    positions = {name: position for position, name in enumerate(file.schema_arrow.names)}
+    sizes = [0] * len(positions)
+    for column in map(group.column, range(group.num_columns)):
+        # Names may hold dots, too; the column is the longest beginning that is one.
+        name = column.path_in_schema
+        while name not in positions:
+            name = name[: name.rindex(".")]
+        # A value that repeats takes next to nothing in the file.
+        sizes[positions[name]] += max(column.total_uncompressed_size, group.num_rows * _VALUE_BYTES)
+    return sizes
+
+
+def _parts(sizes: list[int]) -> list[slice]:
+    """Return which columns of these sizes are read at a time."""
+    taken = [_while_read(size) for size in sizes]
+    most = max(_PARQUET_PART_BYTES, sum(taken) // _PARQUET_PARTS)
+    parts, first, size = [], 0, 0
+    for column, added in enumerate(taken):
+        if column > first and size + added > most:
+            parts.append(slice(first, column))
+            first, size = column, 0
+        size += added
+    return [*parts, slice(first, len(sizes))]
+
+
+def _while_read(size: int) -> int:
+    """Return the bytes that a column of ``size`` takes while it is read beside others.
+
+    These are a page, its dictionary, and both unpacked.
+    """
+    return min(3 * size, _PARQUET_COLUMN_BYTES)
+
+
+def _side_by_side(
+    file: pa.parquet.ParquetFile,
+    row_group: int,
+    parts: list[slice],
+    keep: Callable[[Iterator[pa.RecordBatch]], Iterable[pa.RecordBatch]],
+    n_rows: int = _BATCH_ROWS,
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the batches of a row group whose columns, of these sizes, are read a few at a time."""
-    names = file.schema_arrow.names
-    with ExitStack() as stack:
-        readers, first = [], 0
-        while first < len(names):
-            last, size = first + 1, sizes[first]
-            while last < len(names) and size + sizes[last] <= _PARQUET_BYTES // 2:
-                size += sizes[last]
-                last += 1
-            spool = stack.enter_context(tempfile.TemporaryFile(dir=scratch))
-            columns = file.iter_batches(_BATCH_ROWS, row_groups=[number], columns=names[first:last])
-            with pa.ipc.new_stream(spool, pa.schema(list(file.schema_arrow)[first:last])) as writer:
-                for batch in columns:
-                    writer.write_batch(batch)
-            spool.seek(0)
-            readers.append(pa.ipc.open_stream(spool))
-            first = last
-        for batches in zip(*readers, strict=True):
-            arrays = [array for batch in batches for array in batch.columns]
-            yield pa.RecordBatch.from_arrays(arrays, schema=file.schema_arrow)
+    """Yield the batches of a row group, whose columns are read part by part and kept by ``keep``."""
+    schema, kept = file.schema_arrow, []
+    for part in parts:
+        names = schema.names[part]
+        batches = file.iter_batches(n_rows, row_groups=[row_group], columns=names)
+        # "a" asks for "a.b" as well.
+        kept.append(keep(batch.select(names) for batch in batches))
+    for together in zip(*kept, strict=True):
+        arrays = [array for batch in together for array in batch.columns]
+        yield pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def _held(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Keep the batches in memory, each until it is asked for."""
+    held = deque(batches)
+    return (held.popleft() for _ in range(len(held)))
+
+
+@contextmanager
+def _spooled(batches: Iterator[pa.RecordBatch], scratch: Folder) -> Iterator[pa.RecordBatchReader]:
+    """Keep the batches, of which there is one, in a file."""
+    first = next(batches)
+    with tempfile.TemporaryFile(dir=scratch) as spool:
+        with pa.ipc.new_stream(spool, first.schema) as writer:
+            for batch in chain([first], batches):
+                writer.write_batch(batch)
+        spool.seek(0)
+        yield pa.ipc.open_stream(spool)
 
 
 def _csv(path: Path, as_text: Iterable[str], scratch: Folder, delimiter: str = ",") -> Source:

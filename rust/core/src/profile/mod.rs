@@ -142,9 +142,14 @@ impl Profile {
         let mut profile = Profile::empty(intake.problem, max_bins);
         let Place { mut first_row, of_rows } = place;
         of_rows.into_iter().for_each(|rows| profile.sample.expect(rows));
+        // No more rows than the sample may outgrow its size by, since the first are all drawn.
+        let step = profile.sample.slack().max(LEAST_ROWS);
         profile.counts = intake.pass(Phase::Profiling, |batch| {
-            profile.add(intake, batch, first_row)?;
-            first_row += batch.num_rows() as u64;
+            for start in (0..batch.num_rows()).step_by(step) {
+                let part = batch.slice(start, step.min(batch.num_rows() - start));
+                profile.add(intake, &part, first_row)?;
+                first_row += part.num_rows() as u64;
+            }
             Ok(())
         })?;
         profile.prune(0);
@@ -175,7 +180,7 @@ impl Profile {
         let columns = problem.features.iter().chain(&problem.targets);
         let n_numeric = columns.filter(|column| column.kind == Kind::Numeric).count();
         // A number as it is sampled, as one of few, and as a cut point with its value.
-        n_numeric * (8 * n_rows.min(sample.size + sample.slack()) + (16 + 16) * n_rows.min(max_bins))
+        n_numeric * (8 * n_rows.min(sample.size + 2 * sample.slack()) + (16 + 16) * n_rows.min(max_bins))
     }
 
     fn add(&mut self, intake: &Intake<'_>, batch: &RecordBatch, first_row: u64) -> Result<()> {
@@ -221,6 +226,9 @@ impl Profile {
 
 /// Where no codes are wanted, the sample is as many times smaller: it only tells distributions apart.
 const FEWER: usize = 64;
+
+/// Least number of rows worth handing to all columns.
+const LEAST_ROWS: usize = 4096;
 
 /// Rows sampled for quantiles where memory allows: the share of a bin of 255 then errs by 6 %.
 const CHUNK_SAMPLE: usize = 65_536;
