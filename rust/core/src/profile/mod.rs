@@ -142,8 +142,8 @@ impl Profile {
         let mut profile = Profile::empty(intake.problem, max_bins);
         let Place { mut first_row, of_rows } = place;
         of_rows.into_iter().for_each(|rows| profile.sample.expect(rows));
-        // No more rows than the sample may outgrow its size by, since the first are all drawn.
-        let step = profile.sample.slack().max(LEAST_ROWS);
+        // The first rows are all drawn, and the sample is not to outgrow its size by more than the slack.
+        let step = (profile.sample.slack() / 2).max(LEAST_ROWS);
         profile.counts = intake.pass(Phase::Profiling, |batch| {
             for start in (0..batch.num_rows()).step_by(step) {
                 let part = batch.slice(start, step.min(batch.num_rows() - start));
@@ -180,7 +180,7 @@ impl Profile {
         let columns = problem.features.iter().chain(&problem.targets);
         let n_numeric = columns.filter(|column| column.kind == Kind::Numeric).count();
         // A number as it is sampled, as one of few, and as a cut point with its value.
-        n_numeric * (8 * n_rows.min(sample.size + 2 * sample.slack()) + (16 + 16) * n_rows.min(max_bins))
+        n_numeric * (8 * n_rows.min(sample.size + sample.slack()) + (16 + 16) * n_rows.min(max_bins))
     }
 
     fn add(&mut self, intake: &Intake<'_>, batch: &RecordBatch, first_row: u64) -> Result<()> {
@@ -193,7 +193,7 @@ impl Profile {
         };
         self.features.par_iter_mut().zip(&problem.features).try_for_each(|pair| add(pair, &sampled))?;
         self.targets.iter_mut().zip(&problem.targets).try_for_each(|pair| add(pair, &sampled))?;
-        self.prune(self.sample.slack());
+        self.prune(self.sample.slack() / 2);
         Ok(())
     }
 
@@ -204,11 +204,12 @@ impl Profile {
         }
     }
 
-    /// Leaves of the sampled values those at the positions `keep`, in that order.
+    /// Leaves of the sampled values those at the positions `keep`, which ascend.
     fn take_sampled(&mut self, keep: &[u32]) {
         self.features.par_iter_mut().chain(&mut self.targets).for_each(|column| {
             if let ColumnProfile::Numeric(numeric) = column {
-                numeric.sample = keep.iter().map(|&position| numeric.sample[position as usize]).collect();
+                (0..).zip(keep).for_each(|(to, &from)| numeric.sample[to] = numeric.sample[from as usize]);
+                numeric.sample.truncate(keep.len());
             }
         });
     }

@@ -7,11 +7,12 @@
 //! walked many at a time, so that these waits overlap. Rows without a target have no error and are not
 //! looked at.
 //!
-//! Memory: the tree, 16 bytes for a split and the predictions of its leaves; and a code for each out-of-bag
-//! row and feature of the bands that the tree tests, or of one band at a time where scratch files keep them.
+//! Memory: the tree, 16 bytes for a split and the predictions of its leaves; and 8 bytes for each out-of-bag
+//! row, or the codes of a band and a feature where scratch files keep those that are shuffled.
 
 mod errors;
 mod leaves;
+mod order;
 mod outs;
 mod routes;
 mod targets;
@@ -26,6 +27,8 @@ use crate::scratch::Scratch;
 use errors::{Errors, Sums};
 pub(crate) use leaves::LeafSums;
 use leaves::Leaves;
+#[cfg(test)]
+pub(crate) use order::Orders;
 pub(crate) use outs::OutOfBag;
 pub(crate) use routes::Link;
 use routes::{Routes, Rows, Shuffled};
@@ -97,11 +100,11 @@ impl Judged {
             let view = View::codes_of(store, base);
             for rows in block.chunks(BLOCK_ROWS) {
                 ground.monitor.check()?;
-                codes.take(places, view, rows, &shuffled, first);
-                first += rows.len();
+                codes.take(places, view, rows);
                 for (g, group) in rows.chunks(GROUP_ROWS).enumerate() {
                     walk.follow(routes, &codes, g * GROUP_ROWS, group.len());
-                    walk.detours(routes, &codes);
+                    walk.detours(routes, &codes, &shuffled, first);
+                    first += group.len();
                     for (i, &row) in group.iter().enumerate() {
                         let row = base + row as usize;
                         sums.add(&errors, targets, row, leaves.of(walk.leaf_of(i)));
