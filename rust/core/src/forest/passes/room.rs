@@ -134,7 +134,7 @@ fn judging_bytes(ground: Ground<'_>) -> usize {
     let room = Room::of(0, 0, ground);
     let leaves = room.bag_rows.min(room.bag_rows / room.rows_per_draw / ground.params.min_samples_leaf.max(1) as f64);
     let is_narrow = store.codings.iter().all(|coding| coding.is_narrow());
-    let band = (BAND + 1) * if is_narrow { 1 } else { 2 };
+    let band = BAND * if is_narrow { 1 } else { 2 };
     let out_of_bag = store.rows as f64 - room.bag_rows;
     // Vectors of the tree grow as it does, by half their size on average too much.
     let tree = leaves * (16 + 8 * store.targets.len()) as f64 * 1.5;

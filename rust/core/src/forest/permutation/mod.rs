@@ -7,12 +7,11 @@
 //! walked many at a time, so that these waits overlap. Rows without a target have no error and are not
 //! looked at.
 //!
-//! Memory: the tree, 16 bytes for a split and the predictions of its leaves; and 8 bytes for each out-of-bag
-//! row, or the codes of a band and a feature where scratch files keep those that are shuffled.
+//! Memory: the tree, 16 bytes for a split and the predictions of its leaves; and a code for each out-of-bag
+//! row and feature of the bands that the tree tests, or of one band at a time where scratch files keep them.
 
 mod errors;
 mod leaves;
-mod order;
 mod outs;
 mod routes;
 mod targets;
@@ -27,8 +26,6 @@ use crate::scratch::Scratch;
 use errors::{Errors, Sums};
 pub(crate) use leaves::LeafSums;
 use leaves::Leaves;
-#[cfg(test)]
-pub(crate) use order::Orders;
 pub(crate) use outs::OutOfBag;
 pub(crate) use routes::Link;
 use routes::{Routes, Rows, Shuffled};
@@ -100,11 +97,11 @@ impl Judged {
             let view = View::codes_of(store, base);
             for rows in block.chunks(BLOCK_ROWS) {
                 ground.monitor.check()?;
-                codes.take(places, view, rows);
+                codes.take(places, view, rows, &shuffled, first);
+                first += rows.len();
                 for (g, group) in rows.chunks(GROUP_ROWS).enumerate() {
                     walk.follow(routes, &codes, g * GROUP_ROWS, group.len());
-                    walk.detours(routes, &codes, &shuffled, first);
-                    first += group.len();
+                    walk.detours(routes, &codes);
                     for (i, &row) in group.iter().enumerate() {
                         let row = base + row as usize;
                         sums.add(&errors, targets, row, leaves.of(walk.leaf_of(i)));

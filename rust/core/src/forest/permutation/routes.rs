@@ -1,13 +1,15 @@
 //! A tree laid out for walking, and the codes it is walked by.
 
+use arrow_buffer::ScalarBuffer;
+use rand::RngExt;
+
 use super::OutOfBag;
-use super::order::Orders;
 use crate::error::Result;
 use crate::forest::grow::Ground;
 use crate::forest::grown::{CodeTest, Grown, GrownSplit};
 use crate::forest::view::View;
 use crate::profile::MISSING_U16;
-use crate::rng::{Purpose, mix};
+use crate::rng::{Purpose, Stream, stream};
 use crate::scratch::Scratch;
 use crate::store::bands::{BAND, Bands};
 use crate::store::{Code, CodeStore, Slot, Stored};
@@ -159,127 +161,76 @@ impl Places {
     }
 }
 
-/// The codes of the rows out of the bag, each feature's in an order of its own.
-pub(super) enum Shuffled<'a> {
-    /// In memory the code of another row is as near as any.
-    Drawn(Drawn<'a>),
-    /// In scratch files they are laid out in the order in which they are asked for.
-    Kept { narrow: Bands<u8>, wide: Bands<u16> },
+/// Codes of some rows, each feature's in an order of its own.
+pub(super) struct Shuffled {
+    narrow: Bands<u8>,
+    wide: Bands<u16>,
 }
 
-/// Codes looked up in the store.
-pub(super) struct Drawn<'a> {
-    places: &'a Places,
-    store: &'a CodeStore,
-    /// Chunk, and row in it, of each row out of the bag.
-    rows: Vec<(u32, u32)>,
-    orders: Orders,
-    /// By place.
-    keys: Vec<u64>,
-}
-
-impl<'a> Shuffled<'a> {
+impl Shuffled {
     /// The codes of the rows `out_of_bag` for tree number `tree`; in files, if there is a `scratch` folder.
     pub(super) fn new(
-        places: &'a Places,
-        ground: Ground<'a>,
+        places: &Places,
+        ground: Ground<'_>,
         out_of_bag: &OutOfBag,
         tree: u64,
         scratch: Option<&Scratch>,
     ) -> Result<Self> {
         let Ground { store, params, .. } = ground;
-        let orders = Orders::of(out_of_bag.len() as u32);
-        let mut keys = vec![0; places.len()];
-        for &feature in &places.features {
-            let key = mix([params.seed, Purpose::Permutation as u64, tree, u64::from(feature)]);
-            keys[places.of(store.slots[feature as usize])] = key;
-        }
-        let Some(scratch) = scratch else {
-            return Ok(Shuffled::Drawn(Drawn { places, store, rows: located(store, out_of_bag), orders, keys }));
+        let by_slot = |wanted: fn(Slot) -> Option<usize>| {
+            let features = places.features.iter();
+            features.filter_map(|&feature| Some((wanted(store.slots[feature as usize])?, feature))).collect()
         };
-        let (of_narrow, of_wide) = keys.split_at(places.narrow.len() * BAND);
-        Ok(Shuffled::Kept {
-            narrow: kept(&places.narrow, of_narrow, ground, out_of_bag, orders, scratch)?,
-            wide: kept(&places.wide, of_wide, ground, out_of_bag, orders, scratch)?,
+        let narrow: Vec<_> = by_slot(|slot| if let Slot::Narrow(slot) = slot { Some(slot) } else { None });
+        let wide: Vec<_> = by_slot(|slot| if let Slot::Wide(slot) = slot { Some(slot) } else { None });
+        let random = |feature: u32| stream(params.seed, Purpose::Permutation, tree, u64::from(feature));
+        Ok(Shuffled {
+            narrow: shuffled(&places.narrow, &narrow, ground, out_of_bag, &random, scratch)?,
+            wide: shuffled(&places.wide, &wide, ground, out_of_bag, &random, scratch)?,
         })
     }
-
-    /// Adds to `out` the shuffled code at each of `places` for row number `number` out of the bag.
-    #[inline(always)]
-    pub(super) fn take(&self, number: usize, places: impl Iterator<Item = u32>, out: &mut Vec<u16>) {
-        match self {
-            Shuffled::Drawn(drawn) => out.extend(places.map(|place| drawn.at(number, place as usize))),
-            Shuffled::Kept { narrow, wide } => out.extend(places.map(|place| {
-                let (band, lane) = (place as usize / BAND, place as usize % BAND);
-                match band.checked_sub(narrow.len()) {
-                    None => widen(narrow.band(band)[number][lane]),
-                    Some(band) => wide.band(band)[number][lane],
-                }
-            })),
-        }
-    }
 }
 
-impl Drawn<'_> {
-    #[inline(always)]
-    fn at(&self, number: usize, place: usize) -> u16 {
-        let (chunk, row) = self.rows[self.orders.at(self.keys[place], number as u32) as usize];
-        let chunk = &self.store.chunks[chunk as usize];
-        let (band, lane) = (place / BAND, place % BAND);
-        match band.checked_sub(self.places.narrow.len()) {
-            None => widen(chunk.narrow.band(self.places.narrow[band])[row as usize][lane]),
-            Some(band) => chunk.wide.band(self.places.wide[band])[row as usize][lane],
-        }
-    }
-}
-
-/// Where in `store` the rows `out_of_bag` are.
-fn located(store: &CodeStore, out_of_bag: &OutOfBag) -> Vec<(u32, u32)> {
-    let (mut chunk, mut end) = (0, store.chunks[0].rows);
-    let mut located = Vec::with_capacity(out_of_bag.len());
-    located.extend(out_of_bag.iter().map(|row| {
-        while row >= end {
-            chunk += 1;
-            end += store.chunks[chunk].rows;
-        }
-        (chunk as u32, (row - store.firsts[chunk]) as u32)
-    }));
-    located
-}
-
-/// The codes in `bands` of the rows `out_of_bag`, those of each feature in the order of its key.
-fn kept<C: Stored>(
+/// The codes in `bands` of the rows `out_of_bag`; the features, each with its slot, are shuffled.
+fn shuffled<C: Stored>(
     bands: &[usize],
-    keys: &[u64],
+    features: &[(usize, u32)],
     ground: Ground<'_>,
     out_of_bag: &OutOfBag,
-    orders: Orders,
-    scratch: &Scratch,
+    random: &impl Fn(u32) -> Stream,
+    scratch: Option<&Scratch>,
 ) -> Result<Bands<C>> {
     let mut done = Vec::with_capacity(bands.len());
-    for (&band, keys) in bands.iter().zip(keys.chunks_exact(BAND)) {
+    for &band in bands {
         let mut cells = Vec::with_capacity(out_of_bag.len());
         out_of_bag.by_block(|base, rows| {
             ground.monitor.check()?;
             View::codes_of(ground.store, base).band(band, rows, |_, codes: &[C; BAND]| cells.push(*codes));
             Ok(())
         })?;
-        let mut codes = Vec::with_capacity(cells.len());
-        for (lane, &key) in keys.iter().enumerate() {
+        for &(slot, feature) in features.iter().filter(|(slot, _)| slot / BAND == band) {
             ground.monitor.check()?;
-            codes.clear();
-            codes.extend(cells.iter().map(|cell| cell[lane]));
-            for (place, cell) in (0..).zip(&mut cells) {
-                cell[lane] = codes[orders.at(key, place) as usize];
-            }
+            shuffle(&mut cells, slot % BAND, &mut random(feature));
         }
-        done.push(scratch.values(std::iter::once(cells.as_flattened()))?);
+        done.push(match scratch {
+            None => ScalarBuffer::from(cells.into_flattened()),
+            Some(scratch) => scratch.values(std::iter::once(cells.as_flattened()))?,
+        });
     }
     Ok(Bands::mapped(out_of_bag.len(), done))
 }
 
-/// Codes of a block of rows, row by row, since a walk reads a few of many features of one row. Missing is
-/// [`MISSING_U16`] for all features.
+/// Shuffles the codes of a feature, every order being as likely (Fisher and Yates).
+fn shuffle<C: Code>(cells: &mut [[C; BAND]], lane: usize, random: &mut Stream) {
+    for last in (1..cells.len()).rev() {
+        let other = random.random_range(0..=last as u32) as usize;
+        let code = cells[other][lane];
+        cells[other][lane] = std::mem::replace(&mut cells[last][lane], code);
+    }
+}
+
+/// Codes of a block of rows, row by row, since a walk reads a few of many features of one row: first
+/// the row's own, then the shuffled ones. Missing is [`MISSING_U16`] for all features.
 #[derive(Default)]
 pub(super) struct Rows {
     n_places: usize,
@@ -287,11 +238,13 @@ pub(super) struct Rows {
 }
 
 impl Rows {
-    /// Takes the codes of `rows`, which ascend.
-    pub(super) fn take(&mut self, places: &Places, view: View<'_>, rows: &[u32]) {
+    /// Takes the codes of `rows`, which ascend, and the shuffled ones from number `first` on.
+    pub(super) fn take(&mut self, places: &Places, view: View<'_>, rows: &[u32], shuffled: &Shuffled, first: usize) {
         self.n_places = places.len();
-        self.codes.resize(rows.len() * self.n_places, 0);
-        let (width, codes) = (self.n_places, &mut self.codes);
+        self.codes.resize(rows.len() * 2 * self.n_places, 0);
+        let wide = places.narrow.len();
+        let width = 2 * self.n_places;
+        let codes = &mut self.codes;
         let mut put = |position: usize, band: usize, of_band: [u16; BAND]| {
             let start = position * width + band * BAND;
             codes[start..start + BAND].copy_from_slice(&of_band);
@@ -299,20 +252,37 @@ impl Rows {
         for (number, &band) in places.narrow.iter().enumerate() {
             view.band(band, rows, |position, codes: &[u8; BAND]| put(position, number, codes.map(widen)));
         }
-        for (number, &band) in (places.narrow.len()..).zip(&places.wide) {
+        for (number, &band) in (wide..).zip(&places.wide) {
             view.band(band, rows, |position, codes: &[u16; BAND]| put(position, number, *codes));
+        }
+        let first_shuffled = self.n_places / BAND;
+        let numbers = first..first + rows.len();
+        for (number, cells) in (first_shuffled..).zip(shuffled.narrow.iter()) {
+            cells[numbers.clone()]
+                .iter()
+                .enumerate()
+                .for_each(|(position, codes)| put(position, number, codes.map(widen)));
+        }
+        for (number, cells) in (first_shuffled + wide..).zip(shuffled.wide.iter()) {
+            cells[numbers.clone()].iter().enumerate().for_each(|(position, codes)| put(position, number, *codes));
         }
     }
 
     /// Where the codes of `row` start.
     pub(super) fn start_of(&self, row: usize) -> usize {
-        row * self.n_places
+        row * 2 * self.n_places
     }
 
     /// The code at `place` of the row whose codes start at `start`.
     #[inline(always)]
-    pub(super) fn at(&self, start: usize, place: u32) -> u16 {
+    pub(super) fn own(&self, start: usize, place: u32) -> u16 {
         self.codes[start + place as usize]
+    }
+
+    /// The shuffled one.
+    #[inline(always)]
+    pub(super) fn shuffled(&self, start: usize, place: u32) -> u16 {
+        self.codes[start + self.n_places + place as usize]
     }
 }
 

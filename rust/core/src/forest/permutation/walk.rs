@@ -1,6 +1,6 @@
 //! The ways of rows through a tree, and their detours.
 
-use super::routes::{LEAF, Routes, Rows, Shuffled};
+use super::routes::{LEAF, Routes, Rows};
 
 /// The ways of a group of rows through the tree.
 pub(super) struct Walk {
@@ -8,8 +8,6 @@ pub(super) struct Walk {
     starts: Vec<usize>,
     /// For each row the steps from the root on, and the leaf.
     paths: Vec<Vec<u32>>,
-    /// By row, for each step the shuffled code of its feature.
-    shuffled: Vec<u16>,
     /// By row.
     detours: Vec<Detour>,
     /// Where each row's detours end.
@@ -33,8 +31,6 @@ struct Walker {
     start: usize,
     number: u32,
     place: u32,
-    /// The shuffled code of the feature at `place`.
-    code: u16,
     node: u32,
 }
 
@@ -43,7 +39,6 @@ impl Walk {
         Walk {
             starts: Vec::new(),
             paths: Vec::new(),
-            shuffled: Vec::new(),
             detours: Vec::new(),
             ends: Vec::new(),
             left: vec![0; routes.places.len()],
@@ -68,38 +63,30 @@ impl Walk {
                 let node = path[path.len() - 1];
                 if node & LEAF == 0 {
                     let step = routes.steps[node as usize];
-                    path.push(routes.next(step, codes.at(start, step.place)));
+                    path.push(routes.next(step, codes.own(start, step.place)));
                     walking = true;
                 }
             }
         }
     }
 
-    /// For each row and each feature whose shuffled code leaves its path: the leaf that it leads to. The first row
-    /// is number `first` of those out of the bag.
-    pub(super) fn detours(&mut self, routes: &Routes, codes: &Rows, shuffled: &Shuffled<'_>, first: usize) {
-        self.shuffled.clear();
-        // All at once, so that their waits overlap.
-        for (path, number) in self.paths.iter().zip(first..) {
-            let steps = path[..path.len() - 1].iter().map(|&node| routes.steps[node as usize].place);
-            shuffled.take(number, steps, &mut self.shuffled);
-        }
+    /// For each row and each feature whose shuffled code leaves its path: the leaf that it leads to.
+    pub(super) fn detours(&mut self, routes: &Routes, codes: &Rows) {
         self.detours.clear();
         self.ends.clear();
         self.walkers.clear();
-        let mut shuffled = self.shuffled.iter();
         for (path, &start) in self.paths.iter().zip(&self.starts) {
             self.row += 1;
-            for (pair, &code) in path.windows(2).zip(&mut shuffled) {
+            for pair in path.windows(2) {
                 let step = routes.steps[pair[0] as usize];
-                let node = routes.next(step, code);
+                let node = routes.next(step, codes.shuffled(start, step.place));
                 let left = &mut self.left[step.place as usize];
                 if node != pair[1] && *left != self.row {
                     *left = self.row;
                     let number = self.detours.len() as u32;
                     self.detours.push(Detour { place: step.place, leaf: node & !LEAF });
                     if node & LEAF == 0 {
-                        self.walkers.push(Walker { start, number, place: step.place, code, node });
+                        self.walkers.push(Walker { start, number, place: step.place, node });
                     }
                 }
             }
@@ -115,8 +102,8 @@ impl Walk {
             for i in 0..self.walkers.len() {
                 let mut walker = self.walkers[i];
                 let step = routes.steps[walker.node as usize];
-                let own = codes.at(walker.start, step.place);
-                let code = if step.place == walker.place { walker.code } else { own };
+                let own = codes.own(walker.start, step.place);
+                let code = if step.place == walker.place { codes.shuffled(walker.start, step.place) } else { own };
                 walker.node = routes.next(step, code);
                 // Written even where the walk ends: no branch could be foretold.
                 self.detours[walker.number as usize].leaf = walker.node & !LEAF;

@@ -3,16 +3,17 @@ use std::collections::BTreeMap;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use pulp::Arch;
+use rand::RngExt;
 
 use super::{Coded, bag, batches, goes_left, label_sets, numbers, table};
 use crate::forest::bag::Bag;
 use crate::forest::grow::{Ground, Grower};
 use crate::forest::grown::Grown;
 use crate::forest::params::{Ensemble, ForestParams, Score};
-use crate::forest::permutation::{Orders, of_tree};
+use crate::forest::permutation::of_tree;
 use crate::monitor::Monitor;
 use crate::profile::MISSING_U16;
-use crate::rng::{Purpose, mix};
+use crate::rng::{Purpose, stream};
 use crate::store::TargetColumn;
 
 const TREE: u64 = 5;
@@ -122,10 +123,9 @@ fn naive(coded: &Coded, tree: &Grown, bag: &Bag, seed: u64) -> Vec<f64> {
     };
     let base = error(coded, tree, bag, &oob, &leaves(None));
     let importance = |feature: usize| {
-        let key = mix([seed, Purpose::Permutation as u64, TREE, feature as u64]);
-        let orders = Orders::of(oob.len() as u32);
-        let other = |place: u32| oob[orders.at(key, place) as usize] as usize;
-        let codes: Vec<Option<u16>> = (0..oob.len() as u32).map(|place| coded.code(feature, other(place))).collect();
+        let mut codes: Vec<Option<u16>> = oob.iter().map(|&row| coded.code(feature, row as usize)).collect();
+        let mut random = stream(seed, Purpose::Permutation, TREE, feature as u64);
+        (1..codes.len()).rev().for_each(|last| codes.swap(last, random.random_range(0..=last as u32) as usize));
         let increase = error(coded, tree, bag, &oob, &leaves(Some((feature, &codes)))) - base;
         if base > 1e-12 { increase / base } else { increase }
     };
