@@ -1,6 +1,7 @@
 """Parquet and CSV files, read by pyarrow: a fresh stream for each pass."""
 
 import glob
+import mmap
 import os
 import re
 import tempfile
@@ -10,7 +11,7 @@ from contextlib import ExitStack, contextmanager
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import pyarrow as pa
 import pyarrow.csv
@@ -24,9 +25,8 @@ __all__ = ["READERS", "Folder", "members", "suffix_of"]
 Folder = str | os.PathLike[str] | None
 """Of scratch files; None: the system's temporary one."""
 
-_BATCH_VALUES = 1 << 20
-_BATCH_LEAST_ROWS = 1 << 10
 _BATCH_ROWS = 1 << 16
+_BATCH_VALUES = 1 << 20
 _PARQUET_BUFFER_BYTES = 1 << 16
 _VALUE_BYTES = 8
 _PARQUET_COLUMN_BYTES = 4 << 20
@@ -110,13 +110,12 @@ def _parquet_batches(path: Path, scratch: Folder) -> Iterator[pa.RecordBatch]:
     little, else in files in ``scratch``.
     """
     with _parquet_file(path) as file:
-        n_rows = min(max(_BATCH_VALUES // max(len(file.schema_arrow), 1), _BATCH_LEAST_ROWS), _BATCH_ROWS)
         for number in range(file.metadata.num_row_groups):
             sizes = _column_sizes(file, number)
             if sum(sizes) <= _PARQUET_BYTES:
                 yield from _side_by_side(file, number, _parts(sizes), _held)
             elif sum(map(_while_read, sizes)) <= _PARQUET_BYTES:
-                yield from file.iter_batches(n_rows, row_groups=[number])
+                yield from file.iter_batches(_BATCH_VALUES // len(sizes), row_groups=[number])
             else:
                 with ExitStack() as stack:
                     yield from _side_by_side(
@@ -124,7 +123,6 @@ def _parquet_batches(path: Path, scratch: Folder) -> Iterator[pa.RecordBatch]:
                         number,
                         _parts(sizes),
                         lambda batches: stack.enter_context(_spooled(batches, scratch)),
-                        n_rows,
                     )
             # What pyarrow's pool keeps would count within a memory limit.
             pa.default_memory_pool().release_unused()
@@ -171,13 +169,12 @@ def _side_by_side(
     row_group: int,
     parts: list[slice],
     keep: Callable[[Iterator[pa.RecordBatch]], Iterable[pa.RecordBatch]],
-    n_rows: int = _BATCH_ROWS,
 ) -> Iterator[pa.RecordBatch]:
     """Yield the batches of a row group, whose columns are read part by part and kept by ``keep``."""
     schema, kept = file.schema_arrow, []
     for part in parts:
         names = schema.names[part]
-        batches = file.iter_batches(n_rows, row_groups=[row_group], columns=names)
+        batches = file.iter_batches(_BATCH_ROWS, row_groups=[row_group], columns=names)
         # "a" asks for "a.b" as well.
         kept.append(keep(batch.select(names) for batch in batches))
     for together in zip(*kept, strict=True):
@@ -193,14 +190,18 @@ def _held(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 @contextmanager
 def _spooled(batches: Iterator[pa.RecordBatch], scratch: Folder) -> Iterator[pa.RecordBatchReader]:
-    """Keep the batches, of which there is one, in a file."""
-    first = next(batches)
+    """Keep the batches, of which there is one, in a file, which is mapped."""
     with tempfile.TemporaryFile(dir=scratch) as spool:
-        with pa.ipc.new_stream(spool, first.schema) as writer:
-            for batch in chain([first], batches):
-                writer.write_batch(batch)
-        spool.seek(0)
-        yield pa.ipc.open_stream(spool)
+        _write(batches, spool)
+        yield pa.ipc.open_stream(pa.py_buffer(mmap.mmap(spool.fileno(), 0, access=mmap.ACCESS_READ)))
+
+
+def _write(batches: Iterator[pa.RecordBatch], file: IO[bytes]) -> None:
+    first = next(batches)
+    with pa.ipc.new_stream(file, first.schema) as writer:
+        for batch in chain([first], batches):
+            writer.write_batch(batch)
+    file.flush()
 
 
 def _csv(path: Path, as_text: Iterable[str], scratch: Folder, delimiter: str = ",") -> Source:

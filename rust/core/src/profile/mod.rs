@@ -143,7 +143,7 @@ impl Profile {
         let Place { mut first_row, of_rows } = place;
         of_rows.into_iter().for_each(|rows| profile.sample.expect(rows));
         // The first rows are all drawn, and the sample is not to outgrow its size by more than the slack.
-        let step = (profile.sample.slack() / 2).max(LEAST_ROWS);
+        let step = (profile.sample.slack() / 2).max(LEAST_CELLS / profile.names.len().max(1)).max(1);
         profile.counts = intake.pass(Phase::Profiling, |batch| {
             for start in (0..batch.num_rows()).step_by(step) {
                 let part = batch.slice(start, step.min(batch.num_rows() - start));
@@ -228,8 +228,8 @@ impl Profile {
 /// Where no codes are wanted, the sample is as many times smaller: it only tells distributions apart.
 const FEWER: usize = 64;
 
-/// Least number of rows worth handing to all columns.
-const LEAST_ROWS: usize = 4096;
+/// Values of a slice that is worth handing to all columns.
+const LEAST_CELLS: usize = 1 << 18;
 
 /// Rows sampled for quantiles where memory allows: the share of a bin of 255 then errs by 6 %.
 const CHUNK_SAMPLE: usize = 65_536;
