@@ -2,7 +2,7 @@
 
 Each measurement runs in a process of its own, on a file that was dropped from the page cache first. A hard
 cap (RLIMIT_DATA: what the process had mapped before, the limit, 64 MB) ends a run that takes more. A limit is
-for the whole process, of which Python and its libraries take about 115 MB before anything is read.
+for the whole process, of which Python and its libraries take about 120 MB before anything is read.
 """
 
 from __future__ import annotations
