@@ -53,6 +53,12 @@ impl Examples<'_> {
         arch.dispatch(Total { examples: self, shape, sums });
     }
 
+    /// Dense components of the example at `position`, and how often it occurs.
+    #[inline(always)]
+    fn dense(&self, position: usize) -> (&[f64], f64) {
+        (self.block.dense(self.rows[position] as usize), f64::from(self.counts[position]))
+    }
+
     /// Adds example number `i` to `sums`.
     #[inline(always)]
     pub(crate) fn add(&self, shape: &Shape, sums: &mut [f64], i: usize) {
@@ -86,8 +92,6 @@ pub(crate) struct Node {
     pub(crate) total: Vec<f64>,
     /// n_dense; 0 where nothing is known.
     pub(super) means: Vec<f64>,
-    /// n_indicators + [`LabelLists::FILLERS`]; ω.
-    omega: Vec<f64>,
     /// n_indicators; ω·c.
     weighted: Vec<f64>,
     /// Σ ω·c² over the indicators known for all rows.
@@ -132,7 +136,7 @@ impl LabelLists {
     /// addition wait for the one before.
     const FILLERS: usize = 32;
 
-    fn set(&mut self, shape: &Shape, examples: Examples<'_>, omega: &[f64], weighted: &[f64]) {
+    fn set(&mut self, shape: &Shape, examples: Examples<'_>, weighted: &[f64]) {
         self.examples.clear();
         self.groups.clear();
         self.partial.clear();
@@ -144,7 +148,7 @@ impl LabelLists {
             let (labels, partial) = labels.split_at(labels.partition_point(|&label| (label as usize) < n_whole));
             self.partial.extend_from_slice(partial);
             let sum = |values: &[f64]| labels.iter().map(|&label| values[label as usize]).sum::<f64>();
-            let (squares, cross) = (weight * weight * sum(omega), weight * sum(weighted));
+            let (squares, cross) = (weight * weight * sum(&shape.indicator_weight), weight * sum(weighted));
             let start = self.groups.len() as u32;
             // One group at least: most examples then have as many.
             for at in (0..labels.len().max(1)).step_by(LabelLists::GROUP) {
@@ -195,9 +199,7 @@ impl Node {
         for ((a, c), &group) in partial.iter().zip(&counts[whole.len()..]).zip(&shape.indicator_group) {
             self.group_squares[group as usize] += a * c;
         }
-        self.omega.clone_from(&shape.indicator_weight);
-        self.omega.resize(counts.len() + LabelLists::FILLERS, 0.0);
-        self.lists.set(shape, examples, &self.omega, &self.weighted);
+        self.lists.set(shape, examples, &self.weighted);
     }
 
     /// Lays the values of `examples` together, if that serves.
@@ -234,23 +236,29 @@ pub(crate) struct Scratch {
     /// Positions of the examples by code, then by row.
     order: Vec<u32>,
     starts: Vec<u32>,
-    /// Zeros between searches: one for each sum, and one for each label that weighs nothing.
-    sums: Vec<f64>,
-    /// n_groups; zeros between searches.
-    groups: Vec<OfGroup>,
+    side: Side,
     /// One vector of sums for each code.
     bins: Vec<f64>,
 }
 
+/// Where one side is summed up: zeros between searches.
+#[derive(Debug)]
+struct Side {
+    sums: Vec<f64>,
+    /// n_indicators + [`LabelLists::FILLERS`], empty without indicators; ω, which stays, and ω·C_L.
+    labels: Vec<[f64; 2]>,
+    /// n_groups
+    groups: Vec<OfGroup>,
+}
+
 impl Scratch {
     pub(crate) fn new(shape: &Shape) -> Self {
-        Scratch {
-            order: Vec::new(),
-            starts: Vec::new(),
-            sums: vec![0.0; shape.len() + LabelLists::FILLERS],
-            groups: vec![OfGroup::default(); shape.n_groups],
-            bins: Vec::new(),
+        let mut labels: Vec<[f64; 2]> = shape.indicator_weight.iter().map(|&omega| [omega, 0.0]).collect();
+        if !labels.is_empty() {
+            labels.resize(labels.len() + LabelLists::FILLERS, [0.0; 2]);
         }
+        let side = Side { sums: vec![0.0; shape.len()], labels, groups: vec![OfGroup::default(); shape.n_groups] };
+        Scratch { order: Vec::new(), starts: Vec::new(), side, bins: Vec::new() }
     }
 }
 
@@ -307,7 +315,7 @@ impl<C: Code> BestCut<'_, C> {
     #[inline(always)]
     fn by_code<S: Simd>(self, simd: S) -> Option<Cut> {
         let Search { shape, examples, codes, n_codes, node, room } = self.search;
-        let Scratch { bins, sums, .. } = self.scratch;
+        let Scratch { bins, side, .. } = self.scratch;
         if node.values.is_set() {
             match dense::vectors_of::<S>(shape) {
                 Some(1) => return dense::best_cut_by_code::<S, C, 1>(simd, self.search, bins),
@@ -317,7 +325,7 @@ impl<C: Code> BestCut<'_, C> {
             }
         }
         let len = shape.len();
-        let left = &mut sums[..len];
+        let left = &mut side.sums[..];
         bins.clear();
         bins.resize(n_codes * len, 0.0);
         for (i, code) in codes.iter().enumerate() {
@@ -345,7 +353,7 @@ impl<C: Code> BestCut<'_, C> {
     #[inline(always)]
     fn in_order<S: Simd>(self, simd: S) -> Option<Cut> {
         let Search { shape, codes, n_codes, node, room, .. } = self.search;
-        let Scratch { order, starts, sums, groups, .. } = self.scratch;
+        let Scratch { order, starts, side, .. } = self.scratch;
         sort(codes, n_codes, order, starts);
         match dense::vectors_of::<S>(shape) {
             Some(1) => return dense::best_cut::<S, C, 1>(simd, self.search, order),
@@ -356,7 +364,7 @@ impl<C: Code> BestCut<'_, C> {
         let mut best = Best::new(node.weight(), node.examples(), room);
         let is_last =
             |i: usize, position: usize| order.get(i + 1).is_none_or(|&next| codes[next as usize] != codes[position]);
-        let mut left = Left::new(shape, sums, groups);
+        let mut left = Left::new(shape, side);
         for (i, position) in order.iter().map(|&position| position as usize).enumerate() {
             if !is_last(i, position) {
                 left.add(simd, self.search, position);
@@ -386,12 +394,12 @@ impl<C: Code> WithSimd for GivenCut<'_, C> {
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) -> Option<Cut> {
         let Search { codes, node, room, .. } = self.search;
-        let Scratch { order, sums, groups, .. } = self.scratch;
+        let Scratch { order, side, .. } = self.scratch;
         let n_left = codes.iter().filter(|&&code| code <= self.cut).count();
         let left_is_smaller = 2 * n_left <= codes.len();
         positions(codes, |code| (code <= self.cut) == left_is_smaller, order);
         // Splitting off one side gains as much as splitting off the other.
-        let (weight, count, gain) = self.search.side_gain(simd, order, sums, groups);
+        let (weight, count, gain) = self.search.side_gain(simd, order, side);
         let (weights, counts) = ((weight, node.weight() - weight), (count, node.examples() - count));
         let fits = if left_is_smaller {
             room.fits(weights, counts)
@@ -403,16 +411,9 @@ impl<C: Code> WithSimd for GivenCut<'_, C> {
 }
 
 impl<C: Code> Search<'_, C> {
-    /// Weight, examples and gain of the side that `positions` make; `sums` and `groups` are zeros before
-    /// and after.
+    /// Weight, examples and gain of the side that `positions` make.
     #[inline(always)]
-    fn side_gain<S: Simd>(
-        self,
-        simd: S,
-        positions: &[u32],
-        sums: &mut [f64],
-        groups: &mut [OfGroup],
-    ) -> (f64, f64, f64) {
+    fn side_gain<S: Simd>(self, simd: S, positions: &[u32], zeros: &mut Side) -> (f64, f64, f64) {
         let Search { shape, node, .. } = self;
         match dense::vectors_of::<S>(shape) {
             Some(1) => return dense::side_gain::<S, C, 1>(simd, self, positions),
@@ -420,7 +421,7 @@ impl<C: Code> Search<'_, C> {
             Some(4) => return dense::side_gain::<S, C, 4>(simd, self, positions),
             _ => {}
         }
-        let mut side = Left::new(shape, sums, groups);
+        let mut side = Left::new(shape, zeros);
         positions.iter().for_each(|&position| side.add(simd, self, position as usize));
         let dense = dense_quality(simd, &side.row[..shape.n_whole], side.weight, node);
         let result = (side.weight, side.count, side.gain(simd, node, side.quality(node, dense)));
@@ -449,8 +450,8 @@ struct Left<'a> {
     shape: &'a Shape,
     /// The sums of a row of the block.
     row: &'a mut [f64],
-    /// n_indicators + [`LabelLists::FILLERS`]; ω·C_L. Empty without indicators.
-    labels: &'a mut [f64],
+    /// As [`Side`] has them.
+    labels: &'a mut [[f64; 2]],
     weight: f64,
     count: f64,
     /// Of the indicators known for all rows.
@@ -461,60 +462,57 @@ struct Left<'a> {
 
 impl<'a> Left<'a> {
     #[inline(always)]
-    fn new(shape: &'a Shape, zeros: &'a mut [f64], groups: &'a mut [OfGroup]) -> Self {
-        let (row, labels) = zeros.split_at_mut(shape.width());
-        let n_labels = match shape.indicator_weight.len() {
-            0 => 0,
-            n => n + LabelLists::FILLERS,
-        };
-        let labels = &mut labels[..n_labels];
+    fn new(shape: &'a Shape, side: &'a mut Side) -> Self {
+        let Side { sums, labels, groups } = side;
+        let row = &mut sums[..shape.width()];
         Left { shape, row, labels, weight: 0.0, count: 0.0, whole: OfGroup::default(), groups }
     }
 
     /// Adds the example at `position`.
     #[inline(always)]
     fn add<S: Simd, C: Code>(&mut self, simd: S, search: Search<'_, C>, position: usize) {
-        let Examples { block, rows, counts, .. } = search.examples;
-        let (row, count) = (rows[position] as usize, f64::from(counts[position]));
+        self.add_rest(search, position);
         if !self.row.is_empty() {
-            add_times(simd, self.row, block.dense(row), count);
+            let (dense, count) = search.examples.dense(position);
+            add_times(simd, self.row, dense, count);
         }
-        self.add_rest(search, position, (row, count));
     }
 
     /// Adds the example at `position`; gives Σ (S_L − m·W_L)² over all components known for all rows.
     #[inline(always)]
     fn add_measured<S: Simd, C: Code>(&mut self, simd: S, search: Search<'_, C>, position: usize) -> f64 {
-        let Examples { block, rows, counts, .. } = search.examples;
-        let (row, count) = (rows[position] as usize, f64::from(counts[position]));
-        self.add_rest(search, position, (row, count));
+        self.add_rest(search, position);
         if self.row.is_empty() {
             return self.quality(search.node, 0.0);
         }
+        let (dense, count) = search.examples.dense(position);
         let (whole, partial) = self.row.split_at_mut(self.shape.n_whole);
-        let (from_whole, from_partial) = block.dense(row).split_at(whole.len());
+        let (from_whole, from_partial) = dense.split_at(whole.len());
         let dense = add_measured(simd, whole, from_whole, count, search.node, self.weight);
         add_times(simd, partial, from_partial, count);
         self.quality(search.node, dense)
     }
 
-    /// Adds what an example has besides dense components; it is `count` times that row.
+    /// Adds what the example at `position` has besides dense components.
     #[inline(always)]
-    fn add_rest<C: Code>(&mut self, search: Search<'_, C>, position: usize, (row, count): (usize, f64)) {
+    fn add_rest<C: Code>(&mut self, search: Search<'_, C>, position: usize) {
         if self.labels.is_empty() {
+            let Examples { block, rows, counts, .. } = search.examples;
+            let count = f64::from(counts[position]);
             self.count += count;
-            self.weight += count * search.examples.block.weight(row);
+            self.weight += count * block.weight(rows[position] as usize);
             return;
         }
-        let Node { lists, omega, .. } = search.node;
+        let lists = &search.node.lists;
         let example = lists.examples[position];
         self.count += example.count;
         self.weight += example.weight;
         let mut had = 0.0;
         for group in lists.groups(example) {
-            for label in group.map(|label| label as usize) {
-                had += self.labels[label];
-                self.labels[label] += omega[label] * example.weight;
+            for label in group {
+                let [omega, sum] = &mut self.labels[*label as usize];
+                had += *sum;
+                *sum += *omega * example.weight;
             }
         }
         self.whole.squares += example.squares + 2.0 * example.weight * had;
@@ -529,10 +527,11 @@ impl<'a> Left<'a> {
         let n_whole = self.shape.n_whole_indicators();
         for label in node.lists.partial(position).iter().map(|&label| label as usize) {
             let group = &mut self.groups[self.shape.indicator_group[label - n_whole] as usize];
-            let own = node.omega[label] * weight;
-            group.squares += weight * (own + 2.0 * self.labels[label]);
+            let [omega, sum] = &mut self.labels[label];
+            let own = *omega * weight;
+            group.squares += weight * (own + 2.0 * *sum);
             group.cross += weight * node.weighted[label];
-            self.labels[label] += own;
+            *sum += own;
         }
     }
 
@@ -576,12 +575,12 @@ impl<'a> Left<'a> {
         self.row.fill(0.0);
         self.groups.fill(OfGroup::default());
         if self.labels.is_empty() || added.len() >= self.labels.len() {
-            return self.labels.fill(0.0);
+            return self.labels.iter_mut().for_each(|[_, sum]| *sum = 0.0);
         }
         let lists = &node.lists;
         for position in added.iter().map(|&position| position as usize) {
             let whole = lists.groups(lists.examples[position]).iter().flatten();
-            whole.chain(lists.partial(position)).for_each(|&label| self.labels[label as usize] = 0.0);
+            whole.chain(lists.partial(position)).for_each(|&label| self.labels[label as usize][1] = 0.0);
         }
     }
 }
