@@ -28,9 +28,15 @@ pub(super) struct Errors {
 impl Errors {
     pub(super) fn new(targets: &Targets<'_>, rows: &OutOfBag) -> Self {
         let spread = |y: &Numeric<'_>| {
+            let known = rows.iter().map(|row| (y.at(row), targets.weight(row))).filter(|(value, _)| !value.is_nan());
             let Some(mean) = mean(y, targets, rows.iter().map(|row| (row, 1))) else { return 0.0 };
-            let known = rows.iter().filter(|&row| !y.at(row).is_nan());
-            known.map(|row| targets.weight(row) * (y.at(row) - mean).powi(2)).sum()
+            let mut values = known.clone().map(|(value, _)| value);
+            let first = values.next();
+            // The mean of equal values may be another by rounding.
+            if values.all(|value| Some(value) == first) {
+                return 0.0;
+            }
+            known.map(|(value, weight)| weight * (value - mean).powi(2)).sum()
         };
         let spread: Vec<f64> = targets.numeric.iter().map(spread).collect();
         let weight = |is_known: &dyn Fn(usize) -> bool| -> f64 {

@@ -216,3 +216,17 @@ fn nothing_out_of_bag_says_nothing() {
     let (tree, found) = grown(&coded, &bag(&[1, 1, 1, 1]), 0, 1.0);
     assert!(tree.nodes.len() > 1 && found.is_empty());
 }
+
+#[test]
+fn equal_targets_out_of_bag_say_nothing() {
+    let rows = || (0..23).map(f64::from);
+    let y = rows().map(|row| if row < 20.0 { row } else { 0.1 });
+    // The weighted mean of equal values may be another.
+    let weights = numbers(rows().map(|row| 0.1 + row % 3.0 / 7.0));
+    let batch = table(vec![("x", numbers(rows().map(|row| row * 7.0 % 23.0))), ("y", numbers(y)), ("w", weights)]);
+    let coded = Coded::new(&batch, &["y"], None, 255);
+    let counts: Vec<u32> = (0..23).map(|row| u32::from(row < 20)).collect();
+    let (tree, found) = grown(&coded, &bag(&counts), 0, 1.0);
+    assert!(tree.nodes.len() > 1);
+    assert_eq!(found, [(0, 0.0)]);
+}
