@@ -186,6 +186,8 @@ def test_files_that_do_not_go_together_are_named(table: pa.Table, parts: Path) -
     pq.write_table(table.slice(0, 9).drop(["x3"]), parts / "d.parquet")
     with pytest.raises(fr.DataError, match=r"d\.parquet: 17 columns .* 18 in .*a\.arrow"):
         fr.rank(parts, "y", drop=["kind"])
+    with pytest.raises(fr.ResourceError, match="the path is empty"):
+        fr.rank("", "y")
     with pytest.raises(fr.ResourceError, match="no file has a name like this"):
         fr.rank(str(parts / "*.nothing"), "y")
     (parts / "empty").mkdir()

@@ -29,8 +29,7 @@ def test_what_is_plain_to_see_is_seen_in_a_sample() -> None:
     stopped = ranking.stopped
     assert stopped is not None
     assert (stopped.reason, stopped.top, stopped.clear, stopped.of) == ("settled", 2, 2, 100_000)
-    assert ranking.n_rows == pytest.approx(stopped.sampled, rel=0.05)
-    assert stopped.sampled <= 40_000
+    assert ranking.n_rows == stopped.sampled < 40_000
     assert set(ranking.top(2)) == {"x0", "x1"}
     assert str(stopped) in str(ranking)
 

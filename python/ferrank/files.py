@@ -58,12 +58,14 @@ def members(data: Any) -> list[Path] | None:
     Raises
     ------
     ResourceError
-        No file is found.
+        No file is found, or the path is empty.
     """
     if isinstance(data, list | tuple) and data and all(isinstance(part, str | os.PathLike) for part in data):
         return [file for part in data for file in members(part) or [Path(part)]]
     if not isinstance(data, str | os.PathLike):
         return None
+    if not os.fspath(data):
+        raise ResourceError("data: the path is empty; name a file, a folder or a pattern")
     path = Path(data)
     if path.is_dir():
         found = [

@@ -34,7 +34,7 @@ class Stop:
     bag: int | None
     """Rows of a tree's bag; None for Relief"""
     sampled: int
-    """Rows drawn from, as planned; for Relief all"""
+    """Rows drawn from, of those that take part; for Relief all"""
     of: int
     """Rows of the data"""
     needed: int | None

@@ -105,7 +105,7 @@ impl super::Growth for Growth<'_> {
         stage.trees as f64 - 1.0
     }
 
-    fn extent(&self, stage: Stage) -> (u64, Option<u64>, u64, u64) {
-        (stage.trees, Some(stage.bag), self.sampled(stage), self.n_rows)
+    fn extent(&self, stage: Stage) -> (u64, Option<u64>, u64) {
+        (stage.trees, Some(stage.bag), self.n_rows)
     }
 }

@@ -72,7 +72,7 @@ pub struct Stop {
     pub effort: u64,
     /// Rows of a tree's bag; `None` for Relief.
     pub bag: Option<u64>,
-    /// Rows that were drawn from, as far as the draw is known before reading; for Relief all.
+    /// Rows that were drawn from, of those that take part; for Relief all.
     pub sampled: u64,
     /// Rows of the source.
     pub of: u64,
@@ -135,8 +135,8 @@ trait Growth {
     fn rank(&self, stage: Self::Stage) -> Result<Ranking>;
     /// Degrees of freedom of the stage's standard errors.
     fn freedom(&self, stage: Self::Stage) -> f64;
-    /// How far the stage goes: effort, bag, rows sampled, rows in all.
-    fn extent(&self, stage: Self::Stage) -> (u64, Option<u64>, u64, u64);
+    /// How far the stage goes: effort, bag, rows in all.
+    fn extent(&self, stage: Self::Stage) -> (u64, Option<u64>, u64);
 }
 
 fn grow<G: Growth>(growth: &G, goal: &Goal, monitor: &Monitor) -> Result<(Ranking, Stop)> {
@@ -151,9 +151,9 @@ fn grow<G: Growth>(growth: &G, goal: &Goal, monitor: &Monitor) -> Result<(Rankin
             (Err(error), _) => return Err(error),
         };
         let verdict = goal.judge(&ranking.scores[0], look, growth.freedom(stage));
-        let (effort, bag, sampled, of) = growth.extent(stage);
+        let (effort, bag, of) = growth.extent(stage);
         let needed = verdict.factor.is_finite().then(|| (effort as f64 * verdict.factor).ceil() as u64);
-        let (confidence, top, clear) = (goal.confidence, verdict.top, verdict.clear);
+        let (confidence, top, clear, sampled) = (goal.confidence, verdict.top, verdict.clear, ranking.n_rows);
         let stop = Stop { reason: Reason::Settled, confidence, top, clear, effort, bag, sampled, of, needed };
         if verdict.factor <= 1.0 {
             return Ok((ranking, stop));

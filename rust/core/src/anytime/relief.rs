@@ -58,7 +58,7 @@ impl super::Growth for Growth<'_> {
         FREEDOM
     }
 
-    fn extent(&self, queries: u64) -> (u64, Option<u64>, u64, u64) {
-        (queries, None, self.n_rows, self.n_rows)
+    fn extent(&self, queries: u64) -> (u64, Option<u64>, u64) {
+        (queries, None, self.n_rows)
     }
 }
