@@ -6,7 +6,7 @@ import os
 import re
 import tempfile
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from itertools import chain
@@ -112,28 +112,28 @@ def _parquet_batches(path: Path, scratch: Folder) -> Iterator[pa.RecordBatch]:
     little, else in files in ``scratch``.
     """
     with _parquet_file(path) as file:
+        schema = file.schema_arrow
+        names = schema.names
+        positions = {name: position for position, name in enumerate(names)}
         for number in range(file.metadata.num_row_groups):
-            sizes = _column_sizes(file, number)
+            sizes = _column_sizes(file.metadata.row_group(number), positions)
+            parts = [names[part] for part in _parts(sizes)]
+            read = partial(file.iter_batches, row_groups=[number])
             if sum(sizes) <= _PARQUET_BYTES:
-                yield from _side_by_side(file, number, _parts(sizes), _held)
+                yield from _part_by_part(read, schema, parts, _held)
             elif sum(map(_while_read, sizes)) <= _PARQUET_BYTES:
-                yield from file.iter_batches(_BATCH_VALUES // len(sizes), row_groups=[number])
+                yield from read(_BATCH_VALUES // len(sizes))
             else:
                 with ExitStack() as stack:
-                    yield from _side_by_side(
-                        file,
-                        number,
-                        _parts(sizes),
-                        lambda batches: stack.enter_context(_spooled(batches, scratch)),
+                    yield from _part_by_part(
+                        read, schema, parts, lambda batches: stack.enter_context(_spooled(batches, scratch))
                     )
             # What pyarrow's pool keeps would count within a memory limit.
             pa.default_memory_pool().release_unused()
 
 
-def _column_sizes(file: pa.parquet.ParquetFile, row_group: int) -> list[int]:
+def _column_sizes(group: pa.parquet.RowGroupMetaData, positions: Mapping[str, int]) -> list[int]:
     """Return about how many bytes each top-level column of a row group takes once it is read."""
-    group = file.metadata.row_group(row_group)
-    positions = {name: position for position, name in enumerate(file.schema_arrow.names)}
     sizes = [0] * len(positions)
     for column in map(group.column, range(group.num_columns)):
         # Names may hold dots, too; the column is the longest beginning that is one.
@@ -166,19 +166,15 @@ def _while_read(size: int) -> int:
     return min(3 * size, _PARQUET_COLUMN_BYTES)
 
 
-def _side_by_side(
-    file: pa.parquet.ParquetFile,
-    row_group: int,
-    parts: list[slice],
+def _part_by_part(
+    read: Callable[..., Iterator[pa.RecordBatch]],
+    schema: pa.Schema,
+    parts: list[list[str]],
     keep: Callable[[Iterator[pa.RecordBatch]], Iterable[pa.RecordBatch]],
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the batches of a row group, whose columns are read part by part and kept by ``keep``."""
-    schema, kept = file.schema_arrow, []
-    for part in parts:
-        names = schema.names[part]
-        batches = file.iter_batches(_BATCH_ROWS, row_groups=[row_group], columns=names)
-        # "a" asks for "a.b" as well.
-        kept.append(keep(batch.select(names) for batch in batches))
+    """Yield the batches of a row group, of which ``read`` gives some columns and ``keep`` keeps them."""
+    # "a" asks for "a.b" as well.
+    kept = [keep(batch.select(names) for batch in read(_BATCH_ROWS, columns=names)) for names in parts]
     for together in zip(*kept, strict=True):
         arrays = [array for batch in together for array in batch.columns]
         yield pa.RecordBatch.from_arrays(arrays, schema=schema)
