@@ -309,6 +309,9 @@ def test_odd_data() -> None:
     constant = {"a": [1.0] * 5, "b": ["x"] * 5, "c": [None] * 5, "y": [1.0, 2.0, 3.0, 4.0, 5.0]}
     # All are equally far: the first rows are nearest.
     assert judge(constant, [], constant, n_neighbors=2).measures["rmse"][0] == pytest.approx(np.sqrt(4.25))
+    # The mean of three times 0.1 is another number.
+    target = {"a": [1.0, 2.0, 3.0], "y": [0.1] * 3}
+    assert np.isnan(judge(target, [], target, n_neighbors=2).measures["rrmse"][0])
     wide = {f"x{number}": np.arange(4.0) for number in range(2000)} | {"y": [1.0, 2.0, 3.0, 4.0]}
     assert judge(wide, [], wide).measures["rmse"][0] == 0.0
     names = {"id": [f"row {number}" for number in range(300)], "y": np.arange(300.0)}

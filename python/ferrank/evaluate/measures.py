@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from sklearn.metrics import accuracy_score, f1_score, r2_score, root_mean_squared_error
 
-__all__ = ["MEASURES", "Measure", "class_measures", "number_measures"]
+__all__ = ["MEASURES", "Measure", "class_measures", "number_measures", "variance_of"]
 
 Array = np.ndarray[Any, Any]
 
@@ -53,6 +53,18 @@ MEASURES: dict[str, Measure] = {
     "ranking_loss": Measure("ranking loss", higher_is_better=False),
 }
 """Every measure of an evaluation, by its name in results, in the order of tables."""
+
+
+def variance_of(values: Array) -> Array:
+    """Return the variance of each column of at least one row, exactly 0 where all values are equal.
+
+    Their mean may be another by rounding, and what is left of that is no scale for errors.
+
+    >>> import numpy as np
+    >>> float(np.full(3, 0.1).var()) > 0, float(variance_of(np.full(3, 0.1)))
+    (True, 0.0)
+    """
+    return np.where(values.min(axis=0) == values.max(axis=0), 0.0, values.var(axis=0))
 
 
 def number_measures(true: Array, predicted: Array, variance: float) -> dict[str, float]:

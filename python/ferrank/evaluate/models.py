@@ -18,6 +18,7 @@ from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 from sklearn.svm import SVC, SVR
 
 from ferrank.errors import SettingError
+from ferrank.evaluate.measures import variance_of
 from ferrank.evaluate.rows import Rows
 
 __all__ = ["MODELS", "error_of", "model_for"]
@@ -92,6 +93,6 @@ def _rrmse(true: Array, predicted: Array) -> float:
     """Return the root of squared error over variance, a mean over targets; 1 where a target is constant."""
     true, predicted = true.reshape(len(true), -1), predicted.reshape(len(true), -1)
     error = ((true - predicted) ** 2).mean(axis=0)
-    variance = ((true - true.mean(axis=0)) ** 2).mean(axis=0)
+    variance = variance_of(true)
     ratio = np.divide(error, variance, out=np.ones_like(error), where=variance > 0)
     return float(np.sqrt(ratio).mean())

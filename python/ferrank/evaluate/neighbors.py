@@ -27,7 +27,7 @@ from ferrank import _core
 from ferrank.dataset import open_data, roles_of
 from ferrank.errors import DataError, SettingError
 from ferrank.evaluate.evaluation import UNWEIGHTED, Evaluation
-from ferrank.evaluate.measures import class_measures, number_measures
+from ferrank.evaluate.measures import class_measures, number_measures, variance_of
 from ferrank.evaluate.multilabel import Conventions, multilabel_measures
 from ferrank.evaluate.rankings import Rankings, collect
 from ferrank.ranker import threads_of
@@ -202,7 +202,7 @@ def _of_numbers(target: Target, rows: Array) -> dict[str, float]:
     sums = np.where(found, train[rows], 0.0).sum(axis=1)
     counts = found.sum(axis=1)
     predicted = np.where(counts > 0, sums / np.maximum(counts, 1), train[known].mean())
-    return number_measures(target["test"], predicted, float(train[known].var()))
+    return number_measures(target["test"], predicted, float(variance_of(train[known])))
 
 
 def _of_classes(target: Target, rows: Array) -> dict[str, float]:
