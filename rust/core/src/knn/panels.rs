@@ -18,7 +18,7 @@
 //! ```
 
 use super::metric::{Feature, Metric, Shape, Unknown};
-use crate::neighbors::panels::{Cells, Common, Error, LANES, Layout, Panels, ROUNDING, additions};
+use crate::neighbors::panels::{Cells, Common, Error, Layout, Panels, ROUNDING, additions};
 use crate::relief::rows::Rows;
 
 /// Which factor of the products a row gives.
@@ -87,7 +87,7 @@ impl<'a> Places<'a> {
         for (place, (&term, column)) in self.layout.whole.iter().zip(&self.columns).enumerate() {
             let (number, weight, feature) = self.metric.terms[term as usize];
             let value = values[number];
-            cells.values[place * LANES + cells.lane] = match column {
+            cells.values[place] = match column {
                 Column::Value if place >= self.layout.n_numeric => value as f32,
                 column => (weight.sqrt() * feature.factor(*column, side, value)) as f32,
             };

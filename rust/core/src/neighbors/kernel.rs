@@ -11,17 +11,19 @@
 
 use pulp::{Arch, Simd, WithSimd};
 
+use super::coarse::Outlook;
 use super::panels::{Common, LANES, Layout, Panel, RUN};
 
 /// What was measured between the rows of two panels: a line for each row of the first.
 #[derive(Debug, Default)]
 pub(crate) struct Block {
-    /// Set in the lines of which something passed a gate; of the others what was there before.
+    /// Set where something passed a gate; elsewhere what was there before.
     pub(crate) distances: [[f32; LANES]; LANES],
     /// Lanes that pass the gate of the line's row.
     pub(crate) hits: [u16; LANES],
     /// Lanes whose own gate the line's row passes.
     pub(crate) other_hits: [u16; LANES],
+    pub(super) outlook: Outlook,
 }
 
 /// Numbers of the bits that are set.
@@ -68,7 +70,7 @@ impl WithSimd for Measure<'_> {
 
 /// A panel's line as vectors.
 #[inline(always)]
-fn line<S: Simd, const V: usize>(simd: S, values: &[f32]) -> [S::f32s; V] {
+pub(super) fn line<S: Simd, const V: usize>(simd: S, values: &[f32]) -> [S::f32s; V] {
     let vectors = S::as_simd_f32s(values).0;
     let mut line = [simd.splat_f32s(0.0); V];
     line.copy_from_slice(&vectors[..V]);
@@ -77,7 +79,7 @@ fn line<S: Simd, const V: usize>(simd: S, values: &[f32]) -> [S::f32s; V] {
 
 /// The lanes of `mask`, a bit for each.
 #[inline(always)]
-fn word<S: Simd>(simd: S, mask: S::m32s) -> u32 {
+pub(super) fn word<S: Simd>(simd: S, mask: S::m32s) -> u32 {
     /// 1, 2, 4 …: a sum of distinct ones is the word with these bits, which f32 holds exactly.
     const POWERS: [f32; LANES] = {
         let mut powers = [1.0; LANES];
@@ -99,7 +101,7 @@ fn word<S: Simd>(simd: S, mask: S::m32s) -> u32 {
 }
 
 /// Sums for `Q` rows of one panel and all of another, in `V` vectors each.
-type Table<S, const V: usize, const Q: usize> = [[<S as Simd>::f32s; V]; Q];
+pub(super) type Table<S, const V: usize, const Q: usize> = [[<S as Simd>::f32s; V]; Q];
 
 #[inline(always)]
 fn add<S: Simd, const V: usize, const Q: usize>(simd: S, a: Table<S, V, Q>, b: Table<S, V, Q>) -> Table<S, V, Q> {

@@ -66,6 +66,10 @@ pub(crate) struct Lists {
     errors: Vec<Error>,
     /// n_classes x n_queries; rows farther away than this need not be offered.
     gates: Vec<f32>,
+    /// The same; where the gates stood at first.
+    first_gates: Vec<f32>,
+    /// Numbers of queries whose first gates kept rows out that may be among the nearest.
+    missed: Vec<u32>,
     /// n_queries x n_classes
     lists: Vec<List>,
     scratch: Scratch,
@@ -88,6 +92,11 @@ impl Error {
     /// And at least this.
     fn lowest(self, distance: f32) -> f64 {
         (f64::from(distance) - self.fixed) / (1.0 + self.relative)
+    }
+
+    /// The kernel finds rows whose true distance is at most `most` no farther away than this.
+    fn gate(self, most: f64) -> f32 {
+        ((most * (1.0 + self.relative) + self.fixed) as f32).next_up()
     }
 }
 
@@ -130,6 +139,8 @@ impl Lists {
             numbers,
             errors,
             gates: vec![f32::MAX; n_classes * n],
+            first_gates: vec![f32::MAX; n_classes * n],
+            missed: Vec::new(),
             lists: vec![List::default(); n_classes * n],
             scratch: Scratch::default(),
         }
@@ -143,6 +154,13 @@ impl Lists {
     /// Numbers of the panels.
     pub(crate) fn panels(&self) -> Range<usize> {
         self.first_panel..self.first_panel + self.numbers.len() / LANES
+    }
+
+    /// Sets the first gates of `class` for the queries of panel number `panel`: a guess at how far neighbours are.
+    pub(crate) fn guess(&mut self, panel: usize, class: usize, gates: [f32; LANES]) {
+        let start = class * self.numbers.len() + (panel - self.first_panel) * LANES;
+        self.gates[start..start + LANES].copy_from_slice(&gates);
+        self.first_gates[start..start + LANES].copy_from_slice(&gates);
     }
 
     /// The gates of `class` for the queries of panel number `panel`.
@@ -205,13 +223,18 @@ impl Lists {
 
     /// Lets go of candidates that cannot be among the nearest, and lets no more of them in.
     fn narrow(&mut self, ground: impl Ground, query: usize, class: usize) {
-        let gate = self.gate(ground, query, class);
+        let gate = self.reach(ground, query, class);
         self.lists[query * self.n_classes + class].loose.retain(|(distance, _)| *distance <= gate);
-        self.gates[class * self.numbers.len() + query] = gate;
+        self.set_gate(query, class, gate);
     }
 
-    /// The kernel's distance that a row may have at most to be among the nearest.
-    fn gate(&mut self, ground: impl Ground, query: usize, class: usize) -> f32 {
+    fn set_gate(&mut self, query: usize, class: usize, gate: f32) {
+        let place = class * self.numbers.len() + query;
+        self.gates[place] = gate.min(self.first_gates[place]);
+    }
+
+    /// The kernel's distance that a row may have at most to be among the nearest of those met.
+    fn reach(&mut self, ground: impl Ground, query: usize, class: usize) -> f32 {
         let (list, error) = (&self.lists[query * self.n_classes + class], self.errors[query]);
         let unit = unit(ground.whole());
         let highest = &mut self.scratch.highest;
@@ -221,8 +244,7 @@ impl Lists {
         if highest.len() < self.k {
             return f32::MAX;
         }
-        let most = *highest.select_nth_unstable_by(self.k - 1, f64::total_cmp).1;
-        ((most * (1.0 + error.relative) + error.fixed) as f32).next_up()
+        error.gate(*highest.select_nth_unstable_by(self.k - 1, f64::total_cmp).1)
     }
 
     /// Measures the candidates of a list and keeps the k nearest.
@@ -235,8 +257,8 @@ impl Lists {
         list.settled.extend(keys(ground, self.numbers[query], rows, &mut self.scratch.distances));
         list.settled.sort_unstable();
         list.settled.truncate(self.k);
-        let gate = self.gate(ground, query, class);
-        self.gates[class * self.numbers.len() + query] = gate;
+        let gate = self.reach(ground, query, class);
+        self.set_gate(query, class, gate);
     }
 
     /// Settles all lists, after which the rows that were offered may go.
@@ -251,7 +273,7 @@ impl Lists {
         }
     }
 
-    /// Settles the order of all lists once nobody is offered any more.
+    /// Settles the order of all lists once nobody is offered any more, and notes those that were missed.
     pub(crate) fn finish(&mut self, ground: impl Ground) {
         for query in 0..self.numbers.len() {
             for class in 0..self.n_classes {
@@ -260,8 +282,19 @@ impl Lists {
                 } else {
                     self.narrow(ground, query, class);
                     self.settle(ground, query, class);
+                    let reach = self.reach(ground, query, class);
+                    self.check(query, class, reach);
                 }
             }
+        }
+    }
+
+    /// Notes the query if its first gate may have kept out a row within `reach`.
+    fn check(&mut self, query: usize, class: usize, reach: f32) {
+        if reach > self.first_gates[class * self.numbers.len() + query]
+            && self.missed.last() != Some(&self.numbers[query])
+        {
+            self.missed.push(self.numbers[query]);
         }
     }
 
@@ -271,6 +304,8 @@ impl Lists {
         let (number, error) = (self.numbers[query], self.errors[query]);
         let mut loose = std::mem::take(&mut self.lists[query * self.n_classes + class].loose);
         loose.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
+        let last = loose.get(self.k - 1).map(|(distance, _)| error.highest(*distance) + unit(ground.whole()));
+        self.check(query, class, last.map_or(f32::MAX, |most| error.gate(most)));
         let mut order: Vec<u32> = Vec::with_capacity(self.k.min(loose.len()));
         let in_doubt = |a: &(f32, u32), b: &(f32, u32)| error.lowest(b.0) <= error.highest(a.0) + unit(ground.whole());
         for run in loose.chunk_by(in_doubt) {
@@ -289,6 +324,11 @@ impl Lists {
         }
         order.truncate(self.k);
         self.lists[query * self.n_classes + class].settled = (0..).zip(order).collect();
+    }
+
+    /// Numbers of queries that are to be searched for anew, without first gates.
+    pub(crate) fn missed(&self) -> &[u32] {
+        &self.missed
     }
 
     /// The neighbours of each query, nearest first: (query, n_classes lists).

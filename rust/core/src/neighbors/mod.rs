@@ -1,18 +1,20 @@
 //! Who is near whom: the search that Relief and the judgement of rankings share.
 //!
 //! ```text
-//! rows to panels of 16 in f32                  panels
+//! rows to panels of 16, in f32 and in bytes    panels
 //! for each pair of panels                      scan
-//!     distances of 16 rows from 16             kernel
+//!     pairs whose bytes are near, or all       coarse
+//!     their distances                          coarse, kernel
 //!     offer those that pass a gate             lists
 //! settle the order of the candidates in f64    lists
 //! ```
 //!
-//! Fast distances choose, exact ones decide: the kernel lets nobody go who could be among the k nearest, by
-//! the bound on its error; where it leaves a doubt, sums in f64, rounded to 12 decimals, settle the order, and
+//! Fast distances choose, exact ones decide: bytes and kernel let nobody go who could be among the k nearest, by
+//! the bounds on their errors; where it leaves a doubt, sums in f64, rounded to 12 decimals, settle the order, and
 //! equals go to the lower row. Whoever searches says what the differences are: how rows become panels and
 //! how far these may err (`Panels::of`, `Error`), and how an exact distance is summed up (`Ground`).
 
+pub(crate) mod coarse;
 pub(crate) mod kernel;
 pub(crate) mod lists;
 pub(crate) mod panels;

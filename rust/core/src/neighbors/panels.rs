@@ -11,6 +11,8 @@
 
 use rayon::prelude::*;
 
+use super::coarse::{Coarse, CoarsePanel};
+
 /// Rows of a panel.
 pub(crate) const LANES: usize = 16;
 /// Number of the rows that fill up a panel.
@@ -68,6 +70,7 @@ pub(crate) struct Panels {
     expected: Vec<f32>,
     /// Panel after panel: LANES; A of each row, infinite for nobody.
     sums: Vec<f32>,
+    coarse: Coarse,
     /// Panel after panel: LANES
     pub(crate) numbers: Vec<u32>,
     /// n_panels
@@ -81,6 +84,7 @@ pub(crate) struct Panel<'a> {
     pub(crate) lacking: &'a [f32],
     pub(crate) expected: &'a [f32],
     pub(crate) sums: &'a [f32; LANES],
+    pub(crate) coarse: CoarsePanel<'a>,
     pub(crate) numbers: &'a [u32; LANES],
     pub(crate) class: usize,
 }
@@ -98,11 +102,11 @@ pub(crate) fn additions(n: usize) -> f64 {
     (n.min(RUN) + n.div_ceil(RUN) + 2) as f64 * ROUNDING
 }
 
-/// Where a row of a panel is written to: at its lane of every line.
+/// Where a row of a panel is written to: features that miss values at its lane of every line.
 #[derive(Debug)]
 pub(crate) struct Cells<'a> {
     pub(crate) lane: usize,
-    /// n_whole x LANES
+    /// n_whole
     pub(crate) values: &'a mut [f32],
     /// n_lacking x LANES
     pub(crate) lacking: &'a mut [f32],
@@ -119,6 +123,18 @@ impl Layout {
 
     /// Bytes of a row in a panel.
     pub(crate) fn row_bytes(&self) -> usize {
+        self.kernel_bytes() + Coarse::row_bytes(self)
+    }
+
+    /// Bytes that a search reads of a row again and again.
+    pub(crate) fn searched_bytes(&self) -> usize {
+        match Coarse::row_bytes(self) {
+            0 => self.kernel_bytes(),
+            coarse => coarse,
+        }
+    }
+
+    fn kernel_bytes(&self) -> usize {
         4 * (self.whole.len() + self.lacking.len() + self.n_slots + 2)
     }
 }
@@ -143,6 +159,7 @@ impl Panels {
             lacking: vec![0.0; n * layout.lacking.len()],
             expected: vec![0.0; n * layout.n_slots],
             sums: vec![f32::INFINITY; n],
+            coarse: Coarse::new(layout, n),
             numbers,
             classes,
         };
@@ -150,18 +167,29 @@ impl Panels {
         let width = |n: usize| (n * LANES).max(1);
         let pad = |part: &mut Vec<f32>| part.resize(part.len().max(n / LANES), 0.0);
         [&mut panels.values, &mut panels.lacking, &mut panels.expected].into_iter().for_each(pad);
+        let n_whole = layout.whole.len();
+        let stride = n_whole.max(1);
         panels
             .values
-            .par_chunks_mut(width(layout.whole.len()))
+            .par_chunks_mut(width(n_whole))
             .zip(panels.lacking.par_chunks_mut(width(layout.lacking.len())))
             .zip(panels.expected.par_chunks_mut(width(layout.n_slots)))
             .zip(panels.sums.par_chunks_mut(LANES))
+            .zip(panels.coarse.panels_mut(n / LANES))
             .zip(panels.numbers.par_chunks(LANES))
-            .for_each(|((((values, lacking), expected), sums), numbers)| {
-                for (lane, &number) in numbers.iter().enumerate().take_while(|(_, number)| **number != NOBODY) {
-                    sums[lane] = fill(number, &mut Cells { lane, values, lacking, expected });
-                }
-            });
+            .for_each_init(
+                || vec![0.0; LANES * stride],
+                |rows, (((((values, lacking), expected), sums), mut coarse), numbers)| {
+                    let numbers = &numbers[..numbers.iter().take_while(|number| **number != NOBODY).count()];
+                    for ((lane, &number), row) in numbers.iter().enumerate().zip(rows.chunks_exact_mut(stride)) {
+                        let values = &mut row[..n_whole];
+                        sums[lane] = fill(number, &mut Cells { lane, values, lacking, expected });
+                    }
+                    let rows = &rows[..numbers.len() * stride];
+                    turn(rows, stride, values);
+                    coarse.fill(layout, rows, stride);
+                },
+            );
         panels
     }
 
@@ -183,8 +211,20 @@ impl Panels {
             lacking: cut(&self.lacking, number, layout.lacking.len()),
             expected: cut(&self.expected, number, layout.n_slots),
             sums: cut(&self.sums, number, 1).try_into().expect("LANES of them"),
+            coarse: self.coarse.panel(number),
             numbers: cut(&self.numbers, number, 1).try_into().expect("LANES of them"),
             class: usize::from(self.classes[number]),
+        }
+    }
+}
+
+/// Writes `rows`, at most LANES of `stride` values, into the lanes of a panel.
+fn turn(rows: &[f32], stride: usize, panel: &mut [f32]) {
+    for (start, lines) in (0..).step_by(LANES).zip(panel.chunks_mut(LANES * LANES)) {
+        for (lane, row) in rows.chunks_exact(stride).enumerate() {
+            for (line, value) in lines.chunks_exact_mut(LANES).zip(&row[start..]) {
+                line[lane] = *value;
+            }
         }
     }
 }

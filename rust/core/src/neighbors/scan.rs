@@ -2,6 +2,7 @@
 
 use pulp::Arch;
 
+use super::coarse::Sight;
 use super::kernel::{Block, Measure, bits};
 use super::lists::{Ground, Lists};
 use super::panels::{Error, LANES, Layout, Panel, Panels};
@@ -24,7 +25,7 @@ pub(crate) struct Scan<'a> {
 impl Scan<'_> {
     /// Panels that stay in the cache.
     pub(crate) fn cached(self) -> usize {
-        (CACHED_BYTES / (self.layout.row_bytes() * LANES)).max(1)
+        (CACHED_BYTES / (self.layout.searched_bytes() * LANES)).max(1)
     }
 
     /// Empty lists of the `k` nearest of each class for all of `queries`, by groups of panels; `error` says
@@ -74,6 +75,9 @@ impl Scan<'_> {
         other_gates: Option<&[f32; LANES]>,
         block: &mut Block,
     ) -> u16 {
-        Measure { layout: self.layout, one, other, gates, other_gates, block }.run(self.arch)
+        let sight = Sight { layout: self.layout, one, other, gates, other_gates };
+        sight
+            .measure(self.arch, block)
+            .unwrap_or_else(|| Measure { layout: self.layout, one, other, gates, other_gates, block }.run(self.arch))
     }
 }

@@ -25,7 +25,7 @@
 //!
 //! Rows that are mostly 0 are held by their other values and searched by those alone (`sparse`).
 //!
-//! Memory: 12 bytes a value for rows that are held; for the others one tile, and the queries of a group.
+//! Memory: 17 bytes a value for rows that are held; for the others one tile, and the queries of a group.
 
 mod estimates;
 mod ground;
@@ -88,7 +88,7 @@ struct Limits {
     group: usize,
 }
 
-const LIMITS: Limits = Limits { rows: 192 << 20, group: 128 << 20 };
+const LIMITS: Limits = Limits { rows: 272 << 20, group: 128 << 20 };
 /// What reading takes: a tile of values as columns, as rows and as panels, and columns on their way.
 const READING_BYTES: usize = 40 << 20;
 
@@ -209,7 +209,7 @@ fn nearest(params: &ReliefParams, n_rows: usize) -> usize {
 /// Bytes of a query that is held beside streamed rows: its lists, what is summed up for it, its values as rows and
 /// as panels have them.
 fn query_bytes(k: usize, n_classes: usize, n_features: usize, n_vectors: usize) -> usize {
-    bytes(k, n_classes) + k * n_classes * (16 + 8 * n_vectors) + 16 * n_features
+    bytes(k, n_classes) + k * n_classes * (16 + 8 * n_vectors) + 20 * n_features
 }
 
 impl Prepared<'_> {

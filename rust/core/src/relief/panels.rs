@@ -7,6 +7,11 @@ use super::rows::Rows;
 use super::space::{Example, Shape, Space};
 use crate::neighbors::panels::{Cells, Error, LANES, Lacking, Layout, NONE, Panels, ROUNDING, additions};
 
+/// With fewer neighbours wanted a sample of one row in k takes as long as the search.
+const FEWEST_NEIGHBOURS: usize = 5;
+/// Fewer rows leave too few lanes to find the nearest of a sample in.
+const FEWEST_SAMPLED: usize = 6 * LANES;
+
 impl Layout {
     pub(crate) fn new(space: &Space) -> Self {
         let mut layout = Layout { n_classes: space.n_classes, ..Layout::default() };
@@ -48,8 +53,7 @@ impl Layout {
     /// Writes the whole values of a row; gives its A.
     fn fill(&self, example: Example<'_>, cells: &mut Cells<'_>) -> f32 {
         let mut sum = self.halves.len() as f64 / 2.0;
-        let places = cells.values.chunks_exact_mut(LANES).map(|lanes| &mut lanes[cells.lane]);
-        for ((place, out), &feature) in places.enumerate().zip(&self.whole) {
+        for ((place, out), &feature) in cells.values.iter_mut().enumerate().zip(&self.whole) {
             *out = example.values[feature as usize] as f32;
             if place < self.n_numeric {
                 sum += f64::from(*out);
@@ -77,12 +81,31 @@ impl Layout {
 impl Panels {
     /// All of `rows`, by class and number.
     pub(crate) fn new(layout: &Layout, space: &Space, rows: &Rows) -> Self {
-        let mut by_class: Vec<Vec<u32>> = vec![Vec::new(); space.n_classes];
-        rows.numbers.iter().for_each(|&number| by_class[space.class(number)].push(number));
-        Panels::of(layout, by_class, |number, cells| {
+        Panels::by_class(layout, space, rows, members(space, rows))
+    }
+
+    /// One row in `k` of each class, in whole panels; none of classes in which that says little.
+    pub(crate) fn sample(layout: &Layout, space: &Space, rows: &Rows, k: usize) -> Self {
+        let sample = |members: Vec<u32>| {
+            let n = members.len() / k / LANES * LANES;
+            let serves = k >= FEWEST_NEIGHBOURS && n >= FEWEST_SAMPLED;
+            members.into_iter().step_by(k).take(if serves { n } else { 0 }).collect()
+        };
+        Panels::by_class(layout, space, rows, members(space, rows).into_iter().map(sample).collect())
+    }
+
+    fn by_class(layout: &Layout, space: &Space, rows: &Rows, members: Vec<Vec<u32>>) -> Self {
+        Panels::of(layout, members, |number, cells| {
             let example = Example { values: rows.row(number), class: space.class(number) };
             layout.fill_lacking(space, example, cells);
             layout.fill(example, cells)
         })
     }
+}
+
+/// Numbers of `rows`, by class.
+fn members(space: &Space, rows: &Rows) -> Vec<Vec<u32>> {
+    let mut members = vec![Vec::new(); space.n_classes];
+    rows.numbers.iter().for_each(|&number| members[space.class(number)].push(number));
+    members
 }

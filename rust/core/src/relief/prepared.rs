@@ -17,6 +17,8 @@ use crate::run::Met;
 use crate::schema::{Problem, Task};
 use crate::store::{TargetColumn, add_values, empty_targets};
 
+/// Bytes of a value that is held: as it is, in f32 by panels and by rows, and in a byte.
+const VALUE_BYTES: usize = 8 + 4 + 4 + 1;
 /// Values of columns with missing ones that are looked at together.
 const LACK_VALUES: usize = 1 << 22;
 
@@ -53,7 +55,7 @@ impl<'a> Prepared<'a> {
         let table = if usual.is_rare(all_rows, limits.rows) {
             read_sparse(&reader, usual, &mut targets)?
         } else {
-            let held = n_rows as usize * (12 * shapes.len() + 4 * lacking.len() * classes) <= limits.rows;
+            let held = n_rows as usize * (VALUE_BYTES * shapes.len() + 4 * lacking.len() * classes) <= limits.rows;
             read_table(reader, held, &mut targets)?
         };
         let (classes, n_classes) = if by_class { targets::classes(&targets[0]) } else { (Vec::new(), 1) };

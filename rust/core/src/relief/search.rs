@@ -1,7 +1,9 @@
 //! The exact k nearest neighbours, of every class, of some rows among all rows.
 //!
-//! Where all rows are queries and in memory, each pair is measured once and offered to both of its rows.
-//! Otherwise tiles of rows go past a block of queries. Either way the lists are the same.
+//! Where all rows are queries and in memory, each pair is measured once and offered to both of its rows. How far
+//! neighbours are is then guessed from a sample, so that few rows are offered that do not stay; queries whose
+//! guess was too low are searched for again. Otherwise tiles of rows go past a block of queries. Either way the
+//! lists are the same.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -15,10 +17,14 @@ use super::rows::{Rows, Table};
 use super::space::Space;
 use crate::error::Result;
 use crate::monitor::{Monitor, Phase};
+use crate::neighbors::coarse::{self, Reach};
 use crate::neighbors::kernel::{Block, bits};
 use crate::neighbors::lists::Lists;
-use crate::neighbors::panels::{Layout, Panels};
+use crate::neighbors::panels::{Layout, Panel, Panels};
 use crate::neighbors::scan::{GROUP, Scan};
+
+/// Pairs of a round.
+const ROUND: usize = 8;
 
 /// Nearest first, by class, for each query.
 pub(crate) type Neighbours = HashMap<u32, Vec<Vec<u32>>>;
@@ -58,21 +64,25 @@ impl Search<'_> {
     pub(crate) fn of_all(self, rows: &Rows) -> Result<Neighbours> {
         let panels = Panels::new(self.layout, self.space, rows);
         let ground = Ground { space: self.space, queries: rows, rows };
-        let lists: Vec<Mutex<Lists>> =
-            self.lists(&panels, self.scan().cached().min(GROUP)).into_iter().map(Mutex::new).collect();
-        let pairs = rounds(lists.len());
+        let mut lists = self.lists(&panels, self.scan().cached().min(GROUP));
+        self.guess(&panels, rows, &mut lists)?;
+        let lists: Vec<Mutex<Lists>> = lists.into_iter().map(Mutex::new).collect();
+        let rounds = rounds(lists.len());
+        let n_pairs = lists.len() * (lists.len() + 1) / 2;
         self.monitor.enter(Phase::Searching, rows.numbers.len() as u64);
         let (next, done) = (AtomicUsize::new(0), AtomicUsize::new(0));
-        let share = |done: usize| (done * rows.numbers.len() / pairs.len()) as u64;
+        let share = |done: usize| (done * rows.numbers.len() / n_pairs) as u64;
         (0..rayon::current_num_threads()).into_par_iter().with_max_len(1).try_for_each(|_| {
-            while let Some(&(a, b)) = pairs.get(next.fetch_add(1, Relaxed)) {
-                let mut one = lock(&lists[a]);
-                match a == b {
-                    true => self.within(ground, &panels, &mut one)?,
-                    false => self.between(ground, &panels, &mut one, &mut lock(&lists[b]))?,
+            while let Some(round) = rounds.get(next.fetch_add(1, Relaxed)) {
+                for &(a, b) in round {
+                    let mut one = lock(&lists[a]);
+                    match a == b {
+                        true => self.within(ground, &panels, &mut one)?,
+                        false => self.between(ground, &panels, &mut one, &mut lock(&lists[b]))?,
+                    }
+                    let done = done.fetch_add(1, Relaxed);
+                    self.monitor.advance(share(done + 1) - share(done));
                 }
-                let done = done.fetch_add(1, Relaxed);
-                self.monitor.advance(share(done + 1) - share(done));
             }
             Ok(())
         })?;
@@ -80,6 +90,47 @@ impl Search<'_> {
             lists.into_iter().map(|lists| lists.into_inner().unwrap_or_else(PoisonError::into_inner)).collect();
         lists.par_iter_mut().try_for_each(|lists| {
             self.monitor.check()?;
+            lists.finish(ground);
+            Ok(())
+        })?;
+        let mut missed: Vec<u32> = lists.iter().flat_map(Lists::missed).copied().collect();
+        missed.sort_unstable();
+        let mut found: Neighbours = lists.into_iter().flat_map(Lists::neighbours).collect();
+        if !missed.is_empty() {
+            let mut queries = Rows::default();
+            queries.append_some(rows, &missed);
+            found.extend(self.of_some(&queries, &panels, ground)?);
+        }
+        Ok(found)
+    }
+
+    /// Guesses from a sample how far the neighbours of all `rows` are.
+    fn guess(self, panels: &Panels, rows: &Rows, lists: &mut [Lists]) -> Result<()> {
+        if !coarse::serves(self.layout) {
+            return Ok(());
+        }
+        let sample = Panels::sample(self.layout, self.space, rows, self.k);
+        let sample: Vec<Panel<'_>> = (0..sample.len()).map(|number| sample.panel(self.layout, number)).collect();
+        lists.par_iter_mut().try_for_each(|lists| {
+            for number in lists.panels() {
+                self.monitor.check()?;
+                let one = panels.panel(self.layout, number);
+                for sample in sample.chunk_by(|a, b| a.class == b.class) {
+                    if let Some(gates) = (Reach { layout: self.layout, one, sample }).find(self.arch) {
+                        lists.guess(number, sample[0].class, gates);
+                    }
+                }
+            }
+            Ok(())
+        })
+    }
+
+    /// The neighbours of `queries`, which are some of the rows in `panels`.
+    fn of_some(self, queries: &Rows, panels: &Panels, ground: Ground<'_>) -> Result<Neighbours> {
+        let some = Panels::new(self.layout, self.space, queries);
+        let mut lists = self.lists(&some, Scan::group(&some));
+        lists.par_iter_mut().try_for_each(|lists| {
+            self.scan().pass(ground, &some, panels, lists)?;
             lists.finish(ground);
             Ok(())
         })?;
@@ -116,11 +167,11 @@ impl Search<'_> {
     /// Offers the rows of two different lists to each other.
     fn between(self, ground: Ground<'_>, panels: &Panels, these: &mut Lists, those: &mut Lists) -> Result<()> {
         let mut block = Block::default();
+        let others: Vec<Panel<'_>> = those.panels().map(|b| panels.panel(self.layout, b)).collect();
         for a in these.panels() {
             self.monitor.check()?;
             let one = panels.panel(self.layout, a);
-            for b in those.panels() {
-                let other = panels.panel(self.layout, b);
+            for (b, &other) in those.panels().zip(&others) {
                 let (gates, other_gates) = (these.gates(a, other.class), Some(those.gates(b, one.class)));
                 let passed = self.scan().measure(one, other, gates, other_gates, &mut block);
                 for row in bits(passed) {
@@ -137,14 +188,14 @@ fn lock(lists: &Mutex<Lists>) -> MutexGuard<'_, Lists> {
     lists.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// All pairs (a, b), a ≤ b < n, in an order in which neighbours have nothing in common, so that threads
-/// that take one after the other do not wait for each other.
-fn rounds(n: usize) -> Vec<(usize, usize)> {
-    let round = |sum: usize| {
-        (0..n).filter_map(move |a| {
-            let b = (sum + n - a) % n;
-            (a <= b).then_some((a, b))
-        })
+/// All pairs (a, b), a ≤ b < n, in rounds that have one number in common, which stays in the cache of the thread
+/// that takes the round. Neighbouring rounds share nothing at any time if threads keep step, so that they do not
+/// wait for each other.
+pub(super) fn rounds(n: usize) -> Vec<Vec<(usize, usize)>> {
+    let round = |start: usize, a: usize| -> Vec<(usize, usize)> {
+        let apart =
+            (start..(start + ROUND).min(n / 2 + 1)).filter(|&apart| 2 * apart < n || (2 * apart == n && a < apart));
+        apart.map(|apart| (a + apart) % n).map(|b| (a.min(b), a.max(b))).collect()
     };
-    (0..n).flat_map(round).collect()
+    (0..n / 2 + 1).step_by(ROUND).flat_map(|start| (0..n).map(move |a| round(start, a))).collect()
 }

@@ -4,9 +4,9 @@ use pulp::Arch;
 
 use super::small;
 use crate::monitor::Monitor;
-use crate::neighbors::panels::Layout;
+use crate::neighbors::panels::{Layout, Panels};
 use crate::relief::rows::{Rows, Table};
-use crate::relief::search::{Neighbours, Search};
+use crate::relief::search::{Neighbours, Search, rounds};
 use crate::relief::space::{Example, Shape, Space};
 
 /// The k nearest of each class, by distance to 12 decimals and then by row.
@@ -55,6 +55,57 @@ fn of_identical_rows_the_lowest_are_nearest_also_if_met_last() {
     // So many that panels are worked on in groups, which do not meet in the order of rows.
     let (rows, space, layout) = small(1500, &[Shape::Nominal], 0.0, 1, 0);
     assert_eq!(search(&space, &layout, 3, &monitor).of_all(&rows).unwrap(), naive(&rows, &space, 3));
+}
+
+/// Numeric rows that are few steps of a byte apart in most features, and two of nominal ones.
+fn skewed(n_rows: usize, width: usize) -> (Rows, Space, Layout) {
+    let mut shapes = vec![Shape::Numeric; width];
+    shapes[1..3].fill(Shape::Nominal);
+    let (mut rows, space, layout) = small(n_rows, &shapes, 0.0, 1, 1);
+    for (n, value) in rows.values.iter_mut().enumerate() {
+        if shapes[n % width] == Shape::Numeric {
+            *value = value.powi(1 + (n % width) as i32);
+        }
+    }
+    (rows, space, layout)
+}
+
+#[test]
+fn a_guess_from_a_sample_changes_nothing() {
+    let monitor = Monitor::default();
+    for (n_rows, n_classes, seed) in [(500, 1, 1), (500, 1, 2), (1020, 2, 1)] {
+        let mut shapes = [Shape::Numeric; 40];
+        shapes[3..6].fill(Shape::Nominal);
+        let (rows, space, layout) = small(n_rows, &shapes, 0.0, n_classes, seed);
+        assert!(Panels::sample(&layout, &space, &rows, 5).len() >= 6 * n_classes);
+        assert_eq!(search(&space, &layout, 5, &monitor).of_all(&rows).unwrap(), naive(&rows, &space, 5));
+    }
+    let (rows, space, layout) = skewed(500, 36);
+    assert_eq!(search(&space, &layout, 5, &monitor).of_all(&rows).unwrap(), naive(&rows, &space, 5));
+}
+
+#[test]
+fn rows_that_a_sample_misjudges_are_searched_for_again() {
+    let monitor = Monitor::default();
+    let (mut rows, space, layout) = small(600, &[Shape::Numeric; 32], 0.0, 1, 1);
+    for value in &mut rows.values {
+        *value = 0.5 + *value / 2.0;
+    }
+    // All of these are in the sample of one row in 6, and nobody else is near them.
+    for row in (0..36).step_by(6) {
+        rows.values[32 * row..32 * row + 32].fill(row as f64 * 1e-4);
+    }
+    assert_eq!(search(&space, &layout, 6, &monitor).of_all(&rows).unwrap(), naive(&rows, &space, 6));
+}
+
+#[test]
+fn rounds_have_every_pair_once() {
+    for n in 0..70 {
+        let mut pairs = rounds(n).concat();
+        pairs.sort_unstable();
+        let all: Vec<(usize, usize)> = (0..n).flat_map(|a| (a..n).map(move |b| (a, b))).collect();
+        assert_eq!(pairs, all);
+    }
 }
 
 #[test]
