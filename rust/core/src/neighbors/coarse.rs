@@ -28,9 +28,6 @@ const STEP: f32 = (1.0 - 1e-6) / STEPS;
 const SUMS: usize = 64;
 /// Pairs of two panels beyond which the kernel is faster.
 const MOST_PAIRS: u32 = 32;
-/// The rank in a sample of one row in k whose distance is as good as never below that of the k-th nearest: of
-/// the k nearest a sample has one on average, and five once in 270 times, whatever the data.
-const RANK: usize = 5;
 /// Most panels that go by without a look after looks in vain.
 const MOST_SKIPPED: u32 = 31;
 
@@ -50,7 +47,8 @@ pub(super) struct Coarse {
 /// Those of one panel.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct CoarsePanel<'a> {
-    octets: &'a [u64],
+    /// n_octets x LANES
+    pub(super) octets: &'a [u64],
     slack: &'a [f32],
     rows: &'a [f32],
 }
@@ -64,7 +62,7 @@ pub(super) struct CoarseCells<'a> {
 }
 
 /// Whether rows have bytes.
-pub(crate) fn serves(layout: &Layout) -> bool {
+pub(super) fn serves(layout: &Layout) -> bool {
     layout.common == Common::Least && layout.lacking.is_empty() && layout.n_numeric >= FEWEST_NUMERIC
 }
 
@@ -156,7 +154,7 @@ impl CoarseCells<'_> {
 }
 
 /// Vectors that compare bytes.
-trait Bytes: Simd {
+pub(super) trait Bytes: Simd {
     /// Sums of the differences of the bytes of each word.
     fn apart(self, a: Self::u64s, b: Self::u64s) -> Self::u64s;
     /// Words below 2³¹ as numbers: those of `even` at even lanes, those of `odd` at odd ones.
@@ -296,7 +294,7 @@ impl<S: Bytes> Look<'_, S> {
 
 /// Steps between the bytes of `Q` rows from `first` on and those of the other panel.
 #[inline(always)]
-fn apart<S: Bytes, const V: usize, const W: usize, const Q: usize>(
+pub(super) fn apart<S: Bytes, const V: usize, const W: usize, const Q: usize>(
     simd: S,
     ones: &[u64],
     others: &[u64],
@@ -323,101 +321,6 @@ fn apart<S: Bytes, const V: usize, const W: usize, const Q: usize>(
         }
     }
     apart
-}
-
-/// How far the row is of a sample that is the [`RANK`]-th nearest, for each row of a panel.
-///
-/// Of the rows of the sample in the same lane only the one is looked at whose bytes are nearest. So the answer
-/// may be too high, never too low.
-pub(crate) struct Reach<'a> {
-    pub(crate) layout: &'a Layout,
-    pub(crate) one: Panel<'a>,
-    pub(crate) sample: &'a [Panel<'a>],
-}
-
-impl Reach<'_> {
-    /// `None` where bytes do not serve, or there are too few rows.
-    pub(crate) fn find(self, arch: Arch) -> Option<[f32; LANES]> {
-        if self.one.coarse.slack.is_empty() || self.sample.is_empty() {
-            return None;
-        }
-        match arch {
-            #[cfg(target_arch = "x86_64")]
-            Arch::V4(simd) => Some(simd.vectorize(Nearest { simd, reach: self })),
-            #[cfg(target_arch = "x86_64")]
-            Arch::V3(simd) => Some(simd.vectorize(Nearest { simd, reach: self })),
-            _ => None,
-        }
-    }
-}
-
-struct Nearest<'a, S> {
-    simd: S,
-    reach: Reach<'a>,
-}
-
-impl<S: Bytes> NullaryFnOnce for Nearest<'_, S> {
-    type Output = [f32; LANES];
-
-    #[inline(always)]
-    fn call(self) -> [f32; LANES] {
-        match S::U64_LANES {
-            8 => self.run::<2, 1, 8>(),
-            _ => self.run::<4, 2, 2>(),
-        }
-    }
-}
-
-impl<S: Bytes> Nearest<'_, S> {
-    #[inline(always)]
-    fn run<const V: usize, const W: usize, const Q: usize>(self) -> [f32; LANES] {
-        let Nearest { simd, reach: Reach { layout, one, sample } } = self;
-        // Steps, and the panel.
-        let mut nearest = [[[f32::MAX; LANES], [0.0; LANES]]; LANES];
-        for first in (0..LANES).step_by(Q) {
-            let mut steps = [[simd.splat_f32s(f32::MAX); W]; Q];
-            let mut panels = [[simd.splat_f32s(0.0); W]; Q];
-            for (number, other) in sample.iter().enumerate() {
-                let number = simd.splat_f32s(number as f32);
-                let apart = apart::<S, V, W, Q>(simd, one.coarse.octets, other.coarse.octets, first);
-                for q in 0..Q {
-                    for w in 0..W {
-                        let nearer = simd.less_than_f32s(apart[q][w], steps[q][w]);
-                        steps[q][w] = simd.select_f32s(nearer, apart[q][w], steps[q][w]);
-                        panels[q][w] = simd.select_f32s(nearer, number, panels[q][w]);
-                    }
-                }
-            }
-            for q in 0..Q {
-                let [out_steps, out_panels] = &mut nearest[first + q];
-                S::as_mut_simd_f32s(out_steps).0.copy_from_slice(&steps[q]);
-                S::as_mut_simd_f32s(out_panels).0.copy_from_slice(&panels[q]);
-            }
-        }
-        let mut reach = [0f32; LANES];
-        for (line, reach) in reach.iter_mut().enumerate() {
-            let [steps, panels] = &nearest[line];
-            let mut found = 0;
-            for lane in ascending(steps) {
-                let other = &sample[panels[lane] as usize];
-                // The row may be in the sample, and is not its own neighbour.
-                if found < RANK && other.numbers[lane] != one.numbers[line] {
-                    *reach = reach.max(distance(simd, layout, (one, line), (*other, lane)));
-                    found += 1;
-                }
-            }
-            // Also for nobody, who is infinitely far away.
-            *reach = reach.min(f32::MAX);
-        }
-        reach
-    }
-}
-
-/// The lanes in the order of their values.
-fn ascending(values: &[f32; LANES]) -> [usize; LANES] {
-    let mut lanes = std::array::from_fn(|lane| lane);
-    lanes.sort_unstable_by(|&a, &b| values[a].total_cmp(&values[b]));
-    lanes
 }
 
 /// The pairs in `lines`, to be measured one by one.
@@ -452,7 +355,7 @@ impl WithSimd for Pairs<'_> {
 
 /// The kernel's distance of two rows.
 #[inline(always)]
-fn distance<S: Simd>(simd: S, layout: &Layout, one: (Panel<'_>, usize), other: (Panel<'_>, usize)) -> f32 {
+pub(super) fn distance<S: Simd>(simd: S, layout: &Layout, one: (Panel<'_>, usize), other: (Panel<'_>, usize)) -> f32 {
     let (stride, first_nominal) = stride(layout);
     let ((one, line), (other, lane)) = (one, other);
     let a = &one.coarse.rows[line * stride..(line + 1) * stride];

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! rows to panels of 16, in f32 and in bytes    panels
+//! guess from a sample how far neighbours are   reach
 //! for each pair of panels                      scan
 //!     pairs whose bytes are near, or all       coarse
 //!     their distances                          coarse, kernel
@@ -18,4 +19,5 @@ pub(crate) mod coarse;
 pub(crate) mod kernel;
 pub(crate) mod lists;
 pub(crate) mod panels;
+pub(crate) mod reach;
 pub(crate) mod scan;

@@ -17,10 +17,10 @@ use super::rows::{Rows, Table};
 use super::space::Space;
 use crate::error::Result;
 use crate::monitor::{Monitor, Phase};
-use crate::neighbors::coarse::{self, Reach};
 use crate::neighbors::kernel::{Block, bits};
 use crate::neighbors::lists::Lists;
 use crate::neighbors::panels::{Layout, Panel, Panels};
+use crate::neighbors::reach::Reach;
 use crate::neighbors::scan::{GROUP, Scan};
 
 /// Pairs of a round.
@@ -106,9 +106,6 @@ impl Search<'_> {
 
     /// Guesses from a sample how far the neighbours of all `rows` are.
     fn guess(self, panels: &Panels, rows: &Rows, lists: &mut [Lists]) -> Result<()> {
-        if !coarse::serves(self.layout) {
-            return Ok(());
-        }
         let sample = Panels::sample(self.layout, self.space, rows, self.k);
         let sample: Vec<Panel<'_>> = (0..sample.len()).map(|number| sample.panel(self.layout, number)).collect();
         lists.par_iter_mut().try_for_each(|lists| {
@@ -116,9 +113,8 @@ impl Search<'_> {
                 self.monitor.check()?;
                 let one = panels.panel(self.layout, number);
                 for sample in sample.chunk_by(|a, b| a.class == b.class) {
-                    if let Some(gates) = (Reach { layout: self.layout, one, sample }).find(self.arch) {
-                        lists.guess(number, sample[0].class, gates);
-                    }
+                    let gates = Reach { layout: self.layout, one, sample }.find(self.arch);
+                    lists.guess(number, sample[0].class, gates);
                 }
             }
             Ok(())

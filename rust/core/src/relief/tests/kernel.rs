@@ -3,9 +3,10 @@
 use pulp::Arch;
 
 use super::small;
-use crate::neighbors::coarse::{Reach, Sight};
+use crate::neighbors::coarse::Sight;
 use crate::neighbors::kernel::{Block, Measure};
 use crate::neighbors::panels::{LANES, NOBODY, Panels};
+use crate::neighbors::reach::Reach;
 use crate::relief::space::{Example, Shape};
 
 fn archs() -> Vec<Arch> {
@@ -97,13 +98,13 @@ fn bytes_leave_out_no_pair_that_passes_a_gate() {
 
 #[test]
 fn a_sample_s_reach_is_at_least_that_of_its_fifth_row() {
-    let (rows, space, layout) = small(200, &[Shape::Numeric; 40], 0.0, 1, 1);
-    let panels = Panels::new(&layout, &space, &rows);
-    let sample: Vec<_> = (2..8).map(|number| panels.panel(&layout, number)).collect();
-    for arch in archs() {
-        for number in 0..panels.len() {
+    for (width, missing) in [(40, 0.0), (9, 0.0), (9, 0.2)] {
+        let (rows, space, layout) = small(200, &vec![Shape::Numeric; width], missing, 1, 1);
+        let panels = Panels::new(&layout, &space, &rows);
+        let sample: Vec<_> = (2..8).map(|number| panels.panel(&layout, number)).collect();
+        for (arch, number) in archs().into_iter().flat_map(|arch| (0..panels.len()).map(move |number| (arch, number))) {
             let one = panels.panel(&layout, number);
-            let Some(reach) = (Reach { layout: &layout, one, sample: &sample }).find(arch) else { continue };
+            let reach = Reach { layout: &layout, one, sample: &sample }.find(arch);
             for (line, &x) in one.numbers.iter().enumerate().filter(|(_, x)| **x != NOBODY) {
                 let example = |row| Example { values: rows.row(row), class: space.class(row) };
                 let others: Vec<_> = (32..128).filter(|&y| y != x).map(example).collect();

@@ -73,10 +73,12 @@ fn skewed(n_rows: usize, width: usize) -> (Rows, Space, Layout) {
 #[test]
 fn a_guess_from_a_sample_changes_nothing() {
     let monitor = Monitor::default();
-    for (n_rows, n_classes, seed) in [(500, 1, 1), (500, 1, 2), (1020, 2, 1)] {
-        let mut shapes = [Shape::Numeric; 40];
-        shapes[3..6].fill(Shape::Nominal);
-        let (rows, space, layout) = small(n_rows, &shapes, 0.0, n_classes, seed);
+    for (n_rows, width, missing, n_classes, seed) in
+        [(500, 40, 0.0, 1, 1), (500, 40, 0.0, 1, 2), (1020, 40, 0.0, 2, 1), (500, 4, 0.0, 1, 2), (500, 7, 0.2, 1, 1)]
+    {
+        let mut shapes = vec![Shape::Numeric; width];
+        shapes[width / 2..][..2].fill(Shape::Nominal);
+        let (rows, space, layout) = small(n_rows, &shapes, missing, n_classes, seed);
         assert!(Panels::sample(&layout, &space, &rows, 5).len() >= 6 * n_classes);
         assert_eq!(search(&space, &layout, 5, &monitor).of_all(&rows).unwrap(), naive(&rows, &space, 5));
     }
