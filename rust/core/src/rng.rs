@@ -14,7 +14,7 @@ pub(crate) enum Purpose {
     Bag = 1,
     /// Features, and random tests, of a node.
     Node = 2,
-    /// Permutation of a feature over the out-of-bag rows.
+    /// Order of the out-of-bag rows of a tree, and how far each feature turns them.
     Permutation = 3,
     /// Which rows are queries.
     Queries = 4,

@@ -62,14 +62,15 @@ impl Scratch {
     }
 
     /// `pieces`, one after the other, in a file.
-    pub(crate) fn values<'a, T: ArrowNativeType>(
+    pub(crate) fn values<T: ArrowNativeType>(
         &self,
-        pieces: impl Iterator<Item = &'a [T]>,
+        pieces: impl Iterator<Item = impl AsRef<[T]>>,
     ) -> Result<ScalarBuffer<T>> {
         let file = self.file()?;
         let mut writer = BufWriter::new(&file);
         let mut count = 0;
         for piece in pieces {
+            let piece = piece.as_ref();
             writer.write_all(piece.to_byte_slice()).map_err(|e| self.failed(e))?;
             count += piece.len();
         }

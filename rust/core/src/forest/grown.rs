@@ -37,7 +37,7 @@ pub(crate) struct Grown {
     pub(crate) nodes: Vec<GrownNode>,
     /// For each split in preorder, n_targets parts of its gain; empty unless asked for.
     pub(crate) gain_by_target: Vec<f64>,
-    /// For each leaf in preorder, the rows of the bag in it with their multiplicities; empty unless
+    /// For each leaf in preorder, the rows of the bag in it ascending, with their multiplicities; empty unless
     /// the permutation score is asked for.
     pub(super) members: Vec<(u32, u32)>,
     /// Where the members of each leaf end.

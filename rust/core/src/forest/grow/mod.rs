@@ -322,12 +322,15 @@ impl<'a> Grower<'a> {
         done
     }
 
-    /// Notes which rows are in a leaf.
+    /// Notes which rows are in a leaf, in ascending order.
     fn keep_members(&mut self, view: View<'_>, examples: Range<usize>) {
+        let start = self.grown.members.len();
         for i in examples {
             let count = if self.is_single { self.items.pairs[i][0] as u32 } else { self.items.counts[i] };
             self.grown.members.push((view.origin(self.items.rows[i]), count));
         }
+        // A test that turned out to gain nothing has parted them.
+        self.grown.members[start..].sort_unstable();
         self.grown.member_ends.push(self.grown.members.len() as u32);
     }
 

@@ -6,6 +6,7 @@ use crate::forest::grow::Ground;
 use crate::forest::grown::GrownNode;
 use crate::forest::moments::Shape;
 use crate::forest::params::{ForestParams, Score};
+use crate::forest::permutation::BLOCK_BYTES;
 use crate::forest::view::CASCADE;
 use crate::intake::CHUNK_ROWS;
 use crate::store::Codebook;
@@ -128,15 +129,17 @@ fn bytes_per_row(ground: Ground<'_>) -> usize {
     raw + ground.space.row_bytes(ground.store.columns()) + items + known + nodes
 }
 
-/// Bytes that the permutation score of a tree takes: the tree, the rows out of its bag, and their codes in a band.
+/// Bytes that the permutation score of a tree takes: the tree, the rows out of its bag in their order, their codes in a
+/// band and of a feature, and those of a block of rows.
 fn judging_bytes(ground: Ground<'_>) -> usize {
     let store = ground.store;
     let room = Room::of(0, 0, ground);
     let leaves = room.bag_rows.min(room.bag_rows / room.rows_per_draw / ground.params.min_samples_leaf.max(1) as f64);
     let is_narrow = store.codings.iter().all(|coding| coding.is_narrow());
-    let band = BAND * if is_narrow { 1 } else { 2 };
+    let codes = (BAND + 1) * if is_narrow { 1 } else { 2 };
     let out_of_bag = store.rows as f64 - room.bag_rows;
     // Vectors of the tree grow as it does, by half their size on average too much.
     let tree = leaves * (16 + 8 * store.targets.len()) as f64 * 1.5;
-    (tree + out_of_bag * band as f64) as usize + store.rows / 8
+    let block = leaves.min(store.codings.len() as f64) * BLOCK_BYTES as f64;
+    (tree + out_of_bag * (4 + codes) as f64 + block) as usize + store.rows / 8
 }

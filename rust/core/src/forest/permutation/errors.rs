@@ -78,27 +78,24 @@ pub(super) struct Sums {
     square_changes: Vec<f64>,
     /// n_places
     mistake_changes: Vec<f64>,
-    row: RowErrors,
+    group: Group,
 }
 
-/// The row at hand.
+/// The rows at hand.
 #[derive(Default)]
-struct RowErrors {
-    weight: f64,
-    /// n_numeric; NaN where missing.
-    values: Vec<f64>,
-    /// n_numeric
-    squares: Vec<f64>,
-    mistakes: f64,
+struct Group {
+    rows: Vec<usize>,
+    weights: Vec<f64>,
+    /// n_rows x n_numeric; values, NaN where missing, and squared errors.
+    numeric: Vec<(f64, f64)>,
+    mistakes: Vec<f64>,
 }
 
-impl RowErrors {
-    /// Squared error of predicting `mean` for numeric target `j`.
-    #[inline(always)]
-    fn square(&self, j: usize, mean: f64) -> f64 {
-        let error = self.values[j] - mean;
-        if error.is_nan() { 0.0 } else { self.weight * error * error }
-    }
+/// Squared error of predicting `mean` for a row of this weight, 0 where the value is missing.
+#[inline(always)]
+fn square(value: f64, mean: f64, weight: f64) -> f64 {
+    let error = value - mean;
+    if error.is_nan() { 0.0 } else { weight * error * error }
 }
 
 impl Sums {
@@ -109,41 +106,52 @@ impl Sums {
             mistakes: 0.0,
             square_changes: vec![0.0; n_places * n_numeric],
             mistake_changes: vec![0.0; n_places],
-            row: RowErrors::default(),
+            group: Group::default(),
         }
     }
 
-    /// Adds the errors of `row`, which becomes the row at hand.
+    /// Leaves the rows at hand.
+    pub(super) fn next_group(&mut self) {
+        let Group { rows, weights, numeric, mistakes } = &mut self.group;
+        rows.clear();
+        weights.clear();
+        numeric.clear();
+        mistakes.clear();
+    }
+
+    /// Adds the errors of `row`, which is the next of the rows at hand.
     pub(super) fn add(&mut self, errors: &Errors, targets: &Targets<'_>, row: usize, prediction: Prediction<'_>) {
-        let at_hand = &mut self.row;
-        at_hand.weight = targets.weight(row);
-        at_hand.values.clear();
-        at_hand.values.extend(targets.numeric.iter().map(|target| target.at(row)));
-        at_hand.squares.clear();
-        for (j, &mean) in prediction.means.iter().enumerate() {
-            let square = at_hand.square(j, mean);
-            at_hand.squares.push(square);
-            self.squares[j] += square;
+        let weight = targets.weight(row);
+        for ((sum, target), &mean) in self.squares.iter_mut().zip(&targets.numeric).zip(prediction.means) {
+            let value = target.at(row);
+            let square = square(value, mean, weight);
+            self.group.numeric.push((value, square));
+            *sum += square;
         }
-        at_hand.mistakes = errors.mistakes(targets, row, prediction);
-        self.mistakes += at_hand.mistakes;
+        let mistakes = errors.mistakes(targets, row, prediction);
+        self.mistakes += mistakes;
+        self.group.rows.push(row);
+        self.group.weights.push(weight);
+        self.group.mistakes.push(mistakes);
     }
 
-    /// Adds the change for the row at hand, `row`, when the feature at `place` leads it to `prediction`.
+    /// Adds the change for row number `number` of those at hand when the feature at `place` leads it to `prediction`.
     pub(super) fn add_change(
         &mut self,
         errors: &Errors,
         targets: &Targets<'_>,
-        row: usize,
+        number: usize,
         place: usize,
         prediction: Prediction<'_>,
     ) {
-        let n_numeric = self.squares.len();
-        let changes = &mut self.square_changes[place * n_numeric..(place + 1) * n_numeric];
-        for ((j, change), &mean) in changes.iter_mut().enumerate().zip(prediction.means) {
-            *change += self.row.square(j, mean) - self.row.squares[j];
+        let (n_numeric, group) = (self.squares.len(), &self.group);
+        let of = |position: usize| position * n_numeric..(position + 1) * n_numeric;
+        let changes = self.square_changes[of(place)].iter_mut().zip(&group.numeric[of(number)]);
+        for ((change, &(value, without)), &mean) in changes.zip(prediction.means) {
+            *change += square(value, mean, group.weights[number]) - without;
         }
-        self.mistake_changes[place] += errors.mistakes(targets, row, prediction) - self.row.mistakes;
+        let mistakes = errors.mistakes(targets, group.rows[number], prediction);
+        self.mistake_changes[place] += mistakes - group.mistakes[number];
     }
 
     /// The relative increase of the error for each place; the increase itself if there is no error.

@@ -1,18 +1,29 @@
 //! The permutation score: how much worse a tree predicts its out-of-bag rows when one feature's
 //! values are shuffled among them (mtr-ranking Eq. 3; Breiman 2001).
 //!
+//! Values are shuffled in a ring (`ring`): the rows stand in it in a random order, drawn once for a tree, and with a
+//! feature permuted each row takes the value of the row so many positions on as is drawn for the feature, 1 … n − 1.
+//! This is not a uniform permutation, but as good. A row takes the value of each other row with the same chance, so the
+//! error to expect is the mean over all pairs of rows (e_switch of Fisher, Rudin and Dominici 2019); a uniform
+//! permutation lets one row in n keep its own, and expects (n − 1) / n of the increase. Any two rows take the values of
+//! any two others with the same chance but for terms of 1 / n², so the variance is the same but for 1 / n of it; a turn
+//! by 0 would add to it, since all rows keep their own at once. Increases of two features are uncorrelated, since they
+//! turn the ring independently.
+//!
 //! A row's prediction can change only through features on its own path, and only from the first node
 //! on at which the shuffled value goes the other way. So each row walks its path once and makes a
 //! detour from there for each such feature. A step waits for the node it leads to; rows and detours are
 //! walked many at a time, so that these waits overlap. Rows without a target have no error and are not
 //! looked at.
 //!
-//! Memory: the tree, 16 bytes for a split and the predictions of its leaves; and a code for each out-of-bag
-//! row and feature of the bands that the tree tests, or of one band at a time where scratch files keep them.
+//! Memory: the tree, 16 bytes for a split and the predictions of its leaves; 4 bytes for each out-of-bag row; and a
+//! code for each such row and feature that the tree tests, or where scratch files keep them, for each feature of one
+//! band and one more; and the codes of a block of rows.
 
 mod errors;
 mod leaves;
 mod outs;
+mod ring;
 mod routes;
 mod targets;
 mod walk;
@@ -20,22 +31,18 @@ mod walk;
 use super::bag::Bag;
 use super::grow::Ground;
 use super::grown::{Grown, GrownSplit};
-use super::view::View;
 use crate::error::Result;
 use crate::scratch::Scratch;
 use errors::{Errors, Sums};
 pub(crate) use leaves::LeafSums;
 use leaves::Leaves;
 pub(crate) use outs::OutOfBag;
+pub(crate) use ring::BLOCK_BYTES;
+use ring::{Codes, Ring};
 pub(crate) use routes::Link;
-use routes::{Routes, Rows, Shuffled};
+use routes::Routes;
 pub(crate) use targets::Targets;
-use walk::Walk;
-
-/// Rows whose codes are laid out together.
-const BLOCK_ROWS: usize = 64;
-/// Rows that walk side by side.
-const GROUP_ROWS: usize = 16;
+use walk::{GROUP_ROWS, Walk};
 
 /// A tree on its way to be judged: where rows go, and what leaves predict. It is put together in preorder.
 pub(crate) struct Judged {
@@ -90,32 +97,26 @@ impl Judged {
         }
         let errors = Errors::new(targets, out_of_bag);
         let mut sums = Sums::new(&errors, places.len());
-        let shuffled = Shuffled::new(places, ground, out_of_bag, tree, scratch)?;
-        let (mut codes, mut walk) = (Rows::default(), Walk::new(routes));
-        let mut first = 0;
-        out_of_bag.by_block(|base, block| {
-            let view = View::codes_of(store, base);
-            for rows in block.chunks(BLOCK_ROWS) {
-                ground.monitor.check()?;
-                codes.take(places, view, rows, &shuffled, first);
-                first += rows.len();
-                for (g, group) in rows.chunks(GROUP_ROWS).enumerate() {
-                    walk.follow(routes, &codes, g * GROUP_ROWS, group.len());
-                    walk.detours(routes, &codes);
-                    for (i, &row) in group.iter().enumerate() {
-                        let row = base + row as usize;
-                        sums.add(&errors, targets, row, leaves.of(walk.leaf_of(i)));
-                        for detour in walk.detours_of(i) {
-                            sums.add_change(&errors, targets, row, detour.place as usize, leaves.of(detour.leaf));
-                        }
-                    }
+        let ring = Ring::new(places, ground, out_of_bag, tree, scratch)?;
+        let (mut codes, mut walk) = (Codes::default(), Walk::new(places.len()));
+        for (first, rows) in ring.blocks() {
+            ground.monitor.check()?;
+            codes.take(&ring, first);
+            for (number, group) in rows.chunks(GROUP_ROWS).enumerate() {
+                walk.walk(routes, &codes, number * GROUP_ROWS, group.len());
+                sums.next_group();
+                for (&row, &leaf) in group.iter().zip(walk.leaves()) {
+                    sums.add(&errors, targets, row as usize, leaves.of(leaf));
+                }
+                for detour in walk.detours() {
+                    let prediction = leaves.of(detour.leaf());
+                    sums.add_change(&errors, targets, detour.row as usize, detour.place as usize, prediction);
                 }
             }
-            Ok(())
-        })?;
-        let importances = sums.importances(&errors);
-        let of = |&feature: &u32| (feature, importances[places.of(store.slots[feature as usize])]);
-        Ok(places.features.iter().map(of).collect())
+        }
+        let mut importances: Vec<_> = places.features.iter().copied().zip(sums.importances(&errors)).collect();
+        importances.sort_unstable_by_key(|&(feature, _)| feature);
+        Ok(importances)
     }
 }
 

@@ -1,125 +1,134 @@
 //! The ways of rows through a tree, and their detours.
 
-use super::routes::{LEAF, Routes, Rows};
+use super::ring::{BLOCK_ROWS, Codes};
+use super::routes::{LEAF, Routes};
+
+/// Rows that walk side by side.
+pub(super) const GROUP_ROWS: usize = 32;
+
+const _: () = assert!(GROUP_ROWS == u32::BITS as usize && BLOCK_ROWS.is_multiple_of(GROUP_ROWS));
 
 /// The ways of a group of rows through the tree.
 pub(super) struct Walk {
-    /// Where the codes of each row start.
-    starts: Vec<usize>,
-    /// For each row the steps from the root on, and the leaf.
-    paths: Vec<Vec<u32>>,
+    /// Rows on their paths.
+    paths: List,
+    /// Rows that left them, and those that reached a leaf so.
+    detours: List,
+    arrived: List,
     /// By row.
-    detours: Vec<Detour>,
-    /// Where each row's detours end.
-    ends: Vec<usize>,
-    /// By place; the last row that left its path by this feature.
-    left: Vec<u64>,
-    row: u64,
-    walkers: Vec<Walker>,
+    leaves: [u32; GROUP_ROWS],
+    /// By place; a bit for each row that left its path by this feature.
+    left: Vec<u32>,
 }
 
-/// The way of a row whose value of one feature is another.
-#[derive(Clone, Copy)]
+/// A row on its way through the tree, with another value of one feature once it left its path.
+#[derive(Clone, Copy, Default)]
 pub(super) struct Detour {
+    /// Number of the row in its group.
+    pub(super) row: u32,
+    /// Of the feature.
     pub(super) place: u32,
-    pub(super) leaf: u32,
-}
-
-/// A detour on its way.
-#[derive(Clone, Copy)]
-struct Walker {
-    start: usize,
-    number: u32,
-    place: u32,
+    /// A step, or with [`LEAF`] a leaf.
     node: u32,
 }
 
+impl Detour {
+    pub(super) fn leaf(&self) -> u32 {
+        self.node & !LEAF
+    }
+}
+
+/// Entries that are added without a branch: none could be foretold.
+#[derive(Default)]
+struct List {
+    entries: Vec<Detour>,
+    len: usize,
+}
+
+impl List {
+    /// Room for `n` entries more.
+    fn reserve(&mut self, n: usize) {
+        if self.entries.len() < self.len + n {
+            self.entries.resize(self.len + n, Detour::default());
+        }
+    }
+
+    /// Adds `entry` if it is `wanted`; there is room.
+    #[inline(always)]
+    fn add(&mut self, entry: Detour, wanted: bool) {
+        self.entries[self.len] = entry;
+        self.len += usize::from(wanted);
+    }
+}
+
 impl Walk {
-    pub(super) fn new(routes: &Routes) -> Self {
+    /// Through a tree that tests `n_places` features.
+    pub(super) fn new(n_places: usize) -> Self {
         Walk {
-            starts: Vec::new(),
-            paths: Vec::new(),
-            detours: Vec::new(),
-            ends: Vec::new(),
-            left: vec![0; routes.places.len()],
-            row: 0,
-            walkers: Vec::new(),
+            paths: List::default(),
+            detours: List::default(),
+            arrived: List::default(),
+            leaves: [0; GROUP_ROWS],
+            left: vec![0; n_places],
         }
     }
 
-    /// The paths of `n` rows of `codes` from row `first` on.
-    pub(super) fn follow(&mut self, routes: &Routes, codes: &Rows, first: usize, n: usize) {
-        self.starts.clear();
-        self.starts.extend((first..first + n).map(|row| codes.start_of(row)));
-        self.paths.resize(n, Vec::new());
-        for path in &mut self.paths {
-            path.clear();
-            path.push(0);
+    /// Walks the `n` rows of `codes` from number `first` on to their leaves, and each also with each feature's shuffled
+    /// value that leads off its path.
+    pub(super) fn walk(&mut self, routes: &Routes, codes: &Codes, first: usize, n: usize) {
+        self.left.fill(0);
+        (self.paths.len, self.detours.len, self.arrived.len) = (0, 0, 0);
+        self.paths.reserve(n);
+        (0..n as u32).for_each(|row| self.paths.add(Detour { row, ..Detour::default() }, true));
+        while self.paths.len > 0 {
+            self.step_on_paths(routes, codes, first);
         }
-        let mut walking = true;
-        while walking {
-            walking = false;
-            for (path, &start) in self.paths.iter_mut().zip(&self.starts) {
-                let node = path[path.len() - 1];
-                if node & LEAF == 0 {
-                    let step = routes.steps[node as usize];
-                    path.push(routes.next(step, codes.own(start, step.place)));
-                    walking = true;
-                }
-            }
+        self.arrived.reserve(self.detours.len);
+        while self.detours.len > 0 {
+            self.step_on_detours(routes, codes, first);
         }
     }
 
-    /// For each row and each feature whose shuffled code leaves its path: the leaf that it leads to.
-    pub(super) fn detours(&mut self, routes: &Routes, codes: &Rows) {
-        self.detours.clear();
-        self.ends.clear();
-        self.walkers.clear();
-        for (path, &start) in self.paths.iter().zip(&self.starts) {
-            self.row += 1;
-            for pair in path.windows(2) {
-                let step = routes.steps[pair[0] as usize];
-                let node = routes.next(step, codes.shuffled(start, step.place));
-                let left = &mut self.left[step.place as usize];
-                if node != pair[1] && *left != self.row {
-                    *left = self.row;
-                    let number = self.detours.len() as u32;
-                    self.detours.push(Detour { place: step.place, leaf: node & !LEAF });
-                    if node & LEAF == 0 {
-                        self.walkers.push(Walker { start, number, place: step.place, node });
-                    }
-                }
-            }
-            self.ends.push(self.detours.len());
-        }
-        self.walk(routes, codes);
-    }
-
-    /// Walks all detours to their leaves.
-    fn walk(&mut self, routes: &Routes, codes: &Rows) {
-        while !self.walkers.is_empty() {
-            let mut walking = 0;
-            for i in 0..self.walkers.len() {
-                let mut walker = self.walkers[i];
-                let step = routes.steps[walker.node as usize];
-                let own = codes.own(walker.start, step.place);
-                let code = if step.place == walker.place { codes.shuffled(walker.start, step.place) } else { own };
-                walker.node = routes.next(step, code);
-                // Written even where the walk ends: no branch could be foretold.
-                self.detours[walker.number as usize].leaf = walker.node & !LEAF;
-                self.walkers[walking] = walker;
-                walking += usize::from(walker.node & LEAF == 0);
-            }
-            self.walkers.truncate(walking);
+    fn step_on_paths(&mut self, routes: &Routes, codes: &Codes, first: usize) {
+        let n = std::mem::take(&mut self.paths.len);
+        self.detours.reserve(n);
+        self.arrived.reserve(n);
+        for i in 0..n {
+            let Detour { row, node, .. } = self.paths.entries[i];
+            let step = routes.steps[node as usize];
+            let (number, at) = (row as usize % GROUP_ROWS, (first + row as usize) % BLOCK_ROWS);
+            let [own, taken] = codes.at(step.place);
+            let (next, other) = (routes.next(step, own[at]), routes.next(step, taken[at]));
+            let left = &mut self.left[step.place as usize];
+            let leaves = (next != other) & (*left >> number & 1 == 0);
+            *left |= u32::from(leaves) << number;
+            let detour = Detour { row, place: step.place, node: other };
+            self.detours.add(detour, leaves & (other & LEAF == 0));
+            self.arrived.add(detour, leaves & (other & LEAF != 0));
+            self.leaves[number] = next & !LEAF;
+            self.paths.add(Detour { row, node: next, ..Detour::default() }, next & LEAF == 0);
         }
     }
 
-    pub(super) fn leaf_of(&self, row: usize) -> u32 {
-        *self.paths[row].last().expect("a path ends in a leaf") & !LEAF
+    fn step_on_detours(&mut self, routes: &Routes, codes: &Codes, first: usize) {
+        let n = std::mem::take(&mut self.detours.len);
+        for i in 0..n {
+            let mut detour = self.detours.entries[i];
+            let step = routes.steps[detour.node as usize];
+            let codes = &codes.at(step.place)[usize::from(step.place == detour.place)];
+            detour.node = routes.next(step, codes[(first + detour.row as usize) % BLOCK_ROWS]);
+            self.arrived.add(detour, detour.node & LEAF != 0);
+            self.detours.add(detour, detour.node & LEAF == 0);
+        }
     }
 
-    pub(super) fn detours_of(&self, row: usize) -> &[Detour] {
-        let start = if row == 0 { 0 } else { self.ends[row - 1] };
-        &self.detours[start..self.ends[row]]
+    /// The leaf of each row.
+    pub(super) fn leaves(&self) -> &[u32; GROUP_ROWS] {
+        &self.leaves
+    }
+
+    /// The detours, at their leaves.
+    pub(super) fn detours(&self) -> &[Detour] {
+        &self.arrived.entries[..self.arrived.len]
     }
 }

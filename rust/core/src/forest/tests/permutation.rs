@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use pulp::Arch;
 use rand::RngExt;
 
-use super::{Coded, bag, batches, goes_left, label_sets, numbers, table};
+use super::{Coded, bag, batches, goes_left, label_sets, numbers, table, texts};
 use crate::forest::bag::Bag;
 use crate::forest::grow::{Ground, Grower};
 use crate::forest::grown::Grown;
@@ -13,7 +13,7 @@ use crate::forest::params::{Ensemble, ForestParams, Score};
 use crate::forest::permutation::of_tree;
 use crate::monitor::Monitor;
 use crate::profile::MISSING_U16;
-use crate::rng::{Purpose, stream};
+use crate::rng::{Purpose, Stream, stream};
 use crate::store::TargetColumn;
 
 const TREE: u64 = 5;
@@ -110,8 +110,27 @@ fn error(coded: &Coded, tree: &Grown, bag: &Bag, oob: &[u32], leaves: &[usize]) 
     if n > 0.0 { sum / n } else { 0.0 }
 }
 
-/// Predicts all out-of-bag rows anew for each feature.
-fn naive(coded: &Coded, tree: &Grown, bag: &Bag, seed: u64) -> Vec<f64> {
+/// The numbers below `n`, every order being as likely.
+fn in_random_order(n: usize, mut random: Stream) -> Vec<usize> {
+    let mut numbers: Vec<usize> = (0..n).collect();
+    (1..n).rev().for_each(|last| numbers.swap(last, random.random_range(0..=last as u32) as usize));
+    numbers
+}
+
+/// For each of `n` rows the row whose value of `feature` it takes, as the rows of a ring do.
+fn in_a_ring(seed: u64) -> impl Fn(usize, usize) -> Vec<usize> {
+    move |feature, n| {
+        let random = |place| stream(seed, Purpose::Permutation, TREE, place);
+        let positions = in_random_order(n, random(0));
+        let turn = if n > 1 { random(1 + feature as u64).random_range(1..n as u32) as usize } else { 0 };
+        let row_at = |position: usize| positions.iter().position(|&other| other == position).unwrap();
+        positions.iter().map(|&position| row_at((position + turn) % n)).collect()
+    }
+}
+
+/// Predicts all out-of-bag rows anew for each feature; `others` gives for it and the number of these rows the row whose
+/// value each takes.
+fn naive(coded: &Coded, tree: &Grown, bag: &Bag, others: impl Fn(usize, usize) -> Vec<usize>) -> Vec<f64> {
     let labelled = |row: &u32| coded.store.targets.iter().any(|target| target.is_known(*row as usize));
     let oob: Vec<u32> = (0..coded.store.rows as u32).filter(|row| !bag.rows.contains(row)).filter(labelled).collect();
     let leaves = |changed: Option<(usize, &[Option<u16>])>| -> Vec<usize> {
@@ -123,9 +142,8 @@ fn naive(coded: &Coded, tree: &Grown, bag: &Bag, seed: u64) -> Vec<f64> {
     };
     let base = error(coded, tree, bag, &oob, &leaves(None));
     let importance = |feature: usize| {
-        let mut codes: Vec<Option<u16>> = oob.iter().map(|&row| coded.code(feature, row as usize)).collect();
-        let mut random = stream(seed, Purpose::Permutation, TREE, feature as u64);
-        (1..codes.len()).rev().for_each(|last| codes.swap(last, random.random_range(0..=last as u32) as usize));
+        let others = others(feature, oob.len()).into_iter();
+        let codes: Vec<Option<u16>> = others.map(|other| coded.code(feature, oob[other] as usize)).collect();
         let increase = error(coded, tree, bag, &oob, &leaves(Some((feature, &codes)))) - base;
         if base > 1e-12 { increase / base } else { increase }
     };
@@ -133,6 +151,18 @@ fn naive(coded: &Coded, tree: &Grown, bag: &Bag, seed: u64) -> Vec<f64> {
 }
 
 fn grown(coded: &Coded, bag: &Bag, seed: u64, supervision: f64) -> (Grown, Vec<(u32, f64)>) {
+    let (tree, mut importances) = judged(coded, bag, seed, supervision, [TREE]);
+    (tree, importances.remove(0))
+}
+
+/// A tree, and the importances that it gives under each of these numbers.
+fn judged(
+    coded: &Coded,
+    bag: &Bag,
+    seed: u64,
+    supervision: f64,
+    numbers: impl IntoIterator<Item = u64>,
+) -> (Grown, Vec<Vec<(u32, f64)>>) {
     let params = ForestParams {
         ensemble: Ensemble::Bagging,
         min_samples_leaf: 1,
@@ -144,7 +174,8 @@ fn grown(coded: &Coded, bag: &Bag, seed: u64, supervision: f64) -> (Grown, Vec<(
     let ground = Ground { store: &coded.store, space: &space, params: &params, monitor: &monitor };
     let tree = Grower::new(ground, Arch::new()).grow(bag, TREE).unwrap().clone();
     let subset: Vec<usize> = (0..coded.store.targets.len()).collect();
-    let importances = of_tree(ground, &subset, &tree, bag, TREE).unwrap();
+    let importances = |number| of_tree(ground, &subset, &tree, bag, number).unwrap();
+    let importances = numbers.into_iter().map(importances).collect();
     (tree, importances)
 }
 
@@ -165,7 +196,7 @@ proptest! {
         let bag = bag(&counts[..coded.store.rows]);
         prop_assume!(!bag.rows.is_empty() && bag.rows.len() < coded.store.rows);
         let (tree, found) = grown(&coded, &bag, seed, supervision);
-        let naive = naive(&coded, &tree, &bag, seed);
+        let naive = naive(&coded, &tree, &bag, in_a_ring(seed));
         let mut dense = vec![0.0; naive.len()];
         found.iter().for_each(|&(feature, value)| dense[feature as usize] = value);
         for (found, naive) in dense.iter().zip(&naive) {
@@ -187,7 +218,7 @@ fn labels_of_a_hierarchy_count_with_their_weight() {
         coded.store.targets = vec![label_sets(60, n_labels, missing)];
         let counts: Vec<u32> = (0..60).map(|row| row * row / 3 % 3).collect();
         let (tree, found) = grown(&coded, &bag(&counts), seed, 1.0);
-        let naive = naive(&coded, &tree, &bag(&counts), seed);
+        let naive = naive(&coded, &tree, &bag(&counts), in_a_ring(seed));
         assert!(found.iter().any(|(_, importance)| *importance != 0.0), "{found:?} {naive:?}");
         for (feature, importance) in found {
             assert!((importance - naive[feature as usize]).abs() < 1e-9, "{importance} {naive:?}");
@@ -203,10 +234,71 @@ fn without_errors_the_increase_itself_counts() {
     let coded = Coded::new(&batch, &["y"], None, 255);
     let counts: Vec<u32> = (0..40).map(|row| u32::from(row < 20)).collect();
     let (tree, found) = grown(&coded, &bag(&counts), 1, 1.0);
-    let naive = naive(&coded, &tree, &bag(&counts), 1);
+    let naive = naive(&coded, &tree, &bag(&counts), in_a_ring(1));
     assert_eq!(found.len(), 1);
     // Twenty rows in random order: far from all predicted well.
     assert!(found[0].1 > 0.3 && (found[0].1 - naive[0]).abs() < 1e-12, "{found:?} {naive:?}");
+}
+
+#[test]
+fn members_of_leaves_ascend() {
+    // Their sums would be other numbers out of memory. Weighted means of equal values differ by rounding, so tests look
+    // as if they gained something.
+    let rows = || 0..80u32;
+    let feature = |factor: u32| numbers(rows().map(|row| f64::from(row * factor % 83)));
+    let y = numbers(rows().map(|row| f64::from(row % 4)));
+    let weights = numbers(rows().map(|row| f64::from(1 + row * row % 3)));
+    let batch = table(vec![("x", feature(37)), ("z", feature(59)), ("y", y), ("w", weights)]);
+    let coded = Coded::new(&batch, &["y"], None, 255);
+    for seed in 0..20 {
+        let counts: Vec<u32> = rows().map(|row| 1 + row * (row + seed) / 3 % 3).collect();
+        let (tree, _) = grown(&coded, &bag(&counts), u64::from(seed), 1.0);
+        assert!(tree.leaf_members().all(|members| members.is_sorted()));
+    }
+}
+
+/// Mean, variance, and correlation with the next feature, of the importances in each draw.
+fn moments(draws: &[Vec<f64>]) -> Vec<[f64; 3]> {
+    let (n, n_features) = (draws.len() as f64, draws[0].len());
+    let means: Vec<f64> = (0..n_features).map(|f| draws.iter().map(|draw| draw[f]).sum::<f64>() / n).collect();
+    let covariance = |f: usize, g: usize| {
+        draws.iter().map(|draw| (draw[f] - means[f]) * (draw[g] - means[g])).sum::<f64>() / (n - 1.0)
+    };
+    let of = |f: usize| {
+        let g = (f + 1) % n_features;
+        [means[f], covariance(f, f), covariance(f, g) / (covariance(f, f) * covariance(g, g)).sqrt()]
+    };
+    (0..n_features).map(of).collect()
+}
+
+#[test]
+fn a_ring_is_as_good_as_uniform_permutations() {
+    // Rows that follow each other are alike; `x` says most of the class, `z` and `u` some.
+    let rows = || 0..160u32;
+    let parts = |row: u32| [row / 16, row * 7 % 11, row * row % 13];
+    let class = rows().map(|row| ["a", "b", "c"][(parts(row).iter().sum::<u32>() / 8 % 3) as usize]);
+    let feature = |part: usize| numbers(rows().map(|row| f64::from(parts(row)[part])));
+    let batch = table(vec![("x", feature(0)), ("z", feature(1)), ("u", feature(2)), ("class", texts(class))]);
+    let coded = Coded::new(&batch, &["class"], None, 255);
+    let bag = bag(&rows().map(|row| row % 2).collect::<Vec<_>>());
+    let n_rows = 80.0;
+    let n_draws = 1000;
+    let (tree, found) = judged(&coded, &bag, 0, 1.0, 0..n_draws);
+    let found: Vec<Vec<f64>> =
+        found.into_iter().map(|draw| draw.into_iter().map(|(_, importance)| importance).collect()).collect();
+    let uniform = |draw: u64| {
+        let others = |feature: usize, n: usize| in_random_order(n, stream(1, Purpose::Sample, draw, feature as u64));
+        naive(&coded, &tree, &bag, others)
+    };
+    let uniform: Vec<Vec<f64>> = (0..n_draws).map(uniform).collect();
+    for ([mean, variance, correlation], [wanted, spread, _]) in moments(&found).into_iter().zip(moments(&uniform)) {
+        let error = ((variance + spread) / n_draws as f64).sqrt();
+        // A uniform permutation leaves one row in n as it is.
+        assert!((mean * (n_rows - 1.0) / n_rows - wanted).abs() < 4.0 * error, "{mean} {wanted} +- {error}");
+        let error = (4.0 / n_draws as f64).sqrt();
+        assert!((variance / spread).ln().abs() < 4.0 * error, "{variance} {spread}");
+        assert!(correlation.abs() < 4.0 / (n_draws as f64).sqrt(), "{correlation}");
+    }
 }
 
 #[test]
