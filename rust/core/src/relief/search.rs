@@ -185,13 +185,20 @@ fn lock(lists: &Mutex<Lists>) -> MutexGuard<'_, Lists> {
 }
 
 /// All pairs (a, b), a ≤ b < n, in rounds that have one number in common, which stays in the cache of the thread
-/// that takes the round. Neighbouring rounds share nothing at any time if threads keep step, so that they do not
-/// wait for each other.
+/// that takes the round. The numbers of rounds that follow each other are far apart, so that threads do not wait for
+/// each other.
 pub(super) fn rounds(n: usize) -> Vec<Vec<(usize, usize)>> {
     let round = |start: usize, a: usize| -> Vec<(usize, usize)> {
-        let apart =
-            (start..(start + ROUND).min(n / 2 + 1)).filter(|&apart| 2 * apart < n || (2 * apart == n && a < apart));
-        apart.map(|apart| (a + apart) % n).map(|b| (a.min(b), a.max(b))).collect()
+        let once = |apart: &usize| 2 * apart < n || (2 * apart == n && a < *apart);
+        let others = (start..start + ROUND).filter(once).map(|apart| (a + apart) % n);
+        others.map(|b| (a.min(b), a.max(b))).collect()
     };
-    (0..n / 2 + 1).step_by(ROUND).flat_map(|start| (0..n).map(move |a| round(start, a))).collect()
+    // About the golden section of n, and without a common factor.
+    let step = (n * 5 / 8..).find(|&step| gcd(step, n) == 1).unwrap_or(1);
+    let numbers = move || (0..n).map(move |turn| turn * step % n);
+    (0..n / 2 + 1).step_by(ROUND).flat_map(|start| numbers().map(move |a| round(start, a))).collect()
+}
+
+fn gcd(a: usize, b: usize) -> usize {
+    if b == 0 { a } else { gcd(b, a % b) }
 }
