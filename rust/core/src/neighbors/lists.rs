@@ -14,7 +14,7 @@ use super::panels::{Error, LANES, Layout, NOBODY, Panel, Panels};
 /// 1 over the unit that distances, means over features, are rounded to.
 pub(crate) const DECIMALS: f64 = 1e12;
 /// Candidates that a list takes in between two looks at them, besides k.
-const ROOM: usize = 24;
+const ROOM: usize = 8;
 
 /// Candidates for whom a list makes room at once.
 const MOST_ROOM: usize = 256;
