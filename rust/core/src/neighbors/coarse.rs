@@ -11,7 +11,9 @@
 use pulp::{Arch, NullaryFnOnce, Simd, WithSimd};
 use rayon::prelude::*;
 
-use super::kernel::{Block, Table, bits, line, word};
+use super::bytes::{Bytes, apart, place};
+use super::kernel::{Block, bits, line, word};
+use super::pairs::{distance, stride};
 use super::panels::{Common, LANES, Layout, Panel};
 
 /// Steps of a byte in [0, 1].
@@ -24,8 +26,6 @@ const MOST_BYTES: usize = 1 << 22;
 const OCTET: usize = 8;
 /// A step, less what sums in f32 may be off.
 const STEP: f32 = (1.0 - 1e-6) / STEPS;
-/// Sums that a pair's are kept in: many short ones make small errors.
-const SUMS: usize = 64;
 /// Pairs of two panels beyond which the kernel is faster.
 const MOST_PAIRS: u32 = 32;
 /// Most panels that go by without a look after looks in vain.
@@ -50,7 +50,8 @@ pub(crate) struct CoarsePanel<'a> {
     /// n_octets x LANES
     pub(super) octets: &'a [u64],
     slack: &'a [f32],
-    rows: &'a [f32],
+    /// LANES x stride
+    pub(super) rows: &'a [f32],
 }
 
 /// Those of one panel, to be written.
@@ -69,12 +70,6 @@ pub(super) fn serves(layout: &Layout) -> bool {
 /// Features whose bytes are compared: with more, sums would leave 31 bits.
 fn n_bytes(layout: &Layout) -> usize {
     layout.n_numeric.min(MOST_BYTES)
-}
-
-/// From one row to the next, and where its nominal values start.
-fn stride(layout: &Layout) -> (usize, usize) {
-    let numeric = layout.n_numeric.next_multiple_of(LANES);
-    (numeric + layout.halves.len(), numeric)
 }
 
 impl Coarse {
@@ -111,9 +106,7 @@ impl Coarse {
             rows: &self.rows[cut(self.stride)],
         }
     }
-}
 
-impl Coarse {
     /// One for each of `n_panels`.
     pub(super) fn panels_mut(&mut self, n_panels: usize) -> impl IndexedParallelIterator<Item = CoarseCells<'_>> {
         let (octets, rows) = ((self.n_octets * LANES).max(1), (self.stride * LANES).max(1));
@@ -151,50 +144,6 @@ impl CoarseCells<'_> {
             *slack = (sum * (1.0 + 1e-6) + layout.n_numeric as f64 * f64::from(f32::EPSILON)) as f32;
         }
     }
-}
-
-/// Vectors that compare bytes.
-pub(super) trait Bytes: Simd {
-    /// Sums of the differences of the bytes of each word.
-    fn apart(self, a: Self::u64s, b: Self::u64s) -> Self::u64s;
-    /// Words below 2³¹ as numbers: those of `even` at even lanes, those of `odd` at odd ones.
-    fn numbers(self, even: Self::u64s, odd: Self::u64s) -> Self::f32s;
-}
-
-#[cfg(target_arch = "x86_64")]
-impl Bytes for pulp::x86::V4 {
-    #[inline(always)]
-    fn apart(self, a: Self::u64s, b: Self::u64s) -> Self::u64s {
-        pulp::cast(self.avx512bw._mm512_sad_epu8(pulp::cast(a), pulp::cast(b)))
-    }
-
-    #[inline(always)]
-    fn numbers(self, even: Self::u64s, odd: Self::u64s) -> Self::f32s {
-        let odd = self.avx512f._mm512_slli_epi64::<32>(pulp::cast(odd));
-        let all = self.avx512f._mm512_or_si512(pulp::cast(even), odd);
-        pulp::cast(self.avx512f._mm512_cvtepi32_ps(all))
-    }
-}
-
-#[cfg(target_arch = "x86_64")]
-impl Bytes for pulp::x86::V3 {
-    #[inline(always)]
-    fn apart(self, a: Self::u64s, b: Self::u64s) -> Self::u64s {
-        pulp::cast(self.avx2._mm256_sad_epu8(pulp::cast(a), pulp::cast(b)))
-    }
-
-    #[inline(always)]
-    fn numbers(self, even: Self::u64s, odd: Self::u64s) -> Self::f32s {
-        let odd = self.avx2._mm256_slli_epi64::<32>(pulp::cast(odd));
-        let all = self.avx2._mm256_or_si256(pulp::cast(even), odd);
-        pulp::cast(self.avx._mm256_cvtepi32_ps(all))
-    }
-}
-
-/// Where a row's word stands in a line of a panel: even rows first, so that two vectors of words make one of
-/// numbers.
-fn place(row: usize) -> usize {
-    row / 2 + row % 2 * (LANES / 2)
 }
 
 /// Where looking pays.
@@ -292,37 +241,6 @@ impl<S: Bytes> Look<'_, S> {
     }
 }
 
-/// Steps between the bytes of `Q` rows from `first` on and those of the other panel.
-#[inline(always)]
-pub(super) fn apart<S: Bytes, const V: usize, const W: usize, const Q: usize>(
-    simd: S,
-    ones: &[u64],
-    others: &[u64],
-    first: usize,
-) -> Table<S, W, Q> {
-    let mut sums = [[simd.splat_u64s(0); V]; Q];
-    for (others, ones) in others.as_chunks::<LANES>().0.iter().zip(ones.as_chunks::<LANES>().0) {
-        let mut line = [simd.splat_u64s(0); V];
-        line.copy_from_slice(&S::as_simd_u64s(others).0[..V]);
-        let mut next = sums;
-        for q in 0..Q {
-            let one = simd.splat_u64s(ones[place(first + q)]);
-            for v in 0..V {
-                next[q][v] = simd.add_u64s(sums[q][v], simd.apart(line[v], one));
-            }
-        }
-        sums = next;
-    }
-    // No closures here and below: they would not be compiled for the vectors at hand.
-    let mut apart = [[simd.splat_f32s(0.0); W]; Q];
-    for q in 0..Q {
-        for w in 0..W {
-            apart[q][w] = simd.numbers(sums[q][w], sums[q][w + W]);
-        }
-    }
-    apart
-}
-
 /// The pairs in `lines`, to be measured one by one.
 struct Pairs<'a> {
     sight: Sight<'a>,
@@ -351,68 +269,4 @@ impl WithSimd for Pairs<'_> {
         }
         passed
     }
-}
-
-/// The kernel's distance of two rows.
-#[inline(always)]
-pub(super) fn distance<S: Simd>(simd: S, layout: &Layout, one: (Panel<'_>, usize), other: (Panel<'_>, usize)) -> f32 {
-    let (stride, first_nominal) = stride(layout);
-    let ((one, line), (other, lane)) = (one, other);
-    let a = &one.coarse.rows[line * stride..(line + 1) * stride];
-    let b = &other.coarse.rows[lane * stride..(lane + 1) * stride];
-    let ((a, nominal_a), (b, nominal_b)) = (a.split_at(first_nominal), b.split_at(first_nominal));
-    let mut common = match S::F32_LANES {
-        16 => least::<S, { SUMS / 16 }, { LANES / 16 }>(simd, a, b),
-        8 => least::<S, { SUMS / 8 }, { LANES / 8 }>(simd, a, b),
-        _ => least::<S, { SUMS / 4 }, { LANES / 4 }>(simd, a, b),
-    };
-    if !layout.halves.is_empty() {
-        common += alike(&layout.halves, nominal_a, nominal_b);
-    }
-    (one.sums[line] + other.sums[lane]) - 2.0 * common
-}
-
-/// Half the weights of the values that are equal.
-fn alike(halves: &[f32], a: &[f32], b: &[f32]) -> f32 {
-    let mut sums = [0.0; SUMS];
-    for ((a, b), halves) in a.chunks(SUMS).zip(b.chunks(SUMS)).zip(halves.chunks(SUMS)) {
-        for (((sum, a), b), half) in sums.iter_mut().zip(a).zip(b).zip(halves) {
-            *sum += if a == b { *half } else { 0.0 };
-        }
-    }
-    sums.iter().sum()
-}
-
-/// The sum of the smaller ones of numbers: of [`SUMS`] in `V` vectors side by side, then of [`LANES`] in `W`.
-#[inline(always)]
-fn least<S: Simd, const V: usize, const W: usize>(simd: S, a: &[f32], b: &[f32]) -> f32 {
-    let mut sums = [simd.splat_f32s(0.0); V];
-    let ((a, a_rest), (b, b_rest)) = (a.as_chunks::<SUMS>(), b.as_chunks::<SUMS>());
-    for (a, b) in a.iter().zip(b) {
-        sums = add_least::<S, V, V>(simd, sums, a, b);
-    }
-    for (a, b) in a_rest.as_chunks::<LANES>().0.iter().zip(b_rest.as_chunks::<LANES>().0) {
-        sums = add_least::<S, V, W>(simd, sums, a, b);
-    }
-    let mut total = sums[0];
-    for sum in &sums[1..] {
-        total = simd.add_f32s(total, *sum);
-    }
-    simd.reduce_sum_f32s(total)
-}
-
-/// Adds the smaller ones of `a` and `b`, which are `N` vectors, to the first `N` sums.
-#[inline(always)]
-fn add_least<S: Simd, const V: usize, const N: usize>(
-    simd: S,
-    sums: [S::f32s; V],
-    a: &[f32],
-    b: &[f32],
-) -> [S::f32s; V] {
-    let (a, b) = (line::<S, N>(simd, a), line::<S, N>(simd, b));
-    let mut next = sums;
-    for n in 0..N {
-        next[n] = simd.add_f32s(sums[n], simd.min_f32s(a[n], b[n]));
-    }
-    next
 }

@@ -4,8 +4,8 @@
 //! rows to panels of 16, in f32 and in bytes    panels
 //! guess from a sample how far neighbours are   reach
 //! for each pair of panels                      scan
-//!     pairs whose bytes are near, or all       coarse
-//!     their distances                          coarse, kernel
+//!     pairs whose bytes are near, or all       coarse (with bytes)
+//!     their distances                          pairs, kernel
 //!     offer those that pass a gate             lists
 //! settle the order of the candidates in f64    lists
 //! ```
@@ -15,9 +15,15 @@
 //! equals go to the lower row. Whoever searches says what the differences are: how rows become panels and
 //! how far these may err (`Panels::of`, `Error`), and how an exact distance is summed up (`Ground`).
 
+// Bytes are compared on x86-64 alone; elsewhere the kernel measures all pairs.
+#[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
+mod bytes;
+#[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
 pub(crate) mod coarse;
 pub(crate) mod kernel;
 pub(crate) mod lists;
+mod pairs;
 pub(crate) mod panels;
+#[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
 pub(crate) mod reach;
 pub(crate) mod scan;

@@ -2,8 +2,10 @@
 
 use pulp::{Arch, NullaryFnOnce};
 
-use super::coarse::{Bytes, apart, distance, serves};
+use super::bytes::{Bytes, apart};
+use super::coarse::serves;
 use super::kernel::{Block, Measure};
+use super::pairs::distance;
 use super::panels::{LANES, Layout, Panel};
 
 /// The rank in a sample of one row in k whose distance is as good as never below that of the k-th nearest: of

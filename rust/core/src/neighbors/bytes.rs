@@ -1,0 +1,81 @@
+//! Sums of the differences of bytes, eight to a word, as the machine's vectors make them.
+
+use pulp::Simd;
+
+use super::kernel::Table;
+use super::panels::LANES;
+
+/// Vectors that compare bytes.
+pub(super) trait Bytes: Simd {
+    /// Sums of the differences of the bytes of each word.
+    fn apart(self, a: Self::u64s, b: Self::u64s) -> Self::u64s;
+    /// Words below 2³¹ as numbers: those of `even` at even lanes, those of `odd` at odd ones.
+    fn numbers(self, even: Self::u64s, odd: Self::u64s) -> Self::f32s;
+}
+
+#[cfg(target_arch = "x86_64")]
+impl Bytes for pulp::x86::V4 {
+    #[inline(always)]
+    fn apart(self, a: Self::u64s, b: Self::u64s) -> Self::u64s {
+        pulp::cast(self.avx512bw._mm512_sad_epu8(pulp::cast(a), pulp::cast(b)))
+    }
+
+    #[inline(always)]
+    fn numbers(self, even: Self::u64s, odd: Self::u64s) -> Self::f32s {
+        let odd = self.avx512f._mm512_slli_epi64::<32>(pulp::cast(odd));
+        let all = self.avx512f._mm512_or_si512(pulp::cast(even), odd);
+        pulp::cast(self.avx512f._mm512_cvtepi32_ps(all))
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+impl Bytes for pulp::x86::V3 {
+    #[inline(always)]
+    fn apart(self, a: Self::u64s, b: Self::u64s) -> Self::u64s {
+        pulp::cast(self.avx2._mm256_sad_epu8(pulp::cast(a), pulp::cast(b)))
+    }
+
+    #[inline(always)]
+    fn numbers(self, even: Self::u64s, odd: Self::u64s) -> Self::f32s {
+        let odd = self.avx2._mm256_slli_epi64::<32>(pulp::cast(odd));
+        let all = self.avx2._mm256_or_si256(pulp::cast(even), odd);
+        pulp::cast(self.avx._mm256_cvtepi32_ps(all))
+    }
+}
+
+/// Where a row's word stands in a line of a panel: even rows first, so that two vectors of words make one of
+/// numbers.
+pub(super) fn place(row: usize) -> usize {
+    row / 2 + row % 2 * (LANES / 2)
+}
+
+/// Steps between the bytes of `Q` rows from `first` on and those of the other panel.
+#[inline(always)]
+pub(super) fn apart<S: Bytes, const V: usize, const W: usize, const Q: usize>(
+    simd: S,
+    ones: &[u64],
+    others: &[u64],
+    first: usize,
+) -> Table<S, W, Q> {
+    let mut sums = [[simd.splat_u64s(0); V]; Q];
+    for (others, ones) in others.as_chunks::<LANES>().0.iter().zip(ones.as_chunks::<LANES>().0) {
+        let mut line = [simd.splat_u64s(0); V];
+        line.copy_from_slice(&S::as_simd_u64s(others).0[..V]);
+        let mut next = sums;
+        for q in 0..Q {
+            let one = simd.splat_u64s(ones[place(first + q)]);
+            for v in 0..V {
+                next[q][v] = simd.add_u64s(sums[q][v], simd.apart(line[v], one));
+            }
+        }
+        sums = next;
+    }
+    // No closures: they would not be compiled for the vectors at hand.
+    let mut apart = [[simd.splat_f32s(0.0); W]; Q];
+    for q in 0..Q {
+        for w in 0..W {
+            apart[q][w] = simd.numbers(sums[q][w], sums[q][w + W]);
+        }
+    }
+    apart
+}
