@@ -11,7 +11,7 @@ use super::read::{Pair, elsewhere};
 use super::{Conventions, KnnParams, Neighbors, TargetPair, neighbors};
 use crate::intake::Unlabelled;
 use crate::monitor::Monitor;
-use crate::neighbors::kernel::{Block, Measure};
+use crate::neighbors::kernel::{Block, Measure, Sight};
 use crate::neighbors::panels::{LANES, NOBODY};
 use crate::rng::mix;
 use crate::schema::{Problem, Roles, Targets};
@@ -133,7 +133,11 @@ fn panels_give_the_distances_of_the_metric_within_their_error() {
             for (a, b) in [(0, 0), (1, 2), (queries.len() - 1, rows.len() - 1)] {
                 let (one, other) = (queries.panel(&places.layout, a), rows.panel(&places.layout, b));
                 let gates = &[f32::MAX; LANES];
-                Measure { layout: &places.layout, one, other, gates, other_gates: None, block: &mut block }.run(*arch);
+                Measure {
+                    sight: Sight { layout: &places.layout, one, other, gates, other_gates: None },
+                    block: &mut block,
+                }
+                .run(*arch);
                 for (line, &x) in one.numbers.iter().enumerate().filter(|(_, x)| **x != NOBODY) {
                     for (lane, &y) in other.numbers.iter().enumerate().filter(|(_, y)| **y != NOBODY) {
                         let exact = metric.distance(pair.test.row(x), pair.train.row(y));

@@ -12,9 +12,9 @@ use pulp::{Arch, NullaryFnOnce, Simd, WithSimd};
 use rayon::prelude::*;
 
 use super::bytes::{Bytes, apart, place};
-use super::kernel::{Block, bits, line, word};
+use super::kernel::{Block, Sight, bits, line, word};
 use super::pairs::{distance, stride};
-use super::panels::{Common, LANES, Layout, Panel};
+use super::panels::{Common, LANES, Layout};
 
 /// Steps of a byte in [0, 1].
 const STEPS: f32 = 255.0;
@@ -155,20 +155,10 @@ pub(crate) struct Outlook {
     left: u32,
 }
 
-/// Two panels, and the distances that matter.
-#[derive(Clone, Copy)]
-pub(crate) struct Sight<'a> {
-    pub(crate) layout: &'a Layout,
-    pub(crate) one: Panel<'a>,
-    pub(crate) other: Panel<'a>,
-    pub(crate) gates: &'a [f32; LANES],
-    pub(crate) other_gates: Option<&'a [f32; LANES]>,
-}
-
 impl Sight<'_> {
     /// Fills `block` by measuring those pairs alone that may pass a gate; gives a bit for each of its lines in
     /// which some distance does. `None` if the kernel is to measure all of them.
-    pub(crate) fn measure(self, arch: Arch, block: &mut Block) -> Option<u16> {
+    pub(crate) fn measure_near(self, arch: Arch, block: &mut Block) -> Option<u16> {
         if self.one.coarse.slack.is_empty() {
             return None;
         }

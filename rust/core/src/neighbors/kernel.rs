@@ -35,8 +35,9 @@ pub(crate) fn bits(mut word: u16) -> impl Iterator<Item = usize> {
     })
 }
 
-/// The work on two panels.
-pub(crate) struct Measure<'a> {
+/// Two panels, and the distances that matter.
+#[derive(Clone, Copy)]
+pub(crate) struct Sight<'a> {
     pub(crate) layout: &'a Layout,
     pub(crate) one: Panel<'a>,
     pub(crate) other: Panel<'a>,
@@ -44,6 +45,11 @@ pub(crate) struct Measure<'a> {
     pub(crate) gates: &'a [f32; LANES],
     /// The same for the rows of `other`; `None` if they do not ask.
     pub(crate) other_gates: Option<&'a [f32; LANES]>,
+}
+
+/// The work on all pairs of two panels.
+pub(crate) struct Measure<'a> {
+    pub(crate) sight: Sight<'a>,
     pub(crate) block: &'a mut Block,
 }
 
@@ -176,9 +182,9 @@ impl Measure<'_> {
     /// `V` vectors hold a line; `Q` rows of the first panel are measured together.
     #[inline(always)]
     fn vectors<S: Simd, const V: usize, const Q: usize>(&mut self, simd: S) -> u16 {
-        let n_whole = self.one.values.len() / LANES;
+        let n_whole = self.sight.one.values.len() / LANES;
         let minus_two = simd.splat_f32s(-2.0);
-        let sums = line::<S, V>(simd, self.other.sums);
+        let sums = line::<S, V>(simd, self.sight.other.sums);
         let mut passed = 0;
         for first in (0..LANES).step_by(Q) {
             let mut common = [[simd.splat_f32s(0.0); V]; Q];
@@ -186,10 +192,10 @@ impl Measure<'_> {
                 let run = self.run_of::<S, V, Q>(simd, first, start, (start + RUN).min(n_whole));
                 common = add::<S, V, Q>(simd, common, run);
             }
-            let lacks = !self.layout.lacking.is_empty();
+            let lacks = !self.sight.layout.lacking.is_empty();
             let expected = if lacks { self.lacking_of::<S, V, Q>(simd, first) } else { common };
             for q in 0..Q {
-                let sum = simd.splat_f32s(self.one.sums[first + q]);
+                let sum = simd.splat_f32s(self.sight.one.sums[first + q]);
                 let mut distances = sums;
                 for v in 0..V {
                     let apart = simd.mul_add_f32s(common[q][v], minus_two, simd.add_f32s(sums[v], sum));
@@ -210,17 +216,17 @@ impl Measure<'_> {
         start: usize,
         end: usize,
     ) -> Table<S, V, Q> {
-        let n_numeric = self.layout.n_numeric.clamp(start, end);
+        let n_numeric = self.sight.layout.n_numeric.clamp(start, end);
         let (numeric, nominal) = (start * LANES..n_numeric * LANES, n_numeric * LANES..end * LANES);
-        let (others, ones) = (self.other.values, self.one.values);
-        let sums = match self.layout.common {
+        let (others, ones) = (self.sight.other.values, self.sight.one.values);
+        let sums = match self.sight.layout.common {
             Common::Least => common::<S, V, Q, false>(simd, &others[numeric.clone()], &ones[numeric], first),
             Common::Product => common::<S, V, Q, true>(simd, &others[numeric.clone()], &ones[numeric], first),
         };
         if nominal.is_empty() {
             return sums;
         }
-        let halves = &self.layout.halves[n_numeric - self.layout.n_numeric..];
+        let halves = &self.sight.layout.halves[n_numeric - self.sight.layout.n_numeric..];
         let same = alike::<S, V, Q>(simd, &others[nominal.clone()], &ones[nominal], halves, first);
         add::<S, V, Q>(simd, sums, same)
     }
@@ -230,12 +236,13 @@ impl Measure<'_> {
     fn lacking_of<S: Simd, const V: usize, const Q: usize>(&self, simd: S, first: usize) -> Table<S, V, Q> {
         let (zero, one) = (simd.splat_f32s(0.0), simd.splat_f32s(1.0));
         let mut apart = [[zero; V]; Q];
-        for (number, lacking) in self.layout.lacking.iter().enumerate() {
+        for (number, lacking) in self.sight.layout.lacking.iter().enumerate() {
             let at = number * LANES..(number + 1) * LANES;
-            let (others, ones) = (line::<S, V>(simd, &self.other.lacking[at.clone()]), &self.one.lacking[at]);
+            let (others, ones) =
+                (line::<S, V>(simd, &self.sight.other.lacking[at.clone()]), &self.sight.one.lacking[at]);
             // What a missing value of one side is expected to differ by from those of the other.
-            let of_ones = self.expected(self.one, number, self.other.class);
-            let of_others = line::<S, V>(simd, self.expected(self.other, number, self.one.class));
+            let of_ones = self.expected(self.sight.one, number, self.sight.other.class);
+            let of_others = line::<S, V>(simd, self.expected(self.sight.other, number, self.sight.one.class));
             for q in 0..Q {
                 let value = simd.splat_f32s(ones[first + q]);
                 let expected = simd.splat_f32s(of_ones[first + q]);
@@ -259,8 +266,8 @@ impl Measure<'_> {
     /// writes down which.
     #[inline(always)]
     fn passes<S: Simd, const V: usize>(&mut self, simd: S, row: usize, distances: [S::f32s; V]) -> bool {
-        let gate = simd.splat_f32s(self.gates[row]);
-        let others = line::<S, V>(simd, self.other_gates.unwrap_or(&[f32::MIN; LANES]));
+        let gate = simd.splat_f32s(self.sight.gates[row]);
+        let others = line::<S, V>(simd, self.sight.other_gates.unwrap_or(&[f32::MIN; LANES]));
         let (mut hits, mut other_hits) = (0u32, 0u32);
         for v in 0..V {
             let hit = simd.less_than_or_equal_f32s(distances[v], gate);
@@ -282,7 +289,7 @@ impl Measure<'_> {
     #[inline(always)]
     fn expected<'b>(&self, panel: Panel<'b>, lacking: usize, class: usize) -> &'b [f32] {
         const NOTHING: &[f32] = &[0.0; LANES];
-        match self.layout.slot(lacking, class) {
+        match self.sight.layout.slot(lacking, class) {
             Some(slot) => &panel.expected[slot * LANES..(slot + 1) * LANES],
             None => NOTHING,
         }
@@ -291,19 +298,21 @@ impl Measure<'_> {
     /// The same without vectors of a known width: loops over lanes that the compiler may widen.
     #[inline(always)]
     fn lanes(&mut self) -> u16 {
-        let n_whole = self.one.values.len() / LANES;
+        let n_whole = self.sight.one.values.len() / LANES;
         let mut passed = 0;
         for row in 0..LANES {
             let mut common = [0f32; LANES];
             for start in (0..n_whole).step_by(RUN) {
                 let mut run = [0f32; LANES];
                 for feature in start..(start + RUN).min(n_whole) {
-                    let one = self.one.values[feature * LANES + row];
-                    let half = feature.checked_sub(self.layout.n_numeric).map(|nominal| self.layout.halves[nominal]);
+                    let one = self.sight.one.values[feature * LANES + row];
+                    let half = feature
+                        .checked_sub(self.sight.layout.n_numeric)
+                        .map(|nominal| self.sight.layout.halves[nominal]);
                     let others: &[f32; LANES] =
-                        self.other.values[feature * LANES..][..LANES].try_into().expect("LANES of them");
+                        self.sight.other.values[feature * LANES..][..LANES].try_into().expect("LANES of them");
                     for (sum, &other) in run.iter_mut().zip(others) {
-                        *sum += match (half, self.layout.common) {
+                        *sum += match (half, self.sight.layout.common) {
                             (Some(half), _) if other == one => half,
                             (Some(_), _) => 0.0,
                             (None, Common::Product) => other * one,
@@ -315,13 +324,14 @@ impl Measure<'_> {
                 common.iter_mut().zip(run).for_each(|(sum, run)| *sum += run);
             }
             let expected = self.lacking_lanes(row);
-            let gate = self.gates[row];
+            let gate = self.sight.gates[row];
             let (mut hits, mut other_hits) = (0u16, 0u16);
             for lane in 0..LANES {
-                let distance = (self.other.sums[lane] + self.one.sums[row]) - 2.0 * common[lane] + expected[lane];
+                let distance =
+                    (self.sight.other.sums[lane] + self.sight.one.sums[row]) - 2.0 * common[lane] + expected[lane];
                 self.block.distances[row][lane] = distance;
                 hits |= u16::from(distance <= gate) << lane;
-                other_hits |= u16::from(self.other_gates.is_some_and(|gates| distance <= gates[lane])) << lane;
+                other_hits |= u16::from(self.sight.other_gates.is_some_and(|gates| distance <= gates[lane])) << lane;
             }
             (self.block.hits[row], self.block.other_hits[row]) = (hits, other_hits);
             passed |= u16::from(hits | other_hits != 0) << row;
@@ -332,14 +342,14 @@ impl Measure<'_> {
     #[inline(always)]
     fn lacking_lanes(&self, row: usize) -> [f32; LANES] {
         let mut apart = [0f32; LANES];
-        for (number, lacking) in self.layout.lacking.iter().enumerate() {
-            let one = self.one.lacking[number * LANES + row];
+        for (number, lacking) in self.sight.layout.lacking.iter().enumerate() {
+            let one = self.sight.one.lacking[number * LANES + row];
             for (lane, apart) in apart.iter_mut().enumerate() {
-                let other = self.other.lacking[number * LANES + lane];
+                let other = self.sight.other.lacking[number * LANES + lane];
                 *apart += if one.is_nan() {
-                    self.expected(self.other, number, self.one.class)[lane]
+                    self.expected(self.sight.other, number, self.sight.one.class)[lane]
                 } else if other.is_nan() {
-                    self.expected(self.one, number, self.other.class)[row]
+                    self.expected(self.sight.one, number, self.sight.other.class)[row]
                 } else if lacking.nominal {
                     f32::from(u8::from(one != other))
                 } else {

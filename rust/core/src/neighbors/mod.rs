@@ -11,7 +11,7 @@
 //! ```
 //!
 //! Fast distances choose, exact ones decide: bytes and kernel let nobody go who could be among the k nearest, by
-//! the bounds on their errors; where it leaves a doubt, sums in f64, rounded to 12 decimals, settle the order, and
+//! the bounds on their errors; where a doubt is left, sums in f64, rounded to 12 decimals, settle the order, and
 //! equals go to the lower row. Whoever searches says what the differences are: how rows become panels and
 //! how far these may err (`Panels::of`, `Error`), and how an exact distance is summed up (`Ground`).
 

@@ -4,7 +4,7 @@ use pulp::{Arch, NullaryFnOnce};
 
 use super::bytes::{Bytes, apart};
 use super::coarse::serves;
-use super::kernel::{Block, Measure};
+use super::kernel::{Block, Measure, Sight};
 use super::pairs::distance;
 use super::panels::{LANES, Layout, Panel};
 
@@ -39,7 +39,8 @@ impl Reach<'_> {
         let mut nearest = [[f32::MAX; LANES]; LANES];
         let (mut block, gates) = (Block::default(), [f32::MAX; LANES]);
         for &other in sample {
-            Measure { layout, one, other, gates: &gates, other_gates: None, block: &mut block }.run(arch);
+            Measure { sight: Sight { layout, one, other, gates: &gates, other_gates: None }, block: &mut block }
+                .run(arch);
             for (line, nearest) in nearest.iter_mut().enumerate() {
                 for (lane, nearest) in nearest.iter_mut().enumerate() {
                     let distance = block.distances[line][lane];

@@ -2,8 +2,7 @@
 
 use pulp::Arch;
 
-use super::coarse::Sight;
-use super::kernel::{Block, Measure, bits};
+use super::kernel::{Block, Measure, Sight, bits};
 use super::lists::{Ground, Lists};
 use super::panels::{Error, LANES, Layout, Panel, Panels};
 use crate::error::Result;
@@ -76,8 +75,6 @@ impl Scan<'_> {
         block: &mut Block,
     ) -> u16 {
         let sight = Sight { layout: self.layout, one, other, gates, other_gates };
-        sight
-            .measure(self.arch, block)
-            .unwrap_or_else(|| Measure { layout: self.layout, one, other, gates, other_gates, block }.run(self.arch))
+        sight.measure_near(self.arch, block).unwrap_or_else(|| Measure { sight, block }.run(self.arch))
     }
 }

@@ -6,7 +6,7 @@ use pulp::{Arch, Simd, WithSimd};
 
 use super::rows::Rows;
 use super::space::{Shape, Space};
-use crate::neighbors::kernel::{Block, Measure};
+use crate::neighbors::kernel::{Block, Measure, Sight};
 use crate::neighbors::panels::{LANES, Layout, Panels};
 
 /// Two panels of numeric features.
@@ -33,7 +33,10 @@ impl Pair {
         let gates = [gate; LANES];
         let panel = |number| self.panels.panel(&self.layout, number);
         let (layout, gates) = (&self.layout, &gates);
-        let work = Measure { layout, one: panel(0), other: panel(1), gates, other_gates: None, block: &mut block };
+        let work = Measure {
+            sight: Sight { layout, one: panel(0), other: panel(1), gates, other_gates: None },
+            block: &mut block,
+        };
         work.run(self.arch) != 0
     }
 }

@@ -48,13 +48,9 @@ impl Search<'_> {
         table.pass(Phase::Searching, |rows| {
             let tile = Panels::new(self.layout, self.space, rows);
             let ground = Ground { space: self.space, queries, rows };
-            lists.par_iter_mut().try_for_each(|lists| {
-                self.scan().pass(ground, &panels, &tile, lists)?;
-                match table {
-                    Table::Held(_) => lists.finish(ground),
-                    Table::Sparse(_) | Table::Streamed(_) => lists.settle_all(ground),
-                }
-                Ok(())
+            self.offer(ground, &panels, &tile, &mut lists, |lists| match table {
+                Table::Held(_) => lists.finish(ground),
+                Table::Sparse(_) | Table::Streamed(_) => lists.settle_all(ground),
             })
         })?;
         Ok(lists.into_iter().flat_map(Lists::neighbours).collect())
@@ -125,12 +121,24 @@ impl Search<'_> {
     fn of_some(self, queries: &Rows, panels: &Panels, ground: Ground<'_>) -> Result<Neighbours> {
         let some = Panels::new(self.layout, self.space, queries);
         let mut lists = self.lists(&some, Scan::group(&some));
-        lists.par_iter_mut().try_for_each(|lists| {
-            self.scan().pass(ground, &some, panels, lists)?;
-            lists.finish(ground);
-            Ok(())
-        })?;
+        self.offer(ground, &some, panels, &mut lists, |lists| lists.finish(ground))?;
         Ok(lists.into_iter().flat_map(Lists::neighbours).collect())
+    }
+
+    /// Offers the rows of `tile` to all lists, each of which is then dealt with by `end`.
+    fn offer(
+        self,
+        ground: Ground<'_>,
+        queries: &Panels,
+        tile: &Panels,
+        lists: &mut [Lists],
+        end: impl Fn(&mut Lists) + Sync,
+    ) -> Result<()> {
+        lists.par_iter_mut().try_for_each(|lists| {
+            self.scan().pass(ground, queries, tile, lists)?;
+            end(lists);
+            Ok(())
+        })
     }
 
     fn scan(&self) -> Scan<'_> {

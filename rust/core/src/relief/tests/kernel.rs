@@ -3,8 +3,7 @@
 use pulp::Arch;
 
 use super::small;
-use crate::neighbors::coarse::Sight;
-use crate::neighbors::kernel::{Block, Measure};
+use crate::neighbors::kernel::{Block, Measure, Sight};
 use crate::neighbors::panels::{LANES, NOBODY, Panels};
 use crate::neighbors::reach::Reach;
 use crate::relief::space::{Example, Shape};
@@ -28,7 +27,10 @@ fn panels_give_the_distances_of_the_space_within_their_error() {
                 let (one, other) = (panels.panel(&layout, a), panels.panel(&layout, b));
                 let mut block = Block::default();
                 let gates = &[f32::MAX; LANES];
-                let work = Measure { layout: &layout, one, other, gates, other_gates: Some(gates), block: &mut block };
+                let work = Measure {
+                    sight: Sight { layout: &layout, one, other, gates, other_gates: Some(gates) },
+                    block: &mut block,
+                };
                 let passed = work.run(arch);
                 for (line, &x) in one.numbers.iter().enumerate() {
                     assert_eq!(passed >> line & 1 == 1, x != NOBODY);
@@ -66,7 +68,7 @@ fn bytes_leave_out_no_pair_that_passes_a_gate() {
                 let others: [f32; LANES] = std::array::from_fn(|lane| share * (width - lane.min(width)) as f32);
                 let sight = Sight { layout: &layout, one, other, gates: &gates, other_gates: Some(&others) };
                 let mut block = Block::default();
-                let Some(passed) = sight.measure(arch, &mut block) else { continue };
+                let Some(passed) = sight.measure_near(arch, &mut block) else { continue };
                 looked += 1;
                 for (line, &x) in one.numbers.iter().enumerate() {
                     for (lane, &y) in other.numbers.iter().enumerate() {
@@ -127,11 +129,7 @@ fn only_lanes_within_a_gate_hit() {
         let mut block = Block::default();
         let (gates, others) = ([0.5; LANES], [0.25; LANES]);
         Measure {
-            layout: &layout,
-            one: panel,
-            other: panel,
-            gates: &gates,
-            other_gates: Some(&others),
+            sight: Sight { layout: &layout, one: panel, other: panel, gates: &gates, other_gates: Some(&others) },
             block: &mut block,
         }
         .run(arch);
