@@ -30,7 +30,7 @@ impl Search<'_> {
         let most = rows.sums().filter(|sum| sum.is_finite()).fold(0.0, f32::max);
         let scan = Scan { layout: &places.layout, monitor: self.monitor, arch: Arch::new() };
         let error = |sum| places.error(sum, f64::from(most));
-        let mut lists = scan.lists(&queries, Scan::group(&queries), self.k, 1, error);
+        let mut lists = scan.lists(&queries, self.k, 1, error);
         lists.par_iter_mut().try_for_each(|lists| {
             scan.pass(self, &queries, &rows, lists)?;
             lists.finish(self);
@@ -38,8 +38,7 @@ impl Search<'_> {
             Ok(())
         })?;
         // Panels hold the test rows in their order.
-        let found: Vec<u32> =
-            lists.into_iter().flat_map(Lists::neighbours).flat_map(|(_, rows)| rows).flatten().collect();
+        let found: Vec<u32> = lists.iter().flat_map(Lists::neighbours).flat_map(|(_, rows)| rows.flatten()).collect();
         let distances = found.par_chunks(self.k).zip(&test.numbers).flat_map_iter(|(near, &query)| {
             near.iter().map(move |&row| self.metric.distance(test.row(query), train.row(row)))
         });

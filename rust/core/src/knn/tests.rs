@@ -11,7 +11,7 @@ use super::read::{Pair, elsewhere};
 use super::{Conventions, KnnParams, Neighbors, TargetPair, neighbors};
 use crate::intake::Unlabelled;
 use crate::monitor::Monitor;
-use crate::neighbors::kernel::{Block, Measure, Sight};
+use crate::neighbors::kernel::Measure;
 use crate::neighbors::panels::{LANES, NOBODY};
 use crate::rng::mix;
 use crate::schema::{Problem, Roles, Targets};
@@ -129,20 +129,15 @@ fn panels_give_the_distances_of_the_metric_within_their_error() {
             let places = Places::new(&metric);
             let (queries, rows) = (places.panels(&pair.test, Side::Query), places.panels(&pair.train, Side::Row));
             let most = rows.sums().filter(|sum| sum.is_finite()).fold(0.0, f32::max);
-            let mut block = Block::default();
+            let mut block = [[0.0; LANES]; LANES];
             for (a, b) in [(0, 0), (1, 2), (queries.len() - 1, rows.len() - 1)] {
                 let (one, other) = (queries.panel(&places.layout, a), rows.panel(&places.layout, b));
-                let gates = &[f32::MAX; LANES];
-                Measure {
-                    sight: Sight { layout: &places.layout, one, other, gates, other_gates: None },
-                    block: &mut block,
-                }
-                .run(*arch);
+                arch.dispatch(Measure::new(&places.layout, one, other, &mut block));
                 for (line, &x) in one.numbers.iter().enumerate().filter(|(_, x)| **x != NOBODY) {
                     for (lane, &y) in other.numbers.iter().enumerate().filter(|(_, y)| **y != NOBODY) {
                         let exact = metric.distance(pair.test.row(x), pair.train.row(y));
                         let error = places.error(f64::from(one.sums[line]), f64::from(most));
-                        let found = f64::from(block.distances[line][lane]);
+                        let found = f64::from(block[line][lane]);
                         let allowed = error.fixed + error.relative * exact;
                         assert!(
                             allowed < 1e-4 && (found - exact).abs() <= allowed,

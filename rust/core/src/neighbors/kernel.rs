@@ -9,62 +9,35 @@
 //!
 //! Nothing is added up across a vector, and a value loaded serves as many rows as a vector is wide.
 
-use pulp::{Arch, Simd, WithSimd};
+use pulp::{Simd, WithSimd};
 
-use super::coarse::Outlook;
 use super::panels::{Common, LANES, Layout, Panel, RUN};
 
-/// What was measured between the rows of two panels: a line for each row of the first.
-#[derive(Debug, Default)]
-pub(crate) struct Block {
-    /// Set where something passed a gate; elsewhere what was there before.
-    pub(crate) distances: [[f32; LANES]; LANES],
-    /// Lanes that pass the gate of the line's row.
-    pub(crate) hits: [u16; LANES],
-    /// Lanes whose own gate the line's row passes.
-    pub(crate) other_hits: [u16; LANES],
-    pub(super) outlook: Outlook,
-}
-
-/// Numbers of the bits that are set.
-pub(crate) fn bits(mut word: u16) -> impl Iterator<Item = usize> {
-    std::iter::from_fn(move || {
-        let bit = (word != 0).then(|| word.trailing_zeros() as usize)?;
-        word &= word - 1;
-        Some(bit)
-    })
-}
-
-/// Two panels, and the distances that matter.
-#[derive(Clone, Copy)]
-pub(crate) struct Sight<'a> {
-    pub(crate) layout: &'a Layout,
-    pub(crate) one: Panel<'a>,
-    pub(crate) other: Panel<'a>,
-    /// For each row of `one`, the distance that a row of `other` may have at most to matter.
-    pub(crate) gates: &'a [f32; LANES],
-    /// The same for the rows of `other`; `None` if they do not ask.
-    pub(crate) other_gates: Option<&'a [f32; LANES]>,
-}
+/// Distances of the rows of two panels: a line for each row of the first.
+pub(crate) type Lines = [[f32; LANES]; LANES];
 
 /// The work on all pairs of two panels.
 pub(crate) struct Measure<'a> {
-    pub(crate) sight: Sight<'a>,
-    pub(crate) block: &'a mut Block,
+    layout: &'a Layout,
+    one: Panel<'a>,
+    other: Panel<'a>,
+    /// Those of both.
+    values: [&'a [f32]; 2],
+    /// Where the distances go; infinite for nobody.
+    out: &'a mut Lines,
 }
 
-impl Measure<'_> {
-    /// Fills the block; gives a bit for each of its lines in which some distance passes a gate.
-    pub(crate) fn run(self, arch: Arch) -> u16 {
-        arch.dispatch(self)
+impl<'a> Measure<'a> {
+    pub(crate) fn new(layout: &'a Layout, one: Panel<'a>, other: Panel<'a>, out: &'a mut Lines) -> Self {
+        Measure { layout, one, other, values: [one.values.get(), other.values.get()], out }
     }
 }
 
 impl WithSimd for Measure<'_> {
-    type Output = u16;
+    type Output = ();
 
     #[inline(always)]
-    fn with_simd<S: Simd>(mut self, simd: S) -> u16 {
+    fn with_simd<S: Simd>(mut self, simd: S) {
         match S::F32_LANES {
             16 => self.vectors::<S, 1, 16>(simd),
             8 => self.vectors::<S, 2, 4>(simd),
@@ -104,6 +77,15 @@ pub(super) fn word<S: Simd>(simd: S, mask: S::m32s) -> u32 {
     }
     let powers = S::as_simd_f32s(&POWERS).0[0];
     simd.reduce_sum_f32s(simd.select_f32s(mask, powers, simd.splat_f32s(0.0))) as u32
+}
+
+/// Numbers of the bits that are set.
+pub(super) fn bits(mut word: u32) -> impl Iterator<Item = u32> {
+    std::iter::from_fn(move || {
+        let bit = (word != 0).then(|| word.trailing_zeros())?;
+        word &= word - 1;
+        Some(bit)
+    })
 }
 
 /// Sums for `Q` rows of one panel and all of another, in `V` vectors each.
@@ -181,30 +163,27 @@ fn alike<S: Simd, const V: usize, const Q: usize>(
 impl Measure<'_> {
     /// `V` vectors hold a line; `Q` rows of the first panel are measured together.
     #[inline(always)]
-    fn vectors<S: Simd, const V: usize, const Q: usize>(&mut self, simd: S) -> u16 {
-        let n_whole = self.sight.one.values.len() / LANES;
+    fn vectors<S: Simd, const V: usize, const Q: usize>(&mut self, simd: S) {
+        let n_whole = self.values[0].len() / LANES;
         let minus_two = simd.splat_f32s(-2.0);
-        let sums = line::<S, V>(simd, self.sight.other.sums);
-        let mut passed = 0;
+        let sums = line::<S, V>(simd, self.other.sums);
         for first in (0..LANES).step_by(Q) {
             let mut common = [[simd.splat_f32s(0.0); V]; Q];
             for start in (0..n_whole).step_by(RUN) {
                 let run = self.run_of::<S, V, Q>(simd, first, start, (start + RUN).min(n_whole));
                 common = add::<S, V, Q>(simd, common, run);
             }
-            let lacks = !self.sight.layout.lacking.is_empty();
+            let lacks = !self.layout.lacking.is_empty();
             let expected = if lacks { self.lacking_of::<S, V, Q>(simd, first) } else { common };
             for q in 0..Q {
-                let sum = simd.splat_f32s(self.sight.one.sums[first + q]);
-                let mut distances = sums;
+                let sum = simd.splat_f32s(self.one.sums[first + q]);
+                let out = S::as_mut_simd_f32s(&mut self.out[first + q]).0;
                 for v in 0..V {
                     let apart = simd.mul_add_f32s(common[q][v], minus_two, simd.add_f32s(sums[v], sum));
-                    distances[v] = if lacks { simd.add_f32s(apart, expected[q][v]) } else { apart };
+                    out[v] = if lacks { simd.add_f32s(apart, expected[q][v]) } else { apart };
                 }
-                passed |= u16::from(self.passes::<S, V>(simd, first + q, distances)) << (first + q);
             }
         }
-        passed
     }
 
     /// M of the features from `start` to `end`.
@@ -216,17 +195,17 @@ impl Measure<'_> {
         start: usize,
         end: usize,
     ) -> Table<S, V, Q> {
-        let n_numeric = self.sight.layout.n_numeric.clamp(start, end);
+        let n_numeric = self.layout.n_numeric.clamp(start, end);
         let (numeric, nominal) = (start * LANES..n_numeric * LANES, n_numeric * LANES..end * LANES);
-        let (others, ones) = (self.sight.other.values, self.sight.one.values);
-        let sums = match self.sight.layout.common {
+        let [ones, others] = self.values;
+        let sums = match self.layout.common {
             Common::Least => common::<S, V, Q, false>(simd, &others[numeric.clone()], &ones[numeric], first),
             Common::Product => common::<S, V, Q, true>(simd, &others[numeric.clone()], &ones[numeric], first),
         };
         if nominal.is_empty() {
             return sums;
         }
-        let halves = &self.sight.layout.halves[n_numeric - self.sight.layout.n_numeric..];
+        let halves = &self.layout.halves[n_numeric - self.layout.n_numeric..];
         let same = alike::<S, V, Q>(simd, &others[nominal.clone()], &ones[nominal], halves, first);
         add::<S, V, Q>(simd, sums, same)
     }
@@ -236,13 +215,12 @@ impl Measure<'_> {
     fn lacking_of<S: Simd, const V: usize, const Q: usize>(&self, simd: S, first: usize) -> Table<S, V, Q> {
         let (zero, one) = (simd.splat_f32s(0.0), simd.splat_f32s(1.0));
         let mut apart = [[zero; V]; Q];
-        for (number, lacking) in self.sight.layout.lacking.iter().enumerate() {
+        for (number, lacking) in self.layout.lacking.iter().enumerate() {
             let at = number * LANES..(number + 1) * LANES;
-            let (others, ones) =
-                (line::<S, V>(simd, &self.sight.other.lacking[at.clone()]), &self.sight.one.lacking[at]);
+            let (others, ones) = (line::<S, V>(simd, &self.other.lacking[at.clone()]), &self.one.lacking[at]);
             // What a missing value of one side is expected to differ by from those of the other.
-            let of_ones = self.expected(self.sight.one, number, self.sight.other.class);
-            let of_others = line::<S, V>(simd, self.expected(self.sight.other, number, self.sight.one.class));
+            let of_ones = self.expected(self.one, number, self.other.class);
+            let of_others = line::<S, V>(simd, self.expected(self.other, number, self.one.class));
             for q in 0..Q {
                 let value = simd.splat_f32s(ones[first + q]);
                 let expected = simd.splat_f32s(of_ones[first + q]);
@@ -262,34 +240,12 @@ impl Measure<'_> {
         apart
     }
 
-    /// Whether some of `distances`, which are those of row `row` of the first panel, passes a gate; if so,
-    /// writes down which.
-    #[inline(always)]
-    fn passes<S: Simd, const V: usize>(&mut self, simd: S, row: usize, distances: [S::f32s; V]) -> bool {
-        let gate = simd.splat_f32s(self.sight.gates[row]);
-        let others = line::<S, V>(simd, self.sight.other_gates.unwrap_or(&[f32::MIN; LANES]));
-        let (mut hits, mut other_hits) = (0u32, 0u32);
-        for v in 0..V {
-            let hit = simd.less_than_or_equal_f32s(distances[v], gate);
-            let other_hit = simd.less_than_or_equal_f32s(distances[v], others[v]);
-            hits |= word(simd, hit) << (v * S::F32_LANES);
-            other_hits |= word(simd, other_hit) << (v * S::F32_LANES);
-        }
-        let any = hits | other_hits != 0;
-        if any {
-            (self.block.hits[row], self.block.other_hits[row]) = (hits as u16, other_hits as u16);
-            let out = S::as_mut_simd_f32s(&mut self.block.distances[row]).0;
-            out.copy_from_slice(&distances);
-        }
-        any
-    }
-
     /// The differences of a panel's rows from an unknown value of `class`, for the feature number
     /// `lacking` of those that miss values; zeros if no row of the class misses it.
     #[inline(always)]
     fn expected<'b>(&self, panel: Panel<'b>, lacking: usize, class: usize) -> &'b [f32] {
         const NOTHING: &[f32] = &[0.0; LANES];
-        match self.sight.layout.slot(lacking, class) {
+        match self.layout.slot(lacking, class) {
             Some(slot) => &panel.expected[slot * LANES..(slot + 1) * LANES],
             None => NOTHING,
         }
@@ -297,22 +253,19 @@ impl Measure<'_> {
 
     /// The same without vectors of a known width: loops over lanes that the compiler may widen.
     #[inline(always)]
-    fn lanes(&mut self) -> u16 {
-        let n_whole = self.sight.one.values.len() / LANES;
-        let mut passed = 0;
+    fn lanes(&mut self) {
+        let n_whole = self.values[0].len() / LANES;
         for row in 0..LANES {
             let mut common = [0f32; LANES];
             for start in (0..n_whole).step_by(RUN) {
                 let mut run = [0f32; LANES];
                 for feature in start..(start + RUN).min(n_whole) {
-                    let one = self.sight.one.values[feature * LANES + row];
-                    let half = feature
-                        .checked_sub(self.sight.layout.n_numeric)
-                        .map(|nominal| self.sight.layout.halves[nominal]);
+                    let one = self.values[0][feature * LANES + row];
+                    let half = feature.checked_sub(self.layout.n_numeric).map(|nominal| self.layout.halves[nominal]);
                     let others: &[f32; LANES] =
-                        self.sight.other.values[feature * LANES..][..LANES].try_into().expect("LANES of them");
+                        self.values[1][feature * LANES..][..LANES].try_into().expect("LANES of them");
                     for (sum, &other) in run.iter_mut().zip(others) {
-                        *sum += match (half, self.sight.layout.common) {
+                        *sum += match (half, self.layout.common) {
                             (Some(half), _) if other == one => half,
                             (Some(_), _) => 0.0,
                             (None, Common::Product) => other * one,
@@ -324,32 +277,24 @@ impl Measure<'_> {
                 common.iter_mut().zip(run).for_each(|(sum, run)| *sum += run);
             }
             let expected = self.lacking_lanes(row);
-            let gate = self.sight.gates[row];
-            let (mut hits, mut other_hits) = (0u16, 0u16);
             for lane in 0..LANES {
-                let distance =
-                    (self.sight.other.sums[lane] + self.sight.one.sums[row]) - 2.0 * common[lane] + expected[lane];
-                self.block.distances[row][lane] = distance;
-                hits |= u16::from(distance <= gate) << lane;
-                other_hits |= u16::from(self.sight.other_gates.is_some_and(|gates| distance <= gates[lane])) << lane;
+                self.out[row][lane] =
+                    (self.other.sums[lane] + self.one.sums[row]) - 2.0 * common[lane] + expected[lane];
             }
-            (self.block.hits[row], self.block.other_hits[row]) = (hits, other_hits);
-            passed |= u16::from(hits | other_hits != 0) << row;
         }
-        passed
     }
 
     #[inline(always)]
     fn lacking_lanes(&self, row: usize) -> [f32; LANES] {
         let mut apart = [0f32; LANES];
-        for (number, lacking) in self.sight.layout.lacking.iter().enumerate() {
-            let one = self.sight.one.lacking[number * LANES + row];
+        for (number, lacking) in self.layout.lacking.iter().enumerate() {
+            let one = self.one.lacking[number * LANES + row];
             for (lane, apart) in apart.iter_mut().enumerate() {
-                let other = self.sight.other.lacking[number * LANES + lane];
+                let other = self.other.lacking[number * LANES + lane];
                 *apart += if one.is_nan() {
-                    self.expected(self.sight.other, number, self.sight.one.class)[lane]
+                    self.expected(self.other, number, self.one.class)[lane]
                 } else if other.is_nan() {
-                    self.expected(self.sight.one, number, self.sight.other.class)[row]
+                    self.expected(self.one, number, self.other.class)[row]
                 } else if lacking.nominal {
                     f32::from(u8::from(one != other))
                 } else {

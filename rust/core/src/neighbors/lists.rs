@@ -8,8 +8,7 @@
 
 use std::ops::Range;
 
-use super::kernel::{Block, bits};
-use super::panels::{Error, LANES, Layout, NOBODY, Panel, Panels};
+use super::panels::{Error, LANES, Layout, NOBODY, Panels};
 
 /// 1 over the unit that distances, means over features, are rounded to.
 pub(crate) const DECIMALS: f64 = 1e12;
@@ -66,10 +65,6 @@ pub(crate) struct Lists {
     errors: Vec<Error>,
     /// n_classes x n_queries; rows farther away than this need not be offered.
     gates: Vec<f32>,
-    /// The same; where the gates stood at first.
-    first_gates: Vec<f32>,
-    /// Numbers of queries whose first gates kept rows out that may be among the nearest.
-    missed: Vec<u32>,
     /// n_queries x n_classes
     lists: Vec<List>,
     scratch: Scratch,
@@ -79,8 +74,26 @@ pub(crate) struct Lists {
 struct List {
     /// (rounded distance, row), ascending, at most k.
     settled: Vec<(u64, u32)>,
-    /// (distance by the kernel, row)
-    loose: Vec<(f32, u32)>,
+    loose: Vec<Candidate>,
+}
+
+/// The kernel's distance of a row and its number, in a word that sorts fast.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Candidate(u64);
+
+impl Candidate {
+    fn new(distance: f32, row: u32) -> Self {
+        // Nobody is nearer than 0, whatever rounding says; from there on bits are in the order of numbers.
+        Candidate(u64::from(distance.max(0.0).to_bits()) << 32 | u64::from(row))
+    }
+
+    fn distance(self) -> f32 {
+        f32::from_bits((self.0 >> 32) as u32)
+    }
+
+    fn row(self) -> u32 {
+        self.0 as u32
+    }
 }
 
 impl Error {
@@ -139,8 +152,6 @@ impl Lists {
             numbers,
             errors,
             gates: vec![f32::MAX; n_classes * n],
-            first_gates: vec![f32::MAX; n_classes * n],
-            missed: Vec::new(),
             lists: vec![List::default(); n_classes * n],
             scratch: Scratch::default(),
         }
@@ -156,58 +167,45 @@ impl Lists {
         self.first_panel..self.first_panel + self.numbers.len() / LANES
     }
 
-    /// Sets the first gates of `class` for the queries of panel number `panel`: a guess at how far neighbours are.
-    pub(crate) fn guess(&mut self, panel: usize, class: usize, gates: [f32; LANES]) {
-        let start = class * self.numbers.len() + (panel - self.first_panel) * LANES;
-        self.gates[start..start + LANES].copy_from_slice(&gates);
-        self.first_gates[start..start + LANES].copy_from_slice(&gates);
+    /// Neighbours wanted of each class.
+    pub(crate) fn k(&self) -> usize {
+        self.k
     }
 
-    /// The gates of `class` for the queries of panel number `panel`.
-    pub(crate) fn gates(&self, panel: usize, class: usize) -> &[f32; LANES] {
-        let start = class * self.numbers.len() + (panel - self.first_panel) * LANES;
-        self.gates[start..start + LANES].try_into().expect("LANES of them")
+    /// Where the query in a lane of panel number `panel` stands.
+    pub(super) fn place(&self, panel: usize, lane: usize) -> usize {
+        (panel - self.first_panel) * LANES + lane
     }
 
-    /// Offers the rows of `other` that hit line `line` of `block` to the query in lane `place.1` of panel
-    /// number `place.0`.
-    pub(crate) fn offer(
-        &mut self,
-        ground: impl Ground,
-        place: (usize, usize),
-        other: Panel<'_>,
-        block: &Block,
-        line: usize,
-    ) {
-        let query = (place.0 - self.first_panel) * LANES + place.1;
-        for lane in bits(block.hits[line]) {
-            self.take(ground, query, other.class, (block.distances[line][lane], other.numbers[lane]));
+    /// Where the query's gate of `class` stands once all who were offered are looked at.
+    pub(super) fn gate(&mut self, ground: impl Ground, query: usize, class: usize) -> f32 {
+        if self.lists[query * self.n_classes + class].loose.len() > self.k {
+            self.narrow(ground, query, class);
         }
+        self.gates[class * self.numbers.len() + query]
     }
 
-    /// Offers row `line` of panel `one` to the queries in the lanes of panel number `panel` that line `line`
-    /// of `block` hits the other way round.
-    pub(crate) fn offer_back(&mut self, ground: impl Ground, panel: usize, one: Panel<'_>, block: &Block, line: usize) {
-        for lane in bits(block.other_hits[line]) {
-            let query = (panel - self.first_panel) * LANES + lane;
-            self.take(ground, query, one.class, (block.distances[line][lane], one.numbers[line]));
-        }
+    /// Where the query's gate stands if the kernel's distance of its k-th nearest is `kth` or less.
+    pub(super) fn gate_at(&self, ground: impl Ground, query: usize, kth: f32) -> f32 {
+        let error = self.errors[query];
+        error.gate(error.highest(kth) + unit(ground.whole()))
     }
 
-    fn take(&mut self, ground: impl Ground, query: usize, class: usize, candidate: (f32, u32)) {
+    /// Takes a row, with the kernel's distance, into the query's list of `class`.
+    pub(super) fn take(&mut self, ground: impl Ground, query: usize, class: usize, (distance, row): (f32, u32)) {
         let gate = self.gates[class * self.numbers.len() + query];
-        if candidate.0 > gate || ground.is_itself(self.numbers[query], candidate.1) {
+        if distance > gate || ground.is_itself(self.numbers[query], row) {
             return;
         }
         let list = &mut self.lists[query * self.n_classes + class];
         // Nothing is nearer than 0, and of equals the lower stays: rows without end may be identical.
-        if list.settled.len() == self.k && list.settled.last().is_some_and(|last| *last < (0, candidate.1)) {
+        if list.settled.len() == self.k && list.settled.last().is_some_and(|last| *last < (0, row)) {
             return;
         }
         if list.loose.is_empty() {
             list.loose.reserve_exact(capacity(self.k).min(MOST_ROOM));
         }
-        list.loose.push(candidate);
+        list.loose.push(Candidate::new(distance, row));
         if list.loose.len() >= capacity(self.k) {
             self.look(ground, query, class);
         }
@@ -224,13 +222,13 @@ impl Lists {
     /// Lets go of candidates that cannot be among the nearest, and lets no more of them in.
     fn narrow(&mut self, ground: impl Ground, query: usize, class: usize) {
         let gate = self.reach(ground, query, class);
-        self.lists[query * self.n_classes + class].loose.retain(|(distance, _)| *distance <= gate);
+        self.lists[query * self.n_classes + class].loose.retain(|candidate| candidate.distance() <= gate);
         self.set_gate(query, class, gate);
     }
 
     fn set_gate(&mut self, query: usize, class: usize, gate: f32) {
         let place = class * self.numbers.len() + query;
-        self.gates[place] = gate.min(self.first_gates[place]);
+        self.gates[place] = gate;
     }
 
     /// The kernel's distance that a row may have at most to be among the nearest of those met.
@@ -240,7 +238,7 @@ impl Lists {
         let highest = &mut self.scratch.highest;
         highest.clear();
         highest.extend(list.settled.iter().map(|(key, _)| (*key as f64 + 1.0) * unit));
-        highest.extend(list.loose.iter().map(|(distance, _)| error.highest(*distance) + unit));
+        highest.extend(list.loose.iter().map(|candidate| error.highest(candidate.distance()) + unit));
         if highest.len() < self.k {
             return f32::MAX;
         }
@@ -253,7 +251,7 @@ impl Lists {
         if list.loose.is_empty() {
             return;
         }
-        let rows = list.loose.drain(..).map(|(_, row)| row).collect();
+        let rows = list.loose.drain(..).map(Candidate::row).collect();
         list.settled.extend(keys(ground, self.numbers[query], rows, &mut self.scratch.distances));
         list.settled.sort_unstable();
         list.settled.truncate(self.k);
@@ -273,7 +271,7 @@ impl Lists {
         }
     }
 
-    /// Settles the order of all lists once nobody is offered any more, and notes those that were missed.
+    /// Settles the order of all lists once nobody is offered any more.
     pub(crate) fn finish(&mut self, ground: impl Ground) {
         for query in 0..self.numbers.len() {
             for class in 0..self.n_classes {
@@ -282,64 +280,44 @@ impl Lists {
                 } else {
                     self.narrow(ground, query, class);
                     self.settle(ground, query, class);
-                    let reach = self.reach(ground, query, class);
-                    self.check(query, class, reach);
                 }
             }
-        }
-    }
-
-    /// Notes the query if its first gate may have kept out a row within `reach`.
-    fn check(&mut self, query: usize, class: usize, reach: f32) {
-        if reach > self.first_gates[class * self.numbers.len() + query]
-            && self.missed.last() != Some(&self.numbers[query])
-        {
-            self.missed.push(self.numbers[query]);
         }
     }
 
     /// Puts the k nearest of the candidates in order. Those whom the kernel's distances tell apart beyond
     /// all errors are not measured again.
     fn order(&mut self, ground: impl Ground, query: usize, class: usize) {
-        let (number, error) = (self.numbers[query], self.errors[query]);
-        let mut loose = std::mem::take(&mut self.lists[query * self.n_classes + class].loose);
-        loose.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
-        let last = loose.get(self.k - 1).map(|(distance, _)| error.highest(*distance) + unit(ground.whole()));
-        self.check(query, class, last.map_or(f32::MAX, |most| error.gate(most)));
-        let mut order: Vec<u32> = Vec::with_capacity(self.k.min(loose.len()));
-        let in_doubt = |a: &(f32, u32), b: &(f32, u32)| error.lowest(b.0) <= error.highest(a.0) + unit(ground.whole());
+        let (number, error, k) = (self.numbers[query], self.errors[query], self.k);
+        let List { settled, loose } = &mut self.lists[query * self.n_classes + class];
+        let mut loose = std::mem::take(loose);
+        loose.sort_unstable();
+        settled.reserve_exact(k.min(loose.len()));
+        let in_doubt = |a: &Candidate, b: &Candidate| {
+            error.lowest(b.distance()) <= error.highest(a.distance()) + unit(ground.whole())
+        };
         for run in loose.chunk_by(in_doubt) {
-            if order.len() >= self.k {
+            if settled.len() >= k {
                 break;
             }
+            let rank = settled.len() as u64;
             match run {
-                [(_, row)] => order.push(*row),
+                [only] => settled.push((rank, only.row())),
                 run => {
-                    let rows = run.iter().map(|(_, row)| *row).collect();
+                    let rows = run.iter().map(|candidate| candidate.row()).collect();
                     let mut found: Vec<(u64, u32)> = keys(ground, number, rows, &mut self.scratch.distances).collect();
                     found.sort_unstable();
-                    order.extend(found.iter().map(|(_, row)| row));
+                    settled.extend((rank..).zip(found.iter().map(|(_, row)| *row)).take(k - settled.len()));
                 }
             }
         }
-        order.truncate(self.k);
-        self.lists[query * self.n_classes + class].settled = (0..).zip(order).collect();
-    }
-
-    /// Numbers of queries that are to be searched for anew, without first gates.
-    pub(crate) fn missed(&self) -> &[u32] {
-        &self.missed
     }
 
     /// The neighbours of each query, nearest first: (query, n_classes lists).
-    pub(crate) fn neighbours(self) -> impl Iterator<Item = (u32, Vec<Vec<u32>>)> {
-        let n_classes = self.n_classes;
-        let mut lists = self.lists.into_iter();
-        self.numbers.into_iter().filter_map(move |number| {
-            let rows =
-                lists.by_ref().take(n_classes).map(|list| list.settled.into_iter().map(|(_, row)| row).collect());
-            let rows: Vec<Vec<u32>> = rows.collect();
-            (number != NOBODY).then_some((number, rows))
-        })
+    pub(crate) fn neighbours(&self) -> impl Iterator<Item = (u32, impl Iterator<Item = impl Iterator<Item = u32>>)> {
+        let queries = self.numbers.iter().zip(self.lists.chunks_exact(self.n_classes));
+        queries
+            .filter(|(number, _)| **number != NOBODY)
+            .map(|(&number, lists)| (number, lists.iter().map(|list| list.settled.iter().map(|(_, row)| *row))))
     }
 }

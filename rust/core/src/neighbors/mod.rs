@@ -1,13 +1,13 @@
 //! Who is near whom: the search that Relief and the judgement of rankings share.
 //!
 //! ```text
-//! rows to panels of 16, in f32 and in bytes    panels
-//! guess from a sample how far neighbours are   reach
-//! for each pair of panels                      scan
-//!     pairs whose bytes are near, or all       coarse (with bytes)
-//!     their distances                          pairs, kernel
-//!     offer those that pass a gate             lists
-//! settle the order of the candidates in f64    lists
+//! rows to panels of 16, in f32 or in bytes          panels, coarse
+//! for each panel of queries, and all rows of a class   scan, sweep
+//!     how far rows are at least, from bytes            bytes
+//!     measure those that may be among the nearest      pairs
+//!     or, where these are many, all of them            kernel
+//!     offer them                                       lists
+//! settle the order of the candidates in f64            lists
 //! ```
 //!
 //! Fast distances choose, exact ones decide: bytes and kernel let nobody go who could be among the k nearest, by
@@ -24,6 +24,5 @@ pub(crate) mod kernel;
 pub(crate) mod lists;
 mod pairs;
 pub(crate) mod panels;
-#[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
-pub(crate) mod reach;
 pub(crate) mod scan;
+mod sweep;

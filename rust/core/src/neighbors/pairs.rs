@@ -2,35 +2,134 @@
 
 use pulp::Simd;
 
-use super::kernel::line;
-use super::panels::{LANES, Layout, Panel};
+use super::kernel::{bits, line, word};
+use super::panels::{LANES, Layout, Panel, turn};
 
 /// Sums that a pair's are kept in: many short ones make small errors.
 const SUMS: usize = 64;
 
-/// From one row to the next, and where its nominal values start.
-pub(super) fn stride(layout: &Layout) -> (usize, usize) {
-    let numeric = layout.n_numeric.next_multiple_of(LANES);
-    (numeric + layout.halves.len(), numeric)
+/// Where the parts of a row stand: each is followed by zeros up to a multiple of [`LANES`], which add nothing.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Parts {
+    /// Where nominal values start; numeric ones are first.
+    nominal: usize,
+    /// Where those of numeric features start that miss some, and those of nominal ones.
+    lacking: [usize; 2],
+    /// From one row to the next.
+    pub(super) stride: usize,
+}
+
+impl Parts {
+    pub(super) fn of(layout: &Layout) -> Self {
+        let after = |start: usize, n: usize| start + n.next_multiple_of(LANES);
+        let nominal = after(0, layout.n_numeric);
+        let numeric_lacking = after(nominal, layout.halves.len());
+        let nominal_lacking = after(numeric_lacking, layout.n_stand_ins());
+        let stride = after(nominal_lacking, layout.lacking.len() - layout.n_stand_ins());
+        Parts { nominal, lacking: [numeric_lacking, nominal_lacking], stride }
+    }
+
+    /// Writes a row of whole values and of those that may be missing.
+    pub(super) fn write(self, layout: &Layout, whole: &[f32], lacking: impl Iterator<Item = f32>, row: &mut [f32]) {
+        let (numeric, nominal) = whole.split_at(layout.n_numeric);
+        row[..numeric.len()].copy_from_slice(numeric);
+        row[self.nominal..self.nominal + nominal.len()].copy_from_slice(nominal);
+        let n_numeric = layout.n_stand_ins();
+        for (number, value) in lacking.enumerate() {
+            let place = match number.checked_sub(n_numeric) {
+                None => self.lacking[0] + number,
+                Some(nominal) => self.lacking[1] + nominal,
+            };
+            row[place] = value;
+        }
+    }
+
+    /// Turns the whole values of a panel's rows into its lines.
+    pub(super) fn turn(self, layout: &Layout, rows: &[f32], panel: &mut [f32]) {
+        let (numeric, nominal) = panel.split_at_mut(layout.n_numeric * LANES);
+        turn(rows, self.stride, numeric);
+        if !nominal.is_empty() {
+            turn(&rows[self.nominal..], self.stride, nominal);
+        }
+    }
+}
+
+/// A row of a panel that has rows in f32.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Row<'p, 'a> {
+    pub(super) panel: &'p Panel<'a>,
+    pub(super) lane: usize,
+}
+
+impl<'a> Row<'_, 'a> {
+    #[inline(always)]
+    fn values(self, stride: usize) -> &'a [f32] {
+        &self.panel.coarse.rows[self.lane * stride..(self.lane + 1) * stride]
+    }
+
+    /// The difference expected from an unknown value of `class`, for feature number `lacking` of those that miss some.
+    fn expected(self, layout: &Layout, lacking: usize, class: usize) -> f64 {
+        layout.slot(lacking, class).map_or(0.0, |slot| f64::from(self.panel.expected[slot * LANES + self.lane]))
+    }
 }
 
 /// The kernel's distance of two rows.
 #[inline(always)]
-pub(super) fn distance<S: Simd>(simd: S, layout: &Layout, one: (Panel<'_>, usize), other: (Panel<'_>, usize)) -> f32 {
-    let (stride, first_nominal) = stride(layout);
-    let ((one, line), (other, lane)) = (one, other);
-    let a = &one.coarse.rows[line * stride..(line + 1) * stride];
-    let b = &other.coarse.rows[lane * stride..(lane + 1) * stride];
-    let ((a, nominal_a), (b, nominal_b)) = (a.split_at(first_nominal), b.split_at(first_nominal));
+pub(super) fn distance<S: Simd>(simd: S, layout: &Layout, parts: Parts, one: Row<'_, '_>, other: Row<'_, '_>) -> f32 {
+    let Parts { nominal, lacking: [lacking, nominal_lacking], stride } = parts;
+    let (a, b) = (one.values(stride), other.values(stride));
     let mut common = match S::F32_LANES {
-        16 => least::<S, { SUMS / 16 }, { LANES / 16 }>(simd, a, b),
-        8 => least::<S, { SUMS / 8 }, { LANES / 8 }>(simd, a, b),
-        _ => least::<S, { SUMS / 4 }, { LANES / 4 }>(simd, a, b),
+        16 => least::<S, { SUMS / 16 }, { LANES / 16 }>(simd, &a[..nominal], &b[..nominal]),
+        8 => least::<S, { SUMS / 8 }, { LANES / 8 }>(simd, &a[..nominal], &b[..nominal]),
+        _ => least::<S, { SUMS / 4 }, { LANES / 4 }>(simd, &a[..nominal], &b[..nominal]),
     };
     if !layout.halves.is_empty() {
-        common += alike(&layout.halves, nominal_a, nominal_b);
+        common += alike(&layout.halves, &a[nominal..lacking], &b[nominal..lacking]);
     }
-    (one.sums[line] + other.sums[lane]) - 2.0 * common
+    let whole = (one.panel.sums[one.lane] + other.panel.sums[other.lane]) - 2.0 * common;
+    if layout.lacking.is_empty() {
+        return whole;
+    }
+    let pair = Lacking { simd, layout, one, other };
+    let numeric = pair.apart::<false>(0, &a[lacking..nominal_lacking], &b[lacking..nominal_lacking]);
+    let nominal = pair.apart::<true>(layout.n_stand_ins(), &a[nominal_lacking..], &b[nominal_lacking..]);
+    (f64::from(whole) + numeric + nominal) as f32
+}
+
+/// Features that miss values, of a pair.
+struct Lacking<'p, 'a, S> {
+    simd: S,
+    layout: &'p Layout,
+    one: Row<'p, 'a>,
+    other: Row<'p, 'a>,
+}
+
+impl<S: Simd> Lacking<'_, '_, S> {
+    /// The part of the distance that features make from number `first` on.
+    #[inline(always)]
+    fn apart<const NOMINAL: bool>(&self, first: usize, a: &[f32], b: &[f32]) -> f64 {
+        let Lacking { simd, layout, one, other } = *self;
+        let (zero, unit) = (simd.splat_f32s(0.0), simd.splat_f32s(1.0));
+        let mut sum = 0.0;
+        let vectors = S::as_simd_f32s(a).0.iter().zip(S::as_simd_f32s(b).0);
+        for (number, (&a, &b)) in (first..).step_by(S::F32_LANES).zip(vectors) {
+            let apart = match NOMINAL {
+                true => simd.select_f32s(simd.equal_f32s(a, b), zero, unit),
+                false => simd.abs_f32s(simd.sub_f32s(a, b)),
+            };
+            let known = simd.and_m32s(simd.equal_f32s(a, a), simd.equal_f32s(b, b));
+            sum += f64::from(simd.reduce_sum_f32s(simd.select_f32s(known, apart, zero)));
+            let of_one = word(simd, simd.equal_f32s(a, a));
+            for lane in bits(!word(simd, known) & (u32::MAX >> (u32::BITS as usize - S::F32_LANES))) {
+                // An unknown value is expected to differ from those of the other's side.
+                sum += match of_one >> lane & 1 {
+                    0 => other.expected(layout, number + lane as usize, one.panel.class),
+                    _ => one.expected(layout, number + lane as usize, other.panel.class),
+                };
+            }
+        }
+        sum
+    }
 }
 
 /// Half the weights of the values that are equal.

@@ -9,6 +9,8 @@
 //! numeric ones either the smaller or the product does (see [`Common`]). So a value takes one or two
 //! operations, where |a − b| or (a − b)² would take three or two.
 
+use std::sync::OnceLock;
+
 use rayon::prelude::*;
 
 use super::coarse::{Coarse, CoarsePanel};
@@ -62,8 +64,8 @@ pub(crate) struct Lacking {
 /// Rows, in panels.
 #[derive(Debug)]
 pub(crate) struct Panels {
-    /// Panel after panel: n_whole x LANES
-    values: Vec<f32>,
+    /// Panel after panel: n_whole x LANES; made when first asked for where rows are held otherwise.
+    values: OnceLock<Vec<f32>>,
     /// Panel after panel: n_lacking x LANES; NaN where missing.
     lacking: Vec<f32>,
     /// Panel after panel: n_slots x LANES
@@ -80,13 +82,34 @@ pub(crate) struct Panels {
 /// One panel.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Panel<'a> {
-    pub(crate) values: &'a [f32],
+    pub(crate) values: Values<'a>,
     pub(crate) lacking: &'a [f32],
     pub(crate) expected: &'a [f32],
     pub(crate) sums: &'a [f32; LANES],
     pub(crate) coarse: CoarsePanel<'a>,
     pub(crate) numbers: &'a [u32; LANES],
     pub(crate) class: usize,
+}
+
+/// The values of a panel in features without missing ones.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Values<'a> {
+    all: &'a OnceLock<Vec<f32>>,
+    coarse: &'a Coarse,
+    layout: &'a Layout,
+    number: usize,
+}
+
+impl<'a> Values<'a> {
+    /// n_whole x LANES
+    pub(crate) fn get(self) -> &'a [f32] {
+        cut(self.all.get_or_init(|| self.coarse.turned(self.layout)), self.number, self.layout.whole.len())
+    }
+}
+
+/// The part of a panel, `width` lines, of those of all panels.
+pub(super) fn cut<T>(all: &[T], number: usize, width: usize) -> &[T] {
+    &all[number * width * LANES..(number + 1) * width * LANES]
 }
 
 /// How far a distance computed from panels may be from the true one: by `fixed` for the row and by the
@@ -112,6 +135,8 @@ pub(crate) struct Cells<'a> {
     pub(crate) lacking: &'a mut [f32],
     /// n_slots x LANES
     pub(crate) expected: &'a mut [f32],
+    /// n_stand_ins
+    pub(crate) stand_ins: &'a mut [f32],
 }
 
 impl Layout {
@@ -121,17 +146,17 @@ impl Layout {
         Some(self.slots[lacking * self.n_classes + class]).filter(|slot| *slot != NONE).map(|slot| slot as usize)
     }
 
+    /// How many numeric features miss values; they stand before nominal ones that do.
+    ///
+    /// In what bounds distances from below, the mean of its class may stand in for a missing value: it is no
+    /// farther from any other than the values it could have are on average (Jensen's inequality).
+    pub(crate) fn n_stand_ins(&self) -> usize {
+        self.lacking.iter().take_while(|lacking| !lacking.nominal).count()
+    }
+
     /// Bytes of a row in a panel.
     pub(crate) fn row_bytes(&self) -> usize {
         self.kernel_bytes() + Coarse::row_bytes(self)
-    }
-
-    /// Bytes that a search reads of a row again and again.
-    pub(crate) fn searched_bytes(&self) -> usize {
-        match Coarse::row_bytes(self) {
-            0 => self.kernel_bytes(),
-            coarse => coarse,
-        }
     }
 
     fn kernel_bytes(&self) -> usize {
@@ -154,43 +179,41 @@ impl Panels {
             numbers.append(&mut members);
         }
         let n = numbers.len();
-        let mut panels = Panels {
-            values: vec![0.0; n * layout.whole.len()],
-            lacking: vec![0.0; n * layout.lacking.len()],
-            expected: vec![0.0; n * layout.n_slots],
-            sums: vec![f32::INFINITY; n],
-            coarse: Coarse::new(layout, n),
-            numbers,
-            classes,
-        };
+        let mut coarse = Coarse::new(layout, n);
+        let n_whole = layout.whole.len();
+        let is_turned = !coarse.has_rows();
+        let turned_width = if is_turned { n_whole } else { 0 };
+        let mut values = vec![0.0; n * turned_width];
+        let mut lacking = vec![0.0; n * layout.lacking.len()];
+        let mut expected = vec![0.0; n * layout.n_slots];
+        let mut sums = vec![f32::INFINITY; n];
         // A chunk of no width cannot be told from none.
         let width = |n: usize| (n * LANES).max(1);
         let pad = |part: &mut Vec<f32>| part.resize(part.len().max(n / LANES), 0.0);
-        [&mut panels.values, &mut panels.lacking, &mut panels.expected].into_iter().for_each(pad);
-        let n_whole = layout.whole.len();
-        let stride = n_whole.max(1);
-        panels
-            .values
-            .par_chunks_mut(width(n_whole))
-            .zip(panels.lacking.par_chunks_mut(width(layout.lacking.len())))
-            .zip(panels.expected.par_chunks_mut(width(layout.n_slots)))
-            .zip(panels.sums.par_chunks_mut(LANES))
-            .zip(panels.coarse.panels_mut(n / LANES))
-            .zip(panels.numbers.par_chunks(LANES))
+        [&mut values, &mut lacking, &mut expected].into_iter().for_each(pad);
+        let stride = (n_whole + layout.n_stand_ins()).max(1);
+        values
+            .par_chunks_mut(width(turned_width))
+            .zip(lacking.par_chunks_mut(width(layout.lacking.len())))
+            .zip(expected.par_chunks_mut(width(layout.n_slots)))
+            .zip(sums.par_chunks_mut(LANES))
+            .zip(coarse.panels_mut(layout, n / LANES))
+            .zip(numbers.par_chunks(LANES))
             .for_each_init(
                 || vec![0.0; LANES * stride],
                 |rows, (((((values, lacking), expected), sums), mut coarse), numbers)| {
                     let numbers = &numbers[..numbers.iter().take_while(|number| **number != NOBODY).count()];
                     for ((lane, &number), row) in numbers.iter().enumerate().zip(rows.chunks_exact_mut(stride)) {
-                        let values = &mut row[..n_whole];
-                        sums[lane] = fill(number, &mut Cells { lane, values, lacking, expected });
+                        let (values, stand_ins) = row.split_at_mut(n_whole);
+                        sums[lane] = fill(number, &mut Cells { lane, values, lacking, expected, stand_ins });
                     }
                     let rows = &rows[..numbers.len() * stride];
-                    turn(rows, stride, values);
-                    coarse.fill(layout, rows, stride);
+                    turn(rows, stride, &mut values[..turned_width * LANES]);
+                    coarse.fill(layout, rows, stride, lacking);
                 },
             );
-        panels
+        let values = if is_turned { OnceLock::from(values) } else { OnceLock::new() };
+        Panels { values, lacking, expected, sums, coarse, numbers, classes }
     }
 
     /// A of every row, infinite for nobody.
@@ -202,26 +225,23 @@ impl Panels {
         self.classes.len()
     }
 
-    pub(crate) fn panel(&self, layout: &Layout, number: usize) -> Panel<'_> {
-        fn cut<T>(all: &[T], number: usize, width: usize) -> &[T] {
-            &all[number * width * LANES..(number + 1) * width * LANES]
-        }
+    pub(crate) fn panel<'a>(&'a self, layout: &'a Layout, number: usize) -> Panel<'a> {
         Panel {
-            values: cut(&self.values, number, layout.whole.len()),
+            values: Values { all: &self.values, coarse: &self.coarse, layout, number },
             lacking: cut(&self.lacking, number, layout.lacking.len()),
             expected: cut(&self.expected, number, layout.n_slots),
             sums: cut(&self.sums, number, 1).try_into().expect("LANES of them"),
-            coarse: self.coarse.panel(number),
+            coarse: self.coarse.panel(layout, number),
             numbers: cut(&self.numbers, number, 1).try_into().expect("LANES of them"),
             class: usize::from(self.classes[number]),
         }
     }
 }
 
-/// Writes `rows`, at most LANES of `stride` values, into the lanes of a panel.
-fn turn(rows: &[f32], stride: usize, panel: &mut [f32]) {
+/// Writes the first values of `rows`, LANES at most, one every `stride` values, into the lanes of a panel.
+pub(super) fn turn(rows: &[f32], stride: usize, panel: &mut [f32]) {
     for (start, lines) in (0..).step_by(LANES).zip(panel.chunks_mut(LANES * LANES)) {
-        for (lane, row) in rows.chunks_exact(stride).enumerate() {
+        for (lane, row) in rows.chunks(stride).enumerate() {
             for (line, value) in lines.chunks_exact_mut(LANES).zip(&row[start..]) {
                 line[lane] = *value;
             }

@@ -18,6 +18,12 @@ impl<'a> Ground<'a> {
     pub(crate) fn example(self, of: &'a Rows, number: u32) -> Example<'a> {
         Example { values: of.row(number), class: self.space.class(number) }
     }
+
+    /// A query, and a row.
+    #[inline]
+    pub(crate) fn pair(self, query: u32, row: u32) -> [Example<'a>; 2] {
+        [self.example(self.queries, query), self.example(self.rows, row)]
+    }
 }
 
 impl lists::Ground for Ground<'_> {

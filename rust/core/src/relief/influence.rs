@@ -87,7 +87,7 @@ impl Prepared<'_> {
                 let ground = Ground { space: &self.space, queries: &queries, rows: near };
                 rows.par_iter().zip(least).for_each(|(row, least)| {
                     // Without classes, or by class: the nearest of all.
-                    let nearest = neighbours[row].iter().flatten();
+                    let nearest = neighbours.of(*row).flatten();
                     nearest.for_each(|&other| *least = least.min(ground.distance(*row, other)));
                 });
             }

@@ -7,11 +7,6 @@ use super::rows::Rows;
 use super::space::{Example, Shape, Space};
 use crate::neighbors::panels::{Cells, Error, LANES, Lacking, Layout, NONE, Panels, ROUNDING, additions};
 
-/// With fewer neighbours wanted a sample of one row in k takes as long as the search.
-const FEWEST_NEIGHBOURS: usize = 5;
-/// Fewer rows leave too few lanes to find the nearest of a sample in.
-const FEWEST_SAMPLED: usize = 6 * LANES;
-
 impl Layout {
     pub(crate) fn new(space: &Space) -> Self {
         let mut layout = Layout { n_classes: space.n_classes, ..Layout::default() };
@@ -47,7 +42,7 @@ impl Layout {
         let all = self.whole.len() + self.lacking.len();
         let fixed = sum * (2.0 * additions(self.whole.len()) + 4.0 * ROUNDING) + 2.0 * all as f64 * ROUNDING;
         // A tenth for the errors of errors, and of sums in f64.
-        Error { fixed: 1.1 * fixed, relative: 1.1 * (4.0 * ROUNDING + additions(self.lacking.len())) }
+        Error { fixed: 1.1 * fixed, relative: 1.1 * (6.0 + self.lacking.len() as f64) * ROUNDING }
     }
 
     /// Writes the whole values of a row; gives its A.
@@ -67,6 +62,9 @@ impl Layout {
             let feature = lacking.feature as usize;
             let (value, lack) = (example.values[feature], space.lacks[feature].as_ref().expect("it misses values"));
             cells.lacking[number * LANES + cells.lane] = value as f32;
+            if let Some(stand_in) = cells.stand_ins.get_mut(number) {
+                *stand_in = if value.is_nan() { lack.mean(example.class) } else { value } as f32;
+            }
             for class in 0..self.n_classes {
                 if let Some(slot) = self.slot(number, class) {
                     let difference =
@@ -81,31 +79,12 @@ impl Layout {
 impl Panels {
     /// All of `rows`, by class and number.
     pub(crate) fn new(layout: &Layout, space: &Space, rows: &Rows) -> Self {
-        Panels::by_class(layout, space, rows, members(space, rows))
-    }
-
-    /// One row in `k` of each class, in whole panels; none of classes in which that says little.
-    pub(crate) fn sample(layout: &Layout, space: &Space, rows: &Rows, k: usize) -> Self {
-        let sample = |members: Vec<u32>| {
-            let n = members.len() / k / LANES * LANES;
-            let serves = k >= FEWEST_NEIGHBOURS && n >= FEWEST_SAMPLED;
-            members.into_iter().step_by(k).take(if serves { n } else { 0 }).collect()
-        };
-        Panels::by_class(layout, space, rows, members(space, rows).into_iter().map(sample).collect())
-    }
-
-    fn by_class(layout: &Layout, space: &Space, rows: &Rows, members: Vec<Vec<u32>>) -> Self {
+        let mut members = vec![Vec::new(); space.n_classes];
+        rows.numbers.iter().for_each(|&number| members[space.class(number)].push(number));
         Panels::of(layout, members, |number, cells| {
             let example = Example { values: rows.row(number), class: space.class(number) };
             layout.fill_lacking(space, example, cells);
             layout.fill(example, cells)
         })
     }
-}
-
-/// Numbers of `rows`, by class.
-fn members(space: &Space, rows: &Rows) -> Vec<Vec<u32>> {
-    let mut members = vec![Vec::new(); space.n_classes];
-    rows.numbers.iter().for_each(|&number| members[space.class(number)].push(number));
-    members
 }

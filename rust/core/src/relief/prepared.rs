@@ -85,12 +85,7 @@ fn read_table<'a>(reader: Reader<'a>, held: bool, targets: &mut [TargetColumn]) 
         reader.intake.pass(Phase::Coding, |batch| add_values(targets, &reader.intake, batch))?;
         return Ok(Table::Streamed(reader));
     }
-    let mut rows = Rows::with_room(reader.n_rows as usize, reader.scales.len());
-    reader.pass(Phase::Coding, |batch, tile| {
-        rows.append(tile);
-        add_values(targets, &reader.intake, batch)
-    })?;
-    Ok(Table::Held(rows))
+    Ok(Table::Held(reader.hold(Phase::Coding, |batch| add_values(targets, &reader.intake, batch))?))
 }
 
 /// Reads the targets, and the rows by what is unusual.

@@ -60,10 +60,9 @@ impl Rows {
         }
     }
 
-    pub(crate) fn append(&mut self, other: &Rows) {
-        self.width = other.width;
-        self.numbers.extend_from_slice(&other.numbers);
-        self.values.extend_from_slice(&other.values);
+    fn clear(&mut self) {
+        self.numbers.clear();
+        self.values.clear();
     }
 }
 
@@ -120,16 +119,41 @@ impl Reader<'_> {
     /// # Errors
     /// Besides what reading gives: [`Error::Data`] if the pass meets other rows than the first did.
     pub(crate) fn pass(&self, phase: Phase, mut each: impl FnMut(&RecordBatch, &Rows) -> Result<()>) -> Result<()> {
+        let mut tile = Rows::default();
+        self.parts(phase, |part, columns| {
+            let first = tile.span().1;
+            tile.clear();
+            self.append(part, first, columns, &mut tile)?;
+            each(part, &tile)
+        })
+    }
+
+    /// All rows together; the batches that they come from go to `each`.
+    ///
+    /// # Errors
+    /// Those of [`Reader::pass`].
+    pub(crate) fn hold(&self, phase: Phase, mut each: impl FnMut(&RecordBatch) -> Result<()>) -> Result<Rows> {
+        let mut rows = Rows::with_room(self.n_rows as usize, self.scales.len());
+        self.parts(phase, |part, columns| {
+            self.append(part, rows.span().1, columns, &mut rows)?;
+            each(part)
+        })?;
+        Ok(rows)
+    }
+
+    /// Hands batches of few rows to `each`, with room for their columns.
+    fn parts(&self, phase: Phase, mut each: impl FnMut(&RecordBatch, &mut [Vec<f64>]) -> Result<()>) -> Result<()> {
         let most = (TILE_VALUES / self.scales.len().max(1)).max(TURN);
-        let mut first = 0u64;
+        let mut columns = vec![Vec::new(); self.scales.len()];
+        let mut n_rows = 0;
         let counts = self.intake.pass(phase, |batch| {
             for start in (0..batch.num_rows()).step_by(most) {
                 let part = batch.slice(start, most.min(batch.num_rows() - start));
-                if first + part.num_rows() as u64 > self.n_rows {
+                n_rows += part.num_rows() as u64;
+                if n_rows > self.n_rows {
                     return Err(self.changed());
                 }
-                each(&part, &self.rows(&part, first as u32)?)?;
-                first += part.num_rows() as u64;
+                each(&part, &mut columns)?;
             }
             Ok(())
         })?;
@@ -140,23 +164,24 @@ impl Reader<'_> {
         self.intake.changed()
     }
 
-    fn rows(&self, part: &RecordBatch, first: u32) -> Result<Rows> {
+    /// Appends the rows of `part`, which number from `first`.
+    fn append(&self, part: &RecordBatch, first: u32, columns: &mut [Vec<f64>], rows: &mut Rows) -> Result<()> {
         let features = &self.intake.problem.features;
         let unknown = AtomicU64::new(0);
-        let columns: Vec<Vec<f64>> = (self.scales.par_iter().zip(features))
-            .map(|(scale, feature)| {
-                let (column, lost) = read(part, feature.column, scale, self.clip)
-                    .map_err(|error| self.intake.in_column(feature.column, error))?;
-                unknown.fetch_add(lost, Relaxed);
-                Ok(column)
-            })
-            .collect::<Result<_>>()?;
+        (columns.par_iter_mut().zip(&self.scales).zip(features)).try_for_each(|((column, scale), feature)| {
+            let lost = read(part, feature.column, scale, self.clip, column)
+                .map_err(|error| self.intake.in_column(feature.column, error))?;
+            unknown.fetch_add(lost, Relaxed);
+            Ok(())
+        })?;
         if unknown.into_inner() > 0 {
             return Err(self.changed());
         }
-        let (n_rows, width) = (part.num_rows(), columns.len());
-        let mut values = vec![0.0; n_rows * width];
-        values.par_chunks_mut(TURN * width).enumerate().for_each(|(block, out)| {
+        let (n_rows, width, end) = (part.num_rows(), columns.len(), rows.values.len());
+        rows.width = width;
+        rows.numbers.extend(first..first + n_rows as u32);
+        rows.values.resize(end + n_rows * width, 0.0);
+        rows.values[end..].par_chunks_mut(TURN * width.max(1)).enumerate().for_each(|(block, out)| {
             let start = block * TURN;
             for (i, column) in columns.iter().enumerate() {
                 for (row, value) in out.chunks_exact_mut(width).zip(&column[start..]) {
@@ -164,34 +189,34 @@ impl Reader<'_> {
                 }
             }
         });
-        Ok(Rows { numbers: (first..first + n_rows as u32).collect(), width, values })
+        Ok(())
     }
 }
 
-/// A column as numbers, and how many of its categories are unknown.
-fn read(part: &RecordBatch, column: usize, scale: &Scale, clip: bool) -> Result<(Vec<f64>, u64)> {
+/// Sets `values` to a column as numbers; gives how many of them have no place on the scale.
+fn read(part: &RecordBatch, column: usize, scale: &Scale, clip: bool, values: &mut Vec<f64>) -> Result<u64> {
     let array = part.column(column);
+    values.clear();
     match scale {
-        Scale::Constant => Ok((vec![0.0; part.num_rows()], 0)),
+        Scale::Constant => values.resize(part.num_rows(), 0.0),
         Scale::Numeric { low, high } => {
-            let mut values = Vec::with_capacity(part.num_rows());
-            numeric_values(array, &mut values)?;
+            numeric_values(array, values)?;
             values.iter_mut().for_each(|value| *value = Scale::place(*value, *low, *high));
             if clip {
                 values.iter_mut().for_each(|value| *value = value.clamp(0.0, 1.0));
             }
-            let outside = values.iter().filter(|value| **value < 0.0 || **value > 1.0).count();
-            Ok((values, outside as u64))
+            return Ok(values.iter().filter(|value| **value < 0.0 || **value > 1.0).count() as u64);
         }
         Scale::Nominal(names) => {
             let read = categories(array)?;
             let codes: Vec<Option<u16>> = read.texts.iter().map(|text| names.code(text)).collect();
-            let lost = codes.iter().filter(|code| code.is_none()).count() as u64;
             let number = |&position: &u32| match position {
                 MISSING => f64::NAN,
                 _ => codes[position as usize].map_or(f64::NAN, f64::from),
             };
-            Ok((read.index.iter().map(number).collect(), lost))
+            values.extend(read.index.iter().map(number));
+            return Ok(codes.iter().filter(|code| code.is_none()).count() as u64);
         }
     }
+    Ok(0)
 }

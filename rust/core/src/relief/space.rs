@@ -126,6 +126,11 @@ impl Space {
         }
     }
 
+    /// Whether all features are numeric and nothing is missing.
+    pub(crate) fn is_plain(&self) -> bool {
+        self.plain
+    }
+
     /// The difference that each feature makes.
     pub(crate) fn differences(&self, arch: Arch, a: Example<'_>, b: Example<'_>, out: &mut [f64]) {
         if self.plain {

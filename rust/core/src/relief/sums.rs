@@ -3,12 +3,12 @@
 //! Sums are kept by block of queries and added up in the order of blocks; within a block, in the order of
 //! (row, query). So they do not depend on where the rows were or who summed them up when.
 
-use pulp::Arch;
+use pulp::{Arch, Simd, WithSimd};
 
 use super::ground::Ground;
 use super::influence::Influence;
+use super::neighbours::Neighbours;
 use super::outline::Outline;
-use super::search::Neighbours;
 use super::space::{AddTimes, Space};
 use super::sparse::SparseRows;
 use super::targets::Targets;
@@ -98,7 +98,7 @@ impl Plan {
         };
         let (mut pairs, mut weights) = (Vec::new(), Vec::new());
         for &query in queries {
-            for (class, list) in neighbours[&query].iter().enumerate() {
+            for (class, list) in neighbours.of(query).enumerate() {
                 let first = weights.len();
                 pairs.extend((pairs.len() as u32..).zip(list).map(|(weights, &row)| Pair { row, query, weights }));
                 weights.resize(first + list.len() * self.n_vectors(), 0.0);
@@ -113,7 +113,7 @@ impl Plan {
                 add_targets(weights, self.n_apart(), &mut sums.targets);
             }
         }
-        pairs.sort_unstable_by_key(|pair| (pair.row, pair.query));
+        let pairs = in_order(&pairs);
         Block { pairs, weights, n_apart: self.n_apart(), done: 0, sums, differences: vec![0.0; n_features] }
     }
 
@@ -155,6 +155,16 @@ impl Plan {
     }
 }
 
+/// `pairs` in the order of (row, query).
+fn in_order(pairs: &[Pair]) -> Vec<Pair> {
+    // Single words sort fastest, and few pairs share a row.
+    let mut order: Vec<u64> = (0..).zip(pairs).map(|(number, pair)| u64::from(pair.row) << 32 | number).collect();
+    order.sort_unstable();
+    let mut ordered: Vec<Pair> = order.into_iter().map(|word| pairs[word as u32 as usize]).collect();
+    ordered.chunk_by_mut(|a, b| a.row == b.row).for_each(|same| same.sort_unstable_by_key(|pair| pair.query));
+    ordered
+}
+
 /// Adds the weights of a pair that tell targets apart.
 fn add_targets(weights: &[f64], n_apart: usize, sums: &mut [f64]) {
     if n_apart > 0 {
@@ -167,7 +177,7 @@ fn add_targets(weights: &[f64], n_apart: usize, sums: &mut [f64]) {
 
 /// Fills in the weights of a pair of which a target is unknown, with the distance of the features, and adds
 /// them to the targets' `sums`.
-fn stand_in(weights: &mut [f64], n_apart: usize, distance: impl FnOnce() -> f64, sums: &mut [f64]) {
+fn stand_in(weights: &mut [f64], n_apart: usize, sums: &mut [f64], distance: impl FnOnce() -> f64) {
     if weights[weights.len() - 1].is_nan() {
         let distance = distance();
         for weights in weights.chunks_exact_mut(1 + n_apart) {
@@ -186,20 +196,34 @@ fn mean(differences: &[f64]) -> f64 {
 impl Block {
     /// Adds what the pairs whose row is in `ground.rows` say; rows come in order.
     pub(crate) fn add(&mut self, arch: Arch, ground: Ground<'_>) {
-        let n_features = self.differences.len();
         let end = ground.rows.span().1;
-        let n_vectors = self.sums.vectors.len() / n_features;
-        while let Some(pair) = self.pairs.get(self.done).filter(|pair| pair.row < end) {
-            let query = ground.example(ground.queries, pair.query);
-            ground.space.differences(arch, query, ground.example(ground.rows, pair.row), &mut self.differences);
-            let weights = &mut self.weights[pair.weights as usize * n_vectors..][..n_vectors];
-            stand_in(weights, self.n_apart, || mean(&self.differences), &mut self.sums.targets);
-            for (vector, &weight) in self.sums.vectors.chunks_exact_mut(n_features).zip(&*weights) {
+        let pairs = self.done..self.done + self.pairs[self.done..].partition_point(|pair| pair.row < end);
+        self.done = pairs.end;
+        let n_vectors = self.sums.vectors.len() / self.differences.len();
+        let Block { pairs: all, weights, n_apart, sums, differences, .. } = self;
+        let pairs = &all[pairs];
+        for pair in pairs {
+            let weights = &mut weights[pair.weights as usize * n_vectors..][..n_vectors];
+            stand_in(weights, *n_apart, &mut sums.targets, || {
+                let [query, row] = ground.pair(pair.query, pair.row);
+                ground.space.differences(arch, query, row, differences);
+                mean(differences)
+            });
+        }
+        let n_features = differences.len();
+        if ground.space.is_plain() {
+            arch.dispatch(AddApart { ground, pairs, weights, n_vectors, sums: &mut sums.vectors });
+            return;
+        }
+        for pair in pairs {
+            let [query, row] = ground.pair(pair.query, pair.row);
+            ground.space.differences(arch, query, row, differences);
+            let weights = &weights[pair.weights as usize * n_vectors..][..n_vectors];
+            for (vector, &weight) in sums.vectors.chunks_exact_mut(n_features).zip(weights) {
                 if weight != 0.0 {
-                    arch.dispatch(AddTimes { sums: vector, weight, by: &self.differences });
+                    arch.dispatch(AddTimes { sums: vector, weight, by: differences });
                 }
             }
-            self.done += 1;
         }
     }
 
@@ -214,7 +238,7 @@ impl Block {
                 rows.differences(space, pair.query, pair.row, |_, difference| sum += difference);
                 sum / n_features as f64
             };
-            stand_in(weights, self.n_apart, distance, &mut self.sums.targets);
+            stand_in(weights, self.n_apart, &mut self.sums.targets, distance);
             rows.differences(space, pair.query, pair.row, |feature, difference| {
                 for (vector, &weight) in self.sums.vectors.chunks_exact_mut(n_features).zip(&*weights) {
                     vector[feature] += weight * difference;
@@ -229,5 +253,42 @@ impl Block {
         let Sums { queries, targets, vectors } = self.sums;
         let vectors = vectors.chunks_exact(self.differences.len()).map(<[f64]>::to_vec);
         [queries, targets].into_iter().chain(vectors).map(Vector::dense).collect()
+    }
+}
+
+/// Adds the weighted differences of `pairs`, in features that are all numeric, to the vectors in `sums`; without
+/// fused operations, which round otherwise than machines that have none.
+struct AddApart<'a> {
+    ground: Ground<'a>,
+    pairs: &'a [Pair],
+    weights: &'a [f64],
+    n_vectors: usize,
+    sums: &'a mut [f64],
+}
+
+impl WithSimd for AddApart<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        let AddApart { ground, pairs, weights, n_vectors, sums } = self;
+        for pair in pairs {
+            let [query, row] = ground.pair(pair.query, pair.row).map(|example| example.values);
+            let (queries, queries_tail) = S::as_simd_f64s(query);
+            let (rows, rows_tail) = S::as_simd_f64s(row);
+            let weights = &weights[pair.weights as usize * n_vectors..][..n_vectors];
+            for (sums, &weight) in sums.chunks_exact_mut(query.len()).zip(weights).filter(|(_, weight)| **weight != 0.0)
+            {
+                let (sums, sums_tail) = S::as_mut_simd_f64s(sums);
+                let times = simd.splat_f64s(weight);
+                for ((sum, query), row) in sums.iter_mut().zip(queries).zip(rows) {
+                    let apart = simd.abs_f64s(simd.sub_f64s(*query, *row));
+                    *sum = simd.add_f64s(*sum, simd.mul_f64s(times, apart));
+                }
+                for ((sum, query), row) in sums_tail.iter_mut().zip(queries_tail).zip(rows_tail) {
+                    *sum += weight * (query - row).abs();
+                }
+            }
+        }
     }
 }

@@ -17,7 +17,7 @@ use crate::error::Result;
 use crate::monitor::{Monitor, Phase};
 use crate::neighbors::lists::{key, unit};
 use crate::relief::influence::rounded;
-use crate::relief::search::Neighbours;
+use crate::relief::neighbours::Neighbours;
 use crate::relief::space::Space;
 
 /// Rows by feature, and what is known of each row alone.
@@ -74,9 +74,12 @@ impl<'a> Index<'a> {
             self.measure(query, sums);
             let lists = self.members.iter().map(|members| self.nearest(query, members, k, sums)).collect();
             monitor.advance(1);
-            Ok((query, lists))
+            Ok(lists)
         };
-        queries.par_iter().map_init(Vec::new, search).collect()
+        let found: Vec<Vec<Vec<u32>>> = queries.par_iter().map_init(Vec::new, search).collect::<Result<_>>()?;
+        let mut neighbours = Neighbours::new(self.members.len());
+        queries.iter().zip(found).for_each(|(&query, lists)| neighbours.add(query, lists));
+        Ok(neighbours.sorted())
     }
 
     /// The distance of each of `rows` from the nearest of `others`; infinite where there are none.
