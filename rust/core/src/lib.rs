@@ -14,6 +14,7 @@ pub mod knn;
 pub mod labels;
 pub mod monitor;
 mod neighbors;
+mod pages;
 pub mod profile;
 pub mod ranking;
 pub mod relief;

@@ -26,7 +26,7 @@ use crate::sparse::SparseMatrix;
 const BLOCK_VALUES: usize = 1 << 20;
 /// Cells in a block of sparse rows, few of which are values.
 const BLOCK_CELLS: usize = 1 << 22;
-/// Columns gathered together, so that a cache line of a row-major array is used whole.
+/// Rows and columns gathered together, so that a cache line of a row-major array is used whole.
 const TILE: usize = 16;
 
 /// Columns side by side: matrices of numbers and Arrow arrays, all with the same number of rows.
@@ -201,18 +201,20 @@ impl Matrix {
     }
 
     /// Calls `take` with each column, cut to `len` rows from `start`.
-    fn gather<T: Copy>(&self, start: usize, len: usize, mut take: impl FnMut(Vec<T>)) {
+    fn gather<T: Copy + Default>(&self, start: usize, len: usize, mut take: impl FnMut(Vec<T>)) {
         let [down, right] = self.strides;
         assert!(start + len <= self.shape[0] && size_of::<T>() <= self.data_type.primitive_width().unwrap_or(1));
         for first in (0..self.shape[1]).step_by(TILE) {
             let width = TILE.min(self.shape[1] - first);
-            let mut tile: Vec<Vec<T>> = (0..width).map(|_| Vec::with_capacity(len)).collect();
-            for row in start..start + len {
+            let mut tile: Vec<Vec<T>> = (0..width).map(|_| vec![T::default(); len]).collect();
+            for above in (0..len).step_by(TILE) {
                 for (column, values) in (first..).zip(&mut tile) {
-                    let offset = row as isize * down + column as isize * right;
-                    // SAFETY: row and column lie within the shape, so the offset lies within the array,
-                    // whose items are T; they need not be aligned.
-                    values.push(unsafe { self.data.offset(offset).cast::<T>().read_unaligned() });
+                    for (row, value) in (start + above..).zip(values[above..].iter_mut().take(TILE)) {
+                        let offset = row as isize * down + column as isize * right;
+                        // SAFETY: row and column lie within the shape, so the offset lies within the array,
+                        // whose items are T; they need not be aligned.
+                        *value = unsafe { self.data.offset(offset).cast::<T>().read_unaligned() };
+                    }
                 }
             }
             tile.into_iter().for_each(&mut take);

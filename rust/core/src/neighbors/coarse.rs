@@ -12,6 +12,7 @@ use rayon::prelude::*;
 use super::bytes::place;
 use super::pairs::Parts;
 use super::panels::{Common, LANES, Layout, cut};
+use crate::pages::in_large_pages;
 
 /// Steps of a byte in [0, 1].
 pub(super) const STEPS: f32 = 255.0;
@@ -74,9 +75,9 @@ impl Coarse {
             return Coarse::default();
         }
         Coarse {
-            octets: vec![0; n * n_octets(layout)],
+            octets: in_large_pages(vec![0; n * n_octets(layout)]),
             slack: vec![f32::NEG_INFINITY; n],
-            rows: vec![0.0; n * Parts::of(layout).stride],
+            rows: in_large_pages(vec![0.0; n * Parts::of(layout).stride]),
         }
     }
 

@@ -80,7 +80,7 @@ pub(super) fn word<S: Simd>(simd: S, mask: S::m32s) -> u32 {
 }
 
 /// Numbers of the bits that are set.
-pub(super) fn bits(mut word: u32) -> impl Iterator<Item = u32> {
+pub(super) fn bits(mut word: u64) -> impl Iterator<Item = u32> {
     std::iter::from_fn(move || {
         let bit = (word != 0).then(|| word.trailing_zeros())?;
         word &= word - 1;

@@ -191,16 +191,22 @@ impl Lists {
         error.gate(error.highest(kth) + unit(ground.whole()))
     }
 
-    /// Takes a row, with the kernel's distance, into the query's list of `class`.
-    pub(super) fn take(&mut self, ground: impl Ground, query: usize, class: usize, (distance, row): (f32, u32)) {
+    /// Takes a row, with the kernel's distance, into the query's list of `class`; `false` once no higher row will be.
+    pub(super) fn take(
+        &mut self,
+        ground: impl Ground,
+        query: usize,
+        class: usize,
+        (distance, row): (f32, u32),
+    ) -> bool {
         let gate = self.gates[class * self.numbers.len() + query];
         if distance > gate || ground.is_itself(self.numbers[query], row) {
-            return;
+            return true;
         }
         let list = &mut self.lists[query * self.n_classes + class];
         // Nothing is nearer than 0, and of equals the lower stays: rows without end may be identical.
         if list.settled.len() == self.k && list.settled.last().is_some_and(|last| *last < (0, row)) {
-            return;
+            return false;
         }
         if list.loose.is_empty() {
             list.loose.reserve_exact(capacity(self.k).min(MOST_ROOM));
@@ -209,6 +215,7 @@ impl Lists {
         if list.loose.len() >= capacity(self.k) {
             self.look(ground, query, class);
         }
+        true
     }
 
     /// Lets go of candidates that cannot be among the nearest; settles the others if they are many.

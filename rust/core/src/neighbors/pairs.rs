@@ -120,7 +120,8 @@ impl<S: Simd> Lacking<'_, '_, S> {
             let known = simd.and_m32s(simd.equal_f32s(a, a), simd.equal_f32s(b, b));
             sum += f64::from(simd.reduce_sum_f32s(simd.select_f32s(known, apart, zero)));
             let of_one = word(simd, simd.equal_f32s(a, a));
-            for lane in bits(!word(simd, known) & (u32::MAX >> (u32::BITS as usize - S::F32_LANES))) {
+            let missing = !word(simd, known) & (u32::MAX >> (u32::BITS as usize - S::F32_LANES));
+            for lane in bits(missing.into()) {
                 // An unknown value is expected to differ from those of the other's side.
                 sum += match of_one >> lane & 1 {
                     0 => other.expected(layout, number + lane as usize, one.panel.class),

@@ -2,12 +2,14 @@
 //!
 //! ```text
 //! for each piece of the rows, of one class:
-//!     how far each row is at least               from bytes, or from the kernel
+//!     how far each row is at least, by its bytes
 //!     for each query, where nobody is known yet:
 //!         measure the k + 1 rows that seem nearest, and perhaps a few more
 //!     measure those that may be nearer than the k-th of these
 //!     offer whoever is
 //! ```
+//!
+//! Where bytes do not serve, or leave too many to be measured one by one, the kernel tells how far all are.
 //!
 //! Who seems nearest is told from the least in each of several groups of rows, spread over the piece: as many
 //! of them as are asked for are different rows, so that as many are at least that near, whatever the data.
@@ -28,6 +30,8 @@ const MOST_PANELS: usize = 512;
 const MOST_WORK: usize = 1 << 31;
 /// Groups of a piece have so many rows, the least of each lane, for each that is asked for.
 const SPREAD: usize = 2;
+/// Panels whose rows have a bit of a word.
+const MARKED: usize = u64::BITS as usize / LANES;
 /// Up to so many are found by taking the least out.
 const FEW: usize = 32;
 /// Measuring a pair by itself takes so many times what the kernel takes for one.
@@ -44,6 +48,8 @@ pub(crate) struct Sweep {
     apart: Vec<Lines>,
     /// The least of each group of panels.
     least: Vec<Lines>,
+    /// A bit for each row of the piece.
+    marks: Vec<u64>,
     places: [Vec<u32>; 2],
     scratch: Vec<f32>,
     found: Vec<Found>,
@@ -119,22 +125,14 @@ impl Sweep {
         let past = Past { layout: scan.layout, ground, number, one, others, slack: *slack, groups };
         if self.outlook.is_good() && self.fill_from_bytes(scan.arch, past) {
             let budget = LANES * LANES * others.len() / SINGLE_COST;
-            let good = scan.arch.dispatch(Near { sweep: self, past, lists, by_bytes: true, budget });
+            let good = scan.arch.dispatch(NearByBytes { sweep: self, past, lists, budget });
             self.outlook.was(good);
             if good {
-                self.offer(ground, others[0].class, lists);
                 return;
             }
         }
         self.fill_from_kernel(scan.arch, past);
-        scan.arch.dispatch(Near { sweep: self, past, lists, by_bytes: false, budget: usize::MAX });
-        self.offer(ground, others[0].class, lists);
-    }
-
-    fn offer(&mut self, ground: impl Ground, class: usize, lists: &mut Lists) {
-        for &Found { query, distance, row } in &self.found {
-            lists.take(ground, query, class, (distance, row));
-        }
+        scan.arch.dispatch(NearByKernel { sweep: self, past, lists });
     }
 
     fn start(&mut self, groups: usize) {
@@ -232,49 +230,45 @@ impl<S: Bytes> Fill<'_, S> {
     }
 }
 
-/// Finds the rows that are to be offered; `false` if more would have to be measured than `budget` allows.
-struct Near<'a, 'b, G> {
+/// Offers rows of which bytes were compared; none, and `false`, if more than `budget` would have to be measured.
+struct NearByBytes<'a, 'b, G> {
     sweep: &'a mut Sweep,
     past: Past<'b, G>,
     lists: &'a mut Lists,
-    /// Whether only bytes were compared.
-    by_bytes: bool,
     budget: usize,
 }
 
-impl<G: Ground> WithSimd for Near<'_, '_, G> {
+impl<G: Ground> WithSimd for NearByBytes<'_, '_, G> {
     type Output = bool;
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) -> bool {
-        let Near { sweep, past, lists, by_bytes, mut budget } = self;
+        let NearByBytes { sweep, past, lists, mut budget } = self;
         let (one, class) = (past.one, past.others[0].class);
         sweep.found.clear();
         for line in (0..LANES).filter(|line| one.numbers[*line] != NOBODY) {
             let query = lists.place(past.number, line);
-            let seen = Line { past, line, query, by_bytes };
-            let (slack, most_slack) = if by_bytes { (one.coarse.slack[line], past.slack) } else { (0.0, 0.0) };
+            let slack = one.coarse.slack[line];
             let known = lists.gate(past.ground, query, class);
             let fits = if known < f32::MAX {
                 sweep.collect(simd, line, [f32::MIN, known + slack, known + slack]);
-                sweep.measure(simd, seen, 0, &mut budget)
+                sweep.measure(simd, past, (line, query), 0, &mut budget)
             } else {
                 let start = sweep.found.len();
                 let first = sweep.seems(simd, line, lists.k() + 1);
                 // Numeric values that are all known reach no farther.
-                let likely = lists.gate_at(past.ground, query, first + 2.0 * most_slack + slack) + slack;
+                let likely = lists.gate_at(past.ground, query, first + 2.0 * past.slack + slack) + slack;
                 sweep.collect(simd, line, [f32::MIN, first, likely.min(f32::MAX)]);
-                if !sweep.measure(simd, seen, 0, &mut budget) {
+                if !sweep.measure(simd, past, (line, query), 0, &mut budget) {
                     return false;
                 }
                 let kth = sweep.kth(start, lists.k());
                 let reach = kth.map_or(f32::MAX, |kth| lists.gate_at(past.ground, query, kth)) + slack;
                 sweep.drop_beyond(line, reach);
-                sweep.measure(simd, seen, 1, &mut budget) && {
-                    let beyond = [likely.next_up(), reach, reach];
+                sweep.measure(simd, past, (line, query), 1, &mut budget) && {
                     reach <= likely || {
-                        sweep.collect(simd, line, beyond);
-                        sweep.measure(simd, seen, 0, &mut budget)
+                        sweep.collect(simd, line, [likely.next_up(), reach, reach]);
+                        sweep.measure(simd, past, (line, query), 0, &mut budget)
                     }
                 }
             };
@@ -282,17 +276,44 @@ impl<G: Ground> WithSimd for Near<'_, '_, G> {
                 return false;
             }
         }
+        for &Found { query, distance, row } in &sweep.found {
+            lists.take(past.ground, query, class, (distance, row));
+        }
         true
     }
 }
 
-/// A query, and the rows that go past it.
-#[derive(Clone, Copy)]
-struct Line<'a, G> {
-    past: Past<'a, G>,
-    line: usize,
-    query: usize,
-    by_bytes: bool,
+/// Offers rows that the kernel measured.
+struct NearByKernel<'a, 'b, G> {
+    sweep: &'a mut Sweep,
+    past: Past<'b, G>,
+    lists: &'a mut Lists,
+}
+
+impl<G: Ground> WithSimd for NearByKernel<'_, '_, G> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        let NearByKernel { sweep, past, lists } = self;
+        let (one, class) = (past.one, past.others[0].class);
+        for line in (0..LANES).filter(|line| one.numbers[*line] != NOBODY) {
+            let query = lists.place(past.number, line);
+            let mut gate = lists.gate(past.ground, query, class);
+            if gate == f32::MAX {
+                let first = sweep.seems(simd, line, lists.k() + 1);
+                gate = lists.gate_at(past.ground, query, first).min(f32::MAX);
+            }
+            sweep.mark(simd, line, gate);
+            for place in places(&sweep.marks) {
+                let (panel, lane) = (place as usize / LANES, place as usize % LANES);
+                let candidate = (sweep.apart[panel][line][lane], past.others[panel].numbers[lane]);
+                if !lists.take(past.ground, query, class, candidate) {
+                    break;
+                }
+            }
+        }
+    }
 }
 
 impl Sweep {
@@ -313,23 +334,35 @@ impl Sweep {
         nth.min(f32::MAX)
     }
 
+    /// Marks the rows that seem to be at most `high` away.
+    #[inline(always)]
+    fn mark<S: Simd>(&mut self, simd: S, line: usize, high: f32) {
+        let high = simd.splat_f32s(high);
+        self.marks.clear();
+        for panels in self.apart.chunks(MARKED) {
+            let mut marks = 0;
+            for (number, apart) in panels.iter().enumerate() {
+                for (part, &apart) in S::as_simd_f32s(&apart[line]).0.iter().enumerate() {
+                    let lanes = u64::from(word(simd, simd.less_than_or_equal_f32s(apart, high)));
+                    marks |= lanes << (number * LANES + part * S::F32_LANES);
+                }
+            }
+            self.marks.push(marks);
+        }
+    }
+
     /// Notes the places of the rows that seem to be at least the first of these numbers away and at most the last,
     /// those up to the second apart from those beyond.
     #[inline(always)]
     fn collect<S: Simd>(&mut self, simd: S, line: usize, [low, middle, high]: [f32; 3]) {
+        self.mark(simd, line, high);
         let [near, far] = &mut self.places;
         near.clear();
         far.clear();
-        let [low, middle, high] = [simd.splat_f32s(low), simd.splat_f32s(middle), simd.splat_f32s(high)];
-        for (start, apart) in (0..).step_by(LANES).zip(&self.apart) {
-            for (first, &apart) in (start..).step_by(S::F32_LANES).zip(S::as_simd_f32s(&apart[line]).0) {
-                let lanes = word(simd, simd.less_than_or_equal_f32s(apart, high));
-                if lanes != 0 {
-                    let lanes = lanes & word(simd, simd.greater_than_or_equal_f32s(apart, low));
-                    let middle = word(simd, simd.less_than_or_equal_f32s(apart, middle));
-                    near.extend(bits(lanes & middle).map(|lane| first + lane));
-                    far.extend(bits(lanes & !middle).map(|lane| first + lane));
-                }
+        for place in places(&self.marks) {
+            let apart = self.apart[place as usize / LANES][line][place as usize % LANES];
+            if apart >= low {
+                if apart <= middle { near.push(place) } else { far.push(place) }
             }
         }
     }
@@ -341,26 +374,28 @@ impl Sweep {
         far.retain(|&place| apart[place as usize / LANES][line][place as usize % LANES] <= high);
     }
 
-    /// Measures the rows at the nearer places noted, or at the farther ones; `false` if they are more than `budget`.
+    /// Measures the rows at the nearer places noted, or at the farther ones, from a query, which is in a line of the
+    /// panel and has a place in lists; `false` if they are more than `budget`.
     #[inline(always)]
-    fn measure<S: Simd, G: Ground>(&mut self, simd: S, seen: Line<'_, G>, which: usize, budget: &mut usize) -> bool {
-        let Line { past, line, query, by_bytes } = seen;
+    fn measure<S: Simd, G: Ground>(
+        &mut self,
+        simd: S,
+        past: Past<'_, G>,
+        (line, query): (usize, usize),
+        which: usize,
+        budget: &mut usize,
+    ) -> bool {
         let Some(left) = budget.checked_sub(self.places[which].len()) else { return false };
         *budget = left;
         let (number, parts) = (past.one.numbers[line], Parts::of(past.layout));
         let one = Row { panel: &past.one, lane: line };
         for &place in &self.places[which] {
-            let (panel, lane) = (place as usize / LANES, place as usize % LANES);
-            let other = Row { panel: &past.others[panel], lane };
-            let row = other.panel.numbers[lane];
-            if past.ground.is_itself(number, row) {
-                continue;
+            let other = Row { panel: &past.others[place as usize / LANES], lane: place as usize % LANES };
+            let row = other.panel.numbers[other.lane];
+            if !past.ground.is_itself(number, row) {
+                let distance = distance(simd, past.layout, parts, one, other);
+                self.found.push(Found { query, distance, row });
             }
-            let distance = match by_bytes {
-                true => distance(simd, past.layout, parts, one, other),
-                false => self.apart[panel][line][lane],
-            };
-            self.found.push(Found { query, distance, row });
         }
         true
     }
@@ -376,6 +411,12 @@ impl Sweep {
         self.scratch.extend(found.iter().map(|found| found.distance));
         Some(*self.scratch.select_nth_unstable_by(k - 1, f32::total_cmp).1)
     }
+}
+
+/// Those that have a bit in `marks`.
+#[inline(always)]
+fn places(marks: &[u64]) -> impl Iterator<Item = u32> {
+    (0..).step_by(u64::BITS as usize).zip(marks).flat_map(|(start, &marks)| bits(marks).map(move |bit| start + bit))
 }
 
 /// The `n`-th least of `values`, whole vectors, by taking the least out again and again.

@@ -11,6 +11,7 @@ use crate::column::{MISSING, categories, numeric_values};
 use crate::error::{Error, Result};
 use crate::intake::Intake;
 use crate::monitor::Phase;
+use crate::pages::in_large_pages;
 
 /// Rows turned over together when columns become rows.
 const TURN: usize = 64;
@@ -46,7 +47,7 @@ impl Rows {
 
     /// No rows, with room for `n_rows` of `width` features.
     pub(crate) fn with_room(n_rows: usize, width: usize) -> Self {
-        Rows { numbers: Vec::with_capacity(n_rows), width, values: Vec::with_capacity(n_rows * width) }
+        Rows { numbers: Vec::with_capacity(n_rows), width, values: in_large_pages(Vec::with_capacity(n_rows * width)) }
     }
 
     /// Appends those rows of `other` whose numbers are in `wanted`, which ascends.
