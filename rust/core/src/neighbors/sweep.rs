@@ -27,7 +27,7 @@ use super::scan::Scan;
 /// Most panels of a piece: what is written down for a panel of queries stays in the cache.
 const MOST_PANELS: usize = 512;
 /// Most differences that are looked at without asking whether to stop.
-const MOST_WORK: usize = 1 << 31;
+const MOST_WORK: usize = 1 << 30;
 /// Groups of a piece have so many rows, the least of each lane, for each that is asked for.
 const SPREAD: usize = 2;
 /// Panels whose rows have a bit of a word.
