@@ -37,7 +37,8 @@ impl Layout {
     /// The error of distances from a row whose A is `sum`.
     ///
     /// Values are rounded by at most 2⁻²⁵ each; A, A' and M by 2⁻²⁴ of themselves, and M once more for
-    /// each addition on its way; M ≤ A and A + A' = distance + 2 M.
+    /// each addition on its way; M ≤ A and A + A' = distance + 2 M. Differences of features that miss values are
+    /// added up one after the other.
     pub(crate) fn error(&self, sum: f64) -> Error {
         let all = self.whole.len() + self.lacking.len();
         let fixed = sum * (2.0 * additions(self.whole.len()) + 4.0 * ROUNDING) + 2.0 * all as f64 * ROUNDING;
