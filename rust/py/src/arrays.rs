@@ -1,7 +1,7 @@
 //! Arrays as a source: record batches made from strided memory of NumPy or from sparse rows, a block of
 //! rows at a time.
 //!
-//! The array is not copied as a whole. Cost: one block, about a million values.
+//! The array is not copied as a whole. Cost: one block, about 260,000 values.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ use crate::error::to_py;
 use crate::sparse::SparseMatrix;
 
 /// Values in a block of rows.
-const BLOCK_VALUES: usize = 1 << 20;
+const BLOCK_VALUES: usize = 1 << 18;
 /// Cells in a block of sparse rows, few of which are values.
 const BLOCK_CELLS: usize = 1 << 22;
 /// Rows and columns gathered together, so that a cache line of a row-major array is used whole.
@@ -111,7 +111,7 @@ impl ChunkSource for ArraySource {
         let width = self.schema.fields().len().max(1);
         let block = match self.parts.iter().any(|part| matches!(part, Part::Sparse(_))) {
             true => (BLOCK_CELLS / width).clamp(1, 1 << 16),
-            false => (BLOCK_VALUES / width).clamp(1024, 1 << 16),
+            false => (BLOCK_VALUES / width).clamp(256, 1 << 16),
         };
         let starts = (0..self.n_rows).step_by(block);
         Ok(Box::new(starts.map(move |start| self.batch(start, block.min(self.n_rows - start)))))
