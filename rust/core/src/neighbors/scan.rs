@@ -34,13 +34,24 @@ impl Scan<'_> {
         groups.map(|panels| Lists::new(self.layout, queries, panels, k, n_classes, &error)).collect()
     }
 
-    /// Offers the rows of `tile` to the queries of `lists`.
-    pub(crate) fn pass(self, ground: impl Ground, queries: &Panels, tile: &Panels, lists: &mut Lists) -> Result<()> {
+    /// The rows of `tile`, as they go past.
+    pub(crate) fn pieces<'b>(&'b self, tile: &'b Panels) -> Vec<Piece<'b>> {
+        Piece::of(self.layout, tile)
+    }
+
+    /// Offers the rows of `pieces` to the queries of `lists`.
+    pub(crate) fn pass(
+        self,
+        ground: impl Ground,
+        queries: &Panels,
+        pieces: &[Piece<'_>],
+        lists: &mut Lists,
+    ) -> Result<()> {
         let mut sweep = Sweep::default();
-        for piece in Piece::of(self.layout, tile) {
+        for piece in pieces {
             for number in lists.panels() {
                 self.monitor.check()?;
-                sweep.run(self, ground, (number, queries.panel(self.layout, number)), &piece, lists);
+                sweep.run(self, ground, (number, queries.panel(self.layout, number)), piece, lists);
             }
         }
         Ok(())

@@ -88,7 +88,7 @@ impl Outlook {
 }
 
 /// Rows of one class that go past at once.
-pub(super) struct Piece<'a> {
+pub(crate) struct Piece<'a> {
     panels: Vec<Panel<'a>>,
     /// The most of all of them.
     slack: f32,
@@ -96,16 +96,16 @@ pub(super) struct Piece<'a> {
 
 impl<'a> Piece<'a> {
     /// All of `rows`.
-    pub(super) fn of(layout: &'a Layout, rows: &'a Panels) -> impl Iterator<Item = Self> {
+    pub(super) fn of(layout: &'a Layout, rows: &'a Panels) -> Vec<Self> {
         let most = MOST_WORK / (LANES * LANES) / (layout.whole.len() + layout.lacking.len()).max(1);
         let most = most.clamp(1, MOST_PANELS);
         let panels: Vec<Panel<'a>> = (0..rows.len()).map(|number| rows.panel(layout, number)).collect();
-        let by_class: Vec<_> = panels.chunk_by(|a, b| a.class == b.class).map(<[_]>::to_vec).collect();
-        let pieces = by_class.into_iter().flat_map(move |all| all.chunks(most).map(<[_]>::to_vec).collect::<Vec<_>>());
-        pieces.map(|panels| {
+        let pieces = panels.chunk_by(|a, b| a.class == b.class).flat_map(|class| class.chunks(most));
+        let piece = |panels: &[Panel<'a>]| {
             let slack = panels.iter().flat_map(|panel| panel.coarse.slack).copied().fold(0.0, f32::max);
-            Piece { panels, slack }
-        })
+            Piece { panels: panels.to_vec(), slack }
+        };
+        pieces.map(piece).collect()
     }
 }
 

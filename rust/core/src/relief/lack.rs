@@ -104,8 +104,12 @@ impl Known {
             sum
         }));
         let n_steps = values.len().min(MOST_STEPS);
-        let step = |step: usize| values.partition_point(|value| *value < step as f64 / n_steps as f64) as u32;
-        let below = (0..=n_steps).map(step).collect();
+        let mut passed = 0;
+        let below = (0..=n_steps).map(|step| {
+            passed += values[passed..].iter().take_while(|value| **value < step as f64 / n_steps as f64).count();
+            passed as u32
+        });
+        let below = below.collect();
         Some(Known::Numeric { values, sums, below })
     }
 

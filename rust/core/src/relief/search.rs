@@ -64,8 +64,10 @@ impl Search<'_> {
         lists: &mut [Lists],
         end: impl Fn(&mut Lists) + Sync,
     ) -> Result<()> {
+        let scan = self.scan();
+        let pieces = scan.pieces(tile);
         lists.par_iter_mut().try_for_each(|lists| {
-            self.scan().pass(ground, queries, tile, lists)?;
+            scan.pass(ground, queries, &pieces, lists)?;
             end(lists);
             Ok(())
         })

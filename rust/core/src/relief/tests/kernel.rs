@@ -1,18 +1,9 @@
 //! Distances by panels beside those of the space, on all vector widths that the machine has.
 
-use pulp::Arch;
-
-use super::small;
+use super::{archs, small};
 use crate::neighbors::kernel::Measure;
 use crate::neighbors::panels::{LANES, NOBODY, Panels};
 use crate::relief::space::{Example, Shape};
-
-fn archs() -> Vec<Arch> {
-    let mut archs = vec![Arch::new(), Arch::Scalar];
-    #[cfg(target_arch = "x86_64")]
-    archs.extend(pulp::x86::V3::try_new().map(Arch::V3));
-    archs
-}
 
 #[test]
 fn panels_give_the_distances_of_the_space_within_their_error() {

@@ -6,10 +6,20 @@ mod search;
 mod sparse;
 mod sums;
 
+use pulp::Arch;
+
 use super::lack::Lack;
 use super::rows::Rows;
 use super::space::{Shape, Space};
 use crate::neighbors::panels::Layout;
+
+/// All vectors that the machine has, and none.
+fn archs() -> Vec<Arch> {
+    let mut archs = vec![Arch::new(), Arch::Scalar];
+    #[cfg(target_arch = "x86_64")]
+    archs.extend(pulp::x86::V3::try_new().map(Arch::V3));
+    archs
+}
 
 /// A random number in [0, 1), another one for each `n`.
 fn uniform(n: u64) -> f64 {

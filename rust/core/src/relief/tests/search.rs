@@ -2,7 +2,7 @@
 
 use pulp::Arch;
 
-use super::small;
+use super::{archs, small};
 use crate::monitor::Monitor;
 use crate::neighbors::panels::Layout;
 use crate::relief::neighbours::Neighbours;
@@ -36,13 +36,6 @@ fn assert_same(found: &Neighbours, expected: &Neighbours, queries: &[u32], what:
         let lists = |neighbours: &Neighbours| neighbours.of(query).map(<[u32]>::to_vec).collect::<Vec<_>>();
         assert_eq!(lists(found), lists(expected), "query {query}, {what}");
     }
-}
-
-fn archs() -> Vec<Arch> {
-    let mut archs = vec![Arch::new(), Arch::Scalar];
-    #[cfg(target_arch = "x86_64")]
-    archs.extend(pulp::x86::V3::try_new().map(Arch::V3));
-    archs
 }
 
 /// Searches on all vectors that there are find what sorting does.
