@@ -44,12 +44,21 @@ pub(crate) fn numeric_values(array: &ArrayRef, out: &mut Vec<f64>) -> Result<()>
     Ok(())
 }
 
+/// The numbers of `array`, as [`numeric_values`] gives them: its own where it has them, else from `room`.
+pub(crate) fn numbers<'a>(array: &'a ArrayRef, room: &'a mut Vec<f64>) -> Result<&'a [f64]> {
+    if let Some(floats) = array.as_primitive_opt::<Float64Type>().filter(|floats| floats.null_count() == 0) {
+        return Ok(floats.values());
+    }
+    room.clear();
+    numeric_values(array, room)?;
+    Ok(room)
+}
+
 /// For each row whether its value is known: neither null nor NaN.
 pub(crate) fn known_rows(array: &ArrayRef) -> Result<Vec<bool>> {
     if array.data_type().is_floating() {
-        let mut values = Vec::with_capacity(array.len());
-        numeric_values(array, &mut values)?;
-        return Ok(values.into_iter().map(|v| !v.is_nan()).collect());
+        let mut room = Vec::new();
+        return Ok(numbers(array, &mut room)?.iter().map(|v| !v.is_nan()).collect());
     }
     let nulls = array.logical_nulls();
     Ok((0..array.len()).map(|row| nulls.as_ref().is_none_or(|n| n.is_valid(row))).collect())
@@ -75,11 +84,11 @@ pub(crate) fn categories(array: &ArrayRef) -> Result<Categories<'_>> {
             array.as_boolean().iter().map(|value| value.map(|v| Cow::Borrowed(if v { "true" } else { "false" }))),
         )),
         _ => {
-            let mut values = Vec::with_capacity(array.len());
-            numeric_values(array, &mut values)?;
+            let mut room = Vec::new();
+            let values = numbers(array, &mut room)?;
             // Adding 0 turns -0 into 0, so that the two are one category.
-            let number = |v: f64| (!v.is_nan()).then(|| Cow::Owned((v + 0.0).to_string()));
-            Ok(collect(values.into_iter().map(number)))
+            let number = |v: &f64| (!v.is_nan()).then(|| Cow::Owned((v + 0.0).to_string()));
+            Ok(collect(values.iter().map(number)))
         }
     }
 }

@@ -7,7 +7,7 @@ use arrow_array::{Array, ArrayRef};
 use arrow_schema::{DataType, Field};
 use rustc_hash::FxHashSet;
 
-use crate::column::{MISSING, categories, numeric_values};
+use crate::column::{MISSING, categories, numbers};
 use crate::error::{Error, Result};
 use crate::labels::LabelSets;
 use crate::monitor::Monitor;
@@ -168,9 +168,8 @@ impl Counts {
     fn add(&mut self, array: &ArrayRef) -> Result<()> {
         match &mut self.values {
             Values::Numbers(distinct, range) => {
-                let mut values = Vec::with_capacity(array.len());
-                numeric_values(array, &mut values)?;
-                for value in values {
+                let mut room = Vec::new();
+                for &value in numbers(array, &mut room)? {
                     if value.is_nan() {
                         self.missing += 1;
                         continue;

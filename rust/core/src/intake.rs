@@ -8,7 +8,7 @@ use crate::column::{known_rows, numeric_values};
 use crate::error::{Error, Result};
 use crate::monitor::{Monitor, Phase};
 use crate::schema::Problem;
-use crate::source::ChunkSource;
+use crate::source::{ChunkSource, cut};
 
 /// Most rows handled at once; also the height of a chunk of the code store.
 pub(crate) const CHUNK_ROWS: usize = 65_536;
@@ -101,10 +101,8 @@ impl Intake<'_> {
         self.monitor.enter(phase, self.source.rows_hint().unwrap_or(0));
         let mut counts = Counts::default();
         for batch in self.source.chunks()? {
-            let batch = batch?;
-            for start in (0..batch.num_rows()).step_by(CHUNK_ROWS) {
+            for part in cut(batch?, CHUNK_ROWS) {
                 self.monitor.check()?;
-                let part = batch.slice(start, CHUNK_ROWS.min(batch.num_rows() - start));
                 let rows = part.num_rows() as u64;
                 each(&self.keep(part, &mut counts)?)?;
                 self.monitor.advance(rows);

@@ -10,6 +10,7 @@ use arrow_array::types::{
     UInt16Type, UInt32Type, UInt64Type,
 };
 use arrow_array::{Array, ArrayRef, BooleanArray, PrimitiveArray, RecordBatch, RecordBatchOptions};
+use arrow_buffer::ScalarBuffer;
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use ferrank_core::source::{ChunkSource, Chunks};
 use ferrank_core::{Error, Result};
@@ -26,8 +27,11 @@ use crate::sparse::SparseMatrix;
 const BLOCK_VALUES: usize = 1 << 18;
 /// Cells in a block of sparse rows, few of which are values.
 const BLOCK_CELLS: usize = 1 << 22;
-/// Rows and columns gathered together, so that a cache line of a row-major array is used whole.
-const TILE: usize = 16;
+/// Rows gathered together: enough for a cache line of a column, and no more than a cache holds at one place, where
+/// rows follow each other by a power of two.
+const TILE_ROWS: usize = 8;
+/// Columns gathered together, so that a row-major array is read by several cache lines at a time.
+const TILE_COLUMNS: usize = 64;
 
 /// Columns side by side: matrices of numbers and Arrow arrays, all with the same number of rows.
 pub(crate) struct ArraySource {
@@ -175,9 +179,11 @@ impl Matrix {
     fn columns(&self, start: usize, len: usize, out: &mut Vec<ArrayRef>) {
         match self.data_type {
             DataType::Boolean => {
-                self.gather::<u8>(start, len, |column| {
-                    out.push(Arc::new(column.into_iter().map(|byte| Some(byte != 0)).collect::<BooleanArray>()));
-                });
+                let values = self.gather::<u8>(start, len);
+                let columns = values.chunks_exact(len);
+                out.extend(columns.map(|column| {
+                    Arc::new(column.iter().map(|&byte| Some(byte != 0)).collect::<BooleanArray>()) as ArrayRef
+                }));
             }
             DataType::Float16 => self.primitive::<Float16Type>(start, len, out),
             DataType::Float32 => self.primitive::<Float32Type>(start, len, out),
@@ -195,21 +201,20 @@ impl Matrix {
     }
 
     fn primitive<T: ArrowPrimitiveType>(&self, start: usize, len: usize, out: &mut Vec<ArrayRef>) {
-        self.gather::<T::Native>(start, len, |column| {
-            out.push(Arc::new(PrimitiveArray::<T>::new(column.into(), None)));
-        });
+        let values = ScalarBuffer::from(self.gather::<T::Native>(start, len));
+        let column = |number: usize| PrimitiveArray::<T>::new(values.slice(number * len, len), None);
+        out.extend((0..self.shape[1]).map(|number| Arc::new(column(number)) as ArrayRef));
     }
 
-    /// Calls `take` with each column, cut to `len` rows from `start`.
-    fn gather<T: Copy + Default>(&self, start: usize, len: usize, mut take: impl FnMut(Vec<T>)) {
-        let [down, right] = self.strides;
+    /// All columns, one after the other, cut to `len` rows from `start`.
+    fn gather<T: Copy + Default>(&self, start: usize, len: usize) -> Vec<T> {
+        let ([down, right], width) = (self.strides, self.shape[1]);
         assert!(start + len <= self.shape[0] && size_of::<T>() <= self.data_type.primitive_width().unwrap_or(1));
-        for first in (0..self.shape[1]).step_by(TILE) {
-            let width = TILE.min(self.shape[1] - first);
-            let mut tile: Vec<Vec<T>> = (0..width).map(|_| vec![T::default(); len]).collect();
-            for above in (0..len).step_by(TILE) {
-                for (column, values) in (first..).zip(&mut tile) {
-                    for (row, value) in (start + above..).zip(values[above..].iter_mut().take(TILE)) {
+        let mut values = vec![T::default(); len * width];
+        for (first, columns) in (0..).step_by(TILE_COLUMNS).zip(values.chunks_mut(TILE_COLUMNS * len)) {
+            for above in (0..len).step_by(TILE_ROWS) {
+                for (column, values) in (first..).zip(columns.chunks_exact_mut(len)) {
+                    for (row, value) in (start + above..).zip(values[above..].iter_mut().take(TILE_ROWS)) {
                         let offset = row as isize * down + column as isize * right;
                         // SAFETY: row and column lie within the shape, so the offset lies within the array,
                         // whose items are T; they need not be aligned.
@@ -217,7 +222,7 @@ impl Matrix {
                     }
                 }
             }
-            tile.into_iter().for_each(&mut take);
         }
+        values
     }
 }

@@ -26,7 +26,7 @@ use distinct::Distinct;
 use range::Range;
 use sample::RowSample;
 
-use crate::column::{MISSING, categories, numeric_values};
+use crate::column::{MISSING, categories, numbers};
 use crate::error::{Error, Result};
 use crate::hierarchy::{Hierarchy, MAX_LABELS};
 use crate::intake::{Counts, Intake};
@@ -34,6 +34,7 @@ use crate::labels::LabelSets;
 use crate::monitor::{Monitor, Phase};
 use crate::run::View;
 use crate::schema::{Attribute, Kind, LabelPlan, Problem, names};
+use crate::source::cut;
 use crate::threads::pool;
 
 /// Most categories that a nominal feature or target may have.
@@ -145,8 +146,7 @@ impl Profile {
         // The first rows are all drawn, and the sample is not to outgrow its size by more than the slack.
         let step = (profile.sample.slack() / 2).max(LEAST_CELLS / profile.names.len().max(1)).max(1);
         profile.counts = intake.pass(Phase::Profiling, |batch| {
-            for start in (0..batch.num_rows()).step_by(step) {
-                let part = batch.slice(start, step.min(batch.num_rows() - start));
+            for part in cut(batch.clone(), step) {
                 profile.add(intake, &part, first_row)?;
                 first_row += part.num_rows() as u64;
             }
@@ -301,9 +301,9 @@ impl NumericProfile {
     }
 
     fn add(&mut self, array: &ArrayRef, sampled: &[u32]) -> Result<()> {
-        let mut values = Vec::with_capacity(array.len());
-        numeric_values(array, &mut values)?;
-        let Range { low, high, missing, zeros } = Range::of(&values);
+        let mut room = Vec::new();
+        let values = numbers(array, &mut room)?;
+        let Range { low, high, missing, zeros } = Range::of(values);
         if (values.len() as u64 > missing) && !(low.is_finite() && high.is_finite()) {
             let found = if high.is_finite() { low } else { high };
             return Err(Error::Data(format!(
@@ -315,7 +315,7 @@ impl NumericProfile {
         // Adding 0 turns -0 into 0: which of the two is the lower depends on the order otherwise.
         self.min = self.min.min(low) + 0.0;
         self.max = self.max.max(high) + 0.0;
-        self.distinct.extend(&values);
+        self.distinct.extend(values);
         // One NaN for all: which bits a missing value has depends on the container.
         let known = |value: f64| if value.is_nan() { f64::NAN } else { value };
         self.sample.extend(sampled.iter().map(|&row| known(values[row as usize])));

@@ -1,20 +1,24 @@
 //! Rows as numbers of the distance space, row by row, held together or read anew for each pass.
 
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::ops::Range;
 
-use arrow_array::RecordBatch;
+use arrow_array::{ArrayRef, RecordBatch};
+use pulp::{Arch, Simd, WithSimd};
 use rayon::prelude::*;
 
 use super::space::Scale;
 use super::sparse::SparseRows;
-use crate::column::{MISSING, categories, numeric_values};
+use crate::column::{MISSING, categories, numbers};
 use crate::error::{Error, Result};
 use crate::intake::Intake;
 use crate::monitor::Phase;
 use crate::pages::in_large_pages;
+use crate::source::cut;
 
 /// Rows turned over together when columns become rows.
 const TURN: usize = 64;
+/// Columns that become rows together: the numbers of a cache line.
+const ABREAST: usize = 8;
 /// Values in a tile that is read anew: small enough beside the queries, large enough to keep threads busy.
 const TILE_VALUES: usize = 1 << 20;
 
@@ -45,9 +49,14 @@ impl Rows {
         (self.numbers.first().map_or(0, |&first| first), self.numbers.last().map_or(0, |&last| last + 1))
     }
 
-    /// No rows, with room for `n_rows` of `width` features.
-    pub(crate) fn with_room(n_rows: usize, width: usize) -> Self {
-        Rows { numbers: Vec::with_capacity(n_rows), width, values: in_large_pages(Vec::with_capacity(n_rows * width)) }
+    /// Rows called `numbers` come next, of `width` features; gives where their values stand, which are to be set.
+    fn grow(&mut self, numbers: Range<u32>, width: usize) -> (usize, usize) {
+        let start = self.numbers.len() * width;
+        let end = start + numbers.len() * width;
+        self.width = width;
+        self.numbers.extend(numbers);
+        self.values.resize(end.max(self.values.len()), 0.0);
+        (start, end)
     }
 
     /// Appends those rows of `other` whose numbers are in `wanted`, which ascends.
@@ -134,7 +143,10 @@ impl Reader<'_> {
     /// # Errors
     /// Those of [`Reader::pass`].
     pub(crate) fn hold(&self, phase: Phase, mut each: impl FnMut(&RecordBatch) -> Result<()>) -> Result<Rows> {
-        let mut rows = Rows::with_room(self.n_rows as usize, self.scales.len());
+        let (n_rows, width) = (self.n_rows as usize, self.scales.len());
+        // Zeros cost nothing before they are touched.
+        let values = in_large_pages(vec![0.0; n_rows * width]);
+        let mut rows = Rows { numbers: Vec::with_capacity(n_rows), width, values };
         self.parts(phase, |part, columns| {
             self.append(part, rows.span().1, columns, &mut rows)?;
             each(part)
@@ -148,8 +160,7 @@ impl Reader<'_> {
         let mut columns = vec![Vec::new(); self.scales.len()];
         let mut n_rows = 0;
         let counts = self.intake.pass(phase, |batch| {
-            for start in (0..batch.num_rows()).step_by(most) {
-                let part = batch.slice(start, most.min(batch.num_rows() - start));
+            for part in cut(batch.clone(), most) {
                 n_rows += part.num_rows() as u64;
                 if n_rows > self.n_rows {
                     return Err(self.changed());
@@ -165,59 +176,92 @@ impl Reader<'_> {
         self.intake.changed()
     }
 
-    /// Appends the rows of `part`, which number from `first`.
-    fn append(&self, part: &RecordBatch, first: u32, columns: &mut [Vec<f64>], rows: &mut Rows) -> Result<()> {
-        let features = &self.intake.problem.features;
-        let unknown = AtomicU64::new(0);
-        (columns.par_iter_mut().zip(&self.scales).zip(features)).try_for_each(|((column, scale), feature)| {
-            let lost = read(part, feature.column, scale, self.clip, column)
-                .map_err(|error| self.intake.in_column(feature.column, error))?;
-            unknown.fetch_add(lost, Relaxed);
-            Ok(())
-        })?;
-        if unknown.into_inner() > 0 {
-            return Err(self.changed());
-        }
-        let (n_rows, width, end) = (part.num_rows(), columns.len(), rows.values.len());
-        rows.width = width;
-        rows.numbers.extend(first..first + n_rows as u32);
-        rows.values.resize(end + n_rows * width, 0.0);
-        rows.values[end..].par_chunks_mut(TURN * width.max(1)).enumerate().for_each(|(block, out)| {
-            let start = block * TURN;
-            for (i, column) in columns.iter().enumerate() {
-                for (row, value) in out.chunks_exact_mut(width).zip(&column[start..]) {
-                    row[i] = *value;
+    /// Appends the rows of `part`, which number from `first`, with room for its columns.
+    fn append(&self, part: &RecordBatch, first: u32, room: &mut [Vec<f64>], rows: &mut Rows) -> Result<()> {
+        let columns: Option<Vec<&[f64]>> = (room.par_iter_mut().zip(&self.scales).zip(&self.intake.problem.features))
+            .map(|((room, scale), feature)| {
+                let array = part.column(feature.column);
+                read(array, scale, room).map_err(|error| self.intake.in_column(feature.column, error))
+            })
+            .collect::<Result<_>>()?;
+        let columns = columns.ok_or_else(|| self.changed())?;
+        let (start, end) = rows.grow(first..first + part.num_rows() as u32, columns.len());
+        let blocks = rows.values[start..end].par_chunks_mut(TURN * columns.len().max(1)).enumerate();
+        let beyond: usize = blocks.map(|(block, out)| self.turn(&columns, block * TURN, out)).sum();
+        if beyond == 0 { Ok(()) } else { Err(self.changed()) }
+    }
+
+    /// Makes rows of columns, from row `first` on; gives how many of their numbers are beyond their scales.
+    fn turn(&self, columns: &[&[f64]], first: usize, out: &mut [f64]) -> usize {
+        let (arch, n_rows) = (Arch::new(), out.len() / columns.len());
+        let mut beyond = 0;
+        let mut lines = [[0.0; TURN]; ABREAST];
+        for (start, columns) in (0..).step_by(ABREAST).zip(columns.chunks(ABREAST)) {
+            for ((line, column), scale) in lines.iter_mut().zip(columns).zip(&self.scales[start..]) {
+                let line = &mut line[..n_rows];
+                match scale {
+                    Scale::Constant => line.fill(0.0),
+                    _ => line.copy_from_slice(&column[first..first + n_rows]),
+                }
+                if let Scale::Numeric { low, high } = *scale {
+                    beyond += arch.dispatch(Place { values: line, low, high, clip: self.clip });
                 }
             }
-        });
-        Ok(())
+            for (row, out) in out.chunks_exact_mut(self.scales.len()).enumerate() {
+                out[start..].iter_mut().zip(&lines[..columns.len()]).for_each(|(value, line)| *value = line[row]);
+            }
+        }
+        beyond
     }
 }
 
-/// Sets `values` to a column as numbers; gives how many of them have no place on the scale.
-fn read(part: &RecordBatch, column: usize, scale: &Scale, clip: bool, values: &mut Vec<f64>) -> Result<u64> {
-    let array = part.column(column);
-    values.clear();
+/// A column as numbers, its own or put in `room`; none for a constant one. `None` if a category has none.
+fn read<'a>(array: &'a ArrayRef, scale: &Scale, room: &'a mut Vec<f64>) -> Result<Option<&'a [f64]>> {
     match scale {
-        Scale::Constant => values.resize(part.num_rows(), 0.0),
-        Scale::Numeric { low, high } => {
-            numeric_values(array, values)?;
-            values.iter_mut().for_each(|value| *value = Scale::place(*value, *low, *high));
-            if clip {
-                values.iter_mut().for_each(|value| *value = value.clamp(0.0, 1.0));
-            }
-            return Ok(values.iter().filter(|value| **value < 0.0 || **value > 1.0).count() as u64);
-        }
+        Scale::Constant => Ok(Some(&[])),
+        Scale::Numeric { .. } => numbers(array, room).map(Some),
         Scale::Nominal(names) => {
             let read = categories(array)?;
-            let codes: Vec<Option<u16>> = read.texts.iter().map(|text| names.code(text)).collect();
-            let number = |&position: &u32| match position {
-                MISSING => f64::NAN,
-                _ => codes[position as usize].map_or(f64::NAN, f64::from),
-            };
-            values.extend(read.index.iter().map(number));
-            return Ok(codes.iter().filter(|code| code.is_none()).count() as u64);
+            let codes: Option<Vec<u16>> = read.texts.iter().map(|text| names.code(text)).collect();
+            Ok(codes.map(|codes| {
+                let number = |&position: &u32| match position {
+                    MISSING => f64::NAN,
+                    _ => codes[position as usize].into(),
+                };
+                room.clear();
+                room.extend(read.index.iter().map(number));
+                &room[..]
+            }))
         }
     }
-    Ok(0)
+}
+
+/// Puts values in their places on a scale; gives how many have none. Beyond its ends there are places where values are
+/// clipped.
+struct Place<'a> {
+    values: &'a mut [f64],
+    low: f64,
+    high: f64,
+    clip: bool,
+}
+
+impl WithSimd for Place<'_> {
+    type Output = usize;
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) -> usize {
+        let Place { values, low, high, clip } = self;
+        for value in &mut *values {
+            *value = Scale::place(*value, low, high);
+        }
+        if clip {
+            values.iter_mut().for_each(|value| *value = value.clamp(0.0, 1.0));
+            return 0;
+        }
+        let mut beyond = 0;
+        for value in values {
+            beyond += usize::from(*value < 0.0 || *value > 1.0);
+        }
+        beyond
+    }
 }

@@ -13,10 +13,20 @@ pub(super) fn rows_per_chunk(columns: usize) -> usize {
     ROWS.min(CELLS / columns.max(1)).max(1)
 }
 
-/// `batch` in pieces of the size of a chunk, sharing its memory. A batch without rows has none.
+/// `batch` in pieces of the size of a chunk.
 pub(super) fn pieces(batch: RecordBatch) -> impl Iterator<Item = RecordBatch> {
     let size = rows_per_chunk(batch.num_columns());
-    (0..batch.num_rows()).step_by(size).map(move |start| batch.slice(start, size.min(batch.num_rows() - start)))
+    cut(batch, size)
+}
+
+/// `batch` in pieces of at most `size` rows, sharing its memory. A batch without rows has none.
+pub(crate) fn cut(batch: RecordBatch, size: usize) -> impl Iterator<Item = RecordBatch> {
+    let n_rows = batch.num_rows();
+    // A slice costs an allocation a column.
+    (0..n_rows).step_by(size).map(move |start| match size < n_rows {
+        true => batch.slice(start, size.min(n_rows - start)),
+        false => batch.clone(),
+    })
 }
 
 /// `batch` under `schema`, whose names and types it must have; only metadata may differ.

@@ -31,6 +31,7 @@ mod spill;
 mod write;
 
 pub use arff::ArffSource;
+pub(crate) use chunking::cut;
 pub use ipc::IpcSource;
 pub use joined::JoinedSource;
 pub use memory::TableSource;

@@ -7,7 +7,7 @@ use rayon::prelude::*;
 
 use super::bands::{BAND, Bands};
 use super::{Chunk, Code, Slot};
-use crate::column::{MISSING, categories, numeric_values};
+use crate::column::{MISSING, categories, numbers};
 use crate::error::Result;
 use crate::intake::Intake;
 use crate::profile::{Coding, Scale};
@@ -62,9 +62,8 @@ impl Coder<'_> {
         let column = self.part.column(column);
         match &coding.scale {
             Scale::Numeric(cuts) => {
-                let mut values = Vec::with_capacity(self.part.num_rows());
-                numeric_values(column, &mut values)?;
-                cuts.encode(&values, u16::MAX, |row, code| {
+                let mut room = Vec::new();
+                cuts.encode(numbers(column, &mut room)?, u16::MAX, |row, code| {
                     emit(row, if code == u16::MAX { C::MISSING } else { C::from_u16(code) });
                 });
             }
