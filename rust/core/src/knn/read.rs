@@ -115,7 +115,7 @@ fn features(scales: &[Scale], train: &Rows, profiles: &[Profile; 2], conventions
             Scale::Nominal(categories) if categories.names.len() > 2 => (Shape::Nominal, categories.names.len()),
             Scale::Numeric { .. } | Scale::Nominal(_) => (Shape::Numeric, 0),
         };
-        let column = train.values.iter().skip(number).step_by(train.width).copied();
+        let column = train.values().iter().skip(number).step_by(train.width).copied();
         let unknown =
             (shape != Shape::Constant && lacks(number)).then(|| Unknown::of(column, shape, n_categories, conventions));
         Feature { shape, unknown }

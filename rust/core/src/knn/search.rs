@@ -31,12 +31,9 @@ impl Search<'_> {
         let scan = Scan { layout: &places.layout, monitor: self.monitor, arch: Arch::new() };
         let error = |sum| places.error(sum, f64::from(most));
         let mut lists = scan.lists(&queries, self.k, 1, error);
-        let pieces = scan.pieces(&rows);
-        lists.par_iter_mut().try_for_each(|lists| {
-            scan.pass(self, &queries, &pieces, lists)?;
+        scan.offer(self, &queries, &rows, &mut lists, |lists| {
             lists.finish(self);
             self.monitor.advance(lists.n_queries() as u64);
-            Ok(())
         })?;
         // Panels hold the test rows in their order.
         let found: Vec<u32> = lists.iter().flat_map(Lists::neighbours).flat_map(|(_, rows)| rows.flatten()).collect();

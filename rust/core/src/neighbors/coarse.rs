@@ -12,7 +12,7 @@ use rayon::prelude::*;
 use super::bytes::place;
 use super::pairs::Parts;
 use super::panels::{Common, LANES, Layout, cut};
-use crate::pages::in_large_pages;
+use crate::pages::Large;
 
 /// Steps of a byte in [0, 1].
 pub(super) const STEPS: f32 = 255.0;
@@ -27,11 +27,11 @@ const OCTET: usize = 8;
 #[derive(Debug, Default)]
 pub(super) struct Coarse {
     /// Panel after panel: n_octets x LANES
-    octets: Vec<u64>,
+    octets: Large<u64>,
     /// Panel after panel: LANES; less than any number for nobody.
     slack: Vec<f32>,
     /// Row after row, in [`Parts`]; NaN where missing.
-    rows: Vec<f32>,
+    rows: Large<f32>,
 }
 
 /// Those of one panel.
@@ -75,9 +75,9 @@ impl Coarse {
             return Coarse::default();
         }
         Coarse {
-            octets: in_large_pages(vec![0; n * n_octets(layout)]),
+            octets: Large::zeros(n * n_octets(layout)),
             slack: vec![f32::NEG_INFINITY; n],
-            rows: in_large_pages(vec![0.0; n * Parts::of(layout).stride]),
+            rows: Large::zeros(n * Parts::of(layout).stride),
         }
     }
 

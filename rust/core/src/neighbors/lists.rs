@@ -19,7 +19,7 @@ const ROOM: usize = 8;
 const MOST_ROOM: usize = 256;
 
 /// What distances are settled from.
-pub(crate) trait Ground: Copy {
+pub(crate) trait Ground: Copy + Sync {
     /// What sums of differences are divided by before they are rounded to 12 decimals.
     fn whole(self) -> usize;
 

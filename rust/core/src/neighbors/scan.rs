@@ -1,6 +1,7 @@
 //! Tiles of rows going past queries.
 
 use pulp::Arch;
+use rayon::prelude::*;
 
 use super::lists::{Ground, Lists};
 use super::panels::{Error, Layout, Panels};
@@ -34,26 +35,25 @@ impl Scan<'_> {
         groups.map(|panels| Lists::new(self.layout, queries, panels, k, n_classes, &error)).collect()
     }
 
-    /// The rows of `tile`, as they go past.
-    pub(crate) fn pieces<'b>(&'b self, tile: &'b Panels) -> Vec<Piece<'b>> {
-        Piece::of(self.layout, tile)
-    }
-
-    /// Offers the rows of `pieces` to the queries of `lists`.
-    pub(crate) fn pass(
+    /// Offers the rows of `tile` to the queries of all `lists`, each of which is then dealt with by `end`.
+    pub(crate) fn offer(
         self,
         ground: impl Ground,
         queries: &Panels,
-        pieces: &[Piece<'_>],
-        lists: &mut Lists,
+        tile: &Panels,
+        lists: &mut [Lists],
+        end: impl Fn(&mut Lists) + Sync,
     ) -> Result<()> {
-        let mut sweep = Sweep::default();
-        for piece in pieces {
-            for number in lists.panels() {
-                self.monitor.check()?;
-                sweep.run(self, ground, (number, queries.panel(self.layout, number)), piece, lists);
+        let pieces = Piece::of(self.layout, tile);
+        lists.par_iter_mut().try_for_each_init(Sweep::default, |sweep, lists| {
+            for piece in &pieces {
+                for number in lists.panels() {
+                    self.monitor.check()?;
+                    sweep.run(self, ground, (number, queries.panel(self.layout, number)), piece, lists);
+                }
             }
-        }
-        Ok(())
+            end(lists);
+            Ok(())
+        })
     }
 }

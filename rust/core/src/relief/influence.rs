@@ -79,9 +79,9 @@ impl Prepared<'_> {
         let together = (self.limits.group / (self.layout.row_bytes() + 8 * self.space.shapes.len())).max(1);
         let mut least = vec![f64::INFINITY; rows.len()];
         for others in others.chunks(together) {
-            let near = Table::Held(gather(&self.table, others)?);
+            let near = Table::Held(gather(&self.table, others, self.space.shapes.len())?);
             for (rows, least) in rows.chunks(together).zip(least.chunks_mut(together)) {
-                let queries = gather(&self.table, rows)?;
+                let queries = gather(&self.table, rows, self.space.shapes.len())?;
                 let neighbours = search.among(&near, &queries)?;
                 let Table::Held(near) = &near else { unreachable!("as it was made") };
                 let ground = Ground { space: &self.space, queries: &queries, rows: near };

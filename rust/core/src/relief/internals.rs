@@ -23,7 +23,7 @@ impl Pair {
         let lacks = (0..width).map(|_| None).collect();
         let space = Space::new(vec![Shape::Numeric; width], lacks, Vec::new(), 1);
         let layout = Layout::new(&space);
-        let panels = Panels::new(&layout, &space, &Rows { numbers: (0..2 * LANES as u32).collect(), width, values });
+        let panels = Panels::new(&layout, &space, &Rows::of(width, &values));
         Pair { arch: Arch::new(), layout, panels }
     }
 

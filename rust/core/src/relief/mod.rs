@@ -280,7 +280,7 @@ impl Prepared<'_> {
                 let a_query = a_query + self.layout.row_bytes() + 8 * n_features;
                 for group in blocks.chunks((self.limits.group / a_query / most).max(1)) {
                     let wanted: Vec<u32> = of_group(group);
-                    let held = gather(table, &wanted)?;
+                    let held = gather(table, &wanted, n_features)?;
                     let neighbours = search.among(table, &held)?;
                     self.sum(&plan, group, &neighbours, &held, ledger)?;
                 }

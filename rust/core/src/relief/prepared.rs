@@ -126,13 +126,13 @@ fn lacks(
     Ok(lacks)
 }
 
-/// The rows called `numbers`, in ascending order.
-pub(super) fn gather(table: &Table<'_>, numbers: &[u32]) -> Result<Rows> {
+/// The rows called `numbers`, of `width` features, in ascending order.
+pub(super) fn gather(table: &Table<'_>, numbers: &[u32], width: usize) -> Result<Rows> {
     let mut wanted = numbers.to_vec();
     wanted.sort_unstable();
-    let mut gathered = Rows::default();
+    let mut gathered = Rows::with_room(wanted.len(), width);
     table.pass(Phase::Coding, |rows| {
-        gathered.append_some(rows, &wanted);
+        gathered.add_some(rows, &wanted);
         Ok(())
     })?;
     Ok(gathered)

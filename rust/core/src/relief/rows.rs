@@ -1,7 +1,5 @@
 //! Rows as numbers of the distance space, row by row, held together or read anew for each pass.
 
-use std::ops::Range;
-
 use arrow_array::{ArrayRef, RecordBatch};
 use pulp::{Arch, Simd, WithSimd};
 use rayon::prelude::*;
@@ -12,7 +10,7 @@ use crate::column::{MISSING, categories, numbers};
 use crate::error::{Error, Result};
 use crate::intake::Intake;
 use crate::monitor::Phase;
-use crate::pages::in_large_pages;
+use crate::pages::Large;
 use crate::source::cut;
 
 /// Rows turned over together when columns become rows.
@@ -29,11 +27,30 @@ pub(crate) struct Rows {
     pub(crate) numbers: Vec<u32>,
     /// Number of features.
     pub(crate) width: usize,
-    /// n_rows x width
-    pub(crate) values: Vec<f64>,
+    /// n_rows x width, and room for more.
+    room: Large<f64>,
 }
 
 impl Rows {
+    /// None, with room for `n_rows` of `width` features.
+    pub(crate) fn with_room(n_rows: usize, width: usize) -> Self {
+        Rows { numbers: Vec::with_capacity(n_rows), width, room: Large::zeros(n_rows * width) }
+    }
+
+    /// Rows from number 0 on, of `width` features, with these values.
+    #[cfg(any(test, feature = "internals"))]
+    pub(crate) fn of(width: usize, values: &[f64]) -> Self {
+        let n_rows = values.len() / width;
+        let mut rows = Rows::with_room(n_rows, width);
+        rows.add(0..n_rows as u32).copy_from_slice(values);
+        rows
+    }
+
+    #[cfg(test)]
+    pub(crate) fn values_mut(&mut self) -> &mut [f64] {
+        &mut self.room
+    }
+
     /// The row called `number`, which is one of them.
     pub(crate) fn row(&self, number: u32) -> &[f64] {
         let after_first = (number - self.numbers[0]) as usize;
@@ -41,7 +58,12 @@ impl Rows {
             Some(&found) if found == number => after_first,
             _ => self.numbers.binary_search(&number).expect("one of the rows"),
         };
-        &self.values[place * self.width..(place + 1) * self.width]
+        &self.room[place * self.width..(place + 1) * self.width]
+    }
+
+    /// n_rows x width
+    pub(crate) fn values(&self) -> &[f64] {
+        &self.room[..self.numbers.len() * self.width]
     }
 
     /// First number, and the one after the last.
@@ -49,30 +71,25 @@ impl Rows {
         (self.numbers.first().map_or(0, |&first| first), self.numbers.last().map_or(0, |&last| last + 1))
     }
 
-    /// Rows called `numbers` come next, of `width` features; gives where their values stand, which are to be set.
-    fn grow(&mut self, numbers: Range<u32>, width: usize) -> (usize, usize) {
-        let start = self.numbers.len() * width;
-        let end = start + numbers.len() * width;
-        self.width = width;
+    /// Adds rows called `numbers`, for which there is room; gives their values, to be set.
+    pub(crate) fn add(&mut self, numbers: impl IntoIterator<Item = u32>) -> &mut [f64] {
+        let start = self.numbers.len() * self.width;
         self.numbers.extend(numbers);
-        self.values.resize(end.max(self.values.len()), 0.0);
-        (start, end)
+        &mut self.room[start..self.numbers.len() * self.width]
     }
 
-    /// Appends those rows of `other` whose numbers are in `wanted`, which ascends.
-    pub(crate) fn append_some(&mut self, other: &Rows, wanted: &[u32]) {
+    /// Adds those rows of `other` whose numbers are in `wanted`, which ascends.
+    pub(crate) fn add_some(&mut self, other: &Rows, wanted: &[u32]) {
         let (first, end) = other.span();
         let inside = wanted.partition_point(|&number| number < first)..wanted.partition_point(|&number| number < end);
-        self.width = other.width;
         for &number in &wanted[inside] {
-            self.numbers.push(number);
-            self.values.extend_from_slice(other.row(number));
+            self.add([number]).copy_from_slice(other.row(number));
         }
     }
 
-    fn clear(&mut self) {
+    /// Forgets all rows; their room stays.
+    pub(crate) fn clear(&mut self) {
         self.numbers.clear();
-        self.values.clear();
     }
 }
 
@@ -104,7 +121,7 @@ impl Table<'_> {
         let mut columns = vec![Vec::new(); features.len()];
         self.pass(Phase::Coding, |rows| {
             for (column, &feature) in columns.iter_mut().zip(features) {
-                column.extend(rows.values.iter().skip(feature).step_by(rows.width));
+                column.extend(rows.values().iter().skip(feature).step_by(rows.width));
             }
             Ok(())
         })?;
@@ -129,7 +146,7 @@ impl Reader<'_> {
     /// # Errors
     /// Besides what reading gives: [`Error::Data`] if the pass meets other rows than the first did.
     pub(crate) fn pass(&self, phase: Phase, mut each: impl FnMut(&RecordBatch, &Rows) -> Result<()>) -> Result<()> {
-        let mut tile = Rows::default();
+        let mut tile = Rows::with_room(self.n_rows.min(self.rows_per_tile() as u64) as usize, self.scales.len());
         self.parts(phase, |part, columns| {
             let first = tile.span().1;
             tile.clear();
@@ -143,10 +160,7 @@ impl Reader<'_> {
     /// # Errors
     /// Those of [`Reader::pass`].
     pub(crate) fn hold(&self, phase: Phase, mut each: impl FnMut(&RecordBatch) -> Result<()>) -> Result<Rows> {
-        let (n_rows, width) = (self.n_rows as usize, self.scales.len());
-        // Zeros cost nothing before they are touched.
-        let values = in_large_pages(vec![0.0; n_rows * width]);
-        let mut rows = Rows { numbers: Vec::with_capacity(n_rows), width, values };
+        let mut rows = Rows::with_room(self.n_rows as usize, self.scales.len());
         self.parts(phase, |part, columns| {
             self.append(part, rows.span().1, columns, &mut rows)?;
             each(part)
@@ -156,7 +170,7 @@ impl Reader<'_> {
 
     /// Hands batches of few rows to `each`, with room for their columns.
     fn parts(&self, phase: Phase, mut each: impl FnMut(&RecordBatch, &mut [Vec<f64>]) -> Result<()>) -> Result<()> {
-        let most = (TILE_VALUES / self.scales.len().max(1)).max(TURN);
+        let most = self.rows_per_tile();
         let mut columns = vec![Vec::new(); self.scales.len()];
         let mut n_rows = 0;
         let counts = self.intake.pass(phase, |batch| {
@@ -172,6 +186,10 @@ impl Reader<'_> {
         if counts.kept == self.n_rows { Ok(()) } else { Err(self.changed()) }
     }
 
+    fn rows_per_tile(&self) -> usize {
+        (TILE_VALUES / self.scales.len().max(1)).max(TURN)
+    }
+
     fn changed(&self) -> Error {
         self.intake.changed()
     }
@@ -185,8 +203,8 @@ impl Reader<'_> {
             })
             .collect::<Result<_>>()?;
         let columns = columns.ok_or_else(|| self.changed())?;
-        let (start, end) = rows.grow(first..first + part.num_rows() as u32, columns.len());
-        let blocks = rows.values[start..end].par_chunks_mut(TURN * columns.len().max(1)).enumerate();
+        let values = rows.add(first..first + part.num_rows() as u32);
+        let blocks = values.par_chunks_mut(TURN * columns.len().max(1)).enumerate();
         let beyond: usize = blocks.map(|(block, out)| self.turn(&columns, block * TURN, out)).sum();
         if beyond == 0 { Ok(()) } else { Err(self.changed()) }
     }

@@ -3,7 +3,6 @@
 //! Tiles of rows go past the queries; where all rows are in memory they are one tile.
 
 use pulp::Arch;
-use rayon::prelude::*;
 
 use super::ground::Ground;
 use super::neighbours::Neighbours;
@@ -34,7 +33,7 @@ impl Search<'_> {
         table.pass(Phase::Searching, |rows| {
             let tile = Panels::new(self.layout, self.space, rows);
             let ground = Ground { space: self.space, queries, rows };
-            self.offer(ground, &panels, &tile, &mut lists, |lists| match table {
+            self.scan().offer(ground, &panels, &tile, &mut lists, |lists| match table {
                 Table::Held(_) => lists.finish(ground),
                 Table::Sparse(_) | Table::Streamed(_) => lists.settle_all(ground),
             })
@@ -48,29 +47,11 @@ impl Search<'_> {
         let mut lists = self.lists(&panels);
         let ground = Ground { space: self.space, queries: rows, rows };
         self.monitor.enter(Phase::Searching, rows.numbers.len() as u64);
-        self.offer(ground, &panels, &panels, &mut lists, |lists| {
+        self.scan().offer(ground, &panels, &panels, &mut lists, |lists| {
             lists.finish(ground);
             self.monitor.advance(lists.n_queries() as u64);
         })?;
         Ok(self.neighbours(&lists))
-    }
-
-    /// Offers the rows of `tile` to all lists, each of which is then dealt with by `end`.
-    fn offer(
-        self,
-        ground: Ground<'_>,
-        queries: &Panels,
-        tile: &Panels,
-        lists: &mut [Lists],
-        end: impl Fn(&mut Lists) + Sync,
-    ) -> Result<()> {
-        let scan = self.scan();
-        let pieces = scan.pieces(tile);
-        lists.par_iter_mut().try_for_each(|lists| {
-            scan.pass(ground, queries, &pieces, lists)?;
-            end(lists);
-            Ok(())
-        })
     }
 
     fn neighbours(self, lists: &[Lists]) -> Neighbours {

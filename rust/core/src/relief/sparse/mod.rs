@@ -87,7 +87,7 @@ impl SparseRows {
 
     /// Appends `rows`, which follow those that are there.
     pub(crate) fn append(&mut self, rows: &Rows) {
-        for row in rows.values.chunks_exact(rows.width) {
+        for row in rows.values().chunks_exact(rows.width) {
             for (feature, (value, usual)) in row.iter().zip(&self.usual.values).enumerate() {
                 if value != usual {
                     self.features.push(feature as u32);
@@ -129,15 +129,15 @@ impl SparseRows {
     /// Hands all rows to `each`, some at a time, with all their values.
     pub(crate) fn expand<E>(&self, together: usize, mut each: impl FnMut(&Rows) -> Result<(), E>) -> Result<(), E> {
         let n_rows = self.len() as u32;
+        let mut rows = Rows::with_room(together.min(self.len()), self.usual.values.len());
         for first in (0..n_rows).step_by(together) {
-            let numbers: Vec<u32> = (first..n_rows.min(first + together as u32)).collect();
-            let mut values = Vec::with_capacity(numbers.len() * self.usual.values.len());
-            for &number in &numbers {
-                let start = values.len();
-                values.extend_from_slice(&self.usual.values);
-                self.row(number).for_each(|(feature, value)| values[start + feature] = value);
+            rows.clear();
+            for number in first..n_rows.min(first + together as u32) {
+                let values = rows.add([number]);
+                values.copy_from_slice(&self.usual.values);
+                self.row(number).for_each(|(feature, value)| values[feature] = value);
             }
-            each(&Rows { numbers, width: self.usual.values.len(), values })?;
+            each(&rows)?;
         }
         Ok(())
     }

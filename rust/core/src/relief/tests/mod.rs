@@ -45,10 +45,10 @@ fn small(n_rows: usize, shapes: &[Shape], missing: f64, n_classes: usize, seed: 
     }
     let classes: Vec<u16> =
         (0..n_rows).map(|row| (crate::rng::mix([seed, 7, row as u64]) % n_classes as u64) as u16).collect();
-    let rows = Rows { numbers: (0..n_rows as u32).collect(), width, values };
+    let rows = Rows::of(width, &values);
     let mut lacks = Vec::new();
     for (i, shape) in shapes.iter().enumerate() {
-        let column: Vec<f64> = rows.values.iter().skip(i).step_by(width).copied().collect();
+        let column: Vec<f64> = rows.values().iter().skip(i).step_by(width).copied().collect();
         let lacking = column.iter().any(|value| value.is_nan());
         let lack = lacking.then(|| Lack::new(&column, *shape == Shape::Nominal, &classes, n_classes)).flatten();
         lacks.push(lack);

@@ -66,8 +66,8 @@ fn it_finds_the_nearest_of_each_class_also_where_many_tie() {
         for &k in most {
             let what = format!("seed {seed}, k {k}");
             assert_found(&rows, &space, &layout, k, &what);
-            let mut held = Rows::default();
-            held.append_some(&rows, &rows.numbers);
+            let mut held = Rows::with_room(rows.numbers.len(), width);
+            held.add_some(&rows, &rows.numbers);
             let found = search(&space, &layout, k, &monitor).among(&Table::Held(held), &rows).unwrap();
             assert_same(&found, &naive(&rows, &space, k), &rows.numbers, &what);
         }
@@ -80,7 +80,7 @@ fn of_identical_rows_the_lowest_are_nearest_also_if_met_last() {
     let (rows, space, layout) = small(1500, &[Shape::Nominal], 0.0, 1, 0);
     assert_found(&rows, &space, &layout, 3, "nominal");
     let (mut rows, space, layout) = small(400, &[Shape::Numeric; 32], 0.0, 1, 0);
-    rows.values.fill(0.25);
+    rows.values_mut().fill(0.25);
     assert_found(&rows, &space, &layout, 3, "numeric");
 }
 
@@ -97,7 +97,7 @@ fn bytes_leave_nobody_out() {
     }
     // Rows that are few steps of a byte apart in most features.
     let (mut rows, space, layout) = small(300, &[Shape::Numeric; 36], 0.0, 1, 1);
-    for (n, value) in rows.values.iter_mut().enumerate() {
+    for (n, value) in rows.values_mut().iter_mut().enumerate() {
         *value = value.powi(1 + (n % 36) as i32);
     }
     assert_found(&rows, &space, &layout, 5, "skewed");
@@ -106,14 +106,14 @@ fn bytes_leave_nobody_out() {
 #[test]
 fn nor_do_they_where_the_nearest_stand_together() {
     let (mut rows, space, layout) = small(400, &[Shape::Numeric; 32], 0.0, 1, 1);
-    for (n, row) in rows.values.chunks_exact_mut(32).enumerate() {
+    for (n, row) in rows.values_mut().chunks_exact_mut(32).enumerate() {
         row.iter_mut().for_each(|value| *value = *value * 1e-3 + n as f64 / 500.0);
     }
     [1, 6, 50].into_iter().for_each(|k| assert_found(&rows, &space, &layout, k, "sorted"));
     // The nearest of all queries are in one panel, or in one lane of all.
     for part in [0..16, 0..400] {
         for row in part.clone().filter(|row| part.len() == 16 || row % 16 == 3) {
-            rows.values[32 * row..32 * (row + 1)].fill(row as f64 * 1e-4);
+            rows.values_mut()[32 * row..32 * (row + 1)].fill(row as f64 * 1e-4);
         }
         assert_found(&rows, &space, &layout, 6, "together");
     }

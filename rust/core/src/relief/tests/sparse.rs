@@ -76,13 +76,13 @@ fn sparse_rows_expand_to_what_they_were() {
     sparse
         .expand(7, |part| -> Result<(), ()> {
             assert_eq!(part.numbers[0] as usize * 4, values.len());
-            values.extend(bits(&part.values));
+            values.extend(bits(part.values()));
             Ok(())
         })
         .unwrap();
-    assert_eq!(values, bits(&rows.values));
+    assert_eq!(values, bits(rows.values()));
     for (column, feature) in sparse.columns(&[3, 0]).iter().zip([3, 0]) {
-        let expected: Vec<f64> = rows.values.iter().skip(feature).step_by(4).copied().collect();
+        let expected: Vec<f64> = rows.values().iter().skip(feature).step_by(4).copied().collect();
         assert_eq!(bits(column), bits(&expected));
     }
 }
