@@ -20,7 +20,7 @@ pub(crate) const LANES: usize = 16;
 /// Number of the rows that fill up a panel.
 pub(crate) const NOBODY: u32 = u32::MAX;
 /// Features summed up before their sum goes to the total, which keeps rounding errors small.
-pub(crate) const RUN: usize = 64;
+pub(crate) const RUN: usize = 32;
 /// No rows miss the feature.
 pub(crate) const NONE: u32 = u32::MAX;
 /// Half a unit in the last place of a number in [1, 2).
