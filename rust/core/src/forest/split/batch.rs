@@ -9,12 +9,9 @@ use pulp::{Arch, Simd, WithSimd};
 
 use super::gram::{self, Gram};
 use super::single::{GainOf, Node, Pair};
-use super::{Room, dense, scan};
+use super::{Room, STEP, dense, scan};
 use crate::forest::moments::Shape;
 use crate::forest::moments::{TIE, ties};
-
-/// Rows hold a multiple of so many keys: as many as the widest vector.
-const STEP: usize = 8;
 
 /// Keys of the examples of a node, a row for each candidate feature.
 #[derive(Debug, Default)]

@@ -6,7 +6,7 @@
 //! - [`single`]: one dense component, row weights all 1, nothing missing in the target;
 //! - [`batch`]: the same for small nodes, all candidates at once;
 //! - [`gram`]: inner products that let a batch serve any components;
-//! - [`scan`]: everything else, examples in feature order;
+//! - [`scan`]: everything else, examples in feature order, labels alone by `walk`;
 //! - [`nominal`]: subsets of categories;
 //! - [`by_code`]: from sums by code alone, where memory does not hold the examples.
 
@@ -19,8 +19,12 @@ pub(crate) mod scan;
 pub(crate) mod single;
 #[cfg(test)]
 pub(in crate::forest) mod tests;
+mod walk;
 
 use crate::forest::moments::{TIE, ties};
+
+/// Numbers that stand side by side fill up so many: as many as the widest vector.
+const STEP: usize = 8;
 
 /// What both children of a split must hold.
 #[derive(Debug, Clone, Copy)]

@@ -20,10 +20,11 @@
 use pulp::{Arch, Simd, WithSimd};
 
 use super::dense::{self, Values};
+use super::walk::Walk;
 use super::{Best, Cut, Room};
 use crate::forest::moments::{EXAMPLES, FIRST, Shape, WEIGHT};
 use crate::forest::space::Block;
-use crate::forest::split::single::Pair;
+use crate::forest::split::single::{self, GainOf, Pair};
 use crate::store::Code;
 
 /// Most dense components with which examples are added up by code. With more, the sums of all codes do not
@@ -168,6 +169,20 @@ impl LabelLists {
         &self.groups[example.start as usize..example.end as usize]
     }
 
+    /// Adds the labels of an example to those of a [`Side`]; gives Σ ω·C_L over them, as it was before.
+    #[inline(always)]
+    fn add(&self, example: Listed, labels: &mut [[f64; 2]]) -> f64 {
+        let mut had = 0.0;
+        for group in self.groups(example) {
+            for label in group {
+                let [omega, sum] = &mut labels[*label as usize];
+                had += *sum;
+                *sum += *omega * example.weight;
+            }
+        }
+        had
+    }
+
     /// The labels of the example at `position` that have weights of their own.
     #[inline(always)]
     fn partial(&self, position: usize) -> &[u32] {
@@ -237,6 +252,7 @@ pub(crate) struct Scratch {
     order: Vec<u32>,
     starts: Vec<u32>,
     side: Side,
+    walk: Walk,
     /// One vector of sums for each code.
     bins: Vec<f64>,
 }
@@ -258,7 +274,7 @@ impl Scratch {
             labels.resize(labels.len() + LabelLists::FILLERS, [0.0; 2]);
         }
         let side = Side { sums: vec![0.0; shape.len()], labels, groups: vec![OfGroup::default(); shape.n_groups] };
-        Scratch { order: Vec::new(), starts: Vec::new(), side, bins: Vec::new() }
+        Scratch { order: Vec::new(), starts: Vec::new(), side, walk: Walk::default(), bins: Vec::new() }
     }
 }
 
@@ -361,6 +377,9 @@ impl<C: Code> BestCut<'_, C> {
             Some(4) => return dense::best_cut::<S, C, 4>(simd, self.search, order),
             _ => {}
         }
+        if shape.width() == 0 && self.search.examples.block.weights.is_empty() {
+            return self.of_labels(simd);
+        }
         let mut best = Best::new(node.weight(), node.examples(), room);
         let is_last =
             |i: usize, position: usize| order.get(i + 1).is_none_or(|&next| codes[next as usize] != codes[position]);
@@ -379,6 +398,28 @@ impl<C: Code> BestCut<'_, C> {
         }
         left.clear(node, order);
         best.cut()
+    }
+
+    /// Where there are labels alone, known for all rows of weight 1: sums are written down and judged side by side,
+    /// since no guess tells where a code ends.
+    #[inline(always)]
+    fn of_labels<S: Simd>(self, simd: S) -> Option<Cut> {
+        let Search { shape, codes, node, room, .. } = self.search;
+        let Scratch { order, side, walk, .. } = self.scratch;
+        walk.start(order.len());
+        let mut sums = [0.0; 3];
+        for (i, position) in order.iter().map(|&position| position as usize).enumerate() {
+            let example = node.lists.examples[position];
+            let had = node.lists.add(example, &mut side.labels);
+            sums[0] += example.weight;
+            sums[1] += example.squares + 2.0 * example.weight * had;
+            sums[2] += example.cross;
+            walk.keys[i] = codes[position].index() as f64;
+            (walk.weights[i], walk.squares[i], walk.cross[i]) = (sums[0], sums[1], sums[2]);
+        }
+        Left::new(shape, side).clear(node, order);
+        let gain = GainOf::new(single::Node { examples: node.examples(), sum: 0.0 }, room);
+        walk.best_cut(simd, gain, node.weight(), node.squares)
     }
 }
 
@@ -507,14 +548,7 @@ impl<'a> Left<'a> {
         let example = lists.examples[position];
         self.count += example.count;
         self.weight += example.weight;
-        let mut had = 0.0;
-        for group in lists.groups(example) {
-            for label in group {
-                let [omega, sum] = &mut self.labels[*label as usize];
-                had += *sum;
-                *sum += *omega * example.weight;
-            }
-        }
+        let had = lists.add(example, self.labels);
         self.whole.squares += example.squares + 2.0 * example.weight * had;
         self.whole.cross += example.cross;
         if !self.groups.is_empty() {
