@@ -5,6 +5,8 @@
 use pulp::{Arch, Simd, WithSimd};
 
 use super::scan::{Examples, Node, Search};
+use super::single::{self, GainOf};
+use super::walk::Walk;
 use super::{Best, Cut};
 use crate::forest::moments::Shape;
 use crate::store::Code;
@@ -117,9 +119,18 @@ pub(super) fn best_cut<S: Simd, C: Code, const VECTORS: usize>(
     simd: S,
     search: Search<'_, C>,
     order: &[u32],
+    walk: &mut Walk,
 ) -> Option<Cut> {
     let Search { examples, codes, node, room, .. } = search;
     let mut left = Registers::<S, VECTORS>::new(simd, node);
+    if examples.block.weights.is_empty() {
+        for (step, &position) in walk.steps(order.len()).zip(order) {
+            left.add(simd, node, examples, position as usize);
+            *step.key = codes[position as usize].index() as f64;
+            (*step.count, *step.quality) = (left.count, left.quality(simd));
+        }
+        return walk.best_cut(simd, GainOf::new(single::Node { examples: node.examples(), sum: 0.0 }, room));
+    }
     let mut best = Best::new(node.weight(), node.examples(), room);
     for (i, &position) in order.iter().enumerate() {
         let position = position as usize;

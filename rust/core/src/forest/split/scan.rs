@@ -369,12 +369,12 @@ impl<C: Code> BestCut<'_, C> {
     #[inline(always)]
     fn in_order<S: Simd>(self, simd: S) -> Option<Cut> {
         let Search { shape, codes, n_codes, node, room, .. } = self.search;
-        let Scratch { order, starts, side, .. } = self.scratch;
+        let Scratch { order, starts, side, walk, .. } = self.scratch;
         sort(codes, n_codes, order, starts);
         match dense::vectors_of::<S>(shape) {
-            Some(1) => return dense::best_cut::<S, C, 1>(simd, self.search, order),
-            Some(2) => return dense::best_cut::<S, C, 2>(simd, self.search, order),
-            Some(4) => return dense::best_cut::<S, C, 4>(simd, self.search, order),
+            Some(1) => return dense::best_cut::<S, C, 1>(simd, self.search, order, walk),
+            Some(2) => return dense::best_cut::<S, C, 2>(simd, self.search, order, walk),
+            Some(4) => return dense::best_cut::<S, C, 4>(simd, self.search, order, walk),
             _ => {}
         }
         if shape.width() == 0 && self.search.examples.block.weights.is_empty() {
@@ -400,26 +400,24 @@ impl<C: Code> BestCut<'_, C> {
         best.cut()
     }
 
-    /// Where there are labels alone, known for all rows of weight 1: sums are written down and judged side by side,
-    /// since no guess tells where a code ends.
+    /// Where there are labels alone, known for all rows of weight 1.
     #[inline(always)]
     fn of_labels<S: Simd>(self, simd: S) -> Option<Cut> {
         let Search { shape, codes, node, room, .. } = self.search;
         let Scratch { order, side, walk, .. } = self.scratch;
-        walk.start(order.len());
-        let mut sums = [0.0; 3];
-        for (i, position) in order.iter().map(|&position| position as usize).enumerate() {
-            let example = node.lists.examples[position];
+        let (mut count, mut squares, mut cross) = (0.0, 0.0, 0.0);
+        for (step, position) in walk.steps(order.len()).zip(&*order) {
+            let example = node.lists.examples[*position as usize];
             let had = node.lists.add(example, &mut side.labels);
-            sums[0] += example.weight;
-            sums[1] += example.squares + 2.0 * example.weight * had;
-            sums[2] += example.cross;
-            walk.keys[i] = codes[position].index() as f64;
-            (walk.weights[i], walk.squares[i], walk.cross[i]) = (sums[0], sums[1], sums[2]);
+            count += example.weight;
+            squares += example.squares + 2.0 * example.weight * had;
+            cross += example.cross;
+            *step.key = codes[*position as usize].index() as f64;
+            (*step.count, *step.quality, *step.cross) = (count, squares, cross);
         }
         Left::new(shape, side).clear(node, order);
-        let gain = GainOf::new(single::Node { examples: node.examples(), sum: 0.0 }, room);
-        walk.best_cut(simd, gain, node.weight(), node.squares)
+        walk.measure_labels(simd, node.examples(), node.squares);
+        walk.best_cut(simd, GainOf::new(single::Node { examples: node.examples(), sum: 0.0 }, room))
     }
 }
 

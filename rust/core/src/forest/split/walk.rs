@@ -1,5 +1,5 @@
-//! Examples with labels alone, walked in the order of their codes: what they add up to is written down and judged
-//! side by side, since no guess tells where a code ends.
+//! Examples of row weight 1, walked in the order of their codes: what they add up to is written down and judged side
+//! by side, since no guess tells where a code ends.
 
 use pulp::Simd;
 
@@ -7,45 +7,66 @@ use super::single::GainOf;
 use super::{Cut, STEP};
 use crate::forest::moments::ties;
 
-/// Sums of the left side after each example in order, in whole vectors.
+/// The left side after each example in order, in whole vectors.
 #[derive(Debug, Default)]
 pub(super) struct Walk {
     /// Codes, and one more that is infinite.
-    pub(super) keys: Vec<f64>,
-    pub(super) weights: Vec<f64>,
-    pub(super) squares: Vec<f64>,
-    pub(super) cross: Vec<f64>,
+    keys: Vec<f64>,
+    counts: Vec<f64>,
+    /// Gains times the weights of both sides; of labels Σ ω·C_L² at first.
+    qualities: Vec<f64>,
+    /// Of labels Σ ω·C_L·c.
+    cross: Vec<f64>,
     gains: Vec<f64>,
 }
 
+/// Where an example is written down.
+pub(super) struct Step<'a> {
+    pub(super) key: &'a mut f64,
+    pub(super) count: &'a mut f64,
+    pub(super) quality: &'a mut f64,
+    pub(super) cross: &'a mut f64,
+}
+
 impl Walk {
-    /// Room for `n` examples.
-    pub(super) fn start(&mut self, n: usize) {
-        let Walk { keys, weights, squares, cross, gains } = self;
+    /// Room for `n` examples, in order.
+    #[inline(always)]
+    pub(super) fn steps(&mut self, n: usize) -> impl Iterator<Item = Step<'_>> {
+        let Walk { keys, counts, qualities, cross, gains } = self;
         let whole = n.next_multiple_of(STEP);
         keys.clear();
         keys.resize(whole + 1, f64::INFINITY);
-        [weights, squares, cross, gains].into_iter().for_each(|sums| sums.resize(whole, 0.0));
+        [&mut *counts, &mut *qualities, &mut *cross, gains].into_iter().for_each(|sums| sums.resize(whole, 0.0));
+        let cells = keys.iter_mut().zip(counts).zip(qualities).zip(cross).take(n);
+        cells.map(|(((key, count), quality), cross)| Step { key, count, quality, cross })
     }
 
-    /// The best cut; `squares` are those of the node.
+    /// Makes qualities of the sums of labels: Σ ω·(C_L − c·r)², r the share of the node's `examples` on the left and
+    /// `squares` its Σ ω·c².
     #[inline(always)]
-    pub(super) fn best_cut<S: Simd>(&mut self, simd: S, gain: GainOf, weight: f64, squares: f64) -> Option<Cut> {
+    pub(super) fn measure_labels<S: Simd>(&mut self, simd: S, examples: f64, squares: f64) {
+        let (all, two, squares) = (simd.splat_f64s(examples), simd.splat_f64s(2.0), simd.splat_f64s(squares));
+        let (counts, cross) = (S::as_simd_f64s(&self.counts).0, S::as_simd_f64s(&self.cross).0);
+        let qualities = S::as_mut_simd_f64s(&mut self.qualities).0;
+        for ((quality, &count), &cross) in qualities.iter_mut().zip(counts).zip(cross) {
+            let share = simd.div_f64s(count, all);
+            let crossed = simd.mul_f64s(simd.mul_f64s(two, share), cross);
+            let shared = simd.mul_f64s(simd.mul_f64s(share, share), squares);
+            *quality = simd.add_f64s(simd.sub_f64s(*quality, crossed), shared);
+        }
+    }
+
+    /// The best cut.
+    #[inline(always)]
+    pub(super) fn best_cut<S: Simd>(&mut self, simd: S, gain: GainOf) -> Option<Cut> {
         let none = simd.splat_f64s(-1.0);
-        let (all, two, node_squares) = (simd.splat_f64s(weight), simd.splat_f64s(2.0), simd.splat_f64s(squares));
         let whole = self.gains.len();
         let (keys, next) = (S::as_simd_f64s(&self.keys[..whole]).0, S::as_simd_f64s(&self.keys[1..]).0);
-        let (weights, squares) = (S::as_simd_f64s(&self.weights).0, S::as_simd_f64s(&self.squares).0);
-        let cross = S::as_simd_f64s(&self.cross).0;
+        let (counts, qualities) = (S::as_simd_f64s(&self.counts).0, S::as_simd_f64s(&self.qualities).0);
         let gains = S::as_mut_simd_f64s(&mut self.gains).0;
         let mut most = none;
         for (i, out) in gains.iter_mut().enumerate() {
-            // Σ ω·(C_L − c·share)², as one by one.
-            let share = simd.div_f64s(weights[i], all);
-            let crossed = simd.mul_f64s(simd.mul_f64s(two, share), cross[i]);
-            let shared = simd.mul_f64s(simd.mul_f64s(share, share), node_squares);
-            let quality = simd.add_f64s(simd.sub_f64s(squares[i], crossed), shared);
-            let found = gain.of_quality(simd, weights[i], quality);
+            let found = gain.of_quality(simd, counts[i], qualities[i]);
             *out = simd.select_f64s(simd.less_than_f64s(keys[i], next[i]), found, none);
             most = simd.max_f64s(most, *out);
         }
