@@ -32,6 +32,8 @@ use crate::store::Code;
 const MOST_BY_CODE: usize = 64;
 /// Vectors added up side by side: a sum waits for each of its additions.
 const ABREAST: usize = 4;
+/// Values of a byte.
+const BYTE: usize = 256;
 /// Most bytes of sums by code.
 const MOST_BIN_BYTES: usize = 1 << 20;
 
@@ -250,6 +252,8 @@ impl Node {
 pub(crate) struct Scratch {
     /// Positions of the examples by code, then by row.
     order: Vec<u32>,
+    /// The same by low bytes alone.
+    spare: Vec<u32>,
     starts: Vec<u32>,
     side: Side,
     walk: Walk,
@@ -274,7 +278,14 @@ impl Scratch {
             labels.resize(labels.len() + LabelLists::FILLERS, [0.0; 2]);
         }
         let side = Side { sums: vec![0.0; shape.len()], labels, groups: vec![OfGroup::default(); shape.n_groups] };
-        Scratch { order: Vec::new(), starts: Vec::new(), side, walk: Walk::default(), bins: Vec::new() }
+        Scratch {
+            order: Vec::new(),
+            spare: Vec::new(),
+            starts: Vec::new(),
+            side,
+            walk: Walk::default(),
+            bins: Vec::new(),
+        }
     }
 }
 
@@ -369,8 +380,8 @@ impl<C: Code> BestCut<'_, C> {
     #[inline(always)]
     fn in_order<S: Simd>(self, simd: S) -> Option<Cut> {
         let Search { shape, codes, n_codes, node, room, .. } = self.search;
-        let Scratch { order, starts, side, walk, .. } = self.scratch;
-        sort(codes, n_codes, order, starts);
+        let Scratch { order, spare, starts, side, walk, .. } = self.scratch;
+        sort(codes, n_codes, order, spare, starts);
         match dense::vectors_of::<S>(shape) {
             Some(1) => return dense::best_cut::<S, C, 1>(simd, self.search, order, walk),
             Some(2) => return dense::best_cut::<S, C, 2>(simd, self.search, order, walk),
@@ -738,17 +749,18 @@ fn positions<C: Code>(codes: &[C], wanted: impl Fn(C) -> bool, out: &mut Vec<u32
 
 /// Positions by code, then by row.
 #[inline(always)]
-fn sort<C: Code>(codes: &[C], n_codes: usize, order: &mut Vec<u32>, starts: &mut Vec<u32>) {
+fn sort<C: Code>(codes: &[C], n_codes: usize, order: &mut Vec<u32>, spare: &mut Vec<u32>, starts: &mut Vec<u32>) {
     match codes.len() {
         0..=16 => by_rank::<16, C>(codes, order),
         17..=32 => by_rank::<32, C>(codes, order),
         33..=64 => by_rank::<64, C>(codes, order),
         n if 4 * n < n_codes => {
-            order.clear();
-            order.extend(0..n as u32);
-            order.sort_unstable_by_key(|&position| (codes[position as usize], position));
+            // By their low bytes, then, in that order, by the others.
+            by_counting(0..n as u32, |position| codes[position].index() % BYTE, BYTE, spare, starts);
+            let of_high = |position: usize| codes[position].index() / BYTE;
+            by_counting(spare.iter().copied(), of_high, n_codes.div_ceil(BYTE), order, starts);
         }
-        _ => by_counting(codes, n_codes, order, starts),
+        n => by_counting(0..n as u32, |position| codes[position].index(), n_codes, order, starts),
     }
 }
 
@@ -773,17 +785,25 @@ fn by_rank<const N: usize, C: Code>(codes: &[C], order: &mut Vec<u32>) {
     }
 }
 
-fn by_counting<C: Code>(codes: &[C], n_codes: usize, order: &mut Vec<u32>, starts: &mut Vec<u32>) {
+/// Sorts `positions` by what `digit` gives for each, which is below `n_digits`; equals stay in their order.
+#[inline(always)]
+fn by_counting(
+    positions: impl ExactSizeIterator<Item = u32> + Clone,
+    digit: impl Fn(usize) -> usize,
+    n_digits: usize,
+    order: &mut Vec<u32>,
+    starts: &mut Vec<u32>,
+) {
     starts.clear();
-    starts.resize(n_codes + 1, 0);
-    codes.iter().for_each(|code| starts[code.index() + 1] += 1);
-    for code in 1..=n_codes {
-        starts[code] += starts[code - 1];
+    starts.resize(n_digits + 1, 0);
+    positions.clone().for_each(|position| starts[digit(position as usize) + 1] += 1);
+    for digit in 1..=n_digits {
+        starts[digit] += starts[digit - 1];
     }
-    order.resize(codes.len(), 0);
-    for (position, code) in codes.iter().enumerate() {
-        let next = &mut starts[code.index()];
-        order[*next as usize] = position as u32;
+    order.resize(positions.len(), 0);
+    for position in positions {
+        let next = &mut starts[digit(position as usize)];
+        order[*next as usize] = position;
         *next += 1;
     }
 }

@@ -114,7 +114,7 @@ proptest! {
     #[test]
     fn cuts_are_the_naive_ones((examples, room) in case()) {
         // With few codes sums are taken by code, with many in the order of codes, which are sorted by
-        // counting or by comparing.
+        // counting them or their bytes.
         let n_codes = usize::from(*examples.codes.iter().max().unwrap()) + 1;
         check::<u8>(&examples, room, n_codes)?;
         check::<u16>(&examples, room, 4 * examples.codes.len().max(n_codes))?;
