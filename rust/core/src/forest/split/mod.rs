@@ -6,7 +6,7 @@
 //! - [`single`]: one dense component, row weights all 1, nothing missing in the target;
 //! - [`batch`]: the same for small nodes, all candidates at once;
 //! - [`gram`]: inner products that let a batch serve any components;
-//! - [`scan`]: everything else, examples in feature order, labels alone by `walk`;
+//! - [`scan`]: everything else, examples in feature order (`dense` components alone, cuts judged by `walk`);
 //! - [`nominal`]: subsets of categories;
 //! - [`by_code`]: from sums by code alone, where memory does not hold the examples.
 
