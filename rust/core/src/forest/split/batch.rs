@@ -128,7 +128,7 @@ impl Batch {
         examples: f64,
         room: Room,
     ) -> impl Iterator<Item = BatchCut> {
-        self.every_cut(arch, Products { gram, gain: GainOf::new(Node { examples, sum: 0.0 }, room) })
+        self.every_cut(arch, Products { gram, gain: GainOf::of_qualities(examples, room) })
     }
 
     fn every_cut<M: Measure>(&mut self, arch: Arch, measure: M) -> impl Iterator<Item = BatchCut> + use<'_, M> {
@@ -195,7 +195,7 @@ impl Batch {
         room: Room,
     ) -> impl Iterator<Item = BatchCut> + use<'_> {
         let Batch { n, width, rows, keys, .. } = self;
-        let gain = GainOf::new(Node { examples, sum: 0.0 }, room);
+        let gain = GainOf::of_qualities(examples, room);
         arch.dispatch(RandomCut { n: *n, width: *width, rows, keys, sums, gain });
         self.best_thresholds()
     }

@@ -5,7 +5,7 @@
 use pulp::{Arch, Simd, WithSimd};
 
 use super::scan::{Examples, Node, Search};
-use super::single::{self, GainOf};
+use super::single::GainOf;
 use super::walk::Walk;
 use super::{Best, Cut};
 use crate::forest::moments::Shape;
@@ -129,7 +129,7 @@ pub(super) fn best_cut<S: Simd, C: Code, const VECTORS: usize>(
             *step.key = codes[position as usize].index() as f64;
             (*step.count, *step.quality) = (left.count, left.quality(simd));
         }
-        return walk.best_cut(simd, GainOf::new(single::Node { examples: node.examples(), sum: 0.0 }, room));
+        return walk.best_cut(simd, GainOf::of_qualities(node.examples(), room));
     }
     let mut best = Best::new(node.weight(), node.examples(), room);
     for (i, &position) in order.iter().enumerate() {

@@ -115,6 +115,11 @@ impl Best {
     }
 }
 
+/// The first of `gains` that ties with the greatest, `most`, which is negative where no cut has room.
+fn first_best(gains: &[f64], most: f64) -> Option<usize> {
+    gains.iter().position(|&gain| most >= 0.0 && ties(gain, most))
+}
+
 /// The best cut of a feature.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Cut {

@@ -24,7 +24,7 @@ use super::walk::Walk;
 use super::{Best, Cut, Room};
 use crate::forest::moments::{EXAMPLES, FIRST, Shape, WEIGHT};
 use crate::forest::space::Block;
-use crate::forest::split::single::{self, GainOf, Pair};
+use crate::forest::split::single::{GainOf, Pair};
 use crate::store::Code;
 
 /// Most dense components with which examples are added up by code. With more, the sums of all codes do not
@@ -428,7 +428,7 @@ impl<C: Code> BestCut<'_, C> {
         }
         Left::new(shape, side).clear(node, order);
         walk.measure_labels(simd, node.examples(), node.squares);
-        walk.best_cut(simd, GainOf::new(single::Node { examples: node.examples(), sum: 0.0 }, room))
+        walk.best_cut(simd, GainOf::of_qualities(node.examples(), room))
     }
 }
 

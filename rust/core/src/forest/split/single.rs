@@ -6,8 +6,7 @@
 
 use pulp::{Arch, Simd, WithSimd};
 
-use super::{Best, Cut, Room};
-use crate::forest::moments::TIE;
+use super::{Best, Cut, Room, STEP, first_best};
 use crate::store::Code;
 
 /// Count, and count times component value, of an example or of many.
@@ -137,6 +136,11 @@ impl GainOf {
         GainOf { node, room }
     }
 
+    /// For gains that are told from the gain times the weights of both sides, in a node of so many examples.
+    pub(crate) fn of_qualities(examples: f64, room: Room) -> Self {
+        GainOf::new(Node { examples, sum: 0.0 }, room)
+    }
+
     /// Gain of splitting off `left`, −1 if there is no room.
     #[inline(always)]
     pub(crate) fn of_one(self, left: Pair) -> f64 {
@@ -226,7 +230,7 @@ impl WithSimd for AllBins<'_> {
         let mut most = simd.splat_f64s(-1.0);
         let (gains_by_vector, _) = S::as_mut_simd_f64s(gains);
         for (gains, left) in gains_by_vector.iter_mut().zip(left.chunks_exact(S::F64_LANES)) {
-            let (mut examples, mut sums) = ([0.0; MOST_LANES], [0.0; MOST_LANES]);
+            let (mut examples, mut sums) = ([0.0; STEP], [0.0; STEP]);
             for (lane, pair) in left.iter().enumerate() {
                 (examples[lane], sums[lane]) = (pair[0], pair[1]);
             }
@@ -234,17 +238,10 @@ impl WithSimd for AllBins<'_> {
             *gains = self.gain.of(simd, examples, sums);
             most = simd.max_f64s(most, *gains);
         }
-        let best = simd.reduce_max_f64s(most);
-        if best < 0.0 {
-            return None;
-        }
-        let code = gains.iter().position(|&gain| gain >= best * TIE)?;
-        Some(Cut { gain: best, code: code as u16 })
+        let most = simd.reduce_max_f64s(most);
+        first_best(gains, most).map(|code| Cut { gain: most, code: code as u16 })
     }
 }
-
-/// Most lanes a vector has.
-const MOST_LANES: usize = 8;
 
 /// Sums of `bins` up to each, in four runs at a time, since each addition waits for the one before.
 #[inline(always)]

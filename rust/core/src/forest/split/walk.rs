@@ -4,8 +4,7 @@
 use pulp::Simd;
 
 use super::single::GainOf;
-use super::{Cut, STEP};
-use crate::forest::moments::ties;
+use super::{Cut, STEP, first_best};
 
 /// The left side after each example in order, in whole vectors.
 #[derive(Debug, Default)]
@@ -71,7 +70,6 @@ impl Walk {
             most = simd.max_f64s(most, *out);
         }
         let most = simd.reduce_max_f64s(most);
-        let first = self.gains.iter().position(|&gain| most >= 0.0 && ties(gain, most))?;
-        Some(Cut { gain: most, code: self.keys[first] as u16 })
+        first_best(&self.gains, most).map(|first| Cut { gain: most, code: self.keys[first] as u16 })
     }
 }
