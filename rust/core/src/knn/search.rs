@@ -28,7 +28,7 @@ impl Search<'_> {
         let places = Places::new(self.metric);
         let (queries, rows) = (places.panels(test, Side::Query), places.panels(train, Side::Row));
         let most = rows.sums().filter(|sum| sum.is_finite()).fold(0.0, f32::max);
-        let scan = Scan { layout: &places.layout, monitor: self.monitor, arch: Arch::new() };
+        let scan = Scan { layout: &places.layout, monitor: self.monitor, arch: Arch::new(), mutual: None };
         let error = |sum| places.error(sum, f64::from(most));
         let mut lists = scan.lists(&queries, self.k, 1, error);
         scan.offer(self, &queries, &rows, &mut lists, |lists| {

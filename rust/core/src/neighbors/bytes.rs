@@ -1,6 +1,6 @@
 //! Sums of the differences of bytes, eight to a word, as the machine's vectors make them.
 
-use pulp::Simd;
+use pulp::{Arch, NullaryFnOnce, Simd};
 
 use super::kernel::Table;
 use super::panels::LANES;
@@ -41,6 +41,37 @@ impl Bytes for pulp::x86::V3 {
         let all = self.avx2._mm256_or_si256(pulp::cast(even), odd);
         pulp::cast(self.avx._mm256_cvtepi32_ps(all))
     }
+}
+
+/// Work with vectors that compare bytes.
+pub(super) trait WithBytes {
+    /// Does it with as many sums of `V` vectors for `Q` rows as registers have room for; they make `W` of numbers.
+    fn run<S: Bytes, const V: usize, const W: usize, const Q: usize>(self, simd: S);
+}
+
+/// Does `work` with the widest vectors; `false` where there are none that compare bytes.
+pub(super) fn dispatch(arch: Arch, work: impl WithBytes) -> bool {
+    struct Work<S, W>(S, W);
+    impl<S: Bytes, W: WithBytes> NullaryFnOnce for Work<S, W> {
+        type Output = ();
+
+        #[inline(always)]
+        fn call(self) {
+            // Of 32 registers, and of 16.
+            match S::U64_LANES {
+                8 => self.1.run::<S, 2, 1, 8>(self.0),
+                _ => self.1.run::<S, 4, 2, 2>(self.0),
+            }
+        }
+    }
+    match arch {
+        #[cfg(target_arch = "x86_64")]
+        Arch::V4(simd) => simd.vectorize(Work(simd, work)),
+        #[cfg(target_arch = "x86_64")]
+        Arch::V3(simd) => simd.vectorize(Work(simd, work)),
+        _ => return false,
+    }
+    true
 }
 
 /// Where a row's word stands in a line of a panel: even rows first, so that two vectors of words make one of

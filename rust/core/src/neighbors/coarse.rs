@@ -60,7 +60,7 @@ pub(super) fn serves(layout: &Layout) -> bool {
 }
 
 /// Features whose bytes are compared: with more, sums would leave 31 bits.
-fn n_bytes(layout: &Layout) -> usize {
+pub(super) fn n_bytes(layout: &Layout) -> usize {
     (layout.n_numeric + layout.n_stand_ins()).min(MOST_BYTES)
 }
 

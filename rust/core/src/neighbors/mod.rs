@@ -3,7 +3,7 @@
 //! ```text
 //! rows to panels of 16, in f32 or in bytes          panels, coarse
 //! for each panel of queries, and all rows of a class   scan, sweep
-//!     how far rows are at least, from bytes            bytes
+//!     how far rows are at least, from bytes            bytes, mutual
 //!     measure those that may be among the nearest      pairs
 //!     or, where these are many, all of them            kernel
 //!     offer them                                       lists
@@ -22,6 +22,8 @@ mod bytes;
 pub(crate) mod coarse;
 pub(crate) mod kernel;
 pub(crate) mod lists;
+#[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
+pub(crate) mod mutual;
 mod pairs;
 pub(crate) mod panels;
 pub(crate) mod scan;

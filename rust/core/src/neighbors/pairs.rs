@@ -1,4 +1,4 @@
-//! The kernel's distance of a single pair, from rows that lie together.
+//! The kernel's distance of single pairs, from rows that lie together.
 
 use pulp::Simd;
 
@@ -73,27 +73,39 @@ impl<'a> Row<'_, 'a> {
     }
 }
 
-/// The kernel's distance of two rows.
+/// The kernel's distance of a row from each of others.
 #[inline(always)]
-pub(super) fn distance<S: Simd>(simd: S, layout: &Layout, parts: Parts, one: Row<'_, '_>, other: Row<'_, '_>) -> f32 {
+pub(super) fn distances<S: Simd, const N: usize>(
+    simd: S,
+    layout: &Layout,
+    parts: Parts,
+    one: Row<'_, '_>,
+    others: [Row<'_, '_>; N],
+) -> [f32; N] {
     let Parts { nominal, lacking: [lacking, nominal_lacking], stride } = parts;
-    let (a, b) = (one.values(stride), other.values(stride));
-    let mut common = match S::F32_LANES {
-        16 => least::<S, { SUMS / 16 }, { LANES / 16 }>(simd, &a[..nominal], &b[..nominal]),
-        8 => least::<S, { SUMS / 8 }, { LANES / 8 }>(simd, &a[..nominal], &b[..nominal]),
-        _ => least::<S, { SUMS / 4 }, { LANES / 4 }>(simd, &a[..nominal], &b[..nominal]),
+    let (a, all) = (one.values(stride), others.map(|other| other.values(stride)));
+    let numeric = all.map(|b| &b[..nominal]);
+    let common = match S::F32_LANES {
+        16 => least::<S, { SUMS / 16 }, { LANES / 16 }, N>(simd, &a[..nominal], numeric),
+        8 => least::<S, { SUMS / 8 }, { LANES / 8 }, N>(simd, &a[..nominal], numeric),
+        _ => least::<S, { SUMS / 4 }, { LANES / 4 }, N>(simd, &a[..nominal], numeric),
     };
-    if !layout.halves.is_empty() {
-        common += alike(&layout.halves, &a[nominal..lacking], &b[nominal..lacking]);
+    let mut distances = [0.0; N];
+    for n in 0..N {
+        let (other, b) = (others[n], all[n]);
+        let mut common = common[n];
+        if !layout.halves.is_empty() {
+            common += alike(&layout.halves, &a[nominal..lacking], &b[nominal..lacking]);
+        }
+        distances[n] = (one.panel.sums[one.lane] + other.panel.sums[other.lane]) - 2.0 * common;
+        if !layout.lacking.is_empty() {
+            let pair = Lacking { simd, layout, one, other };
+            let numeric = pair.apart::<false>(0, &a[lacking..nominal_lacking], &b[lacking..nominal_lacking]);
+            let nominal = pair.apart::<true>(layout.n_stand_ins(), &a[nominal_lacking..], &b[nominal_lacking..]);
+            distances[n] = (f64::from(distances[n]) + numeric + nominal) as f32;
+        }
     }
-    let whole = (one.panel.sums[one.lane] + other.panel.sums[other.lane]) - 2.0 * common;
-    if layout.lacking.is_empty() {
-        return whole;
-    }
-    let pair = Lacking { simd, layout, one, other };
-    let numeric = pair.apart::<false>(0, &a[lacking..nominal_lacking], &b[lacking..nominal_lacking]);
-    let nominal = pair.apart::<true>(layout.n_stand_ins(), &a[nominal_lacking..], &b[nominal_lacking..]);
-    (f64::from(whole) + numeric + nominal) as f32
+    distances
 }
 
 /// Features that miss values, of a pair.
@@ -144,22 +156,33 @@ fn alike(halves: &[f32], a: &[f32], b: &[f32]) -> f32 {
     sums.iter().sum()
 }
 
-/// The sum of the smaller ones of numbers: of [`SUMS`] in `V` vectors side by side, then of [`LANES`] in `W`.
+/// For each of `others` the sum of the smaller ones of its numbers and those of `a`: of [`SUMS`] in `V` vectors side
+/// by side, then of [`LANES`] in `W`.
 #[inline(always)]
-fn least<S: Simd, const V: usize, const W: usize>(simd: S, a: &[f32], b: &[f32]) -> f32 {
-    let mut sums = [simd.splat_f32s(0.0); V];
-    let ((a, a_rest), (b, b_rest)) = (a.as_chunks::<SUMS>(), b.as_chunks::<SUMS>());
-    for (a, b) in a.iter().zip(b) {
-        sums = add_least::<S, V, V>(simd, sums, a, b);
+fn least<S: Simd, const V: usize, const W: usize, const N: usize>(simd: S, a: &[f32], others: [&[f32]; N]) -> [f32; N] {
+    let mut sums = [[simd.splat_f32s(0.0); V]; N];
+    let (a, a_rest) = a.as_chunks::<SUMS>();
+    let chunks = others.map(|b| &b.as_chunks::<SUMS>().0[..a.len()]);
+    let rests = others.map(|b| &b.as_chunks::<SUMS>().1[..a_rest.len()]);
+    for (place, a) in a.iter().enumerate() {
+        for n in 0..N {
+            sums[n] = add_least::<S, V, V>(simd, sums[n], a, &chunks[n][place]);
+        }
     }
-    for (a, b) in a_rest.as_chunks::<LANES>().0.iter().zip(b_rest.as_chunks::<LANES>().0) {
-        sums = add_least::<S, V, W>(simd, sums, a, b);
+    for (place, a) in a_rest.as_chunks::<LANES>().0.iter().enumerate() {
+        for n in 0..N {
+            sums[n] = add_least::<S, V, W>(simd, sums[n], a, &rests[n][place * LANES..(place + 1) * LANES]);
+        }
     }
-    let mut total = sums[0];
-    for sum in &sums[1..] {
-        total = simd.add_f32s(total, *sum);
+    let mut totals = [0.0; N];
+    for n in 0..N {
+        let mut total = sums[n][0];
+        for sum in &sums[n][1..] {
+            total = simd.add_f32s(total, *sum);
+        }
+        totals[n] = simd.reduce_sum_f32s(total);
     }
-    simd.reduce_sum_f32s(total)
+    totals
 }
 
 /// Adds the smaller ones of `a` and `b`, which are `N` vectors, to the first `N` sums.

@@ -4,6 +4,7 @@ use pulp::Arch;
 use rayon::prelude::*;
 
 use super::lists::{Ground, Lists};
+use super::mutual::Mutual;
 use super::panels::{Error, Layout, Panels};
 use super::sweep::{Piece, Sweep};
 use crate::error::Result;
@@ -18,6 +19,8 @@ pub(crate) struct Scan<'a> {
     pub(crate) layout: &'a Layout,
     pub(crate) monitor: &'a Monitor,
     pub(crate) arch: Arch,
+    /// Where the rows are the queries, and all pairs were compared.
+    pub(crate) mutual: Option<&'a Mutual>,
 }
 
 impl Scan<'_> {

@@ -14,13 +14,14 @@
 //! Who seems nearest is told from the least in each of several groups of rows, spread over the piece: as many
 //! of them as are asked for are different rows, so that as many are at least that near, whatever the data.
 
-use pulp::{Arch, NullaryFnOnce, Simd, WithSimd};
+use pulp::{Arch, Simd, WithSimd};
 
-use super::bytes::{Bytes, apart};
+use super::bytes::{Bytes, WithBytes, apart, dispatch};
 use super::coarse::STEPS;
 use super::kernel::{Lines, Measure, bits, line, word};
 use super::lists::{Ground, Lists};
-use super::pairs::{Parts, Row, distance};
+use super::mutual::Mutual;
+use super::pairs::{Parts, Row, distances};
 use super::panels::{LANES, Layout, NOBODY, Panel, Panels};
 use super::scan::Scan;
 
@@ -36,6 +37,8 @@ const MARKED: usize = u64::BITS as usize / LANES;
 const FEW: usize = 32;
 /// Measuring a pair by itself takes so many times what the kernel takes for one.
 const SINGLE_COST: usize = 12;
+/// Rows that are fetched together to be measured: one alone waits for memory.
+const TOGETHER: usize = 4;
 /// Most panels that go by without a look at bytes after looks in vain.
 const MOST_SKIPPED: u32 = 31;
 /// A step of a byte, less what sums in f32 may be off.
@@ -89,6 +92,8 @@ impl Outlook {
 
 /// Rows of one class that go past at once.
 pub(crate) struct Piece<'a> {
+    /// Number of the first panel.
+    first: usize,
     panels: Vec<Panel<'a>>,
     /// The most of all of them.
     slack: f32,
@@ -101,9 +106,12 @@ impl<'a> Piece<'a> {
         let most = most.clamp(1, MOST_PANELS);
         let panels: Vec<Panel<'a>> = (0..rows.len()).map(|number| rows.panel(layout, number)).collect();
         let pieces = panels.chunk_by(|a, b| a.class == b.class).flat_map(|class| class.chunks(most));
+        let mut first = 0;
         let piece = |panels: &[Panel<'a>]| {
             let slack = panels.iter().flat_map(|panel| panel.coarse.slack).copied().fold(0.0, f32::max);
-            Piece { panels: panels.to_vec(), slack }
+            let piece = Piece { first, panels: panels.to_vec(), slack };
+            first += panels.len();
+            piece
         };
         pieces.map(piece).collect()
     }
@@ -119,10 +127,11 @@ impl Sweep {
         piece: &Piece<'_>,
         lists: &mut Lists,
     ) {
-        let Piece { panels: others, slack } = piece;
+        let Piece { first, panels: others, slack } = piece;
         let groups = (SPREAD * (lists.k() + 1)).div_ceil(LANES).min(others.len());
         self.apart.resize(others.len(), [[0.0; LANES]; LANES]);
-        let past = Past { layout: scan.layout, ground, number, one, others, slack: *slack, groups };
+        let (layout, mutual) = (scan.layout, scan.mutual);
+        let past = Past { layout, ground, number, one, first: *first, others, mutual, slack: *slack, groups };
         if self.outlook.is_good() && self.fill_from_bytes(scan.arch, past) {
             let budget = LANES * LANES * others.len() / SINGLE_COST;
             let good = scan.arch.dispatch(NearByBytes { sweep: self, past, lists, budget });
@@ -147,15 +156,7 @@ impl Sweep {
         }
         self.start(past.groups);
         let Sweep { apart, least, .. } = self;
-        let (one, others) = (past.one, past.others);
-        match arch {
-            #[cfg(target_arch = "x86_64")]
-            Arch::V4(simd) => simd.vectorize(Fill { simd, one, others, apart, least }),
-            #[cfg(target_arch = "x86_64")]
-            Arch::V3(simd) => simd.vectorize(Fill { simd, one, others, apart, least }),
-            _ => return false,
-        }
-        true
+        dispatch(arch, Fill { past, apart, least })
     }
 
     fn fill_from_kernel<G: Ground>(&mut self, arch: Arch, past: Past<'_, G>) {
@@ -178,50 +179,49 @@ struct Past<'a, G> {
     ground: G,
     number: usize,
     one: Panel<'a>,
+    /// Number of the first of the others.
+    first: usize,
     others: &'a [Panel<'a>],
+    /// Where the rows are the queries, and all pairs were compared.
+    mutual: Option<&'a Mutual>,
     /// The most slack that one of them has.
     slack: f32,
     groups: usize,
 }
 
 /// Writes down how far rows are by their bytes.
-struct Fill<'a, S> {
-    simd: S,
-    one: Panel<'a>,
-    others: &'a [Panel<'a>],
+struct Fill<'a, G> {
+    past: Past<'a, G>,
     apart: &'a mut [Lines],
     least: &'a mut [Lines],
 }
 
-impl<S: Bytes> NullaryFnOnce for Fill<'_, S> {
-    type Output = ();
-
+impl<G> WithBytes for Fill<'_, G> {
     #[inline(always)]
-    fn call(self) {
-        // As many sums as 32 registers have room for, and 16.
-        match S::U64_LANES {
-            8 => self.run::<2, 1, 8>(),
-            _ => self.run::<4, 2, 2>(),
-        }
-    }
-}
-
-impl<S: Bytes> Fill<'_, S> {
-    #[inline(always)]
-    fn run<const V: usize, const W: usize, const Q: usize>(self) {
-        let Fill { simd, one, others, apart: out, least } = self;
+    fn run<S: Bytes, const V: usize, const W: usize, const Q: usize>(self, simd: S) {
+        let Fill { past, apart: out, least } = self;
         let step = simd.splat_f32s(STEP);
         let groups = least.len();
-        for (number, (other, out)) in others.iter().zip(out).enumerate() {
+        for (number, (other, out)) in past.others.iter().zip(out).enumerate() {
             let slacks = line::<S, W>(simd, other.coarse.slack);
             let least = &mut least[number % groups];
+            if let Some(mutual) = past.mutual {
+                mutual.read(past.number, past.first + number, out);
+            }
             for first in (0..LANES).step_by(Q) {
-                let apart = apart::<S, V, W, Q>(simd, one.coarse.octets, other.coarse.octets, first);
+                let mut steps = [[simd.splat_f32s(0.0); W]; Q];
+                if past.mutual.is_some() {
+                    for q in 0..Q {
+                        steps[q] = line::<S, W>(simd, &out[first + q]);
+                    }
+                } else {
+                    steps = apart::<S, V, W, Q>(simd, past.one.coarse.octets, other.coarse.octets, first);
+                }
                 for q in 0..Q {
                     let out = S::as_mut_simd_f32s(&mut out[first + q]).0;
                     let least = S::as_mut_simd_f32s(&mut least[first + q]).0;
                     for w in 0..W {
-                        out[w] = simd.sub_f32s(simd.mul_f32s(apart[q][w], step), slacks[w]);
+                        out[w] = simd.sub_f32s(simd.mul_f32s(steps[q][w], step), slacks[w]);
                         least[w] = simd.min_f32s(least[w], out[w]);
                     }
                 }
@@ -387,17 +387,43 @@ impl Sweep {
     ) -> bool {
         let Some(left) = budget.checked_sub(self.places[which].len()) else { return false };
         *budget = left;
-        let (number, parts) = (past.one.numbers[line], Parts::of(past.layout));
+        let places = std::mem::take(&mut self.places[which]);
+        let mut rest = &places[..];
+        // As many sums at once as there are registers.
+        if S::F32_LANES == LANES {
+            let (together, single) = places.as_chunks::<TOGETHER>();
+            for places in together {
+                self.measure_together(simd, past, (line, query), places);
+            }
+            rest = single;
+        }
+        for place in rest.as_chunks::<1>().0 {
+            self.measure_together(simd, past, (line, query), place);
+        }
+        self.places[which] = places;
+        true
+    }
+
+    #[inline(always)]
+    fn measure_together<S: Simd, G: Ground, const N: usize>(
+        &mut self,
+        simd: S,
+        past: Past<'_, G>,
+        (line, query): (usize, usize),
+        places: &[u32; N],
+    ) {
+        let others = places.map(|place| {
+            let (panel, lane) = (place as usize / LANES, place as usize % LANES);
+            Row { panel: &past.others[panel], lane }
+        });
         let one = Row { panel: &past.one, lane: line };
-        for &place in &self.places[which] {
-            let other = Row { panel: &past.others[place as usize / LANES], lane: place as usize % LANES };
+        let distances = distances(simd, past.layout, Parts::of(past.layout), one, others);
+        for (other, distance) in others.iter().zip(distances) {
             let row = other.panel.numbers[other.lane];
-            if !past.ground.is_itself(number, row) {
-                let distance = distance(simd, past.layout, parts, one, other);
+            if !past.ground.is_itself(past.one.numbers[line], row) {
                 self.found.push(Found { query, distance, row });
             }
         }
-        true
     }
 
     /// The `k`-th least distance of those found from `start` on.

@@ -25,8 +25,8 @@
 //!
 //! Rows that are mostly 0 are held by their other values and searched by those alone (`sparse`).
 //!
-//! Memory: 13 bytes a value for rows that are held, 17 where bytes do not tell rows apart; for the others one tile,
-//! and the queries of a group.
+//! Memory: 13 bytes a value for rows that are held, 17 where bytes do not tell rows apart, and one for each pair of
+//! two rows where they are wide and few; for the others one tile, and the queries of a group.
 
 mod estimates;
 mod ground;
@@ -266,7 +266,8 @@ impl Prepared<'_> {
                 if blocks.iter().map(|(_, queries)| queries.len()).sum::<usize>() == self.n_rows
                     && self.n_rows * a_query <= self.limits.group =>
             {
-                self.sum(&plan, &blocks, &search.of_all(rows)?, rows, ledger)?;
+                let room = self.limits.group - self.n_rows * a_query;
+                self.sum(&plan, &blocks, &search.of_all(rows, room)?, rows, ledger)?;
             }
             Table::Sparse(rows) => {
                 let index = Index::new(rows, &self.space);

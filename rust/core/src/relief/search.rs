@@ -11,6 +11,7 @@ use super::space::Space;
 use crate::error::Result;
 use crate::monitor::{Monitor, Phase};
 use crate::neighbors::lists::Lists;
+use crate::neighbors::mutual::{self, Mutual};
 use crate::neighbors::panels::{Layout, Panels};
 use crate::neighbors::scan::Scan;
 
@@ -41,13 +42,16 @@ impl Search<'_> {
         Ok(self.neighbours(&lists))
     }
 
-    /// The neighbours of all `rows` among themselves.
-    pub(crate) fn of_all(self, rows: &Rows) -> Result<Neighbours> {
+    /// The neighbours of all `rows` among themselves; `room` bytes may be used for that.
+    pub(crate) fn of_all(self, rows: &Rows, room: usize) -> Result<Neighbours> {
         let panels = Panels::new(self.layout, self.space, rows);
         let mut lists = self.lists(&panels);
         let ground = Ground { space: self.space, queries: rows, rows };
         self.monitor.enter(Phase::Searching, rows.numbers.len() as u64);
-        self.scan().offer(ground, &panels, &panels, &mut lists, |lists| {
+        let pays = mutual::bytes(self.layout, panels.len()).is_some_and(|bytes| bytes <= room);
+        let mutual = pays.then(|| Mutual::new(self.layout, &panels, self.arch, self.monitor)).transpose()?;
+        let scan = Scan { mutual: mutual.as_ref(), ..self.scan() };
+        scan.offer(ground, &panels, &panels, &mut lists, |lists| {
             lists.finish(ground);
             self.monitor.advance(lists.n_queries() as u64);
         })?;
@@ -61,7 +65,7 @@ impl Search<'_> {
     }
 
     fn scan(&self) -> Scan<'_> {
-        Scan { layout: self.layout, monitor: self.monitor, arch: self.arch }
+        Scan { layout: self.layout, monitor: self.monitor, arch: self.arch, mutual: None }
     }
 
     fn lists(&self, panels: &Panels) -> Vec<Lists> {

@@ -14,6 +14,9 @@ use super::sparse::SparseRows;
 use super::targets::Targets;
 use crate::accumulate::{Contribution, Vector};
 
+/// Pairs whose rows are fetched together: one alone waits for memory.
+const TOGETHER: usize = 4;
+
 /// What is summed up for each pair of a query and a neighbour.
 #[derive(Debug)]
 pub(crate) enum Kind {
@@ -270,23 +273,43 @@ impl WithSimd for AddApart<'_> {
     type Output = ();
 
     #[inline(always)]
-    fn with_simd<S: Simd>(self, simd: S) {
-        let AddApart { ground, pairs, weights, n_vectors, sums } = self;
-        for pair in pairs {
-            let [query, row] = ground.pair(pair.query, pair.row).map(|example| example.values);
-            let (queries, queries_tail) = S::as_simd_f64s(query);
-            let (rows, rows_tail) = S::as_simd_f64s(row);
-            let weights = &weights[pair.weights as usize * n_vectors..][..n_vectors];
-            for (sums, &weight) in sums.chunks_exact_mut(query.len()).zip(weights).filter(|(_, weight)| **weight != 0.0)
-            {
-                let (sums, sums_tail) = S::as_mut_simd_f64s(sums);
-                let times = simd.splat_f64s(weight);
-                for ((sum, query), row) in sums.iter_mut().zip(queries).zip(rows) {
-                    let apart = simd.abs_f64s(simd.sub_f64s(*query, *row));
-                    *sum = simd.add_f64s(*sum, simd.mul_f64s(times, apart));
+    fn with_simd<S: Simd>(mut self, simd: S) {
+        let (together, rest) = self.pairs.as_chunks::<TOGETHER>();
+        // No closures: they would not be compiled for the vectors at hand.
+        for pairs in together {
+            self.add(simd, pairs);
+        }
+        for pair in rest.as_chunks::<1>().0 {
+            self.add(simd, pair);
+        }
+    }
+}
+
+impl AddApart<'_> {
+    /// Adds `pairs` one after the other to each sum.
+    #[inline(always)]
+    fn add<S: Simd, const N: usize>(&mut self, simd: S, pairs: &[Pair; N]) {
+        let AddApart { ground, weights, n_vectors, .. } = *self;
+        let values = pairs.map(|pair| ground.pair(pair.query, pair.row).map(|example| example.values));
+        let n_features = values[0][0].len();
+        for (vector, sums) in self.sums.chunks_exact_mut(n_features).enumerate() {
+            let times = pairs.map(|pair| weights[pair.weights as usize * n_vectors + vector]);
+            if times == [0.0; N] {
+                continue;
+            }
+            let (sums, sums_rest) = S::as_mut_simd_f64s(sums);
+            let pairs = values.map(|[query, row]| [S::as_simd_f64s(query).0, S::as_simd_f64s(row).0]);
+            let pairs = pairs.map(|[query, row]| [&query[..sums.len()], &row[..sums.len()]]);
+            for (place, sum) in sums.iter_mut().enumerate() {
+                for ([query, row], times) in pairs.iter().zip(times) {
+                    let apart = simd.abs_f64s(simd.sub_f64s(query[place], row[place]));
+                    *sum = simd.add_f64s(*sum, simd.mul_f64s(simd.splat_f64s(times), apart));
                 }
-                for ((sum, query), row) in sums_tail.iter_mut().zip(queries_tail).zip(rows_tail) {
-                    *sum += weight * (query - row).abs();
+            }
+            let first = n_features - sums_rest.len();
+            for (feature, sum) in (first..).zip(sums_rest) {
+                for ([query, row], times) in values.iter().zip(times) {
+                    *sum += times * (query[feature] - row[feature]).abs();
                 }
             }
         }

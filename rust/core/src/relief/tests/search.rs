@@ -43,7 +43,9 @@ fn assert_found(rows: &Rows, space: &Space, layout: &Layout, k: usize, what: &st
     let (expected, monitor) = (naive(rows, space, k), Monitor::default());
     for arch in archs() {
         let search = Search { arch, ..search(space, layout, k, &monitor) };
-        assert_same(&search.of_all(rows).unwrap(), &expected, &rows.numbers, what);
+        for room in [0, usize::MAX] {
+            assert_same(&search.of_all(rows, room).unwrap(), &expected, &rows.numbers, what);
+        }
     }
 }
 
@@ -86,9 +88,17 @@ fn of_identical_rows_the_lowest_are_nearest_also_if_met_last() {
 
 #[test]
 fn bytes_leave_nobody_out() {
-    for (n_rows, width, missing, n_classes, seed) in
-        [(300, 40, 0.0, 1, 1), (200, 130, 0.0, 1, 2), (400, 40, 0.0, 2, 1), (150, 40, 0.1, 2, 1), (100, 40, 0.6, 3, 1)]
-    {
+    for (n_rows, width, missing, n_classes, seed) in [
+        (300, 40, 0.0, 1, 1),
+        (200, 130, 0.0, 1, 2),
+        (400, 40, 0.0, 2, 1),
+        (150, 40, 0.1, 2, 1),
+        (100, 40, 0.6, 3, 1),
+        // So wide that pairs are compared once, in one step of a byte or in two.
+        (120, 259, 0.0, 1, 1),
+        (130, 300, 0.1, 3, 1),
+        (110, 600, 0.0, 2, 2),
+    ] {
         let mut shapes = vec![Shape::Numeric; width];
         shapes[width / 2..][..2].fill(Shape::Nominal);
         let (rows, space, layout) = small(n_rows, &shapes, missing, n_classes, seed);
@@ -124,5 +134,5 @@ fn a_run_that_was_stopped_ends() {
     let monitor = Monitor::default();
     monitor.stop();
     let (rows, space, layout) = small(50, &[Shape::Numeric; 2], 0.0, 1, 1);
-    assert!(search(&space, &layout, 5, &monitor).of_all(&rows).is_err());
+    assert!(search(&space, &layout, 5, &monitor).of_all(&rows, 0).is_err());
 }
