@@ -14,7 +14,7 @@ from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 
 import numpy as np
-from measure import cost, peak_growth
+from measure import fastest, peak_growth
 
 import ferrank as fr
 
@@ -69,10 +69,10 @@ def wanted(peer: str, n_features: int) -> str:
 
 
 def speed(sizes: list[tuple[int, int]], peers: list[str], most_rows: int) -> None:
-    """CPU seconds of a whole ranking, all rows as queries; peers compile on a small set first."""
+    """Least CPU seconds of a whole ranking, all rows as queries; peers compile on a small set first."""
     for n_rows, n_features in sizes:
         X, y = data(n_rows, n_features)
-        ours = min(cost(partial(ferrank, X, y)).cpu for _ in range(3))
+        ours = fastest(partial(ferrank, X, y)).cpu
         for peer in peers:
             package, rank = PEERS[peer]
             try:
@@ -82,7 +82,7 @@ def speed(sizes: list[tuple[int, int]], peers: list[str], most_rows: int) -> Non
             # Peers too slow for the size are timed on fewer rows, which cost the square of their share.
             rows = min(n_rows, n_rows if peer == "fast-select" else most_rows)
             rank(*data(100, n_features))
-            theirs = cost(partial(rank, X[:rows], y[:rows])).cpu * (n_rows / rows) ** 2
+            theirs = fastest(partial(rank, X[:rows], y[:rows])).cpu * (n_rows / rows) ** 2
             name = f"{package} {found}" + ("" if rows == n_rows else ", scaled")
             ratio = f"{theirs / ours:.1f}x"
             size = f"{n_rows:,} x {n_features:,}"
@@ -96,7 +96,7 @@ def threads(sizes: list[tuple[int, int]]) -> None:
     """Wall seconds of a whole ranking on two threads and on one."""
     for n_rows, n_features in sizes:
         X, y = data(n_rows, n_features)
-        one, two = (min(cost(partial(ferrank, X, y, n)).wall for _ in range(3)) for n in (1, 2))
+        one, two = (fastest(partial(ferrank, X, y, n)).wall for n in (1, 2))
         size = f"{n_rows:,} x {n_features:,}"
         print(
             ROW.format(size, "one thread, wall s", f"{one:.3f}", f"{two:.3f}", f"{one / two:.2f}x", ">= 1.9x")
