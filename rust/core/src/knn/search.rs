@@ -8,7 +8,7 @@ use super::panels::{Places, Side};
 use super::read::Pair;
 use crate::error::Result;
 use crate::monitor::{Monitor, Phase};
-use crate::neighbors::lists::{Ground, Lists};
+use crate::neighbors::lists::{Ground, Lists, Wanted};
 use crate::neighbors::scan::Scan;
 
 /// What a search needs to know.
@@ -30,7 +30,7 @@ impl Search<'_> {
         let most = rows.sums().filter(|sum| sum.is_finite()).fold(0.0, f32::max);
         let scan = Scan { layout: &places.layout, monitor: self.monitor, arch: Arch::new(), mutual: None };
         let error = |sum| places.error(sum, f64::from(most));
-        let mut lists = scan.lists(&queries, self.k, 1, error);
+        let mut lists = scan.lists(&queries, Wanted { k: self.k, in_order: true }, 1, error);
         scan.offer(self, &queries, &rows, &mut lists, |lists| {
             lists.finish(self);
             self.monitor.advance(lists.n_queries() as u64);

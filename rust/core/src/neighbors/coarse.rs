@@ -7,6 +7,7 @@
 //! For a missing number stands the mean of those it could be, which is nearer to any other than these are on
 //! average. Nominal features only add to distances and are left out of the bound.
 
+use pulp::{Arch, Simd, WithSimd};
 use rayon::prelude::*;
 
 use super::bytes::place;
@@ -137,7 +138,7 @@ impl CoarseCells<'_> {
     /// `lacking` is n_lacking x LANES.
     pub(super) fn fill(&mut self, layout: &Layout, rows: &[f32], width: usize, lacking: &[f32]) {
         let (parts, n_whole) = (Parts::of(layout), layout.whole.len());
-        let mut together = Vec::new();
+        let (mut together, arch) = (Vec::new(), Arch::new());
         for (lane, (row, slack)) in rows.chunks_exact(width).zip(self.slack.iter_mut()).enumerate() {
             let (whole, stand_ins) = row.split_at(n_whole);
             let missing = lacking.iter().skip(lane).step_by(LANES).copied().take(layout.lacking.len());
@@ -148,19 +149,48 @@ impl CoarseCells<'_> {
                 together.extend(numeric.iter().chain(stand_ins));
                 numeric = &together;
             }
-            let mut sum = 0.0;
-            for (octet, values) in numeric[..n_bytes(layout)].chunks(OCTET).enumerate() {
-                let mut bytes = [0; OCTET];
-                let mut lost = 0.0;
-                for (byte, value) in bytes.iter_mut().zip(values) {
-                    *byte = (value * STEPS + 0.5) as u8;
-                    lost += (value - f32::from(*byte) / STEPS).abs();
-                }
-                self.octets[octet * LANES + place(lane)] = u64::from_le_bytes(bytes);
-                sum += f64::from(lost);
-            }
+            let lost = arch.dispatch(ToBytes { values: &numeric[..n_bytes(layout)], lane, octets: self.octets });
             // More by what the values in f32 and these sums may be off.
-            *slack = (sum * (1.0 + 1e-6) + n_bytes(layout) as f64 * f64::from(f32::EPSILON)) as f32;
+            *slack = (lost * (1.0 + 1e-6) + n_bytes(layout) as f64 * f64::from(f32::EPSILON)) as f32;
         }
     }
+}
+
+/// Writes the bytes of a row; gives how far its values are from them in all.
+struct ToBytes<'a> {
+    values: &'a [f32],
+    lane: usize,
+    /// n_octets x LANES
+    octets: &'a mut [u64],
+}
+
+impl WithSimd for ToBytes<'_> {
+    type Output = f64;
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) -> f64 {
+        let ToBytes { values, lane, octets } = self;
+        let mut sums = [0.0; OCTET];
+        let (whole, rest) = values.as_chunks::<OCTET>();
+        for (values, octets) in whole.iter().zip(octets.chunks_exact_mut(LANES)) {
+            octets[place(lane)] = octet(values, &mut sums);
+        }
+        if !rest.is_empty() {
+            let mut last = [0.0; OCTET];
+            last[..rest.len()].copy_from_slice(rest);
+            octets[whole.len() * LANES + place(lane)] = octet(&last, &mut sums);
+        }
+        sums.iter().sum()
+    }
+}
+
+/// The bytes of `values`; adds how far each is from its own to `sums`.
+#[inline(always)]
+fn octet(values: &[f32; OCTET], sums: &mut [f64; OCTET]) -> u64 {
+    let mut bytes = [0; OCTET];
+    for ((byte, value), sum) in bytes.iter_mut().zip(values).zip(sums) {
+        *byte = (value * STEPS + 0.5) as u8;
+        *sum += f64::from((value - f32::from(*byte) / STEPS).abs());
+    }
+    u64::from_le_bytes(bytes)
 }

@@ -52,12 +52,21 @@ fn keys<G: Ground>(
     distances.iter().map(move |&sum| key(sum, whole)).zip(rows)
 }
 
+/// What lists are asked for.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Wanted {
+    /// Neighbours of each class.
+    pub(crate) k: usize,
+    /// Whether it matters which of them is nearer.
+    pub(crate) in_order: bool,
+}
+
 /// The lists of the queries in some panels.
 #[derive(Debug)]
 pub(crate) struct Lists {
     /// Number of the first panel.
     first_panel: usize,
-    k: usize,
+    wanted: Wanted,
     n_classes: usize,
     /// n_queries
     numbers: Vec<u32>,
@@ -129,13 +138,13 @@ fn capacity(k: usize) -> usize {
 }
 
 impl Lists {
-    /// Empty lists of `k` neighbours of each class, for the queries in those panels of `queries`; `error` says
+    /// Empty lists of neighbours of each class, for the queries in those panels of `queries`; `error` says
     /// how far the distances from a row of a given A may be off.
     pub(crate) fn new(
         layout: &Layout,
         queries: &Panels,
         panels: Range<usize>,
-        k: usize,
+        wanted: Wanted,
         n_classes: usize,
         error: impl Fn(f64) -> Error,
     ) -> Self {
@@ -147,7 +156,7 @@ impl Lists {
         let n = numbers.len();
         Lists {
             first_panel: panels.start,
-            k,
+            wanted,
             n_classes,
             numbers,
             errors,
@@ -169,7 +178,7 @@ impl Lists {
 
     /// Neighbours wanted of each class.
     pub(crate) fn k(&self) -> usize {
-        self.k
+        self.wanted.k
     }
 
     /// Where the query in a lane of panel number `panel` stands.
@@ -179,7 +188,7 @@ impl Lists {
 
     /// Where the query's gate of `class` stands once all who were offered are looked at.
     pub(super) fn gate(&mut self, ground: impl Ground, query: usize, class: usize) -> f32 {
-        if self.lists[query * self.n_classes + class].loose.len() > self.k {
+        if self.lists[query * self.n_classes + class].loose.len() > self.wanted.k {
             self.narrow(ground, query, class);
         }
         self.gates[class * self.numbers.len() + query]
@@ -205,14 +214,14 @@ impl Lists {
         }
         let list = &mut self.lists[query * self.n_classes + class];
         // Nothing is nearer than 0, and of equals the lower stays: rows without end may be identical.
-        if list.settled.len() == self.k && list.settled.last().is_some_and(|last| *last < (0, row)) {
+        if list.settled.len() == self.wanted.k && list.settled.last().is_some_and(|last| *last < (0, row)) {
             return false;
         }
         if list.loose.is_empty() {
-            list.loose.reserve_exact(capacity(self.k).min(MOST_ROOM));
+            list.loose.reserve_exact(capacity(self.wanted.k).min(MOST_ROOM));
         }
         list.loose.push(Candidate::new(distance, row));
-        if list.loose.len() >= capacity(self.k) {
+        if list.loose.len() >= capacity(self.wanted.k) {
             self.look(ground, query, class);
         }
         true
@@ -221,7 +230,7 @@ impl Lists {
     /// Lets go of candidates that cannot be among the nearest; settles the others if they are many.
     fn look(&mut self, ground: impl Ground, query: usize, class: usize) {
         self.narrow(ground, query, class);
-        if self.lists[query * self.n_classes + class].loose.len() + ROOM / 2 >= capacity(self.k) {
+        if self.lists[query * self.n_classes + class].loose.len() + ROOM / 2 >= capacity(self.wanted.k) {
             self.settle(ground, query, class);
         }
     }
@@ -246,10 +255,10 @@ impl Lists {
         highest.clear();
         highest.extend(list.settled.iter().map(|(key, _)| (*key as f64 + 1.0) * unit));
         highest.extend(list.loose.iter().map(|candidate| error.highest(candidate.distance()) + unit));
-        if highest.len() < self.k {
+        if highest.len() < self.wanted.k {
             return f32::MAX;
         }
-        error.gate(*highest.select_nth_unstable_by(self.k - 1, f64::total_cmp).1)
+        error.gate(*highest.select_nth_unstable_by(self.wanted.k - 1, f64::total_cmp).1)
     }
 
     /// Measures the candidates of a list and keeps the k nearest.
@@ -261,7 +270,7 @@ impl Lists {
         let rows = list.loose.drain(..).map(Candidate::row).collect();
         list.settled.extend(keys(ground, self.numbers[query], rows, &mut self.scratch.distances));
         list.settled.sort_unstable();
-        list.settled.truncate(self.k);
+        list.settled.truncate(self.wanted.k);
         let gate = self.reach(ground, query, class);
         self.set_gate(query, class, gate);
     }
@@ -292,10 +301,10 @@ impl Lists {
         }
     }
 
-    /// Puts the k nearest of the candidates in order. Those whom the kernel's distances tell apart beyond
-    /// all errors are not measured again.
+    /// Keeps the k nearest of the candidates, in order if that is wanted. Those whom the kernel's distances tell
+    /// apart beyond all errors are not measured again.
     fn order(&mut self, ground: impl Ground, query: usize, class: usize) {
-        let (number, error, k) = (self.numbers[query], self.errors[query], self.k);
+        let (number, error, Wanted { k, in_order }) = (self.numbers[query], self.errors[query], self.wanted);
         let List { settled, loose } = &mut self.lists[query * self.n_classes + class];
         let mut loose = std::mem::take(loose);
         loose.sort_unstable();
@@ -309,7 +318,9 @@ impl Lists {
             }
             let rank = settled.len() as u64;
             match run {
-                [only] => settled.push((rank, only.row())),
+                run if run.len() == 1 || (!in_order && settled.len() + run.len() <= k) => {
+                    settled.extend((rank..).zip(run.iter().map(|candidate| candidate.row())));
+                }
                 run => {
                     let rows = run.iter().map(|candidate| candidate.row()).collect();
                     let mut found: Vec<(u64, u32)> = keys(ground, number, rows, &mut self.scratch.distances).collect();

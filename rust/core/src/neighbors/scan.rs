@@ -3,7 +3,7 @@
 use pulp::Arch;
 use rayon::prelude::*;
 
-use super::lists::{Ground, Lists};
+use super::lists::{Ground, Lists, Wanted};
 use super::mutual::Mutual;
 use super::panels::{Error, Layout, Panels};
 use super::sweep::{Piece, Sweep};
@@ -24,18 +24,18 @@ pub(crate) struct Scan<'a> {
 }
 
 impl Scan<'_> {
-    /// Empty lists of the `k` nearest of each class for all of `queries`, by groups of panels that are enough for
+    /// Empty lists of the nearest of each class for all of `queries`, by groups of panels that are enough for
     /// all threads; `error` says how far the distances from a row of a given A may be off.
     pub(crate) fn lists(
         self,
         queries: &Panels,
-        k: usize,
+        wanted: Wanted,
         n_classes: usize,
         error: impl Fn(f64) -> Error,
     ) -> Vec<Lists> {
         let group = GROUP.min(queries.len().div_ceil(4 * rayon::current_num_threads())).max(1);
         let groups = (0..queries.len()).step_by(group).map(|first| first..(first + group).min(queries.len()));
-        groups.map(|panels| Lists::new(self.layout, queries, panels, k, n_classes, &error)).collect()
+        groups.map(|panels| Lists::new(self.layout, queries, panels, wanted, n_classes, &error)).collect()
     }
 
     /// Offers the rows of `tile` to the queries of all `lists`, each of which is then dealt with by `end`.

@@ -19,7 +19,7 @@ use super::rows::Table;
 use super::search::Search;
 use super::sparse::Index;
 use crate::error::Result;
-use crate::neighbors::lists::{DECIMALS, key};
+use crate::neighbors::lists::{DECIMALS, Wanted, key};
 use crate::store::TargetColumn;
 
 /// How much each row has to say.
@@ -74,8 +74,9 @@ impl Prepared<'_> {
         if let Table::Sparse(table) = &self.table {
             return Index::new(table, &self.space).distances(rows, others, self.monitor);
         }
-        let search =
-            Search { space: &self.space, layout: &self.layout, k: 1, monitor: self.monitor, arch: Arch::new() };
+        let (layout, monitor) = (&self.layout, self.monitor);
+        let wanted = Wanted { k: 1, in_order: false };
+        let search = Search { space: &self.space, layout, wanted, monitor, arch: Arch::new() };
         let together = (self.limits.group / (self.layout.row_bytes() + 8 * self.space.shapes.len())).max(1);
         let mut least = vec![f64::INFINITY; rows.len()];
         for others in others.chunks(together) {

@@ -62,7 +62,7 @@ use crate::budget::Budget;
 use crate::error::{Result, check};
 use crate::intake::{Intake, numbered};
 use crate::monitor::{Monitor, Phase};
-use crate::neighbors::lists::bytes;
+use crate::neighbors::lists::{Wanted, bytes};
 use crate::ranking::Ranking;
 use crate::run::Options;
 use crate::schema::{Problem, Roles, Task};
@@ -253,12 +253,16 @@ impl Prepared<'_> {
     ) -> Result<()> {
         let n_features = self.space.shapes.len();
         let a_vector = 8 * outline.n_vectors();
+        let k = nearest(params, self.n_rows);
+        // Where all weigh the same, and nothing is added up in the order of ranks, who is nearer says nothing.
+        let alike = outline.apart.is_empty() && outline.schemes.iter().all(|s| s.k >= k && s.sigma.is_none());
+        let wanted = Wanted { k, in_order: !alike };
         let plan = self.plan(params, outline)?;
         let blocks: Vec<Block<'_>> = numbers.iter().map(|&key| (key, queries.block(key))).collect();
         let most = blocks.iter().map(|(_, queries)| queries.len()).max().unwrap_or(1).max(1);
 
-        let k = nearest(params, self.n_rows);
-        let search = Search { space: &self.space, layout: &self.layout, k, monitor: self.monitor, arch: Arch::new() };
+        let (layout, monitor) = (&self.layout, self.monitor);
+        let search = Search { space: &self.space, layout, wanted, monitor, arch: Arch::new() };
         let a_query = bytes(k, self.space.n_classes) + k * self.space.n_classes * (16 + a_vector);
         let of_group = |group: &[Block<'_>]| group.iter().flat_map(|(_, queries)| *queries).copied().collect();
         match &self.table {

@@ -7,6 +7,9 @@ use super::rows::Rows;
 use super::space::{Example, Shape, Space};
 use crate::neighbors::panels::{Cells, Error, LANES, Lacking, Layout, NONE, Panels, ROUNDING, additions};
 
+/// Sums that a row's A is kept in, which need not wait for each other.
+const SUMS: usize = 8;
+
 impl Layout {
     pub(crate) fn new(space: &Space) -> Self {
         let mut layout = Layout { n_classes: space.n_classes, ..Layout::default() };
@@ -48,14 +51,14 @@ impl Layout {
 
     /// Writes the whole values of a row; gives its A.
     fn fill(&self, example: Example<'_>, cells: &mut Cells<'_>) -> f32 {
-        let mut sum = self.halves.len() as f64 / 2.0;
-        for ((place, out), &feature) in cells.values.iter_mut().enumerate().zip(&self.whole) {
+        for (out, &feature) in cells.values.iter_mut().zip(&self.whole) {
             *out = example.values[feature as usize] as f32;
-            if place < self.n_numeric {
-                sum += f64::from(*out);
-            }
         }
-        sum as f32
+        let mut sums = [0.0; SUMS];
+        for values in cells.values[..self.n_numeric].chunks(SUMS) {
+            sums.iter_mut().zip(values).for_each(|(sum, value)| *sum += f64::from(*value));
+        }
+        (self.halves.len() as f64 / 2.0 + sums.iter().sum::<f64>()) as f32
     }
 
     fn fill_lacking(&self, space: &Space, example: Example<'_>, cells: &mut Cells<'_>) {

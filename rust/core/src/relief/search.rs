@@ -10,7 +10,7 @@ use super::rows::{Rows, Table};
 use super::space::Space;
 use crate::error::Result;
 use crate::monitor::{Monitor, Phase};
-use crate::neighbors::lists::Lists;
+use crate::neighbors::lists::{Lists, Wanted};
 use crate::neighbors::mutual::{self, Mutual};
 use crate::neighbors::panels::{Layout, Panels};
 use crate::neighbors::scan::Scan;
@@ -20,8 +20,7 @@ use crate::neighbors::scan::Scan;
 pub(crate) struct Search<'a> {
     pub(crate) space: &'a Space,
     pub(crate) layout: &'a Layout,
-    /// Neighbours wanted of each class.
-    pub(crate) k: usize,
+    pub(crate) wanted: Wanted,
     pub(crate) monitor: &'a Monitor,
     pub(crate) arch: Arch,
 }
@@ -69,6 +68,6 @@ impl Search<'_> {
     }
 
     fn lists(&self, panels: &Panels) -> Vec<Lists> {
-        self.scan().lists(panels, self.k, self.space.n_classes, |sum| self.layout.error(sum))
+        self.scan().lists(panels, self.wanted, self.space.n_classes, |sum| self.layout.error(sum))
     }
 }

@@ -4,6 +4,7 @@ use pulp::Arch;
 
 use super::{archs, small};
 use crate::monitor::Monitor;
+use crate::neighbors::lists::Wanted;
 use crate::neighbors::panels::Layout;
 use crate::relief::neighbours::Neighbours;
 use crate::relief::rows::{Rows, Table};
@@ -50,7 +51,7 @@ fn assert_found(rows: &Rows, space: &Space, layout: &Layout, k: usize, what: &st
 }
 
 fn search<'a>(space: &'a Space, layout: &'a Layout, k: usize, monitor: &'a Monitor) -> Search<'a> {
-    Search { space, layout, k, monitor, arch: Arch::new() }
+    Search { space, layout, wanted: Wanted { k, in_order: true }, monitor, arch: Arch::new() }
 }
 
 #[test]
