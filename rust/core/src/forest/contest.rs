@@ -16,7 +16,7 @@ pub(super) struct Found {
     pub(super) threshold: Option<f64>,
 }
 
-/// Candidates that tie with the best so far.
+/// Candidates that tie with the best so far; starts anew once it has a winner.
 #[derive(Default)]
 pub(super) struct Contest {
     most: f64,
@@ -36,13 +36,14 @@ impl Contest {
     }
 
     /// The winner among those that tie.
-    pub(super) fn winner(mut self, ties: Ties, random: &mut Stream) -> Option<Found> {
+    pub(super) fn winner(&mut self, ties: Ties, random: &mut Stream) -> Option<Found> {
+        self.most = 0.0;
         self.tied.sort_unstable_by_key(|found| found.feature);
         let chosen = match (ties, self.tied.len()) {
             (_, 0) => return None,
             (Ties::Lowest, _) | (_, 1) => 0,
             (Ties::Random, n) => random.random_range(0..n),
         };
-        Some(self.tied.swap_remove(chosen))
+        self.tied.drain(..).nth(chosen)
     }
 }

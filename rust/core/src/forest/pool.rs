@@ -9,12 +9,17 @@ use rand::RngExt;
 use crate::rng::Stream;
 
 /// Features in an order of which the first `constant` are set aside.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Pool {
     order: Vec<u32>,
     position: Vec<u32>,
     constant: usize,
+    /// Those that set features aside.
     swaps: Vec<(u32, u32)>,
+    /// Those of a draw.
+    drawn: Vec<(u32, u32)>,
+    /// Features that a draw found to be constant.
+    found: Vec<u32>,
 }
 
 /// A state to come back to.
@@ -29,8 +34,7 @@ impl Pool {
     pub(crate) fn new(constant: impl Iterator<Item = bool>) -> Self {
         let constant: Vec<bool> = constant.collect();
         let order = 0..constant.len() as u32;
-        let mut pool =
-            Pool { position: order.clone().collect(), order: order.collect(), constant: 0, swaps: Vec::new() };
+        let mut pool = Pool { position: order.clone().collect(), order: order.collect(), ..Pool::default() };
         for (feature, _) in constant.iter().enumerate().filter(|&(_, &constant)| constant) {
             pool.set_aside(feature as u32);
         }
@@ -58,18 +62,18 @@ impl Pool {
     /// Hands out features until `visit` has called `wanted` of them not constant, or none is left: in
     /// random order if `random`, else as they lie. `visit` says whether the feature varies.
     pub(crate) fn draw(&mut self, wanted: usize, random: &mut Stream, mut visit: impl FnMut(u32, &mut Stream) -> bool) {
-        let start = self.swaps.len();
         let shuffled = wanted < self.len();
-        let mut found = Vec::new();
+        let mut found = std::mem::take(&mut self.found);
         let mut seen = 0;
         for i in self.constant..self.order.len() {
             if seen == wanted {
                 break;
             }
             if shuffled {
+                // The order is put back before anybody asks for positions.
                 let j = random.random_range(i..self.order.len());
-                self.swaps.push((i as u32, j as u32));
-                self.swap(i, j);
+                self.drawn.push((i as u32, j as u32));
+                self.order.swap(i, j);
             }
             let feature = self.order[i];
             if visit(feature, random) {
@@ -78,8 +82,11 @@ impl Pool {
                 found.push(feature);
             }
         }
-        self.rewind(Mark { constant: self.constant, swaps: start });
-        found.into_iter().for_each(|feature| self.set_aside(feature));
+        for (i, j) in self.drawn.drain(..).rev() {
+            self.order.swap(i as usize, j as usize);
+        }
+        found.drain(..).for_each(|feature| self.set_aside(feature));
+        self.found = found;
     }
 
     /// Sets `feature` aside, which is not yet.

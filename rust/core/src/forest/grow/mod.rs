@@ -13,6 +13,7 @@ mod search;
 pub(super) use part::LEAST_GAIN;
 
 use super::bag::Bag;
+use super::contest::Contest;
 use super::grown::{Grown, GrownNode};
 use super::items::Items;
 use super::moments::Shape;
@@ -161,6 +162,7 @@ struct Buffers {
     present: Present,
     batch: Batch,
     gram: Gram,
+    contest: Contest,
     sides: Vec<u8>,
     left: Vec<f64>,
     total: Vec<f64>,
@@ -222,6 +224,7 @@ impl<'a> Grower<'a> {
                 present: Present::default(),
                 batch: Batch::default(),
                 gram: Gram::default(),
+                contest: Contest::default(),
                 sides: Vec::new(),
                 left: Vec::new(),
                 total: Vec::new(),
@@ -294,10 +297,8 @@ impl<'a> Grower<'a> {
                 }
             }
             let examples = frame.examples.clone();
-            match self.node(view, frame)? {
-                Some(children) => stack.extend(children),
-                None if self.keeps_members => self.keep_members(view, examples),
-                None => {}
+            if !self.node(view, frame, &mut stack)? && self.keeps_members {
+                self.keep_members(view, examples);
             }
         }
         Ok(())
@@ -334,8 +335,8 @@ impl<'a> Grower<'a> {
         self.grown.member_ends.push(self.grown.members.len() as u32);
     }
 
-    /// Makes a node of `frame`; gives its children, the left one last, if it is split.
-    fn node(&mut self, view: View<'_>, frame: Frame) -> Result<Option<[Frame; 2]>> {
+    /// Makes a node of `frame`; if it is split, its children go to the stack, the left one last.
+    fn node(&mut self, view: View<'_>, frame: Frame, stack: &mut Vec<Frame>) -> Result<bool> {
         self.check(frame.examples.len())?;
         let range = frame.examples.clone();
         let open = self.open(view, &frame);
@@ -356,7 +357,7 @@ impl<'a> Grower<'a> {
             && params.max_depth.is_none_or(|most| (frame.depth as usize) < most)
             && !self.is_pure(view, range.clone());
         if !may_split {
-            return Ok(None);
+            return Ok(false);
         }
         if let Open::Any = open {
             let examples = self.items.examples(range.clone(), view);
@@ -366,8 +367,8 @@ impl<'a> Grower<'a> {
                 node.set_values(self.arch, &self.shape, examples);
             }
         }
-        let Some(found) = self.search(view, &frame, open, (examples, weight))? else { return Ok(None) };
-        let Some(parted) = self.part(view, range.clone(), found, open, weight) else { return Ok(None) };
+        let Some(found) = self.search(view, &frame, open, (examples, weight))? else { return Ok(false) };
+        let Some(parted) = self.part(view, range.clone(), found, open, weight) else { return Ok(false) };
         let Parted { split, middle, sums } = parted;
         match &mut self.tally {
             None => self.grown.nodes[number as usize].split = Some(split),
@@ -377,15 +378,11 @@ impl<'a> Grower<'a> {
             }
         }
         let mark = self.pool.mark();
-        let child_frame = |examples, side: usize| Frame {
-            examples,
-            depth: frame.depth + 1,
-            path: child(frame.path, side == 1),
-            parent: Some((number, side)),
-            mark,
-            sums: sums[side],
-        };
-        Ok(Some([child_frame(middle..range.end, 1), child_frame(range.start..middle, 0)]))
+        for (side, examples) in [(1, middle..range.end), (0, range.start..middle)] {
+            let (depth, path) = (frame.depth + 1, child(frame.path, side == 1));
+            stack.push(Frame { examples, depth, path, parent: Some((number, side)), mark, sums: sums[side] });
+        }
+        Ok(true)
     }
 
     /// The sums of `frame`.

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::{Buffers, Grower, Known, Open};
 use crate::forest::contest::Found;
-use crate::forest::grown::GrownSplit;
+use crate::forest::grown::{CodeTest, GrownSplit};
 use crate::forest::items::{LEFT, MISSING, RIGHT, tell_sides};
 use crate::forest::moments::{EXAMPLES, FIRST, WEIGHT};
 use crate::forest::split::single;
@@ -124,7 +124,13 @@ impl Grower<'_> {
 
     /// Where each example goes; gives whether some miss the feature.
     fn sides(&mut self, view: View<'_>, range: Range<usize>, found: &Found, sides: &mut Vec<u8>) -> bool {
-        let Grower { ground, items, narrow, wide, .. } = self;
+        let Grower { ground, items, narrow, wide, buffers, .. } = self;
+        if let (Some(keys), CodeTest::Cut(code)) = (buffers.batch.keys(found.feature), &found.test) {
+            let highest = found.threshold.unwrap_or(f64::from(*code));
+            sides.clear();
+            sides.extend(keys.iter().map(|&key| if key <= highest { LEFT } else { RIGHT }));
+            return false;
+        }
         let rows = &items.rows[range];
         let has_missing = ground.store.codings[found.feature as usize].has_missing;
         match ground.store.slots[found.feature as usize] {

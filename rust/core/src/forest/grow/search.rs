@@ -11,7 +11,6 @@ use crate::forest::contest::{Contest, Found};
 use crate::forest::grown::CodeTest;
 use crate::forest::moments::Shape;
 use crate::forest::params::Ensemble;
-use crate::forest::pool::Pool;
 use crate::forest::split::batch::{Batch, BatchCut, threshold};
 use crate::forest::split::by_code::random_subset;
 use crate::forest::split::nominal::Subset;
@@ -34,13 +33,11 @@ impl Grower<'_> {
     ) -> Result<Option<Found>> {
         let range = frame.examples.clone();
         let mut random = stream(self.ground.params.seed, Purpose::Node, self.tree, frame.path);
-        let mut best = Contest::default();
+        let mut contest = std::mem::take(&mut self.buffers.contest);
         let in_batch = range.len() <= self.most_in_batch;
-        if in_batch {
-            self.buffers.batch.start(range.len());
-        }
+        self.buffers.batch.start(if in_batch { range.len() } else { 0 }, self.per_node);
         let mut interrupted = Ok(());
-        let mut pool = std::mem::replace(&mut self.pool, Pool::new(std::iter::empty()));
+        let mut pool = std::mem::take(&mut self.pool);
         pool.draw(self.per_node, &mut random, |feature, random| {
             if range.len() > LARGE_NODE && interrupted.is_ok() {
                 interrupted = self.ground.monitor.check();
@@ -53,15 +50,16 @@ impl Grower<'_> {
             }
             let (varies, found) = self.candidate(view, range.clone(), feature, open, size, random);
             if let Some(found) = found {
-                best.enter(found);
+                contest.enter(found);
             }
             varies
         });
         self.pool = pool;
         if in_batch {
-            self.judge_batch(view, range, open, &mut best);
+            self.judge_batch(view, range, open, &mut contest);
         }
-        let mut best = best.winner(self.ground.params.ties, &mut random);
+        let mut best = contest.winner(self.ground.params.ties, &mut random);
+        self.buffers.contest = contest;
         if let Some(Found { feature, test: CodeTest::Cut(code), threshold: Some(at), .. }) = &mut best
             && let Scale::Numeric(cuts) = &self.ground.store.codings[*feature as usize].scale
         {

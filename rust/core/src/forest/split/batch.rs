@@ -19,7 +19,7 @@ pub(crate) struct Batch {
     n: usize,
     width: usize,
     rows: Vec<Row>,
-    /// n_rows x width; infinite beyond the examples. Codes, or values for random cuts.
+    /// One row and more x width; infinite beyond the examples. Codes, or values for random cuts.
     keys: Vec<f64>,
     /// n_rows x width; gain of the cut above each key.
     gains: Vec<f64>,
@@ -67,28 +67,23 @@ impl Batch {
         }
     }
 
-    /// Begins a node of `n` examples.
-    pub(crate) fn start(&mut self, n: usize) {
+    /// Begins a node of `n` examples and at most `n_rows` candidates; of none where it has no use for a batch.
+    pub(crate) fn start(&mut self, n: usize, n_rows: usize) {
         self.n = n;
         self.width = n.next_multiple_of(STEP);
-        // The number of vectors is known where the search is compiled.
-        if self.width > 2 * STEP {
-            self.width = self.width.next_power_of_two();
-        }
         self.rows.clear();
         self.keys.clear();
+        self.keys.resize(n_rows * self.width, f64::INFINITY);
     }
 
     /// Adds `feature`; `fill` writes the examples' keys and says whether they differ. If not, the
     /// feature is not kept.
+    #[inline]
     pub(crate) fn add(&mut self, feature: u32, fill: impl FnOnce(&mut [f64]) -> bool) -> bool {
-        let start = self.keys.len();
-        self.keys.resize(start + self.width, f64::INFINITY);
+        let start = self.rows.len() * self.width;
         let varies = fill(&mut self.keys[start..start + self.n]);
         if varies {
             self.rows.push(Row { feature, share: 0.0, gain: -1.0, threshold: 0.0 });
-        } else {
-            self.keys.truncate(start);
         }
         varies
     }
@@ -102,6 +97,12 @@ impl Batch {
 
     pub(crate) fn is_empty(&self) -> bool {
         self.rows.is_empty()
+    }
+
+    /// The examples' keys in `feature`, if that is a candidate.
+    pub(crate) fn keys(&self, feature: u32) -> Option<&[f64]> {
+        let row = self.rows.iter().position(|row| row.feature == feature)?;
+        Some(&self.keys[row * self.width..][..self.n])
     }
 
     /// From one row of keys to the next.
@@ -293,9 +294,12 @@ impl<M: Measure> WithSimd for EveryCut<'_, M> {
         match self.batch.width / S::F64_LANES {
             1 => self.run::<S, 1>(simd),
             2 => self.run::<S, 2>(simd),
+            3 => self.run::<S, 3>(simd),
             4 => self.run::<S, 4>(simd),
-            8 => self.run::<S, 8>(simd),
-            _ => self.run::<S, 16>(simd),
+            5 => self.run::<S, 5>(simd),
+            6 => self.run::<S, 6>(simd),
+            7 => self.run::<S, 7>(simd),
+            _ => self.run::<S, 8>(simd),
         }
     }
 }

@@ -40,7 +40,7 @@ fn search(arch: Arch, features: &[Examples], shares: &[f64], room: Room, at_rand
     let mut batch = Batch::default();
     // A larger node before leaves nothing behind.
     for n in [64, pairs.len()] {
-        batch.start(n);
+        batch.start(n, FEATURES);
         for (feature, (examples, share)) in (0..).zip(features.iter().zip(shares)) {
             let varies = batch.add(feature, |keys| {
                 keys.iter_mut().zip(&examples.codes).for_each(|(key, code)| *key = f64::from(*code));
