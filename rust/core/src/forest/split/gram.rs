@@ -72,12 +72,15 @@ impl Gram {
 
     /// Sets the products of the indicators, for whose first part the cells below the diagonal serve.
     fn set_indicators(&mut self, shape: &Shape, examples: Examples<'_>, node: &Node) {
-        let labels = |i: usize| examples.block.indicators(examples.rows[i] as usize);
+        let labels = |i: usize| {
+            let all = examples.block.indicators(examples.rows[i] as usize);
+            all.iter().copied().filter(|&label| node.weighted(label as usize) > 0.0)
+        };
         let n = examples.rows.len();
         self.holders.resize(shape.indicator_weight.len(), 0);
         let mut shares = [0.0; MOST];
         for (i, share) in shares.iter_mut().enumerate().take(n) {
-            for &label in labels(i) {
+            for label in labels(i) {
                 let label = label as usize;
                 *share += node.weighted(label) / node.weight();
                 let holders = &mut self.holders[label];
@@ -90,7 +93,7 @@ impl Gram {
             }
         }
         for i in 0..n {
-            labels(i).iter().for_each(|&label| self.holders[label as usize] = 0);
+            labels(i).for_each(|label| self.holders[label as usize] = 0);
         }
         let all = node.squares() / (node.weight() * node.weight());
         for i in 0..n {

@@ -95,7 +95,7 @@ pub(crate) struct Node {
     pub(crate) total: Vec<f64>,
     /// n_dense; 0 where nothing is known.
     pub(super) means: Vec<f64>,
-    /// n_indicators; ω·c.
+    /// n_indicators; ω·c, and 0 for what all examples have, which gains nothing.
     weighted: Vec<f64>,
     /// Σ ω·c² over the indicators known for all rows.
     squares: f64,
@@ -115,6 +115,8 @@ struct LabelLists {
     groups: Vec<[u32; LabelLists::GROUP]>,
     /// Those with weights of their own, example after example.
     partial: Vec<u32>,
+    /// Those of one example.
+    own: Vec<u32>,
 }
 
 /// What an example adds to the sums of a side.
@@ -147,8 +149,10 @@ impl LabelLists {
         for (&row, &count) in examples.rows.iter().zip(examples.counts) {
             let (row, count) = (row as usize, f64::from(count));
             let weight = count * examples.block.weight(row);
-            let labels = examples.block.indicators(row);
-            let (labels, partial) = labels.split_at(labels.partition_point(|&label| (label as usize) < n_whole));
+            self.own.clear();
+            self.own.extend(examples.block.indicators(row).iter().filter(|&&label| weighted[label as usize] > 0.0));
+            let n_own = self.own.partition_point(|&label| (label as usize) < n_whole);
+            let (labels, partial) = self.own.split_at(n_own);
             self.partial.extend_from_slice(partial);
             let sum = |values: &[f64]| labels.iter().map(|&label| values[label as usize]).sum::<f64>();
             let (squares, cross) = (weight * weight * sum(&shape.indicator_weight), weight * sum(weighted));
@@ -208,7 +212,9 @@ impl Node {
         }
         let counts = shape.indicators(&self.total);
         self.weighted.clear();
-        self.weighted.extend(shape.indicator_weight.iter().zip(counts).map(|(omega, c)| omega * c));
+        self.weighted.extend(shape.indicator_weight.iter().zip(counts).enumerate().map(|(label, (omega, &c))| {
+            if c < shape.weight_of_indicator(&self.total, label) { omega * c } else { 0.0 }
+        }));
         let (whole, partial) = self.weighted.split_at(shape.n_whole_indicators());
         self.squares = whole.iter().zip(counts).map(|(a, c)| a * c).sum();
         self.group_squares.clear();
@@ -729,9 +735,11 @@ fn dense_gain<S: Simd>(simd: S, sums: &[f64], weights: &[f64], totals: &[f64], m
 
 #[inline(always)]
 fn indicator_quality(shape: &Shape, left: &[f64], node: &Node) -> f64 {
-    let share = left[WEIGHT] / node.weight();
+    let (weight, all) = (left[WEIGHT], node.weight());
     let counts = shape.indicators(left).iter().zip(shape.indicators(&node.total));
-    counts.zip(&shape.indicator_weight).map(|((c, all), omega)| omega * (c - all * share).powi(2)).sum()
+    let squares =
+        counts.zip(&shape.indicator_weight).map(|((c, in_all), omega)| omega * (c * all - in_all * weight).powi(2));
+    squares.sum::<f64>() / (all * all)
 }
 
 /// Writes the positions of the codes that `wanted` picks, without a guess for each.

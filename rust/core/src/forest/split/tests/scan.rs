@@ -121,3 +121,24 @@ proptest! {
         check::<u16>(&examples, room, 60_000)?;
     }
 }
+
+#[test]
+fn what_all_examples_have_gains_nothing() {
+    let room = Room { min_leaf: 1.0, missing: 0.0 };
+    for (first, second) in (1..=9u32).flat_map(|first| (1..=9).map(move |second| (first, second))) {
+        for group in [Vec::new(), vec![0]] {
+            let examples = Examples {
+                codes: vec![0, 1],
+                counts: vec![first, second],
+                weights: vec![1; 2],
+                dense: vec![Vec::new(); 2],
+                n_whole: 0,
+                labels: vec![vec![Some(true)]; 2],
+                omega: vec![0.1],
+                group,
+            };
+            check::<u8>(&examples, room, 2).unwrap();
+            check::<u16>(&examples, room, 60_000).unwrap();
+        }
+    }
+}
