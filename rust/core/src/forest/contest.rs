@@ -38,12 +38,16 @@ impl Contest {
     /// The winner among those that tie.
     pub(super) fn winner(&mut self, ties: Ties, random: &mut Stream) -> Option<Found> {
         self.most = 0.0;
-        self.tied.sort_unstable_by_key(|found| found.feature);
+        if self.tied.len() > 1 {
+            self.tied.sort_unstable_by_key(|found| found.feature);
+        }
         let chosen = match (ties, self.tied.len()) {
             (_, 0) => return None,
             (Ties::Lowest, _) | (_, 1) => 0,
             (Ties::Random, n) => random.random_range(0..n),
         };
-        self.tied.drain(..).nth(chosen)
+        let winner = self.tied.swap_remove(chosen);
+        self.tied.clear();
+        Some(winner)
     }
 }

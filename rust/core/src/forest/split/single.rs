@@ -26,15 +26,20 @@ impl Node {
     /// The node of these examples.
     #[inline]
     pub(crate) fn new(pairs: &[Pair]) -> Self {
-        let mut sums = [[0.0; 2]; 4];
+        let mut total = [0.0; 2];
         let (fours, rest) = pairs.as_chunks::<4>();
-        for four in fours {
-            for (sum, pair) in sums.iter_mut().zip(four) {
-                add(sum, *pair);
+        if !fours.is_empty() {
+            // Sums are exact, so they may be taken in any order.
+            let mut sums = [[0.0; 2]; 4];
+            for four in fours {
+                for (sum, pair) in sums.iter_mut().zip(four) {
+                    add(sum, *pair);
+                }
             }
+            sums.iter().for_each(|sum| add(&mut total, *sum));
         }
-        rest.iter().for_each(|pair| add(&mut sums[0], *pair));
-        let [examples, sum] = [0, 1].map(|i| sums.iter().map(|sum| sum[i]).sum());
+        rest.iter().for_each(|pair| add(&mut total, *pair));
+        let [examples, sum] = total;
         Node { examples, sum }
     }
 
