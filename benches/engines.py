@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
-from measure import Cost, cost
+from measure import RUNS, Cost, cost
 from sklearn.ensemble import (
     ExtraTreesClassifier,
     ExtraTreesRegressor,
@@ -18,7 +18,6 @@ from workloads import Workload, labels, regression
 
 import ferrank as fr
 
-RUNS = 3  # of which the fastest counts
 NOISE = 0.1  # of a run: what two alike may differ by
 
 PEERS = {

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-
 RUNS = 3
 ENOUGH = 2.0  # seconds of runs
 LONG = 20.0  # seconds of a run that is not done again
@@ -27,7 +26,7 @@ def cost(call: Callable[[], object]) -> Cost:
 
 
 def fastest(call: Callable[[], object]) -> Cost:
-    """The least that the call costs: of `RUNS` runs, of more while they are short, of one where it is long."""
+    """The least that a call costs: of `RUNS`, of more while they are short, of one where it is long."""
     runs = [cost(call)]
     while (len(runs) < RUNS or sum(run.wall for run in runs) < ENOUGH) and runs[0].wall < LONG:
         runs.append(cost(call))
