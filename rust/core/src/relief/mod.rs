@@ -25,8 +25,8 @@
 //!
 //! Rows that are mostly 0 are held by their other values and searched by those alone (`sparse`).
 //!
-//! Memory: 13 bytes a value for rows that are held, 17 where bytes do not tell rows apart, and one for each pair of
-//! two rows where they are wide and few; for the others one tile, and the queries of a group.
+//! Memory: 13 bytes a value for rows that are held, 17 where bytes do not tell rows apart, and two for each pair of
+//! rows where they are wide and few; for the others one tile, and the queries of a group.
 
 mod estimates;
 mod ground;

@@ -35,7 +35,8 @@ impl Grower<'_> {
         let mut random = stream(self.ground.params.seed, Purpose::Node, self.tree, frame.path);
         let mut contest = std::mem::take(&mut self.buffers.contest);
         let in_batch = range.len() <= self.most_in_batch;
-        self.buffers.batch.start(if in_batch { range.len() } else { 0 }, self.per_node);
+        let most = self.per_node.min(self.pool.len());
+        self.buffers.batch.start(if in_batch { range.len() } else { 0 }, most);
         let mut interrupted = Ok(());
         let mut pool = std::mem::take(&mut self.pool);
         pool.draw(self.per_node, &mut random, |feature, random| {
