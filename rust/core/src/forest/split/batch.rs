@@ -19,7 +19,8 @@ pub(crate) struct Batch {
     n: usize,
     width: usize,
     rows: Vec<Row>,
-    /// One row and more x width; infinite beyond the examples. Codes, or values for random cuts.
+    /// Most candidates x width, of which the first n_rows count; infinite beyond the examples. Codes, or values for
+    /// random cuts.
     keys: Vec<f64>,
     /// n_rows x width; gain of the cut above each key.
     gains: Vec<f64>,
