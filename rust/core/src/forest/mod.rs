@@ -327,9 +327,12 @@ impl<'a> Bench<'a> {
         let Ground { store, params, monitor, .. } = self.ground;
         monitor.check()?;
         self.draw(tree);
-        let grown = self.grower.grow(&self.bag, tree)?;
         let by_target = params.by_target.then_some(store.targets.len());
         let mut tally = Tally::new(&params.scores, store.codings.len(), by_target);
+        if !params.scores.contains(&Score::Permutation) {
+            return Ok(self.grower.tally(&self.bag, tree, tally)?.finish());
+        }
+        let grown = self.grower.grow(&self.bag, tree)?;
         tally.add_all(grown);
         let mut vectors = tally.finish();
         for (score, vector) in params.scores.iter().zip(&mut vectors) {

@@ -253,6 +253,16 @@ impl<'a> Grower<'a> {
         Ok(&self.grown)
     }
 
+    /// Adds the splits of the tree with number `tree` to `tally`, and keeps nothing of it.
+    ///
+    /// # Errors
+    /// [`Interrupted`](crate::Error::Interrupted) on request.
+    pub(crate) fn tally(&mut self, bag: &Bag, tree: u64, tally: Tally) -> Result<Tally> {
+        self.tally = Some(tally);
+        self.grow(bag, tree)?;
+        Ok(self.tally.take().expect("it was put there"))
+    }
+
     /// Grows the subtree at `place`; its nodes number from there.
     ///
     /// # Errors
