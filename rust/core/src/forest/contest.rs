@@ -7,24 +7,28 @@ use super::moments::ties;
 use super::params::Ties;
 use crate::rng::Stream;
 
-/// The best test found so far in a node.
-pub(super) struct Found {
+/// A candidate's best test.
+pub(super) struct Found<T = CodeTest> {
     pub(super) gain: f64,
     pub(super) feature: u32,
-    pub(super) test: CodeTest,
-    /// The random threshold that the code of `test` still has to be found for.
-    pub(super) threshold: Option<f64>,
+    pub(super) test: T,
 }
 
-/// Candidates that tie with the best so far; starts anew once it has a winner.
-#[derive(Default)]
-pub(super) struct Contest {
+/// Candidates that tie with the best so far, with their tests or where those are; starts anew once it has a winner.
+pub(super) struct Contest<T = CodeTest> {
     most: f64,
-    tied: Vec<Found>,
+    tied: Vec<Found<T>>,
 }
 
-impl Contest {
-    pub(super) fn enter(&mut self, found: Found) {
+impl<T> Default for Contest<T> {
+    fn default() -> Self {
+        Contest { most: 0.0, tied: Vec::new() }
+    }
+}
+
+impl<T> Contest<T> {
+    #[inline]
+    pub(super) fn enter(&mut self, found: Found<T>) {
         if !ties(found.gain, self.most) {
             return;
         }
@@ -36,7 +40,8 @@ impl Contest {
     }
 
     /// The winner among those that tie.
-    pub(super) fn winner(&mut self, ties: Ties, random: &mut Stream) -> Option<Found> {
+    #[inline]
+    pub(super) fn winner(&mut self, ties: Ties, random: &mut Stream) -> Option<Found<T>> {
         self.most = 0.0;
         if self.tied.len() > 1 {
             self.tied.sort_unstable_by_key(|found| found.feature);

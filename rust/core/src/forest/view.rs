@@ -50,6 +50,14 @@ impl<'a> View<'a> {
         View { chunks: std::slice::from_ref(chunk), firsts: &[0], base: 0, block, origin }
     }
 
+    /// The chunk with all rows, if there is one.
+    pub(crate) fn chunk(&self) -> Option<&'a Chunk> {
+        match (self.chunks, self.base) {
+            ([chunk], 0) => Some(chunk),
+            _ => None,
+        }
+    }
+
     /// The number in the store of row `row`.
     pub(crate) fn origin(&self, row: u32) -> u32 {
         if self.origin.is_empty() { row } else { self.origin[row as usize] }
@@ -63,7 +71,7 @@ impl<'a> View<'a> {
     /// The same, each code turned by `turn`.
     #[inline(always)]
     pub(crate) fn codes_as<C: Stored, T>(&self, slot: usize, rows: &[u32], out: &mut [T], turn: impl Fn(C) -> T) {
-        if let ([chunk], 0) = (self.chunks, self.base) {
+        if let Some(chunk) = self.chunk() {
             return pick(C::of(chunk).column(slot), rows, 0, out, turn);
         }
         self.by_chunk(rows, |chunk, first, range| {

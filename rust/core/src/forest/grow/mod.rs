@@ -9,6 +9,7 @@ use pulp::Arch;
 
 mod part;
 mod search;
+mod small;
 
 pub(super) use part::LEAST_GAIN;
 
@@ -32,6 +33,7 @@ use crate::monitor::Monitor;
 use crate::rng::{ROOT, child};
 use crate::store::{Chunk, CodeStore, Stored};
 use part::Parted;
+use search::Source;
 
 /// From so many examples on it pays to lay their values together for the candidates.
 const MANY: usize = 512;
@@ -125,6 +127,8 @@ pub(crate) struct Grower<'a> {
     is_single: bool,
     /// Nodes up to this size take their candidates together.
     most_in_batch: usize,
+    /// Where a small node finds each feature, if such nodes have but what they can do by themselves.
+    finds: Option<Vec<small::Find<'a>>>,
     per_node: usize,
     keeps_members: bool,
     row_bytes: usize,
@@ -162,7 +166,8 @@ struct Buffers {
     present: Present,
     batch: Batch,
     gram: Gram,
-    contest: Contest,
+    contest: Contest<Source>,
+    batch_contest: Contest<usize>,
     sides: Vec<u8>,
     left: Vec<f64>,
     total: Vec<f64>,
@@ -204,6 +209,7 @@ impl<'a> Grower<'a> {
             arch,
             is_single,
             most_in_batch: search::most_in_batch(arch, &shape, ground),
+            finds: is_single.then(|| small::finds(ground)).flatten(),
             per_node: ground.params.features_per_node(store.codings.len()),
             row_bytes: store.row_bytes() + if is_single { 0 } else { space.row_bytes(store.columns()) },
             keeps_members: ground.params.scores.contains(&Score::Permutation),
@@ -225,6 +231,7 @@ impl<'a> Grower<'a> {
                 batch: Batch::default(),
                 gram: Gram::default(),
                 contest: Contest::default(),
+                batch_contest: Contest::default(),
                 sides: Vec::new(),
                 left: Vec::new(),
                 total: Vec::new(),
@@ -296,9 +303,17 @@ impl<'a> Grower<'a> {
     /// Grows everything below `root`, whose rows are numbered as in `view`.
     fn subtree(&mut self, view: View<'_>, stage: usize, root: Frame) -> Result<()> {
         let mut stack = vec![root];
+        let most_small = if self.finds.is_some() && view.chunk().is_some() { self.most_in_batch } else { 0 };
         while let Some(frame) = stack.pop() {
             self.pool.rewind(frame.mark);
             let n = frame.examples.len();
+            if n <= most_small {
+                let examples = frame.examples.clone();
+                if !self.small_node(view, frame, &mut stack)? && self.keeps_members {
+                    self.keep_members(view, examples);
+                }
+                continue;
+            }
             if let Some(next) = (stage..CASCADE.len()).rev().find(|&next| n * self.row_bytes <= CASCADE[next]) {
                 // Only worth it where the subtree reads the codes more than once.
                 if n >= 64 {
@@ -354,21 +369,11 @@ impl<'a> Grower<'a> {
             Open::Single(node) => (node.examples, node.examples),
             Open::Any => (self.buffers.node.examples(), self.buffers.node.weight()),
         };
-        let number = self.grown.nodes.len() as u32;
-        if self.tally.is_none() {
-            if let Some((parent, side)) = frame.parent {
-                let split = self.grown.nodes[parent as usize].split.as_mut().expect("a parent is split");
-                split.children[side] = number;
-            }
-            self.grown.nodes.push(GrownNode { depth: frame.depth, examples, weight, split: None });
-        }
-        let params = self.ground.params;
-        let may_split = examples >= (2 * params.min_samples_leaf) as f64
-            && params.max_depth.is_none_or(|most| (frame.depth as usize) < most)
-            && !self.is_pure(view, range.clone());
-        if !may_split {
+        let number = self.number(&frame, examples, weight);
+        if !self.may_split(view, &frame, examples) {
             return Ok(false);
         }
+        let params = self.ground.params;
         if let Open::Any = open {
             let examples = self.items.examples(range.clone(), view);
             let node = &mut self.buffers.node;
@@ -379,6 +384,32 @@ impl<'a> Grower<'a> {
         }
         let Some(found) = self.search(view, &frame, open, (examples, weight))? else { return Ok(false) };
         let Some(parted) = self.part(view, range.clone(), found, open, weight) else { return Ok(false) };
+        self.split(&frame, number, weight, parted, stack);
+        Ok(true)
+    }
+
+    /// Gives the node of `frame` its number, and keeps it where nodes are kept.
+    fn number(&mut self, frame: &Frame, examples: f64, weight: f64) -> u32 {
+        let number = self.grown.nodes.len() as u32;
+        if self.tally.is_none() {
+            if let Some((parent, side)) = frame.parent {
+                let split = self.grown.nodes[parent as usize].split.as_mut().expect("a parent is split");
+                split.children[side] = number;
+            }
+            self.grown.nodes.push(GrownNode { depth: frame.depth, examples, weight, split: None });
+        }
+        number
+    }
+
+    fn may_split(&self, view: View<'_>, frame: &Frame, examples: f64) -> bool {
+        let params = self.ground.params;
+        examples >= (2 * params.min_samples_leaf) as f64
+            && params.max_depth.is_none_or(|most| (frame.depth as usize) < most)
+            && !self.is_pure(view, frame.examples.clone())
+    }
+
+    /// Keeps or adds up the split of the node of `frame`, whose children go to the stack, the left one last.
+    fn split(&mut self, frame: &Frame, number: u32, weight: f64, parted: Parted, stack: &mut Vec<Frame>) {
         let Parted { split, middle, sums } = parted;
         match &mut self.tally {
             None => self.grown.nodes[number as usize].split = Some(split),
@@ -388,11 +419,10 @@ impl<'a> Grower<'a> {
             }
         }
         let mark = self.pool.mark();
-        for (side, examples) in [(1, middle..range.end), (0, range.start..middle)] {
+        for (side, examples) in [(1, middle..frame.examples.end), (0, frame.examples.start..middle)] {
             let (depth, path) = (frame.depth + 1, child(frame.path, side == 1));
             stack.push(Frame { examples, depth, path, parent: Some((number, side)), mark, sums: sums[side] });
         }
-        Ok(true)
     }
 
     /// The sums of `frame`.

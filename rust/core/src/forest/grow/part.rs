@@ -126,7 +126,10 @@ impl Grower<'_> {
     fn sides(&mut self, view: View<'_>, range: Range<usize>, found: &Found, sides: &mut Vec<u8>) -> bool {
         let Grower { ground, items, narrow, wide, buffers, .. } = self;
         if let (Some(keys), CodeTest::Cut(code)) = (buffers.batch.keys(found.feature), &found.test) {
-            let highest = found.threshold.unwrap_or(f64::from(*code));
+            let highest = match ground.values(found.feature) {
+                Some(values) => values[usize::from(*code)],
+                None => f64::from(*code),
+            };
             sides.clear();
             sides.extend(keys.iter().map(|&key| if key <= highest { LEFT } else { RIGHT }));
             return false;

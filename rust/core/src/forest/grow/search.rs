@@ -22,6 +22,30 @@ use crate::profile::Scale;
 use crate::rng::{Purpose, Stream, stream};
 use crate::store::{Code, Slot, Stored};
 
+/// Where a candidate's best test is.
+pub(super) enum Source {
+    /// The candidate's number in the batch.
+    Batch(usize),
+    Alone(CodeTest),
+}
+
+impl<'a> Ground<'a> {
+    /// What the codes of `feature` stand for, where cuts are at random and so among values, not codes.
+    pub(super) fn values(self, feature: u32) -> Option<&'a [f64]> {
+        match (&self.store.codings[feature as usize].scale, self.params.ensemble) {
+            (Scale::Numeric(cuts), Ensemble::ExtraTrees) => Some(&cuts.values),
+            _ => None,
+        }
+    }
+
+    pub(super) fn test_of(self, cut: &BatchCut) -> CodeTest {
+        CodeTest::Cut(match self.values(cut.feature) {
+            Some(values) => values.partition_point(|&value| value <= cut.key) as u16 - 1,
+            None => cut.key as u16,
+        })
+    }
+}
+
 impl Grower<'_> {
     /// The best test over the features drawn for the node, whose examples and weight are `size`.
     pub(super) fn search(
@@ -50,8 +74,8 @@ impl Grower<'_> {
                 return self.add_to_batch(view, range.clone(), feature, random);
             }
             let (varies, found) = self.candidate(view, range.clone(), feature, open, size, random);
-            if let Some(found) = found {
-                contest.enter(found);
+            if let Some(Found { gain, feature, test }) = found {
+                contest.enter(Found { gain, feature, test: Source::Alone(test) });
             }
             varies
         });
@@ -59,13 +83,15 @@ impl Grower<'_> {
         if in_batch {
             self.judge_batch(view, range, open, &mut contest);
         }
-        let mut best = contest.winner(self.ground.params.ties, &mut random);
+        let best = contest.winner(self.ground.params.ties, &mut random);
         self.buffers.contest = contest;
-        if let Some(Found { feature, test: CodeTest::Cut(code), threshold: Some(at), .. }) = &mut best
-            && let Scale::Numeric(cuts) = &self.ground.store.codings[*feature as usize].scale
-        {
-            *code = cuts.values.partition_point(|value| value <= at) as u16 - 1;
-        }
+        let best = best.map(|Found { gain, feature, test }| {
+            let test = match test {
+                Source::Batch(candidate) => self.ground.test_of(&self.buffers.batch.cut(candidate)),
+                Source::Alone(test) => test,
+            };
+            Found { gain, feature, test }
+        });
         interrupted.map(|()| best)
     }
 
@@ -92,10 +118,7 @@ impl Grower<'_> {
         }
         let store = self.ground.store;
         let rows = &self.items.rows[range];
-        let values = match (&store.codings[feature as usize].scale, self.ground.params.ensemble) {
-            (Scale::Numeric(cuts), Ensemble::ExtraTrees) => Some(&cuts.values[..]),
-            _ => None,
-        };
+        let values = self.ground.values(feature);
         let varies = self.buffers.batch.add(feature, |keys| match store.slots[feature as usize] {
             Slot::Narrow(slot) => fill::<u8>(view, slot, rows, values, keys),
             Slot::Wide(slot) => fill::<u16>(view, slot, rows, values, keys),
@@ -107,7 +130,7 @@ impl Grower<'_> {
     }
 
     /// Searches the tests of the batch.
-    fn judge_batch(&mut self, view: View<'_>, range: Range<usize>, open: Open, best: &mut Contest) {
+    fn judge_batch(&mut self, view: View<'_>, range: Range<usize>, open: Open, contest: &mut Contest<Source>) {
         let arch = self.arch;
         let room = Room { min_leaf: self.ground.params.min_samples_leaf as f64, missing: 0.0 };
         let examples = self.items.examples(range, view);
@@ -118,29 +141,18 @@ impl Grower<'_> {
         if let (Open::Any, false) = (open, node.has_values()) {
             gram.open(arch, &self.shape, examples, node, batch.width());
         }
-        // The code of a random cut follows once it is the winner.
-        let drawn =
-            |BatchCut { feature, gain, key }| Found { gain, feature, test: CodeTest::Cut(0), threshold: Some(key) };
-        let found =
-            |BatchCut { feature, gain, key }| Found { gain, feature, test: CodeTest::Cut(key as u16), threshold: None };
         let at_random = self.ground.params.ensemble == Ensemble::ExtraTrees;
         match (open, at_random) {
-            (Open::Single(node), true) => {
-                batch.random_cuts(arch, examples.pairs, node, room).for_each(|cut| best.enter(drawn(cut)));
-            }
-            (Open::Single(node), false) => {
-                batch.best_cuts(arch, examples.pairs, node, room).for_each(|cut| best.enter(found(cut)));
-            }
+            (Open::Single(node), true) => batch.judge_random(arch, examples.pairs, node, room),
+            (Open::Single(node), false) => batch.judge(arch, examples.pairs, node, room),
             (Open::Any, true) if node.has_values() => {
-                let cuts = batch.random_cuts_by_value(arch, &self.shape, node, examples.counts, room);
-                cuts.for_each(|cut| best.enter(drawn(cut)));
+                batch.judge_random_values(arch, &self.shape, node, examples.counts, room);
             }
-            (Open::Any, true) => {
-                batch.random_cuts_of(arch, gram, node.examples(), room).for_each(|cut| best.enter(drawn(cut)));
-            }
-            (Open::Any, false) => {
-                batch.best_cuts_of(arch, gram, node.examples(), room).for_each(|cut| best.enter(found(cut)));
-            }
+            (Open::Any, true) => batch.judge_random_products(arch, gram, node.examples(), room),
+            (Open::Any, false) => batch.judge_products(arch, gram, node.examples(), room),
+        }
+        for (candidate, (feature, gain)) in batch.judged().enumerate() {
+            contest.enter(Found { gain, feature, test: Source::Batch(candidate) });
         }
     }
 
@@ -250,7 +262,7 @@ impl Candidate<'_> {
                 subset.map(|Subset { gain, codes }| (gain, CodeTest::Subset(codes)))
             }
         };
-        (true, found.map(|(gain, test)| Found { gain: share * gain, feature, test, threshold: None }))
+        (true, found.map(|(gain, test)| Found { gain: share * gain, feature, test }))
     }
 }
 

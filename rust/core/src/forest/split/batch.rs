@@ -11,7 +11,7 @@ use super::gram::{self, Gram};
 use super::single::{GainOf, Node, Pair};
 use super::{Room, STEP, dense, scan};
 use crate::forest::moments::Shape;
-use crate::forest::moments::{TIE, ties};
+use crate::forest::moments::ties;
 
 /// Keys of the examples of a node, a row for each candidate feature.
 #[derive(Debug, Default)]
@@ -24,8 +24,10 @@ pub(crate) struct Batch {
     keys: Vec<f64>,
     /// n_rows x width; gain of the cut above each key.
     gains: Vec<f64>,
-    /// 2 x width; counts and sums of the examples, for random cuts.
+    /// 2 x width; counts and sums of the examples, zeros beyond them.
     columns: Vec<f64>,
+    /// Whether the candidates were judged by random cuts.
+    at_random: bool,
 }
 
 /// A candidate.
@@ -111,111 +113,98 @@ impl Batch {
         self.width
     }
 
-    /// The best cuts of the features whose gains tie with the greatest, of a single component.
-    pub(crate) fn best_cuts(
-        &mut self,
-        arch: Arch,
-        pairs: &[Pair],
-        node: Node,
-        room: Room,
-    ) -> impl Iterator<Item = BatchCut> {
-        self.every_cut(arch, Squares { pairs, gain: GainOf::new(node, room) })
+    /// Judges all cuts of the candidates, of a single component.
+    pub(crate) fn judge(&mut self, arch: Arch, pairs: &[Pair], node: Node, room: Room) {
+        self.set_columns(pairs);
+        let Batch { n, width, rows, keys, gains, columns, .. } = self;
+        let measure = Squares { columns, gain: GainOf::new(node, room) };
+        gains.resize(keys.len().max(gains.len()), 0.0);
+        arch.dispatch(EveryCut { n: *n, width: *width, rows, keys, gains, measure });
+        self.at_random = false;
     }
 
     /// The same for any components, from the examples' inner products.
-    pub(crate) fn best_cuts_of(
-        &mut self,
-        arch: Arch,
-        gram: &Gram,
-        examples: f64,
-        room: Room,
-    ) -> impl Iterator<Item = BatchCut> {
-        self.every_cut(arch, Products { gram, gain: GainOf::of_qualities(examples, room) })
+    pub(crate) fn judge_products(&mut self, arch: Arch, gram: &Gram, examples: f64, room: Room) {
+        let Batch { n, width, rows, keys, gains, .. } = self;
+        let measure = Products { gram, gain: GainOf::of_qualities(examples, room) };
+        gains.resize(keys.len().max(gains.len()), 0.0);
+        arch.dispatch(EveryCut { n: *n, width: *width, rows, keys, gains, measure });
+        self.at_random = false;
     }
 
-    fn every_cut<M: Measure>(&mut self, arch: Arch, measure: M) -> impl Iterator<Item = BatchCut> + use<'_, M> {
-        self.gains.resize(self.keys.len().max(self.gains.len()), 0.0);
-        arch.dispatch(EveryCut { batch: self, measure });
-        let Batch { width, n, keys, gains, .. } = &*self;
-        self.best().map(move |(i, row)| {
-            let keys = &keys[i * width..i * width + n];
-            let gains = &gains[i * width..i * width + n];
-            let tied = keys.iter().zip(gains).filter(|&(_, &gain)| gain >= row.gain * TIE);
-            let key = tied.map(|(key, _)| *key).fold(f64::INFINITY, f64::min);
-            BatchCut { feature: row.feature, gain: row.gain, key }
-        })
-    }
-
-    /// The random cuts, of a single component.
-    pub(crate) fn random_cuts(
-        &mut self,
-        arch: Arch,
-        pairs: &[Pair],
-        node: Node,
-        room: Room,
-    ) -> impl Iterator<Item = BatchCut> {
-        self.columns.clear();
-        self.columns.resize(2 * self.width, 0.0);
-        let (counts, sums) = self.columns.split_at_mut(self.width);
-        for ((count, sum), pair) in counts.iter_mut().zip(sums).zip(pairs) {
-            (*count, *sum) = (pair[0], pair[1]);
-        }
+    /// Judges the random cuts of the candidates, of a single component.
+    pub(crate) fn judge_random(&mut self, arch: Arch, pairs: &[Pair], node: Node, room: Room) {
+        self.set_columns(pairs);
         let Batch { n, width, rows, keys, columns, .. } = self;
         let gain = GainOf::new(node, room);
         arch.dispatch(RandomCut { n: *n, width: *width, rows, keys, sums: Sums::Columns(columns), gain });
-        self.best_thresholds()
+        self.at_random = true;
     }
 
     /// The same for any components, from the examples' inner products.
-    pub(crate) fn random_cuts_of(
-        &mut self,
-        arch: Arch,
-        gram: &Gram,
-        examples: f64,
-        room: Room,
-    ) -> impl Iterator<Item = BatchCut> + use<'_> {
-        self.random_cuts_from(arch, Sums::Products(gram), examples, room)
+    pub(crate) fn judge_random_products(&mut self, arch: Arch, gram: &Gram, examples: f64, room: Room) {
+        self.judge_random_sums(arch, Sums::Products(gram), examples, room);
     }
 
     /// The same from the values of `node`, which are set; `counts` are those of its examples.
-    pub(crate) fn random_cuts_by_value(
+    pub(crate) fn judge_random_values(
         &mut self,
         arch: Arch,
         shape: &Shape,
         node: &scan::Node,
         counts: &[u32],
         room: Room,
-    ) -> impl Iterator<Item = BatchCut> + use<'_> {
-        self.random_cuts_from(arch, Sums::Values { shape, node, counts }, node.examples(), room)
+    ) {
+        self.judge_random_sums(arch, Sums::Values { shape, node, counts }, node.examples(), room);
     }
 
-    fn random_cuts_from(
-        &mut self,
-        arch: Arch,
-        sums: Sums<'_>,
-        examples: f64,
-        room: Room,
-    ) -> impl Iterator<Item = BatchCut> + use<'_> {
+    fn judge_random_sums(&mut self, arch: Arch, sums: Sums<'_>, examples: f64, room: Room) {
         let Batch { n, width, rows, keys, .. } = self;
         let gain = GainOf::of_qualities(examples, room);
         arch.dispatch(RandomCut { n: *n, width: *width, rows, keys, sums, gain });
-        self.best_thresholds()
+        self.at_random = true;
     }
 
-    fn best_thresholds(&self) -> impl Iterator<Item = BatchCut> {
-        self.best().map(|(_, row)| BatchCut { feature: row.feature, gain: row.gain, key: row.threshold })
+    fn set_columns(&mut self, pairs: &[Pair]) {
+        self.columns.clear();
+        self.columns.resize(2 * self.width, 0.0);
+        let (counts, sums) = self.columns.split_at_mut(self.width);
+        for ((count, sum), pair) in counts.iter_mut().zip(sums).zip(pairs) {
+            (*count, *sum) = (pair[0], pair[1]);
+        }
     }
 
-    fn best(&self) -> impl Iterator<Item = (usize, &Row)> {
-        let most = self.rows.iter().map(|row| row.gain).fold(-1.0, f64::max);
-        self.rows.iter().enumerate().filter(move |(_, row)| row.gain >= 0.0 && ties(row.gain, most))
+    /// Feature and gain of each candidate, once they are judged; the gain is −1 if no cut has room.
+    pub(crate) fn judged(&self) -> impl Iterator<Item = (u32, f64)> {
+        self.rows.iter().map(|row| (row.feature, row.gain))
+    }
+
+    /// The cut that made the gain of a candidate: the lowest of those that tie, or the random one.
+    pub(crate) fn cut(&self, candidate: usize) -> BatchCut {
+        let Row { feature, gain, threshold, .. } = self.rows[candidate];
+        if self.at_random {
+            return BatchCut { feature, gain, key: threshold };
+        }
+        let row = candidate * self.width..candidate * self.width + self.n;
+        let mut key = f64::INFINITY;
+        for (&at, &of) in self.keys[row.clone()].iter().zip(&self.gains[row]) {
+            key = if ties(of, gain) { key.min(at) } else { key };
+        }
+        BatchCut { feature, gain, key }
     }
 }
 
 /// How the sums of the left side make gains.
 trait Measure: Copy {
-    /// Count, and what the gain is made of, of each example; `keys` are the candidate's.
-    fn pairs<'a, S: Simd, const VECTORS: usize>(&'a self, simd: S, keys: &[f64], own: &'a mut [Pair]) -> &'a [Pair];
+    /// Count, and what the gain is made of, of each example, zeros beyond them; `keys` are the candidate's, and
+    /// `own` has room.
+    fn columns<'a, S: Simd, const VECTORS: usize>(
+        &'a self,
+        simd: S,
+        keys: &[f64],
+        n: usize,
+        own: &'a mut [f64; gram::MOST],
+    ) -> (&'a [f64], &'a [f64]);
     /// Gains of sides with these sums.
     fn gains<S: Simd>(&self, simd: S, counts: S::f64s, sums: S::f64s) -> S::f64s;
 }
@@ -223,14 +212,21 @@ trait Measure: Copy {
 /// A single component: the square of the centred sum.
 #[derive(Clone, Copy)]
 struct Squares<'a> {
-    pairs: &'a [Pair],
+    /// All counts, then all sums.
+    columns: &'a [f64],
     gain: GainOf,
 }
 
 impl Measure for Squares<'_> {
     #[inline(always)]
-    fn pairs<'a, S: Simd, const VECTORS: usize>(&'a self, _: S, _: &[f64], _: &'a mut [Pair]) -> &'a [Pair] {
-        self.pairs
+    fn columns<'a, S: Simd, const VECTORS: usize>(
+        &'a self,
+        _: S,
+        keys: &[f64],
+        _: usize,
+        _: &'a mut [f64; gram::MOST],
+    ) -> (&'a [f64], &'a [f64]) {
+        self.columns.split_at(keys.len())
     }
 
     #[inline(always)]
@@ -248,7 +244,13 @@ struct Products<'a> {
 
 impl Measure for Products<'_> {
     #[inline(always)]
-    fn pairs<'a, S: Simd, const VECTORS: usize>(&'a self, simd: S, keys: &[f64], own: &'a mut [Pair]) -> &'a [Pair] {
+    fn columns<'a, S: Simd, const VECTORS: usize>(
+        &'a self,
+        simd: S,
+        keys: &[f64],
+        n: usize,
+        own: &'a mut [f64; gram::MOST],
+    ) -> (&'a [f64], &'a [f64]) {
         // Examples of one key come in the order of their rows.
         let mut order = [f64::INFINITY; gram::MOST];
         for (k, (order, &key)) in order.iter_mut().zip(keys).enumerate() {
@@ -259,7 +261,7 @@ impl Measure for Products<'_> {
         let zero = simd.splat_f64s(0.0);
         let (once, twice) = (simd.splat_f64s(1.0), simd.splat_f64s(2.0));
         let mut added = [zero; VECTORS];
-        for (j, &place) in order.iter().enumerate().take(own.len()) {
+        for (j, &place) in order.iter().enumerate().take(n) {
             let place = simd.splat_f64s(place);
             let (row, _) = S::as_simd_f64s(self.gram.row(j));
             for v in 0..VECTORS {
@@ -268,12 +270,8 @@ impl Measure for Products<'_> {
                 added[v] = simd.add_f64s(added[v], simd.mul_f64s(times, row[v]));
             }
         }
-        let mut sums = [0.0; gram::MOST];
-        S::as_mut_simd_f64s(&mut sums).0[..VECTORS].copy_from_slice(&added);
-        for ((pair, &count), &sum) in own.iter_mut().zip(self.gram.counts()).zip(&sums) {
-            *pair = [count, sum];
-        }
-        own
+        S::as_mut_simd_f64s(own).0[..VECTORS].copy_from_slice(&added);
+        (self.gram.counts(), &own[..keys.len()])
     }
 
     #[inline(always)]
@@ -283,7 +281,11 @@ impl Measure for Products<'_> {
 }
 
 struct EveryCut<'a, M> {
-    batch: &'a mut Batch,
+    n: usize,
+    width: usize,
+    rows: &'a mut [Row],
+    keys: &'a [f64],
+    gains: &'a mut [f64],
     measure: M,
 }
 
@@ -292,7 +294,7 @@ impl<M: Measure> WithSimd for EveryCut<'_, M> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
-        match self.batch.width / S::F64_LANES {
+        match self.width / S::F64_LANES {
             1 => self.run::<S, 1>(simd),
             2 => self.run::<S, 2>(simd),
             3 => self.run::<S, 3>(simd),
@@ -308,18 +310,17 @@ impl<M: Measure> WithSimd for EveryCut<'_, M> {
 impl<M: Measure> EveryCut<'_, M> {
     #[inline(always)]
     fn run<S: Simd, const VECTORS: usize>(self, simd: S) {
-        let Batch { n, width, rows, keys, gains, .. } = self.batch;
+        let EveryCut { n, width, .. } = self;
         let zero = simd.splat_f64s(0.0);
-        let lines = keys.chunks_exact(*width).zip(gains.chunks_exact_mut(*width));
-        let mut own = [[0.0; 2]; gram::MOST];
-        for (row, (keys, gains)) in rows.iter_mut().zip(lines) {
+        let lines = self.keys.chunks_exact(width).zip(self.gains.chunks_exact_mut(width));
+        let mut own = [0.0; gram::MOST];
+        for (row, (keys, gains)) in self.rows.iter_mut().zip(lines) {
             let (vectors, _) = S::as_simd_f64s(keys);
             let vectors: [S::f64s; VECTORS] = std::array::from_fn(|v| vectors[v]);
-            let pairs = self.measure.pairs::<S, VECTORS>(simd, keys, &mut own[..*n]);
+            let (counts, values) = self.measure.columns::<S, VECTORS>(simd, keys, n, &mut own);
             let (mut examples, mut sums) = ([zero; VECTORS], [zero; VECTORS]);
-            for (&key, pair) in keys.iter().zip(pairs) {
-                let key = simd.splat_f64s(key);
-                let [count, value] = pair.map(|x| simd.splat_f64s(x));
+            for ((&key, &count), &value) in keys[..n].iter().zip(counts).zip(values) {
+                let [key, count, value] = [key, count, value].map(|x| simd.splat_f64s(x));
                 for v in 0..VECTORS {
                     let left = simd.less_than_or_equal_f64s(key, vectors[v]);
                     examples[v] = simd.add_f64s(examples[v], simd.select_f64s(left, count, zero));

@@ -85,7 +85,7 @@ impl ByCode<'_> {
                 subset.map(|Subset { gain, codes }| (gain, CodeTest::Subset(codes)))
             }
         };
-        (true, found.map(|(gain, test)| Found { gain: share * gain, feature: self.feature, test, threshold: None }))
+        (true, found.map(|(gain, test)| Found { gain: share * gain, feature: self.feature, test }))
     }
 
     fn best_cut(&self, room: Room, total: &[f64]) -> Option<(f64, CodeTest)> {

@@ -53,9 +53,12 @@ fn search(arch: Arch, features: &[Examples], shares: &[f64], room: Room, at_rand
         }
     }
     match at_random {
-        true => batch.random_cuts(arch, &pairs, Node::new(&pairs), room).collect(),
-        false => batch.best_cuts(arch, &pairs, Node::new(&pairs), room).collect(),
+        true => batch.judge_random(arch, &pairs, Node::new(&pairs), room),
+        false => batch.judge(arch, &pairs, Node::new(&pairs), room),
     }
+    let most = batch.judged().map(|(_, gain)| gain).fold(0.0, f64::max);
+    let tied = batch.judged().enumerate().filter(|&(_, (_, gain))| ties(gain, most));
+    tied.map(|(candidate, _)| batch.cut(candidate)).collect()
 }
 
 /// The naive cuts that tie with the best, with their features.
