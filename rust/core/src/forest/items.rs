@@ -93,6 +93,35 @@ impl Items {
         }
         range.start + n_left
     }
+
+    /// The same where there are pairs, in one pass: `goes_left` gets the position in `range`, and the row. Gives the
+    /// number of those on the left.
+    #[inline(always)]
+    pub(super) fn part_pairs(
+        &mut self,
+        range: Range<usize>,
+        spill: &mut Items,
+        mut goes_left: impl FnMut(usize, u32) -> bool,
+    ) -> usize {
+        let n = range.len();
+        let (rows, pairs) = (&mut self.rows[range.clone()], &mut self.pairs[range]);
+        spill.rows.resize(n.max(spill.rows.len()), 0);
+        spill.pairs.resize(n.max(spill.pairs.len()), [0.0; 2]);
+        let (spilled_rows, spilled_pairs) = (&mut spill.rows[..n], &mut spill.pairs[..n]);
+        let (mut left, mut right) = (0, 0);
+        for i in 0..n {
+            let (row, pair) = (rows[i], pairs[i]);
+            // Written to both, so that nothing depends on a guess.
+            (rows[left], pairs[left]) = (row, pair);
+            (spilled_rows[right], spilled_pairs[right]) = (row, pair);
+            let side = usize::from(!goes_left(i, row));
+            left += 1 - side;
+            right += side;
+        }
+        rows[left..].copy_from_slice(&spilled_rows[..right]);
+        pairs[left..].copy_from_slice(&spilled_pairs[..right]);
+        left
+    }
 }
 
 /// Writes the side of each code; gives whether one is missing.

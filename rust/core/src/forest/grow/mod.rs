@@ -8,8 +8,8 @@ use std::ops::Range;
 use pulp::Arch;
 
 mod part;
+mod plain;
 mod search;
-mod small;
 
 pub(super) use part::LEAST_GAIN;
 
@@ -127,8 +127,8 @@ pub(crate) struct Grower<'a> {
     is_single: bool,
     /// Nodes up to this size take their candidates together.
     most_in_batch: usize,
-    /// Where a small node finds each feature, if such nodes have but what they can do by themselves.
-    finds: Option<Vec<small::Find<'a>>>,
+    /// Where each feature is found, if all data is plain.
+    finds: Option<Vec<plain::Find<'a>>>,
     per_node: usize,
     keeps_members: bool,
     row_bytes: usize,
@@ -209,7 +209,7 @@ impl<'a> Grower<'a> {
             arch,
             is_single,
             most_in_batch: search::most_in_batch(arch, &shape, ground),
-            finds: is_single.then(|| small::finds(ground)).flatten(),
+            finds: is_single.then(|| plain::finds(ground)).flatten(),
             per_node: ground.params.features_per_node(store.codings.len()),
             row_bytes: store.row_bytes() + if is_single { 0 } else { space.row_bytes(store.columns()) },
             keeps_members: ground.params.scores.contains(&Score::Permutation),
@@ -303,17 +303,10 @@ impl<'a> Grower<'a> {
     /// Grows everything below `root`, whose rows are numbered as in `view`.
     fn subtree(&mut self, view: View<'_>, stage: usize, root: Frame) -> Result<()> {
         let mut stack = vec![root];
-        let most_small = if self.finds.is_some() && view.chunk().is_some() { self.most_in_batch } else { 0 };
+        let plain = view.chunk().filter(|_| self.finds.is_some());
         while let Some(frame) = stack.pop() {
             self.pool.rewind(frame.mark);
             let n = frame.examples.len();
-            if n <= most_small {
-                let examples = frame.examples.clone();
-                if !self.small_node(view, frame, &mut stack)? && self.keeps_members {
-                    self.keep_members(view, examples);
-                }
-                continue;
-            }
             if let Some(next) = (stage..CASCADE.len()).rev().find(|&next| n * self.row_bytes <= CASCADE[next]) {
                 // Only worth it where the subtree reads the codes more than once.
                 if n >= 64 {
@@ -322,7 +315,11 @@ impl<'a> Grower<'a> {
                 }
             }
             let examples = frame.examples.clone();
-            if !self.node(view, frame, &mut stack)? && self.keeps_members {
+            let is_split = match plain {
+                Some(chunk) => self.plain_node(view, chunk, frame, &mut stack)?,
+                None => self.node(view, frame, &mut stack)?,
+            };
+            if !is_split && self.keeps_members {
                 self.keep_members(view, examples);
             }
         }

@@ -126,10 +126,7 @@ impl Grower<'_> {
     fn sides(&mut self, view: View<'_>, range: Range<usize>, found: &Found, sides: &mut Vec<u8>) -> bool {
         let Grower { ground, items, narrow, wide, buffers, .. } = self;
         if let (Some(keys), CodeTest::Cut(code)) = (buffers.batch.keys(found.feature), &found.test) {
-            let highest = match ground.values(found.feature) {
-                Some(values) => values[usize::from(*code)],
-                None => f64::from(*code),
-            };
+            let highest = ground.key_of(found.feature, *code);
             sides.clear();
             sides.extend(keys.iter().map(|&key| if key <= highest { LEFT } else { RIGHT }));
             return false;

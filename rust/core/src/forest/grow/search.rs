@@ -38,6 +38,11 @@ impl<'a> Ground<'a> {
         }
     }
 
+    /// The key of `code` in a batch.
+    pub(super) fn key_of(self, feature: u32, code: u16) -> f64 {
+        self.values(feature).map_or(f64::from(code), |values| values[usize::from(code)])
+    }
+
     pub(super) fn test_of(self, cut: &BatchCut) -> CodeTest {
         CodeTest::Cut(match self.values(cut.feature) {
             Some(values) => values.partition_point(|&value| value <= cut.key) as u16 - 1,
@@ -166,6 +171,11 @@ impl Grower<'_> {
         size: (f64, f64),
         random: &mut Stream,
     ) -> (bool, Option<Found>) {
+        if let (Open::Single(node), Some(_), Some(chunk)) = (open, &self.finds, view.chunk())
+            && self.ground.params.ensemble != Ensemble::ExtraTrees
+        {
+            return self.plain_candidate(chunk, range, node, feature);
+        }
         let Grower { ground, arch, shape, items, narrow, wide, buffers, .. } = self;
         let rows = &items.rows[range.clone()];
         let examples = items.examples(range, view);
@@ -291,7 +301,7 @@ impl<C: Code> Here<'_, C> {
     fn best_cut(&self, bins: &mut single::Bins, scratch: &mut scan::Scratch) -> Option<Cut> {
         let Search { examples, codes, room, .. } = self.search;
         match self.open {
-            Open::Single(node) => single::best_cut(self.arch, codes, examples.pairs, node, room, bins),
+            Open::Single(node) => single::best_cut(self.arch, codes.iter().copied(), examples.pairs, node, room, bins),
             Open::Any => self.search.best_cut(self.arch, scratch),
         }
     }

@@ -43,6 +43,11 @@ impl Node {
         Node { examples, sum }
     }
 
+    /// The node of the examples that are not in `other`.
+    pub(crate) fn without(self, other: Node) -> Node {
+        Node { examples: self.examples - other.examples, sum: self.sum - other.sum }
+    }
+
     fn mean(self) -> f64 {
         self.sum / self.examples
     }
@@ -88,22 +93,27 @@ impl Bins {
     }
 
     /// Adds examples up by code.
-    fn fill<C: Code>(&mut self, codes: &[C], pairs: &[Pair]) {
-        for (&code, &pair) in codes.iter().zip(pairs) {
+    #[inline(always)]
+    fn fill<C: Code>(&mut self, codes: impl Iterator<Item = C>, pairs: &[Pair]) {
+        for (code, &pair) in codes.zip(pairs) {
             add(&mut self.bins[code.index()], pair);
         }
     }
 
-    fn mark<C: Code>(&mut self, codes: &[C]) {
-        for &code in codes {
-            self.used[code.index() / 64] |= 1 << (code.index() % 64);
-        }
+    /// The same, noting which bins are in use.
+    #[inline(always)]
+    fn fill_and_mark<C: Code>(&mut self, codes: impl Iterator<Item = C>, pairs: &[Pair]) {
         // A node with fewer examples than words marks words one by one.
-        if codes.len() < self.used.len() {
-            for &code in codes {
-                self.used_words[code.index() / 4096] |= 1 << (code.index() / 64 % 64);
+        let by_one = pairs.len() < self.used.len();
+        for (code, &pair) in codes.zip(pairs) {
+            let code = code.index();
+            add(&mut self.bins[code], pair);
+            self.used[code / 64] |= 1 << (code % 64);
+            if by_one {
+                self.used_words[code / 4096] |= 1 << (code / 64 % 64);
             }
-        } else {
+        }
+        if !by_one {
             for (word, _) in self.used.iter().enumerate().filter(|&(_, &used)| used != 0) {
                 self.used_words[word / 64] |= 1 << (word % 64);
             }
@@ -194,21 +204,27 @@ impl GainOf {
 }
 
 /// Best cut over `codes`, one for each example of `node`; `None` if no cut has room.
+#[inline(always)]
 pub(crate) fn best_cut<C: Code>(
     arch: Arch,
-    codes: &[C],
+    codes: impl Iterator<Item = C>,
     pairs: &[Pair],
     node: Node,
     room: Room,
     bins: &mut Bins,
 ) -> Option<Cut> {
-    bins.fill(codes, pairs);
-    if codes.len() as f64 >= SPARSE_SHARE * bins.bins.len() as f64 {
+    if pairs.len() as f64 >= SPARSE_SHARE * bins.bins.len() as f64 {
+        bins.fill(codes, pairs);
         return arch.dispatch(AllBins { bins, gain: GainOf::new(node, room) });
     }
+    bins.fill_and_mark(codes, pairs);
+    best_used(node, room, bins)
+}
+
+/// Best cut above one of the bins in use.
+fn best_used(node: Node, room: Room, bins: &mut Bins) -> Option<Cut> {
     let mut best = Best::new(node.examples, node.examples, room);
     let (mean, mut left) = (node.mean(), [0.0; 2]);
-    bins.mark(codes);
     bins.drain(|code, bin| {
         add(&mut left, bin);
         let difference = left[1] - mean * left[0];

@@ -43,10 +43,10 @@ fn check<C: Code>(examples: &Examples, room: Room, n_codes: u16) -> Result<(), T
     prop_assert_eq!(node.sum, pairs.iter().map(|pair| pair[1]).sum::<f64>());
 
     let mut bins = Bins::new(n_codes.into());
-    let found = on_every_arch(|arch| best_cut(arch, &codes, &pairs, node, room, &mut bins))?;
+    let found = on_every_arch(|arch| best_cut(arch, codes.iter().copied(), &pairs, node, room, &mut bins))?;
     examples.check(found, examples.best_cut(room))?;
     // Searches leave the bins clear.
-    let again = on_every_arch(|arch| best_cut(arch, &codes, &pairs, node, room, &mut bins))?;
+    let again = on_every_arch(|arch| best_cut(arch, codes.iter().copied(), &pairs, node, room, &mut bins))?;
     prop_assert_eq!(found, again);
 
     let cuts = examples.present();
@@ -97,7 +97,9 @@ fn the_lower_of_equal_cuts_is_taken() {
         let pairs: Vec<Pair> = codes.iter().map(|&code| [1.0, value(code)]).collect();
         let room = Room { min_leaf: 1.0, missing: 0.0 };
         let mut bins = Bins::new(n.into());
-        let found = on_every_arch(|arch| best_cut(arch, &codes, &pairs, Node::new(&pairs), room, &mut bins)).unwrap();
+        let found =
+            on_every_arch(|arch| best_cut(arch, codes.iter().copied(), &pairs, Node::new(&pairs), room, &mut bins))
+                .unwrap();
         assert_eq!(found.unwrap().code, 0, "{n}");
     }
 }

@@ -1,0 +1,209 @@
+//! Nodes of plain data: one dense component, row weights all 1, all features numeric and known for all rows,
+//! codes in one chunk.
+//!
+//! This is what most people have, and a fully grown tree has so many nodes of a handful of examples that whatever
+//! is done by node or by feature, not by example, takes most of the time. So codes are read where they lie, and
+//! examples are parted in one pass.
+
+use std::ops::Range;
+
+use pulp::Arch;
+use rand::RngExt;
+
+use super::{Buffers, Frame, Ground, Grower, Known, Open, Parted};
+use crate::error::Result;
+use crate::forest::contest::Found;
+use crate::forest::grow::LEAST_GAIN;
+use crate::forest::grown::{CodeTest, GrownSplit};
+use crate::forest::params::Ensemble;
+use crate::forest::split::batch::Batch;
+use crate::forest::split::single::{self, Pair};
+use crate::forest::split::{Cut, Room};
+use crate::forest::view::View;
+use crate::profile::Scale;
+use crate::rng::{Purpose, stream};
+use crate::store::bands::Column;
+use crate::store::{Chunk, Code, Slot, Stored};
+
+/// Where the codes of a feature are.
+pub(super) struct Find<'a> {
+    slot: Slot,
+    /// What they stand for, where cuts are at random.
+    values: Option<&'a [f64]>,
+}
+
+/// Where each feature is found, if all are plain.
+pub(super) fn finds(ground: Ground<'_>) -> Option<Vec<Find<'_>>> {
+    let store = ground.store;
+    let is_plain =
+        (store.codings.iter()).all(|coding| !coding.has_missing && matches!(coding.scale, Scale::Numeric(_)));
+    (is_plain && !ground.params.by_target).then(|| {
+        (0..).zip(&store.slots).map(|(feature, &slot)| Find { slot, values: ground.values(feature) }).collect()
+    })
+}
+
+impl Grower<'_> {
+    /// Makes a node of `frame`; if it is split, its children go to the stack, the left one last.
+    pub(super) fn plain_node(
+        &mut self,
+        view: View<'_>,
+        chunk: &Chunk,
+        frame: Frame,
+        stack: &mut Vec<Frame>,
+    ) -> Result<bool> {
+        let range = frame.examples.clone();
+        self.check(range.len())?;
+        let node = match frame.sums {
+            Known::Single(node) => node,
+            _ => single::Node::new(&self.items.pairs[range.clone()]),
+        };
+        let number = self.number(&frame, node.examples, node.examples);
+        if !self.may_split(view, &frame, node.examples) {
+            return Ok(false);
+        }
+        let found = match range.len() <= self.most_in_batch {
+            true => self.batch_cut(chunk, &frame, node),
+            false => self.search(view, &frame, Open::Single(node), (node.examples, node.examples))?,
+        };
+        let Some(found) = found.filter(|found| found.gain > LEAST_GAIN) else { return Ok(false) };
+        let parted = self.part_plain(chunk, &frame, node, found);
+        self.split(&frame, number, node.examples, parted, stack);
+        Ok(true)
+    }
+
+    /// The best test over the features drawn for `node`, which is small enough for a batch.
+    fn batch_cut(&mut self, chunk: &Chunk, frame: &Frame, node: single::Node) -> Option<Found> {
+        let Grower { ground, pool, buffers, items, finds, per_node, arch, .. } = self;
+        let (finds, params) = (finds.as_deref()?, ground.params);
+        let rows = &items.rows[frame.examples.clone()];
+        let pairs = &items.pairs[frame.examples.clone()];
+        let mut random = stream(params.seed, Purpose::Node, self.tree, frame.path);
+        let batch = &mut buffers.batch;
+        batch.start(rows.len(), (*per_node).min(pool.len()));
+        pool.draw(*per_node, &mut random, |feature, random| {
+            let Find { slot, values } = &finds[feature as usize];
+            let varies = match *slot {
+                Slot::Narrow(slot) => take(batch, feature, u8::of(chunk).column(slot), rows, *values),
+                Slot::Wide(slot) => take(batch, feature, u16::of(chunk).column(slot), rows, *values),
+            };
+            if varies && values.is_some() {
+                batch.set_share(random.random());
+            }
+            varies
+        });
+        if batch.is_empty() {
+            return None;
+        }
+        let room = Room { min_leaf: params.min_samples_leaf as f64, missing: 0.0 };
+        match params.ensemble {
+            Ensemble::ExtraTrees => batch.judge_random(*arch, pairs, node, room),
+            Ensemble::RandomForest | Ensemble::Bagging => batch.judge(*arch, pairs, node, room),
+        }
+        for (candidate, (feature, gain)) in batch.judged().enumerate() {
+            buffers.batch_contest.enter(Found { gain, feature, test: candidate });
+        }
+        let winner = buffers.batch_contest.winner(params.ties, &mut random)?;
+        let Found { gain, feature, test } = winner;
+        Some(Found { gain, feature, test: ground.test_of(&batch.cut(test)) })
+    }
+
+    /// Whether `feature` varies in `node`, and its best cut.
+    pub(super) fn plain_candidate(
+        &mut self,
+        chunk: &Chunk,
+        range: Range<usize>,
+        node: single::Node,
+        feature: u32,
+    ) -> (bool, Option<Found>) {
+        let Grower { ground, arch, items, narrow, wide, .. } = self;
+        let rows = &items.rows[range.clone()];
+        let here = Plain {
+            arch: *arch,
+            rows,
+            pairs: &items.pairs[range],
+            node,
+            room: Room { min_leaf: ground.params.min_samples_leaf as f64, missing: 0.0 },
+        };
+        let (varies, cut) = match ground.store.slots[feature as usize] {
+            Slot::Narrow(slot) => here.best_cut(u8::of(chunk).column(slot), &mut narrow.bins),
+            Slot::Wide(slot) => here.best_cut(u16::of(chunk).column(slot), &mut wide.bins),
+        };
+        (varies, cut.map(|Cut { gain, code }| Found { gain, feature, test: CodeTest::Cut(code) }))
+    }
+
+    /// Parts the examples of `node` by `found`, a cut.
+    fn part_plain(&mut self, chunk: &Chunk, frame: &Frame, node: single::Node, found: Found) -> Parted {
+        let Grower { ground, buffers, items, .. } = self;
+        let Found { feature, gain, test } = found;
+        let CodeTest::Cut(code) = test else { unreachable!("all features are numeric") };
+        let Buffers { batch, spill, .. } = buffers;
+        let range = frame.examples.clone();
+        let n_left = match (batch.keys(feature), ground.store.slots[feature as usize]) {
+            (Some(keys), _) => {
+                let highest = ground.key_of(feature, code);
+                items.part_pairs(range.clone(), spill, |i, _| keys[i] <= highest)
+            }
+            (None, Slot::Narrow(slot)) => {
+                let (column, code) = (u8::of(chunk).column(slot), u8::from_u16(code));
+                items.part_pairs(range.clone(), spill, |_, row| column.at(row as usize) <= code)
+            }
+            (None, Slot::Wide(slot)) => {
+                let column = u16::of(chunk).column(slot);
+                items.part_pairs(range.clone(), spill, |_, row| column.at(row as usize) <= code)
+            }
+        };
+        let middle = range.start + n_left;
+        let [left, right] = match 2 * n_left <= range.len() {
+            true => {
+                let left = single::Node::new(&items.pairs[range.start..middle]);
+                [left, node.without(left)]
+            }
+            false => {
+                let right = single::Node::new(&items.pairs[middle..range.end]);
+                [node.without(right), right]
+            }
+        };
+        let missing_left = left.examples >= right.examples;
+        let split = GrownSplit { feature, test: CodeTest::Cut(code), missing_left, gain, children: [0; 2] };
+        Parted { split, middle, sums: [left, right].map(Known::Single) }
+    }
+}
+
+/// A plain node.
+struct Plain<'a> {
+    arch: Arch,
+    rows: &'a [u32],
+    pairs: &'a [Pair],
+    node: single::Node,
+    room: Room,
+}
+
+impl Plain<'_> {
+    /// Whether `column` varies, and its best cut.
+    fn best_cut<C: Code>(&self, column: Column<'_, C>, bins: &mut single::Bins) -> (bool, Option<Cut>) {
+        let codes = self.rows.iter().map(|&row| column.at(row as usize));
+        let first = column.at(self.rows[0] as usize);
+        if codes.clone().all(|code| code == first) {
+            return (false, None);
+        }
+        (true, single::best_cut(self.arch, codes, self.pairs, self.node, self.room, bins))
+    }
+}
+
+/// Takes the codes of `rows`, or what they stand for, into the batch; gives whether they vary.
+#[inline]
+fn take<C: Code>(batch: &mut Batch, feature: u32, column: Column<'_, C>, rows: &[u32], values: Option<&[f64]>) -> bool {
+    batch.add(feature, |keys| {
+        let first = column.at(rows[0] as usize);
+        let mut varies = false;
+        for (key, &row) in keys.iter_mut().zip(rows) {
+            let code = column.at(row as usize);
+            varies |= code != first;
+            *key = match values {
+                Some(values) => values[code.index()],
+                None => code.index() as f64,
+            };
+        }
+        varies
+    })
+}
