@@ -102,10 +102,16 @@ impl Routes {
         }
     }
 
-    /// Where `code` goes from `step`.
+    /// Whether some tests are of subsets.
+    pub(super) fn has_subsets(&self) -> bool {
+        !self.subsets.is_empty()
+    }
+
+    /// Where `code` goes from `step`; `SUBSETS` says whether some tests are of subsets, and lets the compiler do
+    /// without a branch if none is.
     #[inline(always)]
-    pub(super) fn next(&self, step: Step, code: u16) -> u32 {
-        let left = if !self.subsets.is_empty() && step.test & SUBSET != 0 {
+    pub(super) fn next<const SUBSETS: bool>(&self, step: Step, code: u16) -> u32 {
+        let left = if SUBSETS && step.test & SUBSET != 0 {
             self.subsets[(step.test & !SUBSET) as usize].has(code)
         } else {
             code.wrapping_add((step.test >> 16) as u16) <= step.test as u16

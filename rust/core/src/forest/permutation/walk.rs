@@ -76,20 +76,27 @@ impl Walk {
     /// Walks the `n` rows of `codes` from number `first` on to their leaves, and each also with each feature's shuffled
     /// value that leads off its path.
     pub(super) fn walk(&mut self, routes: &Routes, codes: &Codes, first: usize, n: usize) {
+        match routes.has_subsets() {
+            true => self.walk_by::<true>(routes, codes, first, n),
+            false => self.walk_by::<false>(routes, codes, first, n),
+        }
+    }
+
+    fn walk_by<const SUBSETS: bool>(&mut self, routes: &Routes, codes: &Codes, first: usize, n: usize) {
         self.left.fill(0);
         (self.paths.len, self.detours.len, self.arrived.len) = (0, 0, 0);
         self.paths.reserve(n);
         (0..n as u32).for_each(|row| self.paths.add(Detour { row, ..Detour::default() }, true));
         while self.paths.len > 0 {
-            self.step_on_paths(routes, codes, first);
+            self.step_on_paths::<SUBSETS>(routes, codes, first);
         }
         self.arrived.reserve(self.detours.len);
         while self.detours.len > 0 {
-            self.step_on_detours(routes, codes, first);
+            self.step_on_detours::<SUBSETS>(routes, codes, first);
         }
     }
 
-    fn step_on_paths(&mut self, routes: &Routes, codes: &Codes, first: usize) {
+    fn step_on_paths<const SUBSETS: bool>(&mut self, routes: &Routes, codes: &Codes, first: usize) {
         let n = std::mem::take(&mut self.paths.len);
         self.detours.reserve(n);
         self.arrived.reserve(n);
@@ -98,7 +105,7 @@ impl Walk {
             let step = routes.steps[node as usize];
             let (number, at) = (row as usize % GROUP_ROWS, (first + row as usize) % BLOCK_ROWS);
             let [own, taken] = codes.at(step.place);
-            let (next, other) = (routes.next(step, own[at]), routes.next(step, taken[at]));
+            let (next, other) = (routes.next::<SUBSETS>(step, own[at]), routes.next::<SUBSETS>(step, taken[at]));
             let left = &mut self.left[step.place as usize];
             let leaves = (next != other) & (*left >> number & 1 == 0);
             *left |= u32::from(leaves) << number;
@@ -110,13 +117,13 @@ impl Walk {
         }
     }
 
-    fn step_on_detours(&mut self, routes: &Routes, codes: &Codes, first: usize) {
+    fn step_on_detours<const SUBSETS: bool>(&mut self, routes: &Routes, codes: &Codes, first: usize) {
         let n = std::mem::take(&mut self.detours.len);
         for i in 0..n {
             let mut detour = self.detours.entries[i];
             let step = routes.steps[detour.node as usize];
             let codes = &codes.at(step.place)[usize::from(step.place == detour.place)];
-            detour.node = routes.next(step, codes[(first + detour.row as usize) % BLOCK_ROWS]);
+            detour.node = routes.next::<SUBSETS>(step, codes[(first + detour.row as usize) % BLOCK_ROWS]);
             self.arrived.add(detour, detour.node & LEAF != 0);
             self.detours.add(detour, detour.node & LEAF == 0);
         }
