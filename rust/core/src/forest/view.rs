@@ -65,17 +65,11 @@ impl<'a> View<'a> {
 
     /// The codes of `rows`, which ascend, in the column at `slot`.
     pub(crate) fn codes<C: Stored>(&self, slot: usize, rows: &[u32], out: &mut [C]) {
-        self.codes_as(slot, rows, out, |code| code);
-    }
-
-    /// The same, each code turned by `turn`.
-    #[inline(always)]
-    pub(crate) fn codes_as<C: Stored, T>(&self, slot: usize, rows: &[u32], out: &mut [T], turn: impl Fn(C) -> T) {
         if let Some(chunk) = self.chunk() {
-            return pick(C::of(chunk).column(slot), rows, 0, out, turn);
+            return pick(C::of(chunk).column(slot), rows, 0, out);
         }
         self.by_chunk(rows, |chunk, first, range| {
-            pick(C::of(chunk).column(slot), &rows[range.clone()], first, &mut out[range], &turn);
+            pick(C::of(chunk).column(slot), &rows[range.clone()], first, &mut out[range]);
         });
     }
 
@@ -116,9 +110,9 @@ impl<'a> View<'a> {
 }
 
 #[inline(always)]
-fn pick<C: Code, T>(column: Column<'_, C>, rows: &[u32], first: usize, out: &mut [T], turn: impl Fn(C) -> T) {
+fn pick<C: Code>(column: Column<'_, C>, rows: &[u32], first: usize, out: &mut [C]) {
     for (out, &row) in out.iter_mut().zip(rows) {
-        *out = turn(column.at((row as usize).wrapping_sub(first)));
+        *out = column.at((row as usize).wrapping_sub(first));
     }
 }
 

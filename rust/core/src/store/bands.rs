@@ -103,7 +103,13 @@ impl<C: Code> Bands<C> {
     }
 }
 
-impl<C: Code> Column<'_, C> {
+impl<'a, C: Code> Column<'a, C> {
+    /// The codes of `rows`.
+    #[inline(always)]
+    pub(crate) fn codes(self, rows: &'a [u32]) -> impl Iterator<Item = C> + Clone + 'a {
+        rows.iter().map(move |&row| self.at(row as usize))
+    }
+
     /// The code of a row.
     #[inline(always)]
     pub(crate) fn at(self, row: usize) -> C {

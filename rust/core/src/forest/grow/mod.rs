@@ -7,6 +7,7 @@ use std::ops::Range;
 
 use pulp::Arch;
 
+mod find;
 mod part;
 mod plain;
 mod search;
@@ -32,6 +33,7 @@ use crate::error::Result;
 use crate::monitor::Monitor;
 use crate::rng::{ROOT, child};
 use crate::store::{Chunk, CodeStore, Stored};
+use find::Find;
 use part::Parted;
 use search::Source;
 
@@ -127,8 +129,10 @@ pub(crate) struct Grower<'a> {
     is_single: bool,
     /// Nodes up to this size take their candidates together.
     most_in_batch: usize,
-    /// Where each feature is found, if all data is plain.
-    finds: Option<Vec<plain::Find<'a>>>,
+    /// n_features
+    finds: Vec<Find<'a>>,
+    /// One component, and features that all fit a batch.
+    is_plain: bool,
     per_node: usize,
     keeps_members: bool,
     row_bytes: usize,
@@ -203,13 +207,15 @@ impl<'a> Grower<'a> {
             let codings = store.codings.iter().filter(|coding| coding.is_narrow() == narrow);
             codings.map(|coding| coding.n_codes()).max().unwrap_or(0)
         };
+        let finds = Find::all(ground);
         Grower {
             ground,
             tree: 0,
             arch,
             is_single,
             most_in_batch: search::most_in_batch(arch, &shape, ground),
-            finds: is_single.then(|| plain::finds(ground)).flatten(),
+            is_plain: is_single && !ground.params.by_target && finds.iter().all(|find| find.fits_batch),
+            finds,
             per_node: ground.params.features_per_node(store.codings.len()),
             row_bytes: store.row_bytes() + if is_single { 0 } else { space.row_bytes(store.columns()) },
             keeps_members: ground.params.scores.contains(&Score::Permutation),
@@ -303,7 +309,7 @@ impl<'a> Grower<'a> {
     /// Grows everything below `root`, whose rows are numbered as in `view`.
     fn subtree(&mut self, view: View<'_>, stage: usize, root: Frame) -> Result<()> {
         let mut stack = vec![root];
-        let plain = view.chunk().filter(|_| self.finds.is_some());
+        let plain = view.chunk().filter(|_| self.is_plain);
         while let Some(frame) = stack.pop() {
             self.pool.rewind(frame.mark);
             let n = frame.examples.len();

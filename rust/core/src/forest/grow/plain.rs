@@ -8,39 +8,19 @@
 use std::ops::Range;
 
 use pulp::Arch;
-use rand::RngExt;
 
-use super::{Buffers, Frame, Ground, Grower, Known, Open, Parted};
+use super::{Buffers, Frame, Grower, Known, Open, Parted};
 use crate::error::Result;
 use crate::forest::contest::Found;
 use crate::forest::grow::LEAST_GAIN;
 use crate::forest::grown::{CodeTest, GrownSplit};
 use crate::forest::params::Ensemble;
-use crate::forest::split::batch::Batch;
 use crate::forest::split::single::{self, Pair};
 use crate::forest::split::{Cut, Room};
 use crate::forest::view::View;
-use crate::profile::Scale;
 use crate::rng::{Purpose, stream};
 use crate::store::bands::Column;
 use crate::store::{Chunk, Code, Slot, Stored};
-
-/// Where the codes of a feature are.
-pub(super) struct Find<'a> {
-    slot: Slot,
-    /// What they stand for, where cuts are at random.
-    values: Option<&'a [f64]>,
-}
-
-/// Where each feature is found, if all are plain.
-pub(super) fn finds(ground: Ground<'_>) -> Option<Vec<Find<'_>>> {
-    let store = ground.store;
-    let is_plain =
-        (store.codings.iter()).all(|coding| !coding.has_missing && matches!(coding.scale, Scale::Numeric(_)));
-    (is_plain && !ground.params.by_target).then(|| {
-        (0..).zip(&store.slots).map(|(feature, &slot)| Find { slot, values: ground.values(feature) }).collect()
-    })
-}
 
 impl Grower<'_> {
     /// Makes a node of `frame`; if it is split, its children go to the stack, the left one last.
@@ -74,22 +54,14 @@ impl Grower<'_> {
     /// The best test over the features drawn for `node`, which is small enough for a batch.
     fn batch_cut(&mut self, chunk: &Chunk, frame: &Frame, node: single::Node) -> Option<Found> {
         let Grower { ground, pool, buffers, items, finds, per_node, arch, .. } = self;
-        let (finds, params) = (finds.as_deref()?, ground.params);
+        let params = ground.params;
         let rows = &items.rows[frame.examples.clone()];
         let pairs = &items.pairs[frame.examples.clone()];
         let mut random = stream(params.seed, Purpose::Node, self.tree, frame.path);
         let batch = &mut buffers.batch;
         batch.start(rows.len(), (*per_node).min(pool.len()));
         pool.draw(*per_node, &mut random, |feature, random| {
-            let Find { slot, values } = &finds[feature as usize];
-            let varies = match *slot {
-                Slot::Narrow(slot) => take(batch, feature, u8::of(chunk).column(slot), rows, *values),
-                Slot::Wide(slot) => take(batch, feature, u16::of(chunk).column(slot), rows, *values),
-            };
-            if varies && values.is_some() {
-                batch.set_share(random.random());
-            }
-            varies
+            finds[feature as usize].take(chunk, rows, feature, batch, random)
         });
         if batch.is_empty() {
             return None;
@@ -181,29 +153,10 @@ struct Plain<'a> {
 impl Plain<'_> {
     /// Whether `column` varies, and its best cut.
     fn best_cut<C: Code>(&self, column: Column<'_, C>, bins: &mut single::Bins) -> (bool, Option<Cut>) {
-        let codes = self.rows.iter().map(|&row| column.at(row as usize));
-        let first = column.at(self.rows[0] as usize);
-        if codes.clone().all(|code| code == first) {
+        let codes = column.codes(self.rows);
+        if codes.clone().next().is_none_or(|first| codes.clone().all(|code| code == first)) {
             return (false, None);
         }
         (true, single::best_cut(self.arch, codes, self.pairs, self.node, self.room, bins))
     }
-}
-
-/// Takes the codes of `rows`, or what they stand for, into the batch; gives whether they vary.
-#[inline]
-fn take<C: Code>(batch: &mut Batch, feature: u32, column: Column<'_, C>, rows: &[u32], values: Option<&[f64]>) -> bool {
-    batch.add(feature, |keys| {
-        let first = column.at(rows[0] as usize);
-        let mut varies = false;
-        for (key, &row) in keys.iter_mut().zip(rows) {
-            let code = column.at(row as usize);
-            varies |= code != first;
-            *key = match values {
-                Some(values) => values[code.index()],
-                None => code.index() as f64,
-            };
-        }
-        varies
-    })
 }

@@ -20,7 +20,7 @@ use crate::forest::split::{Cut, Room};
 use crate::forest::view::View;
 use crate::profile::Scale;
 use crate::rng::{Purpose, Stream, stream};
-use crate::store::{Code, Slot, Stored};
+use crate::store::{Code, Slot};
 
 /// Where a candidate's best test is.
 pub(super) enum Source {
@@ -75,7 +75,7 @@ impl Grower<'_> {
             if interrupted.is_err() {
                 return true;
             }
-            if in_batch && self.fits_batch(feature) {
+            if in_batch && self.finds[feature as usize].fits_batch {
                 return self.add_to_batch(view, range.clone(), feature, random);
             }
             let (varies, found) = self.candidate(view, range.clone(), feature, open, size, random);
@@ -100,38 +100,20 @@ impl Grower<'_> {
         interrupted.map(|()| best)
     }
 
-    /// Whether `feature` is one that a batch takes: numeric, and known for all rows.
-    fn fits_batch(&self, feature: u32) -> bool {
-        let coding = &self.ground.store.codings[feature as usize];
-        !coding.has_missing && matches!(coding.scale, Scale::Numeric(_))
-    }
-
     /// Takes `feature` into the batch; gives whether it varies in the node.
     fn add_to_batch(&mut self, view: View<'_>, range: Range<usize>, feature: u32, random: &mut Stream) -> bool {
-        fn fill<C: Stored>(
-            view: View<'_>,
-            slot: usize,
-            rows: &[u32],
-            values: Option<&[f64]>,
-            keys: &mut [f64],
-        ) -> bool {
-            match values {
-                Some(values) => view.codes_as(slot, rows, keys, |code: C| values[code.index()]),
-                None => view.codes_as(slot, rows, keys, |code: C| code.index() as f64),
+        let Grower { items, narrow, wide, buffers, finds, .. } = self;
+        let (rows, batch) = (&items.rows[range], &mut buffers.batch);
+        let find = &finds[feature as usize];
+        if let Some(chunk) = view.chunk() {
+            return find.take(chunk, rows, feature, batch, random);
+        }
+        match find.slot {
+            Slot::Narrow(slot) => {
+                find.take_codes(narrow.take(view, slot, rows).iter().copied(), feature, batch, random)
             }
-            keys.iter().any(|&key| key != keys[0])
+            Slot::Wide(slot) => find.take_codes(wide.take(view, slot, rows).iter().copied(), feature, batch, random),
         }
-        let store = self.ground.store;
-        let rows = &self.items.rows[range];
-        let values = self.ground.values(feature);
-        let varies = self.buffers.batch.add(feature, |keys| match store.slots[feature as usize] {
-            Slot::Narrow(slot) => fill::<u8>(view, slot, rows, values, keys),
-            Slot::Wide(slot) => fill::<u16>(view, slot, rows, values, keys),
-        });
-        if varies && values.is_some() {
-            self.buffers.batch.set_share(random.random());
-        }
-        varies
     }
 
     /// Searches the tests of the batch.
@@ -171,7 +153,7 @@ impl Grower<'_> {
         size: (f64, f64),
         random: &mut Stream,
     ) -> (bool, Option<Found>) {
-        if let (Open::Single(node), Some(_), Some(chunk)) = (open, &self.finds, view.chunk())
+        if let (Open::Single(node), true, Some(chunk)) = (open, self.is_plain, view.chunk())
             && self.ground.params.ensemble != Ensemble::ExtraTrees
         {
             return self.plain_candidate(chunk, range, node, feature);

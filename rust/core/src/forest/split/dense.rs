@@ -49,11 +49,11 @@ impl Values {
         self.clear();
         let Some(width) = arch.dispatch(Width(shape)) else { return };
         self.width = width;
-        self.cells.resize(examples.rows.len() * width, 0.0);
-        let of_examples = self.cells.chunks_exact_mut(width).zip(examples.rows).zip(examples.counts);
-        for ((cells, &row), &count) in of_examples {
+        self.cells.reserve(examples.rows.len() * width);
+        for (end, (&row, &count)) in (width..).step_by(width).zip(examples.rows.iter().zip(examples.counts)) {
             let count = f64::from(count);
-            cells.iter_mut().zip(examples.block.dense(row as usize)).for_each(|(cell, value)| *cell = count * value);
+            self.cells.extend(examples.block.dense(row as usize).iter().map(|value| count * value));
+            self.cells.resize(end, 0.0);
         }
     }
 

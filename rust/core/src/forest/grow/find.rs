@@ -1,0 +1,74 @@
+//! Where the codes of each feature are, and taking them into a batch.
+
+use rand::RngExt;
+
+use super::Ground;
+use crate::forest::split::batch::Batch;
+use crate::profile::Scale;
+use crate::rng::Stream;
+use crate::store::{Chunk, Code, Slot, Stored};
+
+/// Where the codes of a feature are.
+pub(super) struct Find<'a> {
+    pub(super) slot: Slot,
+    /// What they stand for, where cuts are at random.
+    values: Option<&'a [f64]>,
+    /// Whether a batch takes the feature: it is numeric, and known for all rows.
+    pub(super) fits_batch: bool,
+}
+
+impl<'a> Find<'a> {
+    /// For each feature.
+    pub(super) fn all(ground: Ground<'a>) -> Vec<Find<'a>> {
+        let store = ground.store;
+        let finds = (0..).zip(&store.slots).zip(&store.codings).map(|((feature, &slot), coding)| Find {
+            slot,
+            values: ground.values(feature),
+            fits_batch: !coding.has_missing && matches!(coding.scale, Scale::Numeric(_)),
+        });
+        finds.collect()
+    }
+
+    /// Takes the codes of `rows` into `batch`; gives whether they vary.
+    #[inline(always)]
+    pub(super) fn take(
+        &self,
+        chunk: &Chunk,
+        rows: &[u32],
+        feature: u32,
+        batch: &mut Batch,
+        random: &mut Stream,
+    ) -> bool {
+        match self.slot {
+            Slot::Narrow(slot) => self.take_codes(u8::of(chunk).column(slot).codes(rows), feature, batch, random),
+            Slot::Wide(slot) => self.take_codes(u16::of(chunk).column(slot).codes(rows), feature, batch, random),
+        }
+    }
+
+    /// Takes `codes`, one for each example, into `batch`; gives whether they vary.
+    #[inline(always)]
+    pub(super) fn take_codes<C: Code>(
+        &self,
+        codes: impl Iterator<Item = C> + Clone,
+        feature: u32,
+        batch: &mut Batch,
+        random: &mut Stream,
+    ) -> bool {
+        let varies = batch.add(feature, |keys| {
+            let Some(first) = codes.clone().next() else { return false };
+            let mut varies = false;
+            for (key, code) in keys.iter_mut().zip(codes) {
+                varies |= code != first;
+                *key = match self.values {
+                    Some(values) => values[code.index()],
+                    None => code.index() as f64,
+                };
+            }
+            varies
+        });
+        if varies && self.values.is_some() {
+            batch.set_share(random.random());
+        }
+        varies
+    }
+}
