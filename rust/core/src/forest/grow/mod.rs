@@ -131,7 +131,7 @@ pub(crate) struct Grower<'a> {
     most_in_batch: usize,
     /// n_features
     finds: Vec<Find<'a>>,
-    /// One component, and features that all fit a batch.
+    /// A single component, features that all fit a batch, and gains that are not told apart by target.
     is_plain: bool,
     per_node: usize,
     keeps_members: bool,
@@ -171,6 +171,7 @@ struct Buffers {
     batch: Batch,
     gram: Gram,
     contest: Contest<Source>,
+    /// Among the candidates of a batch alone.
     batch_contest: Contest<usize>,
     sides: Vec<u8>,
     left: Vec<f64>,
@@ -271,9 +272,7 @@ impl<'a> Grower<'a> {
     /// # Errors
     /// [`Interrupted`](crate::Error::Interrupted) on request.
     pub(crate) fn tally(&mut self, bag: &Bag, tree: u64, tally: Tally) -> Result<Tally> {
-        self.tally = Some(tally);
-        self.grow(bag, tree)?;
-        Ok(self.tally.take().expect("it was put there"))
+        self.with_tally(tally, |grower| grower.grow(bag, tree).map(drop))
     }
 
     /// Grows the subtree at `place`; its nodes number from there.
@@ -301,9 +300,15 @@ impl<'a> Grower<'a> {
     /// # Errors
     /// [`Interrupted`](crate::Error::Interrupted) on request.
     pub(crate) fn tally_below(&mut self, below: Below<'_>, place: Place<'_>, tally: Tally) -> Result<Tally> {
+        self.with_tally(tally, |grower| grower.grow_below(below, place).map(drop))
+    }
+
+    /// Lets `tally` take what `grow` grows.
+    fn with_tally(&mut self, tally: Tally, grow: impl FnOnce(&mut Self) -> Result<()>) -> Result<Tally> {
         self.tally = Some(tally);
-        self.grow_below(below, place)?;
-        Ok(self.tally.take().expect("it was put there"))
+        let done = grow(self);
+        let tally = self.tally.take().expect("it was put there");
+        done.map(|()| tally)
     }
 
     /// Grows everything below `root`, whose rows are numbered as in `view`.

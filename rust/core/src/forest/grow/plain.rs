@@ -74,9 +74,8 @@ impl Grower<'_> {
         for (candidate, (feature, gain)) in batch.judged().enumerate() {
             buffers.batch_contest.enter(Found { gain, feature, test: candidate });
         }
-        let winner = buffers.batch_contest.winner(params.ties, &mut random)?;
-        let Found { gain, feature, test } = winner;
-        Some(Found { gain, feature, test: ground.test_of(&batch.cut(test)) })
+        let Found { gain, feature, test: candidate } = buffers.batch_contest.winner(params.ties, &mut random)?;
+        Some(Found { gain, feature, test: ground.test_of(&batch.cut(candidate)) })
     }
 
     /// Whether `feature` varies in `node`, and its best cut.
@@ -87,16 +86,15 @@ impl Grower<'_> {
         node: single::Node,
         feature: u32,
     ) -> (bool, Option<Found>) {
-        let Grower { ground, arch, items, narrow, wide, .. } = self;
-        let rows = &items.rows[range.clone()];
+        let Grower { ground, arch, items, finds, narrow, wide, .. } = self;
         let here = Plain {
             arch: *arch,
-            rows,
+            rows: &items.rows[range.clone()],
             pairs: &items.pairs[range],
             node,
             room: Room { min_leaf: ground.params.min_samples_leaf as f64, missing: 0.0 },
         };
-        let (varies, cut) = match ground.store.slots[feature as usize] {
+        let (varies, cut) = match finds[feature as usize].slot {
             Slot::Narrow(slot) => here.best_cut(u8::of(chunk).column(slot), &mut narrow.bins),
             Slot::Wide(slot) => here.best_cut(u16::of(chunk).column(slot), &mut wide.bins),
         };
@@ -105,12 +103,12 @@ impl Grower<'_> {
 
     /// Parts the examples of `node` by `found`, a cut.
     fn part_plain(&mut self, chunk: &Chunk, frame: &Frame, node: single::Node, found: Found) -> Parted {
-        let Grower { ground, buffers, items, .. } = self;
+        let Grower { ground, buffers, items, finds, .. } = self;
         let Found { feature, gain, test } = found;
         let CodeTest::Cut(code) = test else { unreachable!("all features are numeric") };
         let Buffers { batch, spill, .. } = buffers;
         let range = frame.examples.clone();
-        let n_left = match (batch.keys(feature), ground.store.slots[feature as usize]) {
+        let n_left = match (batch.keys(feature), finds[feature as usize].slot) {
             (Some(keys), _) => {
                 let highest = ground.key_of(feature, code);
                 items.part_pairs(range.clone(), spill, |i, _| keys[i] <= highest)

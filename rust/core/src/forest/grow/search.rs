@@ -43,6 +43,7 @@ impl<'a> Ground<'a> {
         self.values(feature).map_or(f64::from(code), |values| values[usize::from(code)])
     }
 
+    /// The test of a cut that a batch found.
     pub(super) fn test_of(self, cut: &BatchCut) -> CodeTest {
         CodeTest::Cut(match self.values(cut.feature) {
             Some(values) => values.partition_point(|&value| value <= cut.key) as u16 - 1,

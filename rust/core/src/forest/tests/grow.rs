@@ -8,7 +8,8 @@ use crate::forest::bag::Bag;
 use crate::forest::grow::{Ground, Grower};
 use crate::forest::grown::{CodeTest, Grown};
 use crate::forest::moments::{EXAMPLES, Shape, WEIGHT};
-use crate::forest::params::{Ensemble, ForestParams, MaxFeatures};
+use crate::forest::params::{Ensemble, ForestParams, MaxFeatures, Score};
+use crate::forest::scores::Tally;
 use crate::forest::space::Space;
 use crate::forest::split::tests::arches;
 use crate::monitor::Monitor;
@@ -105,6 +106,26 @@ fn tables() -> impl Strategy<Value = (Coded, Bag)> {
     })
 }
 
+/// Numeric features without missing values, with codes of both types, and one numeric target.
+fn plain_tables() -> impl Strategy<Value = (Coded, Bag)> {
+    let row = (0..1000i32, 0..300i32, 0..3i32, -40..40i32, 0..4u32);
+    (vec(row, 2..600), prop_oneof![Just(8usize), Just(255), Just(65_535)]).prop_filter_map(
+        "an empty bag",
+        |(rows, bins)| {
+            let column = |of: fn(&(i32, i32, i32, i32, u32)) -> i32| numbers(rows.iter().map(|row| f64::from(of(row))));
+            let batch = table(vec![
+                ("most", column(|row| row.0)),
+                ("many", column(|row| row.1)),
+                ("few", column(|row| row.2)),
+                ("y", column(|row| row.3 + row.0 / 50 * row.2)),
+            ]);
+            let coded = Coded::new(&batch, &["y"], None, bins);
+            let bag = bag(&rows.iter().map(|row| row.4).collect::<Vec<u32>>());
+            (!bag.rows.is_empty()).then_some((coded, bag))
+        },
+    )
+}
+
 impl std::fmt::Debug for Coded {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{:?} {:?}", self.problem, self.store)
@@ -129,6 +150,30 @@ proptest! {
         for arch in arches() {
             prop_assert_eq!(format!("{tree:?}"), format!("{:?}", grown_on(arch, &coded, &space, &bag, &params)));
         }
+    }
+
+    #[test]
+    fn plain_data_grows_the_tree_of_the_longer_way(
+        (coded, bag) in plain_tables(),
+        ensemble in prop_oneof![Just(Ensemble::RandomForest), Just(Ensemble::ExtraTrees), Just(Ensemble::Bagging)],
+        min_samples_leaf in prop_oneof![Just(1u64), Just(2), 3..20u64],
+        max_depth in prop_oneof![Just(None), (1..5usize).prop_map(Some)],
+        seed in any::<u64>(),
+    ) {
+        let params = ForestParams { ensemble, min_samples_leaf, max_depth, seed, ..ForestParams::default() };
+        let space = coded.space(None);
+        let tree = grown(&coded, &space, &bag, &params);
+        check(&coded, &space, &bag, &tree, &params);
+        let longer = grown(&coded, &space, &bag, &ForestParams { by_target: true, ..params.clone() });
+        prop_assert_eq!(format!("{:?}", tree.nodes), format!("{:?}", longer.nodes));
+
+        let (n_features, monitor) = (coded.store.codings.len(), Monitor::default());
+        let mut afterwards = Tally::new(&[Score::Genie3], n_features, None);
+        afterwards.add_all(&tree);
+        let ground = Ground { store: &coded.store, space: &space, params: &params, monitor: &monitor };
+        let tally = Tally::new(&[Score::Genie3], n_features, None);
+        let meanwhile = Grower::new(ground, Arch::new()).tally(&bag, 0, tally).unwrap();
+        prop_assert_eq!(format!("{:?}", meanwhile), format!("{:?}", afterwards));
     }
 
     #[test]
