@@ -45,8 +45,9 @@ impl Grower<'_> {
             true => self.batch_cut(chunk, &frame, node),
             false => self.search(view, &frame, Open::Single(node), (node.examples, node.examples))?,
         };
-        let Some(found) = found.filter(|found| found.gain > LEAST_GAIN) else { return Ok(false) };
-        let parted = self.part_plain(chunk, &frame, node, found);
+        let Some(parted) = found.and_then(|found| self.part_plain(chunk, &frame, node, found)) else {
+            return Ok(false);
+        };
         self.split(&frame, number, node.examples, parted, stack);
         Ok(true)
     }
@@ -101,10 +102,10 @@ impl Grower<'_> {
         (varies, cut.map(|Cut { gain, code }| Found { gain, feature, test: CodeTest::Cut(code) }))
     }
 
-    /// Parts the examples of `node` by `found`, a cut.
-    fn part_plain(&mut self, chunk: &Chunk, frame: &Frame, node: single::Node, found: Found) -> Parted {
+    /// Parts the examples of `node` by `found`, a cut. `None` if its gain is rounding noise.
+    fn part_plain(&mut self, chunk: &Chunk, frame: &Frame, node: single::Node, found: Found) -> Option<Parted> {
         let Grower { ground, buffers, items, finds, .. } = self;
-        let Found { feature, gain, test } = found;
+        let Found { feature, test, .. } = found;
         let CodeTest::Cut(code) = test else { unreachable!("all features are numeric") };
         let Buffers { batch, spill, .. } = buffers;
         let range = frame.examples.clone();
@@ -133,9 +134,14 @@ impl Grower<'_> {
                 [node.without(right), right]
             }
         };
+        // That of the cut itself: the search told the greatest of those that tie.
+        let gain = node.gain([left.examples, left.sum]);
+        if gain <= LEAST_GAIN {
+            return None;
+        }
         let missing_left = left.examples >= right.examples;
         let split = GrownSplit { feature, test: CodeTest::Cut(code), missing_left, gain, children: [0; 2] };
-        Parted { split, middle, sums: [left, right].map(Known::Single) }
+        Some(Parted { split, middle, sums: [left, right].map(Known::Single) })
     }
 }
 

@@ -54,7 +54,7 @@ impl Node {
 
     /// Gain of splitting off a side; not a number if a side is empty.
     #[inline(always)]
-    fn gain(self, [examples, sum]: Pair) -> f64 {
+    pub(crate) fn gain(self, [examples, sum]: Pair) -> f64 {
         let difference = sum - self.mean() * examples;
         difference * difference / (examples * (self.examples - examples))
     }
