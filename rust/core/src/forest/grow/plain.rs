@@ -136,12 +136,9 @@ impl Grower<'_> {
         };
         // That of the cut itself: the search told the greatest of those that tie.
         let gain = node.gain([left.examples, left.sum]);
-        if gain <= LEAST_GAIN {
-            return None;
-        }
         let missing_left = left.examples >= right.examples;
         let split = GrownSplit { feature, test: CodeTest::Cut(code), missing_left, gain, children: [0; 2] };
-        Some(Parted { split, middle, sums: [left, right].map(Known::Single) })
+        (gain > LEAST_GAIN).then(|| Parted { split, middle, sums: [left, right].map(Known::Single) })
     }
 }
 
