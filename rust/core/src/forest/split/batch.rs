@@ -24,7 +24,7 @@ pub(crate) struct Batch {
     keys: Vec<f64>,
     /// n_rows x width; gain of the cut above each key.
     gains: Vec<f64>,
-    /// 2 x width; counts and sums of the examples, zeros beyond them.
+    /// 2 x width; counts and sums of the examples, for random cuts.
     columns: Vec<f64>,
     /// Whether the candidates were judged by random cuts.
     at_random: bool,
@@ -115,26 +115,28 @@ impl Batch {
 
     /// Judges all cuts of the candidates, of a single component.
     pub(crate) fn judge(&mut self, arch: Arch, pairs: &[Pair], node: Node, room: Room) {
-        self.set_columns(pairs);
-        let Batch { n, width, rows, keys, gains, columns, .. } = self;
-        let measure = Squares { columns, gain: GainOf::new(node, room) };
-        gains.resize(keys.len().max(gains.len()), 0.0);
-        arch.dispatch(EveryCut { n: *n, width: *width, rows, keys, gains, measure });
-        self.at_random = false;
+        self.every_cut(arch, Squares { pairs, gain: GainOf::new(node, room) });
     }
 
     /// The same for any components, from the examples' inner products.
     pub(crate) fn judge_products(&mut self, arch: Arch, gram: &Gram, examples: f64, room: Room) {
-        let Batch { n, width, rows, keys, gains, .. } = self;
-        let measure = Products { gram, gain: GainOf::of_qualities(examples, room) };
-        gains.resize(keys.len().max(gains.len()), 0.0);
-        arch.dispatch(EveryCut { n: *n, width: *width, rows, keys, gains, measure });
+        self.every_cut(arch, Products { gram, gain: GainOf::of_qualities(examples, room) });
+    }
+
+    fn every_cut<M: Measure>(&mut self, arch: Arch, measure: M) {
+        self.gains.resize(self.keys.len().max(self.gains.len()), 0.0);
+        arch.dispatch(EveryCut { batch: self, measure });
         self.at_random = false;
     }
 
     /// Judges the random cuts of the candidates, of a single component.
     pub(crate) fn judge_random(&mut self, arch: Arch, pairs: &[Pair], node: Node, room: Room) {
-        self.set_columns(pairs);
+        self.columns.clear();
+        self.columns.resize(2 * self.width, 0.0);
+        let (counts, sums) = self.columns.split_at_mut(self.width);
+        for ((count, sum), pair) in counts.iter_mut().zip(sums).zip(pairs) {
+            (*count, *sum) = (pair[0], pair[1]);
+        }
         let Batch { n, width, rows, keys, columns, .. } = self;
         let gain = GainOf::new(node, room);
         arch.dispatch(RandomCut { n: *n, width: *width, rows, keys, sums: Sums::Columns(columns), gain });
@@ -165,15 +167,6 @@ impl Batch {
         self.at_random = true;
     }
 
-    fn set_columns(&mut self, pairs: &[Pair]) {
-        self.columns.clear();
-        self.columns.resize(2 * self.width, 0.0);
-        let (counts, sums) = self.columns.split_at_mut(self.width);
-        for ((count, sum), pair) in counts.iter_mut().zip(sums).zip(pairs) {
-            (*count, *sum) = (pair[0], pair[1]);
-        }
-    }
-
     /// Feature and gain of each candidate, once they are judged; the gain is −1 if no cut has room.
     pub(crate) fn judged(&self) -> impl Iterator<Item = (u32, f64)> {
         self.rows.iter().map(|row| (row.feature, row.gain))
@@ -196,15 +189,8 @@ impl Batch {
 
 /// How the sums of the left side make gains.
 trait Measure: Copy {
-    /// Count, and what the gain is made of, of each example, zeros beyond them; `keys` are the candidate's, and
-    /// `own` has room.
-    fn columns<'a, S: Simd, const VECTORS: usize>(
-        &'a self,
-        simd: S,
-        keys: &[f64],
-        n: usize,
-        own: &'a mut [f64; gram::MOST],
-    ) -> (&'a [f64], &'a [f64]);
+    /// Count, and what the gain is made of, of each example; `keys` are the candidate's.
+    fn pairs<'a, S: Simd, const VECTORS: usize>(&'a self, simd: S, keys: &[f64], own: &'a mut [Pair]) -> &'a [Pair];
     /// Gains of sides with these sums.
     fn gains<S: Simd>(&self, simd: S, counts: S::f64s, sums: S::f64s) -> S::f64s;
 }
@@ -212,21 +198,14 @@ trait Measure: Copy {
 /// A single component: the square of the centred sum.
 #[derive(Clone, Copy)]
 struct Squares<'a> {
-    /// All counts, then all sums.
-    columns: &'a [f64],
+    pairs: &'a [Pair],
     gain: GainOf,
 }
 
 impl Measure for Squares<'_> {
     #[inline(always)]
-    fn columns<'a, S: Simd, const VECTORS: usize>(
-        &'a self,
-        _: S,
-        keys: &[f64],
-        _: usize,
-        _: &'a mut [f64; gram::MOST],
-    ) -> (&'a [f64], &'a [f64]) {
-        self.columns.split_at(keys.len())
+    fn pairs<'a, S: Simd, const VECTORS: usize>(&'a self, _: S, _: &[f64], _: &'a mut [Pair]) -> &'a [Pair] {
+        self.pairs
     }
 
     #[inline(always)]
@@ -244,13 +223,7 @@ struct Products<'a> {
 
 impl Measure for Products<'_> {
     #[inline(always)]
-    fn columns<'a, S: Simd, const VECTORS: usize>(
-        &'a self,
-        simd: S,
-        keys: &[f64],
-        n: usize,
-        own: &'a mut [f64; gram::MOST],
-    ) -> (&'a [f64], &'a [f64]) {
+    fn pairs<'a, S: Simd, const VECTORS: usize>(&'a self, simd: S, keys: &[f64], own: &'a mut [Pair]) -> &'a [Pair] {
         // Examples of one key come in the order of their rows.
         let mut order = [f64::INFINITY; gram::MOST];
         for (k, (order, &key)) in order.iter_mut().zip(keys).enumerate() {
@@ -261,7 +234,7 @@ impl Measure for Products<'_> {
         let zero = simd.splat_f64s(0.0);
         let (once, twice) = (simd.splat_f64s(1.0), simd.splat_f64s(2.0));
         let mut added = [zero; VECTORS];
-        for (j, &place) in order.iter().enumerate().take(n) {
+        for (j, &place) in order.iter().enumerate().take(own.len()) {
             let place = simd.splat_f64s(place);
             let (row, _) = S::as_simd_f64s(self.gram.row(j));
             for v in 0..VECTORS {
@@ -270,8 +243,12 @@ impl Measure for Products<'_> {
                 added[v] = simd.add_f64s(added[v], simd.mul_f64s(times, row[v]));
             }
         }
-        S::as_mut_simd_f64s(own).0[..VECTORS].copy_from_slice(&added);
-        (self.gram.counts(), &own[..keys.len()])
+        let mut sums = [0.0; gram::MOST];
+        S::as_mut_simd_f64s(&mut sums).0[..VECTORS].copy_from_slice(&added);
+        for ((pair, &count), &sum) in own.iter_mut().zip(self.gram.counts()).zip(&sums) {
+            *pair = [count, sum];
+        }
+        own
     }
 
     #[inline(always)]
@@ -281,11 +258,7 @@ impl Measure for Products<'_> {
 }
 
 struct EveryCut<'a, M> {
-    n: usize,
-    width: usize,
-    rows: &'a mut [Row],
-    keys: &'a [f64],
-    gains: &'a mut [f64],
+    batch: &'a mut Batch,
     measure: M,
 }
 
@@ -294,7 +267,7 @@ impl<M: Measure> WithSimd for EveryCut<'_, M> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
-        match self.width / S::F64_LANES {
+        match self.batch.width / S::F64_LANES {
             1 => self.run::<S, 1>(simd),
             2 => self.run::<S, 2>(simd),
             3 => self.run::<S, 3>(simd),
@@ -310,17 +283,18 @@ impl<M: Measure> WithSimd for EveryCut<'_, M> {
 impl<M: Measure> EveryCut<'_, M> {
     #[inline(always)]
     fn run<S: Simd, const VECTORS: usize>(self, simd: S) {
-        let EveryCut { n, width, .. } = self;
+        let Batch { n, width, rows, keys, gains, .. } = self.batch;
         let zero = simd.splat_f64s(0.0);
-        let lines = self.keys.chunks_exact(width).zip(self.gains.chunks_exact_mut(width));
-        let mut own = [0.0; gram::MOST];
-        for (row, (keys, gains)) in self.rows.iter_mut().zip(lines) {
+        let lines = keys.chunks_exact(*width).zip(gains.chunks_exact_mut(*width));
+        let mut own = [[0.0; 2]; gram::MOST];
+        for (row, (keys, gains)) in rows.iter_mut().zip(lines) {
             let (vectors, _) = S::as_simd_f64s(keys);
             let vectors: [S::f64s; VECTORS] = std::array::from_fn(|v| vectors[v]);
-            let (counts, values) = self.measure.columns::<S, VECTORS>(simd, keys, n, &mut own);
+            let pairs = self.measure.pairs::<S, VECTORS>(simd, keys, &mut own[..*n]);
             let (mut examples, mut sums) = ([zero; VECTORS], [zero; VECTORS]);
-            for ((&key, &count), &value) in keys[..n].iter().zip(counts).zip(values) {
-                let [key, count, value] = [key, count, value].map(|x| simd.splat_f64s(x));
+            for (&key, pair) in keys.iter().zip(pairs) {
+                let key = simd.splat_f64s(key);
+                let [count, value] = pair.map(|x| simd.splat_f64s(x));
                 for v in 0..VECTORS {
                     let left = simd.less_than_or_equal_f64s(key, vectors[v]);
                     examples[v] = simd.add_f64s(examples[v], simd.select_f64s(left, count, zero));

@@ -126,6 +126,15 @@ fn plain_tables() -> impl Strategy<Value = (Coded, Bag)> {
     )
 }
 
+fn settings() -> impl Strategy<Value = ForestParams> {
+    let ensemble = prop_oneof![Just(Ensemble::RandomForest), Just(Ensemble::ExtraTrees), Just(Ensemble::Bagging)];
+    let min_samples_leaf = prop_oneof![Just(1u64), Just(2), 3..20u64];
+    let max_depth = prop_oneof![Just(None), (1..5usize).prop_map(Some)];
+    (ensemble, min_samples_leaf, max_depth, any::<u64>()).prop_map(|(ensemble, min_samples_leaf, max_depth, seed)| {
+        ForestParams { ensemble, min_samples_leaf, max_depth, seed, ..ForestParams::default() }
+    })
+}
+
 impl std::fmt::Debug for Coded {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{:?} {:?}", self.problem, self.store)
@@ -138,12 +147,8 @@ proptest! {
     #[test]
     fn nodes_part_the_bag_alike_on_every_machine(
         (coded, bag) in tables(),
-        ensemble in prop_oneof![Just(Ensemble::RandomForest), Just(Ensemble::ExtraTrees)],
-        min_samples_leaf in prop_oneof![Just(1u64), Just(2), 3..20u64],
-        max_depth in prop_oneof![Just(None), (1..5usize).prop_map(Some)],
-        seed in any::<u64>(),
+        params in settings(),
     ) {
-        let params = ForestParams { ensemble, min_samples_leaf, max_depth, seed, ..ForestParams::default() };
         let space = coded.space(None);
         let tree = grown(&coded, &space, &bag, &params);
         check(&coded, &space, &bag, &tree, &params);
@@ -155,12 +160,8 @@ proptest! {
     #[test]
     fn plain_data_grows_the_tree_of_the_longer_way(
         (coded, bag) in plain_tables(),
-        ensemble in prop_oneof![Just(Ensemble::RandomForest), Just(Ensemble::ExtraTrees), Just(Ensemble::Bagging)],
-        min_samples_leaf in prop_oneof![Just(1u64), Just(2), 3..20u64],
-        max_depth in prop_oneof![Just(None), (1..5usize).prop_map(Some)],
-        seed in any::<u64>(),
+        params in settings(),
     ) {
-        let params = ForestParams { ensemble, min_samples_leaf, max_depth, seed, ..ForestParams::default() };
         let space = coded.space(None);
         let tree = grown(&coded, &space, &bag, &params);
         check(&coded, &space, &bag, &tree, &params);
