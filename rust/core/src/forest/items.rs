@@ -85,13 +85,12 @@ impl Items {
     /// Moves the right side of `range` behind the left one, keeping the order of each; gives where it
     /// starts. Sides are [`LEFT`] or [`RIGHT`].
     pub(super) fn partition(&mut self, range: Range<usize>, sides: &[u8], spill: &mut Items) -> usize {
-        let n_left = part_slice(&mut self.rows[range.clone()], &mut spill.rows, sides);
-        if self.pairs.is_empty() {
-            part_slice(&mut self.counts[range.clone()], &mut spill.counts, sides);
-        } else {
-            part_slice(&mut self.pairs[range.clone()], &mut spill.pairs, sides);
+        let start = range.start;
+        if !self.pairs.is_empty() {
+            return start + self.part_pairs(range, spill, |i, _| sides[i] == LEFT);
         }
-        range.start + n_left
+        part_slice(&mut self.counts[range.clone()], &mut spill.counts, sides);
+        start + part_slice(&mut self.rows[range], &mut spill.rows, sides)
     }
 
     /// The same where there are pairs, in one pass: `goes_left` gets the position in `range`, and the row. Gives the
