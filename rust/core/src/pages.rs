@@ -11,6 +11,21 @@ use memmap2::MmapMut;
 /// Bytes of a large page.
 const LARGE: usize = 2 << 20;
 
+/// Bytes that memory is read in.
+#[cfg(target_arch = "x86_64")]
+const LINE: usize = 64;
+
+/// Asks the memory for `values`, which are few, without waiting for them.
+#[inline(always)]
+pub(crate) fn prefetch<T>(values: &[T]) {
+    #[cfg(target_arch = "x86_64")]
+    for start in (0..size_of_val(values)).step_by(LINE) {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        // SAFETY: the address is within `values`, and all x86-64 machines have the instruction.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(values.as_ptr().cast::<i8>().add(start)) };
+    }
+}
+
 /// As many numbers as were asked for, 0 at first; what is not touched takes no memory.
 #[derive(Debug)]
 pub(crate) struct Large<T> {

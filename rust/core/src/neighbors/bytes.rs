@@ -5,12 +5,21 @@ use pulp::{Arch, NullaryFnOnce, Simd};
 use super::kernel::Table;
 use super::panels::LANES;
 
+/// Bytes that have a bit each of a word.
+pub(super) const WORD: usize = u64::BITS as usize;
+
 /// Vectors that compare bytes.
 pub(super) trait Bytes: Simd {
     /// Sums of the differences of the bytes of each word.
     fn apart(self, a: Self::u64s, b: Self::u64s) -> Self::u64s;
     /// Words below 2³¹ as numbers: those of `even` at even lanes, those of `odd` at odd ones.
     fn numbers(self, even: Self::u64s, odd: Self::u64s) -> Self::f32s;
+    /// A line of numbers, cut off to bytes; those below 0 as 0, those above 255 as 255.
+    fn bytes(self, numbers: &[Self::f32s]) -> [u8; LANES];
+    /// Bytes of `a` and `b` in turn.
+    fn interleave(self, a: [u8; LANES], b: [u8; LANES]) -> [[u8; LANES]; 2];
+    /// A bit for each byte that is at most `high`.
+    fn at_most(self, bytes: &[u8; WORD], high: u8) -> u64;
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -25,6 +34,23 @@ impl Bytes for pulp::x86::V4 {
         let odd = self.avx512f._mm512_slli_epi64::<32>(pulp::cast(odd));
         let all = self.avx512f._mm512_or_si512(pulp::cast(even), odd);
         pulp::cast(self.avx512f._mm512_cvtepi32_ps(all))
+    }
+
+    #[inline(always)]
+    fn bytes(self, numbers: &[Self::f32s]) -> [u8; LANES] {
+        let positive = self.max_f32s(numbers[0], self.splat_f32s(0.0));
+        pulp::cast(self.avx512f._mm512_cvtusepi32_epi8(self.avx512f._mm512_cvttps_epu32(pulp::cast(positive))))
+    }
+
+    #[inline(always)]
+    fn interleave(self, a: [u8; LANES], b: [u8; LANES]) -> [[u8; LANES]; 2] {
+        let (a, b) = (pulp::cast(a), pulp::cast(b));
+        [pulp::cast(self.sse2._mm_unpacklo_epi8(a, b)), pulp::cast(self.sse2._mm_unpackhi_epi8(a, b))]
+    }
+
+    #[inline(always)]
+    fn at_most(self, bytes: &[u8; WORD], high: u8) -> u64 {
+        self.avx512bw._mm512_cmple_epu8_mask(pulp::cast(*bytes), self.avx512f._mm512_set1_epi8(high as i8))
     }
 }
 
@@ -41,22 +67,57 @@ impl Bytes for pulp::x86::V3 {
         let all = self.avx2._mm256_or_si256(pulp::cast(even), odd);
         pulp::cast(self.avx._mm256_cvtepi32_ps(all))
     }
+
+    #[inline(always)]
+    fn bytes(self, numbers: &[Self::f32s]) -> [u8; LANES] {
+        let (zero, most) = (self.splat_f32s(0.0), self.splat_f32s(255.0));
+        let mut words = [self.avx._mm256_setzero_si256(); 2];
+        for half in 0..2 {
+            let within = self.min_f32s(self.max_f32s(numbers[half], zero), most);
+            words[half] = self.avx._mm256_cvttps_epi32(pulp::cast(within));
+        }
+        // The halves of 256 bits are packed by themselves.
+        let [low, high]: [_; 2] = pulp::cast(
+            self.avx2._mm256_permute4x64_epi64::<0b11_01_10_00>(self.avx2._mm256_packus_epi32(words[0], words[1])),
+        );
+        pulp::cast(self.sse2._mm_packus_epi16(low, high))
+    }
+
+    #[inline(always)]
+    fn interleave(self, a: [u8; LANES], b: [u8; LANES]) -> [[u8; LANES]; 2] {
+        let (a, b) = (pulp::cast(a), pulp::cast(b));
+        [pulp::cast(self.sse2._mm_unpacklo_epi8(a, b)), pulp::cast(self.sse2._mm_unpackhi_epi8(a, b))]
+    }
+
+    #[inline(always)]
+    fn at_most(self, bytes: &[u8; WORD], high: u8) -> u64 {
+        let high = self.avx._mm256_set1_epi8(high as i8);
+        let halves: [std::arch::x86_64::__m256i; 2] = pulp::cast(*bytes);
+        let mut bits = [0u32; 2];
+        for half in 0..2 {
+            let least = self.avx2._mm256_min_epu8(halves[half], high);
+            bits[half] = self.avx2._mm256_movemask_epi8(self.avx2._mm256_cmpeq_epi8(least, halves[half])) as u32;
+        }
+        u64::from(bits[0]) | u64::from(bits[1]) << u32::BITS
+    }
 }
 
 /// Work with vectors that compare bytes.
 pub(super) trait WithBytes {
+    type Output;
+
     /// Does it with as many sums of `V` vectors for `Q` rows as registers have room for; they make `W` of numbers.
-    fn run<S: Bytes, const V: usize, const W: usize, const Q: usize>(self, simd: S);
+    fn run<S: Bytes, const V: usize, const W: usize, const Q: usize>(self, simd: S) -> Self::Output;
 }
 
-/// Does `work` with the widest vectors; `false` where there are none that compare bytes.
-pub(super) fn dispatch(arch: Arch, work: impl WithBytes) -> bool {
+/// Does `work` with the widest vectors; `None` where there are none that compare bytes.
+pub(super) fn dispatch<W: WithBytes>(arch: Arch, work: W) -> Option<W::Output> {
     struct Work<S, W>(S, W);
     impl<S: Bytes, W: WithBytes> NullaryFnOnce for Work<S, W> {
-        type Output = ();
+        type Output = W::Output;
 
         #[inline(always)]
-        fn call(self) {
+        fn call(self) -> W::Output {
             // Of 32 registers, and of 16.
             match S::U64_LANES {
                 8 => self.1.run::<S, 2, 1, 8>(self.0),
@@ -66,12 +127,11 @@ pub(super) fn dispatch(arch: Arch, work: impl WithBytes) -> bool {
     }
     match arch {
         #[cfg(target_arch = "x86_64")]
-        Arch::V4(simd) => simd.vectorize(Work(simd, work)),
+        Arch::V4(simd) => Some(simd.vectorize(Work(simd, work))),
         #[cfg(target_arch = "x86_64")]
-        Arch::V3(simd) => simd.vectorize(Work(simd, work)),
-        _ => return false,
+        Arch::V3(simd) => Some(simd.vectorize(Work(simd, work))),
+        _ => None,
     }
-    true
 }
 
 /// Where a row's word stands in a line of a panel: even rows first, so that two vectors of words make one of

@@ -3,9 +3,9 @@
 //! ```text
 //! rows to panels of 16, in f32 or in bytes          panels, coarse
 //! for each panel of queries, and all rows of a class   scan, sweep
-//!     how far rows are at least, from bytes            bytes, mutual
-//!     measure those that may be among the nearest      pairs
-//!     or, where these are many, all of them            kernel
+//!     how far rows are at least, from bytes            bytes, levels, mutual
+//!     measure those that may be among the nearest      by_bytes, pairs
+//!     or, where these are many, all of them            by_kernel, kernel
 //!     offer them                                       lists
 //! settle the order of the candidates in f64            lists
 //! ```
@@ -17,10 +17,15 @@
 
 // Bytes are compared on x86-64 alone; elsewhere the kernel measures all pairs.
 #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
+mod by_bytes;
+mod by_kernel;
+#[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
 mod bytes;
 #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
 pub(crate) mod coarse;
 pub(crate) mod kernel;
+#[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
+mod levels;
 pub(crate) mod lists;
 #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
 pub(crate) mod mutual;

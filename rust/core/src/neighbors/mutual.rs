@@ -1,50 +1,55 @@
-//! How far all rows of a table seem to be from each other by their bytes, each pair compared once.
+//! How far all rows of a table are at least from each other, each pair compared once.
 //!
-//! Where rows are wide, comparing them costs more than writing down what came of it. It is written in 16 bits, in
-//! steps that are as coarse as they must be for the farthest that rows can be.
+//! Where rows are wide, comparing them costs more than writing down what came of it: a level, a byte a pair.
 
 use pulp::Arch;
 use rayon::prelude::*;
 
-use super::bytes::{Bytes, WithBytes, apart, dispatch};
-use super::coarse::{STEPS, n_bytes, serves};
-use super::kernel::Lines;
+use super::bytes::{Bytes, WithBytes, dispatch};
+use super::coarse::{n_bytes, serves};
+use super::levels::{Levels, Scale, levels};
 use super::panels::{LANES, Layout, Panel, Panels};
 use crate::error::Result;
 use crate::monitor::Monitor;
-use crate::pages::Large;
+use crate::pages::{Large, prefetch};
 
 /// Rows of fewer bytes are compared as fast as they are looked up.
-const FEWEST_BYTES: usize = 256;
+const FEWEST_BYTES: usize = 64;
+/// Tiles that are read after one is asked for and before it is read.
+const AHEAD: usize = 12;
 /// Pairs of two panels.
 const TILE: usize = LANES * LANES;
 
-/// The least distances of all pairs of rows, in bytes' steps.
+/// The levels of all pairs of rows.
 #[derive(Debug)]
 pub(crate) struct Mutual {
+    pub(super) scale: Scale,
     n_panels: usize,
-    /// Steps of a byte that one of the numbers here stands for.
-    step: f32,
     /// For each panel its tiles with itself and those after it: the panel's rows x the others'.
-    tiles: Large<u16>,
+    tiles: Large<u8>,
 }
 
 /// Bytes that those of `n` panels take; `None` where they would not serve.
 pub(crate) fn bytes(layout: &Layout, n: usize) -> Option<usize> {
     let serve = serves(layout) && n_bytes(layout) >= FEWEST_BYTES;
-    serve.then(|| size_of::<u16>() * TILE * (n * (n + 1) / 2))
+    serve.then(|| TILE * (n * (n + 1) / 2))
 }
 
 impl Mutual {
-    /// Those of `panels`, which have bytes.
+    /// Those of `panels`, for the `k` nearest of each class; `None` where bytes do not serve to find them.
     ///
     /// # Errors
     /// [`Interrupted`](crate::Error::Interrupted) on request.
-    pub(crate) fn new(layout: &Layout, panels: &Panels, arch: Arch, monitor: &Monitor) -> Result<Self> {
+    pub(crate) fn new(
+        layout: &Layout,
+        panels: &Panels,
+        k: usize,
+        arch: Arch,
+        monitor: &Monitor,
+    ) -> Result<Option<Self>> {
+        let Some(scale) = Scale::of(layout, arch, panels, panels, k) else { return Ok(None) };
         let n_panels = panels.len();
-        let farthest = STEPS as usize * n_bytes(layout);
-        let step = (farthest / usize::from(u16::MAX) + 1).next_power_of_two() as f32;
-        let mut mutual = Mutual { n_panels, step, tiles: Large::zeros(TILE * (n_panels * (n_panels + 1) / 2)) };
+        let mut mutual = Mutual { scale, n_panels, tiles: Large::zeros(TILE * (n_panels * (n_panels + 1) / 2)) };
         let mut rest = &mut mutual.tiles[..];
         let mut of_panels = Vec::with_capacity(n_panels);
         for number in 0..n_panels {
@@ -55,59 +60,62 @@ impl Mutual {
         let panels: Vec<Panel<'_>> = (0..n_panels).map(|number| panels.panel(layout, number)).collect();
         of_panels.into_par_iter().enumerate().try_for_each(|(number, tiles)| {
             monitor.check()?;
-            let tiles = tiles.as_chunks_mut().0;
-            dispatch(arch, Compare { one: panels[number], others: &panels[number..], step, tiles });
+            let tiles = tiles.as_chunks_mut().0.as_chunks_mut().0;
+            dispatch(arch, Compare { one: panels[number], others: &panels[number..], scale, tiles });
             Ok(())
         })?;
-        Ok(mutual)
+        Ok(Some(mutual))
     }
 
-    /// Writes how many steps of a byte the rows of panel `one`, a line each, are from those of panel `other`.
+    /// The levels of the rows of panel `other` for those of panel `one`; what follows is asked for from the memory.
     #[inline(always)]
-    pub(super) fn read(&self, one: usize, other: usize, out: &mut Lines) {
+    pub(super) fn levels<S: Bytes>(&self, simd: S, one: usize, other: usize) -> Levels {
+        if other + AHEAD < self.n_panels {
+            prefetch(self.tile(one, other + AHEAD));
+        }
+        let tile = pulp::cast(*self.tile(one, other));
+        if one <= other { tile } else { turned(simd, tile) }
+    }
+
+    #[inline(always)]
+    fn tile(&self, one: usize, other: usize) -> &[u8; TILE] {
         let (low, high) = (one.min(other), one.max(other));
         let before = low * self.n_panels - low * low.saturating_sub(1) / 2;
-        let tile = &self.tiles[TILE * (before + high - low)..][..TILE];
-        let mut turned = [0; TILE];
-        let tile = if one <= other {
-            tile
-        } else {
-            for (row, lines) in tile.as_chunks::<LANES>().0.iter().enumerate() {
-                for lane in 0..LANES {
-                    turned[lane * LANES + row] = lines[lane];
-                }
-            }
-            &turned
-        };
-        for (out, steps) in out.as_flattened_mut().iter_mut().zip(tile) {
-            *out = f32::from(*steps) * self.step;
-        }
+        self.tiles[TILE * (before + high - low)..].first_chunk().expect("a tile")
     }
+}
+
+/// Columns as lines: shuffled like two halves of a deck of cards, once for each bit of a line's number.
+#[inline(always)]
+fn turned<S: Bytes>(simd: S, mut tile: Levels) -> Levels {
+    for _ in 0..LANES.ilog2() {
+        let mut shuffled = [[0; LANES]; LANES];
+        for line in 0..LANES / 2 {
+            [shuffled[2 * line], shuffled[2 * line + 1]] = simd.interleave(tile[line], tile[LANES / 2 + line]);
+        }
+        tile = shuffled;
+    }
+    tile
 }
 
 /// Compares the rows of a panel with those of others, each of which has a tile.
 struct Compare<'a> {
     one: Panel<'a>,
     others: &'a [Panel<'a>],
-    step: f32,
-    tiles: &'a mut [[u16; TILE]],
+    scale: Scale,
+    tiles: &'a mut [Levels],
 }
 
 impl WithBytes for Compare<'_> {
+    type Output = ();
+
     #[inline(always)]
     fn run<S: Bytes, const V: usize, const W: usize, const Q: usize>(self, simd: S) {
-        let Compare { one, others, step, tiles } = self;
-        let share = 1.0 / step;
+        let Compare { one, others, scale, tiles } = self;
         for (other, tile) in others.iter().zip(tiles) {
-            let mut lines: Lines = [[0.0; LANES]; LANES];
             for first in (0..LANES).step_by(Q) {
-                let apart = apart::<S, V, W, Q>(simd, one.coarse.octets, other.coarse.octets, first);
-                for q in 0..Q {
-                    S::as_mut_simd_f32s(&mut lines[first + q]).0.copy_from_slice(&apart[q]);
-                }
-            }
-            for (tile, steps) in tile.iter_mut().zip(lines.as_flattened()) {
-                *tile = (steps * share) as u16;
+                let levels = levels::<S, V, W, Q>(simd, scale, [one.coarse, other.coarse], first);
+                tile[first..first + Q].copy_from_slice(&levels);
             }
         }
     }

@@ -3,6 +3,7 @@
 use pulp::Arch;
 use rayon::prelude::*;
 
+use super::levels::Scale;
 use super::lists::{Ground, Lists, Wanted};
 use super::mutual::Mutual;
 use super::panels::{Error, Layout, Panels};
@@ -48,11 +49,15 @@ impl Scan<'_> {
         end: impl Fn(&mut Lists) + Sync,
     ) -> Result<()> {
         let pieces = Piece::of(self.layout, tile);
+        let scale = match self.mutual {
+            Some(mutual) => Some(mutual.scale),
+            None => lists.first().and_then(|l| Scale::of(self.layout, self.arch, queries, tile, l.k())),
+        };
         lists.par_iter_mut().try_for_each_init(Sweep::default, |sweep, lists| {
             for piece in &pieces {
                 for number in lists.panels() {
                     self.monitor.check()?;
-                    sweep.run(self, ground, (number, queries.panel(self.layout, number)), piece, lists);
+                    sweep.run((self, scale), ground, (number, queries.panel(self.layout, number)), piece, lists);
                 }
             }
             end(lists);

@@ -48,7 +48,10 @@ impl Search<'_> {
         let ground = Ground { space: self.space, queries: rows, rows };
         self.monitor.enter(Phase::Searching, rows.numbers.len() as u64);
         let pays = mutual::bytes(self.layout, panels.len()).is_some_and(|bytes| bytes <= room);
-        let mutual = pays.then(|| Mutual::new(self.layout, &panels, self.arch, self.monitor)).transpose()?;
+        let mutual = match pays {
+            true => Mutual::new(self.layout, &panels, self.wanted.k, self.arch, self.monitor)?,
+            false => None,
+        };
         let scan = Scan { mutual: mutual.as_ref(), ..self.scan() };
         scan.offer(ground, &panels, &panels, &mut lists, |lists| {
             lists.finish(ground);

@@ -5,6 +5,7 @@ use pulp::Arch;
 use super::{archs, small};
 use crate::monitor::Monitor;
 use crate::neighbors::lists::Wanted;
+use crate::neighbors::panels::LANES;
 use crate::neighbors::panels::Layout;
 use crate::relief::neighbours::Neighbours;
 use crate::relief::rows::{Rows, Table};
@@ -105,11 +106,10 @@ fn bytes_leave_nobody_out() {
         (200, 130, 0.0, 1, 2),
         (400, 40, 0.0, 2, 1),
         (150, 40, 0.1, 2, 1),
-        (100, 40, 0.6, 3, 1),
-        // So wide that pairs are compared once, in one step of a byte or in two.
-        (50, 259, 0.0, 1, 1),
-        (60, 280, 0.1, 2, 1),
-        (50, 520, 0.0, 1, 2),
+        (180, 40, 0.6, 3, 1),
+        // So wide that pairs are compared once, where there is room.
+        (90, 259, 0.0, 1, 1),
+        (120, 150, 0.1, 2, 1),
     ] {
         let mut shapes = vec![Shape::Numeric; width];
         shapes[width / 2..][..2].fill(Shape::Nominal);
@@ -123,6 +123,14 @@ fn bytes_leave_nobody_out() {
         *value = value.powi(1 + (n % 36) as i32);
     }
     assert_found(&rows, &space, &layout, 5, "skewed");
+    // Panels that the scale is chosen from say nothing of the others.
+    let (mut rows, space, layout) = small(400, &[Shape::Numeric; 64], 0.0, 1, 1);
+    for row in
+        rows.values_mut().chunks_exact_mut(64).enumerate().filter(|(n, _)| n / LANES % 4 == 0).map(|(_, row)| row)
+    {
+        row.iter_mut().for_each(|value| *value *= 1e-3);
+    }
+    assert_found(&rows, &space, &layout, 5, "sampled badly");
 }
 
 #[test]
