@@ -25,8 +25,8 @@
 //!
 //! Rows that are mostly 0 are held by their other values and searched by those alone (`sparse`).
 //!
-//! Memory: 13 bytes a value for rows that are held, 17 where bytes do not tell rows apart, and two for each pair of
-//! rows where they are wide and few; for the others one tile, and the queries of a group.
+//! Memory: 13 bytes a value for rows that are held, 17 where bytes do not tell rows apart, and one for each pair of
+//! rows where they are few; for the others one tile, and the queries of a group.
 
 mod estimates;
 mod ground;
@@ -76,7 +76,7 @@ use queries::Queries;
 use rows::{Rows, Table};
 use search::Search;
 use sparse::Index;
-use sums::{Kind, Plan};
+use sums::{Kind, Plan, pair_bytes};
 use targets::Targets;
 
 /// Its number, and its queries.
@@ -212,7 +212,7 @@ fn nearest(params: &ReliefParams, n_rows: usize) -> usize {
 /// Bytes of a query that is held beside streamed rows: its lists, what is summed up for it, its values as rows and
 /// as panels have them.
 fn query_bytes(k: usize, n_classes: usize, n_features: usize, n_vectors: usize) -> usize {
-    bytes(k, n_classes) + k * n_classes * (16 + 8 * n_vectors) + 20 * n_features
+    bytes(k, n_classes) + k * n_classes * pair_bytes(n_vectors) + 20 * n_features
 }
 
 impl Prepared<'_> {
@@ -252,7 +252,7 @@ impl Prepared<'_> {
         ledger: &Ledger,
     ) -> Result<()> {
         let n_features = self.space.shapes.len();
-        let a_vector = 8 * outline.n_vectors();
+        let a_pair = pair_bytes(outline.n_vectors());
         let k = nearest(params, self.n_rows);
         // Where all weigh the same, and nothing is added up in the order of ranks, who is nearer says nothing.
         let alike = outline.apart.is_empty() && outline.schemes.iter().all(|s| s.k >= k && s.sigma.is_none());
@@ -263,7 +263,7 @@ impl Prepared<'_> {
 
         let (layout, monitor) = (&self.layout, self.monitor);
         let search = Search { space: &self.space, layout, wanted, monitor, arch: Arch::new() };
-        let a_query = bytes(k, self.space.n_classes) + k * self.space.n_classes * (16 + a_vector);
+        let a_query = bytes(k, self.space.n_classes) + k * self.space.n_classes * a_pair;
         let of_group = |group: &[Block<'_>]| group.iter().flat_map(|(_, queries)| *queries).copied().collect();
         match &self.table {
             Table::Held(rows)
@@ -310,26 +310,38 @@ impl Prepared<'_> {
     ) -> Result<()> {
         let arch = Arch::new();
         self.monitor.enter(Phase::Summing, self.n_rows as u64);
-        let by_block = |add: &(dyn Fn(&mut sums::Block) + Sync)| {
-            blocks.par_iter().try_for_each(|&(key, queries)| {
-                self.monitor.check()?;
-                let mut block = plan.block(queries, neighbours, &self.space);
-                add(&mut block);
+        // As many as can be at once: they share rows.
+        let together = blocks.len().div_ceil(rayon::current_num_threads()).max(1);
+        let open = |blocks: &[Block<'_>]| -> Vec<sums::Block> {
+            blocks.iter().map(|(_, queries)| plan.block(queries, neighbours, &self.space)).collect()
+        };
+        let close = |blocks: &[Block<'_>], sums: Vec<sums::Block>| {
+            blocks.iter().zip(sums).try_for_each(|(&(key, queries), block)| {
                 self.monitor.advance(queries.len() as u64);
                 ledger.add(key, block.finish())
             })
         };
+        let by_group = |add: &(dyn Fn(&mut [sums::Block]) + Sync)| {
+            blocks.par_chunks(together).try_for_each(|blocks| {
+                self.monitor.check()?;
+                let mut sums = open(blocks);
+                add(&mut sums);
+                close(blocks, sums)
+            })
+        };
         match &self.table {
-            Table::Held(rows) => by_block(&|block| block.add(arch, self.ground(queries_at, rows))),
-            Table::Sparse(rows) => by_block(&|block| block.add_sparse(rows, &self.space)),
+            Table::Held(rows) => by_group(&|blocks| sums::Block::add(blocks, arch, self.ground(queries_at, rows))),
+            Table::Sparse(rows) => {
+                by_group(&|blocks| blocks.iter_mut().for_each(|block| block.add_sparse(rows, &self.space)))
+            }
             Table::Streamed(_) => {
-                let mut open: Vec<_> =
-                    blocks.par_iter().map(|(_, queries)| plan.block(queries, neighbours, &self.space)).collect();
+                let mut sums: Vec<_> = blocks.par_chunks(together).flat_map_iter(open).collect();
                 self.table.pass(Phase::Summing, |rows| {
-                    open.par_iter_mut().for_each(|block| block.add(arch, self.ground(queries_at, rows)));
+                    let ground = self.ground(queries_at, rows);
+                    sums.par_chunks_mut(together).for_each(|blocks| sums::Block::add(blocks, arch, ground));
                     Ok(())
                 })?;
-                blocks.iter().zip(open).try_for_each(|(&(key, _), block)| ledger.add(key, block.finish()))
+                close(blocks, sums)
             }
         }
     }

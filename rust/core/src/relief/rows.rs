@@ -53,12 +53,16 @@ impl Rows {
 
     /// The row called `number`, which is one of them.
     pub(crate) fn row(&self, number: u32) -> &[f64] {
-        let after_first = (number - self.numbers[0]) as usize;
-        let place = match self.numbers.get(after_first) {
+        &self.room[self.place(number) as usize * self.width..][..self.width]
+    }
+
+    /// How many rows are before the one called `number`, which is one of them.
+    pub(crate) fn place(&self, number: u32) -> u32 {
+        let after_first = number - self.numbers[0];
+        match self.numbers.get(after_first as usize) {
             Some(&found) if found == number => after_first,
-            _ => self.numbers.binary_search(&number).expect("one of the rows"),
-        };
-        &self.room[place * self.width..(place + 1) * self.width]
+            _ => self.numbers.binary_search(&number).expect("one of the rows") as u32,
+        }
     }
 
     /// n_rows x width

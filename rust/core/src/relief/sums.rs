@@ -3,6 +3,8 @@
 //! Sums are kept by block of queries and added up in the order of blocks; within a block, in the order of
 //! (row, query). So they do not depend on where the rows were or who summed them up when.
 
+use std::ops::Range;
+
 use pulp::{Arch, Simd, WithSimd};
 
 use super::ground::Ground;
@@ -13,9 +15,6 @@ use super::space::{AddTimes, Space};
 use super::sparse::SparseRows;
 use super::targets::Targets;
 use crate::accumulate::{Contribution, Vector};
-
-/// Pairs whose rows are fetched together: one alone waits for memory.
-const TOGETHER: usize = 4;
 
 /// What is summed up for each pair of a query and a neighbour.
 #[derive(Debug)]
@@ -71,6 +70,11 @@ pub(crate) struct Block {
     done: usize,
     sums: Sums,
     differences: Vec<f64>,
+}
+
+/// Bytes of a pair, from the lists of neighbours to the last sum.
+pub(crate) fn pair_bytes(n_vectors: usize) -> usize {
+    size_of::<u32>() + size_of::<Pair>() + size_of::<[u32; 2]>() + n_vectors * (size_of::<f64>() + size_of::<Term>())
 }
 
 /// Weights of the ranks 1 … n, which sum up to 1 (relieff-trees Eq. 13, 14).
@@ -197,28 +201,67 @@ fn mean(differences: &[f64]) -> f64 {
 }
 
 impl Block {
-    /// Adds what the pairs whose row is in `ground.rows` say; rows come in order.
-    pub(crate) fn add(&mut self, arch: Arch, ground: Ground<'_>) {
-        let end = ground.rows.span().1;
+    /// Adds to `blocks` what those of their pairs say whose row is in `ground.rows`; rows come in order.
+    pub(crate) fn add(blocks: &mut [Block], arch: Arch, ground: Ground<'_>) {
+        let mut parts = Vec::new();
+        for block in blocks {
+            let pairs = block.next(ground.rows.span().1);
+            block.stand_in(arch, ground, pairs.clone());
+            if ground.space.is_plain() {
+                block.parts(ground, pairs, &mut parts);
+            } else {
+                block.add_differences(arch, ground, pairs);
+            }
+        }
+        let (queries, rows) = (ground.queries.values(), ground.rows.values());
+        arch.dispatch(AddApart { width: ground.rows.width, queries, rows, parts });
+    }
+
+    /// The pairs to be added whose row is before `end`.
+    fn next(&mut self, end: u32) -> Range<usize> {
         let pairs = self.done..self.done + self.pairs[self.done..].partition_point(|pair| pair.row < end);
         self.done = pairs.end;
-        let n_vectors = self.sums.vectors.len() / self.differences.len();
-        let Block { pairs: all, weights, n_apart, sums, differences, .. } = self;
-        let pairs = &all[pairs];
-        for pair in pairs {
-            let weights = &mut weights[pair.weights as usize * n_vectors..][..n_vectors];
-            stand_in(weights, *n_apart, &mut sums.targets, || {
+        pairs
+    }
+
+    fn n_vectors(&self) -> usize {
+        self.sums.vectors.len() / self.differences.len()
+    }
+
+    /// Fills in the weights of `pairs` that a target is unknown of.
+    fn stand_in(&mut self, arch: Arch, ground: Ground<'_>, pairs: Range<usize>) {
+        let n_vectors = self.n_vectors();
+        for pair in &self.pairs[pairs] {
+            let weights = &mut self.weights[pair.weights as usize * n_vectors..][..n_vectors];
+            stand_in(weights, self.n_apart, &mut self.sums.targets, || {
                 let [query, row] = ground.pair(pair.query, pair.row);
-                ground.space.differences(arch, query, row, differences);
-                mean(differences)
+                ground.space.differences(arch, query, row, &mut self.differences);
+                mean(&self.differences)
             });
         }
-        let n_features = differences.len();
-        if ground.space.is_plain() {
-            arch.dispatch(AddApart { ground, pairs, weights, n_vectors, sums: &mut sums.vectors });
-            return;
+    }
+
+    /// Adds to `parts` what `pairs` add to each vector.
+    fn parts<'a>(&'a mut self, ground: Ground<'_>, pairs: Range<usize>, parts: &mut Vec<Part<'a>>) {
+        let (n_features, n_vectors) = (self.differences.len(), self.n_vectors());
+        let Block { pairs: all, weights, sums, .. } = self;
+        let places: Vec<[u32; 2]> = all[pairs.clone()]
+            .iter()
+            .map(|pair| [ground.queries.place(pair.query), ground.rows.place(pair.row)])
+            .collect();
+        for (vector, sums) in sums.vectors.chunks_exact_mut(n_features).enumerate() {
+            let terms = all[pairs.clone()].iter().zip(&places).map(|(pair, &[query, row])| {
+                let weight = weights[pair.weights as usize * n_vectors + vector];
+                Term { query, row, weight }
+            });
+            parts.push(Part { terms: terms.filter(|term| term.weight != 0.0).collect(), sums });
         }
-        for pair in pairs {
+    }
+
+    fn add_differences(&mut self, arch: Arch, ground: Ground<'_>, pairs: Range<usize>) {
+        let (n_features, n_vectors) = (self.differences.len(), self.n_vectors());
+        let Block { pairs: all, weights, sums, differences, .. } = self;
+        for pair in &all[pairs] {
             let [query, row] = ground.pair(pair.query, pair.row);
             ground.space.differences(arch, query, row, differences);
             let weights = &weights[pair.weights as usize * n_vectors..][..n_vectors];
@@ -259,14 +302,33 @@ impl Block {
     }
 }
 
-/// Adds the weighted differences of `pairs`, in features that are all numeric, to the vectors in `sums`; without
-/// fused operations, which round otherwise than machines that have none.
-struct AddApart<'a> {
-    ground: Ground<'a>,
-    pairs: &'a [Pair],
-    weights: &'a [f64],
-    n_vectors: usize,
+/// A pair that adds to a vector: where its query and its row are, and its weight.
+#[derive(Debug, Clone, Copy)]
+struct Term {
+    query: u32,
+    row: u32,
+    weight: f64,
+}
+
+/// What is added to a vector of a block, in this order.
+struct Part<'a> {
+    terms: Vec<Term>,
+    /// n_features
     sums: &'a mut [f64],
+}
+
+/// Adds weighted differences in features that are all numeric; without fused operations, which round otherwise than
+/// machines that have none.
+///
+/// A few features of all parts come before the next: rows are met again and again, and so much of each stays in the
+/// cache. The sums of these features are in registers.
+struct AddApart<'a> {
+    width: usize,
+    /// n_queries x width
+    queries: &'a [f64],
+    /// n_rows x width
+    rows: &'a [f64],
+    parts: Vec<Part<'a>>,
 }
 
 impl WithSimd for AddApart<'_> {
@@ -274,44 +336,61 @@ impl WithSimd for AddApart<'_> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(mut self, simd: S) {
-        let (together, rest) = self.pairs.as_chunks::<TOGETHER>();
-        // No closures: they would not be compiled for the vectors at hand.
-        for pairs in together {
-            self.add(simd, pairs);
+        let mut start = 0;
+        if S::F64_LANES == 8 {
+            // As many as 32 registers hold; others have 16.
+            start = self.slices::<S, 16>(simd, start);
         }
-        for pair in rest.as_chunks::<1>().0 {
-            self.add(simd, pair);
+        start = self.slices::<S, 8>(simd, start);
+        start = self.slices::<S, 4>(simd, start);
+        start = self.slices::<S, 2>(simd, start);
+        start = self.slices::<S, 1>(simd, start);
+        if start < self.width {
+            self.rest(simd, start);
         }
     }
 }
 
 impl AddApart<'_> {
-    /// Adds `pairs` one after the other to each sum.
+    /// Adds up slices of `V` vectors of features from `start` on; gives where less than a slice is left.
     #[inline(always)]
-    fn add<S: Simd, const N: usize>(&mut self, simd: S, pairs: &[Pair; N]) {
-        let AddApart { ground, weights, n_vectors, .. } = *self;
-        let values = pairs.map(|pair| ground.pair(pair.query, pair.row).map(|example| example.values));
-        let n_features = values[0][0].len();
-        for (vector, sums) in self.sums.chunks_exact_mut(n_features).enumerate() {
-            let times = pairs.map(|pair| weights[pair.weights as usize * n_vectors + vector]);
-            if times == [0.0; N] {
-                continue;
-            }
-            let (sums, sums_rest) = S::as_mut_simd_f64s(sums);
-            let pairs = values.map(|[query, row]| [S::as_simd_f64s(query).0, S::as_simd_f64s(row).0]);
-            let pairs = pairs.map(|[query, row]| [&query[..sums.len()], &row[..sums.len()]]);
-            for (place, sum) in sums.iter_mut().enumerate() {
-                for ([query, row], times) in pairs.iter().zip(times) {
-                    let apart = simd.abs_f64s(simd.sub_f64s(query[place], row[place]));
-                    *sum = simd.add_f64s(*sum, simd.mul_f64s(simd.splat_f64s(times), apart));
+    fn slices<S: Simd, const V: usize>(&mut self, simd: S, mut start: usize) -> usize {
+        let AddApart { width, queries, rows, ref mut parts } = *self;
+        while start + V * S::F64_LANES <= width {
+            for Part { terms, sums } in &mut *parts {
+                let sums = S::as_mut_simd_f64s(&mut sums[start..start + V * S::F64_LANES]).0;
+                let mut slice = [simd.splat_f64s(0.0); V];
+                slice.copy_from_slice(sums);
+                for term in terms {
+                    let query = &S::as_simd_f64s(&queries[term.query as usize * width + start..]).0[..V];
+                    let row = &S::as_simd_f64s(&rows[term.row as usize * width + start..]).0[..V];
+                    let weight = simd.splat_f64s(term.weight);
+                    for v in 0..V {
+                        let apart = simd.abs_f64s(simd.sub_f64s(query[v], row[v]));
+                        slice[v] = simd.add_f64s(slice[v], simd.mul_f64s(weight, apart));
+                    }
                 }
+                sums.copy_from_slice(&slice);
             }
-            let first = n_features - sums_rest.len();
-            for (feature, sum) in (first..).zip(sums_rest) {
-                for ([query, row], times) in values.iter().zip(times) {
-                    *sum += times * (query[feature] - row[feature]).abs();
-                }
+            start += V * S::F64_LANES;
+        }
+        start
+    }
+
+    /// Adds up the features from `start` on, which are less than a vector.
+    #[inline(always)]
+    fn rest<S: Simd>(&mut self, simd: S, start: usize) {
+        let AddApart { width, queries, rows, ref mut parts } = *self;
+        for Part { terms, sums } in parts {
+            let mut sum = simd.partial_load_f64s(&sums[start..]);
+            for term in terms {
+                let query = &queries[term.query as usize * width..][start..width];
+                let row = &rows[term.row as usize * width..][start..width];
+                let apart = simd.sub_f64s(simd.partial_load_f64s(query), simd.partial_load_f64s(row));
+                let weighted = simd.mul_f64s(simd.splat_f64s(term.weight), simd.abs_f64s(apart));
+                sum = simd.add_f64s(sum, weighted);
             }
+            simd.partial_store_f64s(&mut sums[start..], sum);
         }
     }
 }
