@@ -74,7 +74,10 @@ pub(crate) struct Block {
 
 /// Bytes of a pair, from the lists of neighbours to the last sum.
 pub(crate) fn pair_bytes(n_vectors: usize) -> usize {
-    size_of::<u32>() + size_of::<Pair>() + size_of::<[u32; 2]>() + n_vectors * (size_of::<f64>() + size_of::<Term>())
+    size_of::<u32>()
+        + size_of::<Pair>()
+        + size_of::<Place<'_>>()
+        + n_vectors * (size_of::<f64>() + size_of::<Term<1>>())
 }
 
 /// Weights of the ranks 1 … n, which sum up to 1 (relieff-trees Eq. 13, 14).
@@ -203,7 +206,7 @@ fn mean(differences: &[f64]) -> f64 {
 impl Block {
     /// Adds to `blocks` what those of their pairs say whose row is in `ground.rows`; rows come in order.
     pub(crate) fn add(blocks: &mut [Block], arch: Arch, ground: Ground<'_>) {
-        let mut parts = Vec::new();
+        let mut parts = Parts::default();
         for block in blocks {
             let pairs = block.next(ground.rows.span().1);
             block.stand_in(arch, ground, pairs.clone());
@@ -213,8 +216,7 @@ impl Block {
                 block.add_differences(arch, ground, pairs);
             }
         }
-        let (queries, rows) = (ground.queries.values(), ground.rows.values());
-        arch.dispatch(AddApart { width: ground.rows.width, queries, rows, parts });
+        parts.add(arch, ground);
     }
 
     /// The pairs to be added whose row is before `end`.
@@ -241,20 +243,28 @@ impl Block {
         }
     }
 
-    /// Adds to `parts` what `pairs` add to each vector.
-    fn parts<'a>(&'a mut self, ground: Ground<'_>, pairs: Range<usize>, parts: &mut Vec<Part<'a>>) {
-        let (n_features, n_vectors) = (self.differences.len(), self.n_vectors());
+    /// Tells `parts` what `pairs` add to each vector.
+    fn parts<'a>(&'a mut self, ground: Ground<'_>, pairs: Range<usize>, parts: &mut Parts<'a>) {
+        let n_vectors = self.n_vectors();
+        let n_features = self.differences.len();
         let Block { pairs: all, weights, sums, .. } = self;
-        let places: Vec<[u32; 2]> = all[pairs.clone()]
-            .iter()
-            .map(|pair| [ground.queries.place(pair.query), ground.rows.place(pair.row)])
-            .collect();
-        for (vector, sums) in sums.vectors.chunks_exact_mut(n_features).enumerate() {
-            let terms = all[pairs.clone()].iter().zip(&places).map(|(pair, &[query, row])| {
-                let weight = weights[pair.weights as usize * n_vectors + vector];
-                Term { query, row, weight }
-            });
-            parts.push(Part { terms: terms.filter(|term| term.weight != 0.0).collect(), sums });
+        let pairs = all[pairs].iter();
+        let places = pairs.map(|pair| {
+            let weights = &weights[pair.weights as usize * n_vectors..][..n_vectors];
+            (ground.queries.place(pair.query), ground.rows.place(pair.row), weights)
+        });
+        let places: Vec<Place<'_>> = places.collect();
+        let (mut first, mut rest) = (0, &mut sums.vectors[..]);
+        while !rest.is_empty() {
+            let n = [8, 4, 2].into_iter().find(|&n| first + n <= n_vectors).unwrap_or(1);
+            let (sums, after) = rest.split_at_mut(n * n_features);
+            match n {
+                8 => parts.eight.push(Part::new(&places, first, sums)),
+                4 => parts.four.push(Part::new(&places, first, sums)),
+                2 => parts.two.push(Part::new(&places, first, sums)),
+                _ => parts.one.push(Part::new(&places, first, sums)),
+            }
+            (first, rest) = (first + n, after);
         }
     }
 
@@ -302,19 +312,52 @@ impl Block {
     }
 }
 
-/// A pair that adds to a vector: where its query and its row are, and its weight.
-#[derive(Debug, Clone, Copy)]
-struct Term {
-    query: u32,
-    row: u32,
-    weight: f64,
+/// Where a query and its neighbour are, and the weights of their differences in each vector.
+type Place<'a> = (u32, u32, &'a [f64]);
+
+/// What is added to the vectors of some blocks, so many of them at once.
+#[derive(Default)]
+struct Parts<'a> {
+    one: Vec<Part<'a, 1>>,
+    two: Vec<Part<'a, 2>>,
+    four: Vec<Part<'a, 4>>,
+    eight: Vec<Part<'a, 8>>,
 }
 
-/// What is added to a vector of a block, in this order.
-struct Part<'a> {
-    terms: Vec<Term>,
-    /// n_features
+/// What is added to `N` vectors of a block, in this order.
+struct Part<'a, const N: usize> {
+    terms: Vec<Term<N>>,
+    /// N x n_features
     sums: &'a mut [f64],
+}
+
+/// A pair that adds to `N` vectors: where its query and its row are, and its weights.
+#[derive(Debug, Clone, Copy)]
+struct Term<const N: usize> {
+    query: u32,
+    row: u32,
+    weights: [f64; N],
+}
+
+impl<'a, const N: usize> Part<'a, N> {
+    /// For the vectors from number `first` on, which are `sums`.
+    fn new(places: &[Place<'_>], first: usize, sums: &'a mut [f64]) -> Self {
+        let terms = places.iter().map(|&(query, row, weights)| {
+            let weights = *weights[first..].first_chunk().expect("a weight for each vector");
+            Term { query, row, weights }
+        });
+        Part { terms: terms.filter(|term| term.weights != [0.0; N]).collect(), sums }
+    }
+}
+
+impl Parts<'_> {
+    fn add(self, arch: Arch, ground: Ground<'_>) {
+        let Parts { one, two, four, eight } = self;
+        arch.dispatch(AddApart { ground, parts: one });
+        arch.dispatch(AddApart { ground, parts: two });
+        arch.dispatch(AddApart { ground, parts: four });
+        arch.dispatch(AddApart { ground, parts: eight });
+    }
 }
 
 /// Adds weighted differences in features that are all numeric; without fused operations, which round otherwise than
@@ -322,57 +365,64 @@ struct Part<'a> {
 ///
 /// A few features of all parts come before the next: rows are met again and again, and so much of each stays in the
 /// cache. The sums of these features are in registers.
-struct AddApart<'a> {
-    width: usize,
-    /// n_queries x width
-    queries: &'a [f64],
-    /// n_rows x width
-    rows: &'a [f64],
-    parts: Vec<Part<'a>>,
+struct AddApart<'a, 'b, const N: usize> {
+    ground: Ground<'a>,
+    parts: Vec<Part<'b, N>>,
 }
 
-impl WithSimd for AddApart<'_> {
+impl<const N: usize> WithSimd for AddApart<'_, '_, N> {
     type Output = ();
 
     #[inline(always)]
     fn with_simd<S: Simd>(mut self, simd: S) {
+        // Half of the registers, of which wide vectors have 32.
+        let most = if S::F64_LANES == 8 { 16 } else { 8 };
         let mut start = 0;
-        if S::F64_LANES == 8 {
-            // As many as 32 registers hold; others have 16.
+        if 16 * N <= most {
             start = self.slices::<S, 16>(simd, start);
         }
-        start = self.slices::<S, 8>(simd, start);
-        start = self.slices::<S, 4>(simd, start);
-        start = self.slices::<S, 2>(simd, start);
-        start = self.slices::<S, 1>(simd, start);
-        if start < self.width {
-            self.rest(simd, start);
+        if 8 * N <= most {
+            start = self.slices::<S, 8>(simd, start);
         }
+        if 4 * N <= most {
+            start = self.slices::<S, 4>(simd, start);
+        }
+        if 2 * N <= most {
+            start = self.slices::<S, 2>(simd, start);
+        }
+        start = self.slices::<S, 1>(simd, start);
+        self.rest(simd, start);
     }
 }
 
-impl AddApart<'_> {
+impl<const N: usize> AddApart<'_, '_, N> {
     /// Adds up slices of `V` vectors of features from `start` on; gives where less than a slice is left.
     #[inline(always)]
     fn slices<S: Simd, const V: usize>(&mut self, simd: S, mut start: usize) -> usize {
-        let AddApart { width, queries, rows, ref mut parts } = *self;
-        while start + V * S::F64_LANES <= width {
-            for Part { terms, sums } in &mut *parts {
-                let sums = S::as_mut_simd_f64s(&mut sums[start..start + V * S::F64_LANES]).0;
-                let mut slice = [simd.splat_f64s(0.0); V];
-                slice.copy_from_slice(sums);
+        let (width, wide) = (self.ground.rows.width, V * S::F64_LANES);
+        let (queries, rows) = (self.ground.queries.values(), self.ground.rows.values());
+        while start + wide <= width {
+            for Part { terms, sums } in &mut self.parts {
+                let mut slices = [[simd.splat_f64s(0.0); V]; N];
+                for n in 0..N {
+                    slices[n].copy_from_slice(S::as_simd_f64s(&sums[n * width + start..][..wide]).0);
+                }
                 for term in terms {
-                    let query = &S::as_simd_f64s(&queries[term.query as usize * width + start..]).0[..V];
-                    let row = &S::as_simd_f64s(&rows[term.row as usize * width + start..]).0[..V];
-                    let weight = simd.splat_f64s(term.weight);
+                    let query = &S::as_simd_f64s(&queries[term.query as usize * width + start..][..wide]).0[..V];
+                    let row = &S::as_simd_f64s(&rows[term.row as usize * width + start..][..wide]).0[..V];
                     for v in 0..V {
                         let apart = simd.abs_f64s(simd.sub_f64s(query[v], row[v]));
-                        slice[v] = simd.add_f64s(slice[v], simd.mul_f64s(weight, apart));
+                        for (slice, weight) in slices.iter_mut().zip(term.weights) {
+                            let weighted = simd.mul_f64s(simd.splat_f64s(weight), apart);
+                            slice[v] = simd.add_f64s(slice[v], weighted);
+                        }
                     }
                 }
-                sums.copy_from_slice(&slice);
+                for n in 0..N {
+                    S::as_mut_simd_f64s(&mut sums[n * width + start..][..wide]).0.copy_from_slice(&slices[n]);
+                }
             }
-            start += V * S::F64_LANES;
+            start += wide;
         }
         start
     }
@@ -380,17 +430,28 @@ impl AddApart<'_> {
     /// Adds up the features from `start` on, which are less than a vector.
     #[inline(always)]
     fn rest<S: Simd>(&mut self, simd: S, start: usize) {
-        let AddApart { width, queries, rows, ref mut parts } = *self;
-        for Part { terms, sums } in parts {
-            let mut sum = simd.partial_load_f64s(&sums[start..]);
-            for term in terms {
-                let query = &queries[term.query as usize * width..][start..width];
-                let row = &rows[term.row as usize * width..][start..width];
-                let apart = simd.sub_f64s(simd.partial_load_f64s(query), simd.partial_load_f64s(row));
-                let weighted = simd.mul_f64s(simd.splat_f64s(term.weight), simd.abs_f64s(apart));
-                sum = simd.add_f64s(sum, weighted);
+        let width = self.ground.rows.width;
+        if start == width {
+            return;
+        }
+        let (queries, rows) = (self.ground.queries.values(), self.ground.rows.values());
+        for Part { terms, sums } in &mut self.parts {
+            let mut rests = [simd.splat_f64s(0.0); N];
+            for n in 0..N {
+                rests[n] = simd.partial_load_f64s(&sums[n * width..][start..width]);
             }
-            simd.partial_store_f64s(&mut sums[start..], sum);
+            for term in terms {
+                let query = simd.partial_load_f64s(&queries[term.query as usize * width..][start..width]);
+                let row = simd.partial_load_f64s(&rows[term.row as usize * width..][start..width]);
+                let apart = simd.abs_f64s(simd.sub_f64s(query, row));
+                for (rest, weight) in rests.iter_mut().zip(term.weights) {
+                    let weighted = simd.mul_f64s(simd.splat_f64s(weight), apart);
+                    *rest = simd.add_f64s(*rest, weighted);
+                }
+            }
+            for n in 0..N {
+                simd.partial_store_f64s(&mut sums[n * width..][start..width], rests[n]);
+            }
         }
     }
 }
