@@ -201,17 +201,46 @@ pub(super) fn side_up_to<S: Simd, const VECTORS: usize>(
     (side.weight, side.quality(simd))
 }
 
-/// Weight, examples and gain of the side that `positions` make.
+/// Weight, examples and gain of the side whose codes are up to `cut`, or of the other.
 #[inline(always)]
 pub(super) fn side_gain<S: Simd, C: Code, const VECTORS: usize>(
     simd: S,
     search: Search<'_, C>,
-    positions: &[u32],
+    cut: C,
+    is_left: bool,
 ) -> (f64, f64, f64) {
-    let mut side = Registers::<S, VECTORS>::new(simd, search.node);
-    positions.iter().for_each(|&position| side.add(simd, search.node, search.examples, position as usize));
-    let gain = side.quality(simd) / (side.weight * (search.node.weight() - side.weight));
+    let Search { examples, codes, node, .. } = search;
+    let mut side = Registers::<S, VECTORS>::new(simd, node);
+    let (words, rest) = codes.as_chunks::<WORD>();
+    let mut last = [C::default(); WORD];
+    last[..rest.len()].copy_from_slice(rest);
+    let known = !(u64::MAX << rest.len());
+    for (number, codes) in words.iter().chain([&last]).enumerate() {
+        let left = up_to(codes, cut);
+        let mut marks = if is_left { left } else { !left };
+        if number == words.len() {
+            marks &= known;
+        }
+        while marks != 0 {
+            side.add(simd, node, examples, number * WORD + marks.trailing_zeros() as usize);
+            marks &= marks - 1;
+        }
+    }
+    let gain = side.quality(simd) / (side.weight * (node.weight() - side.weight));
     (side.weight, side.count, gain)
+}
+
+/// Codes that have a bit each of a word.
+const WORD: usize = u64::BITS as usize;
+
+/// A bit for each code that is at most `cut`.
+#[inline(always)]
+fn up_to<C: Code>(codes: &[C; WORD], cut: C) -> u64 {
+    let mut marks = 0;
+    for (place, &code) in codes.iter().enumerate() {
+        marks |= u64::from(code <= cut) << place;
+    }
+    marks
 }
 
 /// `values` in vectors, zeros behind them.

@@ -449,13 +449,20 @@ impl<C: Code> WithSimd for GivenCut<'_, C> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) -> Option<Cut> {
-        let Search { codes, node, room, .. } = self.search;
+        let Search { shape, codes, node, room, .. } = self.search;
         let Scratch { order, side, .. } = self.scratch;
         let n_left = codes.iter().filter(|&&code| code <= self.cut).count();
         let left_is_smaller = 2 * n_left <= codes.len();
-        positions(codes, |code| (code <= self.cut) == left_is_smaller, order);
         // Splitting off one side gains as much as splitting off the other.
-        let (weight, count, gain) = self.search.side_gain(simd, order, side);
+        let (weight, count, gain) = match dense::vectors_of::<S>(shape) {
+            Some(1) => dense::side_gain::<S, C, 1>(simd, self.search, self.cut, left_is_smaller),
+            Some(2) => dense::side_gain::<S, C, 2>(simd, self.search, self.cut, left_is_smaller),
+            Some(4) => dense::side_gain::<S, C, 4>(simd, self.search, self.cut, left_is_smaller),
+            _ => {
+                positions(codes, |code| (code <= self.cut) == left_is_smaller, order);
+                self.search.side_gain(simd, order, side)
+            }
+        };
         let (weights, counts) = ((weight, node.weight() - weight), (count, node.examples() - count));
         let fits = if left_is_smaller {
             room.fits(weights, counts)
@@ -471,12 +478,6 @@ impl<C: Code> Search<'_, C> {
     #[inline(always)]
     fn side_gain<S: Simd>(self, simd: S, positions: &[u32], zeros: &mut Side) -> (f64, f64, f64) {
         let Search { shape, node, .. } = self;
-        match dense::vectors_of::<S>(shape) {
-            Some(1) => return dense::side_gain::<S, C, 1>(simd, self, positions),
-            Some(2) => return dense::side_gain::<S, C, 2>(simd, self, positions),
-            Some(4) => return dense::side_gain::<S, C, 4>(simd, self, positions),
-            _ => {}
-        }
         let mut side = Left::new(shape, zeros);
         positions.iter().for_each(|&position| side.add(simd, self, position as usize));
         let dense = dense_quality(simd, &side.row[..shape.n_whole], side.weight, node);
