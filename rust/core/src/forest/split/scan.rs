@@ -624,7 +624,7 @@ impl<'a> Left<'a> {
     fn clear(&mut self, node: &Node, added: &[u32]) {
         self.row.fill(0.0);
         self.groups.fill(OfGroup::default());
-        if self.labels.is_empty() || added.len() >= self.labels.len() {
+        if self.labels.is_empty() || LabelLists::GROUP * added.len() >= self.labels.len() {
             return self.labels.iter_mut().for_each(|[_, sum]| *sum = 0.0);
         }
         let lists = &node.lists;
