@@ -36,19 +36,21 @@ pub(crate) struct Scale {
 }
 
 impl Scale {
-    /// One that fits the distances of the `k` nearest of each class in `rows` from `queries`; `None` where bytes do
-    /// not serve to find them.
+    /// One that fits the distances of the `k` nearest of each class in `rows` from `queries`; `None` where these have
+    /// no bytes.
     pub(super) fn of(layout: &Layout, arch: Arch, queries: &Panels, rows: &Panels, k: usize) -> Option<Self> {
         if !serves(layout) {
             return None;
         }
         let ones: Vec<Panel<'_>> = spread(0..queries.len()).map(|number| queries.panel(layout, number)).collect();
         let (mut least, mut farthest) = (f32::INFINITY, f32::NEG_INFINITY);
+        // The nearest of small classes are far, and bytes do not serve to find them where none of them is known yet.
+        let all = !any_is_large(rows, k);
         let mut start = 0;
         for class in rows.classes.chunk_by(|a, b| a == b) {
             let panels = start..start + class.len();
             start = panels.end;
-            if LANES * (k + 1) > budget(class.len()) {
+            if !(all || is_large(class.len(), k)) {
                 continue;
             }
             let others: Vec<Panel<'_>> = spread(panels).map(|number| rows.panel(layout, number)).collect();
@@ -109,6 +111,16 @@ pub(super) fn levels<S: Bytes, const V: usize, const W: usize, const Q: usize>(
         levels[q] = simd.bytes(&numbers);
     }
     levels
+}
+
+/// Whether bytes serve to find the `k` nearest of `n` panels, of which none is known yet.
+fn is_large(n: usize, k: usize) -> bool {
+    LANES * (k + 1) <= budget(n)
+}
+
+/// Whether they do for some class of `rows`.
+pub(super) fn any_is_large(rows: &Panels, k: usize) -> bool {
+    rows.classes.chunk_by(|a, b| a == b).any(|class| is_large(class.len(), k))
 }
 
 /// Some of `panels`, not all in one place.

@@ -7,7 +7,7 @@ use rayon::prelude::*;
 
 use super::bytes::{Bytes, WithBytes, dispatch};
 use super::coarse::{n_bytes, serves};
-use super::levels::{Levels, Scale, levels};
+use super::levels::{Levels, Scale, any_is_large, levels};
 use super::panels::{LANES, Layout, Panel, Panels};
 use crate::error::Result;
 use crate::monitor::Monitor;
@@ -47,7 +47,8 @@ impl Mutual {
         arch: Arch,
         monitor: &Monitor,
     ) -> Result<Option<Self>> {
-        let Some(scale) = Scale::of(layout, arch, panels, panels, k) else { return Ok(None) };
+        let scale = if any_is_large(panels, k) { Scale::of(layout, arch, panels, panels, k) } else { None };
+        let Some(scale) = scale else { return Ok(None) };
         let n_panels = panels.len();
         let mut mutual = Mutual { scale, n_panels, tiles: Large::zeros(TILE * (n_panels * (n_panels + 1) / 2)) };
         let mut rest = &mut mutual.tiles[..];
