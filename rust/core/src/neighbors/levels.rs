@@ -20,8 +20,8 @@ const STEP: f32 = (1.0 - 1e-6) / STEPS;
 pub(super) const BEYOND: u8 = u8::MAX;
 /// The scale reaches so many times as far from its base as the k-th nearest seems to be.
 const REACH: f32 = 2.0;
-/// Panels of queries, and of rows of each class, from whose distances the scale is chosen.
-const SAMPLE: usize = 8;
+/// Panels of queries, and of rows, from whose distances the scale is chosen; one of each class at least.
+const SAMPLE: [usize; 2] = [4, 16];
 
 /// The levels of the rows of a panel, a line for each of another's.
 pub(super) type Levels = [[u8; LANES]; LANES];
@@ -42,10 +42,12 @@ impl Scale {
         if !serves(layout) {
             return None;
         }
-        let ones: Vec<Panel<'_>> = spread(0..queries.len()).map(|number| queries.panel(layout, number)).collect();
+        let ones: Vec<Panel<'_>> =
+            spread(0..queries.len(), SAMPLE[0]).map(|number| queries.panel(layout, number)).collect();
         let (mut least, mut farthest) = (f32::INFINITY, f32::NEG_INFINITY);
         // The nearest of small classes are far, and bytes do not serve to find them where none of them is known yet.
         let all = !any_is_large(rows, k);
+        let of_class = SAMPLE[1] / rows.classes.chunk_by(|a, b| a == b).count().max(1);
         let mut start = 0;
         for class in rows.classes.chunk_by(|a, b| a == b) {
             let panels = start..start + class.len();
@@ -53,7 +55,8 @@ impl Scale {
             if !(all || is_large(class.len(), k)) {
                 continue;
             }
-            let others: Vec<Panel<'_>> = spread(panels).map(|number| rows.panel(layout, number)).collect();
+            let others: Vec<Panel<'_>> =
+                spread(panels, of_class.max(1)).map(|number| rows.panel(layout, number)).collect();
             let rank = (2 * (k * others.len()).div_ceil(class.len()) + 1).min(LANES * others.len() - 1);
             for &one in &ones {
                 let mut distances = Vec::with_capacity(LANES * others.len());
@@ -123,9 +126,9 @@ pub(super) fn any_is_large(rows: &Panels, k: usize) -> bool {
     rows.classes.chunk_by(|a, b| a == b).any(|class| is_large(class.len(), k))
 }
 
-/// Some of `panels`, not all in one place.
-fn spread(panels: Range<usize>) -> impl Iterator<Item = usize> {
-    let step = panels.len().div_ceil(SAMPLE).max(1);
+/// At most `most` of `panels`, not all in one place.
+fn spread(panels: Range<usize>, most: usize) -> impl Iterator<Item = usize> {
+    let step = panels.len().div_ceil(most).max(1);
     panels.step_by(step)
 }
 

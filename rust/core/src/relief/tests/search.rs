@@ -124,12 +124,12 @@ fn bytes_leave_nobody_out() {
     }
     assert_found(&rows, &space, &layout, 5, "skewed");
     // Panels that the scale is chosen from say nothing of the others.
-    let (mut rows, space, layout) = small(400, &[Shape::Numeric; 64], 0.0, 1, 1);
+    let (mut rows, space, layout) = small(512, &[Shape::Numeric; 64], 0.0, 1, 1);
     for row in rows
         .values_mut()
         .chunks_exact_mut(64)
         .enumerate()
-        .filter(|(n, _)| (n / LANES).is_multiple_of(4))
+        .filter(|(n, _)| (n / LANES).is_multiple_of(2))
         .map(|(_, row)| row)
     {
         row.iter_mut().for_each(|value| *value *= 1e-3);
