@@ -44,8 +44,7 @@ impl Bytes for pulp::x86::V4 {
 
     #[inline(always)]
     fn interleave(self, a: [u8; LANES], b: [u8; LANES]) -> [[u8; LANES]; 2] {
-        let (a, b) = (pulp::cast(a), pulp::cast(b));
-        [pulp::cast(self.sse2._mm_unpacklo_epi8(a, b)), pulp::cast(self.sse2._mm_unpackhi_epi8(a, b))]
+        (*self).interleave(a, b)
     }
 
     #[inline(always)]

@@ -310,8 +310,9 @@ impl Prepared<'_> {
     ) -> Result<()> {
         let arch = Arch::new();
         self.monitor.enter(Phase::Summing, self.n_rows as u64);
-        // As many as can be at once: they share rows.
-        let together = blocks.len().div_ceil(rayon::current_num_threads()).max(1);
+        // Plain blocks at work together share rows; others ask after each whether to stop.
+        let shares_rows = self.space.is_plain() && !matches!(self.table, Table::Sparse(_));
+        let together = if shares_rows { blocks.len().div_ceil(rayon::current_num_threads()).max(1) } else { 1 };
         let open = |blocks: &[Block<'_>]| -> Vec<sums::Block> {
             blocks.iter().map(|(_, queries)| plan.block(queries, neighbours, &self.space)).collect()
         };
