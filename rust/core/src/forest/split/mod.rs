@@ -6,7 +6,7 @@
 //! - [`single`]: one dense component, row weights all 1, nothing missing in the target;
 //! - [`batch`]: the same for small nodes, all candidates at once;
 //! - [`gram`]: inner products that let a batch serve any components;
-//! - [`scan`]: everything else, examples in feature order (`dense` components alone, cuts judged by `walk`);
+//! - [`scan`]: everything else, examples in feature order (`dense` components alone; labels in `lists`; cuts judged by `walk`);
 //! - [`nominal`]: subsets of categories;
 //! - [`by_code`]: from sums by code alone, where memory does not hold the examples.
 
@@ -14,6 +14,7 @@ pub(crate) mod batch;
 pub(crate) mod by_code;
 mod dense;
 pub(crate) mod gram;
+mod lists;
 pub(crate) mod nominal;
 pub(crate) mod scan;
 pub(crate) mod single;

@@ -20,6 +20,7 @@
 use pulp::{Arch, Simd, WithSimd};
 
 use super::dense::{self, Values};
+use super::lists::{self, LabelLists};
 use super::walk::Walk;
 use super::{Best, Cut, Room};
 use crate::forest::moments::{EXAMPLES, FIRST, Shape, WEIGHT};
@@ -105,98 +106,6 @@ pub(crate) struct Node {
     pub(super) values: Values,
 }
 
-/// The labels of a node's examples, in groups of one length, so that a walk over them rarely has to
-/// guess where a list ends.
-#[derive(Debug, Default)]
-struct LabelLists {
-    /// n_examples
-    examples: Vec<Listed>,
-    /// Filled up with labels that weigh nothing.
-    groups: Vec<[u32; LabelLists::GROUP]>,
-    /// Those with weights of their own, example after example.
-    partial: Vec<u32>,
-    /// Those of one example.
-    own: Vec<u32>,
-}
-
-/// What an example adds to the sums of a side.
-#[derive(Debug, Clone, Copy)]
-struct Listed {
-    weight: f64,
-    count: f64,
-    /// w²·Σ ω_l
-    squares: f64,
-    /// w·Σ ω_l·c_l
-    cross: f64,
-    /// Its labels' groups.
-    start: u32,
-    end: u32,
-    /// Where its labels with weights of their own end; they start where the example's before end.
-    partial_end: u32,
-}
-
-impl LabelLists {
-    const GROUP: usize = 4;
-    /// Labels that weigh nothing, taken by turns: adding to the same one again and again would make each
-    /// addition wait for the one before.
-    const FILLERS: usize = 32;
-
-    fn set(&mut self, shape: &Shape, examples: Examples<'_>, weighted: &[f64]) {
-        self.examples.clear();
-        self.groups.clear();
-        self.partial.clear();
-        let n_whole = shape.n_whole_indicators();
-        for (&row, &count) in examples.rows.iter().zip(examples.counts) {
-            let (row, count) = (row as usize, f64::from(count));
-            let weight = count * examples.block.weight(row);
-            self.own.clear();
-            self.own.extend(examples.block.indicators(row).iter().filter(|&&label| weighted[label as usize] > 0.0));
-            let n_own = self.own.partition_point(|&label| (label as usize) < n_whole);
-            let (labels, partial) = self.own.split_at(n_own);
-            self.partial.extend_from_slice(partial);
-            let sum = |values: &[f64]| labels.iter().map(|&label| values[label as usize]).sum::<f64>();
-            let (squares, cross) = (weight * weight * sum(&shape.indicator_weight), weight * sum(weighted));
-            let start = self.groups.len() as u32;
-            // One group at least: most examples then have as many.
-            for at in (0..labels.len().max(1)).step_by(LabelLists::GROUP) {
-                let labels = &labels[at..labels.len().min(at + LabelLists::GROUP)];
-                let filler = weighted.len() + self.groups.len() * LabelLists::GROUP % LabelLists::FILLERS;
-                let mut group = std::array::from_fn(|i| (filler + i) as u32);
-                group[..labels.len()].copy_from_slice(labels);
-                self.groups.push(group);
-            }
-            let (end, partial_end) = (self.groups.len() as u32, self.partial.len() as u32);
-            self.examples.push(Listed { weight, count, squares, cross, start, end, partial_end });
-        }
-    }
-
-    #[inline(always)]
-    fn groups(&self, example: Listed) -> &[[u32; LabelLists::GROUP]] {
-        &self.groups[example.start as usize..example.end as usize]
-    }
-
-    /// Adds the labels of an example to those of a [`Side`]; gives Σ ω·C_L over them, as it was before.
-    #[inline(always)]
-    fn add(&self, example: Listed, labels: &mut [[f64; 2]]) -> f64 {
-        let mut had = 0.0;
-        for group in self.groups(example) {
-            for label in group {
-                let [omega, sum] = &mut labels[*label as usize];
-                had += *sum;
-                *sum += *omega * example.weight;
-            }
-        }
-        had
-    }
-
-    /// The labels of the example at `position` that have weights of their own.
-    #[inline(always)]
-    fn partial(&self, position: usize) -> &[u32] {
-        let start = position.checked_sub(1).map_or(0, |before| self.examples[before].partial_end);
-        &self.partial[start as usize..self.examples[position].partial_end as usize]
-    }
-}
-
 impl Node {
     /// Sets what follows from the total, that of `examples`.
     pub(crate) fn open(&mut self, shape: &Shape, examples: Examples<'_>) {
@@ -271,7 +180,7 @@ pub(crate) struct Scratch {
 #[derive(Debug)]
 struct Side {
     sums: Vec<f64>,
-    /// n_indicators + [`LabelLists::FILLERS`], empty without indicators; ω, which stays, and ω·C_L.
+    /// n_indicators + [`lists::FILLERS`], empty without indicators; ω, which stays, and ω·C_L.
     labels: Vec<[f64; 2]>,
     /// n_groups
     groups: Vec<OfGroup>,
@@ -281,7 +190,7 @@ impl Scratch {
     pub(crate) fn new(shape: &Shape) -> Self {
         let mut labels: Vec<[f64; 2]> = shape.indicator_weight.iter().map(|&omega| [omega, 0.0]).collect();
         if !labels.is_empty() {
-            labels.resize(labels.len() + LabelLists::FILLERS, [0.0; 2]);
+            labels.resize(labels.len() + lists::FILLERS, [0.0; 2]);
         }
         let side = Side { sums: vec![0.0; shape.len()], labels, groups: vec![OfGroup::default(); shape.n_groups] };
         Scratch {
@@ -424,7 +333,7 @@ impl<C: Code> BestCut<'_, C> {
         let Scratch { order, side, walk, .. } = self.scratch;
         let (mut count, mut squares, mut cross) = (0.0, 0.0, 0.0);
         for (step, position) in walk.steps(order.len()).zip(&*order) {
-            let example = node.lists.examples[*position as usize];
+            let example = node.lists.of(*position as usize);
             let had = node.lists.add(example, &mut side.labels);
             count += example.weight;
             squares += example.squares + 2.0 * example.weight * had;
@@ -561,8 +470,8 @@ impl<'a> Left<'a> {
             return;
         }
         let lists = &search.node.lists;
-        let example = lists.examples[position];
-        self.count += example.count;
+        let example = lists.of(position);
+        self.count += f64::from(search.examples.counts[position]);
         self.weight += example.weight;
         let had = lists.add(example, self.labels);
         self.whole.squares += example.squares + 2.0 * example.weight * had;
@@ -624,13 +533,11 @@ impl<'a> Left<'a> {
     fn clear(&mut self, node: &Node, added: &[u32]) {
         self.row.fill(0.0);
         self.groups.fill(OfGroup::default());
-        if self.labels.is_empty() || LabelLists::GROUP * added.len() >= self.labels.len() {
+        if self.labels.is_empty() || lists::GROUP * added.len() >= self.labels.len() {
             return self.labels.iter_mut().for_each(|[_, sum]| *sum = 0.0);
         }
-        let lists = &node.lists;
         for position in added.iter().map(|&position| position as usize) {
-            let whole = lists.groups(lists.examples[position]).iter().flatten();
-            whole.chain(lists.partial(position)).for_each(|&label| self.labels[label as usize][1] = 0.0);
+            node.lists.labels(position).for_each(|&label| self.labels[label as usize][1] = 0.0);
         }
     }
 }
