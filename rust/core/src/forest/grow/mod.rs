@@ -24,6 +24,7 @@ use super::pool::{Mark, Pool};
 use super::scores::Tally;
 use super::space::{Block, Space};
 use super::split::batch::Batch;
+use super::split::given::GivenCuts;
 use super::split::gram::Gram;
 use super::split::nominal::Present;
 use super::split::scan;
@@ -131,6 +132,8 @@ pub(crate) struct Grower<'a> {
     most_in_batch: usize,
     /// n_features
     finds: Vec<Find<'a>>,
+    /// Larger nodes take random cuts of their candidates together.
+    gives_cuts: bool,
     /// A single component, features that all fit a batch, and gains that are not told apart by target.
     is_plain: bool,
     per_node: usize,
@@ -169,6 +172,7 @@ struct Buffers {
     scratch: scan::Scratch,
     present: Present,
     batch: Batch,
+    given: GivenCuts,
     gram: Gram,
     contest: Contest<Source>,
     /// Among the candidates of a batch alone.
@@ -203,6 +207,7 @@ impl<'a> Grower<'a> {
         let (store, space) = (ground.store, ground.space);
         let shape = Shape::of(space);
         let is_single = shape.is_ordered() && !shape.is_partial() && !space.is_weighted();
+        let is_random = ground.params.ensemble == Ensemble::ExtraTrees;
         let pool = Pool::new(store.codings.iter().map(|coding| coding.n_codes() < 2));
         let most_codes = |narrow: bool| {
             let codings = store.codings.iter().filter(|coding| coding.is_narrow() == narrow);
@@ -217,6 +222,7 @@ impl<'a> Grower<'a> {
             most_in_batch: search::most_in_batch(arch, &shape, ground),
             is_plain: is_single && !ground.params.by_target && finds.iter().all(|find| find.fits_batch),
             finds,
+            gives_cuts: is_random && !is_single && GivenCuts::serve(arch, &shape),
             per_node: ground.params.features_per_node(store.codings.len()),
             row_bytes: store.row_bytes() + if is_single { 0 } else { space.row_bytes(store.columns()) },
             keeps_members: ground.params.scores.contains(&Score::Permutation),
@@ -236,6 +242,7 @@ impl<'a> Grower<'a> {
                 scratch: scan::Scratch::new(&shape),
                 present: Present::default(),
                 batch: Batch::default(),
+                given: GivenCuts::default(),
                 gram: Gram::default(),
                 contest: Contest::default(),
                 batch_contest: Contest::default(),
@@ -386,7 +393,8 @@ impl<'a> Grower<'a> {
             let examples = self.items.examples(range.clone(), view);
             let node = &mut self.buffers.node;
             node.open(&self.shape, examples);
-            if params.ensemble == Ensemble::ExtraTrees || range.len() >= MANY {
+            let in_batch = range.len() <= self.most_in_batch;
+            if if params.ensemble == Ensemble::ExtraTrees { in_batch } else { range.len() >= MANY } {
                 node.set_values(self.arch, &self.shape, examples);
             }
         }

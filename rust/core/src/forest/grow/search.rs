@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use pulp::Arch;
+use pulp::{Arch, Simd, WithSimd};
 use rand::RngExt;
 
 use super::{Buffers, Frame, Ground, Grower, LARGE_NODE, OfType, Open};
@@ -13,6 +13,7 @@ use crate::forest::moments::Shape;
 use crate::forest::params::Ensemble;
 use crate::forest::split::batch::{Batch, BatchCut, threshold};
 use crate::forest::split::by_code::random_subset;
+use crate::forest::split::given::GivenCuts;
 use crate::forest::split::nominal::Subset;
 use crate::forest::split::scan::{self, Examples, Search};
 use crate::forest::split::single;
@@ -67,6 +68,9 @@ impl Grower<'_> {
         let in_batch = range.len() <= self.most_in_batch;
         let most = self.per_node.min(self.pool.len());
         self.buffers.batch.start(if in_batch { range.len() } else { 0 }, most);
+        if self.gives_cuts && !in_batch {
+            self.buffers.given.start(range.len());
+        }
         let mut interrupted = Ok(());
         let mut pool = std::mem::take(&mut self.pool);
         pool.draw(self.per_node, &mut random, |feature, random| {
@@ -79,6 +83,9 @@ impl Grower<'_> {
             if in_batch && self.finds[feature as usize].fits_batch {
                 return self.add_to_batch(view, range.clone(), feature, random);
             }
+            if self.gives_cuts && !in_batch && self.finds[feature as usize].fits_batch {
+                return self.give_cut(view, range.clone(), feature, random, &mut contest);
+            }
             let (varies, found) = self.candidate(view, range.clone(), feature, open, size, random);
             if let Some(Found { gain, feature, test }) = found {
                 contest.enter(Found { gain, feature, test: Source::Alone(test) });
@@ -88,6 +95,8 @@ impl Grower<'_> {
         self.pool = pool;
         if in_batch {
             self.judge_batch(view, range, open, &mut contest);
+        } else if self.gives_cuts {
+            self.judge_given(view, range, &mut contest);
         }
         let best = contest.winner(self.ground.params.ties, &mut random);
         self.buffers.contest = contest;
@@ -120,7 +129,7 @@ impl Grower<'_> {
     /// Searches the tests of the batch.
     fn judge_batch(&mut self, view: View<'_>, range: Range<usize>, open: Open, contest: &mut Contest<Source>) {
         let arch = self.arch;
-        let room = Room { min_leaf: self.ground.params.min_samples_leaf as f64, missing: 0.0 };
+        let room = self.room();
         let examples = self.items.examples(range, view);
         let Buffers { batch, gram, node, .. } = &mut self.buffers;
         if batch.is_empty() {
@@ -142,6 +151,44 @@ impl Grower<'_> {
         for (candidate, (feature, gain)) in batch.judged().enumerate() {
             contest.enter(Found { gain, feature, test: Source::Batch(candidate) });
         }
+    }
+
+    /// Draws a cut of `feature`, and judges those drawn so far where there is no place for more; gives whether the
+    /// feature varies in the node.
+    fn give_cut(
+        &mut self,
+        view: View<'_>,
+        range: Range<usize>,
+        feature: u32,
+        random: &mut Stream,
+        contest: &mut Contest<Source>,
+    ) -> bool {
+        let Grower { ground, arch, items, narrow, wide, buffers, finds, .. } = self;
+        let (rows, given) = (&items.rows[range.clone()], &mut buffers.given);
+        let Some(values) = ground.values(feature) else { return false };
+        let (varies, is_full) = match finds[feature as usize].slot {
+            Slot::Narrow(slot) => give(*arch, feature, narrow.take(view, slot, rows), values, given, random),
+            Slot::Wide(slot) => give(*arch, feature, wide.take(view, slot, rows), values, given, random),
+        };
+        if is_full {
+            self.judge_given(view, range, contest);
+        }
+        varies
+    }
+
+    /// Lets the cuts given so far enter.
+    fn judge_given(&mut self, view: View<'_>, range: Range<usize>, contest: &mut Contest<Source>) {
+        let room = self.room();
+        let examples = self.items.examples(range, view);
+        let Buffers { given, node, .. } = &mut self.buffers;
+        for (feature, cut) in given.judge(self.arch, &self.shape, examples, node, room) {
+            contest.enter(Found { gain: cut.gain, feature, test: Source::Alone(CodeTest::Cut(cut.code)) });
+        }
+    }
+
+    /// Room where no example misses the feature.
+    fn room(&self) -> Room {
+        Room { min_leaf: self.ground.params.min_samples_leaf as f64, missing: 0.0 }
     }
 
     /// Whether `feature` varies in the node, and its best test.
@@ -217,7 +264,7 @@ impl Candidate<'_> {
             }
             (share, missing) = (known_weight / all_weight, all - known);
         }
-        let (low, high) = extremes(codes);
+        let (low, high) = extremes(arch, codes);
         if low >= high {
             return (false, None);
         }
@@ -237,11 +284,8 @@ impl Candidate<'_> {
         let found = match (&coding.scale, at_random) {
             (Scale::Numeric(_), false) => here.best_cut(bins, &mut buffers.scratch).map(cut_test),
             (Scale::Numeric(cuts), true) => {
-                // Uniform between the least and the greatest value (Geurts et al. 2006, Table 1).
-                let (low, high) = (low.index(), high.index());
-                let at = threshold(cuts.values[low], cuts.values[high], random.random());
-                let code = (low + cuts.values[low..high].partition_point(|&value| value <= at)) as u16 - 1;
-                here.given_cut(C::from_u16(code), &mut buffers.scratch).map(cut_test)
+                let cut = random_cut(&cuts.values, low, high, random);
+                here.given_cut(cut, &mut buffers.scratch).map(cut_test)
             }
             (Scale::Nominal(_), _) => {
                 let Search { shape, room, n_codes, .. } = here.search;
@@ -302,11 +346,45 @@ fn cut_test(cut: Cut) -> (f64, CodeTest) {
     (cut.gain, CodeTest::Cut(cut.code))
 }
 
-/// Least and greatest of `codes`; (greatest, least) possible if there are none.
-fn extremes<C: Code>(codes: &[C]) -> (C, C) {
-    let mut extremes = (C::MISSING, C::default());
-    for &code in codes {
-        extremes = (extremes.0.min(code), extremes.1.max(code));
+/// Draws a cut of `feature` with these `codes` into `given`; gives whether the feature varies, and whether `given` is
+/// full.
+fn give<C: Code>(
+    arch: Arch,
+    feature: u32,
+    codes: &[C],
+    values: &[f64],
+    given: &mut GivenCuts,
+    random: &mut Stream,
+) -> (bool, bool) {
+    let (low, high) = extremes(arch, codes);
+    if low >= high {
+        return (false, false);
     }
-    extremes
+    let cut = random_cut(values, low, high, random);
+    (true, given.take(arch, feature, codes, cut))
+}
+
+/// A cut uniform between the least and the greatest value (Geurts et al. 2006, Table 1).
+fn random_cut<C: Code>(values: &[f64], low: C, high: C, random: &mut Stream) -> C {
+    let (low, high) = (low.index(), high.index());
+    let at = threshold(values[low], values[high], random.random());
+    C::from_u16((low + values[low..high].partition_point(|&value| value <= at)) as u16 - 1)
+}
+
+/// Least and greatest of `codes`; (greatest, least) possible if there are none.
+fn extremes<C: Code>(arch: Arch, codes: &[C]) -> (C, C) {
+    struct Extremes<'a, C>(&'a [C]);
+    impl<C: Code> WithSimd for Extremes<'_, C> {
+        type Output = (C, C);
+        #[inline(always)]
+        fn with_simd<S: Simd>(self, _: S) -> (C, C) {
+            let (mut low, mut high) = (C::MISSING, C::default());
+            for &code in self.0 {
+                low = if code < low { code } else { low };
+                high = if code > high { code } else { high };
+            }
+            (low, high)
+        }
+    }
+    arch.dispatch(Extremes(codes))
 }

@@ -312,10 +312,12 @@ impl<M: Measure> EveryCut<'_, M> {
     }
 }
 
-/// How the left side of a random cut makes a gain.
-trait SideGain {
-    /// Gain of the side whose `keys` are up to `at`, −1 if there is no room.
-    fn gain<S: Simd>(&self, simd: S, keys: &[f64], at: f64) -> f64;
+/// What the left side of a random cut adds up to, and the gain that makes.
+trait LeftSide {
+    /// Count, and what the gain is made of, of the side whose `keys` are up to `at`.
+    fn sums<S: Simd>(&self, simd: S, keys: &[f64], at: f64) -> Pair;
+    /// Gains of sides with these sums, −1 if there is no room.
+    fn gains<S: Simd>(&self, simd: S, counts: S::f64s, sums: S::f64s) -> S::f64s;
 }
 
 /// A single component; all counts, then all sums.
@@ -324,10 +326,15 @@ struct OfPairs<'a> {
     gain: GainOf,
 }
 
-impl SideGain for OfPairs<'_> {
+impl LeftSide for OfPairs<'_> {
     #[inline(always)]
-    fn gain<S: Simd>(&self, simd: S, keys: &[f64], at: f64) -> f64 {
-        self.gain.of_one(sums_up_to(simd, self.columns, keys, at))
+    fn sums<S: Simd>(&self, simd: S, keys: &[f64], at: f64) -> Pair {
+        sums_up_to(simd, self.columns, keys, at)
+    }
+
+    #[inline(always)]
+    fn gains<S: Simd>(&self, simd: S, counts: S::f64s, sums: S::f64s) -> S::f64s {
+        self.gain.of(simd, counts, sums)
     }
 }
 
@@ -338,11 +345,15 @@ struct OfProducts<'a> {
     gain: GainOf,
 }
 
-impl SideGain for OfProducts<'_> {
+impl LeftSide for OfProducts<'_> {
     #[inline(always)]
-    fn gain<S: Simd>(&self, simd: S, keys: &[f64], at: f64) -> f64 {
-        let (count, quality) = products_up_to(simd, self.gram, keys, self.n, at);
-        self.gain.of_one_quality(count, quality)
+    fn sums<S: Simd>(&self, simd: S, keys: &[f64], at: f64) -> Pair {
+        products_up_to(simd, self.gram, keys, self.n, at)
+    }
+
+    #[inline(always)]
+    fn gains<S: Simd>(&self, simd: S, counts: S::f64s, sums: S::f64s) -> S::f64s {
+        self.gain.of_quality(simd, counts, sums)
     }
 }
 
@@ -353,11 +364,15 @@ struct OfValues<'a, const VECTORS: usize> {
     gain: GainOf,
 }
 
-impl<const VECTORS: usize> SideGain for OfValues<'_, VECTORS> {
+impl<const VECTORS: usize> LeftSide for OfValues<'_, VECTORS> {
     #[inline(always)]
-    fn gain<S: Simd>(&self, simd: S, keys: &[f64], at: f64) -> f64 {
-        let (count, quality) = dense::side_up_to::<S, VECTORS>(simd, self.node, self.counts, keys, at);
-        self.gain.of_one_quality(count, quality)
+    fn sums<S: Simd>(&self, simd: S, keys: &[f64], at: f64) -> Pair {
+        dense::side_up_to::<S, VECTORS>(simd, self.node, self.counts, keys, at)
+    }
+
+    #[inline(always)]
+    fn gains<S: Simd>(&self, simd: S, counts: S::f64s, sums: S::f64s) -> S::f64s {
+        self.gain.of_quality(simd, counts, sums)
     }
 }
 
@@ -397,11 +412,23 @@ impl WithSimd for RandomCut<'_> {
 
 impl RandomCut<'_> {
     #[inline(always)]
-    fn run<S: Simd, G: SideGain>(self, simd: S, side: G) {
-        for (row, keys) in self.rows.iter_mut().zip(self.keys.chunks_exact(self.width)) {
-            let (low, high) = extremes(simd, keys);
-            row.threshold = threshold(low, high, row.share);
-            row.gain = side.gain(simd, keys, row.threshold);
+    fn run<S: Simd, L: LeftSide>(self, simd: S, side: L) {
+        // Whether a random cut has room cannot be guessed.
+        for (rows, keys) in self.rows.chunks_mut(STEP).zip(self.keys.chunks(STEP * self.width)) {
+            let (mut counts, mut sums) = ([0.0; STEP], [0.0; STEP]);
+            for (i, (row, keys)) in rows.iter_mut().zip(keys.chunks_exact(self.width)).enumerate() {
+                let (low, high) = extremes(simd, keys);
+                row.threshold = threshold(low, high, row.share);
+                [counts[i], sums[i]] = side.sums(simd, keys, row.threshold);
+            }
+            let mut gains = [0.0; STEP];
+            let sides = S::as_simd_f64s(&counts).0.iter().zip(S::as_simd_f64s(&sums).0);
+            for (gain, (&count, &sum)) in S::as_mut_simd_f64s(&mut gains).0.iter_mut().zip(sides) {
+                *gain = side.gains(simd, count, sum);
+            }
+            for (row, gain) in rows.iter_mut().zip(gains) {
+                row.gain = gain;
+            }
         }
     }
 }
@@ -436,7 +463,7 @@ fn sums_up_to<S: Simd>(simd: S, columns: &[f64], keys: &[f64], at: f64) -> Pair 
 
 /// Count of the examples up to `at`, and the sum of the products among them.
 #[inline(always)]
-fn products_up_to<S: Simd>(simd: S, gram: &Gram, keys: &[f64], n: usize, at: f64) -> (f64, f64) {
+fn products_up_to<S: Simd>(simd: S, gram: &Gram, keys: &[f64], n: usize, at: f64) -> Pair {
     let zero = simd.splat_f64s(0.0);
     let limit = simd.splat_f64s(at);
     let (vectors, _) = S::as_simd_f64s(keys);
@@ -451,7 +478,7 @@ fn products_up_to<S: Simd>(simd: S, gram: &Gram, keys: &[f64], n: usize, at: f64
         count = simd.add_f64s(count, simd.select_f64s(left, counts, zero));
         quality = simd.add_f64s(quality, simd.select_f64s(left, sums, zero));
     }
-    (simd.reduce_sum_f64s(count), simd.reduce_sum_f64s(quality).max(0.0))
+    [simd.reduce_sum_f64s(count), simd.reduce_sum_f64s(quality).max(0.0)]
 }
 
 /// The number at `share` of the way from `low` to `high`, at least the first and below the second.

@@ -5,7 +5,7 @@
 use pulp::{Arch, Simd, WithSimd};
 
 use super::scan::{Examples, Node, Search};
-use super::single::GainOf;
+use super::single::{GainOf, Pair};
 use super::walk::Walk;
 use super::{Best, Cut};
 use crate::forest::moments::Shape;
@@ -16,6 +16,19 @@ use crate::store::Code;
 pub(super) fn vectors_of<S: Simd>(shape: &Shape) -> Option<usize> {
     let vectors = shape.n_whole.div_ceil(S::F64_LANES).next_power_of_two();
     (shape.indicator_weight.is_empty() && !shape.is_partial() && vectors <= 4).then_some(vectors)
+}
+
+/// Numbers of the vectors that hold the sums, if components are all dense and few enough.
+pub(super) fn width(arch: Arch, shape: &Shape) -> Option<usize> {
+    struct Width<'a>(&'a Shape);
+    impl WithSimd for Width<'_> {
+        type Output = Option<usize>;
+        #[inline(always)]
+        fn with_simd<S: Simd>(self, _: S) -> Option<usize> {
+            vectors_of::<S>(self.0).map(|vectors| vectors * S::F64_LANES)
+        }
+    }
+    arch.dispatch(Width(shape))
 }
 
 /// Count times the component values of each example of a node, in whole vectors.
@@ -38,16 +51,8 @@ impl Values {
 
     /// Sets those of `examples`, if components are all dense and few enough.
     pub(super) fn set(&mut self, arch: Arch, shape: &Shape, examples: Examples<'_>) {
-        struct Width<'a>(&'a Shape);
-        impl WithSimd for Width<'_> {
-            type Output = Option<usize>;
-            #[inline(always)]
-            fn with_simd<S: Simd>(self, _: S) -> Option<usize> {
-                vectors_of::<S>(self.0).map(|vectors| vectors * S::F64_LANES)
-            }
-        }
         self.clear();
-        let Some(width) = arch.dispatch(Width(shape)) else { return };
+        let Some(width) = width(arch, shape) else { return };
         self.width = width;
         self.cells.reserve(examples.rows.len() * width);
         for (end, (&row, &count)) in (width..).step_by(width).zip(examples.rows.iter().zip(examples.counts)) {
@@ -64,17 +69,18 @@ impl Values {
     }
 }
 
+/// Sums of one side.
 #[derive(Clone, Copy)]
-struct Registers<S: Simd, const VECTORS: usize> {
+pub(super) struct Registers<S: Simd, const VECTORS: usize> {
     means: [S::f64s; VECTORS],
     sums: [S::f64s; VECTORS],
-    weight: f64,
-    count: f64,
+    pub(super) weight: f64,
+    pub(super) count: f64,
 }
 
 impl<S: Simd, const VECTORS: usize> Registers<S, VECTORS> {
     #[inline(always)]
-    fn new(simd: S, node: &Node) -> Self {
+    pub(super) fn new(simd: S, node: &Node) -> Self {
         let sums = [simd.splat_f64s(0.0); VECTORS];
         Registers { means: load(simd, &node.means), sums, weight: 0.0, count: 0.0 }
     }
@@ -94,15 +100,24 @@ impl<S: Simd, const VECTORS: usize> Registers<S, VECTORS> {
     }
 
     #[inline(always)]
-    fn add_values(&mut self, simd: S, values: [S::f64s; VECTORS]) {
+    pub(super) fn add_values(&mut self, simd: S, values: [S::f64s; VECTORS]) {
         for (sum, value) in self.sums.iter_mut().zip(values) {
             *sum = simd.add_f64s(*sum, value);
         }
     }
 
+    /// Makes it the other side, of this weight, in a node with these sums.
+    #[inline(always)]
+    pub(super) fn turn(&mut self, simd: S, total: [S::f64s; VECTORS], weight: f64) {
+        self.weight = weight;
+        for (sum, total) in self.sums.iter_mut().zip(total) {
+            *sum = simd.sub_f64s(total, *sum);
+        }
+    }
+
     /// Σ (S − m·W)².
     #[inline(always)]
-    fn quality(&self, simd: S) -> f64 {
+    pub(super) fn quality(&self, simd: S) -> f64 {
         let weight = simd.splat_f64s(self.weight);
         let mut squares = simd.splat_f64s(0.0);
         for (&sum, &mean) in self.sums.iter().zip(&self.means) {
@@ -189,7 +204,7 @@ pub(super) fn side_up_to<S: Simd, const VECTORS: usize>(
     counts: &[u32],
     keys: &[f64],
     at: f64,
-) -> (f64, f64) {
+) -> Pair {
     let mut side = Registers::<S, VECTORS>::new(simd, node);
     let (zero, limit) = (simd.splat_f64s(0.0), simd.splat_f64s(at));
     for (position, (&key, &count)) in keys.iter().zip(counts).enumerate() {
@@ -198,7 +213,7 @@ pub(super) fn side_up_to<S: Simd, const VECTORS: usize>(
         side.add_values(simd, values.map(|value| simd.select_f64s(within, value, zero)));
         side.weight += if key <= at { f64::from(count) } else { 0.0 };
     }
-    (side.weight, side.quality(simd))
+    [side.weight, side.quality(simd)]
 }
 
 /// Weight, examples and gain of the side whose codes are up to `cut`, or of the other.
@@ -245,7 +260,7 @@ fn up_to<C: Code>(codes: &[C; WORD], cut: C) -> u64 {
 
 /// `values` in vectors, zeros behind them.
 #[inline(always)]
-fn load<S: Simd, const VECTORS: usize>(simd: S, values: &[f64]) -> [S::f64s; VECTORS] {
+pub(super) fn load<S: Simd, const VECTORS: usize>(simd: S, values: &[f64]) -> [S::f64s; VECTORS] {
     std::array::from_fn(|v| {
         let rest = &values[(v * S::F64_LANES).min(values.len())..];
         match S::as_simd_f64s(rest).0.first() {

@@ -7,12 +7,14 @@
 //! - [`batch`]: the same for small nodes, all candidates at once;
 //! - [`gram`]: inner products that let a batch serve any components;
 //! - [`scan`]: everything else, examples in feature order (`dense` components alone; labels in `lists`; cuts judged by `walk`);
+//! - [`given`]: random cuts of several features at once, where components are dense and few;
 //! - [`nominal`]: subsets of categories;
 //! - [`by_code`]: from sums by code alone, where memory does not hold the examples.
 
 pub(crate) mod batch;
 pub(crate) mod by_code;
 mod dense;
+pub(crate) mod given;
 pub(crate) mod gram;
 mod lists;
 pub(crate) mod nominal;

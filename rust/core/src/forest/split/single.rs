@@ -163,13 +163,6 @@ impl GainOf {
         if self.room.fits(sides, sides) { self.node.gain(left) } else { -1.0 }
     }
 
-    /// Gain from the gain times the weights of both sides, −1 if there is no room.
-    #[inline(always)]
-    pub(crate) fn of_one_quality(self, left: f64, quality: f64) -> f64 {
-        let sides = (left, self.node.examples - left);
-        if self.room.fits(sides, sides) { quality / (sides.0 * sides.1) } else { -1.0 }
-    }
-
     /// Gains, −1 where there is no room; [`Node::gain`] and [`Room::fits`] side by side.
     #[inline(always)]
     pub(crate) fn of<S: Simd>(self, simd: S, left: S::f64s, sum: S::f64s) -> S::f64s {

@@ -3,6 +3,7 @@ use proptest::prelude::*;
 use pulp::Arch;
 
 use super::{Examples, N_GROUPS, arches, room};
+use crate::forest::split::given::GivenCuts;
 use crate::forest::split::scan::{self, Node, Scratch, Search};
 use crate::forest::split::{Cut, Room};
 use crate::store::Code;
@@ -104,8 +105,39 @@ fn check<C: Code>(examples: &Examples, room: Room, n_codes: usize) -> Result<(),
             prop_assert_eq!(found.map(|found| found.code), naive.map(|naive| naive.code));
         }
     }
+    for arch in arches().into_iter().filter(|&arch| GivenCuts::serve(arch, &shape)) {
+        given_cuts_are_those_given_alone(search, arch, &mut scratch)?;
+    }
     // Searches leave the buffers clear.
     examples.check(search.best_cut(Arch::new(), &mut scratch), naive)
+}
+
+/// With the codes in other orders as other features.
+fn given_cuts_are_those_given_alone<C: Code>(
+    search: Search<'_, C>,
+    arch: Arch,
+    scratch: &mut Scratch,
+) -> Result<(), TestCaseError> {
+    let n = search.codes.len();
+    let mut given = GivenCuts::default();
+    given.start(n);
+    // More than find place at once.
+    for features in [0..7u32, 7..8, 8..11] {
+        let mut alone = Vec::new();
+        for feature in features.clone() {
+            let mut codes = search.codes.to_vec();
+            codes.rotate_left(feature as usize % n);
+            let cut = codes[n / 2];
+            let found = Search { codes: &codes, ..search }.given_cut(arch, cut, scratch);
+            alone.extend(found.map(|cut| (feature, cut)));
+            prop_assert_eq!(given.take(arch, feature, &codes, cut), feature == 6);
+        }
+        let Search { shape, examples, node, room, .. } = search;
+        let mut together: Vec<_> = given.judge(arch, shape, examples, node, room).collect();
+        together.sort_by_key(|&(feature, _)| feature);
+        prop_assert_eq!(together, alone);
+    }
+    Ok(())
 }
 
 proptest! {

@@ -1,0 +1,182 @@
+//! Given cuts of several features at once, of few dense components.
+//!
+//! For each example, a bit for each feature says whether its cut puts the example on the left. Examples with
+//! the same bits are summed up together, in one pass over their values for all the features; the left side
+//! of a cut is then the sum over all that have its bit.
+
+use pulp::{Arch, Simd, WithSimd};
+
+use super::dense::{self, Registers};
+use super::scan::{Examples, Node};
+use super::{Cut, Room};
+use crate::forest::moments::{EXAMPLES, Shape, WEIGHT};
+use crate::store::Code;
+
+/// Cuts that were given, and which examples they put on the left.
+#[derive(Debug, Default)]
+pub(crate) struct GivenCuts {
+    /// n_examples
+    marks: Vec<u8>,
+    cuts: Vec<Given>,
+    /// 2^n_cuts; weight and number of the examples with these bits.
+    sizes: Vec<[f64; 2]>,
+    /// 2^n_cuts x width; their components.
+    sums: Vec<f64>,
+}
+
+/// A cut that was given.
+#[derive(Debug, Clone, Copy)]
+struct Given {
+    feature: u32,
+    code: u16,
+    /// Whether fewer examples, each counted once, are on the left than on the right.
+    left_is_smaller: bool,
+    /// −1 if there is no room.
+    gain: f64,
+}
+
+impl GivenCuts {
+    /// Whether components allow for it.
+    pub(crate) fn serve(arch: Arch, shape: &Shape) -> bool {
+        dense::width(arch, shape).is_some()
+    }
+
+    /// Most cuts at once: each doubles the sums there are.
+    const MOST: usize = 7;
+
+    /// Begins a node of `n` examples.
+    pub(crate) fn start(&mut self, n: usize) {
+        self.marks.clear();
+        self.marks.resize(n, 0);
+        self.cuts.clear();
+    }
+
+    /// Takes the cut of `feature` above `cut`; `codes` are those of the examples, none missing. Gives whether there
+    /// is no place for another.
+    pub(crate) fn take<C: Code>(&mut self, arch: Arch, feature: u32, codes: &[C], cut: C) -> bool {
+        let n_left = arch.dispatch(Mark { codes, cut, bit: 1 << self.cuts.len(), marks: &mut self.marks });
+        let left_is_smaller = 2 * n_left <= codes.len();
+        self.cuts.push(Given { feature, code: cut.index() as u16, left_is_smaller, gain: -1.0 });
+        self.cuts.len() == GivenCuts::MOST
+    }
+
+    /// Judges the cuts, and gives those that have room with their features; begins anew after them. The same bits as
+    /// [`Search::given_cut`](super::scan::Search::given_cut).
+    pub(crate) fn judge(
+        &mut self,
+        arch: Arch,
+        shape: &Shape,
+        examples: Examples<'_>,
+        node: &Node,
+        room: Room,
+    ) -> impl Iterator<Item = (u32, Cut)> {
+        if !self.cuts.is_empty() {
+            arch.dispatch(Judge { cuts: self, shape, examples, node, room });
+            self.marks.fill(0);
+        }
+        let fitting = self.cuts.drain(..).filter(|given| given.gain >= 0.0);
+        fitting.map(|Given { feature, code, gain, .. }| (feature, Cut { gain, code }))
+    }
+}
+
+struct Mark<'a, C> {
+    codes: &'a [C],
+    cut: C,
+    bit: u8,
+    marks: &'a mut [u8],
+}
+
+impl<C: Code> WithSimd for Mark<'_, C> {
+    /// Examples on the left.
+    type Output = usize;
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) -> usize {
+        let Mark { codes, cut, bit, marks } = self;
+        let mut n_left = 0;
+        // As many as a byte can count.
+        let most = usize::from(u8::MAX);
+        for (codes, marks) in codes.chunks(most).zip(marks.chunks_mut(most)) {
+            let mut left = 0u8;
+            for (mark, &code) in marks.iter_mut().zip(codes) {
+                let is_left = u8::from(code <= cut);
+                *mark |= if code <= cut { bit } else { 0 };
+                left += is_left;
+            }
+            n_left += usize::from(left);
+        }
+        n_left
+    }
+}
+
+struct Judge<'a> {
+    cuts: &'a mut GivenCuts,
+    shape: &'a Shape,
+    examples: Examples<'a>,
+    node: &'a Node,
+    room: Room,
+}
+
+impl WithSimd for Judge<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        match dense::vectors_of::<S>(self.shape) {
+            Some(1) => self.run::<S, 1>(simd),
+            Some(2) => self.run::<S, 2>(simd),
+            _ => self.run::<S, 4>(simd),
+        }
+    }
+}
+
+impl Judge<'_> {
+    #[inline(always)]
+    fn run<S: Simd, const VECTORS: usize>(self, simd: S) {
+        let Judge { cuts: GivenCuts { marks, cuts, sizes, sums }, shape, examples, node, room } = self;
+        sizes.clear();
+        sizes.resize(1 << cuts.len(), [0.0; 2]);
+        sums.clear();
+        sums.resize((VECTORS * S::F64_LANES) << cuts.len(), 0.0);
+        let (sums, _) = S::as_mut_simd_f64s(sums);
+        let (sums, _) = sums.as_chunks_mut::<VECTORS>();
+        for (position, &mark) in marks.iter().enumerate() {
+            let (row, count) = (examples.rows[position] as usize, f64::from(examples.counts[position]));
+            let [weight_of, count_of] = &mut sizes[usize::from(mark)];
+            *weight_of += count * examples.block.weight(row);
+            *count_of += count;
+            let times = simd.splat_f64s(count);
+            let values: [S::f64s; VECTORS] = dense::load(simd, examples.block.dense(row));
+            for (sum, value) in sums[usize::from(mark)].iter_mut().zip(values) {
+                *sum = simd.add_f64s(*sum, simd.mul_f64s(times, value));
+            }
+        }
+        let total: [S::f64s; VECTORS] = dense::load(simd, shape.dense(&node.total));
+        for (number, given) in cuts.iter_mut().enumerate().rev() {
+            // Those with the bit of this cut; what is left of it then are those with and without it together.
+            let half = 1 << number;
+            let ((without, with), (few_without, few_with)) = (sums.split_at_mut(half), sizes.split_at_mut(half));
+            let mut side = Registers::<S, VECTORS>::new(simd, node);
+            for ((with, without), (few_with, few_without)) in
+                with.iter().zip(without).zip(few_with.iter().zip(few_without))
+            {
+                side.add_values(simd, *with);
+                side.weight += few_with[0];
+                side.count += few_with[1];
+                for v in 0..VECTORS {
+                    without[v] = simd.add_f64s(without[v], with[v]);
+                }
+                few_without[0] += few_with[0];
+                few_without[1] += few_with[1];
+            }
+            let sides =
+                [(side.weight, node.total[WEIGHT] - side.weight), (side.count, node.total[EXAMPLES] - side.count)];
+            if room.fits(sides[0], sides[1]) {
+                if !given.left_is_smaller {
+                    side.turn(simd, total, sides[0].1);
+                }
+                given.gain = (side.quality(simd) / (sides[0].0 * sides[0].1)).max(0.0);
+            }
+        }
+    }
+}
