@@ -24,11 +24,13 @@ use super::pool::{Mark, Pool};
 use super::scores::Tally;
 use super::space::{Block, Space};
 use super::split::batch::Batch;
+use super::split::dense::LeftSides;
 use super::split::given::GivenCuts;
 use super::split::gram::Gram;
 use super::split::nominal::Present;
 use super::split::scan;
 use super::split::single;
+use super::split::together::Together;
 use super::view::{CASCADE, View};
 use crate::error::Result;
 use crate::monitor::Monitor;
@@ -38,8 +40,6 @@ use find::Find;
 use part::Parted;
 use search::Source;
 
-/// From so many examples on it pays to lay their values together for the candidates.
-const MANY: usize = 512;
 /// Nodes larger than this ask after each feature whether to stop, smaller ones once in a while.
 const LARGE_NODE: usize = 4096;
 
@@ -132,8 +132,8 @@ pub(crate) struct Grower<'a> {
     most_in_batch: usize,
     /// n_features
     finds: Vec<Find<'a>>,
-    /// Larger nodes take random cuts of their candidates together.
-    gives_cuts: bool,
+    /// Components are dense and few, so that larger nodes may go over their examples for several candidates at once.
+    goes_together: bool,
     /// A single component, features that all fit a batch, and gains that are not told apart by target.
     is_plain: bool,
     per_node: usize,
@@ -173,6 +173,9 @@ struct Buffers {
     present: Present,
     batch: Batch,
     given: GivenCuts,
+    together: Together,
+    /// Of cuts that were found together.
+    lefts: LeftSides,
     gram: Gram,
     contest: Contest<Source>,
     /// Among the candidates of a batch alone.
@@ -207,7 +210,6 @@ impl<'a> Grower<'a> {
         let (store, space) = (ground.store, ground.space);
         let shape = Shape::of(space);
         let is_single = shape.is_ordered() && !shape.is_partial() && !space.is_weighted();
-        let is_random = ground.params.ensemble == Ensemble::ExtraTrees;
         let pool = Pool::new(store.codings.iter().map(|coding| coding.n_codes() < 2));
         let most_codes = |narrow: bool| {
             let codings = store.codings.iter().filter(|coding| coding.is_narrow() == narrow);
@@ -222,7 +224,7 @@ impl<'a> Grower<'a> {
             most_in_batch: search::most_in_batch(arch, &shape, ground),
             is_plain: is_single && !ground.params.by_target && finds.iter().all(|find| find.fits_batch),
             finds,
-            gives_cuts: is_random && !is_single && GivenCuts::serve(arch, &shape),
+            goes_together: !is_single && Together::serves(arch, &shape),
             per_node: ground.params.features_per_node(store.codings.len()),
             row_bytes: store.row_bytes() + if is_single { 0 } else { space.row_bytes(store.columns()) },
             keeps_members: ground.params.scores.contains(&Score::Permutation),
@@ -243,6 +245,8 @@ impl<'a> Grower<'a> {
                 present: Present::default(),
                 batch: Batch::default(),
                 given: GivenCuts::default(),
+                together: Together::default(),
+                lefts: LeftSides::default(),
                 gram: Gram::default(),
                 contest: Contest::default(),
                 batch_contest: Contest::default(),
@@ -393,8 +397,7 @@ impl<'a> Grower<'a> {
             let examples = self.items.examples(range.clone(), view);
             let node = &mut self.buffers.node;
             node.open(&self.shape, examples);
-            let in_batch = range.len() <= self.most_in_batch;
-            if if params.ensemble == Ensemble::ExtraTrees { in_batch } else { range.len() >= MANY } {
+            if params.ensemble == Ensemble::ExtraTrees && range.len() <= self.most_in_batch {
                 node.set_values(self.arch, &self.shape, examples);
             }
         }

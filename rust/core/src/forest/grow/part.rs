@@ -41,7 +41,7 @@ impl Grower<'_> {
         } else {
             // Sums of a side that lies together are cheaper than those of a side picked out.
             let middle = self.items.partition(range.clone(), &sides, &mut self.buffers.spill);
-            self.sum_left(view, range.clone(), middle, open);
+            self.sum_left(view, range.clone(), middle, found.feature, open);
             Some(middle)
         };
         let (left, total) = (&self.buffers.left, &self.buffers.total);
@@ -63,11 +63,17 @@ impl Grower<'_> {
         parted
     }
 
-    /// Sums of the examples before `middle`, and of all in `range`, into the buffers.
-    fn sum_left(&mut self, view: View<'_>, range: Range<usize>, middle: usize, open: Open) {
+    /// Sums of the examples before `middle`, which a test of `feature` put there, and of all in `range`, into the
+    /// buffers.
+    fn sum_left(&mut self, view: View<'_>, range: Range<usize>, middle: usize, feature: u32, open: Open) {
+        let Buffers { left, total, lefts, node, .. } = &mut self.buffers;
+        if let Some(known) = lefts.of(feature) {
+            left.clear();
+            left.extend_from_slice(known);
+            return total.clone_from(&node.total);
+        }
         let is_smaller = 2 * (middle - range.start) <= range.len();
         let smaller = if is_smaller { range.start..middle } else { middle..range.end };
-        let Buffers { left, total, node, .. } = &mut self.buffers;
         match open {
             Open::Single(node) => {
                 let side = single::Node::new(&self.items.pairs[smaller]);

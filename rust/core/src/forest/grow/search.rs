@@ -13,7 +13,6 @@ use crate::forest::moments::Shape;
 use crate::forest::params::Ensemble;
 use crate::forest::split::batch::{Batch, BatchCut, threshold};
 use crate::forest::split::by_code::random_subset;
-use crate::forest::split::given::GivenCuts;
 use crate::forest::split::nominal::Subset;
 use crate::forest::split::scan::{self, Examples, Search};
 use crate::forest::split::single;
@@ -68,7 +67,8 @@ impl Grower<'_> {
         let in_batch = range.len() <= self.most_in_batch;
         let most = self.per_node.min(self.pool.len());
         self.buffers.batch.start(if in_batch { range.len() } else { 0 }, most);
-        if self.gives_cuts && !in_batch {
+        self.buffers.lefts.clear();
+        if self.goes_together && !in_batch {
             self.buffers.given.start(range.len());
         }
         let mut interrupted = Ok(());
@@ -83,8 +83,8 @@ impl Grower<'_> {
             if in_batch && self.finds[feature as usize].fits_batch {
                 return self.add_to_batch(view, range.clone(), feature, random);
             }
-            if self.gives_cuts && !in_batch && self.finds[feature as usize].fits_batch {
-                return self.give_cut(view, range.clone(), feature, random, &mut contest);
+            if !in_batch && self.goes_together(view, range.len(), feature) {
+                return self.take_together(view, range.clone(), feature, random, &mut contest);
             }
             let (varies, found) = self.candidate(view, range.clone(), feature, open, size, random);
             if let Some(Found { gain, feature, test }) = found {
@@ -95,8 +95,8 @@ impl Grower<'_> {
         self.pool = pool;
         if in_batch {
             self.judge_batch(view, range, open, &mut contest);
-        } else if self.gives_cuts {
-            self.judge_given(view, range, &mut contest);
+        } else if self.goes_together {
+            self.judge_together(view, range, &mut contest);
         }
         let best = contest.winner(self.ground.params.ties, &mut random);
         self.buffers.contest = contest;
@@ -153,9 +153,18 @@ impl Grower<'_> {
         }
     }
 
-    /// Draws a cut of `feature`, and judges those drawn so far where there is no place for more; gives whether the
-    /// feature varies in the node.
-    fn give_cut(
+    /// Whether `feature` is searched together with others, in a node of `n` examples that has no use for a batch.
+    fn goes_together(&self, view: View<'_>, n: usize, feature: u32) -> bool {
+        if !self.goes_together || !self.finds[feature as usize].fits_batch {
+            return false;
+        }
+        let n_codes = self.ground.store.codings[feature as usize].n_codes();
+        self.ground.params.ensemble == Ensemble::ExtraTrees || scan::adds_by_code(&self.shape, view.block, n, n_codes)
+    }
+
+    /// Takes `feature` to those that are searched together, and searches them where there is no place for more;
+    /// gives whether it varies in the node.
+    fn take_together(
         &mut self,
         view: View<'_>,
         range: Range<usize>,
@@ -163,25 +172,27 @@ impl Grower<'_> {
         random: &mut Stream,
         contest: &mut Contest<Source>,
     ) -> bool {
-        let Grower { ground, arch, items, narrow, wide, buffers, finds, .. } = self;
-        let (rows, given) = (&items.rows[range.clone()], &mut buffers.given);
-        let Some(values) = ground.values(feature) else { return false };
+        let Grower { ground, arch, shape, items, narrow, wide, buffers, finds, .. } = self;
+        let rows = &items.rows[range.clone()];
+        let take = Taken { ground: *ground, arch: *arch, shape, feature };
         let (varies, is_full) = match finds[feature as usize].slot {
-            Slot::Narrow(slot) => give(*arch, feature, narrow.take(view, slot, rows), values, given, random),
-            Slot::Wide(slot) => give(*arch, feature, wide.take(view, slot, rows), values, given, random),
+            Slot::Narrow(slot) => take.into(narrow.take(view, slot, rows), buffers, random),
+            Slot::Wide(slot) => take.into(wide.take(view, slot, rows), buffers, random),
         };
         if is_full {
-            self.judge_given(view, range, contest);
+            self.judge_together(view, range, contest);
         }
         varies
     }
 
-    /// Lets the cuts given so far enter.
-    fn judge_given(&mut self, view: View<'_>, range: Range<usize>, contest: &mut Contest<Source>) {
+    /// Searches the features taken so far.
+    fn judge_together(&mut self, view: View<'_>, range: Range<usize>, contest: &mut Contest<Source>) {
         let room = self.room();
         let examples = self.items.examples(range, view);
-        let Buffers { given, node, .. } = &mut self.buffers;
-        for (feature, cut) in given.judge(self.arch, &self.shape, examples, node, room) {
+        let Buffers { given, together, lefts, node, .. } = &mut self.buffers;
+        let given = given.judge(self.arch, &self.shape, examples, node, room, lefts);
+        let best = together.best_cuts(self.arch, &self.shape, examples, node, room, lefts);
+        for (feature, cut) in given.chain(best) {
             contest.enter(Found { gain: cut.gain, feature, test: Source::Alone(CodeTest::Cut(cut.code)) });
         }
     }
@@ -346,22 +357,32 @@ fn cut_test(cut: Cut) -> (f64, CodeTest) {
     (cut.gain, CodeTest::Cut(cut.code))
 }
 
-/// Draws a cut of `feature` with these `codes` into `given`; gives whether the feature varies, and whether `given` is
-/// full.
-fn give<C: Code>(
+/// A feature to be searched together with others.
+struct Taken<'a> {
+    ground: Ground<'a>,
     arch: Arch,
+    shape: &'a Shape,
     feature: u32,
-    codes: &[C],
-    values: &[f64],
-    given: &mut GivenCuts,
-    random: &mut Stream,
-) -> (bool, bool) {
-    let (low, high) = extremes(arch, codes);
-    if low >= high {
-        return (false, false);
+}
+
+impl Taken<'_> {
+    /// Takes it, with a random cut where cuts are random; gives whether it varies in the node, and if so, whether there
+    /// is no place for more.
+    fn into<C: Code>(self, codes: &[C], buffers: &mut Buffers, random: &mut Stream) -> (bool, bool) {
+        let Taken { ground, arch, shape, feature } = self;
+        let (low, high) = extremes(arch, codes);
+        if low >= high {
+            return (false, false);
+        }
+        let is_full = match ground.values(feature) {
+            Some(values) => buffers.given.take(arch, feature, codes, random_cut(values, low, high, random)),
+            None => {
+                let n_codes = ground.store.codings[feature as usize].n_codes();
+                buffers.together.take(shape, feature, codes, n_codes)
+            }
+        };
+        (true, is_full)
     }
-    let cut = random_cut(values, low, high, random);
-    (true, given.take(arch, feature, codes, cut))
 }
 
 /// A cut uniform between the least and the greatest value (Geurts et al. 2006, Table 1).

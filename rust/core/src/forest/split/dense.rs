@@ -1,6 +1,4 @@
 //! Sums over dense components alone, few enough to stay in registers.
-//!
-//! Where a node's examples are read again and again, its [`Values`] lie together.
 
 use pulp::{Arch, Simd, WithSimd};
 
@@ -69,6 +67,42 @@ impl Values {
     }
 }
 
+/// Count times the component values of the example at `position`.
+#[inline(always)]
+pub(super) fn values_of<S: Simd, const VECTORS: usize>(
+    simd: S,
+    examples: Examples<'_>,
+    position: usize,
+) -> [S::f64s; VECTORS] {
+    let count = simd.splat_f64s(f64::from(examples.counts[position]));
+    let mut values = load(simd, examples.block.dense(examples.rows[position] as usize));
+    for value in &mut values {
+        *value = simd.mul_f64s(count, *value);
+    }
+    values
+}
+
+/// Sums of the left sides of some features' cuts.
+#[derive(Debug, Default)]
+pub(crate) struct LeftSides {
+    features: Vec<u32>,
+    /// n_features x the number of sums
+    sums: Vec<f64>,
+}
+
+impl LeftSides {
+    pub(crate) fn clear(&mut self) {
+        self.features.clear();
+        self.sums.clear();
+    }
+
+    /// The sums of the cut of `feature`, if they are known.
+    pub(crate) fn of(&self, feature: u32) -> Option<&[f64]> {
+        let number = self.features.iter().position(|&noted| noted == feature)?;
+        self.sums.chunks_exact(self.sums.len() / self.features.len()).nth(number)
+    }
+}
+
 /// Sums of one side.
 #[derive(Clone, Copy)]
 pub(super) struct Registers<S: Simd, const VECTORS: usize> {
@@ -86,23 +120,37 @@ impl<S: Simd, const VECTORS: usize> Registers<S, VECTORS> {
     }
 
     #[inline(always)]
-    fn add(&mut self, simd: S, node: &Node, examples: Examples<'_>, position: usize) {
+    fn add(&mut self, simd: S, examples: Examples<'_>, position: usize) {
         let (row, count) = (examples.rows[position] as usize, f64::from(examples.counts[position]));
         self.count += count;
         self.weight += count * examples.block.weight(row);
-        let values = if node.values.is_set() {
-            node.values.of::<S, VECTORS>(position)
-        } else {
-            let count = simd.splat_f64s(count);
-            load(simd, examples.block.dense(row)).map(|value| simd.mul_f64s(count, value))
-        };
-        self.add_values(simd, values);
+        self.add_values(simd, values_of(simd, examples, position));
     }
 
     #[inline(always)]
     pub(super) fn add_values(&mut self, simd: S, values: [S::f64s; VECTORS]) {
         for (sum, value) in self.sums.iter_mut().zip(values) {
             *sum = simd.add_f64s(*sum, value);
+        }
+    }
+
+    /// Adds sums of some examples, with their weight and number.
+    #[inline(always)]
+    pub(super) fn add_sums(&mut self, simd: S, [weight, count]: [f64; 2], sums: [S::f64s; VECTORS]) {
+        self.weight += weight;
+        self.count += count;
+        self.add_values(simd, sums);
+    }
+
+    /// Adds the sums to `lefts`, as those of the left side of the cut of `feature`.
+    #[inline(always)]
+    pub(super) fn note(&self, simd: S, shape: &Shape, feature: u32, lefts: &mut LeftSides) {
+        lefts.features.push(feature);
+        lefts.sums.extend([self.count, self.weight]);
+        let start = lefts.sums.len();
+        lefts.sums.resize(start + shape.n_whole, 0.0);
+        for (values, &vector) in lefts.sums[start..].chunks_mut(S::F64_LANES).zip(&self.sums) {
+            simd.partial_store_f64s(values, vector);
         }
     }
 
@@ -140,7 +188,7 @@ pub(super) fn best_cut<S: Simd, C: Code, const VECTORS: usize>(
     let mut left = Registers::<S, VECTORS>::new(simd, node);
     if examples.block.weights.is_empty() {
         for (step, &position) in walk.steps(order.len()).zip(order) {
-            left.add(simd, node, examples, position as usize);
+            left.add(simd, examples, position as usize);
             *step.key = codes[position as usize].index() as f64;
             (*step.count, *step.quality) = (left.count, left.quality(simd));
         }
@@ -149,47 +197,10 @@ pub(super) fn best_cut<S: Simd, C: Code, const VECTORS: usize>(
     let mut best = Best::new(node.weight(), node.examples(), room);
     for (i, &position) in order.iter().enumerate() {
         let position = position as usize;
-        left.add(simd, node, examples, position);
+        left.add(simd, examples, position);
         let next = order.get(i + 1).map(|&next| codes[next as usize]);
         if next != Some(codes[position]) {
             best.offer(codes[position].index(), left.quality(simd), left.weight, left.count);
-        }
-    }
-    best.cut()
-}
-
-/// The best cut, examples added up by code; `bins` are overwritten. The node's values are set.
-#[inline(always)]
-pub(super) fn best_cut_by_code<S: Simd, C: Code, const VECTORS: usize>(
-    simd: S,
-    search: Search<'_, C>,
-    bins: &mut Vec<f64>,
-) -> Option<Cut> {
-    let Search { examples, codes, n_codes, node, room, .. } = search;
-    // Weight and examples of each code, then its components.
-    let width = VECTORS * S::F64_LANES;
-    bins.clear();
-    bins.resize(n_codes * (2 + width), 0.0);
-    let (sizes, sums) = bins.split_at_mut(2 * n_codes);
-    let (sizes, _) = sizes.as_chunks_mut::<2>();
-    for (position, code) in codes.iter().map(|code| code.index()).enumerate() {
-        let (row, count) = (examples.rows[position] as usize, f64::from(examples.counts[position]));
-        sizes[code][0] += count * examples.block.weight(row);
-        sizes[code][1] += count;
-        let (sums, _) = S::as_mut_simd_f64s(&mut sums[code * width..(code + 1) * width]);
-        let values = node.values.of::<S, VECTORS>(position);
-        for v in 0..VECTORS {
-            sums[v] = simd.add_f64s(sums[v], values[v]);
-        }
-    }
-    let mut left = Registers::<S, VECTORS>::new(simd, node);
-    let mut best = Best::new(node.weight(), node.examples(), room);
-    for (code, (&[weight, count], sums)) in sizes.iter().zip(sums.chunks_exact(width)).enumerate() {
-        if count > 0.0 {
-            left.weight += weight;
-            left.count += count;
-            left.add_values(simd, load(simd, sums));
-            best.offer(code, left.quality(simd), left.weight, left.count);
         }
     }
     best.cut()
@@ -237,7 +248,7 @@ pub(super) fn side_gain<S: Simd, C: Code, const VECTORS: usize>(
             marks &= known;
         }
         while marks != 0 {
-            side.add(simd, node, examples, number * WORD + marks.trailing_zeros() as usize);
+            side.add(simd, examples, number * WORD + marks.trailing_zeros() as usize);
             marks &= marks - 1;
         }
     }

@@ -6,7 +6,7 @@
 
 use pulp::{Arch, Simd, WithSimd};
 
-use super::dense::{self, Registers};
+use super::dense::{self, LeftSides, Registers};
 use super::scan::{Examples, Node};
 use super::{Cut, Room};
 use crate::forest::moments::{EXAMPLES, Shape, WEIGHT};
@@ -36,11 +36,6 @@ struct Given {
 }
 
 impl GivenCuts {
-    /// Whether components allow for it.
-    pub(crate) fn serve(arch: Arch, shape: &Shape) -> bool {
-        dense::width(arch, shape).is_some()
-    }
-
     /// Most cuts at once: each doubles the sums there are.
     const MOST: usize = 7;
 
@@ -60,18 +55,19 @@ impl GivenCuts {
         self.cuts.len() == GivenCuts::MOST
     }
 
-    /// Judges the cuts, and gives those that have room with their features; begins anew after them. The same bits as
-    /// [`Search::given_cut`](super::scan::Search::given_cut).
-    pub(crate) fn judge(
-        &mut self,
+    /// Judges the cuts, and gives those that have room with their features, with the sums of their left sides in
+    /// `lefts`; begins anew after them. The same bits as [`Search::given_cut`](super::scan::Search::given_cut).
+    pub(crate) fn judge<'a>(
+        &'a mut self,
         arch: Arch,
         shape: &Shape,
         examples: Examples<'_>,
         node: &Node,
         room: Room,
-    ) -> impl Iterator<Item = (u32, Cut)> {
+        lefts: &mut LeftSides,
+    ) -> impl Iterator<Item = (u32, Cut)> + use<'a> {
         if !self.cuts.is_empty() {
-            arch.dispatch(Judge { cuts: self, shape, examples, node, room });
+            arch.dispatch(Judge { cuts: self, shape, examples, node, room, lefts });
             self.marks.fill(0);
         }
         let fitting = self.cuts.drain(..).filter(|given| given.gain >= 0.0);
@@ -115,6 +111,7 @@ struct Judge<'a> {
     examples: Examples<'a>,
     node: &'a Node,
     room: Room,
+    lefts: &'a mut LeftSides,
 }
 
 impl WithSimd for Judge<'_> {
@@ -133,7 +130,7 @@ impl WithSimd for Judge<'_> {
 impl Judge<'_> {
     #[inline(always)]
     fn run<S: Simd, const VECTORS: usize>(self, simd: S) {
-        let Judge { cuts: GivenCuts { marks, cuts, sizes, sums }, shape, examples, node, room } = self;
+        let Judge { cuts: GivenCuts { marks, cuts, sizes, sums }, shape, examples, node, room, lefts } = self;
         sizes.clear();
         sizes.resize(1 << cuts.len(), [0.0; 2]);
         sums.clear();
@@ -145,10 +142,9 @@ impl Judge<'_> {
             let [weight_of, count_of] = &mut sizes[usize::from(mark)];
             *weight_of += count * examples.block.weight(row);
             *count_of += count;
-            let times = simd.splat_f64s(count);
-            let values: [S::f64s; VECTORS] = dense::load(simd, examples.block.dense(row));
+            let values: [S::f64s; VECTORS] = dense::values_of(simd, examples, position);
             for (sum, value) in sums[usize::from(mark)].iter_mut().zip(values) {
-                *sum = simd.add_f64s(*sum, simd.mul_f64s(times, value));
+                *sum = simd.add_f64s(*sum, value);
             }
         }
         let total: [S::f64s; VECTORS] = dense::load(simd, shape.dense(&node.total));
@@ -160,9 +156,7 @@ impl Judge<'_> {
             for ((with, without), (few_with, few_without)) in
                 with.iter().zip(without).zip(few_with.iter().zip(few_without))
             {
-                side.add_values(simd, *with);
-                side.weight += few_with[0];
-                side.count += few_with[1];
+                side.add_sums(simd, *few_with, *with);
                 for v in 0..VECTORS {
                     without[v] = simd.add_f64s(without[v], with[v]);
                 }
@@ -172,6 +166,7 @@ impl Judge<'_> {
             let sides =
                 [(side.weight, node.total[WEIGHT] - side.weight), (side.count, node.total[EXAMPLES] - side.count)];
             if room.fits(sides[0], sides[1]) {
+                side.note(simd, shape, given.feature, lefts);
                 if !given.left_is_smaller {
                     side.turn(simd, total, sides[0].1);
                 }

@@ -8,12 +8,13 @@
 //! - [`gram`]: inner products that let a batch serve any components;
 //! - [`scan`]: everything else, examples in feature order (`dense` components alone; labels in `lists`; cuts judged by `walk`);
 //! - [`given`]: random cuts of several features at once, where components are dense and few;
+//! - [`together`]: all cuts of several features of a large node, likewise;
 //! - [`nominal`]: subsets of categories;
 //! - [`by_code`]: from sums by code alone, where memory does not hold the examples.
 
 pub(crate) mod batch;
 pub(crate) mod by_code;
-mod dense;
+pub(crate) mod dense;
 pub(crate) mod given;
 pub(crate) mod gram;
 mod lists;
@@ -22,6 +23,7 @@ pub(crate) mod scan;
 pub(crate) mod single;
 #[cfg(test)]
 pub(in crate::forest) mod tests;
+pub(crate) mod together;
 mod walk;
 
 use crate::forest::moments::{TIE, ties};

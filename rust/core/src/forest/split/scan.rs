@@ -19,8 +19,9 @@
 
 use pulp::{Arch, Simd, WithSimd};
 
-use super::dense::{self, Values};
+use super::dense::{self, LeftSides, Values};
 use super::lists::{self, LabelLists};
+use super::together::Together;
 use super::walk::Walk;
 use super::{Best, Cut, Room};
 use crate::forest::moments::{EXAMPLES, FIRST, Shape, WEIGHT};
@@ -174,6 +175,9 @@ pub(crate) struct Scratch {
     walk: Walk,
     /// One vector of sums for each code.
     bins: Vec<f64>,
+    /// The same where components are dense and few.
+    together: Together,
+    lefts: LeftSides,
 }
 
 /// Where one side is summed up: zeros between searches.
@@ -200,6 +204,8 @@ impl Scratch {
             side,
             walk: Walk::default(),
             bins: Vec::new(),
+            together: Together::default(),
+            lefts: LeftSides::default(),
         }
     }
 }
@@ -220,6 +226,13 @@ pub(crate) struct Search<'a, C> {
 impl<C: Code> Search<'_, C> {
     /// Best cut; `None` if no cut has room.
     pub(crate) fn best_cut(self, arch: Arch, scratch: &mut Scratch) -> Option<Cut> {
+        let Search { shape, examples, codes, n_codes, node, room } = self;
+        if Together::serves(arch, shape) && adds_by_code(shape, examples.block, codes.len(), n_codes) {
+            scratch.together.take(shape, 0, codes, n_codes);
+            let Scratch { together, lefts, .. } = scratch;
+            lefts.clear();
+            return together.best_cuts(arch, shape, examples, node, room, lefts).next().map(|(_, cut)| cut);
+        }
         arch.dispatch(BestCut { search: self, scratch })
     }
 
@@ -227,16 +240,14 @@ impl<C: Code> Search<'_, C> {
     pub(crate) fn given_cut(self, arch: Arch, cut: C, scratch: &mut Scratch) -> Option<Cut> {
         arch.dispatch(GivenCut { search: self, cut, scratch })
     }
+}
 
-    /// Whether adding up by code costs less than walking examples in order.
-    fn is_large(&self) -> bool {
-        let block = self.examples.block;
-        let n = self.codes.len();
-        let labels = if block.starts.is_empty() { 0 } else { block.indicators.len() * n / (block.starts.len() - 1) };
-        let adding = n * (2 + self.shape.width()) + labels;
-        let walking = self.n_codes * self.shape.len();
-        adding >= 4 * walking && 8 * walking <= MOST_BIN_BYTES && self.shape.width() <= MOST_BY_CODE
-    }
+/// Whether adding up `n` examples by code costs less than walking them in order.
+pub(crate) fn adds_by_code(shape: &Shape, block: &Block, n: usize, n_codes: usize) -> bool {
+    let labels = if block.starts.is_empty() { 0 } else { block.indicators.len() * n / (block.starts.len() - 1) };
+    let adding = n * (2 + shape.width()) + labels;
+    let walking = n_codes * shape.len();
+    adding >= 4 * walking && 8 * walking <= MOST_BIN_BYTES && shape.width() <= MOST_BY_CODE
 }
 
 struct BestCut<'a, C> {
@@ -249,7 +260,8 @@ impl<C: Code> WithSimd for BestCut<'_, C> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) -> Option<Cut> {
-        if self.search.is_large() { self.by_code(simd) } else { self.in_order(simd) }
+        let Search { shape, examples, codes, n_codes, .. } = self.search;
+        if adds_by_code(shape, examples.block, codes.len(), n_codes) { self.by_code(simd) } else { self.in_order(simd) }
     }
 }
 
@@ -258,14 +270,6 @@ impl<C: Code> BestCut<'_, C> {
     fn by_code<S: Simd>(self, simd: S) -> Option<Cut> {
         let Search { shape, examples, codes, n_codes, node, room } = self.search;
         let Scratch { bins, side, .. } = self.scratch;
-        if node.values.is_set() {
-            match dense::vectors_of::<S>(shape) {
-                Some(1) => return dense::best_cut_by_code::<S, C, 1>(simd, self.search, bins),
-                Some(2) => return dense::best_cut_by_code::<S, C, 2>(simd, self.search, bins),
-                Some(4) => return dense::best_cut_by_code::<S, C, 4>(simd, self.search, bins),
-                _ => {}
-            }
-        }
         let len = shape.len();
         let left = &mut side.sums[..];
         bins.clear();

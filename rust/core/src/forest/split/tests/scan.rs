@@ -3,8 +3,10 @@ use proptest::prelude::*;
 use pulp::Arch;
 
 use super::{Examples, N_GROUPS, arches, room};
+use crate::forest::split::dense::LeftSides;
 use crate::forest::split::given::GivenCuts;
 use crate::forest::split::scan::{self, Node, Scratch, Search};
+use crate::forest::split::together::Together;
 use crate::forest::split::{Cut, Room};
 use crate::store::Code;
 
@@ -105,38 +107,71 @@ fn check<C: Code>(examples: &Examples, room: Room, n_codes: usize) -> Result<(),
             prop_assert_eq!(found.map(|found| found.code), naive.map(|naive| naive.code));
         }
     }
-    for arch in arches().into_iter().filter(|&arch| GivenCuts::serve(arch, &shape)) {
-        given_cuts_are_those_given_alone(search, arch, &mut scratch)?;
+    for arch in arches().into_iter().filter(|&arch| Together::serves(arch, &shape)) {
+        cuts_found_together_are_those_found_alone(search, arch, &mut scratch)?;
     }
     // Searches leave the buffers clear.
     examples.check(search.best_cut(Arch::new(), &mut scratch), naive)
 }
 
-/// With the codes in other orders as other features.
-fn given_cuts_are_those_given_alone<C: Code>(
+/// With the codes in other orders as other features: more than find place at once.
+fn cuts_found_together_are_those_found_alone<C: Code>(
     search: Search<'_, C>,
     arch: Arch,
     scratch: &mut Scratch,
 ) -> Result<(), TestCaseError> {
-    let n = search.codes.len();
-    let mut given = GivenCuts::default();
+    let Search { shape, examples, codes, n_codes, node, room } = search;
+    let n = codes.len();
+    let of_feature = |feature: u32| {
+        let mut codes = codes.to_vec();
+        codes.rotate_left(feature as usize % n);
+        codes
+    };
+    let (mut given, mut together, mut lefts) = (GivenCuts::default(), Together::default(), LeftSides::default());
     given.start(n);
-    // More than find place at once.
     for features in [0..7u32, 7..8, 8..11] {
-        let mut alone = Vec::new();
+        lefts.clear();
+        let (mut given_alone, mut best_alone) = (Vec::new(), Vec::new());
         for feature in features.clone() {
-            let mut codes = search.codes.to_vec();
-            codes.rotate_left(feature as usize % n);
+            let codes = of_feature(feature);
             let cut = codes[n / 2];
-            let found = Search { codes: &codes, ..search }.given_cut(arch, cut, scratch);
-            alone.extend(found.map(|cut| (feature, cut)));
+            let search = Search { codes: &codes, ..search };
+            given_alone.extend(search.given_cut(arch, cut, scratch).map(|cut| (feature, cut)));
             prop_assert_eq!(given.take(arch, feature, &codes, cut), feature == 6);
+            let mut one = Together::default();
+            one.take(shape, feature, &codes, n_codes);
+            best_alone.extend(one.best_cuts(arch, shape, examples, node, room, &mut LeftSides::default()));
+            together.take(shape, feature, &codes, n_codes);
         }
-        let Search { shape, examples, node, room, .. } = search;
-        let mut together: Vec<_> = given.judge(arch, shape, examples, node, room).collect();
-        together.sort_by_key(|&(feature, _)| feature);
-        prop_assert_eq!(together, alone);
+        let mut found: Vec<_> = given.judge(arch, shape, examples, node, room, &mut lefts).collect();
+        found.sort_by_key(|&(feature, _)| feature);
+        prop_assert_eq!(&found, &given_alone);
+        left_sides_are_summed_up(search, &found, of_feature, &lefts)?;
+
+        lefts.clear();
+        let found: Vec<_> = together.best_cuts(arch, shape, examples, node, room, &mut lefts).collect();
+        prop_assert_eq!(&found, &best_alone);
+        left_sides_are_summed_up(search, &found, of_feature, &lefts)?;
     }
+    Ok(())
+}
+
+fn left_sides_are_summed_up<C: Code>(
+    search: Search<'_, C>,
+    found: &[(u32, Cut)],
+    codes: impl Fn(u32) -> Vec<C>,
+    lefts: &LeftSides,
+) -> Result<(), TestCaseError> {
+    for &(feature, cut) in found {
+        let mut sums = vec![0.0; search.shape.len()];
+        for (i, code) in codes(feature).iter().enumerate() {
+            if code.index() <= usize::from(cut.code) {
+                search.examples.add(search.shape, &mut sums, i);
+            }
+        }
+        prop_assert_eq!(lefts.of(feature), Some(&sums[..]));
+    }
+    prop_assert_eq!(lefts.of(u32::MAX), None);
     Ok(())
 }
 

@@ -1,0 +1,159 @@
+//! Best cuts of several features of a large node, of few dense components.
+//!
+//! Examples are added up by code for all the features in one pass over their values: those of a large node do not
+//! stay in the cache.
+
+use pulp::{Arch, Simd, WithSimd};
+
+use super::dense::{self, LeftSides, Registers};
+use super::scan::{Examples, Node};
+use super::{Best, Cut, Room};
+use crate::forest::moments::Shape;
+use crate::store::Code;
+
+/// Features to be searched together.
+#[derive(Debug, Default)]
+pub(crate) struct Together {
+    features: Vec<Coded>,
+    /// n_features x n_examples
+    codes: Vec<u16>,
+    /// For each feature n_codes; weight and number of the examples of each code.
+    sizes: Vec<[f64; 2]>,
+    /// The same x width; their components.
+    sums: Vec<f64>,
+    /// [`BLOCK`] x width; count times the components of some examples.
+    values: Vec<f64>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Coded {
+    feature: u32,
+    n_codes: usize,
+    best: Option<Cut>,
+}
+
+/// Examples that are added up for a feature before the next.
+const BLOCK: usize = 128;
+/// Most bytes of sums at once, but for those of a single feature.
+const MOST_BYTES: usize = 640 << 10;
+
+impl Together {
+    /// Whether components allow for it.
+    pub(crate) fn serves(arch: Arch, shape: &Shape) -> bool {
+        dense::width(arch, shape).is_some()
+    }
+
+    /// Takes a feature, with the codes of the examples, none missing and all below `n_codes`; gives whether there is
+    /// no place for another like it.
+    pub(crate) fn take<C: Code>(&mut self, shape: &Shape, feature: u32, codes: &[C], n_codes: usize) -> bool {
+        self.features.push(Coded { feature, n_codes, best: None });
+        self.codes.extend(codes.iter().map(|code| code.index() as u16));
+        let all = n_codes + self.features.iter().map(|coded| coded.n_codes).sum::<usize>();
+        all * shape.len() * size_of::<f64>() > MOST_BYTES
+    }
+
+    /// The best cuts of the features, of those that have one, with the sums of their left sides in `lefts`; begins anew
+    /// after them.
+    pub(crate) fn best_cuts<'a>(
+        &'a mut self,
+        arch: Arch,
+        shape: &Shape,
+        examples: Examples<'_>,
+        node: &Node,
+        room: Room,
+        lefts: &mut LeftSides,
+    ) -> impl Iterator<Item = (u32, Cut)> + use<'a> {
+        if !self.features.is_empty() {
+            arch.dispatch(BestCuts { together: self, shape, examples, node, room, lefts });
+            self.codes.clear();
+        }
+        self.features.drain(..).filter_map(|Coded { feature, best, .. }| best.map(|cut| (feature, cut)))
+    }
+}
+
+struct BestCuts<'a> {
+    together: &'a mut Together,
+    shape: &'a Shape,
+    examples: Examples<'a>,
+    node: &'a Node,
+    room: Room,
+    lefts: &'a mut LeftSides,
+}
+
+impl WithSimd for BestCuts<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        match dense::vectors_of::<S>(self.shape) {
+            Some(1) => self.run::<S, 1>(simd),
+            Some(2) => self.run::<S, 2>(simd),
+            _ => self.run::<S, 4>(simd),
+        }
+    }
+}
+
+impl BestCuts<'_> {
+    #[inline(always)]
+    fn run<S: Simd, const VECTORS: usize>(self, simd: S) {
+        let BestCuts { together, shape, examples, node, room, lefts } = self;
+        let Together { features, codes, sizes, sums, values } = together;
+        let n_codes = features.iter().map(|coded| coded.n_codes).sum::<usize>();
+        let width = VECTORS * S::F64_LANES;
+        sizes.clear();
+        sizes.resize(n_codes, [0.0; 2]);
+        sums.clear();
+        sums.resize(n_codes * width, 0.0);
+        values.resize(BLOCK * width, 0.0);
+        let (sums, _) = S::as_mut_simd_f64s(sums);
+        let (sums, _) = sums.as_chunks_mut::<VECTORS>();
+        let (values, _) = S::as_mut_simd_f64s(values);
+        let (values, _) = values.as_chunks_mut::<VECTORS>();
+        let mut sizes_of = [[0.0; 2]; BLOCK];
+        let n = examples.rows.len();
+        for start in (0..n).step_by(BLOCK) {
+            let block = start..n.min(start + BLOCK);
+            for ((position, values), size) in block.clone().zip(&mut *values).zip(&mut sizes_of) {
+                let (row, count) = (examples.rows[position] as usize, f64::from(examples.counts[position]));
+                *size = [count * examples.block.weight(row), count];
+                *values = dense::values_of(simd, examples, position);
+            }
+            let (mut sizes, mut sums) = (&mut sizes[..], &mut sums[..]);
+            for (coded, codes) in features.iter().zip(codes.chunks_exact(n)) {
+                let (own_sizes, own_sums);
+                (own_sizes, sizes) = sizes.split_at_mut(coded.n_codes);
+                (own_sums, sums) = sums.split_at_mut(coded.n_codes);
+                for ((&code, values), size) in codes[block.clone()].iter().zip(&*values).zip(&sizes_of) {
+                    let [weight, count] = &mut own_sizes[usize::from(code)];
+                    *weight += size[0];
+                    *count += size[1];
+                    for (sum, &value) in own_sums[usize::from(code)].iter_mut().zip(values) {
+                        *sum = simd.add_f64s(*sum, value);
+                    }
+                }
+            }
+        }
+        let (mut sizes, mut sums) = (&sizes[..], &sums[..]);
+        for coded in features {
+            let (own_sizes, own_sums);
+            (own_sizes, sizes) = sizes.split_at(coded.n_codes);
+            (own_sums, sums) = sums.split_at(coded.n_codes);
+            let mut left = Registers::<S, VECTORS>::new(simd, node);
+            let mut best = Best::new(node.weight(), node.examples(), room);
+            for (code, (size, &sums)) in own_sizes.iter().zip(own_sums).enumerate() {
+                if size[1] > 0.0 {
+                    left.add_sums(simd, *size, sums);
+                    best.offer(code, left.quality(simd), left.weight, left.count);
+                }
+            }
+            coded.best = best.cut();
+            if let Some(cut) = coded.best {
+                let mut left = Registers::<S, VECTORS>::new(simd, node);
+                for (size, &sums) in own_sizes.iter().zip(own_sums).take(usize::from(cut.code) + 1) {
+                    left.add_sums(simd, *size, sums);
+                }
+                left.note(simd, shape, coded.feature, lefts);
+            }
+        }
+    }
+}
