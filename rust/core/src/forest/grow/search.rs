@@ -174,10 +174,10 @@ impl Grower<'_> {
     ) -> bool {
         let Grower { ground, arch, shape, items, narrow, wide, buffers, finds, .. } = self;
         let rows = &items.rows[range.clone()];
-        let take = Taken { ground: *ground, arch: *arch, shape, feature };
+        let joining = Joining { ground: *ground, arch: *arch, shape, feature };
         let (varies, is_full) = match finds[feature as usize].slot {
-            Slot::Narrow(slot) => take.into(narrow.take(view, slot, rows), buffers, random),
-            Slot::Wide(slot) => take.into(wide.take(view, slot, rows), buffers, random),
+            Slot::Narrow(slot) => joining.join(narrow.take(view, slot, rows), buffers, random),
+            Slot::Wide(slot) => joining.join(wide.take(view, slot, rows), buffers, random),
         };
         if is_full {
             self.judge_together(view, range, contest);
@@ -357,19 +357,19 @@ fn cut_test(cut: Cut) -> (f64, CodeTest) {
     (cut.gain, CodeTest::Cut(cut.code))
 }
 
-/// A feature to be searched together with others.
-struct Taken<'a> {
+/// A feature that is to be searched together with others.
+struct Joining<'a> {
     ground: Ground<'a>,
     arch: Arch,
     shape: &'a Shape,
     feature: u32,
 }
 
-impl Taken<'_> {
-    /// Takes it, with a random cut where cuts are random; gives whether it varies in the node, and if so, whether there
-    /// is no place for more.
-    fn into<C: Code>(self, codes: &[C], buffers: &mut Buffers, random: &mut Stream) -> (bool, bool) {
-        let Taken { ground, arch, shape, feature } = self;
+impl Joining<'_> {
+    /// Takes it to the others, with a random cut where cuts are random; gives whether it varies in the node, and if so,
+    /// whether there is no place for more.
+    fn join<C: Code>(self, codes: &[C], buffers: &mut Buffers, random: &mut Stream) -> (bool, bool) {
+        let Joining { ground, arch, shape, feature } = self;
         let (low, high) = extremes(arch, codes);
         if low >= high {
             return (false, false);

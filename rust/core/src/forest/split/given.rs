@@ -95,9 +95,9 @@ impl<C: Code> WithSimd for Mark<'_, C> {
         for (codes, marks) in codes.chunks(most).zip(marks.chunks_mut(most)) {
             let mut left = 0u8;
             for (mark, &code) in marks.iter_mut().zip(codes) {
-                let is_left = u8::from(code <= cut);
-                *mark |= if code <= cut { bit } else { 0 };
-                left += is_left;
+                let is_left = code <= cut;
+                *mark |= if is_left { bit } else { 0 };
+                left += u8::from(is_left);
             }
             n_left += usize::from(left);
         }

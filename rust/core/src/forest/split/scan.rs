@@ -177,6 +177,7 @@ pub(crate) struct Scratch {
     bins: Vec<f64>,
     /// The same where components are dense and few.
     together: Together,
+    /// What it says of left sides, which nobody asks for here.
     lefts: LeftSides,
 }
 

@@ -34,8 +34,10 @@ struct Coded {
 
 /// Examples that are added up for a feature before the next.
 const BLOCK: usize = 128;
-/// Most bytes of sums at once, but for those of a single feature.
+/// Most bytes of sums at once, but for those of a single feature: as many as the cache holds.
 const MOST_BYTES: usize = 640 << 10;
+/// From so many codes on no more features are taken: who waits for a stop waits for a pass.
+const MANY_CODES: usize = 1 << 24;
 
 impl Together {
     /// Whether components allow for it.
@@ -49,7 +51,7 @@ impl Together {
         self.features.push(Coded { feature, n_codes, best: None });
         self.codes.extend(codes.iter().map(|code| code.index() as u16));
         let all = n_codes + self.features.iter().map(|coded| coded.n_codes).sum::<usize>();
-        all * shape.len() * size_of::<f64>() > MOST_BYTES
+        all * shape.len() * size_of::<f64>() > MOST_BYTES || self.codes.len() >= MANY_CODES
     }
 
     /// The best cuts of the features, of those that have one, with the sums of their left sides in `lefts`; begins anew
