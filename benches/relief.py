@@ -69,7 +69,10 @@ def wanted(peer: str, n_features: int) -> str:
 
 
 def speed(sizes: list[tuple[int, int]], peers: list[str], most_rows: int) -> None:
-    """Least CPU seconds of a whole ranking, all rows as queries, after a small set on which all import or compile."""
+    """Least CPU seconds of a whole ranking, all rows as queries.
+
+    All rank a small set first, on which they import or compile what they need.
+    """
     for n_rows, n_features in sizes:
         X, y = data(n_rows, n_features)
         ferrank(*data(100, n_features))
