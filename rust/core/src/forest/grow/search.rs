@@ -68,9 +68,6 @@ impl Grower<'_> {
         let most = self.per_node.min(self.pool.len());
         self.buffers.batch.start(if in_batch { range.len() } else { 0 }, most);
         self.buffers.lefts.clear();
-        if self.goes_together && !in_batch {
-            self.buffers.given.start(range.len());
-        }
         let mut interrupted = Ok(());
         let mut pool = std::mem::take(&mut self.pool);
         pool.draw(self.per_node, &mut random, |feature, random| {

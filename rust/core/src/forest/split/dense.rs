@@ -67,6 +67,59 @@ impl Values {
     }
 }
 
+/// What is done in a node with sums in registers.
+pub(super) trait InRegisters {
+    fn run<S: Simd, const VECTORS: usize>(self, simd: S);
+}
+
+/// Does it in as many vectors as the components of `shape` take, which are all dense and few enough.
+pub(super) fn in_registers<T: InRegisters>(arch: Arch, shape: &Shape, task: T) {
+    struct Task<'a, T>(&'a Shape, T);
+    impl<T: InRegisters> WithSimd for Task<'_, T> {
+        type Output = ();
+        #[inline(always)]
+        fn with_simd<S: Simd>(self, simd: S) {
+            match vectors_of::<S>(self.0) {
+                Some(1) => self.1.run::<S, 1>(simd),
+                Some(2) => self.1.run::<S, 2>(simd),
+                _ => self.1.run::<S, 4>(simd),
+            }
+        }
+    }
+    arch.dispatch(Task(shape, task));
+}
+
+/// Sums of some groups of examples.
+#[derive(Debug, Default)]
+pub(super) struct Groups {
+    /// n_groups; weight and number of the examples.
+    sizes: Vec<[f64; 2]>,
+    /// n_groups x width; their components.
+    sums: Vec<f64>,
+}
+
+impl Groups {
+    /// Those of `n` groups, which are all 0.
+    #[inline(always)]
+    pub(super) fn cleared<S: Simd, const VECTORS: usize>(
+        &mut self,
+        n: usize,
+    ) -> (&mut [[f64; 2]], &mut [[S::f64s; VECTORS]]) {
+        self.sizes.clear();
+        self.sizes.resize(n, [0.0; 2]);
+        self.sums.clear();
+        self.sums.resize(n * VECTORS * S::F64_LANES, 0.0);
+        (&mut self.sizes, S::as_mut_simd_f64s(&mut self.sums).0.as_chunks_mut().0)
+    }
+}
+
+/// Weight and number of the example at `position`.
+#[inline(always)]
+pub(super) fn size_of(examples: Examples<'_>, position: usize) -> [f64; 2] {
+    let (row, count) = (examples.rows[position] as usize, f64::from(examples.counts[position]));
+    [count * examples.block.weight(row), count]
+}
+
 /// Count times the component values of the example at `position`.
 #[inline(always)]
 pub(super) fn values_of<S: Simd, const VECTORS: usize>(
@@ -121,10 +174,7 @@ impl<S: Simd, const VECTORS: usize> Registers<S, VECTORS> {
 
     #[inline(always)]
     fn add(&mut self, simd: S, examples: Examples<'_>, position: usize) {
-        let (row, count) = (examples.rows[position] as usize, f64::from(examples.counts[position]));
-        self.count += count;
-        self.weight += count * examples.block.weight(row);
-        self.add_values(simd, values_of(simd, examples, position));
+        self.add_sums(simd, size_of(examples, position), values_of(simd, examples, position));
     }
 
     #[inline(always)]

@@ -6,7 +6,7 @@
 
 use pulp::{Arch, Simd, WithSimd};
 
-use super::dense::{self, LeftSides, Registers};
+use super::dense::{self, Groups, InRegisters, LeftSides, Registers};
 use super::scan::{Examples, Node};
 use super::{Cut, Room};
 use crate::forest::moments::{EXAMPLES, Shape, WEIGHT};
@@ -18,10 +18,8 @@ pub(crate) struct GivenCuts {
     /// n_examples
     marks: Vec<u8>,
     cuts: Vec<Given>,
-    /// 2^n_cuts; weight and number of the examples with these bits.
-    sizes: Vec<[f64; 2]>,
-    /// 2^n_cuts x width; their components.
-    sums: Vec<f64>,
+    /// 2^n_cuts; the examples with these bits.
+    groups: Groups,
 }
 
 /// A cut that was given.
@@ -39,16 +37,13 @@ impl GivenCuts {
     /// Most cuts at once: each doubles the sums there are.
     const MOST: usize = 7;
 
-    /// Begins a node of `n` examples.
-    pub(crate) fn start(&mut self, n: usize) {
-        self.marks.clear();
-        self.marks.resize(n, 0);
-        self.cuts.clear();
-    }
-
     /// Takes the cut of `feature` above `cut`; `codes` are those of the examples, none missing. Gives whether there
     /// is no place for another.
     pub(crate) fn take<C: Code>(&mut self, arch: Arch, feature: u32, codes: &[C], cut: C) -> bool {
+        if self.cuts.is_empty() {
+            self.marks.clear();
+            self.marks.resize(codes.len(), 0);
+        }
         let n_left = arch.dispatch(Mark { codes, cut, bit: 1 << self.cuts.len(), marks: &mut self.marks });
         let left_is_smaller = 2 * n_left <= codes.len();
         self.cuts.push(Given { feature, code: cut.index() as u16, left_is_smaller, gain: -1.0 });
@@ -67,8 +62,7 @@ impl GivenCuts {
         lefts: &mut LeftSides,
     ) -> impl Iterator<Item = (u32, Cut)> + use<'a> {
         if !self.cuts.is_empty() {
-            arch.dispatch(Judge { cuts: self, shape, examples, node, room, lefts });
-            self.marks.fill(0);
+            dense::in_registers(arch, shape, Judge { cuts: self, shape, examples, node, room, lefts });
         }
         let fitting = self.cuts.drain(..).filter(|given| given.gain >= 0.0);
         fitting.map(|Given { feature, code, gain, .. }| (feature, Cut { gain, code }))
@@ -114,34 +108,15 @@ struct Judge<'a> {
     lefts: &'a mut LeftSides,
 }
 
-impl WithSimd for Judge<'_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn with_simd<S: Simd>(self, simd: S) {
-        match dense::vectors_of::<S>(self.shape) {
-            Some(1) => self.run::<S, 1>(simd),
-            Some(2) => self.run::<S, 2>(simd),
-            _ => self.run::<S, 4>(simd),
-        }
-    }
-}
-
-impl Judge<'_> {
+impl InRegisters for Judge<'_> {
     #[inline(always)]
     fn run<S: Simd, const VECTORS: usize>(self, simd: S) {
-        let Judge { cuts: GivenCuts { marks, cuts, sizes, sums }, shape, examples, node, room, lefts } = self;
-        sizes.clear();
-        sizes.resize(1 << cuts.len(), [0.0; 2]);
-        sums.clear();
-        sums.resize((VECTORS * S::F64_LANES) << cuts.len(), 0.0);
-        let (sums, _) = S::as_mut_simd_f64s(sums);
-        let (sums, _) = sums.as_chunks_mut::<VECTORS>();
+        let Judge { cuts: GivenCuts { marks, cuts, groups }, shape, examples, node, room, lefts } = self;
+        let (sizes, sums) = groups.cleared::<S, VECTORS>(1 << cuts.len());
         for (position, &mark) in marks.iter().enumerate() {
-            let (row, count) = (examples.rows[position] as usize, f64::from(examples.counts[position]));
-            let [weight_of, count_of] = &mut sizes[usize::from(mark)];
-            *weight_of += count * examples.block.weight(row);
-            *count_of += count;
+            let [weight, count] = dense::size_of(examples, position);
+            sizes[usize::from(mark)][0] += weight;
+            sizes[usize::from(mark)][1] += count;
             let values: [S::f64s; VECTORS] = dense::values_of(simd, examples, position);
             for (sum, value) in sums[usize::from(mark)].iter_mut().zip(values) {
                 *sum = simd.add_f64s(*sum, value);

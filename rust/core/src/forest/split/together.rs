@@ -3,9 +3,9 @@
 //! Examples are added up by code for all the features in one pass over their values: those of a large node do not
 //! stay in the cache.
 
-use pulp::{Arch, Simd, WithSimd};
+use pulp::{Arch, Simd};
 
-use super::dense::{self, LeftSides, Registers};
+use super::dense::{self, Groups, InRegisters, LeftSides, Registers};
 use super::scan::{Examples, Node};
 use super::{Best, Cut, Room};
 use crate::forest::moments::Shape;
@@ -17,10 +17,8 @@ pub(crate) struct Together {
     features: Vec<Coded>,
     /// n_features x n_examples
     codes: Vec<u16>,
-    /// For each feature n_codes; weight and number of the examples of each code.
-    sizes: Vec<[f64; 2]>,
-    /// The same x width; their components.
-    sums: Vec<f64>,
+    /// For each feature n_codes; the examples of each code.
+    groups: Groups,
     /// [`BLOCK`] x width; count times the components of some examples.
     values: Vec<f64>,
 }
@@ -66,7 +64,7 @@ impl Together {
         lefts: &mut LeftSides,
     ) -> impl Iterator<Item = (u32, Cut)> + use<'a> {
         if !self.features.is_empty() {
-            arch.dispatch(BestCuts { together: self, shape, examples, node, room, lefts });
+            dense::in_registers(arch, shape, BestCuts { together: self, shape, examples, node, room, lefts });
             self.codes.clear();
         }
         self.features.drain(..).filter_map(|Coded { feature, best, .. }| best.map(|cut| (feature, cut)))
@@ -82,33 +80,13 @@ struct BestCuts<'a> {
     lefts: &'a mut LeftSides,
 }
 
-impl WithSimd for BestCuts<'_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn with_simd<S: Simd>(self, simd: S) {
-        match dense::vectors_of::<S>(self.shape) {
-            Some(1) => self.run::<S, 1>(simd),
-            Some(2) => self.run::<S, 2>(simd),
-            _ => self.run::<S, 4>(simd),
-        }
-    }
-}
-
-impl BestCuts<'_> {
+impl InRegisters for BestCuts<'_> {
     #[inline(always)]
     fn run<S: Simd, const VECTORS: usize>(self, simd: S) {
         let BestCuts { together, shape, examples, node, room, lefts } = self;
-        let Together { features, codes, sizes, sums, values } = together;
-        let n_codes = features.iter().map(|coded| coded.n_codes).sum::<usize>();
-        let width = VECTORS * S::F64_LANES;
-        sizes.clear();
-        sizes.resize(n_codes, [0.0; 2]);
-        sums.clear();
-        sums.resize(n_codes * width, 0.0);
-        values.resize(BLOCK * width, 0.0);
-        let (sums, _) = S::as_mut_simd_f64s(sums);
-        let (sums, _) = sums.as_chunks_mut::<VECTORS>();
+        let Together { features, codes, groups, values } = together;
+        let (sizes, sums) = groups.cleared::<S, VECTORS>(features.iter().map(|coded| coded.n_codes).sum());
+        values.resize(BLOCK * VECTORS * S::F64_LANES, 0.0);
         let (values, _) = S::as_mut_simd_f64s(values);
         let (values, _) = values.as_chunks_mut::<VECTORS>();
         let mut sizes_of = [[0.0; 2]; BLOCK];
@@ -116,8 +94,7 @@ impl BestCuts<'_> {
         for start in (0..n).step_by(BLOCK) {
             let block = start..n.min(start + BLOCK);
             for ((position, values), size) in block.clone().zip(&mut *values).zip(&mut sizes_of) {
-                let (row, count) = (examples.rows[position] as usize, f64::from(examples.counts[position]));
-                *size = [count * examples.block.weight(row), count];
+                *size = dense::size_of(examples, position);
                 *values = dense::values_of(simd, examples, position);
             }
             let (mut sizes, mut sums) = (&mut sizes[..], &mut sums[..]);

@@ -128,7 +128,6 @@ fn cuts_found_together_are_those_found_alone<C: Code>(
         codes
     };
     let (mut given, mut together, mut lefts) = (GivenCuts::default(), Together::default(), LeftSides::default());
-    given.start(n);
     for features in [0..7u32, 7..8, 8..11] {
         lefts.clear();
         let (mut given_alone, mut best_alone) = (Vec::new(), Vec::new());
