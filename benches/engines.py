@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
-from measure import RUNS, Cost, cost
+from measure import fastest
 from sklearn.ensemble import (
     ExtraTreesClassifier,
     ExtraTreesRegressor,
@@ -66,19 +67,23 @@ class MeasureError(Exception):
     """The difference of two runs drowns in their noise."""
 
 
-def ferrank_cost(size: Size, n_trees: int, **settings) -> PerTree:
-    """Told apart by fitting one tree and `n_trees` more, in turn, since the machine may do other things."""
-    runs = [[fit_ferrank(size, n, **settings).cpu for n in (1, n_trees + 1)] for _ in range(RUNS)]
-    few, many = map(min, zip(*runs, strict=True))
+def per_tree(fit: Callable[[int], object], n_trees: int) -> PerTree:
+    """What `fit`, told how many trees, costs; told apart by one tree and `n_trees` more."""
+    few, many = (run.cpu for run in fastest(partial(fit, 1), partial(fit, n_trees + 1)))
     if many - few <= NOISE * few:
-        raise MeasureError(f"{n_trees + 1} trees of {size} take no longer than one; time more trees")
+        raise MeasureError(f"{n_trees + 1} trees take no longer than one; time more trees")
     tree = (many - few) / n_trees
     return PerTree(tree, max(few - tree, 0.0))
 
 
-def fit_ferrank(size: Size, n_trees: int, **settings) -> Cost:
+def ferrank_cost(size: Size, n_trees: int, **settings) -> PerTree:
+    return per_tree(lambda n: fitting(size, n, **settings)(), n_trees)
+
+
+def fitting(size: Size, n_trees: int, **settings) -> Callable[[], object]:
+    """A fit of ferrank, with the data at hand."""
     work = size.workload()
-    return cost(lambda: ferrank(size, n_trees, **settings).fit(work.X, work.y))
+    return lambda: ferrank(size, n_trees, **settings).fit(work.X, work.y)
 
 
 @cache
@@ -88,7 +93,8 @@ def peer_cost(size: Size, peer: str, n_trees: int) -> float:
     forest = PEERS[peer](
         n_estimators=n_trees, max_features=size.max_features, min_samples_leaf=2, n_jobs=1, random_state=0
     )
-    return min(cost(lambda: forest.fit(work.X, work.y)).cpu for _ in range(RUNS)) / n_trees
+    (run,) = fastest(lambda: forest.fit(work.X, work.y))
+    return run.cpu / n_trees
 
 
 def auc(importance: np.ndarray, relevant: np.ndarray) -> float:

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import sklearn
-from engines import PEERS, MeasureError, Size, auc, ferrank, ferrank_cost, fit_ferrank, peer_cost
-from measure import peak_growth
+from engines import PEERS, MeasureError, Size, auc, ferrank, ferrank_cost, fitting, peer_cost
+from measure import RUNS, cost, fastest, peak_growth
 from workloads import regression
 
 import ferrank as fr
@@ -84,15 +84,11 @@ def label_sets(settings: Settings) -> Rows:
 
 
 def permutation(settings: Settings) -> Rows:
-    """CPU seconds that the permutation score of all features adds to growing the trees, lowest of three."""
+    """CPU seconds that the permutation score of all features adds to growing the trees."""
     size = Size(settings.rows[0], 200, 1)
-
-    def runs() -> Iterator[float]:
-        for scores in (("genie3",), ("genie3", "permutation")):
-            yield fit_ferrank(size, settings.forest, scores=scores).cpu
-
-    # In turn, so that what else the machine does slows down both.
-    alone, both = map(min, zip(*(runs() for _ in range(3)), strict=True))
+    asked = (("genie3",), ("genie3", "permutation"))
+    runs = fastest(*(fitting(size, settings.forest, scores=scores) for scores in asked))
+    alone, both = (run.cpu for run in runs)
     share = f"{both / alone - 1:.2f}"
     yield (
         "permutation",
@@ -110,8 +106,8 @@ def threads(settings: Settings) -> Rows:
     """Wall seconds of a whole forest on two threads and on one, and what two processes at once reach."""
     for n_features in settings.features:
         size = Size(settings.rows[0], n_features, 1)
-        one, two = (fit_ferrank(size, settings.forest, n_jobs=n).wall for n in (1, 2))
-        apart = two_processes(size, settings.forest)
+        one, two = (run.wall for run in fastest(*(fitting(size, settings.forest, n_jobs=n) for n in (1, 2))))
+        apart = min(two_processes(size, settings.forest) for _ in range(RUNS))
         peer, alone = "ferrank, one thread", f"{one:.2f} s"
         yield ("two threads", size, peer, alone, f"{two:.2f} s", f"{one / two:.2f}x", "", ">= 1.9x")
         # The most the machine allows: each process grows a forest of its own.
@@ -133,11 +129,10 @@ def two_processes(size: Size, n_trees: int) -> float:
 
 
 def measure_fit(n_rows: int, n_features: int, n_trees: int) -> None:
-    size = Size(n_rows, n_features, 1)
-    size.workload()
+    fit = fitting(Size(n_rows, n_features, 1), n_trees)
     print("ready", flush=True)
     sys.stdin.readline()
-    print(fit_ferrank(size, n_trees).wall)
+    print(cost(fit).wall)
 
 
 def memory(settings: Settings) -> Rows:

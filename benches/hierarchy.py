@@ -9,8 +9,7 @@ import argparse
 
 import numpy as np
 import pyarrow as pa
-from engines import PerTree
-from measure import cost
+from engines import per_tree
 from workloads import features
 
 import ferrank as fr
@@ -43,18 +42,6 @@ def closed(labels: list[str], parents: dict[str, str | None]) -> set[str]:
     return found
 
 
-def per_tree(X: np.ndarray, y: object, trees: int, repeats: int, **settings) -> PerTree:
-    """The lowest CPU seconds of a tree and of what comes before, told apart by forests of two sizes."""
-
-    def fit(n_estimators: int) -> float:
-        ranker = fr.ForestRanker(n_estimators=n_estimators, n_jobs=1, **settings)
-        return min(cost(lambda: ranker.fit(X, y)).cpu for _ in range(repeats))
-
-    few, many = fit(1), fit(trees + 1)
-    tree = (many - few) / trees
-    return PerTree(tree, few - tree)
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=20_000)
@@ -62,7 +49,6 @@ def main() -> None:
     parser.add_argument("--labels", type=int, default=500)
     parser.add_argument("--leaves", type=int, default=4, help="of a row")
     parser.add_argument("--trees", type=int, default=10)
-    parser.add_argument("--repeats", type=int, default=3)
     args = parser.parse_args()
 
     rng = np.random.default_rng(0)
@@ -73,9 +59,12 @@ def main() -> None:
     n_labels = np.mean([len(row) for row in rows])
     print(f"{args.rows:,} x {args.features}, {args.labels} labels, {n_labels:.1f} a row with those above")
     flat = pa.table({label: pa.array([label in row for row in rows]) for label in parents})
-    asked = {"trees": args.trees, "repeats": args.repeats}
-    theirs = per_tree(X, flat, **asked)
-    ours = per_tree(X, sets, hierarchy=parents, **asked)
+
+    def ranker(n_trees: int, **settings) -> fr.ForestRanker:
+        return fr.ForestRanker(n_estimators=n_trees, n_jobs=1, **settings)
+
+    theirs = per_tree(lambda n: ranker(n).fit(X, flat), args.trees)
+    ours = per_tree(lambda n: ranker(n, hierarchy=parents).fit(X, sets), args.trees)
     for name, spent in (("multi-label", theirs), ("hierarchical", ours)):
         print(f"{name:<13} {spent.tree:.4f} CPU s a tree, {spent.setup:.2f} CPU s before")
     print(f"ratio         {ours.tree / theirs.tree:.2f}  wanted <= 1.2")

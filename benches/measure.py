@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Callable
@@ -10,7 +11,6 @@ from pathlib import Path
 
 RUNS = 3
 ENOUGH = 2.0  # seconds of runs
-LONG = 20.0  # seconds of a run that is not done again
 
 
 @dataclass(frozen=True)
@@ -25,12 +25,20 @@ def cost(call: Callable[[], object]) -> Cost:
     return Cost(time.process_time() - cpu, time.perf_counter() - wall)
 
 
-def fastest(call: Callable[[], object]) -> Cost:
-    """The least that a call costs: of `RUNS`, of more while they are short, of one where it is long."""
-    runs = [cost(call)]
-    while (len(runs) < RUNS or sum(run.wall for run in runs) < ENOUGH) and runs[0].wall < LONG:
-        runs.append(cost(call))
-    return Cost(min(run.cpu for run in runs), min(run.wall for run in runs))
+def fastest(*calls: Callable[[], object], long: float = math.inf) -> list[Cost]:
+    """The least that each call costs, in turn with the others: what else the machine does slows down all.
+
+    Of `RUNS`, of more while they are short, of one where one takes `long` seconds.
+    """
+    turns: list[list[Cost]] = []
+    longest = spent = 0.0
+    while not turns or ((len(turns) < RUNS or spent < ENOUGH * len(calls)) and longest < long):
+        turns.append([cost(call) for call in calls])
+        longest = max(longest, *(run.wall for run in turns[-1]))
+        spent += sum(run.wall for run in turns[-1])
+    return [
+        Cost(min(run.cpu for run in runs), min(run.wall for run in runs)) for runs in zip(*turns, strict=True)
+    ]
 
 
 def anonymous_memory(process: int | str = "self") -> int:

@@ -12,8 +12,8 @@ from __future__ import annotations
 import argparse
 
 import numpy as np
-from engines import Size, ferrank, ferrank_cost
-from measure import cost
+from engines import Size, ferrank, ferrank_cost, per_tree
+from measure import fastest
 from sklearn.datasets import load_digits
 from sklearn.metrics import f1_score
 from sklearn.neighbors import KNeighborsClassifier
@@ -33,8 +33,8 @@ def read_rate(n_bytes: int = 1 << 29) -> float:
     """Bytes that one thread reads from memory in a second: the best of some inner products."""
     values = np.ones(n_bytes // 8)
     with threadpool_limits(1):
-        seconds = min(cost(lambda: values @ values).wall for _ in range(7))
-    return n_bytes / seconds
+        (run,) = fastest(lambda: values @ values)
+    return n_bytes / run.wall
 
 
 def partly_labelled(size: Size) -> tuple[np.ndarray, np.ndarray]:
@@ -48,8 +48,7 @@ def semi_supervised_cost(size: Size, n_trees: int, **settings) -> float:
     """CPU seconds of a tree."""
     X, y = partly_labelled(size)
     settings |= {"supervision": SUPERVISION}
-    few, many = (cost(lambda n=n: ferrank(size, n, **settings).fit(X, y)).cpu for n in (1, n_trees + 1))
-    return (many - few) / n_trees
+    return per_tree(lambda n: ferrank(size, n, **settings).fit(X, y), n_trees).tree
 
 
 def updates(size: Size) -> int:

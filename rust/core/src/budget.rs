@@ -50,14 +50,16 @@ impl Budget {
         ))
     }
 
-    /// Ok if `bytes` are left for `what`, or are so few that they are in the reserve.
-    pub(crate) fn check_early(&self, bytes: usize, what: &str) -> Result<()> {
-        if bytes <= RESERVE { Ok(()) } else { self.check(bytes, what) }
+    /// Ok if a limit of `limit` leaves `bytes` for `what`, or they are so few that they are in the reserve; then
+    /// nobody is asked, which takes longer than a small run may.
+    pub(crate) fn check_early(limit: Option<u64>, bytes: usize, what: &str) -> Result<()> {
+        if bytes <= RESERVE { Ok(()) } else { Budget::new(limit).check(bytes, what).map(drop) }
     }
 
-    /// Ok if `bytes` are left for `what`.
-    pub(crate) fn check(&self, bytes: usize, what: &str) -> Result<()> {
-        if bytes <= self.left() { Ok(()) } else { Err(self.too_small(bytes, what)) }
+    /// The bytes that are left, if they do for `what`, which needs `bytes`.
+    pub(crate) fn check(&self, bytes: usize, what: &str) -> Result<usize> {
+        let left = self.left();
+        if bytes <= left { Ok(left) } else { Err(self.too_small(bytes, what)) }
     }
 }
 

@@ -156,7 +156,7 @@ impl Options<'_> {
             if let Some(rows) = intake.source.rows_hint() {
                 // What comes after a small profile knows better how much memory would do.
                 let bytes = Profile::bytes(problem, max_bins, rows);
-                Budget::new(self.memory).check_early(bytes, "the profile of so many columns")?;
+                Budget::check_early(self.memory, bytes, "the profile of so many columns")?;
             }
             let profile = Profile::of(intake, max_bins)?;
             let counts = profile.counts;

@@ -3,6 +3,7 @@
 //!
 //! The array is not copied as a whole. Cost: one block, about 260,000 values.
 
+use std::mem::MaybeUninit;
 use std::sync::Arc;
 
 use arrow_array::types::{
@@ -19,6 +20,7 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use pyo3_arrow::PyArray;
+use rayon::prelude::*;
 
 use crate::error::to_py;
 use crate::sparse::SparseMatrix;
@@ -207,22 +209,38 @@ impl Matrix {
     }
 
     /// All columns, one after the other, cut to `len` rows from `start`.
-    fn gather<T: Copy + Default>(&self, start: usize, len: usize) -> Vec<T> {
-        let ([down, right], width) = (self.strides, self.shape[1]);
-        assert!(start + len <= self.shape[0] && size_of::<T>() <= self.data_type.primitive_width().unwrap_or(1));
-        let mut values = vec![T::default(); len * width];
-        for (first, columns) in (0..).step_by(TILE_COLUMNS).zip(values.chunks_mut(TILE_COLUMNS * len)) {
-            for above in (0..len).step_by(TILE_ROWS) {
-                for (column, values) in (first..).zip(columns.chunks_exact_mut(len)) {
-                    for (row, value) in (start + above..).zip(values[above..].iter_mut().take(TILE_ROWS)) {
-                        let offset = row as isize * down + column as isize * right;
-                        // SAFETY: row and column lie within the shape, so the offset lies within the array,
-                        // whose items are T; they need not be aligned.
-                        *value = unsafe { self.data.offset(offset).cast::<T>().read_unaligned() };
-                    }
+    fn gather<T: Copy + Send>(&self, start: usize, len: usize) -> Vec<T> {
+        let width = self.shape[1];
+        let mut values = Vec::with_capacity(len * width);
+        let room = &mut values.spare_capacity_mut()[..len * width];
+        // Work that has no threads of its own is not to start any.
+        if rayon::current_thread_index().is_some() {
+            let abreast = width.div_ceil(rayon::current_num_threads()).min(TILE_COLUMNS);
+            let tiles = room.par_chunks_mut((abreast * len).max(1)).enumerate();
+            tiles.for_each(|(tile, columns)| self.fill(start, len, tile * abreast, columns));
+        } else {
+            let tiles = room.chunks_mut((TILE_COLUMNS * len).max(1)).enumerate();
+            tiles.for_each(|(tile, columns)| self.fill(start, len, tile * TILE_COLUMNS, columns));
+        }
+        // SAFETY: the tiles are all of the room, and each is filled.
+        unsafe { values.set_len(len * width) };
+        values
+    }
+
+    /// Fills `columns`, from number `first` on, with `len` rows from `start`.
+    fn fill<T: Copy>(&self, start: usize, len: usize, first: usize, columns: &mut [MaybeUninit<T>]) {
+        let ([n_rows, width], [down, right]) = (self.shape, self.strides);
+        assert!(start + len <= n_rows && first * len + columns.len() <= width * len);
+        assert!(size_of::<T>() <= self.data_type.primitive_width().unwrap_or(1));
+        for above in (0..len).step_by(TILE_ROWS) {
+            for (column, values) in (first..).zip(columns.chunks_exact_mut(len)) {
+                for (row, value) in (start + above..).zip(values[above..].iter_mut().take(TILE_ROWS)) {
+                    let offset = row as isize * down + column as isize * right;
+                    // SAFETY: row and column lie within the shape, so the offset lies within the array,
+                    // whose items are T; they need not be aligned.
+                    value.write(unsafe { self.data.offset(offset).cast::<T>().read_unaligned() });
                 }
             }
         }
-        values
     }
 }

@@ -71,7 +71,10 @@ impl Profile {
     /// A hash of all that the profile says, the same for all ways to it.
     pub(crate) fn digest(&self) -> u128 {
         let order = self.sample.order();
-        let words = |words: &[u64]| xxh3_128(&words.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<u8>>());
+        let words = |words: &[u64]| {
+            let bytes: Vec<[u8; 8]> = words.iter().map(|word| word.to_le_bytes()).collect();
+            xxh3_128(bytes.as_flattened())
+        };
         let columns = self.features.par_iter().chain(&self.targets);
         let columns: Vec<u128> = columns.map(|column| column.digest(&order, words)).collect();
         let sampled: Vec<u64> = order.iter().map(|&position| self.sample.hashes[position as usize]).collect();

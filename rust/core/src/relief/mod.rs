@@ -133,8 +133,7 @@ impl Limits {
     fn within(budget: Budget, n_rows: u64, targets: usize, block: usize) -> Result<Self> {
         let fixed = n_rows as usize * targets + READING_BYTES;
         let least = fixed + block;
-        budget.check(least, "Relief; fewer iterations need less")?;
-        let left = budget.left().saturating_sub(fixed);
+        let left = budget.check(least, "Relief; fewer iterations need less")? - fixed;
         let group = LIMITS.group.min((left / 2).max(block));
         Ok(Limits { rows: LIMITS.rows.min(left - group.min(left)), group })
     }
