@@ -9,6 +9,46 @@ pub(super) const GROUP: usize = 4;
 /// make each addition wait for the one before.
 pub(super) const FILLERS: usize = 32;
 
+/// What labels weigh in a node.
+#[derive(Clone, Copy)]
+struct Weights<'a> {
+    /// n_indicators
+    omega: &'a [f64],
+    /// n_indicators; ω·c, 0 for labels to leave out.
+    weighted: &'a [f64],
+}
+
+impl Weights<'_> {
+    /// Whether an example of `weight` shares a label with others. If not, nothing is there to add to when it comes,
+    /// and nobody comes after.
+    #[inline(always)]
+    fn has_others(self, label: u32, weight: f64) -> bool {
+        self.weighted[label as usize] > self.omega[label as usize] * weight
+    }
+
+    #[inline(always)]
+    fn fillers(self, position: usize) -> [u32; GROUP] {
+        let filler = self.weighted.len() + position * GROUP % FILLERS;
+        std::array::from_fn(|i| (filler + i) as u32)
+    }
+
+    /// At most [`GROUP`] labels of the example at `position`, without a guess whether one stays.
+    #[inline(always)]
+    fn of_few(self, labels: &[u32], weight: f64, position: usize) -> Listed {
+        let mut first = self.fillers(position);
+        let (mut omega, mut weighted, mut n) = (0.0, 0.0, 0);
+        for &label in labels {
+            let own = self.weighted[label as usize];
+            omega += if own > 0.0 { self.omega[label as usize] } else { 0.0 };
+            weighted += own;
+            let stays = self.has_others(label, weight);
+            first[n] = if stays { label } else { first[n] };
+            n += usize::from(stays);
+        }
+        Listed { first, weight, squares: weight * weight * omega, cross: weight * weighted, start: 0, end: 0 }
+    }
+}
+
 /// Labels of a node's examples.
 #[derive(Debug, Default)]
 pub(super) struct LabelLists {
@@ -47,34 +87,42 @@ impl LabelLists {
         self.partial.clear();
         self.partial_ends.clear();
         let n_whole = shape.n_whole_indicators();
-        let mut n_groups = 0;
-        for (&row, &count) in examples.rows.iter().zip(examples.counts) {
+        let all = Weights { omega: &shape.indicator_weight, weighted };
+        for (position, (&row, &count)) in examples.rows.iter().zip(examples.counts).enumerate() {
             let (row, count) = (row as usize, f64::from(count));
             let weight = count * examples.block.weight(row);
-            self.own.clear();
-            self.own.extend(examples.block.indicators(row).iter().filter(|&&label| weighted[label as usize] > 0.0));
-            let n_own = self.own.partition_point(|&label| (label as usize) < n_whole);
-            let (labels, partial) = self.own.split_at(n_own);
-            if n_whole < weighted.len() {
-                self.partial.extend_from_slice(partial);
-                self.partial_ends.push(self.partial.len() as u32);
-            }
-            let sum = |values: &[f64]| labels.iter().map(|&label| values[label as usize]).sum::<f64>();
-            let (squares, cross) = (weight * weight * sum(&shape.indicator_weight), weight * sum(weighted));
-            let mut group = |labels: &[u32]| {
-                let filler = weighted.len() + n_groups * GROUP % FILLERS;
-                n_groups += 1;
-                let mut group = std::array::from_fn(|i| (filler + i) as u32);
-                group[..labels.len()].copy_from_slice(labels);
-                group
+            let labels = examples.block.indicators(row);
+            let listed = if n_whole == weighted.len() && labels.len() <= GROUP {
+                all.of_few(labels, weight, position)
+            } else {
+                self.of_many(all, n_whole, labels, weight, position)
             };
-            let (labels, others) = labels.split_at(labels.len().min(GROUP));
-            let first = group(labels);
-            let start = self.more.len() as u32;
-            self.more.extend(others.chunks(GROUP).map(group));
-            let end = self.more.len() as u32;
-            self.examples.push(Listed { first, weight, squares, cross, start, end });
+            self.examples.push(listed);
         }
+    }
+
+    /// Any labels of the example at `position`.
+    fn of_many(&mut self, all: Weights<'_>, n_whole: usize, labels: &[u32], weight: f64, position: usize) -> Listed {
+        self.own.clear();
+        self.own.extend(labels.iter().filter(|&&label| all.weighted[label as usize] > 0.0));
+        let n_own = self.own.partition_point(|&label| (label as usize) < n_whole);
+        if n_whole < all.weighted.len() {
+            self.partial.extend_from_slice(&self.own[n_own..]);
+            self.partial_ends.push(self.partial.len() as u32);
+        }
+        self.own.truncate(n_own);
+        let sum = |values: &[f64]| self.own.iter().map(|&label| values[label as usize]).sum::<f64>();
+        let (squares, cross) = (weight * weight * sum(all.omega), weight * sum(all.weighted));
+        self.own.retain(|&label| all.has_others(label, weight));
+        let (few, others) = self.own.split_at(self.own.len().min(GROUP));
+        let group = |labels: &[u32]| {
+            let mut group = all.fillers(position);
+            group[..labels.len()].copy_from_slice(labels);
+            group
+        };
+        let start = self.more.len() as u32;
+        self.more.extend(others.chunks(GROUP).map(group));
+        Listed { first: group(few), weight, squares, cross, start, end: self.more.len() as u32 }
     }
 
     /// The example at `position`.

@@ -170,7 +170,6 @@ pub(crate) struct Scratch {
     order: Vec<u32>,
     /// The same by low bytes alone.
     spare: Vec<u32>,
-    starts: Vec<u32>,
     side: Side,
     walk: Walk,
     /// One vector of sums for each code.
@@ -201,7 +200,6 @@ impl Scratch {
         Scratch {
             order: Vec::new(),
             spare: Vec::new(),
-            starts: Vec::new(),
             side,
             walk: Walk::default(),
             bins: Vec::new(),
@@ -300,8 +298,8 @@ impl<C: Code> BestCut<'_, C> {
     #[inline(always)]
     fn in_order<S: Simd>(self, simd: S) -> Option<Cut> {
         let Search { shape, codes, n_codes, node, room, .. } = self.search;
-        let Scratch { order, spare, starts, side, walk, .. } = self.scratch;
-        sort(codes, n_codes, order, spare, starts);
+        let Scratch { order, spare, side, walk, .. } = self.scratch;
+        sort(codes, n_codes, order, spare);
         match dense::vectors_of::<S>(shape) {
             Some(1) => return dense::best_cut::<S, C, 1>(simd, self.search, order, walk),
             Some(2) => return dense::best_cut::<S, C, 2>(simd, self.search, order, walk),
@@ -670,18 +668,16 @@ fn positions<C: Code>(codes: &[C], wanted: impl Fn(C) -> bool, out: &mut Vec<u32
 
 /// Positions by code, then by row.
 #[inline(always)]
-fn sort<C: Code>(codes: &[C], n_codes: usize, order: &mut Vec<u32>, spare: &mut Vec<u32>, starts: &mut Vec<u32>) {
+fn sort<C: Code>(codes: &[C], n_codes: usize, order: &mut Vec<u32>, spare: &mut Vec<u32>) {
     match codes.len() {
         0..=16 => by_rank::<16, C>(codes, order),
         17..=32 => by_rank::<32, C>(codes, order),
         33..=64 => by_rank::<64, C>(codes, order),
-        n if 4 * n < n_codes => {
-            // By their low bytes, then, in that order, by the others.
-            by_counting(0..n as u32, |position| codes[position].index() % BYTE, BYTE, spare, starts);
-            let of_high = |position: usize| codes[position].index() / BYTE;
-            by_counting(spare.iter().copied(), of_high, n_codes.div_ceil(BYTE), order, starts);
+        n if n_codes <= BYTE => by_byte(0..n as u32, |position| codes[position].index(), order),
+        n => {
+            by_byte(0..n as u32, |position| codes[position].index() % BYTE, spare);
+            by_byte(spare.iter().copied(), |position| codes[position].index() / BYTE, order);
         }
-        n => by_counting(0..n as u32, |position| codes[position].index(), n_codes, order, starts),
     }
 }
 
@@ -706,24 +702,40 @@ fn by_rank<const N: usize, C: Code>(codes: &[C], order: &mut Vec<u32>) {
     }
 }
 
-/// Sorts `positions` by what `digit` gives for each, which is below `n_digits`; equals stay in their order.
+/// Sorts `positions` by what `digit` gives for each, which is a byte; equals stay in their order.
 #[inline(always)]
-fn by_counting(
+fn by_byte(
     positions: impl ExactSizeIterator<Item = u32> + Clone,
     digit: impl Fn(usize) -> usize,
-    n_digits: usize,
     order: &mut Vec<u32>,
-    starts: &mut Vec<u32>,
 ) {
-    starts.clear();
-    starts.resize(n_digits + 1, 0);
-    positions.clone().for_each(|position| starts[digit(position as usize) + 1] += 1);
-    for digit in 1..=n_digits {
-        starts[digit] += starts[digit - 1];
+    const HALF: usize = 16;
+    // By the low half of the byte, then by the high one: so those of all high halves are summed up side by side.
+    let mut starts = [[0u32; HALF]; HALF];
+    for position in positions.clone() {
+        let digit = digit(position as usize);
+        starts[digit % HALF][digit / HALF % HALF] += 1;
+    }
+    let mut counts = [0; HALF];
+    for starts in &mut starts {
+        for (start, count) in starts.iter_mut().zip(&mut counts) {
+            (*start, *count) = (*count, *start + *count);
+        }
+    }
+    let (mut before, mut befores) = (0, [0; HALF]);
+    for (high, count) in counts.into_iter().enumerate() {
+        befores[high] = before;
+        before += count;
+    }
+    for starts in &mut starts {
+        for (start, before) in starts.iter_mut().zip(&befores) {
+            *start += before;
+        }
     }
     order.resize(positions.len(), 0);
     for position in positions {
-        let next = &mut starts[digit(position as usize)];
+        let digit = digit(position as usize);
+        let next = &mut starts[digit % HALF][digit / HALF % HALF];
         order[*next as usize] = position;
         *next += 1;
     }
