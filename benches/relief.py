@@ -19,6 +19,8 @@ from measure import fastest, peak_growth
 import ferrank as fr
 
 K = 10
+SIZES = [(5_000, 100), (10_000, 100), (5_000, 1_000)]
+LARGER = [(20_000, 100), (10_000, 1_000)]  # for threads: what is done once weighs less
 LONG = 20.0  # seconds of a run that is not done again
 HEADER = ("rows x features", "peer", "peer, CPU s", "ferrank, CPU s", "ratio", "wanted")
 ROW = "{:<18} {:<24} {:>12} {:>15} {:>8}  {}"
@@ -129,8 +131,7 @@ def size(text: str) -> tuple[int, int]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    default = [(5_000, 100), (10_000, 100), (5_000, 1_000)]
-    parser.add_argument("--sizes", nargs="+", type=size, default=default, metavar="ROWSxFEATURES")
+    parser.add_argument("--sizes", nargs="+", type=size, metavar="ROWSxFEATURES")
     parser.add_argument("--peers", nargs="*", choices=PEERS, default=list(PEERS))
     parser.add_argument(
         "--most-rows", type=int, default=2_000, help="for Orange and skrebate; default: 2,000"
@@ -148,9 +149,9 @@ def main() -> None:
     print(f"ferrank {fr.__version__}, NumPy {np.__version__}, k = {K}")
     print(ROW.format(*HEADER))
     if "speed" in args.case:
-        speed(args.sizes, args.peers, args.most_rows)
+        speed(args.sizes or SIZES, args.peers, args.most_rows)
     if "threads" in args.case:
-        threads(args.sizes)
+        threads(args.sizes or SIZES + LARGER)
     if "memory" in args.case:
         memory(args.memory_rows)
 

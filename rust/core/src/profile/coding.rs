@@ -88,15 +88,14 @@ impl Cuts {
     /// At most `max_bins` codes with as equal shares of `sample` as ties allow; NaN is skipped.
     pub(crate) fn quantiles(mut sample: Vec<f64>, max_bins: usize) -> Self {
         sample.retain(|value| !value.is_nan());
-        sample.sort_unstable_by(f64::total_cmp);
-        let groups: Vec<&[f64]> = sample.chunk_by(|a, b| a == b).collect();
-        if groups.len() <= max_bins {
-            return Cuts::exact(&groups.iter().map(|group| group[0]).collect::<Vec<f64>>());
+        radsort::sort(&mut sample);
+        let groups = || sample.chunk_by(|a, b| a == b);
+        if groups().nth(max_bins).is_none() {
+            return Cuts::exact(&groups().map(|group| group[0]).collect::<Vec<f64>>());
         }
         let mut bins = Cuts::default();
-        let (mut open, mut first, mut left) = (0usize, groups[0][0], sample.len());
-        for pair in groups.windows(2) {
-            let (group, next) = (pair[0], pair[1]);
+        let (mut open, mut first, mut left) = (0usize, sample[0], sample.len());
+        for (group, next) in groups().zip(groups().skip(1)) {
             open += group.len();
             let bins_left = max_bins - bins.values.len();
             let share = left as f64 / bins_left as f64;
@@ -110,12 +109,11 @@ impl Cuts {
                 first = next[0];
             }
         }
-        bins.values.push(f64::midpoint(first, groups[groups.len() - 1][0]));
+        bins.values.push(f64::midpoint(first, sample[sample.len() - 1]));
         bins
     }
 
     /// Codes of `values`, by `emit`; NaN becomes `missing`.
-    ///
     pub(crate) fn encode(&self, values: &[f64], missing: u16, emit: impl FnMut(usize, u16)) {
         let lookup = Lookup::new(&self.cuts, values.len());
         Arch::new().dispatch(Encode { lookup: &lookup, values, missing, emit });
