@@ -77,13 +77,13 @@ def per_tree(fit: Callable[[int], object], n_trees: int) -> PerTree:
 
 
 def ferrank_cost(size: Size, n_trees: int, **settings) -> PerTree:
-    return per_tree(lambda n: fitting(size, n, **settings)(), n_trees)
+    return per_tree(fitting(size, **settings), n_trees)
 
 
-def fitting(size: Size, n_trees: int, **settings) -> Callable[[], object]:
-    """A fit of ferrank, with the data at hand."""
+def fitting(size: Size, **settings) -> Callable[[int], object]:
+    """Fits ferrank with so many trees, the data at hand."""
     work = size.workload()
-    return lambda: ferrank(size, n_trees, **settings).fit(work.X, work.y)
+    return lambda n_trees: ferrank(size, n_trees, **settings).fit(work.X, work.y)
 
 
 @cache

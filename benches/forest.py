@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import sklearn
@@ -87,7 +88,7 @@ def permutation(settings: Settings) -> Rows:
     """CPU seconds that the permutation score of all features adds to growing the trees."""
     size = Size(settings.rows[0], 200, 1)
     asked = (("genie3",), ("genie3", "permutation"))
-    runs = fastest(*(fitting(size, settings.forest, scores=scores) for scores in asked))
+    runs = fastest(*(partial(fitting(size, scores=scores), settings.forest) for scores in asked))
     alone, both = (run.cpu for run in runs)
     share = f"{both / alone - 1:.2f}"
     yield (
@@ -106,7 +107,8 @@ def threads(settings: Settings) -> Rows:
     """Wall seconds of a whole forest on two threads and on one, and what two processes at once reach."""
     for n_features in settings.features:
         size = Size(settings.rows[0], n_features, 1)
-        one, two = (run.wall for run in fastest(*(fitting(size, settings.forest, n_jobs=n) for n in (1, 2))))
+        fits = (partial(fitting(size, n_jobs=n), settings.forest) for n in (1, 2))
+        one, two = (run.wall for run in fastest(*fits))
         apart = min(two_processes(size, settings.forest) for _ in range(RUNS))
         peer, alone = "ferrank, one thread", f"{one:.2f} s"
         yield ("two threads", size, peer, alone, f"{two:.2f} s", f"{one / two:.2f}x", "", ">= 1.9x")
@@ -129,7 +131,7 @@ def two_processes(size: Size, n_trees: int) -> float:
 
 
 def measure_fit(n_rows: int, n_features: int, n_trees: int) -> None:
-    fit = fitting(Size(n_rows, n_features, 1), n_trees)
+    fit = partial(fitting(Size(n_rows, n_features, 1)), n_trees)
     print("ready", flush=True)
     sys.stdin.readline()
     print(cost(fit).wall)

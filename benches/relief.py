@@ -131,7 +131,13 @@ def size(text: str) -> tuple[int, int]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--sizes", nargs="+", type=size, metavar="ROWSxFEATURES")
+    parser.add_argument(
+        "--sizes",
+        nargs="+",
+        type=size,
+        metavar="ROWSxFEATURES",
+        help="default: 5000x100 10000x100 5000x1000; for threads 20000x100 10000x1000, too",
+    )
     parser.add_argument("--peers", nargs="*", choices=PEERS, default=list(PEERS))
     parser.add_argument(
         "--most-rows", type=int, default=2_000, help="for Orange and skrebate; default: 2,000"

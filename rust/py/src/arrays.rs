@@ -214,13 +214,14 @@ impl Matrix {
         let mut values = Vec::with_capacity(len * width);
         let room = &mut values.spare_capacity_mut()[..len * width];
         // Work that has no threads of its own is not to start any.
-        if rayon::current_thread_index().is_some() {
-            let abreast = width.div_ceil(rayon::current_num_threads()).min(TILE_COLUMNS);
-            let tiles = room.par_chunks_mut((abreast * len).max(1)).enumerate();
-            tiles.for_each(|(tile, columns)| self.fill(start, len, tile * abreast, columns));
-        } else {
-            let tiles = room.chunks_mut((TILE_COLUMNS * len).max(1)).enumerate();
-            tiles.for_each(|(tile, columns)| self.fill(start, len, tile * TILE_COLUMNS, columns));
+        let has_threads = rayon::current_thread_index().is_some();
+        let n_threads = if has_threads { rayon::current_num_threads() } else { 1 };
+        let abreast = width.div_ceil(n_threads).min(TILE_COLUMNS);
+        let most = (abreast * len).max(1);
+        let fill = |(tile, columns): (usize, &mut [_])| self.fill(start, len, tile * abreast, columns);
+        match has_threads {
+            true => room.par_chunks_mut(most).enumerate().for_each(fill),
+            false => room.chunks_mut(most).enumerate().for_each(fill),
         }
         // SAFETY: the tiles are all of the room, and each is filled.
         unsafe { values.set_len(len * width) };
