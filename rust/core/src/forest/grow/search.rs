@@ -319,7 +319,7 @@ pub(super) fn most_in_batch(arch: Arch, shape: &Shape, ground: Ground<'_>) -> us
     let most = match (shape.indicator_weight.is_empty(), ground.params.ensemble) {
         _ if shape.is_ordered() => usize::MAX,
         (true, Ensemble::RandomForest | Ensemble::Bagging) => 16,
-        (false, Ensemble::ExtraTrees) => 32,
+        (false, _) => 32,
         _ => usize::MAX,
     };
     most.min(Batch::most_examples(arch))

@@ -5,6 +5,7 @@
 //! vectors are wide, and each example is compared against each: for example i, the left side of the
 //! cut just above its key is the sum over all j with key_j ≤ key_i.
 
+use pulp::bytemuck::cast_slice;
 use pulp::{Arch, Simd, WithSimd};
 
 use super::gram::{self, Gram};
@@ -12,6 +13,17 @@ use super::single::{GainOf, Node, Pair};
 use super::{Room, STEP, dense, scan};
 use crate::forest::moments::Shape;
 use crate::forest::moments::ties;
+
+/// 0, 1, 2, …
+const POSITIONS: [f64; gram::MOST] = {
+    let mut positions = [0.0; gram::MOST];
+    let mut i = 0;
+    while i < positions.len() {
+        positions[i] = i as f64;
+        i += 1;
+    }
+    positions
+};
 
 /// Keys of the examples of a node, a row for each candidate feature.
 #[derive(Debug, Default)]
@@ -225,28 +237,23 @@ impl Measure for Products<'_> {
     #[inline(always)]
     fn pairs<'a, S: Simd, const VECTORS: usize>(&'a self, simd: S, keys: &[f64], own: &'a mut [Pair]) -> &'a [Pair] {
         // Examples of one key come in the order of their rows.
-        let mut order = [f64::INFINITY; gram::MOST];
-        for (k, (order, &key)) in order.iter_mut().zip(keys).enumerate() {
-            *order = key * gram::MOST as f64 + k as f64;
+        let (zero, times) = (simd.splat_f64s(0.0), simd.splat_f64s(gram::MOST as f64));
+        let (keys, positions) = (S::as_simd_f64s(keys).0, S::as_simd_f64s(&POSITIONS).0);
+        let mut places = [zero; VECTORS];
+        for v in 0..VECTORS {
+            places[v] = simd.add_f64s(simd.mul_f64s(keys[v], times), positions[v]);
         }
-        let (orders, _) = S::as_simd_f64s(&order);
-        let orders: [S::f64s; VECTORS] = std::array::from_fn(|v| orders[v]);
-        let zero = simd.splat_f64s(0.0);
-        let (once, twice) = (simd.splat_f64s(1.0), simd.splat_f64s(2.0));
-        let mut added = [zero; VECTORS];
-        for (j, &place) in order.iter().enumerate().take(own.len()) {
+        let mut before = [zero; VECTORS];
+        for (j, &place) in cast_slice(&places).iter().enumerate().take(own.len()) {
             let place = simd.splat_f64s(place);
             let (row, _) = S::as_simd_f64s(self.gram.row(j));
             for v in 0..VECTORS {
-                let others = simd.select_f64s(simd.less_than_f64s(place, orders[v]), twice, zero);
-                let times = simd.select_f64s(simd.equal_f64s(place, orders[v]), once, others);
-                added[v] = simd.add_f64s(added[v], simd.mul_f64s(times, row[v]));
+                let comes_after = simd.less_than_f64s(place, places[v]);
+                before[v] = simd.add_f64s(before[v], simd.select_f64s(comes_after, row[v], zero));
             }
         }
-        let mut sums = [0.0; gram::MOST];
-        S::as_mut_simd_f64s(&mut sums).0[..VECTORS].copy_from_slice(&added);
-        for ((pair, &count), &sum) in own.iter_mut().zip(self.gram.counts()).zip(&sums) {
-            *pair = [count, sum];
+        for (k, (pair, before)) in own.iter_mut().zip(cast_slice::<_, f64>(&before)).enumerate() {
+            *pair = [self.gram.counts()[k], self.gram.row(k)[k] + 2.0 * before];
         }
         own
     }
