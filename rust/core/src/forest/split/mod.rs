@@ -6,7 +6,7 @@
 //! - [`single`]: one dense component, row weights all 1, nothing missing in the target;
 //! - [`batch`]: the same for small nodes, all candidates at once;
 //! - [`gram`]: inner products that let a batch serve any components;
-//! - [`scan`]: everything else, examples in feature order (`dense` components alone; labels in `lists`; cuts judged by `walk`);
+//! - [`scan`]: everything else, examples in feature order (`dense` components alone; labels in `lists`, in large nodes in `label_bins`; cuts judged by `walk`);
 //! - [`given`]: random cuts of several features at once, where components are dense and few;
 //! - [`together`]: all cuts of several features of a large node, likewise;
 //! - [`nominal`]: subsets of categories;
@@ -17,6 +17,7 @@ pub(crate) mod by_code;
 pub(crate) mod dense;
 pub(crate) mod given;
 pub(crate) mod gram;
+mod label_bins;
 mod lists;
 pub(crate) mod nominal;
 pub(crate) mod scan;
@@ -120,9 +121,20 @@ impl Best {
     }
 }
 
-/// The first of `gains` that ties with the greatest, `most`, which is negative where no cut has room.
+/// The first of `gains`, which are whole vectors, that [ties] with the greatest, `most`, which is negative where no cut
+/// has room.
+#[inline(always)]
 fn first_best(gains: &[f64], most: f64) -> Option<usize> {
-    gains.iter().position(|&gain| most >= 0.0 && ties(gain, most))
+    for (step, gains) in gains.as_chunks::<STEP>().0.iter().enumerate() {
+        let mut is_here = false;
+        for &gain in gains {
+            is_here |= ties(gain, most);
+        }
+        if most >= 0.0 && is_here {
+            return gains.iter().position(|&gain| ties(gain, most)).map(|place| step * STEP + place);
+        }
+    }
+    None
 }
 
 /// The best cut of a feature.

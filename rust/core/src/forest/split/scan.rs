@@ -20,6 +20,7 @@
 use pulp::{Arch, Simd, WithSimd};
 
 use super::dense::{self, LeftSides, Values};
+use super::label_bins::LabelBins;
 use super::lists::{self, LabelLists};
 use super::together::Together;
 use super::walk::Walk;
@@ -56,6 +57,12 @@ impl Examples<'_> {
         sums.clear();
         sums.resize(shape.len(), 0.0);
         arch.dispatch(Total { examples: self, shape, sums });
+    }
+
+    /// Whether there are labels alone, known for all rows of weight 1.
+    #[inline(always)]
+    pub(super) fn have_labels_alone(&self, shape: &Shape) -> bool {
+        shape.width() == 0 && self.block.weights.is_empty() && !shape.indicator_weight.is_empty()
     }
 
     /// Dense components of the example at `position`, and how often it occurs.
@@ -174,6 +181,8 @@ pub(crate) struct Scratch {
     walk: Walk,
     /// One vector of sums for each code.
     bins: Vec<f64>,
+    /// The same where there are labels alone.
+    label_bins: LabelBins,
     /// The same where components are dense and few.
     together: Together,
     /// What it says of left sides, which nobody asks for here.
@@ -186,23 +195,31 @@ struct Side {
     sums: Vec<f64>,
     /// n_indicators + [`lists::FILLERS`], empty without indicators; ω, which stays, and ω·C_L.
     labels: Vec<[f64; 2]>,
+    /// What `labels` are between searches.
+    no_labels: Vec<[f64; 2]>,
     /// n_groups
     groups: Vec<OfGroup>,
 }
 
 impl Scratch {
     pub(crate) fn new(shape: &Shape) -> Self {
-        let mut labels: Vec<[f64; 2]> = shape.indicator_weight.iter().map(|&omega| [omega, 0.0]).collect();
-        if !labels.is_empty() {
-            labels.resize(labels.len() + lists::FILLERS, [0.0; 2]);
+        let mut no_labels: Vec<[f64; 2]> = shape.indicator_weight.iter().map(|&omega| [omega, 0.0]).collect();
+        if !no_labels.is_empty() {
+            no_labels.resize(no_labels.len() + lists::FILLERS, [0.0; 2]);
         }
-        let side = Side { sums: vec![0.0; shape.len()], labels, groups: vec![OfGroup::default(); shape.n_groups] };
+        let side = Side {
+            sums: vec![0.0; shape.len()],
+            labels: no_labels.clone(),
+            no_labels,
+            groups: vec![OfGroup::default(); shape.n_groups],
+        };
         Scratch {
             order: Vec::new(),
             spare: Vec::new(),
             side,
             walk: Walk::default(),
             bins: Vec::new(),
+            label_bins: LabelBins::default(),
             together: Together::default(),
             lefts: LeftSides::default(),
         }
@@ -260,6 +277,9 @@ impl<C: Code> WithSimd for BestCut<'_, C> {
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) -> Option<Cut> {
         let Search { shape, examples, codes, n_codes, .. } = self.search;
+        if LabelBins::serve(shape, examples, n_codes) {
+            return self.scratch.label_bins.best_cut(simd, self.search);
+        }
         if adds_by_code(shape, examples.block, codes.len(), n_codes) { self.by_code(simd) } else { self.in_order(simd) }
     }
 }
@@ -306,7 +326,7 @@ impl<C: Code> BestCut<'_, C> {
             Some(4) => return dense::best_cut::<S, C, 4>(simd, self.search, order, walk),
             _ => {}
         }
-        if shape.width() == 0 && self.search.examples.block.weights.is_empty() {
+        if self.search.examples.have_labels_alone(shape) {
             return self.of_labels(simd);
         }
         let mut best = Best::new(node.weight(), node.examples(), room);
@@ -421,6 +441,7 @@ struct Left<'a> {
     row: &'a mut [f64],
     /// As [`Side`] has them.
     labels: &'a mut [[f64; 2]],
+    no_labels: &'a [[f64; 2]],
     weight: f64,
     count: f64,
     /// Of the indicators known for all rows.
@@ -432,9 +453,9 @@ struct Left<'a> {
 impl<'a> Left<'a> {
     #[inline(always)]
     fn new(shape: &'a Shape, side: &'a mut Side) -> Self {
-        let Side { sums, labels, groups } = side;
+        let Side { sums, labels, no_labels, groups } = side;
         let row = &mut sums[..shape.width()];
-        Left { shape, row, labels, weight: 0.0, count: 0.0, whole: OfGroup::default(), groups }
+        Left { shape, row, labels, no_labels, weight: 0.0, count: 0.0, whole: OfGroup::default(), groups }
     }
 
     /// Adds the example at `position`.
@@ -537,7 +558,7 @@ impl<'a> Left<'a> {
         self.row.fill(0.0);
         self.groups.fill(OfGroup::default());
         if self.labels.is_empty() || lists::GROUP * added.len() >= self.labels.len() {
-            return self.labels.iter_mut().for_each(|[_, sum]| *sum = 0.0);
+            return self.labels.copy_from_slice(self.no_labels);
         }
         for position in added.iter().map(|&position| position as usize) {
             node.lists.labels(position).for_each(|&label| self.labels[label as usize][1] = 0.0);
@@ -709,33 +730,18 @@ fn by_byte(
     digit: impl Fn(usize) -> usize,
     order: &mut Vec<u32>,
 ) {
-    const HALF: usize = 16;
-    // By the low half of the byte, then by the high one: so those of all high halves are summed up side by side.
-    let mut starts = [[0u32; HALF]; HALF];
+    let mut starts = [0u32; BYTE];
     for position in positions.clone() {
-        let digit = digit(position as usize);
-        starts[digit % HALF][digit / HALF % HALF] += 1;
+        starts[digit(position as usize)] += 1;
     }
-    let mut counts = [0; HALF];
-    for starts in &mut starts {
-        for (start, count) in starts.iter_mut().zip(&mut counts) {
-            (*start, *count) = (*count, *start + *count);
-        }
-    }
-    let (mut before, mut befores) = (0, [0; HALF]);
-    for (high, count) in counts.into_iter().enumerate() {
-        befores[high] = before;
-        before += count;
-    }
-    for starts in &mut starts {
-        for (start, before) in starts.iter_mut().zip(&befores) {
-            *start += before;
-        }
+    let mut before = 0;
+    for start in &mut starts {
+        (*start, before) = (before, before + *start);
     }
     order.resize(positions.len(), 0);
+    let order = &mut order[..];
     for position in positions {
-        let digit = digit(position as usize);
-        let next = &mut starts[digit % HALF][digit / HALF % HALF];
+        let next = &mut starts[digit(position as usize)];
         order[*next as usize] = position;
         *next += 1;
     }
