@@ -1,7 +1,9 @@
 //! The labels of a node's examples, laid out for walks over them.
 
 use super::scan::Examples;
+use super::walk::Walk;
 use crate::forest::moments::Shape;
+use crate::store::Code;
 
 /// Labels that are added together, so that a walk rarely has to guess where a list ends.
 pub(super) const GROUP: usize = 4;
@@ -79,6 +81,21 @@ pub(super) struct Listed {
     end: u32,
 }
 
+impl Listed {
+    /// Adds its labels, of which `more` are not the first, to ω and ω·C_L of each label; gives Σ ω·C_L over them, as it
+    /// was before.
+    #[inline(always)]
+    fn add(&self, more: &[[u32; GROUP]], labels: &mut [[f64; 2]]) -> f64 {
+        let mut had = add_group(&self.first, self.weight, labels, 0.0);
+        if self.start < self.end {
+            for group in &more[self.start as usize..self.end as usize] {
+                had = add_group(group, self.weight, labels, had);
+            }
+        }
+        had
+    }
+}
+
 impl LabelLists {
     /// Those of `examples`; `weighted` is ω·c of each label, 0 for labels to leave out.
     pub(super) fn set(&mut self, shape: &Shape, examples: Examples<'_>, weighted: &[f64]) {
@@ -131,12 +148,28 @@ impl LabelLists {
         &self.examples[position]
     }
 
-    /// Adds the labels of an example to ω and ω·C_L of each label; gives Σ ω·C_L over them, as it was before.
+    /// As [`Listed::add`].
     #[inline(always)]
     pub(super) fn add(&self, example: &Listed, labels: &mut [[f64; 2]]) -> f64 {
-        let had = add_group(&example.first, example.weight, labels, 0.0);
-        let more = &self.more[example.start as usize..example.end as usize];
-        more.iter().fold(had, |had, group| add_group(group, example.weight, labels, had))
+        example.add(&self.more, labels)
+    }
+
+    /// Adds up all examples in `order`, and writes down what they are after each.
+    ///
+    /// On its own it has all registers to itself.
+    #[inline(never)]
+    pub(super) fn walk<C: Code>(&self, codes: &[C], order: &[u32], labels: &mut [[f64; 2]], walk: &mut Walk) {
+        let (examples, more) = (&self.examples[..], &self.more[..]);
+        let (mut count, mut squares, mut cross) = (0.0, 0.0, 0.0);
+        for (step, &position) in walk.steps(order.len()).zip(order) {
+            let example = &examples[position as usize];
+            let had = example.add(more, labels);
+            count += example.weight;
+            squares += example.squares + 2.0 * example.weight * had;
+            cross += example.cross;
+            *step.key = codes[position as usize].index() as f64;
+            (*step.count, *step.quality, *step.cross) = (count, squares, cross);
+        }
     }
 
     /// The labels of the example at `position` that have weights of their own.

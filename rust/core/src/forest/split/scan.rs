@@ -354,16 +354,7 @@ impl<C: Code> BestCut<'_, C> {
     fn of_labels<S: Simd>(self, simd: S) -> Option<Cut> {
         let Search { shape, codes, node, room, .. } = self.search;
         let Scratch { order, side, walk, .. } = self.scratch;
-        let (mut count, mut squares, mut cross) = (0.0, 0.0, 0.0);
-        for (step, position) in walk.steps(order.len()).zip(&*order) {
-            let example = node.lists.of(*position as usize);
-            let had = node.lists.add(example, &mut side.labels);
-            count += example.weight;
-            squares += example.squares + 2.0 * example.weight * had;
-            cross += example.cross;
-            *step.key = codes[*position as usize].index() as f64;
-            (*step.count, *step.quality, *step.cross) = (count, squares, cross);
-        }
+        node.lists.walk(codes, order, &mut side.labels, walk);
         Left::new(shape, side).clear(node, order);
         walk.measure_labels(simd, node.examples(), node.squares);
         walk.best_cut(simd, GainOf::of_qualities(node.examples(), room))
@@ -694,10 +685,10 @@ fn sort<C: Code>(codes: &[C], n_codes: usize, order: &mut Vec<u32>, spare: &mut 
         0..=16 => by_rank::<16, C>(codes, order),
         17..=32 => by_rank::<32, C>(codes, order),
         33..=64 => by_rank::<64, C>(codes, order),
-        n if n_codes <= BYTE => by_byte(0..n as u32, |position| codes[position].index(), order),
+        n if n_codes <= BYTE => by_byte(codes, C::index, 0..n as u32, order),
         n => {
-            by_byte(0..n as u32, |position| codes[position].index() % BYTE, spare);
-            by_byte(spare.iter().copied(), |position| codes[position].index() / BYTE, order);
+            by_byte(codes, |code| code.index() % BYTE, 0..n as u32, spare);
+            by_byte(codes, |code| code.index() / BYTE, spare.iter().copied(), order);
         }
     }
 }
@@ -723,16 +714,19 @@ fn by_rank<const N: usize, C: Code>(codes: &[C], order: &mut Vec<u32>) {
     }
 }
 
-/// Sorts `positions` by what `digit` gives for each, which is a byte; equals stay in their order.
-#[inline(always)]
-fn by_byte(
+/// Sorts `positions` by what `byte` makes of their codes; equals stay in their order.
+///
+/// On its own it has all registers to itself.
+#[inline(never)]
+fn by_byte<C: Code>(
+    codes: &[C],
+    byte: impl Fn(C) -> usize,
     positions: impl ExactSizeIterator<Item = u32> + Clone,
-    digit: impl Fn(usize) -> usize,
     order: &mut Vec<u32>,
 ) {
     let mut starts = [0u32; BYTE];
     for position in positions.clone() {
-        starts[digit(position as usize)] += 1;
+        starts[byte(codes[position as usize])] += 1;
     }
     let mut before = 0;
     for start in &mut starts {
@@ -741,7 +735,7 @@ fn by_byte(
     order.resize(positions.len(), 0);
     let order = &mut order[..];
     for position in positions {
-        let next = &mut starts[digit(position as usize)];
+        let next = &mut starts[byte(codes[position as usize])];
         order[*next as usize] = position;
         *next += 1;
     }
