@@ -6,7 +6,6 @@ use pulp::Simd;
 
 use super::scan::{Examples, Search};
 use super::{Best, Cut, STEP};
-use crate::forest::moments::Shape;
 use crate::store::Code;
 
 /// Most bytes of counts: with more, they leave the second cache.
@@ -25,15 +24,17 @@ pub(super) struct LabelBins {
     sums: Vec<f64>,
     /// width; of the whole node.
     totals: Vec<f64>,
-    /// width; ω.
+    /// width; ω, 0 for what all examples have.
     omega: Vec<f64>,
 }
 
 impl LabelBins {
     /// Whether to count costs less than to walk examples in order, as measured.
-    pub(super) fn serve(shape: &Shape, examples: Examples<'_>, n_codes: usize) -> bool {
+    pub(super) fn serve<C: Code>(search: Search<'_, C>) -> bool {
+        let Search { shape, examples, n_codes, node, .. } = search;
         let n_labels = shape.indicator_weight.len();
         examples.have_labels_alone(shape)
+            && node.examples() <= f64::from(i32::MAX)
             && 8 * examples.rows.len() >= n_codes * (8 + n_labels / 5)
             && size_of::<u32>() * n_codes * n_labels <= MOST_BYTES
     }
@@ -50,11 +51,13 @@ impl LabelBins {
         left.clear();
         left.resize(width, 0);
         sums.resize(width, 0.0);
-        for (padded, values) in [(&mut *totals, shape.indicators(&node.total)), (omega, &shape.indicator_weight)] {
-            padded.clear();
-            padded.extend_from_slice(values);
-            padded.resize(width, 0.0);
-        }
+        totals.clear();
+        totals.extend_from_slice(shape.indicators(&node.total));
+        totals.resize(width, 0.0);
+        omega.clear();
+        let own = |(label, &omega): (usize, &f64)| if node.weighted(label) > 0.0 { omega } else { 0.0 };
+        omega.extend(shape.indicator_weight.iter().enumerate().map(own));
+        omega.resize(width, 0.0);
         let mut best = Best::new(node.weight(), node.examples(), room);
         let mut count = 0.0;
         for (code, (examples, labels)) in examples.iter_mut().zip(labels.chunks_exact_mut(width)).enumerate() {
@@ -64,7 +67,7 @@ impl LabelBins {
             count += f64::from(std::mem::take(examples));
             for ((left, sum), label) in left.iter_mut().zip(&mut *sums).zip(labels) {
                 *left += std::mem::take(label);
-                // Signed integers become floating-point numbers faster.
+                // All are below 2³¹, and signed integers become floating-point numbers faster.
                 *sum = f64::from(*left as i32);
             }
             let quality = quality(simd, sums, totals, omega, count / node.weight());
@@ -73,12 +76,14 @@ impl LabelBins {
         best.cut()
     }
 
-    #[inline(always)]
+    /// Counts examples and labels code by code.
+    #[inline(never)]
     fn count<C: Code>(&mut self, examples: Examples<'_>, codes: &[C], width: usize) {
+        let (examples_by_code, labels_by_code) = (&mut self.examples[..], &mut self.labels[..]);
         for ((&row, &count), code) in examples.rows.iter().zip(examples.counts).zip(codes) {
             let code = code.index();
-            self.examples[code] += count;
-            let labels = &mut self.labels[code * width..][..width];
+            examples_by_code[code] += count;
+            let labels = &mut labels_by_code[code * width..][..width];
             for &label in examples.block.indicators(row as usize) {
                 labels[label as usize] += count;
             }

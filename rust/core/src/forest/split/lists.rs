@@ -1,15 +1,14 @@
 //! The labels of a node's examples, laid out for walks over them.
 
-use super::scan::Examples;
+use super::scan::{Examples, OfGroup};
 use super::walk::Walk;
 use crate::forest::moments::Shape;
-use crate::store::Code;
 
-/// Labels that are added together, so that a walk rarely has to guess where a list ends.
-pub(super) const GROUP: usize = 4;
+/// Labels that are added together; a walk is not to guess where a list ends.
+const GROUP: usize = 4;
 /// Labels that weigh nothing, with which groups fill up, taken by turns: adding to the same one again and again would
 /// make each addition wait for the one before.
-pub(super) const FILLERS: usize = 32;
+const FILLERS: usize = 32;
 
 /// What labels weigh in a node.
 #[derive(Clone, Copy)]
@@ -34,63 +33,101 @@ impl Weights<'_> {
         std::array::from_fn(|i| (filler + i) as u32)
     }
 
-    /// At most [`GROUP`] labels of the example at `position`, without a guess whether one stays.
+    /// Up to [`GROUP`] labels of `example`, which has none yet, without a guess whether one stays.
     #[inline(always)]
-    fn of_few(self, labels: &[u32], weight: f64, position: usize) -> Listed {
-        let mut first = self.fillers(position);
+    fn add_few(self, labels: &[u32], example: &mut Listed) {
         let (mut omega, mut weighted, mut n) = (0.0, 0.0, 0);
         for &label in labels {
             let own = self.weighted[label as usize];
             omega += if own > 0.0 { self.omega[label as usize] } else { 0.0 };
             weighted += own;
-            let stays = self.has_others(label, weight);
-            first[n] = if stays { label } else { first[n] };
+            let stays = self.has_others(label, example.weight);
+            example.labels[n] = if stays { label } else { example.labels[n] };
             n += usize::from(stays);
         }
-        Listed { first, weight, squares: weight * weight * omega, cross: weight * weighted, start: 0, end: 0 }
+        example.squares = example.weight * example.weight * omega;
+        example.cross = example.weight * weighted;
     }
 }
 
 /// Labels of a node's examples.
 #[derive(Debug, Default)]
 pub(super) struct LabelLists {
-    /// n_examples
-    examples: Vec<Listed>,
-    /// Labels beyond the first of an example, example after example.
-    more: Vec<[u32; GROUP]>,
+    /// n_examples, and after them those for whose labels one has no place.
+    listed: Vec<Listed>,
+    /// n_examples; how many of the latter there are up to each example.
+    ends: Vec<u32>,
+    /// The example that each of the latter goes with, in ascending order.
+    owners: Vec<u32>,
     /// Labels with weights of their own, example after example.
     partial: Vec<u32>,
     /// n_examples, empty where no label has weights of its own; where those of each example end.
     partial_ends: Vec<u32>,
     /// Those of one example.
     own: Vec<u32>,
+    /// Where those beyond the examples are made.
+    beyond: Vec<Listed>,
 }
 
-/// What an example adds to the sums of a side.
+/// Where the labels of one side are summed up: zeros between searches.
+#[derive(Debug)]
+pub(super) struct LabelSums {
+    /// n_indicators + [`FILLERS`], empty without indicators; ω, which stays, and ω·C_L.
+    of_labels: Vec<[f64; 2]>,
+    /// The same between searches.
+    zeros: Vec<[f64; 2]>,
+}
+
+impl LabelSums {
+    pub(super) fn new(shape: &Shape) -> Self {
+        let mut zeros: Vec<[f64; 2]> = shape.indicator_weight.iter().map(|&omega| [omega, 0.0]).collect();
+        if !zeros.is_empty() {
+            zeros.resize(zeros.len() + FILLERS, [0.0; 2]);
+        }
+        LabelSums { of_labels: zeros.clone(), zeros }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.zeros.is_empty()
+    }
+
+    /// ω and ω·C_L of `label`.
+    pub(super) fn of(&mut self, label: usize) -> &mut [f64; 2] {
+        &mut self.of_labels[label]
+    }
+
+    /// Back to zeros, once the labels at `n` places were `added` to.
+    #[inline(always)]
+    pub(super) fn clear<'a>(&mut self, n: usize, added: impl Iterator<Item = &'a u32>) {
+        if GROUP * n >= self.zeros.len() {
+            self.of_labels.copy_from_slice(&self.zeros);
+        } else {
+            added.for_each(|&label| self.of_labels[label as usize][1] = 0.0);
+        }
+    }
+}
+
+/// What an example adds to the sums of a side: all of it, or some of its labels.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Listed {
-    /// Its first labels: most examples have no more.
-    first: [u32; GROUP],
+    labels: [u32; GROUP],
     pub(super) weight: f64,
+    pub(super) count: f64,
     /// w²·Σ ω_l
     pub(super) squares: f64,
     /// w·Σ ω_l·c_l
     pub(super) cross: f64,
-    /// Where its other labels are.
-    start: u32,
-    end: u32,
 }
 
 impl Listed {
-    /// Adds its labels, of which `more` are not the first, to ω and ω·C_L of each label; gives Σ ω·C_L over them, as it
-    /// was before.
+    /// Adds its labels to ω and ω·C_L of each label; gives Σ ω·C_L over them, as it was before.
     #[inline(always)]
-    fn add(&self, more: &[[u32; GROUP]], labels: &mut [[f64; 2]]) -> f64 {
-        let mut had = add_group(&self.first, self.weight, labels, 0.0);
-        if self.start < self.end {
-            for group in &more[self.start as usize..self.end as usize] {
-                had = add_group(group, self.weight, labels, had);
-            }
+    fn add(&self, sums: &mut [[f64; 2]]) -> f64 {
+        let mut had = 0.0;
+        for &label in &self.labels {
+            let [omega, sum] = &mut sums[label as usize];
+            had += *sum;
+            *sum += *omega * self.weight;
         }
         had
     }
@@ -99,27 +136,32 @@ impl Listed {
 impl LabelLists {
     /// Those of `examples`; `weighted` is ω·c of each label, 0 for labels to leave out.
     pub(super) fn set(&mut self, shape: &Shape, examples: Examples<'_>, weighted: &[f64]) {
-        self.examples.clear();
-        self.more.clear();
+        self.listed.clear();
+        self.ends.clear();
+        self.owners.clear();
         self.partial.clear();
         self.partial_ends.clear();
         let n_whole = shape.n_whole_indicators();
         let all = Weights { omega: &shape.indicator_weight, weighted };
         for (position, (&row, &count)) in examples.rows.iter().zip(examples.counts).enumerate() {
             let (row, count) = (row as usize, f64::from(count));
-            let weight = count * examples.block.weight(row);
             let labels = examples.block.indicators(row);
-            let listed = if n_whole == weighted.len() && labels.len() <= GROUP {
-                all.of_few(labels, weight, position)
+            let weight = count * examples.block.weight(row);
+            let mut example = Listed { labels: all.fillers(position), weight, count, squares: 0.0, cross: 0.0 };
+            if n_whole == weighted.len() && labels.len() <= GROUP {
+                all.add_few(labels, &mut example);
             } else {
-                self.of_many(all, n_whole, labels, weight, position)
-            };
-            self.examples.push(listed);
+                self.add_many(all, n_whole, labels, position, &mut example);
+            }
+            self.listed.push(example);
+            self.ends.push(self.owners.len() as u32);
         }
+        self.listed.append(&mut self.beyond);
     }
 
-    /// Any labels of the example at `position`.
-    fn of_many(&mut self, all: Weights<'_>, n_whole: usize, labels: &[u32], weight: f64, position: usize) -> Listed {
+    /// Any labels of `example`, the one at `position`, which has none yet.
+    fn add_many(&mut self, all: Weights<'_>, n_whole: usize, labels: &[u32], position: usize, example: &mut Listed) {
+        let weight = example.weight;
         self.own.clear();
         self.own.extend(labels.iter().filter(|&&label| all.weighted[label as usize] > 0.0));
         let n_own = self.own.partition_point(|&label| (label as usize) < n_whole);
@@ -129,47 +171,82 @@ impl LabelLists {
         }
         self.own.truncate(n_own);
         let sum = |values: &[f64]| self.own.iter().map(|&label| values[label as usize]).sum::<f64>();
-        let (squares, cross) = (weight * weight * sum(all.omega), weight * sum(all.weighted));
+        (example.squares, example.cross) = (weight * weight * sum(all.omega), weight * sum(all.weighted));
         self.own.retain(|&label| all.has_others(label, weight));
         let (few, others) = self.own.split_at(self.own.len().min(GROUP));
-        let group = |labels: &[u32]| {
-            let mut group = all.fillers(position);
-            group[..labels.len()].copy_from_slice(labels);
-            group
-        };
-        let start = self.more.len() as u32;
-        self.more.extend(others.chunks(GROUP).map(group));
-        Listed { first: group(few), weight, squares, cross, start, end: self.more.len() as u32 }
+        for labels in others.chunks(GROUP) {
+            let fillers = all.fillers(position + self.owners.len());
+            let mut beyond = Listed { labels: fillers, weight, count: 0.0, squares: 0.0, cross: 0.0 };
+            beyond.labels[..labels.len()].copy_from_slice(labels);
+            self.beyond.push(beyond);
+            self.owners.push(position as u32);
+        }
+        example.labels[..few.len()].copy_from_slice(few);
     }
 
-    /// The example at `position`.
+    /// For each place beyond the examples the example that it goes with.
+    pub(super) fn owners(&self) -> &[u32] {
+        &self.owners
+    }
+
+    /// What is at `position`, one of an example or beyond them.
     #[inline(always)]
-    pub(super) fn of(&self, position: usize) -> &Listed {
-        &self.examples[position]
+    pub(super) fn at(&self, position: usize) -> &Listed {
+        &self.listed[position]
     }
 
-    /// As [`Listed::add`].
+    /// Adds all labels of the example at `position`, as [`Listed::add`] does.
     #[inline(always)]
-    pub(super) fn add(&self, example: &Listed, labels: &mut [[f64; 2]]) -> f64 {
-        example.add(&self.more, labels)
+    pub(super) fn add(&self, position: usize, sums: &mut LabelSums) -> f64 {
+        let mut had = self.listed[position].add(&mut sums.of_labels);
+        for beyond in self.beyond_of(position) {
+            had += beyond.add(&mut sums.of_labels);
+        }
+        had
     }
 
-    /// Adds up all examples in `order`, and writes down what they are after each.
+    #[inline(always)]
+    fn beyond_of(&self, position: usize) -> &[Listed] {
+        let before = position.checked_sub(1).map_or(0, |before| self.ends[before]);
+        &self.listed[self.ends.len()..][before as usize..self.ends[position] as usize]
+    }
+
+    /// Adds up all that is at the places in `order`, whose codes these are, and writes down what they are after each.
     ///
     /// On its own it has all registers to itself.
     #[inline(never)]
-    pub(super) fn walk<C: Code>(&self, codes: &[C], order: &[u32], labels: &mut [[f64; 2]], walk: &mut Walk) {
-        let (examples, more) = (&self.examples[..], &self.more[..]);
+    pub(super) fn walk(&self, codes: &[u16], order: &[u32], sums: &mut LabelSums, walk: &mut Walk) {
+        let (listed, sums) = (&self.listed[..], &mut sums.of_labels[..]);
         let (mut count, mut squares, mut cross) = (0.0, 0.0, 0.0);
-        for (step, &position) in walk.steps(order.len()).zip(order) {
-            let example = &examples[position as usize];
-            let had = example.add(more, labels);
-            count += example.weight;
-            squares += example.squares + 2.0 * example.weight * had;
-            cross += example.cross;
-            *step.key = codes[position as usize].index() as f64;
+        for (step, &place) in walk.steps(order.len()).zip(order) {
+            let added = &listed[place as usize];
+            let had = added.add(sums);
+            count += added.count;
+            squares += added.squares + 2.0 * added.weight * had;
+            cross += added.cross;
+            *step.key = f64::from(codes[place as usize]);
             (*step.count, *step.quality, *step.cross) = (count, squares, cross);
         }
+    }
+
+    /// Adds up all that is at `places`; gives how many examples that are, and their sums.
+    #[inline(never)]
+    pub(super) fn sum(&self, places: &[u32], sums: &mut LabelSums) -> (f64, OfGroup) {
+        let (listed, sums) = (&self.listed[..], &mut sums.of_labels[..]);
+        let (mut count, mut side) = (0.0, OfGroup::default());
+        for &place in places {
+            let added = &listed[place as usize];
+            let had = added.add(sums);
+            count += added.count;
+            side.squares += added.squares + 2.0 * added.weight * had;
+            side.cross += added.cross;
+        }
+        (count, side)
+    }
+
+    /// The labels at `place`, those that weigh nothing among them.
+    pub(super) fn labels_at(&self, place: u32) -> &[u32; GROUP] {
+        &self.listed[place as usize].labels
     }
 
     /// The labels of the example at `position` that have weights of their own.
@@ -180,20 +257,14 @@ impl LabelLists {
         &self.partial[start as usize..end as usize]
     }
 
+    /// The labels of all examples that have no weights of their own, those that weigh nothing among them.
+    pub(super) fn all_labels(&self) -> impl Iterator<Item = &u32> {
+        self.listed.iter().flat_map(|listed| &listed.labels)
+    }
+
     /// All labels of the example at `position`, those that weigh nothing among them.
     pub(super) fn labels(&self, position: usize) -> impl Iterator<Item = &u32> {
-        let example = &self.examples[position];
-        let more = &self.more[example.start as usize..example.end as usize];
-        example.first.iter().chain(more.iter().flatten()).chain(self.partial(position))
+        let listed = std::iter::once(&self.listed[position]).chain(self.beyond_of(position));
+        listed.flat_map(|listed| &listed.labels).chain(self.partial(position))
     }
-}
-
-#[inline(always)]
-fn add_group(group: &[u32; GROUP], weight: f64, labels: &mut [[f64; 2]], mut had: f64) -> f64 {
-    for &label in group {
-        let [omega, sum] = &mut labels[label as usize];
-        had += *sum;
-        *sum += *omega * weight;
-    }
-    had
 }

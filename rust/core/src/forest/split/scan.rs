@@ -21,7 +21,7 @@ use pulp::{Arch, Simd, WithSimd};
 
 use super::dense::{self, LeftSides, Values};
 use super::label_bins::LabelBins;
-use super::lists::{self, LabelLists};
+use super::lists::{LabelLists, LabelSums};
 use super::together::Together;
 use super::walk::Walk;
 use super::{Best, Cut, Room};
@@ -177,6 +177,8 @@ pub(crate) struct Scratch {
     order: Vec<u32>,
     /// The same by low bytes alone.
     spare: Vec<u32>,
+    /// Codes of what a node lists.
+    listed: Vec<u16>,
     side: Side,
     walk: Walk,
     /// One vector of sums for each code.
@@ -193,29 +195,22 @@ pub(crate) struct Scratch {
 #[derive(Debug)]
 struct Side {
     sums: Vec<f64>,
-    /// n_indicators + [`lists::FILLERS`], empty without indicators; ω, which stays, and ω·C_L.
-    labels: Vec<[f64; 2]>,
-    /// What `labels` are between searches.
-    no_labels: Vec<[f64; 2]>,
+    labels: LabelSums,
     /// n_groups
     groups: Vec<OfGroup>,
 }
 
 impl Scratch {
     pub(crate) fn new(shape: &Shape) -> Self {
-        let mut no_labels: Vec<[f64; 2]> = shape.indicator_weight.iter().map(|&omega| [omega, 0.0]).collect();
-        if !no_labels.is_empty() {
-            no_labels.resize(no_labels.len() + lists::FILLERS, [0.0; 2]);
-        }
         let side = Side {
             sums: vec![0.0; shape.len()],
-            labels: no_labels.clone(),
-            no_labels,
+            labels: LabelSums::new(shape),
             groups: vec![OfGroup::default(); shape.n_groups],
         };
         Scratch {
             order: Vec::new(),
             spare: Vec::new(),
+            listed: Vec::new(),
             side,
             walk: Walk::default(),
             bins: Vec::new(),
@@ -277,7 +272,7 @@ impl<C: Code> WithSimd for BestCut<'_, C> {
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) -> Option<Cut> {
         let Search { shape, examples, codes, n_codes, .. } = self.search;
-        if LabelBins::serve(shape, examples, n_codes) {
+        if LabelBins::serve(self.search) {
             return self.scratch.label_bins.best_cut(simd, self.search);
         }
         if adds_by_code(shape, examples.block, codes.len(), n_codes) { self.by_code(simd) } else { self.in_order(simd) }
@@ -318,6 +313,9 @@ impl<C: Code> BestCut<'_, C> {
     #[inline(always)]
     fn in_order<S: Simd>(self, simd: S) -> Option<Cut> {
         let Search { shape, codes, n_codes, node, room, .. } = self.search;
+        if self.search.examples.have_labels_alone(shape) {
+            return self.of_labels(simd);
+        }
         let Scratch { order, spare, side, walk, .. } = self.scratch;
         sort(codes, n_codes, order, spare);
         match dense::vectors_of::<S>(shape) {
@@ -325,9 +323,6 @@ impl<C: Code> BestCut<'_, C> {
             Some(2) => return dense::best_cut::<S, C, 2>(simd, self.search, order, walk),
             Some(4) => return dense::best_cut::<S, C, 4>(simd, self.search, order, walk),
             _ => {}
-        }
-        if self.search.examples.have_labels_alone(shape) {
-            return self.of_labels(simd);
         }
         let mut best = Best::new(node.weight(), node.examples(), room);
         let is_last =
@@ -352,10 +347,12 @@ impl<C: Code> BestCut<'_, C> {
     /// Where there are labels alone, known for all rows of weight 1.
     #[inline(always)]
     fn of_labels<S: Simd>(self, simd: S) -> Option<Cut> {
-        let Search { shape, codes, node, room, .. } = self.search;
-        let Scratch { order, side, walk, .. } = self.scratch;
-        node.lists.walk(codes, order, &mut side.labels, walk);
-        Left::new(shape, side).clear(node, order);
+        let Search { n_codes, node, room, .. } = self.search;
+        let Scratch { order, spare, listed, side, walk, .. } = self.scratch;
+        self.search.listed_codes(listed);
+        sort(listed, n_codes, order, spare);
+        node.lists.walk(listed, order, &mut side.labels, walk);
+        side.labels.clear(order.len(), node.lists.all_labels());
         walk.measure_labels(simd, node.examples(), node.squares);
         walk.best_cut(simd, GainOf::of_qualities(node.examples(), room))
     }
@@ -373,7 +370,6 @@ impl<C: Code> WithSimd for GivenCut<'_, C> {
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) -> Option<Cut> {
         let Search { shape, codes, node, room, .. } = self.search;
-        let Scratch { order, side, .. } = self.scratch;
         let n_left = codes.iter().filter(|&&code| code <= self.cut).count();
         let left_is_smaller = 2 * n_left <= codes.len();
         // Splitting off one side gains as much as splitting off the other.
@@ -381,7 +377,11 @@ impl<C: Code> WithSimd for GivenCut<'_, C> {
             Some(1) => dense::side_gain::<S, C, 1>(simd, self.search, self.cut, left_is_smaller),
             Some(2) => dense::side_gain::<S, C, 2>(simd, self.search, self.cut, left_is_smaller),
             Some(4) => dense::side_gain::<S, C, 4>(simd, self.search, self.cut, left_is_smaller),
+            _ if self.search.examples.have_labels_alone(shape) => {
+                self.search.side_of_labels(self.cut, left_is_smaller, self.scratch)
+            }
             _ => {
+                let Scratch { order, side, .. } = self.scratch;
                 positions(codes, |code| (code <= self.cut) == left_is_smaller, order);
                 self.search.side_gain(simd, order, side)
             }
@@ -397,6 +397,28 @@ impl<C: Code> WithSimd for GivenCut<'_, C> {
 }
 
 impl<C: Code> Search<'_, C> {
+    /// Codes of what the node lists.
+    #[inline(always)]
+    fn listed_codes(self, listed: &mut Vec<u16>) {
+        let Search { codes, node, .. } = self;
+        listed.clear();
+        listed.extend(codes.iter().map(|code| code.index() as u16));
+        listed.extend(node.lists.owners().iter().map(|&owner| codes[owner as usize].index() as u16));
+    }
+
+    /// Weight, examples and gain of one side of `cut`, where there are labels alone, known for all rows of weight 1.
+    #[inline(always)]
+    fn side_of_labels(self, cut: C, left: bool, scratch: &mut Scratch) -> (f64, f64, f64) {
+        let Search { node, .. } = self;
+        let Scratch { order, listed, side, .. } = scratch;
+        self.listed_codes(listed);
+        positions(listed, |code| (code.index() <= cut.index()) == left, order);
+        let (count, whole) = node.lists.sum(order, &mut side.labels);
+        side.labels.clear(order.len(), order.iter().flat_map(|&place| node.lists.labels_at(place)));
+        let gain = whole.quality(count / node.weight(), node.squares) / (count * (node.weight() - count));
+        (count, count, gain)
+    }
+
     /// Weight, examples and gain of the side that `positions` make.
     #[inline(always)]
     fn side_gain<S: Simd>(self, simd: S, positions: &[u32], zeros: &mut Side) -> (f64, f64, f64) {
@@ -412,9 +434,9 @@ impl<C: Code> Search<'_, C> {
 
 /// Σ ω·C_L² and Σ ω·C_L·c of some indicators.
 #[derive(Debug, Clone, Copy, Default)]
-struct OfGroup {
-    squares: f64,
-    cross: f64,
+pub(super) struct OfGroup {
+    pub(super) squares: f64,
+    pub(super) cross: f64,
 }
 
 impl OfGroup {
@@ -430,9 +452,7 @@ struct Left<'a> {
     shape: &'a Shape,
     /// The sums of a row of the block.
     row: &'a mut [f64],
-    /// As [`Side`] has them.
-    labels: &'a mut [[f64; 2]],
-    no_labels: &'a [[f64; 2]],
+    labels: &'a mut LabelSums,
     weight: f64,
     count: f64,
     /// Of the indicators known for all rows.
@@ -444,9 +464,9 @@ struct Left<'a> {
 impl<'a> Left<'a> {
     #[inline(always)]
     fn new(shape: &'a Shape, side: &'a mut Side) -> Self {
-        let Side { sums, labels, no_labels, groups } = side;
+        let Side { sums, labels, groups } = side;
         let row = &mut sums[..shape.width()];
-        Left { shape, row, labels, no_labels, weight: 0.0, count: 0.0, whole: OfGroup::default(), groups }
+        Left { shape, row, labels, weight: 0.0, count: 0.0, whole: OfGroup::default(), groups }
     }
 
     /// Adds the example at `position`.
@@ -485,10 +505,10 @@ impl<'a> Left<'a> {
             return;
         }
         let lists = &search.node.lists;
-        let example = lists.of(position);
-        self.count += f64::from(search.examples.counts[position]);
+        let example = lists.at(position);
+        self.count += example.count;
         self.weight += example.weight;
-        let had = lists.add(example, self.labels);
+        let had = lists.add(position, self.labels);
         self.whole.squares += example.squares + 2.0 * example.weight * had;
         self.whole.cross += example.cross;
         if !self.groups.is_empty() {
@@ -501,7 +521,7 @@ impl<'a> Left<'a> {
         let n_whole = self.shape.n_whole_indicators();
         for label in node.lists.partial(position).iter().map(|&label| label as usize) {
             let group = &mut self.groups[self.shape.indicator_group[label - n_whole] as usize];
-            let [omega, sum] = &mut self.labels[label];
+            let [omega, sum] = self.labels.of(label);
             let own = *omega * weight;
             group.squares += weight * (own + 2.0 * *sum);
             group.cross += weight * node.weighted[label];
@@ -548,12 +568,7 @@ impl<'a> Left<'a> {
     fn clear(&mut self, node: &Node, added: &[u32]) {
         self.row.fill(0.0);
         self.groups.fill(OfGroup::default());
-        if self.labels.is_empty() || lists::GROUP * added.len() >= self.labels.len() {
-            return self.labels.copy_from_slice(self.no_labels);
-        }
-        for position in added.iter().map(|&position| position as usize) {
-            node.lists.labels(position).for_each(|&label| self.labels[label as usize][1] = 0.0);
-        }
+        self.labels.clear(added.len(), added.iter().flat_map(|&position| node.lists.labels(position as usize)));
     }
 }
 
