@@ -5,7 +5,7 @@
 //! vectors are wide, and each example is compared against each: for example i, the left side of the
 //! cut just above its key is the sum over all j with key_j ≤ key_i.
 
-use pulp::bytemuck::cast_slice;
+use bytemuck::cast_slice;
 use pulp::{Arch, Simd, WithSimd};
 
 use super::gram::{self, Gram};
@@ -236,9 +236,9 @@ struct Products<'a> {
 impl Measure for Products<'_> {
     #[inline(always)]
     fn pairs<'a, S: Simd, const VECTORS: usize>(&'a self, simd: S, keys: &[f64], own: &'a mut [Pair]) -> &'a [Pair] {
-        // Examples of one key come in the order of their rows.
         let (zero, times) = (simd.splat_f64s(0.0), simd.splat_f64s(gram::MOST as f64));
         let (keys, positions) = (S::as_simd_f64s(keys).0, S::as_simd_f64s(&POSITIONS).0);
+        // Examples of one key come in the order of their rows.
         let mut places = [zero; VECTORS];
         for v in 0..VECTORS {
             places[v] = simd.add_f64s(simd.mul_f64s(keys[v], times), positions[v]);

@@ -1,6 +1,6 @@
 //! Cuts of large nodes where there are labels alone, known for all rows of weight 1.
 //!
-//! Examples need not be sorted: the labels are counted code by code, and the counts of all codes walked.
+//! Examples need not be sorted: labels are counted code by code, and the counts of all codes walked.
 
 use pulp::Simd;
 

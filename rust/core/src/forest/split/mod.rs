@@ -125,12 +125,16 @@ impl Best {
 /// has room.
 #[inline(always)]
 fn first_best(gains: &[f64], most: f64) -> Option<usize> {
+    if most < 0.0 {
+        return None;
+    }
     for (step, gains) in gains.as_chunks::<STEP>().0.iter().enumerate() {
+        // All of them, without a guess at each.
         let mut is_here = false;
         for &gain in gains {
             is_here |= ties(gain, most);
         }
-        if most >= 0.0 && is_here {
+        if is_here {
             return gains.iter().position(|&gain| ties(gain, most)).map(|place| step * STEP + place);
         }
     }
