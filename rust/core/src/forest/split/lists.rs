@@ -217,15 +217,13 @@ impl LabelLists {
     #[inline(never)]
     pub(super) fn walk(&self, codes: &[u16], order: &[u32], sums: &mut LabelSums, walk: &mut Walk) {
         let (listed, sums) = (&self.listed[..], &mut sums.of_labels[..]);
-        let (mut count, mut squares, mut cross) = (0.0, 0.0, 0.0);
+        let (mut count, mut side) = (0.0, OfGroup::default());
         for (step, &place) in walk.steps(order.len()).zip(order) {
             let added = &listed[place as usize];
-            let had = added.add(sums);
             count += added.count;
-            squares += added.squares + 2.0 * added.weight * had;
-            cross += added.cross;
+            side.add(added, added.add(sums));
             *step.key = f64::from(codes[place as usize]);
-            (*step.count, *step.quality, *step.cross) = (count, squares, cross);
+            (*step.count, *step.quality, *step.cross) = (count, side.squares, side.cross);
         }
     }
 
@@ -236,10 +234,8 @@ impl LabelLists {
         let (mut count, mut side) = (0.0, OfGroup::default());
         for &place in places {
             let added = &listed[place as usize];
-            let had = added.add(sums);
             count += added.count;
-            side.squares += added.squares + 2.0 * added.weight * had;
-            side.cross += added.cross;
+            side.add(added, added.add(sums));
         }
         (count, side)
     }

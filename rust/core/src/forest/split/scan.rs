@@ -21,7 +21,7 @@ use pulp::{Arch, Simd, WithSimd};
 
 use super::dense::{self, LeftSides, Values};
 use super::label_bins::LabelBins;
-use super::lists::{LabelLists, LabelSums};
+use super::lists::{LabelLists, LabelSums, Listed};
 use super::together::Together;
 use super::walk::Walk;
 use super::{Best, Cut, Room};
@@ -440,6 +440,13 @@ pub(super) struct OfGroup {
 }
 
 impl OfGroup {
+    /// Adds an example whose labels had `had` = Σ ω·C_L before it.
+    #[inline(always)]
+    pub(super) fn add(&mut self, example: &Listed, had: f64) {
+        self.squares += example.squares + 2.0 * example.weight * had;
+        self.cross += example.cross;
+    }
+
     /// Σ ω·(C_L − c·share)², with Σ ω·c² of the node.
     #[inline(always)]
     fn quality(self, share: f64, node_squares: f64) -> f64 {
@@ -509,8 +516,7 @@ impl<'a> Left<'a> {
         self.count += example.count;
         self.weight += example.weight;
         let had = lists.add(position, self.labels);
-        self.whole.squares += example.squares + 2.0 * example.weight * had;
-        self.whole.cross += example.cross;
+        self.whole.add(example, had);
         if !self.groups.is_empty() {
             self.add_partial(search.node, position, example.weight);
         }
