@@ -37,7 +37,7 @@ impl Single {
     /// Gain of the best cut.
     pub fn best_cut(&mut self) -> Option<f64> {
         let Single { arch, codes, pairs, node, bins } = self;
-        single::best_cut(*arch, codes.iter().copied(), pairs, *node, ROOM, bins).map(|cut| cut.gain)
+        single::best_cut(*arch, (codes.iter().copied(), 255), pairs, *node, ROOM, bins).map(|cut| cut.gain)
     }
 
     /// Gain of the cut at `cut`.

@@ -109,13 +109,18 @@ impl Items {
         let (spilled_rows, spilled_pairs) = (&mut spill.rows[..n], &mut spill.pairs[..n]);
         let (mut left, mut right) = (0, 0);
         for i in 0..n {
-            let (row, pair) = (rows[i], pairs[i]);
-            // Written to both, so that nothing depends on a guess.
-            (rows[left], pairs[left]) = (row, pair);
-            (spilled_rows[right], spilled_pairs[right]) = (row, pair);
-            let side = usize::from(!goes_left(i, row));
-            left += 1 - side;
-            right += side;
+            // SAFETY: left + right = i < n, and all four slices have n items.
+            unsafe {
+                let (row, pair) = (*rows.get_unchecked(i), *pairs.get_unchecked(i));
+                // Written to both, so that nothing depends on a guess.
+                *rows.get_unchecked_mut(left) = row;
+                *pairs.get_unchecked_mut(left) = pair;
+                *spilled_rows.get_unchecked_mut(right) = row;
+                *spilled_pairs.get_unchecked_mut(right) = pair;
+                let side = usize::from(!goes_left(i, row));
+                left += 1 - side;
+                right += side;
+            }
         }
         rows[left..].copy_from_slice(&spilled_rows[..right]);
         pairs[left..].copy_from_slice(&spilled_pairs[..right]);

@@ -4,6 +4,8 @@
 //! subtree. What a node draws depends only on its path: the order of the pool is put back after
 //! every draw, and rewound when the walk leaves a subtree.
 
+use std::convert::Infallible;
+
 use rand::RngExt;
 
 use crate::rng::Stream;
@@ -59,12 +61,27 @@ impl Pool {
         self.constant = mark.constant;
     }
 
+    /// [`Pool::try_draw`] where `visit` cannot fail.
+    #[inline(always)]
+    pub(crate) fn draw(&mut self, wanted: usize, random: &mut Stream, mut visit: impl FnMut(u32, &mut Stream) -> bool) {
+        let Ok(()) = self.try_draw(wanted, random, |feature, random| Ok::<_, Infallible>(visit(feature, random)));
+    }
+
     /// Hands out features until `visit` has called `wanted` of them not constant, or none is left: in
     /// random order if `random`, else as they lie. `visit` says whether the feature varies.
-    pub(crate) fn draw(&mut self, wanted: usize, random: &mut Stream, mut visit: impl FnMut(u32, &mut Stream) -> bool) {
+    ///
+    /// # Errors
+    /// The first of `visit`.
+    pub(crate) fn try_draw<E>(
+        &mut self,
+        wanted: usize,
+        random: &mut Stream,
+        mut visit: impl FnMut(u32, &mut Stream) -> Result<bool, E>,
+    ) -> Result<(), E> {
         let shuffled = wanted < self.len();
         let mut found = std::mem::take(&mut self.found);
         let mut seen = 0;
+        let mut done = Ok(());
         for i in self.constant..self.order.len() {
             if seen == wanted {
                 break;
@@ -76,10 +93,13 @@ impl Pool {
                 self.order.swap(i, j);
             }
             let feature = self.order[i];
-            if visit(feature, random) {
-                seen += 1;
-            } else {
-                found.push(feature);
+            match visit(feature, random) {
+                Ok(true) => seen += 1,
+                Ok(false) => found.push(feature),
+                Err(error) => {
+                    done = Err(error);
+                    break;
+                }
             }
         }
         for (i, j) in self.drawn.drain(..).rev() {
@@ -87,6 +107,7 @@ impl Pool {
         }
         found.drain(..).for_each(|feature| self.set_aside(feature));
         self.found = found;
+        done
     }
 
     /// Sets `feature` aside, which is not yet.

@@ -1,7 +1,7 @@
 //! The codes that a part of a tree is grown over.
 //!
 //! The top of a tree reads the store's chunks. Once a node's codes fit the outer cache they are
-//! copied together, and again once they fit the inner one, and the subtree is grown there ("gather
+//! copied together, and again once they fit each one further in, and the subtree is grown there ("gather
 //! cascade"): rows of a small node lie far apart in the store, and each access would fetch a cache
 //! line for one byte.
 
@@ -12,7 +12,7 @@ use crate::store::bands::{BAND, Bands, Column};
 use crate::store::{Chunk, Code, CodeStore, Stored};
 
 /// Nodes whose codes take up to so many bytes are copied together, from the largest to the smallest.
-pub(crate) const CASCADE: [usize; 3] = [16 << 20, 2 << 20, 256 << 10];
+pub(crate) const CASCADE: [usize; 4] = [16 << 20, 2 << 20, 256 << 10, 16 << 10];
 
 /// Codes and component values of the rows `0 .. rows`.
 #[derive(Clone, Copy)]

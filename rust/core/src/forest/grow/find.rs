@@ -11,6 +11,7 @@ use crate::store::{Chunk, Code, Slot, Stored};
 /// Where the codes of a feature are.
 pub(super) struct Find<'a> {
     pub(super) slot: Slot,
+    pub(super) n_codes: usize,
     /// What they stand for, where cuts are at random.
     values: Option<&'a [f64]>,
     /// Whether a batch takes the feature: it is numeric, and known for all rows.
@@ -23,6 +24,7 @@ impl<'a> Find<'a> {
         let store = ground.store;
         let finds = (0..).zip(&store.slots).zip(&store.codings).map(|((feature, &slot), coding)| Find {
             slot,
+            n_codes: coding.n_codes(),
             values: ground.values(feature),
             fits_batch: !coding.has_missing && matches!(coding.scale, Scale::Numeric(_)),
         });

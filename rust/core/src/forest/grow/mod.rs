@@ -62,6 +62,14 @@ pub(crate) struct Below<'a> {
 }
 
 impl Ground<'_> {
+    /// Asks whether to stop, before a step of a node of so many examples, if that takes long.
+    fn check_large(self, examples: usize) -> Result<()> {
+        match examples > LARGE_NODE {
+            true => self.monitor.check(),
+            false => Ok(()),
+        }
+    }
+
     /// What each target has of the gain of a split, which is in proportion to `share`.
     pub(super) fn gains_by_target(self, shape: &Shape, left: &[f64], total: &[f64], share: f64) -> Vec<f64> {
         let space = self.space;
@@ -172,6 +180,10 @@ struct Buffers {
     scratch: scan::Scratch,
     present: Present,
     batch: Batch,
+    histograms: single::Histograms,
+    /// Features drawn whose histograms are filled in one pass, with their slots, and the others.
+    side_by_side: Vec<(u32, usize)>,
+    alone: Vec<u32>,
     given: GivenCuts,
     together: Together,
     /// Of cuts that were found together.
@@ -244,6 +256,9 @@ impl<'a> Grower<'a> {
                 scratch: scan::Scratch::new(&shape),
                 present: Present::default(),
                 batch: Batch::default(),
+                histograms: single::Histograms::new(),
+                side_by_side: Vec::new(),
+                alone: Vec::new(),
                 given: GivenCuts::default(),
                 together: Together::default(),
                 lefts: LeftSides::default(),

@@ -5,22 +5,21 @@
 //! is done by node or by feature, not by example, takes most of the time. So codes are read where they lie, and
 //! examples are parted in one pass.
 
-use std::ops::Range;
-
-use pulp::Arch;
-
+use super::find::Find;
 use super::{Buffers, Frame, Grower, Known, Open, Parted};
 use crate::error::Result;
 use crate::forest::contest::Found;
 use crate::forest::grow::LEAST_GAIN;
 use crate::forest::grown::{CodeTest, GrownSplit};
 use crate::forest::params::Ensemble;
-use crate::forest::split::single::{self, Pair};
+use crate::forest::split::single;
 use crate::forest::split::{Cut, Room};
 use crate::forest::view::View;
 use crate::rng::{Purpose, stream};
-use crate::store::bands::Column;
 use crate::store::{Chunk, Code, Slot, Stored};
+
+/// Examples of a histogram between two looks at whether to stop.
+const SLAB: usize = 1 << 20;
 
 impl Grower<'_> {
     /// Makes a node of `frame`; if it is split, its children go to the stack, the left one last.
@@ -41,9 +40,10 @@ impl Grower<'_> {
         if !self.may_split(view, &frame, node.examples) {
             return Ok(false);
         }
-        let found = match range.len() <= self.most_in_batch {
-            true => self.batch_cut(chunk, &frame, node),
-            false => self.search(view, &frame, Open::Single(node), (node.examples, node.examples))?,
+        let found = match self.ground.params.ensemble {
+            _ if range.len() <= self.most_in_batch => self.batch_cut(chunk, &frame, node),
+            Ensemble::ExtraTrees => self.search(view, &frame, Open::Single(node), (node.examples, node.examples))?,
+            Ensemble::RandomForest | Ensemble::Bagging => self.histogram_cut(chunk, &frame, node)?,
         };
         let Some(parted) = found.and_then(|found| self.part_plain(chunk, &frame, node, found)) else {
             return Ok(false);
@@ -79,27 +79,66 @@ impl Grower<'_> {
         Some(Found { gain, feature, test: ground.test_of(&batch.cut(candidate)) })
     }
 
-    /// Whether `feature` varies in `node`, and its best cut.
-    pub(super) fn plain_candidate(
-        &mut self,
-        chunk: &Chunk,
-        range: Range<usize>,
-        node: single::Node,
-        feature: u32,
-    ) -> (bool, Option<Found>) {
-        let Grower { ground, arch, items, finds, narrow, wide, .. } = self;
-        let here = Plain {
-            arch: *arch,
-            rows: &items.rows[range.clone()],
-            pairs: &items.pairs[range],
-            node,
-            room: Room { min_leaf: ground.params.min_samples_leaf as f64, missing: 0.0 },
+    /// The best cut over the features drawn for `node`, which is too large for a batch, from sums by code.
+    fn histogram_cut(&mut self, chunk: &Chunk, frame: &Frame, node: single::Node) -> Result<Option<Found>> {
+        let Grower { ground, pool, buffers, items, finds, narrow, wide, per_node, arch, .. } = self;
+        let Buffers { histograms, side_by_side, alone, batch, batch_contest: contest, .. } = buffers;
+        let (params, arch) = (ground.params, *arch);
+        let rows = &items.rows[frame.examples.clone()];
+        let pairs = &items.pairs[frame.examples.clone()];
+        let mut random = stream(params.seed, Purpose::Node, self.tree, frame.path);
+        batch.start(0, 0);
+        side_by_side.clear();
+        alone.clear();
+        pool.try_draw(*per_node, &mut random, |feature, _| {
+            ground.check_large(rows.len())?;
+            let Find { slot, n_codes, .. } = finds[feature as usize];
+            let varies = match slot {
+                Slot::Narrow(slot) => vary(u8::of(chunk).column(slot).codes(rows)),
+                Slot::Wide(slot) => vary(u16::of(chunk).column(slot).codes(rows)),
+            };
+            match slot {
+                _ if !varies => {}
+                Slot::Narrow(slot) if single::is_dense(rows.len(), n_codes) => side_by_side.push((feature, slot)),
+                _ => alone.push(feature),
+            }
+            Ok(varies)
+        })?;
+        let room = Room { min_leaf: params.min_samples_leaf as f64, missing: 0.0 };
+        let mut enter = |feature: u32, cut: Option<Cut>| {
+            if let Some(Cut { gain, code }) = cut {
+                contest.enter(Found { gain, feature, test: usize::from(code) });
+            }
         };
-        let (varies, cut) = match finds[feature as usize].slot {
-            Slot::Narrow(slot) => here.best_cut(u8::of(chunk).column(slot), &mut narrow.bins),
-            Slot::Wide(slot) => here.best_cut(u16::of(chunk).column(slot), &mut wide.bins),
-        };
-        (varies, cut.map(|Cut { gain, code }| Found { gain, feature, test: CodeTest::Cut(code) }))
+        for &feature in &*alone {
+            ground.check_large(rows.len())?;
+            let Find { slot, n_codes, .. } = finds[feature as usize];
+            let cut = match slot {
+                Slot::Narrow(slot) => {
+                    let codes = u8::of(chunk).column(slot).codes(rows);
+                    single::best_cut(arch, (codes, n_codes), pairs, node, room, &mut narrow.bins)
+                }
+                Slot::Wide(slot) => {
+                    let codes = u16::of(chunk).column(slot).codes(rows);
+                    single::best_cut(arch, (codes, n_codes), pairs, node, room, &mut wide.bins)
+                }
+            };
+            enter(feature, cut);
+        }
+        for features in side_by_side.chunks(single::TOGETHER) {
+            let columns: [_; single::TOGETHER] =
+                std::array::from_fn(|i| u8::of(chunk).column(features[i.min(features.len() - 1)].1));
+            for (rows, pairs) in rows.chunks(SLAB).zip(pairs.chunks(SLAB)) {
+                ground.check_large(rows.len())?;
+                histograms.fill(&columns[..features.len()], rows, pairs);
+            }
+            for (number, &(feature, _)) in features.iter().enumerate() {
+                let n_codes = finds[feature as usize].n_codes;
+                enter(feature, histograms.best_cut(arch, number, n_codes, node, room));
+            }
+        }
+        let found = contest.winner(params.ties, &mut random);
+        Ok(found.map(|Found { gain, feature, test }| Found { gain, feature, test: CodeTest::Cut(test as u16) }))
     }
 
     /// Parts the examples of `node` by `found`, a cut. `None` if its gain is rounding noise.
@@ -142,22 +181,8 @@ impl Grower<'_> {
     }
 }
 
-/// A plain node.
-struct Plain<'a> {
-    arch: Arch,
-    rows: &'a [u32],
-    pairs: &'a [Pair],
-    node: single::Node,
-    room: Room,
-}
-
-impl Plain<'_> {
-    /// Whether `column` varies, and its best cut.
-    fn best_cut<C: Code>(&self, column: Column<'_, C>, bins: &mut single::Bins) -> (bool, Option<Cut>) {
-        let codes = column.codes(self.rows);
-        if codes.clone().next().is_none_or(|first| codes.clone().all(|code| code == first)) {
-            return (false, None);
-        }
-        (true, single::best_cut(self.arch, codes, self.pairs, self.node, self.room, bins))
-    }
+/// Whether not all of `codes` are the same.
+#[inline(always)]
+fn vary<C: Code>(mut codes: impl Iterator<Item = C>) -> bool {
+    codes.next().is_some_and(|first| codes.any(|code| code != first))
 }

@@ -5,7 +5,7 @@ use std::ops::Range;
 use pulp::{Arch, Simd, WithSimd};
 use rand::RngExt;
 
-use super::{Buffers, Frame, Ground, Grower, LARGE_NODE, OfType, Open};
+use super::{Buffers, Frame, Ground, Grower, OfType, Open};
 use crate::error::Result;
 use crate::forest::contest::{Contest, Found};
 use crate::forest::grown::CodeTest;
@@ -68,28 +68,23 @@ impl Grower<'_> {
         let most = self.per_node.min(self.pool.len());
         self.buffers.batch.start(if in_batch { range.len() } else { 0 }, most);
         self.buffers.lefts.clear();
-        let mut interrupted = Ok(());
         let mut pool = std::mem::take(&mut self.pool);
-        pool.draw(self.per_node, &mut random, |feature, random| {
-            if range.len() > LARGE_NODE && interrupted.is_ok() {
-                interrupted = self.ground.monitor.check();
-            }
-            if interrupted.is_err() {
-                return true;
-            }
+        let drawn = pool.try_draw(self.per_node, &mut random, |feature, random| {
+            self.ground.check_large(range.len())?;
             if in_batch && self.finds[feature as usize].fits_batch {
-                return self.add_to_batch(view, range.clone(), feature, random);
+                return Ok(self.add_to_batch(view, range.clone(), feature, random));
             }
             if !in_batch && self.goes_together(view, range.len(), feature) {
-                return self.take_together(view, range.clone(), feature, random, &mut contest);
+                return Ok(self.take_together(view, range.clone(), feature, random, &mut contest));
             }
             let (varies, found) = self.candidate(view, range.clone(), feature, open, size, random);
             if let Some(Found { gain, feature, test }) = found {
                 contest.enter(Found { gain, feature, test: Source::Alone(test) });
             }
-            varies
+            Ok(varies)
         });
         self.pool = pool;
+        drawn?;
         if in_batch {
             self.judge_batch(view, range, open, &mut contest);
         } else if self.goes_together {
@@ -97,14 +92,13 @@ impl Grower<'_> {
         }
         let best = contest.winner(self.ground.params.ties, &mut random);
         self.buffers.contest = contest;
-        let best = best.map(|Found { gain, feature, test }| {
+        Ok(best.map(|Found { gain, feature, test }| {
             let test = match test {
                 Source::Batch(candidate) => self.ground.test_of(&self.buffers.batch.cut(candidate)),
                 Source::Alone(test) => test,
             };
             Found { gain, feature, test }
-        });
-        interrupted.map(|()| best)
+        }))
     }
 
     /// Takes `feature` into the batch; gives whether it varies in the node.
@@ -209,11 +203,6 @@ impl Grower<'_> {
         size: (f64, f64),
         random: &mut Stream,
     ) -> (bool, Option<Found>) {
-        if let (Open::Single(node), true, Some(chunk)) = (open, self.is_plain, view.chunk())
-            && self.ground.params.ensemble != Ensemble::ExtraTrees
-        {
-            return self.plain_candidate(chunk, range, node, feature);
-        }
         let Grower { ground, arch, shape, items, narrow, wide, buffers, .. } = self;
         let rows = &items.rows[range.clone()];
         let examples = items.examples(range, view);
@@ -317,7 +306,7 @@ pub(super) fn most_in_batch(arch: Arch, shape: &Shape, ground: Ground<'_>) -> us
         return 0;
     }
     let most = match (shape.indicator_weight.is_empty(), ground.params.ensemble) {
-        _ if shape.is_ordered() => usize::MAX,
+        (true, Ensemble::RandomForest | Ensemble::Bagging) if shape.is_ordered() => 40,
         (true, Ensemble::RandomForest | Ensemble::Bagging) => 16,
         (false, _) => 32,
         _ => usize::MAX,
@@ -334,9 +323,11 @@ struct Here<'a, C> {
 
 impl<C: Code> Here<'_, C> {
     fn best_cut(&self, bins: &mut single::Bins, scratch: &mut scan::Scratch) -> Option<Cut> {
-        let Search { examples, codes, room, .. } = self.search;
+        let Search { examples, codes, n_codes, room, .. } = self.search;
         match self.open {
-            Open::Single(node) => single::best_cut(self.arch, codes.iter().copied(), examples.pairs, node, room, bins),
+            Open::Single(node) => {
+                single::best_cut(self.arch, (codes.iter().copied(), n_codes), examples.pairs, node, room, bins)
+            }
             Open::Any => self.search.best_cut(self.arch, scratch),
         }
     }

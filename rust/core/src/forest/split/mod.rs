@@ -121,24 +121,27 @@ impl Best {
     }
 }
 
-/// The first of `gains`, which are whole vectors, that [ties] with the greatest, `most`, which is negative where no cut
-/// has room.
+/// The first of `gains`, in whole steps, that [ties] with the greatest, `most`, which is negative where no cut has room.
 #[inline(always)]
 fn first_best(gains: &[f64], most: f64) -> Option<usize> {
+    let start = STEP * first_step_of_best(gains, most)?;
+    gains[start..].iter().position(|&gain| ties(gain, most)).map(|place| start + place)
+}
+
+/// The step it is in.
+#[inline(always)]
+fn first_step_of_best(gains: &[f64], most: f64) -> Option<usize> {
     if most < 0.0 {
         return None;
     }
-    for (step, gains) in gains.as_chunks::<STEP>().0.iter().enumerate() {
+    gains.as_chunks::<STEP>().0.iter().position(|gains| {
         // All of them, without a guess at each.
         let mut is_here = false;
         for &gain in gains {
             is_here |= ties(gain, most);
         }
-        if is_here {
-            return gains.iter().position(|&gain| ties(gain, most)).map(|place| step * STEP + place);
-        }
-    }
-    None
+        is_here
+    })
 }
 
 /// The best cut of a feature.

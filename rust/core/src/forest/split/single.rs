@@ -1,19 +1,31 @@
 //! One dense component, row weights all 1: the search that most time goes to.
 //!
 //! An example is a pair {count, count · value}, so that both sums grow by one vector addition. A
-//! histogram adds pairs up by code. Where most bins stay empty, a bitmap tells the ones in use, and only
-//! those are visited and cleared; else all are walked at once, side by side.
+//! histogram adds pairs up by code; histograms of several features of one byte are filled in one pass. Where most
+//! bins stay empty, a bitmap tells the ones in use, and only those are visited and cleared; else all cuts are judged
+//! at once, side by side.
 
 use pulp::{Arch, Simd, WithSimd};
 
-use super::{Best, Cut, Room, STEP, first_best};
+use super::{Best, Cut, Room, STEP, first_step_of_best};
+use crate::forest::moments::ties;
 use crate::store::Code;
+use crate::store::bands::Column;
 
 /// Count, and count times component value, of an example or of many.
 pub(crate) type Pair = [f64; 2];
 
-/// Bins are walked one by one while a node has fewer examples than this share of them.
-const SPARSE_SHARE: f64 = 0.4;
+/// Values of a byte.
+const N_BYTES: usize = 1 << 8;
+
+/// Bins in use are visited one by one while a node has fewer examples than this share of them.
+const SPARSE_SHARE: f64 = 0.15;
+
+/// Whether a node of so many examples uses enough of `n_codes` bins to judge all of them at once.
+#[inline(always)]
+pub(crate) fn is_dense(examples: usize, n_codes: usize) -> bool {
+    examples as f64 >= SPARSE_SHARE * n_codes as f64
+}
 
 /// Sums of a node.
 #[derive(Debug, Clone, Copy)]
@@ -74,8 +86,7 @@ pub(crate) struct Bins {
     used: Vec<u64>,
     /// A bit for each word of `used`.
     used_words: Vec<u64>,
-    /// Sums of the left side above each bin, and gains; room for a walk over all bins.
-    left: Vec<Pair>,
+    /// Of the cut above each bin, in whole steps; within a step as they lie in vectors.
     gains: Vec<f64>,
 }
 
@@ -87,9 +98,16 @@ impl Bins {
             bins: vec![[0.0; 2]; 64 * words],
             used: vec![0; words],
             used_words: vec![0; words.div_ceil(64)],
-            left: vec![[0.0; 2]; 64 * words],
             gains: vec![0.0; 64 * words],
         }
+    }
+
+    /// The best cut of bins that are filled, which are those below `n_codes`; clears them.
+    fn best_cut(&mut self, arch: Arch, n_codes: usize, gain: GainOf) -> Option<Cut> {
+        let n = n_codes.next_multiple_of(RUNS * STEP);
+        let (bins, gains) = (&mut self.bins[..n], &mut self.gains[..n]);
+        let before = add_up(bins);
+        arch.dispatch(AllBins { bins, before, gains, gain })
     }
 
     /// Adds examples up by code.
@@ -136,6 +154,53 @@ impl Bins {
                 }
             }
         }
+    }
+}
+
+/// Most features whose histograms are filled in one pass: as many as leave the inner cache some room.
+pub(crate) const TOGETHER: usize = 4;
+
+/// Histograms of features of one byte, filled in one pass, so that what an example adds is read once.
+#[derive(Debug)]
+pub(crate) struct Histograms([Bins; TOGETHER]);
+
+impl Histograms {
+    pub(crate) fn new() -> Self {
+        Histograms(std::array::from_fn(|_| Bins::new(N_BYTES)))
+    }
+
+    /// Adds up examples by their codes in each of `columns`, of which there are 1 to [`TOGETHER`].
+    pub(crate) fn fill(&mut self, columns: &[Column<'_, u8>], rows: &[u32], pairs: &[Pair]) {
+        match *columns {
+            [a] => self.fill_all([a], rows, pairs),
+            [a, b] => self.fill_all([a, b], rows, pairs),
+            [a, b, c] => self.fill_all([a, b, c], rows, pairs),
+            [a, b, c, d] => self.fill_all([a, b, c, d], rows, pairs),
+            _ => unreachable!("{} columns", columns.len()),
+        }
+    }
+
+    #[inline(never)]
+    fn fill_all<const N: usize>(&mut self, columns: [Column<'_, u8>; N], rows: &[u32], pairs: &[Pair]) {
+        let mut all =
+            self.0.each_mut().map(|Bins { bins, .. }| bins.first_chunk_mut::<N_BYTES>().expect("one for each"));
+        for (&row, &pair) in rows.iter().zip(pairs) {
+            for (bins, column) in all.iter_mut().zip(&columns) {
+                add(&mut bins[usize::from(column.at(row as usize))], pair);
+            }
+        }
+    }
+
+    /// The best cut of the column at `number`, whose codes are below `n_codes`; clears its histogram.
+    pub(crate) fn best_cut(
+        &mut self,
+        arch: Arch,
+        number: usize,
+        n_codes: usize,
+        node: Node,
+        room: Room,
+    ) -> Option<Cut> {
+        self.0[number].best_cut(arch, n_codes, GainOf::new(node, room))
     }
 }
 
@@ -196,19 +261,19 @@ impl GainOf {
     }
 }
 
-/// Best cut over `codes`, one for each example of `node`; `None` if no cut has room.
+/// Best cut over `codes`, one for each example of `node` and all below `n_codes`; `None` if no cut has room.
 #[inline(always)]
 pub(crate) fn best_cut<C: Code>(
     arch: Arch,
-    codes: impl Iterator<Item = C>,
+    (codes, n_codes): (impl Iterator<Item = C>, usize),
     pairs: &[Pair],
     node: Node,
     room: Room,
     bins: &mut Bins,
 ) -> Option<Cut> {
-    if pairs.len() as f64 >= SPARSE_SHARE * bins.bins.len() as f64 {
+    if is_dense(pairs.len(), n_codes) {
         bins.fill(codes, pairs);
-        return arch.dispatch(AllBins { bins, gain: GainOf::new(node, room) });
+        return bins.best_cut(arch, n_codes, GainOf::new(node, room));
     }
     bins.fill_and_mark(codes, pairs);
     best_used(node, room, bins)
@@ -226,9 +291,37 @@ fn best_used(node: Node, room: Room, bins: &mut Bins) -> Option<Cut> {
     best.cut()
 }
 
-/// Walks all bins, in use or not, and clears them.
+/// Bins are added up in so many runs at a time, since each addition waits for the one before.
+const RUNS: usize = 4;
+
+/// Adds to each of `bins` those before it in its run; gives the sums before each run.
+#[inline(never)]
+fn add_up(bins: &mut [Pair]) -> [Pair; RUNS] {
+    let (first, second) = bins.split_at_mut(bins.len() / 2);
+    let (first, second) = (first.split_at_mut(first.len() / 2), second.split_at_mut(second.len() / 2));
+    let runs = first.0.iter_mut().zip(first.1).zip(second.0.iter_mut().zip(second.1));
+    let mut sums = [[0.0; 2]; RUNS];
+    for ((a, b), (c, d)) in runs {
+        for (sum, bin) in sums.iter_mut().zip([a, b, c, d]) {
+            add(sum, *bin);
+            *bin = *sum;
+        }
+    }
+    let mut before = [0.0; 2];
+    sums.map(|sum| {
+        let these = before;
+        add(&mut before, sum);
+        these
+    })
+}
+
+/// Judges the cut above each bin, in use or not, and clears all.
 struct AllBins<'a> {
-    bins: &'a mut Bins,
+    /// Each with those before it in its run.
+    bins: &'a mut [Pair],
+    /// Sums before each run.
+    before: [Pair; RUNS],
+    gains: &'a mut [f64],
     gain: GainOf,
 }
 
@@ -237,43 +330,44 @@ impl WithSimd for AllBins<'_> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) -> Option<Cut> {
-        let Bins { bins, left, gains, .. } = self.bins;
-        running_sums(bins, left);
-        bins.fill([0.0; 2]);
-        // An empty bin repeats the gain of the one before, and the first of equals is taken.
+        let AllBins { bins, before, gains, gain } = self;
+        let zero = simd.splat_f64s(0.0);
         let mut most = simd.splat_f64s(-1.0);
-        let (gains_by_vector, _) = S::as_mut_simd_f64s(gains);
-        for (gains, left) in gains_by_vector.iter_mut().zip(left.chunks_exact(S::F64_LANES)) {
-            let (mut examples, mut sums) = ([0.0; STEP], [0.0; STEP]);
-            for (lane, pair) in left.iter().enumerate() {
-                (examples[lane], sums[lane]) = (pair[0], pair[1]);
+        let length = bins.len() / RUNS;
+        for (run, before) in before.into_iter().enumerate() {
+            let range = run * length..(run + 1) * length;
+            let before = [before; STEP];
+            let before = S::as_simd_f64s(before.as_flattened()).0;
+            let (twos, _) = S::as_mut_simd_f64s(bins[range.clone()].as_flattened_mut()).0.as_chunks_mut::<2>();
+            for (two, out) in twos.iter_mut().zip(S::as_mut_simd_f64s(&mut gains[range]).0) {
+                let left = [simd.add_f64s(two[0], before[0]), simd.add_f64s(two[1], before[1])];
+                let [examples, sums] = simd.deinterleave_shfl_f64s(left);
+                *two = [zero; 2];
+                *out = gain.of(simd, examples, sums);
+                most = simd.max_f64s(most, *out);
             }
-            let (examples, sums) = (S::as_simd_f64s(&examples).0[0], S::as_simd_f64s(&sums).0[0]);
-            *gains = self.gain.of(simd, examples, sums);
-            most = simd.max_f64s(most, *gains);
         }
         let most = simd.reduce_max_f64s(most);
-        first_best(gains, most).map(|code| Cut { gain: most, code: code as u16 })
+        // An empty bin repeats the gain of the one before, and the first of equals is taken.
+        let step = first_step_of_best(gains, most)?;
+        let mut place = f64::INFINITY;
+        for (at, &gain) in places(simd).into_iter().zip(&gains[step * STEP..]) {
+            place = if ties(gain, most) { place.min(at) } else { place };
+        }
+        Some(Cut { gain: most, code: (step * STEP) as u16 + place as u16 })
     }
 }
 
-/// Sums of `bins` up to each, in four runs at a time, since each addition waits for the one before.
+/// Which bin of a step each of its gains belongs to.
 #[inline(always)]
-fn running_sums(bins: &[Pair], left: &mut [Pair]) {
-    const RUNS: usize = 4;
-    let length = bins.len() / RUNS;
-    let mut sums = [[0.0; 2]; RUNS];
-    for i in 0..length {
-        for run in 0..RUNS {
-            add(&mut sums[run], bins[run * length + i]);
-            left[run * length + i] = sums[run];
-        }
+fn places<S: Simd>(simd: S) -> [f64; STEP] {
+    let pairs: [Pair; STEP] = std::array::from_fn(|bin| [bin as f64; 2]);
+    let mut places = [0.0; STEP];
+    let (twos, _) = S::as_simd_f64s(pairs.as_flattened()).0.as_chunks::<2>();
+    for (two, out) in twos.iter().zip(S::as_mut_simd_f64s(&mut places).0) {
+        [*out, _] = simd.deinterleave_shfl_f64s(*two);
     }
-    let mut before = sums[0];
-    for run in 1..RUNS {
-        left[run * length..(run + 1) * length].iter_mut().for_each(|left| add(left, before));
-        add(&mut before, sums[run]);
-    }
+    places
 }
 
 /// [`left_of`] on the vectors there are.

@@ -1,10 +1,11 @@
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use super::{Examples, on_every_arch, room};
-use crate::forest::split::single::{Bins, Node, Pair, best_cut, given_cut, left_of};
+use super::{Examples, arches, on_every_arch, room};
+use crate::forest::split::single::{Bins, Histograms, Node, Pair, TOGETHER, best_cut, given_cut, left_of};
 use crate::forest::split::{Cut, Room};
 use crate::store::Code;
+use crate::store::bands::Bands;
 
 /// One numeric component, no weights.
 fn examples(n_codes: u16) -> impl Strategy<Value = (Examples, Room)> {
@@ -43,10 +44,12 @@ fn check<C: Code>(examples: &Examples, room: Room, n_codes: u16) -> Result<(), T
     prop_assert_eq!(node.sum, pairs.iter().map(|pair| pair[1]).sum::<f64>());
 
     let mut bins = Bins::new(n_codes.into());
-    let found = on_every_arch(|arch| best_cut(arch, codes.iter().copied(), &pairs, node, room, &mut bins))?;
+    let found =
+        on_every_arch(|arch| best_cut(arch, (codes.iter().copied(), n_codes.into()), &pairs, node, room, &mut bins))?;
     examples.check(found, examples.best_cut(room))?;
     // Searches leave the bins clear.
-    let again = on_every_arch(|arch| best_cut(arch, codes.iter().copied(), &pairs, node, room, &mut bins))?;
+    let again =
+        on_every_arch(|arch| best_cut(arch, (codes.iter().copied(), n_codes.into()), &pairs, node, room, &mut bins))?;
     prop_assert_eq!(found, again);
 
     let cuts = examples.present();
@@ -63,6 +66,36 @@ fn check<C: Code>(examples: &Examples, room: Room, n_codes: u16) -> Result<(), T
     Ok(())
 }
 
+/// Columns that go together have the cuts that they have alone.
+fn check_together(examples: &Examples, room: Room, n_codes: u16) -> Result<(), TestCaseError> {
+    let pairs = pairs(examples);
+    let node = Node::new(&pairs);
+    let n = pairs.len();
+    // Examples in another order of rows, codes turned by another number for each column.
+    let rows: Vec<u32> = (0..n as u32).map(|i| 2 * i + 1).collect();
+    let turned = |column: usize, i: usize| (usize::from(examples.codes[i]) + 7 * column) % usize::from(n_codes);
+    let mut bands = Bands::<u8>::new(TOGETHER, 2 * n);
+    for cells in bands.iter_mut() {
+        for (i, &row) in rows.iter().enumerate() {
+            cells[row as usize] = std::array::from_fn(|column| turned(column, i) as u8);
+        }
+    }
+    let mut histograms = Histograms::new();
+    let mut bins = Bins::new(n_codes.into());
+    for together in 1..=TOGETHER {
+        let columns: Vec<_> = (0..together).map(|slot| bands.column(slot)).collect();
+        for arch in arches() {
+            histograms.fill(&columns, &rows, &pairs);
+            for column in 0..together {
+                let codes = (0..n).map(|i| turned(column, i) as u8);
+                let alone = best_cut(arch, (codes, n_codes.into()), &pairs, node, room, &mut bins);
+                prop_assert_eq!(histograms.best_cut(arch, column, n_codes.into(), node, room), alone);
+            }
+        }
+    }
+    Ok(())
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
@@ -71,6 +104,7 @@ proptest! {
         (n_codes, (examples, room)) in prop_oneof![2..=4u16, 2..=40u16, Just(255u16)].prop_flat_map(|n| (Just(n), examples(n))),
     ) {
         check::<u8>(&examples, room, n_codes)?;
+        check_together(&examples, room, n_codes)?;
     }
 
     #[test]
@@ -97,9 +131,10 @@ fn the_lower_of_equal_cuts_is_taken() {
         let pairs: Vec<Pair> = codes.iter().map(|&code| [1.0, value(code)]).collect();
         let room = Room { min_leaf: 1.0, missing: 0.0 };
         let mut bins = Bins::new(n.into());
-        let found =
-            on_every_arch(|arch| best_cut(arch, codes.iter().copied(), &pairs, Node::new(&pairs), room, &mut bins))
-                .unwrap();
+        let found = on_every_arch(|arch| {
+            best_cut(arch, (codes.iter().copied(), n.into()), &pairs, Node::new(&pairs), room, &mut bins)
+        })
+        .unwrap();
         assert_eq!(found.unwrap().code, 0, "{n}");
     }
 }
