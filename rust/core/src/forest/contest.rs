@@ -3,7 +3,7 @@
 use rand::RngExt;
 
 use super::grown::CodeTest;
-use super::moments::ties;
+use super::moments;
 use super::params::Ties;
 use crate::rng::Stream;
 
@@ -14,45 +14,49 @@ pub(super) struct Found<T = CodeTest> {
     pub(super) test: T,
 }
 
-/// Candidates that tie with the best so far, with their tests or where those are; starts anew once it has a winner.
+/// Candidates, with their tests or where those are; starts anew once it has a winner.
 pub(super) struct Contest<T = CodeTest> {
+    /// The greatest gain, 0 if there is none above.
     most: f64,
-    tied: Vec<Found<T>>,
+    entered: Vec<Found<T>>,
 }
 
 impl<T> Default for Contest<T> {
     fn default() -> Self {
-        Contest { most: 0.0, tied: Vec::new() }
+        Contest { most: 0.0, entered: Vec::new() }
     }
 }
 
 impl<T> Contest<T> {
-    #[inline]
+    #[inline(always)]
     pub(super) fn enter(&mut self, found: Found<T>) {
-        if !ties(found.gain, self.most) {
-            return;
-        }
-        if found.gain > self.most {
-            self.most = found.gain;
-            self.tied.retain(|other| ties(other.gain, found.gain));
-        }
-        self.tied.push(found);
+        self.most = if found.gain > self.most { found.gain } else { self.most };
+        self.entered.push(found);
     }
 
-    /// The winner among those that tie.
-    #[inline]
+    /// The winner among those that tie for the greatest gain.
+    #[inline(always)]
     pub(super) fn winner(&mut self, ties: Ties, random: &mut Stream) -> Option<Found<T>> {
-        self.most = 0.0;
-        if self.tied.len() > 1 {
-            self.tied.sort_unstable_by_key(|found| found.feature);
+        let most = std::mem::take(&mut self.most);
+        // Counted without a guess at each: most often there is one.
+        let (mut n_tied, mut one) = (0, 0);
+        for (i, found) in self.entered.iter().enumerate() {
+            let is_tied = moments::ties(found.gain, most);
+            n_tied += usize::from(is_tied);
+            one = if is_tied { i } else { one };
         }
-        let chosen = match (ties, self.tied.len()) {
-            (_, 0) => return None,
-            (Ties::Lowest, _) | (_, 1) => 0,
-            (Ties::Random, n) => random.random_range(0..n),
+        if n_tied > 1 {
+            self.entered.retain(|found| moments::ties(found.gain, most));
+            self.entered.sort_unstable_by_key(|found| found.feature);
+        }
+        let chosen = match (ties, n_tied) {
+            (_, 0) => None,
+            (_, 1) => Some(one),
+            (Ties::Lowest, _) => Some(0),
+            (Ties::Random, n) => Some(random.random_range(0..n)),
         };
-        let winner = self.tied.swap_remove(chosen);
-        self.tied.clear();
-        Some(winner)
+        let winner = chosen.map(|chosen| self.entered.swap_remove(chosen));
+        self.entered.clear();
+        winner
     }
 }

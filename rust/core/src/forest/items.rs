@@ -95,37 +95,47 @@ impl Items {
 
     /// The same where there are pairs, in one pass: `goes_left` gets the position in `range`, and the row. Gives the
     /// number of those on the left.
-    #[inline(always)]
     pub(super) fn part_pairs(
         &mut self,
         range: Range<usize>,
         spill: &mut Items,
-        mut goes_left: impl FnMut(usize, u32) -> bool,
+        goes_left: impl Fn(usize, u32) -> bool,
     ) -> usize {
         let n = range.len();
-        let (rows, pairs) = (&mut self.rows[range.clone()], &mut self.pairs[range]);
         spill.rows.resize(n.max(spill.rows.len()), 0);
         spill.pairs.resize(n.max(spill.pairs.len()), [0.0; 2]);
-        let (spilled_rows, spilled_pairs) = (&mut spill.rows[..n], &mut spill.pairs[..n]);
-        let (mut left, mut right) = (0, 0);
-        for i in 0..n {
-            // SAFETY: left + right = i < n, and all four slices have n items.
-            unsafe {
-                let (row, pair) = (*rows.get_unchecked(i), *pairs.get_unchecked(i));
-                // Written to both, so that nothing depends on a guess.
-                *rows.get_unchecked_mut(left) = row;
-                *pairs.get_unchecked_mut(left) = pair;
-                *spilled_rows.get_unchecked_mut(right) = row;
-                *spilled_pairs.get_unchecked_mut(right) = pair;
-                let side = usize::from(!goes_left(i, row));
-                left += 1 - side;
-                right += side;
-            }
-        }
-        rows[left..].copy_from_slice(&spilled_rows[..right]);
-        pairs[left..].copy_from_slice(&spilled_pairs[..right]);
-        left
+        let items = (&mut self.rows[range.clone()], &mut self.pairs[range]);
+        part_both(items, (&mut spill.rows[..n], &mut spill.pairs[..n]), goes_left)
     }
+}
+
+/// Moves items that do not go left behind those that do, by way of `spill`; all slices are of one length.
+#[inline(never)]
+fn part_both(
+    (rows, pairs): (&mut [u32], &mut [Pair]),
+    (spilled_rows, spilled_pairs): (&mut [u32], &mut [Pair]),
+    goes_left: impl Fn(usize, u32) -> bool,
+) -> usize {
+    let n = rows.len();
+    assert!(pairs.len() == n && spilled_rows.len() == n && spilled_pairs.len() == n);
+    let (mut left, mut right) = (0, 0);
+    for i in 0..n {
+        // SAFETY: left + right = i < n, the length of all four slices.
+        unsafe {
+            let (row, pair) = (*rows.get_unchecked(i), *pairs.get_unchecked(i));
+            // Written to both, so that nothing depends on a guess.
+            *rows.get_unchecked_mut(left) = row;
+            *pairs.get_unchecked_mut(left) = pair;
+            *spilled_rows.get_unchecked_mut(right) = row;
+            *spilled_pairs.get_unchecked_mut(right) = pair;
+            let side = usize::from(!goes_left(i, row));
+            left += 1 - side;
+            right += side;
+        }
+    }
+    rows[left..].copy_from_slice(&spilled_rows[..right]);
+    pairs[left..].copy_from_slice(&spilled_pairs[..right]);
+    left
 }
 
 /// Writes the side of each code; gives whether one is missing.

@@ -56,21 +56,25 @@ impl<'a> Find<'a> {
         batch: &mut Batch,
         random: &mut Stream,
     ) -> bool {
-        let varies = batch.add(feature, |keys| {
-            let Some(first) = codes.clone().next() else { return false };
-            let mut varies = false;
-            for (key, code) in keys.iter_mut().zip(codes) {
-                varies |= code != first;
-                *key = match self.values {
-                    Some(values) => values[code.index()],
-                    None => code.index() as f64,
-                };
-            }
-            varies
+        let varies = batch.add(feature, |keys| match self.values {
+            Some(values) => fill(keys, codes, |code| values[code.index()]),
+            None => fill(keys, codes, |code| code.index() as f64),
         });
         if varies && self.values.is_some() {
             batch.set_share(random.random());
         }
         varies
     }
+}
+
+/// Writes the key of each of `codes`; gives whether they vary.
+#[inline(always)]
+fn fill<C: Code>(keys: &mut [f64], codes: impl Iterator<Item = C> + Clone, key: impl Fn(C) -> f64) -> bool {
+    let Some(first) = codes.clone().next() else { return false };
+    let mut varies = false;
+    for (to, code) in keys.iter_mut().zip(codes) {
+        varies |= code != first;
+        *to = key(code);
+    }
+    varies
 }

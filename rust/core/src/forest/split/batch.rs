@@ -87,16 +87,16 @@ impl Batch {
         self.n = n;
         self.width = n.next_multiple_of(STEP);
         self.rows.clear();
-        self.keys.clear();
-        self.keys.resize(n_rows * self.width, f64::INFINITY);
+        self.keys.resize(self.keys.len().max(n_rows * self.width), f64::INFINITY);
     }
 
     /// Adds `feature`; `fill` writes the examples' keys and says whether they differ. If not, the
     /// feature is not kept.
     #[inline]
     pub(crate) fn add(&mut self, feature: u32, fill: impl FnOnce(&mut [f64]) -> bool) -> bool {
-        let start = self.rows.len() * self.width;
-        let varies = fill(&mut self.keys[start..start + self.n]);
+        let keys = &mut self.keys[self.rows.len() * self.width..][..self.width];
+        keys[self.width - STEP..].fill(f64::INFINITY);
+        let varies = fill(&mut keys[..self.n]);
         if varies {
             self.rows.push(Row { feature, share: 0.0, gain: -1.0, threshold: 0.0 });
         }
@@ -193,7 +193,8 @@ impl Batch {
         let row = candidate * self.width..candidate * self.width + self.n;
         let mut key = f64::INFINITY;
         for (&at, &of) in self.keys[row.clone()].iter().zip(&self.gains[row]) {
-            key = if ties(of, gain) { key.min(at) } else { key };
+            let at = if ties(of, gain) { at } else { f64::INFINITY };
+            key = if at < key { at } else { key };
         }
         BatchCut { feature, gain, key }
     }
