@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import partial
 
 import numpy as np
 from measure import fastest
@@ -70,6 +70,11 @@ class MeasureError(Exception):
 def per_tree(fit: Callable[[int], object], n_trees: int) -> PerTree:
     """What `fit`, told how many trees, costs; told apart by one tree and `n_trees` more."""
     few, many = (run.cpu for run in fastest(partial(fit, 1), partial(fit, n_trees + 1)))
+    return told_apart(few, many, n_trees)
+
+
+def told_apart(few: float, many: float, n_trees: int) -> PerTree:
+    """The cost of each tree, of the CPU seconds for one tree and for `n_trees` more."""
     if many - few <= NOISE * few:
         raise MeasureError(f"{n_trees + 1} trees take no longer than one; time more trees")
     tree = (many - few) / n_trees
@@ -80,21 +85,31 @@ def ferrank_cost(size: Size, n_trees: int, **settings) -> PerTree:
     return per_tree(fitting(size, **settings), n_trees)
 
 
+def side_by_side(
+    size: Size, peer: str, n_peer_trees: int, n_trees: int, **settings
+) -> tuple[float, float, float]:
+    """CPU seconds of scikit-learn for a tree, and of ferrank for one tree and for `n_trees` more.
+
+    They are run in turn, so that whatever else slows down the machine slows down both.
+    scikit-learn's setup is small and counted in.
+    """
+    fit, work = fitting(size, **settings), size.workload()
+    forest = PEERS[peer](
+        n_estimators=n_peer_trees,
+        max_features=size.max_features,
+        min_samples_leaf=2,
+        n_jobs=1,
+        random_state=0,
+    )
+    calls = partial(fit, 1), partial(fit, n_trees + 1), lambda: forest.fit(work.X, work.y)
+    few, many, theirs = (run.cpu for run in fastest(*calls))
+    return theirs / n_peer_trees, few, many
+
+
 def fitting(size: Size, **settings) -> Callable[[int], object]:
     """Fits ferrank with so many trees, the data at hand."""
     work = size.workload()
     return lambda n_trees: ferrank(size, n_trees, **settings).fit(work.X, work.y)
-
-
-@cache
-def peer_cost(size: Size, peer: str, n_trees: int) -> float:
-    """CPU seconds that scikit-learn takes for a tree; its setup is small and counted in."""
-    work = size.workload()
-    forest = PEERS[peer](
-        n_estimators=n_trees, max_features=size.max_features, min_samples_leaf=2, n_jobs=1, random_state=0
-    )
-    (run,) = fastest(lambda: forest.fit(work.X, work.y))
-    return run.cpu / n_trees
 
 
 def auc(importance: np.ndarray, relevant: np.ndarray) -> float:

@@ -11,7 +11,7 @@ from functools import partial
 
 import numpy as np
 import sklearn
-from engines import PEERS, MeasureError, Size, auc, ferrank, ferrank_cost, fitting, peer_cost
+from engines import PEERS, MeasureError, Size, auc, ferrank, fitting, side_by_side, told_apart
 from measure import RUNS, cost, fastest, peak_growth
 from workloads import regression
 
@@ -39,9 +39,9 @@ Rows = Iterator[tuple]
 
 
 def against(case: str, size: Size, peer: str, settings: Settings, wanted: str, **ours) -> tuple:
-    theirs = peer_cost(size, peer, settings.peer_trees)
+    theirs, few, many = side_by_side(size, peer, settings.peer_trees, settings.trees, **ours)
     try:
-        mine = ferrank_cost(size, settings.trees, **ours)
+        mine = told_apart(few, many, settings.trees)
     except MeasureError as reason:
         return (case, size, peer, f"{theirs:.3f} s", "?", "?", "?", f"{wanted}; not measured: {reason}")
     whole = theirs * settings.forest / mine.of_forest(settings.forest)
