@@ -85,56 +85,66 @@ impl Items {
     /// Moves the right side of `range` behind the left one, keeping the order of each; gives where it
     /// starts. Sides are [`LEFT`] or [`RIGHT`].
     pub(super) fn partition(&mut self, range: Range<usize>, sides: &[u8], spill: &mut Items) -> usize {
+        let sides = &sides[..range.len()];
+        let goes_left = |i: usize, _| sides[i] == LEFT;
         let start = range.start;
         if !self.pairs.is_empty() {
-            return start + self.part_pairs(range, spill, |i, _| sides[i] == LEFT);
+            return start + self.part_pairs(range, spill, goes_left);
         }
-        part_slice(&mut self.counts[range.clone()], &mut spill.counts, sides);
-        start + part_slice(&mut self.rows[range], &mut spill.rows, sides)
+        let spilled = grown(&mut spill.rows, &mut spill.counts, range.len());
+        start + part((&mut self.rows[range.clone()], &mut self.counts[range]), spilled, goes_left)
     }
 
-    /// The same where there are pairs, in one pass: `goes_left` gets the position in `range`, and the row. Gives the
-    /// number of those on the left.
+    /// The same where there are pairs: `goes_left` gets the position in `range`, and the row. Gives the number of those
+    /// on the left.
     pub(super) fn part_pairs(
         &mut self,
         range: Range<usize>,
         spill: &mut Items,
         goes_left: impl Fn(usize, u32) -> bool,
     ) -> usize {
-        let n = range.len();
-        spill.rows.resize(n.max(spill.rows.len()), 0);
-        spill.pairs.resize(n.max(spill.pairs.len()), [0.0; 2]);
-        let items = (&mut self.rows[range.clone()], &mut self.pairs[range]);
-        part_both(items, (&mut spill.rows[..n], &mut spill.pairs[..n]), goes_left)
+        let spilled = grown(&mut spill.rows, &mut spill.pairs, range.len());
+        part((&mut self.rows[range.clone()], &mut self.pairs[range]), spilled, goes_left)
     }
+}
+
+/// The first `n` of both, which never shrink.
+fn grown<'a, T: Copy + Default>(
+    rows: &'a mut Vec<u32>,
+    values: &'a mut Vec<T>,
+    n: usize,
+) -> (&'a mut [u32], &'a mut [T]) {
+    rows.resize(n.max(rows.len()), 0);
+    values.resize(n.max(values.len()), T::default());
+    (&mut rows[..n], &mut values[..n])
 }
 
 /// Moves items that do not go left behind those that do, by way of `spill`; all slices are of one length.
 #[inline(never)]
-fn part_both(
-    (rows, pairs): (&mut [u32], &mut [Pair]),
-    (spilled_rows, spilled_pairs): (&mut [u32], &mut [Pair]),
+fn part<T: Copy>(
+    (rows, values): (&mut [u32], &mut [T]),
+    (spilled_rows, spilled_values): (&mut [u32], &mut [T]),
     goes_left: impl Fn(usize, u32) -> bool,
 ) -> usize {
     let n = rows.len();
-    assert!(pairs.len() == n && spilled_rows.len() == n && spilled_pairs.len() == n);
+    assert!(values.len() == n && spilled_rows.len() == n && spilled_values.len() == n);
     let (mut left, mut right) = (0, 0);
     for i in 0..n {
         // SAFETY: left + right = i < n, the length of all four slices.
         unsafe {
-            let (row, pair) = (*rows.get_unchecked(i), *pairs.get_unchecked(i));
+            let (row, value) = (*rows.get_unchecked(i), *values.get_unchecked(i));
             // Written to both, so that nothing depends on a guess.
             *rows.get_unchecked_mut(left) = row;
-            *pairs.get_unchecked_mut(left) = pair;
+            *values.get_unchecked_mut(left) = value;
             *spilled_rows.get_unchecked_mut(right) = row;
-            *spilled_pairs.get_unchecked_mut(right) = pair;
+            *spilled_values.get_unchecked_mut(right) = value;
             let side = usize::from(!goes_left(i, row));
             left += 1 - side;
             right += side;
         }
     }
     rows[left..].copy_from_slice(&spilled_rows[..right]);
-    pairs[left..].copy_from_slice(&spilled_pairs[..right]);
+    values[left..].copy_from_slice(&spilled_values[..right]);
     left
 }
 
@@ -161,27 +171,4 @@ pub(super) fn tell_sides<C: Code>(codes: &[C], test: &CodeTest, has_missing: boo
         any = true;
     }
     any
-}
-
-/// Moves the right side of `values` behind the left one, keeping the order of each; sides are
-/// [`LEFT`] or [`RIGHT`].
-fn part_slice<T: Copy + Default>(values: &mut [T], spill: &mut Vec<T>, sides: &[u8]) -> usize {
-    let n = values.len();
-    assert_eq!(n, sides.len());
-    spill.resize(n.max(spill.len()), T::default());
-    let (mut left, mut right) = (0, 0);
-    for (i, &side) in sides.iter().enumerate() {
-        // SAFETY: left + right = i < n, and `spill` is at least as long as `values`.
-        unsafe {
-            let value = *values.get_unchecked(i);
-            // Written to both, so that nothing depends on a guess.
-            *values.get_unchecked_mut(left) = value;
-            *spill.get_unchecked_mut(right) = value;
-        }
-        let goes_right = usize::from(side != LEFT);
-        left += 1 - goes_right;
-        right += goes_right;
-    }
-    values[left..].copy_from_slice(&spill[..right]);
-    left
 }

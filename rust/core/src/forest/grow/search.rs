@@ -182,7 +182,7 @@ impl Grower<'_> {
         let examples = self.items.examples(range, view);
         let Buffers { given, together, lefts, node, .. } = &mut self.buffers;
         let given = given.judge(self.arch, &self.shape, examples, node, room, lefts);
-        let best = together.best_cuts(self.arch, &self.shape, examples, node, room, lefts);
+        let best = together.best_cuts(self.arch, &self.shape, examples, node, room, Some(lefts));
         for (feature, cut) in given.chain(best) {
             contest.enter(Found { gain: cut.gain, feature, test: Source::Alone(CodeTest::Cut(cut.code)) });
         }

@@ -19,7 +19,7 @@
 
 use pulp::{Arch, Simd, WithSimd};
 
-use super::dense::{self, LeftSides, Values};
+use super::dense::{self, Values};
 use super::label_bins::LabelBins;
 use super::lists::{LabelLists, LabelSums, Listed};
 use super::together::Together;
@@ -187,8 +187,6 @@ pub(crate) struct Scratch {
     label_bins: LabelBins,
     /// The same where components are dense and few.
     together: Together,
-    /// What it says of left sides, which nobody asks for here.
-    lefts: LeftSides,
 }
 
 /// Where one side is summed up: zeros between searches.
@@ -216,7 +214,6 @@ impl Scratch {
             bins: Vec::new(),
             label_bins: LabelBins::default(),
             together: Together::default(),
-            lefts: LeftSides::default(),
         }
     }
 }
@@ -240,9 +237,7 @@ impl<C: Code> Search<'_, C> {
         let Search { shape, examples, codes, n_codes, node, room } = self;
         if Together::serves(arch, shape) && adds_by_code(shape, examples.block, codes.len(), n_codes) {
             scratch.together.take(shape, 0, codes, n_codes);
-            let Scratch { together, lefts, .. } = scratch;
-            lefts.clear();
-            return together.best_cuts(arch, shape, examples, node, room, lefts).next().map(|(_, cut)| cut);
+            return scratch.together.best_cuts(arch, shape, examples, node, room, None).next().map(|(_, cut)| cut);
         }
         arch.dispatch(BestCut { search: self, scratch })
     }

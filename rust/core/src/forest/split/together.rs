@@ -52,8 +52,8 @@ impl Together {
         all * shape.len() * size_of::<f64>() > MOST_BYTES || self.codes.len() >= MANY_CODES
     }
 
-    /// The best cuts of the features, of those that have one, with the sums of their left sides in `lefts`; begins anew
-    /// after them.
+    /// The best cuts of the features, of those that have one, with the sums of their left sides in `lefts` if they are
+    /// asked for; begins anew after them.
     pub(crate) fn best_cuts<'a>(
         &'a mut self,
         arch: Arch,
@@ -61,7 +61,7 @@ impl Together {
         examples: Examples<'_>,
         node: &Node,
         room: Room,
-        lefts: &mut LeftSides,
+        lefts: Option<&mut LeftSides>,
     ) -> impl Iterator<Item = (u32, Cut)> + use<'a> {
         if !self.features.is_empty() {
             dense::in_registers(arch, shape, BestCuts { together: self, shape, examples, node, room, lefts });
@@ -77,13 +77,13 @@ struct BestCuts<'a> {
     examples: Examples<'a>,
     node: &'a Node,
     room: Room,
-    lefts: &'a mut LeftSides,
+    lefts: Option<&'a mut LeftSides>,
 }
 
 impl InRegisters for BestCuts<'_> {
     #[inline(always)]
     fn run<S: Simd, const VECTORS: usize>(self, simd: S) {
-        let BestCuts { together, shape, examples, node, room, lefts } = self;
+        let BestCuts { together, shape, examples, node, room, mut lefts } = self;
         let Together { features, codes, groups, values } = together;
         let (sizes, sums) = groups.cleared::<S, VECTORS>(features.iter().map(|coded| coded.n_codes).sum());
         values.resize(BLOCK * VECTORS * S::F64_LANES, 0.0);
@@ -126,7 +126,7 @@ impl InRegisters for BestCuts<'_> {
                 }
             }
             coded.best = best.cut();
-            if let Some(cut) = coded.best {
+            if let (Some(cut), Some(lefts)) = (coded.best, &mut lefts) {
                 let mut left = Registers::<S, VECTORS>::new(simd, node);
                 for (size, &sums) in own_sizes.iter().zip(own_sums).take(usize::from(cut.code) + 1) {
                     left.add_sums(simd, *size, sums);

@@ -139,7 +139,7 @@ fn cuts_found_together_are_those_found_alone<C: Code>(
             prop_assert_eq!(given.take(arch, feature, &codes, cut), feature == 6);
             let mut one = Together::default();
             one.take(shape, feature, &codes, n_codes);
-            best_alone.extend(one.best_cuts(arch, shape, examples, node, room, &mut LeftSides::default()));
+            best_alone.extend(one.best_cuts(arch, shape, examples, node, room, None));
             together.take(shape, feature, &codes, n_codes);
         }
         let mut found: Vec<_> = given.judge(arch, shape, examples, node, room, &mut lefts).collect();
@@ -148,7 +148,7 @@ fn cuts_found_together_are_those_found_alone<C: Code>(
         left_sides_are_summed_up(search, &found, of_feature, &lefts)?;
 
         lefts.clear();
-        let found: Vec<_> = together.best_cuts(arch, shape, examples, node, room, &mut lefts).collect();
+        let found: Vec<_> = together.best_cuts(arch, shape, examples, node, room, Some(&mut lefts)).collect();
         prop_assert_eq!(&found, &best_alone);
         left_sides_are_summed_up(search, &found, of_feature, &lefts)?;
     }
