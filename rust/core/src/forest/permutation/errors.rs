@@ -5,8 +5,9 @@
 //! whose error is the Hamming loss with the labels' shares for weights.
 
 use super::OutOfBag;
-use super::leaves::{Prediction, mean};
+use super::leaves::{Leaves, mean};
 use super::targets::{Numeric, Targets};
+use super::walk::Walk;
 use crate::labels::compare;
 use crate::profile::MISSING_U16;
 
@@ -52,14 +53,20 @@ impl Errors {
         Errors { spread, mistake, difference, n_targets }
     }
 
-    /// Share of the error rate that `prediction` makes for `row` on the nominal targets and label sets.
-    fn mistakes(&self, targets: &Targets<'_>, row: usize, prediction: Prediction<'_>) -> f64 {
+    /// Whether some targets are nominal or label sets.
+    fn has_mistakes(&self) -> bool {
+        !self.mistake.is_empty() || !self.difference.is_empty()
+    }
+
+    /// Share of the error rate that `leaf` makes for `row` on the nominal targets and label sets.
+    fn mistakes(&self, targets: &Targets<'_>, row: usize, leaves: &Leaves, leaf: usize) -> f64 {
+        let (classes, predicted_sets) = leaves.classes_and_sets(leaf);
         let mut sum = 0.0;
-        for (((codes, _), &class), mistake) in targets.nominal.iter().zip(prediction.classes).zip(&self.mistake) {
+        for (((codes, _), &class), mistake) in targets.nominal.iter().zip(classes).zip(&self.mistake) {
             let code = codes[row];
             sum += if code != class && code != MISSING_U16 { *mistake } else { 0.0 };
         }
-        for ((sets, predicted), difference) in targets.sets.iter().zip(prediction.sets).zip(&self.difference) {
+        for ((sets, predicted), difference) in targets.sets.iter().zip(predicted_sets).zip(&self.difference) {
             if let Some(set) = sets.labels.of(row) {
                 let predicted = predicted.as_deref().unwrap_or(&[]);
                 sum += compare(set, predicted, &sets.shares).0 * difference;
@@ -84,10 +91,11 @@ pub(super) struct Sums {
 /// The rows at hand.
 #[derive(Default)]
 struct Group {
-    rows: Vec<usize>,
     weights: Vec<f64>,
-    /// n_rows x n_numeric; values, NaN where missing, and squared errors.
-    numeric: Vec<(f64, f64)>,
+    /// n_rows x n_numeric; NaN where missing.
+    values: Vec<f64>,
+    /// n_rows x n_numeric; squared errors.
+    squares: Vec<f64>,
     mistakes: Vec<f64>,
 }
 
@@ -110,48 +118,60 @@ impl Sums {
         }
     }
 
-    /// Leaves the rows at hand.
-    pub(super) fn next_group(&mut self) {
-        let Group { rows, weights, numeric, mistakes } = &mut self.group;
-        rows.clear();
-        weights.clear();
-        numeric.clear();
+    /// Adds the errors of `rows`, which `walk` led to leaves, and the changes by their detours.
+    pub(super) fn add(&mut self, errors: &Errors, targets: &Targets<'_>, leaves: &Leaves, rows: &[u32], walk: &Walk) {
+        self.group.weights.clear();
+        self.group.weights.extend(rows.iter().map(|&row| targets.weight(row as usize)));
+        match targets.numeric.len() {
+            0 => {}
+            // With a constant nothing loops over the targets.
+            1 => self.add_squares(1, targets, leaves.means(), rows, walk),
+            n => self.add_squares(n, targets, leaves.means(), rows, walk),
+        }
+        if errors.has_mistakes() {
+            self.add_mistakes(errors, targets, leaves, rows, walk);
+        }
+    }
+
+    /// Adds squared errors of the `n` numeric targets. Each loop does but one thing, so that many of its reads, which
+    /// are all over the place, are under way at once.
+    #[inline(always)]
+    fn add_squares(&mut self, n: usize, targets: &Targets<'_>, means: &[f64], rows: &[u32], walk: &Walk) {
+        let of = |number: usize| number * n..(number + 1) * n;
+        let Group { weights, values, squares, .. } = &mut self.group;
+        let (sums, changes) = (&mut self.squares[..n], &mut self.square_changes[..]);
+        values.clear();
+        for &row in rows {
+            values.extend(targets.numeric[..n].iter().map(|target| target.at(row as usize)));
+        }
+        squares.clear();
+        for ((values, &weight), &leaf) in values.chunks_exact(n).zip(&*weights).zip(walk.leaves()) {
+            let means = &means[of(leaf as usize)];
+            squares.extend(values.iter().zip(means).map(|(&value, &mean)| square(value, mean, weight)));
+        }
+        for squares in squares.chunks_exact(n) {
+            sums.iter_mut().zip(squares).for_each(|(sum, square)| *sum += square);
+        }
+        for detour in walk.detours() {
+            let (row, place) = (detour.row(), detour.place());
+            let (values, squares, means) = (&values[of(row)], &squares[of(row)], &means[of(detour.leaf())]);
+            let changes = changes[of(place)].iter_mut().zip(values).zip(squares).zip(means);
+            for (((change, &value), &without), &mean) in changes {
+                *change += square(value, mean, weights[row]) - without;
+            }
+        }
+    }
+
+    fn add_mistakes(&mut self, errors: &Errors, targets: &Targets<'_>, leaves: &Leaves, rows: &[u32], walk: &Walk) {
+        let of = |row: usize, leaf| errors.mistakes(targets, rows[row] as usize, leaves, leaf);
+        let mistakes = &mut self.group.mistakes;
         mistakes.clear();
-    }
-
-    /// Adds the errors of `row`, which is the next of the rows at hand.
-    pub(super) fn add(&mut self, errors: &Errors, targets: &Targets<'_>, row: usize, prediction: Prediction<'_>) {
-        let weight = targets.weight(row);
-        for ((sum, target), &mean) in self.squares.iter_mut().zip(&targets.numeric).zip(prediction.means) {
-            let value = target.at(row);
-            let square = square(value, mean, weight);
-            self.group.numeric.push((value, square));
-            *sum += square;
+        mistakes.extend((0..rows.len()).zip(walk.leaves()).map(|(row, &leaf)| of(row, leaf as usize)));
+        mistakes.iter().for_each(|mistakes| self.mistakes += mistakes);
+        for detour in walk.detours() {
+            let row = detour.row();
+            self.mistake_changes[detour.place()] += of(row, detour.leaf()) - mistakes[row];
         }
-        let mistakes = errors.mistakes(targets, row, prediction);
-        self.mistakes += mistakes;
-        self.group.rows.push(row);
-        self.group.weights.push(weight);
-        self.group.mistakes.push(mistakes);
-    }
-
-    /// Adds the change for row number `number` of those at hand when the feature at `place` leads it to `prediction`.
-    pub(super) fn add_change(
-        &mut self,
-        errors: &Errors,
-        targets: &Targets<'_>,
-        number: usize,
-        place: usize,
-        prediction: Prediction<'_>,
-    ) {
-        let (n_numeric, group) = (self.squares.len(), &self.group);
-        let of = |position: usize| position * n_numeric..(position + 1) * n_numeric;
-        let changes = self.square_changes[of(place)].iter_mut().zip(&group.numeric[of(number)]);
-        for ((change, &(value, without)), &mean) in changes.zip(prediction.means) {
-            *change += square(value, mean, group.weights[number]) - without;
-        }
-        let mistakes = errors.mistakes(targets, group.rows[number], prediction);
-        self.mistake_changes[place] += mistakes - group.mistakes[number];
     }
 
     /// The relative increase of the error for each place; the increase itself if there is no error.

@@ -121,14 +121,6 @@ enum Node {
     Below(Range<usize>, LeafSums),
 }
 
-/// One leaf's predictions.
-#[derive(Clone, Copy)]
-pub(super) struct Prediction<'a> {
-    pub(super) means: &'a [f64],
-    pub(super) classes: &'a [u16],
-    pub(super) sets: &'a [Option<Vec<u32>>],
-}
-
 impl Leaves {
     /// None yet, of a tree whose bag has these targets.
     pub(super) fn new(targets: &Targets<'_>) -> Self {
@@ -253,13 +245,15 @@ impl Leaves {
         self.classes.iter_mut().filter(|class| **class == MISSING_U16).for_each(|class| *class = 0);
     }
 
-    pub(super) fn of(&self, leaf: u32) -> Prediction<'_> {
-        let leaf = leaf as usize;
-        Prediction {
-            means: &self.means[leaf * self.n_numeric..(leaf + 1) * self.n_numeric],
-            classes: &self.classes[leaf * self.n_nominal..(leaf + 1) * self.n_nominal],
-            sets: &self.sets[leaf * self.n_sets..(leaf + 1) * self.n_sets],
-        }
+    /// The means of all leaves, n_leaves x n_numeric.
+    pub(super) fn means(&self) -> &[f64] {
+        &self.means
+    }
+
+    /// The classes and label sets that a leaf predicts.
+    pub(super) fn classes_and_sets(&self, leaf: usize) -> (&[u16], &[Option<Vec<u32>>]) {
+        let classes = &self.classes[leaf * self.n_nominal..(leaf + 1) * self.n_nominal];
+        (classes, &self.sets[leaf * self.n_sets..(leaf + 1) * self.n_sets])
     }
 }
 

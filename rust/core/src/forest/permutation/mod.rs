@@ -28,11 +28,14 @@ mod routes;
 mod targets;
 mod walk;
 
+use pulp::Arch;
+
 use super::bag::Bag;
 use super::grow::Ground;
 use super::grown::{Grown, GrownSplit};
 use crate::error::Result;
 use crate::scratch::Scratch;
+use crate::store::Code;
 use errors::{Errors, Sums};
 pub(crate) use leaves::LeafSums;
 use leaves::Leaves;
@@ -96,27 +99,40 @@ impl Judged {
             return Ok(Vec::new());
         }
         let errors = Errors::new(targets, out_of_bag);
-        let mut sums = Sums::new(&errors, places.len());
         let ring = Ring::new(places, ground, out_of_bag, tree, scratch)?;
-        let (mut codes, mut walk) = (Codes::default(), Walk::new(places.len()));
-        for (first, rows) in ring.blocks() {
-            ground.monitor.check()?;
-            codes.take(&ring, first);
-            for (number, group) in rows.chunks(GROUP_ROWS).enumerate() {
-                walk.walk(routes, &codes, number * GROUP_ROWS, group.len());
-                sums.next_group();
-                for (&row, &leaf) in group.iter().zip(walk.leaves()) {
-                    sums.add(&errors, targets, row as usize, leaves.of(leaf));
-                }
-                for detour in walk.detours() {
-                    let prediction = leaves.of(detour.leaf());
-                    sums.add_change(&errors, targets, detour.row as usize, detour.place as usize, prediction);
-                }
-            }
-        }
+        let trial = Trial { routes, leaves, targets, errors: &errors, ring: &ring };
+        let sums = if ring.is_narrow() { trial.run::<u8>(ground)? } else { trial.run::<u16>(ground)? };
         let mut importances: Vec<_> = places.features.iter().copied().zip(sums.importances(&errors)).collect();
         importances.sort_unstable_by_key(|&(feature, _)| feature);
         Ok(importances)
+    }
+}
+
+/// What it takes to see how wrong the predictions for each row are.
+struct Trial<'a> {
+    routes: &'a Routes,
+    leaves: &'a Leaves,
+    targets: &'a Targets<'a>,
+    errors: &'a Errors,
+    ring: &'a Ring,
+}
+
+impl Trial<'_> {
+    /// Errors over all rows; `C` holds the codes of all features.
+    fn run<C: Code>(&self, ground: Ground<'_>) -> Result<Sums> {
+        let Trial { routes, leaves, targets, errors, ring } = self;
+        let n_places = routes.places.len();
+        let (arch, mut codes) = (Arch::new(), Codes::<C>::default());
+        let (mut walk, mut sums) = (Walk::new(n_places), Sums::new(errors, n_places));
+        for (first, rows) in ring.blocks() {
+            ground.monitor.check()?;
+            arch.dispatch(|| codes.take(ring, first));
+            for (number, group) in rows.chunks(GROUP_ROWS).enumerate() {
+                walk.walk(routes, &codes, number * GROUP_ROWS, group.len());
+                sums.add(errors, targets, leaves, group, &walk);
+            }
+        }
+        Ok(sums)
     }
 }
 

@@ -8,7 +8,6 @@ use super::routes::Places;
 use crate::error::Result;
 use crate::forest::grow::Ground;
 use crate::forest::view::View;
-use crate::profile::MISSING_U16;
 use crate::rng::{Purpose, Stream, stream};
 use crate::scratch::Scratch;
 use crate::store::bands::BAND;
@@ -18,10 +17,10 @@ use crate::store::{Code, Stored};
 pub(super) const BLOCK_ROWS: usize = 128;
 
 /// Bytes that they take for each feature.
-pub(crate) const BLOCK_BYTES: usize = size_of::<BlockCodes>();
+pub(crate) const BLOCK_BYTES: usize = size_of::<BlockCodes<u16>>();
 
 /// Codes of a feature: the rows' own, and those that they take.
-type BlockCodes = [[u16; BLOCK_ROWS]; 2];
+type BlockCodes<C> = [[C; BLOCK_ROWS]; 2];
 
 /// The rows in random order, the last before the first, and the codes of the features that a tree tests. With the
 /// values of one feature shuffled, each row takes that of the row so many positions on as the feature turns the ring.
@@ -55,6 +54,11 @@ impl Ring {
             rows[position as usize] = row as u32;
         }
         Ok(Ring { rows, narrow, wide, turns })
+    }
+
+    /// Whether all codes fit in a byte.
+    pub(super) fn is_narrow(&self) -> bool {
+        self.wide.is_empty()
     }
 
     /// The rows by position, as many at a time as are laid out together, with the position of the first.
@@ -110,48 +114,55 @@ fn columns<C: Stored>(
     Ok(columns)
 }
 
-/// Codes of a block of rows. Missing is [`MISSING_U16`] for all features.
+/// Codes of a block of rows, of the same type for all features.
 #[derive(Default)]
-pub(super) struct Codes {
-    by_place: Vec<BlockCodes>,
+pub(super) struct Codes<C> {
+    by_place: Vec<BlockCodes<C>>,
 }
 
-impl Codes {
-    /// Takes the codes of the rows from position `first` on; after the last row come the first ones.
+impl<C: Code> Codes<C> {
+    /// Takes the codes of the rows from position `first` on; after the last row come the first ones. `C` holds the
+    /// codes of all features.
+    #[inline(always)]
     pub(super) fn take(&mut self, ring: &Ring, first: usize) {
-        self.by_place.resize(ring.turns.len(), [[0; BLOCK_ROWS]; 2]);
+        self.by_place.resize(ring.turns.len(), [[C::default(); BLOCK_ROWS]; 2]);
         let mut places = self.by_place.iter_mut().zip(&ring.turns);
-        for (column, ([own, taken], turn)) in ring.narrow.iter().zip(&mut places) {
-            take(own, column, first, widen);
-            take(taken, column, (first + turn) % column.len(), widen);
+        for (column, (codes, turn)) in ring.narrow.iter().zip(&mut places) {
+            take_both(codes, column, first, *turn);
         }
-        for (column, ([own, taken], turn)) in ring.wide.iter().zip(&mut places) {
-            take(own, column, first, |code| code);
-            take(taken, column, (first + turn) % column.len(), |code| code);
+        for (column, (codes, turn)) in ring.wide.iter().zip(&mut places) {
+            take_both(codes, column, first, *turn);
         }
     }
 
     /// The codes of the feature at `place`.
     #[inline(always)]
-    pub(super) fn at(&self, place: u32) -> &BlockCodes {
+    pub(super) fn at(&self, place: u32) -> &BlockCodes<C> {
         &self.by_place[place as usize]
     }
 }
 
+/// Takes the rows' own codes, from position `first` on, and those so many positions on as `turn` says.
+#[inline(always)]
+fn take_both<C: Code, F: Code>([own, taken]: &mut BlockCodes<C>, column: &[F], first: usize, turn: usize) {
+    take(own, column, first);
+    take(taken, column, (first + turn) % column.len());
+}
+
 /// Takes the codes from position `start` on.
 #[inline(always)]
-fn take<C: Code>(codes: &mut [u16; BLOCK_ROWS], column: &[C], start: usize, widen: impl Fn(C) -> u16) {
+fn take<C: Code, F: Code>(codes: &mut [C; BLOCK_ROWS], column: &[F], start: usize) {
     let from = &column[start..];
     match from.first_chunk::<BLOCK_ROWS>() {
-        Some(from) => codes.iter_mut().zip(from).for_each(|(to, &code)| *to = widen(code)),
+        Some(from) => codes.iter_mut().zip(from).for_each(|(to, &code)| *to = converted(code)),
         None => {
             let around = from.iter().chain(column.iter().cycle());
-            codes.iter_mut().zip(around).for_each(|(to, &code)| *to = widen(code));
+            codes.iter_mut().zip(around).for_each(|(to, &code)| *to = converted(code));
         }
     }
 }
 
 #[inline(always)]
-fn widen(code: u8) -> u16 {
-    if code == u8::MISSING { MISSING_U16 } else { u16::from(code) }
+fn converted<C: Code, F: Code>(code: F) -> C {
+    if code == F::MISSING { C::MISSING } else { C::from_u16(code.index() as u16) }
 }

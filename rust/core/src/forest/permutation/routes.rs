@@ -1,8 +1,8 @@
 //! A tree laid out for walking.
 
 use crate::forest::grown::{CodeTest, Grown, GrownSplit};
-use crate::profile::MISSING_U16;
-use crate::store::{CodeStore, Slot};
+use crate::pages::prefetch;
+use crate::store::{Code, CodeStore, Slot};
 
 /// A tree laid out for walking: its inner nodes, the first at the root. Ways lead to positions here, or
 /// to leaves by number.
@@ -23,11 +23,12 @@ struct Subset {
 }
 
 impl Subset {
-    fn has(&self, code: u16) -> bool {
-        if code == MISSING_U16 {
+    fn has<C: Code>(&self, code: C) -> bool {
+        if code == C::MISSING {
             return self.missing;
         }
-        self.codes.get(usize::from(code / 64)).is_some_and(|word| word >> (code % 64) & 1 == 1)
+        let code = code.index();
+        self.codes.get(code / 64).is_some_and(|word| word >> (code % 64) & 1 == 1)
     }
 }
 
@@ -107,14 +108,23 @@ impl Routes {
         !self.subsets.is_empty()
     }
 
+    /// Asks the memory for the step that `node` is. For a leaf it asks in vain, as no branch could be foretold.
+    #[inline(always)]
+    pub(super) fn prefetch(&self, node: u32) {
+        let step = (node & !LEAF) as usize;
+        prefetch(&self.steps[step.min(self.steps.len() - 1)..][..1]);
+    }
+
     /// Where `code` goes from `step`; `SUBSETS` says whether some tests are of subsets, and lets the compiler do
     /// without a branch if none is.
     #[inline(always)]
-    pub(super) fn next<const SUBSETS: bool>(&self, step: Step, code: u16) -> u32 {
+    pub(super) fn next<C: Code, const SUBSETS: bool>(&self, step: Step, code: C) -> u32 {
         let left = if SUBSETS && step.test & SUBSET != 0 {
             self.subsets[(step.test & !SUBSET) as usize].has(code)
         } else {
-            code.wrapping_add((step.test >> 16) as u16) <= step.test as u16
+            // Missing is the highest number of the type, so that one more is 0.
+            let code = (code.index() as u16).wrapping_add((step.test >> 16) as u16);
+            C::from_u16(code) <= C::from_u16(step.test as u16)
         };
         // No branch could be foretold.
         std::hint::select_unpredictable(left, step.ways[0], step.ways[1])
