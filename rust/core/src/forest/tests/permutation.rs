@@ -1,5 +1,7 @@
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
+use arrow_array::{ArrayRef, Float64Array};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use pulp::Arch;
@@ -14,7 +16,7 @@ use crate::forest::permutation::of_tree;
 use crate::monitor::Monitor;
 use crate::profile::MISSING_U16;
 use crate::rng::{Purpose, Stream, stream};
-use crate::store::TargetColumn;
+use crate::store::{Slot, TargetColumn};
 
 const TREE: u64 = 5;
 
@@ -202,6 +204,33 @@ proptest! {
         for (found, naive) in dense.iter().zip(&naive) {
             prop_assert!((found - naive).abs() < 1e-9, "{dense:?} {naive:?}");
         }
+    }
+}
+
+#[test]
+fn codes_of_one_byte_and_of_two_are_permuted_alike() {
+    let number = |row: u32, factor: u32, modulus: u32| f64::from(row * factor % modulus);
+    let gaps = |factor: u32, modulus: u32, gap: u32| -> ArrayRef {
+        let value = |row: u32| (!row.is_multiple_of(gap)).then(|| number(row, factor, modulus));
+        Arc::new((0..600).map(value).collect::<Float64Array>())
+    };
+    // Missing values go along with low ones of `narrow` and with high ones of `wide`.
+    let y = (0..600).map(|row| {
+        let low = if row % 5 > 0 { number(row, 7, 20) } else { 0.0 };
+        let high = if row % 7 > 0 { number(row, 269, 599) } else { 600.0 };
+        5.0 * low + high / 3.0 + number(row, row, 31)
+    });
+    let batch = table(vec![("narrow", gaps(7, 20, 5)), ("wide", gaps(269, 599, 7)), ("y", numbers(y))]);
+    let coded = Coded::new(&batch, &["y"], None, 65_535);
+    assert!(matches!(coded.store.slots[..], [Slot::Narrow(_), Slot::Wide(_)]));
+    let bag = bag(&(0..600).map(|row| row * row / 3 % 3).collect::<Vec<_>>());
+    let (tree, found) = grown(&coded, &bag, 1, 1.0);
+    let naive = naive(&coded, &tree, &bag, in_a_ring(1));
+    let splits: Vec<_> = tree.nodes.iter().filter_map(|node| node.split.as_ref()).collect();
+    assert!((0..2).all(|feature| splits.iter().any(|split| split.feature == feature && split.missing_left)));
+    assert_eq!(found.len(), 2);
+    for (feature, importance) in found {
+        assert!((importance - naive[feature as usize]).abs() < 1e-9, "{importance} {naive:?}");
     }
 }
 
