@@ -21,7 +21,8 @@ SCORES = {"Genie3": "genie3", "Symbolic": "symbolic", "RForest": "permutation"}
 SEEDS = range(5)
 CASES = sorted({(r["dataset"], r["ensemble"], r["n_trees"], r["score"]) for r in CLUS["rankings"]})
 # Half of the features of enb are constant in most nodes. In CLUS+ they use up candidates, so that trees end
-# early; here others are drawn instead, and the features that still vary are tested more often.
+# early; here others are drawn instead, and the features that still vary are tested more often. With the rule
+# of CLUS+ in `Pool::try_draw` these cases agree, and so do all others.
 CONSTANT_FEATURES = [
     case for case in CASES if case[0] == "enb" and case[1] != "Bagging" and case[3] == "Symbolic"
 ]
