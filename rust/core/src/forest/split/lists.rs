@@ -27,10 +27,20 @@ impl Weights<'_> {
         self.weighted[label as usize] > self.omega[label as usize] * weight
     }
 
+    /// What has no labels, at `position`.
     #[inline(always)]
-    fn fillers(self, position: usize) -> [u32; GROUP] {
+    fn none(self, position: usize, weight: f64, count: f64) -> Listed {
         let filler = self.weighted.len() + position * GROUP % FILLERS;
-        std::array::from_fn(|i| (filler + i) as u32)
+        let labels = std::array::from_fn(|i| (filler + i) as u32);
+        Listed { labels, added: [0.0; GROUP], weight, count, squares: 0.0, cross: 0.0 }
+    }
+
+    /// Puts up to [`GROUP`] labels to `listed`, which has none yet.
+    fn put(self, labels: &[u32], listed: &mut Listed) {
+        for (i, &label) in labels.iter().enumerate() {
+            listed.labels[i] = label;
+            listed.added[i] = self.omega[label as usize] * listed.weight;
+        }
     }
 
     /// Up to [`GROUP`] labels of `example`, which has none yet, without a guess whether one stays.
@@ -38,11 +48,12 @@ impl Weights<'_> {
     fn add_few(self, labels: &[u32], example: &mut Listed) {
         let (mut omega, mut weighted, mut n) = (0.0, 0.0, 0);
         for &label in labels {
-            let own = self.weighted[label as usize];
-            omega += if own > 0.0 { self.omega[label as usize] } else { 0.0 };
+            let (own_omega, own) = (self.omega[label as usize], self.weighted[label as usize]);
+            omega += if own > 0.0 { own_omega } else { 0.0 };
             weighted += own;
             let stays = self.has_others(label, example.weight);
             example.labels[n] = if stays { label } else { example.labels[n] };
+            example.added[n] = if stays { own_omega * example.weight } else { 0.0 };
             n += usize::from(stays);
         }
         example.squares = example.weight * example.weight * omega;
@@ -72,37 +83,32 @@ pub(super) struct LabelLists {
 /// Where the labels of one side are summed up: zeros between searches.
 #[derive(Debug)]
 pub(super) struct LabelSums {
-    /// n_indicators + [`FILLERS`], empty without indicators; ω, which stays, and ω·C_L.
-    of_labels: Vec<[f64; 2]>,
-    /// The same between searches.
-    zeros: Vec<[f64; 2]>,
+    /// n_indicators + [`FILLERS`], empty without indicators; ω·C_L.
+    of_labels: Vec<f64>,
 }
 
 impl LabelSums {
     pub(super) fn new(shape: &Shape) -> Self {
-        let mut zeros: Vec<[f64; 2]> = shape.indicator_weight.iter().map(|&omega| [omega, 0.0]).collect();
-        if !zeros.is_empty() {
-            zeros.resize(zeros.len() + FILLERS, [0.0; 2]);
-        }
-        LabelSums { of_labels: zeros.clone(), zeros }
+        let n = shape.indicator_weight.len();
+        LabelSums { of_labels: vec![0.0; if n > 0 { n + FILLERS } else { 0 }] }
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.zeros.is_empty()
+        self.of_labels.is_empty()
     }
 
-    /// ω and ω·C_L of `label`.
-    pub(super) fn of(&mut self, label: usize) -> &mut [f64; 2] {
+    /// ω·C_L of `label`.
+    pub(super) fn of(&mut self, label: usize) -> &mut f64 {
         &mut self.of_labels[label]
     }
 
     /// Back to zeros, once the labels at `n` places were `added` to.
     #[inline(always)]
     pub(super) fn clear<'a>(&mut self, n: usize, added: impl Iterator<Item = &'a u32>) {
-        if GROUP * n >= self.zeros.len() {
-            self.of_labels.copy_from_slice(&self.zeros);
+        if GROUP * n >= self.of_labels.len() {
+            self.of_labels.fill(0.0);
         } else {
-            added.for_each(|&label| self.of_labels[label as usize][1] = 0.0);
+            added.for_each(|&label| self.of_labels[label as usize] = 0.0);
         }
     }
 }
@@ -111,6 +117,8 @@ impl LabelSums {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Listed {
     labels: [u32; GROUP],
+    /// ω·w of each.
+    added: [f64; GROUP],
     pub(super) weight: f64,
     pub(super) count: f64,
     /// w²·Σ ω_l
@@ -120,14 +128,14 @@ pub(super) struct Listed {
 }
 
 impl Listed {
-    /// Adds its labels to ω and ω·C_L of each label; gives Σ ω·C_L over them, as it was before.
+    /// Adds its labels to ω·C_L of each label; gives Σ ω·C_L over them, as it was before.
     #[inline(always)]
-    fn add(&self, sums: &mut [[f64; 2]]) -> f64 {
+    fn add(&self, sums: &mut [f64]) -> f64 {
         let mut had = 0.0;
-        for &label in &self.labels {
-            let [omega, sum] = &mut sums[label as usize];
+        for (&label, &added) in self.labels.iter().zip(&self.added) {
+            let sum = &mut sums[label as usize];
             had += *sum;
-            *sum += *omega * self.weight;
+            *sum += added;
         }
         had
     }
@@ -147,7 +155,7 @@ impl LabelLists {
             let (row, count) = (row as usize, f64::from(count));
             let labels = examples.block.indicators(row);
             let weight = count * examples.block.weight(row);
-            let mut example = Listed { labels: all.fillers(position), weight, count, squares: 0.0, cross: 0.0 };
+            let mut example = all.none(position, weight, count);
             if n_whole == weighted.len() && labels.len() <= GROUP {
                 all.add_few(labels, &mut example);
             } else {
@@ -175,13 +183,12 @@ impl LabelLists {
         self.own.retain(|&label| all.has_others(label, weight));
         let (few, others) = self.own.split_at(self.own.len().min(GROUP));
         for labels in others.chunks(GROUP) {
-            let fillers = all.fillers(position + self.owners.len());
-            let mut beyond = Listed { labels: fillers, weight, count: 0.0, squares: 0.0, cross: 0.0 };
-            beyond.labels[..labels.len()].copy_from_slice(labels);
+            let mut beyond = all.none(position + self.owners.len(), weight, 0.0);
+            all.put(labels, &mut beyond);
             self.beyond.push(beyond);
             self.owners.push(position as u32);
         }
-        example.labels[..few.len()].copy_from_slice(few);
+        all.put(few, example);
     }
 
     /// For each place beyond the examples the example that it goes with.

@@ -522,8 +522,8 @@ impl<'a> Left<'a> {
         let n_whole = self.shape.n_whole_indicators();
         for label in node.lists.partial(position).iter().map(|&label| label as usize) {
             let group = &mut self.groups[self.shape.indicator_group[label - n_whole] as usize];
-            let [omega, sum] = self.labels.of(label);
-            let own = *omega * weight;
+            let own = self.shape.indicator_weight[label] * weight;
+            let sum = self.labels.of(label);
             group.squares += weight * (own + 2.0 * *sum);
             group.cross += weight * node.weighted[label];
             *sum += own;
