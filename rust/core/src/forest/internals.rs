@@ -76,7 +76,7 @@ impl Any {
         let mut any = Any { arch: Arch::new(), codes, shape, block, rows, counts, node: Node::default(), scratch };
         let examples = Examples { block: &any.block, rows: &any.rows, counts: &any.counts, pairs: &[] };
         examples.total(any.arch, &any.shape, &mut any.node.total);
-        any.node.open(&any.shape, examples);
+        any.node.open(&any.shape);
         any
     }
 

@@ -411,7 +411,7 @@ impl<'a> Grower<'a> {
         if let Open::Any = open {
             let examples = self.items.examples(range.clone(), view);
             let node = &mut self.buffers.node;
-            node.open(&self.shape, examples);
+            node.open(&self.shape);
             if params.ensemble == Ensemble::ExtraTrees && range.len() <= self.most_in_batch {
                 node.set_values(self.arch, &self.shape, examples);
             }

@@ -255,7 +255,7 @@ impl Candidate<'_> {
                 (known, known_weight) = (node.examples, node.examples);
             } else {
                 examples.total(arch, shape, &mut buffers.known_node.total);
-                buffers.known_node.open(shape, examples);
+                buffers.known_node.open(shape);
                 node = &buffers.known_node;
                 (known, known_weight) = (node.examples(), node.weight());
             }

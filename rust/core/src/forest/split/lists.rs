@@ -3,6 +3,7 @@
 use super::scan::{Examples, OfGroup};
 use super::walk::Walk;
 use crate::forest::moments::Shape;
+use crate::store::Code;
 
 /// Labels that are added together; a walk is not to guess where a list ends.
 const GROUP: usize = 4;
@@ -91,10 +92,6 @@ impl LabelSums {
     pub(super) fn new(shape: &Shape) -> Self {
         let n = shape.indicator_weight.len();
         LabelSums { of_labels: vec![0.0; if n > 0 { n + FILLERS } else { 0 }] }
-    }
-
-    pub(super) fn is_empty(&self) -> bool {
-        self.of_labels.is_empty()
     }
 
     /// ω·C_L of `label`.
@@ -191,9 +188,12 @@ impl LabelLists {
         all.put(few, example);
     }
 
-    /// For each place beyond the examples the example that it goes with.
-    pub(super) fn owners(&self) -> &[u32] {
-        &self.owners
+    /// Takes the codes of all places into `listed`; `codes` are those of the examples.
+    #[inline(always)]
+    pub(super) fn take_codes<C: Code>(&self, codes: &[C], listed: &mut Vec<u16>) {
+        listed.clear();
+        listed.extend(codes.iter().map(|code| code.index() as u16));
+        listed.extend(self.owners.iter().map(|&owner| codes[owner as usize].index() as u16));
     }
 
     /// What is at `position`, one of an example or beyond them.

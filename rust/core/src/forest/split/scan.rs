@@ -17,6 +17,8 @@
 //!
 //! Large nodes add up one vector of sums for each code and walk those.
 
+use std::cell::{OnceCell, RefCell};
+
 use pulp::{Arch, Simd, WithSimd};
 
 use super::dense::{self, Values};
@@ -110,14 +112,20 @@ pub(crate) struct Node {
     squares: f64,
     /// n_groups; the same over each group.
     group_squares: Vec<f64>,
-    lists: LabelLists,
+    /// Made when the first search asks for them.
+    lists: OnceCell<LabelLists>,
+    /// Those of a node before, whose buffers serve again.
+    used: RefCell<LabelLists>,
     pub(super) values: Values,
 }
 
 impl Node {
-    /// Sets what follows from the total, that of `examples`.
-    pub(crate) fn open(&mut self, shape: &Shape, examples: Examples<'_>) {
+    /// Sets what follows from the total.
+    pub(crate) fn open(&mut self, shape: &Shape) {
         self.values.clear();
+        if let Some(lists) = self.lists.take() {
+            self.used.replace(lists);
+        }
         self.means.clear();
         let mean = |(c, sum): (usize, &f64)| {
             let weight = shape.weight_of_dense(&self.total, c);
@@ -139,7 +147,15 @@ impl Node {
         for ((a, c), &group) in partial.iter().zip(&counts[whole.len()..]).zip(&shape.indicator_group) {
             self.group_squares[group as usize] += a * c;
         }
-        self.lists.set(shape, examples, &self.weighted);
+    }
+
+    /// The labels of its `examples`.
+    fn lists(&self, shape: &Shape, examples: Examples<'_>) -> &LabelLists {
+        self.lists.get_or_init(|| {
+            let mut lists = self.used.take();
+            lists.set(shape, examples, &self.weighted);
+            lists
+        })
     }
 
     /// Lays the values of `examples` together, if that serves.
@@ -322,7 +338,7 @@ impl<C: Code> BestCut<'_, C> {
         let mut best = Best::new(node.weight(), node.examples(), room);
         let is_last =
             |i: usize, position: usize| order.get(i + 1).is_none_or(|&next| codes[next as usize] != codes[position]);
-        let mut left = Left::new(shape, side);
+        let mut left = Left::new(self.search, side);
         for (i, position) in order.iter().map(|&position| position as usize).enumerate() {
             if !is_last(i, position) {
                 left.add(simd, self.search, position);
@@ -335,19 +351,20 @@ impl<C: Code> BestCut<'_, C> {
                 best.offer(code, quality, left.weight, left.count);
             }
         }
-        left.clear(node, order);
+        left.clear(order);
         best.cut()
     }
 
     /// Where there are labels alone, known for all rows of weight 1.
     #[inline(always)]
     fn of_labels<S: Simd>(self, simd: S) -> Option<Cut> {
-        let Search { n_codes, node, room, .. } = self.search;
+        let Search { shape, examples, codes, n_codes, node, room } = self.search;
         let Scratch { order, spare, listed, side, walk, .. } = self.scratch;
-        self.search.listed_codes(listed);
+        let lists = node.lists(shape, examples);
+        lists.take_codes(codes, listed);
         sort(listed, n_codes, order, spare);
-        node.lists.walk(listed, order, &mut side.labels, walk);
-        side.labels.clear(order.len(), node.lists.all_labels());
+        lists.walk(listed, order, &mut side.labels, walk);
+        side.labels.clear(order.len(), lists.all_labels());
         walk.measure_labels(simd, node.examples(), node.squares);
         walk.best_cut(simd, GainOf::of_qualities(node.examples(), room))
     }
@@ -392,24 +409,16 @@ impl<C: Code> WithSimd for GivenCut<'_, C> {
 }
 
 impl<C: Code> Search<'_, C> {
-    /// Codes of what the node lists.
-    #[inline(always)]
-    fn listed_codes(self, listed: &mut Vec<u16>) {
-        let Search { codes, node, .. } = self;
-        listed.clear();
-        listed.extend(codes.iter().map(|code| code.index() as u16));
-        listed.extend(node.lists.owners().iter().map(|&owner| codes[owner as usize].index() as u16));
-    }
-
     /// Weight, examples and gain of one side of `cut`, where there are labels alone, known for all rows of weight 1.
     #[inline(always)]
     fn side_of_labels(self, cut: C, left: bool, scratch: &mut Scratch) -> (f64, f64, f64) {
-        let Search { node, .. } = self;
+        let Search { shape, examples, codes, node, .. } = self;
         let Scratch { order, listed, side, .. } = scratch;
-        self.listed_codes(listed);
+        let lists = node.lists(shape, examples);
+        lists.take_codes(codes, listed);
         positions(listed, |code| (code.index() <= cut.index()) == left, order);
-        let (count, whole) = node.lists.sum(order, &mut side.labels);
-        side.labels.clear(order.len(), order.iter().flat_map(|&place| node.lists.labels_at(place)));
+        let (count, whole) = lists.sum(order, &mut side.labels);
+        side.labels.clear(order.len(), order.iter().flat_map(|&place| lists.labels_at(place)));
         let gain = whole.quality(count / node.weight(), node.squares) / (count * (node.weight() - count));
         (count, count, gain)
     }
@@ -418,11 +427,11 @@ impl<C: Code> Search<'_, C> {
     #[inline(always)]
     fn side_gain<S: Simd>(self, simd: S, positions: &[u32], zeros: &mut Side) -> (f64, f64, f64) {
         let Search { shape, node, .. } = self;
-        let mut side = Left::new(shape, zeros);
+        let mut side = Left::new(self, zeros);
         positions.iter().for_each(|&position| side.add(simd, self, position as usize));
         let dense = dense_quality(simd, &side.row[..shape.n_whole], side.weight, node);
         let result = (side.weight, side.count, side.gain(simd, node, side.quality(node, dense)));
-        side.clear(node, positions);
+        side.clear(positions);
         result
     }
 }
@@ -454,6 +463,8 @@ struct Left<'a> {
     shape: &'a Shape,
     /// The sums of a row of the block.
     row: &'a mut [f64],
+    /// The labels of the node's examples, if there are labels.
+    lists: Option<&'a LabelLists>,
     labels: &'a mut LabelSums,
     weight: f64,
     count: f64,
@@ -465,10 +476,12 @@ struct Left<'a> {
 
 impl<'a> Left<'a> {
     #[inline(always)]
-    fn new(shape: &'a Shape, side: &'a mut Side) -> Self {
+    fn new<C>(search: Search<'a, C>, side: &'a mut Side) -> Self {
+        let Search { shape, examples, node, .. } = search;
         let Side { sums, labels, groups } = side;
         let row = &mut sums[..shape.width()];
-        Left { shape, row, labels, weight: 0.0, count: 0.0, whole: OfGroup::default(), groups }
+        let lists = (!shape.indicator_weight.is_empty()).then(|| node.lists(shape, examples));
+        Left { shape, row, lists, labels, weight: 0.0, count: 0.0, whole: OfGroup::default(), groups }
     }
 
     /// Adds the example at `position`.
@@ -499,28 +512,27 @@ impl<'a> Left<'a> {
     /// Adds what the example at `position` has besides dense components.
     #[inline(always)]
     fn add_rest<C: Code>(&mut self, search: Search<'_, C>, position: usize) {
-        if self.labels.is_empty() {
+        let Some(lists) = self.lists else {
             let Examples { block, rows, counts, .. } = search.examples;
             let count = f64::from(counts[position]);
             self.count += count;
             self.weight += count * block.weight(rows[position] as usize);
             return;
-        }
-        let lists = &search.node.lists;
+        };
         let example = lists.at(position);
         self.count += example.count;
         self.weight += example.weight;
         let had = lists.add(position, self.labels);
         self.whole.add(example, had);
         if !self.groups.is_empty() {
-            self.add_partial(search.node, position, example.weight);
+            self.add_partial(search.node, lists.partial(position), example.weight);
         }
     }
 
-    /// Adds the labels of an example that have weights of their own.
-    fn add_partial(&mut self, node: &Node, position: usize, weight: f64) {
+    /// Adds `labels`, those of an example that have weights of their own.
+    fn add_partial(&mut self, node: &Node, labels: &[u32], weight: f64) {
         let n_whole = self.shape.n_whole_indicators();
-        for label in node.lists.partial(position).iter().map(|&label| label as usize) {
+        for label in labels.iter().map(|&label| label as usize) {
             let group = &mut self.groups[self.shape.indicator_group[label - n_whole] as usize];
             let own = self.shape.indicator_weight[label] * weight;
             let sum = self.labels.of(label);
@@ -534,7 +546,7 @@ impl<'a> Left<'a> {
     /// dense ones.
     #[inline(always)]
     fn quality(&self, node: &Node, dense: f64) -> f64 {
-        if self.labels.is_empty() {
+        if self.lists.is_none() {
             return dense;
         }
         dense + self.whole.quality(self.weight / node.weight(), node.squares)
@@ -566,10 +578,12 @@ impl<'a> Left<'a> {
 
     /// Back to zeros; `added` are the positions that were added.
     #[inline(always)]
-    fn clear(&mut self, node: &Node, added: &[u32]) {
+    fn clear(&mut self, added: &[u32]) {
         self.row.fill(0.0);
         self.groups.fill(OfGroup::default());
-        self.labels.clear(added.len(), added.iter().flat_map(|&position| node.lists.labels(position as usize)));
+        if let Some(lists) = self.lists {
+            self.labels.clear(added.len(), added.iter().flat_map(|&position| lists.labels(position as usize)));
+        }
     }
 }
 

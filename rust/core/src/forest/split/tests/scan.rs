@@ -88,7 +88,7 @@ fn check<C: Code>(examples: &Examples, room: Room, n_codes: usize) -> Result<(),
     let in_node = scan::Examples { block: &block, rows: &rows, counts: &examples.counts, pairs: &[] };
     let mut node = Node::default();
     in_node.total(Arch::new(), &shape, &mut node.total);
-    node.open(&shape, in_node);
+    node.open(&shape);
     let search = Search { shape: &shape, examples: in_node, codes: &codes, n_codes, node: &node, room };
     let mut scratch = Scratch::new(&shape);
     // Squares are added up as many at a time as vectors are wide, so gains differ in their last bits.
