@@ -76,7 +76,7 @@ class Coded:
         parts: Sequence[bytes],
         threads: int,
         memory: int | None = None,
-        scratch: str | PathLike[str] | None = None,
+        temp_dir: str | PathLike[str] | None = None,
         alone: int | None = None,
         own: bytes | None = None,
     ) -> Coded: ...
@@ -96,10 +96,10 @@ class Stream:
         batch: Source,
         threads: int,
         memory: int | None = None,
-        scratch: str | PathLike[str] | None = None,
+        temp_dir: str | PathLike[str] | None = None,
     ) -> Run: ...
     def ranking(
-        self, threads: int, memory: int | None = None, scratch: str | PathLike[str] | None = None
+        self, threads: int, memory: int | None = None, temp_dir: str | PathLike[str] | None = None
     ) -> Run: ...
 
 def accumulate(
@@ -108,7 +108,7 @@ def accumulate(
     settings: Mapping[str, object],
     threads: int,
     memory: int | None = None,
-    scratch: str | PathLike[str] | None = None,
+    temp_dir: str | PathLike[str] | None = None,
     keys: tuple[int, int] | None = None,
     profile: bytes | None = None,
     resume: str | PathLike[str] | None = None,
@@ -119,7 +119,7 @@ def rank_until(
     settings: Mapping[str, object],
     threads: int,
     memory: int | None = None,
-    scratch: str | PathLike[str] | None = None,
+    temp_dir: str | PathLike[str] | None = None,
 ) -> Run: ...
 def count(
     source: Source, roles: Mapping[str, object], settings: Mapping[str, object], alone: int | None = None
@@ -159,4 +159,4 @@ def neighbors(
 def closed_sets(source: Source, roles: Mapping[str, object], settings: Mapping[str, object]) -> Run: ...
 def inspect(source: Source) -> Run: ...
 def convert(source: Source, path: str | PathLike[str]) -> Run: ...
-def spill(data: object, name: str, scratch: str | PathLike[str] | None = None) -> Run: ...
+def spill(data: object, name: str, temp_dir: str | PathLike[str] | None = None) -> Run: ...

@@ -4,11 +4,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use ferrank_core::accumulate::Accumulator as Core;
-use ferrank_core::budget::default_limit;
-use ferrank_core::forest;
-use ferrank_core::profile::Profile;
-use ferrank_core::run::{Options, View};
+use ferrank::Accumulator as Core;
+use ferrank::RunOptions;
+use ferrank::budget::default_limit;
+use ferrank::forest;
+use ferrank::intake::View;
+use ferrank::profile::Profile;
+use ferrank::run::read_accumulator;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyDict};
@@ -28,7 +30,7 @@ impl Accumulator {
     #[staticmethod]
     fn from_bytes(py: Python<'_>, data: &[u8], name: &str) -> PyResult<Self> {
         let bytes = data.to_vec();
-        py.detach(|| Core::from_ipc(bytes, name)).map(Accumulator).map_err(|e| to_py(py, e))
+        py.detach(|| read_accumulator(bytes, name)).map(Accumulator).map_err(|e| to_py(py, e))
     }
 
     /// The accumulator as an Arrow IPC stream.
@@ -84,9 +86,9 @@ pub(crate) struct Coded(Arc<forest::Coded>);
 #[pymethods]
 impl Coded {
     /// The data set with the columns of `source` and the rows of `parts`, in order, for `threads` threads, within
-    /// `memory` bytes and with scratch files in the folder `scratch`; `own`: profile of the rows that have the target `alone`.
+    /// `memory` bytes and with temporary files in the folder `temp_dir`; `own`: profile of the rows that have the target `alone`.
     #[staticmethod]
-    #[pyo3(signature = (source, roles, settings, profile, parts, threads, memory=None, scratch=None, alone=None, own=None))]
+    #[pyo3(signature = (source, roles, settings, profile, parts, threads, memory=None, temp_dir=None, alone=None, own=None))]
     #[allow(clippy::too_many_arguments)]
     fn of(
         py: Python<'_>,
@@ -97,13 +99,13 @@ impl Coded {
         parts: Vec<PyBackedBytes>,
         threads: usize,
         memory: Option<u64>,
-        scratch: Option<PathBuf>,
+        temp_dir: Option<PathBuf>,
         alone: Option<usize>,
         own: Option<PyBackedBytes>,
     ) -> PyResult<Self> {
         let (roles, params) = (settings::ranked_roles(roles, settings)?, settings::forest(settings)?);
         let coded = py.detach(|| {
-            let options = Options { threads, memory, scratch: scratch.as_deref(), ..Options::default() };
+            let options = RunOptions { threads, memory, temp_dir: temp_dir.as_deref(), ..RunOptions::default() };
             let parts = parts.into_iter().map(|part| Bytes::from_owner(part).into()).collect();
             let (profile, own) =
                 (Profile::from_ipc(profile.to_vec())?, own.map(|bytes| Profile::from_ipc(bytes.to_vec())).transpose()?);
@@ -117,7 +119,7 @@ impl Coded {
     fn accumulate(&self, first: u64, end: u64, threads: usize) -> PyResult<Run> {
         let coded = self.0.clone();
         Run::start(move |monitor| {
-            let options = Options { threads, keys: Some(first..end), ..Options::default() };
+            let options = RunOptions { threads, keys: Some(first..end), ..RunOptions::default() };
             coded.accumulate(&options, monitor).map(Outcome::Accumulator)
         })
     }
@@ -142,7 +144,7 @@ pub(crate) fn n_keys(
     let (roles, ranker) = (settings::ranked_roles(roles, settings)?, settings::ranker(settings)?);
     let n_keys = py.detach(|| {
         let profile = Profile::from_ipc(profile.to_vec())?;
-        ferrank_core::run::n_keys(&*source.0, &roles, &ranker, &profile)
+        ferrank::run::n_keys(&*source.0, &roles, &ranker, &profile)
     });
     n_keys.map_err(|e| to_py(py, e))
 }

@@ -1,6 +1,6 @@
 //! The one map from core errors to Python exceptions.
 
-use ferrank_core::Error;
+use ferrank::Error;
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;

@@ -1,8 +1,8 @@
 //! A source made of a Python function that gives a fresh stream for each pass.
 
 use arrow_schema::SchemaRef;
-use ferrank_core::source::{ChunkSource, Chunks};
-use ferrank_core::{Error, Result};
+use ferrank::source::{ChunkSource, Chunks};
+use ferrank::{Error, Result};
 use pyo3::prelude::*;
 
 use crate::input::reader;

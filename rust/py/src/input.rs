@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use arrow_array::RecordBatchReader;
 use arrow_schema::ArrowError;
-use ferrank_core::schema::Problem;
-use ferrank_core::source::{self, ChunkSource, JoinedSource, TableSource};
+use ferrank::schema::Problem;
+use ferrank::source::{self, ChunkSource, JoinedSource, TableSource};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict};
 use pyo3_arrow::input::AnyRecordBatch;
@@ -43,7 +43,7 @@ impl Source {
         let reader = reader(data)?;
         let schema = reader.schema();
         let batches: Result<Vec<_>, ArrowError> = py.detach(|| reader.collect());
-        let batches = batches.map_err(|e| to_py(py, ferrank_core::Error::Data(format!("{name}: {e}"))))?;
+        let batches = batches.map_err(|e| to_py(py, ferrank::Error::Data(format!("{name}: {e}"))))?;
         Ok(Source::new(TableSource::new(name, schema, batches).map_err(|e| to_py(py, e))?))
     }
 

@@ -7,17 +7,19 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use ferrank_core::anytime::Stop;
-use ferrank_core::inspect::Inspection;
-use ferrank_core::knn::{self, Neighbors};
-use ferrank_core::labels::{self, ClosedSets};
-use ferrank_core::monitor::Monitor;
-use ferrank_core::profile::{Place, Profile};
-use ferrank_core::ranking::Ranking;
-use ferrank_core::run::{Options, View};
-use ferrank_core::source::{IpcSource, write_ipc};
-use ferrank_core::stream::Stream as Streamed;
-use ferrank_core::{Counts, Error, Result, anytime, forest};
+use ferrank::RunOptions;
+use ferrank::closed_sets::{ClosedSets, closed_sets as read_closed_sets};
+use ferrank::early_stopping::Stop;
+use ferrank::inspect::Inspection;
+use ferrank::intake::Counts;
+use ferrank::intake::View;
+use ferrank::knn::{self, Neighbors};
+use ferrank::monitor::Monitor;
+use ferrank::profile::{Place, Profile};
+use ferrank::ranking::Ranking;
+use ferrank::source::{IpcSource, write_ipc};
+use ferrank::stream::Stream as Streamed;
+use ferrank::{Error, Result, early_stopping, forest};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
@@ -31,7 +33,7 @@ use crate::{error, settings};
 
 /// What a run ends with.
 pub(crate) enum Outcome {
-    Accumulator(ferrank_core::accumulate::Accumulator),
+    Accumulator(ferrank::Accumulator),
     Bytes(Vec<u8>),
     Counts(Counts),
     Ranking(Ranking),
@@ -162,12 +164,12 @@ impl Run {
 }
 
 /// Contributions of the ranker that the settings name, on `threads` threads, within `memory` bytes and with
-/// scratch files in the folder `scratch`; the result is an `Accumulator`.
+/// temporary files in the folder `temp_dir`; the result is an `Accumulator`.
 ///
 /// `keys`: first and last but one of the trees or blocks wanted; `profile`: bytes of that of the data set;
 /// `resume`: file that keeps contributions.
 #[pyfunction]
-#[pyo3(signature = (source, roles, settings, threads, memory=None, scratch=None, keys=None, profile=None, resume=None))]
+#[pyo3(signature = (source, roles, settings, threads, memory=None, temp_dir=None, keys=None, profile=None, resume=None))]
 #[allow(clippy::too_many_arguments)]
 pub(crate) fn accumulate(
     source: &Source,
@@ -175,7 +177,7 @@ pub(crate) fn accumulate(
     settings: &Bound<'_, PyDict>,
     threads: usize,
     memory: Option<u64>,
-    scratch: Option<PathBuf>,
+    temp_dir: Option<PathBuf>,
     keys: Option<(u64, u64)>,
     profile: Option<PyBackedBytes>,
     resume: Option<PathBuf>,
@@ -184,35 +186,35 @@ pub(crate) fn accumulate(
         (source.0.clone(), settings::ranked_roles(roles, settings)?, settings::ranker(settings)?);
     Run::start(move |monitor| {
         let profile = profile.map(|bytes| Profile::from_ipc(bytes.to_vec())).transpose()?;
-        let options = Options {
+        let options = RunOptions {
             threads,
             memory,
-            scratch: scratch.as_deref(),
+            temp_dir: temp_dir.as_deref(),
             keys: keys.map(|(first, end)| first..end),
             profile: profile.as_ref(),
             resume: resume.as_deref(),
         };
-        ferrank_core::run::accumulate(&*source, &roles, &ranker, &options, monitor).map(Outcome::Accumulator)
+        ferrank::run::accumulate(&*source, &roles, &ranker, &options, monitor).map(Outcome::Accumulator)
     })
 }
 
 /// Ranks the features of `source` with no more trees or queries than the goal in the settings needs, on `threads`
-/// threads, within `memory` bytes and with scratch files in the folder `scratch`.
+/// threads, within `memory` bytes and with temporary files in the folder `temp_dir`.
 #[pyfunction]
-#[pyo3(signature = (source, roles, settings, threads, memory=None, scratch=None))]
+#[pyo3(signature = (source, roles, settings, threads, memory=None, temp_dir=None))]
 pub(crate) fn rank_until(
     source: &Source,
     roles: &Bound<'_, PyDict>,
     settings: &Bound<'_, PyDict>,
     threads: usize,
     memory: Option<u64>,
-    scratch: Option<PathBuf>,
+    temp_dir: Option<PathBuf>,
 ) -> PyResult<Run> {
     let (source, roles, goal) = (source.0.clone(), settings::ranked_roles(roles, settings)?, settings::goal(settings)?);
     let ranker = settings::ranker(settings)?;
     Run::start(move |monitor| {
-        let options = Options { threads, memory, scratch: scratch.as_deref(), ..Options::default() };
-        let (ranking, stop) = anytime::rank(&*source, &roles, &ranker, &goal, &options, monitor)?;
+        let options = RunOptions { threads, memory, temp_dir: temp_dir.as_deref(), ..RunOptions::default() };
+        let (ranking, stop) = early_stopping::rank(&*source, &roles, &ranker, &goal, &options, monitor)?;
         Ok(Outcome::Until(ranking, stop))
     })
 }
@@ -235,9 +237,14 @@ pub(crate) fn profile(
     let (source, roles, ranker) =
         (source.0.clone(), settings::ranked_roles(roles, settings)?, settings::ranker(settings)?);
     Run::start(move |monitor| {
-        let view = View { source: &*source, roles: &roles, unlabelled: ranker.unlabelled(), alone };
-        let profile =
-            ferrank_core::profile::profile(view, ranker.max_bins(), Place { first_row, of_rows }, threads, monitor)?;
+        let view = View { source: &*source, roles: &roles, unlabelled: ranker.ranker().unlabelled(), alone };
+        let profile = ferrank::profile::profile(
+            view,
+            ranker.ranker().max_bins(),
+            Place { first_row, of_rows },
+            threads,
+            monitor,
+        )?;
         profile.to_ipc().map(Outcome::Bytes)
     })
 }
@@ -254,8 +261,8 @@ pub(crate) fn count(
     let (source, roles, ranker) =
         (source.0.clone(), settings::ranked_roles(roles, settings)?, settings::ranker(settings)?);
     Run::start(move |monitor| {
-        let view = View { source: &*source, roles: &roles, unlabelled: ranker.unlabelled(), alone };
-        ferrank_core::profile::count(view, monitor).map(Outcome::Counts)
+        let view = View { source: &*source, roles: &roles, unlabelled: ranker.ranker().unlabelled(), alone };
+        ferrank::profile::count(view, monitor).map(Outcome::Counts)
     })
 }
 
@@ -314,14 +321,14 @@ pub(crate) fn neighbors(
 #[pyfunction]
 pub(crate) fn closed_sets(source: &Source, roles: &Bound<'_, PyDict>, settings: &Bound<'_, PyDict>) -> PyResult<Run> {
     let (source, roles) = (source.0.clone(), settings::ranked_roles(roles, settings)?);
-    Run::start(move |monitor| labels::closed_sets(&*source, &roles, monitor).map(Outcome::ClosedSets))
+    Run::start(move |monitor| read_closed_sets(&*source, &roles, monitor).map(Outcome::ClosedSets))
 }
 
 /// Describes the columns of `source`.
 #[pyfunction]
 pub(crate) fn inspect(source: &Source) -> PyResult<Run> {
     let source = source.0.clone();
-    Run::start(move |monitor| ferrank_core::inspect::inspect(&*source, monitor).map(Outcome::Inspection))
+    Run::start(move |monitor| ferrank::inspect::inspect(&*source, monitor).map(Outcome::Inspection))
 }
 
 /// Writes `source` to the Arrow file at `path`; the result is the number of rows.
@@ -331,10 +338,10 @@ pub(crate) fn convert(source: &Source, path: PathBuf) -> PyResult<Run> {
     Run::start(move |monitor| write_ipc(&*source, &path, monitor).map(Outcome::Rows))
 }
 
-/// Keeps a stream that can be read only once in a file in the folder `scratch`; the result is a `Source`.
+/// Keeps a stream that can be read only once in a file in the folder `temp_dir`; the result is a `Source`.
 #[pyfunction]
-#[pyo3(signature = (data, name, scratch=None))]
-pub(crate) fn spill(data: &Bound<'_, PyAny>, name: String, scratch: Option<PathBuf>) -> PyResult<Run> {
+#[pyo3(signature = (data, name, temp_dir=None))]
+pub(crate) fn spill(data: &Bound<'_, PyAny>, name: String, temp_dir: Option<PathBuf>) -> PyResult<Run> {
     let stream = reader(data)?;
     Run::start(move |monitor| {
         let schema = stream.schema();
@@ -342,6 +349,6 @@ pub(crate) fn spill(data: &Bound<'_, PyAny>, name: String, scratch: Option<PathB
             monitor.check()?;
             batch.map_err(|e| Error::Data(format!("{name}: {e}")))
         });
-        ferrank_core::source::spill(&name, schema, batches, scratch.as_deref()).map(Outcome::Source)
+        ferrank::source::spill(&name, schema, batches, temp_dir.as_deref()).map(Outcome::Source)
     })
 }

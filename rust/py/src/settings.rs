@@ -1,14 +1,14 @@
 //! Settings from Python: one dict each for the roles of the columns and for the ranker.
 
-use ferrank_core::Unlabelled;
-use ferrank_core::accumulate::{Identity, Settings as Ranker};
-use ferrank_core::anytime::Goal;
-use ferrank_core::forest::{Ensemble, ForestParams, MaxFeatures, MaxSamples, Score, Ties};
-use ferrank_core::hierarchy;
-use ferrank_core::knn::{Conventions, KnnParams};
-use ferrank_core::relief::{Iterations, ReliefParams, ReliefScore, TargetDistance};
-use ferrank_core::schema::{Roles, Targets, Task};
-use ferrank_core::stream::StreamParams;
+use ferrank::early_stopping::Goal;
+use ferrank::forest::{Ensemble, ForestParams, MaxFeatures, MaxSamples, Score, Ties};
+use ferrank::hierarchy;
+use ferrank::intake::Unlabelled;
+use ferrank::knn::{Conventions, KnnParams};
+use ferrank::relief::{Iterations, ReliefParams, ReliefScore, TargetDistance};
+use ferrank::schema::{Roles, Targets, Task};
+use ferrank::stream::StreamParams;
+use ferrank::{Identity, Settings as Ranker};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -212,11 +212,12 @@ fn unlabelled(settings: &Settings<'_, '_>) -> PyResult<Unlabelled> {
 /// The dict that [`ranker`] and [`ranked_roles`] read as those of a run.
 pub(crate) fn told<'py>(py: Python<'py>, run: &Identity) -> PyResult<Bound<'py, PyDict>> {
     let dict = PyDict::new(py);
-    match &run.settings {
-        Ranker::Forest(params) => told_forest(&dict, params)?,
-        Ranker::Relief(params) => told_relief(&dict, params)?,
+    match Ranker::of_run(run) {
+        Some(Ranker::Forest(params)) => told_forest(&dict, &params)?,
+        Some(Ranker::Relief(params)) => told_relief(&dict, &params)?,
+        _ => {}
     }
-    dict.set_item("hierarchy_decay", run.hierarchy_decay.unwrap_or(hierarchy::DECAY))?;
+    dict.set_item("hierarchy_decay", run.data.hierarchy_decay.unwrap_or(hierarchy::DECAY))?;
     Ok(dict)
 }
 

@@ -11,7 +11,7 @@ use arrow_array::types::{Float64Type, Int32Type, Int64Type};
 use arrow_array::{Array, ArrayRef, BooleanArray, Float64Array, Int32Array, Int64Array};
 use arrow_cast::cast;
 use arrow_schema::DataType;
-use ferrank_core::{Error, Result};
+use ferrank::{Error, Result};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3_arrow::PyArray;

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use ferrank_core::run::Options;
-use ferrank_core::stream::Stream as Core;
+use ferrank::RunOptions;
+use ferrank::stream::Stream as Core;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
@@ -42,21 +42,21 @@ impl Stream {
 
     /// Takes copies of the rows of `batch`, on `threads` threads, within `memory` bytes and with scratch files in
     /// the folder `scratch`; the result is another `Stream`.
-    #[pyo3(signature = (batch, threads, memory=None, scratch=None))]
-    fn push(&self, batch: &Source, threads: usize, memory: Option<u64>, scratch: Option<PathBuf>) -> PyResult<Run> {
+    #[pyo3(signature = (batch, threads, memory=None, temp_dir=None))]
+    fn push(&self, batch: &Source, threads: usize, memory: Option<u64>, temp_dir: Option<PathBuf>) -> PyResult<Run> {
         let (stream, batch) = (self.0.clone(), batch.0.clone());
         Run::start(move |monitor| {
-            let options = Options { threads, memory, scratch: scratch.as_deref(), ..Options::default() };
+            let options = RunOptions { threads, memory, temp_dir: temp_dir.as_deref(), ..RunOptions::default() };
             stream.push(&*batch, &options, monitor).map(|stream| Outcome::Stream(Arc::new(stream)))
         })
     }
 
     /// Ranks by what was summed up; where that is nothing yet, by the rows that there are.
-    #[pyo3(signature = (threads, memory=None, scratch=None))]
-    fn ranking(&self, threads: usize, memory: Option<u64>, scratch: Option<PathBuf>) -> PyResult<Run> {
+    #[pyo3(signature = (threads, memory=None, temp_dir=None))]
+    fn ranking(&self, threads: usize, memory: Option<u64>, temp_dir: Option<PathBuf>) -> PyResult<Run> {
         let stream = self.0.clone();
         Run::start(move |monitor| {
-            let options = Options { threads, memory, scratch: scratch.as_deref(), ..Options::default() };
+            let options = RunOptions { threads, memory, temp_dir: temp_dir.as_deref(), ..RunOptions::default() };
             stream.ranking(&options, monitor).map(Outcome::Ranking)
         })
     }

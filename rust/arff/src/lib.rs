@@ -1,0 +1,178 @@
+//! ARFF files, dense and sparse, as Arrow record batches.
+//!
+//! ```
+//! let text = b"@relation r\n@attribute x numeric\n@attribute y {a, b}\n@data\n1.5,a\n?,b\n";
+//! let header = ferrank_arff::Header::read(text)?;
+//! assert_eq!(header.schema().field(1).name(), "y");
+//! let batches: Vec<_> = header.batches(text, 65_536).collect::<Result<_, _>>()?;
+//! assert_eq!(batches[0].num_rows(), 2);
+//! # Ok::<(), ferrank_arff::ArffError>(())
+//! ```
+//!
+//! Where the format leaves a choice, or readers differ:
+//!
+//! - `?` is missing, `'?'` is the value of that name; a number that is NaN is missing too.
+//! - A value that a sparse row leaves out is 0, or the first declared value, or (text) missing.
+//! - Sparse rows count the attributes from 0 (Weka, MULAN) or from 1 (CLUS); see [`row::sparse_base`].
+//! - Text is UTF-8; a name or value that is not is read as Latin-1.
+//! - Dates are kept as text. Instance weights and relational attributes are errors.
+//! - Values are separated by commas or tabs; a comma at the end of a row is ignored.
+//! - An attribute of CLUS's type `hierarchical` is text; its declaration stands in the field's metadata under
+//!   [`HIERARCHY`].
+//!
+//! Memory: the header, and one batch from at most 32 MiB of text.
+
+mod column;
+mod header;
+mod row;
+mod text;
+
+use std::sync::Arc;
+
+use arrow_array::RecordBatch;
+use arrow_schema::{ArrowError, Schema, SchemaRef};
+
+use header::Attribute;
+use row::Rows;
+use text::{Fault, Lines};
+
+/// Field metadata key whose value is the domain of a CLUS `hierarchical` attribute, as written.
+pub const HIERARCHY: &str = "ferrank:hierarchy";
+
+/// Most text of a batch, which bounds the memory that long texts take.
+const BATCH_BYTES: usize = 32 << 20;
+
+/// What is wrong with an ARFF file, and where.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ArffError {
+    /// The text breaks the rules of the format.
+    Syntax {
+        /// Line, from 1.
+        line: u64,
+        /// Character of the line, from 1.
+        column: usize,
+        /// What was found there, and what would do.
+        message: String,
+    },
+    /// Arrow cannot hold the values, such as more than 2 GiB of text in a batch.
+    Arrow(String),
+}
+
+impl std::fmt::Display for ArffError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            ArffError::Syntax { line, column, message } => write!(f, "line {line}, column {column}: {message}"),
+            ArffError::Arrow(message) => f.write_str(message),
+        }
+    }
+}
+
+impl std::error::Error for ArffError {}
+
+impl From<ArrowError> for ArffError {
+    fn from(error: ArrowError) -> Self {
+        ArffError::Arrow(error.to_string())
+    }
+}
+
+/// Returns true if `bytes` begin like ARFF: after blank lines and comments, with a keyword of its header.
+pub fn is_arff(bytes: &[u8]) -> bool {
+    // A large file of another kind is not searched to its end for a line.
+    let start = &bytes[..bytes.len().min(1 << 20)];
+    let first = Lines::new(without_mark(start)).next_full().ok().flatten().unwrap_or_default().trim_ascii_start();
+    [&b"@relation"[..], b"@attribute", b"@data"]
+        .iter()
+        .any(|word| first.get(..word.len()).is_some_and(|start| start.eq_ignore_ascii_case(word)))
+}
+
+/// The header of an ARFF file.
+#[derive(Debug)]
+pub struct Header {
+    schema: SchemaRef,
+    attributes: Vec<Attribute>,
+    /// Byte offset of the first row.
+    rows_at: usize,
+    /// Line before the first row.
+    rows_line: u64,
+    /// The number of the first attribute in sparse rows.
+    base: usize,
+}
+
+impl Header {
+    /// Reads the header of the ARFF file `bytes`, and as many sparse rows as it takes to see from which number
+    /// they count the attributes.
+    ///
+    /// # Errors
+    /// [`ArffError::Syntax`] if the header is not ARFF.
+    pub fn read(bytes: &[u8]) -> Result<Self, ArffError> {
+        let mut lines = Lines::new(without_mark(bytes));
+        let attributes = header::read(&mut lines).map_err(|fault| located(&lines, fault))?;
+        let fields: Vec<_> = attributes.iter().map(Attribute::field).collect();
+        let base = row::sparse_base(lines.clone(), attributes.len());
+        let (rows_at, rows_line) = (lines.position(), lines.number);
+        Ok(Header { schema: Arc::new(Schema::new(fields)), attributes, rows_at, rows_line, base })
+    }
+
+    /// The attributes as Arrow fields.
+    pub fn schema(&self) -> SchemaRef {
+        self.schema.clone()
+    }
+
+    /// The rows of `bytes`, the file whose header this is, in batches of at most `rows` rows.
+    pub fn batches<'a>(&'a self, bytes: &'a [u8], rows: usize) -> Batches<'a> {
+        Batches {
+            schema: &self.schema,
+            most: rows,
+            lines: Lines::after(without_mark(bytes), self.rows_at, self.rows_line),
+            rows: Rows::new(&self.attributes, self.base),
+            done: false,
+        }
+    }
+}
+
+/// Iterator over the record batches of an ARFF file; ends with the first error.
+pub struct Batches<'a> {
+    schema: &'a SchemaRef,
+    most: usize,
+    lines: Lines<'a>,
+    rows: Rows<'a>,
+    done: bool,
+}
+
+impl Batches<'_> {
+    fn batch(&mut self) -> Result<Option<RecordBatch>, ArffError> {
+        let start = self.lines.position();
+        while self.rows.len() < self.most && self.lines.position() - start < BATCH_BYTES {
+            let line = self.lines.next_full().map_err(|fault| located(&self.lines, fault))?;
+            let Some(line) = line else { break };
+            self.rows.read(line).map_err(|fault| located(&self.lines, fault))?;
+        }
+        if self.rows.len() == 0 {
+            return Ok(None);
+        }
+        let columns = self.rows.finish()?;
+        Ok(Some(RecordBatch::try_new(self.schema.clone(), columns)?))
+    }
+}
+
+impl Iterator for Batches<'_> {
+    type Item = Result<RecordBatch, ArffError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.done {
+            return None;
+        }
+        let batch = self.batch().transpose();
+        self.done = !matches!(batch, Some(Ok(_)));
+        batch
+    }
+}
+
+/// `bytes` without a byte order mark.
+fn without_mark(bytes: &[u8]) -> &[u8] {
+    bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes)
+}
+
+fn located(lines: &Lines<'_>, fault: Fault) -> ArffError {
+    ArffError::Syntax { line: lines.number, column: lines.column(fault.at), message: fault.what }
+}

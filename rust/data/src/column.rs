@@ -1,0 +1,218 @@
+//! Values of one column of one batch, whatever its Arrow type.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Float32Type, Float64Type};
+use arrow_array::{Array, ArrayRef};
+use arrow_cast::cast;
+use arrow_schema::DataType;
+
+use ferrank_runtime::error::{Error, Result};
+
+/// Position that stands for a missing category.
+pub const MISSING: u32 = u32::MAX;
+
+/// The numbers of `array`, appended to `out`; NaN where missing. Booleans are 0 and 1.
+///
+/// # Errors
+/// [`Error::Data`] where a value does not convert, without the column's name: the caller adds it.
+pub fn numeric_values(array: &ArrayRef, out: &mut Vec<f64>) -> Result<()> {
+    if *array.data_type() == DataType::Null {
+        out.resize(out.len() + array.len(), f64::NAN);
+        return Ok(());
+    }
+    let start = out.len();
+    let nulls = if let Some(floats) = array.as_primitive_opt::<Float32Type>() {
+        // The usual type; a column of it is gone through once.
+        out.extend(floats.values().iter().map(|&value| f64::from(value)));
+        floats.nulls().cloned()
+    } else {
+        let floats = cast(array, &DataType::Float64).map_err(unreadable)?;
+        let floats = floats.as_primitive::<Float64Type>();
+        out.extend_from_slice(floats.values());
+        floats.nulls().cloned()
+    };
+    if let Some(nulls) = nulls.filter(|nulls| nulls.null_count() > 0) {
+        for (value, known) in out[start..].iter_mut().zip(&nulls) {
+            if !known {
+                *value = f64::NAN;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The numbers of `array`, as [`numeric_values`] gives them: its own where it has them, else from `room`.
+pub fn numbers<'a>(array: &'a ArrayRef, room: &'a mut Vec<f64>) -> Result<&'a [f64]> {
+    if let Some(floats) = array.as_primitive_opt::<Float64Type>().filter(|floats| floats.null_count() == 0) {
+        return Ok(floats.values());
+    }
+    room.clear();
+    numeric_values(array, room)?;
+    Ok(room)
+}
+
+/// For each row whether its value is known: neither null nor NaN.
+pub fn known_rows(array: &ArrayRef) -> Result<Vec<bool>> {
+    if array.data_type().is_floating() {
+        let mut room = Vec::new();
+        return Ok(numbers(array, &mut room)?.iter().map(|v| !v.is_nan()).collect());
+    }
+    let nulls = array.logical_nulls();
+    Ok((0..array.len()).map(|row| nulls.as_ref().is_none_or(|n| n.is_valid(row))).collect())
+}
+
+/// A column read as categories.
+#[derive(Debug)]
+pub struct Categories<'a> {
+    /// The texts that occur, each once, in the order of their first row.
+    pub texts: Vec<Cow<'a, str>>,
+    /// n_rows; position in `texts`, or [`MISSING`].
+    pub index: Vec<u32>,
+}
+
+/// The categories of `array`: strings as they are, numbers and booleans by their shortest text.
+pub fn categories(array: &ArrayRef) -> Result<Categories<'_>> {
+    match array.data_type() {
+        DataType::Utf8 => Ok(collect(array.as_string::<i32>().iter().map(|text| text.map(Cow::Borrowed)))),
+        DataType::LargeUtf8 => Ok(collect(array.as_string::<i64>().iter().map(|text| text.map(Cow::Borrowed)))),
+        DataType::Utf8View => Ok(collect(array.as_string_view().iter().map(|text| text.map(Cow::Borrowed)))),
+        DataType::Dictionary(..) => dictionary(array),
+        DataType::Boolean => Ok(collect(
+            array.as_boolean().iter().map(|value| value.map(|v| Cow::Borrowed(if v { "true" } else { "false" }))),
+        )),
+        _ => {
+            let mut room = Vec::new();
+            let values = numbers(array, &mut room)?;
+            // Adding 0 turns -0 into 0, so that the two are one category.
+            let number = |v: &f64| (!v.is_nan()).then(|| Cow::Owned((v + 0.0).to_string()));
+            Ok(collect(values.iter().map(number)))
+        }
+    }
+}
+
+fn dictionary(array: &ArrayRef) -> Result<Categories<'_>> {
+    let dictionary = array.as_any_dictionary();
+    if dictionary.values().is_empty() {
+        return Ok(Categories { texts: Vec::new(), index: vec![MISSING; array.len()] });
+    }
+    let entries = categories(dictionary.values())?;
+    let mut position = vec![MISSING; entries.texts.len()];
+    let mut order = Vec::new();
+    let keys = dictionary.normalized_keys();
+    let index = keys
+        .into_iter()
+        .enumerate()
+        .map(|(row, key)| {
+            if dictionary.is_null(row) || entries.index[key] == MISSING {
+                return MISSING;
+            }
+            let entry = entries.index[key] as usize;
+            if position[entry] == MISSING {
+                position[entry] = order.len() as u32;
+                order.push(entry);
+            }
+            position[entry]
+        })
+        .collect();
+    let mut texts: Vec<Option<Cow<'_, str>>> = entries.texts.into_iter().map(Some).collect();
+    let texts = order.into_iter().filter_map(|entry| texts[entry].take()).collect();
+    Ok(Categories { texts, index })
+}
+
+fn collect<'a>(values: impl Iterator<Item = Option<Cow<'a, str>>>) -> Categories<'a> {
+    let mut position: HashMap<Cow<'a, str>, u32> = HashMap::new();
+    let mut texts = Vec::new();
+    let index = values
+        .map(|value| {
+            let Some(text) = value else { return MISSING };
+            if let Some(&found) = position.get(&text) {
+                return found;
+            }
+            let next = texts.len() as u32;
+            texts.push(text.clone());
+            position.insert(text, next);
+            next
+        })
+        .collect();
+    Categories { texts, index }
+}
+
+fn unreadable(error: arrow_schema::ArrowError) -> Error {
+    Error::Data(error.to_string())
+}
+
+/// Returns true for a type of strings, also as a dictionary.
+pub fn is_text(data_type: &DataType) -> bool {
+    match data_type {
+        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => true,
+        DataType::Dictionary(_, values) => is_text(values),
+        _ => false,
+    }
+}
+
+/// Returns true for a type of lists of strings. Lists that are all empty have no item type, and count as well.
+pub fn is_text_list(data_type: &DataType) -> bool {
+    match data_type {
+        DataType::List(item)
+        | DataType::LargeList(item)
+        | DataType::FixedSizeList(item, _)
+        | DataType::ListView(item)
+        | DataType::LargeListView(item) => is_text(item.data_type()) || *item.data_type() == DataType::Null,
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow_array::types::Int8Type;
+    use arrow_array::{BooleanArray, DictionaryArray, Float32Array, Int64Array, NullArray, StringArray};
+
+    use super::*;
+
+    fn numbers(array: ArrayRef) -> Vec<f64> {
+        let mut out = Vec::new();
+        numeric_values(&array, &mut out).unwrap();
+        out
+    }
+
+    #[test]
+    fn numbers_of_every_kind_become_f64_with_nan_for_null() {
+        assert_eq!(numbers(Arc::new(Int64Array::from(vec![3, -1]))), [3.0, -1.0]);
+        assert_eq!(numbers(Arc::new(BooleanArray::from(vec![true, false]))), [1.0, 0.0]);
+        let floats = numbers(Arc::new(Float32Array::from(vec![Some(0.5), None])));
+        assert!(floats[0] == 0.5 && floats[1].is_nan());
+        assert!(numbers(Arc::new(NullArray::new(2))).iter().all(|v| v.is_nan()));
+    }
+
+    #[test]
+    fn strings_and_dictionaries_give_the_same_categories() {
+        let plain: ArrayRef = Arc::new(StringArray::from(vec![Some("b"), None, Some("a"), Some("b")]));
+        let dictionary: ArrayRef =
+            Arc::new([Some("b"), None, Some("a"), Some("b")].into_iter().collect::<DictionaryArray<Int8Type>>());
+        for array in [plain, dictionary] {
+            let read = categories(&array).unwrap();
+            assert_eq!(read.texts, ["b", "a"]);
+            assert_eq!(read.index, [0, MISSING, 1, 0]);
+        }
+    }
+
+    #[test]
+    fn dictionary_entries_that_no_row_uses_are_no_categories() {
+        let whole: DictionaryArray<Int8Type> = ["x", "y", "z"].into_iter().collect();
+        let part: ArrayRef = Arc::new(whole.slice(1, 1));
+        let read = categories(&part).unwrap();
+        assert_eq!((read.texts, read.index), (vec![Cow::Borrowed("y")], vec![0]));
+    }
+
+    #[test]
+    fn equal_numbers_are_one_category_whatever_their_type() {
+        let ints: ArrayRef = Arc::new(Int64Array::from(vec![0, 2]));
+        let floats: ArrayRef = Arc::new(Float32Array::from(vec![-0.0, 2.0]));
+        assert_eq!(categories(&ints).unwrap().texts, categories(&floats).unwrap().texts);
+    }
+}

@@ -1,0 +1,213 @@
+//! The rows that take part, batch by batch: what the passes over a source have in common.
+
+use arrow_array::{BooleanArray, RecordBatch};
+use arrow_select::filter::filter_record_batch;
+use serde::{Deserialize, Serialize};
+
+use crate::column::{known_rows, numeric_values};
+use crate::schema::{Problem, Roles};
+use crate::source::{ChunkSource, cut};
+use ferrank_runtime::error::{Error, Result};
+use ferrank_runtime::monitor::{Monitor, Phase};
+
+/// Most rows handled at once; also the height of a chunk of the code store.
+pub const CHUNK_ROWS: usize = 65_536;
+
+/// What becomes of rows whose targets are all missing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Unlabelled {
+    /// They are an error that says how many there are.
+    Error,
+    /// They are left out.
+    Ignore,
+    /// They take part where no target is needed (ssl-ranking).
+    Use,
+}
+
+/// A source seen through a problem.
+pub struct Intake<'a> {
+    pub source: &'a dyn ChunkSource,
+    pub problem: &'a Problem,
+    /// Without a target no row has one, and all of them take part.
+    pub unlabelled: Unlabelled,
+    pub monitor: &'a Monitor,
+}
+
+/// What a pass met.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Rows of the source.
+    pub rows: u64,
+    /// Rows of which every target is missing.
+    pub unlabelled: u64,
+    /// Rows left out because their weight is 0, of those that would take part.
+    pub weightless: u64,
+    /// Rows that take part.
+    pub kept: u64,
+}
+
+impl Counts {
+    /// # Errors
+    /// [`Error::Data`] if some rows of the source called `name` have no target where that is an error.
+    pub fn labelled(self, name: &str, unlabelled: Unlabelled) -> Result<()> {
+        if self.unlabelled == 0 || unlabelled != Unlabelled::Error {
+            return Ok(());
+        }
+        Err(Error::Data(format!(
+            "{name}: {} of {} rows have no target value; leave them out with unlabelled=\"ignore\", let them take part \
+             with unlabelled=\"use\", or fill them in",
+            self.unlabelled, self.rows
+        )))
+    }
+
+    /// The number of rows that take part, at least 1, of the source called `name`.
+    ///
+    /// # Errors
+    /// [`Error::Data`] if there are none, or some without a target where that is an error.
+    pub fn taking_part(self, name: &str, unlabelled: Unlabelled) -> Result<u64> {
+        self.labelled(name, unlabelled)?;
+        if self.rows > 0 && self.unlabelled == self.rows && unlabelled == Unlabelled::Use {
+            return Err(Error::Data(format!(
+                "{name}: none of {} rows has a target value; fill some in, or leave the target out and ask for the task \
+                 unsupervised",
+                self.rows
+            )));
+        }
+        match self.kept {
+            0 if self.rows == 0 => Err(Error::Data(format!("{name}: there are no rows (0 samples)"))),
+            0 => {
+                Err(Error::Data(format!("{name}: none of {} rows has a target value and a weight above 0", self.rows)))
+            }
+            rows => Ok(rows),
+        }
+    }
+}
+
+/// Ok if `rows` rows of the source called `name` can be told apart by numbers of 32 bits, as `what` wants them.
+///
+/// # Errors
+/// [`Error::Data`] if they are too many.
+pub fn numbered(rows: u64, name: &str, what: &str) -> Result<()> {
+    if rows < u64::from(u32::MAX) {
+        return Ok(());
+    }
+    Err(Error::Data(format!("{name}: {rows} rows; {what} takes at most {}, take a part", u32::MAX - 1)))
+}
+
+impl Intake<'_> {
+    /// Hands every row with a target and a weight to `each`, at most [`CHUNK_ROWS`] at a time.
+    pub fn pass(&self, phase: Phase, mut each: impl FnMut(&RecordBatch) -> Result<()>) -> Result<Counts> {
+        self.monitor.enter(phase, self.source.rows_hint().unwrap_or(0));
+        let mut counts = Counts::default();
+        for batch in self.source.chunks()? {
+            for part in cut(batch?, CHUNK_ROWS) {
+                self.monitor.check()?;
+                let rows = part.num_rows() as u64;
+                each(&self.keep(part, &mut counts)?)?;
+                self.monitor.advance(rows);
+            }
+        }
+        Ok(counts)
+    }
+
+    /// Counts the rows.
+    pub fn count(&self) -> Result<Counts> {
+        self.pass(Phase::Profiling, |_| Ok(()))
+    }
+
+    fn keep(&self, batch: RecordBatch, counts: &mut Counts) -> Result<RecordBatch> {
+        let rows = batch.num_rows();
+        let mut labelled = vec![false; rows];
+        for target in &self.problem.targets {
+            let known = known_rows(batch.column(target.column)).map_err(|e| self.in_column(target.column, e))?;
+            for (any, known) in labelled.iter_mut().zip(known) {
+                *any |= known;
+            }
+        }
+        let mut keep = labelled;
+        counts.rows += rows as u64;
+        if !self.problem.targets.is_empty() {
+            counts.unlabelled += keep.iter().filter(|labelled| !**labelled).count() as u64;
+        }
+        if self.problem.targets.is_empty() || self.unlabelled == Unlabelled::Use {
+            keep.fill(true);
+        }
+        if let Some(column) = self.problem.weight {
+            for (keep, weight) in keep.iter_mut().zip(self.weights(&batch, column)?) {
+                counts.weightless += (*keep && weight == 0.0) as u64;
+                *keep &= weight > 0.0;
+            }
+        }
+        counts.kept += keep.iter().filter(|keep| **keep).count() as u64;
+        if keep.iter().all(|k| *k) {
+            return Ok(batch);
+        }
+        filter_record_batch(&batch, &BooleanArray::from(keep)).map_err(|e| Error::Data(e.to_string()))
+    }
+
+    /// That a pass met other rows than the one before.
+    pub fn changed(&self) -> Error {
+        Error::Data(format!("{}: the data changed while they were read", self.source.name()))
+    }
+
+    /// The row weights of `batch`, checked.
+    pub fn weights(&self, batch: &RecordBatch, column: usize) -> Result<Vec<f64>> {
+        let mut weights = Vec::with_capacity(batch.num_rows());
+        numeric_values(batch.column(column), &mut weights).map_err(|e| self.in_column(column, e))?;
+        match weights.iter().find(|w| !(w.is_finite() && **w >= 0.0)) {
+            None => Ok(weights),
+            Some(bad) => Err(self.in_column(
+                column,
+                Error::Data(format!("the row weight {bad} was found; weights must be finite and not negative")),
+            )),
+        }
+    }
+
+    /// `error` with the source and the column named.
+    pub fn in_column(&self, column: usize, error: Error) -> Error {
+        let name = self.source.schema().field(column).name().clone();
+        match error {
+            Error::Data(message) => Error::Data(format!("{}: column '{name}': {message}", self.source.name())),
+            other => other,
+        }
+    }
+}
+
+/// A part of a data set, seen through roles.
+#[derive(Clone, Copy)]
+pub struct View<'a> {
+    /// The rows.
+    pub source: &'a dyn ChunkSource,
+    /// What its columns are.
+    pub roles: &'a Roles,
+    /// What becomes of rows without any target.
+    pub unlabelled: Unlabelled,
+    /// Number of the target that alone counts, so that rows without it take no part, and the other targets
+    /// neither; `None`: all count.
+    pub alone: Option<usize>,
+}
+
+impl View<'_> {
+    /// # Errors
+    /// Those of [`Problem::resolve`].
+    pub fn problem(&self) -> Result<Problem> {
+        let problem = Problem::resolve(&self.source.schema(), self.roles, self.source.name())?;
+        match self.alone {
+            None => Ok(problem),
+            Some(target) if target < problem.targets.len() => Ok(problem.alone(target)),
+            Some(target) => Err(Error::Setting(format!(
+                "target: there is no target number {target}; there are {}",
+                problem.targets.len()
+            ))),
+        }
+    }
+}
+
+impl<'a> View<'a> {
+    /// The rows that take part in `problem`, the one of this view.
+    pub fn intake(self, problem: &'a Problem, monitor: &'a Monitor) -> Intake<'a> {
+        let unlabelled = if self.alone.is_some() { Unlabelled::Ignore } else { self.unlabelled };
+        Intake { source: self.source, problem, unlabelled, monitor }
+    }
+}

@@ -1,0 +1,400 @@
+//! Label sets: as a column holds them, and closed and numbered as the rankers take them.
+//!
+//! A set is a list of strings, or text with `@` between the labels, as in ARFF files of CLUS. An empty
+//! list, or an empty text, is the set of a row that has no label; a row without a list is one of which
+//! nothing is known.
+//!
+//! Memory: four bytes for each label of a closed set, and four for each row; nothing for what lies in scratch
+//! files.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::UInt32Type;
+use arrow_array::{Array, ArrayRef, GenericListArray, LargeListArray, OffsetSizeTrait, UInt32Array};
+use arrow_buffer::OffsetBuffer;
+use arrow_cast::cast;
+use arrow_schema::{DataType, Field, FieldRef};
+
+use crate::column::{Categories, MISSING, categories};
+use crate::hierarchy::{Closure, Hierarchy};
+use crate::values::{Keep, Values};
+use ferrank_runtime::error::{Error, Result};
+
+/// What parts the labels of a text.
+const BETWEEN: char = '@';
+
+/// A column read as label sets.
+#[derive(Debug, Default)]
+pub struct LabelSets {
+    /// The labels that rows have, each once, in the order of their first row.
+    pub texts: Vec<String>,
+    /// Positions in `texts`, row after row.
+    positions: Vec<u32>,
+    /// n_rows; where the positions of each row end.
+    ends: Vec<usize>,
+    /// n_rows
+    known: Vec<bool>,
+}
+
+impl LabelSets {
+    /// The sets in `array`, whose type [`is_text`] or [`is_text_list`].
+    ///
+    /// # Errors
+    /// [`Error::Data`] for a list that misses a label.
+    pub fn of(array: &ArrayRef) -> Result<Self> {
+        match array.data_type() {
+            DataType::List(_) => Self::of_lists(array.as_list::<i32>()),
+            DataType::LargeList(_) => Self::of_lists(array.as_list::<i64>()),
+            DataType::FixedSizeList(item, _) | DataType::ListView(item) | DataType::LargeListView(item) => {
+                let lists = cast(array, &DataType::LargeList(item.clone())).map_err(|e| Error::Data(e.to_string()))?;
+                Self::of_lists(lists.as_list::<i64>())
+            }
+            _ => Ok(Self::of_texts(&categories(array)?)),
+        }
+    }
+
+    fn of_lists<O: OffsetSizeTrait>(lists: &GenericListArray<O>) -> Result<Self> {
+        let offsets = lists.offsets();
+        let first = offsets[0].as_usize();
+        // Rows of a long column share its values; only their own are read.
+        let values = lists.values().slice(first, offsets[lists.len()].as_usize() - first);
+        let Categories { texts, index } = categories(&values)?;
+        let mut sets = LabelSets::default();
+        let mut position = vec![MISSING; texts.len()];
+        for row in 0..lists.len() {
+            let range = offsets[row].as_usize() - first..offsets[row + 1].as_usize() - first;
+            let known = lists.is_valid(row);
+            for &entry in if known { &index[range] } else { &[] } {
+                if entry == MISSING {
+                    return Err(Error::Data("a list of labels misses one; leave it out, or the whole list".into()));
+                }
+                let position = &mut position[entry as usize];
+                if *position == MISSING {
+                    *position = sets.texts.len() as u32;
+                    sets.texts.push(texts[entry as usize].to_string());
+                }
+                sets.positions.push(*position);
+            }
+            sets.end_row(known);
+        }
+        Ok(sets)
+    }
+
+    fn of_texts(cells: &Categories<'_>) -> Self {
+        let mut sets = LabelSets::default();
+        let mut positions = HashMap::new();
+        let mut read = |cell: &str| -> Vec<u32> {
+            let labels = cell.split(BETWEEN).map(str::trim).filter(|_| !cell.trim().is_empty());
+            let position = |label: &str| match positions.get(label) {
+                Some(&position) => position,
+                None => {
+                    let next = sets.texts.len() as u32;
+                    positions.insert(label.to_string(), next);
+                    sets.texts.push(label.to_string());
+                    next
+                }
+            };
+            labels.map(position).collect()
+        };
+        let of_cell: Vec<Vec<u32>> = cells.texts.iter().map(|cell| read(cell)).collect();
+        for &cell in &cells.index {
+            if cell != MISSING {
+                sets.positions.extend(&of_cell[cell as usize]);
+            }
+            sets.end_row(cell != MISSING);
+        }
+        sets
+    }
+
+    fn end_row(&mut self, known: bool) {
+        self.known.push(known);
+        self.ends.push(self.positions.len());
+    }
+
+    /// The set of each row as positions in `texts`, `None` where it is unknown.
+    pub fn rows(&self) -> impl Iterator<Item = Option<&[u32]>> {
+        let starts = std::iter::once(0).chain(self.ends.iter().copied());
+        let sets = starts.zip(&self.ends).map(|(start, &end)| &self.positions[start..end]);
+        sets.zip(&self.known).map(|(set, known)| known.then_some(set))
+    }
+}
+
+/// Stands alone in the set of a row of which nothing is known.
+const UNKNOWN: u32 = u32::MAX;
+
+/// The closed label sets of all rows.
+#[derive(Debug, Clone)]
+pub struct LabelColumn {
+    pub hierarchy: Arc<Hierarchy>,
+    /// n_rows + 1 offsets into `labels`.
+    starts: Values<u32>,
+    /// Numbers of labels, row after row, ascending within a row.
+    labels: Values<u32>,
+}
+
+impl LabelColumn {
+    /// No rows yet, with room for `rows`.
+    pub fn new(hierarchy: Arc<Hierarchy>, rows: usize) -> Self {
+        let mut starts = Vec::with_capacity(rows + 1);
+        starts.push(0);
+        LabelColumn { hierarchy, starts: Values::Held(starts), labels: Values::default() }
+    }
+
+    /// Appends the rows of `array`.
+    ///
+    /// # Errors
+    /// [`Error::Data`] for a label that the hierarchy does not have, or too many labels.
+    pub fn add(&mut self, array: &ArrayRef) -> Result<()> {
+        let (hierarchy, starts, labels) = (&self.hierarchy, self.starts.held(), self.labels.held());
+        let sets = LabelSets::of(array)?;
+        let numbers: Vec<u32> = sets.texts.iter().map(|label| hierarchy.number(label)).collect::<Result<_>>()?;
+        let mut closure = Closure::new(hierarchy);
+        let mut closed = Vec::new();
+        for set in sets.rows() {
+            closed.clear();
+            match set {
+                Some(set) => {
+                    closed.extend(set.iter().map(|&position| numbers[position as usize]));
+                    closure.close(&mut closed);
+                }
+                None => closed.push(UNKNOWN),
+            }
+            labels.extend_from_slice(&closed);
+            starts.push(offset(labels.len())?);
+        }
+        Ok(())
+    }
+
+    /// How Arrow holds the numbers of labels.
+    pub fn data_type() -> DataType {
+        DataType::LargeList(Self::item())
+    }
+
+    fn item() -> FieldRef {
+        Arc::new(Field::new_list_field(DataType::UInt32, false))
+    }
+
+    /// The rows `first .. first + count`, as Arrow holds them.
+    pub fn slice(&self, first: usize, count: usize) -> ArrayRef {
+        let starts = &self.starts[first..=first + count];
+        let (start, end) = (starts[0] as usize, starts[count] as usize);
+        let lengths = starts.windows(2).map(|pair| (pair[1] - pair[0]) as usize);
+        let labels = UInt32Array::new(self.labels.slice(start, end - start), None);
+        Arc::new(LargeListArray::new(Self::item(), OffsetBuffer::from_lengths(lengths), Arc::new(labels), None))
+    }
+
+    /// The rows that [`slice`](Self::slice) gave, of the same hierarchy as this column.
+    ///
+    /// # Errors
+    /// [`Error::Data`] if they are not.
+    pub fn read(&self, lists: &LargeListArray) -> Result<Self> {
+        let first = lists.offsets()[0];
+        let starts =
+            lists.offsets().iter().map(|start| offset((start - first) as usize)).collect::<Result<Vec<_>>>()?;
+        let count = starts[lists.len()] as usize;
+        let labels = lists.values().as_primitive::<UInt32Type>().values().slice(first as usize, count);
+        let column = LabelColumn {
+            hierarchy: self.hierarchy.clone(),
+            starts: Values::Held(starts),
+            labels: Values::Mapped(labels),
+        };
+        let n_labels = self.hierarchy.names().len();
+        let is_set =
+            |set: &[u32]| set.is_sorted_by(|a, b| a < b) && set.last().is_none_or(|&last| (last as usize) < n_labels);
+        match (0..column.len()).all(|row| column.of(row).is_none_or(is_set)) {
+            true => Ok(column),
+            false => {
+                Err(Error::Data(format!("label sets: they are damaged, or not of a hierarchy of {n_labels} labels")))
+            }
+        }
+    }
+
+    /// The rows of `pieces`, one after the other, all of the same hierarchy as this column.
+    ///
+    /// # Errors
+    /// [`Error::Data`] for too many labels, [`Error::File`] if the disk is full.
+    pub fn joined(&self, pieces: Vec<LabelColumn>, keep: Keep<'_>) -> Result<Self> {
+        let mut starts = vec![0];
+        let mut before = 0;
+        for piece in &pieces {
+            for &start in &piece.starts[1..] {
+                starts.push(offset(before + start as usize)?);
+            }
+            before += piece.labels.len();
+        }
+        let starts = Values::Held(starts).kept(keep)?;
+        let labels = Values::joined(pieces.into_iter().map(|piece| piece.labels).collect(), keep)?;
+        Ok(LabelColumn { hierarchy: self.hierarchy.clone(), starts, labels })
+    }
+
+    /// No rows, of the same hierarchy.
+    pub fn none(&self) -> Self {
+        LabelColumn::new(self.hierarchy.clone(), 0)
+    }
+
+    /// `rows`, in that order.
+    pub fn gather(&self, rows: impl Iterator<Item = usize>) -> Result<Self> {
+        let (mut starts, mut labels) = (vec![0], Vec::new());
+        for row in rows {
+            labels.extend_from_slice(&self.labels[self.starts[row] as usize..self.starts[row + 1] as usize]);
+            starts.push(offset(labels.len())?);
+        }
+        Ok(LabelColumn {
+            hierarchy: self.hierarchy.clone(),
+            starts: Values::Held(starts),
+            labels: Values::Held(labels),
+        })
+    }
+
+    /// The labels of a row, ascending; `None` where they are unknown.
+    #[inline(always)]
+    pub fn of(&self, row: usize) -> Option<&[u32]> {
+        match &self.labels[self.starts[row] as usize..self.starts[row + 1] as usize] {
+            [UNKNOWN] => None,
+            labels => Some(labels),
+        }
+    }
+
+    /// Whether a row has a label; `None` where that is unknown.
+    pub fn has(&self, row: usize, label: u32) -> Option<bool> {
+        self.of(row).map(|labels| labels.binary_search(&label).is_ok())
+    }
+
+    /// Rows.
+    pub fn len(&self) -> usize {
+        self.starts.len() - 1
+    }
+
+    /// Whether the labels of some row are unknown.
+    pub fn has_missing(&self) -> bool {
+        (0..self.len()).any(|row| self.of(row).is_none())
+    }
+
+    /// Labels of a row, on average, rounded up.
+    pub fn mean_len(&self) -> usize {
+        self.labels.len().div_ceil(self.len().max(1))
+    }
+
+    /// For each label its share of the weight of all labels that rows have; 0 for one that no row has.
+    pub fn shares(&self) -> Vec<f64> {
+        let mut shares = vec![0.0; self.hierarchy.names().len()];
+        for &label in self.labels.iter().filter(|label| **label != UNKNOWN) {
+            shares[label as usize] = self.hierarchy.weights()[label as usize];
+        }
+        let total: f64 = shares.iter().sum();
+        shares.iter_mut().filter(|share| **share > 0.0).for_each(|share| *share /= total);
+        shares
+    }
+}
+
+/// `labels` as an offset.
+fn offset(labels: usize) -> Result<u32> {
+    u32::try_from(labels).map_err(|_| {
+        Error::Data(format!(
+            "the rows have more than {} labels together, those above them counted; take a part of the rows",
+            u32::MAX
+        ))
+    })
+}
+
+/// The weight of the labels that one of two ascending sets has and the other has not, and of those that
+/// both have.
+pub fn compare(a: &[u32], b: &[u32], weights: &[f64]) -> (f64, f64) {
+    let (mut one, mut both) = (0.0, 0.0);
+    let (mut i, mut j) = (0, 0);
+    while i < a.len() || j < b.len() {
+        let (x, y) = (a.get(i).copied().unwrap_or(u32::MAX), b.get(j).copied().unwrap_or(u32::MAX));
+        let sum = if x == y { &mut both } else { &mut one };
+        *sum += weights[x.min(y) as usize];
+        i += usize::from(x <= y);
+        j += usize::from(y <= x);
+    }
+    (one, both)
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow_array::builder::{ListBuilder, StringBuilder};
+    use arrow_array::types::Int8Type;
+    use arrow_array::{DictionaryArray, StringArray};
+
+    use super::*;
+
+    type Row<'a> = Option<Vec<&'a str>>;
+
+    fn lists(rows: &[Row<'_>]) -> ArrayRef {
+        let mut lists = ListBuilder::new(StringBuilder::new());
+        rows.iter().for_each(|row| lists.append_option(row.as_ref().map(|row| row.iter().map(Some))));
+        Arc::new(lists.finish())
+    }
+
+    fn read(array: &ArrayRef) -> Vec<Option<Vec<String>>> {
+        let sets = LabelSets::of(array).unwrap();
+        let set = |set: &[u32]| set.iter().map(|&position| sets.texts[position as usize].clone()).collect();
+        sets.rows().map(|row| row.map(set)).collect()
+    }
+
+    fn told(rows: &[Row<'_>]) -> Vec<Option<Vec<String>>> {
+        rows.iter().map(|row| row.as_ref().map(|row| row.iter().map(|label| label.to_string()).collect())).collect()
+    }
+
+    fn hierarchy() -> Arc<Hierarchy> {
+        Arc::new(Hierarchy::of_paths(["a/b", "a/c", "d"], 0.5).unwrap())
+    }
+
+    #[test]
+    fn lists_and_texts_hold_the_same_sets() {
+        let rows = [Some(vec!["d", "a/b"]), None, Some(vec![]), Some(vec!["d"]), Some(vec!["a"])];
+        let texts = [Some("d@a/b"), None, Some(""), Some(" d "), Some("a")];
+        let plain: ArrayRef = Arc::new(StringArray::from(texts.to_vec()));
+        let dictionary: ArrayRef = Arc::new(texts.into_iter().collect::<DictionaryArray<Int8Type>>());
+        let short = lists(&rows);
+        let DataType::List(item) = short.data_type() else { panic!() };
+        let long = cast(&short, &DataType::LargeList(item.clone())).unwrap();
+        for array in [&short, &long, &plain, &dictionary] {
+            assert_eq!(read(array), told(&rows), "{}", array.data_type());
+            assert_eq!(read(&array.slice(2, 2)), told(&rows[2..4]), "a slice of {}", array.data_type());
+        }
+        assert_eq!(LabelSets::of(&short.slice(3, 1)).unwrap().texts, ["d"], "labels of other rows are none");
+        let rows = [Some(vec!["a", "d"])];
+        for other in [DataType::FixedSizeList(item.clone(), 2), DataType::ListView(item.clone())] {
+            let array = cast(&lists(&rows), &other).unwrap();
+            assert!(crate::column::is_text_list(&other));
+            assert_eq!(read(&array), told(&rows), "{other}");
+        }
+    }
+
+    #[test]
+    fn a_list_must_not_miss_a_label() {
+        let mut lists = ListBuilder::new(StringBuilder::new());
+        lists.append_value([Some("a"), None]);
+        let error = LabelSets::of(&(Arc::new(lists.finish()) as ArrayRef)).unwrap_err();
+        assert!(error.to_string().contains("misses one"), "{error}");
+    }
+
+    #[test]
+    fn sets_are_closed_and_labels_that_occur_share_the_weight() {
+        let mut column = LabelColumn::new(hierarchy(), 3);
+        column.add(&lists(&[Some(vec!["a/b", "a/b"]), Some(vec![])])).unwrap();
+        column.add(&lists(&[None, Some(vec!["d", "a"])])).unwrap();
+        let rows: Vec<Option<&[u32]>> = (0..4).map(|row| column.of(row)).collect();
+        assert_eq!(rows, [Some(&[0, 1][..]), Some(&[]), None, Some(&[0, 3])]);
+        assert_eq!(
+            [(0, 1), (1, 1), (2, 1)].map(|(row, label)| column.has(row, label)),
+            [Some(true), Some(false), None]
+        );
+        assert_eq!(column.shares(), [0.4, 0.2, 0.0, 0.4]);
+        let error = column.add(&lists(&[Some(vec!["a/d"])])).unwrap_err().to_string();
+        assert!(error.contains("'a/d' is not one of the 4") && error.contains("'a/b'"), "{error}");
+    }
+
+    #[test]
+    fn sets_are_compared_by_weight() {
+        let weights = [1.0, 2.0, 4.0, 8.0];
+        assert_eq!(compare(&[0, 2], &[1, 2, 3], &weights), (11.0, 4.0));
+        assert_eq!(compare(&[], &[], &weights), (0.0, 0.0));
+        assert_eq!(compare(&[3], &[], &weights), (8.0, 0.0));
+    }
+}

@@ -1,0 +1,49 @@
+//! Tables as the rankers read them.
+//!
+//! ```text
+//! file, table or stream ──▶ source ──▶ schema ──▶ intake ──▶ profile ──▶ store
+//!                           (batches)  (roles)    (rows)     (pass 1)    (codes, pass 2)
+//! ```
+//!
+//! | module | what |
+//! |---|---|
+//! | [`source`] | rows that can be read again, as Arrow record batches |
+//! | [`schema`] | roles of columns, and the task that the targets make |
+//! | [`intake`] | the rows that take part in a ranking |
+//! | [`column`] | columns of any Arrow type as numbers or categories |
+//! | [`hierarchy`], [`labels`], [`closed_sets`] | label hierarchies, label sets, sets closed under their ancestors |
+//! | [`profile`] | what one pass must know: counts, ranges, categories, cut points; profiles merge |
+//! | [`store`], [`values`] | features as small integer codes, targets as they are; in memory or in scratch files |
+//! | [`inspect`] | a description of each column |
+//!
+//! ```
+//! use std::sync::Arc;
+//!
+//! use arrow_array::{ArrayRef, Float64Array, RecordBatch};
+//! use ferrank_data::schema::{Problem, Roles, Targets, Task};
+//! use ferrank_data::source::{ChunkSource, TableSource};
+//!
+//! let column = |values: Vec<f64>| Arc::new(Float64Array::from(values)) as ArrayRef;
+//! let batch = RecordBatch::try_from_iter([("x", column(vec![1.0, 2.0])), ("y", column(vec![0.5, 1.5]))]).unwrap();
+//! let table = TableSource::new("table".into(), batch.schema(), vec![batch])?;
+//! let roles = Roles::of(Targets::Named(vec!["y".into()]));
+//! let problem = Problem::resolve(&table.schema(), &roles, table.name())?;
+//! assert_eq!(problem.task, Task::Regression);
+//! assert_eq!(problem.features[0].name, "x");
+//! # Ok::<(), ferrank_data::Error>(())
+//! ```
+
+pub mod closed_sets;
+pub mod column;
+pub mod hierarchy;
+pub mod inspect;
+pub mod intake;
+pub mod labels;
+pub mod profile;
+pub mod schema;
+pub mod source;
+pub mod store;
+pub mod values;
+
+pub use ferrank_runtime::{Error, Result};
+pub use intake::{Counts, Unlabelled};

@@ -1,0 +1,306 @@
+//! How the values of a feature become small integers, and back.
+
+use pulp::{Arch, Simd, WithSimd};
+use rustc_hash::FxHashMap;
+
+/// Code of a missing value in one byte; codes of values lie below.
+pub const MISSING_U8: u8 = u8::MAX;
+/// Code of a missing value in two bytes.
+pub const MISSING_U16: u16 = u16::MAX;
+
+/// How a feature's values become codes.
+#[derive(Debug, Clone)]
+pub struct Coding {
+    /// The scale of the codes.
+    pub scale: Scale,
+    /// Whether any value is missing.
+    pub has_missing: bool,
+}
+
+/// What the codes stand for.
+#[derive(Debug, Clone)]
+pub enum Scale {
+    /// Code k is above the k-th cut point, counted from 1, and not above the next.
+    Numeric(Cuts),
+    /// Code k is the k-th category.
+    Nominal(Categories),
+}
+
+impl Coding {
+    pub fn numeric(cuts: Cuts, has_missing: bool) -> Self {
+        Coding { scale: Scale::Numeric(cuts), has_missing }
+    }
+
+    pub fn nominal(categories: Categories, has_missing: bool) -> Self {
+        Coding { scale: Scale::Nominal(categories), has_missing }
+    }
+
+    /// Number of codes in use, the missing one not counted.
+    pub fn n_codes(&self) -> usize {
+        match &self.scale {
+            Scale::Numeric(cuts) => cuts.values.len(),
+            Scale::Nominal(categories) => categories.names.len(),
+        }
+    }
+
+    /// Whether codes fit in a byte, with one left for missing.
+    pub fn is_narrow(&self) -> bool {
+        self.n_codes() <= usize::from(MISSING_U8)
+    }
+}
+
+/// The categories of a nominal column, in the byte order of their names.
+#[derive(Debug, Clone)]
+pub struct Categories {
+    pub names: Vec<String>,
+    code: FxHashMap<String, u16>,
+}
+
+impl Categories {
+    /// From names in ascending order, each once, at most 65,535.
+    pub fn new(names: impl Iterator<Item = String>) -> Self {
+        let names: Vec<String> = names.collect();
+        let code = names.iter().enumerate().map(|(code, name)| (name.clone(), code as u16)).collect();
+        Categories { names, code }
+    }
+
+    /// The code of the category called `name`.
+    pub fn code(&self, name: &str) -> Option<u16> {
+        self.code.get(name).copied()
+    }
+}
+
+/// Cut points of a numeric feature.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Cuts {
+    /// n_codes − 1, ascending; a test `x ≤ cuts[k]` sends the codes up to k to the left.
+    pub cuts: Vec<f64>,
+    /// n_codes; a value that stands for each code: the value itself where codes are exact.
+    pub values: Vec<f64>,
+}
+
+impl Cuts {
+    /// One code for each of `values`, which ascend.
+    pub fn exact(values: &[f64]) -> Self {
+        Cuts { cuts: values.windows(2).map(|pair| between(pair[0], pair[1])).collect(), values: values.to_vec() }
+    }
+
+    /// At most `max_bins` codes with as equal shares of `sample` as ties allow; NaN is skipped.
+    pub fn quantiles(mut sample: Vec<f64>, max_bins: usize) -> Self {
+        sample.retain(|value| !value.is_nan());
+        radsort::sort(&mut sample);
+        let groups = || sample.chunk_by(|a, b| a == b);
+        if groups().nth(max_bins).is_none() {
+            return Cuts::exact(&groups().map(|group| group[0]).collect::<Vec<f64>>());
+        }
+        let mut bins = Cuts::default();
+        let (mut open, mut first, mut left) = (0usize, sample[0], sample.len());
+        for (group, next) in groups().zip(groups().skip(1)) {
+            open += group.len();
+            let bins_left = max_bins - bins.values.len();
+            let share = left as f64 / bins_left as f64;
+            // Close where stopping misses the share by less than going on would.
+            let close = open as f64 + next.len() as f64 / 2.0 >= share;
+            if close && bins_left > 1 {
+                bins.cuts.push(between(group[0], next[0]));
+                bins.values.push(f64::midpoint(first, group[0]));
+                left -= open;
+                open = 0;
+                first = next[0];
+            }
+        }
+        bins.values.push(f64::midpoint(first, sample[sample.len() - 1]));
+        bins
+    }
+
+    /// Codes of `values`, by `emit`; NaN becomes `missing`.
+    pub fn encode(&self, values: &[f64], missing: u16, emit: impl FnMut(usize, u16)) {
+        let lookup = Lookup::new(&self.cuts, values.len());
+        Arch::new().dispatch(Encode { lookup: &lookup, values, missing, emit });
+    }
+}
+
+/// Where to look for the code of a value.
+///
+/// A grid over the cut points says at which of them the search starts, so that it takes a step or two where cuts
+/// are spread evenly, and never more than one over all cuts. The cell of a value does not fall as the value rises,
+/// whatever is rounded, and cuts are told theirs by the same sum: those of lower cells lie below the value, those
+/// of higher ones above it.
+struct Lookup {
+    low: f64,
+    /// Cells for each unit.
+    scale: f64,
+    /// n_cells, a power of two; cuts in the cells before.
+    starts: Vec<u32>,
+    /// The cuts, and infinity up to a power of two beyond what any search looks at.
+    padded: Vec<f64>,
+    /// The search is over 2^steps − 1 cuts.
+    steps: u32,
+}
+
+impl Lookup {
+    /// For the codes of so many values.
+    fn new(cuts: &[f64], n_values: usize) -> Self {
+        let n_cells = (n_values / 16).min(4 * cuts.len()).max(1).next_power_of_two();
+        let (low, high) = (cuts.first().copied().unwrap_or(0.0), cuts.last().copied().unwrap_or(0.0));
+        let mut lookup = Lookup {
+            low,
+            scale: n_cells as f64 / (high - low),
+            starts: vec![0; n_cells],
+            padded: Vec::new(),
+            steps: 0,
+        };
+        let mut counts = vec![0; n_cells];
+        cuts.iter().for_each(|&cut| counts[lookup.cell(cut)] += 1);
+        let mut before = 0;
+        for (start, count) in lookup.starts.iter_mut().zip(&counts) {
+            *start = before;
+            before += count;
+        }
+        lookup.steps = u32::BITS - counts.iter().fold(0, |most, &count: &u32| most.max(count)).leading_zeros();
+        lookup.padded = cuts.to_vec();
+        lookup.padded.resize((cuts.len() + (1 << lookup.steps)).next_power_of_two(), f64::INFINITY);
+        lookup
+    }
+
+    /// The cell of a value that is known.
+    #[inline(always)]
+    fn cell(&self, value: f64) -> usize {
+        let last = (self.starts.len() - 1) as f64;
+        // What is no number, as 0 times infinity, goes to the first.
+        ((value - self.low) * self.scale).max(0.0).min(last) as u32 as usize
+    }
+}
+
+/// Looking up the codes of values, several side by side, as wide as the machine's vectors.
+struct Encode<'a, E> {
+    lookup: &'a Lookup,
+    values: &'a [f64],
+    missing: u16,
+    emit: E,
+}
+
+impl<E: FnMut(usize, u16)> WithSimd for Encode<'_, E> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(mut self, _: S) {
+        const LANES: usize = 16;
+        let Lookup { starts, padded, steps, .. } = self.lookup;
+        // The masks take nothing away, but tell the compiler that the places are there.
+        let (last_cell, last) = (starts.len() - 1, padded.len() - 1);
+        let (starts, padded) = (&starts[..last_cell + 1], &padded[..last + 1]);
+        for (block, values) in self.values.chunks(LANES).enumerate() {
+            let mut wanted = [f64::NAN; LANES];
+            wanted[..values.len()].copy_from_slice(values);
+            let mut code = [0usize; LANES];
+            for lane in 0..LANES {
+                code[lane] = starts[self.lookup.cell(wanted[lane]) & last_cell] as usize;
+            }
+            for step in (0..*steps).rev() {
+                let half = 1usize << step;
+                for lane in 0..LANES {
+                    let above = padded[(code[lane] + half - 1) & last] < wanted[lane];
+                    code[lane] += half * usize::from(above);
+                }
+            }
+            for (lane, value) in values.iter().enumerate() {
+                let code = if value.is_nan() { self.missing } else { code[lane] as u16 };
+                (self.emit)(block * LANES + lane, code);
+            }
+        }
+    }
+}
+
+/// The middle of `low < high`, never `high` itself.
+fn between(low: f64, high: f64) -> f64 {
+    let middle = f64::midpoint(low, high);
+    if middle < high { middle } else { low }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn codes(cuts: &Cuts, values: &[f64]) -> Vec<u16> {
+        let mut codes = vec![0; values.len()];
+        cuts.encode(values, u16::MAX, |row, code| codes[row] = code);
+        codes
+    }
+
+    #[test]
+    fn exact_codes_are_positions() {
+        let cuts = Cuts::exact(&[-1.0, 0.5, 3.0]);
+        assert_eq!(cuts.cuts, [-0.25, 1.75]);
+        assert_eq!(codes(&cuts, &[3.0, -1.0, f64::NAN, 0.5]), [2, 0, u16::MAX, 1]);
+        assert_eq!(codes(&Cuts::exact(&[]), &[f64::NAN]), [u16::MAX]);
+    }
+
+    #[test]
+    fn a_cut_between_neighbouring_floats_still_parts_them() {
+        let low = 1.0f64;
+        let high = low.next_up();
+        assert_eq!(codes(&Cuts::exact(&[low, high]), &[low, high]), [0, 1]);
+    }
+
+    #[test]
+    fn quantiles_share_the_sample_evenly_and_give_heavy_values_a_bin() {
+        let even = Cuts::quantiles((0..1000).map(f64::from).collect(), 10);
+        assert_eq!(even.values.len(), 10);
+        let mut shares = [0; 10];
+        codes(&even, &(0..1000).map(f64::from).collect::<Vec<_>>()).iter().for_each(|&c| shares[c as usize] += 1);
+        assert!(shares.iter().all(|&share| (99..=101).contains(&share)), "{shares:?}");
+
+        let mut heavy: Vec<f64> = vec![0.0; 900];
+        heavy.extend((1..=100).map(f64::from));
+        let bins = Cuts::quantiles(heavy, 11);
+        assert_eq!(bins.cuts[0], 0.5);
+        assert_eq!(bins.values.len(), 11);
+    }
+
+    #[test]
+    fn codes_agree_with_the_cut_points_however_these_are_spread() {
+        let spread = |f: &dyn Fn(f64) -> f64| (0..254).map(|i| f(f64::from(i))).collect::<Vec<f64>>();
+        let tiny = f64::MIN_POSITIVE / 4.0;
+        let all = [
+            spread(&|i| i),
+            spread(&|i| (i / 8.0).exp()),
+            spread(&|i| 1.0 + i * f64::EPSILON),
+            spread(&|i| (i - 127.0) * (f64::MAX / 127.5)),
+            spread(&|i| i * tiny),
+            vec![3.0],
+            vec![0.0, tiny],
+            vec![-f64::MAX, f64::MAX],
+        ];
+        for cuts in all {
+            let mut values: Vec<f64> = cuts.iter().flat_map(|&cut| [cut, cut.next_up(), cut.next_down()]).collect();
+            values.extend(cuts.windows(2).map(|pair| f64::midpoint(pair[0], pair[1])));
+            values.extend([0.0, -0.0, 1e300, -1e300, f64::MAX, f64::MIN]);
+            // The more values, the finer the grid.
+            for times in [1, 30] {
+                let cuts = Cuts { values: vec![0.0; cuts.len() + 1], cuts: cuts.clone() };
+                for (value, code) in values.repeat(times).iter().zip(codes(&cuts, &values.repeat(times))) {
+                    assert_eq!(cuts.cuts.partition_point(|cut| cut < value), code as usize, "{value} among {cuts:?}");
+                }
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn codes_agree_with_the_cut_points(
+            mut values in prop::collection::vec(-1e3..1e3f64, 1..200),
+            max_bins in 2usize..40,
+        ) {
+            let cuts = Cuts::quantiles(values.clone(), max_bins);
+            prop_assert!(cuts.values.len() <= max_bins);
+            prop_assert_eq!(cuts.cuts.len() + 1, cuts.values.len());
+            values.push(1e9);
+            for (value, code) in values.iter().zip(codes(&cuts, &values)) {
+                prop_assert_eq!(cuts.cuts.partition_point(|cut| cut < value), code as usize);
+            }
+        }
+    }
+}

@@ -1,0 +1,411 @@
+//! The profile: everything one pass over the data must know before values become codes.
+//!
+//! Profiles merge: distinct values are a set, ranges a minimum and maximum, counts add up, and the
+//! rows sampled for quantiles are those whose number hashes lowest. None of these depends on the
+//! order in which rows were seen, so a profile of parts, merged in any grouping, has the bits of a
+//! profile of the whole. A part must know the number of its first row for that, counted over those
+//! that take part; [`count`] says how many those of a part are.
+
+mod coding;
+mod distinct;
+mod ipc;
+mod merge;
+mod range;
+mod sample;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, RecordBatch};
+use rayon::prelude::*;
+
+pub use coding::{Categories, Coding, Cuts, MISSING_U8, MISSING_U16, Scale};
+use distinct::Distinct;
+use range::Range;
+use sample::RowSample;
+
+use crate::column::{MISSING, categories, numbers};
+use crate::hierarchy::{Hierarchy, MAX_LABELS};
+use crate::intake::View;
+use crate::intake::{Counts, Intake};
+use crate::labels::LabelSets;
+use crate::schema::{Attribute, Kind, LabelPlan, Problem, names};
+use crate::source::cut;
+use ferrank_runtime::error::{Error, Result};
+use ferrank_runtime::monitor::{Monitor, Phase};
+use ferrank_runtime::threads::pool;
+
+/// Most categories that a nominal feature or target may have.
+pub const MAX_CATEGORIES: usize = 65_535;
+
+/// Sampled values are kept below this many bytes while features are few enough.
+const SAMPLE_BYTES: usize = 128 << 20;
+
+/// Counts the rows of a part of a data set.
+///
+/// # Errors
+/// What is wrong with a role, a target or a weight.
+pub fn count(part: View<'_>, monitor: &Monitor) -> Result<Counts> {
+    part.intake(&part.problem()?, monitor).count()
+}
+
+/// Where the rows of a part that take part stand among those of the data set.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Place {
+    /// Number of the first.
+    pub first_row: u64,
+    /// How many there are in all parts, where that is known. No row is sampled then that is not of the sample of
+    /// all, so that parts have small profiles.
+    pub of_rows: Option<u64>,
+}
+
+/// Profiles a part of a data set in one pass on a pool of `threads` threads.
+///
+/// `max_bins` is that of the forest, or 0 where no codes are wanted.
+///
+/// # Errors
+/// What is wrong with a role, a column or a value.
+pub fn profile(part: View<'_>, max_bins: usize, place: Place, threads: usize, monitor: &Monitor) -> Result<Profile> {
+    let problem = part.problem()?;
+    let intake = part.intake(&problem, monitor);
+    pool(threads)?.install(|| Profile::of_part(&intake, max_bins, place))
+}
+
+/// Everything one pass must know.
+#[derive(Debug, Clone)]
+pub struct Profile {
+    /// Names of the features, then of the targets.
+    pub names: Vec<String>,
+    /// Rows met and left out.
+    pub counts: Counts,
+    /// One for each feature.
+    pub features: Vec<ColumnProfile>,
+    /// One for each target.
+    pub targets: Vec<ColumnProfile>,
+    sample: RowSample,
+    max_bins: usize,
+}
+
+/// One column.
+#[derive(Debug, Clone)]
+pub enum ColumnProfile {
+    /// Numbers.
+    Numeric(NumericProfile),
+    /// Categories with the number of rows of each.
+    Nominal(NominalProfile),
+    /// Sets of labels.
+    Labels(LabelProfile),
+}
+
+/// A column of numbers.
+#[derive(Debug, Clone)]
+pub struct NumericProfile {
+    pub missing: u64,
+    /// Rows whose value is 0.
+    pub zeros: u64,
+    pub min: f64,
+    pub max: f64,
+    distinct: Distinct,
+    /// Values of the sampled rows, NaN where missing.
+    sample: Vec<f64>,
+}
+
+/// A column of categories.
+#[derive(Debug, Clone, Default)]
+pub struct NominalProfile {
+    pub missing: u64,
+    pub counts: BTreeMap<String, u64>,
+}
+
+/// A column of label sets.
+#[derive(Debug, Clone)]
+pub struct LabelProfile {
+    pub missing: u64,
+    /// Labels of all rows together, as they are written.
+    listed: u64,
+    plan: LabelPlan,
+    /// The labels that rows have, as they are written; empty where the hierarchy is known.
+    found: BTreeSet<String>,
+}
+
+impl Profile {
+    /// Profiles what `intake` gives, in one pass, columns in parallel on the current pool.
+    ///
+    /// With 0 for `max_bins` it learns ranges, categories and counts, and nothing for codes.
+    pub fn of(intake: &Intake<'_>, max_bins: usize) -> Result<Self> {
+        Profile::of_part(intake, max_bins, Place::default())
+    }
+
+    /// The same for a part of the data set.
+    fn of_part(intake: &Intake<'_>, max_bins: usize, place: Place) -> Result<Self> {
+        let mut profile = Profile::empty(intake.problem, max_bins);
+        let Place { mut first_row, of_rows } = place;
+        of_rows.into_iter().for_each(|rows| profile.sample.expect(rows));
+        // The first rows are all drawn, and the sample is not to outgrow its size by more than the slack.
+        let step = (profile.sample.slack() / 2).max(LEAST_CELLS / profile.names.len().max(1)).max(1);
+        profile.counts = intake.pass(Phase::Profiling, |batch| {
+            for part in cut(batch.clone(), step) {
+                profile.add(intake, &part, first_row)?;
+                first_row += part.num_rows() as u64;
+            }
+            Ok(())
+        })?;
+        profile.prune(0);
+        Ok(profile)
+    }
+
+    fn empty(problem: &Problem, max_bins: usize) -> Self {
+        let Problem { features, targets, labels, .. } = problem;
+        let new = |attribute: &Attribute| match (attribute.kind, labels) {
+            (Kind::Numeric, _) => ColumnProfile::Numeric(NumericProfile::new(max_bins)),
+            (Kind::Labels, Some(plan)) => ColumnProfile::Labels(LabelProfile::new(plan.clone())),
+            _ => ColumnProfile::Nominal(NominalProfile::default()),
+        };
+        Profile {
+            names: [names(features), names(targets)].concat(),
+            counts: Counts::default(),
+            features: features.iter().map(new).collect(),
+            targets: targets.iter().map(new).collect(),
+            sample: RowSample::new(sampled_rows(features.len(), max_bins)),
+            max_bins,
+        }
+    }
+
+    /// Bytes that a profile of up to `n_rows` rows of `problem` takes, and the codes that are made of it.
+    pub fn bytes(problem: &Problem, max_bins: usize, n_rows: u64) -> usize {
+        let n_rows = usize::try_from(n_rows).unwrap_or(usize::MAX);
+        let sample = RowSample::new(sampled_rows(problem.features.len(), max_bins));
+        let columns = problem.features.iter().chain(&problem.targets);
+        let n_numeric = columns.filter(|column| column.kind == Kind::Numeric).count();
+        // A number as it is sampled, as one of few, and as a cut point with its value.
+        n_numeric * (8 * n_rows.min(sample.size + sample.slack()) + (16 + 16) * n_rows.min(max_bins))
+    }
+
+    fn add(&mut self, intake: &Intake<'_>, batch: &RecordBatch, first_row: u64) -> Result<()> {
+        let problem = intake.problem;
+        let sampled = self.sample.draw(first_row, batch.num_rows());
+        let add = |(column, attribute): (&mut ColumnProfile, &Attribute), sampled: &[u32]| {
+            column
+                .add(batch.column(attribute.column), sampled)
+                .map_err(|error| intake.in_column(attribute.column, error))
+        };
+        self.features.par_iter_mut().zip(&problem.features).try_for_each(|pair| add(pair, &sampled))?;
+        self.targets.iter_mut().zip(&problem.targets).try_for_each(|pair| add(pair, &sampled))?;
+        self.prune(self.sample.slack() / 2);
+        Ok(())
+    }
+
+    /// Brings the sample back to its size once it has outgrown it by more than `slack` rows.
+    fn prune(&mut self, slack: usize) {
+        if let Some(keep) = self.sample.prune(slack) {
+            self.take_sampled(&keep);
+        }
+    }
+
+    /// Leaves of the sampled values those at the positions `keep`, which ascend.
+    fn take_sampled(&mut self, keep: &[u32]) {
+        self.features.par_iter_mut().chain(&mut self.targets).for_each(|column| {
+            if let ColumnProfile::Numeric(numeric) = column {
+                (0..).zip(keep).for_each(|(to, &from)| numeric.sample[to] = numeric.sample[from as usize]);
+                numeric.sample.truncate(keep.len());
+            }
+        });
+    }
+
+    /// Greatest number of codes of a numeric feature that it was made for; 0: for none.
+    pub fn max_bins(&self) -> usize {
+        self.max_bins
+    }
+
+    /// How each feature's values become codes.
+    pub fn codings(&self) -> Vec<Coding> {
+        self.features.par_iter().map(|column| column.coding(self.max_bins)).collect()
+    }
+}
+
+/// Where no codes are wanted, the sample is as many times smaller: it only tells distributions apart.
+const FEWER: usize = 64;
+
+/// Values of a slice that is worth handing to all columns.
+const LEAST_CELLS: usize = 1 << 18;
+
+/// Rows sampled for quantiles where memory allows: the share of a bin of 255 then errs by 6 %.
+const CHUNK_SAMPLE: usize = 65_536;
+
+/// Rows sampled of a table with so many features.
+fn sampled_rows(n_features: usize, max_bins: usize) -> usize {
+    let most = SAMPLE_BYTES / (8 * n_features.max(1));
+    match max_bins {
+        0 => most / FEWER,
+        _ => most.clamp(4 * max_bins, CHUNK_SAMPLE.max(4 * max_bins)),
+    }
+}
+
+impl ColumnProfile {
+    fn add(&mut self, array: &ArrayRef, sampled: &[u32]) -> Result<()> {
+        match self {
+            ColumnProfile::Numeric(numeric) => numeric.add(array, sampled),
+            ColumnProfile::Nominal(nominal) => nominal.add(array),
+            ColumnProfile::Labels(labels) => labels.add(array),
+        }
+    }
+
+    fn coding(&self, max_bins: usize) -> Coding {
+        match self {
+            ColumnProfile::Numeric(numeric) => {
+                let cuts = match numeric.distinct.sorted() {
+                    Some(values) => Cuts::exact(&values),
+                    None => Cuts::quantiles(numeric.sample.clone(), max_bins),
+                };
+                Coding::numeric(cuts, numeric.missing > 0)
+            }
+            ColumnProfile::Nominal(nominal) => {
+                Coding::nominal(Categories::new(nominal.counts.keys().cloned()), nominal.missing > 0)
+            }
+            ColumnProfile::Labels(_) => unreachable!("a feature is no label set"),
+        }
+    }
+}
+
+impl ColumnProfile {
+    /// Rows that miss a value.
+    pub fn missing(&self) -> u64 {
+        match self {
+            ColumnProfile::Numeric(numeric) => numeric.missing,
+            ColumnProfile::Nominal(nominal) => nominal.missing,
+            ColumnProfile::Labels(labels) => labels.missing,
+        }
+    }
+
+    /// Categories; 0 for numbers and label sets.
+    pub fn n_categories(&self) -> usize {
+        match self {
+            ColumnProfile::Numeric(_) | ColumnProfile::Labels(_) => 0,
+            ColumnProfile::Nominal(nominal) => nominal.counts.len(),
+        }
+    }
+}
+
+impl NumericProfile {
+    fn new(max_bins: usize) -> Self {
+        NumericProfile {
+            missing: 0,
+            zeros: 0,
+            min: f64::INFINITY,
+            max: f64::NEG_INFINITY,
+            distinct: Distinct::new(max_bins),
+            sample: Vec::new(),
+        }
+    }
+
+    fn add(&mut self, array: &ArrayRef, sampled: &[u32]) -> Result<()> {
+        let mut room = Vec::new();
+        let values = numbers(array, &mut room)?;
+        let Range { low, high, missing, zeros } = Range::of(values);
+        if (values.len() as u64 > missing) && !(low.is_finite() && high.is_finite()) {
+            let found = if high.is_finite() { low } else { high };
+            return Err(Error::Data(format!(
+                "the value {found} was found; use finite numbers, leave it missing, or drop the column"
+            )));
+        }
+        self.missing += missing;
+        self.zeros += zeros;
+        // Adding 0 turns -0 into 0: which of the two is the lower depends on the order otherwise.
+        self.min = self.min.min(low) + 0.0;
+        self.max = self.max.max(high) + 0.0;
+        self.distinct.extend(values);
+        // One NaN for all: which bits a missing value has depends on the container.
+        let known = |value: f64| if value.is_nan() { f64::NAN } else { value };
+        self.sample.extend(sampled.iter().map(|&row| known(values[row as usize])));
+        Ok(())
+    }
+}
+
+impl NominalProfile {
+    fn add(&mut self, array: &ArrayRef) -> Result<()> {
+        let read = categories(array)?;
+        let mut counts = vec![0u64; read.texts.len()];
+        for &position in &read.index {
+            match position {
+                MISSING => self.missing += 1,
+                _ => counts[position as usize] += 1,
+            }
+        }
+        for (text, count) in read.texts.into_iter().zip(counts) {
+            match self.counts.get_mut(text.as_ref()) {
+                Some(total) => *total += count,
+                None => {
+                    self.counts.insert(text.into_owned(), count);
+                }
+            }
+        }
+        self.check()
+    }
+
+    fn check(&self) -> Result<()> {
+        if self.counts.len() > MAX_CATEGORIES {
+            return Err(Error::Data(format!(
+                "more than {MAX_CATEGORIES} categories were found; drop the column, or give it as numbers"
+            )));
+        }
+        Ok(())
+    }
+}
+
+impl LabelProfile {
+    fn new(plan: LabelPlan) -> Self {
+        LabelProfile { missing: 0, listed: 0, plan, found: BTreeSet::new() }
+    }
+
+    /// The profile of the rows of both, whose plans are the same.
+    pub fn union(&self, other: &Self) -> Self {
+        let found = self.found.union(&other.found).cloned().collect();
+        LabelProfile {
+            missing: self.missing + other.missing,
+            listed: self.listed + other.listed,
+            plan: self.plan.clone(),
+            found,
+        }
+    }
+
+    fn add(&mut self, array: &ArrayRef) -> Result<()> {
+        let sets = LabelSets::of(array)?;
+        self.missing += sets.rows().filter(Option::is_none).count() as u64;
+        self.listed += sets.rows().flatten().map(|set| set.len() as u64).sum::<u64>();
+        match &self.plan.hierarchy {
+            Some(hierarchy) => sets.texts.iter().try_for_each(|label| hierarchy.number(label).map(drop))?,
+            None => self.found.extend(sets.texts),
+        }
+        self.check()
+    }
+
+    fn check(&self) -> Result<()> {
+        if self.found.len() > MAX_LABELS {
+            return Err(Error::Data(format!(
+                "more than {MAX_LABELS} labels were found; is it a column of label sets?"
+            )));
+        }
+        Ok(())
+    }
+
+    /// About how many labels the closed set of one of `rows` rows has.
+    ///
+    /// # Errors
+    /// Those of [`hierarchy`](Self::hierarchy).
+    pub fn mean_closed(&self, rows: u64) -> Result<f64> {
+        Ok(self.listed as f64 / rows.max(1) as f64 * self.hierarchy()?.mean_closed())
+    }
+
+    /// The hierarchy that was given, or that of the labels found.
+    ///
+    /// # Errors
+    /// [`Error::Data`] where the labels found are no paths.
+    pub fn hierarchy(&self) -> Result<Arc<Hierarchy>> {
+        match &self.plan.hierarchy {
+            Some(hierarchy) => Ok(hierarchy.clone()),
+            None => Hierarchy::of_found(&self.found, self.plan.decay).map(Arc::new),
+        }
+    }
+}

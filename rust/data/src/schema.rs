@@ -1,0 +1,422 @@
+//! Roles: which columns are features, which are targets, and what task that makes.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use arrow_schema::{DataType, Field, Schema};
+use serde::{Deserialize, Serialize};
+
+use crate::column::{is_text, is_text_list};
+use crate::hierarchy::{Edge, Hierarchy};
+use crate::source::{HIERARCHY, LABEL, ROLE};
+use ferrank_runtime::error::{Error, Result, check, nearest};
+
+/// What is predicted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Task {
+    /// One nominal target.
+    Classification,
+    /// One numeric target.
+    Regression,
+    /// Several targets, whose kinds may be mixed.
+    MultiTarget,
+    /// A set of labels: several targets with two values, of which the second means "has it".
+    MultiLabel,
+    /// Nothing: rows are clustered by the features alone.
+    Unsupervised,
+    /// A set of labels out of a hierarchy: one target whose values are label sets.
+    Hierarchical,
+}
+
+impl Task {
+    /// The task's name in settings and results.
+    pub fn name(self) -> &'static str {
+        match self {
+            Task::Classification => "classification",
+            Task::Regression => "regression",
+            Task::MultiTarget => "multi-target",
+            Task::MultiLabel => "multi-label",
+            Task::Unsupervised => "unsupervised",
+            Task::Hierarchical => "hierarchical",
+        }
+    }
+
+    /// The task called `name`.
+    pub fn parse(name: &str) -> Result<Self> {
+        match name {
+            "classification" => Ok(Task::Classification),
+            "regression" => Ok(Task::Regression),
+            "multi-target" => Ok(Task::MultiTarget),
+            "multi-label" => Ok(Task::MultiLabel),
+            "hierarchical" => Ok(Task::Hierarchical),
+            "unsupervised" => Ok(Task::Unsupervised),
+            _ => Err(Error::Setting(format!(
+                "task: unknown task '{name}'; use classification, regression, multi-target, multi-label, hierarchical \
+                 or unsupervised"
+            ))),
+        }
+    }
+}
+
+/// How the values of a column are to be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// Ordered numbers.
+    Numeric,
+    /// Unordered categories.
+    Nominal,
+    /// Sets of labels: lists of strings, or a CLUS `hierarchical` attribute. Only a target can be.
+    Labels,
+}
+
+impl Kind {
+    /// The kind of an Arrow column. `None` where the type cannot be ranked (dates, lists of numbers,
+    /// binary, …). Booleans are the numbers 0 and 1.
+    pub fn of(field: &Field) -> Option<Self> {
+        let data_type = field.data_type();
+        if is_text_list(data_type) || (field.metadata().contains_key(HIERARCHY) && is_text(data_type)) {
+            return Some(Kind::Labels);
+        }
+        fn of_type(data_type: &DataType) -> Option<Kind> {
+            match data_type {
+                t if t.is_numeric() && !matches!(t, DataType::Decimal256(..)) => Some(Kind::Numeric),
+                DataType::Boolean | DataType::Null => Some(Kind::Numeric),
+                t if is_text(t) => Some(Kind::Nominal),
+                DataType::Dictionary(_, values) => of_type(values),
+                _ => None,
+            }
+        }
+        of_type(data_type)
+    }
+}
+
+/// Which columns are the targets.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Targets {
+    /// The columns of these names, in this order.
+    Named(Vec<String>),
+    /// The last so many columns.
+    Last(usize),
+    /// The columns marked as labels by their file.
+    Labels,
+}
+
+/// What the user said about the columns.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Roles {
+    /// The targets.
+    pub targets: Targets,
+    /// The task; `None`: told by the kinds of the targets.
+    pub task: Option<Task>,
+    /// Columns to leave out.
+    pub drop: Vec<String>,
+    /// Column of row weights.
+    pub weight: Option<String>,
+    /// The edges of the target's hierarchy; `None`: those that its file tells, or else its labels are paths.
+    pub hierarchy: Option<Vec<Edge>>,
+    /// What a label weighs of the mean of its parents, in (0, 1]; counts for hierarchical targets only.
+    pub hierarchy_decay: f64,
+}
+
+impl Roles {
+    /// These targets, and nothing else said.
+    pub fn of(targets: Targets) -> Self {
+        let hierarchy_decay = crate::hierarchy::DECAY;
+        Roles { targets, task: None, drop: Vec::new(), weight: None, hierarchy: None, hierarchy_decay }
+    }
+}
+
+/// What is known of a target's hierarchy before its rows are read.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LabelPlan {
+    /// `None`: the labels that rows have are paths.
+    pub hierarchy: Option<Arc<Hierarchy>>,
+    /// As in [`Roles`].
+    pub decay: f64,
+}
+
+impl LabelPlan {
+    /// The edges of the hierarchy; none if the labels that rows have are paths.
+    pub fn edges(&self) -> Vec<Edge> {
+        self.hierarchy.iter().flat_map(|hierarchy| hierarchy.edges()).collect()
+    }
+}
+
+/// One column in its role.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Attribute {
+    /// The column's name.
+    pub name: String,
+    /// Its position in the source's schema.
+    pub column: usize,
+    /// How its values are read.
+    pub kind: Kind,
+}
+
+/// A ranking problem: roles resolved against a schema.
+#[derive(Debug, Clone)]
+pub struct Problem {
+    /// What is predicted.
+    pub task: Task,
+    /// The features, in schema order.
+    pub features: Vec<Attribute>,
+    /// The targets, in the order given.
+    pub targets: Vec<Attribute>,
+    /// Position of the column of row weights.
+    pub weight: Option<usize>,
+    /// What the hierarchy of the target is; `None` for all tasks but the hierarchical one.
+    pub labels: Option<LabelPlan>,
+}
+
+impl Problem {
+    /// Resolves `roles` against the schema of the source called `source`.
+    ///
+    /// # Errors
+    /// A name that is not there or there twice, a column in two roles, a type that cannot be ranked,
+    /// a task that the targets' kinds do not allow, no target or no feature left.
+    pub fn resolve(schema: &Schema, roles: &Roles, source: &str) -> Result<Self> {
+        Resolver::new(schema, source)?.resolve(roles)
+    }
+
+    /// The problem of target number `target` alone; the others are neither targets nor features.
+    pub fn alone(&self, target: usize) -> Self {
+        Problem { targets: self.targets.get(target).cloned().into_iter().collect(), ..self.clone() }
+    }
+}
+
+/// The names of `attributes`.
+pub fn names(attributes: &[Attribute]) -> Vec<String> {
+    attributes.iter().map(|attribute| attribute.name.clone()).collect()
+}
+
+/// Checks the weights of `n_targets` targets.
+pub fn check_target_weights(weights: Option<&[f64]>, n_targets: usize) -> Result<()> {
+    let Some(weights) = weights else { return Ok(()) };
+    check(weights.len() == n_targets, format!("target_weights: {} weights for {n_targets} targets", weights.len()))?;
+    check(
+        weights.iter().all(|w| w.is_finite() && *w >= 0.0) && weights.iter().any(|w| *w > 0.0),
+        "target_weights: weights must be finite, not negative, and not all 0",
+    )
+}
+
+struct Resolver<'a> {
+    schema: &'a Schema,
+    source: &'a str,
+    position: HashMap<&'a str, usize>,
+}
+
+impl<'a> Resolver<'a> {
+    fn new(schema: &'a Schema, source: &'a str) -> Result<Self> {
+        let mut position = HashMap::with_capacity(schema.fields().len());
+        for (column, field) in schema.fields().iter().enumerate() {
+            if let Some(first) = position.insert(field.name().as_str(), column) {
+                return Err(Error::Data(format!(
+                    "{source}: two columns are called '{}' (numbers {} and {}); rename one",
+                    field.name(),
+                    first + 1,
+                    column + 1
+                )));
+            }
+        }
+        Ok(Resolver { schema, source, position })
+    }
+
+    fn find(&self, name: &str, role: &str) -> Result<usize> {
+        self.position.get(name).copied().ok_or_else(|| {
+            Error::Data(format!("{}: no column '{name}' for the {role}; {}", self.source, self.nearby(name)))
+        })
+    }
+
+    /// The names closest to `name`, for the end of a message.
+    fn nearby(&self, name: &str) -> String {
+        let names = nearest(name, self.schema.fields().iter().map(|field| field.name().as_str()));
+        match names.len() {
+            0 => "it has no columns".into(),
+            _ => format!("the nearest of its {} columns are {}", self.schema.fields().len(), names.join(", ")),
+        }
+    }
+
+    fn attribute(&self, column: usize, role: &str) -> Result<Attribute> {
+        let field = self.schema.field(column);
+        let cannot = |found: String| {
+            Error::Type(format!(
+                "{}: column '{}' {found}, which cannot be a {role}; use numbers, booleans, strings{}, or drop it",
+                self.source,
+                field.name(),
+                if role == "target" { ", lists of strings" } else { "" }
+            ))
+        };
+        let kind = Kind::of(field).ok_or_else(|| cannot(format!("is of type {}", field.data_type())))?;
+        if kind == Kind::Labels && role != "target" {
+            return Err(cannot("holds label sets".into()));
+        }
+        Ok(Attribute { name: field.name().clone(), column, kind })
+    }
+
+    fn resolve(&self, roles: &Roles) -> Result<Problem> {
+        let mut taken: HashMap<usize, &str> = HashMap::new();
+        for name in &roles.drop {
+            taken.insert(self.find(name, "columns to drop")?, "dropped");
+        }
+        let weight = roles.weight.as_deref().map(|n| self.find(n, "row weights")).transpose()?;
+        if let Some(column) = weight {
+            self.take(&mut taken, column, "the row weights")?;
+            if self.attribute(column, "weight")?.kind != Kind::Numeric {
+                return Err(Error::Type(format!(
+                    "{}: the weight column '{}' is not numeric",
+                    self.source,
+                    self.schema.field(column).name()
+                )));
+            }
+        }
+        let mut targets = Vec::new();
+        for column in self.target_columns(roles)? {
+            self.take(&mut taken, column, "a target")?;
+            targets.push(self.attribute(column, "target")?);
+        }
+        let task = self.task(roles, &mut targets)?;
+        let labels = self.labels(roles, task, &targets)?;
+        let features = (0..self.schema.fields().len())
+            .filter(|column| !taken.contains_key(column))
+            .map(|column| self.attribute(column, "feature"))
+            .collect::<Result<Vec<_>>>()?;
+        if features.is_empty() {
+            return Err(Error::Data(format!("{}: no feature is left to rank", self.source)));
+        }
+        Ok(Problem { task, features, targets, weight, labels })
+    }
+
+    fn labels(&self, roles: &Roles, task: Task, targets: &[Attribute]) -> Result<Option<LabelPlan>> {
+        if task != Task::Hierarchical {
+            return match roles.hierarchy {
+                Some(_) => Err(Error::Setting(format!(
+                    "hierarchy: is of labels, and the task is {}; leave one of the two out",
+                    task.name()
+                ))),
+                None => Ok(None),
+            };
+        }
+        let field = self.schema.field(targets[0].column);
+        let decay = roles.hierarchy_decay;
+        let hierarchy = match (&roles.hierarchy, field.metadata().get(HIERARCHY)) {
+            (Some(edges), _) if edges.is_empty() => Err(Error::Setting("hierarchy: it has no labels".into())),
+            (Some(edges), _) => Hierarchy::of_edges(edges, decay).map(Some),
+            (None, Some(domain)) if !domain.trim().is_empty() => Hierarchy::of_domain(domain, decay).map(Some),
+            // The decay is looked at all the same.
+            (None, _) => Hierarchy::of_edges(&[], decay).map(|_| None),
+        };
+        let named = |error| match error {
+            Error::Data(what) => Error::Data(format!("{}: column '{}': {what}", self.source, field.name())),
+            other => other,
+        };
+        Ok(Some(LabelPlan { hierarchy: hierarchy.map_err(named)?.map(Arc::new), decay }))
+    }
+
+    fn take(&self, taken: &mut HashMap<usize, &'static str>, column: usize, role: &'static str) -> Result<()> {
+        match taken.insert(column, role) {
+            None => Ok(()),
+            Some(before) => Err(Error::Data(format!(
+                "{}: column '{}' is given as {before} and as {role}; name it once",
+                self.source,
+                self.schema.field(column).name()
+            ))),
+        }
+    }
+
+    fn target_columns(&self, roles: &Roles) -> Result<Vec<usize>> {
+        let targets = &roles.targets;
+        let total = self.schema.fields().len();
+        let columns: Vec<usize> = match targets {
+            Targets::Named(names) => names.iter().map(|n| self.find(n, "target")).collect::<Result<_>>()?,
+            Targets::Last(count) if *count >= total => {
+                return Err(Error::Setting(format!(
+                    "target-last: {count} of {total} columns of {} leaves no feature",
+                    self.source
+                )));
+            }
+            Targets::Last(count) => (total - count..total).collect(),
+            Targets::Labels => {
+                (0..total).filter(|&c| self.schema.field(c).metadata().get(ROLE).is_some_and(|r| r == LABEL)).collect()
+            }
+        };
+        if roles.task == Some(Task::Unsupervised) {
+            let left = columns.iter().find(|column| !roles.drop.contains(self.schema.field(**column).name()));
+            return match left {
+                None => Ok(Vec::new()),
+                Some(&column) => Err(Error::Setting(format!(
+                    "task: unsupervised has no target, '{}' of {} is one; drop it, or leave the task out",
+                    self.schema.field(column).name(),
+                    self.source
+                ))),
+            };
+        }
+        if columns.is_empty() {
+            return Err(Error::Setting(format!("target: no target was given for {}", self.source)));
+        }
+        Ok(columns)
+    }
+
+    /// The task asked for, or the one that the targets' kinds make; adapts the kinds to it.
+    fn task(&self, roles: &Roles, targets: &mut [Attribute]) -> Result<Task> {
+        if roles.task == Some(Task::Unsupervised) {
+            return Ok(Task::Unsupervised);
+        }
+        let told = match (targets.len(), targets[0].kind) {
+            _ if roles.targets == Targets::Labels => Task::MultiLabel,
+            (1, Kind::Labels) => Task::Hierarchical,
+            (1, Kind::Nominal) if roles.hierarchy.is_some() => Task::Hierarchical,
+            (1, Kind::Nominal) => Task::Classification,
+            (1, Kind::Numeric) if self.is_boolean(targets[0].column) => Task::Classification,
+            (1, Kind::Numeric) => Task::Regression,
+            _ if targets.iter().all(|t| self.is_boolean(t.column)) => Task::MultiLabel,
+            _ => Task::MultiTarget,
+        };
+        let task = roles.task.unwrap_or(told);
+        let one = targets.len() == 1;
+        let wrong = |why: String| Err(Error::Setting(format!("task: {} {why}", task.name())));
+        match task {
+            Task::Classification | Task::Regression if !one => {
+                return wrong(format!(
+                    "takes one target, {} were given; use multi-target or multi-label",
+                    targets.len()
+                ));
+            }
+            Task::Hierarchical if !one => {
+                return wrong(format!("takes one target, whose values are label sets; {} were given", targets.len()));
+            }
+            Task::Hierarchical if targets[0].kind == Kind::Numeric && !self.is_null(targets[0].column) => {
+                return wrong(format!(
+                    "needs a target of label sets: lists of strings, or text with @ between labels; '{}' is numeric",
+                    targets[0].name
+                ));
+            }
+            _ if task != Task::Hierarchical && targets.iter().any(|target| target.kind == Kind::Labels) => {
+                return wrong("cannot have a target of label sets; give it alone, for the task hierarchical".into());
+            }
+            Task::Regression if targets[0].kind == Kind::Nominal => {
+                return wrong(format!("needs a numeric target, '{}' is nominal", targets[0].name));
+            }
+            _ => {}
+        }
+        for target in targets {
+            match task {
+                Task::Classification | Task::MultiLabel => target.kind = Kind::Nominal,
+                Task::MultiTarget if self.is_boolean(target.column) => target.kind = Kind::Nominal,
+                Task::Hierarchical => target.kind = Kind::Labels,
+                _ => {}
+            }
+        }
+        Ok(task)
+    }
+
+    fn is_null(&self, column: usize) -> bool {
+        *self.schema.field(column).data_type() == DataType::Null
+    }
+
+    fn is_boolean(&self, column: usize) -> bool {
+        *self.schema.field(column).data_type() == DataType::Boolean
+    }
+}

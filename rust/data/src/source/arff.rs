@@ -1,0 +1,69 @@
+//! ARFF files as a source, over a memory map.
+
+use std::path::Path;
+
+use arrow_schema::SchemaRef;
+use ferrank_arff::{ArffError, Header, is_arff};
+use ferrank_runtime::error::{Error, Result};
+
+use super::chunking::rows_per_chunk;
+use super::mapping::Mapping;
+use super::{ChunkSource, Chunks};
+
+/// An ARFF file.
+#[derive(Debug)]
+pub struct ArffSource {
+    mapping: Mapping,
+    header: Header,
+}
+
+impl ArffSource {
+    /// Reads the header of the ARFF file at `path`.
+    ///
+    /// # Errors
+    /// The file cannot be read, or its header is not ARFF.
+    pub fn open(path: &Path) -> Result<Self> {
+        Self::from_mapping(Mapping::open(path)?)
+    }
+
+    pub(super) fn from_mapping(mapping: Mapping) -> Result<Self> {
+        let header = Header::read(mapping.bytes()).map_err(|error| in_file(&mapping, error))?;
+        Ok(ArffSource { header, mapping })
+    }
+
+    /// Returns true if `bytes` begin like ARFF.
+    pub(super) fn recognises(bytes: &[u8]) -> bool {
+        is_arff(bytes)
+    }
+}
+
+impl ChunkSource for ArffSource {
+    fn schema(&self) -> SchemaRef {
+        self.header.schema()
+    }
+
+    fn chunks(&self) -> Result<Chunks<'_>> {
+        let rows = rows_per_chunk(self.header.schema().fields().len());
+        let mut batches = self.header.batches(self.mapping.bytes(), rows);
+        let mut changed = false;
+        Ok(Box::new(std::iter::from_fn(move || {
+            if changed {
+                return None;
+            }
+            if let Err(error) = self.mapping.check() {
+                changed = true;
+                return Some(Err(error));
+            }
+            batches.next().map(|batch| batch.map_err(|error| in_file(&self.mapping, error)))
+        })))
+    }
+
+    fn name(&self) -> &str {
+        &self.mapping.name
+    }
+}
+
+fn in_file(mapping: &Mapping, error: ArffError) -> Error {
+    let separator = if matches!(error, ArffError::Syntax { .. }) { ", " } else { ": " };
+    Error::Data(format!("{}{separator}{error}", mapping.name))
+}

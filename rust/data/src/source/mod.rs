@@ -1,0 +1,71 @@
+//! Sources: a schema and, again and again, the same sequence of Arrow record batches.
+//!
+//! A ranking passes over its data more than once, so a source replays. What can be read only once
+//! (a stream) is spilled to an uncompressed Arrow file at the door.
+//!
+//! | what | where | memory |
+//! |---|---|---|
+//! | Arrow IPC file or stream | [`IpcSource`] | none; compressed: one batch |
+//! | ARFF, dense or sparse | [`ArffSource`] | the header and one chunk |
+//! | table in memory | [`TableSource`] | shares the table's |
+//! | several of these | [`JoinedSource`] | that of one at a time |
+//! | one-shot stream | [`spill`], then [`IpcSource`] | one batch, and disk |
+//!
+//! [`open`] tells the files apart by their content. Chunks have at most 65,536 rows and (but for a
+//! single row) 4 million cells, so no reader needs more for wide tables than for narrow ones.
+//!
+//! Beyond the Arrow types, two keys of field metadata carry what other formats know:
+//! [`ROLE`] marks the labels of a multi-label set, [`HIERARCHY`] keeps the text of a CLUS
+//! `hierarchical` attribute.
+
+mod arff;
+mod chunking;
+mod dictionary;
+mod ipc;
+mod joined;
+mod labels;
+mod mapping;
+mod memory;
+mod open;
+mod spill;
+mod write;
+
+pub use arff::ArffSource;
+pub use chunking::cut;
+pub use ferrank_arff::HIERARCHY;
+pub use ipc::IpcSource;
+pub use joined::JoinedSource;
+pub use memory::TableSource;
+pub use open::open;
+pub use spill::spill;
+pub use write::unfinished;
+pub use write::write_ipc;
+
+use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
+
+use ferrank_runtime::error::Result;
+
+/// Field metadata key; its value [`LABEL`] marks a label of a multi-label set.
+pub const ROLE: &str = "ferrank:role";
+/// Value of [`ROLE`] for a label.
+pub const LABEL: &str = "label";
+/// Iterator over the record batches of one pass.
+pub type Chunks<'a> = Box<dyn Iterator<Item = Result<RecordBatch>> + Send + 'a>;
+
+/// Rows that can be read again.
+///
+/// Every pass yields the same rows in the same order; the grouping into batches is free to differ
+/// from source to source and never changes a result.
+pub trait ChunkSource: Send + Sync {
+    /// What the columns are. Every batch has this schema.
+    fn schema(&self) -> SchemaRef;
+    /// A new pass from the first row.
+    fn chunks(&self) -> Result<Chunks<'_>>;
+    /// How messages call this source: a path, or a word such as `table`.
+    fn name(&self) -> &str;
+    /// Number of rows where it is known without reading them.
+    fn rows_hint(&self) -> Option<u64> {
+        None
+    }
+}

@@ -1,0 +1,52 @@
+//! Opening a file by its content.
+
+use std::path::Path;
+
+use super::labels::Labelled;
+use super::mapping::Mapping;
+use super::{ArffSource, ChunkSource, IpcSource};
+use ferrank_runtime::error::{Error, Result};
+
+/// Opens the file at `path`: Arrow IPC (file or stream) or ARFF, told by the content.
+///
+/// `labels` is a MULAN label XML; its columns are marked with [`ROLE`](super::ROLE) =
+/// [`LABEL`](super::LABEL).
+///
+/// # Errors
+/// The file cannot be read, is of another format (Parquet and CSV are opened through pyarrow), or a
+/// label of the XML is not a column.
+pub fn open(path: &Path, labels: Option<&Path>) -> Result<Box<dyn ChunkSource>> {
+    let mapping = Mapping::open(path)?;
+    let source: Box<dyn ChunkSource> = if IpcSource::recognises(mapping.bytes()) {
+        Box::new(IpcSource::of(mapping)?)
+    } else if ArffSource::recognises(mapping.bytes()) {
+        Box::new(ArffSource::from_mapping(mapping)?)
+    } else {
+        let found = found(mapping.bytes());
+        return Err(Error::Data(format!("{}: {found}; use an Arrow IPC or ARFF file", mapping.name)));
+    };
+    match labels {
+        Some(labels) => Ok(Box::new(Labelled::new(source, labels)?)),
+        None => Ok(source),
+    }
+}
+
+/// What a file that is neither Arrow nor ARFF seems to be.
+fn found(bytes: &[u8]) -> &'static str {
+    const STARTS: [(&[u8], &str); 9] = [
+        (b"PAR1", "this is a Parquet file, which is opened from Python"),
+        (b"FEA1", "this is a Feather file of version 1; write version 2"),
+        (b"\x1f\x8b", "this file is compressed with gzip; unpack it"),
+        (b"\x28\xb5\x2f\xfd", "this file is compressed with zstd; unpack it"),
+        (b"PK\x03\x04", "this is a zip archive; unpack it"),
+        (b"\x89HDF", "this is an HDF5 file"),
+        (b"\xff\xfe", "this is text in UTF-16; save it as UTF-8"),
+        (b"\xfe\xff", "this is text in UTF-16; save it as UTF-8"),
+        (b"<?xml", "this is XML; a label file goes beside the data, not in their place"),
+    ];
+    match STARTS.iter().find(|(start, _)| bytes.starts_with(start)) {
+        Some((_, what)) => what,
+        None if bytes[..bytes.len().min(4096)].contains(&0) => "this file is of an unknown binary format",
+        None => "this looks like CSV or other text, which is opened from Python",
+    }
+}

@@ -1,0 +1,163 @@
+//! The code store: features as small integers, in bands of features within chunks of rows, and the
+//! raw values of the targets, and of the features where trees cluster by them.
+//!
+//! A store is made of [`Part`]s: consecutive rows that were coded by the same [`Codebook`], wherever that
+//! was done. A part lies in memory, or in an Arrow file that is mapped; whoever reads codes does not know
+//! which.
+//!
+//! Memory: one byte for each value of a feature with at most 255 codes, two for the others, eight for
+//! each value of a numeric target, two of a nominal one; label sets are `labels`' own. The values of features,
+//! where they are kept, are as those of targets. What lies in scratch files takes nothing.
+
+pub mod bands;
+mod codebook;
+mod coder;
+mod part;
+mod targets;
+#[cfg(test)]
+mod tests;
+
+use arrow_buffer::ArrowNativeType;
+use bytemuck::Pod;
+
+use bands::Bands;
+pub use codebook::{Codebook, Slot};
+pub use part::Part;
+pub use targets::{Columns, Origin, TargetColumn, add_values, empty_targets};
+
+use crate::intake::{Counts, Intake};
+use crate::profile::Profile;
+use crate::profile::{Coding, MISSING_U8, MISSING_U16};
+use ferrank_runtime::error::Result;
+use targets::Answers;
+
+pub use crate::values::{Keep, Values};
+
+/// An unsigned integer that codes are kept in.
+pub trait Code: ArrowNativeType + Pod + Ord {
+    /// The code of a missing value.
+    const MISSING: Self;
+    /// `code`, which fits.
+    fn from_u16(code: u16) -> Self;
+    /// The code as an index.
+    fn index(self) -> usize;
+}
+
+impl Code for u8 {
+    const MISSING: u8 = MISSING_U8;
+    fn from_u16(code: u16) -> u8 {
+        code as u8
+    }
+    fn index(self) -> usize {
+        usize::from(self)
+    }
+}
+
+impl Code for u16 {
+    const MISSING: u16 = MISSING_U16;
+    fn from_u16(code: u16) -> u16 {
+        code
+    }
+    fn index(self) -> usize {
+        usize::from(self)
+    }
+}
+
+/// A type of codes that a chunk holds.
+pub trait Stored: Code {
+    /// The codes of this type.
+    fn of(chunk: &Chunk) -> &Bands<Self>;
+}
+
+impl Stored for u8 {
+    fn of(chunk: &Chunk) -> &Bands<u8> {
+        &chunk.narrow
+    }
+}
+
+impl Stored for u16 {
+    fn of(chunk: &Chunk) -> &Bands<u16> {
+        &chunk.wide
+    }
+}
+
+/// Codes of consecutive rows.
+#[derive(Debug, Default)]
+pub struct Chunk {
+    pub rows: usize,
+    pub narrow: Bands<u8>,
+    pub wide: Bands<u16>,
+}
+
+/// Every row that takes part, as codes.
+#[derive(Debug)]
+pub struct CodeStore {
+    /// Rows in all chunks.
+    pub rows: usize,
+    /// Of any numbers of rows above 0.
+    pub chunks: Vec<Chunk>,
+    /// n_chunks; the first row of each.
+    pub firsts: Vec<usize>,
+    /// n_features.
+    pub codings: Vec<Coding>,
+    /// n_features.
+    pub slots: Vec<Slot>,
+    /// n_targets.
+    pub targets: Vec<TargetColumn>,
+    /// n_features; empty where they are not asked for.
+    pub values: Vec<TargetColumn>,
+    /// n_rows; empty without weights.
+    pub weights: Values<f64>,
+}
+
+impl CodeStore {
+    /// Codes what `intake` gives, of which the first pass met `expected`, in a second pass; keeps the values of
+    /// features, too, if `with_values`.
+    ///
+    /// # Errors
+    /// Those of [`Codebook::of`] and [`Part::of`].
+    pub fn of(
+        intake: &Intake<'_>,
+        profile: &Profile,
+        expected: Counts,
+        with_values: bool,
+        keep: Keep<'_>,
+    ) -> Result<Self> {
+        let book = Codebook::of(profile, intake.problem, with_values, intake.source.name())?;
+        let part = Part::of(intake, &book, expected, keep)?;
+        CodeStore::of_parts(book, vec![part], keep)
+    }
+
+    /// The rows of `parts`, one part after the other, all coded by `book`.
+    ///
+    /// # Errors
+    /// [`Error::File`](ferrank_runtime::error::Error::File) if the disk is full, [`Error::Data`](ferrank_runtime::error::Error::Data) for more labels
+    /// than can be counted.
+    pub fn of_parts(book: Codebook, parts: Vec<Part>, keep: Keep<'_>) -> Result<Self> {
+        let (none, n_targets) = (book.no_answers(), book.n_targets);
+        let (mut chunks, mut answers) = (Vec::<Chunk>::new(), Vec::new());
+        for part in parts {
+            chunks.extend(part.chunks);
+            answers.extend(part.answers);
+        }
+        let Answers { columns: mut targets, weights } = Answers::joined(none, answers, keep)?;
+        let values = targets.split_off(n_targets);
+        let mut rows = 0;
+        let mut firsts = Vec::with_capacity(chunks.len());
+        for chunk in &chunks {
+            firsts.push(rows);
+            rows += chunk.rows;
+        }
+        Ok(CodeStore { rows, chunks, firsts, codings: book.codings, slots: book.slots, targets, values, weights })
+    }
+
+    /// The values and weights of all rows.
+    pub fn columns(&self) -> Columns<'_> {
+        Columns { targets: &self.targets, values: &self.values, weights: &self.weights }
+    }
+
+    /// Bytes that the codes of a row take.
+    pub fn row_bytes(&self) -> usize {
+        self.chunks.first().map_or(0, |chunk| chunk.narrow.row_bytes() + chunk.wide.row_bytes())
+    }
+}

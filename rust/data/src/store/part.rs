@@ -1,0 +1,225 @@
+//! A part of a store: consecutive rows, in memory or in an Arrow file.
+//!
+//! The file has a record batch for each chunk. Its columns are the bands, codes of one byte first, each
+//! cell eight codes of a row; then the targets, numbers, codes of categories or lists of labels, and the
+//! features the same way, where their values are kept; then the row weights, if there are some. It holds nothing of what the codes mean: that is the codebook's.
+
+use std::io::{BufWriter, Write};
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Float64Type, UInt16Type};
+use arrow_array::{ArrayRef, FixedSizeBinaryArray, RecordBatch, RecordBatchOptions};
+use arrow_buffer::{ArrowNativeType, Buffer, ScalarBuffer};
+use arrow_ipc::writer::FileWriter;
+use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
+
+use super::bands::{BAND, Bands};
+use super::codebook::Codebook;
+use super::targets::{Answers, TargetColumn};
+use super::{Chunk, Code};
+use crate::intake::{CHUNK_ROWS, Counts, Intake};
+use crate::labels::LabelColumn;
+use crate::source::IpcSource;
+use crate::values::{Keep, Values};
+use ferrank_runtime::error::{Error, Result};
+use ferrank_runtime::monitor::Phase;
+
+/// Bytes of the codes of a chunk that is written to a file, of which one is held at a time.
+const CHUNK_BYTES: usize = 8 << 20;
+
+/// Consecutive rows, as codes.
+#[derive(Debug, Default)]
+pub struct Part {
+    pub(super) chunks: Vec<Chunk>,
+    /// Together the values and weights of the rows of all chunks, in any pieces.
+    pub(super) answers: Vec<Answers>,
+}
+
+impl Part {
+    /// Codes what `intake` gives by `book`; `counts` is what the profile found there.
+    ///
+    /// # Errors
+    /// Besides what reading gives: [`Error::Data`] if the pass meets other rows than the profile did,
+    /// [`Error::File`] if the disk is full.
+    pub fn of(intake: &Intake<'_>, book: &Codebook, counts: Counts, keep: Keep<'_>) -> Result<Self> {
+        let rows = counts.kept as usize;
+        match keep {
+            Keep::Memory => {
+                let mut chunks = Vec::with_capacity(rows.div_ceil(CHUNK_ROWS));
+                let mut answers = Vec::with_capacity(chunks.capacity());
+                fill(intake, book, counts, CHUNK_ROWS, |chunk, of_chunk| {
+                    chunks.push(chunk);
+                    answers.push(of_chunk);
+                    Ok(())
+                })?;
+                Ok(Part { chunks, answers })
+            }
+            Keep::Scratch(scratch) => {
+                let file = scratch.file()?;
+                let failed = |error| match error {
+                    ArrowError::IoError(_, source) => scratch.failed(source),
+                    other => Error::Data(format!("{}: {other}", intake.source.name())),
+                };
+                let mut writer = FileWriter::try_new(BufWriter::new(&file), &book.schema()).map_err(failed)?;
+                let height = (CHUNK_BYTES / book.row_bytes().max(1)).clamp(1, CHUNK_ROWS).next_power_of_two();
+                fill(intake, book, counts, height.min(CHUNK_ROWS), |chunk, answers| {
+                    writer.write(&batch(book, &chunk, &answers, 0).map_err(failed)?).map_err(failed)
+                })?;
+                writer.finish().map_err(failed)?;
+                drop(writer);
+                Part::read(book, scratch.map(&file)?)
+            }
+        }
+    }
+
+    /// Writes the part as an Arrow file.
+    pub fn write(&self, book: &Codebook, to: impl Write) -> Result<()> {
+        let failed = |error: ArrowError| Error::Data(format!("a part of the code store: {error}"));
+        let answers = Answers::joined(book.no_answers(), self.answers.clone(), Keep::Memory)?;
+        let mut writer = FileWriter::try_new(to, &book.schema()).map_err(failed)?;
+        let mut first = 0;
+        for chunk in &self.chunks {
+            writer.write(&batch(book, chunk, &answers, first).map_err(failed)?).map_err(failed)?;
+            first += chunk.rows;
+        }
+        writer.finish().map_err(failed)
+    }
+
+    /// The part in `bytes`, an Arrow file that was written with a codebook like `book`. It keeps them.
+    ///
+    /// # Errors
+    /// [`Error::Data`] if the bytes are damaged, or of another codebook.
+    pub fn read(book: &Codebook, bytes: Buffer) -> Result<Self> {
+        let source = IpcSource::of_buffer("a part of the code store".into(), bytes)?;
+        let mut part = Part::default();
+        for batch in source.batches() {
+            let batch = batch?;
+            if batch.schema().fields() != book.schema().fields() || batch.columns().iter().any(|c| c.null_count() > 0) {
+                return Err(Error::Data("a part of the code store: it was coded for other columns".into()));
+            }
+            let (narrow, wide) = book.n_bands();
+            let (codes, answers) = batch.columns().split_at(narrow + wide);
+            part.chunks.push(Chunk {
+                rows: batch.num_rows(),
+                narrow: bands(batch.num_rows(), &codes[..narrow]),
+                wide: bands(batch.num_rows(), &codes[narrow..]),
+            });
+            part.answers.push(book.answers(answers)?);
+        }
+        Ok(part)
+    }
+}
+
+/// Hands the rows of `intake` to `each`, in chunks of `height` rows.
+fn fill(
+    intake: &Intake<'_>,
+    book: &Codebook,
+    counts: Counts,
+    height: usize,
+    mut each: impl FnMut(Chunk, Answers) -> Result<()>,
+) -> Result<()> {
+    let mut left = counts.kept as usize;
+    let (mut chunk, mut answers, mut offset) = (book.chunk(height.min(left)), book.no_answers(), 0);
+    let found = intake.pass(Phase::Coding, |batch| {
+        if batch.num_rows() > left - offset {
+            return Err(intake.changed());
+        }
+        let mut done = 0;
+        while done < batch.num_rows() {
+            let part = batch.slice(done, (batch.num_rows() - done).min(chunk.rows - offset));
+            chunk.fill(intake, &part, offset, &book.codings, &book.slots)?;
+            answers.add(intake, &part)?;
+            (done, offset) = (done + part.num_rows(), offset + part.num_rows());
+            if offset == chunk.rows {
+                left -= offset;
+                offset = 0;
+                let full = std::mem::replace(&mut chunk, book.chunk(height.min(left)));
+                each(full, std::mem::replace(&mut answers, book.no_answers()))?;
+            }
+        }
+        Ok(())
+    })?;
+    if found == counts { Ok(()) } else { Err(intake.changed()) }
+}
+
+impl Codebook {
+    /// The columns of a part's file.
+    fn schema(&self) -> SchemaRef {
+        let (narrow, wide) = self.n_bands();
+        let band = |bytes: usize| move |n: usize| Field::new(format!("codes {bytes}.{n}"), cell(bytes), false);
+        let values = self.no_answers().columns.into_iter().enumerate().map(|(t, column)| {
+            let kind = match column {
+                TargetColumn::Numeric(_) => DataType::Float64,
+                TargetColumn::Nominal { .. } => DataType::UInt16,
+                TargetColumn::Labels(_) => LabelColumn::data_type(),
+            };
+            Field::new(format!("values {t}"), kind, false)
+        });
+        let weight = self.weighted.then(|| Field::new("weight", DataType::Float64, false));
+        let fields = (0..narrow).map(band(1)).chain((0..wide).map(band(2))).chain(values).chain(weight);
+        Arc::new(Schema::new(fields.collect::<Vec<_>>()))
+    }
+
+    /// Those in `columns`, which are of the right types.
+    fn answers(&self, columns: &[ArrayRef]) -> Result<Answers> {
+        let mut answers = self.no_answers();
+        for (values, column) in answers.columns.iter_mut().zip(columns) {
+            match values {
+                TargetColumn::Numeric(values) => {
+                    *values = Values::Mapped(column.as_primitive::<Float64Type>().values().clone())
+                }
+                TargetColumn::Nominal { codes, .. } => {
+                    *codes = Values::Mapped(column.as_primitive::<UInt16Type>().values().clone());
+                }
+                TargetColumn::Labels(labels) => *labels = labels.read(column.as_list())?,
+            }
+        }
+        if self.weighted {
+            answers.weights = Values::Mapped(columns[columns.len() - 1].as_primitive::<Float64Type>().values().clone());
+        }
+        Ok(answers)
+    }
+}
+
+/// A cell of codes of `bytes` bytes.
+fn cell(bytes: usize) -> DataType {
+    DataType::FixedSizeBinary((BAND * bytes) as i32)
+}
+
+/// A chunk as a record batch, with what `answers` say from row `first` on.
+fn batch(
+    book: &Codebook,
+    chunk: &Chunk,
+    answers: &Answers,
+    first: usize,
+) -> std::result::Result<RecordBatch, ArrowError> {
+    fn array<C: Code>(cells: &[[C; BAND]]) -> std::result::Result<ArrayRef, ArrowError> {
+        let size = size_of::<[C; BAND]>() as i32;
+        let bytes = Buffer::from_slice_ref(cells.as_flattened());
+        Ok(Arc::new(FixedSizeBinaryArray::try_new(size, bytes, None)?))
+    }
+    let mut columns = chunk.narrow.iter().map(array).collect::<std::result::Result<Vec<_>, _>>()?;
+    for cells in chunk.wide.iter() {
+        columns.push(array(cells)?);
+    }
+    columns.extend(answers.columns(first, chunk.rows));
+    let options = RecordBatchOptions::new().with_row_count(Some(chunk.rows));
+    RecordBatch::try_new_with_options(book.schema(), columns, &options)
+}
+
+/// The bands in `columns`, of `rows` rows.
+fn bands<C: Code>(rows: usize, columns: &[ArrayRef]) -> Bands<C> {
+    Bands::mapped(
+        rows,
+        columns.iter().map(|column| aligned(column.as_fixed_size_binary().values().clone(), rows * BAND)).collect(),
+    )
+}
+
+/// The first `count` numbers in `bytes`, copied only if they do not lie as the processor wants them.
+fn aligned<T: ArrowNativeType>(bytes: Buffer, count: usize) -> ScalarBuffer<T> {
+    match bytes.as_ptr().align_offset(align_of::<T>()) {
+        0 => ScalarBuffer::new(bytes, 0, count),
+        _ => ScalarBuffer::new(Buffer::from_slice_ref(&bytes[..]), 0, count),
+    }
+}

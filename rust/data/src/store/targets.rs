@@ -1,0 +1,231 @@
+//! The values of the targets, and of features where they are kept, and the weights of the rows, as they are in the
+//! data.
+
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, Float64Array, RecordBatch, UInt16Array};
+use rayon::prelude::*;
+
+use crate::column::{MISSING, categories, numeric_values};
+use crate::intake::Intake;
+use crate::labels::LabelColumn;
+use crate::profile::{Categories, ColumnProfile, MISSING_U16, Profile};
+use crate::schema::{Attribute, Problem};
+use crate::values::{Keep, Values};
+use ferrank_runtime::error::{Error, Result};
+
+/// The values of one target, or of one feature.
+#[derive(Debug, Clone)]
+pub enum TargetColumn {
+    /// n_rows; NaN where missing.
+    Numeric(Values<f64>),
+    /// n_rows codes, [`MISSING_U16`] where missing.
+    Nominal {
+        /// The categories.
+        categories: Categories,
+        /// n_rows.
+        codes: Values<u16>,
+    },
+    /// Closed label sets.
+    Labels(LabelColumn),
+}
+
+/// What a column of values is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Origin {
+    Target(usize),
+    Feature(usize),
+}
+
+impl Origin {
+    /// The number of the target, if it is one.
+    pub fn target(self) -> Option<usize> {
+        match self {
+            Origin::Target(target) => Some(target),
+            Origin::Feature(_) => None,
+        }
+    }
+}
+
+/// The values and the weights of some rows.
+#[derive(Debug, Clone, Copy)]
+pub struct Columns<'a> {
+    /// n_targets.
+    pub targets: &'a [TargetColumn],
+    /// n_features; empty where they are not kept.
+    pub values: &'a [TargetColumn],
+    /// n_rows; empty without weights.
+    pub weights: &'a [f64],
+}
+
+impl<'a> Columns<'a> {
+    pub fn of(self, origin: Origin) -> &'a TargetColumn {
+        match origin {
+            Origin::Target(target) => &self.targets[target],
+            Origin::Feature(feature) => &self.values[feature],
+        }
+    }
+}
+
+/// The targets of `problem`, in the source called `name`, without rows but with room for `rows` of them.
+///
+/// # Errors
+/// [`Error::Data`] where the labels found make no hierarchy.
+pub fn empty_targets(problem: &Problem, profile: &Profile, rows: usize, name: &str) -> Result<Vec<TargetColumn>> {
+    let in_column = |column: &str, error| match error {
+        Error::Data(message) => Error::Data(format!("{name}: column '{column}': {message}")),
+        other => other,
+    };
+    (profile.targets.iter().zip(&problem.targets))
+        .map(|(profile, target)| TargetColumn::empty(profile, rows).map_err(|error| in_column(&target.name, error)))
+        .collect()
+}
+
+/// Appends the values in `batch` to `columns`: the targets, or the targets and then the features.
+pub fn add_values(columns: &mut [TargetColumn], intake: &Intake<'_>, batch: &RecordBatch) -> Result<()> {
+    let Problem { targets, features, .. } = intake.problem;
+    let attributes: Vec<&Attribute> = targets.iter().chain(features).take(columns.len()).collect();
+    columns.par_iter_mut().zip(attributes).try_for_each(|(column, attribute)| {
+        column.add(batch, attribute.column).map_err(|error| intake.in_column(attribute.column, error))
+    })
+}
+
+impl TargetColumn {
+    /// Rows.
+    pub fn len(&self) -> usize {
+        match self {
+            TargetColumn::Numeric(values) => values.len(),
+            TargetColumn::Nominal { codes, .. } => codes.len(),
+            TargetColumn::Labels(labels) => labels.len(),
+        }
+    }
+
+    /// Whether the value of a row is known.
+    pub fn is_known(&self, row: usize) -> bool {
+        match self {
+            TargetColumn::Numeric(values) => !values[row].is_nan(),
+            TargetColumn::Nominal { codes, .. } => codes[row] != MISSING_U16,
+            TargetColumn::Labels(labels) => labels.of(row).is_some(),
+        }
+    }
+
+    /// Whether the value of some row is not.
+    pub fn has_missing(&self) -> bool {
+        (0..self.len()).any(|row| !self.is_known(row))
+    }
+
+    /// Classes or labels that a row has, on average.
+    pub fn n_listed(&self) -> usize {
+        match self {
+            TargetColumn::Numeric(_) => 0,
+            TargetColumn::Nominal { .. } => 1,
+            TargetColumn::Labels(labels) => labels.mean_len(),
+        }
+    }
+
+    /// Bytes that the value of a row takes, on average.
+    pub fn row_bytes(&self) -> usize {
+        match self {
+            TargetColumn::Numeric(_) => size_of::<f64>(),
+            TargetColumn::Nominal { .. } => size_of::<u16>(),
+            TargetColumn::Labels(labels) => size_of::<u32>() * (1 + labels.mean_len()),
+        }
+    }
+
+    /// The column that `profile` describes, with room for `rows` rows.
+    ///
+    /// # Errors
+    /// [`Error::Data`] where the labels found make no hierarchy.
+    pub fn empty(profile: &ColumnProfile, rows: usize) -> Result<Self> {
+        Ok(match profile {
+            ColumnProfile::Numeric(_) => TargetColumn::Numeric(Values::Held(Vec::with_capacity(rows))),
+            ColumnProfile::Nominal(nominal) => TargetColumn::Nominal {
+                categories: Categories::new(nominal.counts.keys().cloned()),
+                codes: Values::Held(Vec::with_capacity(rows)),
+            },
+            ColumnProfile::Labels(labels) => TargetColumn::Labels(LabelColumn::new(labels.hierarchy()?, rows)),
+        })
+    }
+
+    fn add(&mut self, batch: &RecordBatch, column: usize) -> Result<()> {
+        match self {
+            TargetColumn::Numeric(values) => numeric_values(batch.column(column), values.held()),
+            TargetColumn::Nominal { categories: names, codes } => {
+                let read = categories(batch.column(column))?;
+                let code: Vec<u16> = read.texts.iter().map(|text| names.code(text).unwrap_or(MISSING_U16)).collect();
+                codes.held().extend(read.index.iter().map(|&position| match position {
+                    MISSING => MISSING_U16,
+                    _ => code[position as usize],
+                }));
+                Ok(())
+            }
+            TargetColumn::Labels(labels) => labels.add(batch.column(column)),
+        }
+    }
+}
+
+/// The values and weights of consecutive rows.
+#[derive(Debug, Clone, Default)]
+pub struct Answers {
+    /// The targets, then the features if their values are kept.
+    pub columns: Vec<TargetColumn>,
+    /// n_rows; empty without weights.
+    pub weights: Values<f64>,
+}
+
+impl Answers {
+    /// Appends those in `batch`.
+    pub(super) fn add(&mut self, intake: &Intake<'_>, batch: &RecordBatch) -> Result<()> {
+        add_values(&mut self.columns, intake, batch)?;
+        if let Some(column) = intake.problem.weight {
+            self.weights.held().extend(intake.weights(batch, column)?);
+        }
+        Ok(())
+    }
+
+    /// Those of all `pieces`, one after the other; `none` are of the same kinds and have no rows.
+    pub(super) fn joined(none: Answers, mut pieces: Vec<Answers>, keep: Keep<'_>) -> Result<Self> {
+        let mut columns = none.columns;
+        for (c, column) in columns.iter_mut().enumerate() {
+            let of = pieces.iter_mut().map(|piece| &mut piece.columns[c]);
+            match column {
+                TargetColumn::Numeric(values) => {
+                    let of = of.map(|piece| match piece {
+                        TargetColumn::Numeric(values) => std::mem::take(values),
+                        _ => Values::default(),
+                    });
+                    *values = Values::joined(of.collect(), keep)?;
+                }
+                TargetColumn::Nominal { codes, .. } => {
+                    let of = of.map(|piece| match piece {
+                        TargetColumn::Nominal { codes, .. } => std::mem::take(codes),
+                        _ => Values::default(),
+                    });
+                    *codes = Values::joined(of.collect(), keep)?;
+                }
+                TargetColumn::Labels(labels) => {
+                    let of = of.filter_map(|piece| match piece {
+                        TargetColumn::Labels(labels) => Some(labels.clone()),
+                        _ => None,
+                    });
+                    *labels = labels.joined(of.collect(), keep)?;
+                }
+            }
+        }
+        let weights = pieces.into_iter().map(|piece| piece.weights).collect();
+        Ok(Answers { columns, weights: Values::joined(weights, keep)? })
+    }
+
+    /// Those of the rows `first .. first + count`, as Arrow columns: the values, then the weights if there
+    /// are some.
+    pub(super) fn columns(&self, first: usize, count: usize) -> Vec<ArrayRef> {
+        let numbers = |values: &Values<f64>| Arc::new(Float64Array::new(values.slice(first, count), None)) as ArrayRef;
+        let columns = self.columns.iter().map(|column| match column {
+            TargetColumn::Numeric(values) => numbers(values),
+            TargetColumn::Nominal { codes, .. } => Arc::new(UInt16Array::new(codes.slice(first, count), None)),
+            TargetColumn::Labels(labels) => labels.slice(first, count),
+        });
+        let weights = (!self.weights.is_empty()).then(|| numbers(&self.weights));
+        columns.chain(weights).collect()
+    }
+}

@@ -1,0 +1,84 @@
+//! Numbers that lie in memory or in a scratch file.
+
+use std::ops::Deref;
+
+use arrow_buffer::{ArrowNativeType, ScalarBuffer};
+use ferrank_runtime::error::Result;
+use ferrank_runtime::scratch::Scratch;
+
+/// Where codes are kept.
+#[derive(Debug, Clone, Copy)]
+pub enum Keep<'a> {
+    Memory,
+    Scratch(&'a Scratch),
+}
+
+/// Numbers of consecutive rows: in memory, or in a file that is mapped.
+#[derive(Debug, Clone)]
+pub enum Values<T: ArrowNativeType> {
+    Held(Vec<T>),
+    Mapped(ScalarBuffer<T>),
+}
+
+impl<T: ArrowNativeType> Default for Values<T> {
+    fn default() -> Self {
+        Values::Held(Vec::new())
+    }
+}
+
+impl<T: ArrowNativeType> Deref for Values<T> {
+    type Target = [T];
+
+    fn deref(&self) -> &[T] {
+        match self {
+            Values::Held(values) => values,
+            Values::Mapped(values) => values,
+        }
+    }
+}
+
+impl<T: ArrowNativeType> Values<T> {
+    /// The values to append to, which are in memory from now on.
+    pub fn held(&mut self) -> &mut Vec<T> {
+        if let Values::Mapped(values) = self {
+            *self = Values::Held(values.to_vec());
+        }
+        match self {
+            Values::Held(values) => values,
+            Values::Mapped(_) => unreachable!("held a line above"),
+        }
+    }
+
+    /// The values, in memory.
+    pub fn into_held(mut self) -> Vec<T> {
+        std::mem::take(self.held())
+    }
+
+    /// `pieces` one after the other; a single one stays as it is.
+    pub fn joined(mut pieces: Vec<Self>, keep: Keep<'_>) -> Result<Self> {
+        if pieces.len() == 1 {
+            return Ok(pieces.swap_remove(0));
+        }
+        let slices: Vec<&[T]> = pieces.iter().map(|piece| &piece[..]).collect();
+        Ok(match keep {
+            Keep::Memory => Values::Held(slices.concat()),
+            Keep::Scratch(scratch) => Values::Mapped(scratch.values(slices.into_iter())?),
+        })
+    }
+
+    /// The same values where `keep` says.
+    pub fn kept(self, keep: Keep<'_>) -> Result<Self> {
+        match keep {
+            Keep::Memory => Ok(self),
+            Keep::Scratch(scratch) => Ok(Values::Mapped(scratch.values(std::iter::once(&self[..]))?)),
+        }
+    }
+
+    /// The values `first .. first + count`, as Arrow holds them.
+    pub fn slice(&self, first: usize, count: usize) -> ScalarBuffer<T> {
+        match self {
+            Values::Held(values) => ScalarBuffer::from(values[first..first + count].to_vec()),
+            Values::Mapped(values) => values.slice(first, count),
+        }
+    }
+}

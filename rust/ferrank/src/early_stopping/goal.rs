@@ -1,0 +1,71 @@
+//! When the best features stand clear of all others.
+
+use statrs::distribution::{ContinuousCDF, StudentsT};
+
+use ferrank_ranking::ScoreRanking;
+use ferrank_runtime::error::{Result, check};
+
+/// When a ranking is good enough: the `top` features with the greatest importances are those, at this
+/// confidence.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Goal {
+    /// Number of features that are to stand clear of the others; all but one of them at most count.
+    pub top: usize,
+    /// Probability, in (0, 1), that none is among them by chance.
+    pub confidence: f64,
+}
+
+/// Degrees of freedom beyond which Student's distribution is the normal one to 4 digits; far beyond, its
+/// quantiles take for ever.
+const NORMAL: f64 = 1e5;
+
+/// How near a ranking is to the goal.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Verdict {
+    /// Features that are to stand clear.
+    pub(super) top: usize,
+    /// How many of them do.
+    pub(super) clear: usize,
+    /// How many times the effort would bring all of them clear if the importances stay what they are; at
+    /// most 1 once they are, infinite where some are equal or have no standard error.
+    pub(super) factor: f64,
+}
+
+impl Goal {
+    pub(super) fn validate(&self) -> Result<()> {
+        check(self.top >= 1, "stable_top: 0; use at least 1")?;
+        let sound = self.confidence > 0.0 && self.confidence < 1.0;
+        check(sound, format!("confidence: {} is not between 0 and 1", self.confidence))
+    }
+
+    /// Judges the importances of `score` at look number `look`, from 1.
+    ///
+    /// The one-sided intervals of all features hold together at the confidence 1 − α / (look (look + 1)),
+    /// by Bonferroni's inequality, so those of all looks do at 1 − α.
+    pub(super) fn judge(&self, score: &ScoreRanking, look: u32, freedom: f64) -> Verdict {
+        let n_features = score.importance.len();
+        let top = self.top.min(n_features.saturating_sub(1));
+        let mut order: Vec<usize> = (0..n_features).collect();
+        order.sort_by(|&a, &b| score.importance[b].total_cmp(&score.importance[a]));
+        let (best, others) = order.split_at(top);
+        let error = (1.0 - self.confidence) / (f64::from(look) * f64::from(look + 1)) / n_features as f64;
+        let width = match StudentsT::new(0.0, 1.0, freedom.min(NORMAL)) {
+            Ok(student) => -student.inverse_cdf(error),
+            Err(_) => f64::INFINITY,
+        };
+        let factor = |&one: &usize| {
+            let of_pair = |&other: &usize| {
+                let gap = score.importance[one] - score.importance[other];
+                let factor = (width * (score.std_error[one] + score.std_error[other]) / gap).powi(2);
+                if gap > 0.0 && !factor.is_nan() { factor } else { f64::INFINITY }
+            };
+            others.iter().map(of_pair).fold(0.0, f64::max)
+        };
+        let factors: Vec<f64> = best.iter().map(factor).collect();
+        Verdict {
+            top,
+            clear: factors.iter().filter(|factor| **factor <= 1.0).count(),
+            factor: factors.into_iter().fold(0.0, f64::max),
+        }
+    }
+}

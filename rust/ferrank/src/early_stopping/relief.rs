@@ -1,0 +1,65 @@
+//! Relief that is given more queries.
+
+use super::Case;
+use super::sample::count_rows;
+use ferrank_ranking::{DataShape, Ranking};
+use ferrank_relief::{Iterations, ReliefParams, ReliefScore};
+use ferrank_runtime::error::{Result, check};
+
+/// Queries of the first stage.
+const FIRST: u64 = 256;
+/// More queries than the standard errors ask for, so that they need not ask again.
+const MARGIN: f64 = 1.2;
+/// Bounds of how many times the queries of the next stage are; all are looked at anew.
+const STEP: (f64, f64) = (2.0, 8.0);
+/// Fewest blocks of queries that standard errors come from, less one.
+const FREEDOM: f64 = 15.0;
+
+pub(super) struct Growth<'a> {
+    case: Case<'a, ReliefParams>,
+    n_rows: u64,
+    most: u64,
+}
+
+impl<'a> Growth<'a> {
+    pub(super) fn new(case: Case<'a, ReliefParams>) -> Result<Self> {
+        let params = case.params;
+        let problem = case.problem()?;
+        params.validate(&DataShape::new(&problem))?;
+        let known = params.scores[0] != ReliefScore::Myopic;
+        check(known, "until: myopic has no standard error to judge by; name relief first, or leave until out")?;
+        let n_rows = count_rows(case.source, case.monitor)?;
+        Ok(Growth { case, n_rows, most: params.queries(n_rows)? })
+    }
+}
+
+impl super::Growth for Growth<'_> {
+    type Stage = u64;
+
+    fn first(&self) -> u64 {
+        FIRST.min(self.most)
+    }
+
+    fn next(&self, queries: u64, factor: f64) -> Option<u64> {
+        let step = (factor * MARGIN).clamp(STEP.0, STEP.1);
+        (queries < self.most).then(|| ((queries as f64 * step) as u64).min(self.most))
+    }
+
+    fn rank(&self, queries: u64) -> Result<Ranking> {
+        let Case { source, roles, params, options, monitor } = self.case;
+        let n_iterations = match queries == self.most {
+            true => params.n_iterations,
+            false => Iterations::Share(queries as f64 / self.n_rows as f64),
+        };
+        ferrank_relief::accumulate(source, roles, &ReliefParams { n_iterations, ..params.clone() }, options, monitor)?
+            .ranking()
+    }
+
+    fn freedom(&self, _: u64) -> f64 {
+        FREEDOM
+    }
+
+    fn extent(&self, queries: u64) -> (u64, Option<u64>, u64) {
+        (queries, None, self.n_rows)
+    }
+}

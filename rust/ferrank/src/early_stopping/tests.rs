@@ -1,0 +1,161 @@
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::Float64Type;
+use arrow_array::{ArrayRef, Float64Array, RecordBatch};
+
+use super::sample::Sampled;
+use super::*;
+use ferrank_data::intake::Unlabelled;
+use ferrank_data::schema::Targets;
+use ferrank_data::source::TableSource;
+use ferrank_forest::{ForestParams, MaxSamples};
+use ferrank_ranking::ScoreRanking;
+use ferrank_runtime::random::mix;
+
+const GOAL: Goal = Goal { top: 2, confidence: 0.95 };
+
+fn uniform(key: [u64; 3]) -> f64 {
+    (mix(key) >> 11) as f64 / (1u64 << 53) as f64
+}
+
+/// Columns x0 … x5 and y of noise.
+fn source(rows: usize, chunk: usize) -> TableSource {
+    let column = |number: u64| (0..rows).map(move |row| uniform([7, number, row as u64]));
+    let named = |number| (format!("x{number}"), Arc::new(column(number).collect::<Float64Array>()) as ArrayRef);
+    let target = ("y".to_string(), Arc::new(column(6).collect::<Float64Array>()) as ArrayRef);
+    let batch = RecordBatch::try_from_iter((0..6).map(named).chain([target])).unwrap();
+    let parts = (0..rows).step_by(chunk).map(|start| batch.slice(start, chunk.min(rows - start))).collect();
+    TableSource::new("table", batch.schema(), parts).unwrap()
+}
+
+fn roles() -> Roles {
+    Roles::of(Targets::Named(vec!["y".into()]))
+}
+
+fn forest(source: &TableSource, params: &ForestParams, monitor: &Monitor) -> Result<(Ranking, Stop)> {
+    rank(
+        source,
+        &roles(),
+        &Settings::Forest(params.clone()),
+        &GOAL,
+        &RunOptions { threads: 2, ..RunOptions::default() },
+        monitor,
+    )
+}
+
+fn score(importance: &[f64], std_error: &[f64]) -> ScoreRanking {
+    ScoreRanking {
+        score: "genie3".into(),
+        importance: importance.to_vec(),
+        std_error: std_error.to_vec(),
+        rank: Vec::new(),
+        rank_interval: Vec::new(),
+        by_target: Vec::new(),
+    }
+}
+
+#[test]
+fn features_are_clear_once_simultaneous_intervals_part() {
+    // With many degrees of freedom the half width at 1 − 0.05 / 2 / 4 is 2.4977 standard errors.
+    let judge = |importance: &[f64], error: f64| GOAL.judge(&score(importance, &[error; 4]), 1, 1e9);
+    let verdict = judge(&[1.0, 5.0, 2.0, 9.0], 0.5);
+    assert_eq!((verdict.top, verdict.clear), (2, 2));
+    assert!((verdict.factor - (2.4977f64 / 3.0).powi(2)).abs() < 1e-4, "{verdict:?}");
+    assert_eq!(judge(&[1.0, 5.0, 2.0, 9.0], 0.7).clear, 1);
+    assert_eq!(judge(&[1.0, 2.0, 2.0, 9.0], 0.1).factor, f64::INFINITY);
+    assert_eq!(judge(&[1.0, 5.0, 2.0, 9.0], f64::NAN).clear, 0);
+    let few = GOAL.judge(&score(&[3.0, 1.0], &[0.1, 0.1]), 1, 1e9);
+    assert_eq!((few.top, few.clear), (1, 1));
+    assert_eq!(GOAL.judge(&score(&[3.0], &[0.1]), 1, 1e9).factor, 0.0);
+}
+
+#[test]
+fn a_later_look_and_fewer_trees_ask_for_more() {
+    let factor = |look, freedom| GOAL.judge(&score(&[5.0, 4.0, 1.0], &[0.5; 3]), look, freedom).factor;
+    assert!(factor(2, 1e9) > factor(1, 1e9));
+    assert!(factor(1, 31.0) > factor(1, 1e9));
+}
+
+#[test]
+fn a_larger_sample_contains_a_smaller_one_for_any_chunking() {
+    let firsts = |chunk, rows| -> Vec<f64> {
+        let source = source(5_000, chunk);
+        let sampled = Sampled::new(&source, 3, rows, 5_000).hold(&Monitor::default()).unwrap();
+        let values = |batch: RecordBatch| {
+            let column = batch.column(0).as_any().downcast_ref::<Float64Array>().unwrap().clone();
+            column.values().to_vec()
+        };
+        sampled.chunks().unwrap().flat_map(|batch| values(batch.unwrap())).collect()
+    };
+    let (small, large) = (firsts(5_000, 500), firsts(77, 2_000));
+    assert!((400..600).contains(&small.len()) && (1_800..2_200).contains(&large.len()));
+    assert!(small.iter().all(|value| large.contains(value)));
+    assert_eq!(small, firsts(9, 500));
+}
+
+#[test]
+fn a_sample_without_a_target_gives_way_to_all_rows() {
+    let (rows, monitor) = (40_000, Monitor::default());
+    let whole = source(rows, rows);
+    let params = ForestParams { unlabelled: Unlabelled::Ignore, seed: 3, ..ForestParams::default() };
+    // The first stage has 32 trees of 1,000 rows. None of these rows has a target.
+    let sampled: HashSet<u64> = (Sampled::new(&whole, params.seed, 32_000, rows as u64).chunks().unwrap())
+        .flat_map(|batch| batch.unwrap().column(0).as_primitive::<Float64Type>().values().to_vec())
+        .map(f64::to_bits)
+        .collect();
+    let batch = whole.chunks().unwrap().next().unwrap().unwrap();
+    let (x, y) = (batch.column(0).as_primitive::<Float64Type>(), batch.column(6).as_primitive::<Float64Type>());
+    let known: Float64Array =
+        x.values().iter().zip(y.values()).map(|(x, y)| (!sampled.contains(&x.to_bits())).then_some(*y)).collect();
+    let mut columns = batch.columns().to_vec();
+    columns[6] = Arc::new(known);
+    let names = batch.schema_ref().fields().iter().map(|field| field.name().clone()).collect::<Vec<_>>();
+    let batch =
+        RecordBatch::try_from_iter_with_nullable(names.into_iter().zip(columns).map(|(n, c)| (n, c, true))).unwrap();
+    let source = TableSource::new("table", batch.schema(), vec![batch]).unwrap();
+
+    let (roles, options) = (roles(), RunOptions { threads: 2, ..RunOptions::default() });
+    let case = Case { source: &source, roles: &roles, params: &params, options: &options, monitor: &monitor };
+    let growth = forest::Growth::new(case).unwrap();
+    let ranking = growth.rank(growth.first()).unwrap();
+    let same = ForestParams { n_estimators: 32, max_samples: MaxSamples::Share(1_000.0 / rows as f64), ..params };
+    let expected = ferrank_forest::accumulate(&source, &roles, &same, &options, &monitor).unwrap().ranking().unwrap();
+    assert!(expected.scores[0].std_error.iter().all(|error| *error > 0.0));
+    assert_eq!(ranking.scores[0].std_error, expected.scores[0].std_error);
+    assert_eq!(ranking.scores[0].rank_interval, expected.scores[0].rank_interval);
+}
+
+#[test]
+fn who_asks_gets_the_first_answer_that_there_is() {
+    let (source, monitor) = (source(3_000, 3_000), Monitor::default());
+    let params = ForestParams { max_depth: Some(2), ..ForestParams::default() };
+    monitor.finish();
+    let (ranking, stop) = forest(&source, &params, &monitor).unwrap();
+    assert_eq!((stop.reason, stop.bag), (Reason::Asked, Some(1_000)));
+    assert_eq!(ranking.features.len(), 6);
+    monitor.stop();
+    assert!(matches!(forest(&source, &params, &monitor), Err(Error::Interrupted)));
+}
+
+#[test]
+fn settings_that_make_no_sense_are_refused() {
+    let source = source(100, 100);
+    let monitor = Monitor::default();
+    let said = |result: Result<(Ranking, Stop)>| result.unwrap_err().to_string();
+    let no_bootstrap = ForestParams { bootstrap: Some(false), ..ForestParams::default() };
+    assert!(said(forest(&source, &no_bootstrap, &monitor)).contains("bootstrap"));
+    let goal = |goal| {
+        said(rank(
+            &source,
+            &roles(),
+            &Settings::Forest(ForestParams::default()),
+            &goal,
+            &RunOptions::default(),
+            &monitor,
+        ))
+    };
+    assert!(goal(Goal { top: 0, ..GOAL }).contains("stable_top: 0"));
+    assert!(goal(Goal { confidence: 1.0, ..GOAL }).contains("confidence: 1"));
+}

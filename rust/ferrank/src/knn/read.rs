@@ -1,0 +1,125 @@
+//! Two sources read on one scale: features as numbers, and targets with the same categories.
+
+use rayon::prelude::*;
+
+use super::metric::{Feature, Shape, Unknown, scale, union};
+use super::{Conventions, KnnParams, Target};
+use ferrank_data::intake::Intake;
+use ferrank_data::profile::{ColumnProfile, Profile};
+use ferrank_data::schema::{Attribute, Kind, Problem};
+use ferrank_data::source::ChunkSource;
+use ferrank_data::store::{TargetColumn, add_values};
+use ferrank_relief::rows::{Reader, Rows};
+use ferrank_relief::space::Scale;
+use ferrank_runtime::error::nearest;
+use ferrank_runtime::error::{Error, Result};
+use ferrank_runtime::monitor::{Monitor, Phase};
+
+/// Training and test rows.
+#[derive(Debug)]
+pub(crate) struct Pair {
+    pub(crate) features: Vec<Feature>,
+    pub(crate) train: Rows,
+    pub(crate) test: Rows,
+    pub(crate) targets: Vec<Target>,
+}
+
+/// A source, and where its columns are.
+type Part<'a> = (&'a dyn ChunkSource, &'a Problem);
+
+/// The same problem on another source, by the names of its columns.
+///
+/// # Errors
+/// A column is missing there, there twice, or of another kind.
+pub(crate) fn elsewhere(problem: &Problem, source: &dyn ChunkSource) -> Result<Problem> {
+    let schema = source.schema();
+    let find = |attribute: &Attribute| -> Result<Attribute> {
+        let name = &attribute.name;
+        let found: Vec<usize> = (0..schema.fields().len()).filter(|&at| schema.field(at).name() == name).collect();
+        let [column] = found[..] else {
+            let near = nearest(name, schema.fields().iter().map(|field| field.name().as_str()));
+            return Err(Error::Data(match found.len() {
+                0 => format!(
+                    "{}: no column '{name}', which the training data have; the nearest are {}",
+                    source.name(),
+                    near.join(", ")
+                ),
+                _ => format!("{}: two columns are called '{name}'; rename one", source.name()),
+            }));
+        };
+        match (attribute.kind, Kind::of(schema.field(column))) {
+            (_, None) | (Kind::Numeric, Some(Kind::Nominal)) => Err(Error::Type(format!(
+                "{}: column '{name}' is of type {}, in the training data it is numeric; use one type in both",
+                source.name(),
+                schema.field(column).data_type()
+            ))),
+            _ => Ok(Attribute { column, ..attribute.clone() }),
+        }
+    };
+    let all = |attributes: &[Attribute]| attributes.iter().map(find).collect::<Result<Vec<_>>>();
+    Ok(Problem { features: all(&problem.features)?, targets: all(&problem.targets)?, weight: None, ..problem.clone() })
+}
+
+impl Pair {
+    pub(crate) fn read(parts: [Part<'_>; 2], params: &KnnParams, monitor: &Monitor) -> Result<Self> {
+        let intakes = parts.map(|(source, problem)| Intake { source, problem, unlabelled: params.unlabelled, monitor });
+        let [train, test] = intakes.each_ref().map(|intake| Profile::of(intake, 0));
+        let profiles = [train?, test?];
+        let mut n_rows = [0; 2];
+        for (part, n_rows) in n_rows.iter_mut().enumerate() {
+            *n_rows = profiles[part].counts.taking_part(parts[part].0.name(), params.unlabelled)?;
+        }
+        let clip = params.conventions == Conventions::Textbook;
+        let mut held = Vec::new();
+        let mut targets = Vec::new();
+        for (part, intake) in intakes.into_iter().enumerate() {
+            let columns = profiles[0].features.iter().zip(&profiles[1].features);
+            let scales = columns.map(|(train, test)| scale(train, test, params.conventions)).collect();
+            let reader = Reader { intake, scales, n_rows: n_rows[part], clip: clip && part == 1 };
+            let mut columns: Vec<TargetColumn> = (profiles[0].targets.iter().zip(&profiles[1].targets))
+                .map(|(train, test)| empty_target(train, test, n_rows[part] as usize))
+                .collect::<Result<_>>()?;
+            let rows = reader.hold(Phase::Coding, |batch| add_values(&mut columns, &reader.intake, batch))?;
+            held.push((rows, reader.scales));
+            targets.push(columns);
+        }
+        let [(train, scales), (test, _)] = <[_; 2]>::try_from(held).expect("two parts");
+        let [train_targets, test_targets] = <[_; 2]>::try_from(targets).expect("two parts");
+        let features = features(&scales, &train, &profiles, params.conventions);
+        let problem = parts[0].1;
+        let mut targets = Vec::new();
+        for ((target, train), test) in problem.targets.iter().zip(train_targets).zip(test_targets) {
+            targets.extend(Target::of(problem.task, &target.name, train, test)?);
+        }
+        Ok(Pair { features, train, test, targets })
+    }
+}
+
+/// A target without rows, with the categories or labels of both sources.
+fn empty_target(train: &ColumnProfile, test: &ColumnProfile, n_rows: usize) -> Result<TargetColumn> {
+    match (train, test) {
+        (ColumnProfile::Nominal(train), ColumnProfile::Nominal(test)) => {
+            TargetColumn::empty(&ColumnProfile::Nominal(union(train, test)), n_rows)
+        }
+        (ColumnProfile::Labels(train), ColumnProfile::Labels(test)) => {
+            TargetColumn::empty(&ColumnProfile::Labels(train.union(test)), n_rows)
+        }
+        _ => TargetColumn::empty(train, n_rows),
+    }
+}
+
+fn features(scales: &[Scale], train: &Rows, profiles: &[Profile; 2], conventions: Conventions) -> Vec<Feature> {
+    let lacks = |number: usize| profiles.iter().any(|profile| profile.features[number].missing() > 0);
+    let feature = |(number, scale): (usize, &Scale)| {
+        let (shape, n_categories) = match scale {
+            Scale::Constant => (Shape::Constant, 0),
+            Scale::Nominal(categories) if categories.names.len() > 2 => (Shape::Nominal, categories.names.len()),
+            Scale::Numeric { .. } | Scale::Nominal(_) => (Shape::Numeric, 0),
+        };
+        let column = train.values().iter().skip(number).step_by(train.width).copied();
+        let unknown =
+            (shape != Shape::Constant && lacks(number)).then(|| Unknown::of(column, shape, n_categories, conventions));
+        Feature { shape, unknown }
+    };
+    scales.par_iter().enumerate().map(feature).collect()
+}

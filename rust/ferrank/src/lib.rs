@@ -1,0 +1,60 @@
+//! Feature ranking with ensembles of predictive clustering trees and with the Relief family, over Arrow record
+//! batches.
+//!
+//! ```text
+//! source ──▶ profile ──▶ code store ──▶ bag ──▶ tree ──▶ contribution ──▶ accumulator ──▶ ranking
+//!            (pass 1)    (pass 2)       (rows of a tree)  (per tree)
+//! source ──▶ profile ──▶ rows ──▶ neighbours ──▶ contribution ──▶ accumulator ──▶ ranking
+//!                                 (of queries)   (per block of queries)
+//! ```
+//!
+//! | symbol in the papers | Rust | Python |
+//! |---|---|---|
+//! | descriptive attributes X, D of them | [`schema::Problem::features`] | `X`, `n_features_in_` |
+//! | targets Y, T of them | [`schema::Problem::targets`] | `y`, `target` |
+//! | ensemble of N trees | [`ForestParams::n_estimators`] | `n_estimators` |
+//! | importance of a feature, imp(x) | [`ranking::ScoreRanking::importance`] | `feature_importances_` |
+//! | k neighbours, m iterations | [`ReliefParams::n_neighbors`], [`ReliefParams::n_iterations`] | `n_neighbors`, `n_iterations` |
+//! | level of supervision w | [`ForestParams::supervision`] | `supervision` |
+//!
+//! ```
+//! use std::sync::Arc;
+//!
+//! use arrow_array::{ArrayRef, Float64Array, RecordBatch};
+//! use ferrank::prelude::*;
+//!
+//! let column = |f: &dyn Fn(i32) -> f64| Arc::new((0..200).map(f).collect::<Float64Array>()) as ArrayRef;
+//! let batch = RecordBatch::try_from_iter([
+//!     ("noise", column(&|i| f64::from(i * 37 % 101))),
+//!     ("signal", column(&|i| f64::from(i * 53 % 97))),
+//!     ("y", column(&|i| 2.0 * f64::from(i * 53 % 97))),
+//! ])
+//! .unwrap();
+//! let table = TableSource::new("table".into(), batch.schema(), vec![batch])?;
+//! let roles = Roles::of(Targets::Named(vec!["y".into()]));
+//! let settings = Settings::from(ForestParams::default());
+//! let ranking = rank(&table, &roles, &settings, &RunOptions::default(), &Monitor::default())?;
+//! assert_eq!(ranking.scores[0].rank, [2, 1]);
+//! # Ok::<(), ferrank::Error>(())
+//! ```
+//!
+//! The work is done in crates of their own, which depend on each other in this order: `ferrank-runtime` (errors,
+//! progress, memory), `ferrank-arff`, `ferrank-data` (tables), `ferrank-ranking` (contributions and rankings),
+//! `ferrank-neighbors`, `ferrank-forest`, `ferrank-relief`. This crate offers what their users need.
+
+pub mod early_stopping;
+pub mod knn;
+pub mod prelude;
+pub mod run;
+pub mod settings;
+pub mod stream;
+
+pub use ferrank_data::{closed_sets, hierarchy, inspect, intake, profile, schema, source};
+pub use ferrank_forest as forest;
+pub use ferrank_forest::ForestParams;
+pub use ferrank_ranking::{Accumulator, Identity, Ranking, RunOptions, ranking};
+pub use ferrank_relief as relief;
+pub use ferrank_relief::ReliefParams;
+pub use ferrank_runtime::{Error, Result, budget, monitor};
+pub use run::rank;
+pub use settings::Settings;

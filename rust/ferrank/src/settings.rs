@@ -1,0 +1,80 @@
+//! The rankers, by name. A new ranker is a variant here.
+
+use std::sync::Arc;
+
+use ferrank_data::schema::Roles;
+use ferrank_data::source::ChunkSource;
+use ferrank_forest::ForestParams;
+use ferrank_ranking::{Accumulator, Identity, Ranker, RunOptions};
+use ferrank_relief::ReliefParams;
+use ferrank_runtime::error::Result;
+use ferrank_runtime::monitor::Monitor;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// A ranker and its settings.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Settings {
+    /// An ensemble of trees.
+    Forest(ForestParams),
+    /// Nearest neighbours.
+    Relief(ReliefParams),
+}
+
+impl From<ForestParams> for Settings {
+    fn from(params: ForestParams) -> Self {
+        Settings::Forest(params)
+    }
+}
+
+impl From<ReliefParams> for Settings {
+    fn from(params: ReliefParams) -> Self {
+        Settings::Relief(params)
+    }
+}
+
+impl Settings {
+    /// The settings as accumulators see them.
+    pub fn ranker(&self) -> &dyn Ranker {
+        match self {
+            Settings::Forest(params) => params,
+            Settings::Relief(params) => params,
+        }
+    }
+
+    /// The settings of a run.
+    pub fn of_run(run: &Identity) -> Option<Self> {
+        serde_json::from_value(ferrank_ranking::ranker::ranker_to_json(&*run.ranker)).ok()
+    }
+
+    /// The same settings with another seed, for a data set of `rows` rows; counts of rows are limited to `rows`.
+    pub(crate) fn for_block(&self, seed: u64, rows: u64) -> Self {
+        match self {
+            Settings::Forest(params) => Settings::Forest(params.for_block(seed, rows)),
+            Settings::Relief(params) => Settings::Relief(params.for_block(seed, rows)),
+        }
+    }
+
+    pub(crate) fn accumulate(
+        &self,
+        source: &dyn ChunkSource,
+        roles: &Roles,
+        options: &RunOptions<'_>,
+        monitor: &Monitor,
+    ) -> Result<Accumulator> {
+        match self {
+            Settings::Forest(params) => ferrank_forest::accumulate(source, roles, params, options, monitor),
+            Settings::Relief(params) => ferrank_relief::accumulate(source, roles, params, options, monitor),
+        }
+    }
+}
+
+/// Reads the ranker in a saved accumulator.
+pub(crate) fn parse_ranker(settings: &Value) -> Option<Arc<dyn Ranker>> {
+    match serde_json::from_value(settings.clone()).ok()? {
+        Settings::Forest(params) => Some(Arc::new(params)),
+        Settings::Relief(params) => Some(Arc::new(params)),
+    }
+}

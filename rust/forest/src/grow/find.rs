@@ -1,0 +1,80 @@
+//! Where the codes of each feature are, and taking them into a batch.
+
+use rand::RngExt;
+
+use super::Ground;
+use crate::split::batch::Batch;
+use ferrank_data::profile::Scale;
+use ferrank_data::store::{Chunk, Code, Slot, Stored};
+use ferrank_runtime::random::Stream;
+
+/// Where the codes of a feature are.
+pub(super) struct Find<'a> {
+    pub(super) slot: Slot,
+    pub(super) n_codes: usize,
+    /// What they stand for, where cuts are at random.
+    values: Option<&'a [f64]>,
+    /// Whether a batch takes the feature: it is numeric, and known for all rows.
+    pub(super) fits_batch: bool,
+}
+
+impl<'a> Find<'a> {
+    /// For each feature.
+    pub(super) fn all(ground: Ground<'a>) -> Vec<Find<'a>> {
+        let store = ground.store;
+        let finds = (0..).zip(&store.slots).zip(&store.codings).map(|((feature, &slot), coding)| Find {
+            slot,
+            n_codes: coding.n_codes(),
+            values: ground.values(feature),
+            fits_batch: !coding.has_missing && matches!(coding.scale, Scale::Numeric(_)),
+        });
+        finds.collect()
+    }
+
+    /// Takes the codes of `rows` into `batch`; gives whether they vary.
+    #[inline(always)]
+    pub(super) fn take(
+        &self,
+        chunk: &Chunk,
+        rows: &[u32],
+        feature: u32,
+        batch: &mut Batch,
+        random: &mut Stream,
+    ) -> bool {
+        match self.slot {
+            Slot::Narrow(slot) => self.take_codes(u8::of(chunk).column(slot).codes(rows), feature, batch, random),
+            Slot::Wide(slot) => self.take_codes(u16::of(chunk).column(slot).codes(rows), feature, batch, random),
+        }
+    }
+
+    /// Takes `codes`, one for each example, into `batch`; gives whether they vary.
+    #[inline(always)]
+    pub(super) fn take_codes<C: Code>(
+        &self,
+        codes: impl Iterator<Item = C> + Clone,
+        feature: u32,
+        batch: &mut Batch,
+        random: &mut Stream,
+    ) -> bool {
+        let varies = batch.add(feature, |keys| match self.values {
+            Some(values) => fill(keys, codes, |code| values[code.index()]),
+            None => fill(keys, codes, |code| code.index() as f64),
+        });
+        if varies && self.values.is_some() {
+            batch.set_share(random.random());
+        }
+        varies
+    }
+}
+
+/// Writes the key of each of `codes`; gives whether they vary.
+#[inline(always)]
+fn fill<C: Code>(keys: &mut [f64], codes: impl Iterator<Item = C> + Clone, key: impl Fn(C) -> f64) -> bool {
+    let Some(first) = codes.clone().next() else { return false };
+    let mut varies = false;
+    for (to, code) in keys.iter_mut().zip(codes) {
+        varies |= code != first;
+        *to = key(code);
+    }
+    varies
+}

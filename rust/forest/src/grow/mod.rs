@@ -1,0 +1,508 @@
+//! Growing one tree: top-down, depth first, with an explicit stack.
+//!
+//! The examples of a node are a range of the bag. A split parts the range in two, keeping the order
+//! of rows, so that sums are taken in row order wherever the rows lie.
+
+use std::ops::Range;
+
+use pulp::Arch;
+
+mod find;
+mod part;
+mod plain;
+mod search;
+
+pub(super) use part::LEAST_GAIN;
+
+use super::bag::Bag;
+use super::contest::Contest;
+use super::grown::{Grown, GrownNode};
+use super::items::Items;
+use super::moments::Shape;
+use super::params::{Ensemble, ForestParams, Score};
+use super::pool::{Mark, Pool};
+use super::scores::Tally;
+use super::space::{Block, Space};
+use super::split::batch::Batch;
+use super::split::dense::LeftSides;
+use super::split::given::GivenCuts;
+use super::split::gram::Gram;
+use super::split::nominal::Present;
+use super::split::scan;
+use super::split::single;
+use super::split::together::Together;
+use super::view::{CASCADE, View};
+use ferrank_data::store::{Chunk, CodeStore, Stored};
+use ferrank_runtime::error::Result;
+use ferrank_runtime::monitor::Monitor;
+use ferrank_runtime::random::{ROOT, child};
+use find::Find;
+use part::Parted;
+use search::Source;
+
+/// Nodes larger than this ask after each feature whether to stop, smaller ones once in a while.
+const LARGE_NODE: usize = 4096;
+
+/// What every tree of an ensemble is grown from.
+#[derive(Clone, Copy)]
+pub(crate) struct Ground<'a> {
+    pub(crate) store: &'a CodeStore,
+    pub(crate) space: &'a Space,
+    pub(crate) params: &'a ForestParams,
+    pub(crate) monitor: &'a Monitor,
+}
+
+/// The rows of a node that are all there is to be seen of a store.
+#[derive(Clone, Copy)]
+pub(crate) struct Below<'a> {
+    pub(crate) chunk: &'a Chunk,
+    pub(crate) block: &'a Block,
+    /// How often each row is in the bag.
+    pub(crate) counts: &'a [u32],
+}
+
+impl Ground<'_> {
+    /// Asks whether to stop, before a step of a node of so many examples, if that takes long.
+    fn check_large(self, examples: usize) -> Result<()> {
+        match examples > LARGE_NODE {
+            true => self.monitor.check(),
+            false => Ok(()),
+        }
+    }
+
+    /// What each target has of the gain of a split, which is in proportion to `share`.
+    pub(super) fn gains_by_target(self, shape: &Shape, left: &[f64], total: &[f64], share: f64) -> Vec<f64> {
+        let space = self.space;
+        let mut parts = vec![0.0; self.store.targets.len()];
+        shape.gains(left, total, |component, gain| {
+            let target = match component.checked_sub(space.n_dense()) {
+                None => space.dense_target[component],
+                Some(indicator) => space.indicator_target[indicator],
+            };
+            if let Some(target) = target {
+                parts[target] += share * gain;
+            }
+        });
+        parts
+    }
+}
+
+/// Where in a tree a subtree begins.
+#[derive(Clone, Copy)]
+pub(crate) struct Place<'a> {
+    /// The number of the tree.
+    pub(crate) tree: u64,
+    pub(crate) depth: u32,
+    pub(crate) path: u64,
+    /// Features known to be constant there.
+    pub(crate) aside: &'a [u32],
+}
+
+/// A node that waits to be grown.
+struct Frame {
+    /// Range of the items.
+    examples: Range<usize>,
+    depth: u32,
+    path: u64,
+    /// The parent's position, and 0 for its left or 1 for its right child.
+    parent: Option<(u32, usize)>,
+    mark: Mark,
+    sums: Known,
+}
+
+/// What the split of the parent says of a node's sums.
+#[derive(Clone, Copy)]
+enum Known {
+    Nothing,
+    Single(single::Node),
+    /// The last of the totals, from here on.
+    Any(usize),
+}
+
+/// The sums of a node in the form its searches need.
+#[derive(Clone, Copy)]
+enum Open {
+    Single(single::Node),
+    /// In the buffers.
+    Any,
+}
+
+/// Grows trees one after the other. Its buffers stay, since getting memory costs more than filling it.
+pub(crate) struct Grower<'a> {
+    ground: Ground<'a>,
+    /// The number of the tree.
+    tree: u64,
+    arch: Arch,
+    shape: Shape,
+    /// One dense component, row weights all 1, nothing missing.
+    is_single: bool,
+    /// Nodes up to this size take their candidates together.
+    most_in_batch: usize,
+    /// n_features
+    finds: Vec<Find<'a>>,
+    /// Components are dense and few, so that larger nodes may go over their examples for several candidates at once.
+    goes_together: bool,
+    /// A single component, features that all fit a batch, and gains that are not told apart by target.
+    is_plain: bool,
+    per_node: usize,
+    keeps_members: bool,
+    row_bytes: usize,
+    items: Items,
+    pool: Pool,
+    /// The pool at the root.
+    whole: Mark,
+    /// Sums of the nodes that wait, the next one's last.
+    totals: Vec<f64>,
+    grown: Grown,
+    /// Takes splits as they are made, where nodes are not kept.
+    tally: Option<Tally>,
+    since_check: usize,
+    narrow: OfType<u8>,
+    wide: OfType<u16>,
+    buffers: Buffers,
+    /// One for each stage of the cascade.
+    copies: [Copied; CASCADE.len()],
+}
+
+/// What a view of rows that were copied together looks at.
+#[derive(Default)]
+struct Copied {
+    codes: Chunk,
+    block: Block,
+    origin: Vec<u32>,
+}
+
+/// Reused from node to node.
+struct Buffers {
+    known: Items,
+    node: scan::Node,
+    known_node: scan::Node,
+    scratch: scan::Scratch,
+    present: Present,
+    batch: Batch,
+    histograms: single::Histograms,
+    /// Features drawn whose histograms are filled in one pass, with their slots, and the others.
+    side_by_side: Vec<(u32, usize)>,
+    alone: Vec<u32>,
+    given: GivenCuts,
+    together: Together,
+    /// Of cuts that were found together.
+    lefts: LeftSides,
+    gram: Gram,
+    contest: Contest<Source>,
+    /// Among the candidates of a batch alone.
+    batch_contest: Contest<usize>,
+    sides: Vec<u8>,
+    left: Vec<f64>,
+    total: Vec<f64>,
+    spill: Items,
+}
+
+/// For codes of one type.
+struct OfType<C> {
+    codes: Vec<C>,
+    bins: single::Bins,
+}
+
+impl<C: Stored> OfType<C> {
+    fn new(n_codes: usize) -> Self {
+        OfType { codes: Vec::new(), bins: single::Bins::new(n_codes) }
+    }
+
+    /// The codes of `rows` in the column at `slot`.
+    fn take(&mut self, view: View<'_>, slot: usize, rows: &[u32]) -> &mut Vec<C> {
+        self.codes.resize(rows.len(), C::default());
+        view.codes(slot, rows, &mut self.codes);
+        &mut self.codes
+    }
+}
+
+impl<'a> Grower<'a> {
+    pub(crate) fn new(ground: Ground<'a>, arch: Arch) -> Self {
+        let (store, space) = (ground.store, ground.space);
+        let shape = Shape::of(space);
+        let is_single = shape.is_ordered() && !shape.is_partial() && !space.is_weighted();
+        let pool = Pool::new(store.codings.iter().map(|coding| coding.n_codes() < 2));
+        let most_codes = |narrow: bool| {
+            let codings = store.codings.iter().filter(|coding| coding.is_narrow() == narrow);
+            codings.map(|coding| coding.n_codes()).max().unwrap_or(0)
+        };
+        let finds = Find::all(ground);
+        Grower {
+            ground,
+            tree: 0,
+            arch,
+            is_single,
+            most_in_batch: search::most_in_batch(arch, &shape, ground),
+            is_plain: is_single && !ground.params.by_target && finds.iter().all(|find| find.fits_batch),
+            finds,
+            goes_together: !is_single && Together::serves(arch, &shape),
+            per_node: ground.params.features_per_node(store.codings.len()),
+            row_bytes: store.row_bytes() + if is_single { 0 } else { space.row_bytes(store.columns()) },
+            keeps_members: ground.params.scores.contains(&Score::Permutation),
+            items: Items::default(),
+            whole: pool.mark(),
+            pool,
+            totals: Vec::new(),
+            grown: Grown::default(),
+            tally: None,
+            since_check: 0,
+            narrow: OfType::new(most_codes(true)),
+            wide: OfType::new(most_codes(false)),
+            buffers: Buffers {
+                known: Items::default(),
+                node: scan::Node::default(),
+                known_node: scan::Node::default(),
+                scratch: scan::Scratch::new(&shape),
+                present: Present::default(),
+                batch: Batch::default(),
+                histograms: single::Histograms::new(),
+                side_by_side: Vec::new(),
+                alone: Vec::new(),
+                given: GivenCuts::default(),
+                together: Together::default(),
+                lefts: LeftSides::default(),
+                gram: Gram::default(),
+                contest: Contest::default(),
+                batch_contest: Contest::default(),
+                sides: Vec::new(),
+                left: Vec::new(),
+                total: Vec::new(),
+                spill: Items::default(),
+            },
+            shape,
+            copies: Default::default(),
+        }
+    }
+
+    /// Grows the tree with number `tree` on `bag`.
+    ///
+    /// # Errors
+    /// [`Interrupted`](ferrank_runtime::error::Error::Interrupted) on request.
+    pub(crate) fn grow(&mut self, bag: &Bag, tree: u64) -> Result<&Grown> {
+        let Ground { store, space, .. } = self.ground;
+        self.tree = tree;
+        self.grown.clear();
+        self.totals.clear();
+        self.pool.rewind(self.whole);
+        self.items.take(bag, self.is_single.then_some(&space.block.dense[..]));
+        let examples = 0..bag.rows.len();
+        let root = Frame { examples, depth: 0, path: ROOT, parent: None, mark: self.whole, sums: Known::Nothing };
+        let stage = CASCADE.iter().filter(|&&bytes| store.rows * self.row_bytes <= bytes).count();
+        self.subtree(View::store(store, &space.block), stage, root)?;
+        Ok(&self.grown)
+    }
+
+    /// Adds the splits of the tree with number `tree` to `tally`, and keeps nothing of it.
+    ///
+    /// # Errors
+    /// [`Interrupted`](ferrank_runtime::error::Error::Interrupted) on request.
+    pub(crate) fn tally(&mut self, bag: &Bag, tree: u64, tally: Tally) -> Result<Tally> {
+        self.with_tally(tally, |grower| grower.grow(bag, tree).map(drop))
+    }
+
+    /// Grows the subtree at `place`; its nodes number from there.
+    ///
+    /// # Errors
+    /// [`Interrupted`](ferrank_runtime::error::Error::Interrupted) on request.
+    pub(crate) fn grow_below(&mut self, below: Below<'_>, place: Place<'_>) -> Result<&Grown> {
+        let Below { chunk, block, counts } = below;
+        let Place { tree, depth, path, aside } = place;
+        self.tree = tree;
+        self.grown.clear();
+        self.totals.clear();
+        self.pool.rewind(self.whole);
+        aside.iter().for_each(|&feature| self.pool.set_aside(feature));
+        self.items.take_first(counts, self.is_single.then_some(&block.dense[..]));
+        let examples = 0..counts.len();
+        let root = Frame { examples, depth, path, parent: None, mark: self.pool.mark(), sums: Known::Nothing };
+        let stage = CASCADE.iter().filter(|&&bytes| counts.len() * self.row_bytes <= bytes).count();
+        self.subtree(View::local(chunk, block, &[]), stage, root)?;
+        Ok(&self.grown)
+    }
+
+    /// Adds the splits of the subtree at `place` to `tally`, and keeps nothing of it.
+    ///
+    /// # Errors
+    /// [`Interrupted`](ferrank_runtime::error::Error::Interrupted) on request.
+    pub(crate) fn tally_below(&mut self, below: Below<'_>, place: Place<'_>, tally: Tally) -> Result<Tally> {
+        self.with_tally(tally, |grower| grower.grow_below(below, place).map(drop))
+    }
+
+    /// Lets `tally` take what `grow` grows.
+    fn with_tally(&mut self, tally: Tally, grow: impl FnOnce(&mut Self) -> Result<()>) -> Result<Tally> {
+        self.tally = Some(tally);
+        let done = grow(self);
+        let tally = self.tally.take().expect("it was put there");
+        done.map(|()| tally)
+    }
+
+    /// Grows everything below `root`, whose rows are numbered as in `view`.
+    fn subtree(&mut self, view: View<'_>, stage: usize, root: Frame) -> Result<()> {
+        let mut stack = vec![root];
+        let plain = view.chunk().filter(|_| self.is_plain);
+        while let Some(frame) = stack.pop() {
+            self.pool.rewind(frame.mark);
+            let n = frame.examples.len();
+            if let Some(next) = (stage..CASCADE.len()).rev().find(|&next| n * self.row_bytes <= CASCADE[next]) {
+                // Only worth it where the subtree reads the codes more than once.
+                if n >= 64 {
+                    self.copy_together(view, next, frame)?;
+                    continue;
+                }
+            }
+            let examples = frame.examples.clone();
+            let is_split = match plain {
+                Some(chunk) => self.plain_node(view, chunk, frame, &mut stack)?,
+                None => self.node(view, frame, &mut stack)?,
+            };
+            if !is_split && self.keeps_members {
+                self.keep_members(view, examples);
+            }
+        }
+        Ok(())
+    }
+
+    /// Copies the codes of `frame` together and grows its subtree there.
+    fn copy_together(&mut self, view: View<'_>, stage: usize, frame: Frame) -> Result<()> {
+        let mut copy = std::mem::take(&mut self.copies[stage]);
+        let rows = &mut self.items.rows[frame.examples.clone()];
+        view.gather(rows, &mut copy.codes);
+        // Pairs hold all there is to know of a single component.
+        if !self.is_single {
+            view.block.gather(rows, &mut copy.block);
+        }
+        copy.origin.clear();
+        if self.keeps_members {
+            copy.origin.extend(rows.iter().map(|&row| view.origin(row)));
+        }
+        rows.iter_mut().enumerate().for_each(|(local, row)| *row = local as u32);
+        let done = self.subtree(View::local(&copy.codes, &copy.block, &copy.origin), stage + 1, frame);
+        self.copies[stage] = copy;
+        done
+    }
+
+    /// Notes which rows are in a leaf, in ascending order.
+    fn keep_members(&mut self, view: View<'_>, examples: Range<usize>) {
+        let start = self.grown.members.len();
+        for i in examples {
+            let count = if self.is_single { self.items.pairs[i][0] as u32 } else { self.items.counts[i] };
+            self.grown.members.push((view.origin(self.items.rows[i]), count));
+        }
+        // A test that turned out to gain nothing has parted them.
+        self.grown.members[start..].sort_unstable();
+        self.grown.member_ends.push(self.grown.members.len() as u32);
+    }
+
+    /// Makes a node of `frame`; if it is split, its children go to the stack, the left one last.
+    fn node(&mut self, view: View<'_>, frame: Frame, stack: &mut Vec<Frame>) -> Result<bool> {
+        self.check(frame.examples.len())?;
+        let range = frame.examples.clone();
+        let open = self.open(view, &frame);
+        let (examples, weight) = match open {
+            Open::Single(node) => (node.examples, node.examples),
+            Open::Any => (self.buffers.node.examples(), self.buffers.node.weight()),
+        };
+        let number = self.number(&frame, examples, weight);
+        if !self.may_split(view, &frame, examples) {
+            return Ok(false);
+        }
+        let params = self.ground.params;
+        if let Open::Any = open {
+            let examples = self.items.examples(range.clone(), view);
+            let node = &mut self.buffers.node;
+            node.open(&self.shape);
+            if params.ensemble == Ensemble::ExtraTrees && range.len() <= self.most_in_batch {
+                node.set_values(self.arch, &self.shape, examples);
+            }
+        }
+        let Some(found) = self.search(view, &frame, open, (examples, weight))? else { return Ok(false) };
+        let Some(parted) = self.part(view, range.clone(), found, open, weight) else { return Ok(false) };
+        self.split(&frame, number, weight, parted, stack);
+        Ok(true)
+    }
+
+    /// Gives the node of `frame` its number, and keeps it where nodes are kept.
+    fn number(&mut self, frame: &Frame, examples: f64, weight: f64) -> u32 {
+        let number = self.grown.nodes.len() as u32;
+        if self.tally.is_none() {
+            if let Some((parent, side)) = frame.parent {
+                let split = self.grown.nodes[parent as usize].split.as_mut().expect("a parent is split");
+                split.children[side] = number;
+            }
+            self.grown.nodes.push(GrownNode { depth: frame.depth, examples, weight, split: None });
+        }
+        number
+    }
+
+    fn may_split(&self, view: View<'_>, frame: &Frame, examples: f64) -> bool {
+        let params = self.ground.params;
+        examples >= (2 * params.min_samples_leaf) as f64
+            && params.max_depth.is_none_or(|most| (frame.depth as usize) < most)
+            && !self.is_pure(view, frame.examples.clone())
+    }
+
+    /// Keeps or adds up the split of the node of `frame`, whose children go to the stack, the left one last.
+    fn split(&mut self, frame: &Frame, number: u32, weight: f64, parted: Parted, stack: &mut Vec<Frame>) {
+        let Parted { split, middle, sums } = parted;
+        match &mut self.tally {
+            None => self.grown.nodes[number as usize].split = Some(split),
+            Some(tally) => {
+                tally.add(frame.depth, weight, &split, &self.grown.gain_by_target);
+                self.grown.gain_by_target.clear();
+            }
+        }
+        let mark = self.pool.mark();
+        for (side, examples) in [(1, middle..frame.examples.end), (0, frame.examples.start..middle)] {
+            let (depth, path) = (frame.depth + 1, child(frame.path, side == 1));
+            stack.push(Frame { examples, depth, path, parent: Some((number, side)), mark, sums: sums[side] });
+        }
+    }
+
+    /// The sums of `frame`.
+    fn open(&mut self, view: View<'_>, frame: &Frame) -> Open {
+        let total = &mut self.buffers.node.total;
+        match frame.sums {
+            Known::Single(node) => return Open::Single(node),
+            Known::Nothing if self.is_single => {
+                return Open::Single(single::Node::new(&self.items.pairs[frame.examples.clone()]));
+            }
+            Known::Nothing => {
+                self.items.examples(frame.examples.clone(), view).total(self.arch, &self.shape, total);
+            }
+            Known::Any(start) => {
+                total.clear();
+                total.extend(self.totals.drain(start..));
+            }
+        }
+        Open::Any
+    }
+
+    fn check(&mut self, examples: usize) -> Result<()> {
+        self.since_check += examples + 1;
+        if self.since_check > LARGE_NODE {
+            self.since_check = 0;
+            self.ground.monitor.check()?;
+        }
+        Ok(())
+    }
+
+    /// Whether all examples have the same component values.
+    fn is_pure(&self, view: View<'_>, range: Range<usize>) -> bool {
+        if self.is_single {
+            let pairs = &self.items.pairs[range];
+            let [count, sum] = pairs[0];
+            return pairs.iter().all(|&[c, s]| s * count == sum * c);
+        }
+        let block = view.block;
+        if !block.weights.is_empty() {
+            // Values carry the row weights; equal ones are found by a gain of nothing.
+            return false;
+        }
+        let first = self.items.rows[range.start] as usize;
+        self.items.rows[range].iter().all(|&row| {
+            let row = row as usize;
+            block.dense(row) == block.dense(first) && block.indicators(row) == block.indicators(first)
+        })
+    }
+}

@@ -1,0 +1,156 @@
+//! Parting the examples of a node.
+
+use std::ops::Range;
+
+use super::{Buffers, Grower, Known, Open};
+use crate::contest::Found;
+use crate::grown::{CodeTest, GrownSplit};
+use crate::items::{LEFT, MISSING, RIGHT, tell_sides};
+use crate::moments::{EXAMPLES, FIRST, WEIGHT};
+use crate::split::single;
+use crate::view::View;
+use ferrank_data::store::Slot;
+
+/// Decreases below this are rounding noise: the impurity of the whole data is 1.
+pub(crate) const LEAST_GAIN: f64 = 1e-18;
+
+/// A node's examples in two parts.
+pub(super) struct Parted {
+    pub(super) split: GrownSplit,
+    /// Where the right side starts.
+    pub(super) middle: usize,
+    /// Of the left and the right side.
+    pub(super) sums: [Known; 2],
+}
+
+impl Grower<'_> {
+    /// Parts the examples of a node by `found`. `None` if the gain is rounding noise.
+    pub(super) fn part(
+        &mut self,
+        view: View<'_>,
+        range: Range<usize>,
+        found: Found,
+        open: Open,
+        weight: f64,
+    ) -> Option<Parted> {
+        let mut sides = std::mem::take(&mut self.buffers.sides);
+        let has_missing = self.sides(view, range.clone(), &found, &mut sides);
+        let middle = if has_missing {
+            self.sum_known(view, range.clone(), &sides);
+            None
+        } else {
+            // Sums of a side that lies together are cheaper than those of a side picked out.
+            let middle = self.items.partition(range.clone(), &sides, &mut self.buffers.spill);
+            self.sum_left(view, range.clone(), middle, found.feature, open);
+            Some(middle)
+        };
+        let (left, total) = (&self.buffers.left, &self.buffers.total);
+        let share = total[WEIGHT] / weight;
+        let gain = share * self.shape.gain(left, total);
+        let missing_left = left[WEIGHT] >= total[WEIGHT] - left[WEIGHT];
+        let parted = (gain > LEAST_GAIN).then(|| {
+            self.record_by_target(share);
+            let split = GrownSplit { feature: found.feature, test: found.test, missing_left, gain, children: [0; 2] };
+            if let Some(middle) = middle {
+                return Parted { split, middle, sums: self.sums_of_children() };
+            }
+            let follow = if missing_left { LEFT } else { RIGHT };
+            sides.iter_mut().filter(|side| **side == MISSING).for_each(|side| *side = follow);
+            let middle = self.items.partition(range, &sides, &mut self.buffers.spill);
+            Parted { split, middle, sums: [Known::Nothing; 2] }
+        });
+        self.buffers.sides = sides;
+        parted
+    }
+
+    /// Sums of the examples before `middle`, which a test of `feature` put there, and of all in `range`, into the
+    /// buffers.
+    fn sum_left(&mut self, view: View<'_>, range: Range<usize>, middle: usize, feature: u32, open: Open) {
+        let Buffers { left, total, lefts, node, .. } = &mut self.buffers;
+        if let Some(known) = lefts.of(feature) {
+            left.clear();
+            left.extend_from_slice(known);
+            return total.clone_from(&node.total);
+        }
+        let is_smaller = 2 * (middle - range.start) <= range.len();
+        let smaller = if is_smaller { range.start..middle } else { middle..range.end };
+        match open {
+            Open::Single(node) => {
+                let side = single::Node::new(&self.items.pairs[smaller]);
+                for (sums, node) in [(&mut *left, side), (&mut *total, node)] {
+                    sums.clear();
+                    sums.resize(self.shape.len(), 0.0);
+                    self.shape.add_single(sums, node.examples, node.sum);
+                }
+            }
+            Open::Any => {
+                self.items.examples(smaller, view).total(self.arch, &self.shape, left);
+                total.clone_from(&node.total);
+            }
+        }
+        if !is_smaller {
+            left.iter_mut().zip(total).for_each(|(left, total)| *left = *total - *left);
+        }
+    }
+
+    /// Sums of the left side and of all examples whose value is known, into the buffers.
+    fn sum_known(&mut self, view: View<'_>, range: Range<usize>, sides: &[u8]) {
+        let (left, total) = (&mut self.buffers.left, &mut self.buffers.total);
+        for sums in [&mut *left, &mut *total] {
+            sums.clear();
+            sums.resize(self.shape.len(), 0.0);
+        }
+        let examples = self.items.examples(range, view);
+        for (i, &side) in sides.iter().enumerate() {
+            match side {
+                LEFT => examples.add(&self.shape, left, i),
+                // The right side for now.
+                RIGHT => examples.add(&self.shape, total, i),
+                _ => {}
+            }
+        }
+        total.iter_mut().zip(&*left).for_each(|(total, left)| *total += left);
+    }
+
+    /// Keeps the sums of both sides for when their nodes are made.
+    fn sums_of_children(&mut self) -> [Known; 2] {
+        let (left, total) = (&self.buffers.left, &self.buffers.total);
+        if self.is_single {
+            let [left, right] =
+                [[left[EXAMPLES], left[FIRST]], [total[EXAMPLES] - left[EXAMPLES], total[FIRST] - left[FIRST]]]
+                    .map(|[examples, sum]| Known::Single(single::Node { examples, sum }));
+            return [left, right];
+        }
+        let of_right = self.totals.len();
+        self.totals.extend(total.iter().zip(left).map(|(total, left)| total - left));
+        let of_left = self.totals.len();
+        self.totals.extend_from_slice(left);
+        [Known::Any(of_left), Known::Any(of_right)]
+    }
+
+    /// Where each example goes; gives whether some miss the feature.
+    fn sides(&mut self, view: View<'_>, range: Range<usize>, found: &Found, sides: &mut Vec<u8>) -> bool {
+        let Grower { ground, items, narrow, wide, buffers, .. } = self;
+        if let (Some(keys), CodeTest::Cut(code)) = (buffers.batch.keys(found.feature), &found.test) {
+            let highest = ground.key_of(found.feature, *code);
+            sides.clear();
+            sides.extend(keys.iter().map(|&key| if key <= highest { LEFT } else { RIGHT }));
+            return false;
+        }
+        let rows = &items.rows[range];
+        let has_missing = ground.store.codings[found.feature as usize].has_missing;
+        match ground.store.slots[found.feature as usize] {
+            Slot::Narrow(slot) => tell_sides(narrow.take(view, slot, rows), &found.test, has_missing, sides),
+            Slot::Wide(slot) => tell_sides(wide.take(view, slot, rows), &found.test, has_missing, sides),
+        }
+    }
+
+    fn record_by_target(&mut self, share: f64) {
+        if !self.ground.params.by_target {
+            return;
+        }
+        let (left, total) = (&self.buffers.left, &self.buffers.total);
+        let parts = self.ground.gains_by_target(&self.shape, left, total, share);
+        self.grown.gain_by_target.extend(parts);
+    }
+}

@@ -1,0 +1,399 @@
+//! The best test of a node.
+
+use std::ops::Range;
+
+use pulp::{Arch, Simd, WithSimd};
+use rand::RngExt;
+
+use super::{Buffers, Frame, Ground, Grower, OfType, Open};
+use crate::contest::{Contest, Found};
+use crate::grown::CodeTest;
+use crate::moments::Shape;
+use crate::params::Ensemble;
+use crate::split::batch::{Batch, BatchCut, threshold};
+use crate::split::by_code::random_subset;
+use crate::split::nominal::Subset;
+use crate::split::scan::{self, Examples, Search};
+use crate::split::single;
+use crate::split::{Cut, Room};
+use crate::view::View;
+use ferrank_data::profile::Scale;
+use ferrank_data::store::{Code, Slot};
+use ferrank_runtime::error::Result;
+use ferrank_runtime::random::{Purpose, Stream, stream};
+
+/// Where a candidate's best test is.
+pub(super) enum Source {
+    /// The candidate's number in the batch.
+    Batch(usize),
+    Alone(CodeTest),
+}
+
+impl<'a> Ground<'a> {
+    /// What the codes of `feature` stand for, where cuts are at random and so among values, not codes.
+    pub(super) fn values(self, feature: u32) -> Option<&'a [f64]> {
+        match (&self.store.codings[feature as usize].scale, self.params.ensemble) {
+            (Scale::Numeric(cuts), Ensemble::ExtraTrees) => Some(&cuts.values),
+            _ => None,
+        }
+    }
+
+    /// The key of `code` in a batch.
+    pub(super) fn key_of(self, feature: u32, code: u16) -> f64 {
+        self.values(feature).map_or(f64::from(code), |values| values[usize::from(code)])
+    }
+
+    /// The test of a cut that a batch found.
+    pub(super) fn test_of(self, cut: &BatchCut) -> CodeTest {
+        CodeTest::Cut(match self.values(cut.feature) {
+            Some(values) => values.partition_point(|&value| value <= cut.key) as u16 - 1,
+            None => cut.key as u16,
+        })
+    }
+}
+
+impl Grower<'_> {
+    /// The best test over the features drawn for the node, whose examples and weight are `size`.
+    pub(super) fn search(
+        &mut self,
+        view: View<'_>,
+        frame: &Frame,
+        open: Open,
+        size: (f64, f64),
+    ) -> Result<Option<Found>> {
+        let range = frame.examples.clone();
+        let mut random = stream(self.ground.params.seed, Purpose::Node, self.tree, frame.path);
+        let mut contest = std::mem::take(&mut self.buffers.contest);
+        let in_batch = range.len() <= self.most_in_batch;
+        let most = self.per_node.min(self.pool.len());
+        self.buffers.batch.start(if in_batch { range.len() } else { 0 }, most);
+        self.buffers.lefts.clear();
+        let mut pool = std::mem::take(&mut self.pool);
+        let drawn = pool.try_draw(self.per_node, &mut random, |feature, random| {
+            self.ground.check_large(range.len())?;
+            if in_batch && self.finds[feature as usize].fits_batch {
+                return Ok(self.add_to_batch(view, range.clone(), feature, random));
+            }
+            if !in_batch && self.goes_together(view, range.len(), feature) {
+                return Ok(self.take_together(view, range.clone(), feature, random, &mut contest));
+            }
+            let (varies, found) = self.candidate(view, range.clone(), feature, open, size, random);
+            if let Some(Found { gain, feature, test }) = found {
+                contest.enter(Found { gain, feature, test: Source::Alone(test) });
+            }
+            Ok(varies)
+        });
+        self.pool = pool;
+        drawn?;
+        if in_batch {
+            self.judge_batch(view, range, open, &mut contest);
+        } else if self.goes_together {
+            self.judge_together(view, range, &mut contest);
+        }
+        let best = contest.winner(self.ground.params.ties, &mut random);
+        self.buffers.contest = contest;
+        Ok(best.map(|Found { gain, feature, test }| {
+            let test = match test {
+                Source::Batch(candidate) => self.ground.test_of(&self.buffers.batch.cut(candidate)),
+                Source::Alone(test) => test,
+            };
+            Found { gain, feature, test }
+        }))
+    }
+
+    /// Takes `feature` into the batch; gives whether it varies in the node.
+    fn add_to_batch(&mut self, view: View<'_>, range: Range<usize>, feature: u32, random: &mut Stream) -> bool {
+        let Grower { items, narrow, wide, buffers, finds, .. } = self;
+        let (rows, batch) = (&items.rows[range], &mut buffers.batch);
+        let find = &finds[feature as usize];
+        if let Some(chunk) = view.chunk() {
+            return find.take(chunk, rows, feature, batch, random);
+        }
+        match find.slot {
+            Slot::Narrow(slot) => {
+                find.take_codes(narrow.take(view, slot, rows).iter().copied(), feature, batch, random)
+            }
+            Slot::Wide(slot) => find.take_codes(wide.take(view, slot, rows).iter().copied(), feature, batch, random),
+        }
+    }
+
+    /// Searches the tests of the batch.
+    fn judge_batch(&mut self, view: View<'_>, range: Range<usize>, open: Open, contest: &mut Contest<Source>) {
+        let arch = self.arch;
+        let room = self.room();
+        let examples = self.items.examples(range, view);
+        let Buffers { batch, gram, node, .. } = &mut self.buffers;
+        if batch.is_empty() {
+            return;
+        }
+        if let (Open::Any, false) = (open, node.has_values()) {
+            gram.open(arch, &self.shape, examples, node, batch.width());
+        }
+        let at_random = self.ground.params.ensemble == Ensemble::ExtraTrees;
+        match (open, at_random) {
+            (Open::Single(node), true) => batch.judge_random(arch, examples.pairs, node, room),
+            (Open::Single(node), false) => batch.judge(arch, examples.pairs, node, room),
+            (Open::Any, true) if node.has_values() => {
+                batch.judge_random_values(arch, &self.shape, node, examples.counts, room);
+            }
+            (Open::Any, true) => batch.judge_random_products(arch, gram, node.examples(), room),
+            (Open::Any, false) => batch.judge_products(arch, gram, node.examples(), room),
+        }
+        for (candidate, (feature, gain)) in batch.judged().enumerate() {
+            contest.enter(Found { gain, feature, test: Source::Batch(candidate) });
+        }
+    }
+
+    /// Whether `feature` is searched together with others, in a node of `n` examples that has no use for a batch.
+    fn goes_together(&self, view: View<'_>, n: usize, feature: u32) -> bool {
+        if !self.goes_together || !self.finds[feature as usize].fits_batch {
+            return false;
+        }
+        let n_codes = self.ground.store.codings[feature as usize].n_codes();
+        self.ground.params.ensemble == Ensemble::ExtraTrees || scan::adds_by_code(&self.shape, view.block, n, n_codes)
+    }
+
+    /// Takes `feature` to those that are searched together, and searches them where there is no place for more;
+    /// gives whether it varies in the node.
+    fn take_together(
+        &mut self,
+        view: View<'_>,
+        range: Range<usize>,
+        feature: u32,
+        random: &mut Stream,
+        contest: &mut Contest<Source>,
+    ) -> bool {
+        let Grower { ground, arch, shape, items, narrow, wide, buffers, finds, .. } = self;
+        let rows = &items.rows[range.clone()];
+        let joining = Joining { ground: *ground, arch: *arch, shape, feature };
+        let (varies, is_full) = match finds[feature as usize].slot {
+            Slot::Narrow(slot) => joining.join(narrow.take(view, slot, rows), buffers, random),
+            Slot::Wide(slot) => joining.join(wide.take(view, slot, rows), buffers, random),
+        };
+        if is_full {
+            self.judge_together(view, range, contest);
+        }
+        varies
+    }
+
+    /// Searches the features taken so far.
+    fn judge_together(&mut self, view: View<'_>, range: Range<usize>, contest: &mut Contest<Source>) {
+        let room = self.room();
+        let examples = self.items.examples(range, view);
+        let Buffers { given, together, lefts, node, .. } = &mut self.buffers;
+        let given = given.judge(self.arch, &self.shape, examples, node, room, lefts);
+        let best = together.best_cuts(self.arch, &self.shape, examples, node, room, Some(lefts));
+        for (feature, cut) in given.chain(best) {
+            contest.enter(Found { gain: cut.gain, feature, test: Source::Alone(CodeTest::Cut(cut.code)) });
+        }
+    }
+
+    /// Room where no example misses the feature.
+    fn room(&self) -> Room {
+        Room { min_leaf: self.ground.params.min_samples_leaf as f64, missing: 0.0 }
+    }
+
+    /// Whether `feature` varies in the node, and its best test.
+    fn candidate(
+        &mut self,
+        view: View<'_>,
+        range: Range<usize>,
+        feature: u32,
+        open: Open,
+        size: (f64, f64),
+        random: &mut Stream,
+    ) -> (bool, Option<Found>) {
+        let Grower { ground, arch, shape, items, narrow, wide, buffers, .. } = self;
+        let rows = &items.rows[range.clone()];
+        let examples = items.examples(range, view);
+        let candidate = Candidate { ground: *ground, arch: *arch, shape, examples, view, feature, open, size };
+        match ground.store.slots[feature as usize] {
+            Slot::Narrow(slot) => {
+                narrow.take(view, slot, rows);
+                candidate.search(narrow, buffers, random)
+            }
+            Slot::Wide(slot) => {
+                wide.take(view, slot, rows);
+                candidate.search(wide, buffers, random)
+            }
+        }
+    }
+}
+
+/// A feature of a node of any size.
+struct Candidate<'a> {
+    ground: Ground<'a>,
+    arch: Arch,
+    shape: &'a Shape,
+    examples: Examples<'a>,
+    view: View<'a>,
+    feature: u32,
+    open: Open,
+    /// Examples and weight of the node.
+    size: (f64, f64),
+}
+
+impl Candidate<'_> {
+    /// Whether it varies, and its best test; `of_type` has its codes.
+    fn search<C: Code>(
+        self,
+        of_type: &mut OfType<C>,
+        buffers: &mut Buffers,
+        random: &mut Stream,
+    ) -> (bool, Option<Found>) {
+        let Candidate { ground, arch, shape, mut examples, view, feature, mut open, size: (all, all_weight) } = self;
+        let OfType { codes, bins } = of_type;
+        let coding = &ground.store.codings[feature as usize];
+        let mut node = &buffers.node;
+        let (mut share, mut missing) = (1.0, 0.0);
+        if coding.has_missing && codes.contains(&C::MISSING) {
+            buffers.known.take_known(examples, codes);
+            examples = buffers.known.examples(0..codes.len(), view);
+            let (known, known_weight);
+            if let Open::Single(node) = &mut open {
+                *node = single::Node::new(examples.pairs);
+                (known, known_weight) = (node.examples, node.examples);
+            } else {
+                examples.total(arch, shape, &mut buffers.known_node.total);
+                buffers.known_node.open(shape);
+                node = &buffers.known_node;
+                (known, known_weight) = (node.examples(), node.weight());
+            }
+            (share, missing) = (known_weight / all_weight, all - known);
+        }
+        let (low, high) = extremes(arch, codes);
+        if low >= high {
+            return (false, None);
+        }
+        let here = Here {
+            arch,
+            open,
+            search: Search {
+                shape,
+                examples,
+                codes,
+                n_codes: coding.n_codes(),
+                node,
+                room: Room { min_leaf: ground.params.min_samples_leaf as f64, missing },
+            },
+        };
+        let at_random = ground.params.ensemble == Ensemble::ExtraTrees;
+        let found = match (&coding.scale, at_random) {
+            (Scale::Numeric(_), false) => here.best_cut(bins, &mut buffers.scratch).map(cut_test),
+            (Scale::Numeric(cuts), true) => {
+                let cut = random_cut(&cuts.values, low, high, random);
+                here.given_cut(cut, &mut buffers.scratch).map(cut_test)
+            }
+            (Scale::Nominal(_), _) => {
+                let Search { shape, room, n_codes, .. } = here.search;
+                buffers.present.open(shape, examples, codes, n_codes);
+                let subset = if at_random {
+                    let chosen = random_subset(buffers.present.codes.len(), random);
+                    buffers.present.given(shape, room, &chosen)
+                } else {
+                    buffers.present.best(shape, room)
+                };
+                subset.map(|Subset { gain, codes }| (gain, CodeTest::Subset(codes)))
+            }
+        };
+        (true, found.map(|(gain, test)| Found { gain: share * gain, feature, test }))
+    }
+}
+
+/// Up to so many examples it is faster to search all candidates of a node at once, as measured.
+pub(super) fn most_in_batch(arch: Arch, shape: &Shape, ground: Ground<'_>) -> usize {
+    if shape.is_partial() || ground.space.is_weighted() {
+        return 0;
+    }
+    let most = match (shape.indicator_weight.is_empty(), ground.params.ensemble) {
+        (true, Ensemble::RandomForest | Ensemble::Bagging) if shape.is_ordered() => 40,
+        (true, Ensemble::RandomForest | Ensemble::Bagging) => 16,
+        (false, _) => 32,
+        _ => usize::MAX,
+    };
+    most.min(Batch::most_examples(arch))
+}
+
+/// A search in either form of sums.
+struct Here<'a, C> {
+    arch: Arch,
+    open: Open,
+    search: Search<'a, C>,
+}
+
+impl<C: Code> Here<'_, C> {
+    fn best_cut(&self, bins: &mut single::Bins, scratch: &mut scan::Scratch) -> Option<Cut> {
+        let Search { examples, codes, n_codes, room, .. } = self.search;
+        match self.open {
+            Open::Single(node) => {
+                single::best_cut(self.arch, (codes.iter().copied(), n_codes), examples.pairs, node, room, bins)
+            }
+            Open::Any => self.search.best_cut(self.arch, scratch),
+        }
+    }
+
+    fn given_cut(&self, cut: C, scratch: &mut scan::Scratch) -> Option<Cut> {
+        let Search { examples, codes, room, .. } = self.search;
+        match self.open {
+            Open::Single(node) => single::given_cut(self.arch, codes, examples.pairs, node, room, cut),
+            Open::Any => self.search.given_cut(self.arch, cut, scratch),
+        }
+    }
+}
+
+fn cut_test(cut: Cut) -> (f64, CodeTest) {
+    (cut.gain, CodeTest::Cut(cut.code))
+}
+
+/// A feature that is to be searched together with others.
+struct Joining<'a> {
+    ground: Ground<'a>,
+    arch: Arch,
+    shape: &'a Shape,
+    feature: u32,
+}
+
+impl Joining<'_> {
+    /// Takes it to the others, with a random cut where cuts are random; gives whether it varies in the node, and if so,
+    /// whether there is no place for more.
+    fn join<C: Code>(self, codes: &[C], buffers: &mut Buffers, random: &mut Stream) -> (bool, bool) {
+        let Joining { ground, arch, shape, feature } = self;
+        let (low, high) = extremes(arch, codes);
+        if low >= high {
+            return (false, false);
+        }
+        let is_full = match ground.values(feature) {
+            Some(values) => buffers.given.take(arch, feature, codes, random_cut(values, low, high, random)),
+            None => {
+                let n_codes = ground.store.codings[feature as usize].n_codes();
+                buffers.together.take(shape, feature, codes, n_codes)
+            }
+        };
+        (true, is_full)
+    }
+}
+
+/// A cut uniform between the least and the greatest value (Geurts et al. 2006, Table 1).
+fn random_cut<C: Code>(values: &[f64], low: C, high: C, random: &mut Stream) -> C {
+    let (low, high) = (low.index(), high.index());
+    let at = threshold(values[low], values[high], random.random());
+    C::from_u16((low + values[low..high].partition_point(|&value| value <= at)) as u16 - 1)
+}
+
+/// Least and greatest of `codes`; (greatest, least) possible if there are none.
+fn extremes<C: Code>(arch: Arch, codes: &[C]) -> (C, C) {
+    struct Extremes<'a, C>(&'a [C]);
+    impl<C: Code> WithSimd for Extremes<'_, C> {
+        type Output = (C, C);
+        #[inline(always)]
+        fn with_simd<S: Simd>(self, _: S) -> (C, C) {
+            let (mut low, mut high) = (C::MISSING, C::default());
+            for &code in self.0 {
+                low = if code < low { code } else { low };
+                high = if code > high { code } else { high };
+            }
+            (low, high)
+        }
+    }
+    arch.dispatch(Extremes(codes))
+}

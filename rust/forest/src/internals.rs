@@ -1,0 +1,110 @@
+//! Kernels as benches call them. Nothing here is promised to stay.
+
+use pulp::Arch;
+
+use super::moments::Shape;
+use super::space::Block;
+use super::split::Room;
+use super::split::scan::{Examples, Node, Scratch, Search};
+use super::split::single::{self, Bins, Pair};
+use ferrank_data::intake::{Intake, Unlabelled};
+use ferrank_data::profile::Profile;
+use ferrank_data::schema::{Problem, Roles};
+use ferrank_data::source::ChunkSource;
+use ferrank_data::store::{CodeStore, Keep};
+use ferrank_runtime::error::Result;
+use ferrank_runtime::monitor::Monitor;
+
+const ROOM: Room = Room { min_leaf: 2.0, missing: 0.0 };
+
+/// A node with one component and codes of one byte.
+#[derive(Debug)]
+pub struct Single {
+    arch: Arch,
+    codes: Vec<u8>,
+    pairs: Vec<Pair>,
+    node: single::Node,
+    bins: Bins,
+}
+
+impl Single {
+    /// The node of these examples.
+    pub fn new(codes: Vec<u8>, values: &[f64]) -> Self {
+        let pairs: Vec<Pair> = values.iter().map(|&value| [1.0, value]).collect();
+        Single { arch: Arch::new(), codes, node: single::Node::new(&pairs), pairs, bins: Bins::new(255) }
+    }
+
+    /// Gain of the best cut.
+    pub fn best_cut(&mut self) -> Option<f64> {
+        let Single { arch, codes, pairs, node, bins } = self;
+        single::best_cut(*arch, (codes.iter().copied(), 255), pairs, *node, ROOM, bins).map(|cut| cut.gain)
+    }
+
+    /// Gain of the cut at `cut`.
+    pub fn given_cut(&self, cut: u8) -> Option<f64> {
+        single::given_cut(self.arch, &self.codes, &self.pairs, self.node, ROOM, cut).map(|cut| cut.gain)
+    }
+}
+
+/// A node with any components and codes of one byte.
+#[derive(Debug)]
+pub struct Any {
+    arch: Arch,
+    codes: Vec<u8>,
+    shape: Shape,
+    block: Block,
+    rows: Vec<u32>,
+    counts: Vec<u32>,
+    node: Node,
+    scratch: Scratch,
+}
+
+impl Any {
+    /// The node of examples that have `width` values and the labels given, out of `n_labels`, each.
+    pub fn new(codes: Vec<u8>, width: usize, values: Vec<f64>, labels: &[Vec<u32>], n_labels: usize) -> Self {
+        let mut block = Block { width, dense: values, ..Block::default() };
+        if n_labels > 0 {
+            block.starts.push(0);
+            for labels in labels {
+                block.indicators.extend(labels);
+                block.starts.push(block.indicators.len());
+            }
+        }
+        let shape = Shape { n_whole: width, indicator_weight: vec![1.0; n_labels], ..Shape::default() };
+        let (rows, counts) = ((0..codes.len() as u32).collect(), vec![1; codes.len()]);
+        let scratch = Scratch::new(&shape);
+        let mut any = Any { arch: Arch::new(), codes, shape, block, rows, counts, node: Node::default(), scratch };
+        let examples = Examples { block: &any.block, rows: &any.rows, counts: &any.counts, pairs: &[] };
+        examples.total(any.arch, &any.shape, &mut any.node.total);
+        any.node.open(&any.shape);
+        any
+    }
+
+    /// Gain of the best cut.
+    pub fn best_cut(&mut self) -> Option<f64> {
+        let Any { arch, codes, shape, block, rows, counts, node, scratch } = self;
+        let examples = Examples { block, rows, counts, pairs: &[] };
+        let search = Search { shape, examples, codes, n_codes: 255, node, room: ROOM };
+        search.best_cut(*arch, scratch).map(|cut| cut.gain)
+    }
+
+    /// Gain of the cut at `cut`.
+    pub fn given_cut(&mut self, cut: u8) -> Option<f64> {
+        let Any { arch, codes, shape, block, rows, counts, node, scratch } = self;
+        let examples = Examples { block, rows, counts, pairs: &[] };
+        let search = Search { shape, examples, codes, n_codes: 255, node, room: ROOM };
+        search.given_cut(*arch, cut, scratch).map(|cut| cut.gain)
+    }
+}
+
+/// Profiles and codes `source`; gives the number of rows.
+///
+/// # Errors
+/// Those of reading it.
+pub fn code(source: &dyn ChunkSource, roles: &Roles, max_bins: usize) -> Result<usize> {
+    let problem = Problem::resolve(&source.schema(), roles, source.name())?;
+    let monitor = Monitor::default();
+    let intake = Intake { source, problem: &problem, unlabelled: Unlabelled::Error, monitor: &monitor };
+    let profile = Profile::of(&intake, max_bins)?;
+    Ok(CodeStore::of(&intake, &profile, profile.counts, false, Keep::Memory)?.rows)
+}

@@ -1,0 +1,174 @@
+//! Examples of the bag, in the order of the nodes they are in, and parting them.
+
+use std::ops::Range;
+
+use super::bag::Bag;
+use super::grown::CodeTest;
+use super::split::scan::Examples;
+use super::split::single::Pair;
+use super::view::View;
+use ferrank_data::store::Code;
+
+/// Where an example goes, as small numbers.
+pub(super) const LEFT: u8 = 0;
+pub(super) const RIGHT: u8 = 1;
+pub(super) const MISSING: u8 = 2;
+
+/// Examples of the bag, in the order of the nodes they are in.
+#[derive(Default)]
+pub(super) struct Items {
+    pub(super) rows: Vec<u32>,
+    /// Empty where there are pairs.
+    pub(super) counts: Vec<u32>,
+    /// Where there is but one component, rows of weight 1 and nothing missing; else empty.
+    pub(super) pairs: Vec<Pair>,
+}
+
+impl Items {
+    /// Takes the rows of `bag`, with pairs if there is a single component with these `values`.
+    pub(super) fn take(&mut self, bag: &Bag, values: Option<&[f64]>) {
+        self.rows.clone_from(&bag.rows);
+        self.take_counts(&bag.counts, values);
+    }
+
+    /// Takes the rows from 0 on, as often as `counts` says.
+    pub(super) fn take_first(&mut self, counts: &[u32], values: Option<&[f64]>) {
+        self.rows.clear();
+        self.rows.extend(0..counts.len() as u32);
+        self.take_counts(counts, values);
+    }
+
+    fn take_counts(&mut self, counts: &[u32], values: Option<&[f64]>) {
+        self.counts.clear();
+        self.pairs.clear();
+        match values {
+            Some(values) => self.pairs.extend(self.rows.iter().zip(counts).map(|(&row, &count)| {
+                let count = f64::from(count);
+                [count, count * values[row as usize]]
+            })),
+            None => self.counts.extend_from_slice(counts),
+        }
+    }
+
+    /// How often the example at `position` is in the bag.
+    pub(super) fn count(&self, position: usize) -> u32 {
+        match self.pairs.get(position) {
+            Some(pair) => pair[0] as u32,
+            None => self.counts[position],
+        }
+    }
+
+    pub(super) fn examples<'a>(&'a self, range: Range<usize>, view: View<'a>) -> Examples<'a> {
+        fn part<T>(values: &[T], range: Range<usize>) -> &[T] {
+            if values.is_empty() { values } else { &values[range] }
+        }
+        Examples {
+            block: view.block,
+            rows: &self.rows[range.clone()],
+            counts: part(&self.counts, range.clone()),
+            pairs: part(&self.pairs, range),
+        }
+    }
+
+    /// Takes those of `from` whose value is known.
+    pub(super) fn take_known<C: Code>(&mut self, from: Examples<'_>, codes: &mut Vec<C>) {
+        fn known<T: Copy, C: Code>(to: &mut Vec<T>, from: &[T], codes: &[C]) {
+            to.clear();
+            to.extend(from.iter().zip(codes).filter(|&(_, &code)| code != C::MISSING).map(|(value, _)| *value));
+        }
+        known(&mut self.rows, from.rows, codes);
+        known(&mut self.counts, from.counts, codes);
+        known(&mut self.pairs, from.pairs, codes);
+        codes.retain(|&code| code != C::MISSING);
+    }
+
+    /// Moves the right side of `range` behind the left one, keeping the order of each; gives where it
+    /// starts. Sides are [`LEFT`] or [`RIGHT`].
+    pub(super) fn partition(&mut self, range: Range<usize>, sides: &[u8], spill: &mut Items) -> usize {
+        let sides = &sides[..range.len()];
+        let goes_left = |i: usize, _| sides[i] == LEFT;
+        let start = range.start;
+        if !self.pairs.is_empty() {
+            return start + self.part_pairs(range, spill, goes_left);
+        }
+        let spilled = grown(&mut spill.rows, &mut spill.counts, range.len());
+        start + part((&mut self.rows[range.clone()], &mut self.counts[range]), spilled, goes_left)
+    }
+
+    /// The same where there are pairs: `goes_left` gets the position in `range`, and the row. Gives the number of those
+    /// on the left.
+    pub(super) fn part_pairs(
+        &mut self,
+        range: Range<usize>,
+        spill: &mut Items,
+        goes_left: impl Fn(usize, u32) -> bool,
+    ) -> usize {
+        let spilled = grown(&mut spill.rows, &mut spill.pairs, range.len());
+        part((&mut self.rows[range.clone()], &mut self.pairs[range]), spilled, goes_left)
+    }
+}
+
+/// The first `n` of both, which never shrink.
+fn grown<'a, T: Copy + Default>(
+    rows: &'a mut Vec<u32>,
+    values: &'a mut Vec<T>,
+    n: usize,
+) -> (&'a mut [u32], &'a mut [T]) {
+    rows.resize(n.max(rows.len()), 0);
+    values.resize(n.max(values.len()), T::default());
+    (&mut rows[..n], &mut values[..n])
+}
+
+/// Moves items that do not go left behind those that do, by way of `spill`; all slices are of one length.
+#[inline(never)]
+fn part<T: Copy>(
+    (rows, values): (&mut [u32], &mut [T]),
+    (spilled_rows, spilled_values): (&mut [u32], &mut [T]),
+    goes_left: impl Fn(usize, u32) -> bool,
+) -> usize {
+    let n = rows.len();
+    assert!(values.len() == n && spilled_rows.len() == n && spilled_values.len() == n);
+    let (mut left, mut right) = (0, 0);
+    for i in 0..n {
+        // SAFETY: left + right = i < n, the length of all four slices.
+        unsafe {
+            let (row, value) = (*rows.get_unchecked(i), *values.get_unchecked(i));
+            // Written to both, so that nothing depends on a guess.
+            *rows.get_unchecked_mut(left) = row;
+            *values.get_unchecked_mut(left) = value;
+            *spilled_rows.get_unchecked_mut(right) = row;
+            *spilled_values.get_unchecked_mut(right) = value;
+            let side = usize::from(!goes_left(i, row));
+            left += 1 - side;
+            right += side;
+        }
+    }
+    rows[left..].copy_from_slice(&spilled_rows[..right]);
+    values[left..].copy_from_slice(&spilled_values[..right]);
+    left
+}
+
+/// Writes the side of each code; gives whether one is missing.
+pub(super) fn tell_sides<C: Code>(codes: &[C], test: &CodeTest, has_missing: bool, sides: &mut Vec<u8>) -> bool {
+    sides.clear();
+    match test {
+        CodeTest::Cut(cut) => {
+            let cut = C::from_u16(*cut);
+            sides.extend(codes.iter().map(|&code| if code <= cut { LEFT } else { RIGHT }));
+        }
+        CodeTest::Subset(subset) => {
+            let mut side = vec![RIGHT; usize::from(subset[subset.len() - 1]) + 1];
+            subset.iter().for_each(|&code| side[usize::from(code)] = LEFT);
+            sides.extend(codes.iter().map(|code| side.get(code.index()).copied().unwrap_or(RIGHT)));
+        }
+    }
+    if !has_missing {
+        return false;
+    }
+    let mut any = false;
+    for (side, _) in sides.iter_mut().zip(codes).filter(|&(_, &code)| code == C::MISSING) {
+        *side = MISSING;
+        any = true;
+    }
+    any
+}

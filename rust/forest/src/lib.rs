@@ -1,0 +1,344 @@
+//! The forest ranker: ensembles of predictive clustering trees (mtr-ranking §2.1, mlc-ranking §3,
+//! ssl-ranking §4), and the scores they give to features.
+//!
+//! The rooms follow the steps: [`params`](ForestParams) → `space` (targets to components) → `bag` →
+//! `grow` (with `pool`, `view`, `split`, `moments`) → `scores`, `permutation`.
+//!
+//! Where we differ from the papers: gains tie when they agree to 36 binary digits, so that rounding
+//! noise does not choose between equal tests; ties between features are drawn; examples that miss a
+//! feature follow the heavier branch.
+
+mod bag;
+mod contest;
+mod estimates;
+mod grow;
+mod grown;
+#[cfg(feature = "internals")]
+#[doc(hidden)]
+pub mod internals;
+mod items;
+mod moments;
+mod params;
+mod parts;
+mod passes;
+mod permutation;
+mod pool;
+mod ranker;
+mod scores;
+mod space;
+mod split;
+#[cfg(test)]
+mod tests;
+mod tree;
+mod view;
+
+use std::sync::{Mutex, PoisonError};
+
+use rayon::prelude::*;
+
+pub use params::{Ensemble, ForestParams, MaxFeatures, MaxSamples, Score, Ties};
+pub use parts::{Coded, code};
+pub use tree::{Node, Split, Test, Tree};
+
+use bag::Bag;
+use ferrank_data::intake::{Intake, Unlabelled, numbered};
+use ferrank_data::profile::Scale;
+use ferrank_data::schema::{Problem, Roles, names};
+use ferrank_data::source::ChunkSource;
+use ferrank_data::store::{CodeStore, Codebook, Keep, Part};
+use ferrank_ranking::Ranking;
+use ferrank_ranking::{Accumulator, Checkpoint, Contribution, DataShape, Identity, Vector};
+use ferrank_ranking::{RunOptions, ScanSummary};
+use ferrank_runtime::budget::Budget;
+use ferrank_runtime::error::{Error, Result};
+use ferrank_runtime::monitor::{Monitor, Phase};
+use ferrank_runtime::scratch::Scratch;
+use ferrank_runtime::threads::pool;
+use grow::{Ground, Grower};
+use grown::{CodeTest, Grown, GrownNode};
+use pulp::Arch;
+use scores::Tally;
+use space::{Plan, Space};
+
+/// Ranks the features of `source` with an ensemble of trees, on a pool of `threads` threads.
+///
+/// The same arguments give the same bits, whatever the number of threads, the chunking of the rows,
+/// and the container they come in.
+///
+/// # Errors
+/// What is wrong with a setting, a column or a value; [`Error::Interrupted`] once `monitor` was
+/// asked to stop.
+pub fn rank(
+    source: &dyn ChunkSource,
+    roles: &Roles,
+    params: &ForestParams,
+    threads: usize,
+    monitor: &Monitor,
+) -> Result<Ranking> {
+    accumulate(source, roles, params, &RunOptions { threads, ..RunOptions::default() }, monitor)?.ranking()
+}
+
+/// Grows the trees that `options` ask for, each of which is a contribution under its number.
+///
+/// With `per_target`, trees are numbered target by target.
+///
+/// # Errors
+/// Those of [`rank`], and what is wrong with `options`.
+pub fn accumulate(
+    source: &dyn ChunkSource,
+    roles: &Roles,
+    params: &ForestParams,
+    options: &RunOptions<'_>,
+    monitor: &Monitor,
+) -> Result<Accumulator> {
+    let problem = Problem::resolve(&source.schema(), roles, source.name())?;
+    params.validate(&DataShape::new(&problem))?;
+    pool(options.threads)?.install(|| {
+        let intake = Intake { source, problem: &problem, unlabelled: params.treatment(), monitor };
+        let met = options.scan(&intake, params.max_bins)?;
+        params.validate(&DataShape::new(&problem).with_rows(met.rows))?;
+        let identity = Identity::new(params.clone(), &problem, &met.profile);
+        let asked = options.keys(identity.n_keys())?;
+        let ledger = Checkpoint::open(identity, options.resume, monitor)?;
+        let missing = ledger.missing(asked.clone());
+        if !missing.is_empty() {
+            let means = Means { budget: Budget::new(options.memory), scratch: Scratch::new(options.temp_dir) };
+            let prepared = Prepared::read(&intake, met, params, Some(&means))?;
+            monitor.enter(Phase::Growing, asked.end - asked.start);
+            monitor.advance(asked.end - asked.start - missing.len() as u64);
+            prepared.contribute(&missing, params, &ledger, monitor, |target| {
+                // Rows without this target take no part in its trees.
+                let problem = problem.alone(target);
+                let silent = Monitor::default();
+                let unlabelled = Unlabelled::Ignore;
+                let intake = Intake { source, problem: &problem, unlabelled, monitor: &silent };
+                Prepared::profile(&intake, &alone(params), Some(&means))
+            })?;
+        }
+        ledger.close()
+    })
+}
+
+/// Grows tree number `tree` of the ensemble that [`rank`] grows with the same arguments.
+///
+/// With `per_target`, trees are numbered target by target.
+///
+/// # Errors
+/// Those of [`rank`], and [`Error::Setting`] if there is no such tree.
+pub fn grow_tree(
+    source: &dyn ChunkSource,
+    roles: &Roles,
+    params: &ForestParams,
+    tree: usize,
+    monitor: &Monitor,
+) -> Result<Tree> {
+    let mut problem = Problem::resolve(&source.schema(), roles, source.name())?;
+    params.validate(&DataShape::new(&problem))?;
+    let ensembles = if params.per_target { problem.targets.len() } else { 1 };
+    if tree >= params.n_estimators * ensembles {
+        return Err(Error::Setting(format!(
+            "tree: there is no tree {tree}; the ensemble has trees 0 … {}",
+            params.n_estimators * ensembles - 1
+        )));
+    }
+    if params.per_target {
+        problem.targets = vec![problem.targets.swap_remove(tree / params.n_estimators)];
+    }
+    pool(1)?.install(|| {
+        let prepared = Prepared::profile(
+            &Intake { source, problem: &problem, unlabelled: params.treatment(), monitor },
+            params,
+            None,
+        )?;
+        let all: Vec<usize> = (0..problem.targets.len()).collect();
+        let space = prepared.space(&all, params)?.hold(&prepared.store);
+        let ground = Ground { store: &prepared.store, space: &space, params, monitor };
+        let mut bench = Bench::new(ground);
+        bench.draw(tree as u64);
+        Ok(prepared.describe(bench.grower.grow(&bench.bag, tree as u64)?))
+    })
+}
+
+/// The settings of the ensemble of a single target of several.
+fn alone(params: &ForestParams) -> ForestParams {
+    ForestParams { target_weights: None, by_target: false, unlabelled: Unlabelled::Ignore, ..params.clone() }
+}
+
+/// What a run may use besides threads.
+#[derive(Debug, Clone)]
+struct Means {
+    budget: Budget,
+    scratch: Scratch,
+}
+
+/// A source, read and coded.
+#[derive(Debug)]
+struct Prepared {
+    problem: Problem,
+    store: CodeStore,
+    /// Where memory does not hold the store and the bags: what trees are grown with.
+    outside: Option<Means>,
+}
+
+impl Prepared {
+    /// Profiles and codes what `intake` gives.
+    fn profile(intake: &Intake<'_>, params: &ForestParams, means: Option<&Means>) -> Result<Self> {
+        let options = RunOptions::default();
+        let met = options.scan(intake, params.max_bins)?;
+        params.validate(&DataShape::new(intake.problem).with_rows(met.rows))?;
+        Prepared::read(intake, met, params, means)
+    }
+
+    /// Codes what `intake` gives, which was met before: in memory, unless `means` say that it does not fit.
+    fn read(intake: &Intake<'_>, met: ScanSummary<'_>, params: &ForestParams, means: Option<&Means>) -> Result<Self> {
+        let (rows, counts) = (met.rows, met.counts);
+        if means.is_none() || params.scores.contains(&Score::Permutation) {
+            numbered(rows, intake.source.name(), "a tree in memory, or the permutation score,")?;
+        }
+        let problem = intake.problem;
+        let book = Codebook::of(&met.profile, problem, params.clusters(problem.task), intake.source.name())?;
+        // It holds a sample of the rows.
+        drop(met);
+        let outside = means.filter(|means| !passes::holds_all(rows, &book, params, means.budget.left())).cloned();
+        let keep = outside.as_ref().map_or(Keep::Memory, |means| Keep::Scratch(&means.scratch));
+        let part = Part::of(intake, &book, counts, keep)?;
+        let store = CodeStore::of_parts(book, vec![part], keep)?;
+        Ok(Prepared { problem: problem.clone(), store, outside })
+    }
+
+    fn space(&self, subset: &[usize], params: &ForestParams) -> Result<Space> {
+        let names = names(&self.problem.targets);
+        let plan = Plan {
+            task: self.problem.task,
+            subset,
+            names: &names,
+            weights: params.target_weights.as_deref(),
+            supervision: params.share_of_targets(self.problem.task),
+        };
+        Space::new(&self.store, &plan)
+    }
+
+    /// Grows `trees`, by their numbers in the whole run. `without` prepares the rows that have a target, where
+    /// others lack it and each target has its own ensemble.
+    fn contribute(
+        &self,
+        trees: &[u64],
+        params: &ForestParams,
+        ledger: &Checkpoint,
+        monitor: &Monitor,
+        without: impl Fn(usize) -> Result<Prepared>,
+    ) -> Result<()> {
+        let n_targets = self.problem.targets.len();
+        if !params.per_target {
+            return self.grow(&(0..n_targets).collect::<Vec<usize>>(), trees, params, ledger, monitor);
+        }
+        for target in 0..n_targets {
+            let own = target * params.n_estimators..(target + 1) * params.n_estimators;
+            let trees: Vec<u64> = trees.iter().copied().filter(|&tree| own.contains(&(tree as usize))).collect();
+            if trees.is_empty() {
+                continue;
+            }
+            // Where features are components, too, rows without this target take part all the same.
+            let some_lack = !params.clusters(self.problem.task) && self.store.targets[target].has_missing();
+            match some_lack {
+                true => without(target)?.grow(&[0], &trees, &alone(params), ledger, monitor)?,
+                false => self.grow(&[target], &trees, &alone(params), ledger, monitor)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Grows `trees` for the targets `subset`.
+    fn grow(
+        &self,
+        subset: &[usize],
+        trees: &[u64],
+        params: &ForestParams,
+        ledger: &Checkpoint,
+        monitor: &Monitor,
+    ) -> Result<()> {
+        let space = self.space(subset, params)?;
+        if let Some(Means { budget, scratch }) = &self.outside {
+            let ground = Ground { store: &self.store, space: &space, params, monitor };
+            return passes::grow(ground, budget, scratch, subset, trees, &|tree, vectors| ledger.add(tree, vectors));
+        }
+        let space = space.hold(&self.store);
+        let ground = Ground { store: &self.store, space: &space, params, monitor };
+        let idle = Mutex::new(Vec::new());
+        let free = || idle.lock().unwrap_or_else(PoisonError::into_inner);
+        trees.par_iter().with_max_len(1).try_for_each(|&tree| {
+            let bench = free().pop();
+            let mut bench = bench.unwrap_or_else(|| Bench::new(ground));
+            ledger.add(tree, bench.tree(subset, tree)?)?;
+            monitor.advance(1);
+            free().push(bench);
+            Ok(())
+        })
+    }
+
+    /// A grown tree in the words of the source.
+    fn describe(&self, grown: &Grown) -> Tree {
+        let test = |feature: usize, test: &CodeTest| match (&self.store.codings[feature].scale, test) {
+            (Scale::Numeric(cuts), CodeTest::Cut(code)) => Test::Cut(cuts.cuts[usize::from(*code)]),
+            (Scale::Nominal(categories), CodeTest::Subset(codes)) => {
+                Test::Subset(codes.iter().map(|&code| categories.names[usize::from(code)].clone()).collect())
+            }
+            _ => unreachable!("numeric features are cut, nominal ones parted"),
+        };
+        let node = |node: &GrownNode| Node {
+            depth: node.depth as usize,
+            n_examples: node.examples as u64,
+            split: node.split.as_ref().map(|split| Split {
+                feature: split.feature as usize,
+                test: test(split.feature as usize, &split.test),
+                missing_left: split.missing_left,
+                gain: split.gain,
+                children: (split.children[0] as usize, split.children[1] as usize),
+            }),
+        };
+        Tree { nodes: grown.nodes.iter().map(node).collect() }
+    }
+}
+
+/// What a thread grows its trees with.
+struct Bench<'a> {
+    ground: Ground<'a>,
+    bag: Bag,
+    grower: Grower<'a>,
+}
+
+impl<'a> Bench<'a> {
+    fn new(ground: Ground<'a>) -> Self {
+        Bench { ground, bag: Bag::default(), grower: Grower::new(ground, Arch::new()) }
+    }
+
+    /// Draws the bag of tree number `tree`.
+    fn draw(&mut self, tree: u64) {
+        let (rows, params) = (self.ground.store.rows, self.ground.params);
+        match params.bootstraps() {
+            true => self.bag.take_bootstrap(params.seed, tree, rows, params.rows_per_tree(rows as u64)),
+            false => self.bag.take_all(rows),
+        }
+    }
+
+    /// Grows tree number `tree` for the targets `subset`, and scores the features.
+    fn tree(&mut self, subset: &[usize], tree: u64) -> Result<Contribution> {
+        let Ground { store, params, monitor, .. } = self.ground;
+        monitor.check()?;
+        self.draw(tree);
+        let by_target = params.by_target.then_some(store.targets.len());
+        let mut tally = Tally::new(&params.scores, store.codings.len(), by_target);
+        if !params.scores.contains(&Score::Permutation) {
+            return Ok(self.grower.tally(&self.bag, tree, tally)?.finish());
+        }
+        let grown = self.grower.grow(&self.bag, tree)?;
+        tally.add_all(grown);
+        let mut vectors = tally.finish();
+        for (score, vector) in params.scores.iter().zip(&mut vectors) {
+            if *score == Score::Permutation {
+                *vector = Vector::sparse(permutation::of_tree(self.ground, subset, grown, &self.bag, tree)?);
+            }
+        }
+        Ok(vectors)
+    }
+}

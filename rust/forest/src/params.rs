@@ -1,0 +1,353 @@
+//! Settings of the forest ranker and their checks.
+
+use serde::{Deserialize, Serialize};
+
+use ferrank_data::intake::Unlabelled;
+use ferrank_data::schema::{Task, check_target_weights};
+use ferrank_ranking::DataShape;
+use ferrank_runtime::error::{Error, Result, check};
+
+/// How the trees of an ensemble differ from each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Ensemble {
+    /// Bootstrap replicates, a random subset of the features at each node (Breiman 2001).
+    RandomForest,
+    /// Bootstrap replicates, all features at each node (Breiman 1996).
+    Bagging,
+    /// All rows, one random cut for each feature (Geurts et al. 2006).
+    ExtraTrees,
+}
+
+impl Ensemble {
+    /// The ensemble's name in settings.
+    pub fn name(self) -> &'static str {
+        match self {
+            Ensemble::RandomForest => "random_forest",
+            Ensemble::Bagging => "bagging",
+            Ensemble::ExtraTrees => "extra_trees",
+        }
+    }
+
+    /// The ensemble called `name`.
+    pub fn parse(name: &str) -> Result<Self> {
+        match name {
+            "random_forest" => Ok(Ensemble::RandomForest),
+            "bagging" => Ok(Ensemble::Bagging),
+            "extra_trees" => Ok(Ensemble::ExtraTrees),
+            _ => Err(Error::Setting(format!(
+                "ensemble: unknown ensemble '{name}'; use random_forest, bagging or extra_trees"
+            ))),
+        }
+    }
+}
+
+/// How many non-constant features are looked at in a node.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum MaxFeatures {
+    /// `ceil(sqrt(D))`.
+    Sqrt,
+    /// `ceil(log2(D))`, at least 1.
+    Log2,
+    /// All of them.
+    All,
+    /// A number of features.
+    Count(usize),
+    /// A share of the features in (0, 1], at least one feature.
+    Share(f64),
+}
+
+/// How many rows are drawn for a tree.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum MaxSamples {
+    /// As many as there are.
+    All,
+    /// A number of rows.
+    Count(u64),
+    /// A share of the rows in (0, 1], at least one row.
+    Share(f64),
+}
+
+/// A way to turn trees into importances.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Score {
+    /// Impurity decrease (mtr-ranking Eq. 2).
+    Genie3,
+    /// Sum of `decay^depth` over the tests (mtr-ranking Eq. 1).
+    Symbolic {
+        /// In (0, 1]; 1 counts the tests.
+        decay: f64,
+    },
+    /// The share of the bag that reaches the tests (ssl-ranking Eq. 2).
+    Coverage,
+    /// Increase of the out-of-bag error when the feature is permuted (mtr-ranking Eq. 3).
+    Permutation,
+}
+
+impl Score {
+    /// The score's name in settings and results.
+    pub fn name(self) -> &'static str {
+        match self {
+            Score::Genie3 => "genie3",
+            Score::Symbolic { .. } => "symbolic",
+            Score::Coverage => "coverage",
+            Score::Permutation => "permutation",
+        }
+    }
+
+    /// The score called `name`; `decay` is for `symbolic`.
+    pub fn parse(name: &str, decay: f64) -> Result<Self> {
+        match name {
+            "genie3" => Ok(Score::Genie3),
+            "symbolic" if decay > 0.0 && decay <= 1.0 => Ok(Score::Symbolic { decay }),
+            "symbolic" => Err(Error::Setting(format!("decay: {decay} is not in (0, 1]"))),
+            "coverage" => Ok(Score::Coverage),
+            "permutation" => Ok(Score::Permutation),
+            _ => Err(Error::Setting(format!(
+                "score: unknown score '{name}'; use genie3, symbolic, coverage or permutation"
+            ))),
+        }
+    }
+}
+
+/// Which of the features whose tests gain the same is tested.
+///
+/// In nodes of a few examples many features part them perfectly. If the lowest of them always won,
+/// importances would fall with the number of the column, even among irrelevant features.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Ties {
+    /// One drawn at random.
+    Random,
+    /// The one with the lowest number, as in CLUS.
+    Lowest,
+}
+
+impl Ties {
+    /// The rule's name in settings.
+    pub fn name(self) -> &'static str {
+        match self {
+            Ties::Random => "random",
+            Ties::Lowest => "lowest",
+        }
+    }
+
+    /// The rule called `name`.
+    pub fn parse(name: &str) -> Result<Self> {
+        match name {
+            "random" => Ok(Ties::Random),
+            "lowest" => Ok(Ties::Lowest),
+            _ => Err(Error::Setting(format!("ties: unknown rule '{name}'; use random or lowest"))),
+        }
+    }
+}
+
+/// Settings of the forest ranker.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ForestParams {
+    /// The kind of ensemble.
+    pub ensemble: Ensemble,
+    /// Number of trees.
+    pub n_estimators: usize,
+    /// Features looked at in a node; `None`: `Sqrt` for a random forest, else `All`.
+    pub max_features: Option<MaxFeatures>,
+    /// Least number of examples in a leaf, counted with bag multiplicity.
+    pub min_samples_leaf: u64,
+    /// Greatest depth of a tree; `None`: no limit. The root is at depth 0.
+    pub max_depth: Option<usize>,
+    /// Whether rows are drawn with replacement; `None`: yes, except for extra trees.
+    pub bootstrap: Option<bool>,
+    /// Rows drawn for a tree; only with bootstrap.
+    pub max_samples: MaxSamples,
+    /// Greatest number of codes of a numeric feature, 2 to 65,535. A feature with no more distinct
+    /// values is searched exactly, others at quantiles.
+    pub max_bins: usize,
+    /// Which of the features whose tests gain the same is tested.
+    pub ties: Ties,
+    /// The scores; all come from the same trees.
+    pub scores: Vec<Score>,
+    /// One ensemble for each target, importances averaged with the target weights
+    /// (mtr-ranking §2.1, the STR variant).
+    pub per_target: bool,
+    /// Whether to tell `genie3` apart by target.
+    pub by_target: bool,
+    /// Weight of each target in the impurity, in target order; `None`: 1 each.
+    pub target_weights: Option<Vec<f64>>,
+    /// The share w of the targets in the impurity, in [0, 1]; features make up the rest (ssl-ranking Eq. 1).
+    /// `None`: the targets alone, and rows without any are not used.
+    pub supervision: Option<f64>,
+    /// What becomes of rows without any target. With a supervision of 1 they say nothing, so that
+    /// [`Unlabelled::Use`] comes to [`Unlabelled::Ignore`].
+    pub unlabelled: Unlabelled,
+    /// Seed of all random draws.
+    pub seed: u64,
+}
+
+impl Default for ForestParams {
+    fn default() -> Self {
+        ForestParams {
+            ensemble: Ensemble::RandomForest,
+            n_estimators: 100,
+            max_features: None,
+            min_samples_leaf: 2,
+            max_depth: None,
+            bootstrap: None,
+            max_samples: MaxSamples::All,
+            max_bins: 255,
+            ties: Ties::Random,
+            scores: vec![Score::Genie3],
+            per_target: false,
+            by_target: false,
+            target_weights: None,
+            supervision: None,
+            unlabelled: Unlabelled::Error,
+            seed: 0,
+        }
+    }
+}
+
+impl ForestParams {
+    /// Whether rows are drawn with replacement.
+    pub fn bootstraps(&self) -> bool {
+        self.bootstrap.unwrap_or(self.ensemble != Ensemble::ExtraTrees)
+    }
+
+    /// The share of the targets in the impurity for `task`.
+    pub(crate) fn share_of_targets(&self, task: Task) -> f64 {
+        match task {
+            Task::Unsupervised => 0.0,
+            _ => self.supervision.unwrap_or(1.0),
+        }
+    }
+
+    /// Whether features are components, too.
+    pub(crate) fn clusters(&self, task: Task) -> bool {
+        self.share_of_targets(task) < 1.0
+    }
+
+    /// What becomes of rows without any target.
+    pub fn treatment(&self) -> Unlabelled {
+        match (self.unlabelled, self.supervision) {
+            (Unlabelled::Use, Some(1.0)) => Unlabelled::Ignore,
+            (unlabelled, _) => unlabelled,
+        }
+    }
+
+    /// Number of non-constant features to look at in a node, of `n_features`.
+    pub fn features_per_node(&self, n_features: usize) -> usize {
+        let default = match self.ensemble {
+            Ensemble::RandomForest => MaxFeatures::Sqrt,
+            _ => MaxFeatures::All,
+        };
+        let d = n_features as f64;
+        let wanted = match self.max_features.unwrap_or(default) {
+            MaxFeatures::Sqrt => d.sqrt().ceil() as usize,
+            MaxFeatures::Log2 => d.log2().ceil() as usize,
+            MaxFeatures::All => n_features,
+            MaxFeatures::Count(count) => count,
+            MaxFeatures::Share(share) => (share * d) as usize,
+        };
+        wanted.clamp(1, n_features)
+    }
+
+    /// Number of rows to draw for a tree, of `n_rows`.
+    pub fn rows_per_tree(&self, n_rows: u64) -> u64 {
+        match self.max_samples {
+            MaxSamples::All => n_rows,
+            MaxSamples::Count(count) => count,
+            MaxSamples::Share(share) => ((share * n_rows as f64).round() as u64).max(1),
+        }
+    }
+
+    /// The same settings with another seed, for `rows` rows; a number of drawn rows is at most as large.
+    pub fn for_block(&self, seed: u64, rows: u64) -> Self {
+        let max_samples = match self.max_samples {
+            MaxSamples::Count(count) => MaxSamples::Count(rows.min(count)),
+            other => other,
+        };
+        ForestParams { seed, max_samples, ..self.clone() }
+    }
+
+    /// Checks each setting, and those that depend on each other or on the data's shape.
+    ///
+    /// # Errors
+    /// [`Error::Setting`] naming the setting, what was found and what would do.
+    pub fn validate(&self, shape: &DataShape) -> Result<()> {
+        self.validate_columns(shape.n_features, shape.n_targets, shape.task)?;
+        match (self.max_samples, shape.n_rows) {
+            (MaxSamples::Count(count), Some(n_rows)) => check(
+                (1..=n_rows).contains(&count),
+                format!("max_samples: {count} is not in 1 … {n_rows}, the number of rows"),
+            ),
+            _ => Ok(()),
+        }
+    }
+
+    /// The part of [`validate`](Self::validate) that does not depend on the rows.
+    fn validate_columns(&self, n_features: usize, n_targets: usize, task: Task) -> Result<()> {
+        check(self.n_estimators >= 1, "n_estimators: 0 trees; use at least 1")?;
+        check(self.min_samples_leaf >= 1, "min_samples_leaf: 0; use at least 1")?;
+        check(self.max_depth != Some(0), "max_depth: 0; use at least 1, or none for no limit")?;
+        check((2..=65_535).contains(&self.max_bins), format!("max_bins: {} is not in 2 … 65535", self.max_bins))?;
+        match self.max_features {
+            Some(MaxFeatures::Count(count)) => check(
+                (1..=n_features).contains(&count),
+                format!("max_features: {count} is not in 1 … {n_features}, the number of features"),
+            )?,
+            Some(MaxFeatures::Share(share)) => {
+                check(share > 0.0 && share <= 1.0, format!("max_features: share {share} is not in (0, 1]"))?
+            }
+            _ => {}
+        }
+        match self.max_samples {
+            MaxSamples::All => {}
+            _ if !self.bootstraps() => {
+                return Err(Error::Setting("max_samples: only with bootstrap; set bootstrap, or leave it out".into()));
+            }
+            MaxSamples::Count(_) => {}
+            MaxSamples::Share(share) => {
+                check(share > 0.0 && share <= 1.0, format!("max_samples: share {share} is not in (0, 1]"))?
+            }
+        }
+        check(!self.scores.is_empty(), "scores: none given; use genie3, symbolic, coverage or permutation")?;
+        for (i, score) in self.scores.iter().enumerate() {
+            check(
+                self.scores[..i].iter().all(|s| s.name() != score.name()),
+                format!("scores: '{}' is given twice", score.name()),
+            )?;
+        }
+        check(
+            self.bootstraps() || !self.scores.contains(&Score::Permutation),
+            "scores: permutation needs out-of-bag rows, so a bootstrap; set bootstrap, or leave the score out",
+        )?;
+        self.validate_supervision(task)?;
+        check_target_weights(self.target_weights.as_deref(), n_targets)
+    }
+
+    fn validate_supervision(&self, task: Task) -> Result<()> {
+        if let Some(w) = self.supervision {
+            check((0.0..=1.0).contains(&w), format!("supervision: {w} is not in 0 … 1"))?;
+        }
+        if task == Task::Unsupervised {
+            check(
+                self.supervision.unwrap_or(0.0) == 0.0,
+                "supervision: the task unsupervised has no target; use 0, or leave it out",
+            )?;
+            check(
+                !self.scores.contains(&Score::Permutation),
+                "scores: permutation needs a target to predict, the task unsupervised has none; leave it out",
+            )?;
+            return check(
+                !self.per_target && !self.by_target,
+                "per_target, by_target: the task unsupervised has no target; leave them out",
+            );
+        }
+        check(
+            self.unlabelled != Unlabelled::Use || self.supervision.is_some(),
+            "unlabelled: rows without a target are used at a level of supervision; set supervision in 0 … 1",
+        )
+    }
+}

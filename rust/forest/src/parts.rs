@@ -1,0 +1,122 @@
+//! A data set in parts: each is coded where it lies, and trees are grown where all codes are.
+//!
+//! The trees are those of the whole data set, bit by bit: the store that parts make is the one that a pass
+//! over all rows would.
+
+use arrow_buffer::Buffer;
+
+use super::passes::holds_all;
+use super::{ForestParams, Means, Prepared, alone};
+use ferrank_data::intake::View;
+use ferrank_data::profile::Profile;
+use ferrank_data::store::{CodeStore, Codebook, Keep, Part};
+use ferrank_ranking::RunOptions;
+use ferrank_ranking::{Accumulator, Checkpoint, DataShape, Identity};
+use ferrank_runtime::budget::Budget;
+use ferrank_runtime::error::{Error, Result};
+use ferrank_runtime::monitor::{Monitor, Phase};
+use ferrank_runtime::scratch::Scratch;
+use ferrank_runtime::threads::pool;
+
+/// The codes of a part of the data set of `profile`: an Arrow file in bytes.
+///
+/// # Errors
+/// What is wrong with a role, a column or a value; [`Error::Data`] if a category is not in the profile.
+pub fn code(
+    part: View<'_>,
+    params: &ForestParams,
+    profile: &Profile,
+    threads: usize,
+    monitor: &Monitor,
+) -> Result<Vec<u8>> {
+    let problem = part.problem()?;
+    let intake = part.intake(&problem, monitor);
+    pool(threads)?.install(|| {
+        let book = Codebook::of(profile, &problem, params.clusters(problem.task), part.source.name())?;
+        let counts = intake.count()?;
+        let mut bytes = Vec::new();
+        Part::of(&intake, &book, counts, Keep::Memory)?.write(&book, &mut bytes)?;
+        Ok(bytes)
+    })
+}
+
+/// A data set made of the codes of its parts.
+#[derive(Debug)]
+pub struct Coded {
+    identity: Identity,
+    params: ForestParams,
+    /// The target whose ensemble alone can be grown.
+    alone: Option<usize>,
+    prepared: Prepared,
+}
+
+impl Coded {
+    /// The data set whose columns are those of `view`, which needs no rows, and whose rows are in `parts`, one
+    /// after the other. `profile` is that of all rows.
+    ///
+    /// With `per_target`, a target that some rows lack has an ensemble of the others: then `view` has it alone,
+    /// and `parts` are of its rows, whose profile is `own`.
+    ///
+    /// The parts are held already; where `options` leave no room beside them for the bags of all threads, trees are
+    /// grown in passes.
+    ///
+    /// # Errors
+    /// What is wrong with a setting or a role; [`Error::Data`] if a part is damaged or another store's.
+    pub fn new(
+        view: View<'_>,
+        params: &ForestParams,
+        profile: &Profile,
+        own: Option<&Profile>,
+        parts: Vec<Buffer>,
+        options: &RunOptions<'_>,
+    ) -> Result<Self> {
+        let (all, problem) = (View { alone: None, ..view }.problem()?, view.problem()?);
+        let rows = profile.counts.taking_part("the data set", params.treatment())?;
+        params.validate(&DataShape::new(&all).with_rows(rows))?;
+        let identity = Identity::new(params.clone(), &all, profile);
+        let book = Codebook::of(own.unwrap_or(profile), &problem, params.clusters(problem.task), "the data set")?;
+        let expected = own.unwrap_or(profile).counts.kept;
+        let means = Means { budget: Budget::new(options.memory), scratch: Scratch::new(options.temp_dir) };
+        let room = means.budget.left() + parts.iter().map(Buffer::len).sum::<usize>();
+        let fits = pool(options.threads)?.install(|| holds_all(expected, &book, params, room));
+        let outside = (!fits).then_some(means);
+        let keep = outside.as_ref().map_or(Keep::Memory, |means| Keep::Scratch(&means.scratch));
+        let parts = parts.into_iter().map(|part| Part::read(&book, part)).collect::<Result<Vec<Part>>>()?;
+        let store = CodeStore::of_parts(book, parts, keep)?;
+        if store.rows as u64 != expected {
+            return Err(Error::Data(format!(
+                "the parts have {} rows, the profile {expected}; hand over all parts, each once",
+                store.rows
+            )));
+        }
+        Ok(Coded {
+            identity,
+            params: params.clone(),
+            alone: view.alone,
+            prepared: Prepared { problem, store, outside },
+        })
+    }
+
+    /// Grows the trees that `options` ask for.
+    ///
+    /// # Errors
+    /// What is wrong with `options`; [`Error::Interrupted`] once `monitor` was asked to stop.
+    pub fn accumulate(&self, options: &RunOptions<'_>, monitor: &Monitor) -> Result<Accumulator> {
+        pool(options.threads)?.install(|| {
+            let asked = options.keys(self.identity.n_keys())?;
+            let ledger = Checkpoint::open(self.identity.clone(), options.resume, monitor)?;
+            let trees = ledger.missing(asked);
+            monitor.enter(Phase::Growing, trees.len() as u64);
+            match self.alone {
+                Some(_) => self.prepared.grow(&[0], &trees, &alone(&self.params), &ledger, monitor)?,
+                None => self.prepared.contribute(&trees, &self.params, &ledger, monitor, |target| {
+                    let name = &self.prepared.problem.targets[target].name;
+                    Err(Error::Data(format!(
+                        "some rows lack the target '{name}'; its trees need a store of the others"
+                    )))
+                })?,
+            }
+            ledger.close()
+        })
+    }
+}

@@ -1,0 +1,276 @@
+//! Rows of nodes that fit into memory, on disk until their turn comes.
+//!
+//! All buckets share a scratch file, each in pieces. A row is a record: its codes band by band, its number of
+//! draws, its targets, kept features and weight as they are in the data; for label sets, the number of the row that
+//! has them in the store.
+
+use std::fs::File;
+use std::io::Write;
+use std::sync::{Mutex, PoisonError};
+
+use arrow_buffer::Buffer;
+use bytemuck::Pod;
+
+use super::pass::Found;
+use super::top::{State, Top};
+use crate::grow::Ground;
+use crate::view::View;
+use ferrank_data::store::bands::BAND;
+use ferrank_data::store::{Chunk, CodeStore, Columns, Stored as StoredCode, TargetColumn, Values};
+use ferrank_runtime::error::Result;
+use ferrank_runtime::scratch::Scratch;
+
+/// Most bytes of a bucket that are written at once.
+const PIECE: usize = 32 << 10;
+
+/// Rows of a node on their way to disk.
+#[derive(Debug, Default)]
+pub(super) struct Bucket {
+    rows: usize,
+    waiting: Vec<u8>,
+    /// Where in the file its pieces start and end.
+    pieces: Vec<(usize, usize)>,
+}
+
+/// The file of all buckets of some trees.
+pub(super) struct Buckets<'a> {
+    records: Records<'a>,
+    scratch: &'a Scratch,
+    /// Bytes of a bucket that wait until they are written at once.
+    piece: usize,
+    /// And its length.
+    file: Mutex<(File, usize)>,
+}
+
+/// The same once it is written.
+pub(super) struct Stored<'a> {
+    records: Records<'a>,
+    bytes: Buffer,
+}
+
+/// How rows are laid out.
+struct Records<'a> {
+    store: &'a CodeStore,
+    /// Bytes of a row.
+    size: usize,
+}
+
+/// Rows that were read back.
+pub(super) struct Rows {
+    pub(super) chunk: Chunk,
+    pub(super) counts: Vec<u32>,
+    pub(super) targets: Vec<TargetColumn>,
+    /// Of the features; none where they are not kept.
+    pub(super) values: Vec<TargetColumn>,
+    pub(super) weights: Vec<f64>,
+    /// n_rows; numbers of the rows in the store, where that has label sets.
+    numbers: Vec<u64>,
+}
+
+impl Rows {
+    /// The values and weights.
+    pub(super) fn columns(&self) -> Columns<'_> {
+        Columns { targets: &self.targets, values: &self.values, weights: &self.weights }
+    }
+}
+
+impl<'a> Buckets<'a> {
+    /// For the buckets of `tops`, which hold up to `waiting` bytes until they are written.
+    pub(super) fn new(ground: Ground<'a>, scratch: &'a Scratch, tops: &[Top], waiting: usize) -> Result<Self> {
+        let store = ground.store;
+        let nodes = tops.iter().flat_map(|top| &top.nodes);
+        let count = nodes.filter(|node| matches!(node.state, State::Bucket(_))).count();
+        let file = Mutex::new((scratch.file()?, 0));
+        let piece = PIECE.min(waiting / count.max(1));
+        Ok(Buckets { records: Records { store, size: Records::size_of(store) }, scratch, piece, file })
+    }
+
+    /// Adds the examples `found` in a block.
+    pub(super) fn add(&self, bucket: &mut Bucket, found: &Found<'_>) -> Result<()> {
+        self.records.write(found, &mut bucket.waiting);
+        bucket.rows += found.range.len();
+        if bucket.waiting.len() >= self.piece { self.flush(bucket) } else { Ok(()) }
+    }
+
+    fn flush(&self, bucket: &mut Bucket) -> Result<()> {
+        let bytes = std::mem::take(&mut bucket.waiting);
+        let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
+        let (file, length) = &mut *file;
+        file.write_all(&bytes).map_err(|e| self.scratch.failed(e))?;
+        bucket.pieces.push((*length, *length + bytes.len()));
+        *length += bytes.len();
+        Ok(())
+    }
+
+    /// Writes what is left of the buckets of `tops`.
+    pub(super) fn finish(self, tops: &mut [Top]) -> Result<Stored<'a>> {
+        for node in tops.iter_mut().flat_map(|top| &mut top.nodes) {
+            if let State::Bucket(bucket) = &mut node.state {
+                self.flush(bucket)?;
+            }
+        }
+        let (file, _) = self.file.into_inner().unwrap_or_else(PoisonError::into_inner);
+        Ok(Stored { bytes: self.scratch.map(&file)?, records: self.records })
+    }
+}
+
+impl Stored<'_> {
+    /// The rows of `bucket`.
+    ///
+    /// # Errors
+    /// [`Error::Data`](ferrank_runtime::error::Error::Data) for more labels than can be counted.
+    pub(super) fn take(&self, bucket: &Bucket) -> Result<Rows> {
+        let mut rows = self.records.room(bucket.rows);
+        let mut first = 0;
+        for &(start, end) in &bucket.pieces {
+            first = self.records.read(&self.bytes[start..end], first, &mut rows);
+        }
+        for (column, all) in rows.targets.iter_mut().zip(&self.records.store.targets) {
+            if let (TargetColumn::Labels(labels), TargetColumn::Labels(all)) = (column, all) {
+                *labels = all.gather(rows.numbers.iter().map(|&row| row as usize))?;
+            }
+        }
+        Ok(rows)
+    }
+}
+
+impl Records<'_> {
+    fn size_of(store: &CodeStore) -> usize {
+        let value = |column: &TargetColumn| match column {
+            TargetColumn::Labels(_) => 0,
+            column => column.row_bytes(),
+        };
+        let values = store.targets.iter().chain(&store.values).map(value).sum::<usize>();
+        let weight = if store.weights.is_empty() { 0 } else { size_of::<f64>() };
+        let number = if has_labels(store) { size_of::<u64>() } else { 0 };
+        store.row_bytes() + size_of::<u32>() + values + weight + number
+    }
+
+    /// Appends the examples `found` in a block to `out`.
+    fn write(&self, found: &Found<'_>, out: &mut Vec<u8>) {
+        let Found { items, range, view, base } = found;
+        let rows = &items.rows[range.clone()];
+        let start = out.len();
+        out.resize(start + rows.len() * self.size, 0);
+        let bytes = &mut out[start..];
+        let mut fields = Fields { size: self.size, at: 0 };
+        let chunk = &self.store.chunks[0];
+        for band in 0..chunk.narrow.len() {
+            fields.put_band::<u8>(bytes, *view, band, rows);
+        }
+        for band in 0..chunk.wide.len() {
+            fields.put_band::<u16>(bytes, *view, band, rows);
+        }
+        fields.put(bytes, range.clone().map(|position| items.count(position)));
+        let numbers = rows.iter().map(|&row| base + row as usize);
+        for column in self.store.targets.iter().chain(&self.store.values) {
+            match column {
+                TargetColumn::Numeric(values) => fields.put(bytes, numbers.clone().map(|row| values[row])),
+                TargetColumn::Nominal { codes, .. } => fields.put(bytes, numbers.clone().map(|row| codes[row])),
+                TargetColumn::Labels(_) => {}
+            }
+        }
+        if !self.store.weights.is_empty() {
+            fields.put(bytes, numbers.clone().map(|row| self.store.weights[row]));
+        }
+        if has_labels(self.store) {
+            fields.put(bytes, numbers.map(|row| row as u64));
+        }
+    }
+
+    /// Room for `n` rows.
+    fn room(&self, n: usize) -> Rows {
+        let store = self.store;
+        let mut chunk = Chunk { rows: n, ..Chunk::default() };
+        chunk.narrow.resize(store.chunks[0].narrow.len(), n);
+        chunk.wide.resize(store.chunks[0].wide.len(), n);
+        let room = |column: &TargetColumn| match column {
+            TargetColumn::Numeric(_) => TargetColumn::Numeric(Values::Held(vec![0.0; n])),
+            TargetColumn::Nominal { categories, .. } => {
+                TargetColumn::Nominal { categories: categories.clone(), codes: Values::Held(vec![0; n]) }
+            }
+            TargetColumn::Labels(labels) => TargetColumn::Labels(labels.none()),
+        };
+        Rows {
+            chunk,
+            counts: vec![0; n],
+            targets: store.targets.iter().map(room).collect(),
+            values: store.values.iter().map(room).collect(),
+            weights: vec![0.0; if store.weights.is_empty() { 0 } else { n }],
+            numbers: vec![0; if has_labels(store) { n } else { 0 }],
+        }
+    }
+
+    /// Reads the records in `bytes` into `rows` from row `first` on; gives the row after them.
+    fn read(&self, bytes: &[u8], first: usize, rows: &mut Rows) -> usize {
+        let end = first + bytes.len() / self.size;
+        let mut fields = Fields { size: self.size, at: 0 };
+        for cells in rows.chunk.narrow.iter_mut() {
+            fields.get(bytes, &mut cells[first..end]);
+        }
+        for cells in rows.chunk.wide.iter_mut() {
+            fields.get(bytes, &mut cells[first..end]);
+        }
+        fields.get(bytes, &mut rows.counts[first..end]);
+        for column in rows.targets.iter_mut().chain(&mut rows.values) {
+            match column {
+                TargetColumn::Numeric(values) => fields.get(bytes, &mut values.held()[first..end]),
+                TargetColumn::Nominal { codes, .. } => fields.get(bytes, &mut codes.held()[first..end]),
+                TargetColumn::Labels(_) => {}
+            }
+        }
+        if !rows.weights.is_empty() {
+            fields.get(bytes, &mut rows.weights[first..end]);
+        }
+        if !rows.numbers.is_empty() {
+            fields.get(bytes, &mut rows.numbers[first..end]);
+        }
+        end
+    }
+}
+
+/// Whether some target of `store` has label sets.
+fn has_labels(store: &CodeStore) -> bool {
+    store.targets.iter().any(|target| matches!(target, TargetColumn::Labels(_)))
+}
+
+/// The fields of records, one after the other.
+struct Fields {
+    /// Bytes of a record.
+    size: usize,
+    /// Where the next field starts.
+    at: usize,
+}
+
+impl Fields {
+    /// Where the next field, a `T`, of each record starts.
+    fn next<T>(&mut self) -> impl Fn(usize) -> usize + use<T> {
+        let (at, size) = (self.at, self.size);
+        self.at += size_of::<T>();
+        move |row| row * size + at
+    }
+
+    /// Puts `values` into the next field.
+    fn put<T: Pod>(&mut self, bytes: &mut [u8], values: impl Iterator<Item = T>) {
+        let start = self.next::<T>();
+        for (row, value) in values.enumerate() {
+            bytes[start(row)..][..size_of::<T>()].copy_from_slice(bytemuck::bytes_of(&value));
+        }
+    }
+
+    /// Puts the codes of `rows` in `band` into the next field.
+    fn put_band<C: StoredCode>(&mut self, bytes: &mut [u8], view: View<'_>, band: usize, rows: &[u32]) {
+        let start = self.next::<[C; BAND]>();
+        view.band(band, rows, |row, codes: &[C; BAND]| {
+            bytes[start(row)..][..size_of::<[C; BAND]>()].copy_from_slice(bytemuck::bytes_of(codes));
+        });
+    }
+
+    /// Takes the next field of each record.
+    fn get<T: Pod>(&mut self, bytes: &[u8], values: &mut [T]) {
+        let start = self.next::<T>();
+        for (row, value) in values.iter_mut().enumerate() {
+            *value = bytemuck::pod_read_unaligned(&bytes[start(row)..][..size_of::<T>()]);
+        }
+    }
+}

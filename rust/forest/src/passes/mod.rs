@@ -1,0 +1,200 @@
+//! Trees over rows that memory does not hold (DESIGN §8).
+//!
+//! ```text
+//! while a node of a tree is open                     tops
+//!     one pass over the store: sums of the open nodes' examples by code, for the features they draw
+//!     the best test of each, and its children        (top, split::by_code)
+//! a node whose rows fit the memory is a bucket
+//! for each group of trees, as many as the disk holds
+//!     one pass over the store: rows of buckets to a scratch file     (buckets)
+//!     for each tree, bucket by bucket: grow the subtree in memory, add up its splits in preorder
+//! ```
+//!
+//! A pass reads the store once for all trees. A row's node is found again by parting the rows of a
+//! block of 65,536 by the tree so far, so nothing is kept of a row from pass to pass.
+//!
+//! The trees are those of the in-memory run, bit by bit: sums are exact, a node draws from its own stream,
+//! and importances are added up in preorder. Which nodes are buckets depends on the memory and changes
+//! nothing.
+//!
+//! Memory: in a pass the sums of the open nodes, of which a pass takes as many as fit; in growing the rows
+//! of one bucket for each thread.
+
+mod buckets;
+mod pass;
+mod room;
+#[cfg(test)]
+mod tests;
+mod top;
+
+use std::sync::{Mutex, PoisonError};
+
+use pulp::Arch;
+use rayon::prelude::*;
+
+use super::bag::Bag;
+use super::grow::{Below, Ground, Grower, Place};
+use super::moments::WEIGHT;
+use super::params::Score;
+use super::permutation::{Judged, OutOfBag, Targets};
+use super::scores::Tally;
+use super::space::Block;
+use buckets::{Buckets, Stored};
+use ferrank_data::intake::CHUNK_ROWS;
+use ferrank_ranking::{Contribution, Vector};
+use ferrank_runtime::budget::Budget;
+use ferrank_runtime::error::Result;
+use ferrank_runtime::scratch::Scratch;
+use pass::Passes;
+use room::Room;
+pub(super) use room::holds_all;
+use top::{State, Top};
+
+/// Grows `trees` for the targets `subset`, and hands each to `each` once it is done.
+///
+/// # Errors
+/// [`Error::Resource`](ferrank_runtime::error::Error::Resource) if memory does not hold even one node's sums,
+/// [`Error::File`](ferrank_runtime::error::Error::File) if the disk is full, [`Interrupted`](ferrank_runtime::error::Error::Interrupted) on request.
+pub(super) fn grow(
+    ground: Ground<'_>,
+    budget: &Budget,
+    scratch: &Scratch,
+    subset: &[usize],
+    trees: &[u64],
+    each: &(dyn Fn(u64, Contribution) -> Result<()> + Sync),
+) -> Result<()> {
+    grow_in(ground, &Room::new(ground, budget)?, scratch, subset, trees, each)
+}
+
+fn grow_in(
+    ground: Ground<'_>,
+    room: &Room,
+    scratch: &Scratch,
+    subset: &[usize],
+    trees: &[u64],
+    each: &(dyn Fn(u64, Contribution) -> Result<()> + Sync),
+) -> Result<()> {
+    let judge = ground.params.scores.contains(&Score::Permutation).then(|| Judge::new(ground, subset, scratch));
+    let passes = Passes::new(ground);
+    let mut tops: Vec<Top> = trees.iter().map(|&number| Top::new(number, ground, room)).collect();
+    while top::open(&mut tops, ground, room) {
+        passes.sum(&mut tops)?;
+        tops.par_iter_mut().for_each(|top| top.choose(ground, room));
+    }
+    let growers = Mutex::new(Vec::new());
+    let idle = || growers.lock().unwrap_or_else(PoisonError::into_inner);
+    for group in tops.chunks_mut(room.trees_on_disk()) {
+        // Of the sums there are none any more.
+        let buckets = Buckets::new(ground, scratch, group, room.sums)?;
+        passes.collect(group, &buckets, judge.as_ref().map(|judge| &judge.targets))?;
+        let stored = buckets.finish(group)?;
+        for together in group.chunks_mut(room.at_once) {
+            together.par_iter_mut().with_max_len(1).try_for_each(|top| {
+                let grower = idle().pop();
+                let mut grower = grower.unwrap_or_else(|| Grower::new(ground, Arch::new()));
+                let result = finish(ground, top, &stored, judge.as_ref(), &mut grower)?;
+                idle().push(grower);
+                each(top.number, result)?;
+                ground.monitor.advance(1);
+                Ok(())
+            })?;
+        }
+    }
+    Ok(())
+}
+
+/// Grows the subtrees of `top` and adds up all splits.
+fn finish(
+    ground: Ground<'_>,
+    top: &mut Top,
+    stored: &Stored<'_>,
+    judge: Option<&Judge<'_>>,
+    grower: &mut Grower<'_>,
+) -> Result<Contribution> {
+    let params = ground.params;
+    let by_target = params.by_target.then_some(ground.store.targets.len());
+    let mut tally = Tally::new(&params.scores, ground.store.codings.len(), by_target);
+    let mut case = judge.map(|judge| judge.open(top.number)).transpose()?;
+    let mut block = Block::default();
+    let mut stack = vec![(0, None)];
+    while let Some((n, link)) = stack.pop() {
+        let node = &mut top.nodes[n];
+        match &mut node.state {
+            State::Split { split, gains } => {
+                tally.add(node.depth, node.sums[WEIGHT], split, gains);
+                let links = case.as_mut().map(|case| case.judged.add_split(link, split));
+                let [left, right] = [0, 1].map(|side| (split.children[side] as usize, links.map(|links| links[side])));
+                stack.extend([right, left]);
+            }
+            State::Bucket(bucket) => {
+                let rows = stored.take(bucket)?;
+                let all = 0..rows.counts.len();
+                ground.space.values(rows.columns(), all, &mut block);
+                let below = Below { chunk: &rows.chunk, block: &block, counts: &rows.counts };
+                let place = Place { tree: top.number, depth: node.depth, path: node.path, aside: &node.aside };
+                let Some((case, judge)) = case.as_mut().zip(judge) else {
+                    tally = grower.tally_below(below, place, tally)?;
+                    continue;
+                };
+                let grown = grower.grow_below(below, place)?;
+                tally.add_all(grown);
+                case.judged.add_grown(link, grown, &judge.targets.over(rows.columns()));
+            }
+            State::Leaf(sums) => {
+                if let Some(case) = &mut case {
+                    case.judged.add_leaf(link, sums);
+                }
+            }
+            State::Open { .. } => unreachable!("no node is open any more"),
+        }
+    }
+    let mut vectors = tally.finish();
+    if let (Some(case), Some(judge)) = (case, judge) {
+        let importances = judge.close(case, top.number)?;
+        for (_, vector) in params.scores.iter().zip(&mut vectors).filter(|(score, _)| **score == Score::Permutation) {
+            *vector = Vector::sparse(importances.clone());
+        }
+    }
+    Ok(vectors)
+}
+
+/// What the permutation score needs for all trees.
+struct Judge<'a> {
+    ground: Ground<'a>,
+    scratch: &'a Scratch,
+    targets: Targets<'a>,
+    has_missing: bool,
+}
+
+/// And for one.
+struct Case {
+    judged: Judged,
+    out_of_bag: OutOfBag,
+}
+
+impl<'a> Judge<'a> {
+    fn new(ground: Ground<'a>, subset: &[usize], scratch: &'a Scratch) -> Self {
+        let targets = Targets::new(ground.store, subset);
+        Judge { ground, scratch, has_missing: targets.has_missing(), targets }
+    }
+
+    /// Draws the bag of a tree once more, to see who is out of it.
+    fn open(&self, tree: u64) -> Result<Case> {
+        let Ground { store, params, monitor, .. } = self.ground;
+        let mut out_of_bag = OutOfBag::all(store.rows);
+        let (mut bag, draws) = (Bag::default(), params.rows_per_tree(store.rows as u64));
+        for (block, base) in (0..store.rows).step_by(CHUNK_ROWS).enumerate() {
+            monitor.check()?;
+            bag.take_blocks(params.seed, tree, store.rows, draws, block..block + 1);
+            out_of_bag.take(base, &bag);
+        }
+        if self.has_missing {
+            out_of_bag.retain(|row| self.targets.some_known(row));
+        }
+        Ok(Case { judged: Judged::new(&self.targets), out_of_bag })
+    }
+
+    fn close(&self, case: Case, tree: u64) -> Result<Vec<(u32, f64)>> {
+        case.judged.importances(self.ground, &self.targets, &case.out_of_bag, tree, Some(self.scratch))
+    }
+}

@@ -1,0 +1,93 @@
+//! Trees grown in passes are those grown in memory.
+
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::Bench;
+use crate::params::{Ensemble, ForestParams, MaxFeatures, MaxSamples, Score};
+use crate::tests::{Coded, batches, label_sets};
+use ferrank_runtime::monitor::Monitor;
+
+/// Trees 0 … 4 in memory, and in passes with room for so many rows and bytes of sums.
+fn both(
+    coded: &Coded,
+    supervision: f64,
+    params: &ForestParams,
+    (bucket_rows, sums): (usize, usize),
+) -> [Vec<Contribution>; 2] {
+    let monitor = Monitor::default();
+    let (inside, outside) = (coded.space_of(None, supervision), coded.bare_space(None, supervision));
+    let ground = Ground { store: &coded.store, space: &inside, params, monitor: &monitor };
+    let subset: Vec<usize> = (0..coded.store.targets.len()).collect();
+    let expected = (0..5).map(|tree| Bench::new(ground).tree(&subset, tree).unwrap()).collect();
+    let ground = Ground { space: &outside, ..ground };
+    let room = Room::of(bucket_rows, sums, ground);
+    let found = Mutex::new(BTreeMap::new());
+    grow_in(ground, &room, &Scratch::new(None), &subset, &[0, 1, 2, 3, 4], &|tree, result| {
+        found.lock().unwrap().insert(tree, result);
+        Ok(())
+    })
+    .unwrap();
+    [expected, found.into_inner().unwrap().into_values().collect()]
+}
+
+fn params() -> impl Strategy<Value = ForestParams> {
+    let ensemble = prop_oneof![Just(Ensemble::RandomForest), Just(Ensemble::Bagging), Just(Ensemble::ExtraTrees)];
+    (ensemble, 1..4u64, prop::option::of(0..6usize), 1..4usize, any::<u64>(), prop::option::of(0.2..1.0f64)).prop_map(
+        |(ensemble, min_samples_leaf, max_depth, features, seed, share)| ForestParams {
+            ensemble,
+            min_samples_leaf,
+            max_depth,
+            max_features: Some(MaxFeatures::Count(features)),
+            max_samples: match (ensemble, share) {
+                (Ensemble::ExtraTrees, _) | (_, None) => MaxSamples::All,
+                (_, Some(share)) => MaxSamples::Share(share),
+            },
+            scores: match ensemble {
+                Ensemble::ExtraTrees => vec![Score::Genie3, Score::Symbolic { decay: 0.5 }, Score::Coverage],
+                _ => vec![Score::Symbolic { decay: 0.5 }, Score::Permutation, Score::Genie3],
+            },
+            by_target: true,
+            seed,
+            ..ForestParams::default()
+        },
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(100))]
+
+    #[test]
+    fn passes_grow_the_same_trees(
+        batch in (any::<bool>(), any::<bool>()).prop_flat_map(|(gaps, weighted)| batches(20..120, gaps, weighted)),
+        params in params(),
+        which in 0..4usize,
+        max_bins in prop_oneof![Just(255), Just(1000), Just(7)],
+        supervision in prop_oneof![Just(1.0), Just(0.5), Just(0.0)],
+        room in (1..60usize, prop_oneof![Just(0), Just(1 << 20)]),
+    ) {
+        let targets: &[&str] = [&["y"][..], &["class"], &["y", "t", "class"], &["t"]][which];
+        prop_assume!(batch.column_by_name(targets[0]).unwrap().null_count() < batch.num_rows());
+        let [expected, found] = {
+            let coded = Coded::read(&batch, targets, None, max_bins, supervision < 1.0);
+            both(&coded, supervision, &params, room)
+        };
+        prop_assert_eq!(expected, found);
+    }
+
+    #[test]
+    fn passes_grow_the_same_trees_for_label_sets(
+        batch in batches(60..61, false, false),
+        params in params(),
+        (n_labels, missing) in (prop_oneof![Just(3), Just(20)], any::<bool>()),
+        room in (1..60usize, prop_oneof![Just(0), Just(1 << 20)]),
+    ) {
+        let mut coded = Coded::new(&batch, &["y"], None, 255);
+        coded.store.targets = vec![label_sets(60, n_labels, missing)];
+        let [expected, found] = both(&coded, 1.0, &params, room);
+        prop_assert_eq!(expected, found);
+    }
+}

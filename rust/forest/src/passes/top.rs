@@ -1,0 +1,304 @@
+//! The top of a tree, whose nodes are told by sums alone.
+
+use super::buckets::Bucket;
+use super::room::Room;
+use crate::contest::{Contest, Found};
+use crate::grow::{Ground, LEAST_GAIN};
+use crate::grown::GrownSplit;
+use crate::moments::{EXAMPLES, Shape, WEIGHT};
+use crate::params::Ensemble;
+use crate::permutation::LeafSums;
+use crate::pool::Pool;
+use crate::space::Space;
+use crate::split::by_code::{ByCode, random_subset};
+use crate::split::scan::Examples;
+use ferrank_data::profile::Scale;
+use ferrank_data::store::Code;
+use ferrank_runtime::random::{Purpose, ROOT, child, stream};
+
+/// The top of a tree; the root is the first node, each node comes before its children.
+#[derive(Debug)]
+pub(super) struct Top {
+    /// The number of the tree.
+    pub(super) number: u64,
+    pub(super) nodes: Vec<TopNode>,
+}
+
+#[derive(Debug)]
+pub(super) struct TopNode {
+    pub(super) depth: u32,
+    pub(super) path: u64,
+    /// Sums of the examples; empty while they are not known.
+    pub(super) sums: Vec<f64>,
+    /// Features found to be constant here or above, in the order in which they were.
+    pub(super) aside: Vec<u32>,
+    pub(super) state: State,
+}
+
+#[derive(Debug)]
+pub(super) enum State {
+    /// Features are summed up: those that the next pass is to add up, and those that are.
+    Open {
+        next: Vec<Histogram>,
+        done: Vec<Histogram>,
+    },
+    Split {
+        split: GrownSplit,
+        gains: Vec<f64>,
+    },
+    /// Its sums are for the permutation score, and empty without it.
+    Leaf(LeafSums),
+    /// The rows fit into memory.
+    Bucket(Bucket),
+}
+
+impl State {
+    fn leaf() -> Self {
+        State::Leaf(LeafSums::default())
+    }
+}
+
+/// Sums of a node's examples by the code of a feature.
+#[derive(Debug)]
+pub(super) struct Histogram {
+    pub(super) feature: u32,
+    /// (n_codes + 1) x stride; the last ones are those of missing values.
+    sums: Vec<f64>,
+}
+
+/// Numbers in the sums of a code: pairs where there is a single component, else all sums.
+pub(super) fn stride(space: &Space, shape: &Shape) -> usize {
+    if is_single(space, shape) { 2 } else { shape.len() }
+}
+
+pub(super) fn is_single(space: &Space, shape: &Shape) -> bool {
+    shape.is_ordered() && !shape.is_partial() && !space.is_weighted()
+}
+
+impl Histogram {
+    /// Adds `examples`, whose codes are `codes`.
+    pub(super) fn add<C: Code>(&mut self, shape: &Shape, examples: Examples<'_>, codes: &[C]) {
+        if !examples.pairs.is_empty() {
+            let (bins, _) = self.sums.as_chunks_mut::<2>();
+            let last = bins.len() - 1;
+            for (&code, pair) in codes.iter().zip(examples.pairs) {
+                // The code of a missing value is above all others.
+                let bin = &mut bins[code.index().min(last)];
+                bin[0] += pair[0];
+                bin[1] += pair[1];
+            }
+            return;
+        }
+        let len = shape.len();
+        let last = self.sums.len() / len - 1;
+        for (i, code) in codes.iter().enumerate() {
+            let start = code.index().min(last) * len;
+            examples.add(shape, &mut self.sums[start..start + len], i);
+        }
+    }
+
+    /// The sums in full.
+    fn full(&self, is_single: bool) -> Vec<f64> {
+        match is_single {
+            true => self.sums.as_chunks().0.iter().flat_map(|&[count, sum]| [count, count, sum]).collect(),
+            false => self.sums.clone(),
+        }
+    }
+}
+
+/// Chooses which open nodes the next pass sums up; gives whether there are some.
+pub(super) fn open(tops: &mut [Top], ground: Ground<'_>, room: &Room) -> bool {
+    let stride = stride(ground.space, &Shape::of(ground.space));
+    let held: usize = tops.iter().flat_map(|top| &top.nodes).map(TopNode::bytes).sum();
+    let mut left = room.sums.saturating_sub(held);
+    let mut any = false;
+    for top in tops {
+        for n in 0..top.nodes.len() {
+            if !matches!(top.nodes[n].state, State::Open { .. }) {
+                continue;
+            }
+            let histogram = |feature: u32| {
+                let codes = ground.store.codings[feature as usize].n_codes() + 1;
+                Histogram { feature, sums: vec![0.0; codes * stride] }
+            };
+            let Choice { lacking, .. } = top.draw(n, ground);
+            if lacking.is_empty() {
+                // No feature varies.
+                top.nodes[n].state = State::leaf();
+                continue;
+            }
+            let bytes: usize = lacking
+                .iter()
+                .map(|&feature| 8 * stride * (ground.store.codings[feature as usize].n_codes() + 1))
+                .sum();
+            // One node at least is always taken, so that there is an end to it.
+            if bytes <= left || !any {
+                left = left.saturating_sub(bytes);
+                any = true;
+                if let State::Open { next, .. } = &mut top.nodes[n].state {
+                    *next = lacking.into_iter().map(histogram).collect();
+                }
+            }
+        }
+    }
+    any
+}
+
+/// What the draws of a node say.
+struct Choice {
+    /// Features drawn whose sums are not known. While there are some, it is not sure that all of them are
+    /// needed: it depends on which of them vary.
+    lacking: Vec<u32>,
+    /// Features found to be constant.
+    constant: Vec<u32>,
+    best: Option<Found>,
+}
+
+impl TopNode {
+    fn new(depth: u32, path: u64, sums: Vec<f64>, aside: Vec<u32>) -> Self {
+        TopNode { depth, path, sums, aside, state: State::leaf() }
+    }
+
+    fn bytes(&self) -> usize {
+        match &self.state {
+            State::Open { next, done } => next.iter().chain(done).map(|histogram| 8 * histogram.sums.len()).sum(),
+            _ => 0,
+        }
+    }
+
+    /// Whether the next pass has something to find out in this node.
+    pub(super) fn waits(&self) -> bool {
+        matches!(&self.state, State::Open { next, .. } if !next.is_empty())
+    }
+}
+
+impl Top {
+    pub(super) fn new(number: u64, ground: Ground<'_>, room: &Room) -> Self {
+        let params = ground.params;
+        let rows = ground.store.rows as u64;
+        let examples = if params.bootstraps() { params.rows_per_tree(rows) } else { rows } as f64;
+        let mut root = TopNode::new(0, ROOT, Vec::new(), Vec::new());
+        root.state = state(examples, 0, ground, room);
+        Top { number, nodes: vec![root] }
+    }
+
+    /// Draws the features of node `n`, as far as is known which of them vary.
+    fn draw(&self, n: usize, ground: Ground<'_>) -> Choice {
+        let (store, params) = (ground.store, ground.params);
+        let node = &self.nodes[n];
+        let State::Open { done, .. } = &node.state else { unreachable!("asked of open nodes") };
+        let shape = Shape::of(ground.space);
+        let is_single = is_single(ground.space, &shape);
+        let mut pool = Pool::new(store.codings.iter().map(|coding| coding.n_codes() < 2));
+        node.aside.iter().for_each(|&feature| pool.set_aside(feature));
+        let mut random = stream(params.seed, Purpose::Node, self.number, node.path);
+        let (mut lacking, mut constant, mut best) = (Vec::new(), Vec::new(), Contest::default());
+        pool.draw(params.features_per_node(store.codings.len()), &mut random, |feature, random| {
+            let coding = &store.codings[feature as usize];
+            let Some(histogram) = done.iter().find(|histogram| histogram.feature == feature) else {
+                lacking.push(feature);
+                // A guess at what the draw of a test takes from the stream.
+                match (&coding.scale, params.ensemble) {
+                    (_, Ensemble::RandomForest | Ensemble::Bagging) => {}
+                    (Scale::Numeric(_), _) => drop(rand::RngExt::random::<f64>(random)),
+                    (Scale::Nominal(_), _) => drop(random_subset(coding.n_codes(), random)),
+                }
+                return true;
+            };
+            let sums = histogram.full(is_single);
+            let (varies, found) = ByCode { shape: &shape, feature, coding, sums: &sums }.search(params, random);
+            if !varies {
+                constant.push(feature);
+            }
+            if let Some(found) = found {
+                best.enter(found);
+            }
+            varies
+        });
+        let best = if lacking.is_empty() { best.winner(params.ties, &mut random) } else { None };
+        Choice { lacking, constant, best }
+    }
+
+    /// Takes in what a pass has summed up, and splits the nodes for which all is known.
+    pub(super) fn choose(&mut self, ground: Ground<'_>, room: &Room) {
+        let shape = Shape::of(ground.space);
+        let is_single = is_single(ground.space, &shape);
+        for n in 0..self.nodes.len() {
+            let TopNode { sums, state: State::Open { next, done }, .. } = &mut self.nodes[n] else { continue };
+            if next.is_empty() {
+                continue;
+            }
+            done.append(next);
+            if sums.is_empty() {
+                let Histogram { feature, .. } = done[0];
+                let full = done[0].full(is_single);
+                let coding = &ground.store.codings[feature as usize];
+                *sums = ByCode { shape: &shape, feature, coding, sums: &full }.total();
+            }
+            let Choice { lacking, constant, best } = self.draw(n, ground);
+            if !lacking.is_empty() {
+                continue;
+            }
+            let State::Open { done, .. } = std::mem::replace(&mut self.nodes[n].state, State::leaf()) else { continue };
+            let Some(found) = best else { continue };
+            let feature = found.feature;
+            let coding = &ground.store.codings[feature as usize];
+            let Some(histogram) = done.iter().find(|histogram| histogram.feature == feature) else { continue };
+            let sums = histogram.full(is_single);
+            let (left, known) = ByCode { shape: &shape, feature, coding, sums: &sums }.sides(&found.test);
+            self.split(n, found, &constant, (left, known), ground, &shape, room);
+        }
+    }
+
+    /// Splits node `n` by `found`; `left` and `known` are the sums of the left side and of all examples whose value
+    /// is known. It stays a leaf if the gain is rounding noise.
+    #[allow(clippy::too_many_arguments)]
+    fn split(
+        &mut self,
+        n: usize,
+        found: Found,
+        constant: &[u32],
+        (mut left, known): (Vec<f64>, Vec<f64>),
+        ground: Ground<'_>,
+        shape: &Shape,
+        room: &Room,
+    ) {
+        let node = &self.nodes[n];
+        let share = known[WEIGHT] / node.sums[WEIGHT];
+        let gain = share * shape.gain(&left, &known);
+        if gain <= LEAST_GAIN {
+            return;
+        }
+        let missing_left = left[WEIGHT] >= known[WEIGHT] - left[WEIGHT];
+        let gains = match ground.params.by_target {
+            true => ground.gains_by_target(shape, &left, &known, share),
+            false => Vec::new(),
+        };
+        if missing_left {
+            left.iter_mut().zip(&node.sums).zip(&known).for_each(|((left, all), known)| *left += all - known);
+        }
+        let right: Vec<f64> = node.sums.iter().zip(&left).map(|(all, left)| all - left).collect();
+        let aside: Vec<u32> = node.aside.iter().chain(constant).copied().collect();
+        let (depth, path) = (node.depth + 1, node.path);
+        let first = self.nodes.len() as u32;
+        for (sums, is_right) in [(left, false), (right, true)] {
+            let state = state(sums[EXAMPLES], depth, ground, room);
+            self.nodes.push(TopNode { state, ..TopNode::new(depth, child(path, is_right), sums, aside.clone()) });
+        }
+        let children = [first, first + 1];
+        let split = GrownSplit { feature: found.feature, test: found.test, missing_left, gain, children };
+        self.nodes[n].state = State::Split { split, gains };
+    }
+}
+
+/// What becomes of a node of so many examples.
+fn state(examples: f64, depth: u32, ground: Ground<'_>, room: &Room) -> State {
+    let params = ground.params;
+    let may_split =
+        examples >= (2 * params.min_samples_leaf) as f64 && params.max_depth.is_none_or(|most| (depth as usize) < most);
+    match may_split {
+        false => State::leaf(),
+        true if room.fits(examples) => State::Bucket(Bucket::default()),
+        true => State::Open { next: Vec::new(), done: Vec::new() },
+    }
+}

@@ -1,0 +1,199 @@
+//! How wrong predictions are for the out-of-bag rows.
+//!
+//! The error is the mean over the targets of the relative root squared error (numeric) and the share of
+//! mistakes (nominal); on labels that mean is the Hamming loss. Label sets of a hierarchy are one target,
+//! whose error is the Hamming loss with the labels' shares for weights.
+
+use super::OutOfBag;
+use super::leaves::{Leaves, mean};
+use super::targets::{Numeric, Targets};
+use super::walk::Walk;
+use ferrank_data::labels::compare;
+use ferrank_data::profile::MISSING_U16;
+
+/// Errors up to this are what rounding leaves of none; they are relative to that of the mean.
+const NO_ERROR: f64 = 1e-12;
+
+/// How the errors of the targets make one number.
+pub(super) struct Errors {
+    /// n_numeric; sum of squares around the mean of the rows looked at, 0 where a target says nothing.
+    spread: Vec<f64>,
+    /// n_nominal; what a mistake on a row of weight 1 adds.
+    mistake: Vec<f64>,
+    /// n_sets; what a row of weight 1 adds that has all labels for none.
+    difference: Vec<f64>,
+    /// Targets that count.
+    n_targets: f64,
+}
+
+impl Errors {
+    pub(super) fn new(targets: &Targets<'_>, rows: &OutOfBag) -> Self {
+        let spread = |y: &Numeric<'_>| {
+            let known = rows.iter().map(|row| (y.at(row), targets.weight(row))).filter(|(value, _)| !value.is_nan());
+            let Some(mean) = mean(y, targets, rows.iter().map(|row| (row, 1))) else { return 0.0 };
+            let mut values = known.clone().map(|(value, _)| value);
+            let first = values.next();
+            // The mean of equal values may be another by rounding.
+            if values.all(|value| Some(value) == first) {
+                return 0.0;
+            }
+            known.map(|(value, weight)| weight * (value - mean).powi(2)).sum()
+        };
+        let spread: Vec<f64> = targets.numeric.iter().map(spread).collect();
+        let weight = |is_known: &dyn Fn(usize) -> bool| -> f64 {
+            let known = rows.iter().filter(|&row| is_known(row));
+            known.map(|row| targets.weight(row)).sum()
+        };
+        let nominal = targets.nominal.iter().map(|(codes, _)| weight(&|row| codes[row] != MISSING_U16));
+        let sets = targets.sets.iter().map(|sets| weight(&|row| sets.labels.of(row).is_some()));
+        let (nominal, sets): (Vec<f64>, Vec<f64>) = (nominal.collect(), sets.collect());
+        let n_targets = spread.iter().chain(&nominal).chain(&sets).filter(|&&size| size > 0.0).count() as f64;
+        let share = |&weight: &f64| if weight > 0.0 { 1.0 / (n_targets * weight) } else { 0.0 };
+        let (mistake, difference) = (nominal.iter().map(share).collect(), sets.iter().map(share).collect());
+        Errors { spread, mistake, difference, n_targets }
+    }
+
+    /// Whether some targets are nominal or label sets.
+    fn has_mistakes(&self) -> bool {
+        !self.mistake.is_empty() || !self.difference.is_empty()
+    }
+
+    /// Share of the error rate that `leaf` makes for `row` on the nominal targets and label sets.
+    fn mistakes(&self, targets: &Targets<'_>, row: usize, leaves: &Leaves, leaf: usize) -> f64 {
+        let (classes, predicted_sets) = leaves.classes_and_sets(leaf);
+        let mut sum = 0.0;
+        for (((codes, _), &class), mistake) in targets.nominal.iter().zip(classes).zip(&self.mistake) {
+            let code = codes[row];
+            sum += if code != class && code != MISSING_U16 { *mistake } else { 0.0 };
+        }
+        for ((sets, predicted), difference) in targets.sets.iter().zip(predicted_sets).zip(&self.difference) {
+            if let Some(set) = sets.labels.of(row) {
+                let predicted = predicted.as_deref().unwrap_or(&[]);
+                sum += compare(set, predicted, &sets.shares).0 * difference;
+            }
+        }
+        targets.weight(row) * sum
+    }
+}
+
+/// Errors of the tree as it is, and how they change with each feature.
+pub(super) struct Sums {
+    /// n_numeric
+    squares: Vec<f64>,
+    mistakes: f64,
+    /// n_places x n_numeric
+    square_changes: Vec<f64>,
+    /// n_places
+    mistake_changes: Vec<f64>,
+    group: Group,
+}
+
+/// The rows at hand.
+#[derive(Default)]
+struct Group {
+    weights: Vec<f64>,
+    /// n_rows x n_numeric; NaN where missing.
+    values: Vec<f64>,
+    /// n_rows x n_numeric; squared errors.
+    squares: Vec<f64>,
+    mistakes: Vec<f64>,
+}
+
+/// Squared error of predicting `mean` for a row of this weight, 0 where the value is missing.
+#[inline(always)]
+fn square(value: f64, mean: f64, weight: f64) -> f64 {
+    let error = value - mean;
+    if error.is_nan() { 0.0 } else { weight * error * error }
+}
+
+impl Sums {
+    pub(super) fn new(errors: &Errors, n_places: usize) -> Self {
+        let n_numeric = errors.spread.len();
+        Sums {
+            squares: vec![0.0; n_numeric],
+            mistakes: 0.0,
+            square_changes: vec![0.0; n_places * n_numeric],
+            mistake_changes: vec![0.0; n_places],
+            group: Group::default(),
+        }
+    }
+
+    /// Adds the errors of `rows`, which `walk` led to leaves, and the changes by their detours.
+    pub(super) fn add(&mut self, errors: &Errors, targets: &Targets<'_>, leaves: &Leaves, rows: &[u32], walk: &Walk) {
+        self.group.weights.clear();
+        self.group.weights.extend(rows.iter().map(|&row| targets.weight(row as usize)));
+        match targets.numeric.len() {
+            0 => {}
+            // With a constant nothing loops over the targets.
+            1 => self.add_squares(1, targets, leaves.means(), rows, walk),
+            n => self.add_squares(n, targets, leaves.means(), rows, walk),
+        }
+        if errors.has_mistakes() {
+            self.add_mistakes(errors, targets, leaves, rows, walk);
+        }
+    }
+
+    /// Adds squared errors of the `n` numeric targets. Each loop does but one thing, so that many of its reads, which
+    /// are all over the place, are under way at once.
+    #[inline(always)]
+    fn add_squares(&mut self, n: usize, targets: &Targets<'_>, means: &[f64], rows: &[u32], walk: &Walk) {
+        let of = |number: usize| number * n..(number + 1) * n;
+        let Group { weights, values, squares, .. } = &mut self.group;
+        let (sums, changes) = (&mut self.squares[..n], &mut self.square_changes[..]);
+        values.clear();
+        for &row in rows {
+            values.extend(targets.numeric[..n].iter().map(|target| target.at(row as usize)));
+        }
+        squares.clear();
+        for ((values, &weight), &leaf) in values.chunks_exact(n).zip(&*weights).zip(walk.leaves()) {
+            let means = &means[of(leaf as usize)];
+            squares.extend(values.iter().zip(means).map(|(&value, &mean)| square(value, mean, weight)));
+        }
+        for squares in squares.chunks_exact(n) {
+            sums.iter_mut().zip(squares).for_each(|(sum, square)| *sum += square);
+        }
+        for detour in walk.detours() {
+            let (row, place) = (detour.row(), detour.place());
+            let (values, squares, means) = (&values[of(row)], &squares[of(row)], &means[of(detour.leaf())]);
+            let changes = changes[of(place)].iter_mut().zip(values).zip(squares).zip(means);
+            for (((change, &value), &without), &mean) in changes {
+                *change += square(value, mean, weights[row]) - without;
+            }
+        }
+    }
+
+    fn add_mistakes(&mut self, errors: &Errors, targets: &Targets<'_>, leaves: &Leaves, rows: &[u32], walk: &Walk) {
+        let of = |row: usize, leaf| errors.mistakes(targets, rows[row] as usize, leaves, leaf);
+        let mistakes = &mut self.group.mistakes;
+        mistakes.clear();
+        mistakes.extend((0..rows.len()).zip(walk.leaves()).map(|(row, &leaf)| of(row, leaf as usize)));
+        mistakes.iter().for_each(|mistakes| self.mistakes += mistakes);
+        for detour in walk.detours() {
+            let row = detour.row();
+            self.mistake_changes[detour.place()] += of(row, detour.leaf()) - mistakes[row];
+        }
+    }
+
+    /// The relative increase of the error for each place; the increase itself if there is no error.
+    pub(super) fn importances(&self, errors: &Errors) -> Vec<f64> {
+        let n_numeric = self.squares.len();
+        let error = |square_changes: &[f64], mistake_change: f64| {
+            let relative = |j: usize| {
+                let squares = self.squares[j] + square_changes.get(j).copied().unwrap_or(0.0);
+                if errors.spread[j] > 0.0 { (squares.max(0.0) / errors.spread[j]).sqrt() } else { 0.0 }
+            };
+            let numeric: f64 = (0..n_numeric).map(relative).sum();
+            numeric / errors.n_targets.max(1.0) + (self.mistakes + mistake_change)
+        };
+        let base = error(&[], 0.0);
+        let importance = |place: usize| {
+            let changes = &self.square_changes[place * n_numeric..(place + 1) * n_numeric];
+            if changes.iter().all(|change| *change == 0.0) && self.mistake_changes[place] == 0.0 {
+                return 0.0;
+            }
+            let increase = error(changes, self.mistake_changes[place]) - base;
+            if base > NO_ERROR { increase / base } else { increase }
+        };
+        (0..self.mistake_changes.len()).map(importance).collect()
+    }
+}

@@ -1,0 +1,107 @@
+//! The targets whose prediction is looked at, by kind.
+
+use ferrank_data::labels::LabelColumn;
+use ferrank_data::profile::MISSING_U16;
+use ferrank_data::store::{CodeStore, Columns, TargetColumn};
+
+/// The targets a tree predicts, by kind.
+pub(crate) struct Targets<'a> {
+    pub(super) numeric: Vec<Numeric<'a>>,
+    /// Codes, and the number of classes.
+    pub(super) nominal: Vec<(&'a [u16], usize)>,
+    pub(super) sets: Vec<Sets<'a>>,
+    weights: &'a [f64],
+    /// Positions of the targets among those of the store.
+    subset: Vec<usize>,
+}
+
+/// Label sets, and the share of each label.
+pub(super) struct Sets<'a> {
+    pub(super) labels: &'a LabelColumn,
+    pub(super) shares: Vec<f64>,
+}
+
+/// A numeric target seen on the scale from −1 to 1: errors are relative, and squares do not overflow.
+pub(super) struct Numeric<'a> {
+    values: &'a [f64],
+    middle: f64,
+    half_range: f64,
+}
+
+impl<'a> Numeric<'a> {
+    fn new(values: &'a [f64]) -> Self {
+        let low = values.iter().copied().fold(f64::INFINITY, f64::min);
+        let high = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let half_range = high / 2.0 - low / 2.0;
+        Numeric {
+            values,
+            middle: f64::midpoint(low, high),
+            half_range: if half_range > 0.0 { half_range } else { 1.0 },
+        }
+    }
+
+    /// NaN where missing.
+    #[inline(always)]
+    pub(super) fn at(&self, row: usize) -> f64 {
+        (self.values[row] - self.middle) / self.half_range
+    }
+}
+
+impl<'a> Targets<'a> {
+    /// Targets `subset` of `store`.
+    pub(crate) fn new(store: &'a CodeStore, subset: &[usize]) -> Self {
+        let mut targets = Targets::none(&store.weights, subset);
+        for &target in subset {
+            match &store.targets[target] {
+                TargetColumn::Numeric(values) => targets.numeric.push(Numeric::new(values)),
+                TargetColumn::Nominal { categories, codes } => targets.nominal.push((codes, categories.names.len())),
+                TargetColumn::Labels(labels) => targets.sets.push(Sets { labels, shares: labels.shares() }),
+            }
+        }
+        targets
+    }
+
+    /// The same targets, on the same scales, of other rows: those of these columns of the store's targets.
+    pub(crate) fn over<'b>(&self, columns: Columns<'b>) -> Targets<'b> {
+        let mut targets = Targets::none(columns.weights, &self.subset);
+        let (mut scales, mut sets) = (self.numeric.iter(), self.sets.iter());
+        for &target in &self.subset {
+            match &columns.targets[target] {
+                TargetColumn::Numeric(values) => {
+                    targets.numeric.extend(scales.next().map(|&Numeric { middle, half_range, .. }| Numeric {
+                        values,
+                        middle,
+                        half_range,
+                    }))
+                }
+                TargetColumn::Nominal { categories, codes } => targets.nominal.push((codes, categories.names.len())),
+                TargetColumn::Labels(labels) => {
+                    targets.sets.extend(sets.next().map(|Sets { shares, .. }| Sets { labels, shares: shares.clone() }));
+                }
+            }
+        }
+        targets
+    }
+
+    fn none(weights: &'a [f64], subset: &[usize]) -> Self {
+        Targets { numeric: Vec::new(), nominal: Vec::new(), sets: Vec::new(), weights, subset: subset.to_vec() }
+    }
+
+    /// Whether some value is missing.
+    pub(crate) fn has_missing(&self) -> bool {
+        self.numeric.iter().any(|y| y.values.iter().any(|value| value.is_nan()))
+            || self.nominal.iter().any(|(codes, _)| codes.contains(&MISSING_U16))
+            || self.sets.iter().any(|sets| sets.labels.has_missing())
+    }
+
+    /// Whether `row` has a target.
+    pub(crate) fn some_known(&self, row: usize) -> bool {
+        self.numeric.iter().any(|target| !target.values[row].is_nan())
+            || self.nominal.iter().any(|(codes, _)| codes[row] != MISSING_U16)
+            || self.sets.iter().any(|sets| sets.labels.of(row).is_some())
+    }
+
+    pub(super) fn weight(&self, row: usize) -> f64 {
+        if self.weights.is_empty() { 1.0 } else { self.weights[row] }
+    }
+}

@@ -1,0 +1,182 @@
+//! The ways of rows through a tree, and their detours.
+
+use super::ring::{BLOCK_ROWS, Codes};
+use super::routes::{LEAF, Routes};
+use ferrank_data::store::Code;
+
+/// Rows that walk side by side.
+pub(super) const GROUP_ROWS: usize = 32;
+
+/// Bits of the number of a row in its group.
+const ROW_BITS: u32 = GROUP_ROWS.trailing_zeros();
+
+/// Most features: the codes of a block alone would take 64 GiB.
+const MOST_PLACES: usize = 1 << (u32::BITS - ROW_BITS);
+
+const _: () = assert!(GROUP_ROWS == u32::BITS as usize && BLOCK_ROWS.is_multiple_of(GROUP_ROWS));
+
+/// The ways of a group of rows through the tree.
+pub(super) struct Walk {
+    /// Rows on their paths.
+    paths: List,
+    /// Rows that left them, and those that reached a leaf so.
+    detours: List,
+    /// Those of `detours` that go on, while a step is made.
+    ahead: List,
+    arrived: List,
+    /// By row.
+    leaves: [u32; GROUP_ROWS],
+    /// By place; a bit for each row that left its path by this feature.
+    left: Vec<u32>,
+}
+
+/// A row on its way through the tree, with another value of one feature once it left its path.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Detour {
+    /// The place of the feature, then [`ROW_BITS`] for the number of the row in its group.
+    what: u32,
+    /// A step, or with [`LEAF`] a leaf.
+    node: u32,
+}
+
+impl Detour {
+    #[inline(always)]
+    fn new(row: u32, place: u32, node: u32) -> Self {
+        Detour { what: place << ROW_BITS | row, node }
+    }
+
+    /// Number of the row in its group.
+    #[inline(always)]
+    pub(super) fn row(self) -> usize {
+        self.what as usize % GROUP_ROWS
+    }
+
+    /// Of the feature.
+    #[inline(always)]
+    pub(super) fn place(self) -> usize {
+        (self.what >> ROW_BITS) as usize
+    }
+
+    #[inline(always)]
+    pub(super) fn leaf(self) -> usize {
+        (self.node & !LEAF) as usize
+    }
+
+    #[inline(always)]
+    fn is_at_leaf(self) -> bool {
+        self.node & LEAF != 0
+    }
+}
+
+/// Entries that are added without a branch: none could be foretold.
+#[derive(Default)]
+struct List {
+    entries: Vec<Detour>,
+    len: usize,
+}
+
+impl List {
+    /// Room for `n` entries more.
+    fn reserve(&mut self, n: usize) {
+        if self.entries.len() < self.len + n {
+            self.entries.resize(self.len + n, Detour::default());
+        }
+    }
+
+    /// Adds `entry` if it is `wanted`; there is room for it even if it is not.
+    #[inline(always)]
+    fn add(&mut self, entry: Detour, wanted: bool) {
+        self.entries[self.len] = entry;
+        self.len += usize::from(wanted);
+    }
+}
+
+impl Walk {
+    /// Through a tree that tests `n_places` features.
+    pub(super) fn new(n_places: usize) -> Self {
+        assert!(n_places <= MOST_PLACES);
+        Walk {
+            paths: List::default(),
+            detours: List::default(),
+            ahead: List::default(),
+            arrived: List::default(),
+            leaves: [0; GROUP_ROWS],
+            left: vec![0; n_places],
+        }
+    }
+
+    /// Walks the `n` rows of `codes` from number `first` on to their leaves, and each also with each feature's shuffled
+    /// value that leads off its path.
+    pub(super) fn walk<C: Code>(&mut self, routes: &Routes, codes: &Codes<C>, first: usize, n: usize) {
+        match routes.has_subsets() {
+            true => self.walk_by::<C, true>(routes, codes, first, n),
+            false => self.walk_by::<C, false>(routes, codes, first, n),
+        }
+    }
+
+    fn walk_by<C: Code, const SUBSETS: bool>(&mut self, routes: &Routes, codes: &Codes<C>, first: usize, n: usize) {
+        self.left.fill(0);
+        (self.paths.len, self.detours.len, self.arrived.len) = (0, 0, 0);
+        self.paths.reserve(n);
+        (0..n as u32).for_each(|row| self.paths.add(Detour::new(row, 0, 0), true));
+        while self.paths.len > 0 {
+            self.step_on_paths::<C, SUBSETS>(routes, codes, first);
+        }
+        self.arrived.reserve(self.detours.len);
+        while self.detours.len > 0 {
+            self.step_on_detours::<C, SUBSETS>(routes, codes, first);
+        }
+    }
+
+    fn step_on_paths<C: Code, const SUBSETS: bool>(&mut self, routes: &Routes, codes: &Codes<C>, first: usize) {
+        let n = std::mem::take(&mut self.paths.len);
+        self.detours.reserve(n);
+        self.arrived.reserve(n);
+        // As variables of this function the lists stay in registers.
+        let [mut paths, mut detours, mut arrived] =
+            [&mut self.paths, &mut self.detours, &mut self.arrived].map(std::mem::take);
+        for i in 0..n {
+            let path = paths.entries[i];
+            let step = routes.steps[path.node as usize];
+            let (row, at) = (path.row(), (first + path.row()) % BLOCK_ROWS);
+            let [own, taken] = codes.at(step.place);
+            let (next, other) = (routes.next::<C, SUBSETS>(step, own[at]), routes.next::<C, SUBSETS>(step, taken[at]));
+            let left = &mut self.left[step.place as usize];
+            let leaves = (next != other) & (*left >> row & 1 == 0);
+            *left |= u32::from(leaves) << row;
+            let detour = Detour::new(row as u32, step.place, other);
+            detours.add(detour, leaves & !detour.is_at_leaf());
+            arrived.add(detour, leaves & detour.is_at_leaf());
+            let path = Detour { node: next, ..path };
+            self.leaves[row] = next & !LEAF;
+            paths.add(path, !path.is_at_leaf());
+        }
+        (self.paths, self.detours, self.arrived) = (paths, detours, arrived);
+    }
+
+    fn step_on_detours<C: Code, const SUBSETS: bool>(&mut self, routes: &Routes, codes: &Codes<C>, first: usize) {
+        self.ahead.reserve(self.detours.len);
+        let [mut detours, mut ahead, mut arrived] =
+            [&mut self.detours, &mut self.ahead, &mut self.arrived].map(std::mem::take);
+        for &(mut detour) in &detours.entries[..detours.len] {
+            let step = routes.steps[detour.node as usize];
+            let codes = &codes.at(step.place)[usize::from(step.place as usize == detour.place())];
+            detour.node = routes.next::<C, SUBSETS>(step, codes[(first + detour.row()) % BLOCK_ROWS]);
+            routes.prefetch(detour.node);
+            arrived.add(detour, detour.is_at_leaf());
+            ahead.add(detour, !detour.is_at_leaf());
+        }
+        detours.len = 0;
+        (self.detours, self.ahead, self.arrived) = (ahead, detours, arrived);
+    }
+
+    /// The leaf of each row.
+    pub(super) fn leaves(&self) -> &[u32; GROUP_ROWS] {
+        &self.leaves
+    }
+
+    /// The detours, at their leaves.
+    pub(super) fn detours(&self) -> &[Detour] {
+        &self.arrived.entries[..self.arrived.len]
+    }
+}

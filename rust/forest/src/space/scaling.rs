@@ -1,0 +1,213 @@
+//! Values to components: centred, scaled by the square root of their weight, and rounded to a grid on
+//! which sums are exact.
+
+use ferrank_data::labels::LabelColumn;
+use ferrank_data::profile::MISSING_U16;
+use ferrank_data::store::{Columns, Origin, TargetColumn};
+
+/// A power of two to which numbers are rounded so that sums of them are exact.
+#[derive(Debug, Clone, Copy)]
+struct Grid(f64);
+
+impl Grid {
+    /// For sums of up to `count` numbers of magnitude up to `max`.
+    fn for_sums(max: f64, count: usize) -> Self {
+        // 2^51 units leave room for the rounding itself.
+        let unit = (max.max(f64::MIN_POSITIVE) * count.max(1) as f64).log2().ceil() as i32 - 51;
+        Grid(2f64.powi(unit.max(-1020)))
+    }
+
+    fn round(self, value: f64) -> f64 {
+        (value / self.0).round_ties_even() * self.0
+    }
+}
+
+/// The value of a row; `None` where it is missing.
+type Value<'a> = Box<dyn Fn(usize) -> Option<f64> + Send + Sync + 'a>;
+
+/// A variable's values of one component before scaling.
+pub(super) struct Raw<'a> {
+    value: Value<'a>,
+    min: f64,
+    max: f64,
+}
+
+impl<'a> Raw<'a> {
+    pub(super) fn numeric(values: &'a [f64]) -> Self {
+        let min = values.iter().copied().fold(f64::INFINITY, f64::min);
+        let max = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        Raw { value: number(values), min, max }
+    }
+
+    pub(super) fn indicator(codes: &'a [u16], class: u32) -> Self {
+        Raw { value: is_class(codes, class), min: 0.0, max: 1.0 }
+    }
+
+    pub(super) fn label(labels: &'a LabelColumn, label: u32) -> Self {
+        Raw { value: has_label(labels, label), min: 0.0, max: 1.0 }
+    }
+}
+
+fn number(values: &[f64]) -> Value<'_> {
+    Box::new(|row| (!values[row].is_nan()).then_some(values[row]))
+}
+
+fn is_class(codes: &[u16], class: u32) -> Value<'_> {
+    Box::new(move |row| (codes[row] != MISSING_U16).then_some(f64::from(u32::from(codes[row]) == class)))
+}
+
+fn has_label(labels: &LabelColumn, label: u32) -> Value<'_> {
+    Box::new(move |row| labels.has(row, label).map(f64::from))
+}
+
+/// How a column's values become a dense component.
+#[derive(Debug)]
+pub(super) struct Dense {
+    pub(super) origin: Origin,
+    /// The class or label whose indicator it is; 0 for numbers.
+    pub(super) which: u32,
+    pub(super) scaling: Scaling,
+}
+
+impl Dense {
+    /// The values in `columns` that it is made of.
+    pub(super) fn raw<'a>(&self, columns: Columns<'a>) -> Value<'a> {
+        match columns.of(self.origin) {
+            TargetColumn::Numeric(values) => number(values),
+            TargetColumn::Nominal { codes, .. } => is_class(codes, self.which),
+            TargetColumn::Labels(labels) => has_label(labels, self.which),
+        }
+    }
+
+    /// The component of `y` in a row of this weight, times the weight.
+    #[inline(always)]
+    pub(super) fn value(&self, y: f64, weight: f64) -> f64 {
+        let Scaling { scale, middle, mean, grid } = self.scaling;
+        grid.round(weight * scale * (y - middle - mean))
+    }
+}
+
+/// A component's place and scale.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Scaling {
+    scale: f64,
+    middle: f64,
+    mean: f64,
+    grid: Grid,
+}
+
+/// How row weights are brought onto a grid.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Weighing {
+    scale: f64,
+    grid: Grid,
+}
+
+impl Weighing {
+    pub(super) fn of(self, weight: f64) -> f64 {
+        self.grid.round(weight / self.scale)
+    }
+}
+
+/// Row weights on a grid, none above 1, and what they weigh.
+pub(super) struct RowWeights<'a> {
+    /// n_rows
+    weights: &'a [f64],
+    pub(super) weighing: Option<Weighing>,
+    rows: usize,
+}
+
+impl<'a> RowWeights<'a> {
+    pub(super) fn new(weights: &'a [f64], rows: usize) -> Self {
+        let max = weights.iter().copied().fold(0.0, f64::max);
+        if weights.iter().all(|&w| w == max) {
+            return RowWeights { weights, weighing: None, rows };
+        }
+        // Scaled to (1/2, 1] at most, so that no sum overflows; by a power of two, so that weights that
+        // were equal in sum stay so.
+        let scale = max.log2().ceil().exp2();
+        RowWeights { weights, weighing: Some(Weighing { scale, grid: Grid::for_sums(1.0, rows) }), rows }
+    }
+
+    fn of(&self, row: usize) -> f64 {
+        self.weighing.map_or(1.0, |weighing| weighing.of(self.weights[row]))
+    }
+
+    /// Weighted mean of `value` over the rows where it is known; `max` bounds its magnitude.
+    fn mean(&self, max: f64, value: impl Fn(usize) -> Option<f64>) -> f64 {
+        let grid = Grid::for_sums(max, self.rows);
+        let (mut sum, mut weight) = (0.0, 0.0);
+        for row in 0..self.rows {
+            if let Some(value) = value(row) {
+                sum += grid.round(self.of(row) * value);
+                weight += self.of(row);
+            }
+        }
+        sum / weight
+    }
+
+    /// The component of a variable with weight `share`, or `None` if it is constant.
+    pub(super) fn component(&self, raw: &Raw<'_>, share: f64) -> Option<Scaling> {
+        if raw.min >= raw.max {
+            return None;
+        }
+        let (middle, mean) = self.centre(raw);
+        // Relative to the spread, so that squares neither overflow nor vanish. Halves cannot overflow.
+        let spread = 2.0 * (raw.max / 2.0 - raw.min / 2.0).min(f64::MAX / 2.0);
+        let square = |row: usize| (raw.value)(row).map(|y| ((y - middle - mean) / spread).powi(2));
+        let variance = self.mean(1.0, square);
+        (variance > 0.0).then(|| self.centred(raw, share.sqrt() / variance.sqrt() / spread, middle, mean))
+    }
+
+    /// The component of `raw` with weight `omega`.
+    pub(super) fn scaled(&self, raw: &Raw<'_>, omega: f64) -> Scaling {
+        let (middle, mean) = self.centre(raw);
+        self.centred(raw, omega.sqrt(), middle, mean)
+    }
+
+    /// The middle of the range, and the mean counted from there.
+    fn centre(&self, raw: &Raw<'_>) -> (f64, f64) {
+        let middle = f64::midpoint(raw.min, raw.max);
+        (middle, self.mean(raw.max - middle, |row| (raw.value)(row).map(|y| y - middle)))
+    }
+
+    fn centred(&self, raw: &Raw<'_>, scale: f64, middle: f64, mean: f64) -> Scaling {
+        let farthest = (raw.max - middle - mean).max(middle + mean - raw.min);
+        Scaling { scale, middle, mean, grid: Grid::for_sums(farthest * scale, self.rows) }
+    }
+
+    /// Gini index of the classes.
+    pub(super) fn gini(&self, codes: &[u16], classes: usize) -> f64 {
+        let mut weight = vec![0.0; classes];
+        for (row, &code) in codes.iter().enumerate() {
+            if code != MISSING_U16 {
+                weight[usize::from(code)] += self.of(row);
+            }
+        }
+        gini(&weight)
+    }
+
+    /// ω of each label but for the share of its target: the label's own share over its variance, and 0
+    /// where all rows have the label, or none.
+    pub(super) fn label_weights(&self, labels: &LabelColumn) -> Vec<f64> {
+        let mut weight = vec![0.0; labels.hierarchy.names().len()];
+        let mut total = 0.0;
+        for row in 0..self.rows {
+            if let Some(set) = labels.of(row) {
+                total += self.of(row);
+                set.iter().for_each(|&label| weight[label as usize] += self.of(row));
+            }
+        }
+        let omega = |(share, weight): (f64, f64)| {
+            let variance = gini(&[total - weight, weight]) / 2.0;
+            if variance > 0.0 { share / variance } else { 0.0 }
+        };
+        labels.shares().into_iter().zip(weight).map(omega).collect()
+    }
+}
+
+/// Gini index of classes of these weights.
+fn gini(weights: &[f64]) -> f64 {
+    let total: f64 = weights.iter().sum();
+    weights.iter().map(|w| w / total * (1.0 - w / total)).sum()
+}

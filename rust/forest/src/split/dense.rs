@@ -1,0 +1,332 @@
+//! Sums over dense components alone, few enough to stay in registers.
+
+use pulp::{Arch, Simd, WithSimd};
+
+use super::scan::{Examples, Node, Search};
+use super::single::{GainOf, Pair};
+use super::walk::Walk;
+use super::{Best, Cut};
+use crate::moments::Shape;
+use ferrank_data::store::Code;
+
+/// Vectors that hold the sums, if components are all dense and few enough.
+#[inline(always)]
+pub(super) fn vectors_of<S: Simd>(shape: &Shape) -> Option<usize> {
+    let vectors = shape.n_whole.div_ceil(S::F64_LANES).next_power_of_two();
+    (shape.indicator_weight.is_empty() && !shape.is_partial() && vectors <= 4).then_some(vectors)
+}
+
+/// Numbers of the vectors that hold the sums, if components are all dense and few enough.
+pub(super) fn width(arch: Arch, shape: &Shape) -> Option<usize> {
+    struct Width<'a>(&'a Shape);
+    impl WithSimd for Width<'_> {
+        type Output = Option<usize>;
+        #[inline(always)]
+        fn with_simd<S: Simd>(self, _: S) -> Option<usize> {
+            vectors_of::<S>(self.0).map(|vectors| vectors * S::F64_LANES)
+        }
+    }
+    arch.dispatch(Width(shape))
+}
+
+/// Count times the component values of each example of a node, in whole vectors.
+#[derive(Debug, Default)]
+pub(super) struct Values {
+    width: usize,
+    /// n_examples x width; zeros beyond the components.
+    cells: Vec<f64>,
+}
+
+impl Values {
+    pub(super) fn clear(&mut self) {
+        self.cells.clear();
+    }
+
+    /// Whether they are there.
+    pub(super) fn is_set(&self) -> bool {
+        !self.cells.is_empty()
+    }
+
+    /// Sets those of `examples`, if components are all dense and few enough.
+    pub(super) fn set(&mut self, arch: Arch, shape: &Shape, examples: Examples<'_>) {
+        self.clear();
+        let Some(width) = width(arch, shape) else { return };
+        self.width = width;
+        self.cells.reserve(examples.rows.len() * width);
+        for (end, (&row, &count)) in (width..).step_by(width).zip(examples.rows.iter().zip(examples.counts)) {
+            let count = f64::from(count);
+            self.cells.extend(examples.block.dense(row as usize).iter().map(|value| count * value));
+            self.cells.resize(end, 0.0);
+        }
+    }
+
+    #[inline(always)]
+    fn of<S: Simd, const VECTORS: usize>(&self, position: usize) -> [S::f64s; VECTORS] {
+        let (vectors, _) = S::as_simd_f64s(&self.cells[position * self.width..(position + 1) * self.width]);
+        std::array::from_fn(|v| vectors[v])
+    }
+}
+
+/// What is done in a node with sums in registers.
+pub(super) trait InRegisters {
+    fn run<S: Simd, const VECTORS: usize>(self, simd: S);
+}
+
+/// Does it in as many vectors as the components of `shape` take, which are all dense and few enough.
+pub(super) fn in_registers<T: InRegisters>(arch: Arch, shape: &Shape, task: T) {
+    struct Task<'a, T>(&'a Shape, T);
+    impl<T: InRegisters> WithSimd for Task<'_, T> {
+        type Output = ();
+        #[inline(always)]
+        fn with_simd<S: Simd>(self, simd: S) {
+            match vectors_of::<S>(self.0) {
+                Some(1) => self.1.run::<S, 1>(simd),
+                Some(2) => self.1.run::<S, 2>(simd),
+                _ => self.1.run::<S, 4>(simd),
+            }
+        }
+    }
+    arch.dispatch(Task(shape, task));
+}
+
+/// Sums of some groups of examples.
+#[derive(Debug, Default)]
+pub(super) struct Groups {
+    /// n_groups; weight and number of the examples.
+    sizes: Vec<[f64; 2]>,
+    /// n_groups x width; their components.
+    sums: Vec<f64>,
+}
+
+impl Groups {
+    /// Those of `n` groups, which are all 0.
+    #[inline(always)]
+    pub(super) fn cleared<S: Simd, const VECTORS: usize>(
+        &mut self,
+        n: usize,
+    ) -> (&mut [[f64; 2]], &mut [[S::f64s; VECTORS]]) {
+        self.sizes.clear();
+        self.sizes.resize(n, [0.0; 2]);
+        self.sums.clear();
+        self.sums.resize(n * VECTORS * S::F64_LANES, 0.0);
+        (&mut self.sizes, S::as_mut_simd_f64s(&mut self.sums).0.as_chunks_mut().0)
+    }
+}
+
+/// Weight and number of the example at `position`.
+#[inline(always)]
+pub(super) fn size_of(examples: Examples<'_>, position: usize) -> [f64; 2] {
+    let (row, count) = (examples.rows[position] as usize, f64::from(examples.counts[position]));
+    [count * examples.block.weight(row), count]
+}
+
+/// Count times the component values of the example at `position`.
+#[inline(always)]
+pub(super) fn values_of<S: Simd, const VECTORS: usize>(
+    simd: S,
+    examples: Examples<'_>,
+    position: usize,
+) -> [S::f64s; VECTORS] {
+    let count = simd.splat_f64s(f64::from(examples.counts[position]));
+    let mut values = load(simd, examples.block.dense(examples.rows[position] as usize));
+    for value in &mut values {
+        *value = simd.mul_f64s(count, *value);
+    }
+    values
+}
+
+/// Sums of the left sides of some features' cuts.
+#[derive(Debug, Default)]
+pub(crate) struct LeftSides {
+    features: Vec<u32>,
+    /// n_features x the number of sums
+    sums: Vec<f64>,
+}
+
+impl LeftSides {
+    pub(crate) fn clear(&mut self) {
+        self.features.clear();
+        self.sums.clear();
+    }
+
+    /// The sums of the cut of `feature`, if they are known.
+    pub(crate) fn of(&self, feature: u32) -> Option<&[f64]> {
+        let number = self.features.iter().position(|&noted| noted == feature)?;
+        self.sums.chunks_exact(self.sums.len() / self.features.len()).nth(number)
+    }
+}
+
+/// Sums of one side.
+#[derive(Clone, Copy)]
+pub(super) struct Registers<S: Simd, const VECTORS: usize> {
+    means: [S::f64s; VECTORS],
+    sums: [S::f64s; VECTORS],
+    pub(super) weight: f64,
+    pub(super) count: f64,
+}
+
+impl<S: Simd, const VECTORS: usize> Registers<S, VECTORS> {
+    #[inline(always)]
+    pub(super) fn new(simd: S, node: &Node) -> Self {
+        let sums = [simd.splat_f64s(0.0); VECTORS];
+        Registers { means: load(simd, &node.means), sums, weight: 0.0, count: 0.0 }
+    }
+
+    #[inline(always)]
+    fn add(&mut self, simd: S, examples: Examples<'_>, position: usize) {
+        self.add_sums(simd, size_of(examples, position), values_of(simd, examples, position));
+    }
+
+    #[inline(always)]
+    pub(super) fn add_values(&mut self, simd: S, values: [S::f64s; VECTORS]) {
+        for (sum, value) in self.sums.iter_mut().zip(values) {
+            *sum = simd.add_f64s(*sum, value);
+        }
+    }
+
+    /// Adds sums of some examples, with their weight and number.
+    #[inline(always)]
+    pub(super) fn add_sums(&mut self, simd: S, [weight, count]: [f64; 2], sums: [S::f64s; VECTORS]) {
+        self.weight += weight;
+        self.count += count;
+        self.add_values(simd, sums);
+    }
+
+    /// Adds the sums to `lefts`, as those of the left side of the cut of `feature`.
+    #[inline(always)]
+    pub(super) fn note(&self, simd: S, shape: &Shape, feature: u32, lefts: &mut LeftSides) {
+        lefts.features.push(feature);
+        lefts.sums.extend([self.count, self.weight]);
+        let start = lefts.sums.len();
+        lefts.sums.resize(start + shape.n_whole, 0.0);
+        for (values, &vector) in lefts.sums[start..].chunks_mut(S::F64_LANES).zip(&self.sums) {
+            simd.partial_store_f64s(values, vector);
+        }
+    }
+
+    /// Makes it the other side, of this weight, in a node with these sums.
+    #[inline(always)]
+    pub(super) fn turn(&mut self, simd: S, total: [S::f64s; VECTORS], weight: f64) {
+        self.weight = weight;
+        for (sum, total) in self.sums.iter_mut().zip(total) {
+            *sum = simd.sub_f64s(total, *sum);
+        }
+    }
+
+    /// Σ (S − m·W)².
+    #[inline(always)]
+    pub(super) fn quality(&self, simd: S) -> f64 {
+        let weight = simd.splat_f64s(self.weight);
+        let mut squares = simd.splat_f64s(0.0);
+        for (&sum, &mean) in self.sums.iter().zip(&self.means) {
+            let difference = simd.sub_f64s(sum, simd.mul_f64s(mean, weight));
+            squares = simd.add_f64s(squares, simd.mul_f64s(difference, difference));
+        }
+        simd.reduce_sum_f64s(squares)
+    }
+}
+
+/// The best cut, examples walked in `order` of their codes.
+#[inline(always)]
+pub(super) fn best_cut<S: Simd, C: Code, const VECTORS: usize>(
+    simd: S,
+    search: Search<'_, C>,
+    order: &[u32],
+    walk: &mut Walk,
+) -> Option<Cut> {
+    let Search { examples, codes, node, room, .. } = search;
+    let mut left = Registers::<S, VECTORS>::new(simd, node);
+    if examples.block.weights.is_empty() {
+        for (step, &position) in walk.steps(order.len()).zip(order) {
+            left.add(simd, examples, position as usize);
+            *step.key = codes[position as usize].index() as f64;
+            (*step.count, *step.quality) = (left.count, left.quality(simd));
+        }
+        return walk.best_cut(simd, GainOf::of_qualities(node.examples(), room));
+    }
+    let mut best = Best::new(node.weight(), node.examples(), room);
+    for (i, &position) in order.iter().enumerate() {
+        let position = position as usize;
+        left.add(simd, examples, position);
+        let next = order.get(i + 1).map(|&next| codes[next as usize]);
+        if next != Some(codes[position]) {
+            best.offer(codes[position].index(), left.quality(simd), left.weight, left.count);
+        }
+    }
+    best.cut()
+}
+
+/// Examples, and the gain times the weights of both sides, of the side whose `keys` are up to `at`;
+/// row weights are 1 and the node's values set.
+#[inline(always)]
+pub(super) fn side_up_to<S: Simd, const VECTORS: usize>(
+    simd: S,
+    node: &Node,
+    counts: &[u32],
+    keys: &[f64],
+    at: f64,
+) -> Pair {
+    let mut side = Registers::<S, VECTORS>::new(simd, node);
+    let (zero, limit) = (simd.splat_f64s(0.0), simd.splat_f64s(at));
+    for (position, (&key, &count)) in keys.iter().zip(counts).enumerate() {
+        let within = simd.less_than_or_equal_f64s(simd.splat_f64s(key), limit);
+        let values = node.values.of::<S, VECTORS>(position);
+        side.add_values(simd, values.map(|value| simd.select_f64s(within, value, zero)));
+        side.weight += if key <= at { f64::from(count) } else { 0.0 };
+    }
+    [side.weight, side.quality(simd)]
+}
+
+/// Weight, examples and gain of the side whose codes are up to `cut`, or of the other.
+#[inline(always)]
+pub(super) fn side_gain<S: Simd, C: Code, const VECTORS: usize>(
+    simd: S,
+    search: Search<'_, C>,
+    cut: C,
+    is_left: bool,
+) -> (f64, f64, f64) {
+    let Search { examples, codes, node, .. } = search;
+    let mut side = Registers::<S, VECTORS>::new(simd, node);
+    let (words, rest) = codes.as_chunks::<WORD>();
+    let mut last = [C::default(); WORD];
+    last[..rest.len()].copy_from_slice(rest);
+    let known = !(u64::MAX << rest.len());
+    for (number, codes) in words.iter().chain([&last]).enumerate() {
+        let left = up_to(codes, cut);
+        let mut marks = if is_left { left } else { !left };
+        if number == words.len() {
+            marks &= known;
+        }
+        while marks != 0 {
+            side.add(simd, examples, number * WORD + marks.trailing_zeros() as usize);
+            marks &= marks - 1;
+        }
+    }
+    let gain = side.quality(simd) / (side.weight * (node.weight() - side.weight));
+    (side.weight, side.count, gain)
+}
+
+/// Codes that have a bit each of a word.
+const WORD: usize = u64::BITS as usize;
+
+/// A bit for each code that is at most `cut`.
+#[inline(always)]
+fn up_to<C: Code>(codes: &[C; WORD], cut: C) -> u64 {
+    let mut marks = 0;
+    for (place, &code) in codes.iter().enumerate() {
+        marks |= u64::from(code <= cut) << place;
+    }
+    marks
+}
+
+/// `values` in vectors, zeros behind them.
+#[inline(always)]
+pub(super) fn load<S: Simd, const VECTORS: usize>(simd: S, values: &[f64]) -> [S::f64s; VECTORS] {
+    std::array::from_fn(|v| {
+        let rest = &values[(v * S::F64_LANES).min(values.len())..];
+        match S::as_simd_f64s(rest).0.first() {
+            Some(&full) => full,
+            None => simd.partial_load_f64s(rest),
+        }
+    })
+}

@@ -1,0 +1,152 @@
+//! Given cuts of several features at once, of few dense components.
+//!
+//! For each example, a bit for each feature says whether its cut puts the example on the left. Examples with
+//! the same bits are summed up together, in one pass over their values for all the features; the left side
+//! of a cut is then the sum over all that have its bit.
+
+use pulp::{Arch, Simd, WithSimd};
+
+use super::dense::{self, Groups, InRegisters, LeftSides, Registers};
+use super::scan::{Examples, Node};
+use super::{Cut, Room};
+use crate::moments::{EXAMPLES, Shape, WEIGHT};
+use ferrank_data::store::Code;
+
+/// Cuts that were given, and which examples they put on the left.
+#[derive(Debug, Default)]
+pub(crate) struct GivenCuts {
+    /// n_examples
+    marks: Vec<u8>,
+    cuts: Vec<Given>,
+    /// 2^n_cuts; the examples with these bits.
+    groups: Groups,
+}
+
+/// A cut that was given.
+#[derive(Debug, Clone, Copy)]
+struct Given {
+    feature: u32,
+    code: u16,
+    /// Whether fewer examples, each counted once, are on the left than on the right.
+    left_is_smaller: bool,
+    /// −1 if there is no room.
+    gain: f64,
+}
+
+impl GivenCuts {
+    /// Most cuts at once: each doubles the sums there are.
+    const MOST: usize = 7;
+
+    /// Takes the cut of `feature` above `cut`; `codes` are those of the examples, none missing. Gives whether there
+    /// is no place for another.
+    pub(crate) fn take<C: Code>(&mut self, arch: Arch, feature: u32, codes: &[C], cut: C) -> bool {
+        if self.cuts.is_empty() {
+            self.marks.clear();
+            self.marks.resize(codes.len(), 0);
+        }
+        let n_left = arch.dispatch(Mark { codes, cut, bit: 1 << self.cuts.len(), marks: &mut self.marks });
+        let left_is_smaller = 2 * n_left <= codes.len();
+        self.cuts.push(Given { feature, code: cut.index() as u16, left_is_smaller, gain: -1.0 });
+        self.cuts.len() == GivenCuts::MOST
+    }
+
+    /// Judges the cuts, and gives those that have room with their features, with the sums of their left sides in
+    /// `lefts`; begins anew after them. The same bits as [`Search::given_cut`](super::scan::Search::given_cut).
+    pub(crate) fn judge<'a>(
+        &'a mut self,
+        arch: Arch,
+        shape: &Shape,
+        examples: Examples<'_>,
+        node: &Node,
+        room: Room,
+        lefts: &mut LeftSides,
+    ) -> impl Iterator<Item = (u32, Cut)> + use<'a> {
+        if !self.cuts.is_empty() {
+            dense::in_registers(arch, shape, Judge { cuts: self, shape, examples, node, room, lefts });
+        }
+        let fitting = self.cuts.drain(..).filter(|given| given.gain >= 0.0);
+        fitting.map(|Given { feature, code, gain, .. }| (feature, Cut { gain, code }))
+    }
+}
+
+struct Mark<'a, C> {
+    codes: &'a [C],
+    cut: C,
+    bit: u8,
+    marks: &'a mut [u8],
+}
+
+impl<C: Code> WithSimd for Mark<'_, C> {
+    /// Examples on the left.
+    type Output = usize;
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) -> usize {
+        let Mark { codes, cut, bit, marks } = self;
+        let mut n_left = 0;
+        // As many as a byte can count.
+        let most = usize::from(u8::MAX);
+        for (codes, marks) in codes.chunks(most).zip(marks.chunks_mut(most)) {
+            let mut left = 0u8;
+            for (mark, &code) in marks.iter_mut().zip(codes) {
+                let is_left = code <= cut;
+                *mark |= if is_left { bit } else { 0 };
+                left += u8::from(is_left);
+            }
+            n_left += usize::from(left);
+        }
+        n_left
+    }
+}
+
+struct Judge<'a> {
+    cuts: &'a mut GivenCuts,
+    shape: &'a Shape,
+    examples: Examples<'a>,
+    node: &'a Node,
+    room: Room,
+    lefts: &'a mut LeftSides,
+}
+
+impl InRegisters for Judge<'_> {
+    #[inline(always)]
+    fn run<S: Simd, const VECTORS: usize>(self, simd: S) {
+        let Judge { cuts: GivenCuts { marks, cuts, groups }, shape, examples, node, room, lefts } = self;
+        let (sizes, sums) = groups.cleared::<S, VECTORS>(1 << cuts.len());
+        for (position, &mark) in marks.iter().enumerate() {
+            let [weight, count] = dense::size_of(examples, position);
+            sizes[usize::from(mark)][0] += weight;
+            sizes[usize::from(mark)][1] += count;
+            let values: [S::f64s; VECTORS] = dense::values_of(simd, examples, position);
+            for (sum, value) in sums[usize::from(mark)].iter_mut().zip(values) {
+                *sum = simd.add_f64s(*sum, value);
+            }
+        }
+        let total: [S::f64s; VECTORS] = dense::load(simd, shape.dense(&node.total));
+        for (number, given) in cuts.iter_mut().enumerate().rev() {
+            // Those with the bit of this cut; what is left of it then are those with and without it together.
+            let half = 1 << number;
+            let ((without, with), (few_without, few_with)) = (sums.split_at_mut(half), sizes.split_at_mut(half));
+            let mut side = Registers::<S, VECTORS>::new(simd, node);
+            for ((with, without), (few_with, few_without)) in
+                with.iter().zip(without).zip(few_with.iter().zip(few_without))
+            {
+                side.add_sums(simd, *few_with, *with);
+                for v in 0..VECTORS {
+                    without[v] = simd.add_f64s(without[v], with[v]);
+                }
+                few_without[0] += few_with[0];
+                few_without[1] += few_with[1];
+            }
+            let sides =
+                [(side.weight, node.total[WEIGHT] - side.weight), (side.count, node.total[EXAMPLES] - side.count)];
+            if room.fits(sides[0], sides[1]) {
+                side.note(simd, shape, given.feature, lefts);
+                if !given.left_is_smaller {
+                    side.turn(simd, total, sides[0].1);
+                }
+                given.gain = (side.quality(simd) / (sides[0].0 * sides[0].1)).max(0.0);
+            }
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! Cuts of large nodes where there are labels alone, known for all rows of weight 1.
+//!
+//! Examples need not be sorted: labels are counted code by code, and the counts of all codes walked.
+
+use pulp::Simd;
+
+use super::scan::{Examples, Search};
+use super::{Best, Cut, STEP};
+use ferrank_data::store::Code;
+
+/// Most bytes of counts: with more, they leave the second cache.
+const MOST_BYTES: usize = 1 << 20;
+
+/// Counts by code: zeros between searches.
+#[derive(Debug, Default)]
+pub(super) struct LabelBins {
+    /// n_codes; examples.
+    examples: Vec<u32>,
+    /// n_codes x width, that is n_indicators in whole vectors.
+    labels: Vec<u32>,
+    /// width; the left side.
+    left: Vec<u32>,
+    /// width; the same as numbers that multiply.
+    sums: Vec<f64>,
+    /// width; of the whole node.
+    totals: Vec<f64>,
+    /// width; ω, 0 for what all examples have.
+    omega: Vec<f64>,
+}
+
+impl LabelBins {
+    /// Whether to count costs less than to walk examples in order, as measured.
+    pub(super) fn serve<C: Code>(search: Search<'_, C>) -> bool {
+        let Search { shape, examples, n_codes, node, .. } = search;
+        let n_labels = shape.indicator_weight.len();
+        examples.have_labels_alone(shape)
+            && node.examples() <= f64::from(i32::MAX)
+            && 8 * examples.rows.len() >= n_codes * (8 + n_labels / 5)
+            && size_of::<u32>() * n_codes * n_labels <= MOST_BYTES
+    }
+
+    /// The best cut.
+    #[inline(always)]
+    pub(super) fn best_cut<S: Simd, C: Code>(&mut self, simd: S, search: Search<'_, C>) -> Option<Cut> {
+        let Search { shape, examples, codes, n_codes, node, room } = search;
+        let width = shape.indicator_weight.len().next_multiple_of(2 * STEP);
+        self.examples.resize(n_codes, 0);
+        self.labels.resize(n_codes * width, 0);
+        self.count(examples, codes, width);
+        let LabelBins { examples, labels, left, sums, totals, omega } = self;
+        left.clear();
+        left.resize(width, 0);
+        sums.resize(width, 0.0);
+        totals.clear();
+        totals.extend_from_slice(shape.indicators(&node.total));
+        totals.resize(width, 0.0);
+        omega.clear();
+        let own = |(label, &omega): (usize, &f64)| if node.weighted(label) > 0.0 { omega } else { 0.0 };
+        omega.extend(shape.indicator_weight.iter().enumerate().map(own));
+        omega.resize(width, 0.0);
+        let mut best = Best::new(node.weight(), node.examples(), room);
+        let mut count = 0.0;
+        for (code, (examples, labels)) in examples.iter_mut().zip(labels.chunks_exact_mut(width)).enumerate() {
+            if *examples == 0 {
+                continue;
+            }
+            count += f64::from(std::mem::take(examples));
+            for ((left, sum), label) in left.iter_mut().zip(&mut *sums).zip(labels) {
+                *left += std::mem::take(label);
+                // All are below 2³¹, and signed integers become floating-point numbers faster.
+                *sum = f64::from(*left as i32);
+            }
+            let quality = quality(simd, sums, totals, omega, count / node.weight());
+            best.offer(code, quality, count, count);
+        }
+        best.cut()
+    }
+
+    /// Counts examples and labels code by code.
+    #[inline(never)]
+    fn count<C: Code>(&mut self, examples: Examples<'_>, codes: &[C], width: usize) {
+        let (examples_by_code, labels_by_code) = (&mut self.examples[..], &mut self.labels[..]);
+        for ((&row, &count), code) in examples.rows.iter().zip(examples.counts).zip(codes) {
+            let code = code.index();
+            examples_by_code[code] += count;
+            let labels = &mut labels_by_code[code * width..][..width];
+            for &label in examples.block.indicators(row as usize) {
+                labels[label as usize] += count;
+            }
+        }
+    }
+}
+
+/// Σ ω·(C_L − c·share)², C_L the `sums` of the left side, c the `totals`, and `share` that of the weight on the left.
+#[inline(always)]
+fn quality<S: Simd>(simd: S, sums: &[f64], totals: &[f64], omega: &[f64], share: f64) -> f64 {
+    let shares = simd.splat_f64s(share);
+    let (sums, totals, omega) = (S::as_simd_f64s(sums).0, S::as_simd_f64s(totals).0, S::as_simd_f64s(omega).0);
+    let mut squares = simd.splat_f64s(0.0);
+    for ((&sum, &total), &omega) in sums.iter().zip(totals).zip(omega) {
+        let difference = simd.sub_f64s(sum, simd.mul_f64s(total, shares));
+        squares = simd.add_f64s(squares, simd.mul_f64s(omega, simd.mul_f64s(difference, difference)));
+    }
+    simd.reduce_sum_f64s(squares)
+}

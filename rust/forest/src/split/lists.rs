@@ -1,0 +1,273 @@
+//! The labels of a node's examples, laid out for walks over them.
+
+use super::scan::{Examples, OfGroup};
+use super::walk::Walk;
+use crate::moments::Shape;
+use ferrank_data::store::Code;
+
+/// Labels that are added together; a walk is not to guess where a list ends.
+const GROUP: usize = 4;
+/// Labels that weigh nothing, with which groups fill up, taken by turns: adding to the same one again and again would
+/// make each addition wait for the one before.
+const FILLERS: usize = 32;
+
+/// What labels weigh in a node.
+#[derive(Clone, Copy)]
+struct Weights<'a> {
+    /// n_indicators
+    omega: &'a [f64],
+    /// n_indicators; ω·c, 0 for labels to leave out.
+    weighted: &'a [f64],
+}
+
+impl Weights<'_> {
+    /// Whether an example of `weight` shares a label with others. If not, nothing is there to add to when it comes,
+    /// and nobody comes after.
+    #[inline(always)]
+    fn has_others(self, label: u32, weight: f64) -> bool {
+        self.weighted[label as usize] > self.omega[label as usize] * weight
+    }
+
+    /// What has no labels, at `position`.
+    #[inline(always)]
+    fn none(self, position: usize, weight: f64, count: f64) -> Listed {
+        let filler = self.weighted.len() + position * GROUP % FILLERS;
+        let labels = std::array::from_fn(|i| (filler + i) as u32);
+        Listed { labels, added: [0.0; GROUP], weight, count, squares: 0.0, cross: 0.0 }
+    }
+
+    /// Puts up to [`GROUP`] labels to `listed`, which has none yet.
+    fn put(self, labels: &[u32], listed: &mut Listed) {
+        for (i, &label) in labels.iter().enumerate() {
+            listed.labels[i] = label;
+            listed.added[i] = self.omega[label as usize] * listed.weight;
+        }
+    }
+
+    /// Up to [`GROUP`] labels of `example`, which has none yet, without a guess whether one stays.
+    #[inline(always)]
+    fn add_few(self, labels: &[u32], example: &mut Listed) {
+        let (mut omega, mut weighted, mut n) = (0.0, 0.0, 0);
+        for &label in labels {
+            let (own_omega, own) = (self.omega[label as usize], self.weighted[label as usize]);
+            omega += if own > 0.0 { own_omega } else { 0.0 };
+            weighted += own;
+            let stays = self.has_others(label, example.weight);
+            example.labels[n] = if stays { label } else { example.labels[n] };
+            example.added[n] = if stays { own_omega * example.weight } else { 0.0 };
+            n += usize::from(stays);
+        }
+        example.squares = example.weight * example.weight * omega;
+        example.cross = example.weight * weighted;
+    }
+}
+
+/// Labels of a node's examples.
+#[derive(Debug, Default)]
+pub(super) struct LabelLists {
+    /// n_examples, and after them those for whose labels one has no place.
+    listed: Vec<Listed>,
+    /// n_examples; how many of the latter there are up to each example.
+    ends: Vec<u32>,
+    /// The example that each of the latter goes with, in ascending order.
+    owners: Vec<u32>,
+    /// Labels with weights of their own, example after example.
+    partial: Vec<u32>,
+    /// n_examples, empty where no label has weights of its own; where those of each example end.
+    partial_ends: Vec<u32>,
+    /// Those of one example.
+    own: Vec<u32>,
+    /// Where those beyond the examples are made.
+    beyond: Vec<Listed>,
+}
+
+/// Where the labels of one side are summed up: zeros between searches.
+#[derive(Debug)]
+pub(super) struct LabelSums {
+    /// n_indicators + [`FILLERS`], empty without indicators; ω·C_L.
+    of_labels: Vec<f64>,
+}
+
+impl LabelSums {
+    pub(super) fn new(shape: &Shape) -> Self {
+        let n = shape.indicator_weight.len();
+        LabelSums { of_labels: vec![0.0; if n > 0 { n + FILLERS } else { 0 }] }
+    }
+
+    /// ω·C_L of `label`.
+    pub(super) fn of(&mut self, label: usize) -> &mut f64 {
+        &mut self.of_labels[label]
+    }
+
+    /// Back to zeros, once the labels at `n` places were `added` to.
+    #[inline(always)]
+    pub(super) fn clear<'a>(&mut self, n: usize, added: impl Iterator<Item = &'a u32>) {
+        if GROUP * n >= self.of_labels.len() {
+            self.of_labels.fill(0.0);
+        } else {
+            added.for_each(|&label| self.of_labels[label as usize] = 0.0);
+        }
+    }
+}
+
+/// What an example adds to the sums of a side: all of it, or some of its labels.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Listed {
+    labels: [u32; GROUP],
+    /// ω·w of each.
+    added: [f64; GROUP],
+    pub(super) weight: f64,
+    pub(super) count: f64,
+    /// w²·Σ ω_l
+    pub(super) squares: f64,
+    /// w·Σ ω_l·c_l
+    pub(super) cross: f64,
+}
+
+impl Listed {
+    /// Adds its labels to ω·C_L of each label; gives Σ ω·C_L over them, as it was before.
+    #[inline(always)]
+    fn add(&self, sums: &mut [f64]) -> f64 {
+        let mut had = 0.0;
+        for (&label, &added) in self.labels.iter().zip(&self.added) {
+            let sum = &mut sums[label as usize];
+            had += *sum;
+            *sum += added;
+        }
+        had
+    }
+}
+
+impl LabelLists {
+    /// Those of `examples`; `weighted` is ω·c of each label, 0 for labels to leave out.
+    pub(super) fn set(&mut self, shape: &Shape, examples: Examples<'_>, weighted: &[f64]) {
+        self.listed.clear();
+        self.ends.clear();
+        self.owners.clear();
+        self.partial.clear();
+        self.partial_ends.clear();
+        let n_whole = shape.n_whole_indicators();
+        let all = Weights { omega: &shape.indicator_weight, weighted };
+        for (position, (&row, &count)) in examples.rows.iter().zip(examples.counts).enumerate() {
+            let (row, count) = (row as usize, f64::from(count));
+            let labels = examples.block.indicators(row);
+            let weight = count * examples.block.weight(row);
+            let mut example = all.none(position, weight, count);
+            if n_whole == weighted.len() && labels.len() <= GROUP {
+                all.add_few(labels, &mut example);
+            } else {
+                self.add_many(all, n_whole, labels, position, &mut example);
+            }
+            self.listed.push(example);
+            self.ends.push(self.owners.len() as u32);
+        }
+        self.listed.append(&mut self.beyond);
+    }
+
+    /// Any labels of `example`, the one at `position`, which has none yet.
+    fn add_many(&mut self, all: Weights<'_>, n_whole: usize, labels: &[u32], position: usize, example: &mut Listed) {
+        let weight = example.weight;
+        self.own.clear();
+        self.own.extend(labels.iter().filter(|&&label| all.weighted[label as usize] > 0.0));
+        let n_own = self.own.partition_point(|&label| (label as usize) < n_whole);
+        if n_whole < all.weighted.len() {
+            self.partial.extend_from_slice(&self.own[n_own..]);
+            self.partial_ends.push(self.partial.len() as u32);
+        }
+        self.own.truncate(n_own);
+        let sum = |values: &[f64]| self.own.iter().map(|&label| values[label as usize]).sum::<f64>();
+        (example.squares, example.cross) = (weight * weight * sum(all.omega), weight * sum(all.weighted));
+        self.own.retain(|&label| all.has_others(label, weight));
+        let (few, others) = self.own.split_at(self.own.len().min(GROUP));
+        for labels in others.chunks(GROUP) {
+            let mut beyond = all.none(position + self.owners.len(), weight, 0.0);
+            all.put(labels, &mut beyond);
+            self.beyond.push(beyond);
+            self.owners.push(position as u32);
+        }
+        all.put(few, example);
+    }
+
+    /// Takes the codes of all places into `listed`; `codes` are those of the examples.
+    #[inline(always)]
+    pub(super) fn take_codes<C: Code>(&self, codes: &[C], listed: &mut Vec<u16>) {
+        listed.clear();
+        listed.extend(codes.iter().map(|code| code.index() as u16));
+        listed.extend(self.owners.iter().map(|&owner| codes[owner as usize].index() as u16));
+    }
+
+    /// What is at `position`, one of an example or beyond them.
+    #[inline(always)]
+    pub(super) fn at(&self, position: usize) -> &Listed {
+        &self.listed[position]
+    }
+
+    /// Adds all labels of the example at `position`, as [`Listed::add`] does.
+    #[inline(always)]
+    pub(super) fn add(&self, position: usize, sums: &mut LabelSums) -> f64 {
+        let mut had = self.listed[position].add(&mut sums.of_labels);
+        for beyond in self.beyond_of(position) {
+            had += beyond.add(&mut sums.of_labels);
+        }
+        had
+    }
+
+    #[inline(always)]
+    fn beyond_of(&self, position: usize) -> &[Listed] {
+        let before = position.checked_sub(1).map_or(0, |before| self.ends[before]);
+        &self.listed[self.ends.len()..][before as usize..self.ends[position] as usize]
+    }
+
+    /// Adds up all that is at the places in `order`, whose codes these are, and writes down what they are after each.
+    ///
+    /// On its own it has all registers to itself.
+    #[inline(never)]
+    pub(super) fn walk(&self, codes: &[u16], order: &[u32], sums: &mut LabelSums, walk: &mut Walk) {
+        let (listed, sums) = (&self.listed[..], &mut sums.of_labels[..]);
+        let (mut count, mut side) = (0.0, OfGroup::default());
+        for (step, &place) in walk.steps(order.len()).zip(order) {
+            let added = &listed[place as usize];
+            count += added.count;
+            side.add(added, added.add(sums));
+            *step.key = f64::from(codes[place as usize]);
+            (*step.count, *step.quality, *step.cross) = (count, side.squares, side.cross);
+        }
+    }
+
+    /// Adds up all that is at `places`; gives how many examples that are, and their sums.
+    #[inline(never)]
+    pub(super) fn sum(&self, places: &[u32], sums: &mut LabelSums) -> (f64, OfGroup) {
+        let (listed, sums) = (&self.listed[..], &mut sums.of_labels[..]);
+        let (mut count, mut side) = (0.0, OfGroup::default());
+        for &place in places {
+            let added = &listed[place as usize];
+            count += added.count;
+            side.add(added, added.add(sums));
+        }
+        (count, side)
+    }
+
+    /// The labels at `place`, those that weigh nothing among them.
+    pub(super) fn labels_at(&self, place: u32) -> &[u32; GROUP] {
+        &self.listed[place as usize].labels
+    }
+
+    /// The labels of the example at `position` that have weights of their own.
+    #[inline(always)]
+    pub(super) fn partial(&self, position: usize) -> &[u32] {
+        let Some(&end) = self.partial_ends.get(position) else { return &[] };
+        let start = position.checked_sub(1).map_or(0, |before| self.partial_ends[before]);
+        &self.partial[start as usize..end as usize]
+    }
+
+    /// The labels of all examples that have no weights of their own, those that weigh nothing among them.
+    pub(super) fn all_labels(&self) -> impl Iterator<Item = &u32> {
+        self.listed.iter().flat_map(|listed| &listed.labels)
+    }
+
+    /// All labels of the example at `position`, those that weigh nothing among them.
+    pub(super) fn labels(&self, position: usize) -> impl Iterator<Item = &u32> {
+        let listed = std::iter::once(&self.listed[position]).chain(self.beyond_of(position));
+        listed.flat_map(|listed| &listed.labels).chain(self.partial(position))
+    }
+}

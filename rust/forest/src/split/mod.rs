@@ -1,0 +1,154 @@
+//! Searching the best test of one feature in one node.
+//!
+//! A search gets the node's codes as a slice, in the order of its examples, and gives the test with
+//! the highest gain that leaves enough examples on both sides. Equal gains go to the lower cut.
+//!
+//! - [`single`]: one dense component, row weights all 1, nothing missing in the target;
+//! - [`batch`]: the same for small nodes, all candidates at once;
+//! - [`gram`]: inner products that let a batch serve any components;
+//! - [`scan`]: everything else, examples in feature order (`dense` components alone; labels in `lists`, in large nodes in `label_bins`; cuts judged by `walk`);
+//! - [`given`]: random cuts of several features at once, where components are dense and few;
+//! - [`together`]: all cuts of several features of a large node, likewise;
+//! - [`nominal`]: subsets of categories;
+//! - [`by_code`]: from sums by code alone, where memory does not hold the examples.
+
+pub(crate) mod batch;
+pub(crate) mod by_code;
+pub(crate) mod dense;
+pub(crate) mod given;
+pub(crate) mod gram;
+mod label_bins;
+mod lists;
+pub(crate) mod nominal;
+pub(crate) mod scan;
+pub(crate) mod single;
+#[cfg(test)]
+pub(crate) mod tests;
+pub(crate) mod together;
+mod walk;
+
+use crate::moments::{TIE, ties};
+
+/// Numbers that stand side by side fill up so many: as many as the widest vector.
+const STEP: usize = 8;
+
+/// What both children of a split must hold.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Room {
+    /// Least number of examples, counted with multiplicity.
+    pub(crate) min_leaf: f64,
+    /// Examples that miss the feature; they follow the heavier side, the left one if equal.
+    pub(crate) missing: f64,
+}
+
+impl Room {
+    /// Whether sides of these weights and numbers of examples have room.
+    #[inline(always)]
+    pub(crate) fn fits(self, weights: (f64, f64), examples: (f64, f64)) -> bool {
+        let (mut left, mut right) = examples;
+        if weights.0 >= weights.1 {
+            left += self.missing;
+        } else {
+            right += self.missing;
+        }
+        left >= self.min_leaf && right >= self.min_leaf && examples.0 > 0.0 && examples.1 > 0.0
+    }
+}
+
+/// The best cut among those offered in ascending order of codes.
+#[derive(Debug)]
+struct Best {
+    /// Weight and number of examples of the node.
+    weight: f64,
+    examples: f64,
+    room: Room,
+    /// The greatest gain.
+    most: f64,
+    /// Gains and codes that tie with it, as far as they find room; codes ascend.
+    tied: [(f64, u16); Best::TIED],
+    n_tied: usize,
+}
+
+impl Best {
+    const TIED: usize = 8;
+    /// A little below 1: what is not worth dividing for is told without a division.
+    const LOOSE: f64 = TIE - 1e-12;
+
+    fn new(weight: f64, examples: f64, room: Room) -> Self {
+        Best { weight, examples, room, most: 0.0, tied: [(0.0, 0); Best::TIED], n_tied: 0 }
+    }
+
+    /// Offers the cut above `code`, whose left side has this weight and these examples; `quality` is
+    /// Σ_c (S_L − m·W_L)², the gain times the weights of both sides.
+    #[inline(always)]
+    fn offer(&mut self, code: usize, quality: f64, weight: f64, examples: f64) {
+        let weights = weight * (self.weight - weight);
+        if quality >= self.most * Best::LOOSE * weights {
+            self.offer_gain(code, quality / weights, weight, examples);
+        }
+    }
+
+    /// The same with the gain itself; not a number where a side is empty.
+    #[inline(always)]
+    fn offer_gain(&mut self, code: usize, gain: f64, weight: f64, examples: f64) {
+        let (weights, examples) = ((weight, self.weight - weight), (examples, self.examples - examples));
+        if ties(gain, self.most) && self.room.fits(weights, examples) {
+            self.take(gain, code as u16);
+        }
+    }
+
+    fn take(&mut self, gain: f64, code: u16) {
+        if gain > self.most {
+            self.most = gain;
+            let mut kept = 0;
+            for i in 0..self.n_tied {
+                if ties(self.tied[i].0, gain) {
+                    self.tied[kept] = self.tied[i];
+                    kept += 1;
+                }
+            }
+            self.n_tied = kept;
+        }
+        if self.n_tied < Best::TIED {
+            self.tied[self.n_tied] = (gain, code);
+            self.n_tied += 1;
+        }
+    }
+
+    /// The lowest of the best cuts.
+    fn cut(&self) -> Option<Cut> {
+        (self.n_tied > 0).then(|| Cut { gain: self.most, code: self.tied[0].1 })
+    }
+}
+
+/// The first of `gains`, in whole steps, that [ties] with the greatest, `most`, which is negative where no cut has room.
+#[inline(always)]
+fn first_best(gains: &[f64], most: f64) -> Option<usize> {
+    let start = STEP * first_step_of_best(gains, most)?;
+    gains[start..].iter().position(|&gain| ties(gain, most)).map(|place| start + place)
+}
+
+/// The step it is in.
+#[inline(always)]
+fn first_step_of_best(gains: &[f64], most: f64) -> Option<usize> {
+    if most < 0.0 {
+        return None;
+    }
+    gains.as_chunks::<STEP>().0.iter().position(|gains| {
+        // All of them, without a guess at each.
+        let mut is_here = false;
+        for &gain in gains {
+            is_here |= ties(gain, most);
+        }
+        is_here
+    })
+}
+
+/// The best cut of a feature.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Cut {
+    /// Impurity decrease over the examples whose value is known.
+    pub(crate) gain: f64,
+    /// Highest code that goes left.
+    pub(crate) code: u16,
+}

@@ -1,0 +1,216 @@
+//! Subsets of the categories of a nominal feature.
+//!
+//! With a single mean to order by, the best subset is a prefix of the categories in that order
+//! (Breiman et al. 1984). Otherwise the subset grows greedily, category by category, while the gain
+//! rises; above [`MOST_GREEDY`] categories, where that would take time with their square, categories
+//! are ordered along the first principal axis of their means and scanned.
+
+use super::Room;
+use crate::moments::{EXAMPLES, Shape, TIE, WEIGHT, ties};
+use crate::split::scan::Examples;
+use ferrank_data::store::Code;
+
+/// Most categories in a node that are put together greedily.
+const MOST_GREEDY: usize = 256;
+/// Steps of the power iteration for the principal axis; a rough axis does.
+const AXIS_STEPS: usize = 32;
+
+/// The best subset of a feature's categories in a node.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Subset {
+    /// Impurity decrease over the examples whose value is known.
+    pub(crate) gain: f64,
+    /// Codes that go left, ascending.
+    pub(crate) codes: Vec<u16>,
+}
+
+/// The categories present in a node, with the sums of each.
+#[derive(Debug, Default)]
+pub(crate) struct Present {
+    /// Ascending.
+    pub(crate) codes: Vec<u16>,
+    /// n_present x n_sums.
+    sums: Vec<f64>,
+    total: Vec<f64>,
+    /// n_codes; position in `codes`.
+    position: Vec<u32>,
+}
+
+impl Present {
+    /// The categories with these `codes`, which ascend; `sums` are theirs, one after the other.
+    pub(crate) fn of_sums(codes: Vec<u16>, sums: Vec<f64>, total: Vec<f64>) -> Self {
+        Present { codes, sums, total, position: Vec::new() }
+    }
+
+    /// Sums up `examples` by category; `codes` has none missing.
+    pub(crate) fn open<C: Code>(&mut self, shape: &Shape, examples: Examples<'_>, codes: &[C], n_codes: usize) {
+        const ABSENT: u32 = u32::MAX;
+        self.position.clear();
+        self.position.resize(n_codes, ABSENT);
+        codes.iter().for_each(|code| self.position[code.index()] = 0);
+        self.codes.clear();
+        for (code, position) in self.position.iter_mut().enumerate().filter(|(_, position)| **position != ABSENT) {
+            *position = self.codes.len() as u32;
+            self.codes.push(code as u16);
+        }
+        let len = shape.len();
+        self.sums.clear();
+        self.sums.resize(self.codes.len() * len, 0.0);
+        for (i, code) in codes.iter().enumerate() {
+            let start = self.position[code.index()] as usize * len;
+            examples.add(shape, &mut self.sums[start..start + len], i);
+        }
+        self.total.clear();
+        self.total.resize(len, 0.0);
+        for category in self.sums.chunks_exact(len) {
+            add(&mut self.total, category);
+        }
+    }
+
+    fn category(&self, position: usize) -> &[f64] {
+        let len = self.total.len();
+        &self.sums[position * len..(position + 1) * len]
+    }
+
+    /// The best subset that has room.
+    pub(crate) fn best(&self, shape: &Shape, room: Room) -> Option<Subset> {
+        let n = self.codes.len();
+        if n < 2 {
+            return None;
+        }
+        if shape.is_ordered() {
+            let mean = |position: usize| {
+                let sums = self.category(position);
+                let weight = shape.weight_of_dense(sums, 0);
+                if weight > 0.0 { shape.dense(sums)[0] / weight } else { 0.0 }
+            };
+            self.best_prefix(shape, room, &by_key((0..n).map(mean).collect()))
+        } else if n <= MOST_GREEDY {
+            self.greedy(shape, room)
+        } else {
+            self.best_prefix(shape, room, &by_key(self.principal_coordinates(shape)))
+        }
+    }
+
+    /// The gain of sending the categories at `positions` to the left, if there is room.
+    pub(crate) fn given(&self, shape: &Shape, room: Room, positions: &[usize]) -> Option<Subset> {
+        let mut left = vec![0.0; self.total.len()];
+        positions.iter().for_each(|&position| add(&mut left, self.category(position)));
+        self.fits(room, &left).then(|| self.subset(shape.gain(&left, &self.total), positions))
+    }
+
+    fn fits(&self, room: Room, left: &[f64]) -> bool {
+        room.fits(
+            (left[WEIGHT], self.total[WEIGHT] - left[WEIGHT]),
+            (left[EXAMPLES], self.total[EXAMPLES] - left[EXAMPLES]),
+        )
+    }
+
+    fn subset(&self, gain: f64, positions: &[usize]) -> Subset {
+        let mut codes: Vec<u16> = positions.iter().map(|&position| self.codes[position]).collect();
+        codes.sort_unstable();
+        Subset { gain, codes }
+    }
+
+    fn best_prefix(&self, shape: &Shape, room: Room, order: &[usize]) -> Option<Subset> {
+        let mut left = vec![0.0; self.total.len()];
+        let mut gains = vec![-1.0; order.len()];
+        for (gain, &position) in gains.iter_mut().zip(order) {
+            add(&mut left, self.category(position));
+            if self.fits(room, &left) {
+                *gain = shape.gain(&left, &self.total);
+            }
+        }
+        let (n, gain) = first_of_best(&gains).filter(|&(_, gain)| gain >= 0.0)?;
+        Some(self.subset(gain, &order[..=n]))
+    }
+
+    fn greedy(&self, shape: &Shape, room: Room) -> Option<Subset> {
+        let mut left = vec![0.0; self.total.len()];
+        let mut trial = left.clone();
+        let mut rest: Vec<usize> = (0..self.codes.len()).collect();
+        let (mut taken, mut gains) = (Vec::new(), Vec::new());
+        let (mut reached, mut best) = (0.0, None::<(f64, usize)>);
+        while rest.len() > 1 {
+            gains.clear();
+            for &position in &rest {
+                trial.copy_from_slice(&left);
+                add(&mut trial, self.category(position));
+                gains.push(shape.gain(&trial, &self.total));
+            }
+            let Some((i, gain)) = first_of_best(&gains).filter(|&(_, gain)| gain * TIE > reached) else { break };
+            let position = rest.remove(i);
+            add(&mut left, self.category(position));
+            taken.push(position);
+            reached = gain;
+            if self.fits(room, &left) {
+                best = Some((gain, taken.len()));
+            }
+        }
+        best.map(|(gain, n)| self.subset(gain, &taken[..n]))
+    }
+
+    /// Coordinate of each category's mean on the first principal axis of all means.
+    fn principal_coordinates(&self, shape: &Shape) -> Vec<f64> {
+        let mean_total = self.scaled_means(shape, &self.total);
+        let means: Vec<Vec<f64>> = (0..self.codes.len())
+            .map(|position| {
+                let mut mean = self.scaled_means(shape, self.category(position));
+                mean.iter_mut().zip(&mean_total).for_each(|(m, all)| *m -= all);
+                mean
+            })
+            .collect();
+        let mut axis = means.iter().max_by(|a, b| norm(a).total_cmp(&norm(b))).cloned().unwrap_or_default();
+        for _ in 0..AXIS_STEPS {
+            let mut next = vec![0.0; axis.len()];
+            for (position, mean) in means.iter().enumerate() {
+                let along = self.category(position)[WEIGHT] * dot(mean, &axis);
+                next.iter_mut().zip(mean).for_each(|(n, m)| *n += along * m);
+            }
+            let length = norm(&next).sqrt();
+            if length == 0.0 {
+                break;
+            }
+            axis = next.into_iter().map(|n| n / length).collect();
+        }
+        means.iter().map(|mean| dot(mean, &axis)).collect()
+    }
+
+    fn scaled_means(&self, shape: &Shape, sums: &[f64]) -> Vec<f64> {
+        let mean = |sum: f64, weight: f64| if weight > 0.0 { sum / weight } else { 0.0 };
+        let dense = shape.dense(sums).iter().enumerate().map(|(c, &sum)| mean(sum, shape.weight_of_dense(sums, c)));
+        let share = |l: usize, count: f64| mean(count, shape.weight_of_indicator(sums, l));
+        let counts = shape.indicators(sums).iter().zip(&shape.indicator_weight).enumerate();
+        dense.chain(counts.map(|(l, (&count, omega))| omega.sqrt() * share(l, count))).collect()
+    }
+}
+
+fn add(to: &mut [f64], from: &[f64]) {
+    to.iter_mut().zip(from).for_each(|(to, from)| *to += from);
+}
+
+fn dot(a: &[f64], b: &[f64]) -> f64 {
+    a.iter().zip(b).map(|(a, b)| a * b).sum()
+}
+
+fn norm(a: &[f64]) -> f64 {
+    dot(a, a)
+}
+
+/// Position of the first gain that ties with the greatest, and the greatest.
+fn first_of_best(gains: &[f64]) -> Option<(usize, f64)> {
+    let most = gains.iter().copied().max_by(f64::total_cmp)?;
+    Some((gains.iter().position(|&gain| ties(gain, most))?, most))
+}
+
+/// Positions by ascending key. Keys that differ by rounding alone are equal; equal ones keep their
+/// order.
+fn by_key(keys: Vec<f64>) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..keys.len()).collect();
+    order.sort_by(|&a, &b| keys[a].total_cmp(&keys[b]));
+    let noise = (1.0 - TIE) * keys.iter().fold(0.0, |most: f64, key| most.max(key.abs()));
+    for same in order.chunk_by_mut(|&a, &b| keys[b] - keys[a] <= noise) {
+        same.sort_unstable();
+    }
+    order
+}

@@ -1,0 +1,124 @@
+use proptest::collection::vec;
+use proptest::prelude::*;
+use pulp::Arch;
+
+use super::{Examples, arches, room};
+use crate::moments::ties;
+use crate::split::batch::{Batch, BatchCut};
+use crate::split::single::{Node, Pair};
+use crate::split::{Cut, Room};
+
+const FEATURES: usize = 4;
+
+/// One numeric component, with codes of several features.
+fn node() -> impl Strategy<Value = (Vec<Examples>, Vec<f64>, Room)> {
+    let sizes = prop_oneof![1..=8usize, 1..=16usize, 17..=64usize];
+    let n_codes = prop_oneof![Just(2u16), Just(5), Just(1000)];
+    let examples = (sizes, n_codes, prop_oneof![Just(1i64), Just(500)])
+        .prop_flat_map(|(n, n_codes, spread)| vec((vec(0..n_codes, FEATURES), 1..=3u32, -spread..=spread), n));
+    (examples, vec(0.0..1.0f64, FEATURES)).prop_flat_map(|(examples, shares)| {
+        let n = examples.len();
+        let of_feature = |feature: usize| Examples {
+            codes: examples.iter().map(|e| e.0[feature]).collect(),
+            counts: examples.iter().map(|e| e.1).collect(),
+            weights: vec![1; n],
+            dense: examples.iter().map(|e| vec![Some(e.2)]).collect(),
+            n_whole: 1,
+            labels: vec![Vec::new(); n],
+            omega: Vec::new(),
+            group: Vec::new(),
+        };
+        (Just((0..FEATURES).map(of_feature).collect()), Just(shares), room(n))
+    })
+}
+
+/// The cuts that a batch finds; random ones if `at_random`.
+fn search(arch: Arch, features: &[Examples], shares: &[f64], room: Room, at_random: bool) -> Vec<BatchCut> {
+    let (counts, values) = (&features[0].counts, &features[0].dense);
+    let pair = |(&count, y): (&u32, &Vec<Option<i64>>)| [1.0, y[0].unwrap() as f64].map(|x| x * f64::from(count));
+    let pairs: Vec<Pair> = counts.iter().zip(values).map(pair).collect();
+    let mut batch = Batch::default();
+    // A larger node before leaves nothing behind.
+    for n in [64, pairs.len()] {
+        batch.start(n, FEATURES);
+        for (feature, (examples, share)) in (0..).zip(features.iter().zip(shares)) {
+            let varies = batch.add(feature, |keys| {
+                keys.iter_mut().zip(&examples.codes).for_each(|(key, code)| *key = f64::from(*code));
+                examples.present().len() > 1
+            });
+            assert_eq!(varies, examples.present().len() > 1);
+            if varies {
+                batch.set_share(*share);
+            }
+        }
+    }
+    match at_random {
+        true => batch.judge_random(arch, &pairs, Node::new(&pairs), room),
+        false => batch.judge(arch, &pairs, Node::new(&pairs), room),
+    }
+    let most = batch.judged().map(|(_, gain)| gain).fold(0.0, f64::max);
+    let tied = batch.judged().enumerate().filter(|&(_, (_, gain))| ties(gain, most));
+    tied.map(|(candidate, _)| batch.cut(candidate)).collect()
+}
+
+/// The naive cuts that tie with the best, with their features.
+fn best(cuts: Vec<Option<Cut>>) -> Vec<(u32, Cut)> {
+    let most = cuts.iter().flatten().map(|cut| cut.gain).fold(0.0, f64::max);
+    (0..).zip(cuts).filter_map(|(feature, cut)| Some((feature, cut.filter(|cut| ties(cut.gain, most))?))).collect()
+}
+
+/// The highest code up to a key.
+fn code_at(examples: &Examples, key: f64) -> Option<u16> {
+    examples.present().into_iter().rfind(|&code| f64::from(code) <= key)
+}
+
+fn check(features: &[Examples], shares: &[f64], room: Room, at_random: bool) -> Result<(), TestCaseError> {
+    let naive = best(
+        (features.iter().zip(shares))
+            .map(|(examples, share)| {
+                let codes = examples.present();
+                let [low, high] = [codes[0], codes[codes.len() - 1]].map(f64::from);
+                if !at_random || low == high {
+                    return examples.best_cut(room);
+                }
+                let cut = code_at(examples, low * (1.0 - share) + high * share)?;
+                examples
+                    .fits(room, |code| code <= cut)
+                    .then(|| Cut { gain: examples.gain(|code| code <= cut), code: cut })
+            })
+            .collect(),
+    );
+    let impurity = features[0].impurity();
+    let n = features[0].codes.len();
+    let mut bits = Vec::new();
+    for arch in arches().into_iter().filter(|&arch| n <= Batch::most_examples(arch)) {
+        let found = search(arch, features, shares, room, at_random);
+        prop_assert_eq!(found.is_empty(), naive.is_empty());
+        bits.push(found.iter().map(|cut| (cut.feature, cut.gain.to_bits(), cut.key.to_bits())).collect::<Vec<_>>());
+        prop_assert_eq!(&bits[0], &bits[bits.len() - 1]);
+        if naive.first().is_none_or(|(_, cut)| cut.gain <= 1e-3 * impurity) {
+            continue;
+        }
+        prop_assert_eq!(found.len(), naive.len(), "{:?} {:?}", found, naive);
+        for (found, (feature, cut)) in found.iter().zip(&naive) {
+            prop_assert_eq!(found.feature, *feature);
+            let code = code_at(&features[*feature as usize], found.key);
+            features[*feature as usize].check(code.map(|code| Cut { gain: found.gain, code }), Some(*cut))?;
+        }
+    }
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    #[test]
+    fn best_cuts_of_many_features_are_the_naive_ones((features, shares, room) in node()) {
+        check(&features, &shares, room, false)?;
+    }
+
+    #[test]
+    fn random_cuts_of_many_features_are_the_naive_ones((features, shares, room) in node()) {
+        check(&features, &shares, room, true)?;
+    }
+}

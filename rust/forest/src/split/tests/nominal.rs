@@ -1,0 +1,153 @@
+use proptest::prelude::*;
+
+use super::scan::{examples, kinds};
+use super::{Examples, room};
+use crate::moments::{TIE, ties};
+use crate::split::Room;
+use crate::split::nominal::{Present, Subset};
+use crate::split::scan;
+
+const ANY: Room = Room { min_leaf: 1.0, missing: 0.0 };
+
+fn open(examples: &Examples, n_codes: usize) -> Present {
+    let (shape, block) = (examples.shape(), examples.block());
+    let rows: Vec<u32> = (0..examples.codes.len() as u32).collect();
+    let in_node = scan::Examples { block: &block, rows: &rows, counts: &examples.counts, pairs: &[] };
+    let mut present = Present::default();
+    present.open(&shape, in_node, &examples.codes, n_codes);
+    present
+}
+
+/// Gain and codes of the subset that grows category by category while the gain rises.
+fn greedy(examples: &Examples, room: Room) -> Option<Subset> {
+    let mut rest = examples.present();
+    let (mut taken, mut reached, mut best) = (Vec::new(), 0.0, None);
+    while rest.len() > 1 {
+        let gain = |&code: &u16| examples.gain(|other| other == code || taken.contains(&other));
+        let gains: Vec<f64> = rest.iter().map(gain).collect();
+        let most = gains.iter().copied().fold(0.0, f64::max);
+        if most * TIE <= reached {
+            break;
+        }
+        taken.push(rest.remove(gains.iter().position(|&gain| ties(gain, most)).unwrap()));
+        reached = most;
+        if examples.fits(room, |code| taken.contains(&code)) {
+            let mut codes = taken.clone();
+            codes.sort_unstable();
+            best = Some(Subset { gain: most, codes });
+        }
+    }
+    best
+}
+
+/// The first best prefix of the categories in the order of their means.
+fn best_prefix(examples: &Examples, room: Room) -> Option<Subset> {
+    let mean = |&code: &u16| {
+        let of_code = || (0..examples.codes.len()).filter(|&i| examples.codes[i] == code);
+        let known = || of_code().filter_map(|i| Some((i, examples.dense[i][0]? as f64)));
+        let weight = |i: usize| (i64::from(examples.counts[i]) * examples.weights[i]) as f64;
+        let all: f64 = known().map(|(i, _)| weight(i)).sum();
+        if all > 0.0 { known().map(|(i, y)| weight(i) * y).sum::<f64>() / all } else { 0.0 }
+    };
+    let mut order = examples.present();
+    order.sort_by(|a, b| mean(a).total_cmp(&mean(b)));
+    let prefixes: Vec<Subset> = (1..order.len())
+        .map(|n| order[..n].to_vec())
+        .filter(|codes| examples.fits(room, |code| codes.contains(&code)))
+        .map(|mut codes| {
+            codes.sort_unstable();
+            Subset { gain: examples.gain(|code| codes.contains(&code)), codes }
+        })
+        .collect();
+    let most = prefixes.iter().map(|subset| subset.gain).fold(0.0, f64::max);
+    prefixes.into_iter().find(|subset| ties(subset.gain, most))
+}
+
+fn check(examples: &Examples, found: Option<Subset>, naive: Option<Subset>) -> Result<(), TestCaseError> {
+    let impurity = examples.impurity();
+    let gain = |subset: &Option<Subset>| subset.as_ref().map_or(0.0, |subset| subset.gain);
+    prop_assert!((gain(&found) - gain(&naive)).abs() <= 1e-13 * impurity, "{found:?} {naive:?} {impurity}");
+    if gain(&naive) > 1e-3 * impurity {
+        prop_assert_eq!(found.map(|found| found.codes), naive.map(|naive| naive.codes));
+    }
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    #[test]
+    fn subsets_are_the_naive_ones(
+        (examples, room) in (kinds(), 1..=9u16, 1..=60usize)
+            .prop_flat_map(|(kinds, n_codes, n)| (examples(kinds, n_codes, n), room(n / 2))),
+    ) {
+        let shape = examples.shape();
+        let found = open(&examples, 12).best(&shape, room);
+        let naive = if shape.is_ordered() { best_prefix(&examples, room) } else { greedy(&examples, room) };
+        check(&examples, found, naive)?;
+    }
+
+    #[test]
+    fn with_one_component_no_subset_is_better(
+        (examples, n_codes) in (kinds(), 2..=7u16, 2..=40usize)
+            .prop_flat_map(|(kinds, n_codes, n)| (examples(kinds.only_one(), n_codes, n), Just(n_codes))),
+    ) {
+        let shape = examples.shape();
+        let found = open(&examples, n_codes.into()).best(&shape, ANY);
+        let subsets = 1..(1u16 << n_codes) - 1;
+        let most = subsets.map(|subset| examples.gain(|code| subset >> code & 1 == 1)).fold(0.0, f64::max);
+        let gain = found.map_or(0.0, |found| found.gain);
+        prop_assert!((gain - most).abs() <= 1e-13 * examples.impurity(), "{gain} {most}");
+    }
+
+    #[test]
+    fn a_given_subset_gains_what_the_formula_says(
+        (examples, room, chosen) in (kinds(), 2..=9u16, 1..=60usize)
+            .prop_flat_map(|(kinds, n_codes, n)| (examples(kinds, n_codes, n), room(n / 2), any::<u16>())),
+    ) {
+        let codes = examples.present();
+        let positions: Vec<usize> = (0..codes.len()).filter(|position| chosen >> position & 1 == 1).collect();
+        let subset: Vec<u16> = positions.iter().map(|&position| codes[position]).collect();
+        let found = open(&examples, 12).given(&examples.shape(), room, &positions);
+        let has_room = examples.fits(room, |code| subset.contains(&code));
+        prop_assert_eq!(found.is_some(), has_room);
+        if let Some(found) = found {
+            let gain = examples.gain(|code| subset.contains(&code));
+            prop_assert!((found.gain - gain).abs() <= 1e-13 * examples.impurity());
+            prop_assert_eq!(found.codes, subset);
+        }
+    }
+}
+
+#[test]
+fn among_many_categories_two_groups_are_told_apart() {
+    let n_codes = 400u16;
+    let group = |code: u16| code * 7 % 11 < 5;
+    let codes: Vec<u16> = (0..n_codes).chain(0..n_codes).collect();
+    let n = codes.len();
+    let mut examples = Examples {
+        counts: vec![1; n],
+        weights: vec![1; n],
+        dense: codes
+            .iter()
+            .map(|&code| if group(code) { vec![Some(3), Some(-1)] } else { vec![Some(-2), Some(4)] })
+            .collect(),
+        n_whole: 2,
+        labels: vec![Vec::new(); n],
+        omega: Vec::new(),
+        group: Vec::new(),
+        codes,
+    };
+    let check = |examples: &Examples| {
+        let found = open(examples, n_codes.into()).best(&examples.shape(), ANY).unwrap();
+        assert!((found.gain - examples.impurity()).abs() < 1e-12);
+        let side = group(found.codes[0]);
+        assert_eq!(found.codes, (0..n_codes).filter(|&code| group(code) == side).collect::<Vec<_>>());
+    };
+    check(&examples);
+    (examples.dense, examples.n_whole) = (vec![Vec::new(); n], 0);
+    examples.labels =
+        examples.codes.iter().map(|&code| vec![Some(group(code)), Some(!group(code)), Some(false)]).collect();
+    examples.omega = vec![1.0, 0.5, 2.0];
+    check(&examples);
+}

@@ -1,0 +1,210 @@
+use proptest::collection::vec;
+use proptest::prelude::*;
+use pulp::Arch;
+
+use super::{Examples, N_GROUPS, arches, room};
+use crate::split::dense::LeftSides;
+use crate::split::given::GivenCuts;
+use crate::split::scan::{self, Node, Scratch, Search};
+use crate::split::together::Together;
+use crate::split::{Cut, Room};
+use ferrank_data::store::Code;
+
+/// What the components of a space are.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Kinds {
+    n_dense: usize,
+    n_labels: usize,
+    /// Rows have weights.
+    weighted: bool,
+    /// The second half of the dense components and of the labels may be missing.
+    partial: bool,
+}
+
+impl Kinds {
+    /// The same with a single numeric component.
+    pub(super) fn only_one(self) -> Self {
+        Kinds { n_dense: 1, n_labels: 0, ..self }
+    }
+}
+
+pub(super) fn kinds() -> impl Strategy<Value = Kinds> {
+    let dense = (prop_oneof![1..=4usize, 5..=40usize], Just(0usize), any::<bool>());
+    let indicators = (Just(0usize), 2..=40usize, any::<bool>());
+    let mixed = (1..=3usize, 2..=6usize, any::<bool>());
+    let partial = (prop_oneof![Just(0usize), 1..=4usize, 5..=40usize], 0..=9usize, any::<bool>())
+        .prop_filter("some component", |(n_dense, n_labels, _)| n_dense + n_labels > 0);
+    let kinds = |partial| move |(n_dense, n_labels, weighted)| Kinds { n_dense, n_labels, weighted, partial };
+    prop_oneof![
+        dense.prop_map(kinds(false)),
+        indicators.prop_map(kinds(false)),
+        mixed.prop_map(kinds(false)),
+        partial.prop_map(kinds(true)),
+    ]
+}
+
+pub(super) fn examples(kinds: Kinds, n_codes: u16, n: usize) -> impl Strategy<Value = Examples> {
+    let Kinds { n_dense, n_labels, partial, .. } = kinds;
+    let (n_whole, n_listed) = if partial { (n_dense / 2, n_labels / 2) } else { (n_dense, n_labels) };
+    let value = prop::option::weighted(0.7, -5..=5i64);
+    let weight = if kinds.weighted { 1..=4i64 } else { 1..=1 };
+    let example = (
+        0..n_codes,
+        1..=3u32,
+        weight,
+        vec(value, n_dense),
+        vec(prop::bool::weighted(0.2), n_labels),
+        any::<[bool; N_GROUPS]>(),
+    );
+    let dense = move |values: &Vec<Option<i64>>| -> Vec<Option<i64>> {
+        values.iter().enumerate().map(|(c, value)| if c < n_whole { value.or(Some(0)) } else { *value }).collect()
+    };
+    let labels = move |has: &Vec<bool>, gone: [bool; N_GROUPS]| -> Vec<Option<bool>> {
+        let label = |(l, &has): (usize, &bool)| (l < n_listed || !gone[l % N_GROUPS]).then_some(has);
+        has.iter().enumerate().map(label).collect()
+    };
+    (vec(example, n), vec(0.1..3.0f64, n_labels)).prop_map(move |(examples, omega)| Examples {
+        codes: examples.iter().map(|e| e.0).collect(),
+        counts: examples.iter().map(|e| e.1).collect(),
+        weights: examples.iter().map(|e| e.2).collect(),
+        dense: examples.iter().map(|e| dense(&e.3)).collect(),
+        n_whole,
+        labels: examples.iter().map(|e| labels(&e.4, e.5)).collect(),
+        omega,
+        group: (n_listed..n_labels).map(|label| (label % N_GROUPS) as u32).collect(),
+    })
+}
+
+fn case() -> impl Strategy<Value = (Examples, Room)> {
+    let n_codes = prop_oneof![1..=4u16, 2..=30u16, Just(250u16)];
+    let sizes = prop_oneof![1..=30usize, 20..=200usize];
+    (kinds(), n_codes, sizes).prop_flat_map(|(kinds, n_codes, n)| (examples(kinds, n_codes, n), room(n)))
+}
+
+fn check<C: Code>(examples: &Examples, room: Room, n_codes: usize) -> Result<(), TestCaseError> {
+    let (shape, block) = (examples.shape(), examples.block());
+    let codes: Vec<C> = examples.codes.iter().map(|&code| C::from_u16(code)).collect();
+    let rows: Vec<u32> = (0..codes.len() as u32).collect();
+    let in_node = scan::Examples { block: &block, rows: &rows, counts: &examples.counts, pairs: &[] };
+    let mut node = Node::default();
+    in_node.total(Arch::new(), &shape, &mut node.total);
+    node.open(&shape);
+    let search = Search { shape: &shape, examples: in_node, codes: &codes, n_codes, node: &node, room };
+    let mut scratch = Scratch::new(&shape);
+    // Squares are added up as many at a time as vectors are wide, so gains differ in their last bits.
+    let naive = examples.best_cut(room);
+    for arch in arches() {
+        examples.check(search.best_cut(arch, &mut scratch), naive)?;
+    }
+
+    let cuts = examples.present();
+    for &cut in [cuts[0], cuts[cuts.len() / 2], cuts[cuts.len() - 1]].iter() {
+        let naive = examples.fits(room, |code| code <= cut);
+        let naive = naive.then(|| Cut { gain: examples.gain(|code| code <= cut), code: cut });
+        for arch in arches() {
+            let found = search.given_cut(arch, C::from_u16(cut), &mut scratch);
+            examples.check(found, naive)?;
+            prop_assert_eq!(found.map(|found| found.code), naive.map(|naive| naive.code));
+        }
+    }
+    for arch in arches().into_iter().filter(|&arch| Together::serves(arch, &shape)) {
+        cuts_found_together_are_those_found_alone(search, arch, &mut scratch)?;
+    }
+    // Searches leave the buffers clear.
+    examples.check(search.best_cut(Arch::new(), &mut scratch), naive)
+}
+
+/// With the codes in other orders as other features: more than find place at once.
+fn cuts_found_together_are_those_found_alone<C: Code>(
+    search: Search<'_, C>,
+    arch: Arch,
+    scratch: &mut Scratch,
+) -> Result<(), TestCaseError> {
+    let Search { shape, examples, codes, n_codes, node, room } = search;
+    let n = codes.len();
+    let of_feature = |feature: u32| {
+        let mut codes = codes.to_vec();
+        codes.rotate_left(feature as usize % n);
+        codes
+    };
+    let (mut given, mut together, mut lefts) = (GivenCuts::default(), Together::default(), LeftSides::default());
+    for features in [0..7u32, 7..8, 8..11] {
+        lefts.clear();
+        let (mut given_alone, mut best_alone) = (Vec::new(), Vec::new());
+        for feature in features.clone() {
+            let codes = of_feature(feature);
+            let cut = codes[n / 2];
+            let search = Search { codes: &codes, ..search };
+            given_alone.extend(search.given_cut(arch, cut, scratch).map(|cut| (feature, cut)));
+            prop_assert_eq!(given.take(arch, feature, &codes, cut), feature == 6);
+            let mut one = Together::default();
+            one.take(shape, feature, &codes, n_codes);
+            best_alone.extend(one.best_cuts(arch, shape, examples, node, room, None));
+            together.take(shape, feature, &codes, n_codes);
+        }
+        let mut found: Vec<_> = given.judge(arch, shape, examples, node, room, &mut lefts).collect();
+        found.sort_by_key(|&(feature, _)| feature);
+        prop_assert_eq!(&found, &given_alone);
+        left_sides_are_summed_up(search, &found, of_feature, &lefts)?;
+
+        lefts.clear();
+        let found: Vec<_> = together.best_cuts(arch, shape, examples, node, room, Some(&mut lefts)).collect();
+        prop_assert_eq!(&found, &best_alone);
+        left_sides_are_summed_up(search, &found, of_feature, &lefts)?;
+    }
+    Ok(())
+}
+
+fn left_sides_are_summed_up<C: Code>(
+    search: Search<'_, C>,
+    found: &[(u32, Cut)],
+    codes: impl Fn(u32) -> Vec<C>,
+    lefts: &LeftSides,
+) -> Result<(), TestCaseError> {
+    for &(feature, cut) in found {
+        let mut sums = vec![0.0; search.shape.len()];
+        for (i, code) in codes(feature).iter().enumerate() {
+            if code.index() <= usize::from(cut.code) {
+                search.examples.add(search.shape, &mut sums, i);
+            }
+        }
+        prop_assert_eq!(lefts.of(feature), Some(&sums[..]));
+    }
+    prop_assert_eq!(lefts.of(u32::MAX), None);
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    #[test]
+    fn cuts_are_the_naive_ones((examples, room) in case()) {
+        // With few codes sums are taken by code, with many in the order of codes, which are sorted by
+        // counting them or their bytes.
+        let n_codes = usize::from(*examples.codes.iter().max().unwrap()) + 1;
+        check::<u8>(&examples, room, n_codes)?;
+        check::<u16>(&examples, room, 4 * examples.codes.len().max(n_codes))?;
+        check::<u16>(&examples, room, 60_000)?;
+    }
+}
+
+#[test]
+fn what_all_examples_have_gains_nothing() {
+    let room = Room { min_leaf: 1.0, missing: 0.0 };
+    for (first, second) in (1..=9u32).flat_map(|first| (1..=9).map(move |second| (first, second))) {
+        for group in [Vec::new(), vec![0]] {
+            let examples = Examples {
+                codes: vec![0, 1],
+                counts: vec![first, second],
+                weights: vec![1; 2],
+                dense: vec![Vec::new(); 2],
+                n_whole: 0,
+                labels: vec![vec![Some(true)]; 2],
+                omega: vec![0.1],
+                group,
+            };
+            check::<u8>(&examples, room, 2).unwrap();
+            check::<u16>(&examples, room, 60_000).unwrap();
+        }
+    }
+}

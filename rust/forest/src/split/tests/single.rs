@@ -1,0 +1,140 @@
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+use super::{Examples, arches, on_every_arch, room};
+use crate::split::single::{Bins, Histograms, Node, Pair, TOGETHER, best_cut, given_cut, left_of};
+use crate::split::{Cut, Room};
+use ferrank_data::store::Code;
+use ferrank_data::store::bands::Bands;
+
+/// One numeric component, no weights.
+fn examples(n_codes: u16) -> impl Strategy<Value = (Examples, Room)> {
+    // Every width of vectors each against each, bins told by bits, bins walked from end to end.
+    let sizes = prop_oneof![1..=9usize, 1..=70usize, 71..=600usize, 512..=600usize];
+    let values = prop_oneof![-1000..=1000i64, -2..=2i64, 0..=1i64];
+    let example = move |spread: i64| (0..n_codes, 1..=3u32, -spread..=spread);
+    let examples = (sizes, values).prop_flat_map(move |(n, spread)| vec(example(spread.abs()), n));
+    examples.prop_flat_map(|examples| {
+        let n = examples.len();
+        let examples = Examples {
+            codes: examples.iter().map(|e| e.0).collect(),
+            counts: examples.iter().map(|e| e.1).collect(),
+            weights: vec![1; n],
+            dense: examples.iter().map(|e| vec![Some(e.2)]).collect(),
+            n_whole: 1,
+            labels: vec![Vec::new(); n],
+            omega: Vec::new(),
+            group: Vec::new(),
+        };
+        (Just(examples), room(n))
+    })
+}
+
+fn pairs(examples: &Examples) -> Vec<Pair> {
+    let pair =
+        |(&count, values): (&u32, &Vec<Option<i64>>)| [1.0, values[0].unwrap() as f64].map(|x| x * f64::from(count));
+    examples.counts.iter().zip(&examples.dense).map(pair).collect()
+}
+
+fn check<C: Code>(examples: &Examples, room: Room, n_codes: u16) -> Result<(), TestCaseError> {
+    let codes: Vec<C> = examples.codes.iter().map(|&code| C::from_u16(code)).collect();
+    let pairs = pairs(examples);
+    let node = Node::new(&pairs);
+    prop_assert_eq!(node.examples, examples.counts.iter().map(|&count| f64::from(count)).sum::<f64>());
+    prop_assert_eq!(node.sum, pairs.iter().map(|pair| pair[1]).sum::<f64>());
+
+    let mut bins = Bins::new(n_codes.into());
+    let found =
+        on_every_arch(|arch| best_cut(arch, (codes.iter().copied(), n_codes.into()), &pairs, node, room, &mut bins))?;
+    examples.check(found, examples.best_cut(room))?;
+    // Searches leave the bins clear.
+    let again =
+        on_every_arch(|arch| best_cut(arch, (codes.iter().copied(), n_codes.into()), &pairs, node, room, &mut bins))?;
+    prop_assert_eq!(found, again);
+
+    let cuts = examples.present();
+    for &cut in [cuts[0], cuts[cuts.len() / 2], cuts[cuts.len() - 1], n_codes - 1].iter() {
+        let naive = examples.fits(room, |code| code <= cut);
+        let naive = naive.then(|| Cut { gain: examples.gain(|code| code <= cut), code: cut });
+        let found = on_every_arch(|arch| given_cut(arch, &codes, &pairs, node, room, C::from_u16(cut)))?;
+        examples.check(found, naive)?;
+        prop_assert_eq!(found.map(|found| found.code), naive.map(|naive| naive.code));
+        let is_left = |i: &usize| examples.codes[*i] <= cut;
+        let left = (0..codes.len()).filter(is_left).map(|i| pairs[i]).fold([0.0; 2], |[a, b], [x, y]| [a + x, b + y]);
+        prop_assert_eq!(left_of(&codes, &pairs, C::from_u16(cut)), left);
+    }
+    Ok(())
+}
+
+/// Columns that go together have the cuts that they have alone.
+fn check_together(examples: &Examples, room: Room, n_codes: u16) -> Result<(), TestCaseError> {
+    let pairs = pairs(examples);
+    let node = Node::new(&pairs);
+    let n = pairs.len();
+    // Examples in another order of rows, codes turned by another number for each column.
+    let rows: Vec<u32> = (0..n as u32).map(|i| 2 * i + 1).collect();
+    let turned = |column: usize, i: usize| (usize::from(examples.codes[i]) + 7 * column) % usize::from(n_codes);
+    let mut bands = Bands::<u8>::new(TOGETHER, 2 * n);
+    for cells in bands.iter_mut() {
+        for (i, &row) in rows.iter().enumerate() {
+            cells[row as usize] = std::array::from_fn(|column| turned(column, i) as u8);
+        }
+    }
+    let mut histograms = Histograms::new();
+    let mut bins = Bins::new(n_codes.into());
+    for together in 1..=TOGETHER {
+        let columns: Vec<_> = (0..together).map(|slot| bands.column(slot)).collect();
+        for arch in arches() {
+            histograms.fill(&columns, &rows, &pairs);
+            for column in 0..together {
+                let codes = (0..n).map(|i| turned(column, i) as u8);
+                let alone = best_cut(arch, (codes, n_codes.into()), &pairs, node, room, &mut bins);
+                prop_assert_eq!(histograms.best_cut(arch, column, n_codes.into(), node, room), alone);
+            }
+        }
+    }
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    #[test]
+    fn cuts_on_one_byte_are_the_naive_ones(
+        (n_codes, (examples, room)) in prop_oneof![2..=4u16, 2..=40u16, Just(255u16)].prop_flat_map(|n| (Just(n), examples(n))),
+    ) {
+        check::<u8>(&examples, room, n_codes)?;
+        check_together(&examples, room, n_codes)?;
+    }
+
+    #[test]
+    fn cuts_on_two_bytes_are_the_naive_ones(
+        (n_codes, (examples, room)) in prop_oneof![2..=4u16, 200..=600u16, Just(5_000u16), Just(u16::MAX)]
+            .prop_flat_map(|n| (Just(n), examples(n))),
+    ) {
+        check::<u16>(&examples, room, n_codes)?;
+    }
+}
+
+#[test]
+fn the_lower_of_equal_cuts_is_taken() {
+    // By symmetry the first and the last cut gain as much, and more than those between.
+    for n in [4u16, 40, 64, 65, 600] {
+        let half = n / 2;
+        let codes: Vec<u16> = (0..n).collect();
+        let value = |code: u16| match code {
+            0 => 1.0,
+            code if code == n - 1 => 1.0,
+            code if code == half => -2.0,
+            _ => 0.0,
+        };
+        let pairs: Vec<Pair> = codes.iter().map(|&code| [1.0, value(code)]).collect();
+        let room = Room { min_leaf: 1.0, missing: 0.0 };
+        let mut bins = Bins::new(n.into());
+        let found = on_every_arch(|arch| {
+            best_cut(arch, (codes.iter().copied(), n.into()), &pairs, Node::new(&pairs), room, &mut bins)
+        })
+        .unwrap();
+        assert_eq!(found.unwrap().code, 0, "{n}");
+    }
+}

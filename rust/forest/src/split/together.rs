@@ -1,0 +1,138 @@
+//! Best cuts of several features of a large node, of few dense components.
+//!
+//! Examples are added up by code for all the features in one pass over their values: those of a large node do not
+//! stay in the cache.
+
+use pulp::{Arch, Simd};
+
+use super::dense::{self, Groups, InRegisters, LeftSides, Registers};
+use super::scan::{Examples, Node};
+use super::{Best, Cut, Room};
+use crate::moments::Shape;
+use ferrank_data::store::Code;
+
+/// Features to be searched together.
+#[derive(Debug, Default)]
+pub(crate) struct Together {
+    features: Vec<Coded>,
+    /// n_features x n_examples
+    codes: Vec<u16>,
+    /// For each feature n_codes; the examples of each code.
+    groups: Groups,
+    /// [`BLOCK`] x width; count times the components of some examples.
+    values: Vec<f64>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Coded {
+    feature: u32,
+    n_codes: usize,
+    best: Option<Cut>,
+}
+
+/// Examples that are added up for a feature before the next.
+const BLOCK: usize = 128;
+/// Most bytes of sums at once, but for those of a single feature: as many as the cache holds.
+const MOST_BYTES: usize = 640 << 10;
+/// From so many codes on no more features are taken: who waits for a stop waits for a pass.
+const MANY_CODES: usize = 1 << 24;
+
+impl Together {
+    /// Whether components allow for it.
+    pub(crate) fn serves(arch: Arch, shape: &Shape) -> bool {
+        dense::width(arch, shape).is_some()
+    }
+
+    /// Takes a feature, with the codes of the examples, none missing and all below `n_codes`; gives whether there is
+    /// no place for another like it.
+    pub(crate) fn take<C: Code>(&mut self, shape: &Shape, feature: u32, codes: &[C], n_codes: usize) -> bool {
+        self.features.push(Coded { feature, n_codes, best: None });
+        self.codes.extend(codes.iter().map(|code| code.index() as u16));
+        let all = n_codes + self.features.iter().map(|coded| coded.n_codes).sum::<usize>();
+        all * shape.len() * size_of::<f64>() > MOST_BYTES || self.codes.len() >= MANY_CODES
+    }
+
+    /// The best cuts of the features, of those that have one, with the sums of their left sides in `lefts` if they are
+    /// asked for; begins anew after them.
+    pub(crate) fn best_cuts<'a>(
+        &'a mut self,
+        arch: Arch,
+        shape: &Shape,
+        examples: Examples<'_>,
+        node: &Node,
+        room: Room,
+        lefts: Option<&mut LeftSides>,
+    ) -> impl Iterator<Item = (u32, Cut)> + use<'a> {
+        if !self.features.is_empty() {
+            dense::in_registers(arch, shape, BestCuts { together: self, shape, examples, node, room, lefts });
+            self.codes.clear();
+        }
+        self.features.drain(..).filter_map(|Coded { feature, best, .. }| best.map(|cut| (feature, cut)))
+    }
+}
+
+struct BestCuts<'a> {
+    together: &'a mut Together,
+    shape: &'a Shape,
+    examples: Examples<'a>,
+    node: &'a Node,
+    room: Room,
+    lefts: Option<&'a mut LeftSides>,
+}
+
+impl InRegisters for BestCuts<'_> {
+    #[inline(always)]
+    fn run<S: Simd, const VECTORS: usize>(self, simd: S) {
+        let BestCuts { together, shape, examples, node, room, mut lefts } = self;
+        let Together { features, codes, groups, values } = together;
+        let (sizes, sums) = groups.cleared::<S, VECTORS>(features.iter().map(|coded| coded.n_codes).sum());
+        values.resize(BLOCK * VECTORS * S::F64_LANES, 0.0);
+        let (values, _) = S::as_mut_simd_f64s(values);
+        let (values, _) = values.as_chunks_mut::<VECTORS>();
+        let mut sizes_of = [[0.0; 2]; BLOCK];
+        let n = examples.rows.len();
+        for start in (0..n).step_by(BLOCK) {
+            let block = start..n.min(start + BLOCK);
+            for ((position, values), size) in block.clone().zip(&mut *values).zip(&mut sizes_of) {
+                *size = dense::size_of(examples, position);
+                *values = dense::values_of(simd, examples, position);
+            }
+            let (mut sizes, mut sums) = (&mut sizes[..], &mut sums[..]);
+            for (coded, codes) in features.iter().zip(codes.chunks_exact(n)) {
+                let (own_sizes, own_sums);
+                (own_sizes, sizes) = sizes.split_at_mut(coded.n_codes);
+                (own_sums, sums) = sums.split_at_mut(coded.n_codes);
+                for ((&code, values), size) in codes[block.clone()].iter().zip(&*values).zip(&sizes_of) {
+                    let [weight, count] = &mut own_sizes[usize::from(code)];
+                    *weight += size[0];
+                    *count += size[1];
+                    for (sum, &value) in own_sums[usize::from(code)].iter_mut().zip(values) {
+                        *sum = simd.add_f64s(*sum, value);
+                    }
+                }
+            }
+        }
+        let (mut sizes, mut sums) = (&sizes[..], &sums[..]);
+        for coded in features {
+            let (own_sizes, own_sums);
+            (own_sizes, sizes) = sizes.split_at(coded.n_codes);
+            (own_sums, sums) = sums.split_at(coded.n_codes);
+            let mut left = Registers::<S, VECTORS>::new(simd, node);
+            let mut best = Best::new(node.weight(), node.examples(), room);
+            for (code, (size, &sums)) in own_sizes.iter().zip(own_sums).enumerate() {
+                if size[1] > 0.0 {
+                    left.add_sums(simd, *size, sums);
+                    best.offer(code, left.quality(simd), left.weight, left.count);
+                }
+            }
+            coded.best = best.cut();
+            if let (Some(cut), Some(lefts)) = (coded.best, &mut lefts) {
+                let mut left = Registers::<S, VECTORS>::new(simd, node);
+                for (size, &sums) in own_sizes.iter().zip(own_sums).take(usize::from(cut.code) + 1) {
+                    left.add_sums(simd, *size, sums);
+                }
+                left.note(simd, shape, coded.feature, lefts);
+            }
+        }
+    }
+}

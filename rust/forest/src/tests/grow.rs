@@ -1,0 +1,224 @@
+use proptest::collection::vec;
+use proptest::prelude::*;
+use pulp::Arch;
+use rand::{Rng, RngExt};
+
+use super::{Coded, bag, batches, goes_left, numbers, table, total};
+use crate::bag::Bag;
+use crate::grow::{Ground, Grower};
+use crate::grown::{CodeTest, Grown};
+use crate::moments::{EXAMPLES, Shape, WEIGHT};
+use crate::params::{Ensemble, ForestParams, MaxFeatures, Score};
+use crate::scores::Tally;
+use crate::space::Space;
+use crate::split::tests::arches;
+use ferrank_data::profile::Scale;
+use ferrank_runtime::monitor::Monitor;
+use ferrank_runtime::random::{Purpose, stream};
+
+fn grown(coded: &Coded, space: &Space, bag: &Bag, params: &ForestParams) -> Grown {
+    grown_on(Arch::new(), coded, space, bag, params)
+}
+
+fn grown_on(arch: Arch, coded: &Coded, space: &Space, bag: &Bag, params: &ForestParams) -> Grown {
+    let monitor = Monitor::default();
+    let ground = Ground { store: &coded.store, space, params, monitor: &monitor };
+    Grower::new(ground, arch).grow(bag, 0).unwrap().clone()
+}
+
+/// The sums of some rows of the bag, given by position.
+fn sums(shape: &Shape, space: &Space, bag: &Bag, positions: impl Iterator<Item = usize>) -> Vec<f64> {
+    let (rows, counts): (Vec<u32>, Vec<u32>) = positions.map(|i| (bag.rows[i], bag.counts[i])).unzip();
+    total(shape, &space.block, &rows, &counts)
+}
+
+/// Sends the bag down the tree and checks every node on the way; positions of the bag's rows by node.
+fn check(coded: &Coded, space: &Space, bag: &Bag, tree: &Grown, params: &ForestParams) -> Vec<Vec<usize>> {
+    let shape = Shape::of(space);
+    let mut members = vec![Vec::new(); tree.nodes.len()];
+    members[0] = (0..bag.rows.len()).collect();
+    let mut waiting = vec![(0, 0)];
+    let mut preorder = 0;
+    while let Some((node, depth)) = waiting.pop() {
+        assert_eq!(node, preorder);
+        preorder += 1;
+        let grown = &tree.nodes[node];
+        let all = sums(&shape, space, bag, members[node].iter().copied());
+        assert_eq!((grown.depth, grown.examples, grown.weight), (depth, all[EXAMPLES], all[WEIGHT]));
+        assert!(node == 0 || grown.examples >= params.min_samples_leaf as f64);
+        let Some(split) = &grown.split else { continue };
+        assert!(params.max_depth.is_none_or(|most| (depth as usize) < most));
+        let code = |i: usize| coded.code(split.feature as usize, bag.rows[i] as usize);
+        let known = || members[node].iter().copied().filter(|&i| code(i).is_some());
+        let total = sums(&shape, space, bag, known());
+        let left = sums(&shape, space, bag, known().filter(|&i| goes_left(split, code(i))));
+        assert_eq!(split.missing_left, left[WEIGHT] >= total[WEIGHT] - left[WEIGHT]);
+        let gain = total[WEIGHT] / all[WEIGHT] * shape.gain(&left, &total);
+        assert!((split.gain - gain).abs() <= 1e-13, "{} {gain}", split.gain);
+        let [left, right] = split.children.map(|child| child as usize);
+        (members[left], members[right]) = members[node].iter().partition(|&&i| goes_left(split, code(i)));
+        waiting.extend([(right, depth + 1), (left, depth + 1)]);
+    }
+    assert_eq!(preorder, tree.nodes.len());
+    members
+}
+
+/// The greatest gain of any cut of a numeric feature in a node.
+fn best_gain(coded: &Coded, space: &Space, bag: &Bag, members: &[usize], min_leaf: f64) -> f64 {
+    let shape = Shape::of(space);
+    let all = sums(&shape, space, bag, members.iter().copied());
+    let mut best: f64 = 0.0;
+    for (feature, coding) in coded.store.codings.iter().enumerate() {
+        let Scale::Numeric(_) = coding.scale else { continue };
+        let code = |i: usize| coded.code(feature, bag.rows[i] as usize);
+        let total = sums(&shape, space, bag, members.iter().copied().filter(|&i| code(i).is_some()));
+        let missing = all[EXAMPLES] - total[EXAMPLES];
+        for cut in 0..coding.n_codes() as u16 {
+            let left = sums(&shape, space, bag, members.iter().copied().filter(|&i| code(i).is_some_and(|c| c <= cut)));
+            let right = total[WEIGHT] - left[WEIGHT];
+            let mut examples = [left[EXAMPLES], total[EXAMPLES] - left[EXAMPLES]];
+            if examples.contains(&0.0) {
+                continue;
+            }
+            examples[usize::from(right > left[WEIGHT])] += missing;
+            if examples.iter().all(|&side| side >= min_leaf) {
+                best = best.max(total[WEIGHT] / all[WEIGHT] * shape.gain(&left, &total));
+            }
+        }
+    }
+    best
+}
+
+fn tables() -> impl Strategy<Value = (Coded, Bag)> {
+    let targets = prop_oneof![Just(vec!["y"]), Just(vec!["class"]), Just(vec!["y", "class", "t"])];
+    let batch = (any::<bool>(), any::<bool>()).prop_flat_map(|(gaps, weighted)| batches(10..120, gaps, weighted));
+    let bins = prop_oneof![Just(8usize), Just(255)];
+    (batch, targets, bins, vec(0..4u32, 120)).prop_filter_map("an empty bag", |(batch, targets, bins, counts)| {
+        let keep: Vec<usize> = (0..batch.num_columns())
+            .filter(|&c| {
+                let name = batch.schema().field(c).name().clone();
+                targets.contains(&name.as_str()) || !["y", "class", "t"].contains(&name.as_str())
+            })
+            .collect();
+        let coded = Coded::new(&batch.project(&keep).unwrap(), &targets, None, bins);
+        let bag = bag(&counts[..coded.store.rows]);
+        (!bag.rows.is_empty()).then_some((coded, bag))
+    })
+}
+
+/// Numeric features without missing values, with codes of both types, and one numeric target.
+fn plain_tables() -> impl Strategy<Value = (Coded, Bag)> {
+    let row = (0..1000i32, 0..300i32, 0..3i32, -40..40i32, 0..4u32);
+    (vec(row, 2..600), prop_oneof![Just(8usize), Just(255), Just(65_535)]).prop_filter_map(
+        "an empty bag",
+        |(rows, bins)| {
+            let column = |of: fn(&(i32, i32, i32, i32, u32)) -> i32| numbers(rows.iter().map(|row| f64::from(of(row))));
+            let batch = table(vec![
+                ("most", column(|row| row.0)),
+                ("many", column(|row| row.1)),
+                ("few", column(|row| row.2)),
+                ("y", column(|row| row.3 + row.0 / 50 * row.2)),
+            ]);
+            let coded = Coded::new(&batch, &["y"], None, bins);
+            let bag = bag(&rows.iter().map(|row| row.4).collect::<Vec<u32>>());
+            (!bag.rows.is_empty()).then_some((coded, bag))
+        },
+    )
+}
+
+fn settings() -> impl Strategy<Value = ForestParams> {
+    let ensemble = prop_oneof![Just(Ensemble::RandomForest), Just(Ensemble::ExtraTrees), Just(Ensemble::Bagging)];
+    let min_samples_leaf = prop_oneof![Just(1u64), Just(2), 3..20u64];
+    let max_depth = prop_oneof![Just(None), (1..5usize).prop_map(Some)];
+    (ensemble, min_samples_leaf, max_depth, any::<u64>()).prop_map(|(ensemble, min_samples_leaf, max_depth, seed)| {
+        ForestParams { ensemble, min_samples_leaf, max_depth, seed, ..ForestParams::default() }
+    })
+}
+
+impl std::fmt::Debug for Coded {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:?} {:?}", self.problem, self.store)
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(100))]
+
+    #[test]
+    fn nodes_part_the_bag_alike_on_every_machine(
+        (coded, bag) in tables(),
+        params in settings(),
+    ) {
+        let space = coded.space(None);
+        let tree = grown(&coded, &space, &bag, &params);
+        check(&coded, &space, &bag, &tree, &params);
+        for arch in arches() {
+            prop_assert_eq!(format!("{tree:?}"), format!("{:?}", grown_on(arch, &coded, &space, &bag, &params)));
+        }
+    }
+
+    #[test]
+    fn plain_data_grows_the_tree_of_the_longer_way(
+        (coded, bag) in plain_tables(),
+        params in settings(),
+    ) {
+        let space = coded.space(None);
+        let tree = grown(&coded, &space, &bag, &params);
+        check(&coded, &space, &bag, &tree, &params);
+        let longer = grown(&coded, &space, &bag, &ForestParams { by_target: true, ..params.clone() });
+        prop_assert_eq!(format!("{:?}", tree.nodes), format!("{:?}", longer.nodes));
+
+        let (n_features, monitor) = (coded.store.codings.len(), Monitor::default());
+        let mut afterwards = Tally::new(&[Score::Genie3], n_features, None);
+        afterwards.add_all(&tree);
+        let ground = Ground { store: &coded.store, space: &space, params: &params, monitor: &monitor };
+        let tally = Tally::new(&[Score::Genie3], n_features, None);
+        let meanwhile = Grower::new(ground, Arch::new()).tally(&bag, 0, tally).unwrap();
+        prop_assert_eq!(format!("{:?}", meanwhile), format!("{:?}", afterwards));
+    }
+
+    #[test]
+    fn no_cut_is_better_than_the_one_taken((coded, bag) in tables(), min_samples_leaf in 1..6u64) {
+        let params = ForestParams { ensemble: Ensemble::Bagging, min_samples_leaf, ..ForestParams::default() };
+        let space = coded.space(None);
+        let tree = grown(&coded, &space, &bag, &params);
+        let members = check(&coded, &space, &bag, &tree, &params);
+        for (node, members) in tree.nodes.iter().zip(&members) {
+            let best = best_gain(&coded, &space, &bag, members, min_samples_leaf as f64);
+            match &node.split {
+                Some(split) => {
+                    prop_assert!(split.gain >= best - 1e-12, "{} {best}", split.gain);
+                    if let CodeTest::Cut(_) = split.test {
+                        prop_assert!(split.gain <= best + 1e-12);
+                    }
+                }
+                // Grown until no test lowers the impurity.
+                None => prop_assert!(best < 1e-12, "{best} in a leaf"),
+            }
+        }
+    }
+}
+
+#[test]
+fn codes_copied_together_at_each_size_grow_the_tree_of_the_store() {
+    // More bytes of codes than the outer cache, and two chunks of rows.
+    const ROWS: usize = 70_000;
+    let mut random = stream(0, Purpose::Node, 0, 0);
+    let mut columns: Vec<(String, _)> = (0..61)
+        .map(|i| {
+            (format!("x{i}"), numbers((0..ROWS).map(|_| f64::from(random.next_u32() % 200)).collect::<Vec<f64>>()))
+        })
+        .collect();
+    let wide: Vec<f64> = (0..ROWS).map(|_| random.random()).collect();
+    columns.push(("y".into(), numbers(wide)));
+    let batch = table(columns.iter().map(|(name, array)| (name.as_str(), array.clone())).collect());
+    let coded = Coded::new(&batch, &["y"], None, 255);
+    let max_features = Some(MaxFeatures::Count(2));
+    let params = ForestParams { max_features, min_samples_leaf: 20, ..ForestParams::default() };
+    let space = coded.space(None);
+    let mut bag = Bag::default();
+    bag.take_bootstrap(1, 0, ROWS, ROWS as u64);
+    let tree = grown(&coded, &space, &bag, &params);
+    check(&coded, &space, &bag, &tree, &params);
+    assert!(tree.nodes.len() > 1_000);
+}

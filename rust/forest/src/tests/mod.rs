@@ -1,0 +1,172 @@
+//! Rooms of the forest together, on tables small enough for naive twins.
+
+mod grow;
+mod permutation;
+mod scores;
+mod space;
+
+use std::sync::Arc;
+
+use arrow_array::builder::{ListBuilder, StringBuilder};
+use arrow_array::{ArrayRef, Float64Array, RecordBatch, StringArray};
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+use super::bag::Bag;
+use super::grown::{CodeTest, GrownSplit};
+use super::moments::Shape;
+use super::space::{Block, Plan, Space};
+use ferrank_data::hierarchy::Hierarchy;
+use ferrank_data::intake::{Intake, Unlabelled};
+use ferrank_data::labels::LabelColumn;
+use ferrank_data::profile::{MISSING_U8, MISSING_U16, Profile};
+use ferrank_data::schema::{Problem, Roles, Targets, Task};
+use ferrank_data::source::{ChunkSource, TableSource};
+use ferrank_data::store::{CodeStore, Keep, Slot, TargetColumn};
+use ferrank_runtime::monitor::Monitor;
+
+/// A coded table.
+pub(crate) struct Coded {
+    problem: Problem,
+    pub(crate) store: CodeStore,
+}
+
+impl Coded {
+    /// `batch` with these targets; a column `w` holds row weights.
+    pub(crate) fn new(batch: &RecordBatch, targets: &[&str], task: Option<Task>, max_bins: usize) -> Self {
+        Coded::read(batch, targets, task, max_bins, false)
+    }
+
+    /// The same; rows without any target are kept if `use_all`, with the values of the features.
+    pub(crate) fn read(
+        batch: &RecordBatch,
+        targets: &[&str],
+        task: Option<Task>,
+        max_bins: usize,
+        use_all: bool,
+    ) -> Self {
+        let targets = Targets::Named(targets.iter().map(|name| name.to_string()).collect());
+        let weight = batch.column_by_name("w").map(|_| "w".to_string());
+        let source = TableSource::new("table", batch.schema(), vec![batch.clone()]).unwrap();
+        let roles = Roles { task, weight, ..Roles::of(targets) };
+        let problem = Problem::resolve(&source.schema(), &roles, "table").unwrap();
+        let monitor = Monitor::default();
+        let unlabelled = if use_all { Unlabelled::Use } else { Unlabelled::Ignore };
+        let intake = Intake { source: &source, problem: &problem, unlabelled, monitor: &monitor };
+        let profile = Profile::of(&intake, max_bins).unwrap();
+        let store = CodeStore::of(&intake, &profile, profile.counts, use_all, Keep::Memory).unwrap();
+        Coded { problem, store }
+    }
+
+    pub(crate) fn space(&self, weights: Option<&[f64]>) -> Space {
+        self.space_of(weights, 1.0)
+    }
+
+    pub(crate) fn space_of(&self, weights: Option<&[f64]>, supervision: f64) -> Space {
+        self.bare_space(weights, supervision).hold(&self.store)
+    }
+
+    /// The space without the values.
+    pub(crate) fn bare_space(&self, weights: Option<&[f64]>, supervision: f64) -> Space {
+        let names: Vec<String> = self.problem.targets.iter().map(|target| target.name.clone()).collect();
+        let subset: Vec<usize> = (0..names.len()).collect();
+        let plan = Plan { task: self.problem.task, subset: &subset, names: &names, weights, supervision };
+        Space::new(&self.store, &plan).unwrap()
+    }
+
+    /// Code of a feature in a row; `None` where missing.
+    fn code(&self, feature: usize, row: usize) -> Option<u16> {
+        let chunk = &self.store.chunks[row / 65_536];
+        let row = row % 65_536;
+        match self.store.slots[feature] {
+            Slot::Narrow(slot) => Some(chunk.narrow.column(slot).at(row)).filter(|&c| c != MISSING_U8).map(u16::from),
+            Slot::Wide(slot) => Some(chunk.wide.column(slot).at(row)).filter(|&code| code != MISSING_U16),
+        }
+    }
+}
+
+fn goes_left(split: &GrownSplit, code: Option<u16>) -> bool {
+    match (code, &split.test) {
+        (None, _) => split.missing_left,
+        (Some(code), CodeTest::Cut(cut)) => code <= *cut,
+        (Some(code), CodeTest::Subset(codes)) => codes.contains(&code),
+    }
+}
+
+/// Closed label sets of a hierarchy of `n_labels` roots with a child each; some rows miss theirs.
+pub(crate) fn label_sets(rows: usize, n_labels: usize, missing: bool) -> TargetColumn {
+    let mut lists = ListBuilder::new(StringBuilder::new());
+    for row in 0..rows {
+        let has = |label: &usize| (row * row + 3 * row * label).is_multiple_of(label + 2);
+        let labels = (0..n_labels).filter(has).map(|label| Some(format!("l{label}{}", ["", "/x"][row % 2])));
+        lists.append_option((!missing || row % 5 > 0).then_some(labels));
+    }
+    let paths: Vec<String> = (0..n_labels).map(|label| format!("l{label}/x")).collect();
+    let hierarchy = Hierarchy::of_paths(paths.iter().map(String::as_str), 0.75).unwrap();
+    let mut column = LabelColumn::new(Arc::new(hierarchy), rows);
+    column.add(&(Arc::new(lists.finish()) as ArrayRef)).unwrap();
+    TargetColumn::Labels(column)
+}
+
+fn table(columns: Vec<(&str, ArrayRef)>) -> RecordBatch {
+    RecordBatch::try_from_iter_with_nullable(columns.into_iter().map(|(name, array)| (name, array, true))).unwrap()
+}
+
+fn numbers(values: impl IntoIterator<Item = f64>) -> ArrayRef {
+    Arc::new(Float64Array::from_iter_values(values))
+}
+
+fn texts<'a>(values: impl IntoIterator<Item = &'a str>) -> ArrayRef {
+    Arc::new(StringArray::from_iter_values(values))
+}
+
+/// Features of both kinds with ties and missing values, and targets `y`, `t` and `class`; missing
+/// targets where `gaps`, row weights where `weighted`.
+pub(crate) fn batches(rows: std::ops::Range<usize>, gaps: bool, weighted: bool) -> impl Strategy<Value = RecordBatch> {
+    let word = || prop_oneof![Just("a"), Just("b"), Just("c"), Just("d")];
+    let row = (
+        prop::option::weighted(0.9, -100..100i32),
+        0..4i32,
+        prop::option::weighted(0.9, word()),
+        (-50..50i32, prop::option::weighted(0.8, 0..3i32)),
+        prop::option::weighted(0.8, word()),
+        1..=3i32,
+    );
+    vec(row, rows).prop_map(move |rows| {
+        let number = |value: Option<i32>| value.map(f64::from);
+        let filled = |value: Option<i32>| if gaps { value } else { value.or(Some(3)) };
+        let mut columns: Vec<(&str, ArrayRef)> = vec![
+            ("many", Arc::new(rows.iter().map(|row| number(row.0)).collect::<Float64Array>())),
+            ("few", numbers(rows.iter().map(|row| f64::from(row.1)))),
+            ("word", Arc::new(rows.iter().map(|row| row.2).collect::<StringArray>())),
+            ("y", numbers(rows.iter().map(|row| f64::from(row.3.0 + 20 * row.1)))),
+            ("t", Arc::new(rows.iter().map(|row| number(filled(row.3.1))).collect::<Float64Array>())),
+            (
+                "class",
+                Arc::new(
+                    rows.iter().map(|row| if gaps { row.4 } else { row.4.or(Some("e")) }).collect::<StringArray>(),
+                ),
+            ),
+        ];
+        if weighted {
+            columns.push(("w", numbers(rows.iter().map(|row| f64::from(row.5)))));
+        }
+        table(columns)
+    })
+}
+
+/// The sums of `rows` of `block`, each as often as `counts` says.
+fn total(shape: &Shape, block: &Block, rows: &[u32], counts: &[u32]) -> Vec<f64> {
+    let mut sums = vec![0.0; shape.len()];
+    for (&row, &count) in rows.iter().zip(counts) {
+        shape.add(&mut sums, block, row as usize, f64::from(count));
+    }
+    sums
+}
+
+/// A bag in which some rows are missing and others occur several times.
+fn bag(counts: &[u32]) -> Bag {
+    let rows = (0..).zip(counts).filter(|(_, count)| **count > 0);
+    let (rows, counts) = rows.map(|(row, &count)| (row, count)).unzip();
+    Bag { rows, counts, ..Bag::default() }
+}

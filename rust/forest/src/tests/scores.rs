@@ -1,0 +1,69 @@
+use crate::grown::{CodeTest, Grown, GrownNode, GrownSplit};
+use crate::params::Score;
+use crate::scores::Tally;
+use ferrank_ranking::Vector;
+
+/// Feature 3 at the root and to the left, feature 1 to the right; ten examples.
+fn tree() -> Grown {
+    let leaf = |depth, examples| GrownNode { depth, examples, weight: 0.5 * examples, split: None };
+    let split = |depth, examples, feature, gain, children| GrownNode {
+        split: Some(GrownSplit { feature, test: CodeTest::Cut(0), missing_left: true, gain, children }),
+        ..leaf(depth, examples)
+    };
+    Grown {
+        nodes: vec![
+            split(0, 10.0, 3, 0.5, [1, 4]),
+            split(1, 4.0, 3, 0.25, [2, 3]),
+            leaf(2, 2.0),
+            leaf(2, 2.0),
+            split(1, 6.0, 1, 2.0, [5, 6]),
+            leaf(2, 1.0),
+            leaf(2, 5.0),
+        ],
+        gain_by_target: vec![0.5, 0.0, 0.125, 0.125, 0.0, 2.0],
+        ..Grown::default()
+    }
+}
+
+/// The vector of `score`, and those of `genie3` by target.
+fn tallied(tree: &Grown, score: Score) -> (Vector, Vec<Vector>) {
+    let mut tally = Tally::new(&[score], 5, Some(2));
+    tally.add_all(tree);
+    let mut vectors = tally.finish();
+    (vectors.remove(0), vectors)
+}
+
+fn check(score: Score, expected: [(usize, f64); 2]) {
+    let found = tallied(&tree(), score).0;
+    assert_eq!(found.values.len(), 2);
+    for ((feature, value), expected) in found.entries().zip(expected) {
+        assert_eq!(feature, expected.0);
+        assert!((value - expected.1).abs() < 1e-15, "{score:?} {found:?}");
+    }
+}
+
+#[test]
+fn scores_of_a_tree_made_by_hand() {
+    check(Score::Genie3, [(1, 0.6 * 2.0), (3, 0.5 + 0.4 * 0.25)]);
+    check(Score::Symbolic { decay: 0.5 }, [(1, 0.5), (3, 1.5)]);
+    check(Score::Symbolic { decay: 1.0 }, [(1, 1.0), (3, 2.0)]);
+    check(Score::Coverage, [(1, 0.6), (3, 1.4)]);
+}
+
+#[test]
+fn gains_are_told_apart_by_target() {
+    let found = tallied(&tree(), Score::Genie3).1;
+    assert_eq!(found.len(), 2);
+    for (vector, expected) in found.iter().zip([[0.0, 0.55], [1.2, 0.05]]) {
+        assert_eq!(vector.features, Some(vec![1, 3]));
+        assert!(vector.values.iter().zip(expected).all(|(part, value)| (part - value).abs() < 1e-15), "{vector:?}");
+    }
+}
+
+#[test]
+fn a_leaf_says_nothing() {
+    let leaf = GrownNode { depth: 0, examples: 3.0, weight: 3.0, split: None };
+    let tree = Grown { nodes: vec![leaf], ..Grown::default() };
+    let (values, by_target) = tallied(&tree, Score::Genie3);
+    assert!(values.values.is_empty() && by_target.iter().all(|vector| vector.values.is_empty()));
+}

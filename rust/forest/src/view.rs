@@ -1,0 +1,125 @@
+//! The codes that a part of a tree is grown over.
+//!
+//! The top of a tree reads the store's chunks. Once a node's codes fit the outer cache they are
+//! copied together, and again once they fit each one further in, and the subtree is grown there ("gather
+//! cascade"): rows of a small node lie far apart in the store, and each access would fetch a cache
+//! line for one byte.
+
+use std::ops::Range;
+
+use super::space::Block;
+use ferrank_data::store::bands::{BAND, Bands, Column};
+use ferrank_data::store::{Chunk, Code, CodeStore, Stored};
+
+/// Nodes whose codes take up to so many bytes are copied together, from the largest to the smallest.
+pub(crate) const CASCADE: [usize; 4] = [16 << 20, 2 << 20, 256 << 10, 16 << 10];
+
+/// Codes and component values of the rows `0 .. rows`.
+#[derive(Clone, Copy)]
+pub(crate) struct View<'a> {
+    chunks: &'a [Chunk],
+    /// n_chunks; the store's first row in each.
+    firsts: &'a [usize],
+    /// The store's number of row 0.
+    base: usize,
+    pub(crate) block: &'a Block,
+    /// The store's number of each row, where it is kept; empty in the store itself.
+    origin: &'a [u32],
+}
+
+impl<'a> View<'a> {
+    /// The whole store.
+    pub(crate) fn store(store: &'a CodeStore, block: &'a Block) -> Self {
+        View { chunks: &store.chunks, firsts: &store.firsts, base: 0, block, origin: &[] }
+    }
+
+    /// The rows of the store from number `base` on, where only codes are asked for.
+    pub(crate) fn codes_of(store: &'a CodeStore, base: usize) -> Self {
+        static NO_BLOCK: Block =
+            Block { width: 0, dense: Vec::new(), weights: Vec::new(), starts: Vec::new(), indicators: Vec::new() };
+        View::from(store, base, &NO_BLOCK)
+    }
+
+    /// The rows of the store from number `base` on; `block` has their values.
+    pub(crate) fn from(store: &'a CodeStore, base: usize, block: &'a Block) -> Self {
+        View { base, ..View::store(store, block) }
+    }
+
+    /// Rows that were copied together.
+    pub(crate) fn local(chunk: &'a Chunk, block: &'a Block, origin: &'a [u32]) -> Self {
+        View { chunks: std::slice::from_ref(chunk), firsts: &[0], base: 0, block, origin }
+    }
+
+    /// The chunk with all rows, if there is one.
+    pub(crate) fn chunk(&self) -> Option<&'a Chunk> {
+        match (self.chunks, self.base) {
+            ([chunk], 0) => Some(chunk),
+            _ => None,
+        }
+    }
+
+    /// The number in the store of row `row`.
+    pub(crate) fn origin(&self, row: u32) -> u32 {
+        if self.origin.is_empty() { row } else { self.origin[row as usize] }
+    }
+
+    /// The codes of `rows`, which ascend, in the column at `slot`.
+    pub(crate) fn codes<C: Stored>(&self, slot: usize, rows: &[u32], out: &mut [C]) {
+        if let Some(chunk) = self.chunk() {
+            return pick(C::of(chunk).column(slot), rows, 0, out);
+        }
+        self.by_chunk(rows, |chunk, first, range| {
+            pick(C::of(chunk).column(slot), &rows[range.clone()], first, &mut out[range]);
+        });
+    }
+
+    /// Calls `each` with the position of each of `rows`, which ascend, and its codes in `band`.
+    #[inline(always)]
+    pub(crate) fn band<C: Stored>(&self, band: usize, rows: &[u32], mut each: impl FnMut(usize, &[C; BAND])) {
+        self.by_chunk(rows, |chunk, first, range| {
+            let cells = C::of(chunk).band(band);
+            range.for_each(|position| each(position, &cells[(rows[position] as usize).wrapping_sub(first)]));
+        });
+    }
+
+    /// Copies the codes of `rows`, which ascend, into `chunk`; features keep their slots.
+    pub(crate) fn gather(&self, rows: &[u32], chunk: &mut Chunk) {
+        chunk.rows = rows.len();
+        chunk.narrow.resize(self.chunks[0].narrow.len(), rows.len());
+        chunk.wide.resize(self.chunks[0].wide.len(), rows.len());
+        self.by_chunk(rows, |from, first, range| {
+            gather(&from.narrow, &rows[range.clone()], first, &mut chunk.narrow, range.clone());
+            gather(&from.wide, &rows[range.clone()], first, &mut chunk.wide, range);
+        });
+    }
+
+    /// Calls `each` with each chunk that has some of `rows`, the number of its first row (wrapped around
+    /// if that is before row 0), and the range of them.
+    #[inline(always)]
+    fn by_chunk(&self, rows: &[u32], mut each: impl FnMut(&Chunk, usize, Range<usize>)) {
+        let mut done = 0;
+        while done < rows.len() {
+            let row = self.base + rows[done] as usize;
+            let number = self.firsts.partition_point(|&first| first <= row) - 1;
+            let (first, end) = (self.firsts[number], self.firsts[number] + self.chunks[number].rows);
+            let upto = done + rows[done..].partition_point(|&row| self.base + (row as usize) < end);
+            each(&self.chunks[number], first.wrapping_sub(self.base), done..upto);
+            done = upto;
+        }
+    }
+}
+
+#[inline(always)]
+fn pick<C: Code>(column: Column<'_, C>, rows: &[u32], first: usize, out: &mut [C]) {
+    for (out, &row) in out.iter_mut().zip(rows) {
+        *out = column.at((row as usize).wrapping_sub(first));
+    }
+}
+
+fn gather<C: Code>(from: &Bands<C>, rows: &[u32], first: usize, to: &mut Bands<C>, range: Range<usize>) {
+    for (from, to) in from.iter().zip(to.iter_mut()) {
+        for (to, &row) in to[range.clone()].iter_mut().zip(rows) {
+            *to = from[(row as usize).wrapping_sub(first)];
+        }
+    }
+}

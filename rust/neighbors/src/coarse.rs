@@ -1,0 +1,196 @@
+//! Who may be near at all, told from values rounded to bytes.
+//!
+//! A row's *slack* is how far its numeric values are in all from those of its bytes. By the triangle
+//! inequality two rows are no nearer than their bytes less both slacks. Bytes are compared eight at a time,
+//! 64 in the widest vectors, at a sixth of what the kernel takes.
+//!
+//! For a missing number stands the mean of those it could be, which is nearer to any other than these are on
+//! average. Nominal features only add to distances and are left out of the bound.
+
+use pulp::{Arch, Simd, WithSimd};
+use rayon::prelude::*;
+
+use super::bytes::place;
+use super::pairs::Parts;
+use super::panels::{Common, LANES, Layout, cut};
+use ferrank_runtime::pages::Large;
+
+/// Steps of a byte in [0, 1].
+pub(super) const STEPS: f32 = 255.0;
+/// With fewer features the kernel is as fast.
+const FEWEST_NUMERIC: usize = 32;
+/// Most bytes of a row.
+const MOST_BYTES: usize = 1 << 22;
+/// Bytes of a word.
+const OCTET: usize = 8;
+
+/// The bytes of all panels, and their rows; empty where they do not serve.
+#[derive(Debug, Default)]
+pub(super) struct Coarse {
+    /// Panel after panel: n_octets x LANES
+    octets: Large<u64>,
+    /// Panel after panel: LANES; less than any number for nobody.
+    slack: Vec<f32>,
+    /// Row after row, in [`Parts`]; NaN where missing.
+    rows: Large<f32>,
+}
+
+/// Those of one panel.
+#[derive(Debug, Clone, Copy)]
+pub struct CoarsePanel<'a> {
+    /// n_octets x LANES
+    pub(super) octets: &'a [u64],
+    pub(super) slack: &'a [f32],
+    /// LANES x stride
+    pub(super) rows: &'a [f32],
+}
+
+/// Those of one panel, to be written.
+#[derive(Debug)]
+pub(super) struct CoarseCells<'a> {
+    octets: &'a mut [u64],
+    slack: &'a mut [f32],
+    rows: &'a mut [f32],
+}
+
+/// Whether rows have bytes.
+pub(super) fn serves(layout: &Layout) -> bool {
+    cfg!(target_arch = "x86_64")
+        && layout.common == Common::Least
+        && layout.n_numeric + layout.n_stand_ins() >= FEWEST_NUMERIC
+}
+
+/// Features whose bytes are compared: with more, sums would leave 31 bits.
+pub(super) fn n_bytes(layout: &Layout) -> usize {
+    (layout.n_numeric + layout.n_stand_ins()).min(MOST_BYTES)
+}
+
+fn n_octets(layout: &Layout) -> usize {
+    n_bytes(layout).div_ceil(OCTET)
+}
+
+impl Coarse {
+    /// Of `n` rows that are all nobody.
+    pub(super) fn new(layout: &Layout, n: usize) -> Self {
+        if !serves(layout) {
+            return Coarse::default();
+        }
+        Coarse {
+            octets: Large::zeros(n * n_octets(layout)),
+            slack: vec![f32::NEG_INFINITY; n],
+            rows: Large::zeros(n * Parts::of(layout).stride),
+        }
+    }
+
+    /// Whether the values of rows are held here.
+    pub(super) fn has_rows(&self) -> bool {
+        !self.rows.is_empty()
+    }
+
+    /// The values of rows as panels have them.
+    pub(super) fn turned(&self, layout: &Layout) -> Vec<f32> {
+        let (parts, width) = (Parts::of(layout), layout.whole.len() * LANES);
+        let mut panels = vec![0.0; self.slack.len() / LANES * width];
+        if width > 0 {
+            let rows = self.rows.chunks_exact(parts.stride * LANES);
+            rows.zip(panels.chunks_exact_mut(width)).for_each(|(rows, panel)| parts.turn(layout, rows, panel));
+        }
+        panels
+    }
+
+    pub(super) fn row_bytes(layout: &Layout) -> usize {
+        if !serves(layout) {
+            return 0;
+        }
+        OCTET * n_octets(layout) + size_of::<f32>() * (Parts::of(layout).stride + 1)
+    }
+
+    pub(super) fn panel(&self, layout: &Layout, number: usize) -> CoarsePanel<'_> {
+        if self.slack.is_empty() {
+            return CoarsePanel { octets: &[], slack: &[], rows: &[] };
+        }
+        CoarsePanel {
+            octets: cut(&self.octets, number, n_octets(layout)),
+            slack: cut(&self.slack, number, 1),
+            rows: cut(&self.rows, number, Parts::of(layout).stride),
+        }
+    }
+
+    /// One for each of `n_panels`.
+    pub(super) fn panels_mut(
+        &mut self,
+        layout: &Layout,
+        n_panels: usize,
+    ) -> impl IndexedParallelIterator<Item = CoarseCells<'_>> {
+        let (octets, rows) = ((n_octets(layout) * LANES).max(1), (Parts::of(layout).stride * LANES).max(1));
+        let mut cells: Vec<CoarseCells<'_>> = (self.octets.chunks_exact_mut(octets))
+            .zip(self.slack.chunks_exact_mut(LANES))
+            .zip(self.rows.chunks_exact_mut(rows))
+            .map(|((octets, slack), rows)| CoarseCells { octets, slack, rows })
+            .collect();
+        cells.resize_with(n_panels, || CoarseCells { octets: &mut [], slack: &mut [], rows: &mut [] });
+        cells.into_par_iter()
+    }
+}
+
+impl CoarseCells<'_> {
+    /// Takes `rows`, at most LANES: the whole values of each, numeric ones first, and what stands in for others;
+    /// `lacking` is n_lacking x LANES.
+    pub(super) fn fill(&mut self, layout: &Layout, rows: &[f32], width: usize, lacking: &[f32]) {
+        let (parts, n_whole) = (Parts::of(layout), layout.whole.len());
+        let (mut together, arch) = (Vec::new(), Arch::new());
+        for (lane, (row, slack)) in rows.chunks_exact(width).zip(self.slack.iter_mut()).enumerate() {
+            let (whole, stand_ins) = row.split_at(n_whole);
+            let missing = lacking.iter().skip(lane).step_by(LANES).copied().take(layout.lacking.len());
+            parts.write(layout, whole, missing, &mut self.rows[lane * parts.stride..(lane + 1) * parts.stride]);
+            let mut numeric = &whole[..layout.n_numeric];
+            if !stand_ins.is_empty() {
+                together.clear();
+                together.extend(numeric.iter().chain(stand_ins));
+                numeric = &together;
+            }
+            let lost = arch.dispatch(ToBytes { values: &numeric[..n_bytes(layout)], lane, octets: self.octets });
+            // More by what the values in f32 and these sums may be off.
+            *slack = (lost * (1.0 + 1e-6) + n_bytes(layout) as f64 * f64::from(f32::EPSILON)) as f32;
+        }
+    }
+}
+
+/// Writes the bytes of a row; gives how far its values are from them in all.
+struct ToBytes<'a> {
+    values: &'a [f32],
+    lane: usize,
+    /// n_octets x LANES
+    octets: &'a mut [u64],
+}
+
+impl WithSimd for ToBytes<'_> {
+    type Output = f64;
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) -> f64 {
+        let ToBytes { values, lane, octets } = self;
+        let mut sums = [0.0; OCTET];
+        let (whole, rest) = values.as_chunks::<OCTET>();
+        for (values, octets) in whole.iter().zip(octets.chunks_exact_mut(LANES)) {
+            octets[place(lane)] = octet(values, &mut sums);
+        }
+        if !rest.is_empty() {
+            let mut last = [0.0; OCTET];
+            last[..rest.len()].copy_from_slice(rest);
+            octets[whole.len() * LANES + place(lane)] = octet(&last, &mut sums);
+        }
+        sums.iter().sum()
+    }
+}
+
+/// The bytes of `values`; adds how far each is from its own to `sums`.
+#[inline(always)]
+fn octet(values: &[f32; OCTET], sums: &mut [f64; OCTET]) -> u64 {
+    let mut bytes = [0; OCTET];
+    for ((byte, value), sum) in bytes.iter_mut().zip(values).zip(sums) {
+        *byte = (value * STEPS + 0.5) as u8;
+        *sum += f64::from((value - f32::from(*byte) / STEPS).abs());
+    }
+    u64::from_le_bytes(bytes)
+}

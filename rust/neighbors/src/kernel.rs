@@ -1,0 +1,307 @@
+//! Distances of 16 rows from 16 others, with the widest vectors that the machine has.
+//!
+//! ```text
+//! for each feature:                     the inner loop, over the features of two panels
+//!     row := 16 values of one panel     one vector, two, or four
+//!     for each query of a group:        as many as registers hold sums for
+//!         M[query] += what it has in common with the value of the other panel's row, to all lanes
+//! ```
+//!
+//! Nothing is added up across a vector, and a value loaded serves as many rows as a vector is wide.
+
+use pulp::{Simd, WithSimd};
+
+use super::panels::{Common, LANES, Layout, Panel, RUN};
+
+/// Distances of the rows of two panels: a line for each row of the first.
+pub type Lines = [[f32; LANES]; LANES];
+
+/// The work on all pairs of two panels.
+pub struct Measure<'a> {
+    layout: &'a Layout,
+    one: Panel<'a>,
+    other: Panel<'a>,
+    /// Those of both.
+    values: [&'a [f32]; 2],
+    /// Where the distances go; infinite for nobody.
+    out: &'a mut Lines,
+}
+
+impl<'a> Measure<'a> {
+    pub fn new(layout: &'a Layout, one: Panel<'a>, other: Panel<'a>, out: &'a mut Lines) -> Self {
+        Measure { layout, one, other, values: [one.values.get(), other.values.get()], out }
+    }
+}
+
+impl WithSimd for Measure<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(mut self, simd: S) {
+        match S::F32_LANES {
+            16 => self.vectors::<S, 1, 16>(simd),
+            8 => self.vectors::<S, 2, 4>(simd),
+            4 => self.vectors::<S, 4, 2>(simd),
+            _ => self.lanes(),
+        }
+    }
+}
+
+/// A panel's line as vectors.
+#[inline(always)]
+pub(super) fn line<S: Simd, const V: usize>(simd: S, values: &[f32]) -> [S::f32s; V] {
+    let vectors = S::as_simd_f32s(values).0;
+    let mut line = [simd.splat_f32s(0.0); V];
+    line.copy_from_slice(&vectors[..V]);
+    line
+}
+
+/// The lanes of `mask`, a bit for each.
+#[inline(always)]
+pub(super) fn word<S: Simd>(simd: S, mask: S::m32s) -> u32 {
+    /// 1, 2, 4 …: a sum of distinct ones is the word with these bits, which f32 holds exactly.
+    const POWERS: [f32; LANES] = {
+        let mut powers = [1.0; LANES];
+        let mut lane = 1;
+        while lane < LANES {
+            powers[lane] = 2.0 * powers[lane - 1];
+            lane += 1;
+        }
+        powers
+    };
+    if size_of::<S::m32s>() == size_of::<u16>() {
+        return u32::from(pulp::bytemuck::cast::<S::m32s, u16>(mask));
+    }
+    if simd.first_true_m32s(mask) >= S::F32_LANES {
+        return 0;
+    }
+    let powers = S::as_simd_f32s(&POWERS).0[0];
+    simd.reduce_sum_f32s(simd.select_f32s(mask, powers, simd.splat_f32s(0.0))) as u32
+}
+
+/// Numbers of the bits that are set.
+pub(super) fn bits(mut word: u64) -> impl Iterator<Item = u32> {
+    std::iter::from_fn(move || {
+        let bit = (word != 0).then(|| word.trailing_zeros())?;
+        word &= word - 1;
+        Some(bit)
+    })
+}
+
+/// Sums for `Q` rows of one panel and all of another, in `V` vectors each.
+pub(super) type Table<S, const V: usize, const Q: usize> = [[<S as Simd>::f32s; V]; Q];
+
+#[inline(always)]
+fn add<S: Simd, const V: usize, const Q: usize>(simd: S, a: Table<S, V, Q>, b: Table<S, V, Q>) -> Table<S, V, Q> {
+    let mut sums = a;
+    for q in 0..Q {
+        for v in 0..V {
+            sums[q][v] = simd.add_f32s(a[q][v], b[q][v]);
+        }
+    }
+    sums
+}
+
+/// M of the rows `first .. first + Q` of `ones` and those of `others`, over numeric features.
+///
+/// It goes from one whole table of sums to the next, with nothing in between that can fail: so they stay
+/// in registers. (Changed in place, each sum is also stored to memory, which takes 4 times as long.)
+#[inline(always)]
+fn common<S: Simd, const V: usize, const Q: usize, const PRODUCT: bool>(
+    simd: S,
+    others: &[f32],
+    ones: &[f32],
+    first: usize,
+) -> Table<S, V, Q> {
+    let mut sums = [[simd.splat_f32s(0.0); V]; Q];
+    for (others, ones) in others.as_chunks::<LANES>().0.iter().zip(ones.as_chunks::<LANES>().0) {
+        let others = line::<S, V>(simd, others);
+        let Some(ones) = ones[first..].first_chunk::<Q>() else { break };
+        let mut next = sums;
+        for q in 0..Q {
+            let one = simd.splat_f32s(ones[q]);
+            for v in 0..V {
+                next[q][v] = if PRODUCT {
+                    simd.mul_add_e_f32s(others[v], one, sums[q][v])
+                } else {
+                    simd.add_f32s(sums[q][v], simd.min_f32s(others[v], one))
+                };
+            }
+        }
+        sums = next;
+    }
+    sums
+}
+
+/// The same over nominal features, with half the weight of each.
+#[inline(always)]
+fn alike<S: Simd, const V: usize, const Q: usize>(
+    simd: S,
+    others: &[f32],
+    ones: &[f32],
+    halves: &[f32],
+    first: usize,
+) -> Table<S, V, Q> {
+    let mut sums = [[simd.splat_f32s(0.0); V]; Q];
+    let nothing = simd.splat_f32s(0.0);
+    for ((others, ones), half) in others.as_chunks::<LANES>().0.iter().zip(ones.as_chunks::<LANES>().0).zip(halves) {
+        let (others, half) = (line::<S, V>(simd, others), simd.splat_f32s(*half));
+        let Some(ones) = ones[first..].first_chunk::<Q>() else { break };
+        let mut next = sums;
+        for q in 0..Q {
+            let one = simd.splat_f32s(ones[q]);
+            for v in 0..V {
+                let both = simd.select_f32s(simd.equal_f32s(others[v], one), half, nothing);
+                next[q][v] = simd.add_f32s(sums[q][v], both);
+            }
+        }
+        sums = next;
+    }
+    sums
+}
+
+impl Measure<'_> {
+    /// `V` vectors hold a line; `Q` rows of the first panel are measured together.
+    #[inline(always)]
+    fn vectors<S: Simd, const V: usize, const Q: usize>(&mut self, simd: S) {
+        let n_whole = self.values[0].len() / LANES;
+        let minus_two = simd.splat_f32s(-2.0);
+        let sums = line::<S, V>(simd, self.other.sums);
+        for first in (0..LANES).step_by(Q) {
+            let mut common = [[simd.splat_f32s(0.0); V]; Q];
+            for start in (0..n_whole).step_by(RUN) {
+                let run = self.run_of::<S, V, Q>(simd, first, start, (start + RUN).min(n_whole));
+                common = add::<S, V, Q>(simd, common, run);
+            }
+            let lacks = !self.layout.lacking.is_empty();
+            let expected = if lacks { self.lacking_of::<S, V, Q>(simd, first) } else { common };
+            for q in 0..Q {
+                let sum = simd.splat_f32s(self.one.sums[first + q]);
+                let out = S::as_mut_simd_f32s(&mut self.out[first + q]).0;
+                for v in 0..V {
+                    let apart = simd.mul_add_f32s(common[q][v], minus_two, simd.add_f32s(sums[v], sum));
+                    out[v] = if lacks { simd.add_f32s(apart, expected[q][v]) } else { apart };
+                }
+            }
+        }
+    }
+
+    /// M of the features from `start` to `end`.
+    #[inline(always)]
+    fn run_of<S: Simd, const V: usize, const Q: usize>(
+        &self,
+        simd: S,
+        first: usize,
+        start: usize,
+        end: usize,
+    ) -> Table<S, V, Q> {
+        let n_numeric = self.layout.n_numeric.clamp(start, end);
+        let (numeric, nominal) = (start * LANES..n_numeric * LANES, n_numeric * LANES..end * LANES);
+        let [ones, others] = self.values;
+        let sums = match self.layout.common {
+            Common::Least => common::<S, V, Q, false>(simd, &others[numeric.clone()], &ones[numeric], first),
+            Common::Product => common::<S, V, Q, true>(simd, &others[numeric.clone()], &ones[numeric], first),
+        };
+        if nominal.is_empty() {
+            return sums;
+        }
+        let halves = &self.layout.halves[n_numeric - self.layout.n_numeric..];
+        let same = alike::<S, V, Q>(simd, &others[nominal.clone()], &ones[nominal], halves, first);
+        add::<S, V, Q>(simd, sums, same)
+    }
+
+    /// The part of the distance that features make which miss values.
+    #[inline(always)]
+    fn lacking_of<S: Simd, const V: usize, const Q: usize>(&self, simd: S, first: usize) -> Table<S, V, Q> {
+        let (zero, one) = (simd.splat_f32s(0.0), simd.splat_f32s(1.0));
+        let mut apart = [[zero; V]; Q];
+        for (number, lacking) in self.layout.lacking.iter().enumerate() {
+            let at = number * LANES..(number + 1) * LANES;
+            let (others, ones) = (line::<S, V>(simd, &self.other.lacking[at.clone()]), &self.one.lacking[at]);
+            // What a missing value of one side is expected to differ by from those of the other.
+            let of_ones = self.expected(self.one, number, self.other.class);
+            let of_others = line::<S, V>(simd, self.expected(self.other, number, self.one.class));
+            for q in 0..Q {
+                let value = simd.splat_f32s(ones[first + q]);
+                let expected = simd.splat_f32s(of_ones[first + q]);
+                for v in 0..V {
+                    let difference = match (ones[first + q].is_nan(), lacking.nominal) {
+                        (true, _) => of_others[v],
+                        (false, true) => simd.select_f32s(simd.equal_f32s(others[v], value), zero, one),
+                        (false, false) => simd.abs_f32s(simd.sub_f32s(others[v], value)),
+                    };
+                    let known = simd.equal_f32s(others[v], others[v]);
+                    let expected = if ones[first + q].is_nan() { difference } else { expected };
+                    let difference = simd.select_f32s(known, difference, expected);
+                    apart[q][v] = simd.add_f32s(apart[q][v], difference);
+                }
+            }
+        }
+        apart
+    }
+
+    /// The differences of a panel's rows from an unknown value of `class`, for the feature number
+    /// `lacking` of those that miss values; zeros if no row of the class misses it.
+    #[inline(always)]
+    fn expected<'b>(&self, panel: Panel<'b>, lacking: usize, class: usize) -> &'b [f32] {
+        const NOTHING: &[f32] = &[0.0; LANES];
+        match self.layout.slot(lacking, class) {
+            Some(slot) => &panel.expected[slot * LANES..(slot + 1) * LANES],
+            None => NOTHING,
+        }
+    }
+
+    /// The same without vectors of a known width: loops over lanes that the compiler may widen.
+    #[inline(always)]
+    fn lanes(&mut self) {
+        let n_whole = self.values[0].len() / LANES;
+        for row in 0..LANES {
+            let mut common = [0f32; LANES];
+            for start in (0..n_whole).step_by(RUN) {
+                let mut run = [0f32; LANES];
+                for feature in start..(start + RUN).min(n_whole) {
+                    let one = self.values[0][feature * LANES + row];
+                    let half = feature.checked_sub(self.layout.n_numeric).map(|nominal| self.layout.halves[nominal]);
+                    let others: &[f32; LANES] =
+                        self.values[1][feature * LANES..][..LANES].try_into().expect("LANES of them");
+                    for (sum, &other) in run.iter_mut().zip(others) {
+                        *sum += match (half, self.layout.common) {
+                            (Some(half), _) if other == one => half,
+                            (Some(_), _) => 0.0,
+                            (None, Common::Product) => other * one,
+                            (None, Common::Least) if other < one => other,
+                            (None, Common::Least) => one,
+                        };
+                    }
+                }
+                common.iter_mut().zip(run).for_each(|(sum, run)| *sum += run);
+            }
+            let expected = self.lacking_lanes(row);
+            for lane in 0..LANES {
+                self.out[row][lane] =
+                    (self.other.sums[lane] + self.one.sums[row]) - 2.0 * common[lane] + expected[lane];
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn lacking_lanes(&self, row: usize) -> [f32; LANES] {
+        let mut apart = [0f32; LANES];
+        for (number, lacking) in self.layout.lacking.iter().enumerate() {
+            let one = self.one.lacking[number * LANES + row];
+            for (lane, apart) in apart.iter_mut().enumerate() {
+                let other = self.other.lacking[number * LANES + lane];
+                *apart += if one.is_nan() {
+                    self.expected(self.other, number, self.one.class)[lane]
+                } else if other.is_nan() {
+                    self.expected(self.one, number, self.other.class)[row]
+                } else if lacking.nominal {
+                    f32::from(u8::from(one != other))
+                } else {
+                    (one - other).abs()
+                };
+            }
+        }
+        apart
+    }
+}

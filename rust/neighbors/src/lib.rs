@@ -1,0 +1,35 @@
+//! Who is near whom: the search that Relief and the judgement of rankings share.
+//!
+//! ```text
+//! rows to panels of 16, in f32 or in bytes          panels, coarse
+//! for each panel of queries, and all rows of a class   scan, sweep
+//!     how far rows are at least, from bytes            bytes, levels, mutual
+//!     measure those that may be among the nearest      by_bytes, pairs
+//!     or, where these are many, all of them            by_kernel, kernel
+//!     offer them                                       lists
+//! settle the order of the candidates in f64            lists
+//! ```
+//!
+//! Fast distances choose, exact ones decide: bytes and kernel let nobody go who could be among the k nearest, by
+//! the bounds on their errors; where a doubt is left, sums in f64, rounded to 12 decimals, settle the order, and
+//! equals go to the lower row. Whoever searches says what the differences are: how rows become panels and
+//! how far these may err (`Panels::of`, `Error`), and how an exact distance is summed up (`Ground`).
+
+// Bytes are compared on x86-64 alone; elsewhere the kernel measures all pairs.
+#[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
+mod by_bytes;
+mod by_kernel;
+#[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
+mod bytes;
+#[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
+pub mod coarse;
+pub mod kernel;
+#[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
+mod levels;
+pub mod lists;
+#[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
+pub mod mutual;
+mod pairs;
+pub mod panels;
+pub mod scan;
+mod sweep;

@@ -1,0 +1,97 @@
+//! What one tree or one block of queries adds to the importances.
+
+use xxhash_rust::xxh3::Xxh3;
+
+/// Numbers for some features, or for all, or of something else.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Vector {
+    /// The features that have a value, ascending; `None`: there is one for each, in their order.
+    pub features: Option<Vec<u32>>,
+    pub values: Vec<f64>,
+}
+
+/// Its vectors; which these are, the ranker says with [`Form`].
+pub type Contribution = Vec<Vector>;
+
+/// Contributions added up.
+#[derive(Debug, Clone, Copy)]
+pub struct Part<'a> {
+    /// How many they count for; 1 for one as it was made.
+    pub weight: f64,
+    pub sums: &'a Contribution,
+}
+
+/// What a vector of a contribution must look like.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// Values of some of so many features.
+    Sparse(usize),
+    /// So many values.
+    Dense(usize),
+}
+
+impl Vector {
+    /// Of (feature, value) by ascending feature.
+    pub fn sparse(entries: Vec<(u32, f64)>) -> Self {
+        let (features, values) = entries.into_iter().unzip();
+        Vector { features: Some(features), values }
+    }
+
+    pub fn dense(values: Vec<f64>) -> Self {
+        Vector { features: None, values }
+    }
+
+    /// (feature, value)
+    pub fn entries(&self) -> impl Iterator<Item = (usize, f64)> + '_ {
+        let feature = |place: usize| self.features.as_ref().map_or(place, |features| features[place] as usize);
+        self.values.iter().enumerate().map(move |(place, &value)| (feature(place), value))
+    }
+
+    /// The sum of both, features that one of them lacks counting as 0 there.
+    pub fn plus(&self, other: &Vector) -> Vector {
+        if self.features.is_none() && other.features.is_none() {
+            return Vector::dense(self.values.iter().zip(&other.values).map(|(a, b)| a + b).collect());
+        }
+        let (mut own, mut others) = (self.entries().peekable(), other.entries().peekable());
+        let mut sums = Vec::with_capacity(self.values.len().max(other.values.len()));
+        loop {
+            let next = match (own.peek(), others.peek()) {
+                (None, None) => return Vector::sparse(sums),
+                (Some(&(a, _)), Some(&(b, _))) => a.min(b),
+                (Some(&(feature, _)), None) | (None, Some(&(feature, _))) => feature,
+            };
+            let one = own.next_if(|(feature, _)| *feature == next).map(|(_, value)| value);
+            let two = others.next_if(|(feature, _)| *feature == next).map(|(_, value)| value);
+            sums.push((next as u32, one.unwrap_or(0.0) + two.unwrap_or(0.0)));
+        }
+    }
+
+    pub fn has(&self, form: Form) -> bool {
+        match (form, &self.features) {
+            (Form::Dense(count), None) => self.values.len() == count,
+            (Form::Sparse(n_features), Some(features)) => {
+                features.len() == self.values.len()
+                    && features.is_sorted_by(|a, b| a < b)
+                    && features.last().is_none_or(|&last| (last as usize) < n_features)
+            }
+            _ => false,
+        }
+    }
+}
+
+/// A hash of all bits of the contribution of `key`.
+pub fn checksum(key: u64, contribution: &[Vector]) -> u64 {
+    let mut hash = Xxh3::new();
+    hash.update(&key.to_le_bytes());
+    let mut bytes = Vec::new();
+    for vector in contribution {
+        bytes.clear();
+        let features = vector.features.as_ref().map_or(u64::MAX, |features| features.len() as u64);
+        bytes.extend(features.to_le_bytes());
+        bytes.extend((vector.values.len() as u64).to_le_bytes());
+        bytes.extend(vector.features.iter().flatten().flat_map(|feature| feature.to_le_bytes()));
+        bytes.extend(vector.values.iter().flat_map(|value| value.to_le_bytes()));
+        hash.update(&bytes);
+    }
+    hash.digest()
+}

@@ -1,0 +1,101 @@
+//! The data of a run, as far as contributions and settings depend on it.
+
+use ferrank_data::profile::Profile;
+use ferrank_data::schema::{Attribute, Kind, Problem, Task};
+use serde::{Deserialize, Serialize};
+
+/// A column by name.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Column {
+    /// Its name.
+    pub name: String,
+    /// How its values are read.
+    pub kind: Kind,
+}
+
+/// The columns, rows and profile of a run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RunData {
+    /// What is predicted.
+    pub task: Task,
+    /// The features, in input order.
+    pub features: Vec<Column>,
+    /// The targets.
+    pub targets: Vec<Column>,
+    /// Factor between the mean weight of a label's parents and its own; `None` where the target has no hierarchy.
+    pub hierarchy_decay: Option<f64>,
+    /// Rows that take part.
+    pub rows: u64,
+    /// Rows of which all targets are missing.
+    pub unlabelled: u64,
+    /// Hash of the profile, in hexadecimal digits.
+    pub profile: String,
+}
+
+impl RunData {
+    /// The data of a problem and the profile of all rows.
+    pub fn new(problem: &Problem, profile: &Profile) -> Self {
+        let columns = |attributes: &[Attribute]| {
+            attributes.iter().map(|column| Column { name: column.name.clone(), kind: column.kind }).collect()
+        };
+        RunData {
+            task: problem.task,
+            features: columns(&problem.features),
+            targets: columns(&problem.targets),
+            hierarchy_decay: problem.labels.as_ref().map(|labels| labels.decay),
+            rows: profile.counts.kept,
+            unlabelled: profile.counts.unlabelled,
+            profile: format!("{:032x}", profile.digest()),
+        }
+    }
+
+    /// The shape that settings are checked against. Weights of rows are not part of it.
+    pub fn shape(&self) -> DataShape {
+        DataShape {
+            task: self.task,
+            n_rows: Some(self.rows),
+            n_features: self.features.len(),
+            n_targets: self.targets.len(),
+            is_weighted: false,
+        }
+    }
+
+    /// Returns true for data that a run can have: at least a feature, a row, and a target unless the task has none.
+    pub(crate) fn is_valid(&self) -> bool {
+        let has_targets = !self.targets.is_empty();
+        !self.features.is_empty() && has_targets != (self.task == Task::Unsupervised) && self.rows > 0
+    }
+}
+
+/// What settings are checked against.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DataShape {
+    /// What is predicted.
+    pub task: Task,
+    /// Rows that take part; `None` before a row is read.
+    pub n_rows: Option<u64>,
+    /// Number of features.
+    pub n_features: usize,
+    /// Number of targets.
+    pub n_targets: usize,
+    /// True if there is a column of row weights.
+    pub is_weighted: bool,
+}
+
+impl DataShape {
+    /// The shape of `problem` before a row is read.
+    pub fn new(problem: &Problem) -> Self {
+        DataShape {
+            task: problem.task,
+            n_rows: None,
+            n_features: problem.features.len(),
+            n_targets: problem.targets.len(),
+            is_weighted: problem.weight.is_some(),
+        }
+    }
+
+    /// The shape with `n_rows` rows.
+    pub fn with_rows(self, n_rows: u64) -> Self {
+        DataShape { n_rows: Some(n_rows), ..self }
+    }
+}

@@ -1,0 +1,38 @@
+//! Rankings: importances of all features under each score, with standard errors and ranks.
+
+use ferrank_data::schema::Task;
+
+/// The result of a run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Ranking {
+    /// What was predicted.
+    pub task: Task,
+    /// Rows that took part.
+    pub n_rows: u64,
+    /// Rows of which all targets are missing, whether they took part or not.
+    pub n_unlabelled: u64,
+    /// Names of the features, in input order.
+    pub features: Vec<String>,
+    /// Names of the targets.
+    pub targets: Vec<String>,
+    /// One entry for each score asked for, in that order.
+    pub scores: Vec<ScoreRanking>,
+}
+
+/// Importances under one score. Vectors are in feature order.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ScoreRanking {
+    /// Name of the score.
+    pub score: String,
+    /// n_features; mean over trees or queries.
+    pub importance: Vec<f64>,
+    /// n_features; standard error of that mean. NaN with a single tree or query.
+    pub std_error: Vec<f64>,
+    /// n_features; 1 is the most important. Equal importances share the smallest of their ranks.
+    pub rank: Vec<u32>,
+    /// n_features; best and worst rank that the 95 % intervals of the importances allow.
+    pub rank_interval: Vec<(u32, u32)>,
+    /// n_features x n_targets, row-major: the part of the importance that each target makes.
+    /// Empty unless asked for.
+    pub by_target: Vec<f64>,
+}

@@ -1,0 +1,131 @@
+//! What rows without a target have to say (ssl-ranking §5.2, Alg. 3).
+//!
+//! Where a row has a target, its influence is 1. Else it falls in a straight line from w1 for the rows
+//! nearest to a row with a target to w0 for those farthest from one; where all are equally far, it is w1.
+//! The influences of the two rows of a pair multiply, and where one of them has no target, the distance of
+//! the features stands in for that of the targets.
+//!
+//! The paper writes the two ends of the line as points (d, w) and leaves open how the influences of a pair
+//! come together.
+//!
+//! Memory: 8 bytes a row.
+
+use pulp::Arch;
+use rayon::prelude::*;
+
+use super::ground::Ground;
+use super::prepared::{Prepared, gather};
+use super::rows::Table;
+use super::search::Search;
+use super::sparse::Index;
+use ferrank_data::store::TargetColumn;
+use ferrank_neighbors::lists::{DECIMALS, Wanted, key};
+use ferrank_runtime::error::Result;
+
+/// How much each row has to say.
+#[derive(Debug)]
+pub(crate) struct Influence {
+    /// n_rows; in [0, 1].
+    of: Vec<f64>,
+    /// n_rows; whether some target is known.
+    labelled: Vec<bool>,
+}
+
+impl Influence {
+    /// The line through (`least`, w1) and (`most`, w0), for the distances of rows from the nearest row with
+    /// a target; `None` for those that have one.
+    fn new(distances: &[Option<f64>], (w0, w1): (f64, f64)) -> Self {
+        let known = || distances.iter().flatten().copied();
+        let (least, most) = (known().fold(f64::INFINITY, f64::min), known().fold(0.0, f64::max));
+        let line = |distance: f64| if most > least { w1 + (w0 - w1) * (distance - least) / (most - least) } else { w1 };
+        Influence {
+            of: distances.iter().map(|distance| distance.map_or(1.0, line)).collect(),
+            labelled: distances.iter().map(Option::is_none).collect(),
+        }
+    }
+
+    /// What a pair of rows has to say, and whether the targets of both are known.
+    pub(crate) fn of_pair(&self, a: u32, b: u32) -> (f64, bool) {
+        let (a, b) = (a as usize, b as usize);
+        (self.of[a] * self.of[b], self.labelled[a] && self.labelled[b])
+    }
+}
+
+/// The rows of which some target is known, and the others.
+fn by_label(targets: &[TargetColumn], n_rows: usize) -> (Vec<u32>, Vec<u32>) {
+    let is_known = |row: usize| targets.iter().any(|target| target.is_known(row));
+    (0..n_rows as u32).partition(|&row| is_known(row as usize))
+}
+
+impl Prepared<'_> {
+    /// The influence of all rows, through these two.
+    pub(super) fn influence(&self, ends: (f64, f64)) -> Result<Influence> {
+        let (labelled, others) = by_label(&self.targets, self.n_rows);
+        let mut distances = vec![None; self.n_rows];
+        for (&row, distance) in others.iter().zip(self.distances(&others, &labelled)?) {
+            distances[row as usize] = Some(distance);
+        }
+        Ok(Influence::new(&distances, ends))
+    }
+
+    /// The distance of each of `rows` from the nearest of `others`, to the decimals that neighbours are
+    /// compared to.
+    fn distances(&self, rows: &[u32], others: &[u32]) -> Result<Vec<f64>> {
+        if let Table::Sparse(table) = &self.table {
+            return Index::new(table, &self.space).distances(rows, others, self.monitor);
+        }
+        let (layout, monitor) = (&self.layout, self.monitor);
+        let wanted = Wanted { k: 1, in_order: false };
+        let search = Search { space: &self.space, layout, wanted, monitor, arch: Arch::new() };
+        let together = (self.limits.group / (self.layout.row_bytes() + 8 * self.space.shapes.len())).max(1);
+        let mut least = vec![f64::INFINITY; rows.len()];
+        for others in others.chunks(together) {
+            let near = Table::Held(gather(&self.table, others, self.space.shapes.len())?);
+            for (rows, least) in rows.chunks(together).zip(least.chunks_mut(together)) {
+                let queries = gather(&self.table, rows, self.space.shapes.len())?;
+                let neighbours = search.among(&near, &queries)?;
+                let Table::Held(near) = &near else { unreachable!("as it was made") };
+                let ground = Ground { space: &self.space, queries: &queries, rows: near };
+                rows.par_iter().zip(least).for_each(|(row, least)| {
+                    // Without classes, or by class: the nearest of all.
+                    let nearest = neighbours.of(*row).flatten();
+                    nearest.for_each(|&other| *least = least.min(ground.distance(*row, other)));
+                });
+            }
+        }
+        Ok(least)
+    }
+}
+
+impl Ground<'_> {
+    /// The rounded distance between query `a` and row `b`.
+    fn distance(self, a: u32, b: u32) -> f64 {
+        let mut sums = Vec::with_capacity(1);
+        self.space.distances(self.example(self.queries, a), &[self.example(self.rows, b)], &mut sums);
+        rounded(sums[0], self.space.shapes.len())
+    }
+}
+
+/// The distance of rows whose differences sum up to `sum`, to the decimals that distances are compared to.
+pub(crate) fn rounded(sum: f64, n_features: usize) -> f64 {
+    key(sum, n_features) as f64 / DECIMALS
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn influence_falls_from_the_nearest_row_to_the_farthest() {
+        let distances = [None, Some(0.2), Some(0.6), Some(0.4)];
+        let influence = Influence::new(&distances, (0.25, 0.75));
+        for (found, wanted) in influence.of.iter().zip([1.0, 0.75, 0.25, 0.5]) {
+            assert!((found - wanted).abs() < 1e-15);
+        }
+        assert_eq!(influence.of_pair(0, 0), (1.0, true));
+        let (influence, known) = influence.of_pair(0, 2);
+        assert!((influence - 0.25).abs() < 1e-15 && !known);
+        assert_eq!(Influence::new(&[Some(0.3), None, Some(0.3)], (0.0, 0.5)).of, [0.5, 1.0, 0.5]);
+        assert_eq!(Influence::new(&[None; 2], (0.0, 0.5)).of, [1.0, 1.0]);
+    }
+}

@@ -1,0 +1,73 @@
+//! The distance kernel as benches call it. Nothing here is promised to stay.
+
+use std::hint::black_box;
+
+use pulp::{Arch, Simd, WithSimd};
+
+use super::rows::Rows;
+use super::space::{Shape, Space};
+use crate::panels::{layout_of, panels_of};
+use ferrank_neighbors::kernel::Measure;
+use ferrank_neighbors::panels::{LANES, Layout, Panels};
+
+/// Two panels of numeric features.
+#[derive(Debug)]
+pub struct Pair {
+    arch: Arch,
+    layout: Layout,
+    panels: Panels,
+}
+
+impl Pair {
+    /// Of these rows of `width` values in [0, 1], 32 of them.
+    pub fn new(values: Vec<f64>, width: usize) -> Self {
+        let lacks = (0..width).map(|_| None).collect();
+        let space = Space::new(vec![Shape::Numeric; width], lacks, Vec::new(), 1);
+        let layout = layout_of(&space);
+        let panels = panels_of(&layout, &space, &Rows::of(width, &values));
+        Pair { arch: Arch::new(), layout, panels }
+    }
+
+    /// Measures all distances between the two; gives the first.
+    pub fn measure(&self) -> f32 {
+        let panel = |number| self.panels.panel(&self.layout, number);
+        let mut out = [[0.0; LANES]; LANES];
+        self.arch.dispatch(Measure::new(&self.layout, panel(0), panel(1), &mut out));
+        black_box(&out)[0][0]
+    }
+}
+
+/// Sums that [`peak`] keeps, enough for the additions not to wait for each other.
+const SUMS: usize = 16;
+
+/// The kernel's arithmetic, the smaller of two numbers added to a sum, `rounds` times on registers alone;
+/// gives how many numbers that were, and their sum.
+pub fn peak(rounds: usize) -> (usize, f32) {
+    struct Peak(usize);
+    impl WithSimd for Peak {
+        type Output = (usize, f32);
+        #[inline(always)]
+        fn with_simd<S: Simd>(self, simd: S) -> (usize, f32) {
+            let mut sums = [simd.splat_f32s(0.0); SUMS];
+            let mut values = [simd.splat_f32s(0.0); SUMS / 2];
+            for (n, value) in values.iter_mut().enumerate() {
+                *value = simd.splat_f32s(black_box(n as f32));
+            }
+            // Another one each time, lest the smaller of the two be found once for all.
+            let mut other = values[0];
+            for _ in 0..self.0 {
+                let mut next = sums;
+                for n in 0..SUMS {
+                    next[n] = simd.add_f32s(sums[n], simd.min_f32s(values[n % (SUMS / 2)], other));
+                }
+                (sums, other) = (next, sums[0]);
+            }
+            let mut total = 0.0;
+            for sum in sums {
+                total += simd.reduce_sum_f32s(sum);
+            }
+            (self.0 * SUMS * S::F32_LANES, total)
+        }
+    }
+    Arch::new().dispatch(Peak(rounds))
+}

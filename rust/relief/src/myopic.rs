@@ -1,0 +1,50 @@
+//! The estimate that any two rows give, drawn with replacement, near or not (relieff-trees Eq. 4): for a
+//! nominal feature that is Eq. 5, for a numeric one the same with its differences.
+//!
+//! A missing value differs by what is expected in its class, so that the mean difference between the rows
+//! of two classes is that between their known values.
+
+use rayon::prelude::*;
+
+use super::lack::Lack;
+use super::rows::Table;
+use super::space::{Shape, Space};
+use ferrank_runtime::error::Result;
+use ferrank_runtime::monitor::Monitor;
+
+/// Values of columns read together.
+const VALUES: usize = 1 << 23;
+
+/// The importances of all features; they have no standard errors.
+pub(crate) fn importances(table: &Table<'_>, space: &Space, priors: &[f64], monitor: &Monitor) -> Result<Vec<f64>> {
+    let features: Vec<usize> = (0..space.shapes.len()).collect();
+    let together = (VALUES / space.classes.len().max(1)).max(1);
+    let mut mean = Vec::with_capacity(features.len());
+    for features in features.chunks(together) {
+        let columns = table.columns(features)?;
+        let parts: Vec<f64> = (columns.par_iter().zip(features))
+            .map(|(column, &feature)| {
+                monitor.check()?;
+                Ok(of_feature(column, space.shapes[feature], space, priors))
+            })
+            .collect::<Result<_>>()?;
+        mean.extend(parts);
+    }
+    Ok(mean)
+}
+
+fn of_feature(column: &[f64], shape: Shape, space: &Space, priors: &[f64]) -> f64 {
+    let Some(lack) = (shape != Shape::Constant)
+        .then(|| Lack::new(column, shape == Shape::Nominal, &space.classes, space.n_classes))
+        .flatten()
+    else {
+        return 0.0;
+    };
+    let (mut same, mut other) = (0.0, 0.0);
+    for (a, p) in priors.iter().enumerate() {
+        same += p * p * lack.two(a, a);
+        other += (0..a).map(|b| 2.0 * p * priors[b] * lack.two(a, b)).sum::<f64>();
+    }
+    let alike: f64 = priors.iter().map(|p| p * p).sum();
+    (if alike < 1.0 { other / (1.0 - alike) } else { 0.0 }) - same / alike
+}

@@ -1,0 +1,90 @@
+//! Relief's rows in panels: which features stand where, and how far distances from panels may be off.
+//!
+//! M sums up the smaller of two numeric values and 1/2 for each nominal value in common. Features constant
+//! in the data are left out.
+
+use super::rows::Rows;
+use super::space::{Example, Shape, Space};
+use ferrank_neighbors::panels::{Cells, Error, LANES, Lacking, Layout, NONE, Panels, ROUNDING, additions};
+
+/// Sums that a row's A is kept in, which need not wait for each other.
+const SUMS: usize = 8;
+
+/// Where the features of `space` stand in panels.
+pub(crate) fn layout_of(space: &Space) -> Layout {
+    let mut layout = Layout { n_classes: space.n_classes, ..Layout::default() };
+    for wanted in [Shape::Numeric, Shape::Nominal] {
+        let features = (0..space.shapes.len()).filter(|&i| space.shapes[i] == wanted);
+        for feature in features {
+            match &space.lacks[feature] {
+                None => layout.whole.push(feature as u32),
+                Some(lack) => add_lacking(&mut layout, feature, wanted, &lack.missed),
+            }
+        }
+        if wanted == Shape::Numeric {
+            layout.n_numeric = layout.whole.len();
+        }
+    }
+    layout.halves = vec![0.5; layout.whole.len() - layout.n_numeric];
+    layout
+}
+
+fn add_lacking(layout: &mut Layout, feature: usize, shape: Shape, missed: &[bool]) {
+    layout.lacking.push(Lacking { feature: feature as u32, nominal: shape == Shape::Nominal });
+    for missed in missed {
+        layout.slots.push(if *missed { layout.n_slots as u32 } else { NONE });
+        layout.n_slots += usize::from(*missed);
+    }
+}
+
+/// The error of distances from a row whose A is `sum`.
+///
+/// Values are rounded by at most 2⁻²⁵ each; A, A' and M by 2⁻²⁴ of themselves, and M once more for
+/// each addition on its way; M ≤ A and A + A' = distance + 2 M. Differences of features that miss values are
+/// added up one after the other.
+pub(crate) fn error_of(layout: &Layout, sum: f64) -> Error {
+    let all = layout.whole.len() + layout.lacking.len();
+    let fixed = sum * (2.0 * additions(layout.whole.len()) + 4.0 * ROUNDING) + 2.0 * all as f64 * ROUNDING;
+    // A tenth for the errors of errors, and of sums in f64.
+    Error { fixed: 1.1 * fixed, relative: 1.1 * (6.0 + layout.lacking.len() as f64) * ROUNDING }
+}
+
+/// Writes the whole values of a row; gives its A.
+fn fill(layout: &Layout, example: Example<'_>, cells: &mut Cells<'_>) -> f32 {
+    for (out, &feature) in cells.values.iter_mut().zip(&layout.whole) {
+        *out = example.values[feature as usize] as f32;
+    }
+    let mut sums = [0.0; SUMS];
+    for values in cells.values[..layout.n_numeric].chunks(SUMS) {
+        sums.iter_mut().zip(values).for_each(|(sum, value)| *sum += f64::from(*value));
+    }
+    (layout.halves.len() as f64 / 2.0 + sums.iter().sum::<f64>()) as f32
+}
+
+fn fill_lacking(layout: &Layout, space: &Space, example: Example<'_>, cells: &mut Cells<'_>) {
+    for (number, lacking) in layout.lacking.iter().enumerate() {
+        let feature = lacking.feature as usize;
+        let (value, lack) = (example.values[feature], space.lacks[feature].as_ref().expect("it misses values"));
+        cells.lacking[number * LANES + cells.lane] = value as f32;
+        if let Some(stand_in) = cells.stand_ins.get_mut(number) {
+            *stand_in = if value.is_nan() { lack.mean(example.class) } else { value } as f32;
+        }
+        for class in 0..layout.n_classes {
+            if let Some(slot) = layout.slot(number, class) {
+                let difference = if value.is_nan() { lack.two(example.class, class) } else { lack.one(value, class) };
+                cells.expected[slot * LANES + cells.lane] = difference as f32;
+            }
+        }
+    }
+}
+
+/// All of `rows`, by class and number.
+pub(crate) fn panels_of(layout: &Layout, space: &Space, rows: &Rows) -> Panels {
+    let mut members = vec![Vec::new(); space.n_classes];
+    rows.numbers.iter().for_each(|&number| members[space.class(number)].push(number));
+    Panels::of(layout, members, |number, cells| {
+        let example = Example { values: rows.row(number), class: space.class(number) };
+        fill_lacking(layout, space, example, cells);
+        fill(layout, example, cells)
+    })
+}

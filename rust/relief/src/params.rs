@@ -1,0 +1,224 @@
+//! Settings of the Relief ranker and their checks.
+
+use serde::{Deserialize, Serialize};
+
+use ferrank_data::intake::Unlabelled;
+use ferrank_data::schema::{Task, check_target_weights};
+use ferrank_ranking::DataShape;
+use ferrank_runtime::error::{Error, Result, check};
+
+/// Distance between the label sets of two rows, in [0, 1]; two empty sets are at distance 0. In a hierarchy
+/// each label counts with its weight.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TargetDistance {
+    /// Share of the labels that one of the rows has (ssl-ranking Eq. 7).
+    Hamming,
+    /// 1 − |A ∩ B| / |A ∪ B|.
+    Accuracy,
+    /// 1 − 2 |A ∩ B| / (|A| + |B|) (mlc-ranking Eq. 5).
+    F1,
+    /// 0 for equal sets, else 1.
+    Subset,
+}
+
+impl TargetDistance {
+    /// The distance's name in settings and results.
+    pub fn name(self) -> &'static str {
+        match self {
+            TargetDistance::Hamming => "hamming",
+            TargetDistance::Accuracy => "accuracy",
+            TargetDistance::F1 => "f1",
+            TargetDistance::Subset => "subset",
+        }
+    }
+
+    /// The distance called `name`.
+    pub fn parse(name: &str) -> Result<Self> {
+        [TargetDistance::Hamming, TargetDistance::Accuracy, TargetDistance::F1, TargetDistance::Subset]
+            .into_iter()
+            .find(|distance| distance.name() == name)
+            .ok_or_else(|| {
+                Error::Setting(format!(
+                    "target_distance: unknown distance '{name}'; use hamming, accuracy, f1 or subset"
+                ))
+            })
+    }
+}
+
+/// A way to turn differences between rows into importances.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ReliefScore {
+    /// ReliefF for one nominal target, RReliefF for all others.
+    Relief,
+    /// Any two rows instead of near ones (relieff-trees Eq. 4, 5); one nominal target only.
+    Myopic,
+}
+
+impl ReliefScore {
+    /// The score's name in settings and results.
+    pub fn name(self) -> &'static str {
+        match self {
+            ReliefScore::Relief => "relief",
+            ReliefScore::Myopic => "myopic",
+        }
+    }
+
+    /// The score called `name`.
+    pub fn parse(name: &str) -> Result<Self> {
+        match name {
+            "relief" => Ok(ReliefScore::Relief),
+            "myopic" => Ok(ReliefScore::Myopic),
+            _ => Err(Error::Setting(format!("scores: unknown score '{name}' of Relief; use relief or myopic"))),
+        }
+    }
+}
+
+/// How many rows are queries.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Iterations {
+    /// All.
+    All,
+    /// A number of rows.
+    Count(u64),
+    /// A share of the rows in (0, 1], at least one row.
+    Share(f64),
+}
+
+/// Settings of the Relief ranker.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ReliefParams {
+    /// The scores asked for.
+    pub scores: Vec<ReliefScore>,
+    /// k; one neighbour search answers for all of them, with a score for each.
+    pub n_neighbors: Vec<usize>,
+    /// σ of the rank weights `exp(−(rank/σ)²)`; `None`: all neighbours weigh the same.
+    pub sigma: Vec<Option<f64>>,
+    /// How many rows are queries; they are drawn without replacement.
+    pub n_iterations: Iterations,
+    /// Distances between label sets; empty: Hamming for label sets, and what the kind of the target
+    /// says for all others.
+    pub target_distance: Vec<TargetDistance>,
+    /// Importances for each target on its own, averaged with the target weights (mtr-ranking §2.3).
+    pub per_target: bool,
+    /// Weight of each target, in target order; `None`: 1 each.
+    pub target_weights: Option<Vec<f64>>,
+    /// What becomes of rows without any target.
+    pub unlabelled: Unlabelled,
+    /// w0 and w1: what the row farthest from all rows with a target has to say, and the nearest, of those
+    /// without one (ssl-ranking §5.2).
+    pub influence: (f64, f64),
+    /// Seed of the draw of queries.
+    pub seed: u64,
+}
+
+impl Default for ReliefParams {
+    fn default() -> Self {
+        ReliefParams {
+            scores: vec![ReliefScore::Relief],
+            n_neighbors: vec![10],
+            sigma: vec![None],
+            n_iterations: Iterations::All,
+            target_distance: Vec::new(),
+            per_target: false,
+            target_weights: None,
+            unlabelled: Unlabelled::Error,
+            influence: (0.0, 1.0),
+            seed: 0,
+        }
+    }
+}
+
+impl ReliefParams {
+    /// Number of queries among `n_rows` rows.
+    ///
+    /// # Errors
+    /// [`Error::Setting`] if more are asked for than there are.
+    pub fn queries(&self, n_rows: u64) -> Result<u64> {
+        match self.n_iterations {
+            Iterations::All => Ok(n_rows),
+            Iterations::Count(count) if (1..=n_rows).contains(&count) => Ok(count),
+            Iterations::Count(count) => {
+                Err(Error::Setting(format!("n_iterations: {count} is not in 1 … {n_rows}, the number of rows")))
+            }
+            Iterations::Share(share) => Ok(((share * n_rows as f64).round() as u64).max(1)),
+        }
+    }
+
+    /// The same settings with another seed, for `rows` rows; a number of queries is at most as large.
+    pub fn for_block(&self, seed: u64, rows: u64) -> Self {
+        let n_iterations = match self.n_iterations {
+            Iterations::Count(count) => Iterations::Count(rows.min(count)),
+            other => other,
+        };
+        ReliefParams { seed, n_iterations, ..self.clone() }
+    }
+
+    /// Checks each setting, and those that depend on each other, on the task and on the targets.
+    ///
+    /// # Errors
+    /// [`Error::Setting`] naming the setting, what was found and what would do.
+    pub fn validate(&self, shape: &DataShape) -> Result<()> {
+        let DataShape { task, n_rows, n_targets, is_weighted, .. } = *shape;
+        check(!is_weighted, "weight: Relief does not weigh rows; leave it out, or use the forest")?;
+        check(
+            task != Task::Unsupervised,
+            "task: Relief compares targets, the task unsupervised has none; give a target, or use the forest",
+        )?;
+        check(!self.scores.is_empty(), "scores: none given; use relief or myopic")?;
+        each_once("scores", self.scores.iter().map(|score| score.name().to_string()))?;
+        check(
+            task == Task::Classification || !self.scores.contains(&ReliefScore::Myopic),
+            format!("scores: myopic needs one nominal target, the task is {}; leave it out", task.name()),
+        )?;
+        check(!self.n_neighbors.is_empty(), "n_neighbors: none given; use at least 1")?;
+        check(!self.n_neighbors.contains(&0), "n_neighbors: 0; use at least 1")?;
+        each_once("n_neighbors", self.n_neighbors.iter().map(usize::to_string))?;
+        check(!self.sigma.is_empty(), "sigma: none given; use a number above 0, or none for equal weights")?;
+        for sigma in self.sigma.iter().flatten() {
+            check(
+                *sigma > 0.0 && sigma.is_finite(),
+                format!("sigma: {sigma} is not above 0; use a finite number, or none for equal weights"),
+            )?;
+        }
+        each_once("sigma", self.sigma.iter().map(|sigma| format!("{sigma:?}")))?;
+        if let Iterations::Share(share) = self.n_iterations {
+            check(share > 0.0 && share <= 1.0, format!("n_iterations: share {share} is not in (0, 1]"))?;
+        }
+        let (w0, w1) = self.influence;
+        check(
+            (0.0..=1.0).contains(&w0) && (w0..=1.0).contains(&w1),
+            format!("influence: {w0} and {w1} are not in 0 … 1, the lower one first"),
+        )?;
+        check(
+            self.unlabelled != Unlabelled::Use || !self.scores.contains(&ReliefScore::Myopic),
+            "scores: myopic looks at rows with a target alone; leave it out, or use unlabelled=\"ignore\"",
+        )?;
+        self.validate_targets(task)?;
+        check_target_weights(self.target_weights.as_deref(), n_targets)?;
+        n_rows.map_or(Ok(()), |rows| self.queries(rows).map(|_| ()))
+    }
+
+    fn validate_targets(&self, task: Task) -> Result<()> {
+        each_once("target_distance", self.target_distance.iter().map(|distance| distance.name().to_string()))?;
+        let asked = !self.target_distance.is_empty();
+        check(
+            matches!(task, Task::MultiLabel | Task::Hierarchical) || !asked,
+            format!("target_distance: only for label sets, the task is {}; leave it out", task.name()),
+        )?;
+        check(
+            !(self.per_target && asked),
+            "target_distance: not with per_target, where each label is alone; leave one of them out",
+        )
+    }
+}
+
+fn each_once(setting: &str, values: impl Iterator<Item = String>) -> Result<()> {
+    let values: Vec<String> = values.collect();
+    for (i, value) in values.iter().enumerate() {
+        check(!values[..i].contains(value), format!("{setting}: {value} is given twice"))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,140 @@
+//! A source read as far as a search needs it: ranges, targets, what missing values are expected to be,
+//! and the rows themselves where they are held.
+
+use rayon::prelude::*;
+
+use super::lack::Lack;
+use super::rows::{Reader, Rows, Table};
+use super::space::{Scale, Shape, Space};
+use super::sparse::{SparseRows, Usual};
+use super::{Limits, targets};
+use crate::panels::layout_of;
+use ferrank_data::intake::{Intake, Unlabelled};
+use ferrank_data::profile::ColumnProfile;
+use ferrank_data::schema::{Problem, Task};
+use ferrank_data::store::{TargetColumn, add_values, empty_targets};
+use ferrank_neighbors::panels::Layout;
+use ferrank_ranking::ScanSummary;
+use ferrank_runtime::error::Result;
+use ferrank_runtime::monitor::{Monitor, Phase};
+
+/// Bytes of a value that is held: as it is, in f32 by panels and by rows, and in a byte.
+const VALUE_BYTES: usize = 8 + 4 + 4 + 1;
+/// Values of columns with missing ones that are looked at together.
+const LACK_VALUES: usize = 1 << 22;
+
+/// A source, read as far as a search needs it.
+pub(super) struct Prepared<'a> {
+    pub(super) limits: Limits,
+    pub(super) problem: &'a Problem,
+    pub(super) monitor: &'a Monitor,
+    pub(super) n_rows: usize,
+    /// Whether rows without a target take part.
+    pub(super) is_semi_supervised: bool,
+    /// Where the rows are.
+    pub(super) table: Table<'a>,
+    pub(super) space: Space,
+    pub(super) layout: Layout,
+    pub(super) targets: Vec<TargetColumn>,
+    pub(super) target_profiles: Vec<ColumnProfile>,
+}
+
+impl<'a> Prepared<'a> {
+    pub(super) fn read(limits: Limits, intake: Intake<'a>, met: &ScanSummary<'_>) -> Result<Self> {
+        let (problem, monitor, profile, n_rows) = (intake.problem, intake.monitor, &met.profile, met.rows);
+        let all_rows = profile.counts.kept as usize;
+        let scales: Vec<Scale> = profile.features.iter().map(Scale::of).collect();
+        let mut shapes: Vec<Shape> = scales.iter().map(Shape::of).collect();
+        let lacking: Vec<usize> =
+            (0..shapes.len()).filter(|&i| shapes[i] != Shape::Constant && profile.features[i].missing() > 0).collect();
+        let mut targets = empty_targets(problem, profile, n_rows as usize, intake.source.name())?;
+        let is_semi_supervised = intake.unlabelled == Unlabelled::Use && profile.counts.unlabelled > 0;
+        let reader = Reader { intake, scales, n_rows, clip: false };
+        let by_class = problem.task == Task::Classification && !is_semi_supervised;
+        let classes = if by_class { profile.targets[0].n_categories() } else { 1 };
+        let usual = Usual::of(&profile.features, &reader.scales, all_rows);
+        let table = if usual.is_rare(all_rows, limits.rows) {
+            read_sparse(&reader, usual, &mut targets)?
+        } else {
+            let held = n_rows as usize * (VALUE_BYTES * shapes.len() + 4 * lacking.len() * classes) <= limits.rows;
+            read_table(reader, held, &mut targets)?
+        };
+        let (classes, n_classes) = if by_class { targets::classes(&targets[0]) } else { (Vec::new(), 1) };
+        let lacks = lacks(&table, &lacking, &shapes, &classes, n_classes, monitor)?;
+        for &feature in lacking.iter().filter(|&&feature| lacks[feature].is_none()) {
+            shapes[feature] = Shape::Unknown;
+        }
+        let space = Space::new(shapes, lacks, classes, n_classes);
+        Ok(Prepared {
+            limits,
+            problem,
+            monitor,
+            n_rows: n_rows as usize,
+            is_semi_supervised,
+            table,
+            layout: layout_of(&space),
+            space,
+            targets,
+            target_profiles: profile.targets.clone(),
+        })
+    }
+}
+
+/// Reads the targets, and the rows where they are to be held.
+fn read_table<'a>(reader: Reader<'a>, held: bool, targets: &mut [TargetColumn]) -> Result<Table<'a>> {
+    if !held {
+        reader.intake.pass(Phase::Coding, |batch| add_values(targets, &reader.intake, batch))?;
+        return Ok(Table::Streamed(reader));
+    }
+    Ok(Table::Held(reader.hold(Phase::Coding, |batch| add_values(targets, &reader.intake, batch))?))
+}
+
+/// Reads the targets, and the rows by what is unusual.
+fn read_sparse<'a>(reader: &Reader<'_>, usual: Usual, targets: &mut [TargetColumn]) -> Result<Table<'a>> {
+    let mut rows = SparseRows::new(usual);
+    reader.pass(Phase::Coding, |batch, tile| {
+        rows.append(tile);
+        add_values(targets, &reader.intake, batch)
+    })?;
+    Ok(Table::Sparse(rows))
+}
+
+/// What missing values of the features `lacking` are expected to differ by.
+fn lacks(
+    table: &Table<'_>,
+    lacking: &[usize],
+    shapes: &[Shape],
+    classes: &[u16],
+    n_classes: usize,
+    monitor: &Monitor,
+) -> Result<Vec<Option<Lack>>> {
+    let mut lacks: Vec<Option<Lack>> = shapes.iter().map(|_| None).collect();
+    let n_rows = match table {
+        Table::Held(rows) => rows.numbers.len(),
+        Table::Sparse(rows) => rows.len(),
+        Table::Streamed(reader) => reader.n_rows as usize,
+    };
+    for features in lacking.chunks((LACK_VALUES / n_rows).max(1)) {
+        let columns = table.columns(features)?;
+        let found: Vec<Option<Lack>> = (columns.par_iter().zip(features))
+            .map(|(column, &feature)| {
+                monitor.check()?;
+                Ok(Lack::new(column, shapes[feature] == Shape::Nominal, classes, n_classes))
+            })
+            .collect::<Result<_>>()?;
+        features.iter().zip(found).for_each(|(&feature, lack)| lacks[feature] = lack);
+    }
+    Ok(lacks)
+}
+
+/// The rows called `numbers`, of `width` features, in ascending order.
+pub(super) fn gather(table: &Table<'_>, numbers: &[u32], width: usize) -> Result<Rows> {
+    let mut wanted = numbers.to_vec();
+    wanted.sort_unstable();
+    let mut gathered = Rows::with_room(wanted.len(), width);
+    table.pass(Phase::Coding, |rows| {
+        gathered.add_some(rows, &wanted);
+        Ok(())
+    })?;
+    Ok(gathered)
+}

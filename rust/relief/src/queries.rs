@@ -1,0 +1,68 @@
+//! Which rows are queries, and which of them share a block.
+
+use std::ops::Range;
+
+use super::params::ReliefParams;
+use ferrank_ranking::ScanSummary;
+use ferrank_runtime::error::Result;
+use ferrank_runtime::random::{Purpose, mix};
+
+/// Queries by block.
+pub(super) struct Queries {
+    /// In the order of the draw.
+    rows: Vec<u32>,
+    /// Number of the first block.
+    first: u64,
+    n_blocks: u64,
+}
+
+impl Queries {
+    /// The queries of the rows in `met`. Those of a whole data set come in `n_blocks` blocks; a part of one
+    /// draws its share of them among its rows, for the blocks `own`.
+    pub(super) fn new(params: &ReliefParams, met: &ScanSummary<'_>, own: Range<u64>, n_blocks: u64) -> Result<Self> {
+        let all = met.profile.counts.kept;
+        let queries = params.queries(all)?;
+        let draw = |count: u64| draw(params.seed, met.rows as usize, count as usize);
+        if !met.is_part() {
+            return Ok(Queries { rows: draw(queries), first: 0, n_blocks });
+        }
+        let share = (queries as f64 * (met.rows as f64 / all as f64)).round() as u64;
+        Ok(Queries { rows: draw(share.clamp(1, met.rows)), first: own.start, n_blocks: own.end - own.start })
+    }
+
+    /// Most queries of a block.
+    pub(super) fn largest_block(&self) -> usize {
+        self.rows.len().div_ceil(self.n_blocks.max(1) as usize)
+    }
+
+    /// The queries of block number `block`.
+    pub(super) fn block(&self, block: u64) -> &[u32] {
+        let (n, count) = (self.rows.len() as u64, self.n_blocks);
+        let place = block - self.first;
+        &self.rows[(place * n / count) as usize..((place + 1) * n / count) as usize]
+    }
+}
+
+/// Keys that are held beside those of the rows drawn, at least.
+const LEAST_KEYS: usize = 1 << 16;
+
+/// Rows drawn without replacement, in the order of the draw, which does not depend on anything but the
+/// seed, `count` and the number of rows: those whose key is lowest.
+pub(crate) fn draw(seed: u64, n_rows: usize, count: usize) -> Vec<u32> {
+    let mut keys: Vec<(u64, u32)> = Vec::with_capacity(n_rows.min(2 * count.max(LEAST_KEYS)));
+    let keep = |keys: &mut Vec<(u64, u32)>| {
+        if count < keys.len() {
+            keys.select_nth_unstable(count);
+            keys.truncate(count);
+        }
+    };
+    for row in 0..n_rows as u32 {
+        if keys.len() == keys.capacity() {
+            keep(&mut keys);
+        }
+        keys.push((mix([seed, Purpose::Queries as u64, u64::from(row)]), row));
+    }
+    keep(&mut keys);
+    keys.sort_unstable();
+    keys.into_iter().map(|(_, row)| row).collect()
+}

@@ -1,0 +1,77 @@
+//! The exact k nearest neighbours, of every class, of some rows among all rows.
+//!
+//! Tiles of rows go past the queries; where all rows are in memory they are one tile.
+
+use pulp::Arch;
+
+use super::ground::Ground;
+use super::neighbours::Neighbours;
+use super::rows::{Rows, Table};
+use super::space::Space;
+use crate::panels::{error_of, panels_of};
+use ferrank_neighbors::lists::{Lists, Wanted};
+use ferrank_neighbors::mutual::{self, Mutual};
+use ferrank_neighbors::panels::{Layout, Panels};
+use ferrank_neighbors::scan::Scan;
+use ferrank_runtime::error::Result;
+use ferrank_runtime::monitor::{Monitor, Phase};
+
+/// What a search needs to know.
+#[derive(Clone, Copy)]
+pub(crate) struct Search<'a> {
+    pub(crate) space: &'a Space,
+    pub(crate) layout: &'a Layout,
+    pub(crate) wanted: Wanted,
+    pub(crate) monitor: &'a Monitor,
+    pub(crate) arch: Arch,
+}
+
+impl Search<'_> {
+    /// The neighbours of `queries` among the rows of `table`.
+    pub(crate) fn among(self, table: &Table<'_>, queries: &Rows) -> Result<Neighbours> {
+        let panels = panels_of(self.layout, self.space, queries);
+        let mut lists = self.lists(&panels);
+        table.pass(Phase::Searching, |rows| {
+            let tile = panels_of(self.layout, self.space, rows);
+            let ground = Ground { space: self.space, queries, rows };
+            self.scan().offer(ground, &panels, &tile, &mut lists, |lists| match table {
+                Table::Held(_) => lists.finish(ground),
+                Table::Sparse(_) | Table::Streamed(_) => lists.settle_all(ground),
+            })
+        })?;
+        Ok(self.neighbours(&lists))
+    }
+
+    /// The neighbours of all `rows` among themselves; `room` bytes may be used for that.
+    pub(crate) fn of_all(self, rows: &Rows, room: usize) -> Result<Neighbours> {
+        let panels = panels_of(self.layout, self.space, rows);
+        let mut lists = self.lists(&panels);
+        let ground = Ground { space: self.space, queries: rows, rows };
+        self.monitor.enter(Phase::Searching, rows.numbers.len() as u64);
+        let pays = mutual::bytes(self.layout, panels.len()).is_some_and(|bytes| bytes <= room);
+        let mutual = match pays {
+            true => Mutual::new(self.layout, &panels, self.wanted.k, self.arch, self.monitor)?,
+            false => None,
+        };
+        let scan = Scan { mutual: mutual.as_ref(), ..self.scan() };
+        scan.offer(ground, &panels, &panels, &mut lists, |lists| {
+            lists.finish(ground);
+            self.monitor.advance(lists.n_queries() as u64);
+        })?;
+        Ok(self.neighbours(&lists))
+    }
+
+    fn neighbours(self, lists: &[Lists]) -> Neighbours {
+        let mut neighbours = Neighbours::new(self.space.n_classes);
+        lists.iter().flat_map(Lists::neighbours).for_each(|(query, rows)| neighbours.add(query, rows));
+        neighbours.sorted()
+    }
+
+    fn scan(&self) -> Scan<'_> {
+        Scan { layout: self.layout, monitor: self.monitor, arch: self.arch, mutual: None }
+    }
+
+    fn lists(&self, panels: &Panels) -> Vec<Lists> {
+        self.scan().lists(panels, self.wanted, self.space.n_classes, |sum| error_of(self.layout, sum))
+    }
+}

@@ -1,0 +1,214 @@
+//! The distance space: how values become numbers that differ by at most 1, and by how much rows differ
+//! (relieff-trees Eq. 1, 2, 7, 8; mtr-ranking Eq. 5, 6).
+//!
+//! A numeric value is kept as its place between the lowest, 0, and the highest, 1; a nominal one as the
+//! number of its category; a missing one as NaN. Features constant in the data are 0 everywhere.
+
+use pulp::{Arch, Simd, WithSimd};
+
+use super::lack::Lack;
+use ferrank_data::profile::{Categories, ColumnProfile};
+
+/// How the values of a feature become numbers.
+#[derive(Debug)]
+pub enum Scale {
+    /// The same number for all.
+    Constant,
+    /// The place between the lowest and the highest.
+    Numeric {
+        /// Lowest value.
+        low: f64,
+        /// Highest value.
+        high: f64,
+    },
+    /// The number of the category.
+    Nominal(Categories),
+}
+
+impl Scale {
+    pub fn of(profile: &ColumnProfile) -> Self {
+        match profile {
+            ColumnProfile::Numeric(numeric) if numeric.min < numeric.max => {
+                Scale::Numeric { low: numeric.min, high: numeric.max }
+            }
+            ColumnProfile::Nominal(nominal) if nominal.counts.len() > 1 => {
+                Scale::Nominal(Categories::new(nominal.counts.keys().cloned()))
+            }
+            _ => Scale::Constant,
+        }
+    }
+
+    /// Places `value` between `low` and `high`; halved where their difference overflows.
+    pub fn place(value: f64, low: f64, high: f64) -> f64 {
+        let range = high - low;
+        if range.is_finite() { (value - low) / range } else { (value / 2.0 - low / 2.0) / (high / 2.0 - low / 2.0) }
+    }
+}
+
+/// What kind of difference a feature makes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Shape {
+    /// Nothing.
+    Constant,
+    /// Nothing, since no row has a value; the data set of which the rows are a part has some.
+    Unknown,
+    /// |a − b|
+    Numeric,
+    /// a ≠ b
+    Nominal,
+}
+
+impl Shape {
+    pub fn of(scale: &Scale) -> Self {
+        match scale {
+            Scale::Constant => Shape::Constant,
+            Scale::Numeric { .. } => Shape::Numeric,
+            Scale::Nominal(_) => Shape::Nominal,
+        }
+    }
+}
+
+/// The features' part of the distance.
+#[derive(Debug)]
+pub struct Space {
+    /// n_features
+    pub shapes: Vec<Shape>,
+    /// n_features; `None` where nothing is missing, or nothing known.
+    pub lacks: Vec<Option<Lack>>,
+    /// n_rows; the class that a missing value is conditional on. Empty unless in classification.
+    pub classes: Vec<u16>,
+    /// At least 1.
+    pub n_classes: usize,
+    /// Whether all features are numeric and nothing is missing.
+    plain: bool,
+}
+
+/// A row: its values, and the class that its missing values are conditional on.
+#[derive(Debug, Clone, Copy)]
+pub struct Example<'a> {
+    pub values: &'a [f64],
+    pub class: usize,
+}
+
+/// Rows measured side by side: a sum in the order of features waits for each of its additions.
+const ABREAST: usize = 8;
+
+impl Space {
+    pub fn new(shapes: Vec<Shape>, lacks: Vec<Option<Lack>>, classes: Vec<u16>, n_classes: usize) -> Self {
+        let plain = shapes.iter().all(|shape| matches!(shape, Shape::Constant | Shape::Numeric))
+            && lacks.iter().all(Option::is_none);
+        Space { shapes, lacks, classes, n_classes, plain }
+    }
+
+    /// The class of a row.
+    pub fn class(&self, row: u32) -> usize {
+        self.classes.get(row as usize).map_or(0, |&class| usize::from(class))
+    }
+
+    /// The difference that feature `i` makes.
+    #[inline]
+    pub fn difference(&self, i: usize, a: Example<'_>, b: Example<'_>) -> f64 {
+        self.apart(i, (a.values[i], a.class), (b.values[i], b.class))
+    }
+
+    /// The difference between two values of feature `i`, each with the class of its row.
+    #[inline]
+    pub fn apart(&self, i: usize, (x, a): (f64, usize), (y, b): (f64, usize)) -> f64 {
+        match (&self.lacks[i], x.is_nan(), y.is_nan()) {
+            (Some(lack), true, true) => lack.two(a, b),
+            (Some(lack), true, false) => lack.one(y, a),
+            (Some(lack), false, true) => lack.one(x, b),
+            _ => match self.shapes[i] {
+                Shape::Constant | Shape::Unknown => 0.0,
+                Shape::Numeric => (x - y).abs(),
+                Shape::Nominal => f64::from(x != y),
+            },
+        }
+    }
+
+    /// Whether all features are numeric and nothing is missing.
+    pub fn is_plain(&self) -> bool {
+        self.plain
+    }
+
+    /// The difference that each feature makes.
+    pub fn differences(&self, arch: Arch, a: Example<'_>, b: Example<'_>, out: &mut [f64]) {
+        if self.plain {
+            arch.dispatch(Apart { a: a.values, b: b.values, out });
+        } else {
+            out.iter_mut().enumerate().for_each(|(i, out)| *out = self.difference(i, a, b));
+        }
+    }
+
+    /// The sums of the differences, in the order of features, between `a` and each of `others`.
+    pub fn distances(&self, a: Example<'_>, others: &[Example<'_>], out: &mut Vec<f64>) {
+        out.clear();
+        for group in others.chunks(ABREAST) {
+            let rows: [Example<'_>; ABREAST] = std::array::from_fn(|n| group[n.min(group.len() - 1)]);
+            let mut sums = [0.0; ABREAST];
+            if self.plain {
+                let mut columns = rows.map(|row| row.values.iter());
+                for x in a.values {
+                    for (sum, column) in sums.iter_mut().zip(&mut columns) {
+                        *sum += column.next().map_or(0.0, |value| (x - value).abs());
+                    }
+                }
+            } else {
+                for i in 0..a.values.len() {
+                    for (sum, row) in sums.iter_mut().zip(rows) {
+                        *sum += self.difference(i, a, row);
+                    }
+                }
+            }
+            out.extend_from_slice(&sums[..group.len()]);
+        }
+    }
+}
+
+/// |a − b|, element by element.
+struct Apart<'a> {
+    a: &'a [f64],
+    b: &'a [f64],
+    out: &'a mut [f64],
+}
+
+impl WithSimd for Apart<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        let ((a, a_tail), (b, b_tail)) = (S::as_simd_f64s(self.a), S::as_simd_f64s(self.b));
+        let (out, out_tail) = S::as_mut_simd_f64s(self.out);
+        for ((out, a), b) in out.iter_mut().zip(a).zip(b) {
+            *out = simd.abs_f64s(simd.sub_f64s(*a, *b));
+        }
+        for ((out, a), b) in out_tail.iter_mut().zip(a_tail).zip(b_tail) {
+            *out = (a - b).abs();
+        }
+    }
+}
+
+/// Adds `weight` times `by` to `sums`, element by element; without fused operations, which round
+/// otherwise than machines that have none.
+pub struct AddTimes<'a> {
+    pub sums: &'a mut [f64],
+    pub weight: f64,
+    pub by: &'a [f64],
+}
+
+impl WithSimd for AddTimes<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        let weight = simd.splat_f64s(self.weight);
+        let (sums, sums_tail) = S::as_mut_simd_f64s(self.sums);
+        let (by, by_tail) = S::as_simd_f64s(self.by);
+        for (sum, by) in sums.iter_mut().zip(by) {
+            *sum = simd.add_f64s(*sum, simd.mul_f64s(weight, *by));
+        }
+        for (sum, by) in sums_tail.iter_mut().zip(by_tail) {
+            *sum += self.weight * by;
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! Rows of which most values are what is usual for the feature, 0 as a rule: only the others are held.
+//!
+//! Where two rows have the usual value of a feature they do not differ, and adding 0 changes no sum. So
+//! the walk over the features in which either of two rows is unusual, in their order, gives the bits that
+//! the walk over all features does. Where the values come from (SciPy's sparse rows, sparse ARFF, a table
+//! full of zeros) makes no difference.
+//!
+//! Memory: 12 bytes for each unusual value, and as much again while neighbours are searched.
+
+mod search;
+
+use std::ops::Range;
+
+pub(crate) use search::Index;
+
+use super::rows::Rows;
+use super::space::{Scale, Space};
+use ferrank_data::profile::ColumnProfile;
+
+/// Rows are held this way where at most one in so many of their values is unusual. Dense rows are
+/// faster from about one in eight.
+const RARE: usize = 16;
+
+/// What is usual for each feature, and how much is not.
+#[derive(Debug, Default)]
+pub(crate) struct Usual {
+    /// n_features; never missing.
+    values: Vec<f64>,
+    /// Features that are not constant.
+    varied: usize,
+    /// Values of other features than constant ones that are not the usual one.
+    others: usize,
+}
+
+/// All rows.
+#[derive(Debug)]
+pub(crate) struct SparseRows {
+    usual: Usual,
+    /// n_rows + 1; where the entries of a row start.
+    starts: Vec<usize>,
+    /// n_entries; ascending within a row.
+    features: Vec<u32>,
+    /// n_entries
+    values: Vec<f64>,
+}
+
+impl Usual {
+    /// For `n_rows` rows of features with these profiles and scales.
+    pub(crate) fn of(profiles: &[ColumnProfile], scales: &[Scale], n_rows: usize) -> Self {
+        let mut usual = Usual::default();
+        for (profile, scale) in profiles.iter().zip(scales) {
+            let (value, count) = match (profile, scale) {
+                (ColumnProfile::Numeric(numeric), Scale::Numeric { low, high }) if numeric.zeros > 0 => {
+                    (Scale::place(0.0, *low, *high), numeric.zeros as usize)
+                }
+                (ColumnProfile::Nominal(nominal), Scale::Nominal(_)) => {
+                    let most = nominal.counts.values().enumerate().max_by_key(|(_, count)| **count);
+                    most.map_or((0.0, 0), |(code, &count)| (code as f64, count as usize))
+                }
+                (_, Scale::Constant) => (0.0, n_rows),
+                _ => (0.0, 0),
+            };
+            usual.values.push(value);
+            usual.varied += usize::from(!matches!(scale, Scale::Constant));
+            usual.others += n_rows - count;
+        }
+        usual
+    }
+
+    /// The same value for all of some features.
+    #[cfg(test)]
+    pub(crate) fn constant(value: f64, n_features: usize) -> Self {
+        Usual { values: vec![value; n_features], ..Usual::default() }
+    }
+
+    /// Whether `n_rows` rows, held by what is unusual, take at most `bytes` and are searched faster.
+    pub(crate) fn is_rare(&self, n_rows: usize, bytes: usize) -> bool {
+        self.others.saturating_mul(RARE) <= n_rows * self.varied && self.others.saturating_mul(24) <= bytes
+    }
+}
+
+impl SparseRows {
+    pub(crate) fn new(usual: Usual) -> Self {
+        let (features, values) = (Vec::with_capacity(usual.others), Vec::with_capacity(usual.others));
+        SparseRows { usual, starts: vec![0], features, values }
+    }
+
+    /// Appends `rows`, which follow those that are there.
+    pub(crate) fn append(&mut self, rows: &Rows) {
+        for row in rows.values().chunks_exact(rows.width) {
+            for (feature, (value, usual)) in row.iter().zip(&self.usual.values).enumerate() {
+                if value != usual {
+                    self.features.push(feature as u32);
+                    self.values.push(*value);
+                }
+            }
+            self.starts.push(self.features.len());
+        }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.starts.len() - 1
+    }
+
+    /// The unusual values of a row.
+    fn row(&self, number: u32) -> impl Iterator<Item = (usize, f64)> {
+        let entries = self.entries(number);
+        self.features[entries.clone()].iter().map(|&feature| feature as usize).zip(self.values[entries].iter().copied())
+    }
+
+    fn entries(&self, number: u32) -> Range<usize> {
+        self.starts[number as usize]..self.starts[number as usize + 1]
+    }
+
+    /// Calls `each` with every feature in which rows `a` and `b` could differ, in order, and by how much.
+    pub(crate) fn differences(&self, space: &Space, a: u32, b: u32, mut each: impl FnMut(usize, f64)) {
+        let (a_class, b_class) = (space.class(a), space.class(b));
+        let (mut of_a, mut of_b) = (self.row(a).peekable(), self.row(b).peekable());
+        loop {
+            let next = |row: Option<&(usize, f64)>| row.map_or(usize::MAX, |entry| entry.0);
+            let feature = next(of_a.peek()).min(next(of_b.peek()));
+            let Some(&usual) = self.usual.values.get(feature) else { return };
+            let x = of_a.next_if(|entry| entry.0 == feature).map_or(usual, |entry| entry.1);
+            let y = of_b.next_if(|entry| entry.0 == feature).map_or(usual, |entry| entry.1);
+            each(feature, space.apart(feature, (x, a_class), (y, b_class)));
+        }
+    }
+
+    /// Hands all rows to `each`, some at a time, with all their values.
+    pub(crate) fn expand<E>(&self, together: usize, mut each: impl FnMut(&Rows) -> Result<(), E>) -> Result<(), E> {
+        let n_rows = self.len() as u32;
+        let mut rows = Rows::with_room(together.min(self.len()), self.usual.values.len());
+        for first in (0..n_rows).step_by(together) {
+            rows.clear();
+            for number in first..n_rows.min(first + together as u32) {
+                let values = rows.add([number]);
+                values.copy_from_slice(&self.usual.values);
+                self.row(number).for_each(|(feature, value)| values[feature] = value);
+            }
+            each(&rows)?;
+        }
+        Ok(())
+    }
+
+    /// Columns number `features`, each over all rows.
+    pub(crate) fn columns(&self, features: &[usize]) -> Vec<Vec<f64>> {
+        let mut columns: Vec<Vec<f64>> = features.iter().map(|&i| vec![self.usual.values[i]; self.len()]).collect();
+        let mut place = vec![usize::MAX; self.usual.values.len()];
+        features.iter().enumerate().for_each(|(column, &feature)| place[feature] = column);
+        for number in 0..self.len() as u32 {
+            for (feature, value) in self.row(number) {
+                if let Some(column) = columns.get_mut(place[feature]) {
+                    column[number as usize] = value;
+                }
+            }
+        }
+        columns
+    }
+}

@@ -1,0 +1,142 @@
+//! The exact k nearest neighbours, of every class, among rows that are mostly usual.
+//!
+//! ```text
+//! sums[b] = how far each row b is from a row of usual values only
+//! for each unusual value x of the query
+//!     for each row b that has an unusual y there   from an index by feature
+//!         sums[b] += |x − y| − |x − usual| − |y − usual|
+//! ```
+//!
+//! The sums, with the query's own added, are its distances from all rows, but for the order of additions.
+//! They choose; those who could be among the nearest are measured in the order of features.
+
+use rayon::prelude::*;
+
+use super::SparseRows;
+use crate::influence::rounded;
+use crate::neighbours::Neighbours;
+use crate::space::Space;
+use ferrank_neighbors::lists::{key, unit};
+use ferrank_runtime::error::Result;
+use ferrank_runtime::monitor::{Monitor, Phase};
+
+/// Rows by feature, and what is known of each row alone.
+pub(crate) struct Index<'a> {
+    rows: &'a SparseRows,
+    space: &'a Space,
+    /// n_features + 1; where the entries of a feature start.
+    starts: Vec<usize>,
+    /// n_entries; row and value.
+    entries: Vec<(u32, f64)>,
+    /// n_rows; distance from a row of usual values only.
+    alone: Vec<f64>,
+    /// n_classes; rows of each.
+    members: Vec<Vec<u32>>,
+    /// Most entries of a row, and the greatest of `alone`.
+    most: (usize, f64),
+}
+
+impl<'a> Index<'a> {
+    pub(crate) fn new(rows: &'a SparseRows, space: &'a Space) -> Self {
+        let n_rows = rows.len() as u32;
+        let mut starts = vec![0; space.shapes.len() + 1];
+        rows.features.iter().for_each(|&feature| starts[feature as usize + 1] += 1);
+        (1..starts.len()).for_each(|i| starts[i] += starts[i - 1]);
+        let mut next = starts.clone();
+        let mut entries = vec![(0, 0.0); rows.features.len()];
+        let mut members = vec![Vec::new(); space.n_classes];
+        for number in 0..n_rows {
+            members[space.class(number)].push(number);
+            for (feature, value) in rows.row(number) {
+                entries[next[feature]] = (number, value);
+                next[feature] += 1;
+            }
+        }
+        let mut index = Index { rows, space, starts, entries, alone: Vec::new(), members, most: (0, 0.0) };
+        let alone = |number| rows.row(number).map(|entry| index.unusual(number, entry)).sum();
+        index.alone = (0..n_rows).map(alone).collect();
+        let widest = (0..n_rows).map(|number| rows.entries(number).len()).max().unwrap_or(0);
+        index.most = (widest, index.alone.iter().copied().fold(0.0, f64::max));
+        index
+    }
+
+    /// How far a value of row `number` is from the usual one.
+    fn unusual(&self, number: u32, (feature, value): (usize, f64)) -> f64 {
+        let class = self.space.class(number);
+        self.space.apart(feature, (value, class), (self.rows.usual.values[feature], class))
+    }
+
+    /// The `k` nearest rows of each class for each of `queries`.
+    pub(crate) fn neighbours(&self, queries: &[u32], k: usize, monitor: &Monitor) -> Result<Neighbours> {
+        monitor.enter(Phase::Searching, queries.len() as u64);
+        let search = |sums: &mut Vec<f64>, &query: &u32| {
+            monitor.check()?;
+            self.measure(query, sums);
+            let lists = self.members.iter().map(|members| self.nearest(query, members, k, sums)).collect();
+            monitor.advance(1);
+            Ok(lists)
+        };
+        let found: Vec<Vec<Vec<u32>>> = queries.par_iter().map_init(Vec::new, search).collect::<Result<_>>()?;
+        let mut neighbours = Neighbours::new(self.members.len());
+        queries.iter().zip(found).for_each(|(&query, lists)| neighbours.add(query, lists));
+        Ok(neighbours.sorted())
+    }
+
+    /// The distance of each of `rows` from the nearest of `others`; infinite where there are none.
+    pub(crate) fn distances(&self, rows: &[u32], others: &[u32], monitor: &Monitor) -> Result<Vec<f64>> {
+        let n_features = self.space.shapes.len();
+        let search = |sums: &mut Vec<f64>, &row: &u32| {
+            monitor.check()?;
+            self.measure(row, sums);
+            let nearest = self.nearest(row, others, 1, sums);
+            Ok(nearest.first().map_or(f64::INFINITY, |&other| rounded(self.sum(row, other), n_features)))
+        };
+        rows.par_iter().map_init(Vec::new, search).collect()
+    }
+
+    /// The sum of the differences between two rows, in the order of features.
+    fn sum(&self, a: u32, b: u32) -> f64 {
+        let mut sum = 0.0;
+        self.rows.differences(self.space, a, b, |_, difference| sum += difference);
+        sum
+    }
+
+    /// Sets `sums` to the distances of all rows from `query`, up to [`Index::error`].
+    fn measure(&self, query: u32, sums: &mut Vec<f64>) {
+        sums.clear();
+        sums.extend(self.alone.iter().map(|alone| alone + self.alone[query as usize]));
+        let class = self.space.class(query);
+        for (feature, x) in self.rows.row(query) {
+            let from_usual = self.unusual(query, (feature, x));
+            for &(row, y) in &self.entries[self.starts[feature]..self.starts[feature + 1]] {
+                let apart = self.space.apart(feature, (x, class), (y, self.space.class(row)));
+                sums[row as usize] += apart - from_usual - self.unusual(row, (feature, y));
+            }
+        }
+    }
+
+    /// How far a sum by [`Index::measure`] may be from one in the order of features: a unit in the last
+    /// place of what is summed up, for each addition. A difference is at most 1.
+    fn error(&self, query: u32) -> f64 {
+        let n = self.rows.entries(query).len();
+        let additions = 4 * (n + self.most.0 + 1);
+        let total = 4.0 * (self.alone[query as usize] + self.most.1) + n as f64;
+        2.0 * additions as f64 * total * f64::EPSILON
+    }
+
+    /// The `k` nearest of `members`, nearest first.
+    fn nearest(&self, query: u32, members: &[u32], k: usize, sums: &[f64]) -> Vec<u32> {
+        let n_features = self.space.shapes.len();
+        let others = || members.iter().copied().filter(|row| *row != query);
+        let mut found: Vec<f64> = others().map(|row| sums[row as usize]).collect();
+        let gate = match found.len() > k {
+            true => *found.select_nth_unstable_by(k - 1, f64::total_cmp).1 + 2.0 * self.error(query) + unit(n_features),
+            false => f64::INFINITY,
+        };
+        let measured = |row: u32| (key(self.sum(query, row), n_features), row);
+        let mut nearest: Vec<(u64, u32)> = others().filter(|row| sums[*row as usize] <= gate).map(measured).collect();
+        nearest.sort_unstable();
+        nearest.truncate(k);
+        nearest.into_iter().map(|(_, row)| row).collect()
+    }
+}

@@ -1,0 +1,79 @@
+//! Where the rows are, how they are cut and who works on them never changes a bit.
+
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, Float64Array, RecordBatch, StringArray};
+
+use super::uniform;
+use crate::{Iterations, LIMITS, Limits, ReliefParams, accumulate_within};
+use ferrank_data::schema::{Roles, Targets};
+use ferrank_data::source::TableSource;
+use ferrank_ranking::Ranking;
+use ferrank_ranking::RunOptions;
+use ferrank_runtime::monitor::Monitor;
+
+/// Both kinds of features and targets, with ties and missing values.
+fn table(rows: usize, seed: u64) -> RecordBatch {
+    let number = |column: u64, row: usize| uniform(ferrank_runtime::random::mix([seed, column, row as u64]));
+    let floats = |column: u64, missing: f64| -> ArrayRef {
+        let value = |row| (number(column + 100, row) >= missing).then(|| number(column, row) * 1e3);
+        Arc::new((0..rows).map(value).collect::<Float64Array>())
+    };
+    let words = |column: u64, missing: f64| -> ArrayRef {
+        let word = |row| ["a", "b", "c"][(number(column, row) * 3.0) as usize];
+        Arc::new(
+            (0..rows).map(|row| (number(column + 100, row) >= missing).then(|| word(row))).collect::<StringArray>(),
+        )
+    };
+    let few = (0..rows).map(|row| Some((number(5, row) * 4.0).floor())).collect::<Float64Array>();
+    let columns = [
+        ("x", floats(0, 0.0)),
+        ("gaps", floats(1, 0.2)),
+        ("word", words(2, 0.0)),
+        ("gappy", words(3, 0.2)),
+        ("few", Arc::new(few)),
+        ("y", floats(6, 0.0)),
+        ("class", words(7, 0.0)),
+    ];
+    RecordBatch::try_from_iter_with_nullable(columns.map(|(name, array)| (name, array, true))).unwrap()
+}
+
+/// How the work is done.
+pub(super) type Way = (Limits, usize, usize);
+
+pub(super) fn ranked(
+    batch: &RecordBatch,
+    targets: &[&str],
+    params: &ReliefParams,
+    (limits, chunk, threads): Way,
+) -> Ranking {
+    let parts = (0..batch.num_rows()).step_by(chunk).map(|at| batch.slice(at, chunk.min(batch.num_rows() - at)));
+    let source = TableSource::new("table", batch.schema(), parts.collect()).unwrap();
+    let drop = ["y", "class"].iter().filter(|name| !targets.contains(name)).map(|name| name.to_string()).collect();
+    let targets = Targets::Named(targets.iter().map(|name| name.to_string()).collect());
+    let roles = Roles { drop, ..Roles::of(targets) };
+    let options = RunOptions { threads, ..RunOptions::default() };
+    accumulate_within(Some(limits), &source, &roles, params, &options, &Monitor::default()).unwrap().ranking().unwrap()
+}
+
+#[test]
+fn nothing_but_data_and_settings_changes_a_bit() {
+    let narrow = Limits { rows: 0, group: 20_000 };
+    for (seed, n_iterations) in [(0, Iterations::All), (1, Iterations::Count(37)), (2, Iterations::Share(0.6))] {
+        let batch = table(230, seed);
+        for (targets, per_target) in [(vec!["class"], false), (vec!["y"], false), (vec!["y", "class"], true)] {
+            let params = ReliefParams {
+                n_neighbors: vec![3, 8],
+                sigma: vec![None, Some(2.0)],
+                n_iterations,
+                per_target,
+                ..ReliefParams::default()
+            };
+            let whole = ranked(&batch, &targets, &params, (LIMITS, 230, 1));
+            assert_eq!(whole.scores.len(), 4);
+            for way in [(LIMITS, 7, 4), (narrow, 230, 1), (narrow, 50, 2), (Limits { rows: 0, ..LIMITS }, 13, 1)] {
+                assert_eq!(whole, ranked(&batch, &targets, &params, way), "{targets:?}, {way:?}");
+            }
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! The search beside one that sorts all distances.
+
+use pulp::Arch;
+
+use super::{archs, small};
+use crate::neighbours::Neighbours;
+use crate::rows::{Rows, Table};
+use crate::search::Search;
+use crate::space::{Example, Shape, Space};
+use ferrank_neighbors::lists::Wanted;
+use ferrank_neighbors::panels::LANES;
+use ferrank_neighbors::panels::Layout;
+use ferrank_runtime::monitor::Monitor;
+
+/// The k nearest of each class, by distance to 12 decimals and then by row.
+fn naive(rows: &Rows, space: &Space, k: usize) -> Neighbours {
+    let example = |row: u32| Example { values: rows.row(row), class: space.class(row) };
+    let near = |query: u32, class: usize| {
+        let mut found: Vec<(u64, u32)> = Vec::new();
+        for &row in rows.numbers.iter().filter(|&&row| row != query && space.class(row) == class) {
+            let mut sum = Vec::new();
+            space.distances(example(query), &[example(row)], &mut sum);
+            found.push(((sum[0] / rows.width as f64 * 1e12).round_ties_even() as u64, row));
+        }
+        found.sort_unstable();
+        found.into_iter().take(k).map(|(_, row)| row).collect::<Vec<u32>>()
+    };
+    let mut neighbours = Neighbours::new(space.n_classes);
+    for &query in &rows.numbers {
+        neighbours.add(query, (0..space.n_classes).map(|class| near(query, class)));
+    }
+    neighbours.sorted()
+}
+
+/// The same lists for the same queries.
+fn assert_same(found: &Neighbours, expected: &Neighbours, queries: &[u32], what: &str) {
+    for &query in queries {
+        let lists = |neighbours: &Neighbours| neighbours.of(query).map(<[u32]>::to_vec).collect::<Vec<_>>();
+        assert_eq!(lists(found), lists(expected), "query {query}, {what}");
+    }
+}
+
+/// Searches on all vectors that there are find what sorting does.
+fn assert_found(rows: &Rows, space: &Space, layout: &Layout, k: usize, what: &str) {
+    let (expected, monitor) = (naive(rows, space, k), Monitor::default());
+    for arch in archs() {
+        let search = Search { arch, ..search(space, layout, k, &monitor) };
+        for room in [0, usize::MAX] {
+            assert_same(&search.of_all(rows, room).unwrap(), &expected, &rows.numbers, what);
+        }
+        let found = Search { wanted: Wanted { k, in_order: false }, ..search }.of_all(rows, 0).unwrap();
+        for &query in &rows.numbers {
+            for (list, expected) in found.of(query).zip(expected.of(query)) {
+                let sorted = [list, expected].map(|list| {
+                    let mut list = list.to_vec();
+                    list.sort_unstable();
+                    list
+                });
+                assert_eq!(sorted[0], sorted[1], "query {query} in any order, {what}");
+            }
+        }
+    }
+}
+
+fn search<'a>(space: &'a Space, layout: &'a Layout, k: usize, monitor: &'a Monitor) -> Search<'a> {
+    Search { space, layout, wanted: Wanted { k, in_order: true }, monitor, arch: Arch::new() }
+}
+
+#[test]
+fn it_finds_the_nearest_of_each_class_also_where_many_tie() {
+    let kinds = [Shape::Numeric, Shape::Nominal, Shape::Constant];
+    let monitor = Monitor::default();
+    for seed in 0..16 {
+        let (width, n_classes) = (1 + seed as usize % 5, 1 + seed as usize % 3);
+        // With so many numeric features bytes serve.
+        let width = if seed < 12 { width } else { 60 + width };
+        let shapes: Vec<Shape> = (0..width).map(|i| kinds[i % kinds.len()]).collect();
+        let missing = if seed % 4 == 3 { 0.3 } else { 0.0 };
+        let (rows, space, layout) = small(20 + 50 * (seed as usize % 7), &shapes, missing, n_classes, seed);
+        let most: &[usize] = if seed < 12 { &[1, 3, 10, 500] } else { &[10] };
+        for &k in most {
+            let what = format!("seed {seed}, k {k}");
+            assert_found(&rows, &space, &layout, k, &what);
+            let mut held = Rows::with_room(rows.numbers.len(), width);
+            held.add_some(&rows, &rows.numbers);
+            let found = search(&space, &layout, k, &monitor).among(&Table::Held(held), &rows).unwrap();
+            assert_same(&found, &naive(&rows, &space, k), &rows.numbers, &what);
+        }
+    }
+}
+
+#[test]
+fn of_identical_rows_the_lowest_are_nearest_also_if_met_last() {
+    // So many that panels are worked on in groups, which do not meet in the order of rows.
+    let (rows, space, layout) = small(1500, &[Shape::Nominal], 0.0, 1, 0);
+    assert_found(&rows, &space, &layout, 3, "nominal");
+    let (mut rows, space, layout) = small(400, &[Shape::Numeric; 32], 0.0, 1, 0);
+    rows.values_mut().fill(0.25);
+    assert_found(&rows, &space, &layout, 3, "numeric");
+}
+
+#[test]
+fn bytes_leave_nobody_out() {
+    for (n_rows, width, missing, n_classes, seed) in [
+        (300, 40, 0.0, 1, 1),
+        (200, 130, 0.0, 1, 2),
+        (400, 40, 0.0, 2, 1),
+        (150, 40, 0.1, 2, 1),
+        (180, 40, 0.6, 3, 1),
+        // So wide that pairs are compared once, where there is room.
+        (90, 259, 0.0, 1, 1),
+        (120, 150, 0.1, 2, 1),
+    ] {
+        let mut shapes = vec![Shape::Numeric; width];
+        shapes[width / 2..][..2].fill(Shape::Nominal);
+        let (rows, space, layout) = small(n_rows, &shapes, missing, n_classes, seed);
+        let what = format!("{n_rows} x {width}, {missing} missing, {n_classes} classes");
+        [1, 5, 40].into_iter().for_each(|k| assert_found(&rows, &space, &layout, k, &what));
+    }
+    // Rows that are few steps of a byte apart in most features.
+    let (mut rows, space, layout) = small(300, &[Shape::Numeric; 36], 0.0, 1, 1);
+    for (n, value) in rows.values_mut().iter_mut().enumerate() {
+        *value = value.powi(1 + (n % 36) as i32);
+    }
+    assert_found(&rows, &space, &layout, 5, "skewed");
+    // Panels that the scale is chosen from say nothing of the others.
+    let (mut rows, space, layout) = small(512, &[Shape::Numeric; 64], 0.0, 1, 1);
+    for row in rows
+        .values_mut()
+        .chunks_exact_mut(64)
+        .enumerate()
+        .filter(|(n, _)| (n / LANES).is_multiple_of(2))
+        .map(|(_, row)| row)
+    {
+        row.iter_mut().for_each(|value| *value *= 1e-3);
+    }
+    assert_found(&rows, &space, &layout, 5, "sampled badly");
+}
+
+#[test]
+fn nor_do_they_where_the_nearest_stand_together() {
+    let (mut rows, space, layout) = small(400, &[Shape::Numeric; 32], 0.0, 1, 1);
+    for (n, row) in rows.values_mut().chunks_exact_mut(32).enumerate() {
+        row.iter_mut().for_each(|value| *value = *value * 1e-3 + n as f64 / 500.0);
+    }
+    [1, 6, 50].into_iter().for_each(|k| assert_found(&rows, &space, &layout, k, "sorted"));
+    // The nearest of all queries are in one panel, or in one lane of all.
+    for part in [0..16, 0..400] {
+        for row in part.clone().filter(|row| part.len() == 16 || row % 16 == 3) {
+            rows.values_mut()[32 * row..32 * (row + 1)].fill(row as f64 * 1e-4);
+        }
+        assert_found(&rows, &space, &layout, 6, "together");
+    }
+}
+
+#[test]
+fn a_run_that_was_stopped_ends() {
+    let monitor = Monitor::default();
+    monitor.stop();
+    let (rows, space, layout) = small(50, &[Shape::Numeric; 2], 0.0, 1, 1);
+    assert!(search(&space, &layout, 5, &monitor).of_all(&rows, 0).is_err());
+}

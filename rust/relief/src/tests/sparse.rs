@@ -1,0 +1,88 @@
+//! Rows held by what is unusual beside the same rows with all their values.
+
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, Float64Array, RecordBatch, StringArray};
+
+use super::laws::{Way, ranked};
+use super::{small, uniform};
+use crate::space::Shape;
+use crate::sparse::{SparseRows, Usual};
+use crate::{Iterations, LIMITS, Limits, ReliefParams, ReliefScore};
+
+/// Numbers and words, nearly all of them 0 and "no", some missing, and rows that are alike.
+fn table(rows: usize, seed: u64) -> RecordBatch {
+    let number = |column: u64, row: usize| uniform(ferrank_runtime::random::mix([seed, column, row as u64]));
+    let rare = |column: u64, row: usize| number(column + 1000, row) < 0.04;
+    let floats = |column: u64| -> ArrayRef {
+        let value = |row: usize| match (rare(column, row), column % 5, number(column, row)) {
+            (false, ..) => Some(0.0),
+            (true, 0, x) if x < 0.3 => None,
+            (true, 1, x) => Some((x * 4.0).floor() - 2.0),
+            (true, _, x) => Some(x * 1e3),
+        };
+        Arc::new((0..rows).map(value).collect::<Float64Array>())
+    };
+    let words = |column: u64| -> ArrayRef {
+        let word = |row: usize| match (rare(column, row), number(column, row)) {
+            (false, _) => Some("no"),
+            (true, x) if x < 0.2 => None,
+            (true, x) => Some(if x < 0.6 { "yes" } else { "maybe" }),
+        };
+        Arc::new((0..rows).map(word).collect::<StringArray>())
+    };
+    let target = |row| number(7, row) + f64::from(rare(1, row));
+    let class = |row| ["a", "b", "c"][(number(8, row) * 2.0 + f64::from(rare(1, row))) as usize];
+    let mut columns: Vec<(String, ArrayRef)> = (0..40).map(|column| (format!("x{column}"), floats(column))).collect();
+    columns.extend((40..46).map(|column| (format!("x{column}"), words(column))));
+    columns.push(("y".into(), Arc::new((0..rows).map(|row| Some(target(row))).collect::<Float64Array>())));
+    columns.push(("class".into(), Arc::new((0..rows).map(|row| Some(class(row))).collect::<StringArray>())));
+    RecordBatch::try_from_iter_with_nullable(columns.into_iter().map(|(name, array)| (name, array, true))).unwrap()
+}
+
+#[test]
+fn sparse_rows_have_the_bits_of_dense_ones() {
+    let dense: Way = (Limits { rows: 0, ..LIMITS }, 300, 2);
+    for (seed, n_iterations) in [(0, Iterations::All), (1, Iterations::Count(41))] {
+        let batch = table(300, seed);
+        for target in ["class", "y"] {
+            let mut params = ReliefParams {
+                n_neighbors: vec![1, 9],
+                sigma: vec![None, Some(3.0)],
+                n_iterations,
+                ..ReliefParams::default()
+            };
+            if target == "class" {
+                params.scores.push(ReliefScore::Myopic);
+            }
+            // As text, which tells all numbers apart but not NaN, the error of an estimate that has none.
+            let text = |way| format!("{:?}", ranked(&batch, &[target], &params, way).scores);
+            let expected = text(dense);
+            for way in [(LIMITS, 300, 1), (LIMITS, 77, 3), (Limits { group: 20_000, ..LIMITS }, 300, 2)] {
+                assert_eq!(expected, text(way), "{target}, {way:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn sparse_rows_expand_to_what_they_were() {
+    let shapes = [Shape::Numeric, Shape::Nominal, Shape::Constant, Shape::Numeric];
+    let (rows, ..) = small(50, &shapes, 0.1, 2, 4);
+    let mut sparse = SparseRows::new(Usual::constant(0.0, shapes.len()));
+    sparse.append(&rows);
+    let bits = |values: &[f64]| values.iter().map(|value| value.to_bits()).collect::<Vec<_>>();
+    let mut values = Vec::new();
+    sparse
+        .expand(7, |part| -> Result<(), ()> {
+            assert_eq!(part.numbers[0] as usize * 4, values.len());
+            values.extend(bits(part.values()));
+            Ok(())
+        })
+        .unwrap();
+    assert_eq!(values, bits(rows.values()));
+    for (column, feature) in sparse.columns(&[3, 0]).iter().zip([3, 0]) {
+        let expected: Vec<f64> = rows.values().iter().skip(feature).step_by(4).copied().collect();
+        assert_eq!(bits(column), bits(&expected));
+    }
+}

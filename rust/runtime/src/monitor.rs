@@ -1,0 +1,126 @@
+//! Progress of a run, and the request to stop it; shared between the thread that works and the one
+//! that watches.
+
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering::Relaxed};
+use std::sync::{Mutex, PoisonError};
+
+use crate::error::{Error, Result};
+
+/// What a run is doing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Phase {
+    /// First pass over the data: ranges, categories, cut points. Counts rows.
+    Profiling,
+    /// Second pass: values to codes. Counts rows.
+    Coding,
+    /// Growing trees. Counts trees.
+    Growing,
+    /// Looking for neighbours. Counts rows.
+    Searching,
+    /// Summing up what neighbours say. Counts rows.
+    Summing,
+    /// Reading a sample. Counts its rows.
+    Sampling,
+}
+
+impl Phase {
+    /// A word for progress lines.
+    pub fn name(self) -> &'static str {
+        match self {
+            Phase::Profiling => "profiling",
+            Phase::Coding => "coding",
+            Phase::Growing => "growing",
+            Phase::Searching => "searching",
+            Phase::Summing => "summing",
+            Phase::Sampling => "sampling",
+        }
+    }
+}
+
+/// A snapshot of a run.
+#[derive(Debug, Clone, Copy)]
+pub struct Progress {
+    /// What is being done.
+    pub phase: Phase,
+    /// Rows or trees done in this phase.
+    pub done: u64,
+    /// Of how many; 0 where unknown.
+    pub total: u64,
+}
+
+/// Shared state of one run.
+#[derive(Debug, Default)]
+pub struct Monitor {
+    stop: AtomicBool,
+    finish: AtomicBool,
+    may_finish: AtomicBool,
+    phase: AtomicU8,
+    done: AtomicU64,
+    total: AtomicU64,
+    notes: Mutex<Vec<String>>,
+}
+
+impl Monitor {
+    /// Asks the run to stop; it ends with [`Error::Interrupted`] well within a second.
+    pub fn stop(&self) {
+        self.stop.store(true, Relaxed);
+    }
+
+    /// Asks a run that has an answer, or as soon as it has one, to end with it.
+    ///
+    /// Only runs [until a goal is met](ferrank::early_stopping) have answers before their end.
+    pub fn finish(&self) {
+        self.finish.store(true, Relaxed);
+    }
+
+    /// # Errors
+    /// [`Error::Interrupted`] once [`stop`](Self::stop) was called, or [`finish`](Self::finish) if there is an
+    /// answer.
+    pub fn check(&self) -> Result<()> {
+        let finished = self.finish.load(Relaxed) && self.may_finish.load(Relaxed);
+        if self.stop.load(Relaxed) || finished { Err(Error::Interrupted) } else { Ok(()) }
+    }
+
+    /// Says that there is an answer.
+    pub fn may_finish(&self) {
+        self.may_finish.store(true, Relaxed);
+    }
+
+    /// Whether the run was asked to end with the answer it has, and not to stop.
+    pub fn is_finishing(&self) -> bool {
+        self.finish.load(Relaxed) && !self.stop.load(Relaxed)
+    }
+
+    /// Where the run is.
+    pub fn progress(&self) -> Progress {
+        let phase = match self.phase.load(Relaxed) {
+            0 => Phase::Profiling,
+            1 => Phase::Coding,
+            2 => Phase::Growing,
+            3 => Phase::Searching,
+            4 => Phase::Summing,
+            _ => Phase::Sampling,
+        };
+        Progress { phase, done: self.done.load(Relaxed), total: self.total.load(Relaxed) }
+    }
+
+    /// What the person who started the run should know, since the last call.
+    pub fn take_notes(&self) -> Vec<String> {
+        std::mem::take(&mut self.notes.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    pub fn note(&self, note: String) {
+        self.notes.lock().unwrap_or_else(PoisonError::into_inner).push(note);
+    }
+
+    pub fn enter(&self, phase: Phase, total: u64) {
+        self.done.store(0, Relaxed);
+        self.total.store(total, Relaxed);
+        self.phase.store(phase as u8, Relaxed);
+    }
+
+    pub fn advance(&self, by: u64) {
+        self.done.fetch_add(by, Relaxed);
+    }
+}

@@ -1,0 +1,93 @@
+//! Scratch files: what a run keeps outside memory.
+//!
+//! A file has no name in its folder, so it is gone with the run, also after a crash. What was written is
+//! mapped, and costs no memory of the process.
+
+use std::fs::File;
+use std::io::{BufWriter, Error as IoError, ErrorKind, Write};
+use std::path::{Path, PathBuf};
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+use arrow_buffer::{ArrowNativeType, Buffer, ScalarBuffer, ToByteSlice};
+use memmap2::Mmap;
+
+use crate::error::{Error, Result};
+
+/// A folder for scratch files.
+#[derive(Debug, Clone)]
+pub struct Scratch {
+    folder: PathBuf,
+}
+
+impl Scratch {
+    /// `folder`, or the system's temporary one.
+    pub fn new(folder: Option<&Path>) -> Self {
+        Scratch { folder: folder.map_or_else(std::env::temp_dir, PathBuf::from) }
+    }
+
+    /// A new file without a name.
+    ///
+    /// # Errors
+    /// [`Error::File`] if the folder does not exist or cannot be written to.
+    pub fn file(&self) -> Result<File> {
+        tempfile::tempfile_in(&self.folder).map_err(|e| self.failed(e))
+    }
+
+    /// The error for what failed in the folder.
+    pub fn failed(&self, error: IoError) -> Error {
+        let full = matches!(error.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded);
+        match full {
+            true => Error::file(
+                &self.folder,
+                IoError::new(
+                    error.kind(),
+                    "the disk is full; free space there, or name another folder for scratch files",
+                ),
+            ),
+            false => Error::file(&self.folder, error),
+        }
+    }
+
+    /// What was written to `file`, as an Arrow buffer that keeps it.
+    pub fn map(&self, file: &File) -> Result<Buffer> {
+        if file.metadata().map_err(|e| self.failed(e))?.len() == 0 {
+            return Ok(Buffer::from(&[] as &[u8]));
+        }
+        // SAFETY: the file has no name, so nobody else can cut it short while it is mapped.
+        let map = Arc::new(unsafe { Mmap::map(file) }.map_err(|e| self.failed(e))?);
+        let start = NonNull::from_ref(&map[..]).cast();
+        // SAFETY: the pointer and the length are those of the map, which the buffer owns a share of.
+        Ok(unsafe { Buffer::from_custom_allocation(start, map.len(), map) })
+    }
+
+    /// `pieces`, one after the other, in a file.
+    pub fn values<T: ArrowNativeType>(&self, pieces: impl Iterator<Item = impl AsRef<[T]>>) -> Result<ScalarBuffer<T>> {
+        let file = self.file()?;
+        let mut writer = BufWriter::new(&file);
+        let mut count = 0;
+        for piece in pieces {
+            let piece = piece.as_ref();
+            writer.write_all(piece.to_byte_slice()).map_err(|e| self.failed(e))?;
+            count += piece.len();
+        }
+        writer.flush().map_err(|e| self.failed(e))?;
+        drop(writer);
+        Ok(ScalarBuffer::new(self.map(&file)?, 0, count))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_come_back_from_a_file_and_a_missing_folder_is_named() {
+        let scratch = Scratch::new(None);
+        let pieces: [&[f64]; 3] = [&[1.0, 2.0], &[], &[3.0]];
+        assert_eq!(*scratch.values(pieces.into_iter()).unwrap(), [1.0, 2.0, 3.0]);
+        assert!(scratch.values(std::iter::empty::<&[u16]>()).unwrap().is_empty());
+        let nowhere = Scratch::new(Some(Path::new("/no/such/folder")));
+        assert!(nowhere.file().unwrap_err().to_string().contains("/no/such/folder"));
+    }
+}
