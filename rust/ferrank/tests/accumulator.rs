@@ -1,21 +1,23 @@
 //! Accumulators merge, travel, and are resumed, with the bits of one run.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Float64Array, RecordBatch, StringArray};
+use serde_json::Value;
 use tempfile::tempdir;
 
-use super::{Accumulator, Condensed, Settings};
-use crate::Ranking;
-use ferrank::{RunOptions, run};
+use ferrank::run::read_accumulator;
+use ferrank::{Accumulator, Ranking, RunOptions, Settings, run};
 use ferrank_data::intake::Unlabelled;
 use ferrank_data::intake::View;
 use ferrank_data::profile::{Place, Profile, count, profile};
 use ferrank_data::schema::{Roles, Targets};
 use ferrank_data::source::TableSource;
 use ferrank_forest::{ForestParams, Score};
+use ferrank_ranking::{Condensed, Ranker, Vector};
 use ferrank_relief::{Iterations, ReliefParams, ReliefScore};
 use ferrank_runtime::error::Result;
 use ferrank_runtime::monitor::Monitor;
@@ -45,6 +47,18 @@ fn table(rows: usize) -> RecordBatch {
 
 fn source(batch: &RecordBatch) -> TableSource {
     TableSource::new("table", batch.schema(), vec![batch.clone()]).unwrap()
+}
+
+/// Bytes that end a complete Arrow stream.
+const END_MARKER: usize = 8;
+
+/// Reads the settings of any ranker.
+fn parse(settings: &Value) -> Option<Arc<dyn Ranker>> {
+    match serde_json::from_value(settings.clone()).ok()? {
+        Settings::Forest(params) => Some(Arc::new(params)),
+        Settings::Relief(params) => Some(Arc::new(params)),
+        _ => None,
+    }
 }
 
 /// A way to rank: targets, columns to leave out, settings.
@@ -87,7 +101,7 @@ impl Case {
     fn profile(&self, batch: &RecordBatch, first_row: u64) -> Profile {
         let monitor = Monitor::default();
         let view = View { source: &source(batch), roles: &self.roles(), unlabelled: Unlabelled::Ignore, alone: None };
-        profile(view, self.2.max_bins(), Place { first_row, of_rows: None }, 1, &monitor).unwrap()
+        profile(view, self.2.ranker().max_bins(), Place { first_row, of_rows: None }, 1, &monitor).unwrap()
     }
 }
 
@@ -122,7 +136,7 @@ fn shares_of_a_run_merge_in_any_order_to_its_bits() {
             assert_same(&merged.ranking().unwrap(), &whole.ranking().unwrap());
             assert_eq!(merged.to_ipc().unwrap(), whole.to_ipc().unwrap());
         }
-        let sent = Accumulator::from_ipc(whole.to_ipc().unwrap(), "sent").unwrap();
+        let sent = read_accumulator(whole.to_ipc().unwrap(), "sent").unwrap();
         assert_same(&sent.ranking().unwrap(), &whole.ranking().unwrap());
         assert_eq!(sent.identity(), whole.identity());
     }
@@ -137,7 +151,7 @@ fn what_is_condensed_gives_the_bits_of_a_run_and_a_mean_of_several() {
         condensed.add(one.clone(), 0.5);
         assert_same(&condensed.ranking().unwrap(), &one.ranking().unwrap());
         condensed.add(two.clone(), 0.5);
-        let sent = Condensed::from_ipc(condensed.to_ipc().unwrap(), "sent").unwrap();
+        let sent = Condensed::from_ipc(condensed.to_ipc().unwrap(), "sent", &parse).unwrap();
         assert_same(&sent.ranking().unwrap(), &condensed.ranking().unwrap());
         if let Settings::Forest(_) = case.2 {
             let (ranking, one, two) = (condensed.ranking().unwrap(), one.ranking().unwrap(), two.ranking().unwrap());
@@ -199,8 +213,8 @@ fn a_part_may_lack_classes_and_targets() {
                 _ => 0..n,
             };
             let found = case.accumulate(&part, &options(some)).unwrap();
-            let finite = |vector: &super::Vector| vector.values.iter().all(|value| value.is_finite());
-            assert!(found.contributions.values().flatten().all(finite), "{:?}", case.2);
+            let finite = |vector: &Vector| vector.values.iter().all(|value| value.is_finite());
+            assert!(found.contributions().flat_map(|(_, vectors)| vectors).all(finite), "{:?}", case.2);
         }
     }
 }
@@ -220,8 +234,14 @@ fn what_does_not_belong_together_does_not_merge() {
     assert!(refusal(&one, &cases[0].whole(&table(119))).contains("the values of the data"));
     assert!(refusal(&one, &cases[2].whole(&batch)).contains("targets: 2 in"));
 
-    let mut forged = one.clone();
-    forged.contributions.get_mut(&3).unwrap()[0].values[0] += 1e-9;
+    let mut forged = Accumulator::new(one.identity().clone());
+    for (key, contribution) in one.contributions() {
+        let mut contribution = contribution.clone();
+        if key == 3 {
+            contribution[0].values[0] += 1e-9;
+        }
+        forged.insert(key, contribution).unwrap();
+    }
     assert!(refusal(&one, &forged).contains("contribution 3 is in both"));
 }
 
@@ -239,7 +259,7 @@ fn a_score_without_contributions_is_an_error() {
 fn damaged_accumulators_are_errors() {
     let whole = cases()[2].whole(&table(60));
     let bytes = whole.to_ipc().unwrap();
-    let read = |bytes: Vec<u8>| Accumulator::from_ipc(bytes, "run");
+    let read = |bytes: Vec<u8>| read_accumulator(bytes, "run");
     assert!(read(Vec::new()).is_err() && read(b"no Arrow at all".to_vec()).is_err());
     for end in (0..bytes.len()).step_by(29) {
         if let Ok(shorter) = read(bytes[..end].to_vec()) {
@@ -278,8 +298,8 @@ fn a_run_resumes_from_wherever_its_file_ends() {
         assert_same(&whole.ranking().unwrap(), &case.whole(&batch).ranking().unwrap());
         assert!(notes.is_empty());
         let bytes = fs::read(&path).unwrap();
-        assert_eq!(Accumulator::from_ipc(bytes.clone(), "run").unwrap().to_ipc().unwrap(), whole.to_ipc().unwrap());
-        let begin = super::ipc::Stream::new(whole.identity()).unwrap().1.len();
+        assert_eq!(read_accumulator(bytes.clone(), "run").unwrap().to_ipc().unwrap(), whole.to_ipc().unwrap());
+        let begin = Accumulator::new(whole.identity().clone()).to_ipc().unwrap().len() - END_MARKER;
 
         // Nothing is left to do; then cut off at any place, and damaged.
         assert!(resumed(&case, &batch, &path).1.is_empty());
@@ -309,9 +329,11 @@ fn a_file_of_fewer_or_more_trees_is_gone_on_with() {
         Case(targets, drop, Settings::Forest(ForestParams { n_estimators, per_target, ..params }))
     };
     let bytes = || fs::read(&path).unwrap();
-    let load = || Accumulator::from_ipc(bytes(), "run").unwrap();
+    let load = || read_accumulator(bytes(), "run").unwrap();
     resumed(&case(9, false), &batch, &path).0.unwrap();
-    let records = load().contributions;
+    let all =
+        |run: Accumulator| run.contributions().map(|(key, record)| (key, record.clone())).collect::<BTreeMap<_, _>>();
+    let records = all(load());
     for torn in [false, true] {
         if torn {
             let cut = bytes();
@@ -325,7 +347,7 @@ fn a_file_of_fewer_or_more_trees_is_gone_on_with() {
         );
         assert_eq!(load().to_ipc().unwrap(), case(n, false).whole(&batch).to_ipc().unwrap());
     }
-    let kept = load().contributions;
+    let kept = all(load());
     assert!(records.iter().all(|(key, record)| kept[key] == *record));
 
     // Fewer are a part of what is there, which stays.

@@ -36,6 +36,11 @@ impl Accumulator {
         self.contributions.keys().copied()
     }
 
+    /// The contributions by key, in ascending order.
+    pub fn contributions(&self) -> impl Iterator<Item = (u64, &Contribution)> {
+        self.contributions.iter().map(|(&key, contribution)| (key, contribution))
+    }
+
     /// Adds the contributions of `other`, a part of the same run.
     ///
     /// # Errors
@@ -66,8 +71,11 @@ impl Accumulator {
         self.identity.ranking(&populations)
     }
 
-    /// Takes the contribution of `key`.
-    pub(crate) fn insert(&mut self, key: u64, contribution: Contribution) -> Result<()> {
+    /// Adds the contribution of `key`.
+    ///
+    /// # Errors
+    /// [`Error::Data`] if there is one already, with other content.
+    pub fn insert(&mut self, key: u64, contribution: Contribution) -> Result<()> {
         if self.clashes(key, &contribution) {
             return Err(Error::Data(format!("contribution {key} was made twice, with different content")));
         }

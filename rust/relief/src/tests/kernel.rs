@@ -1,9 +1,10 @@
 //! Distances by panels beside those of the space, on all vector widths that the machine has.
 
 use super::{archs, small};
+use crate::panels::{error_of, panels_of};
 use crate::space::{Example, Shape};
 use ferrank_neighbors::kernel::Measure;
-use ferrank_neighbors::panels::{LANES, NOBODY, Panels};
+use ferrank_neighbors::panels::{LANES, NOBODY};
 
 #[test]
 fn panels_give_the_distances_of_the_space_within_their_error() {
@@ -11,7 +12,7 @@ fn panels_give_the_distances_of_the_space_within_their_error() {
     for (width, missing, n_classes) in [(1, 0.0, 1), (5, 0.0, 2), (5, 0.3, 2), (700, 0.0, 1), (600, 0.1, 3)] {
         let shapes: Vec<Shape> = (0..width).map(|i| kinds[i % kinds.len()]).collect();
         let (rows, space, layout) = small(40, &shapes, missing, n_classes, width as u64);
-        let panels = Panels::new(&layout, &space, &rows);
+        let panels = panels_of(&layout, &space, &rows);
         for arch in archs() {
             for (a, b) in (0..panels.len()).flat_map(|a| (0..panels.len()).map(move |b| (a, b))) {
                 let (one, other) = (panels.panel(&layout, a), panels.panel(&layout, b));
@@ -24,7 +25,7 @@ fn panels_give_the_distances_of_the_space_within_their_error() {
                             let example = |row| Example { values: rows.row(row), class: space.class(row) };
                             let mut exact = Vec::new();
                             space.distances(example(x), &[example(y)], &mut exact);
-                            let error = layout.error(f64::from(one.sums[line]));
+                            let error = error_of(&layout, f64::from(one.sums[line]));
                             let found = f64::from(block[line][lane]);
                             let most = error.fixed + error.relative * exact[0];
                             assert!((found - exact[0]).abs() <= most, "{found} is not {} ± {most}", exact[0]);

@@ -9,6 +9,7 @@ mod sums;
 use pulp::Arch;
 
 use super::lack::Lack;
+use super::panels::layout_of;
 use super::rows::Rows;
 use super::space::{Shape, Space};
 use ferrank_neighbors::panels::Layout;
@@ -55,6 +56,6 @@ fn small(n_rows: usize, shapes: &[Shape], missing: f64, n_classes: usize, seed: 
         lacks.push(lack);
     }
     let space = Space::new(shapes.to_vec(), lacks, classes, n_classes);
-    let layout = Layout::new(&space);
+    let layout = layout_of(&space);
     (rows, space, layout)
 }
