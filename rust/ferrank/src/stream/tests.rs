@@ -81,7 +81,8 @@ fn a_first_block_is_ranked_as_its_rows_are() {
         let roles = Roles::of(Targets::Named(vec!["y".into()]));
         for end in [40, 100] {
             let batch = rows(0, end);
-            let whole = crate::run::rank(&table(&batch), &roles, &settings, &RunOptions::default(), &Monitor::default());
+            let whole =
+                crate::run::rank(&table(&batch), &roles, &settings, &RunOptions::default(), &Monitor::default());
             assert_eq!(ranking(&fed(settings.clone(), PARAMS, &[0, end])), whole.unwrap());
         }
     }
