@@ -84,8 +84,11 @@ impl Stored for u16 {
 /// Codes of consecutive rows.
 #[derive(Debug, Default)]
 pub struct Chunk {
+    /// Number of rows.
     pub rows: usize,
+    /// Codes of one byte.
     pub narrow: Bands<u8>,
+    /// Codes of two bytes.
     pub wide: Bands<u16>,
 }
 

@@ -17,8 +17,11 @@ const GROUP: usize = 16;
 /// What measuring panels takes.
 #[derive(Clone, Copy)]
 pub struct Scan<'a> {
+    /// Where features stand in panels.
     pub layout: &'a Layout,
+    /// Progress, and the request to stop.
     pub monitor: &'a Monitor,
+    /// Vector instructions of this machine.
     pub arch: Arch,
     /// Where the rows are the queries, and all pairs were compared.
     pub mutual: Option<&'a Mutual>,

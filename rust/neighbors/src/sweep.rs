@@ -21,7 +21,7 @@ const MOST_SKIPPED: u32 = 31;
 
 /// Reused from panel to panel.
 #[derive(Default)]
-pub struct Sweep {
+pub(crate) struct Sweep {
     by_bytes: ByBytes,
     by_kernel: ByKernel,
     outlook: Outlook,
@@ -51,7 +51,7 @@ impl Outlook {
 }
 
 /// Rows of one class that go past at once.
-pub struct Piece<'a> {
+pub(crate) struct Piece<'a> {
     /// Number of the first panel.
     first: usize,
     panels: Vec<Panel<'a>>,
@@ -94,7 +94,7 @@ pub(super) struct Past<'a, G> {
 impl Sweep {
     /// Offers the rows of `piece` to the queries in panel `one`, which is number `number`; where rows have bytes,
     /// `scale` fits their distances.
-    pub fn run(
+    pub(crate) fn run(
         &mut self,
         (scan, scale): (Scan<'_>, Option<Scale>),
         ground: impl Ground,

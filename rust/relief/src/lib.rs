@@ -34,7 +34,7 @@ mod influence;
 #[cfg(feature = "internals")]
 #[doc(hidden)]
 pub mod internals;
-mod lack;
+pub mod lack;
 mod myopic;
 mod neighbours;
 mod outline;
@@ -46,7 +46,7 @@ mod ranker;
 pub mod rows;
 mod search;
 pub mod space;
-mod sparse;
+pub mod sparse;
 mod sums;
 pub mod targets;
 #[cfg(test)]

@@ -240,6 +240,7 @@ pub struct Closure<'a> {
 }
 
 impl<'a> Closure<'a> {
+    /// Closes sets of labels of `hierarchy`.
     pub fn new(hierarchy: &'a Hierarchy) -> Self {
         Closure { hierarchy, has: vec![false; hierarchy.names.len()] }
     }

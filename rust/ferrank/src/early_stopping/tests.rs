@@ -5,8 +5,8 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::Float64Type;
 use arrow_array::{ArrayRef, Float64Array, RecordBatch};
 
-use super::sample::Sampled;
 use super::growth::Growth as _;
+use super::sample::Sampled;
 use super::*;
 use ferrank_data::intake::Unlabelled;
 use ferrank_data::schema::Targets;
