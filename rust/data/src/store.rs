@@ -23,7 +23,7 @@ use bytemuck::Pod;
 use bands::Bands;
 pub use codebook::{Codebook, Slot};
 pub use part::Part;
-pub use targets::{Columns, Origin, TargetColumn, add_values, empty_targets};
+pub use targets::{Columns, Origin, TargetColumn, add_values, empty_targets, label_code};
 
 use crate::intake::{Counts, Intake};
 use crate::profile::Profile;

@@ -4,7 +4,7 @@ use pulp::Arch;
 use rayon::prelude::*;
 
 use super::levels::Scale;
-use super::lists::{Ground, Lists, Wanted};
+use super::lists::{ExactDistance, Lists, Wanted};
 use super::mutual::Mutual;
 use super::panels::{Error, Layout, Panels};
 use super::sweep::{Piece, Sweep};
@@ -39,7 +39,7 @@ impl Scan<'_> {
     /// Offers the rows of `tile` to the queries of all `lists`, each of which is then dealt with by `end`.
     pub fn offer(
         self,
-        ground: impl Ground,
+        context: impl ExactDistance,
         queries: &Panels,
         tile: &Panels,
         lists: &mut [Lists],
@@ -54,7 +54,7 @@ impl Scan<'_> {
             for piece in &pieces {
                 for number in lists.panels() {
                     self.monitor.check()?;
-                    sweep.run((self, scale), ground, (number, queries.panel(self.layout, number)), piece, lists);
+                    sweep.run((self, scale), context, (number, queries.panel(self.layout, number)), piece, lists);
                 }
             }
             end(lists);

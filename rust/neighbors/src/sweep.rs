@@ -6,7 +6,7 @@
 use super::by_bytes::ByBytes;
 use super::by_kernel::ByKernel;
 use super::levels::Scale;
-use super::lists::{Ground, Lists};
+use super::lists::{ExactDistance, Lists};
 use super::panels::{LANES, Layout, Panel, Panels};
 use super::scan::Scan;
 
@@ -81,7 +81,7 @@ impl<'a> Piece<'a> {
 #[derive(Clone, Copy)]
 pub(super) struct Past<'a, G> {
     pub(super) layout: &'a Layout,
-    pub(super) ground: G,
+    pub(super) context: G,
     pub(super) number: usize,
     pub(super) one: Panel<'a>,
     /// Number of the first of the others.
@@ -97,13 +97,13 @@ impl Sweep {
     pub(crate) fn run(
         &mut self,
         (scan, scale): (Scan<'_>, Option<Scale>),
-        ground: impl Ground,
+        context: impl ExactDistance,
         (number, one): (usize, Panel<'_>),
         piece: &Piece<'_>,
         lists: &mut Lists,
     ) {
         let Piece { first, panels: others, slack } = piece;
-        let past = Past { layout: scan.layout, ground, number, one, first: *first, others, slack: *slack };
+        let past = Past { layout: scan.layout, context, number, one, first: *first, others, slack: *slack };
         if let Some(scale) = scale
             && self.outlook.is_good()
         {

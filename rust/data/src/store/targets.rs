@@ -237,3 +237,21 @@ impl Answers {
         columns.chain(weights).collect()
     }
 }
+
+/// The code of the category that means "has the label": the second one. If a label column has a single value, no row
+/// has the label, unless the value is "1", "true" or "yes".
+///
+/// # Errors
+/// [`Error::Data`] if the column called `name` has more than two values.
+pub fn label_code(column: &TargetColumn, name: &str) -> Result<f64> {
+    let TargetColumn::Nominal { categories, .. } = column else { unreachable!("labels are nominal") };
+    match categories.names.as_slice() {
+        [only] if matches!(only.to_lowercase().as_str(), "1" | "true" | "yes") => Ok(0.0),
+        names if names.len() <= 2 => Ok(1.0),
+        names => Err(Error::Data(format!(
+            "the label '{name}' has {} values ({}, …); a label has two",
+            names.len(),
+            names[..3].join(", ")
+        ))),
+    }
+}

@@ -4,9 +4,10 @@
 //! A numeric value is kept as its place between the lowest, 0, and the highest, 1; a nominal one as the
 //! number of its category; a missing one as NaN. Features constant in the data are 0 everywhere.
 
+use crate::lists::{DECIMALS, key};
 use pulp::{Arch, Simd, WithSimd};
 
-use super::lack::Lack;
+use super::missing::Lack;
 use ferrank_data::profile::{Categories, ColumnProfile};
 
 /// How the values of a feature become numbers.
@@ -219,4 +220,9 @@ impl WithSimd for AddTimes<'_> {
             *sum += self.weight * by;
         }
     }
+}
+
+/// The distance of rows whose differences sum up to `sum`, to the decimals that distances are compared to.
+pub fn rounded(sum: f64, n_features: usize) -> f64 {
+    key(sum, n_features) as f64 / DECIMALS
 }
