@@ -21,10 +21,15 @@ use ferrank_runtime::monitor::{Monitor, Phase};
 /// What a search needs to know.
 #[derive(Clone, Copy)]
 pub struct Search<'a> {
+    /// The features and their differences.
     pub space: &'a Space,
+    /// Where features stand in panels.
     pub layout: &'a Layout,
+    /// Which neighbours.
     pub wanted: NearestParams,
+    /// Progress, and the request to stop.
     pub monitor: &'a Monitor,
+    /// Vector instructions of this machine.
     pub arch: Arch,
 }
 

@@ -18,7 +18,7 @@ use ferrank_runtime::error::Result;
 
 /// A way to tell how far the targets of two rows are apart, in [0, 1].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TargetMetric {
+pub(crate) enum TargetMetric {
     /// Weighted mean over all targets.
     Mean,
     /// One target alone.
@@ -29,7 +29,7 @@ pub enum TargetMetric {
 
 /// The targets of all rows.
 #[derive(Debug)]
-pub struct Targets {
+pub(crate) struct Targets {
     values: Values,
     /// n_targets; they sum up to 1.
     shares: Vec<f64>,
@@ -54,7 +54,7 @@ enum Values {
 }
 
 /// The class of each row, for a single nominal target; and how many classes there are.
-pub fn classes(column: &TargetColumn) -> (Vec<u16>, usize) {
+pub(crate) fn classes(column: &TargetColumn) -> (Vec<u16>, usize) {
     match column {
         TargetColumn::Nominal { categories, codes } => (codes.to_vec(), categories.names.len().max(1)),
         _ => unreachable!("classification has a nominal target"),
@@ -64,7 +64,7 @@ pub fn classes(column: &TargetColumn) -> (Vec<u16>, usize) {
 impl Targets {
     /// # Errors
     /// [`Error::Data`] for a label with more than two values.
-    pub fn new(
+    pub(crate) fn new(
         columns: &[TargetColumn],
         profiles: &[ColumnProfile],
         names: &[Attribute],
@@ -96,7 +96,7 @@ impl Targets {
     }
 
     /// The distance between the targets of rows `a` and `b`.
-    pub fn apart(&self, how: TargetMetric, a: u32, b: u32) -> f64 {
+    pub(crate) fn apart(&self, how: TargetMetric, a: u32, b: u32) -> f64 {
         match (&self.values, how) {
             (Values::Columns { space, .. }, TargetMetric::Target(target)) => {
                 space.difference(target, self.example(a), self.example(b))
@@ -148,7 +148,7 @@ impl Targets {
 }
 
 /// The share of each target; they sum up to 1.
-pub fn shares(weights: Option<&[f64]>, n_targets: usize) -> Vec<f64> {
+pub(crate) fn shares(weights: Option<&[f64]>, n_targets: usize) -> Vec<f64> {
     let total = weights.map_or(n_targets as f64, |weights| weights.iter().sum());
     (0..n_targets).map(|target| weights.map_or(1.0, |weights| weights[target]) / total).collect()
 }

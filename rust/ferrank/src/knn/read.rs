@@ -3,7 +3,8 @@
 use rayon::prelude::*;
 
 use super::metric::{Feature, Shape, Unknown, scale, union};
-use super::{Conventions, KnnParams, Target};
+use super::params::{Conventions, KnnParams};
+use super::targets::Target;
 use ferrank_data::intake::Intake;
 use ferrank_data::profile::{ColumnProfile, Profile};
 use ferrank_data::schema::{Attribute, Kind, Problem};
@@ -89,7 +90,7 @@ impl Pair {
         let problem = parts[0].1;
         let mut targets = Vec::new();
         for ((target, train), test) in problem.targets.iter().zip(train_targets).zip(test_targets) {
-            targets.extend(Target::of(problem.task, &target.name, train, test)?);
+            targets.extend(Target::new(problem.task, &target.name, train, test)?);
         }
         Ok(Pair { features, train, test, targets })
     }

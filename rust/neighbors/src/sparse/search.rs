@@ -37,6 +37,7 @@ pub struct Index<'a> {
 }
 
 impl<'a> Index<'a> {
+    /// Indexes `rows` by feature.
     pub fn new(rows: &'a SparseRows, space: &'a Space) -> Self {
         let n_rows = rows.len() as u32;
         let mut starts = vec![0; space.shapes.len() + 1];
