@@ -16,7 +16,7 @@ def stub() -> ast.Module:
 
 
 def public(names: Any) -> set[str]:
-    return {name for name in names if not name.startswith("_")}
+    return {name for name in names if not name.startswith("_") or name == "__arrow_c_stream__"}
 
 
 CLASSES = {node.name: node for node in stub().body if isinstance(node, ast.ClassDef)}

@@ -2,6 +2,7 @@ from . import errors as errors
 from . import evaluate as evaluate
 from ._core import __version__ as __version__
 from .data.convert import convert as convert
+from .data.dataset import Dataset as Dataset
 from .data.inspect import inspect as inspect
 from .errors import ColumnTypeError as ColumnTypeError
 from .errors import DataError as DataError

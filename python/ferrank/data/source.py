@@ -1,7 +1,6 @@
 """What can be ranked: files, frames, tables, streams and arrays, told apart by protocol."""
 
 import os
-import tempfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,7 @@ from ferrank.data.sparse import compressed_rows, issparse
 from ferrank.errors import ColumnTypeError, DataError, SettingError
 from ferrank.run import finish
 
-__all__ = ["as_table", "is_lazy", "open_source", "read_all"]
+__all__ = ["as_table", "is_lazy", "numbered", "open_source", "read_all"]
 
 
 def is_lazy(data: Any) -> bool:
@@ -67,17 +66,18 @@ def open_source(
         return _from_array(data)
     if issparse(data):
         rows = compressed_rows(data, "data")
-        return _core.Source.arrays([(_numbered(data.shape[1]), rows)], "array")
+        return _core.Source.arrays([(numbered(data.shape[1]), rows)], "array")
     return _core.Source.table(as_table(data), "table")
 
 
 def read_all(source: _core.Source) -> pa.Table:
     """Return the rows of ``source`` as a table in memory."""
-    with tempfile.TemporaryDirectory(prefix="ferrank-") as folder:
-        path = Path(folder) / "rows.arrow"
-        finish(_core.convert(source, path))
-        with pa.OSFile(str(path)) as file:
-            return pa.ipc.open_file(file).read_all()
+    reader = pa.RecordBatchReader.from_stream(source)
+    try:
+        # Batch by batch, so that Ctrl-C is answered in between.
+        return pa.Table.from_batches(list(reader), reader.schema)
+    except (pa.ArrowException, OSError) as error:
+        raise DataError(str(error)) from error
 
 
 def _open_path(path: Path, labels: Any, as_text: Iterable[str], temp_dir: Folder) -> _core.Source:
@@ -97,7 +97,7 @@ def _is_stream(data: Any) -> bool:
 def _from_array(array: np.ndarray[Any, Any]) -> _core.Source:
     if array.ndim != 2:
         raise ColumnTypeError(f"data: an array of {array.ndim} dimensions; use (n_rows, n_columns)")
-    names = _numbered(array.shape[1])
+    names = numbered(array.shape[1])
     if array.dtype.kind in "biuf" and array.dtype.itemsize <= 8:
         return _core.Source.arrays(
             [(names, array.astype(array.dtype.newbyteorder("="), copy=False))], "array"
@@ -105,7 +105,8 @@ def _from_array(array: np.ndarray[Any, Any]) -> _core.Source:
     return _core.Source.table(as_table(dict(zip(names, array.T, strict=True))), "array")
 
 
-def _numbered(n_columns: int) -> list[str]:
+def numbered(n_columns: int) -> list[str]:
+    """Return the names of the columns of an array."""
     return [f"x{number}" for number in range(n_columns)]
 
 

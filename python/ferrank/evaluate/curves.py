@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import joblib
 import numpy as np
 
-from ferrank.data.roles import open_data, roles_of
 from ferrank.errors import SettingError
 from ferrank.evaluate.models import error_of, model_for
 from ferrank.evaluate.rankings import collect
@@ -27,6 +26,7 @@ from ferrank.evaluate.sizes import subset_sizes
 from ferrank.evaluate.splits import RANDOM, Work, splits_of
 from ferrank.evaluate.stability import Stability, stability
 from ferrank.rankers.base import Ranker
+from ferrank.rankers.registry import dataset_of
 from ferrank.run import Progress
 
 if TYPE_CHECKING:
@@ -268,8 +268,16 @@ def curves(
     >>> bool(found.areas()["forest"].gain > 0.1)
     True
     """
-    roles = roles_of(target, target_last, labels, task, drop, None, hierarchy=hierarchy)
-    rows = read_rows(open_data(data, labels, roles), roles, hierarchy_decay)
+    dataset = dataset_of(
+        data,
+        target=target,
+        target_last=target_last,
+        labels=labels,
+        task=task,
+        hierarchy=hierarchy,
+        drop=drop,
+    )
+    rows = read_rows(dataset.source(), dataset.roles(), hierarchy_decay)
     rows.require_labels("curves")
     if not rankers and n_random == 0:
         raise SettingError("rankers: there are none, and no random rankings; nothing would be drawn")

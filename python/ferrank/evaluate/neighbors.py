@@ -24,12 +24,12 @@ from typing import Any
 import numpy as np
 
 from ferrank import _core
-from ferrank.data.roles import open_data, roles_of
 from ferrank.errors import DataError, SettingError
 from ferrank.evaluate.evaluation import UNWEIGHTED, Evaluation
 from ferrank.evaluate.measures import class_measures, number_measures, variance_of
 from ferrank.evaluate.multilabel import Conventions, multilabel_measures
 from ferrank.evaluate.rankings import Rankings, collect
+from ferrank.rankers.registry import dataset_of
 from ferrank.resources import threads_of
 from ferrank.run import Progress, finish
 
@@ -114,8 +114,17 @@ def evaluate(
     True
     """
     begin = time.monotonic()
-    roles = roles_of(target, target_last, labels, task, drop, None, hierarchy=hierarchy)
-    source, other = open_data(train, labels, roles), open_data(test, labels, roles)
+    dataset = dataset_of(
+        train,
+        target=target,
+        target_last=target_last,
+        labels=labels,
+        task=task,
+        hierarchy=hierarchy,
+        drop=drop,
+    )
+    roles, source = dataset.roles(), dataset.source()
+    other = dataset.with_rows(test).source()
     problem = source.resolve(roles)
     weights = _label_weights(label_weights, problem)
     features = [name for name, _ in problem["features"]]

@@ -6,13 +6,12 @@ import numpy as np
 import pyarrow as pa
 from sklearn.base import clone
 
-from ferrank.data.roles import open_data
 from ferrank.errors import SettingError
 from ferrank.evaluate.rows import read_rows
 from ferrank.rankers.accumulator import accumulate
 from ferrank.rankers.base import Ranker
 from ferrank.rankers.forest import ForestRanker
-from ferrank.rankers.registry import roles_for
+from ferrank.rankers.registry import opened
 from ferrank.ranking import Ranking
 from ferrank.run import Progress
 
@@ -72,8 +71,17 @@ def resample(
     if share is not None and not 0 < share <= 1:
         raise SettingError(f"share: {share} is not in (0, 1]")
     ranker = ForestRanker() if ranker is None else ranker
-    roles = roles_for(ranker, target, target_last, labels, task, hierarchy, drop, None)
-    rows = read_rows(open_data(data, labels, roles), roles)
+    source, roles = opened(
+        ranker,
+        data,
+        target=target,
+        target_last=target_last,
+        labels=labels,
+        task=task,
+        hierarchy=hierarchy,
+        drop=drop,
+    )
+    rows = read_rows(source, roles)
     rng = np.random.default_rng(random_state)
     rankings = []
     for number in range(n):

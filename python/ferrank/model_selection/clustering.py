@@ -12,9 +12,9 @@ from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 
-from ferrank.data.roles import open_data, roles_of
 from ferrank.errors import DataError, SettingError
 from ferrank.evaluate.rows import MOST_CELLS, Encoder, Rows, read_rows, unit_range
+from ferrank.rankers.registry import dataset_of
 
 __all__ = ["clustering_value"]
 
@@ -79,8 +79,10 @@ def clustering_value(
     >>> fr.clustering_value({"x": x, "y": side}, "y")
     1.0
     """
-    roles = roles_of(target, target_last, labels, task, drop, None, hierarchy=hierarchy)
-    source = open_data(data, labels, roles)
+    dataset = dataset_of(
+        data, target=target, target_last=target_last, labels=labels, task=task, hierarchy=hierarchy, drop=drop
+    )
+    roles, source = dataset.roles(), dataset.source()
     if not source.resolve(roles)["targets"]:
         raise SettingError("task: clusters are compared with targets, the task unsupervised has none")
     rows = read_rows(source, roles, hierarchy_decay)

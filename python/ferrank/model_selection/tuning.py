@@ -18,13 +18,12 @@ from sklearn.base import clone
 from sklearn.model_selection import KFold, StratifiedKFold
 
 from ferrank._core import Source
-from ferrank.data.roles import open_data
 from ferrank.data.source import read_all
 from ferrank.errors import DataError, SettingError
 from ferrank.evaluate import MEASURES, Evaluation, evaluate
 from ferrank.rankers.base import Ranker
 from ferrank.rankers.forest import ForestRanker
-from ferrank.rankers.registry import ranker_of, roles_for
+from ferrank.rankers.registry import dataset_of, opened, ranker_of
 from ferrank.rankers.relief import ReliefRanker
 from ferrank.ranking import Ranking
 from ferrank.ranking.text import table
@@ -157,12 +156,13 @@ def tune(
     ({'supervision': 1}, ['x'])
     """
     chosen = ranker_of(ranker, settings)
-    if hierarchy is not None:
-        chosen = clone(chosen).set_params(hierarchy=hierarchy)
-    roles = roles_for(chosen, target, target_last, labels, task, None, drop, None)
-    return tune_source(
-        open_data(data, labels, roles), roles, chosen, grid, folds, n_neighbors, random_state, progress
+    dataset = dataset_of(
+        data, target=target, target_last=target_last, labels=labels, task=task, hierarchy=hierarchy, drop=drop
     )
+    if dataset.hierarchy is not None:
+        chosen = clone(chosen).set_params(hierarchy=dataset.hierarchy)
+    source, roles = opened(chosen, dataset)
+    return tune_source(source, roles, chosen, grid, folds, n_neighbors, random_state, progress)
 
 
 def tune_source(

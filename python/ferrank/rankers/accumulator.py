@@ -18,11 +18,10 @@ from typing import Any, Literal, Self
 import pyarrow as pa
 
 from ferrank import _core
-from ferrank.data.roles import open_data
 from ferrank.errors import DataError, ResourceError, SettingError
 from ferrank.output import replace
 from ferrank.rankers.base import Ranker
-from ferrank.rankers.registry import ranker_of, roles_for
+from ferrank.rankers.registry import opened, ranker_of
 from ferrank.ranking import Ranking
 from ferrank.resources import threads_of
 from ferrank.run import Progress, finish
@@ -202,8 +201,17 @@ def profile(
     """
     chosen = ranker_of(ranker, settings)
     chosen._check_is_whole("accumulators")
-    roles = roles_for(chosen, target, target_last, labels, task, hierarchy, drop, sample_weight)
-    source = open_data(data, labels, roles, chosen.temp_dir)
+    source, roles = opened(
+        chosen,
+        data,
+        target=target,
+        target_last=target_last,
+        labels=labels,
+        task=task,
+        hierarchy=hierarchy,
+        drop=drop,
+        sample_weight=sample_weight,
+    )
     run = _core.profile(source, roles, chosen._settings(), first_row, threads_of(chosen.n_jobs))
     return Profile(finish(run, progress))
 
@@ -262,8 +270,17 @@ def accumulate(
     """
     chosen = ranker_of(ranker, settings)
     chosen._check_is_whole("accumulators")
-    roles = roles_for(chosen, target, target_last, labels, task, hierarchy, drop, sample_weight)
-    source = open_data(data, labels, roles, chosen.temp_dir)
+    source, roles = opened(
+        chosen,
+        data,
+        target=target,
+        target_last=target_last,
+        labels=labels,
+        task=task,
+        hierarchy=hierarchy,
+        drop=drop,
+        sample_weight=sample_weight,
+    )
     run = _core.accumulate(
         source,
         roles,

@@ -58,12 +58,15 @@ class Ranker(SelectorMixin, BaseEstimator):
         roles: dict[str, Any],
         progress: Progress | None = None,
         resume: str | os.PathLike[str] | None = None,
+        profile: bytes | None = None,
     ) -> Ranking:
-        """Rank the features of ``source``; ``roles`` says what its columns are."""
+        """Rank the features of ``source`` with these roles of its columns and, where known, its profile."""
         settings = self._settings()
         started = time.perf_counter()
         if self.until is None:
-            run = _core.accumulate(source, roles, settings, *self._resources(), resume=resume)
+            run = _core.accumulate(
+                source, roles, settings, *self._resources(), profile=profile, resume=resume
+            )
             result = finish(run, progress).ranking()
         else:
             if resume is not None:

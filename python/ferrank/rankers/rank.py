@@ -7,12 +7,11 @@ from typing import Any, Literal
 import pyarrow as pa
 
 from ferrank import _core
-from ferrank.data.roles import open_data
-from ferrank.data.source import is_lazy
+from ferrank.data.dataset import Dataset
 from ferrank.errors import SettingError
 from ferrank.rankers.base import Ranker
 from ferrank.rankers.forest import ForestRanker
-from ferrank.rankers.registry import given_twice, ranker_of, roles_for
+from ferrank.rankers.registry import RANKERS, dataset_of, given_twice, opened, ranker_of
 from ferrank.ranking import Ranking
 from ferrank.run import Progress, finish
 
@@ -38,12 +37,12 @@ def rank(
 
     Parameters
     ----------
-    data : path or paths, frame, table, reader, array or mapping of columns
-        An Arrow, ARFF, Parquet or CSV file; a pattern such as ``"parts/*.arrow"``, a folder or a list of
-        paths, whose files are one data set; an object that speaks Arrow (pyarrow, pandas, polars,
-        DuckDB …), of which a reader is kept in a temporary file; a NumPy or sparse SciPy array with columns
-        ``x0``, ``x1`` …. Or a dask DataFrame, Array, or list of delayed partitions, which are ranked where
-        they lie.
+    data : Dataset, path or paths, frame, table, reader, array or mapping of columns
+        A :class:`Dataset`, which says what its columns are. Or an Arrow, ARFF, Parquet or CSV file; a
+        pattern such as ``"parts/*.arrow"``, a folder or a list of paths, whose files are one data set; an
+        object that speaks Arrow (pyarrow, pandas, polars, DuckDB …), of which a reader is kept in a temporary
+        file; a NumPy or sparse SciPy array with columns ``x0``, ``x1`` …. Or a dask DataFrame, Array, or list
+        of delayed partitions, which are ranked where they lie.
     target : str or sequence of str, optional
         The targets. One of ``target``, ``target_last`` and ``labels`` is needed, unless the file marks its
         labels itself, or the task is "unsupervised".
@@ -97,19 +96,39 @@ def rank(
     ['b']
     """
     chosen = ranker_of(ranker, settings)
-    roles = roles_for(chosen, target, target_last, labels, task, hierarchy, drop, sample_weight)
-    if is_lazy(data):
-        return chosen._rank_partitions(_partitions(data, labels, resume), roles, progress)
-    return chosen._rank_source(open_data(data, labels, roles, chosen.temp_dir), roles, progress, resume)
+    dataset = dataset_of(
+        data,
+        target=target,
+        target_last=target_last,
+        labels=labels,
+        task=task,
+        hierarchy=hierarchy,
+        drop=drop,
+        sample_weight=sample_weight,
+    )
+    if dataset.is_lazy:
+        roles = dataset.roles(chosen.task, chosen.hierarchy)
+        return chosen._rank_partitions(_partitions(dataset, resume), roles, progress)
+    source, roles = opened(chosen, dataset)
+    known = {}
+    if dataset is data and chosen.until is None and isinstance(chosen, tuple(RANKERS.values())):
+        # A profile of its own costs a pass, which pays where it serves further rankers.
+        known["profile"] = dataset.profile(roles, chosen._settings(), lambda: _profile(chosen, source, roles))
+    return chosen._rank_source(source, roles, progress, resume, **known)
 
 
-def _partitions(data: Any, labels: Any, resume: Any) -> Any:
+def _profile(ranker: Ranker, source: _core.Source, roles: dict[str, Any]) -> bytes:
+    found: bytes = finish(_core.profile(source, roles, ranker._settings(), 0, ranker._resources()[0]))
+    return found
+
+
+def _partitions(dataset: Dataset, resume: Any) -> Any:
     from ferrank.distributed import Partitions
 
-    for name, given in [("labels", labels), ("resume", resume)]:
+    for name, given in [("labels", dataset.labels), ("resume", resume)]:
         if given is not None:
             raise SettingError(f"{name}: goes with a file, not with a dask collection; leave it out")
-    return Partitions.of(data)
+    return Partitions.of(dataset.data)
 
 
 def grow_tree(
@@ -160,6 +179,16 @@ def grow_tree(
     if ranker is not None and settings:
         raise given_twice(settings)
     chosen = ForestRanker(**settings) if ranker is None else ranker
-    roles = roles_for(chosen, target, target_last, labels, task, hierarchy, drop, sample_weight)
-    batch = finish(_core.grow_tree(open_data(data, labels, roles), roles, chosen._settings(), tree))
+    source, roles = opened(
+        chosen,
+        data,
+        target=target,
+        target_last=target_last,
+        labels=labels,
+        task=task,
+        hierarchy=hierarchy,
+        drop=drop,
+        sample_weight=sample_weight,
+    )
+    batch = finish(_core.grow_tree(source, roles, chosen._settings(), tree))
     return pa.Table.from_batches([batch])

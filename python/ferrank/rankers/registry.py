@@ -1,15 +1,15 @@
-"""The engine's rankers by name, and the roles that they add to those of the data."""
+"""The engine's rankers by name, and data sets opened for them."""
 
-from collections.abc import Sequence
 from typing import Any
 
-from ferrank.data.roles import roles_of
+from ferrank._core import Source
+from ferrank.data.dataset import Dataset
 from ferrank.errors import SettingError
 from ferrank.rankers.base import Ranker
 from ferrank.rankers.forest import ForestRanker
 from ferrank.rankers.relief import ReliefRanker
 
-__all__ = ["RANKERS", "given_twice", "ranker_of", "roles_for"]
+__all__ = ["RANKERS", "dataset_of", "given_twice", "opened", "ranker_of"]
 
 RANKERS: dict[str, type[Ranker]] = {"forest": ForestRanker, "relief": ReliefRanker}
 """The engine's rankers, by name."""
@@ -32,16 +32,19 @@ def given_twice(settings: dict[str, Any]) -> SettingError:
     return SettingError(f"{next(iter(settings))}: give it to the ranker, or leave the ranker out")
 
 
-def roles_for(
-    ranker: Ranker,
-    target: str | Sequence[str] | None,
-    target_last: int | None,
-    labels: Any,
-    task: str | None,
-    hierarchy: Any,
-    drop: Sequence[str],
-    weight: str | None,
-) -> dict[str, Any]:
-    """Return the roles of the columns; the ranker's own task and hierarchy hold where none is given."""
-    hierarchy = ranker.hierarchy if hierarchy is None else hierarchy
-    return roles_of(target, target_last, labels, task or ranker.task, drop, weight, hierarchy=hierarchy)
+def opened(ranker: Ranker, data: Any, **roles: Any) -> tuple[Source, dict[str, Any]]:
+    """Return the rows of a data set, or of data with the roles given, and the roles of their columns."""
+    dataset = dataset_of(data, **roles)
+    found = dataset.roles(ranker.task, ranker.hierarchy)
+    has_label_sets = found["task"] == "hierarchical" or found["hierarchy"] is not None
+    return dataset.source(ranker.temp_dir, has_label_sets=has_label_sets), found
+
+
+def dataset_of(data: Any, **roles: Any) -> Dataset:
+    """Return ``data`` if it is a data set, else a data set with these roles."""
+    if not isinstance(data, Dataset):
+        return Dataset(data, **roles)
+    for name, value in roles.items():
+        if value is not None and value != ():
+            raise SettingError(f"{name}: the data set says what its columns are; leave {name} out")
+    return data

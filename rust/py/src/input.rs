@@ -7,13 +7,14 @@ use arrow_schema::ArrowError;
 use ferrank::schema::Problem;
 use ferrank::source::{self, ChunkSource, JoinedSource, TableSource};
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
-use pyo3_arrow::PySchema;
+use pyo3::types::{PyCapsule, PyDict};
+use pyo3_arrow::{PyRecordBatchReader, PySchema};
 
 use crate::arrays::ArraySource;
 use crate::error::to_py;
 use crate::factory::FactorySource;
 use crate::reader::reader;
+use crate::replay::Replay;
 use crate::{results, settings};
 
 /// Rows that can be read again and again.
@@ -82,6 +83,17 @@ impl Source {
     #[getter]
     fn rows(&self) -> Option<u64> {
         self.0.rows_hint()
+    }
+
+    /// One pass over the rows as an Arrow stream.
+    #[pyo3(signature = (requested_schema=None))]
+    fn __arrow_c_stream__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<Bound<'py, PyCapsule>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let replay = PyRecordBatchReader::new(Box::new(Replay::start(self.0.clone())?));
+        Bound::new(py, replay)?.call_method1("__arrow_c_stream__", (requested_schema,))
     }
 
     /// The task that `roles` make, and the features and targets with their kinds.

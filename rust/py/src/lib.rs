@@ -12,6 +12,7 @@ mod factory;
 mod input;
 mod rank;
 mod reader;
+mod replay;
 mod results;
 mod run;
 mod settings;

@@ -62,6 +62,7 @@ class Baseline(Ranker):
         roles: dict[str, Any],
         progress: Progress | None = None,
         resume: str | os.PathLike[str] | None = None,
+        profile: bytes | None = None,
     ) -> Ranking:
         """Rank the features of ``source``; ``roles`` says what its columns are."""
         if resume is not None:

@@ -1,0 +1,223 @@
+"""Data sets: rows, what their columns are, and what a ranker found out about them."""
+
+import json
+import os
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Self
+
+import numpy as np
+import pyarrow as pa
+
+from ferrank import _core
+from ferrank.data.files import Folder
+from ferrank.data.hierarchy import edges_of
+from ferrank.data.source import as_table, is_lazy, numbered, open_source
+from ferrank.errors import ColumnTypeError, DataError, SettingError
+
+__all__ = ["Dataset"]
+
+Labels = str | os.PathLike[str] | None
+
+
+class Dataset:
+    """Rows and the roles of their columns, for all functions that take a data set.
+
+    The source is opened once. A profile that one ranker makes serves the next one with the same number of
+    bins. The object is not changed by rankings and may be used by several at a time.
+
+    Parameters
+    ----------
+    data : path or paths, frame, table, reader, array, mapping of columns or dask collection
+        As in :func:`ferrank.rank`.
+    target : str or sequence of str, optional
+        The targets. One of ``target``, ``target_last`` and ``labels`` is needed, unless the file marks its
+        labels itself, or the task is "unsupervised".
+    target_last : int, optional
+        Number of columns, at the end, that are the targets.
+    labels : path, optional
+        MULAN label XML of an ARFF file; the labels are the targets.
+    task : str, optional
+        "classification", "regression", "multi-target", "multi-label", "hierarchical" or "unsupervised"; by
+        default what the targets' types make.
+    hierarchy : path, mapping, frame or table, optional
+        Labels and their parents; see :class:`ferrank.ForestRanker`.
+    sample_weight : str, optional
+        Column of row weights.
+    groups : str, optional
+        Column whose rows belong together, such as a patient. It is no feature. Rankers that do not support
+        groups refuse the data set.
+    drop : str or sequence of str, default=()
+        Columns to leave out.
+    categorical_features : sequence of str or int, or mask, optional
+        Features that are taken for categories whatever their type, by name, by position, or as a mask over
+        all columns. Data in memory only.
+
+    Examples
+    --------
+    >>> import ferrank as fr, numpy as np
+    >>> a, b = np.random.default_rng(0).normal(size=(2, 100))
+    >>> data = fr.Dataset({"a": a, "b": b, "y": b**2}, "y")
+    >>> data
+    <Dataset table: regression of y, 2 features>
+    >>> fr.rank(data, n_estimators=20).top(1), fr.rank(data, ranker="relief").n_rows
+    (['b'], 100)
+    """
+
+    def __init__(
+        self,
+        data: Any,
+        target: str | Sequence[str] | None = None,
+        *,
+        target_last: int | None = None,
+        labels: Labels = None,
+        task: str | None = None,
+        hierarchy: Any = None,
+        sample_weight: str | None = None,
+        groups: str | None = None,
+        drop: str | Sequence[str] = (),
+        categorical_features: Iterable[Any] | None = None,
+    ) -> None:
+        if sum(given is not None for given in (target, target_last, labels)) > 1:
+            raise SettingError("target: give one of target, target_last and labels")
+        self.target = [target] if isinstance(target, str) else target and list(target)
+        self.target_last, self.labels, self.task = target_last, labels, task
+        self.hierarchy, self.sample_weight, self.groups = hierarchy, sample_weight, groups
+        self.drop = [drop] if isinstance(drop, str) else list(drop)
+        self.data = data
+        if categorical_features is not None:
+            self.data = _with_categories(data, categorical_features)
+        self._source: _core.Source | None = None
+        self._profiles: dict[str, bytes] = {}
+
+    def with_rows(self, data: Any) -> Self:
+        """Return a data set of other rows whose columns have the same roles."""
+        other = object.__new__(type(self))
+        other.__dict__ = {**self.__dict__, "data": data, "_source": None, "_profiles": {}}
+        return other
+
+    @property
+    def is_lazy(self) -> bool:
+        """Whether the rows are those of a dask collection."""
+        return is_lazy(self.data)
+
+    @property
+    def columns(self) -> list[str]:
+        """Names of all columns."""
+        return self.source().columns
+
+    @property
+    def features(self) -> list[str]:
+        """Names of the features, in the order of the columns."""
+        return [name for name, _ in self._problem()["features"]]
+
+    @property
+    def targets(self) -> list[str]:
+        """Names of the targets."""
+        return [name for name, _ in self._problem()["targets"]]
+
+    def roles(self, task: str | None = None, hierarchy: Any = None) -> dict[str, Any]:
+        """Return the roles of the columns as the engine takes them.
+
+        ``task`` and ``hierarchy`` are a ranker's own, which hold where the data set has none.
+        """
+        if self.groups is not None:
+            if not self.is_lazy and self.groups not in self.columns:
+                raise DataError(f"groups: there is no column '{self.groups}'")
+            raise SettingError("groups: this ranker treats all rows alike; leave groups out")
+        return self._roles(task, hierarchy)
+
+    def _roles(self, task: str | None, hierarchy: Any) -> dict[str, Any]:
+        return {
+            "target": self.target,
+            "target_last": self.target_last,
+            "task": self.task or task,
+            "hierarchy": edges_of(hierarchy if self.hierarchy is None else self.hierarchy),
+            "drop": self.drop,
+            "weight": self.sample_weight,
+        }
+
+    def source(self, temp_dir: Folder = None, *, has_label_sets: bool = False) -> _core.Source:
+        """Return the rows as the engine reads them, opened at the first call.
+
+        Columns that are left out and label sets are not converted to numbers. ``temp_dir`` is the folder for
+        temporary files of data that can be read only once.
+        """
+        if self._source is None:
+            is_labels = has_label_sets or self.task == "hierarchical" or self.hierarchy is not None
+            as_text = [*self.drop, *((self.target or []) if is_labels else [])]
+            self._source = open_source(self.data, labels=self.labels, as_text=as_text, temp_dir=temp_dir)
+        return self._source
+
+    def profile(self, roles: dict[str, Any], settings: dict[str, Any], make: Callable[[], bytes]) -> bytes:
+        """Return the profile for these roles and settings, made by ``make`` at the first call."""
+        parts = ("ranker", "max_bins", "unlabelled", "supervision", "hierarchy_decay")
+        key = json.dumps([roles, {name: settings.get(name) for name in parts}], default=str)
+        if key not in self._profiles:
+            self._profiles[key] = make()
+        return self._profiles[key]
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        """Return the rows as an Arrow stream, batch by batch."""
+        if self.is_lazy:
+            raise ColumnTypeError("a dask collection has no rows here; compute it, or rank it as it is")
+        return self.source().__arrow_c_stream__(requested_schema)
+
+    def _problem(self) -> dict[str, Any]:
+        drop = self.drop if self.groups is None else [*self.drop, self.groups]
+        problem: dict[str, Any] = self.source().resolve(self._roles(None, None) | {"drop": drop})
+        return problem
+
+    def __repr__(self) -> str:
+        if self.is_lazy:
+            return "<Dataset of a dask collection>"
+        problem = self._problem()
+        targets = [name for name, _ in problem["targets"]]
+        shown = ", ".join(targets[:3]) + (f" and {len(targets) - 3} more" if len(targets) > 3 else "")
+        what = f"{problem['task']} of {shown}" if targets else problem["task"]
+        return f"<Dataset {self.source().name}: {what}, {len(problem['features'])} features>"
+
+
+def _with_categories(data: Any, categorical: Iterable[Any]) -> pa.Table:
+    """Return ``data`` as a table in which the columns ``categorical`` are dictionaries of strings."""
+    if isinstance(data, str | os.PathLike | list | tuple) or is_lazy(data):
+        raise SettingError(
+            "categorical_features: works for data in memory; in a file or a dask collection make the columns "
+            "strings or dictionaries"
+        )
+    if isinstance(data, np.ndarray):
+        table = pa.table(dict(zip(numbered(data.shape[1]), data.T, strict=True)))
+    else:
+        table = pa.table(as_table(data))
+    for position in _positions(list(categorical), table.column_names):
+        values = table.column(position)
+        if not pa.types.is_dictionary(values.type):
+            words = pa.chunked_array([_words(chunk) for chunk in values.chunks], pa.string())
+            name = table.column_names[position]
+            table = table.set_column(position, name, words.dictionary_encode())
+    return table
+
+
+def _words(values: pa.Array) -> pa.Array:
+    """Return values as strings; NaN is missing."""
+    if pa.types.is_floating(values.type):
+        values = pa.array(values.to_numpy(zero_copy_only=False), from_pandas=True)
+    return values.cast(pa.string())
+
+
+def _positions(categorical: list[Any], names: list[str]) -> list[int]:
+    if len(categorical) == len(names) and all(isinstance(one, bool | np.bool_) for one in categorical):
+        return [position for position, one in enumerate(categorical) if one]
+    found = []
+    for one in categorical:
+        if isinstance(one, str):
+            if one not in names:
+                raise DataError(f"categorical_features: there is no column '{one}'")
+            found.append(names.index(one))
+        elif isinstance(one, int | np.integer) and not isinstance(one, bool) and 0 <= one < len(names):
+            found.append(int(one))
+        else:
+            raise SettingError(
+                f"categorical_features: {one!r} is neither a name nor a position in 0 … {len(names) - 1}; "
+                "a mask has a bool for each column"
+            )
+    return found

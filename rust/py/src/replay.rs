@@ -1,0 +1,53 @@
+//! A pass over a source as a stream that owns what it reads.
+
+use std::sync::mpsc::{Receiver, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+
+use arrow_array::{RecordBatch, RecordBatchReader};
+use arrow_schema::{ArrowError, SchemaRef};
+use ferrank::source::ChunkSource;
+use pyo3::prelude::*;
+
+/// Batches of one pass, read by a thread of their own, one ahead.
+pub(crate) struct Replay {
+    schema: SchemaRef,
+    batches: Mutex<Receiver<Result<RecordBatch, ArrowError>>>,
+}
+
+impl Replay {
+    /// Starts a pass over `source`.
+    pub(crate) fn start(source: Arc<dyn ChunkSource>) -> PyResult<Self> {
+        let schema = source.schema();
+        let (sender, batches) = sync_channel(1);
+        thread::Builder::new().name("ferrank-replay".into()).spawn(move || {
+            let failed = |error: ferrank::Error| ArrowError::ExternalError(Box::new(error));
+            match source.chunks() {
+                // The receiver is gone where the rest is not wanted.
+                Ok(chunks) => {
+                    let _ = chunks.map(|batch| batch.map_err(failed)).try_for_each(|batch| sender.send(batch));
+                }
+                Err(error) => {
+                    let _ = sender.send(Err(failed(error)));
+                }
+            }
+        })?;
+        Ok(Replay { schema, batches: Mutex::new(batches) })
+    }
+}
+
+impl Iterator for Replay {
+    type Item = Result<RecordBatch, ArrowError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        // The thread that reads may need the GIL, which the caller may hold.
+        let batches = &self.batches;
+        Python::attach(|py| py.detach(|| batches.lock().unwrap_or_else(PoisonError::into_inner).recv().ok()))
+    }
+}
+
+impl RecordBatchReader for Replay {
+    fn schema(&self) -> SchemaRef {
+        self.schema.clone()
+    }
+}
