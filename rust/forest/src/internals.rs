@@ -4,7 +4,7 @@ use pulp::Arch;
 
 use super::moments::Shape;
 use super::space::Block;
-use super::split::Room;
+use super::split::SplitConstraint;
 use super::split::scan::{Examples, Node, Scratch, Search};
 use super::split::single::{self, Bins, Pair};
 use ferrank_data::intake::{Intake, Unlabelled};
@@ -15,7 +15,7 @@ use ferrank_data::store::{CodeStore, Keep};
 use ferrank_runtime::error::Result;
 use ferrank_runtime::monitor::Monitor;
 
-const ROOM: Room = Room { min_leaf: 2.0, missing: 0.0 };
+const CONSTRAINT: SplitConstraint = SplitConstraint { min_leaf: 2.0, missing: 0.0 };
 
 /// A node with one component and codes of one byte.
 #[derive(Debug)]
@@ -37,12 +37,12 @@ impl Single {
     /// Gain of the best cut.
     pub fn best_cut(&mut self) -> Option<f64> {
         let Single { arch, codes, pairs, node, bins } = self;
-        single::best_cut(*arch, (codes.iter().copied(), 255), pairs, *node, ROOM, bins).map(|cut| cut.gain)
+        single::best_cut(*arch, (codes.iter().copied(), 255), pairs, *node, CONSTRAINT, bins).map(|cut| cut.gain)
     }
 
     /// Gain of the cut at `cut`.
     pub fn given_cut(&self, cut: u8) -> Option<f64> {
-        single::given_cut(self.arch, &self.codes, &self.pairs, self.node, ROOM, cut).map(|cut| cut.gain)
+        single::given_cut(self.arch, &self.codes, &self.pairs, self.node, CONSTRAINT, cut).map(|cut| cut.gain)
     }
 }
 
@@ -84,7 +84,7 @@ impl Any {
     pub fn best_cut(&mut self) -> Option<f64> {
         let Any { arch, codes, shape, block, rows, counts, node, scratch } = self;
         let examples = Examples { block, rows, counts, pairs: &[] };
-        let search = Search { shape, examples, codes, n_codes: 255, node, room: ROOM };
+        let search = Search { shape, examples, codes, n_codes: 255, node, constraint: CONSTRAINT };
         search.best_cut(*arch, scratch).map(|cut| cut.gain)
     }
 
@@ -92,7 +92,7 @@ impl Any {
     pub fn given_cut(&mut self, cut: u8) -> Option<f64> {
         let Any { arch, codes, shape, block, rows, counts, node, scratch } = self;
         let examples = Examples { block, rows, counts, pairs: &[] };
-        let search = Search { shape, examples, codes, n_codes: 255, node, room: ROOM };
+        let search = Search { shape, examples, codes, n_codes: 255, node, constraint: CONSTRAINT };
         search.given_cut(*arch, cut, scratch).map(|cut| cut.gain)
     }
 }

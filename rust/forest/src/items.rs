@@ -3,9 +3,9 @@
 use std::ops::Range;
 
 use super::bag::Bag;
-use super::grown::CodeTest;
 use super::split::scan::Examples;
 use super::split::single::Pair;
+use super::tree_buffer::CodeTest;
 use super::view::View;
 use ferrank_data::store::Code;
 

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use super::grown::{Grown, GrownSplit};
 use super::params::Score;
+use super::tree_buffer::{BufferedSplit, TreeBuffer};
 use ferrank_ranking::{Contribution, Vector};
 
 /// What the splits of one tree add to the importances, split by split in preorder.
 #[derive(Debug)]
-pub(crate) struct Tally {
+pub(crate) struct SplitScores {
     /// Weight of the root, whose split comes first.
     root: Option<f64>,
     scores: Vec<Score>,
@@ -18,11 +18,11 @@ pub(crate) struct Tally {
     by_target: Option<(usize, BTreeMap<u32, Vec<f64>>)>,
 }
 
-impl Tally {
+impl SplitScores {
     /// No splits yet; `by_target` is the number of targets where `genie3` is told apart by them. The permutation
     /// score is none of splits.
     pub(crate) fn new(scores: &[Score], n_features: usize, by_target: Option<usize>) -> Self {
-        Tally {
+        SplitScores {
             root: None,
             scores: scores.to_vec(),
             sums: scores.iter().map(|_| vec![None; n_features]).collect(),
@@ -31,7 +31,7 @@ impl Tally {
     }
 
     /// Adds a split of a node of this depth and weight; `gains` are the targets' parts of its gain.
-    pub(crate) fn add(&mut self, depth: u32, weight: f64, split: &GrownSplit, gains: &[f64]) {
+    pub(crate) fn add(&mut self, depth: u32, weight: f64, split: &BufferedSplit, gains: &[f64]) {
         let root = *self.root.get_or_insert(weight);
         for (score, sums) in self.scores.iter().zip(&mut self.sums) {
             let value = match score {
@@ -49,7 +49,7 @@ impl Tally {
     }
 
     /// Adds the splits of `grown`, a tree or a subtree.
-    pub(crate) fn add_all(&mut self, grown: &Grown) {
+    pub(crate) fn add_all(&mut self, grown: &TreeBuffer) {
         let splits = || grown.nodes.iter().filter_map(|node| node.split.as_ref().map(|split| (node, split)));
         let mut gains = &grown.gain_by_target[..];
         let n_targets = if gains.is_empty() { 0 } else { gains.len() / splits().count() };

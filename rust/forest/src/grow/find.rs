@@ -2,14 +2,14 @@
 
 use rand::RngExt;
 
-use super::Ground;
+use super::GrowContext;
 use crate::split::batch::Batch;
 use ferrank_data::profile::Scale;
 use ferrank_data::store::{Chunk, Code, Slot, Stored};
 use ferrank_runtime::random::Stream;
 
 /// Where the codes of a feature are.
-pub(super) struct Find<'a> {
+pub(super) struct FeatureCodes<'a> {
     pub(super) slot: Slot,
     pub(super) n_codes: usize,
     /// What they stand for, where cuts are at random.
@@ -18,14 +18,14 @@ pub(super) struct Find<'a> {
     pub(super) fits_batch: bool,
 }
 
-impl<'a> Find<'a> {
+impl<'a> FeatureCodes<'a> {
     /// For each feature.
-    pub(super) fn all(ground: Ground<'a>) -> Vec<Find<'a>> {
-        let store = ground.store;
-        let finds = (0..).zip(&store.slots).zip(&store.codings).map(|((feature, &slot), coding)| Find {
+    pub(super) fn all(context: GrowContext<'a>) -> Vec<FeatureCodes<'a>> {
+        let store = context.store;
+        let finds = (0..).zip(&store.slots).zip(&store.codings).map(|((feature, &slot), coding)| FeatureCodes {
             slot,
             n_codes: coding.n_codes(),
-            values: ground.values(feature),
+            values: context.values(feature),
             fits_batch: !coding.has_missing && matches!(coding.scale, Scale::Numeric(_)),
         });
         finds.collect()

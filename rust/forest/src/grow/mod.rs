@@ -15,29 +15,29 @@ mod search;
 pub(super) use part::LEAST_GAIN;
 
 use super::bag::Bag;
-use super::contest::Contest;
-use super::grown::{Grown, GrownNode};
+use super::candidates::SplitCandidates;
 use super::items::Items;
 use super::moments::Shape;
 use super::params::{Ensemble, ForestParams, Score};
-use super::pool::{Mark, Pool};
-use super::scores::Tally;
+use super::pool::{FeaturePool, Mark};
+use super::scores::SplitScores;
 use super::space::{Block, Space};
 use super::split::batch::Batch;
 use super::split::dense::LeftSides;
-use super::split::given::GivenCuts;
+use super::split::given::RandomThresholds;
 use super::split::gram::Gram;
 use super::split::nominal::Present;
 use super::split::scan;
 use super::split::single;
-use super::split::together::Together;
+use super::split::together::MultiFeatureHistogram;
+use super::tree_buffer::{BufferedNode, TreeBuffer};
 use super::view::{CASCADE, View};
 use ferrank_data::store::{Chunk, CodeStore, Stored};
 use ferrank_runtime::error::Result;
 use ferrank_runtime::monitor::Monitor;
 use ferrank_runtime::random::{ROOT, child};
-use find::Find;
-use part::Parted;
+use find::FeatureCodes;
+use part::Partition;
 use search::Source;
 
 /// Nodes larger than this ask after each feature whether to stop, smaller ones once in a while.
@@ -45,7 +45,7 @@ const LARGE_NODE: usize = 4096;
 
 /// What every tree of an ensemble is grown from.
 #[derive(Clone, Copy)]
-pub(crate) struct Ground<'a> {
+pub(crate) struct GrowContext<'a> {
     pub(crate) store: &'a CodeStore,
     pub(crate) space: &'a Space,
     pub(crate) params: &'a ForestParams,
@@ -54,14 +54,14 @@ pub(crate) struct Ground<'a> {
 
 /// The rows of a node that are all there is to be seen of a store.
 #[derive(Clone, Copy)]
-pub(crate) struct Below<'a> {
+pub(crate) struct SubtreeRows<'a> {
     pub(crate) chunk: &'a Chunk,
     pub(crate) block: &'a Block,
     /// How often each row is in the bag.
     pub(crate) counts: &'a [u32],
 }
 
-impl Ground<'_> {
+impl GrowContext<'_> {
     /// Asks whether to stop, before a step of a node of so many examples, if that takes long.
     fn check_large(self, examples: usize) -> Result<()> {
         match examples > LARGE_NODE {
@@ -89,17 +89,17 @@ impl Ground<'_> {
 
 /// Where in a tree a subtree begins.
 #[derive(Clone, Copy)]
-pub(crate) struct Place<'a> {
+pub(crate) struct SubtreeRoot<'a> {
     /// The number of the tree.
     pub(crate) tree: u64,
     pub(crate) depth: u32,
     pub(crate) path: u64,
     /// Features known to be constant there.
-    pub(crate) aside: &'a [u32],
+    pub(crate) constant_features: &'a [u32],
 }
 
 /// A node that waits to be grown.
-struct Frame {
+struct PendingNode {
     /// Range of the items.
     examples: Range<usize>,
     depth: u32,
@@ -129,7 +129,7 @@ enum Open {
 
 /// Grows trees one after the other. Its buffers stay, since getting memory costs more than filling it.
 pub(crate) struct Grower<'a> {
-    ground: Ground<'a>,
+    context: GrowContext<'a>,
     /// The number of the tree.
     tree: u64,
     arch: Arch,
@@ -139,23 +139,23 @@ pub(crate) struct Grower<'a> {
     /// Nodes up to this size take their candidates together.
     most_in_batch: usize,
     /// n_features
-    finds: Vec<Find<'a>>,
+    finds: Vec<FeatureCodes<'a>>,
     /// Components are dense and few, so that larger nodes may go over their examples for several candidates at once.
-    goes_together: bool,
+    use_multi_feature: bool,
     /// A single component, features that all fit a batch, and gains that are not told apart by target.
     is_plain: bool,
     per_node: usize,
     keeps_members: bool,
     row_bytes: usize,
     items: Items,
-    pool: Pool,
+    pool: FeaturePool,
     /// The pool at the root.
     whole: Mark,
     /// Sums of the nodes that wait, the next one's last.
     totals: Vec<f64>,
-    grown: Grown,
+    grown: TreeBuffer,
     /// Takes splits as they are made, where nodes are not kept.
-    tally: Option<Tally>,
+    tally: Option<SplitScores>,
     since_check: usize,
     narrow: OfType<u8>,
     wide: OfType<u16>,
@@ -184,14 +184,14 @@ struct Buffers {
     /// Features drawn whose histograms are filled in one pass, with their slots, and the others.
     side_by_side: Vec<(u32, usize)>,
     alone: Vec<u32>,
-    given: GivenCuts,
-    together: Together,
+    given: RandomThresholds,
+    together: MultiFeatureHistogram,
     /// Of cuts that were found together.
     lefts: LeftSides,
     gram: Gram,
-    contest: Contest<Source>,
+    candidates: SplitCandidates<Source>,
     /// Among the candidates of a batch alone.
-    batch_contest: Contest<usize>,
+    batch_candidates: SplitCandidates<usize>,
     sides: Vec<u8>,
     left: Vec<f64>,
     total: Vec<f64>,
@@ -218,33 +218,33 @@ impl<C: Stored> OfType<C> {
 }
 
 impl<'a> Grower<'a> {
-    pub(crate) fn new(ground: Ground<'a>, arch: Arch) -> Self {
-        let (store, space) = (ground.store, ground.space);
+    pub(crate) fn new(context: GrowContext<'a>, arch: Arch) -> Self {
+        let (store, space) = (context.store, context.space);
         let shape = Shape::of(space);
         let is_single = shape.is_ordered() && !shape.is_partial() && !space.is_weighted();
-        let pool = Pool::new(store.codings.iter().map(|coding| coding.n_codes() < 2));
+        let pool = FeaturePool::new(store.codings.iter().map(|coding| coding.n_codes() < 2));
         let most_codes = |narrow: bool| {
             let codings = store.codings.iter().filter(|coding| coding.is_narrow() == narrow);
             codings.map(|coding| coding.n_codes()).max().unwrap_or(0)
         };
-        let finds = Find::all(ground);
+        let finds = FeatureCodes::all(context);
         Grower {
-            ground,
+            context,
             tree: 0,
             arch,
             is_single,
-            most_in_batch: search::most_in_batch(arch, &shape, ground),
-            is_plain: is_single && !ground.params.by_target && finds.iter().all(|find| find.fits_batch),
+            most_in_batch: search::most_in_batch(arch, &shape, context),
+            is_plain: is_single && !context.params.by_target && finds.iter().all(|find| find.fits_batch),
             finds,
-            goes_together: !is_single && Together::serves(arch, &shape),
-            per_node: ground.params.features_per_node(store.codings.len()),
+            use_multi_feature: !is_single && MultiFeatureHistogram::supports(arch, &shape),
+            per_node: context.params.features_per_node(store.codings.len()),
             row_bytes: store.row_bytes() + if is_single { 0 } else { space.row_bytes(store.columns()) },
-            keeps_members: ground.params.scores.contains(&Score::Permutation),
+            keeps_members: context.params.scores.contains(&Score::Permutation),
             items: Items::default(),
             whole: pool.mark(),
             pool,
             totals: Vec::new(),
-            grown: Grown::default(),
+            grown: TreeBuffer::default(),
             tally: None,
             since_check: 0,
             narrow: OfType::new(most_codes(true)),
@@ -259,12 +259,12 @@ impl<'a> Grower<'a> {
                 histograms: single::Histograms::new(),
                 side_by_side: Vec::new(),
                 alone: Vec::new(),
-                given: GivenCuts::default(),
-                together: Together::default(),
+                given: RandomThresholds::default(),
+                together: MultiFeatureHistogram::default(),
                 lefts: LeftSides::default(),
                 gram: Gram::default(),
-                contest: Contest::default(),
-                batch_contest: Contest::default(),
+                candidates: SplitCandidates::default(),
+                batch_candidates: SplitCandidates::default(),
                 sides: Vec::new(),
                 left: Vec::new(),
                 total: Vec::new(),
@@ -279,15 +279,15 @@ impl<'a> Grower<'a> {
     ///
     /// # Errors
     /// [`Interrupted`](ferrank_runtime::error::Error::Interrupted) on request.
-    pub(crate) fn grow(&mut self, bag: &Bag, tree: u64) -> Result<&Grown> {
-        let Ground { store, space, .. } = self.ground;
+    pub(crate) fn grow(&mut self, bag: &Bag, tree: u64) -> Result<&TreeBuffer> {
+        let GrowContext { store, space, .. } = self.context;
         self.tree = tree;
         self.grown.clear();
         self.totals.clear();
         self.pool.rewind(self.whole);
         self.items.take(bag, self.is_single.then_some(&space.block.dense[..]));
         let examples = 0..bag.rows.len();
-        let root = Frame { examples, depth: 0, path: ROOT, parent: None, mark: self.whole, sums: Known::Nothing };
+        let root = PendingNode { examples, depth: 0, path: ROOT, parent: None, mark: self.whole, sums: Known::Nothing };
         let stage = CASCADE.iter().filter(|&&bytes| store.rows * self.row_bytes <= bytes).count();
         self.subtree(View::store(store, &space.block), stage, root)?;
         Ok(&self.grown)
@@ -297,7 +297,7 @@ impl<'a> Grower<'a> {
     ///
     /// # Errors
     /// [`Interrupted`](ferrank_runtime::error::Error::Interrupted) on request.
-    pub(crate) fn tally(&mut self, bag: &Bag, tree: u64, tally: Tally) -> Result<Tally> {
+    pub(crate) fn tally(&mut self, bag: &Bag, tree: u64, tally: SplitScores) -> Result<SplitScores> {
         self.with_tally(tally, |grower| grower.grow(bag, tree).map(drop))
     }
 
@@ -305,17 +305,17 @@ impl<'a> Grower<'a> {
     ///
     /// # Errors
     /// [`Interrupted`](ferrank_runtime::error::Error::Interrupted) on request.
-    pub(crate) fn grow_below(&mut self, below: Below<'_>, place: Place<'_>) -> Result<&Grown> {
-        let Below { chunk, block, counts } = below;
-        let Place { tree, depth, path, aside } = place;
+    pub(crate) fn grow_below(&mut self, below: SubtreeRows<'_>, place: SubtreeRoot<'_>) -> Result<&TreeBuffer> {
+        let SubtreeRows { chunk, block, counts } = below;
+        let SubtreeRoot { tree, depth, path, constant_features } = place;
         self.tree = tree;
         self.grown.clear();
         self.totals.clear();
         self.pool.rewind(self.whole);
-        aside.iter().for_each(|&feature| self.pool.set_aside(feature));
+        constant_features.iter().for_each(|&feature| self.pool.mark_constant(feature));
         self.items.take_first(counts, self.is_single.then_some(&block.dense[..]));
         let examples = 0..counts.len();
-        let root = Frame { examples, depth, path, parent: None, mark: self.pool.mark(), sums: Known::Nothing };
+        let root = PendingNode { examples, depth, path, parent: None, mark: self.pool.mark(), sums: Known::Nothing };
         let stage = CASCADE.iter().filter(|&&bytes| counts.len() * self.row_bytes <= bytes).count();
         self.subtree(View::local(chunk, block, &[]), stage, root)?;
         Ok(&self.grown)
@@ -325,12 +325,17 @@ impl<'a> Grower<'a> {
     ///
     /// # Errors
     /// [`Interrupted`](ferrank_runtime::error::Error::Interrupted) on request.
-    pub(crate) fn tally_below(&mut self, below: Below<'_>, place: Place<'_>, tally: Tally) -> Result<Tally> {
+    pub(crate) fn tally_below(
+        &mut self,
+        below: SubtreeRows<'_>,
+        place: SubtreeRoot<'_>,
+        tally: SplitScores,
+    ) -> Result<SplitScores> {
         self.with_tally(tally, |grower| grower.grow_below(below, place).map(drop))
     }
 
     /// Lets `tally` take what `grow` grows.
-    fn with_tally(&mut self, tally: Tally, grow: impl FnOnce(&mut Self) -> Result<()>) -> Result<Tally> {
+    fn with_tally(&mut self, tally: SplitScores, grow: impl FnOnce(&mut Self) -> Result<()>) -> Result<SplitScores> {
         self.tally = Some(tally);
         let done = grow(self);
         let tally = self.tally.take().expect("it was put there");
@@ -338,7 +343,7 @@ impl<'a> Grower<'a> {
     }
 
     /// Grows everything below `root`, whose rows are numbered as in `view`.
-    fn subtree(&mut self, view: View<'_>, stage: usize, root: Frame) -> Result<()> {
+    fn subtree(&mut self, view: View<'_>, stage: usize, root: PendingNode) -> Result<()> {
         let mut stack = vec![root];
         let plain = view.chunk().filter(|_| self.is_plain);
         while let Some(frame) = stack.pop() {
@@ -364,7 +369,7 @@ impl<'a> Grower<'a> {
     }
 
     /// Copies the codes of `frame` together and grows its subtree there.
-    fn copy_together(&mut self, view: View<'_>, stage: usize, frame: Frame) -> Result<()> {
+    fn copy_together(&mut self, view: View<'_>, stage: usize, frame: PendingNode) -> Result<()> {
         let mut copy = std::mem::take(&mut self.copies[stage]);
         let rows = &mut self.items.rows[frame.examples.clone()];
         view.gather(rows, &mut copy.codes);
@@ -395,7 +400,7 @@ impl<'a> Grower<'a> {
     }
 
     /// Makes a node of `frame`; if it is split, its children go to the stack, the left one last.
-    fn node(&mut self, view: View<'_>, frame: Frame, stack: &mut Vec<Frame>) -> Result<bool> {
+    fn node(&mut self, view: View<'_>, frame: PendingNode, stack: &mut Vec<PendingNode>) -> Result<bool> {
         self.check(frame.examples.len())?;
         let range = frame.examples.clone();
         let open = self.open(view, &frame);
@@ -407,7 +412,7 @@ impl<'a> Grower<'a> {
         if !self.may_split(view, &frame, examples) {
             return Ok(false);
         }
-        let params = self.ground.params;
+        let params = self.context.params;
         if let Open::Any = open {
             let examples = self.items.examples(range.clone(), view);
             let node = &mut self.buffers.node;
@@ -423,28 +428,35 @@ impl<'a> Grower<'a> {
     }
 
     /// Gives the node of `frame` its number, and keeps it where nodes are kept.
-    fn number(&mut self, frame: &Frame, examples: f64, weight: f64) -> u32 {
+    fn number(&mut self, frame: &PendingNode, examples: f64, weight: f64) -> u32 {
         let number = self.grown.nodes.len() as u32;
         if self.tally.is_none() {
             if let Some((parent, side)) = frame.parent {
                 let split = self.grown.nodes[parent as usize].split.as_mut().expect("a parent is split");
                 split.children[side] = number;
             }
-            self.grown.nodes.push(GrownNode { depth: frame.depth, examples, weight, split: None });
+            self.grown.nodes.push(BufferedNode { depth: frame.depth, examples, weight, split: None });
         }
         number
     }
 
-    fn may_split(&self, view: View<'_>, frame: &Frame, examples: f64) -> bool {
-        let params = self.ground.params;
+    fn may_split(&self, view: View<'_>, frame: &PendingNode, examples: f64) -> bool {
+        let params = self.context.params;
         examples >= (2 * params.min_samples_leaf) as f64
             && params.max_depth.is_none_or(|most| (frame.depth as usize) < most)
             && !self.is_pure(view, frame.examples.clone())
     }
 
     /// Keeps or adds up the split of the node of `frame`, whose children go to the stack, the left one last.
-    fn split(&mut self, frame: &Frame, number: u32, weight: f64, parted: Parted, stack: &mut Vec<Frame>) {
-        let Parted { split, middle, sums } = parted;
+    fn split(
+        &mut self,
+        frame: &PendingNode,
+        number: u32,
+        weight: f64,
+        parted: Partition,
+        stack: &mut Vec<PendingNode>,
+    ) {
+        let Partition { split, middle, sums } = parted;
         match &mut self.tally {
             None => self.grown.nodes[number as usize].split = Some(split),
             Some(tally) => {
@@ -455,12 +467,12 @@ impl<'a> Grower<'a> {
         let mark = self.pool.mark();
         for (side, examples) in [(1, middle..frame.examples.end), (0, frame.examples.start..middle)] {
             let (depth, path) = (frame.depth + 1, child(frame.path, side == 1));
-            stack.push(Frame { examples, depth, path, parent: Some((number, side)), mark, sums: sums[side] });
+            stack.push(PendingNode { examples, depth, path, parent: Some((number, side)), mark, sums: sums[side] });
         }
     }
 
     /// The sums of `frame`.
-    fn open(&mut self, view: View<'_>, frame: &Frame) -> Open {
+    fn open(&mut self, view: View<'_>, frame: &PendingNode) -> Open {
         let total = &mut self.buffers.node.total;
         match frame.sums {
             Known::Single(node) => return Open::Single(node),
@@ -482,7 +494,7 @@ impl<'a> Grower<'a> {
         self.since_check += examples + 1;
         if self.since_check > LARGE_NODE {
             self.since_check = 0;
-            self.ground.monitor.check()?;
+            self.context.monitor.check()?;
         }
         Ok(())
     }

@@ -3,11 +3,11 @@
 use std::ops::Range;
 
 use super::{Buffers, Grower, Known, Open};
-use crate::contest::Found;
-use crate::grown::{CodeTest, GrownSplit};
+use crate::candidates::Candidate;
 use crate::items::{LEFT, MISSING, RIGHT, tell_sides};
 use crate::moments::{EXAMPLES, FIRST, WEIGHT};
 use crate::split::single;
+use crate::tree_buffer::{BufferedSplit, CodeTest};
 use crate::view::View;
 use ferrank_data::store::Slot;
 
@@ -15,8 +15,8 @@ use ferrank_data::store::Slot;
 pub(crate) const LEAST_GAIN: f64 = 1e-18;
 
 /// A node's examples in two parts.
-pub(super) struct Parted {
-    pub(super) split: GrownSplit,
+pub(super) struct Partition {
+    pub(super) split: BufferedSplit,
     /// Where the right side starts.
     pub(super) middle: usize,
     /// Of the left and the right side.
@@ -29,10 +29,10 @@ impl Grower<'_> {
         &mut self,
         view: View<'_>,
         range: Range<usize>,
-        found: Found,
+        found: Candidate,
         open: Open,
         weight: f64,
-    ) -> Option<Parted> {
+    ) -> Option<Partition> {
         let mut sides = std::mem::take(&mut self.buffers.sides);
         let has_missing = self.sides(view, range.clone(), &found, &mut sides);
         let middle = if has_missing {
@@ -50,14 +50,15 @@ impl Grower<'_> {
         let missing_left = left[WEIGHT] >= total[WEIGHT] - left[WEIGHT];
         let parted = (gain > LEAST_GAIN).then(|| {
             self.record_by_target(share);
-            let split = GrownSplit { feature: found.feature, test: found.test, missing_left, gain, children: [0; 2] };
+            let split =
+                BufferedSplit { feature: found.feature, test: found.test, missing_left, gain, children: [0; 2] };
             if let Some(middle) = middle {
-                return Parted { split, middle, sums: self.sums_of_children() };
+                return Partition { split, middle, sums: self.sums_of_children() };
             }
             let follow = if missing_left { LEFT } else { RIGHT };
             sides.iter_mut().filter(|side| **side == MISSING).for_each(|side| *side = follow);
             let middle = self.items.partition(range, &sides, &mut self.buffers.spill);
-            Parted { split, middle, sums: [Known::Nothing; 2] }
+            Partition { split, middle, sums: [Known::Nothing; 2] }
         });
         self.buffers.sides = sides;
         parted
@@ -129,28 +130,28 @@ impl Grower<'_> {
     }
 
     /// Where each example goes; gives whether some miss the feature.
-    fn sides(&mut self, view: View<'_>, range: Range<usize>, found: &Found, sides: &mut Vec<u8>) -> bool {
-        let Grower { ground, items, narrow, wide, buffers, .. } = self;
+    fn sides(&mut self, view: View<'_>, range: Range<usize>, found: &Candidate, sides: &mut Vec<u8>) -> bool {
+        let Grower { context, items, narrow, wide, buffers, .. } = self;
         if let (Some(keys), CodeTest::Cut(code)) = (buffers.batch.keys(found.feature), &found.test) {
-            let highest = ground.key_of(found.feature, *code);
+            let highest = context.key_of(found.feature, *code);
             sides.clear();
             sides.extend(keys.iter().map(|&key| if key <= highest { LEFT } else { RIGHT }));
             return false;
         }
         let rows = &items.rows[range];
-        let has_missing = ground.store.codings[found.feature as usize].has_missing;
-        match ground.store.slots[found.feature as usize] {
+        let has_missing = context.store.codings[found.feature as usize].has_missing;
+        match context.store.slots[found.feature as usize] {
             Slot::Narrow(slot) => tell_sides(narrow.take(view, slot, rows), &found.test, has_missing, sides),
             Slot::Wide(slot) => tell_sides(wide.take(view, slot, rows), &found.test, has_missing, sides),
         }
     }
 
     fn record_by_target(&mut self, share: f64) {
-        if !self.ground.params.by_target {
+        if !self.context.params.by_target {
             return;
         }
         let (left, total) = (&self.buffers.left, &self.buffers.total);
-        let parts = self.ground.gains_by_target(&self.shape, left, total, share);
+        let parts = self.context.gains_by_target(&self.shape, left, total, share);
         self.grown.gain_by_target.extend(parts);
     }
 }

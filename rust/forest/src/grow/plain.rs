@@ -5,14 +5,14 @@
 //! is done by node or by feature, not by example, takes most of the time. So codes are read where they lie, and
 //! examples are parted in one pass.
 
-use super::find::Find;
-use super::{Buffers, Frame, Grower, Known, Open, Parted};
-use crate::contest::Found;
+use super::find::FeatureCodes;
+use super::{Buffers, Grower, Known, Open, Partition, PendingNode};
+use crate::candidates::Candidate;
 use crate::grow::LEAST_GAIN;
-use crate::grown::{CodeTest, GrownSplit};
 use crate::params::Ensemble;
 use crate::split::single;
-use crate::split::{Cut, Room};
+use crate::split::{Cut, SplitConstraint};
+use crate::tree_buffer::{BufferedSplit, CodeTest};
 use crate::view::View;
 use ferrank_data::store::{Chunk, Code, Slot, Stored};
 use ferrank_runtime::error::Result;
@@ -27,8 +27,8 @@ impl Grower<'_> {
         &mut self,
         view: View<'_>,
         chunk: &Chunk,
-        frame: Frame,
-        stack: &mut Vec<Frame>,
+        frame: PendingNode,
+        stack: &mut Vec<PendingNode>,
     ) -> Result<bool> {
         let range = frame.examples.clone();
         self.check(range.len())?;
@@ -40,7 +40,7 @@ impl Grower<'_> {
         if !self.may_split(view, &frame, node.examples) {
             return Ok(false);
         }
-        let found = match self.ground.params.ensemble {
+        let found = match self.context.params.ensemble {
             _ if range.len() <= self.most_in_batch => self.batch_cut(chunk, &frame, node),
             Ensemble::ExtraTrees => self.search(view, &frame, Open::Single(node), (node.examples, node.examples))?,
             Ensemble::RandomForest | Ensemble::Bagging => self.histogram_cut(chunk, &frame, node)?,
@@ -53,9 +53,9 @@ impl Grower<'_> {
     }
 
     /// The best test over the features drawn for `node`, which is small enough for a batch.
-    fn batch_cut(&mut self, chunk: &Chunk, frame: &Frame, node: single::Node) -> Option<Found> {
-        let Grower { ground, pool, buffers, items, finds, per_node, arch, .. } = self;
-        let params = ground.params;
+    fn batch_cut(&mut self, chunk: &Chunk, frame: &PendingNode, node: single::Node) -> Option<Candidate> {
+        let Grower { context, pool, buffers, items, finds, per_node, arch, .. } = self;
+        let params = context.params;
         let rows = &items.rows[frame.examples.clone()];
         let pairs = &items.pairs[frame.examples.clone()];
         let mut random = stream(params.seed, Purpose::Node, self.tree, frame.path);
@@ -67,23 +67,23 @@ impl Grower<'_> {
         if batch.is_empty() {
             return None;
         }
-        let room = Room { min_leaf: params.min_samples_leaf as f64, missing: 0.0 };
+        let constraint = SplitConstraint { min_leaf: params.min_samples_leaf as f64, missing: 0.0 };
         match params.ensemble {
-            Ensemble::ExtraTrees => batch.judge_random(*arch, pairs, node, room),
-            Ensemble::RandomForest | Ensemble::Bagging => batch.judge(*arch, pairs, node, room),
+            Ensemble::ExtraTrees => batch.judge_random(*arch, pairs, node, constraint),
+            Ensemble::RandomForest | Ensemble::Bagging => batch.judge(*arch, pairs, node, constraint),
         }
         for (candidate, (feature, gain)) in batch.judged().enumerate() {
-            buffers.batch_contest.enter(Found { gain, feature, test: candidate });
+            buffers.batch_candidates.push(Candidate { gain, feature, test: candidate });
         }
-        let Found { gain, feature, test: candidate } = buffers.batch_contest.winner(params.ties, &mut random)?;
-        Some(Found { gain, feature, test: ground.test_of(&batch.cut(candidate)) })
+        let Candidate { gain, feature, test: candidate } = buffers.batch_candidates.best(params.ties, &mut random)?;
+        Some(Candidate { gain, feature, test: context.test_of(&batch.cut(candidate)) })
     }
 
     /// The best cut over the features drawn for `node`, which is too large for a batch, from sums by code.
-    fn histogram_cut(&mut self, chunk: &Chunk, frame: &Frame, node: single::Node) -> Result<Option<Found>> {
-        let Grower { ground, pool, buffers, items, finds, narrow, wide, per_node, arch, .. } = self;
-        let Buffers { histograms, side_by_side, alone, batch, batch_contest: contest, .. } = buffers;
-        let (params, arch) = (ground.params, *arch);
+    fn histogram_cut(&mut self, chunk: &Chunk, frame: &PendingNode, node: single::Node) -> Result<Option<Candidate>> {
+        let Grower { context, pool, buffers, items, finds, narrow, wide, per_node, arch, .. } = self;
+        let Buffers { histograms, side_by_side, alone, batch, batch_candidates: candidates, .. } = buffers;
+        let (params, arch) = (context.params, *arch);
         let rows = &items.rows[frame.examples.clone()];
         let pairs = &items.pairs[frame.examples.clone()];
         let mut random = stream(params.seed, Purpose::Node, self.tree, frame.path);
@@ -91,8 +91,8 @@ impl Grower<'_> {
         side_by_side.clear();
         alone.clear();
         pool.try_draw(*per_node, &mut random, |feature, _| {
-            ground.check_large(rows.len())?;
-            let Find { slot, n_codes, .. } = finds[feature as usize];
+            context.check_large(rows.len())?;
+            let FeatureCodes { slot, n_codes, .. } = finds[feature as usize];
             let varies = match slot {
                 Slot::Narrow(slot) => vary(u8::of(chunk).column(slot).codes(rows)),
                 Slot::Wide(slot) => vary(u16::of(chunk).column(slot).codes(rows)),
@@ -104,23 +104,23 @@ impl Grower<'_> {
             }
             Ok(varies)
         })?;
-        let room = Room { min_leaf: params.min_samples_leaf as f64, missing: 0.0 };
+        let constraint = SplitConstraint { min_leaf: params.min_samples_leaf as f64, missing: 0.0 };
         let mut enter = |feature: u32, cut: Option<Cut>| {
             if let Some(Cut { gain, code }) = cut {
-                contest.enter(Found { gain, feature, test: usize::from(code) });
+                candidates.push(Candidate { gain, feature, test: usize::from(code) });
             }
         };
         for &feature in &*alone {
-            ground.check_large(rows.len())?;
-            let Find { slot, n_codes, .. } = finds[feature as usize];
+            context.check_large(rows.len())?;
+            let FeatureCodes { slot, n_codes, .. } = finds[feature as usize];
             let cut = match slot {
                 Slot::Narrow(slot) => {
                     let codes = u8::of(chunk).column(slot).codes(rows);
-                    single::best_cut(arch, (codes, n_codes), pairs, node, room, &mut narrow.bins)
+                    single::best_cut(arch, (codes, n_codes), pairs, node, constraint, &mut narrow.bins)
                 }
                 Slot::Wide(slot) => {
                     let codes = u16::of(chunk).column(slot).codes(rows);
-                    single::best_cut(arch, (codes, n_codes), pairs, node, room, &mut wide.bins)
+                    single::best_cut(arch, (codes, n_codes), pairs, node, constraint, &mut wide.bins)
                 }
             };
             enter(feature, cut);
@@ -129,28 +129,34 @@ impl Grower<'_> {
             let columns: [_; single::TOGETHER] =
                 std::array::from_fn(|i| u8::of(chunk).column(features[i.min(features.len() - 1)].1));
             for (rows, pairs) in rows.chunks(SLAB).zip(pairs.chunks(SLAB)) {
-                ground.check_large(rows.len())?;
+                context.check_large(rows.len())?;
                 histograms.fill(&columns[..features.len()], rows, pairs);
             }
             for (number, &(feature, _)) in features.iter().enumerate() {
                 let n_codes = finds[feature as usize].n_codes;
-                enter(feature, histograms.best_cut(arch, number, n_codes, node, room));
+                enter(feature, histograms.best_cut(arch, number, n_codes, node, constraint));
             }
         }
-        let found = contest.winner(params.ties, &mut random);
-        Ok(found.map(|Found { gain, feature, test }| Found { gain, feature, test: CodeTest::Cut(test as u16) }))
+        let found = candidates.best(params.ties, &mut random);
+        Ok(found.map(|Candidate { gain, feature, test }| Candidate { gain, feature, test: CodeTest::Cut(test as u16) }))
     }
 
     /// Parts the examples of `node` by `found`, a cut. `None` if its gain is rounding noise.
-    fn part_plain(&mut self, chunk: &Chunk, frame: &Frame, node: single::Node, found: Found) -> Option<Parted> {
-        let Grower { ground, buffers, items, finds, .. } = self;
-        let Found { feature, test, .. } = found;
+    fn part_plain(
+        &mut self,
+        chunk: &Chunk,
+        frame: &PendingNode,
+        node: single::Node,
+        found: Candidate,
+    ) -> Option<Partition> {
+        let Grower { context, buffers, items, finds, .. } = self;
+        let Candidate { feature, test, .. } = found;
         let CodeTest::Cut(code) = test else { unreachable!("all features are numeric") };
         let Buffers { batch, spill, .. } = buffers;
         let range = frame.examples.clone();
         let n_left = match (batch.keys(feature), finds[feature as usize].slot) {
             (Some(keys), _) => {
-                let highest = ground.key_of(feature, code);
+                let highest = context.key_of(feature, code);
                 items.part_pairs(range.clone(), spill, |i, _| keys[i] <= highest)
             }
             (None, Slot::Narrow(slot)) => {
@@ -176,8 +182,8 @@ impl Grower<'_> {
         // That of the cut itself: the search told the greatest of those that tie.
         let gain = node.gain([left.examples, left.sum]);
         let missing_left = left.examples >= right.examples;
-        let split = GrownSplit { feature, test: CodeTest::Cut(code), missing_left, gain, children: [0; 2] };
-        (gain > LEAST_GAIN).then(|| Parted { split, middle, sums: [left, right].map(Known::Single) })
+        let split = BufferedSplit { feature, test: CodeTest::Cut(code), missing_left, gain, children: [0; 2] };
+        (gain > LEAST_GAIN).then(|| Partition { split, middle, sums: [left, right].map(Known::Single) })
     }
 }
 

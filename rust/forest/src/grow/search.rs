@@ -5,9 +5,8 @@ use std::ops::Range;
 use pulp::{Arch, Simd, WithSimd};
 use rand::RngExt;
 
-use super::{Buffers, Frame, Ground, Grower, OfType, Open};
-use crate::contest::{Contest, Found};
-use crate::grown::CodeTest;
+use super::{Buffers, GrowContext, Grower, OfType, Open, PendingNode};
+use crate::candidates::{Candidate, SplitCandidates};
 use crate::moments::Shape;
 use crate::params::Ensemble;
 use crate::split::batch::{Batch, BatchCut, threshold};
@@ -15,7 +14,8 @@ use crate::split::by_code::random_subset;
 use crate::split::nominal::Subset;
 use crate::split::scan::{self, Examples, Search};
 use crate::split::single;
-use crate::split::{Cut, Room};
+use crate::split::{Cut, SplitConstraint};
+use crate::tree_buffer::CodeTest;
 use crate::view::View;
 use ferrank_data::profile::Scale;
 use ferrank_data::store::{Code, Slot};
@@ -29,7 +29,7 @@ pub(super) enum Source {
     Alone(CodeTest),
 }
 
-impl<'a> Ground<'a> {
+impl<'a> GrowContext<'a> {
     /// What the codes of `feature` stand for, where cuts are at random and so among values, not codes.
     pub(super) fn values(self, feature: u32) -> Option<&'a [f64]> {
         match (&self.store.codings[feature as usize].scale, self.params.ensemble) {
@@ -57,47 +57,47 @@ impl Grower<'_> {
     pub(super) fn search(
         &mut self,
         view: View<'_>,
-        frame: &Frame,
+        frame: &PendingNode,
         open: Open,
         size: (f64, f64),
-    ) -> Result<Option<Found>> {
+    ) -> Result<Option<Candidate>> {
         let range = frame.examples.clone();
-        let mut random = stream(self.ground.params.seed, Purpose::Node, self.tree, frame.path);
-        let mut contest = std::mem::take(&mut self.buffers.contest);
+        let mut random = stream(self.context.params.seed, Purpose::Node, self.tree, frame.path);
+        let mut candidates = std::mem::take(&mut self.buffers.candidates);
         let in_batch = range.len() <= self.most_in_batch;
         let most = self.per_node.min(self.pool.len());
         self.buffers.batch.start(if in_batch { range.len() } else { 0 }, most);
         self.buffers.lefts.clear();
         let mut pool = std::mem::take(&mut self.pool);
         let drawn = pool.try_draw(self.per_node, &mut random, |feature, random| {
-            self.ground.check_large(range.len())?;
+            self.context.check_large(range.len())?;
             if in_batch && self.finds[feature as usize].fits_batch {
                 return Ok(self.add_to_batch(view, range.clone(), feature, random));
             }
-            if !in_batch && self.goes_together(view, range.len(), feature) {
-                return Ok(self.take_together(view, range.clone(), feature, random, &mut contest));
+            if !in_batch && self.use_multi_feature(view, range.len(), feature) {
+                return Ok(self.take_together(view, range.clone(), feature, random, &mut candidates));
             }
             let (varies, found) = self.candidate(view, range.clone(), feature, open, size, random);
-            if let Some(Found { gain, feature, test }) = found {
-                contest.enter(Found { gain, feature, test: Source::Alone(test) });
+            if let Some(Candidate { gain, feature, test }) = found {
+                candidates.push(Candidate { gain, feature, test: Source::Alone(test) });
             }
             Ok(varies)
         });
         self.pool = pool;
         drawn?;
         if in_batch {
-            self.judge_batch(view, range, open, &mut contest);
-        } else if self.goes_together {
-            self.judge_together(view, range, &mut contest);
+            self.judge_batch(view, range, open, &mut candidates);
+        } else if self.use_multi_feature {
+            self.judge_together(view, range, &mut candidates);
         }
-        let best = contest.winner(self.ground.params.ties, &mut random);
-        self.buffers.contest = contest;
-        Ok(best.map(|Found { gain, feature, test }| {
+        let best = candidates.best(self.context.params.ties, &mut random);
+        self.buffers.candidates = candidates;
+        Ok(best.map(|Candidate { gain, feature, test }| {
             let test = match test {
-                Source::Batch(candidate) => self.ground.test_of(&self.buffers.batch.cut(candidate)),
+                Source::Batch(candidate) => self.context.test_of(&self.buffers.batch.cut(candidate)),
                 Source::Alone(test) => test,
             };
-            Found { gain, feature, test }
+            Candidate { gain, feature, test }
         }))
     }
 
@@ -118,9 +118,15 @@ impl Grower<'_> {
     }
 
     /// Searches the tests of the batch.
-    fn judge_batch(&mut self, view: View<'_>, range: Range<usize>, open: Open, contest: &mut Contest<Source>) {
+    fn judge_batch(
+        &mut self,
+        view: View<'_>,
+        range: Range<usize>,
+        open: Open,
+        candidates: &mut SplitCandidates<Source>,
+    ) {
         let arch = self.arch;
-        let room = self.room();
+        let constraint = self.constraint();
         let examples = self.items.examples(range, view);
         let Buffers { batch, gram, node, .. } = &mut self.buffers;
         if batch.is_empty() {
@@ -129,28 +135,28 @@ impl Grower<'_> {
         if let (Open::Any, false) = (open, node.has_values()) {
             gram.open(arch, &self.shape, examples, node, batch.width());
         }
-        let at_random = self.ground.params.ensemble == Ensemble::ExtraTrees;
+        let at_random = self.context.params.ensemble == Ensemble::ExtraTrees;
         match (open, at_random) {
-            (Open::Single(node), true) => batch.judge_random(arch, examples.pairs, node, room),
-            (Open::Single(node), false) => batch.judge(arch, examples.pairs, node, room),
+            (Open::Single(node), true) => batch.judge_random(arch, examples.pairs, node, constraint),
+            (Open::Single(node), false) => batch.judge(arch, examples.pairs, node, constraint),
             (Open::Any, true) if node.has_values() => {
-                batch.judge_random_values(arch, &self.shape, node, examples.counts, room);
+                batch.judge_random_values(arch, &self.shape, node, examples.counts, constraint);
             }
-            (Open::Any, true) => batch.judge_random_products(arch, gram, node.examples(), room),
-            (Open::Any, false) => batch.judge_products(arch, gram, node.examples(), room),
+            (Open::Any, true) => batch.judge_random_products(arch, gram, node.examples(), constraint),
+            (Open::Any, false) => batch.judge_products(arch, gram, node.examples(), constraint),
         }
         for (candidate, (feature, gain)) in batch.judged().enumerate() {
-            contest.enter(Found { gain, feature, test: Source::Batch(candidate) });
+            candidates.push(Candidate { gain, feature, test: Source::Batch(candidate) });
         }
     }
 
     /// Whether `feature` is searched together with others, in a node of `n` examples that has no use for a batch.
-    fn goes_together(&self, view: View<'_>, n: usize, feature: u32) -> bool {
-        if !self.goes_together || !self.finds[feature as usize].fits_batch {
+    fn use_multi_feature(&self, view: View<'_>, n: usize, feature: u32) -> bool {
+        if !self.use_multi_feature || !self.finds[feature as usize].fits_batch {
             return false;
         }
-        let n_codes = self.ground.store.codings[feature as usize].n_codes();
-        self.ground.params.ensemble == Ensemble::ExtraTrees || scan::adds_by_code(&self.shape, view.block, n, n_codes)
+        let n_codes = self.context.store.codings[feature as usize].n_codes();
+        self.context.params.ensemble == Ensemble::ExtraTrees || scan::adds_by_code(&self.shape, view.block, n, n_codes)
     }
 
     /// Takes `feature` to those that are searched together, and searches them where there is no place for more;
@@ -161,36 +167,36 @@ impl Grower<'_> {
         range: Range<usize>,
         feature: u32,
         random: &mut Stream,
-        contest: &mut Contest<Source>,
+        candidates: &mut SplitCandidates<Source>,
     ) -> bool {
-        let Grower { ground, arch, shape, items, narrow, wide, buffers, finds, .. } = self;
+        let Grower { context, arch, shape, items, narrow, wide, buffers, finds, .. } = self;
         let rows = &items.rows[range.clone()];
-        let joining = Joining { ground: *ground, arch: *arch, shape, feature };
+        let joining = Joining { context: *context, arch: *arch, shape, feature };
         let (varies, is_full) = match finds[feature as usize].slot {
             Slot::Narrow(slot) => joining.join(narrow.take(view, slot, rows), buffers, random),
             Slot::Wide(slot) => joining.join(wide.take(view, slot, rows), buffers, random),
         };
         if is_full {
-            self.judge_together(view, range, contest);
+            self.judge_together(view, range, candidates);
         }
         varies
     }
 
     /// Searches the features taken so far.
-    fn judge_together(&mut self, view: View<'_>, range: Range<usize>, contest: &mut Contest<Source>) {
-        let room = self.room();
+    fn judge_together(&mut self, view: View<'_>, range: Range<usize>, candidates: &mut SplitCandidates<Source>) {
+        let constraint = self.constraint();
         let examples = self.items.examples(range, view);
         let Buffers { given, together, lefts, node, .. } = &mut self.buffers;
-        let given = given.judge(self.arch, &self.shape, examples, node, room, lefts);
-        let best = together.best_cuts(self.arch, &self.shape, examples, node, room, Some(lefts));
+        let given = given.judge(self.arch, &self.shape, examples, node, constraint, lefts);
+        let best = together.best_cuts(self.arch, &self.shape, examples, node, constraint, Some(lefts));
         for (feature, cut) in given.chain(best) {
-            contest.enter(Found { gain: cut.gain, feature, test: Source::Alone(CodeTest::Cut(cut.code)) });
+            candidates.push(Candidate { gain: cut.gain, feature, test: Source::Alone(CodeTest::Cut(cut.code)) });
         }
     }
 
-    /// Room where no example misses the feature.
-    fn room(&self) -> Room {
-        Room { min_leaf: self.ground.params.min_samples_leaf as f64, missing: 0.0 }
+    /// SplitConstraint where no example misses the feature.
+    fn constraint(&self) -> SplitConstraint {
+        SplitConstraint { min_leaf: self.context.params.min_samples_leaf as f64, missing: 0.0 }
     }
 
     /// Whether `feature` varies in the node, and its best test.
@@ -202,27 +208,27 @@ impl Grower<'_> {
         open: Open,
         size: (f64, f64),
         random: &mut Stream,
-    ) -> (bool, Option<Found>) {
-        let Grower { ground, arch, shape, items, narrow, wide, buffers, .. } = self;
+    ) -> (bool, Option<Candidate>) {
+        let Grower { context, arch, shape, items, narrow, wide, buffers, .. } = self;
         let rows = &items.rows[range.clone()];
         let examples = items.examples(range, view);
-        let candidate = Candidate { ground: *ground, arch: *arch, shape, examples, view, feature, open, size };
-        match ground.store.slots[feature as usize] {
+        let search = FeatureSearch { context: *context, arch: *arch, shape, examples, view, feature, open, size };
+        match context.store.slots[feature as usize] {
             Slot::Narrow(slot) => {
                 narrow.take(view, slot, rows);
-                candidate.search(narrow, buffers, random)
+                search.run(narrow, buffers, random)
             }
             Slot::Wide(slot) => {
                 wide.take(view, slot, rows);
-                candidate.search(wide, buffers, random)
+                search.run(wide, buffers, random)
             }
         }
     }
 }
 
 /// A feature of a node of any size.
-struct Candidate<'a> {
-    ground: Ground<'a>,
+struct FeatureSearch<'a> {
+    context: GrowContext<'a>,
     arch: Arch,
     shape: &'a Shape,
     examples: Examples<'a>,
@@ -233,17 +239,18 @@ struct Candidate<'a> {
     size: (f64, f64),
 }
 
-impl Candidate<'_> {
+impl FeatureSearch<'_> {
     /// Whether it varies, and its best test; `of_type` has its codes.
-    fn search<C: Code>(
+    fn run<C: Code>(
         self,
         of_type: &mut OfType<C>,
         buffers: &mut Buffers,
         random: &mut Stream,
-    ) -> (bool, Option<Found>) {
-        let Candidate { ground, arch, shape, mut examples, view, feature, mut open, size: (all, all_weight) } = self;
+    ) -> (bool, Option<Candidate>) {
+        let FeatureSearch { context, arch, shape, mut examples, view, feature, mut open, size: (all, all_weight) } =
+            self;
         let OfType { codes, bins } = of_type;
-        let coding = &ground.store.codings[feature as usize];
+        let coding = &context.store.codings[feature as usize];
         let mut node = &buffers.node;
         let (mut share, mut missing) = (1.0, 0.0);
         if coding.has_missing && codes.contains(&C::MISSING) {
@@ -265,7 +272,7 @@ impl Candidate<'_> {
         if low >= high {
             return (false, None);
         }
-        let here = Here {
+        let search = NodeSearch {
             arch,
             open,
             search: Search {
@@ -274,38 +281,38 @@ impl Candidate<'_> {
                 codes,
                 n_codes: coding.n_codes(),
                 node,
-                room: Room { min_leaf: ground.params.min_samples_leaf as f64, missing },
+                constraint: SplitConstraint { min_leaf: context.params.min_samples_leaf as f64, missing },
             },
         };
-        let at_random = ground.params.ensemble == Ensemble::ExtraTrees;
+        let at_random = context.params.ensemble == Ensemble::ExtraTrees;
         let found = match (&coding.scale, at_random) {
-            (Scale::Numeric(_), false) => here.best_cut(bins, &mut buffers.scratch).map(cut_test),
+            (Scale::Numeric(_), false) => search.best_cut(bins, &mut buffers.scratch).map(cut_test),
             (Scale::Numeric(cuts), true) => {
                 let cut = random_cut(&cuts.values, low, high, random);
-                here.given_cut(cut, &mut buffers.scratch).map(cut_test)
+                search.given_cut(cut, &mut buffers.scratch).map(cut_test)
             }
             (Scale::Nominal(_), _) => {
-                let Search { shape, room, n_codes, .. } = here.search;
+                let Search { shape, constraint, n_codes, .. } = search.search;
                 buffers.present.open(shape, examples, codes, n_codes);
                 let subset = if at_random {
                     let chosen = random_subset(buffers.present.codes.len(), random);
-                    buffers.present.given(shape, room, &chosen)
+                    buffers.present.given(shape, constraint, &chosen)
                 } else {
-                    buffers.present.best(shape, room)
+                    buffers.present.best(shape, constraint)
                 };
                 subset.map(|Subset { gain, codes }| (gain, CodeTest::Subset(codes)))
             }
         };
-        (true, found.map(|(gain, test)| Found { gain: share * gain, feature, test }))
+        (true, found.map(|(gain, test)| Candidate { gain: share * gain, feature, test }))
     }
 }
 
 /// Up to so many examples it is faster to search all candidates of a node at once, as measured.
-pub(super) fn most_in_batch(arch: Arch, shape: &Shape, ground: Ground<'_>) -> usize {
-    if shape.is_partial() || ground.space.is_weighted() {
+pub(super) fn most_in_batch(arch: Arch, shape: &Shape, context: GrowContext<'_>) -> usize {
+    if shape.is_partial() || context.space.is_weighted() {
         return 0;
     }
-    let most = match (shape.indicator_weight.is_empty(), ground.params.ensemble) {
+    let most = match (shape.indicator_weight.is_empty(), context.params.ensemble) {
         (true, Ensemble::RandomForest | Ensemble::Bagging) if shape.is_ordered() => 40,
         (true, Ensemble::RandomForest | Ensemble::Bagging) => 16,
         (false, _) => 32,
@@ -315,27 +322,27 @@ pub(super) fn most_in_batch(arch: Arch, shape: &Shape, ground: Ground<'_>) -> us
 }
 
 /// A search in either form of sums.
-struct Here<'a, C> {
+struct NodeSearch<'a, C> {
     arch: Arch,
     open: Open,
     search: Search<'a, C>,
 }
 
-impl<C: Code> Here<'_, C> {
+impl<C: Code> NodeSearch<'_, C> {
     fn best_cut(&self, bins: &mut single::Bins, scratch: &mut scan::Scratch) -> Option<Cut> {
-        let Search { examples, codes, n_codes, room, .. } = self.search;
+        let Search { examples, codes, n_codes, constraint, .. } = self.search;
         match self.open {
             Open::Single(node) => {
-                single::best_cut(self.arch, (codes.iter().copied(), n_codes), examples.pairs, node, room, bins)
+                single::best_cut(self.arch, (codes.iter().copied(), n_codes), examples.pairs, node, constraint, bins)
             }
             Open::Any => self.search.best_cut(self.arch, scratch),
         }
     }
 
     fn given_cut(&self, cut: C, scratch: &mut scan::Scratch) -> Option<Cut> {
-        let Search { examples, codes, room, .. } = self.search;
+        let Search { examples, codes, constraint, .. } = self.search;
         match self.open {
-            Open::Single(node) => single::given_cut(self.arch, codes, examples.pairs, node, room, cut),
+            Open::Single(node) => single::given_cut(self.arch, codes, examples.pairs, node, constraint, cut),
             Open::Any => self.search.given_cut(self.arch, cut, scratch),
         }
     }
@@ -347,7 +354,7 @@ fn cut_test(cut: Cut) -> (f64, CodeTest) {
 
 /// A feature that is to be searched together with others.
 struct Joining<'a> {
-    ground: Ground<'a>,
+    context: GrowContext<'a>,
     arch: Arch,
     shape: &'a Shape,
     feature: u32,
@@ -357,15 +364,15 @@ impl Joining<'_> {
     /// Takes it to the others, with a random cut where cuts are random; gives whether it varies in the node, and if so,
     /// whether there is no place for more.
     fn join<C: Code>(self, codes: &[C], buffers: &mut Buffers, random: &mut Stream) -> (bool, bool) {
-        let Joining { ground, arch, shape, feature } = self;
+        let Joining { context, arch, shape, feature } = self;
         let (low, high) = extremes(arch, codes);
         if low >= high {
             return (false, false);
         }
-        let is_full = match ground.values(feature) {
+        let is_full = match context.values(feature) {
             Some(values) => buffers.given.take(arch, feature, codes, random_cut(values, low, high, random)),
             None => {
-                let n_codes = ground.store.codings[feature as usize].n_codes();
+                let n_codes = context.store.codings[feature as usize].n_codes();
                 buffers.together.take(shape, feature, codes, n_codes)
             }
         };

@@ -7,7 +7,7 @@
 use std::ops::Range;
 
 use super::targets::{Numeric, Targets};
-use crate::grown::Grown;
+use crate::tree_buffer::TreeBuffer;
 use ferrank_data::labels::LabelColumn;
 use ferrank_data::profile::MISSING_U16;
 
@@ -156,7 +156,7 @@ impl Leaves {
     }
 
     /// Adds the leaves of `grown`, whose members are rows of `targets`.
-    pub(super) fn add_members(&mut self, targets: &Targets<'_>, grown: &Grown) {
+    pub(super) fn add_members(&mut self, targets: &Targets<'_>, grown: &TreeBuffer) {
         for members in grown.leaf_members() {
             for y in &targets.numeric {
                 let members = members.iter().map(|&(row, count)| (row as usize, count));
@@ -185,7 +185,7 @@ impl Leaves {
 
     /// Lets the leaves of `grown`, which were just added, predict what nodes above them in it do, where they know
     /// nothing themselves; gives the sums of the whole of it.
-    fn climb(&mut self, targets: &Targets<'_>, grown: &Grown) -> LeafSums {
+    fn climb(&mut self, targets: &Targets<'_>, grown: &TreeBuffer) -> LeafSums {
         let mut members: Vec<_> = grown.leaf_members().collect();
         let mut end = self.count + members.len();
         // Nodes come in preorder, so backwards both children of a node come before it, the left one last.

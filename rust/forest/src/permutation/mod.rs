@@ -31,8 +31,8 @@ mod walk;
 use pulp::Arch;
 
 use super::bag::Bag;
-use super::grow::Ground;
-use super::grown::{Grown, GrownSplit};
+use super::grow::GrowContext;
+use super::tree_buffer::{BufferedSplit, TreeBuffer};
 use errors::{Errors, Sums};
 use ferrank_data::store::Code;
 use ferrank_runtime::error::Result;
@@ -60,7 +60,7 @@ impl Judged {
     }
 
     /// Adds a split, to which `link` leads; gives the ways to its children.
-    pub(crate) fn add_split(&mut self, link: Option<Link>, split: &GrownSplit) -> [Link; 2] {
+    pub(crate) fn add_split(&mut self, link: Option<Link>, split: &BufferedSplit) -> [Link; 2] {
         self.leaves.add_split();
         self.routes.add_split(link, split)
     }
@@ -72,7 +72,7 @@ impl Judged {
     }
 
     /// Adds a tree or a subtree, grown with its members kept; `targets` are those of the rows it was grown on.
-    pub(crate) fn add_grown(&mut self, link: Option<Link>, grown: &Grown, targets: &Targets<'_>) {
+    pub(crate) fn add_grown(&mut self, link: Option<Link>, grown: &TreeBuffer, targets: &Targets<'_>) {
         self.routes.add_grown(link, grown);
         self.leaves.add_members(targets, grown);
     }
@@ -84,13 +84,13 @@ impl Judged {
     /// full.
     pub(crate) fn importances(
         mut self,
-        ground: Ground<'_>,
+        context: GrowContext<'_>,
         targets: &Targets<'_>,
         out_of_bag: &OutOfBag,
         tree: u64,
         scratch: Option<&Scratch>,
     ) -> Result<Vec<(u32, f64)>> {
-        let store = ground.store;
+        let store = context.store;
         self.routes.place(store);
         self.leaves.finish();
         let Judged { routes, leaves } = &self;
@@ -99,9 +99,9 @@ impl Judged {
             return Ok(Vec::new());
         }
         let errors = Errors::new(targets, out_of_bag);
-        let ring = Ring::new(places, ground, out_of_bag, tree, scratch)?;
+        let ring = Ring::new(places, context, out_of_bag, tree, scratch)?;
         let trial = Trial { routes, leaves, targets, errors: &errors, ring: &ring };
-        let sums = if ring.is_narrow() { trial.run::<u8>(ground)? } else { trial.run::<u16>(ground)? };
+        let sums = if ring.is_narrow() { trial.run::<u8>(context)? } else { trial.run::<u16>(context)? };
         let mut importances: Vec<_> = places.features.iter().copied().zip(sums.importances(&errors)).collect();
         importances.sort_unstable_by_key(|&(feature, _)| feature);
         Ok(importances)
@@ -119,13 +119,13 @@ struct Trial<'a> {
 
 impl Trial<'_> {
     /// Errors over all rows; `C` holds the codes of all features.
-    fn run<C: Code>(&self, ground: Ground<'_>) -> Result<Sums> {
+    fn run<C: Code>(&self, context: GrowContext<'_>) -> Result<Sums> {
         let Trial { routes, leaves, targets, errors, ring } = self;
         let n_places = routes.places.len();
         let (arch, mut codes) = (Arch::new(), Codes::<C>::default());
         let (mut walk, mut sums) = (Walk::new(n_places), Sums::new(errors, n_places));
         for (first, rows) in ring.blocks() {
-            ground.monitor.check()?;
+            context.monitor.check()?;
             arch.dispatch(|| codes.take(ring, first));
             for (number, group) in rows.chunks(GROUP_ROWS).enumerate() {
                 walk.walk(routes, &codes, number * GROUP_ROWS, group.len());
@@ -142,17 +142,17 @@ impl Trial<'_> {
 /// # Errors
 /// [`Interrupted`](ferrank_runtime::error::Error::Interrupted) on request.
 pub(crate) fn of_tree(
-    ground: Ground<'_>,
+    context: GrowContext<'_>,
     subset: &[usize],
-    tree: &Grown,
+    tree: &TreeBuffer,
     bag: &Bag,
     number: u64,
 ) -> Result<Vec<(u32, f64)>> {
-    let store = ground.store;
+    let store = context.store;
     let targets = Targets::new(store, subset);
     let mut judged = Judged::new(&targets);
     judged.add_grown(None, tree, &targets);
     let mut out_of_bag = OutOfBag::of(bag, store.rows);
     out_of_bag.retain(|row| targets.some_known(row));
-    judged.importances(ground, &targets, &out_of_bag, number, None)
+    judged.importances(context, &targets, &out_of_bag, number, None)
 }

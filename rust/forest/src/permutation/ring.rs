@@ -5,7 +5,7 @@ use rand::RngExt;
 
 use super::OutOfBag;
 use super::routes::Places;
-use crate::grow::Ground;
+use crate::grow::GrowContext;
 use crate::view::View;
 use ferrank_data::store::bands::BAND;
 use ferrank_data::store::{Code, Stored};
@@ -38,17 +38,17 @@ impl Ring {
     /// The rows `out_of_bag` of tree number `tree`; their codes are in files, if there is a `scratch` folder.
     pub(super) fn new(
         places: &Places,
-        ground: Ground<'_>,
+        context: GrowContext<'_>,
         out_of_bag: &OutOfBag,
         tree: u64,
         scratch: Option<&Scratch>,
     ) -> Result<Self> {
-        let random = |place| stream(ground.params.seed, Purpose::Permutation, tree, place);
+        let random = |place| stream(context.params.seed, Purpose::Permutation, tree, place);
         let positions = in_random_order(out_of_bag.len(), &mut random(0));
         let turn = |&feature: &u32| random_turn(out_of_bag.len(), &mut random(1 + u64::from(feature)));
         let turns = places.features.iter().map(turn).collect();
-        let narrow = columns(&places.narrow, ground, out_of_bag, &positions, scratch)?;
-        let wide = columns(&places.wide, ground, out_of_bag, &positions, scratch)?;
+        let narrow = columns(&places.narrow, context, out_of_bag, &positions, scratch)?;
+        let wide = columns(&places.wide, context, out_of_bag, &positions, scratch)?;
         let mut rows = vec![0; out_of_bag.len()];
         for (row, &position) in out_of_bag.iter().zip(&positions) {
             rows[position as usize] = row as u32;
@@ -84,7 +84,7 @@ fn random_turn(n: usize, random: &mut Stream) -> usize {
 /// The codes in each of `slots` of the rows `out_of_bag`, each row at its position.
 fn columns<C: Stored>(
     slots: &[usize],
-    ground: Ground<'_>,
+    context: GrowContext<'_>,
     out_of_bag: &OutOfBag,
     positions: &[u32],
     scratch: Option<&Scratch>,
@@ -96,8 +96,8 @@ fn columns<C: Stored>(
     for slots in slots.chunk_by(|one, next| one / BAND == next / BAND) {
         let mut positions = positions.iter();
         out_of_bag.by_block(|base, block| {
-            ground.monitor.check()?;
-            View::codes_of(ground.store, base).band(slots[0] / BAND, block, |_, codes: &[C; BAND]| {
+            context.monitor.check()?;
+            View::codes_of(context.store, base).band(slots[0] / BAND, block, |_, codes: &[C; BAND]| {
                 positions.next().into_iter().for_each(|&position| cells[position as usize] = *codes);
             });
             Ok(())

@@ -1,6 +1,6 @@
 //! A tree laid out for walking.
 
-use crate::grown::{CodeTest, Grown, GrownSplit};
+use crate::tree_buffer::{BufferedSplit, CodeTest, TreeBuffer};
 use ferrank_data::store::{Code, CodeStore, Slot};
 use ferrank_runtime::pages::prefetch;
 
@@ -63,7 +63,7 @@ impl Routes {
         }
     }
 
-    pub(super) fn add_split(&mut self, link: Option<Link>, split: &GrownSplit) -> [Link; 2] {
+    pub(super) fn add_split(&mut self, link: Option<Link>, split: &BufferedSplit) -> [Link; 2] {
         let test = match &split.test {
             CodeTest::Cut(cut) if split.missing_left => (u32::from(*cut) + 1) | MISSING_LEFT,
             CodeTest::Cut(cut) => u32::from(*cut),
@@ -83,7 +83,7 @@ impl Routes {
         self.n_leaves += 1;
     }
 
-    pub(super) fn add_grown(&mut self, link: Option<Link>, grown: &Grown) {
+    pub(super) fn add_grown(&mut self, link: Option<Link>, grown: &TreeBuffer) {
         let mut links = vec![link];
         for node in &grown.nodes {
             // In preorder the node that the last link leads to is the next.

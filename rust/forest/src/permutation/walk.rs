@@ -76,7 +76,7 @@ struct List {
 }
 
 impl List {
-    /// Room for `n` entries more.
+    /// SplitConstraint for `n` entries more.
     fn reserve(&mut self, n: usize) {
         if self.entries.len() < self.len + n {
             self.entries.resize(self.len + n, Detour::default());

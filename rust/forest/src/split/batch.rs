@@ -10,7 +10,7 @@ use pulp::{Arch, Simd, WithSimd};
 
 use super::gram::{self, Gram};
 use super::single::{GainOf, Node, Pair};
-use super::{Room, STEP, dense, scan};
+use super::{STEP, SplitConstraint, dense, scan};
 use crate::moments::Shape;
 use crate::moments::ties;
 
@@ -126,13 +126,13 @@ impl Batch {
     }
 
     /// Judges all cuts of the candidates, of a single component.
-    pub(crate) fn judge(&mut self, arch: Arch, pairs: &[Pair], node: Node, room: Room) {
-        self.every_cut(arch, Squares { pairs, gain: GainOf::new(node, room) });
+    pub(crate) fn judge(&mut self, arch: Arch, pairs: &[Pair], node: Node, constraint: SplitConstraint) {
+        self.every_cut(arch, Squares { pairs, gain: GainOf::new(node, constraint) });
     }
 
     /// The same for any components, from the examples' inner products.
-    pub(crate) fn judge_products(&mut self, arch: Arch, gram: &Gram, examples: f64, room: Room) {
-        self.every_cut(arch, Products { gram, gain: GainOf::of_qualities(examples, room) });
+    pub(crate) fn judge_products(&mut self, arch: Arch, gram: &Gram, examples: f64, constraint: SplitConstraint) {
+        self.every_cut(arch, Products { gram, gain: GainOf::of_qualities(examples, constraint) });
     }
 
     fn every_cut<M: Measure>(&mut self, arch: Arch, measure: M) {
@@ -142,7 +142,7 @@ impl Batch {
     }
 
     /// Judges the random cuts of the candidates, of a single component.
-    pub(crate) fn judge_random(&mut self, arch: Arch, pairs: &[Pair], node: Node, room: Room) {
+    pub(crate) fn judge_random(&mut self, arch: Arch, pairs: &[Pair], node: Node, constraint: SplitConstraint) {
         self.columns.clear();
         self.columns.resize(2 * self.width, 0.0);
         let (counts, sums) = self.columns.split_at_mut(self.width);
@@ -150,14 +150,20 @@ impl Batch {
             (*count, *sum) = (pair[0], pair[1]);
         }
         let Batch { n, width, rows, keys, columns, .. } = self;
-        let gain = GainOf::new(node, room);
+        let gain = GainOf::new(node, constraint);
         arch.dispatch(RandomCut { n: *n, width: *width, rows, keys, sums: Sums::Columns(columns), gain });
         self.at_random = true;
     }
 
     /// The same for any components, from the examples' inner products.
-    pub(crate) fn judge_random_products(&mut self, arch: Arch, gram: &Gram, examples: f64, room: Room) {
-        self.judge_random_sums(arch, Sums::Products(gram), examples, room);
+    pub(crate) fn judge_random_products(
+        &mut self,
+        arch: Arch,
+        gram: &Gram,
+        examples: f64,
+        constraint: SplitConstraint,
+    ) {
+        self.judge_random_sums(arch, Sums::Products(gram), examples, constraint);
     }
 
     /// The same from the values of `node`, which are set; `counts` are those of its examples.
@@ -167,14 +173,14 @@ impl Batch {
         shape: &Shape,
         node: &scan::Node,
         counts: &[u32],
-        room: Room,
+        constraint: SplitConstraint,
     ) {
-        self.judge_random_sums(arch, Sums::Values { shape, node, counts }, node.examples(), room);
+        self.judge_random_sums(arch, Sums::Values { shape, node, counts }, node.examples(), constraint);
     }
 
-    fn judge_random_sums(&mut self, arch: Arch, sums: Sums<'_>, examples: f64, room: Room) {
+    fn judge_random_sums(&mut self, arch: Arch, sums: Sums<'_>, examples: f64, constraint: SplitConstraint) {
         let Batch { n, width, rows, keys, .. } = self;
-        let gain = GainOf::of_qualities(examples, room);
+        let gain = GainOf::of_qualities(examples, constraint);
         arch.dispatch(RandomCut { n: *n, width: *width, rows, keys, sums, gain });
         self.at_random = true;
     }

@@ -7,11 +7,11 @@ use rand::{Rng, RngExt};
 
 use super::batch::threshold;
 use super::nominal::{Present, Subset};
-use super::{Best, Room};
-use crate::contest::Found;
-use crate::grown::CodeTest;
+use super::{Best, SplitConstraint};
+use crate::candidates::Candidate;
 use crate::moments::{EXAMPLES, Shape, WEIGHT};
 use crate::params::{Ensemble, ForestParams};
+use crate::tree_buffer::CodeTest;
 use ferrank_data::profile::{Coding, Scale};
 use ferrank_runtime::random::Stream;
 
@@ -57,7 +57,7 @@ impl ByCode<'_> {
     }
 
     /// Whether the feature varies, and its best test.
-    pub(crate) fn search(&self, params: &ForestParams, random: &mut Stream) -> (bool, Option<Found>) {
+    pub(crate) fn search(&self, params: &ForestParams, random: &mut Stream) -> (bool, Option<Candidate>) {
         let total = self.sum(|_| true);
         let (Some(low), Some(high)) = (self.present().next(), self.present().last()) else { return (false, None) };
         if low == high {
@@ -65,31 +65,31 @@ impl ByCode<'_> {
         }
         let missing = self.missing();
         let share = if missing[EXAMPLES] > 0.0 { total[WEIGHT] / (total[WEIGHT] + missing[WEIGHT]) } else { 1.0 };
-        let room = Room { min_leaf: params.min_samples_leaf as f64, missing: missing[EXAMPLES] };
+        let constraint = SplitConstraint { min_leaf: params.min_samples_leaf as f64, missing: missing[EXAMPLES] };
         let at_random = params.ensemble == Ensemble::ExtraTrees;
         let found = match (&self.coding.scale, at_random) {
-            (Scale::Numeric(_), false) => self.best_cut(room, &total),
+            (Scale::Numeric(_), false) => self.best_cut(constraint, &total),
             (Scale::Numeric(cuts), true) => {
                 let at = threshold(cuts.values[low], cuts.values[high], random.random());
                 let cut = low + cuts.values[low..high].partition_point(|&value| value <= at) - 1;
-                self.given_cut(room, &total, cut)
+                self.given_cut(constraint, &total, cut)
             }
             (Scale::Nominal(_), _) => {
                 let codes: Vec<u16> = self.present().map(|code| code as u16).collect();
                 let sums = self.present().flat_map(|code| self.of(code)).copied().collect();
                 let present = Present::of_sums(codes, sums, total);
                 let subset = match at_random {
-                    true => present.given(self.shape, room, &random_subset(present.codes.len(), random)),
-                    false => present.best(self.shape, room),
+                    true => present.given(self.shape, constraint, &random_subset(present.codes.len(), random)),
+                    false => present.best(self.shape, constraint),
                 };
                 subset.map(|Subset { gain, codes }| (gain, CodeTest::Subset(codes)))
             }
         };
-        (true, found.map(|(gain, test)| Found { gain: share * gain, feature: self.feature, test }))
+        (true, found.map(|(gain, test)| Candidate { gain: share * gain, feature: self.feature, test }))
     }
 
-    fn best_cut(&self, room: Room, total: &[f64]) -> Option<(f64, CodeTest)> {
-        let mut best = Best::new(total[WEIGHT], total[EXAMPLES], room);
+    fn best_cut(&self, constraint: SplitConstraint, total: &[f64]) -> Option<(f64, CodeTest)> {
+        let mut best = Best::new(total[WEIGHT], total[EXAMPLES], constraint);
         let mut left = vec![0.0; total.len()];
         for code in self.present() {
             left.iter_mut().zip(self.of(code)).for_each(|(left, sum)| *left += sum);
@@ -100,10 +100,10 @@ impl ByCode<'_> {
         best.cut().map(|cut| (cut.gain, CodeTest::Cut(cut.code)))
     }
 
-    fn given_cut(&self, room: Room, total: &[f64], cut: usize) -> Option<(f64, CodeTest)> {
+    fn given_cut(&self, constraint: SplitConstraint, total: &[f64], cut: usize) -> Option<(f64, CodeTest)> {
         let left = self.sum(|code| code <= cut);
         let right = (total[WEIGHT] - left[WEIGHT], total[EXAMPLES] - left[EXAMPLES]);
-        let fits = room.fits((left[WEIGHT], right.0), (left[EXAMPLES], right.1));
+        let fits = constraint.allows((left[WEIGHT], right.0), (left[EXAMPLES], right.1));
         fits.then(|| (self.shape.gain(&left, total), CodeTest::Cut(cut as u16)))
     }
 

@@ -234,7 +234,7 @@ pub(super) fn best_cut<S: Simd, C: Code, const VECTORS: usize>(
     order: &[u32],
     walk: &mut Walk,
 ) -> Option<Cut> {
-    let Search { examples, codes, node, room, .. } = search;
+    let Search { examples, codes, node, constraint, .. } = search;
     let mut left = Registers::<S, VECTORS>::new(simd, node);
     if examples.block.weights.is_empty() {
         for (step, &position) in walk.steps(order.len()).zip(order) {
@@ -242,9 +242,9 @@ pub(super) fn best_cut<S: Simd, C: Code, const VECTORS: usize>(
             *step.key = codes[position as usize].index() as f64;
             (*step.count, *step.quality) = (left.count, left.quality(simd));
         }
-        return walk.best_cut(simd, GainOf::of_qualities(node.examples(), room));
+        return walk.best_cut(simd, GainOf::of_qualities(node.examples(), constraint));
     }
-    let mut best = Best::new(node.weight(), node.examples(), room);
+    let mut best = Best::new(node.weight(), node.examples(), constraint);
     for (i, &position) in order.iter().enumerate() {
         let position = position as usize;
         left.add(simd, examples, position);

@@ -8,13 +8,13 @@ use pulp::{Arch, Simd, WithSimd};
 
 use super::dense::{self, Groups, InRegisters, LeftSides, Registers};
 use super::scan::{Examples, Node};
-use super::{Cut, Room};
+use super::{Cut, SplitConstraint};
 use crate::moments::{EXAMPLES, Shape, WEIGHT};
 use ferrank_data::store::Code;
 
 /// Cuts that were given, and which examples they put on the left.
 #[derive(Debug, Default)]
-pub(crate) struct GivenCuts {
+pub(crate) struct RandomThresholds {
     /// n_examples
     marks: Vec<u8>,
     cuts: Vec<Given>,
@@ -33,7 +33,7 @@ struct Given {
     gain: f64,
 }
 
-impl GivenCuts {
+impl RandomThresholds {
     /// Most cuts at once: each doubles the sums there are.
     const MOST: usize = 7;
 
@@ -47,7 +47,7 @@ impl GivenCuts {
         let n_left = arch.dispatch(Mark { codes, cut, bit: 1 << self.cuts.len(), marks: &mut self.marks });
         let left_is_smaller = 2 * n_left <= codes.len();
         self.cuts.push(Given { feature, code: cut.index() as u16, left_is_smaller, gain: -1.0 });
-        self.cuts.len() == GivenCuts::MOST
+        self.cuts.len() == RandomThresholds::MOST
     }
 
     /// Judges the cuts, and gives those that have room with their features, with the sums of their left sides in
@@ -58,11 +58,11 @@ impl GivenCuts {
         shape: &Shape,
         examples: Examples<'_>,
         node: &Node,
-        room: Room,
+        constraint: SplitConstraint,
         lefts: &mut LeftSides,
     ) -> impl Iterator<Item = (u32, Cut)> + use<'a> {
         if !self.cuts.is_empty() {
-            dense::in_registers(arch, shape, Judge { cuts: self, shape, examples, node, room, lefts });
+            dense::in_registers(arch, shape, Judge { cuts: self, shape, examples, node, constraint, lefts });
         }
         let fitting = self.cuts.drain(..).filter(|given| given.gain >= 0.0);
         fitting.map(|Given { feature, code, gain, .. }| (feature, Cut { gain, code }))
@@ -100,18 +100,18 @@ impl<C: Code> WithSimd for Mark<'_, C> {
 }
 
 struct Judge<'a> {
-    cuts: &'a mut GivenCuts,
+    cuts: &'a mut RandomThresholds,
     shape: &'a Shape,
     examples: Examples<'a>,
     node: &'a Node,
-    room: Room,
+    constraint: SplitConstraint,
     lefts: &'a mut LeftSides,
 }
 
 impl InRegisters for Judge<'_> {
     #[inline(always)]
     fn run<S: Simd, const VECTORS: usize>(self, simd: S) {
-        let Judge { cuts: GivenCuts { marks, cuts, groups }, shape, examples, node, room, lefts } = self;
+        let Judge { cuts: RandomThresholds { marks, cuts, groups }, shape, examples, node, constraint, lefts } = self;
         let (sizes, sums) = groups.cleared::<S, VECTORS>(1 << cuts.len());
         for (position, &mark) in marks.iter().enumerate() {
             let [weight, count] = dense::size_of(examples, position);
@@ -140,7 +140,7 @@ impl InRegisters for Judge<'_> {
             }
             let sides =
                 [(side.weight, node.total[WEIGHT] - side.weight), (side.count, node.total[EXAMPLES] - side.count)];
-            if room.fits(sides[0], sides[1]) {
+            if constraint.allows(sides[0], sides[1]) {
                 side.note(simd, shape, given.feature, lefts);
                 if !given.left_is_smaller {
                     side.turn(simd, total, sides[0].1);

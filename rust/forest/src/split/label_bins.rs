@@ -42,7 +42,7 @@ impl LabelBins {
     /// The best cut.
     #[inline(always)]
     pub(super) fn best_cut<S: Simd, C: Code>(&mut self, simd: S, search: Search<'_, C>) -> Option<Cut> {
-        let Search { shape, examples, codes, n_codes, node, room } = search;
+        let Search { shape, examples, codes, n_codes, node, constraint } = search;
         let width = shape.indicator_weight.len().next_multiple_of(2 * STEP);
         self.examples.resize(n_codes, 0);
         self.labels.resize(n_codes * width, 0);
@@ -58,7 +58,7 @@ impl LabelBins {
         let own = |(label, &omega): (usize, &f64)| if node.weighted(label) > 0.0 { omega } else { 0.0 };
         omega.extend(shape.indicator_weight.iter().enumerate().map(own));
         omega.resize(width, 0.0);
-        let mut best = Best::new(node.weight(), node.examples(), room);
+        let mut best = Best::new(node.weight(), node.examples(), constraint);
         let mut count = 0.0;
         for (code, (examples, labels)) in examples.iter_mut().zip(labels.chunks_exact_mut(width)).enumerate() {
             if *examples == 0 {

@@ -64,7 +64,7 @@ impl Weights<'_> {
 
 /// Labels of a node's examples.
 #[derive(Debug, Default)]
-pub(super) struct LabelLists {
+pub(super) struct LabelCsr {
     /// n_examples, and after them those for whose labels one has no place.
     listed: Vec<Listed>,
     /// n_examples; how many of the latter there are up to each example.
@@ -138,7 +138,7 @@ impl Listed {
     }
 }
 
-impl LabelLists {
+impl LabelCsr {
     /// Those of `examples`; `weighted` is ω·c of each label, 0 for labels to leave out.
     pub(super) fn set(&mut self, shape: &Shape, examples: Examples<'_>, weighted: &[f64]) {
         self.listed.clear();

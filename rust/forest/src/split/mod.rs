@@ -34,17 +34,17 @@ const STEP: usize = 8;
 
 /// What both children of a split must hold.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Room {
+pub(crate) struct SplitConstraint {
     /// Least number of examples, counted with multiplicity.
     pub(crate) min_leaf: f64,
     /// Examples that miss the feature; they follow the heavier side, the left one if equal.
     pub(crate) missing: f64,
 }
 
-impl Room {
+impl SplitConstraint {
     /// Whether sides of these weights and numbers of examples have room.
     #[inline(always)]
-    pub(crate) fn fits(self, weights: (f64, f64), examples: (f64, f64)) -> bool {
+    pub(crate) fn allows(self, weights: (f64, f64), examples: (f64, f64)) -> bool {
         let (mut left, mut right) = examples;
         if weights.0 >= weights.1 {
             left += self.missing;
@@ -61,7 +61,7 @@ struct Best {
     /// Weight and number of examples of the node.
     weight: f64,
     examples: f64,
-    room: Room,
+    constraint: SplitConstraint,
     /// The greatest gain.
     most: f64,
     /// Gains and codes that tie with it, as far as they find room; codes ascend.
@@ -74,8 +74,8 @@ impl Best {
     /// A little below 1: what is not worth dividing for is told without a division.
     const LOOSE: f64 = TIE - 1e-12;
 
-    fn new(weight: f64, examples: f64, room: Room) -> Self {
-        Best { weight, examples, room, most: 0.0, tied: [(0.0, 0); Best::TIED], n_tied: 0 }
+    fn new(weight: f64, examples: f64, constraint: SplitConstraint) -> Self {
+        Best { weight, examples, constraint, most: 0.0, tied: [(0.0, 0); Best::TIED], n_tied: 0 }
     }
 
     /// Offers the cut above `code`, whose left side has this weight and these examples; `quality` is
@@ -92,7 +92,7 @@ impl Best {
     #[inline(always)]
     fn offer_gain(&mut self, code: usize, gain: f64, weight: f64, examples: f64) {
         let (weights, examples) = ((weight, self.weight - weight), (examples, self.examples - examples));
-        if ties(gain, self.most) && self.room.fits(weights, examples) {
+        if ties(gain, self.most) && self.constraint.allows(weights, examples) {
             self.take(gain, code as u16);
         }
     }

@@ -5,7 +5,7 @@
 //! rises; above [`MOST_GREEDY`] categories, where that would take time with their square, categories
 //! are ordered along the first principal axis of their means and scanned.
 
-use super::Room;
+use super::SplitConstraint;
 use crate::moments::{EXAMPLES, Shape, TIE, WEIGHT, ties};
 use crate::split::scan::Examples;
 use ferrank_data::store::Code;
@@ -73,7 +73,7 @@ impl Present {
     }
 
     /// The best subset that has room.
-    pub(crate) fn best(&self, shape: &Shape, room: Room) -> Option<Subset> {
+    pub(crate) fn best(&self, shape: &Shape, constraint: SplitConstraint) -> Option<Subset> {
         let n = self.codes.len();
         if n < 2 {
             return None;
@@ -84,23 +84,23 @@ impl Present {
                 let weight = shape.weight_of_dense(sums, 0);
                 if weight > 0.0 { shape.dense(sums)[0] / weight } else { 0.0 }
             };
-            self.best_prefix(shape, room, &by_key((0..n).map(mean).collect()))
+            self.best_prefix(shape, constraint, &by_key((0..n).map(mean).collect()))
         } else if n <= MOST_GREEDY {
-            self.greedy(shape, room)
+            self.greedy(shape, constraint)
         } else {
-            self.best_prefix(shape, room, &by_key(self.principal_coordinates(shape)))
+            self.best_prefix(shape, constraint, &by_key(self.principal_coordinates(shape)))
         }
     }
 
     /// The gain of sending the categories at `positions` to the left, if there is room.
-    pub(crate) fn given(&self, shape: &Shape, room: Room, positions: &[usize]) -> Option<Subset> {
+    pub(crate) fn given(&self, shape: &Shape, constraint: SplitConstraint, positions: &[usize]) -> Option<Subset> {
         let mut left = vec![0.0; self.total.len()];
         positions.iter().for_each(|&position| add(&mut left, self.category(position)));
-        self.fits(room, &left).then(|| self.subset(shape.gain(&left, &self.total), positions))
+        self.fits(constraint, &left).then(|| self.subset(shape.gain(&left, &self.total), positions))
     }
 
-    fn fits(&self, room: Room, left: &[f64]) -> bool {
-        room.fits(
+    fn fits(&self, constraint: SplitConstraint, left: &[f64]) -> bool {
+        constraint.allows(
             (left[WEIGHT], self.total[WEIGHT] - left[WEIGHT]),
             (left[EXAMPLES], self.total[EXAMPLES] - left[EXAMPLES]),
         )
@@ -112,12 +112,12 @@ impl Present {
         Subset { gain, codes }
     }
 
-    fn best_prefix(&self, shape: &Shape, room: Room, order: &[usize]) -> Option<Subset> {
+    fn best_prefix(&self, shape: &Shape, constraint: SplitConstraint, order: &[usize]) -> Option<Subset> {
         let mut left = vec![0.0; self.total.len()];
         let mut gains = vec![-1.0; order.len()];
         for (gain, &position) in gains.iter_mut().zip(order) {
             add(&mut left, self.category(position));
-            if self.fits(room, &left) {
+            if self.fits(constraint, &left) {
                 *gain = shape.gain(&left, &self.total);
             }
         }
@@ -125,7 +125,7 @@ impl Present {
         Some(self.subset(gain, &order[..=n]))
     }
 
-    fn greedy(&self, shape: &Shape, room: Room) -> Option<Subset> {
+    fn greedy(&self, shape: &Shape, constraint: SplitConstraint) -> Option<Subset> {
         let mut left = vec![0.0; self.total.len()];
         let mut trial = left.clone();
         let mut rest: Vec<usize> = (0..self.codes.len()).collect();
@@ -143,7 +143,7 @@ impl Present {
             add(&mut left, self.category(position));
             taken.push(position);
             reached = gain;
-            if self.fits(room, &left) {
+            if self.fits(constraint, &left) {
                 best = Some((gain, taken.len()));
             }
         }

@@ -23,10 +23,10 @@ use pulp::{Arch, Simd, WithSimd};
 
 use super::dense::{self, Values};
 use super::label_bins::LabelBins;
-use super::lists::{LabelLists, LabelSums, Listed};
-use super::together::Together;
+use super::lists::{LabelCsr, LabelSums, Listed};
+use super::together::MultiFeatureHistogram;
 use super::walk::Walk;
-use super::{Best, Cut, Room};
+use super::{Best, Cut, SplitConstraint};
 use crate::moments::{EXAMPLES, FIRST, Shape, WEIGHT};
 use crate::space::Block;
 use crate::split::single::{GainOf, Pair};
@@ -113,9 +113,9 @@ pub(crate) struct Node {
     /// n_groups; the same over each group.
     group_squares: Vec<f64>,
     /// Made when the first search asks for them.
-    lists: OnceCell<LabelLists>,
+    lists: OnceCell<LabelCsr>,
     /// Those of a node before, whose buffers serve again.
-    used: RefCell<LabelLists>,
+    used: RefCell<LabelCsr>,
     pub(super) values: Values,
 }
 
@@ -150,7 +150,7 @@ impl Node {
     }
 
     /// The labels of its `examples`.
-    fn lists(&self, shape: &Shape, examples: Examples<'_>) -> &LabelLists {
+    fn lists(&self, shape: &Shape, examples: Examples<'_>) -> &LabelCsr {
         self.lists.get_or_init(|| {
             let mut lists = self.used.take();
             lists.set(shape, examples, &self.weighted);
@@ -202,7 +202,7 @@ pub(crate) struct Scratch {
     /// The same where there are labels alone.
     label_bins: LabelBins,
     /// The same where components are dense and few.
-    together: Together,
+    together: MultiFeatureHistogram,
 }
 
 /// Where one side is summed up: zeros between searches.
@@ -229,7 +229,7 @@ impl Scratch {
             walk: Walk::default(),
             bins: Vec::new(),
             label_bins: LabelBins::default(),
-            together: Together::default(),
+            together: MultiFeatureHistogram::default(),
         }
     }
 }
@@ -244,16 +244,20 @@ pub(crate) struct Search<'a, C> {
     /// Codes lie below this.
     pub(crate) n_codes: usize,
     pub(crate) node: &'a Node,
-    pub(crate) room: Room,
+    pub(crate) constraint: SplitConstraint,
 }
 
 impl<C: Code> Search<'_, C> {
     /// Best cut; `None` if no cut has room.
     pub(crate) fn best_cut(self, arch: Arch, scratch: &mut Scratch) -> Option<Cut> {
-        let Search { shape, examples, codes, n_codes, node, room } = self;
-        if Together::serves(arch, shape) && adds_by_code(shape, examples.block, codes.len(), n_codes) {
+        let Search { shape, examples, codes, n_codes, node, constraint } = self;
+        if MultiFeatureHistogram::supports(arch, shape) && adds_by_code(shape, examples.block, codes.len(), n_codes) {
             scratch.together.take(shape, 0, codes, n_codes);
-            return scratch.together.best_cuts(arch, shape, examples, node, room, None).next().map(|(_, cut)| cut);
+            return scratch
+                .together
+                .best_cuts(arch, shape, examples, node, constraint, None)
+                .next()
+                .map(|(_, cut)| cut);
         }
         arch.dispatch(BestCut { search: self, scratch })
     }
@@ -293,7 +297,7 @@ impl<C: Code> WithSimd for BestCut<'_, C> {
 impl<C: Code> BestCut<'_, C> {
     #[inline(always)]
     fn by_code<S: Simd>(self, simd: S) -> Option<Cut> {
-        let Search { shape, examples, codes, n_codes, node, room } = self.search;
+        let Search { shape, examples, codes, n_codes, node, constraint } = self.search;
         let Scratch { bins, side, .. } = self.scratch;
         let len = shape.len();
         let left = &mut side.sums[..];
@@ -303,7 +307,7 @@ impl<C: Code> BestCut<'_, C> {
             let bin = &mut bins[code.index() * len..(code.index() + 1) * len];
             add_row(simd, shape, examples, i, bin);
         }
-        let mut best = Best::new(node.weight(), node.examples(), room);
+        let mut best = Best::new(node.weight(), node.examples(), constraint);
         for (code, bin) in bins.chunks_exact(len).enumerate() {
             if bin[EXAMPLES] == 0.0 {
                 continue;
@@ -323,7 +327,7 @@ impl<C: Code> BestCut<'_, C> {
 
     #[inline(always)]
     fn in_order<S: Simd>(self, simd: S) -> Option<Cut> {
-        let Search { shape, codes, n_codes, node, room, .. } = self.search;
+        let Search { shape, codes, n_codes, node, constraint, .. } = self.search;
         if self.search.examples.have_labels_alone(shape) {
             return self.of_labels(simd);
         }
@@ -335,7 +339,7 @@ impl<C: Code> BestCut<'_, C> {
             Some(4) => return dense::best_cut::<S, C, 4>(simd, self.search, order, walk),
             _ => {}
         }
-        let mut best = Best::new(node.weight(), node.examples(), room);
+        let mut best = Best::new(node.weight(), node.examples(), constraint);
         let is_last =
             |i: usize, position: usize| order.get(i + 1).is_none_or(|&next| codes[next as usize] != codes[position]);
         let mut left = Left::new(self.search, side);
@@ -358,7 +362,7 @@ impl<C: Code> BestCut<'_, C> {
     /// Where there are labels alone, known for all rows of weight 1.
     #[inline(always)]
     fn of_labels<S: Simd>(self, simd: S) -> Option<Cut> {
-        let Search { shape, examples, codes, n_codes, node, room } = self.search;
+        let Search { shape, examples, codes, n_codes, node, constraint } = self.search;
         let Scratch { order, spare, listed, side, walk, .. } = self.scratch;
         let lists = node.lists(shape, examples);
         lists.take_codes(codes, listed);
@@ -366,7 +370,7 @@ impl<C: Code> BestCut<'_, C> {
         lists.walk(listed, order, &mut side.labels, walk);
         side.labels.clear(order.len(), lists.all_labels());
         walk.measure_labels(simd, node.examples(), node.squares);
-        walk.best_cut(simd, GainOf::of_qualities(node.examples(), room))
+        walk.best_cut(simd, GainOf::of_qualities(node.examples(), constraint))
     }
 }
 
@@ -381,7 +385,7 @@ impl<C: Code> WithSimd for GivenCut<'_, C> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) -> Option<Cut> {
-        let Search { shape, codes, node, room, .. } = self.search;
+        let Search { shape, codes, node, constraint, .. } = self.search;
         let n_left = codes.iter().filter(|&&code| code <= self.cut).count();
         let left_is_smaller = 2 * n_left <= codes.len();
         // Splitting off one side gains as much as splitting off the other.
@@ -400,9 +404,9 @@ impl<C: Code> WithSimd for GivenCut<'_, C> {
         };
         let (weights, counts) = ((weight, node.weight() - weight), (count, node.examples() - count));
         let fits = if left_is_smaller {
-            room.fits(weights, counts)
+            constraint.allows(weights, counts)
         } else {
-            room.fits((weights.1, weights.0), (counts.1, counts.0))
+            constraint.allows((weights.1, weights.0), (counts.1, counts.0))
         };
         fits.then(|| Cut { gain: gain.max(0.0), code: self.cut.index() as u16 })
     }
@@ -464,7 +468,7 @@ struct Left<'a> {
     /// The sums of a row of the block.
     row: &'a mut [f64],
     /// The labels of the node's examples, if there are labels.
-    lists: Option<&'a LabelLists>,
+    lists: Option<&'a LabelCsr>,
     labels: &'a mut LabelSums,
     weight: f64,
     count: f64,

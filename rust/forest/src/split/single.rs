@@ -7,7 +7,7 @@
 
 use pulp::{Arch, Simd, WithSimd};
 
-use super::{Best, Cut, Room, STEP, first_step_of_best};
+use super::{Best, Cut, STEP, SplitConstraint, first_step_of_best};
 use crate::moments::ties;
 use ferrank_data::store::Code;
 use ferrank_data::store::bands::Column;
@@ -198,9 +198,9 @@ impl Histograms {
         number: usize,
         n_codes: usize,
         node: Node,
-        room: Room,
+        constraint: SplitConstraint,
     ) -> Option<Cut> {
-        self.0[number].best_cut(arch, n_codes, GainOf::new(node, room))
+        self.0[number].best_cut(arch, n_codes, GainOf::new(node, constraint))
     }
 }
 
@@ -208,27 +208,27 @@ impl Histograms {
 #[derive(Clone, Copy)]
 pub(crate) struct GainOf {
     node: Node,
-    room: Room,
+    constraint: SplitConstraint,
 }
 
 impl GainOf {
-    pub(crate) fn new(node: Node, room: Room) -> Self {
-        GainOf { node, room }
+    pub(crate) fn new(node: Node, constraint: SplitConstraint) -> Self {
+        GainOf { node, constraint }
     }
 
     /// For gains that are told from the gain times the weights of both sides, in a node of so many examples.
-    pub(crate) fn of_qualities(examples: f64, room: Room) -> Self {
-        GainOf::new(Node { examples, sum: 0.0 }, room)
+    pub(crate) fn of_qualities(examples: f64, constraint: SplitConstraint) -> Self {
+        GainOf::new(Node { examples, sum: 0.0 }, constraint)
     }
 
     /// Gain of splitting off `left`, −1 if there is no room.
     #[inline(always)]
     pub(crate) fn of_one(self, left: Pair) -> f64 {
         let sides = (left[0], self.node.examples - left[0]);
-        if self.room.fits(sides, sides) { self.node.gain(left) } else { -1.0 }
+        if self.constraint.allows(sides, sides) { self.node.gain(left) } else { -1.0 }
     }
 
-    /// Gains, −1 where there is no room; [`Node::gain`] and [`Room::fits`] side by side.
+    /// Gains, −1 where there is no room; [`Node::gain`] and [`SplitConstraint::fits`] side by side.
     #[inline(always)]
     pub(crate) fn of<S: Simd>(self, simd: S, left: S::f64s, sum: S::f64s) -> S::f64s {
         let splat = |x: f64| simd.splat_f64s(x);
@@ -243,20 +243,20 @@ impl GainOf {
         let right = simd.sub_f64s(splat(self.node.examples), left);
         let gain = simd.div_f64s(quality, simd.mul_f64s(left, right));
         let (mut held_left, mut held_right) = (left, right);
-        if self.room.missing > 0.0 {
-            let missing = splat(self.room.missing);
+        if self.constraint.missing > 0.0 {
+            let missing = splat(self.constraint.missing);
             let heavier = simd.greater_than_or_equal_f64s(left, right);
             held_left = simd.select_f64s(heavier, simd.add_f64s(left, missing), left);
             held_right = simd.select_f64s(heavier, right, simd.add_f64s(right, missing));
         }
-        let least = splat(self.room.min_leaf);
+        let least = splat(self.constraint.min_leaf);
         let enough = simd.and_m64s(
             simd.greater_than_or_equal_f64s(held_left, least),
             simd.greater_than_or_equal_f64s(held_right, least),
         );
         // Without missing values the least number of examples, which is above 0, says it all.
         let parted = simd.and_m64s(simd.greater_than_f64s(left, splat(0.0)), simd.greater_than_f64s(right, splat(0.0)));
-        let fits = if self.room.missing > 0.0 { simd.and_m64s(enough, parted) } else { enough };
+        let fits = if self.constraint.missing > 0.0 { simd.and_m64s(enough, parted) } else { enough };
         simd.select_f64s(fits, gain, splat(-1.0))
     }
 }
@@ -268,20 +268,20 @@ pub(crate) fn best_cut<C: Code>(
     (codes, n_codes): (impl Iterator<Item = C>, usize),
     pairs: &[Pair],
     node: Node,
-    room: Room,
+    constraint: SplitConstraint,
     bins: &mut Bins,
 ) -> Option<Cut> {
     if is_dense(pairs.len(), n_codes) {
         bins.fill(codes, pairs);
-        return bins.best_cut(arch, n_codes, GainOf::new(node, room));
+        return bins.best_cut(arch, n_codes, GainOf::new(node, constraint));
     }
     bins.fill_and_mark(codes, pairs);
-    best_used(node, room, bins)
+    best_used(node, constraint, bins)
 }
 
 /// Best cut above one of the bins in use.
-fn best_used(node: Node, room: Room, bins: &mut Bins) -> Option<Cut> {
-    let mut best = Best::new(node.examples, node.examples, room);
+fn best_used(node: Node, constraint: SplitConstraint, bins: &mut Bins) -> Option<Cut> {
+    let mut best = Best::new(node.examples, node.examples, constraint);
     let (mean, mut left) = (node.mean(), [0.0; 2]);
     bins.drain(|code, bin| {
         add(&mut left, bin);
@@ -416,10 +416,10 @@ pub(crate) fn given_cut<C: Code>(
     codes: &[C],
     pairs: &[Pair],
     node: Node,
-    room: Room,
+    constraint: SplitConstraint,
     cut: C,
 ) -> Option<Cut> {
     let left = arch.dispatch(LeftOf { codes, pairs, cut });
-    let gain = GainOf::new(node, room).of_one(left);
+    let gain = GainOf::new(node, constraint).of_one(left);
     (gain >= 0.0).then(|| Cut { gain, code: cut.index() as u16 })
 }

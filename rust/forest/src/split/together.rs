@@ -7,13 +7,13 @@ use pulp::{Arch, Simd};
 
 use super::dense::{self, Groups, InRegisters, LeftSides, Registers};
 use super::scan::{Examples, Node};
-use super::{Best, Cut, Room};
+use super::{Best, Cut, SplitConstraint};
 use crate::moments::Shape;
 use ferrank_data::store::Code;
 
 /// Features to be searched together.
 #[derive(Debug, Default)]
-pub(crate) struct Together {
+pub(crate) struct MultiFeatureHistogram {
     features: Vec<Coded>,
     /// n_features x n_examples
     codes: Vec<u16>,
@@ -37,9 +37,9 @@ const MOST_BYTES: usize = 640 << 10;
 /// From so many codes on no more features are taken: who waits for a stop waits for a pass.
 const MANY_CODES: usize = 1 << 24;
 
-impl Together {
+impl MultiFeatureHistogram {
     /// Whether components allow for it.
-    pub(crate) fn serves(arch: Arch, shape: &Shape) -> bool {
+    pub(crate) fn supports(arch: Arch, shape: &Shape) -> bool {
         dense::width(arch, shape).is_some()
     }
 
@@ -60,11 +60,11 @@ impl Together {
         shape: &Shape,
         examples: Examples<'_>,
         node: &Node,
-        room: Room,
+        constraint: SplitConstraint,
         lefts: Option<&mut LeftSides>,
     ) -> impl Iterator<Item = (u32, Cut)> + use<'a> {
         if !self.features.is_empty() {
-            dense::in_registers(arch, shape, BestCuts { together: self, shape, examples, node, room, lefts });
+            dense::in_registers(arch, shape, BestCuts { together: self, shape, examples, node, constraint, lefts });
             self.codes.clear();
         }
         self.features.drain(..).filter_map(|Coded { feature, best, .. }| best.map(|cut| (feature, cut)))
@@ -72,19 +72,19 @@ impl Together {
 }
 
 struct BestCuts<'a> {
-    together: &'a mut Together,
+    together: &'a mut MultiFeatureHistogram,
     shape: &'a Shape,
     examples: Examples<'a>,
     node: &'a Node,
-    room: Room,
+    constraint: SplitConstraint,
     lefts: Option<&'a mut LeftSides>,
 }
 
 impl InRegisters for BestCuts<'_> {
     #[inline(always)]
     fn run<S: Simd, const VECTORS: usize>(self, simd: S) {
-        let BestCuts { together, shape, examples, node, room, mut lefts } = self;
-        let Together { features, codes, groups, values } = together;
+        let BestCuts { together, shape, examples, node, constraint, mut lefts } = self;
+        let MultiFeatureHistogram { features, codes, groups, values } = together;
         let (sizes, sums) = groups.cleared::<S, VECTORS>(features.iter().map(|coded| coded.n_codes).sum());
         values.resize(BLOCK * VECTORS * S::F64_LANES, 0.0);
         let (values, _) = S::as_mut_simd_f64s(values);
@@ -118,7 +118,7 @@ impl InRegisters for BestCuts<'_> {
             (own_sizes, sizes) = sizes.split_at(coded.n_codes);
             (own_sums, sums) = sums.split_at(coded.n_codes);
             let mut left = Registers::<S, VECTORS>::new(simd, node);
-            let mut best = Best::new(node.weight(), node.examples(), room);
+            let mut best = Best::new(node.weight(), node.examples(), constraint);
             for (code, (size, &sums)) in own_sizes.iter().zip(own_sums).enumerate() {
                 if size[1] > 0.0 {
                     left.add_sums(simd, *size, sums);

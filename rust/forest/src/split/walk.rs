@@ -28,7 +28,7 @@ pub(super) struct Step<'a> {
 }
 
 impl Walk {
-    /// Room for `n` examples, in order.
+    /// SplitConstraint for `n` examples, in order.
     #[inline(always)]
     pub(super) fn steps(&mut self, n: usize) -> impl Iterator<Item = Step<'_>> {
         let Walk { keys, counts, qualities, cross, gains } = self;

@@ -5,25 +5,25 @@ use rand::{Rng, RngExt};
 
 use super::{Coded, bag, batches, goes_left, numbers, table, total};
 use crate::bag::Bag;
-use crate::grow::{Ground, Grower};
-use crate::grown::{CodeTest, Grown};
+use crate::grow::{GrowContext, Grower};
 use crate::moments::{EXAMPLES, Shape, WEIGHT};
 use crate::params::{Ensemble, ForestParams, MaxFeatures, Score};
-use crate::scores::Tally;
+use crate::scores::SplitScores;
 use crate::space::Space;
 use crate::split::tests::arches;
+use crate::tree_buffer::{CodeTest, TreeBuffer};
 use ferrank_data::profile::Scale;
 use ferrank_runtime::monitor::Monitor;
 use ferrank_runtime::random::{Purpose, stream};
 
-fn grown(coded: &Coded, space: &Space, bag: &Bag, params: &ForestParams) -> Grown {
+fn grown(coded: &Coded, space: &Space, bag: &Bag, params: &ForestParams) -> TreeBuffer {
     grown_on(Arch::new(), coded, space, bag, params)
 }
 
-fn grown_on(arch: Arch, coded: &Coded, space: &Space, bag: &Bag, params: &ForestParams) -> Grown {
+fn grown_on(arch: Arch, coded: &Coded, space: &Space, bag: &Bag, params: &ForestParams) -> TreeBuffer {
     let monitor = Monitor::default();
-    let ground = Ground { store: &coded.store, space, params, monitor: &monitor };
-    Grower::new(ground, arch).grow(bag, 0).unwrap().clone()
+    let context = GrowContext { store: &coded.store, space, params, monitor: &monitor };
+    Grower::new(context, arch).grow(bag, 0).unwrap().clone()
 }
 
 /// The sums of some rows of the bag, given by position.
@@ -33,7 +33,7 @@ fn sums(shape: &Shape, space: &Space, bag: &Bag, positions: impl Iterator<Item =
 }
 
 /// Sends the bag down the tree and checks every node on the way; positions of the bag's rows by node.
-fn check(coded: &Coded, space: &Space, bag: &Bag, tree: &Grown, params: &ForestParams) -> Vec<Vec<usize>> {
+fn check(coded: &Coded, space: &Space, bag: &Bag, tree: &TreeBuffer, params: &ForestParams) -> Vec<Vec<usize>> {
     let shape = Shape::of(space);
     let mut members = vec![Vec::new(); tree.nodes.len()];
     members[0] = (0..bag.rows.len()).collect();
@@ -169,11 +169,11 @@ proptest! {
         prop_assert_eq!(format!("{:?}", tree.nodes), format!("{:?}", longer.nodes));
 
         let (n_features, monitor) = (coded.store.codings.len(), Monitor::default());
-        let mut afterwards = Tally::new(&[Score::Genie3], n_features, None);
+        let mut afterwards = SplitScores::new(&[Score::Genie3], n_features, None);
         afterwards.add_all(&tree);
-        let ground = Ground { store: &coded.store, space: &space, params: &params, monitor: &monitor };
-        let tally = Tally::new(&[Score::Genie3], n_features, None);
-        let meanwhile = Grower::new(ground, Arch::new()).tally(&bag, 0, tally).unwrap();
+        let context = GrowContext { store: &coded.store, space: &space, params: &params, monitor: &monitor };
+        let tally = SplitScores::new(&[Score::Genie3], n_features, None);
+        let meanwhile = Grower::new(context, Arch::new()).tally(&bag, 0, tally).unwrap();
         prop_assert_eq!(format!("{:?}", meanwhile), format!("{:?}", afterwards));
     }
 
@@ -192,7 +192,7 @@ proptest! {
                         prop_assert!(split.gain <= best + 1e-12);
                     }
                 }
-                // Grown until no test lowers the impurity.
+                // TreeBuffer until no test lowers the impurity.
                 None => prop_assert!(best < 1e-12, "{best} in a leaf"),
             }
         }

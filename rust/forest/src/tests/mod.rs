@@ -13,9 +13,9 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 use super::bag::Bag;
-use super::grown::{CodeTest, GrownSplit};
 use super::moments::Shape;
 use super::space::{Block, Plan, Space};
+use super::tree_buffer::{BufferedSplit, CodeTest};
 use ferrank_data::hierarchy::Hierarchy;
 use ferrank_data::intake::{Intake, Unlabelled};
 use ferrank_data::labels::LabelColumn;
@@ -85,7 +85,7 @@ impl Coded {
     }
 }
 
-fn goes_left(split: &GrownSplit, code: Option<u16>) -> bool {
+fn goes_left(split: &BufferedSplit, code: Option<u16>) -> bool {
     match (code, &split.test) {
         (None, _) => split.missing_left,
         (Some(code), CodeTest::Cut(cut)) => code <= *cut,

@@ -1,16 +1,16 @@
-use crate::grown::{CodeTest, Grown, GrownNode, GrownSplit};
 use crate::params::Score;
-use crate::scores::Tally;
+use crate::scores::SplitScores;
+use crate::tree_buffer::{BufferedNode, BufferedSplit, CodeTest, TreeBuffer};
 use ferrank_ranking::Vector;
 
 /// Feature 3 at the root and to the left, feature 1 to the right; ten examples.
-fn tree() -> Grown {
-    let leaf = |depth, examples| GrownNode { depth, examples, weight: 0.5 * examples, split: None };
-    let split = |depth, examples, feature, gain, children| GrownNode {
-        split: Some(GrownSplit { feature, test: CodeTest::Cut(0), missing_left: true, gain, children }),
+fn tree() -> TreeBuffer {
+    let leaf = |depth, examples| BufferedNode { depth, examples, weight: 0.5 * examples, split: None };
+    let split = |depth, examples, feature, gain, children| BufferedNode {
+        split: Some(BufferedSplit { feature, test: CodeTest::Cut(0), missing_left: true, gain, children }),
         ..leaf(depth, examples)
     };
-    Grown {
+    TreeBuffer {
         nodes: vec![
             split(0, 10.0, 3, 0.5, [1, 4]),
             split(1, 4.0, 3, 0.25, [2, 3]),
@@ -21,13 +21,13 @@ fn tree() -> Grown {
             leaf(2, 5.0),
         ],
         gain_by_target: vec![0.5, 0.0, 0.125, 0.125, 0.0, 2.0],
-        ..Grown::default()
+        ..TreeBuffer::default()
     }
 }
 
 /// The vector of `score`, and those of `genie3` by target.
-fn tallied(tree: &Grown, score: Score) -> (Vector, Vec<Vector>) {
-    let mut tally = Tally::new(&[score], 5, Some(2));
+fn tallied(tree: &TreeBuffer, score: Score) -> (Vector, Vec<Vector>) {
+    let mut tally = SplitScores::new(&[score], 5, Some(2));
     tally.add_all(tree);
     let mut vectors = tally.finish();
     (vectors.remove(0), vectors)
@@ -62,8 +62,8 @@ fn gains_are_told_apart_by_target() {
 
 #[test]
 fn a_leaf_says_nothing() {
-    let leaf = GrownNode { depth: 0, examples: 3.0, weight: 3.0, split: None };
-    let tree = Grown { nodes: vec![leaf], ..Grown::default() };
+    let leaf = BufferedNode { depth: 0, examples: 3.0, weight: 3.0, split: None };
+    let tree = TreeBuffer { nodes: vec![leaf], ..TreeBuffer::default() };
     let (values, by_target) = tallied(&tree, Score::Genie3);
     assert!(values.values.is_empty() && by_target.iter().all(|vector| vector.values.is_empty()));
 }

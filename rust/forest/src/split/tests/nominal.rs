@@ -1,13 +1,13 @@
 use proptest::prelude::*;
 
 use super::scan::{examples, kinds};
-use super::{Examples, room};
+use super::{Examples, constraint};
 use crate::moments::{TIE, ties};
-use crate::split::Room;
+use crate::split::SplitConstraint;
 use crate::split::nominal::{Present, Subset};
 use crate::split::scan;
 
-const ANY: Room = Room { min_leaf: 1.0, missing: 0.0 };
+const ANY: SplitConstraint = SplitConstraint { min_leaf: 1.0, missing: 0.0 };
 
 fn open(examples: &Examples, n_codes: usize) -> Present {
     let (shape, block) = (examples.shape(), examples.block());
@@ -19,7 +19,7 @@ fn open(examples: &Examples, n_codes: usize) -> Present {
 }
 
 /// Gain and codes of the subset that grows category by category while the gain rises.
-fn greedy(examples: &Examples, room: Room) -> Option<Subset> {
+fn greedy(examples: &Examples, constraint: SplitConstraint) -> Option<Subset> {
     let mut rest = examples.present();
     let (mut taken, mut reached, mut best) = (Vec::new(), 0.0, None);
     while rest.len() > 1 {
@@ -31,7 +31,7 @@ fn greedy(examples: &Examples, room: Room) -> Option<Subset> {
         }
         taken.push(rest.remove(gains.iter().position(|&gain| ties(gain, most)).unwrap()));
         reached = most;
-        if examples.fits(room, |code| taken.contains(&code)) {
+        if examples.fits(constraint, |code| taken.contains(&code)) {
             let mut codes = taken.clone();
             codes.sort_unstable();
             best = Some(Subset { gain: most, codes });
@@ -41,7 +41,7 @@ fn greedy(examples: &Examples, room: Room) -> Option<Subset> {
 }
 
 /// The first best prefix of the categories in the order of their means.
-fn best_prefix(examples: &Examples, room: Room) -> Option<Subset> {
+fn best_prefix(examples: &Examples, constraint: SplitConstraint) -> Option<Subset> {
     let mean = |&code: &u16| {
         let of_code = || (0..examples.codes.len()).filter(|&i| examples.codes[i] == code);
         let known = || of_code().filter_map(|i| Some((i, examples.dense[i][0]? as f64)));
@@ -53,7 +53,7 @@ fn best_prefix(examples: &Examples, room: Room) -> Option<Subset> {
     order.sort_by(|a, b| mean(a).total_cmp(&mean(b)));
     let prefixes: Vec<Subset> = (1..order.len())
         .map(|n| order[..n].to_vec())
-        .filter(|codes| examples.fits(room, |code| codes.contains(&code)))
+        .filter(|codes| examples.fits(constraint, |code| codes.contains(&code)))
         .map(|mut codes| {
             codes.sort_unstable();
             Subset { gain: examples.gain(|code| codes.contains(&code)), codes }
@@ -78,12 +78,12 @@ proptest! {
 
     #[test]
     fn subsets_are_the_naive_ones(
-        (examples, room) in (kinds(), 1..=9u16, 1..=60usize)
-            .prop_flat_map(|(kinds, n_codes, n)| (examples(kinds, n_codes, n), room(n / 2))),
+        (examples, constraint) in (kinds(), 1..=9u16, 1..=60usize)
+            .prop_flat_map(|(kinds, n_codes, n)| (examples(kinds, n_codes, n), constraint(n / 2))),
     ) {
         let shape = examples.shape();
-        let found = open(&examples, 12).best(&shape, room);
-        let naive = if shape.is_ordered() { best_prefix(&examples, room) } else { greedy(&examples, room) };
+        let found = open(&examples, 12).best(&shape, constraint);
+        let naive = if shape.is_ordered() { best_prefix(&examples, constraint) } else { greedy(&examples, constraint) };
         check(&examples, found, naive)?;
     }
 
@@ -102,14 +102,14 @@ proptest! {
 
     #[test]
     fn a_given_subset_gains_what_the_formula_says(
-        (examples, room, chosen) in (kinds(), 2..=9u16, 1..=60usize)
-            .prop_flat_map(|(kinds, n_codes, n)| (examples(kinds, n_codes, n), room(n / 2), any::<u16>())),
+        (examples, constraint, chosen) in (kinds(), 2..=9u16, 1..=60usize)
+            .prop_flat_map(|(kinds, n_codes, n)| (examples(kinds, n_codes, n), constraint(n / 2), any::<u16>())),
     ) {
         let codes = examples.present();
         let positions: Vec<usize> = (0..codes.len()).filter(|position| chosen >> position & 1 == 1).collect();
         let subset: Vec<u16> = positions.iter().map(|&position| codes[position]).collect();
-        let found = open(&examples, 12).given(&examples.shape(), room, &positions);
-        let has_room = examples.fits(room, |code| subset.contains(&code));
+        let found = open(&examples, 12).given(&examples.shape(), constraint, &positions);
+        let has_room = examples.fits(constraint, |code| subset.contains(&code));
         prop_assert_eq!(found.is_some(), has_room);
         if let Some(found) = found {
             let gain = examples.gain(|code| subset.contains(&code));

@@ -11,9 +11,9 @@ use std::sync::{Mutex, PoisonError};
 use arrow_buffer::Buffer;
 use bytemuck::Pod;
 
-use super::pass::Found;
-use super::top::{State, Top};
-use crate::grow::Ground;
+use super::pass::Reached;
+use super::upper_tree::{State, UpperTree};
+use crate::grow::GrowContext;
 use crate::view::View;
 use ferrank_data::store::bands::BAND;
 use ferrank_data::store::{Chunk, CodeStore, Columns, Stored as StoredCode, TargetColumn, Values};
@@ -76,8 +76,13 @@ impl Rows {
 
 impl<'a> Buckets<'a> {
     /// For the buckets of `tops`, which hold up to `waiting` bytes until they are written.
-    pub(super) fn new(ground: Ground<'a>, scratch: &'a Scratch, tops: &[Top], waiting: usize) -> Result<Self> {
-        let store = ground.store;
+    pub(super) fn new(
+        context: GrowContext<'a>,
+        scratch: &'a Scratch,
+        tops: &[UpperTree],
+        waiting: usize,
+    ) -> Result<Self> {
+        let store = context.store;
         let nodes = tops.iter().flat_map(|top| &top.nodes);
         let count = nodes.filter(|node| matches!(node.state, State::Bucket(_))).count();
         let file = Mutex::new((scratch.file()?, 0));
@@ -86,7 +91,7 @@ impl<'a> Buckets<'a> {
     }
 
     /// Adds the examples `found` in a block.
-    pub(super) fn add(&self, bucket: &mut Bucket, found: &Found<'_>) -> Result<()> {
+    pub(super) fn add(&self, bucket: &mut Bucket, found: &Reached<'_>) -> Result<()> {
         self.records.write(found, &mut bucket.waiting);
         bucket.rows += found.range.len();
         if bucket.waiting.len() >= self.piece { self.flush(bucket) } else { Ok(()) }
@@ -103,7 +108,7 @@ impl<'a> Buckets<'a> {
     }
 
     /// Writes what is left of the buckets of `tops`.
-    pub(super) fn finish(self, tops: &mut [Top]) -> Result<Stored<'a>> {
+    pub(super) fn finish(self, tops: &mut [UpperTree]) -> Result<Stored<'a>> {
         for node in tops.iter_mut().flat_map(|top| &mut top.nodes) {
             if let State::Bucket(bucket) = &mut node.state {
                 self.flush(bucket)?;
@@ -120,7 +125,7 @@ impl Stored<'_> {
     /// # Errors
     /// [`Error::Data`](ferrank_runtime::error::Error::Data) for more labels than can be counted.
     pub(super) fn take(&self, bucket: &Bucket) -> Result<Rows> {
-        let mut rows = self.records.room(bucket.rows);
+        let mut rows = self.records.allocate(bucket.rows);
         let mut first = 0;
         for &(start, end) in &bucket.pieces {
             first = self.records.read(&self.bytes[start..end], first, &mut rows);
@@ -147,8 +152,8 @@ impl Records<'_> {
     }
 
     /// Appends the examples `found` in a block to `out`.
-    fn write(&self, found: &Found<'_>, out: &mut Vec<u8>) {
-        let Found { items, range, view, base } = found;
+    fn write(&self, found: &Reached<'_>, out: &mut Vec<u8>) {
+        let Reached { items, range, view, base } = found;
         let rows = &items.rows[range.clone()];
         let start = out.len();
         out.resize(start + rows.len() * self.size, 0);
@@ -178,13 +183,13 @@ impl Records<'_> {
         }
     }
 
-    /// Room for `n` rows.
-    fn room(&self, n: usize) -> Rows {
+    /// Memoryzeros for `n` rows.
+    fn allocate(&self, n: usize) -> Rows {
         let store = self.store;
         let mut chunk = Chunk { rows: n, ..Chunk::default() };
         chunk.narrow.resize(store.chunks[0].narrow.len(), n);
         chunk.wide.resize(store.chunks[0].wide.len(), n);
-        let room = |column: &TargetColumn| match column {
+        let allocate = |column: &TargetColumn| match column {
             TargetColumn::Numeric(_) => TargetColumn::Numeric(Values::Held(vec![0.0; n])),
             TargetColumn::Nominal { categories, .. } => {
                 TargetColumn::Nominal { categories: categories.clone(), codes: Values::Held(vec![0; n]) }
@@ -194,8 +199,8 @@ impl Records<'_> {
         Rows {
             chunk,
             counts: vec![0; n],
-            targets: store.targets.iter().map(room).collect(),
-            values: store.values.iter().map(room).collect(),
+            targets: store.targets.iter().map(allocate).collect(),
+            values: store.values.iter().map(allocate).collect(),
             weights: vec![0.0; if store.weights.is_empty() { 0 } else { n }],
             numbers: vec![0; if has_labels(store) { n } else { 0 }],
         }

@@ -21,11 +21,11 @@
 //! of one bucket for each thread.
 
 mod buckets;
+mod memory_plan;
 mod pass;
-mod room;
 #[cfg(test)]
 mod tests;
-mod top;
+mod upper_tree;
 
 use std::sync::{Mutex, PoisonError};
 
@@ -33,11 +33,11 @@ use pulp::Arch;
 use rayon::prelude::*;
 
 use super::bag::Bag;
-use super::grow::{Below, Ground, Grower, Place};
+use super::grow::{GrowContext, Grower, SubtreeRoot, SubtreeRows};
 use super::moments::WEIGHT;
 use super::params::Score;
 use super::permutation::{Judged, OutOfBag, Targets};
-use super::scores::Tally;
+use super::scores::SplitScores;
 use super::space::Block;
 use buckets::{Buckets, Stored};
 use ferrank_data::intake::CHUNK_ROWS;
@@ -45,10 +45,10 @@ use ferrank_ranking::{Contribution, Vector};
 use ferrank_runtime::budget::Budget;
 use ferrank_runtime::error::Result;
 use ferrank_runtime::scratch::Scratch;
+use memory_plan::MemoryPlan;
+pub(super) use memory_plan::holds_all;
 use pass::Passes;
-use room::Room;
-pub(super) use room::holds_all;
-use top::{State, Top};
+use upper_tree::{State, UpperTree};
 
 /// Grows `trees` for the targets `subset`, and hands each to `each` once it is done.
 ///
@@ -56,46 +56,46 @@ use top::{State, Top};
 /// [`Error::Resource`](ferrank_runtime::error::Error::Resource) if memory does not hold even one node's sums,
 /// [`Error::File`](ferrank_runtime::error::Error::File) if the disk is full, [`Interrupted`](ferrank_runtime::error::Error::Interrupted) on request.
 pub(super) fn grow(
-    ground: Ground<'_>,
+    context: GrowContext<'_>,
     budget: &Budget,
     scratch: &Scratch,
     subset: &[usize],
     trees: &[u64],
     each: &(dyn Fn(u64, Contribution) -> Result<()> + Sync),
 ) -> Result<()> {
-    grow_in(ground, &Room::new(ground, budget)?, scratch, subset, trees, each)
+    grow_in(context, &MemoryPlan::new(context, budget)?, scratch, subset, trees, each)
 }
 
 fn grow_in(
-    ground: Ground<'_>,
-    room: &Room,
+    context: GrowContext<'_>,
+    plan: &MemoryPlan,
     scratch: &Scratch,
     subset: &[usize],
     trees: &[u64],
     each: &(dyn Fn(u64, Contribution) -> Result<()> + Sync),
 ) -> Result<()> {
-    let judge = ground.params.scores.contains(&Score::Permutation).then(|| Judge::new(ground, subset, scratch));
-    let passes = Passes::new(ground);
-    let mut tops: Vec<Top> = trees.iter().map(|&number| Top::new(number, ground, room)).collect();
-    while top::open(&mut tops, ground, room) {
+    let judge = context.params.scores.contains(&Score::Permutation).then(|| Judge::new(context, subset, scratch));
+    let passes = Passes::new(context);
+    let mut tops: Vec<UpperTree> = trees.iter().map(|&number| UpperTree::new(number, context, plan)).collect();
+    while upper_tree::open(&mut tops, context, plan) {
         passes.sum(&mut tops)?;
-        tops.par_iter_mut().for_each(|top| top.choose(ground, room));
+        tops.par_iter_mut().for_each(|top| top.choose(context, plan));
     }
     let growers = Mutex::new(Vec::new());
     let idle = || growers.lock().unwrap_or_else(PoisonError::into_inner);
-    for group in tops.chunks_mut(room.trees_on_disk()) {
+    for group in tops.chunks_mut(plan.trees_on_disk()) {
         // Of the sums there are none any more.
-        let buckets = Buckets::new(ground, scratch, group, room.sums)?;
+        let buckets = Buckets::new(context, scratch, group, plan.sums)?;
         passes.collect(group, &buckets, judge.as_ref().map(|judge| &judge.targets))?;
         let stored = buckets.finish(group)?;
-        for together in group.chunks_mut(room.at_once) {
+        for together in group.chunks_mut(plan.at_once) {
             together.par_iter_mut().with_max_len(1).try_for_each(|top| {
                 let grower = idle().pop();
-                let mut grower = grower.unwrap_or_else(|| Grower::new(ground, Arch::new()));
-                let result = finish(ground, top, &stored, judge.as_ref(), &mut grower)?;
+                let mut grower = grower.unwrap_or_else(|| Grower::new(context, Arch::new()));
+                let result = finish(context, top, &stored, judge.as_ref(), &mut grower)?;
                 idle().push(grower);
                 each(top.number, result)?;
-                ground.monitor.advance(1);
+                context.monitor.advance(1);
                 Ok(())
             })?;
         }
@@ -105,15 +105,15 @@ fn grow_in(
 
 /// Grows the subtrees of `top` and adds up all splits.
 fn finish(
-    ground: Ground<'_>,
-    top: &mut Top,
+    context: GrowContext<'_>,
+    top: &mut UpperTree,
     stored: &Stored<'_>,
     judge: Option<&Judge<'_>>,
     grower: &mut Grower<'_>,
 ) -> Result<Contribution> {
-    let params = ground.params;
-    let by_target = params.by_target.then_some(ground.store.targets.len());
-    let mut tally = Tally::new(&params.scores, ground.store.codings.len(), by_target);
+    let params = context.params;
+    let by_target = params.by_target.then_some(context.store.targets.len());
+    let mut tally = SplitScores::new(&params.scores, context.store.codings.len(), by_target);
     let mut case = judge.map(|judge| judge.open(top.number)).transpose()?;
     let mut block = Block::default();
     let mut stack = vec![(0, None)];
@@ -129,9 +129,14 @@ fn finish(
             State::Bucket(bucket) => {
                 let rows = stored.take(bucket)?;
                 let all = 0..rows.counts.len();
-                ground.space.values(rows.columns(), all, &mut block);
-                let below = Below { chunk: &rows.chunk, block: &block, counts: &rows.counts };
-                let place = Place { tree: top.number, depth: node.depth, path: node.path, aside: &node.aside };
+                context.space.values(rows.columns(), all, &mut block);
+                let below = SubtreeRows { chunk: &rows.chunk, block: &block, counts: &rows.counts };
+                let place = SubtreeRoot {
+                    tree: top.number,
+                    depth: node.depth,
+                    path: node.path,
+                    constant_features: &node.constant_features,
+                };
                 let Some((case, judge)) = case.as_mut().zip(judge) else {
                     tally = grower.tally_below(below, place, tally)?;
                     continue;
@@ -160,7 +165,7 @@ fn finish(
 
 /// What the permutation score needs for all trees.
 struct Judge<'a> {
-    ground: Ground<'a>,
+    context: GrowContext<'a>,
     scratch: &'a Scratch,
     targets: Targets<'a>,
     has_missing: bool,
@@ -173,14 +178,14 @@ struct Case {
 }
 
 impl<'a> Judge<'a> {
-    fn new(ground: Ground<'a>, subset: &[usize], scratch: &'a Scratch) -> Self {
-        let targets = Targets::new(ground.store, subset);
-        Judge { ground, scratch, has_missing: targets.has_missing(), targets }
+    fn new(context: GrowContext<'a>, subset: &[usize], scratch: &'a Scratch) -> Self {
+        let targets = Targets::new(context.store, subset);
+        Judge { context, scratch, has_missing: targets.has_missing(), targets }
     }
 
     /// Draws the bag of a tree once more, to see who is out of it.
     fn open(&self, tree: u64) -> Result<Case> {
-        let Ground { store, params, monitor, .. } = self.ground;
+        let GrowContext { store, params, monitor, .. } = self.context;
         let mut out_of_bag = OutOfBag::all(store.rows);
         let (mut bag, draws) = (Bag::default(), params.rows_per_tree(store.rows as u64));
         for (block, base) in (0..store.rows).step_by(CHUNK_ROWS).enumerate() {
@@ -195,6 +200,6 @@ impl<'a> Judge<'a> {
     }
 
     fn close(&self, case: Case, tree: u64) -> Result<Vec<(u32, f64)>> {
-        case.judged.importances(self.ground, &self.targets, &case.out_of_bag, tree, Some(self.scratch))
+        case.judged.importances(self.context, &self.targets, &case.out_of_bag, tree, Some(self.scratch))
     }
 }

@@ -1,37 +1,37 @@
 //! The top of a tree, whose nodes are told by sums alone.
 
 use super::buckets::Bucket;
-use super::room::Room;
-use crate::contest::{Contest, Found};
-use crate::grow::{Ground, LEAST_GAIN};
-use crate::grown::GrownSplit;
+use super::memory_plan::MemoryPlan;
+use crate::candidates::{Candidate, SplitCandidates};
+use crate::grow::{GrowContext, LEAST_GAIN};
 use crate::moments::{EXAMPLES, Shape, WEIGHT};
 use crate::params::Ensemble;
 use crate::permutation::LeafSums;
-use crate::pool::Pool;
+use crate::pool::FeaturePool;
 use crate::space::Space;
 use crate::split::by_code::{ByCode, random_subset};
 use crate::split::scan::Examples;
+use crate::tree_buffer::BufferedSplit;
 use ferrank_data::profile::Scale;
 use ferrank_data::store::Code;
 use ferrank_runtime::random::{Purpose, ROOT, child, stream};
 
 /// The top of a tree; the root is the first node, each node comes before its children.
 #[derive(Debug)]
-pub(super) struct Top {
+pub(super) struct UpperTree {
     /// The number of the tree.
     pub(super) number: u64,
-    pub(super) nodes: Vec<TopNode>,
+    pub(super) nodes: Vec<UpperNode>,
 }
 
 #[derive(Debug)]
-pub(super) struct TopNode {
+pub(super) struct UpperNode {
     pub(super) depth: u32,
     pub(super) path: u64,
     /// Sums of the examples; empty while they are not known.
     pub(super) sums: Vec<f64>,
     /// Features found to be constant here or above, in the order in which they were.
-    pub(super) aside: Vec<u32>,
+    pub(super) constant_features: Vec<u32>,
     pub(super) state: State,
 }
 
@@ -43,7 +43,7 @@ pub(super) enum State {
         done: Vec<Histogram>,
     },
     Split {
-        split: GrownSplit,
+        split: BufferedSplit,
         gains: Vec<f64>,
     },
     /// Its sums are for the permutation score, and empty without it.
@@ -107,10 +107,10 @@ impl Histogram {
 }
 
 /// Chooses which open nodes the next pass sums up; gives whether there are some.
-pub(super) fn open(tops: &mut [Top], ground: Ground<'_>, room: &Room) -> bool {
-    let stride = stride(ground.space, &Shape::of(ground.space));
-    let held: usize = tops.iter().flat_map(|top| &top.nodes).map(TopNode::bytes).sum();
-    let mut left = room.sums.saturating_sub(held);
+pub(super) fn open(tops: &mut [UpperTree], context: GrowContext<'_>, plan: &MemoryPlan) -> bool {
+    let stride = stride(context.space, &Shape::of(context.space));
+    let held: usize = tops.iter().flat_map(|top| &top.nodes).map(UpperNode::bytes).sum();
+    let mut left = plan.sums.saturating_sub(held);
     let mut any = false;
     for top in tops {
         for n in 0..top.nodes.len() {
@@ -118,10 +118,10 @@ pub(super) fn open(tops: &mut [Top], ground: Ground<'_>, room: &Room) -> bool {
                 continue;
             }
             let histogram = |feature: u32| {
-                let codes = ground.store.codings[feature as usize].n_codes() + 1;
+                let codes = context.store.codings[feature as usize].n_codes() + 1;
                 Histogram { feature, sums: vec![0.0; codes * stride] }
             };
-            let Choice { lacking, .. } = top.draw(n, ground);
+            let Choice { lacking, .. } = top.draw(n, context);
             if lacking.is_empty() {
                 // No feature varies.
                 top.nodes[n].state = State::leaf();
@@ -129,7 +129,7 @@ pub(super) fn open(tops: &mut [Top], ground: Ground<'_>, room: &Room) -> bool {
             }
             let bytes: usize = lacking
                 .iter()
-                .map(|&feature| 8 * stride * (ground.store.codings[feature as usize].n_codes() + 1))
+                .map(|&feature| 8 * stride * (context.store.codings[feature as usize].n_codes() + 1))
                 .sum();
             // One node at least is always taken, so that there is an end to it.
             if bytes <= left || !any {
@@ -151,12 +151,12 @@ struct Choice {
     lacking: Vec<u32>,
     /// Features found to be constant.
     constant: Vec<u32>,
-    best: Option<Found>,
+    best: Option<Candidate>,
 }
 
-impl TopNode {
-    fn new(depth: u32, path: u64, sums: Vec<f64>, aside: Vec<u32>) -> Self {
-        TopNode { depth, path, sums, aside, state: State::leaf() }
+impl UpperNode {
+    fn new(depth: u32, path: u64, sums: Vec<f64>, constant_features: Vec<u32>) -> Self {
+        UpperNode { depth, path, sums, constant_features, state: State::leaf() }
     }
 
     fn bytes(&self) -> usize {
@@ -172,27 +172,27 @@ impl TopNode {
     }
 }
 
-impl Top {
-    pub(super) fn new(number: u64, ground: Ground<'_>, room: &Room) -> Self {
-        let params = ground.params;
-        let rows = ground.store.rows as u64;
+impl UpperTree {
+    pub(super) fn new(number: u64, context: GrowContext<'_>, plan: &MemoryPlan) -> Self {
+        let params = context.params;
+        let rows = context.store.rows as u64;
         let examples = if params.bootstraps() { params.rows_per_tree(rows) } else { rows } as f64;
-        let mut root = TopNode::new(0, ROOT, Vec::new(), Vec::new());
-        root.state = state(examples, 0, ground, room);
-        Top { number, nodes: vec![root] }
+        let mut root = UpperNode::new(0, ROOT, Vec::new(), Vec::new());
+        root.state = state(examples, 0, context, plan);
+        UpperTree { number, nodes: vec![root] }
     }
 
     /// Draws the features of node `n`, as far as is known which of them vary.
-    fn draw(&self, n: usize, ground: Ground<'_>) -> Choice {
-        let (store, params) = (ground.store, ground.params);
+    fn draw(&self, n: usize, context: GrowContext<'_>) -> Choice {
+        let (store, params) = (context.store, context.params);
         let node = &self.nodes[n];
         let State::Open { done, .. } = &node.state else { unreachable!("asked of open nodes") };
-        let shape = Shape::of(ground.space);
-        let is_single = is_single(ground.space, &shape);
-        let mut pool = Pool::new(store.codings.iter().map(|coding| coding.n_codes() < 2));
-        node.aside.iter().for_each(|&feature| pool.set_aside(feature));
+        let shape = Shape::of(context.space);
+        let is_single = is_single(context.space, &shape);
+        let mut pool = FeaturePool::new(store.codings.iter().map(|coding| coding.n_codes() < 2));
+        node.constant_features.iter().for_each(|&feature| pool.mark_constant(feature));
         let mut random = stream(params.seed, Purpose::Node, self.number, node.path);
-        let (mut lacking, mut constant, mut best) = (Vec::new(), Vec::new(), Contest::default());
+        let (mut lacking, mut constant, mut best) = (Vec::new(), Vec::new(), SplitCandidates::default());
         pool.draw(params.features_per_node(store.codings.len()), &mut random, |feature, random| {
             let coding = &store.codings[feature as usize];
             let Some(histogram) = done.iter().find(|histogram| histogram.feature == feature) else {
@@ -211,20 +211,20 @@ impl Top {
                 constant.push(feature);
             }
             if let Some(found) = found {
-                best.enter(found);
+                best.push(found);
             }
             varies
         });
-        let best = if lacking.is_empty() { best.winner(params.ties, &mut random) } else { None };
+        let best = if lacking.is_empty() { best.best(params.ties, &mut random) } else { None };
         Choice { lacking, constant, best }
     }
 
     /// Takes in what a pass has summed up, and splits the nodes for which all is known.
-    pub(super) fn choose(&mut self, ground: Ground<'_>, room: &Room) {
-        let shape = Shape::of(ground.space);
-        let is_single = is_single(ground.space, &shape);
+    pub(super) fn choose(&mut self, context: GrowContext<'_>, plan: &MemoryPlan) {
+        let shape = Shape::of(context.space);
+        let is_single = is_single(context.space, &shape);
         for n in 0..self.nodes.len() {
-            let TopNode { sums, state: State::Open { next, done }, .. } = &mut self.nodes[n] else { continue };
+            let UpperNode { sums, state: State::Open { next, done }, .. } = &mut self.nodes[n] else { continue };
             if next.is_empty() {
                 continue;
             }
@@ -232,21 +232,21 @@ impl Top {
             if sums.is_empty() {
                 let Histogram { feature, .. } = done[0];
                 let full = done[0].full(is_single);
-                let coding = &ground.store.codings[feature as usize];
+                let coding = &context.store.codings[feature as usize];
                 *sums = ByCode { shape: &shape, feature, coding, sums: &full }.total();
             }
-            let Choice { lacking, constant, best } = self.draw(n, ground);
+            let Choice { lacking, constant, best } = self.draw(n, context);
             if !lacking.is_empty() {
                 continue;
             }
             let State::Open { done, .. } = std::mem::replace(&mut self.nodes[n].state, State::leaf()) else { continue };
             let Some(found) = best else { continue };
             let feature = found.feature;
-            let coding = &ground.store.codings[feature as usize];
+            let coding = &context.store.codings[feature as usize];
             let Some(histogram) = done.iter().find(|histogram| histogram.feature == feature) else { continue };
             let sums = histogram.full(is_single);
             let (left, known) = ByCode { shape: &shape, feature, coding, sums: &sums }.sides(&found.test);
-            self.split(n, found, &constant, (left, known), ground, &shape, room);
+            self.split(n, found, &constant, (left, known), context, &shape, plan);
         }
     }
 
@@ -256,12 +256,12 @@ impl Top {
     fn split(
         &mut self,
         n: usize,
-        found: Found,
+        found: Candidate,
         constant: &[u32],
         (mut left, known): (Vec<f64>, Vec<f64>),
-        ground: Ground<'_>,
+        context: GrowContext<'_>,
         shape: &Shape,
-        room: &Room,
+        plan: &MemoryPlan,
     ) {
         let node = &self.nodes[n];
         let share = known[WEIGHT] / node.sums[WEIGHT];
@@ -270,35 +270,38 @@ impl Top {
             return;
         }
         let missing_left = left[WEIGHT] >= known[WEIGHT] - left[WEIGHT];
-        let gains = match ground.params.by_target {
-            true => ground.gains_by_target(shape, &left, &known, share),
+        let gains = match context.params.by_target {
+            true => context.gains_by_target(shape, &left, &known, share),
             false => Vec::new(),
         };
         if missing_left {
             left.iter_mut().zip(&node.sums).zip(&known).for_each(|((left, all), known)| *left += all - known);
         }
         let right: Vec<f64> = node.sums.iter().zip(&left).map(|(all, left)| all - left).collect();
-        let aside: Vec<u32> = node.aside.iter().chain(constant).copied().collect();
+        let constant_features: Vec<u32> = node.constant_features.iter().chain(constant).copied().collect();
         let (depth, path) = (node.depth + 1, node.path);
         let first = self.nodes.len() as u32;
         for (sums, is_right) in [(left, false), (right, true)] {
-            let state = state(sums[EXAMPLES], depth, ground, room);
-            self.nodes.push(TopNode { state, ..TopNode::new(depth, child(path, is_right), sums, aside.clone()) });
+            let state = state(sums[EXAMPLES], depth, context, plan);
+            self.nodes.push(UpperNode {
+                state,
+                ..UpperNode::new(depth, child(path, is_right), sums, constant_features.clone())
+            });
         }
         let children = [first, first + 1];
-        let split = GrownSplit { feature: found.feature, test: found.test, missing_left, gain, children };
+        let split = BufferedSplit { feature: found.feature, test: found.test, missing_left, gain, children };
         self.nodes[n].state = State::Split { split, gains };
     }
 }
 
 /// What becomes of a node of so many examples.
-fn state(examples: f64, depth: u32, ground: Ground<'_>, room: &Room) -> State {
-    let params = ground.params;
+fn state(examples: f64, depth: u32, context: GrowContext<'_>, plan: &MemoryPlan) -> State {
+    let params = context.params;
     let may_split =
         examples >= (2 * params.min_samples_leaf) as f64 && params.max_depth.is_none_or(|most| (depth as usize) < most);
     match may_split {
         false => State::leaf(),
-        true if room.fits(examples) => State::Bucket(Bucket::default()),
+        true if plan.fits(examples) => State::Bucket(Bucket::default()),
         true => State::Open { next: Vec::new(), done: Vec::new() },
     }
 }

@@ -6,15 +6,15 @@ use std::sync::{Mutex, PoisonError};
 use rayon::prelude::*;
 
 use super::buckets::Buckets;
-use super::top::{Histogram, State, Top, TopNode, is_single};
+use super::upper_tree::{Histogram, State, UpperNode, UpperTree, is_single};
 use crate::bag::Bag;
-use crate::grow::Ground;
-use crate::grown::GrownSplit;
+use crate::grow::GrowContext;
 use crate::items::{Items, LEFT, MISSING, RIGHT, tell_sides};
 use crate::moments::Shape;
 use crate::permutation::{LeafSums, Targets};
 use crate::space::Block;
 use crate::split::scan::Examples;
+use crate::tree_buffer::BufferedSplit;
 use crate::view::View;
 use ferrank_data::intake::CHUNK_ROWS;
 use ferrank_data::store::{Slot, Stored};
@@ -22,7 +22,7 @@ use ferrank_runtime::error::Result;
 
 /// Passes over a store.
 pub(super) struct Passes<'a> {
-    ground: Ground<'a>,
+    context: GrowContext<'a>,
     shape: Shape,
     is_single: bool,
     idle: Mutex<Vec<Walker>>,
@@ -40,7 +40,7 @@ struct Walker {
 }
 
 /// The examples of a node in a block.
-pub(super) struct Found<'a> {
+pub(super) struct Reached<'a> {
     pub(super) items: &'a Items,
     pub(super) range: Range<usize>,
     pub(super) view: View<'a>,
@@ -49,19 +49,19 @@ pub(super) struct Found<'a> {
 }
 
 impl<'a> Passes<'a> {
-    pub(super) fn new(ground: Ground<'a>) -> Self {
-        let shape = Shape::of(ground.space);
-        Passes { ground, is_single: is_single(ground.space, &shape), shape, idle: Mutex::default() }
+    pub(super) fn new(context: GrowContext<'a>) -> Self {
+        let shape = Shape::of(context.space);
+        Passes { context, is_single: is_single(context.space, &shape), shape, idle: Mutex::default() }
     }
 
     /// Adds up what the open nodes wait for.
-    pub(super) fn sum(&self, tops: &mut [Top]) -> Result<()> {
-        self.pass(tops, TopNode::waits, |node, found, narrow, wide| {
+    pub(super) fn sum(&self, tops: &mut [UpperTree]) -> Result<()> {
+        self.pass(tops, UpperNode::waits, |node, found, narrow, wide| {
             let State::Open { next, .. } = &mut node.state else { return Ok(()) };
             let rows = &found.items.rows[found.range.clone()];
             let examples = found.items.examples(found.range.clone(), found.view);
             for histogram in next {
-                match self.ground.store.slots[histogram.feature as usize] {
+                match self.context.store.slots[histogram.feature as usize] {
                     Slot::Narrow(slot) => self.add(histogram, take(narrow, found.view, slot, rows), examples),
                     Slot::Wide(slot) => self.add(histogram, take(wide, found.view, slot, rows), examples),
                 }
@@ -75,8 +75,13 @@ impl<'a> Passes<'a> {
     }
 
     /// Puts the rows of buckets on disk; sums up the `targets` of those in leaves, if there are some.
-    pub(super) fn collect(&self, tops: &mut [Top], buckets: &Buckets<'_>, targets: Option<&Targets<'_>>) -> Result<()> {
-        let wanted = |node: &TopNode| match node.state {
+    pub(super) fn collect(
+        &self,
+        tops: &mut [UpperTree],
+        buckets: &Buckets<'_>,
+        targets: Option<&Targets<'_>>,
+    ) -> Result<()> {
+        let wanted = |node: &UpperNode| match node.state {
             State::Leaf(_) => targets.is_some(),
             State::Bucket(_) => true,
             _ => false,
@@ -100,13 +105,13 @@ impl<'a> Passes<'a> {
     /// Hands the examples of each node for which `wanted` holds to `visit`, block by block.
     fn pass(
         &self,
-        tops: &mut [Top],
-        wanted: impl Fn(&TopNode) -> bool + Sync,
-        visit: impl Fn(&mut TopNode, Found<'_>, &mut Vec<u8>, &mut Vec<u16>) -> Result<()> + Sync,
+        tops: &mut [UpperTree],
+        wanted: impl Fn(&UpperNode) -> bool + Sync,
+        visit: impl Fn(&mut UpperNode, Reached<'_>, &mut Vec<u8>, &mut Vec<u16>) -> Result<()> + Sync,
     ) -> Result<()> {
-        let Ground { store, space, params, monitor } = self.ground;
+        let GrowContext { store, space, params, monitor } = self.context;
         let draws = params.rows_per_tree(store.rows as u64);
-        let mut tops: Vec<(&mut Top, Vec<bool>)> = tops
+        let mut tops: Vec<(&mut UpperTree, Vec<bool>)> = tops
             .iter_mut()
             .map(|top| {
                 let wanted = on_the_way(&top.nodes, &wanted);
@@ -142,9 +147,9 @@ impl<'a> Passes<'a> {
         walker: &mut Walker,
         view: View<'_>,
         base: usize,
-        top: &mut Top,
+        top: &mut UpperTree,
         wanted: &[bool],
-        visit: &(impl Fn(&mut TopNode, Found<'_>, &mut Vec<u8>, &mut Vec<u16>) -> Result<()> + Sync),
+        visit: &(impl Fn(&mut UpperNode, Reached<'_>, &mut Vec<u8>, &mut Vec<u16>) -> Result<()> + Sync),
     ) -> Result<()> {
         let mut stack = vec![(0, 0..walker.items.rows.len())];
         while let Some((n, range)) = stack.pop() {
@@ -160,14 +165,14 @@ impl<'a> Passes<'a> {
                 continue;
             }
             let Walker { items, narrow, wide, .. } = &mut *walker;
-            visit(&mut top.nodes[n], Found { items, range, view, base }, narrow, wide)?;
+            visit(&mut top.nodes[n], Reached { items, range, view, base }, narrow, wide)?;
         }
         Ok(())
     }
 
     /// Where each example goes.
-    fn sides(&self, walker: &mut Walker, view: View<'_>, range: Range<usize>, split: &GrownSplit) {
-        let store = self.ground.store;
+    fn sides(&self, walker: &mut Walker, view: View<'_>, range: Range<usize>, split: &BufferedSplit) {
+        let store = self.context.store;
         let Walker { items, sides, narrow, wide, .. } = walker;
         let rows = &items.rows[range];
         let has_missing = store.codings[split.feature as usize].has_missing;
@@ -190,7 +195,7 @@ fn take<'a, C: Stored>(codes: &'a mut Vec<C>, view: View<'_>, slot: usize, rows:
 }
 
 /// For each node whether it is `wanted` or one below it is.
-fn on_the_way(nodes: &[TopNode], wanted: impl Fn(&TopNode) -> bool) -> Vec<bool> {
+fn on_the_way(nodes: &[UpperNode], wanted: impl Fn(&UpperNode) -> bool) -> Vec<bool> {
     let mut found: Vec<bool> = nodes.iter().map(wanted).collect();
     for n in (0..nodes.len()).rev() {
         if let State::Split { split, .. } = &nodes[n].state {
