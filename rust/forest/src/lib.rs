@@ -18,11 +18,12 @@ mod grow;
 pub mod internals;
 mod items;
 mod moments;
+mod oob;
 mod params;
 mod parts;
-mod permutation;
 mod pool;
 mod ranker;
+mod router;
 mod scores;
 mod space;
 mod split;
@@ -36,8 +37,9 @@ use std::sync::{Mutex, PoisonError};
 
 use rayon::prelude::*;
 
-pub use params::{Ensemble, ForestParams, MaxFeatures, MaxSamples, Score, Ties};
+pub use params::{Ensemble, ForestParams, MaxFeatures, MaxSamples, Ties};
 pub use parts::{Coded, code};
+pub use scores::Score;
 pub use tree::{Node, Split, Test, Tree};
 
 use bag::Bag;
@@ -47,7 +49,7 @@ use ferrank_data::schema::{Problem, Roles, names};
 use ferrank_data::source::ChunkSource;
 use ferrank_data::store::{CodeStore, Codebook, Keep, Part};
 use ferrank_ranking::Ranking;
-use ferrank_ranking::{Accumulator, Checkpoint, Contribution, DataShape, Identity, Vector};
+use ferrank_ranking::{Accumulator, Checkpoint, Contribution, DataShape, Identity};
 use ferrank_ranking::{RunOptions, ScanSummary};
 use ferrank_runtime::budget::Budget;
 use ferrank_runtime::error::{Error, Result};
@@ -55,8 +57,9 @@ use ferrank_runtime::monitor::{Monitor, Phase};
 use ferrank_runtime::scratch::Scratch;
 use ferrank_runtime::threads::pool;
 use grow::{GrowContext, Grower};
+use oob::OobContext;
 use pulp::Arch;
-use scores::SplitScores;
+use scores::{SplitScores, need_oob};
 use space::{Plan, Space};
 use tree_buffer::{BufferedNode, CodeTest, TreeBuffer};
 
@@ -153,9 +156,9 @@ pub fn grow_tree(
         let all: Vec<usize> = (0..problem.targets.len()).collect();
         let space = prepared.space(&all, params)?.hold(&prepared.store);
         let context = GrowContext { store: &prepared.store, space: &space, params, monitor };
-        let mut bench = TreeWorker::new(context);
-        bench.draw(tree as u64);
-        Ok(prepared.describe(bench.grower.grow(&bench.bag, tree as u64)?))
+        let mut worker = TreeWorker::new(context);
+        worker.draw(tree as u64);
+        Ok(prepared.describe(worker.grower.grow(&worker.bag, tree as u64)?))
     })
 }
 
@@ -197,8 +200,8 @@ impl Prepared {
         resources: Option<&Resources>,
     ) -> Result<Self> {
         let (rows, counts) = (scan.rows, scan.counts);
-        if resources.is_none() || params.scores.contains(&Score::Permutation) {
-            numbered(rows, intake.source.name(), "a tree in memory, or the permutation score,")?;
+        if resources.is_none() || need_oob(&params.scores) {
+            numbered(rows, intake.source.name(), "a tree in memory, or a score of out-of-bag rows,")?;
         }
         let problem = intake.problem;
         let book = Codebook::of(&scan.profile, problem, params.clusters(problem.task), intake.source.name())?;
@@ -272,14 +275,15 @@ impl Prepared {
         }
         let space = space.hold(&self.store);
         let context = GrowContext { store: &self.store, space: &space, params, monitor };
+        let oob = need_oob(&params.scores).then(|| OobContext::new(context, subset, None));
         let idle = Mutex::new(Vec::new());
         let free = || idle.lock().unwrap_or_else(PoisonError::into_inner);
         trees.par_iter().with_max_len(1).try_for_each(|&tree| {
-            let bench = free().pop();
-            let mut bench = bench.unwrap_or_else(|| TreeWorker::new(context));
-            checkpoint.add(tree, bench.tree(subset, tree)?)?;
+            let worker = free().pop();
+            let mut worker = worker.unwrap_or_else(|| TreeWorker::new(context));
+            checkpoint.add(tree, worker.tree(oob.as_ref(), tree)?)?;
             monitor.advance(1);
-            free().push(bench);
+            free().push(worker);
             Ok(())
         })
     }
@@ -329,24 +333,20 @@ impl<'a> TreeWorker<'a> {
         }
     }
 
-    /// Grows tree number `tree` for the targets `subset`, and scores the features.
-    fn tree(&mut self, subset: &[usize], tree: u64) -> Result<Contribution> {
-        let GrowContext { store, params, monitor, .. } = self.context;
+    /// Grows tree number `tree` and scores the features; `oob` is needed by scores that read out-of-bag rows.
+    fn tree(&mut self, oob: Option<&OobContext<'_>>, tree: u64) -> Result<Contribution> {
+        let GrowContext { params, monitor, .. } = self.context;
         monitor.check()?;
         self.draw(tree);
-        let by_target = params.by_target.then_some(store.targets.len());
-        let mut tally = SplitScores::new(&params.scores, store.codings.len(), by_target);
-        if !params.scores.contains(&Score::Permutation) {
-            return Ok(self.grower.tally(&self.bag, tree, tally)?.finish());
-        }
+        let mut scores = SplitScores::new(&params.scores, self.context.score_size());
+        let Some(oob) = oob else {
+            return Ok(self.grower.score(&self.bag, tree, scores)?.harvest());
+        };
         let grown = self.grower.grow(&self.bag, tree)?;
-        tally.add_all(grown);
-        let mut vectors = tally.finish();
-        for (score, vector) in params.scores.iter().zip(&mut vectors) {
-            if *score == Score::Permutation {
-                *vector = Vector::sparse(permutation::of_tree(self.context, subset, grown, &self.bag, tree)?);
-            }
-        }
-        Ok(vectors)
+        scores.add_splits(grown);
+        let mut complete = oob.tree();
+        complete.add_tree(None, grown, &oob.targets);
+        scores.on_tree(&oob.view(tree, &mut complete, &oob.rows(&self.bag)))?;
+        Ok(scores.harvest())
     }
 }

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::scores::Score;
 use ferrank_data::intake::Unlabelled;
 use ferrank_data::schema::{Task, check_target_weights};
 use ferrank_ranking::DataShape;
@@ -68,49 +69,6 @@ pub enum MaxSamples {
     Count(u64),
     /// A share of the rows in (0, 1], at least one row.
     Share(f64),
-}
-
-/// A way to turn trees into importances.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Score {
-    /// Impurity decrease (mtr-ranking Eq. 2).
-    Genie3,
-    /// Sum of `decay^depth` over the tests (mtr-ranking Eq. 1).
-    Symbolic {
-        /// In (0, 1]; 1 counts the tests.
-        decay: f64,
-    },
-    /// The share of the bag that reaches the tests (ssl-ranking Eq. 2).
-    Coverage,
-    /// Increase of the out-of-bag error when the feature is permuted (mtr-ranking Eq. 3).
-    Permutation,
-}
-
-impl Score {
-    /// The score's name in settings and results.
-    pub fn name(self) -> &'static str {
-        match self {
-            Score::Genie3 => "genie3",
-            Score::Symbolic { .. } => "symbolic",
-            Score::Coverage => "coverage",
-            Score::Permutation => "permutation",
-        }
-    }
-
-    /// The score called `name`; `decay` is for `symbolic`.
-    pub fn parse(name: &str, decay: f64) -> Result<Self> {
-        match name {
-            "genie3" => Ok(Score::Genie3),
-            "symbolic" if decay > 0.0 && decay <= 1.0 => Ok(Score::Symbolic { decay }),
-            "symbolic" => Err(Error::Setting(format!("decay: {decay} is not in (0, 1]"))),
-            "coverage" => Ok(Score::Coverage),
-            "permutation" => Ok(Score::Permutation),
-            _ => Err(Error::Setting(format!(
-                "score: unknown score '{name}'; use genie3, symbolic, coverage or permutation"
-            ))),
-        }
-    }
 }
 
 /// Which of the features whose tests gain the same is tested.
@@ -312,17 +270,14 @@ impl ForestParams {
                 check(share > 0.0 && share <= 1.0, format!("max_samples: share {share} is not in (0, 1]"))?
             }
         }
-        check(!self.scores.is_empty(), "scores: none given; use genie3, symbolic, coverage or permutation")?;
+        check(!self.scores.is_empty(), format!("scores: none given; use {}", Score::names()))?;
         for (i, score) in self.scores.iter().enumerate() {
             check(
                 self.scores[..i].iter().all(|s| s.name() != score.name()),
                 format!("scores: '{}' is given twice", score.name()),
             )?;
         }
-        check(
-            self.bootstraps() || !self.scores.contains(&Score::Permutation),
-            "scores: permutation needs out-of-bag rows, so a bootstrap; set bootstrap, or leave the score out",
-        )?;
+        self.scores.iter().try_for_each(|score| score.method().validate(self, task))?;
         self.validate_supervision(task)?;
         check_target_weights(self.target_weights.as_deref(), n_targets)
     }
@@ -335,10 +290,6 @@ impl ForestParams {
             check(
                 self.supervision.unwrap_or(0.0) == 0.0,
                 "supervision: the task unsupervised has no target; use 0, or leave it out",
-            )?;
-            check(
-                !self.scores.contains(&Score::Permutation),
-                "scores: permutation needs a target to predict, the task unsupervised has none; leave it out",
             )?;
             return check(
                 !self.per_target && !self.by_target,

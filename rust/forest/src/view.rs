@@ -73,6 +73,13 @@ impl<'a> View<'a> {
         });
     }
 
+    /// The codes of `rows`, which ascend, in the column at `slot`; `buffer` holds them.
+    pub(crate) fn take<'b, C: Stored>(&self, slot: usize, rows: &[u32], buffer: &'b mut Vec<C>) -> &'b mut Vec<C> {
+        buffer.resize(rows.len(), C::default());
+        self.codes(slot, rows, buffer);
+        buffer
+    }
+
     /// Calls `each` with the position of each of `rows`, which ascend, and its codes in `band`.
     #[inline(always)]
     pub(crate) fn band<C: Stored>(&self, band: usize, rows: &[u32], mut each: impl FnMut(usize, &[C; BAND])) {

@@ -11,9 +11,9 @@ use std::sync::{Mutex, PoisonError};
 use arrow_buffer::Buffer;
 use bytemuck::Pod;
 
-use super::pass::Reached;
 use super::upper_tree::{State, UpperTree};
 use crate::grow::GrowContext;
+use crate::router::Reached;
 use crate::view::View;
 use ferrank_data::store::bands::BAND;
 use ferrank_data::store::{Chunk, CodeStore, Columns, Stored as StoredCode, TargetColumn, Values};
@@ -90,10 +90,10 @@ impl<'a> Buckets<'a> {
         Ok(Buckets { records: Records { store, size: Records::size_of(store) }, scratch, piece, file })
     }
 
-    /// Adds the examples `found` in a block.
-    pub(super) fn add(&self, bucket: &mut Bucket, found: &Reached<'_>) -> Result<()> {
-        self.records.write(found, &mut bucket.waiting);
-        bucket.rows += found.range.len();
+    /// Adds the examples of a block that reached the node; `base` is the store's number of row 0 of the block.
+    pub(super) fn add(&self, bucket: &mut Bucket, reached: &Reached<'_>, base: usize) -> Result<()> {
+        self.records.write(reached, base, &mut bucket.waiting);
+        bucket.rows += reached.range.len();
         if bucket.waiting.len() >= self.piece { self.flush(bucket) } else { Ok(()) }
     }
 
@@ -151,10 +151,10 @@ impl Records<'_> {
         store.row_bytes() + size_of::<u32>() + values + weight + number
     }
 
-    /// Appends the examples `found` in a block to `out`.
-    fn write(&self, found: &Reached<'_>, out: &mut Vec<u8>) {
-        let Reached { items, range, view, base } = found;
-        let rows = &items.rows[range.clone()];
+    /// Appends the examples of a block that reached the node to `out`.
+    fn write(&self, reached: &Reached<'_>, base: usize, out: &mut Vec<u8>) {
+        let Reached { items, range, view, .. } = reached;
+        let rows = reached.rows();
         let start = out.len();
         out.resize(start + rows.len() * self.size, 0);
         let bytes = &mut out[start..];

@@ -2,13 +2,13 @@
 
 use crate::grow::GrowContext;
 use crate::moments::Shape;
-use crate::params::{ForestParams, Score};
-use crate::permutation::BLOCK_BYTES;
+use crate::oob::OobSize;
+use crate::params::ForestParams;
+use crate::scores::need_oob;
 use crate::tree_buffer::BufferedNode;
 use crate::view::CASCADE;
 use ferrank_data::intake::CHUNK_ROWS;
 use ferrank_data::store::Codebook;
-use ferrank_data::store::bands::BAND;
 use ferrank_runtime::budget::Budget;
 use ferrank_runtime::error::Result;
 
@@ -48,7 +48,7 @@ impl MemoryPlan {
             threads * (CHUNK_ROWS * 48 + codes) + CHUNK_ROWS * (context.space.row_bytes(context.store.columns()) + 8);
         let node = per_node(context) * sums_bytes(context);
         let least = fixed + node.max(threads * LEAST_ROWS * per_row);
-        let judging = if context.params.scores.contains(&Score::Permutation) { judging_bytes(context) } else { 0 };
+        let judging = if need_oob(&context.params.scores) { oob_bytes(context) } else { 0 };
         let left = budget.left();
         if left < least + judging {
             return Err(budget.too_small(least + judging, "growing trees"));
@@ -123,23 +123,22 @@ fn bytes_per_row(context: GrowContext<'_>) -> usize {
     // Rows, counts or pairs, as they are and parted; codes and sides.
     let items = 2 * 20 + 4;
     let known = if store.codings.iter().any(|coding| coding.has_missing) { 20 } else { 0 };
-    // Nodes are kept for the permutation score alone.
-    let judged = context.params.scores.contains(&Score::Permutation);
-    let nodes = if judged { 2 * size_of::<BufferedNode>() + 8 + 4 } else { 0 };
+    // Nodes are kept only for scores that read out-of-bag rows.
+    let nodes = if need_oob(&context.params.scores) { 2 * size_of::<BufferedNode>() + 8 + 4 } else { 0 };
     raw + context.space.row_bytes(context.store.columns()) + items + known + nodes
 }
 
-/// Bytes that the permutation score of a tree takes: the tree, the rows out of its bag in their order, their codes in a
-/// band and of a feature, and those of a block of rows.
-fn judging_bytes(context: GrowContext<'_>) -> usize {
-    let store = context.store;
+/// Bytes that a tree and its out-of-bag rows take for the scores that read them.
+fn oob_bytes(context: GrowContext<'_>) -> usize {
+    let GrowContext { store, params, .. } = context;
     let plan = MemoryPlan::of(0, 0, context);
-    let leaves = plan.bag_rows.min(plan.bag_rows / plan.rows_per_draw / context.params.min_samples_leaf.max(1) as f64);
-    let is_narrow = store.codings.iter().all(|coding| coding.is_narrow());
-    let codes = (BAND + 1) * if is_narrow { 1 } else { 2 };
-    let out_of_bag = store.rows as f64 - plan.bag_rows;
-    // Vectors of the tree grow as it does, by half their size on average too much.
-    let tree = leaves * (16 + 8 * store.targets.len()) as f64 * 1.5;
-    let block = leaves.min(store.codings.len() as f64) * BLOCK_BYTES as f64;
-    (tree + out_of_bag * (4 + codes) as f64 + block) as usize + store.rows / 8
+    let size = OobSize {
+        leaves: plan.bag_rows.min(plan.bag_rows / plan.rows_per_draw / params.min_samples_leaf.max(1) as f64),
+        out_of_bag: store.rows as f64 - plan.bag_rows,
+        n_features: store.codings.len(),
+        n_targets: store.targets.len(),
+        n_rows: store.rows,
+        is_narrow: store.codings.iter().all(|coding| coding.is_narrow()),
+    };
+    size.tree_bytes() + params.scores.iter().map(|score| score.method().oob_bytes(&size)).sum::<usize>()
 }

@@ -32,16 +32,13 @@ use std::sync::{Mutex, PoisonError};
 use pulp::Arch;
 use rayon::prelude::*;
 
-use super::bag::Bag;
 use super::grow::{GrowContext, Grower, SubtreeRoot, SubtreeRows};
 use super::moments::WEIGHT;
-use super::params::Score;
-use super::permutation::{Judged, OutOfBag, Targets};
-use super::scores::SplitScores;
+use super::oob::OobContext;
+use super::scores::{SplitScores, need_oob};
 use super::space::Block;
 use buckets::{Buckets, Stored};
-use ferrank_data::intake::CHUNK_ROWS;
-use ferrank_ranking::{Contribution, Vector};
+use ferrank_ranking::Contribution;
 use ferrank_runtime::budget::Budget;
 use ferrank_runtime::error::Result;
 use ferrank_runtime::scratch::Scratch;
@@ -74,7 +71,7 @@ fn grow_in(
     trees: &[u64],
     each: &(dyn Fn(u64, Contribution) -> Result<()> + Sync),
 ) -> Result<()> {
-    let judge = context.params.scores.contains(&Score::Permutation).then(|| Judge::new(context, subset, scratch));
+    let oob = need_oob(&context.params.scores).then(|| OobContext::new(context, subset, Some(scratch)));
     let passes = Passes::new(context);
     let mut tops: Vec<UpperTree> = trees.iter().map(|&number| UpperTree::new(number, context, plan)).collect();
     while upper_tree::open(&mut tops, context, plan) {
@@ -86,13 +83,13 @@ fn grow_in(
     for group in tops.chunks_mut(plan.trees_on_disk()) {
         // Of the sums there are none any more.
         let buckets = Buckets::new(context, scratch, group, plan.sums)?;
-        passes.collect(group, &buckets, judge.as_ref().map(|judge| &judge.targets))?;
+        passes.collect(group, &buckets, oob.as_ref().map(|oob| &oob.targets))?;
         let stored = buckets.finish(group)?;
         for together in group.chunks_mut(plan.at_once) {
             together.par_iter_mut().with_max_len(1).try_for_each(|top| {
                 let grower = idle().pop();
                 let mut grower = grower.unwrap_or_else(|| Grower::new(context, Arch::new()));
-                let result = finish(context, top, &stored, judge.as_ref(), &mut grower)?;
+                let result = finish(context, top, &stored, oob.as_ref(), &mut grower)?;
                 idle().push(grower);
                 each(top.number, result)?;
                 context.monitor.advance(1);
@@ -103,26 +100,24 @@ fn grow_in(
     Ok(())
 }
 
-/// Grows the subtrees of `top` and adds up all splits.
+/// Grows the subtrees of `top` and adds up the scores of all splits.
 fn finish(
     context: GrowContext<'_>,
     top: &mut UpperTree,
     stored: &Stored<'_>,
-    judge: Option<&Judge<'_>>,
+    oob: Option<&OobContext<'_>>,
     grower: &mut Grower<'_>,
 ) -> Result<Contribution> {
-    let params = context.params;
-    let by_target = params.by_target.then_some(context.store.targets.len());
-    let mut tally = SplitScores::new(&params.scores, context.store.codings.len(), by_target);
-    let mut case = judge.map(|judge| judge.open(top.number)).transpose()?;
+    let mut scores = SplitScores::new(&context.params.scores, context.score_size());
+    let mut tree = oob.map(OobContext::tree);
     let mut block = Block::default();
     let mut stack = vec![(0, None)];
     while let Some((n, link)) = stack.pop() {
         let node = &mut top.nodes[n];
         match &mut node.state {
             State::Split { split, gains } => {
-                tally.add(node.depth, node.sums[WEIGHT], split, gains);
-                let links = case.as_mut().map(|case| case.judged.add_split(link, split));
+                scores.on_split(node.depth, node.sums[WEIGHT], split, gains);
+                let links = tree.as_mut().map(|tree| tree.add_split(link, split));
                 let [left, right] = [0, 1].map(|side| (split.children[side] as usize, links.map(|links| links[side])));
                 stack.extend([right, left]);
             }
@@ -137,69 +132,25 @@ fn finish(
                     path: node.path,
                     constant_features: &node.constant_features,
                 };
-                let Some((case, judge)) = case.as_mut().zip(judge) else {
-                    tally = grower.tally_below(below, place, tally)?;
+                let Some((tree, oob)) = tree.as_mut().zip(oob) else {
+                    scores = grower.score_below(below, place, scores)?;
                     continue;
                 };
-                let grown = grower.grow_below(below, place)?;
-                tally.add_all(grown);
-                case.judged.add_grown(link, grown, &judge.targets.over(rows.columns()));
+                let subtree = grower.grow_below(below, place)?;
+                scores.add_splits(subtree);
+                tree.add_tree(link, subtree, &oob.targets.over(rows.columns()));
             }
-            State::Leaf(sums) => {
-                if let Some(case) = &mut case {
-                    case.judged.add_leaf(link, sums);
+            State::Leaf(totals) => {
+                if let Some(tree) = &mut tree {
+                    tree.add_leaf(link, totals);
                 }
             }
             State::Open { .. } => unreachable!("no node is open any more"),
         }
     }
-    let mut vectors = tally.finish();
-    if let (Some(case), Some(judge)) = (case, judge) {
-        let importances = judge.close(case, top.number)?;
-        for (_, vector) in params.scores.iter().zip(&mut vectors).filter(|(score, _)| **score == Score::Permutation) {
-            *vector = Vector::sparse(importances.clone());
-        }
+    if let Some((mut tree, oob)) = tree.zip(oob) {
+        let rows = oob.rows_of_tree(top.number)?;
+        scores.on_tree(&oob.view(top.number, &mut tree, &rows))?;
     }
-    Ok(vectors)
-}
-
-/// What the permutation score needs for all trees.
-struct Judge<'a> {
-    context: GrowContext<'a>,
-    scratch: &'a Scratch,
-    targets: Targets<'a>,
-    has_missing: bool,
-}
-
-/// And for one.
-struct Case {
-    judged: Judged,
-    out_of_bag: OutOfBag,
-}
-
-impl<'a> Judge<'a> {
-    fn new(context: GrowContext<'a>, subset: &[usize], scratch: &'a Scratch) -> Self {
-        let targets = Targets::new(context.store, subset);
-        Judge { context, scratch, has_missing: targets.has_missing(), targets }
-    }
-
-    /// Draws the bag of a tree once more, to see who is out of it.
-    fn open(&self, tree: u64) -> Result<Case> {
-        let GrowContext { store, params, monitor, .. } = self.context;
-        let mut out_of_bag = OutOfBag::all(store.rows);
-        let (mut bag, draws) = (Bag::default(), params.rows_per_tree(store.rows as u64));
-        for (block, base) in (0..store.rows).step_by(CHUNK_ROWS).enumerate() {
-            monitor.check()?;
-            bag.take_blocks(params.seed, tree, store.rows, draws, block..block + 1);
-            out_of_bag.take(base, &bag);
-        }
-        if self.has_missing {
-            out_of_bag.retain(|row| self.targets.some_known(row));
-        }
-        Ok(Case { judged: Judged::new(&self.targets), out_of_bag })
-    }
-
-    fn close(&self, case: Case, tree: u64) -> Result<Vec<(u32, f64)>> {
-        case.judged.importances(self.context, &self.targets, &case.out_of_bag, tree, Some(self.scratch))
-    }
+    Ok(scores.harvest())
 }

@@ -1,6 +1,5 @@
-//! A pass over the store: the rows of each block find their nodes.
+//! A pass over the store, which routes the rows of each block to the nodes of the upper trees.
 
-use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
 use rayon::prelude::*;
@@ -9,15 +8,14 @@ use super::buckets::Buckets;
 use super::upper_tree::{Histogram, State, UpperNode, UpperTree, is_single};
 use crate::bag::Bag;
 use crate::grow::GrowContext;
-use crate::items::{Items, LEFT, MISSING, RIGHT, tell_sides};
 use crate::moments::Shape;
-use crate::permutation::{LeafSums, Targets};
+use crate::oob::{LeafTotals, Node, PackedTree, Targets};
+use crate::router::{OnCodes, Reached, Router};
 use crate::space::Block;
 use crate::split::scan::Examples;
-use crate::tree_buffer::BufferedSplit;
 use crate::view::View;
 use ferrank_data::intake::CHUNK_ROWS;
-use ferrank_data::store::{Slot, Stored};
+use ferrank_data::store::{Code, CodeStore};
 use ferrank_runtime::error::Result;
 
 /// Passes over a store.
@@ -28,24 +26,11 @@ pub(super) struct Passes<'a> {
     idle: Mutex<Vec<Walker>>,
 }
 
-/// What a thread finds nodes with.
+/// Buffers of a thread.
 #[derive(Default)]
 struct Walker {
     bag: Bag,
-    items: Items,
-    spill: Items,
-    sides: Vec<u8>,
-    narrow: Vec<u8>,
-    wide: Vec<u16>,
-}
-
-/// The examples of a node in a block.
-pub(super) struct Reached<'a> {
-    pub(super) items: &'a Items,
-    pub(super) range: Range<usize>,
-    pub(super) view: View<'a>,
-    /// The store's number of row 0.
-    pub(super) base: usize,
+    router: Router,
 }
 
 impl<'a> Passes<'a> {
@@ -54,30 +39,24 @@ impl<'a> Passes<'a> {
         Passes { context, is_single: is_single(context.space, &shape), shape, idle: Mutex::default() }
     }
 
-    /// Adds up what the open nodes wait for.
-    pub(super) fn sum(&self, tops: &mut [UpperTree]) -> Result<()> {
-        self.pass(tops, UpperNode::waits, |node, found, narrow, wide| {
+    /// Adds up the sums that the open nodes wait for.
+    pub(super) fn sum(&self, trees: &mut [UpperTree]) -> Result<()> {
+        let (shape, slots) = (&self.shape, &self.context.store.slots);
+        self.pass(trees, UpperNode::waits, |node, reached, _| {
             let State::Open { next, .. } = &mut node.state else { return Ok(()) };
-            let rows = &found.items.rows[found.range.clone()];
-            let examples = found.items.examples(found.range.clone(), found.view);
-            for histogram in next {
-                match self.context.store.slots[histogram.feature as usize] {
-                    Slot::Narrow(slot) => self.add(histogram, take(narrow, found.view, slot, rows), examples),
-                    Slot::Wide(slot) => self.add(histogram, take(wide, found.view, slot, rows), examples),
-                }
+            let examples = reached.examples();
+            for sums in next {
+                let slot = slots[sums.feature as usize];
+                reached.with_codes(slot, AddExamples { sums, shape, examples });
             }
             Ok(())
         })
     }
 
-    fn add<C: Stored>(&self, histogram: &mut Histogram, codes: &[C], examples: Examples<'_>) {
-        histogram.add(&self.shape, examples, codes);
-    }
-
-    /// Puts the rows of buckets on disk; sums up the `targets` of those in leaves, if there are some.
+    /// Writes the rows of buckets to disk. Adds up the `targets` of the rows in leaves, if there are any.
     pub(super) fn collect(
         &self,
-        tops: &mut [UpperTree],
+        trees: &mut [UpperTree],
         buckets: &Buckets<'_>,
         targets: Option<&Targets<'_>>,
     ) -> Result<()> {
@@ -86,15 +65,15 @@ impl<'a> Passes<'a> {
             State::Bucket(_) => true,
             _ => false,
         };
-        self.pass(tops, wanted, |node, found, _, _| match (&mut node.state, targets) {
-            (State::Bucket(bucket), _) => buckets.add(bucket, &found),
-            (State::Leaf(sums), Some(targets)) => {
-                if sums.is_empty() {
-                    *sums = LeafSums::new(targets);
+        self.pass(trees, wanted, |node, reached, base| match (&mut node.state, targets) {
+            (State::Bucket(bucket), _) => buckets.add(bucket, reached, base),
+            (State::Leaf(totals), Some(targets)) => {
+                if totals.is_empty() {
+                    *totals = LeafTotals::new(targets);
                 }
-                for position in found.range {
-                    let row = found.base + found.items.rows[position] as usize;
-                    sums.add(targets, row, found.items.count(position));
+                for position in reached.range.clone() {
+                    let row = base + reached.items.rows[position] as usize;
+                    totals.add(targets, row, reached.items.count(position));
                 }
                 Ok(())
             }
@@ -102,99 +81,107 @@ impl<'a> Passes<'a> {
         })
     }
 
-    /// Hands the examples of each node for which `wanted` holds to `visit`, block by block.
+    /// Calls `visit` for each node for which `wanted` holds, with its examples, block by block. The last argument is
+    /// the store's number of row 0 of the block.
     fn pass(
         &self,
-        tops: &mut [UpperTree],
+        trees: &mut [UpperTree],
         wanted: impl Fn(&UpperNode) -> bool + Sync,
-        visit: impl Fn(&mut UpperNode, Reached<'_>, &mut Vec<u8>, &mut Vec<u16>) -> Result<()> + Sync,
+        visit: impl Fn(&mut UpperNode, &mut Reached<'_>, usize) -> Result<()> + Sync,
     ) -> Result<()> {
         let GrowContext { store, space, params, monitor } = self.context;
         let draws = params.rows_per_tree(store.rows as u64);
-        let mut tops: Vec<(&mut UpperTree, Vec<bool>)> = tops
+        let mut trees: Vec<(&mut UpperTree, Frontier)> = trees
             .iter_mut()
-            .map(|top| {
-                let wanted = on_the_way(&top.nodes, &wanted);
-                (top, wanted)
+            .map(|tree| {
+                let frontier = Frontier::new(&tree.nodes, &wanted, store);
+                (tree, frontier)
             })
-            .filter(|(_, wanted)| wanted[0])
+            .filter(|(_, frontier)| frontier.is_wanted())
             .collect();
         let mut block = Block::default();
         for (number, base) in (0..store.rows).step_by(CHUNK_ROWS).enumerate() {
             let rows = base..store.rows.min(base + CHUNK_ROWS);
             space.values(store.columns(), rows.clone(), &mut block);
             let view = View::from(store, base, &block);
-            tops.par_iter_mut().with_max_len(1).try_for_each(|(top, wanted)| {
+            trees.par_iter_mut().with_max_len(1).try_for_each(|(tree, frontier)| {
                 monitor.check()?;
                 let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
                 let mut walker = idle.unwrap_or_default();
                 match params.bootstraps() {
-                    true => walker.bag.take_blocks(params.seed, top.number, store.rows, draws, number..number + 1),
+                    true => walker.bag.take_blocks(params.seed, tree.number, store.rows, draws, number..number + 1),
                     false => walker.bag.take_all(rows.len()),
                 }
-                walker.items.take(&walker.bag, self.is_single.then_some(&block.dense[..]));
-                let done = self.walk(&mut walker, view, base, top, wanted, &visit);
+                let Walker { bag, router } = &mut walker;
+                router.items.take(bag, self.is_single.then_some(&block.dense[..]));
+                let done = frontier.packed.apply(view, router, |node, reached| match frontier.node(node) {
+                    Some(n) => visit(&mut tree.nodes[n], reached, base),
+                    None => Ok(()),
+                });
                 self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(walker);
                 done
             })?;
         }
         Ok(())
     }
+}
 
-    /// Parts the rows of a block by the tree so far.
-    fn walk(
-        &self,
-        walker: &mut Walker,
-        view: View<'_>,
-        base: usize,
-        top: &mut UpperTree,
-        wanted: &[bool],
-        visit: &(impl Fn(&mut UpperNode, Reached<'_>, &mut Vec<u8>, &mut Vec<u16>) -> Result<()> + Sync),
-    ) -> Result<()> {
-        let mut stack = vec![(0, 0..walker.items.rows.len())];
-        while let Some((n, range)) = stack.pop() {
-            if range.is_empty() || !wanted[n] {
-                continue;
+/// Adds examples to the sums by the code of a feature.
+struct AddExamples<'a> {
+    sums: &'a mut Histogram,
+    shape: &'a Shape,
+    examples: Examples<'a>,
+}
+
+impl OnCodes for AddExamples<'_> {
+    fn run<C: Code>(self, codes: &[C]) {
+        self.sums.add(self.shape, self.examples, codes);
+    }
+}
+
+/// The part of an upper tree that leads to wanted nodes.
+struct Frontier {
+    packed: PackedTree,
+    /// The node of each leaf of `packed`, if it is wanted.
+    nodes: Vec<Option<usize>>,
+}
+
+impl Frontier {
+    /// Cuts off everything below which no node is `wanted`. Wanted nodes are not split.
+    fn new(nodes: &[UpperNode], wanted: impl Fn(&UpperNode) -> bool, store: &CodeStore) -> Self {
+        let wanted = on_the_way(nodes, wanted);
+        let mut frontier = Frontier { packed: PackedTree::default(), nodes: Vec::new() };
+        let mut stack = vec![(0, None)];
+        while let Some((n, link)) = stack.pop() {
+            match &nodes[n].state {
+                State::Split { split, .. } if wanted[n] => {
+                    let links = frontier.packed.add_split(link, split);
+                    stack.extend([1, 0].map(|side| (split.children[side] as usize, Some(links[side]))));
+                }
+                _ => {
+                    frontier.packed.add_leaf(link);
+                    frontier.nodes.push(wanted[n].then_some(n));
+                }
             }
-            if let State::Split { split, .. } = &top.nodes[n].state {
-                self.sides(walker, view, range.clone(), split);
-                let Walker { items, sides, spill, .. } = &mut *walker;
-                let middle = items.partition(range.clone(), sides, spill);
-                let [left, right] = split.children.map(|child| child as usize);
-                stack.extend([(right, middle..range.end), (left, range.start..middle)]);
-                continue;
-            }
-            let Walker { items, narrow, wide, .. } = &mut *walker;
-            visit(&mut top.nodes[n], Reached { items, range, view, base }, narrow, wide)?;
         }
-        Ok(())
+        frontier.packed.finish(store);
+        frontier
     }
 
-    /// Where each example goes.
-    fn sides(&self, walker: &mut Walker, view: View<'_>, range: Range<usize>, split: &BufferedSplit) {
-        let store = self.context.store;
-        let Walker { items, sides, narrow, wide, .. } = walker;
-        let rows = &items.rows[range];
-        let has_missing = store.codings[split.feature as usize].has_missing;
-        let any = match store.slots[split.feature as usize] {
-            Slot::Narrow(slot) => tell_sides(take(narrow, view, slot, rows), &split.test, has_missing, sides),
-            Slot::Wide(slot) => tell_sides(take(wide, view, slot, rows), &split.test, has_missing, sides),
-        };
-        if any {
-            let follow = if split.missing_left { LEFT } else { RIGHT };
-            sides.iter_mut().filter(|side| **side == MISSING).for_each(|side| *side = follow);
+    /// Returns true if some node is wanted.
+    fn is_wanted(&self) -> bool {
+        self.nodes.iter().any(Option::is_some)
+    }
+
+    fn node(&self, node: Node) -> Option<usize> {
+        match node {
+            Node::Split(_) => None,
+            Node::Leaf(leaf) => self.nodes[leaf as usize],
         }
     }
 }
 
-/// The codes of `rows` in the column at `slot`.
-fn take<'a, C: Stored>(codes: &'a mut Vec<C>, view: View<'_>, slot: usize, rows: &[u32]) -> &'a [C] {
-    codes.resize(rows.len(), C::default());
-    view.codes(slot, rows, codes);
-    codes
-}
-
-/// For each node whether it is `wanted` or one below it is.
+/// For each node, whether it is `wanted` or one below it is.
 fn on_the_way(nodes: &[UpperNode], wanted: impl Fn(&UpperNode) -> bool) -> Vec<bool> {
     let mut found: Vec<bool> = nodes.iter().map(wanted).collect();
     for n in (0..nodes.len()).rev() {

@@ -7,7 +7,8 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::TreeWorker;
-use crate::params::{Ensemble, ForestParams, MaxFeatures, MaxSamples, Score};
+use crate::params::{Ensemble, ForestParams, MaxFeatures, MaxSamples};
+use crate::scores::Score;
 use crate::tests::{Coded, batches, label_sets};
 use ferrank_runtime::monitor::Monitor;
 
@@ -22,7 +23,8 @@ fn both(
     let (inside, outside) = (coded.space_of(None, supervision), coded.bare_space(None, supervision));
     let context = GrowContext { store: &coded.store, space: &inside, params, monitor: &monitor };
     let subset: Vec<usize> = (0..coded.store.targets.len()).collect();
-    let expected = (0..5).map(|tree| TreeWorker::new(context).tree(&subset, tree).unwrap()).collect();
+    let oob = need_oob(&params.scores).then(|| OobContext::new(context, &subset, None));
+    let expected = (0..5).map(|tree| TreeWorker::new(context).tree(oob.as_ref(), tree).unwrap()).collect();
     let context = GrowContext { space: &outside, ..context };
     let plan = MemoryPlan::of(bucket_rows, sums, context);
     let found = Mutex::new(BTreeMap::new());

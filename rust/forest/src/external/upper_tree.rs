@@ -5,8 +5,8 @@ use super::memory_plan::MemoryPlan;
 use crate::candidates::{Candidate, SplitCandidates};
 use crate::grow::{GrowContext, LEAST_GAIN};
 use crate::moments::{EXAMPLES, Shape, WEIGHT};
+use crate::oob::LeafTotals;
 use crate::params::Ensemble;
-use crate::permutation::LeafSums;
 use crate::pool::FeaturePool;
 use crate::space::Space;
 use crate::split::by_code::{ByCode, random_subset};
@@ -46,15 +46,15 @@ pub(super) enum State {
         split: BufferedSplit,
         gains: Vec<f64>,
     },
-    /// Its sums are for the permutation score, and empty without it.
-    Leaf(LeafSums),
+    /// With the totals of its targets, if some score reads out-of-bag rows; else empty.
+    Leaf(LeafTotals),
     /// The rows fit into memory.
     Bucket(Bucket),
 }
 
 impl State {
     fn leaf() -> Self {
-        State::Leaf(LeafSums::default())
+        State::Leaf(LeafTotals::default())
     }
 }
 

@@ -18,9 +18,9 @@ use super::bag::Bag;
 use super::candidates::SplitCandidates;
 use super::items::Items;
 use super::moments::Shape;
-use super::params::{Ensemble, ForestParams, Score};
+use super::params::{Ensemble, ForestParams};
 use super::pool::{FeaturePool, Mark};
-use super::scores::SplitScores;
+use super::scores::{ScoreSize, SplitScores, need_oob};
 use super::space::{Block, Space};
 use super::split::batch::Batch;
 use super::split::dense::LeftSides;
@@ -62,6 +62,12 @@ pub(crate) struct SubtreeRows<'a> {
 }
 
 impl GrowContext<'_> {
+    /// Dimensions of the importances.
+    pub(crate) fn score_size(self) -> ScoreSize {
+        let n_targets = if self.params.by_target { self.store.targets.len() } else { 0 };
+        ScoreSize { n_features: self.store.codings.len(), n_targets }
+    }
+
     /// Asks whether to stop, before a step of a node of so many examples, if that takes long.
     fn check_large(self, examples: usize) -> Result<()> {
         match examples > LARGE_NODE {
@@ -155,7 +161,7 @@ pub(crate) struct Grower<'a> {
     totals: Vec<f64>,
     grown: TreeBuffer,
     /// Takes splits as they are made, where nodes are not kept.
-    tally: Option<SplitScores>,
+    scores: Option<SplitScores>,
     since_check: usize,
     narrow: OfType<u8>,
     wide: OfType<u16>,
@@ -211,9 +217,7 @@ impl<C: Stored> OfType<C> {
 
     /// The codes of `rows` in the column at `slot`.
     fn take(&mut self, view: View<'_>, slot: usize, rows: &[u32]) -> &mut Vec<C> {
-        self.codes.resize(rows.len(), C::default());
-        view.codes(slot, rows, &mut self.codes);
-        &mut self.codes
+        view.take(slot, rows, &mut self.codes)
     }
 }
 
@@ -239,13 +243,13 @@ impl<'a> Grower<'a> {
             use_multi_feature: !is_single && MultiFeatureHistogram::supports(arch, &shape),
             per_node: context.params.features_per_node(store.codings.len()),
             row_bytes: store.row_bytes() + if is_single { 0 } else { space.row_bytes(store.columns()) },
-            keeps_members: context.params.scores.contains(&Score::Permutation),
+            keeps_members: need_oob(&context.params.scores),
             items: Items::default(),
             whole: pool.mark(),
             pool,
             totals: Vec::new(),
             grown: TreeBuffer::default(),
-            tally: None,
+            scores: None,
             since_check: 0,
             narrow: OfType::new(most_codes(true)),
             wide: OfType::new(most_codes(false)),
@@ -293,12 +297,12 @@ impl<'a> Grower<'a> {
         Ok(&self.grown)
     }
 
-    /// Adds the splits of the tree with number `tree` to `tally`, and keeps nothing of it.
+    /// Adds the splits of the tree with number `tree` to `scores`, and keeps nothing of it.
     ///
     /// # Errors
     /// [`Interrupted`](ferrank_runtime::error::Error::Interrupted) on request.
-    pub(crate) fn tally(&mut self, bag: &Bag, tree: u64, tally: SplitScores) -> Result<SplitScores> {
-        self.with_tally(tally, |grower| grower.grow(bag, tree).map(drop))
+    pub(crate) fn score(&mut self, bag: &Bag, tree: u64, scores: SplitScores) -> Result<SplitScores> {
+        self.with_scores(scores, |grower| grower.grow(bag, tree).map(drop))
     }
 
     /// Grows the subtree at `place`; its nodes number from there.
@@ -321,25 +325,25 @@ impl<'a> Grower<'a> {
         Ok(&self.grown)
     }
 
-    /// Adds the splits of the subtree at `place` to `tally`, and keeps nothing of it.
+    /// Adds the splits of the subtree at `place` to `scores`, and keeps nothing of it.
     ///
     /// # Errors
     /// [`Interrupted`](ferrank_runtime::error::Error::Interrupted) on request.
-    pub(crate) fn tally_below(
+    pub(crate) fn score_below(
         &mut self,
         below: SubtreeRows<'_>,
         place: SubtreeRoot<'_>,
-        tally: SplitScores,
+        scores: SplitScores,
     ) -> Result<SplitScores> {
-        self.with_tally(tally, |grower| grower.grow_below(below, place).map(drop))
+        self.with_scores(scores, |grower| grower.grow_below(below, place).map(drop))
     }
 
-    /// Lets `tally` take what `grow` grows.
-    fn with_tally(&mut self, tally: SplitScores, grow: impl FnOnce(&mut Self) -> Result<()>) -> Result<SplitScores> {
-        self.tally = Some(tally);
+    /// Lets `scores` take what `grow` grows.
+    fn with_scores(&mut self, scores: SplitScores, grow: impl FnOnce(&mut Self) -> Result<()>) -> Result<SplitScores> {
+        self.scores = Some(scores);
         let done = grow(self);
-        let tally = self.tally.take().expect("it was put there");
-        done.map(|()| tally)
+        let scores = self.scores.take().expect("it was put there");
+        done.map(|()| scores)
     }
 
     /// Grows everything below `root`, whose rows are numbered as in `view`.
@@ -430,7 +434,7 @@ impl<'a> Grower<'a> {
     /// Gives the node of `frame` its number, and keeps it where nodes are kept.
     fn number(&mut self, frame: &PendingNode, examples: f64, weight: f64) -> u32 {
         let number = self.grown.nodes.len() as u32;
-        if self.tally.is_none() {
+        if self.scores.is_none() {
             if let Some((parent, side)) = frame.parent {
                 let split = self.grown.nodes[parent as usize].split.as_mut().expect("a parent is split");
                 split.children[side] = number;
@@ -457,10 +461,10 @@ impl<'a> Grower<'a> {
         stack: &mut Vec<PendingNode>,
     ) {
         let Partition { split, middle, sums } = parted;
-        match &mut self.tally {
+        match &mut self.scores {
             None => self.grown.nodes[number as usize].split = Some(split),
-            Some(tally) => {
-                tally.add(frame.depth, weight, &split, &self.grown.gain_by_target);
+            Some(scores) => {
+                scores.on_split(frame.depth, weight, &split, &self.grown.gain_by_target);
                 self.grown.gain_by_target.clear();
             }
         }

@@ -7,8 +7,8 @@ use super::{Coded, bag, batches, goes_left, numbers, table, total};
 use crate::bag::Bag;
 use crate::grow::{GrowContext, Grower};
 use crate::moments::{EXAMPLES, Shape, WEIGHT};
-use crate::params::{Ensemble, ForestParams, MaxFeatures, Score};
-use crate::scores::SplitScores;
+use crate::params::{Ensemble, ForestParams, MaxFeatures};
+use crate::scores::{Score, SplitScores};
 use crate::space::Space;
 use crate::split::tests::arches;
 use crate::tree_buffer::{CodeTest, TreeBuffer};
@@ -168,13 +168,13 @@ proptest! {
         let longer = grown(&coded, &space, &bag, &ForestParams { by_target: true, ..params.clone() });
         prop_assert_eq!(format!("{:?}", tree.nodes), format!("{:?}", longer.nodes));
 
-        let (n_features, monitor) = (coded.store.codings.len(), Monitor::default());
-        let mut afterwards = SplitScores::new(&[Score::Genie3], n_features, None);
-        afterwards.add_all(&tree);
+        let monitor = Monitor::default();
         let context = GrowContext { store: &coded.store, space: &space, params: &params, monitor: &monitor };
-        let tally = SplitScores::new(&[Score::Genie3], n_features, None);
-        let meanwhile = Grower::new(context, Arch::new()).tally(&bag, 0, tally).unwrap();
-        prop_assert_eq!(format!("{:?}", meanwhile), format!("{:?}", afterwards));
+        let scores = || SplitScores::new(&[Score::Genie3], context.score_size());
+        let mut afterwards = scores();
+        afterwards.add_splits(&tree);
+        let meanwhile = Grower::new(context, Arch::new()).score(&bag, 0, scores()).unwrap();
+        prop_assert_eq!(meanwhile.harvest(), afterwards.harvest());
     }
 
     #[test]

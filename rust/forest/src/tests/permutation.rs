@@ -10,8 +10,9 @@ use rand::RngExt;
 use super::{Coded, bag, batches, goes_left, label_sets, numbers, table, texts};
 use crate::bag::Bag;
 use crate::grow::{GrowContext, Grower};
-use crate::params::{Ensemble, ForestParams, Score};
-use crate::permutation::of_tree;
+use crate::oob::OobContext;
+use crate::params::{Ensemble, ForestParams};
+use crate::scores::{Score, permutation};
 use crate::tree_buffer::TreeBuffer;
 use ferrank_data::profile::MISSING_U16;
 use ferrank_data::store::{Slot, TargetColumn};
@@ -176,7 +177,13 @@ fn judged(
     let context = GrowContext { store: &coded.store, space: &space, params: &params, monitor: &monitor };
     let tree = Grower::new(context, Arch::new()).grow(bag, TREE).unwrap().clone();
     let subset: Vec<usize> = (0..coded.store.targets.len()).collect();
-    let importances = |number| of_tree(context, &subset, &tree, bag, number).unwrap();
+    let oob = OobContext::new(context, &subset, None);
+    let rows = oob.rows(bag);
+    let importances = |number| {
+        let mut complete = oob.tree();
+        complete.add_tree(None, &tree, &oob.targets);
+        permutation::importances(&oob.view(number, &mut complete, &rows)).unwrap()
+    };
     let importances = numbers.into_iter().map(importances).collect();
     (tree, importances)
 }

@@ -1,5 +1,4 @@
-use crate::params::Score;
-use crate::scores::SplitScores;
+use crate::scores::{Score, ScoreSize, SplitScores};
 use crate::tree_buffer::{BufferedNode, BufferedSplit, CodeTest, TreeBuffer};
 use ferrank_ranking::Vector;
 
@@ -26,15 +25,15 @@ fn tree() -> TreeBuffer {
 }
 
 /// The vector of `score`, and those of `genie3` by target.
-fn tallied(tree: &TreeBuffer, score: Score) -> (Vector, Vec<Vector>) {
-    let mut tally = SplitScores::new(&[score], 5, Some(2));
-    tally.add_all(tree);
-    let mut vectors = tally.finish();
+fn harvest(tree: &TreeBuffer, score: Score) -> (Vector, Vec<Vector>) {
+    let mut scores = SplitScores::new(&[score], ScoreSize { n_features: 5, n_targets: 2 });
+    scores.add_splits(tree);
+    let mut vectors = scores.harvest();
     (vectors.remove(0), vectors)
 }
 
 fn check(score: Score, expected: [(usize, f64); 2]) {
-    let found = tallied(&tree(), score).0;
+    let found = harvest(&tree(), score).0;
     assert_eq!(found.values.len(), 2);
     for ((feature, value), expected) in found.entries().zip(expected) {
         assert_eq!(feature, expected.0);
@@ -52,7 +51,7 @@ fn scores_of_a_tree_made_by_hand() {
 
 #[test]
 fn gains_are_told_apart_by_target() {
-    let found = tallied(&tree(), Score::Genie3).1;
+    let found = harvest(&tree(), Score::Genie3).1;
     assert_eq!(found.len(), 2);
     for (vector, expected) in found.iter().zip([[0.0, 0.55], [1.2, 0.05]]) {
         assert_eq!(vector.features, Some(vec![1, 3]));
@@ -64,6 +63,6 @@ fn gains_are_told_apart_by_target() {
 fn a_leaf_says_nothing() {
     let leaf = BufferedNode { depth: 0, examples: 3.0, weight: 3.0, split: None };
     let tree = TreeBuffer { nodes: vec![leaf], ..TreeBuffer::default() };
-    let (values, by_target) = tallied(&tree, Score::Genie3);
+    let (values, by_target) = harvest(&tree, Score::Genie3);
     assert!(values.values.is_empty() && by_target.iter().all(|vector| vector.values.is_empty()));
 }

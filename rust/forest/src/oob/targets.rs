@@ -6,23 +6,23 @@ use ferrank_data::store::{CodeStore, Columns, TargetColumn};
 
 /// The targets a tree predicts, by kind.
 pub(crate) struct Targets<'a> {
-    pub(super) numeric: Vec<Numeric<'a>>,
+    pub(crate) numeric: Vec<Numeric<'a>>,
     /// Codes, and the number of classes.
-    pub(super) nominal: Vec<(&'a [u16], usize)>,
-    pub(super) sets: Vec<Sets<'a>>,
+    pub(crate) nominal: Vec<(&'a [u16], usize)>,
+    pub(crate) sets: Vec<Sets<'a>>,
     weights: &'a [f64],
     /// Positions of the targets among those of the store.
     subset: Vec<usize>,
 }
 
 /// Label sets, and the share of each label.
-pub(super) struct Sets<'a> {
-    pub(super) labels: &'a LabelColumn,
-    pub(super) shares: Vec<f64>,
+pub(crate) struct Sets<'a> {
+    pub(crate) labels: &'a LabelColumn,
+    pub(crate) shares: Vec<f64>,
 }
 
 /// A numeric target seen on the scale from −1 to 1: errors are relative, and squares do not overflow.
-pub(super) struct Numeric<'a> {
+pub(crate) struct Numeric<'a> {
     values: &'a [f64],
     middle: f64,
     half_range: f64,
@@ -42,7 +42,7 @@ impl<'a> Numeric<'a> {
 
     /// NaN where missing.
     #[inline(always)]
-    pub(super) fn at(&self, row: usize) -> f64 {
+    pub(crate) fn at(&self, row: usize) -> f64 {
         (self.values[row] - self.middle) / self.half_range
     }
 }
@@ -101,7 +101,7 @@ impl<'a> Targets<'a> {
             || self.sets.iter().any(|sets| sets.labels.of(row).is_some())
     }
 
-    pub(super) fn weight(&self, row: usize) -> f64 {
+    pub(crate) fn weight(&self, row: usize) -> f64 {
         if self.weights.is_empty() { 1.0 } else { self.weights[row] }
     }
 }
