@@ -49,7 +49,7 @@ pub(crate) struct Step {
     /// [`SUBSET`] the number of the subset.
     test: u32,
     /// Where the left and the right branch lead; [`LEAF`].
-    branches: [u32; 2],
+    pub(crate) branches: [u32; 2],
 }
 
 /// A branch of a step that is still to lead somewhere.
