@@ -2,7 +2,7 @@
 
 use rand::RngExt;
 
-use super::moments;
+use super::criterion;
 use super::params::Ties;
 use super::tree_buffer::CodeTest;
 use ferrank_runtime::random::Stream;
@@ -42,12 +42,12 @@ impl<T> SplitCandidates<T> {
         // Counted without branches: mostly a single candidate has the greatest gain.
         let (mut n_tied, mut one) = (0, 0);
         for (i, candidate) in self.candidates.iter().enumerate() {
-            let is_tied = moments::ties(candidate.gain, greatest);
+            let is_tied = criterion::ties(candidate.gain, greatest);
             n_tied += usize::from(is_tied);
             one = if is_tied { i } else { one };
         }
         if n_tied > 1 {
-            self.candidates.retain(|candidate| moments::ties(candidate.gain, greatest));
+            self.candidates.retain(|candidate| criterion::ties(candidate.gain, greatest));
             self.candidates.sort_unstable_by_key(|candidate| candidate.feature);
         }
         let chosen = match (ties, n_tied) {

@@ -2,7 +2,7 @@
 
 use pulp::Arch;
 
-use super::moments::Shape;
+use super::criterion::Criterion;
 use super::space::Block;
 use super::split::SplitConstraint;
 use super::split::scan::{Examples, Node, Scratch, Search};
@@ -51,7 +51,7 @@ impl Single {
 pub struct Any {
     arch: Arch,
     codes: Vec<u8>,
-    shape: Shape,
+    criterion: Criterion,
     block: Block,
     rows: Vec<u32>,
     counts: Vec<u32>,
@@ -70,29 +70,29 @@ impl Any {
                 block.starts.push(block.indicators.len());
             }
         }
-        let shape = Shape { n_whole: width, indicator_weight: vec![1.0; n_labels], ..Shape::default() };
+        let criterion = Criterion { n_whole: width, indicator_weight: vec![1.0; n_labels], ..Criterion::default() };
         let (rows, counts) = ((0..codes.len() as u32).collect(), vec![1; codes.len()]);
-        let scratch = Scratch::new(&shape);
-        let mut any = Any { arch: Arch::new(), codes, shape, block, rows, counts, node: Node::default(), scratch };
+        let scratch = Scratch::new(&criterion);
+        let mut any = Any { arch: Arch::new(), codes, criterion, block, rows, counts, node: Node::default(), scratch };
         let examples = Examples { block: &any.block, rows: &any.rows, counts: &any.counts, pairs: &[] };
-        examples.total(any.arch, &any.shape, &mut any.node.total);
-        any.node.open(&any.shape);
+        examples.total(any.arch, &any.criterion, &mut any.node.total);
+        any.node.open(&any.criterion);
         any
     }
 
     /// Gain of the best cut.
     pub fn best_cut(&mut self) -> Option<f64> {
-        let Any { arch, codes, shape, block, rows, counts, node, scratch } = self;
+        let Any { arch, codes, criterion, block, rows, counts, node, scratch } = self;
         let examples = Examples { block, rows, counts, pairs: &[] };
-        let search = Search { shape, examples, codes, n_codes: 255, node, constraint: CONSTRAINT };
+        let search = Search { criterion, examples, codes, n_codes: 255, node, constraint: CONSTRAINT };
         search.best_cut(*arch, scratch).map(|cut| cut.gain)
     }
 
     /// Gain of the cut at `cut`.
     pub fn given_cut(&mut self, cut: u8) -> Option<f64> {
-        let Any { arch, codes, shape, block, rows, counts, node, scratch } = self;
+        let Any { arch, codes, criterion, block, rows, counts, node, scratch } = self;
         let examples = Examples { block, rows, counts, pairs: &[] };
-        let search = Search { shape, examples, codes, n_codes: 255, node, constraint: CONSTRAINT };
+        let search = Search { criterion, examples, codes, n_codes: 255, node, constraint: CONSTRAINT };
         search.given_cut(*arch, cut, scratch).map(|cut| cut.gain)
     }
 }

@@ -10,6 +10,7 @@
 
 mod bag;
 mod candidates;
+mod criterion;
 mod estimates;
 mod external;
 mod grow;
@@ -17,7 +18,6 @@ mod grow;
 #[doc(hidden)]
 pub mod internals;
 mod items;
-mod moments;
 mod oob;
 mod params;
 mod parts;

@@ -229,7 +229,7 @@ impl ForestParams {
         ForestParams { seed, max_samples, ..self.clone() }
     }
 
-    /// Checks each setting, and those that depend on each other or on the data's shape.
+    /// Checks each setting, and those that depend on each other or on the shape of the data.
     ///
     /// # Errors
     /// [`Error::Setting`] naming the setting, what was found and what would do.

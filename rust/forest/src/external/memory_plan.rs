@@ -1,7 +1,7 @@
 //! How the memory is shared out.
 
+use crate::criterion::Criterion;
 use crate::grow::GrowContext;
-use crate::moments::Shape;
 use crate::oob::OobSize;
 use crate::params::ForestParams;
 use crate::scores::need_oob;
@@ -112,7 +112,7 @@ fn per_node(context: GrowContext<'_>) -> usize {
 /// Bytes of the sums of a node for one feature.
 fn sums_bytes(context: GrowContext<'_>) -> usize {
     let most = context.store.codings.iter().map(|coding| coding.n_codes()).max().unwrap_or(0);
-    8 * (most + 1) * super::upper_tree::stride(context.space, &Shape::of(context.space))
+    8 * (most + 1) * super::upper_tree::stride(context.space, &Criterion::new(context.space))
 }
 
 /// Bytes that growing a subtree takes for each of its rows.

@@ -32,8 +32,8 @@ use std::sync::{Mutex, PoisonError};
 use pulp::Arch;
 use rayon::prelude::*;
 
+use super::criterion::WEIGHT;
 use super::grow::{GrowContext, Grower, SubtreeRoot, SubtreeRows};
-use super::moments::WEIGHT;
 use super::oob::OobContext;
 use super::scores::{SplitScores, need_oob};
 use super::space::Block;

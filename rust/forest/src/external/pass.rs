@@ -7,8 +7,8 @@ use rayon::prelude::*;
 use super::buckets::Buckets;
 use super::upper_tree::{Histogram, State, UpperNode, UpperTree, is_single};
 use crate::bag::Bag;
+use crate::criterion::Criterion;
 use crate::grow::GrowContext;
-use crate::moments::Shape;
 use crate::oob::{LeafTotals, Node, PackedTree, Targets};
 use crate::router::{OnCodes, Reached, Router};
 use crate::space::Block;
@@ -21,7 +21,7 @@ use ferrank_runtime::error::Result;
 /// Passes over a store.
 pub(super) struct Passes<'a> {
     context: GrowContext<'a>,
-    shape: Shape,
+    criterion: Criterion,
     is_single: bool,
     idle: Mutex<Vec<Walker>>,
 }
@@ -35,19 +35,19 @@ struct Walker {
 
 impl<'a> Passes<'a> {
     pub(super) fn new(context: GrowContext<'a>) -> Self {
-        let shape = Shape::of(context.space);
-        Passes { context, is_single: is_single(context.space, &shape), shape, idle: Mutex::default() }
+        let criterion = Criterion::new(context.space);
+        Passes { context, is_single: is_single(context.space, &criterion), criterion, idle: Mutex::default() }
     }
 
     /// Adds up the sums that the open nodes wait for.
     pub(super) fn sum(&self, trees: &mut [UpperTree]) -> Result<()> {
-        let (shape, slots) = (&self.shape, &self.context.store.slots);
+        let (criterion, slots) = (&self.criterion, &self.context.store.slots);
         self.pass(trees, UpperNode::waits, |node, reached, _| {
             let State::Open { next, .. } = &mut node.state else { return Ok(()) };
             let examples = reached.examples();
             for sums in next {
                 let slot = slots[sums.feature as usize];
-                reached.with_codes(slot, AddExamples { sums, shape, examples });
+                reached.with_codes(slot, AddExamples { sums, criterion, examples });
             }
             Ok(())
         })
@@ -129,13 +129,13 @@ impl<'a> Passes<'a> {
 /// Adds examples to the sums by the code of a feature.
 struct AddExamples<'a> {
     sums: &'a mut Histogram,
-    shape: &'a Shape,
+    criterion: &'a Criterion,
     examples: Examples<'a>,
 }
 
 impl OnCodes for AddExamples<'_> {
     fn run<C: Code>(self, codes: &[C]) {
-        self.sums.add(self.shape, self.examples, codes);
+        self.sums.add(self.criterion, self.examples, codes);
     }
 }
 

@@ -3,13 +3,13 @@
 use super::buckets::Bucket;
 use super::memory_plan::MemoryPlan;
 use crate::candidates::{Candidate, SplitCandidates};
+use crate::criterion::{Criterion, EXAMPLES, WEIGHT};
 use crate::grow::{GrowContext, LEAST_GAIN};
-use crate::moments::{EXAMPLES, Shape, WEIGHT};
 use crate::oob::LeafTotals;
 use crate::params::Ensemble;
 use crate::pool::FeaturePool;
 use crate::space::Space;
-use crate::split::by_code::{ByCode, random_subset};
+use crate::split::node_sums::{ByCode, random_subset};
 use crate::split::scan::Examples;
 use crate::tree_buffer::BufferedSplit;
 use ferrank_data::profile::Scale;
@@ -67,17 +67,17 @@ pub(super) struct Histogram {
 }
 
 /// Numbers in the sums of a code: pairs where there is a single component, else all sums.
-pub(super) fn stride(space: &Space, shape: &Shape) -> usize {
-    if is_single(space, shape) { 2 } else { shape.len() }
+pub(super) fn stride(space: &Space, criterion: &Criterion) -> usize {
+    if is_single(space, criterion) { 2 } else { criterion.len() }
 }
 
-pub(super) fn is_single(space: &Space, shape: &Shape) -> bool {
-    shape.is_ordered() && !shape.is_partial() && !space.is_weighted()
+pub(super) fn is_single(space: &Space, criterion: &Criterion) -> bool {
+    criterion.is_ordered() && !criterion.is_partial() && !space.is_weighted()
 }
 
 impl Histogram {
     /// Adds `examples`, whose codes are `codes`.
-    pub(super) fn add<C: Code>(&mut self, shape: &Shape, examples: Examples<'_>, codes: &[C]) {
+    pub(super) fn add<C: Code>(&mut self, criterion: &Criterion, examples: Examples<'_>, codes: &[C]) {
         if !examples.pairs.is_empty() {
             let (bins, _) = self.sums.as_chunks_mut::<2>();
             let last = bins.len() - 1;
@@ -89,11 +89,11 @@ impl Histogram {
             }
             return;
         }
-        let len = shape.len();
+        let len = criterion.len();
         let last = self.sums.len() / len - 1;
         for (i, code) in codes.iter().enumerate() {
             let start = code.index().min(last) * len;
-            examples.add(shape, &mut self.sums[start..start + len], i);
+            examples.add(criterion, &mut self.sums[start..start + len], i);
         }
     }
 
@@ -108,7 +108,7 @@ impl Histogram {
 
 /// Chooses which open nodes the next pass sums up; gives whether there are some.
 pub(super) fn open(tops: &mut [UpperTree], context: GrowContext<'_>, plan: &MemoryPlan) -> bool {
-    let stride = stride(context.space, &Shape::of(context.space));
+    let stride = stride(context.space, &Criterion::new(context.space));
     let held: usize = tops.iter().flat_map(|top| &top.nodes).map(UpperNode::bytes).sum();
     let mut left = plan.sums.saturating_sub(held);
     let mut any = false;
@@ -187,8 +187,8 @@ impl UpperTree {
         let (store, params) = (context.store, context.params);
         let node = &self.nodes[n];
         let State::Open { done, .. } = &node.state else { unreachable!("asked of open nodes") };
-        let shape = Shape::of(context.space);
-        let is_single = is_single(context.space, &shape);
+        let criterion = Criterion::new(context.space);
+        let is_single = is_single(context.space, &criterion);
         let mut pool = FeaturePool::new(store.codings.iter().map(|coding| coding.n_codes() < 2));
         node.constant_features.iter().for_each(|&feature| pool.mark_constant(feature));
         let mut random = stream(params.seed, Purpose::Node, self.number, node.path);
@@ -206,7 +206,7 @@ impl UpperTree {
                 return true;
             };
             let sums = histogram.full(is_single);
-            let (varies, found) = ByCode { shape: &shape, feature, coding, sums: &sums }.search(params, random);
+            let (varies, found) = ByCode { criterion: &criterion, feature, coding, sums: &sums }.search(params, random);
             if !varies {
                 constant.push(feature);
             }
@@ -221,8 +221,8 @@ impl UpperTree {
 
     /// Takes in what a pass has summed up, and splits the nodes for which all is known.
     pub(super) fn choose(&mut self, context: GrowContext<'_>, plan: &MemoryPlan) {
-        let shape = Shape::of(context.space);
-        let is_single = is_single(context.space, &shape);
+        let criterion = Criterion::new(context.space);
+        let is_single = is_single(context.space, &criterion);
         for n in 0..self.nodes.len() {
             let UpperNode { sums, state: State::Open { next, done }, .. } = &mut self.nodes[n] else { continue };
             if next.is_empty() {
@@ -233,7 +233,7 @@ impl UpperTree {
                 let Histogram { feature, .. } = done[0];
                 let full = done[0].full(is_single);
                 let coding = &context.store.codings[feature as usize];
-                *sums = ByCode { shape: &shape, feature, coding, sums: &full }.total();
+                *sums = ByCode { criterion: &criterion, feature, coding, sums: &full }.total();
             }
             let Choice { lacking, constant, best } = self.draw(n, context);
             if !lacking.is_empty() {
@@ -245,8 +245,8 @@ impl UpperTree {
             let coding = &context.store.codings[feature as usize];
             let Some(histogram) = done.iter().find(|histogram| histogram.feature == feature) else { continue };
             let sums = histogram.full(is_single);
-            let (left, known) = ByCode { shape: &shape, feature, coding, sums: &sums }.sides(&found.test);
-            self.split(n, found, &constant, (left, known), context, &shape, plan);
+            let (left, known) = ByCode { criterion: &criterion, feature, coding, sums: &sums }.sides(&found.test);
+            self.split(n, found, &constant, (left, known), context, &criterion, plan);
         }
     }
 
@@ -260,18 +260,18 @@ impl UpperTree {
         constant: &[u32],
         (mut left, known): (Vec<f64>, Vec<f64>),
         context: GrowContext<'_>,
-        shape: &Shape,
+        criterion: &Criterion,
         plan: &MemoryPlan,
     ) {
         let node = &self.nodes[n];
         let share = known[WEIGHT] / node.sums[WEIGHT];
-        let gain = share * shape.gain(&left, &known);
+        let gain = share * criterion.gain(&left, &known);
         if gain <= LEAST_GAIN {
             return;
         }
         let missing_left = left[WEIGHT] >= known[WEIGHT] - left[WEIGHT];
         let gains = match context.params.by_target {
-            true => context.gains_by_target(shape, &left, &known, share),
+            true => context.gains_by_target(criterion, &left, &known, share),
             false => Vec::new(),
         };
         if missing_left {

@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use pulp::Arch;
 
-mod find;
+mod feature_codes;
 mod part;
 mod plain;
 mod search;
@@ -16,27 +16,27 @@ pub(super) use part::LEAST_GAIN;
 
 use super::bag::Bag;
 use super::candidates::SplitCandidates;
+use super::criterion::Criterion;
 use super::items::Items;
-use super::moments::Shape;
 use super::params::{Ensemble, ForestParams};
 use super::pool::{FeaturePool, Mark};
 use super::scores::{ScoreSize, SplitScores, need_oob};
 use super::space::{Block, Space};
 use super::split::batch::Batch;
 use super::split::dense::LeftSides;
-use super::split::given::RandomThresholds;
 use super::split::gram::Gram;
+use super::split::multi_feature::MultiFeatureHistogram;
 use super::split::nominal::Present;
+use super::split::random_thresholds::RandomThresholds;
 use super::split::scan;
 use super::split::single;
-use super::split::together::MultiFeatureHistogram;
 use super::tree_buffer::{BufferedNode, TreeBuffer};
 use super::view::{CASCADE, View};
+use feature_codes::FeatureCodes;
 use ferrank_data::store::{Chunk, CodeStore, Stored};
 use ferrank_runtime::error::Result;
 use ferrank_runtime::monitor::Monitor;
 use ferrank_runtime::random::{ROOT, child};
-use find::FeatureCodes;
 use part::Partition;
 use search::Source;
 
@@ -77,10 +77,10 @@ impl GrowContext<'_> {
     }
 
     /// What each target has of the gain of a split, which is in proportion to `share`.
-    pub(super) fn gains_by_target(self, shape: &Shape, left: &[f64], total: &[f64], share: f64) -> Vec<f64> {
+    pub(super) fn gains_by_target(self, criterion: &Criterion, left: &[f64], total: &[f64], share: f64) -> Vec<f64> {
         let space = self.space;
         let mut parts = vec![0.0; self.store.targets.len()];
-        shape.gains(left, total, |component, gain| {
+        criterion.gains(left, total, |component, gain| {
             let target = match component.checked_sub(space.n_dense()) {
                 None => space.dense_target[component],
                 Some(indicator) => space.indicator_target[indicator],
@@ -139,7 +139,7 @@ pub(crate) struct Grower<'a> {
     /// The number of the tree.
     tree: u64,
     arch: Arch,
-    shape: Shape,
+    criterion: Criterion,
     /// One dense component, row weights all 1, nothing missing.
     is_single: bool,
     /// Nodes up to this size take their candidates together.
@@ -224,8 +224,8 @@ impl<C: Stored> OfType<C> {
 impl<'a> Grower<'a> {
     pub(crate) fn new(context: GrowContext<'a>, arch: Arch) -> Self {
         let (store, space) = (context.store, context.space);
-        let shape = Shape::of(space);
-        let is_single = shape.is_ordered() && !shape.is_partial() && !space.is_weighted();
+        let criterion = Criterion::new(space);
+        let is_single = criterion.is_ordered() && !criterion.is_partial() && !space.is_weighted();
         let pool = FeaturePool::new(store.codings.iter().map(|coding| coding.n_codes() < 2));
         let most_codes = |narrow: bool| {
             let codings = store.codings.iter().filter(|coding| coding.is_narrow() == narrow);
@@ -237,10 +237,10 @@ impl<'a> Grower<'a> {
             tree: 0,
             arch,
             is_single,
-            most_in_batch: search::most_in_batch(arch, &shape, context),
+            most_in_batch: search::most_in_batch(arch, &criterion, context),
             is_plain: is_single && !context.params.by_target && finds.iter().all(|find| find.fits_batch),
             finds,
-            use_multi_feature: !is_single && MultiFeatureHistogram::supports(arch, &shape),
+            use_multi_feature: !is_single && MultiFeatureHistogram::supports(arch, &criterion),
             per_node: context.params.features_per_node(store.codings.len()),
             row_bytes: store.row_bytes() + if is_single { 0 } else { space.row_bytes(store.columns()) },
             keeps_members: need_oob(&context.params.scores),
@@ -257,7 +257,7 @@ impl<'a> Grower<'a> {
                 known: Items::default(),
                 node: scan::Node::default(),
                 known_node: scan::Node::default(),
-                scratch: scan::Scratch::new(&shape),
+                scratch: scan::Scratch::new(&criterion),
                 present: Present::default(),
                 batch: Batch::default(),
                 histograms: single::Histograms::new(),
@@ -274,7 +274,7 @@ impl<'a> Grower<'a> {
                 total: Vec::new(),
                 spill: Items::default(),
             },
-            shape,
+            criterion,
             copies: Default::default(),
         }
     }
@@ -420,9 +420,9 @@ impl<'a> Grower<'a> {
         if let Open::Any = open {
             let examples = self.items.examples(range.clone(), view);
             let node = &mut self.buffers.node;
-            node.open(&self.shape);
+            node.open(&self.criterion);
             if params.ensemble == Ensemble::ExtraTrees && range.len() <= self.most_in_batch {
-                node.set_values(self.arch, &self.shape, examples);
+                node.set_values(self.arch, &self.criterion, examples);
             }
         }
         let Some(found) = self.search(view, &frame, open, (examples, weight))? else { return Ok(false) };
@@ -484,7 +484,7 @@ impl<'a> Grower<'a> {
                 return Open::Single(single::Node::new(&self.items.pairs[frame.examples.clone()]));
             }
             Known::Nothing => {
-                self.items.examples(frame.examples.clone(), view).total(self.arch, &self.shape, total);
+                self.items.examples(frame.examples.clone(), view).total(self.arch, &self.criterion, total);
             }
             Known::Any(start) => {
                 total.clear();

@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use super::{Buffers, Grower, Known, Open};
 use crate::candidates::Candidate;
+use crate::criterion::{EXAMPLES, FIRST, WEIGHT};
 use crate::items::{LEFT, MISSING, RIGHT, tell_sides};
-use crate::moments::{EXAMPLES, FIRST, WEIGHT};
 use crate::split::single;
 use crate::tree_buffer::{BufferedSplit, CodeTest};
 use crate::view::View;
@@ -46,7 +46,7 @@ impl Grower<'_> {
         };
         let (left, total) = (&self.buffers.left, &self.buffers.total);
         let share = total[WEIGHT] / weight;
-        let gain = share * self.shape.gain(left, total);
+        let gain = share * self.criterion.gain(left, total);
         let missing_left = left[WEIGHT] >= total[WEIGHT] - left[WEIGHT];
         let parted = (gain > LEAST_GAIN).then(|| {
             self.record_by_target(share);
@@ -80,12 +80,12 @@ impl Grower<'_> {
                 let side = single::Node::new(&self.items.pairs[smaller]);
                 for (sums, node) in [(&mut *left, side), (&mut *total, node)] {
                     sums.clear();
-                    sums.resize(self.shape.len(), 0.0);
-                    self.shape.add_single(sums, node.examples, node.sum);
+                    sums.resize(self.criterion.len(), 0.0);
+                    self.criterion.add_single(sums, node.examples, node.sum);
                 }
             }
             Open::Any => {
-                self.items.examples(smaller, view).total(self.arch, &self.shape, left);
+                self.items.examples(smaller, view).total(self.arch, &self.criterion, left);
                 total.clone_from(&node.total);
             }
         }
@@ -99,14 +99,14 @@ impl Grower<'_> {
         let (left, total) = (&mut self.buffers.left, &mut self.buffers.total);
         for sums in [&mut *left, &mut *total] {
             sums.clear();
-            sums.resize(self.shape.len(), 0.0);
+            sums.resize(self.criterion.len(), 0.0);
         }
         let examples = self.items.examples(range, view);
         for (i, &side) in sides.iter().enumerate() {
             match side {
-                LEFT => examples.add(&self.shape, left, i),
+                LEFT => examples.add(&self.criterion, left, i),
                 // The right side for now.
-                RIGHT => examples.add(&self.shape, total, i),
+                RIGHT => examples.add(&self.criterion, total, i),
                 _ => {}
             }
         }
@@ -151,7 +151,7 @@ impl Grower<'_> {
             return;
         }
         let (left, total) = (&self.buffers.left, &self.buffers.total);
-        let parts = self.context.gains_by_target(&self.shape, left, total, share);
+        let parts = self.context.gains_by_target(&self.criterion, left, total, share);
         self.grown.gain_by_target.extend(parts);
     }
 }

@@ -5,7 +5,7 @@
 //! is done by node or by feature, not by example, takes most of the time. So codes are read where they lie, and
 //! examples are parted in one pass.
 
-use super::find::FeatureCodes;
+use super::feature_codes::FeatureCodes;
 use super::{Buffers, Grower, Known, Open, Partition, PendingNode};
 use crate::candidates::Candidate;
 use crate::grow::LEAST_GAIN;

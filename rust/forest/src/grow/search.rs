@@ -7,10 +7,10 @@ use rand::RngExt;
 
 use super::{Buffers, GrowContext, Grower, OfType, Open, PendingNode};
 use crate::candidates::{Candidate, SplitCandidates};
-use crate::moments::Shape;
+use crate::criterion::Criterion;
 use crate::params::Ensemble;
 use crate::split::batch::{Batch, BatchCut, threshold};
-use crate::split::by_code::random_subset;
+use crate::split::node_sums::random_subset;
 use crate::split::nominal::Subset;
 use crate::split::scan::{self, Examples, Search};
 use crate::split::single;
@@ -133,14 +133,14 @@ impl Grower<'_> {
             return;
         }
         if let (Open::Any, false) = (open, node.has_values()) {
-            gram.open(arch, &self.shape, examples, node, batch.width());
+            gram.open(arch, &self.criterion, examples, node, batch.width());
         }
         let at_random = self.context.params.ensemble == Ensemble::ExtraTrees;
         match (open, at_random) {
             (Open::Single(node), true) => batch.judge_random(arch, examples.pairs, node, constraint),
             (Open::Single(node), false) => batch.judge(arch, examples.pairs, node, constraint),
             (Open::Any, true) if node.has_values() => {
-                batch.judge_random_values(arch, &self.shape, node, examples.counts, constraint);
+                batch.judge_random_values(arch, &self.criterion, node, examples.counts, constraint);
             }
             (Open::Any, true) => batch.judge_random_products(arch, gram, node.examples(), constraint),
             (Open::Any, false) => batch.judge_products(arch, gram, node.examples(), constraint),
@@ -156,7 +156,8 @@ impl Grower<'_> {
             return false;
         }
         let n_codes = self.context.store.codings[feature as usize].n_codes();
-        self.context.params.ensemble == Ensemble::ExtraTrees || scan::adds_by_code(&self.shape, view.block, n, n_codes)
+        self.context.params.ensemble == Ensemble::ExtraTrees
+            || scan::adds_by_code(&self.criterion, view.block, n, n_codes)
     }
 
     /// Takes `feature` to those that are searched together, and searches them where there is no place for more;
@@ -169,9 +170,9 @@ impl Grower<'_> {
         random: &mut Stream,
         candidates: &mut SplitCandidates<Source>,
     ) -> bool {
-        let Grower { context, arch, shape, items, narrow, wide, buffers, finds, .. } = self;
+        let Grower { context, arch, criterion, items, narrow, wide, buffers, finds, .. } = self;
         let rows = &items.rows[range.clone()];
-        let joining = Joining { context: *context, arch: *arch, shape, feature };
+        let joining = Joining { context: *context, arch: *arch, criterion, feature };
         let (varies, is_full) = match finds[feature as usize].slot {
             Slot::Narrow(slot) => joining.join(narrow.take(view, slot, rows), buffers, random),
             Slot::Wide(slot) => joining.join(wide.take(view, slot, rows), buffers, random),
@@ -187,8 +188,8 @@ impl Grower<'_> {
         let constraint = self.constraint();
         let examples = self.items.examples(range, view);
         let Buffers { given, together, lefts, node, .. } = &mut self.buffers;
-        let given = given.judge(self.arch, &self.shape, examples, node, constraint, lefts);
-        let best = together.best_cuts(self.arch, &self.shape, examples, node, constraint, Some(lefts));
+        let given = given.judge(self.arch, &self.criterion, examples, node, constraint, lefts);
+        let best = together.best_cuts(self.arch, &self.criterion, examples, node, constraint, Some(lefts));
         for (feature, cut) in given.chain(best) {
             candidates.push(Candidate { gain: cut.gain, feature, test: Source::Alone(CodeTest::Cut(cut.code)) });
         }
@@ -209,10 +210,10 @@ impl Grower<'_> {
         size: (f64, f64),
         random: &mut Stream,
     ) -> (bool, Option<Candidate>) {
-        let Grower { context, arch, shape, items, narrow, wide, buffers, .. } = self;
+        let Grower { context, arch, criterion, items, narrow, wide, buffers, .. } = self;
         let rows = &items.rows[range.clone()];
         let examples = items.examples(range, view);
-        let search = FeatureSearch { context: *context, arch: *arch, shape, examples, view, feature, open, size };
+        let search = FeatureSearch { context: *context, arch: *arch, criterion, examples, view, feature, open, size };
         match context.store.slots[feature as usize] {
             Slot::Narrow(slot) => {
                 narrow.take(view, slot, rows);
@@ -230,7 +231,7 @@ impl Grower<'_> {
 struct FeatureSearch<'a> {
     context: GrowContext<'a>,
     arch: Arch,
-    shape: &'a Shape,
+    criterion: &'a Criterion,
     examples: Examples<'a>,
     view: View<'a>,
     feature: u32,
@@ -247,7 +248,7 @@ impl FeatureSearch<'_> {
         buffers: &mut Buffers,
         random: &mut Stream,
     ) -> (bool, Option<Candidate>) {
-        let FeatureSearch { context, arch, shape, mut examples, view, feature, mut open, size: (all, all_weight) } =
+        let FeatureSearch { context, arch, criterion, mut examples, view, feature, mut open, size: (all, all_weight) } =
             self;
         let OfType { codes, bins } = of_type;
         let coding = &context.store.codings[feature as usize];
@@ -261,8 +262,8 @@ impl FeatureSearch<'_> {
                 *node = single::Node::new(examples.pairs);
                 (known, known_weight) = (node.examples, node.examples);
             } else {
-                examples.total(arch, shape, &mut buffers.known_node.total);
-                buffers.known_node.open(shape);
+                examples.total(arch, criterion, &mut buffers.known_node.total);
+                buffers.known_node.open(criterion);
                 node = &buffers.known_node;
                 (known, known_weight) = (node.examples(), node.weight());
             }
@@ -276,7 +277,7 @@ impl FeatureSearch<'_> {
             arch,
             open,
             search: Search {
-                shape,
+                criterion,
                 examples,
                 codes,
                 n_codes: coding.n_codes(),
@@ -292,13 +293,13 @@ impl FeatureSearch<'_> {
                 search.given_cut(cut, &mut buffers.scratch).map(cut_test)
             }
             (Scale::Nominal(_), _) => {
-                let Search { shape, constraint, n_codes, .. } = search.search;
-                buffers.present.open(shape, examples, codes, n_codes);
+                let Search { criterion, constraint, n_codes, .. } = search.search;
+                buffers.present.open(criterion, examples, codes, n_codes);
                 let subset = if at_random {
                     let chosen = random_subset(buffers.present.codes.len(), random);
-                    buffers.present.given(shape, constraint, &chosen)
+                    buffers.present.given(criterion, constraint, &chosen)
                 } else {
-                    buffers.present.best(shape, constraint)
+                    buffers.present.best(criterion, constraint)
                 };
                 subset.map(|Subset { gain, codes }| (gain, CodeTest::Subset(codes)))
             }
@@ -308,12 +309,12 @@ impl FeatureSearch<'_> {
 }
 
 /// Up to so many examples it is faster to search all candidates of a node at once, as measured.
-pub(super) fn most_in_batch(arch: Arch, shape: &Shape, context: GrowContext<'_>) -> usize {
-    if shape.is_partial() || context.space.is_weighted() {
+pub(super) fn most_in_batch(arch: Arch, criterion: &Criterion, context: GrowContext<'_>) -> usize {
+    if criterion.is_partial() || context.space.is_weighted() {
         return 0;
     }
-    let most = match (shape.indicator_weight.is_empty(), context.params.ensemble) {
-        (true, Ensemble::RandomForest | Ensemble::Bagging) if shape.is_ordered() => 40,
+    let most = match (criterion.indicator_weight.is_empty(), context.params.ensemble) {
+        (true, Ensemble::RandomForest | Ensemble::Bagging) if criterion.is_ordered() => 40,
         (true, Ensemble::RandomForest | Ensemble::Bagging) => 16,
         (false, _) => 32,
         _ => usize::MAX,
@@ -356,7 +357,7 @@ fn cut_test(cut: Cut) -> (f64, CodeTest) {
 struct Joining<'a> {
     context: GrowContext<'a>,
     arch: Arch,
-    shape: &'a Shape,
+    criterion: &'a Criterion,
     feature: u32,
 }
 
@@ -364,7 +365,7 @@ impl Joining<'_> {
     /// Takes it to the others, with a random cut where cuts are random; gives whether it varies in the node, and if so,
     /// whether there is no place for more.
     fn join<C: Code>(self, codes: &[C], buffers: &mut Buffers, random: &mut Stream) -> (bool, bool) {
-        let Joining { context, arch, shape, feature } = self;
+        let Joining { context, arch, criterion, feature } = self;
         let (low, high) = extremes(arch, codes);
         if low >= high {
             return (false, false);
@@ -373,7 +374,7 @@ impl Joining<'_> {
             Some(values) => buffers.given.take(arch, feature, codes, random_cut(values, low, high, random)),
             None => {
                 let n_codes = context.store.codings[feature as usize].n_codes();
-                buffers.together.take(shape, feature, codes, n_codes)
+                buffers.together.take(criterion, feature, codes, n_codes)
             }
         };
         (true, is_full)

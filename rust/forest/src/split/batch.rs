@@ -11,8 +11,8 @@ use pulp::{Arch, Simd, WithSimd};
 use super::gram::{self, Gram};
 use super::single::{GainOf, Node, Pair};
 use super::{STEP, SplitConstraint, dense, scan};
-use crate::moments::Shape;
-use crate::moments::ties;
+use crate::criterion::Criterion;
+use crate::criterion::ties;
 
 /// 0, 1, 2, …
 const POSITIONS: [f64; gram::MOST] = {
@@ -170,12 +170,12 @@ impl Batch {
     pub(crate) fn judge_random_values(
         &mut self,
         arch: Arch,
-        shape: &Shape,
+        criterion: &Criterion,
         node: &scan::Node,
         counts: &[u32],
         constraint: SplitConstraint,
     ) {
-        self.judge_random_sums(arch, Sums::Values { shape, node, counts }, node.examples(), constraint);
+        self.judge_random_sums(arch, Sums::Values { criterion, node, counts }, node.examples(), constraint);
     }
 
     fn judge_random_sums(&mut self, arch: Arch, sums: Sums<'_>, examples: f64, constraint: SplitConstraint) {
@@ -403,7 +403,7 @@ struct RandomCut<'a> {
 enum Sums<'a> {
     Columns(&'a [f64]),
     Products(&'a Gram),
-    Values { shape: &'a Shape, node: &'a scan::Node, counts: &'a [u32] },
+    Values { criterion: &'a Criterion, node: &'a scan::Node, counts: &'a [u32] },
 }
 
 impl WithSimd for RandomCut<'_> {
@@ -415,7 +415,7 @@ impl WithSimd for RandomCut<'_> {
         match self.sums {
             Sums::Columns(columns) => self.run(simd, OfPairs { columns, gain }),
             Sums::Products(gram) => self.run(simd, OfProducts { gram, n, gain }),
-            Sums::Values { shape, node, counts } => match dense::vectors_of::<S>(shape) {
+            Sums::Values { criterion, node, counts } => match dense::vectors_of::<S>(criterion) {
                 Some(1) => self.run(simd, OfValues::<1> { node, counts, gain }),
                 Some(2) => self.run(simd, OfValues::<2> { node, counts, gain }),
                 _ => self.run(simd, OfValues::<4> { node, counts, gain }),

@@ -2,23 +2,23 @@
 
 use pulp::{Arch, Simd, WithSimd};
 
+use super::prefix::Prefixes;
 use super::scan::{Examples, Node, Search};
 use super::single::{GainOf, Pair};
-use super::walk::Walk;
 use super::{Best, Cut};
-use crate::moments::Shape;
+use crate::criterion::Criterion;
 use ferrank_data::store::Code;
 
 /// Vectors that hold the sums, if components are all dense and few enough.
 #[inline(always)]
-pub(super) fn vectors_of<S: Simd>(shape: &Shape) -> Option<usize> {
-    let vectors = shape.n_whole.div_ceil(S::F64_LANES).next_power_of_two();
-    (shape.indicator_weight.is_empty() && !shape.is_partial() && vectors <= 4).then_some(vectors)
+pub(super) fn vectors_of<S: Simd>(criterion: &Criterion) -> Option<usize> {
+    let vectors = criterion.n_whole.div_ceil(S::F64_LANES).next_power_of_two();
+    (criterion.indicator_weight.is_empty() && !criterion.is_partial() && vectors <= 4).then_some(vectors)
 }
 
 /// Numbers of the vectors that hold the sums, if components are all dense and few enough.
-pub(super) fn width(arch: Arch, shape: &Shape) -> Option<usize> {
-    struct Width<'a>(&'a Shape);
+pub(super) fn width(arch: Arch, criterion: &Criterion) -> Option<usize> {
+    struct Width<'a>(&'a Criterion);
     impl WithSimd for Width<'_> {
         type Output = Option<usize>;
         #[inline(always)]
@@ -26,7 +26,7 @@ pub(super) fn width(arch: Arch, shape: &Shape) -> Option<usize> {
             vectors_of::<S>(self.0).map(|vectors| vectors * S::F64_LANES)
         }
     }
-    arch.dispatch(Width(shape))
+    arch.dispatch(Width(criterion))
 }
 
 /// Count times the component values of each example of a node, in whole vectors.
@@ -48,9 +48,9 @@ impl Values {
     }
 
     /// Sets those of `examples`, if components are all dense and few enough.
-    pub(super) fn set(&mut self, arch: Arch, shape: &Shape, examples: Examples<'_>) {
+    pub(super) fn set(&mut self, arch: Arch, criterion: &Criterion, examples: Examples<'_>) {
         self.clear();
-        let Some(width) = width(arch, shape) else { return };
+        let Some(width) = width(arch, criterion) else { return };
         self.width = width;
         self.cells.reserve(examples.rows.len() * width);
         for (end, (&row, &count)) in (width..).step_by(width).zip(examples.rows.iter().zip(examples.counts)) {
@@ -72,9 +72,9 @@ pub(super) trait InRegisters {
     fn run<S: Simd, const VECTORS: usize>(self, simd: S);
 }
 
-/// Does it in as many vectors as the components of `shape` take, which are all dense and few enough.
-pub(super) fn in_registers<T: InRegisters>(arch: Arch, shape: &Shape, task: T) {
-    struct Task<'a, T>(&'a Shape, T);
+/// Does it in as many vectors as the components of `criterion` take, which are all dense and few enough.
+pub(super) fn in_registers<T: InRegisters>(arch: Arch, criterion: &Criterion, task: T) {
+    struct Task<'a, T>(&'a Criterion, T);
     impl<T: InRegisters> WithSimd for Task<'_, T> {
         type Output = ();
         #[inline(always)]
@@ -86,7 +86,7 @@ pub(super) fn in_registers<T: InRegisters>(arch: Arch, shape: &Shape, task: T) {
             }
         }
     }
-    arch.dispatch(Task(shape, task));
+    arch.dispatch(Task(criterion, task));
 }
 
 /// Sums of some groups of examples.
@@ -194,11 +194,11 @@ impl<S: Simd, const VECTORS: usize> Registers<S, VECTORS> {
 
     /// Adds the sums to `lefts`, as those of the left side of the cut of `feature`.
     #[inline(always)]
-    pub(super) fn note(&self, simd: S, shape: &Shape, feature: u32, lefts: &mut LeftSides) {
+    pub(super) fn note(&self, simd: S, criterion: &Criterion, feature: u32, lefts: &mut LeftSides) {
         lefts.features.push(feature);
         lefts.sums.extend([self.count, self.weight]);
         let start = lefts.sums.len();
-        lefts.sums.resize(start + shape.n_whole, 0.0);
+        lefts.sums.resize(start + criterion.n_whole, 0.0);
         for (values, &vector) in lefts.sums[start..].chunks_mut(S::F64_LANES).zip(&self.sums) {
             simd.partial_store_f64s(values, vector);
         }
@@ -232,7 +232,7 @@ pub(super) fn best_cut<S: Simd, C: Code, const VECTORS: usize>(
     simd: S,
     search: Search<'_, C>,
     order: &[u32],
-    walk: &mut Walk,
+    walk: &mut Prefixes,
 ) -> Option<Cut> {
     let Search { examples, codes, node, constraint, .. } = search;
     let mut left = Registers::<S, VECTORS>::new(simd, node);

@@ -31,9 +31,9 @@ pub(super) struct LabelBins {
 impl LabelBins {
     /// Whether to count costs less than to walk examples in order, as measured.
     pub(super) fn serve<C: Code>(search: Search<'_, C>) -> bool {
-        let Search { shape, examples, n_codes, node, .. } = search;
-        let n_labels = shape.indicator_weight.len();
-        examples.have_labels_alone(shape)
+        let Search { criterion, examples, n_codes, node, .. } = search;
+        let n_labels = criterion.indicator_weight.len();
+        examples.have_labels_alone(criterion)
             && node.examples() <= f64::from(i32::MAX)
             && 8 * examples.rows.len() >= n_codes * (8 + n_labels / 5)
             && size_of::<u32>() * n_codes * n_labels <= MOST_BYTES
@@ -42,8 +42,8 @@ impl LabelBins {
     /// The best cut.
     #[inline(always)]
     pub(super) fn best_cut<S: Simd, C: Code>(&mut self, simd: S, search: Search<'_, C>) -> Option<Cut> {
-        let Search { shape, examples, codes, n_codes, node, constraint } = search;
-        let width = shape.indicator_weight.len().next_multiple_of(2 * STEP);
+        let Search { criterion, examples, codes, n_codes, node, constraint } = search;
+        let width = criterion.indicator_weight.len().next_multiple_of(2 * STEP);
         self.examples.resize(n_codes, 0);
         self.labels.resize(n_codes * width, 0);
         self.count(examples, codes, width);
@@ -52,11 +52,11 @@ impl LabelBins {
         left.resize(width, 0);
         sums.resize(width, 0.0);
         totals.clear();
-        totals.extend_from_slice(shape.indicators(&node.total));
+        totals.extend_from_slice(criterion.indicators(&node.total));
         totals.resize(width, 0.0);
         omega.clear();
         let own = |(label, &omega): (usize, &f64)| if node.weighted(label) > 0.0 { omega } else { 0.0 };
-        omega.extend(shape.indicator_weight.iter().enumerate().map(own));
+        omega.extend(criterion.indicator_weight.iter().enumerate().map(own));
         omega.resize(width, 0.0);
         let mut best = Best::new(node.weight(), node.examples(), constraint);
         let mut count = 0.0;

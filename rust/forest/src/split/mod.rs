@@ -7,27 +7,27 @@
 //! - [`batch`]: the same for small nodes, all candidates at once;
 //! - [`gram`]: inner products that let a batch serve any components;
 //! - [`scan`]: everything else, examples in feature order (`dense` components alone; labels in `lists`, in large nodes in `label_bins`; cuts judged by `walk`);
-//! - [`given`]: random cuts of several features at once, where components are dense and few;
-//! - [`together`]: all cuts of several features of a large node, likewise;
+//! - [`random_thresholds`]: random cuts of several features at once, where components are dense and few;
+//! - [`multi_feature`]: all cuts of several features of a large node, likewise;
 //! - [`nominal`]: subsets of categories;
-//! - [`by_code`]: from sums by code alone, where memory does not hold the examples.
+//! - [`node_sums`]: from sums by code alone, where memory does not hold the examples.
 
 pub(crate) mod batch;
-pub(crate) mod by_code;
 pub(crate) mod dense;
-pub(crate) mod given;
 pub(crate) mod gram;
 mod label_bins;
-mod lists;
+mod label_csr;
+pub(crate) mod multi_feature;
+pub(crate) mod node_sums;
 pub(crate) mod nominal;
+mod prefix;
+pub(crate) mod random_thresholds;
 pub(crate) mod scan;
 pub(crate) mod single;
 #[cfg(test)]
 pub(crate) mod tests;
-pub(crate) mod together;
-mod walk;
 
-use crate::moments::{TIE, ties};
+use crate::criterion::{TIE, ties};
 
 /// Numbers that stand side by side fill up so many: as many as the widest vector.
 const STEP: usize = 8;

@@ -23,11 +23,11 @@ use pulp::{Arch, Simd, WithSimd};
 
 use super::dense::{self, Values};
 use super::label_bins::LabelBins;
-use super::lists::{LabelCsr, LabelSums, Listed};
-use super::together::MultiFeatureHistogram;
-use super::walk::Walk;
+use super::label_csr::{LabelCsr, LabelSums, Listed};
+use super::multi_feature::MultiFeatureHistogram;
+use super::prefix::Prefixes;
 use super::{Best, Cut, SplitConstraint};
-use crate::moments::{EXAMPLES, FIRST, Shape, WEIGHT};
+use crate::criterion::{Criterion, EXAMPLES, FIRST, WEIGHT};
 use crate::space::Block;
 use crate::split::single::{GainOf, Pair};
 use ferrank_data::store::Code;
@@ -55,16 +55,16 @@ pub(crate) struct Examples<'a> {
 
 impl Examples<'_> {
     /// Their sums, into `sums`.
-    pub(crate) fn total(self, arch: Arch, shape: &Shape, sums: &mut Vec<f64>) {
+    pub(crate) fn total(self, arch: Arch, criterion: &Criterion, sums: &mut Vec<f64>) {
         sums.clear();
-        sums.resize(shape.len(), 0.0);
-        arch.dispatch(Total { examples: self, shape, sums });
+        sums.resize(criterion.len(), 0.0);
+        arch.dispatch(Total { examples: self, criterion, sums });
     }
 
     /// Whether there are labels alone, known for all rows of weight 1.
     #[inline(always)]
-    pub(super) fn have_labels_alone(&self, shape: &Shape) -> bool {
-        shape.width() == 0 && self.block.weights.is_empty() && !shape.indicator_weight.is_empty()
+    pub(super) fn have_labels_alone(&self, criterion: &Criterion) -> bool {
+        criterion.width() == 0 && self.block.weights.is_empty() && !criterion.indicator_weight.is_empty()
     }
 
     /// Dense components of the example at `position`, and how often it occurs.
@@ -75,17 +75,17 @@ impl Examples<'_> {
 
     /// Adds example number `i` to `sums`.
     #[inline(always)]
-    pub(crate) fn add(&self, shape: &Shape, sums: &mut [f64], i: usize) {
+    pub(crate) fn add(&self, criterion: &Criterion, sums: &mut [f64], i: usize) {
         match self.pairs.get(i) {
-            Some(&[count, sum]) => shape.add_single(sums, count, sum),
-            None => shape.add(sums, self.block, self.rows[i] as usize, f64::from(self.counts[i])),
+            Some(&[count, sum]) => criterion.add_single(sums, count, sum),
+            None => criterion.add(sums, self.block, self.rows[i] as usize, f64::from(self.counts[i])),
         }
     }
 }
 
 struct Total<'a> {
     examples: Examples<'a>,
-    shape: &'a Shape,
+    criterion: &'a Criterion,
     sums: &'a mut [f64],
 }
 
@@ -95,7 +95,7 @@ impl WithSimd for Total<'_> {
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
         for position in 0..self.examples.rows.len() {
-            add_row(simd, self.shape, self.examples, position, self.sums);
+            add_row(simd, self.criterion, self.examples, position, self.sums);
         }
     }
 }
@@ -121,46 +121,46 @@ pub(crate) struct Node {
 
 impl Node {
     /// Sets what follows from the total.
-    pub(crate) fn open(&mut self, shape: &Shape) {
+    pub(crate) fn open(&mut self, criterion: &Criterion) {
         self.values.clear();
         if let Some(lists) = self.lists.take() {
             self.used.replace(lists);
         }
         self.means.clear();
         let mean = |(c, sum): (usize, &f64)| {
-            let weight = shape.weight_of_dense(&self.total, c);
+            let weight = criterion.weight_of_dense(&self.total, c);
             if weight > 0.0 { sum / weight } else { 0.0 }
         };
-        self.means.extend(shape.dense(&self.total).iter().enumerate().map(mean));
-        if shape.indicator_weight.is_empty() {
+        self.means.extend(criterion.dense(&self.total).iter().enumerate().map(mean));
+        if criterion.indicator_weight.is_empty() {
             return;
         }
-        let counts = shape.indicators(&self.total);
+        let counts = criterion.indicators(&self.total);
         self.weighted.clear();
-        self.weighted.extend(shape.indicator_weight.iter().zip(counts).enumerate().map(|(label, (omega, &c))| {
-            if c < shape.weight_of_indicator(&self.total, label) { omega * c } else { 0.0 }
+        self.weighted.extend(criterion.indicator_weight.iter().zip(counts).enumerate().map(|(label, (omega, &c))| {
+            if c < criterion.weight_of_indicator(&self.total, label) { omega * c } else { 0.0 }
         }));
-        let (whole, partial) = self.weighted.split_at(shape.n_whole_indicators());
+        let (whole, partial) = self.weighted.split_at(criterion.n_whole_indicators());
         self.squares = whole.iter().zip(counts).map(|(a, c)| a * c).sum();
         self.group_squares.clear();
-        self.group_squares.resize(shape.n_groups, 0.0);
-        for ((a, c), &group) in partial.iter().zip(&counts[whole.len()..]).zip(&shape.indicator_group) {
+        self.group_squares.resize(criterion.n_groups, 0.0);
+        for ((a, c), &group) in partial.iter().zip(&counts[whole.len()..]).zip(&criterion.indicator_group) {
             self.group_squares[group as usize] += a * c;
         }
     }
 
     /// The labels of its `examples`.
-    fn lists(&self, shape: &Shape, examples: Examples<'_>) -> &LabelCsr {
+    fn lists(&self, criterion: &Criterion, examples: Examples<'_>) -> &LabelCsr {
         self.lists.get_or_init(|| {
             let mut lists = self.used.take();
-            lists.set(shape, examples, &self.weighted);
+            lists.set(criterion, examples, &self.weighted);
             lists
         })
     }
 
     /// Lays the values of `examples` together, if that serves.
-    pub(crate) fn set_values(&mut self, arch: Arch, shape: &Shape, examples: Examples<'_>) {
-        self.values.set(arch, shape, examples);
+    pub(crate) fn set_values(&mut self, arch: Arch, criterion: &Criterion, examples: Examples<'_>) {
+        self.values.set(arch, criterion, examples);
     }
 
     pub(crate) fn has_values(&self) -> bool {
@@ -196,7 +196,7 @@ pub(crate) struct Scratch {
     /// Codes of what a node lists.
     listed: Vec<u16>,
     side: Side,
-    walk: Walk,
+    walk: Prefixes,
     /// One vector of sums for each code.
     bins: Vec<f64>,
     /// The same where there are labels alone.
@@ -215,18 +215,18 @@ struct Side {
 }
 
 impl Scratch {
-    pub(crate) fn new(shape: &Shape) -> Self {
+    pub(crate) fn new(criterion: &Criterion) -> Self {
         let side = Side {
-            sums: vec![0.0; shape.len()],
-            labels: LabelSums::new(shape),
-            groups: vec![OfGroup::default(); shape.n_groups],
+            sums: vec![0.0; criterion.len()],
+            labels: LabelSums::new(criterion),
+            groups: vec![OfGroup::default(); criterion.n_groups],
         };
         Scratch {
             order: Vec::new(),
             spare: Vec::new(),
             listed: Vec::new(),
             side,
-            walk: Walk::default(),
+            walk: Prefixes::default(),
             bins: Vec::new(),
             label_bins: LabelBins::default(),
             together: MultiFeatureHistogram::default(),
@@ -237,7 +237,7 @@ impl Scratch {
 /// What a search of a cut is about.
 #[derive(Clone, Copy)]
 pub(crate) struct Search<'a, C> {
-    pub(crate) shape: &'a Shape,
+    pub(crate) criterion: &'a Criterion,
     pub(crate) examples: Examples<'a>,
     /// One for each example, none missing.
     pub(crate) codes: &'a [C],
@@ -250,12 +250,14 @@ pub(crate) struct Search<'a, C> {
 impl<C: Code> Search<'_, C> {
     /// Best cut; `None` if no cut has room.
     pub(crate) fn best_cut(self, arch: Arch, scratch: &mut Scratch) -> Option<Cut> {
-        let Search { shape, examples, codes, n_codes, node, constraint } = self;
-        if MultiFeatureHistogram::supports(arch, shape) && adds_by_code(shape, examples.block, codes.len(), n_codes) {
-            scratch.together.take(shape, 0, codes, n_codes);
+        let Search { criterion, examples, codes, n_codes, node, constraint } = self;
+        if MultiFeatureHistogram::supports(arch, criterion)
+            && adds_by_code(criterion, examples.block, codes.len(), n_codes)
+        {
+            scratch.together.take(criterion, 0, codes, n_codes);
             return scratch
                 .together
-                .best_cuts(arch, shape, examples, node, constraint, None)
+                .best_cuts(arch, criterion, examples, node, constraint, None)
                 .next()
                 .map(|(_, cut)| cut);
         }
@@ -269,11 +271,11 @@ impl<C: Code> Search<'_, C> {
 }
 
 /// Whether adding up `n` examples by code costs less than walking them in order.
-pub(crate) fn adds_by_code(shape: &Shape, block: &Block, n: usize, n_codes: usize) -> bool {
+pub(crate) fn adds_by_code(criterion: &Criterion, block: &Block, n: usize, n_codes: usize) -> bool {
     let labels = if block.starts.is_empty() { 0 } else { block.indicators.len() * n / (block.starts.len() - 1) };
-    let adding = n * (2 + shape.width()) + labels;
-    let walking = n_codes * shape.len();
-    adding >= 4 * walking && 8 * walking <= MOST_BIN_BYTES && shape.width() <= MOST_BY_CODE
+    let adding = n * (2 + criterion.width()) + labels;
+    let walking = n_codes * criterion.len();
+    adding >= 4 * walking && 8 * walking <= MOST_BIN_BYTES && criterion.width() <= MOST_BY_CODE
 }
 
 struct BestCut<'a, C> {
@@ -286,26 +288,30 @@ impl<C: Code> WithSimd for BestCut<'_, C> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) -> Option<Cut> {
-        let Search { shape, examples, codes, n_codes, .. } = self.search;
+        let Search { criterion, examples, codes, n_codes, .. } = self.search;
         if LabelBins::serve(self.search) {
             return self.scratch.label_bins.best_cut(simd, self.search);
         }
-        if adds_by_code(shape, examples.block, codes.len(), n_codes) { self.by_code(simd) } else { self.in_order(simd) }
+        if adds_by_code(criterion, examples.block, codes.len(), n_codes) {
+            self.by_code(simd)
+        } else {
+            self.in_order(simd)
+        }
     }
 }
 
 impl<C: Code> BestCut<'_, C> {
     #[inline(always)]
     fn by_code<S: Simd>(self, simd: S) -> Option<Cut> {
-        let Search { shape, examples, codes, n_codes, node, constraint } = self.search;
+        let Search { criterion, examples, codes, n_codes, node, constraint } = self.search;
         let Scratch { bins, side, .. } = self.scratch;
-        let len = shape.len();
+        let len = criterion.len();
         let left = &mut side.sums[..];
         bins.clear();
         bins.resize(n_codes * len, 0.0);
         for (i, code) in codes.iter().enumerate() {
             let bin = &mut bins[code.index() * len..(code.index() + 1) * len];
-            add_row(simd, shape, examples, i, bin);
+            add_row(simd, criterion, examples, i, bin);
         }
         let mut best = Best::new(node.weight(), node.examples(), constraint);
         for (code, bin) in bins.chunks_exact(len).enumerate() {
@@ -314,11 +320,11 @@ impl<C: Code> BestCut<'_, C> {
             }
             add_times(simd, left, bin, 1.0);
             let (weight, count) = (left[WEIGHT], left[EXAMPLES]);
-            if shape.is_partial() {
-                best.offer_gain(code, shape.gain(left, &node.total), weight, count);
+            if criterion.is_partial() {
+                best.offer_gain(code, criterion.gain(left, &node.total), weight, count);
             } else {
-                let dense = dense_quality(simd, shape.dense(left), weight, node);
-                best.offer(code, dense + indicator_quality(shape, left, node), weight, count);
+                let dense = dense_quality(simd, criterion.dense(left), weight, node);
+                best.offer(code, dense + indicator_quality(criterion, left, node), weight, count);
             }
         }
         left.fill(0.0);
@@ -327,13 +333,13 @@ impl<C: Code> BestCut<'_, C> {
 
     #[inline(always)]
     fn in_order<S: Simd>(self, simd: S) -> Option<Cut> {
-        let Search { shape, codes, n_codes, node, constraint, .. } = self.search;
-        if self.search.examples.have_labels_alone(shape) {
+        let Search { criterion, codes, n_codes, node, constraint, .. } = self.search;
+        if self.search.examples.have_labels_alone(criterion) {
             return self.of_labels(simd);
         }
         let Scratch { order, spare, side, walk, .. } = self.scratch;
         sort(codes, n_codes, order, spare);
-        match dense::vectors_of::<S>(shape) {
+        match dense::vectors_of::<S>(criterion) {
             Some(1) => return dense::best_cut::<S, C, 1>(simd, self.search, order, walk),
             Some(2) => return dense::best_cut::<S, C, 2>(simd, self.search, order, walk),
             Some(4) => return dense::best_cut::<S, C, 4>(simd, self.search, order, walk),
@@ -349,7 +355,7 @@ impl<C: Code> BestCut<'_, C> {
                 continue;
             }
             let (code, quality) = (codes[position].index(), left.add_measured(simd, self.search, position));
-            if shape.is_partial() {
+            if criterion.is_partial() {
                 best.offer_gain(code, left.gain(simd, node, quality), left.weight, left.count);
             } else {
                 best.offer(code, quality, left.weight, left.count);
@@ -362,9 +368,9 @@ impl<C: Code> BestCut<'_, C> {
     /// Where there are labels alone, known for all rows of weight 1.
     #[inline(always)]
     fn of_labels<S: Simd>(self, simd: S) -> Option<Cut> {
-        let Search { shape, examples, codes, n_codes, node, constraint } = self.search;
+        let Search { criterion, examples, codes, n_codes, node, constraint } = self.search;
         let Scratch { order, spare, listed, side, walk, .. } = self.scratch;
-        let lists = node.lists(shape, examples);
+        let lists = node.lists(criterion, examples);
         lists.take_codes(codes, listed);
         sort(listed, n_codes, order, spare);
         lists.walk(listed, order, &mut side.labels, walk);
@@ -385,15 +391,15 @@ impl<C: Code> WithSimd for GivenCut<'_, C> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) -> Option<Cut> {
-        let Search { shape, codes, node, constraint, .. } = self.search;
+        let Search { criterion, codes, node, constraint, .. } = self.search;
         let n_left = codes.iter().filter(|&&code| code <= self.cut).count();
         let left_is_smaller = 2 * n_left <= codes.len();
         // Splitting off one side gains as much as splitting off the other.
-        let (weight, count, gain) = match dense::vectors_of::<S>(shape) {
+        let (weight, count, gain) = match dense::vectors_of::<S>(criterion) {
             Some(1) => dense::side_gain::<S, C, 1>(simd, self.search, self.cut, left_is_smaller),
             Some(2) => dense::side_gain::<S, C, 2>(simd, self.search, self.cut, left_is_smaller),
             Some(4) => dense::side_gain::<S, C, 4>(simd, self.search, self.cut, left_is_smaller),
-            _ if self.search.examples.have_labels_alone(shape) => {
+            _ if self.search.examples.have_labels_alone(criterion) => {
                 self.search.side_of_labels(self.cut, left_is_smaller, self.scratch)
             }
             _ => {
@@ -416,9 +422,9 @@ impl<C: Code> Search<'_, C> {
     /// Weight, examples and gain of one side of `cut`, where there are labels alone, known for all rows of weight 1.
     #[inline(always)]
     fn side_of_labels(self, cut: C, left: bool, scratch: &mut Scratch) -> (f64, f64, f64) {
-        let Search { shape, examples, codes, node, .. } = self;
+        let Search { criterion, examples, codes, node, .. } = self;
         let Scratch { order, listed, side, .. } = scratch;
-        let lists = node.lists(shape, examples);
+        let lists = node.lists(criterion, examples);
         lists.take_codes(codes, listed);
         positions(listed, |code| (code.index() <= cut.index()) == left, order);
         let (count, whole) = lists.sum(order, &mut side.labels);
@@ -430,10 +436,10 @@ impl<C: Code> Search<'_, C> {
     /// Weight, examples and gain of the side that `positions` make.
     #[inline(always)]
     fn side_gain<S: Simd>(self, simd: S, positions: &[u32], zeros: &mut Side) -> (f64, f64, f64) {
-        let Search { shape, node, .. } = self;
+        let Search { criterion, node, .. } = self;
         let mut side = Left::new(self, zeros);
         positions.iter().for_each(|&position| side.add(simd, self, position as usize));
-        let dense = dense_quality(simd, &side.row[..shape.n_whole], side.weight, node);
+        let dense = dense_quality(simd, &side.row[..criterion.n_whole], side.weight, node);
         let result = (side.weight, side.count, side.gain(simd, node, side.quality(node, dense)));
         side.clear(positions);
         result
@@ -464,7 +470,7 @@ impl OfGroup {
 
 /// Sums of one side.
 struct Left<'a> {
-    shape: &'a Shape,
+    criterion: &'a Criterion,
     /// The sums of a row of the block.
     row: &'a mut [f64],
     /// The labels of the node's examples, if there are labels.
@@ -481,11 +487,11 @@ struct Left<'a> {
 impl<'a> Left<'a> {
     #[inline(always)]
     fn new<C>(search: Search<'a, C>, side: &'a mut Side) -> Self {
-        let Search { shape, examples, node, .. } = search;
+        let Search { criterion, examples, node, .. } = search;
         let Side { sums, labels, groups } = side;
-        let row = &mut sums[..shape.width()];
-        let lists = (!shape.indicator_weight.is_empty()).then(|| node.lists(shape, examples));
-        Left { shape, row, lists, labels, weight: 0.0, count: 0.0, whole: OfGroup::default(), groups }
+        let row = &mut sums[..criterion.width()];
+        let lists = (!criterion.indicator_weight.is_empty()).then(|| node.lists(criterion, examples));
+        Left { criterion, row, lists, labels, weight: 0.0, count: 0.0, whole: OfGroup::default(), groups }
     }
 
     /// Adds the example at `position`.
@@ -506,7 +512,7 @@ impl<'a> Left<'a> {
             return self.quality(search.node, 0.0);
         }
         let (dense, count) = search.examples.dense(position);
-        let (whole, partial) = self.row.split_at_mut(self.shape.n_whole);
+        let (whole, partial) = self.row.split_at_mut(self.criterion.n_whole);
         let (from_whole, from_partial) = dense.split_at(whole.len());
         let dense = add_measured(simd, whole, from_whole, count, search.node, self.weight);
         add_times(simd, partial, from_partial, count);
@@ -535,10 +541,10 @@ impl<'a> Left<'a> {
 
     /// Adds `labels`, those of an example that have weights of their own.
     fn add_partial(&mut self, node: &Node, labels: &[u32], weight: f64) {
-        let n_whole = self.shape.n_whole_indicators();
+        let n_whole = self.criterion.n_whole_indicators();
         for label in labels.iter().map(|&label| label as usize) {
-            let group = &mut self.groups[self.shape.indicator_group[label - n_whole] as usize];
-            let own = self.shape.indicator_weight[label] * weight;
+            let group = &mut self.groups[self.criterion.indicator_group[label - n_whole] as usize];
+            let own = self.criterion.indicator_weight[label] * weight;
             let sum = self.labels.of(label);
             group.squares += weight * (own + 2.0 * *sum);
             group.cross += weight * node.weighted[label];
@@ -560,15 +566,15 @@ impl<'a> Left<'a> {
     #[inline(always)]
     fn gain<S: Simd>(&self, simd: S, node: &Node, quality: f64) -> f64 {
         let gain = quality / (self.weight * (node.weight() - self.weight));
-        if self.shape.is_partial() { gain + self.partial_gain(simd, node) } else { gain }
+        if self.criterion.is_partial() { gain + self.partial_gain(simd, node) } else { gain }
     }
 
     /// The part of it that components with weights of their own make.
     #[inline(always)]
     fn partial_gain<S: Simd>(&self, simd: S, node: &Node) -> f64 {
-        let Shape { n_whole, n_partial, .. } = *self.shape;
+        let Criterion { n_whole, n_partial, .. } = *self.criterion;
         let (sums, weights) = self.row[n_whole..].split_at(n_partial);
-        let totals = &self.shape.row(&node.total)[n_whole + n_partial..];
+        let totals = &self.criterion.row(&node.total)[n_whole + n_partial..];
         let mut gain = dense_gain(simd, sums, &weights[..n_partial], &totals[..n_partial], &node.means[n_whole..]);
         let groups = self.groups.iter().zip(&node.group_squares).zip(&weights[n_partial..]).zip(&totals[n_partial..]);
         for (((group, &squares), &left), &all) in groups {
@@ -591,14 +597,14 @@ impl<'a> Left<'a> {
     }
 }
 
-/// Adds an example to `sums`: [`Shape::add`], side by side.
+/// Adds an example to `sums`: [`Criterion::add`], side by side.
 #[inline(always)]
-fn add_row<S: Simd>(simd: S, shape: &Shape, examples: Examples<'_>, position: usize, sums: &mut [f64]) {
+fn add_row<S: Simd>(simd: S, criterion: &Criterion, examples: Examples<'_>, position: usize, sums: &mut [f64]) {
     let (block, row, count) = (examples.block, examples.rows[position] as usize, f64::from(examples.counts[position]));
     let weight = count * block.weight(row);
     sums[EXAMPLES] += count;
     sums[WEIGHT] += weight;
-    let (dense, indicators) = sums[FIRST..].split_at_mut(shape.width());
+    let (dense, indicators) = sums[FIRST..].split_at_mut(criterion.width());
     add_times(simd, dense, block.dense(row), count);
     for &indicator in block.indicators(row) {
         indicators[indicator as usize] += weight;
@@ -691,11 +697,11 @@ fn dense_gain<S: Simd>(simd: S, sums: &[f64], weights: &[f64], totals: &[f64], m
 }
 
 #[inline(always)]
-fn indicator_quality(shape: &Shape, left: &[f64], node: &Node) -> f64 {
+fn indicator_quality(criterion: &Criterion, left: &[f64], node: &Node) -> f64 {
     let (weight, all) = (left[WEIGHT], node.weight());
-    let counts = shape.indicators(left).iter().zip(shape.indicators(&node.total));
+    let counts = criterion.indicators(left).iter().zip(criterion.indicators(&node.total));
     let squares =
-        counts.zip(&shape.indicator_weight).map(|((c, in_all), omega)| omega * (c * all - in_all * weight).powi(2));
+        counts.zip(&criterion.indicator_weight).map(|((c, in_all), omega)| omega * (c * all - in_all * weight).powi(2));
     squares.sum::<f64>() / (all * all)
 }
 

@@ -8,7 +8,7 @@
 use pulp::{Arch, Simd, WithSimd};
 
 use super::{Best, Cut, STEP, SplitConstraint, first_step_of_best};
-use crate::moments::ties;
+use crate::criterion::ties;
 use ferrank_data::store::Code;
 use ferrank_data::store::bands::Column;
 

@@ -5,8 +5,8 @@ use rand::{Rng, RngExt};
 
 use super::{Coded, bag, batches, goes_left, numbers, table, total};
 use crate::bag::Bag;
+use crate::criterion::{Criterion, EXAMPLES, WEIGHT};
 use crate::grow::{GrowContext, Grower};
-use crate::moments::{EXAMPLES, Shape, WEIGHT};
 use crate::params::{Ensemble, ForestParams, MaxFeatures};
 use crate::scores::{Score, SplitScores};
 use crate::space::Space;
@@ -27,14 +27,14 @@ fn grown_on(arch: Arch, coded: &Coded, space: &Space, bag: &Bag, params: &Forest
 }
 
 /// The sums of some rows of the bag, given by position.
-fn sums(shape: &Shape, space: &Space, bag: &Bag, positions: impl Iterator<Item = usize>) -> Vec<f64> {
+fn sums(criterion: &Criterion, space: &Space, bag: &Bag, positions: impl Iterator<Item = usize>) -> Vec<f64> {
     let (rows, counts): (Vec<u32>, Vec<u32>) = positions.map(|i| (bag.rows[i], bag.counts[i])).unzip();
-    total(shape, &space.block, &rows, &counts)
+    total(criterion, &space.block, &rows, &counts)
 }
 
 /// Sends the bag down the tree and checks every node on the way; positions of the bag's rows by node.
 fn check(coded: &Coded, space: &Space, bag: &Bag, tree: &TreeBuffer, params: &ForestParams) -> Vec<Vec<usize>> {
-    let shape = Shape::of(space);
+    let criterion = Criterion::new(space);
     let mut members = vec![Vec::new(); tree.nodes.len()];
     members[0] = (0..bag.rows.len()).collect();
     let mut waiting = vec![(0, 0)];
@@ -43,17 +43,17 @@ fn check(coded: &Coded, space: &Space, bag: &Bag, tree: &TreeBuffer, params: &Fo
         assert_eq!(node, preorder);
         preorder += 1;
         let grown = &tree.nodes[node];
-        let all = sums(&shape, space, bag, members[node].iter().copied());
+        let all = sums(&criterion, space, bag, members[node].iter().copied());
         assert_eq!((grown.depth, grown.examples, grown.weight), (depth, all[EXAMPLES], all[WEIGHT]));
         assert!(node == 0 || grown.examples >= params.min_samples_leaf as f64);
         let Some(split) = &grown.split else { continue };
         assert!(params.max_depth.is_none_or(|most| (depth as usize) < most));
         let code = |i: usize| coded.code(split.feature as usize, bag.rows[i] as usize);
         let known = || members[node].iter().copied().filter(|&i| code(i).is_some());
-        let total = sums(&shape, space, bag, known());
-        let left = sums(&shape, space, bag, known().filter(|&i| goes_left(split, code(i))));
+        let total = sums(&criterion, space, bag, known());
+        let left = sums(&criterion, space, bag, known().filter(|&i| goes_left(split, code(i))));
         assert_eq!(split.missing_left, left[WEIGHT] >= total[WEIGHT] - left[WEIGHT]);
-        let gain = total[WEIGHT] / all[WEIGHT] * shape.gain(&left, &total);
+        let gain = total[WEIGHT] / all[WEIGHT] * criterion.gain(&left, &total);
         assert!((split.gain - gain).abs() <= 1e-13, "{} {gain}", split.gain);
         let [left, right] = split.children.map(|child| child as usize);
         (members[left], members[right]) = members[node].iter().partition(|&&i| goes_left(split, code(i)));
@@ -65,16 +65,17 @@ fn check(coded: &Coded, space: &Space, bag: &Bag, tree: &TreeBuffer, params: &Fo
 
 /// The greatest gain of any cut of a numeric feature in a node.
 fn best_gain(coded: &Coded, space: &Space, bag: &Bag, members: &[usize], min_leaf: f64) -> f64 {
-    let shape = Shape::of(space);
-    let all = sums(&shape, space, bag, members.iter().copied());
+    let criterion = Criterion::new(space);
+    let all = sums(&criterion, space, bag, members.iter().copied());
     let mut best: f64 = 0.0;
     for (feature, coding) in coded.store.codings.iter().enumerate() {
         let Scale::Numeric(_) = coding.scale else { continue };
         let code = |i: usize| coded.code(feature, bag.rows[i] as usize);
-        let total = sums(&shape, space, bag, members.iter().copied().filter(|&i| code(i).is_some()));
+        let total = sums(&criterion, space, bag, members.iter().copied().filter(|&i| code(i).is_some()));
         let missing = all[EXAMPLES] - total[EXAMPLES];
         for cut in 0..coding.n_codes() as u16 {
-            let left = sums(&shape, space, bag, members.iter().copied().filter(|&i| code(i).is_some_and(|c| c <= cut)));
+            let left =
+                sums(&criterion, space, bag, members.iter().copied().filter(|&i| code(i).is_some_and(|c| c <= cut)));
             let right = total[WEIGHT] - left[WEIGHT];
             let mut examples = [left[EXAMPLES], total[EXAMPLES] - left[EXAMPLES]];
             if examples.contains(&0.0) {
@@ -82,7 +83,7 @@ fn best_gain(coded: &Coded, space: &Space, bag: &Bag, members: &[usize], min_lea
             }
             examples[usize::from(right > left[WEIGHT])] += missing;
             if examples.iter().all(|&side| side >= min_leaf) {
-                best = best.max(total[WEIGHT] / all[WEIGHT] * shape.gain(&left, &total));
+                best = best.max(total[WEIGHT] / all[WEIGHT] * criterion.gain(&left, &total));
             }
         }
     }

@@ -13,7 +13,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 use super::bag::Bag;
-use super::moments::Shape;
+use super::criterion::Criterion;
 use super::space::{Block, Plan, Space};
 use super::tree_buffer::{BufferedSplit, CodeTest};
 use ferrank_data::hierarchy::Hierarchy;
@@ -156,10 +156,10 @@ pub(crate) fn batches(rows: std::ops::Range<usize>, gaps: bool, weighted: bool) 
 }
 
 /// The sums of `rows` of `block`, each as often as `counts` says.
-fn total(shape: &Shape, block: &Block, rows: &[u32], counts: &[u32]) -> Vec<f64> {
-    let mut sums = vec![0.0; shape.len()];
+fn total(criterion: &Criterion, block: &Block, rows: &[u32], counts: &[u32]) -> Vec<f64> {
+    let mut sums = vec![0.0; criterion.len()];
     for (&row, &count) in rows.iter().zip(counts) {
-        shape.add(&mut sums, block, row as usize, f64::from(count));
+        criterion.add(&mut sums, block, row as usize, f64::from(count));
     }
     sums
 }

@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use pulp::Arch;
 
 use super::{Examples, arches, constraint};
-use crate::moments::ties;
+use crate::criterion::ties;
 use crate::split::batch::{Batch, BatchCut};
 use crate::split::single::{Node, Pair};
 use crate::split::{Cut, SplitConstraint};

@@ -12,7 +12,7 @@ use proptest::prelude::*;
 use pulp::Arch;
 
 use super::{Cut, SplitConstraint};
-use crate::moments::{Shape, ties};
+use crate::criterion::{Criterion, ties};
 use crate::space::Block;
 
 /// The examples of a node whose feature is known.
@@ -42,8 +42,8 @@ impl Examples {
         self.dense[0].len()
     }
 
-    fn shape(&self) -> Shape {
-        Shape {
+    fn criterion(&self) -> Criterion {
+        Criterion {
             n_whole: self.n_whole,
             n_partial: self.n_dense() - self.n_whole,
             indicator_weight: self.omega.clone(),
@@ -65,7 +65,7 @@ impl Examples {
     }
 
     fn block(&self) -> Block {
-        let mut block = Block { width: self.shape().width(), ..Block::default() };
+        let mut block = Block { width: self.criterion().width(), ..Block::default() };
         block.dense = (0..self.codes.len()).flat_map(|i| self.row(i)).collect();
         if self.weights.iter().any(|&weight| weight != 1) {
             block.weights = self.weights.iter().map(|&weight| weight as f64).collect();

@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use super::scan::{examples, kinds};
 use super::{Examples, constraint};
-use crate::moments::{TIE, ties};
+use crate::criterion::{TIE, ties};
 use crate::split::SplitConstraint;
 use crate::split::nominal::{Present, Subset};
 use crate::split::scan;
@@ -10,11 +10,11 @@ use crate::split::scan;
 const ANY: SplitConstraint = SplitConstraint { min_leaf: 1.0, missing: 0.0 };
 
 fn open(examples: &Examples, n_codes: usize) -> Present {
-    let (shape, block) = (examples.shape(), examples.block());
+    let (criterion, block) = (examples.criterion(), examples.block());
     let rows: Vec<u32> = (0..examples.codes.len() as u32).collect();
     let in_node = scan::Examples { block: &block, rows: &rows, counts: &examples.counts, pairs: &[] };
     let mut present = Present::default();
-    present.open(&shape, in_node, &examples.codes, n_codes);
+    present.open(&criterion, in_node, &examples.codes, n_codes);
     present
 }
 
@@ -81,9 +81,9 @@ proptest! {
         (examples, constraint) in (kinds(), 1..=9u16, 1..=60usize)
             .prop_flat_map(|(kinds, n_codes, n)| (examples(kinds, n_codes, n), constraint(n / 2))),
     ) {
-        let shape = examples.shape();
-        let found = open(&examples, 12).best(&shape, constraint);
-        let naive = if shape.is_ordered() { best_prefix(&examples, constraint) } else { greedy(&examples, constraint) };
+        let criterion = examples.criterion();
+        let found = open(&examples, 12).best(&criterion, constraint);
+        let naive = if criterion.is_ordered() { best_prefix(&examples, constraint) } else { greedy(&examples, constraint) };
         check(&examples, found, naive)?;
     }
 
@@ -92,8 +92,8 @@ proptest! {
         (examples, n_codes) in (kinds(), 2..=7u16, 2..=40usize)
             .prop_flat_map(|(kinds, n_codes, n)| (examples(kinds.only_one(), n_codes, n), Just(n_codes))),
     ) {
-        let shape = examples.shape();
-        let found = open(&examples, n_codes.into()).best(&shape, ANY);
+        let criterion = examples.criterion();
+        let found = open(&examples, n_codes.into()).best(&criterion, ANY);
         let subsets = 1..(1u16 << n_codes) - 1;
         let most = subsets.map(|subset| examples.gain(|code| subset >> code & 1 == 1)).fold(0.0, f64::max);
         let gain = found.map_or(0.0, |found| found.gain);
@@ -108,7 +108,7 @@ proptest! {
         let codes = examples.present();
         let positions: Vec<usize> = (0..codes.len()).filter(|position| chosen >> position & 1 == 1).collect();
         let subset: Vec<u16> = positions.iter().map(|&position| codes[position]).collect();
-        let found = open(&examples, 12).given(&examples.shape(), constraint, &positions);
+        let found = open(&examples, 12).given(&examples.criterion(), constraint, &positions);
         let has_room = examples.fits(constraint, |code| subset.contains(&code));
         prop_assert_eq!(found.is_some(), has_room);
         if let Some(found) = found {
@@ -139,7 +139,7 @@ fn among_many_categories_two_groups_are_told_apart() {
         codes,
     };
     let check = |examples: &Examples| {
-        let found = open(examples, n_codes.into()).best(&examples.shape(), ANY).unwrap();
+        let found = open(examples, n_codes.into()).best(&examples.criterion(), ANY).unwrap();
         assert!((found.gain - examples.impurity()).abs() < 1e-12);
         let side = group(found.codes[0]);
         assert_eq!(found.codes, (0..n_codes).filter(|&code| group(code) == side).collect::<Vec<_>>());

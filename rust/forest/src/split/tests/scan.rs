@@ -4,9 +4,9 @@ use pulp::Arch;
 
 use super::{Examples, N_GROUPS, arches, constraint};
 use crate::split::dense::LeftSides;
-use crate::split::given::RandomThresholds;
+use crate::split::multi_feature::MultiFeatureHistogram;
+use crate::split::random_thresholds::RandomThresholds;
 use crate::split::scan::{self, Node, Scratch, Search};
-use crate::split::together::MultiFeatureHistogram;
 use crate::split::{Cut, SplitConstraint};
 use ferrank_data::store::Code;
 
@@ -82,15 +82,15 @@ fn case() -> impl Strategy<Value = (Examples, SplitConstraint)> {
 }
 
 fn check<C: Code>(examples: &Examples, constraint: SplitConstraint, n_codes: usize) -> Result<(), TestCaseError> {
-    let (shape, block) = (examples.shape(), examples.block());
+    let (criterion, block) = (examples.criterion(), examples.block());
     let codes: Vec<C> = examples.codes.iter().map(|&code| C::from_u16(code)).collect();
     let rows: Vec<u32> = (0..codes.len() as u32).collect();
     let in_node = scan::Examples { block: &block, rows: &rows, counts: &examples.counts, pairs: &[] };
     let mut node = Node::default();
-    in_node.total(Arch::new(), &shape, &mut node.total);
-    node.open(&shape);
-    let search = Search { shape: &shape, examples: in_node, codes: &codes, n_codes, node: &node, constraint };
-    let mut scratch = Scratch::new(&shape);
+    in_node.total(Arch::new(), &criterion, &mut node.total);
+    node.open(&criterion);
+    let search = Search { criterion: &criterion, examples: in_node, codes: &codes, n_codes, node: &node, constraint };
+    let mut scratch = Scratch::new(&criterion);
     // Squares are added up as many at a time as vectors are wide, so gains differ in their last bits.
     let naive = examples.best_cut(constraint);
     for arch in arches() {
@@ -107,7 +107,7 @@ fn check<C: Code>(examples: &Examples, constraint: SplitConstraint, n_codes: usi
             prop_assert_eq!(found.map(|found| found.code), naive.map(|naive| naive.code));
         }
     }
-    for arch in arches().into_iter().filter(|&arch| MultiFeatureHistogram::supports(arch, &shape)) {
+    for arch in arches().into_iter().filter(|&arch| MultiFeatureHistogram::supports(arch, &criterion)) {
         cuts_found_together_are_those_found_alone(search, arch, &mut scratch)?;
     }
     // Searches leave the buffers clear.
@@ -120,7 +120,7 @@ fn cuts_found_together_are_those_found_alone<C: Code>(
     arch: Arch,
     scratch: &mut Scratch,
 ) -> Result<(), TestCaseError> {
-    let Search { shape, examples, codes, n_codes, node, constraint } = search;
+    let Search { criterion, examples, codes, n_codes, node, constraint } = search;
     let n = codes.len();
     let of_feature = |feature: u32| {
         let mut codes = codes.to_vec();
@@ -139,17 +139,17 @@ fn cuts_found_together_are_those_found_alone<C: Code>(
             given_alone.extend(search.given_cut(arch, cut, scratch).map(|cut| (feature, cut)));
             prop_assert_eq!(given.take(arch, feature, &codes, cut), feature == 6);
             let mut one = MultiFeatureHistogram::default();
-            one.take(shape, feature, &codes, n_codes);
-            best_alone.extend(one.best_cuts(arch, shape, examples, node, constraint, None));
-            together.take(shape, feature, &codes, n_codes);
+            one.take(criterion, feature, &codes, n_codes);
+            best_alone.extend(one.best_cuts(arch, criterion, examples, node, constraint, None));
+            together.take(criterion, feature, &codes, n_codes);
         }
-        let mut found: Vec<_> = given.judge(arch, shape, examples, node, constraint, &mut lefts).collect();
+        let mut found: Vec<_> = given.judge(arch, criterion, examples, node, constraint, &mut lefts).collect();
         found.sort_by_key(|&(feature, _)| feature);
         prop_assert_eq!(&found, &given_alone);
         left_sides_are_summed_up(search, &found, of_feature, &lefts)?;
 
         lefts.clear();
-        let found: Vec<_> = together.best_cuts(arch, shape, examples, node, constraint, Some(&mut lefts)).collect();
+        let found: Vec<_> = together.best_cuts(arch, criterion, examples, node, constraint, Some(&mut lefts)).collect();
         prop_assert_eq!(&found, &best_alone);
         left_sides_are_summed_up(search, &found, of_feature, &lefts)?;
     }
@@ -163,10 +163,10 @@ fn left_sides_are_summed_up<C: Code>(
     lefts: &LeftSides,
 ) -> Result<(), TestCaseError> {
     for &(feature, cut) in found {
-        let mut sums = vec![0.0; search.shape.len()];
+        let mut sums = vec![0.0; search.criterion.len()];
         for (i, code) in codes(feature).iter().enumerate() {
             if code.index() <= usize::from(cut.code) {
-                search.examples.add(search.shape, &mut sums, i);
+                search.examples.add(search.criterion, &mut sums, i);
             }
         }
         prop_assert_eq!(lefts.of(feature), Some(&sums[..]));

@@ -9,7 +9,7 @@ use pulp::{Arch, Simd, WithSimd};
 use super::dense::{self, Groups, InRegisters, LeftSides, Registers};
 use super::scan::{Examples, Node};
 use super::{Cut, SplitConstraint};
-use crate::moments::{EXAMPLES, Shape, WEIGHT};
+use crate::criterion::{Criterion, EXAMPLES, WEIGHT};
 use ferrank_data::store::Code;
 
 /// Cuts that were given, and which examples they put on the left.
@@ -55,14 +55,14 @@ impl RandomThresholds {
     pub(crate) fn judge<'a>(
         &'a mut self,
         arch: Arch,
-        shape: &Shape,
+        criterion: &Criterion,
         examples: Examples<'_>,
         node: &Node,
         constraint: SplitConstraint,
         lefts: &mut LeftSides,
     ) -> impl Iterator<Item = (u32, Cut)> + use<'a> {
         if !self.cuts.is_empty() {
-            dense::in_registers(arch, shape, Judge { cuts: self, shape, examples, node, constraint, lefts });
+            dense::in_registers(arch, criterion, Judge { cuts: self, criterion, examples, node, constraint, lefts });
         }
         let fitting = self.cuts.drain(..).filter(|given| given.gain >= 0.0);
         fitting.map(|Given { feature, code, gain, .. }| (feature, Cut { gain, code }))
@@ -101,7 +101,7 @@ impl<C: Code> WithSimd for Mark<'_, C> {
 
 struct Judge<'a> {
     cuts: &'a mut RandomThresholds,
-    shape: &'a Shape,
+    criterion: &'a Criterion,
     examples: Examples<'a>,
     node: &'a Node,
     constraint: SplitConstraint,
@@ -111,7 +111,8 @@ struct Judge<'a> {
 impl InRegisters for Judge<'_> {
     #[inline(always)]
     fn run<S: Simd, const VECTORS: usize>(self, simd: S) {
-        let Judge { cuts: RandomThresholds { marks, cuts, groups }, shape, examples, node, constraint, lefts } = self;
+        let Judge { cuts: RandomThresholds { marks, cuts, groups }, criterion, examples, node, constraint, lefts } =
+            self;
         let (sizes, sums) = groups.cleared::<S, VECTORS>(1 << cuts.len());
         for (position, &mark) in marks.iter().enumerate() {
             let [weight, count] = dense::size_of(examples, position);
@@ -122,7 +123,7 @@ impl InRegisters for Judge<'_> {
                 *sum = simd.add_f64s(*sum, value);
             }
         }
-        let total: [S::f64s; VECTORS] = dense::load(simd, shape.dense(&node.total));
+        let total: [S::f64s; VECTORS] = dense::load(simd, criterion.dense(&node.total));
         for (number, given) in cuts.iter_mut().enumerate().rev() {
             // Those with the bit of this cut; what is left of it then are those with and without it together.
             let half = 1 << number;
@@ -141,7 +142,7 @@ impl InRegisters for Judge<'_> {
             let sides =
                 [(side.weight, node.total[WEIGHT] - side.weight), (side.count, node.total[EXAMPLES] - side.count)];
             if constraint.allows(sides[0], sides[1]) {
-                side.note(simd, shape, given.feature, lefts);
+                side.note(simd, criterion, given.feature, lefts);
                 if !given.left_is_smaller {
                     side.turn(simd, total, sides[0].1);
                 }

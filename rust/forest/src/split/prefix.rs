@@ -8,7 +8,7 @@ use super::{Cut, STEP, first_best};
 
 /// The left side after each example in order, in whole vectors.
 #[derive(Debug, Default)]
-pub(super) struct Walk {
+pub(super) struct Prefixes {
     /// Codes, and one more that is infinite.
     keys: Vec<f64>,
     counts: Vec<f64>,
@@ -27,11 +27,11 @@ pub(super) struct Step<'a> {
     pub(super) cross: &'a mut f64,
 }
 
-impl Walk {
+impl Prefixes {
     /// SplitConstraint for `n` examples, in order.
     #[inline(always)]
     pub(super) fn steps(&mut self, n: usize) -> impl Iterator<Item = Step<'_>> {
-        let Walk { keys, counts, qualities, cross, gains } = self;
+        let Prefixes { keys, counts, qualities, cross, gains } = self;
         let whole = n.next_multiple_of(STEP);
         keys.clear();
         keys.resize(whole + 1, f64::INFINITY);

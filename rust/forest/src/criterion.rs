@@ -18,7 +18,7 @@ pub(crate) const FIRST: usize = 2;
 
 /// How the sums of a space are laid out and weighed.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Shape {
+pub(crate) struct Criterion {
     /// Dense components that are known for all rows.
     pub(crate) n_whole: usize,
     /// Dense components, after those, that have their own weights.
@@ -31,9 +31,9 @@ pub(crate) struct Shape {
     pub(crate) n_groups: usize,
 }
 
-impl Shape {
-    pub(crate) fn of(space: &Space) -> Self {
-        Shape {
+impl Criterion {
+    pub(crate) fn new(space: &Space) -> Self {
+        Criterion {
             n_whole: space.n_whole,
             n_partial: space.n_dense() - space.n_whole,
             indicator_weight: space.indicator_weight.clone(),

@@ -9,7 +9,7 @@ use super::batch::threshold;
 use super::nominal::{Present, Subset};
 use super::{Best, SplitConstraint};
 use crate::candidates::Candidate;
-use crate::moments::{EXAMPLES, Shape, WEIGHT};
+use crate::criterion::{Criterion, EXAMPLES, WEIGHT};
 use crate::params::{Ensemble, ForestParams};
 use crate::tree_buffer::CodeTest;
 use ferrank_data::profile::{Coding, Scale};
@@ -18,7 +18,7 @@ use ferrank_runtime::random::Stream;
 /// Sums of a node's examples by the code of a feature.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ByCode<'a> {
-    pub(crate) shape: &'a Shape,
+    pub(crate) criterion: &'a Criterion,
     pub(crate) feature: u32,
     pub(crate) coding: &'a Coding,
     /// (n_codes + 1) x n_sums; the last ones are those of missing values.
@@ -27,7 +27,7 @@ pub(crate) struct ByCode<'a> {
 
 impl ByCode<'_> {
     fn of(&self, code: usize) -> &[f64] {
-        &self.sums[code * self.shape.len()..(code + 1) * self.shape.len()]
+        &self.sums[code * self.criterion.len()..(code + 1) * self.criterion.len()]
     }
 
     /// The sums of examples that miss the feature.
@@ -42,7 +42,7 @@ impl ByCode<'_> {
 
     /// The sums of the examples with a code for which `wanted` holds.
     fn sum(&self, wanted: impl Fn(usize) -> bool) -> Vec<f64> {
-        let mut total = vec![0.0; self.shape.len()];
+        let mut total = vec![0.0; self.criterion.len()];
         for code in self.present().filter(|&code| wanted(code)) {
             total.iter_mut().zip(self.of(code)).for_each(|(total, sum)| *total += sum);
         }
@@ -79,8 +79,8 @@ impl ByCode<'_> {
                 let sums = self.present().flat_map(|code| self.of(code)).copied().collect();
                 let present = Present::of_sums(codes, sums, total);
                 let subset = match at_random {
-                    true => present.given(self.shape, constraint, &random_subset(present.codes.len(), random)),
-                    false => present.best(self.shape, constraint),
+                    true => present.given(self.criterion, constraint, &random_subset(present.codes.len(), random)),
+                    false => present.best(self.criterion, constraint),
                 };
                 subset.map(|Subset { gain, codes }| (gain, CodeTest::Subset(codes)))
             }
@@ -94,7 +94,7 @@ impl ByCode<'_> {
         for code in self.present() {
             left.iter_mut().zip(self.of(code)).for_each(|(left, sum)| *left += sum);
             if left[EXAMPLES] < total[EXAMPLES] {
-                best.offer_gain(code, self.shape.gain(&left, total), left[WEIGHT], left[EXAMPLES]);
+                best.offer_gain(code, self.criterion.gain(&left, total), left[WEIGHT], left[EXAMPLES]);
             }
         }
         best.cut().map(|cut| (cut.gain, CodeTest::Cut(cut.code)))
@@ -104,7 +104,7 @@ impl ByCode<'_> {
         let left = self.sum(|code| code <= cut);
         let right = (total[WEIGHT] - left[WEIGHT], total[EXAMPLES] - left[EXAMPLES]);
         let fits = constraint.allows((left[WEIGHT], right.0), (left[EXAMPLES], right.1));
-        fits.then(|| (self.shape.gain(&left, total), CodeTest::Cut(cut as u16)))
+        fits.then(|| (self.criterion.gain(&left, total), CodeTest::Cut(cut as u16)))
     }
 
     /// Sums of the left side of `test`, and of all examples whose value is known.

@@ -8,7 +8,7 @@ use pulp::{Arch, Simd};
 use super::dense::{self, Groups, InRegisters, LeftSides, Registers};
 use super::scan::{Examples, Node};
 use super::{Best, Cut, SplitConstraint};
-use crate::moments::Shape;
+use crate::criterion::Criterion;
 use ferrank_data::store::Code;
 
 /// Features to be searched together.
@@ -39,17 +39,17 @@ const MANY_CODES: usize = 1 << 24;
 
 impl MultiFeatureHistogram {
     /// Whether components allow for it.
-    pub(crate) fn supports(arch: Arch, shape: &Shape) -> bool {
-        dense::width(arch, shape).is_some()
+    pub(crate) fn supports(arch: Arch, criterion: &Criterion) -> bool {
+        dense::width(arch, criterion).is_some()
     }
 
     /// Takes a feature, with the codes of the examples, none missing and all below `n_codes`; gives whether there is
     /// no place for another like it.
-    pub(crate) fn take<C: Code>(&mut self, shape: &Shape, feature: u32, codes: &[C], n_codes: usize) -> bool {
+    pub(crate) fn take<C: Code>(&mut self, criterion: &Criterion, feature: u32, codes: &[C], n_codes: usize) -> bool {
         self.features.push(Coded { feature, n_codes, best: None });
         self.codes.extend(codes.iter().map(|code| code.index() as u16));
         let all = n_codes + self.features.iter().map(|coded| coded.n_codes).sum::<usize>();
-        all * shape.len() * size_of::<f64>() > MOST_BYTES || self.codes.len() >= MANY_CODES
+        all * criterion.len() * size_of::<f64>() > MOST_BYTES || self.codes.len() >= MANY_CODES
     }
 
     /// The best cuts of the features, of those that have one, with the sums of their left sides in `lefts` if they are
@@ -57,14 +57,18 @@ impl MultiFeatureHistogram {
     pub(crate) fn best_cuts<'a>(
         &'a mut self,
         arch: Arch,
-        shape: &Shape,
+        criterion: &Criterion,
         examples: Examples<'_>,
         node: &Node,
         constraint: SplitConstraint,
         lefts: Option<&mut LeftSides>,
     ) -> impl Iterator<Item = (u32, Cut)> + use<'a> {
         if !self.features.is_empty() {
-            dense::in_registers(arch, shape, BestCuts { together: self, shape, examples, node, constraint, lefts });
+            dense::in_registers(
+                arch,
+                criterion,
+                BestCuts { together: self, criterion, examples, node, constraint, lefts },
+            );
             self.codes.clear();
         }
         self.features.drain(..).filter_map(|Coded { feature, best, .. }| best.map(|cut| (feature, cut)))
@@ -73,7 +77,7 @@ impl MultiFeatureHistogram {
 
 struct BestCuts<'a> {
     together: &'a mut MultiFeatureHistogram,
-    shape: &'a Shape,
+    criterion: &'a Criterion,
     examples: Examples<'a>,
     node: &'a Node,
     constraint: SplitConstraint,
@@ -83,7 +87,7 @@ struct BestCuts<'a> {
 impl InRegisters for BestCuts<'_> {
     #[inline(always)]
     fn run<S: Simd, const VECTORS: usize>(self, simd: S) {
-        let BestCuts { together, shape, examples, node, constraint, mut lefts } = self;
+        let BestCuts { together, criterion, examples, node, constraint, mut lefts } = self;
         let MultiFeatureHistogram { features, codes, groups, values } = together;
         let (sizes, sums) = groups.cleared::<S, VECTORS>(features.iter().map(|coded| coded.n_codes).sum());
         values.resize(BLOCK * VECTORS * S::F64_LANES, 0.0);
@@ -131,7 +135,7 @@ impl InRegisters for BestCuts<'_> {
                 for (size, &sums) in own_sizes.iter().zip(own_sums).take(usize::from(cut.code) + 1) {
                     left.add_sums(simd, *size, sums);
                 }
-                left.note(simd, shape, coded.feature, lefts);
+                left.note(simd, criterion, coded.feature, lefts);
             }
         }
     }

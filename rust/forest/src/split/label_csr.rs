@@ -1,8 +1,8 @@
 //! The labels of a node's examples, laid out for walks over them.
 
+use super::prefix::Prefixes;
 use super::scan::{Examples, OfGroup};
-use super::walk::Walk;
-use crate::moments::Shape;
+use crate::criterion::Criterion;
 use ferrank_data::store::Code;
 
 /// Labels that are added together; a walk is not to guess where a list ends.
@@ -89,8 +89,8 @@ pub(super) struct LabelSums {
 }
 
 impl LabelSums {
-    pub(super) fn new(shape: &Shape) -> Self {
-        let n = shape.indicator_weight.len();
+    pub(super) fn new(criterion: &Criterion) -> Self {
+        let n = criterion.indicator_weight.len();
         LabelSums { of_labels: vec![0.0; if n > 0 { n + FILLERS } else { 0 }] }
     }
 
@@ -140,14 +140,14 @@ impl Listed {
 
 impl LabelCsr {
     /// Those of `examples`; `weighted` is ω·c of each label, 0 for labels to leave out.
-    pub(super) fn set(&mut self, shape: &Shape, examples: Examples<'_>, weighted: &[f64]) {
+    pub(super) fn set(&mut self, criterion: &Criterion, examples: Examples<'_>, weighted: &[f64]) {
         self.listed.clear();
         self.ends.clear();
         self.owners.clear();
         self.partial.clear();
         self.partial_ends.clear();
-        let n_whole = shape.n_whole_indicators();
-        let all = Weights { omega: &shape.indicator_weight, weighted };
+        let n_whole = criterion.n_whole_indicators();
+        let all = Weights { omega: &criterion.indicator_weight, weighted };
         for (position, (&row, &count)) in examples.rows.iter().zip(examples.counts).enumerate() {
             let (row, count) = (row as usize, f64::from(count));
             let labels = examples.block.indicators(row);
@@ -222,7 +222,7 @@ impl LabelCsr {
     ///
     /// On its own it has all registers to itself.
     #[inline(never)]
-    pub(super) fn walk(&self, codes: &[u16], order: &[u32], sums: &mut LabelSums, walk: &mut Walk) {
+    pub(super) fn walk(&self, codes: &[u16], order: &[u32], sums: &mut LabelSums, walk: &mut Prefixes) {
         let (listed, sums) = (&self.listed[..], &mut sums.of_labels[..]);
         let (mut count, mut side) = (0.0, OfGroup::default());
         for (step, &place) in walk.steps(order.len()).zip(order) {
