@@ -27,10 +27,13 @@ pub enum Unlabelled {
 
 /// A source seen through a problem.
 pub struct Intake<'a> {
+    /// The rows.
     pub source: &'a dyn ChunkSource,
+    /// The columns in their roles.
     pub problem: &'a Problem,
     /// Without a target no row has one, and all of them take part.
     pub unlabelled: Unlabelled,
+    /// Progress, and the request to stop.
     pub monitor: &'a Monitor,
 }
 

@@ -127,6 +127,7 @@ const UNKNOWN: u32 = u32::MAX;
 /// The closed label sets of all rows.
 #[derive(Debug, Clone)]
 pub struct LabelColumn {
+    /// The labels.
     pub hierarchy: Arc<Hierarchy>,
     /// n_rows + 1 offsets into `labels`.
     starts: Values<u32>,
@@ -265,6 +266,11 @@ impl LabelColumn {
     /// Rows.
     pub fn len(&self) -> usize {
         self.starts.len() - 1
+    }
+
+    /// Returns true if there is none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
     }
 
     /// Whether the labels of some row are unknown.

@@ -23,7 +23,7 @@ use bytemuck::Pod;
 use bands::Bands;
 pub use codebook::{Codebook, Slot};
 pub use part::Part;
-pub use targets::{Columns, Origin, TargetColumn, add_values, empty_targets};
+pub use targets::{Columns, Origin, TargetColumn, add_values, empty_targets, label_code};
 
 use crate::intake::{Counts, Intake};
 use crate::profile::Profile;
@@ -84,8 +84,11 @@ impl Stored for u16 {
 /// Codes of consecutive rows.
 #[derive(Debug, Default)]
 pub struct Chunk {
+    /// Number of rows.
     pub rows: usize,
+    /// Codes of one byte.
     pub narrow: Bands<u8>,
+    /// Codes of two bytes.
     pub wide: Bands<u16>,
 }
 

@@ -9,14 +9,18 @@ use ferrank_runtime::scratch::Scratch;
 /// Where codes are kept.
 #[derive(Debug, Clone, Copy)]
 pub enum Keep<'a> {
+    /// In memory.
     Memory,
+    /// In scratch files, which are mapped.
     Scratch(&'a Scratch),
 }
 
 /// Numbers of consecutive rows: in memory, or in a file that is mapped.
 #[derive(Debug, Clone)]
 pub enum Values<T: ArrowNativeType> {
+    /// In memory.
     Held(Vec<T>),
+    /// In a mapped file.
     Mapped(ScalarBuffer<T>),
 }
 

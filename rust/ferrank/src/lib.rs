@@ -30,7 +30,7 @@
 //!     ("y", column(&|i| 2.0 * f64::from(i * 53 % 97))),
 //! ])
 //! .unwrap();
-//! let table = TableSource::new("table".into(), batch.schema(), vec![batch])?;
+//! let table = TableSource::new("table", batch.schema(), vec![batch])?;
 //! let roles = Roles::of(Targets::Named(vec!["y".into()]));
 //! let settings = Settings::from(ForestParams::default());
 //! let ranking = rank(&table, &roles, &settings, &RunOptions::default(), &Monitor::default())?;

@@ -15,7 +15,7 @@ use pulp::{Arch, Simd};
 
 use super::bytes::{Bytes, WORD, WithBytes, dispatch};
 use super::levels::{BEYOND, Scale, levels};
-use super::lists::{Ground, Lists};
+use super::lists::{ExactDistance, Lists};
 use super::mutual::Mutual;
 use super::pairs::{Parts, Row, distances};
 use super::panels::{LANES, NOBODY};
@@ -48,7 +48,7 @@ struct Found {
 
 impl ByBytes {
     /// Offers the rows to the queries; none, and `false`, if bytes do not tell enough of them apart, or are not there.
-    pub(super) fn run<G: Ground>(
+    pub(super) fn run<G: ExactDistance>(
         &mut self,
         arch: Arch,
         (scale, mutual): (Scale, Option<&Mutual>),
@@ -75,7 +75,7 @@ struct Offer<'a, 'b, G> {
     budget: usize,
 }
 
-impl<G: Ground> WithBytes for Offer<'_, '_, G> {
+impl<G: ExactDistance> WithBytes for Offer<'_, '_, G> {
     type Output = bool;
 
     #[inline(always)]
@@ -86,7 +86,7 @@ impl<G: Ground> WithBytes for Offer<'_, '_, G> {
         let class = past.others[0].class;
         for line in (0..LANES).filter(|line| past.one.numbers[*line] != NOBODY) {
             let query = lists.place(past.number, line);
-            let known = lists.gate(past.ground, query, class);
+            let known = lists.gate(past.context, query, class);
             if known < f32::MAX {
                 let high = scale.level(known);
                 if high == BEYOND {
@@ -100,7 +100,7 @@ impl<G: Ground> WithBytes for Offer<'_, '_, G> {
                 }
                 // Numeric values that are all known reach no farther.
                 let slack = past.slack + past.one.coarse.slack[line];
-                let likely = scale.level(lists.gate_at(past.ground, query, scale.end(first) + 2.0 * slack));
+                let likely = scale.level(lists.gate_at(past.context, query, scale.end(first) + 2.0 * slack));
                 let likely = likely.min(BEYOND - 1);
                 by.collect(simd, line, [0, first, likely]);
                 let start = by.found.len();
@@ -108,7 +108,7 @@ impl<G: Ground> WithBytes for Offer<'_, '_, G> {
                     return false;
                 }
                 let kth = by.kth(start, lists.k());
-                let reach = scale.level(kth.map_or(f32::MAX, |kth| lists.gate_at(past.ground, query, kth)));
+                let reach = scale.level(kth.map_or(f32::MAX, |kth| lists.gate_at(past.context, query, kth)));
                 if reach == BEYOND {
                     return false;
                 }
@@ -126,7 +126,7 @@ impl<G: Ground> WithBytes for Offer<'_, '_, G> {
             }
         }
         for &Found { query, distance, row } in &by.found {
-            lists.take(past.ground, query, class, (distance, row));
+            lists.take(past.context, query, class, (distance, row));
         }
         true
     }
@@ -138,7 +138,7 @@ impl ByBytes {
         &mut self,
         simd: S,
         (scale, mutual): (Scale, Option<&Mutual>),
-        past: Past<'_, impl Ground>,
+        past: Past<'_, impl ExactDistance>,
     ) {
         // An odd number: lines at a power of two from each other would share a place in the cache.
         let n_words = (past.others.len() * LANES).div_ceil(WORD) | 1;
@@ -254,7 +254,7 @@ impl ByBytes {
     /// Measures the rows at the nearer places noted, or at the farther ones, from a query, which is in a line of the
     /// panel and has a place in lists; `false` if they are more than `budget`.
     #[inline(always)]
-    fn measure<S: Simd, G: Ground>(
+    fn measure<S: Simd, G: ExactDistance>(
         &mut self,
         simd: S,
         past: Past<'_, G>,
@@ -282,7 +282,7 @@ impl ByBytes {
     }
 
     #[inline(always)]
-    fn measure_together<S: Simd, G: Ground, const N: usize>(
+    fn measure_together<S: Simd, G: ExactDistance, const N: usize>(
         &mut self,
         simd: S,
         past: Past<'_, G>,
@@ -297,7 +297,7 @@ impl ByBytes {
         let distances = distances(simd, past.layout, Parts::of(past.layout), one, others);
         for (other, distance) in others.iter().zip(distances) {
             let row = other.panel.numbers[other.lane];
-            if !past.ground.is_itself(past.one.numbers[line], row) {
+            if !past.context.is_itself(past.one.numbers[line], row) {
                 self.found.push(Found { query, distance, row });
             }
         }

@@ -3,7 +3,7 @@
 use pulp::{Arch, Simd, WithSimd};
 
 use super::kernel::{Lines, Measure, bits, word};
-use super::lists::{Ground, Lists};
+use super::lists::{ExactDistance, Lists};
 use super::panels::{LANES, NOBODY};
 use super::sweep::{Past, SPREAD};
 
@@ -22,7 +22,7 @@ pub(super) struct ByKernel {
 
 impl ByKernel {
     /// Offers the rows to the queries.
-    pub(super) fn run(&mut self, arch: Arch, past: Past<'_, impl Ground>, lists: &mut Lists) {
+    pub(super) fn run(&mut self, arch: Arch, past: Past<'_, impl ExactDistance>, lists: &mut Lists) {
         let groups = (SPREAD * (lists.k() + 1)).div_ceil(LANES).min(past.others.len());
         self.apart.resize(past.others.len(), [[0.0; LANES]; LANES]);
         self.least.clear();
@@ -57,7 +57,7 @@ struct Offer<'a, 'b, G> {
     lists: &'a mut Lists,
 }
 
-impl<G: Ground> WithSimd for Offer<'_, '_, G> {
+impl<G: ExactDistance> WithSimd for Offer<'_, '_, G> {
     type Output = ();
 
     #[inline(always)]
@@ -66,10 +66,10 @@ impl<G: Ground> WithSimd for Offer<'_, '_, G> {
         let (one, class) = (past.one, past.others[0].class);
         for line in (0..LANES).filter(|line| one.numbers[*line] != NOBODY) {
             let query = lists.place(past.number, line);
-            let mut gate = lists.gate(past.ground, query, class);
+            let mut gate = lists.gate(past.context, query, class);
             if gate == f32::MAX {
                 let first = by.seems(line, lists.k() + 1);
-                gate = lists.gate_at(past.ground, query, first).min(f32::MAX);
+                gate = lists.gate_at(past.context, query, first).min(f32::MAX);
             }
             let gate = simd.splat_f32s(gate);
             'rows: for (panels, others) in by.apart.chunks(MARKED).zip(past.others.chunks(MARKED)) {
@@ -83,7 +83,7 @@ impl<G: Ground> WithSimd for Offer<'_, '_, G> {
                 for place in bits(marks) {
                     let (panel, lane) = (place as usize / LANES, place as usize % LANES);
                     let candidate = (panels[panel][line][lane], others[panel].numbers[lane]);
-                    if !lists.take(past.ground, query, class, candidate) {
+                    if !lists.take(past.context, query, class, candidate) {
                         break 'rows;
                     }
                 }

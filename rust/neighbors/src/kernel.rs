@@ -28,6 +28,7 @@ pub struct Measure<'a> {
 }
 
 impl<'a> Measure<'a> {
+    /// Measures the distances between the rows of panels `one` and `other` into `out`.
     pub fn new(layout: &'a Layout, one: Panel<'a>, other: Panel<'a>, out: &'a mut Lines) -> Self {
         Measure { layout, one, other, values: [one.values.get(), other.values.get()], out }
     }

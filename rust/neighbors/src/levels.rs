@@ -28,7 +28,7 @@ pub(super) type Levels = [[u8; LANES]; LANES];
 
 /// What levels stand for.
 #[derive(Debug, Clone, Copy)]
-pub struct Scale {
+pub(crate) struct Scale {
     /// Where level 0 starts; nearer rows have it, too.
     base: f32,
     /// Levels in a distance of 1.

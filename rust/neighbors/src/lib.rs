@@ -13,7 +13,7 @@
 //! Fast distances choose, exact ones decide: bytes and kernel let nobody go who could be among the k nearest, by
 //! the bounds on their errors; where a doubt is left, sums in f64, rounded to 12 decimals, settle the order, and
 //! equals go to the lower row. Whoever searches says what the differences are: how rows become panels and
-//! how far these may err (`Panels::of`, `Error`), and how an exact distance is summed up (`Ground`).
+//! how far these may err (`Panels::of`, `Error`), and how an exact distance is summed up (`ExactDistance`).
 
 // Bytes are compared on x86-64 alone; elsewhere the kernel measures all pairs.
 #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
@@ -23,13 +23,26 @@ mod by_kernel;
 mod bytes;
 #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
 pub mod coarse;
+pub mod context;
+#[cfg(feature = "internals")]
+#[doc(hidden)]
+pub mod internals;
 pub mod kernel;
 #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
 mod levels;
 pub mod lists;
+pub mod missing;
 #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
 pub mod mutual;
+pub mod neighbours;
 mod pairs;
 pub mod panels;
+pub mod rows;
 pub mod scan;
+pub mod search;
+pub mod space;
+pub mod space_panels;
+pub mod sparse;
 mod sweep;
+#[cfg(test)]
+mod tests;

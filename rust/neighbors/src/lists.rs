@@ -19,7 +19,7 @@ const ROOM: usize = 8;
 const MOST_ROOM: usize = 256;
 
 /// What distances are settled from.
-pub trait Ground: Copy + Sync {
+pub trait ExactDistance: Copy + Sync {
     /// What sums of differences are divided by before they are rounded to 12 decimals.
     fn whole(self) -> usize;
 
@@ -41,14 +41,14 @@ pub fn key(sum: f64, whole: usize) -> u64 {
 }
 
 /// The rounded distances of `rows` from the query, each with its row.
-fn keys<G: Ground>(
-    ground: G,
+fn keys<G: ExactDistance>(
+    context: G,
     query: u32,
     rows: Vec<u32>,
     distances: &mut Vec<f64>,
 ) -> impl Iterator<Item = (u64, u32)> {
-    ground.distances(query, &rows, distances);
-    let whole = ground.whole();
+    context.distances(query, &rows, distances);
+    let whole = context.whole();
     distances.iter().map(move |&sum| key(sum, whole)).zip(rows)
 }
 
@@ -187,29 +187,29 @@ impl Lists {
     }
 
     /// Where the query's gate of `class` stands once all who were offered are looked at.
-    pub(super) fn gate(&mut self, ground: impl Ground, query: usize, class: usize) -> f32 {
+    pub(super) fn gate(&mut self, context: impl ExactDistance, query: usize, class: usize) -> f32 {
         if self.lists[query * self.n_classes + class].loose.len() > self.wanted.k {
-            self.narrow(ground, query, class);
+            self.narrow(context, query, class);
         }
         self.gates[class * self.numbers.len() + query]
     }
 
     /// Where the query's gate stands if the kernel's distance of its k-th nearest is `kth` or less.
-    pub(super) fn gate_at(&self, ground: impl Ground, query: usize, kth: f32) -> f32 {
+    pub(super) fn gate_at(&self, context: impl ExactDistance, query: usize, kth: f32) -> f32 {
         let error = self.errors[query];
-        error.gate(error.highest(kth) + unit(ground.whole()))
+        error.gate(error.highest(kth) + unit(context.whole()))
     }
 
     /// Takes a row, with the kernel's distance, into the query's list of `class`; `false` once no higher row will be.
     pub(super) fn take(
         &mut self,
-        ground: impl Ground,
+        context: impl ExactDistance,
         query: usize,
         class: usize,
         (distance, row): (f32, u32),
     ) -> bool {
         let gate = self.gates[class * self.numbers.len() + query];
-        if distance > gate || ground.is_itself(self.numbers[query], row) {
+        if distance > gate || context.is_itself(self.numbers[query], row) {
             return true;
         }
         let list = &mut self.lists[query * self.n_classes + class];
@@ -222,22 +222,22 @@ impl Lists {
         }
         list.loose.push(Candidate::new(distance, row));
         if list.loose.len() >= capacity(self.wanted.k) {
-            self.look(ground, query, class);
+            self.look(context, query, class);
         }
         true
     }
 
     /// Lets go of candidates that cannot be among the nearest; settles the others if they are many.
-    fn look(&mut self, ground: impl Ground, query: usize, class: usize) {
-        self.narrow(ground, query, class);
+    fn look(&mut self, context: impl ExactDistance, query: usize, class: usize) {
+        self.narrow(context, query, class);
         if self.lists[query * self.n_classes + class].loose.len() + ROOM / 2 >= capacity(self.wanted.k) {
-            self.settle(ground, query, class);
+            self.settle(context, query, class);
         }
     }
 
     /// Lets go of candidates that cannot be among the nearest, and lets no more of them in.
-    fn narrow(&mut self, ground: impl Ground, query: usize, class: usize) {
-        let gate = self.reach(ground, query, class);
+    fn narrow(&mut self, context: impl ExactDistance, query: usize, class: usize) {
+        let gate = self.reach(context, query, class);
         self.lists[query * self.n_classes + class].loose.retain(|candidate| candidate.distance() <= gate);
         self.set_gate(query, class, gate);
     }
@@ -248,9 +248,9 @@ impl Lists {
     }
 
     /// The kernel's distance that a row may have at most to be among the nearest of those met.
-    fn reach(&mut self, ground: impl Ground, query: usize, class: usize) -> f32 {
+    fn reach(&mut self, context: impl ExactDistance, query: usize, class: usize) -> f32 {
         let (list, error) = (&self.lists[query * self.n_classes + class], self.errors[query]);
-        let unit = unit(ground.whole());
+        let unit = unit(context.whole());
         let highest = &mut self.scratch.highest;
         highest.clear();
         highest.extend(list.settled.iter().map(|(key, _)| (*key as f64 + 1.0) * unit));
@@ -262,40 +262,40 @@ impl Lists {
     }
 
     /// Measures the candidates of a list and keeps the k nearest.
-    fn settle(&mut self, ground: impl Ground, query: usize, class: usize) {
+    fn settle(&mut self, context: impl ExactDistance, query: usize, class: usize) {
         let list = &mut self.lists[query * self.n_classes + class];
         if list.loose.is_empty() {
             return;
         }
         let rows = list.loose.drain(..).map(Candidate::row).collect();
-        list.settled.extend(keys(ground, self.numbers[query], rows, &mut self.scratch.distances));
+        list.settled.extend(keys(context, self.numbers[query], rows, &mut self.scratch.distances));
         list.settled.sort_unstable();
         list.settled.truncate(self.wanted.k);
-        let gate = self.reach(ground, query, class);
+        let gate = self.reach(context, query, class);
         self.set_gate(query, class, gate);
     }
 
     /// Settles all lists, after which the rows that were offered may go.
-    pub fn settle_all(&mut self, ground: impl Ground) {
+    pub fn settle_all(&mut self, context: impl ExactDistance) {
         for query in 0..self.numbers.len() {
             for class in 0..self.n_classes {
                 if !self.lists[query * self.n_classes + class].loose.is_empty() {
-                    self.narrow(ground, query, class);
-                    self.settle(ground, query, class);
+                    self.narrow(context, query, class);
+                    self.settle(context, query, class);
                 }
             }
         }
     }
 
     /// Settles the order of all lists once nobody is offered any more.
-    pub fn finish(&mut self, ground: impl Ground) {
+    pub fn finish(&mut self, context: impl ExactDistance) {
         for query in 0..self.numbers.len() {
             for class in 0..self.n_classes {
                 if self.lists[query * self.n_classes + class].settled.is_empty() {
-                    self.order(ground, query, class);
+                    self.order(context, query, class);
                 } else {
-                    self.narrow(ground, query, class);
-                    self.settle(ground, query, class);
+                    self.narrow(context, query, class);
+                    self.settle(context, query, class);
                 }
             }
         }
@@ -303,14 +303,14 @@ impl Lists {
 
     /// Keeps the k nearest of the candidates, in order if that is wanted. Those whom the kernel's distances tell
     /// apart beyond all errors are not measured again.
-    fn order(&mut self, ground: impl Ground, query: usize, class: usize) {
+    fn order(&mut self, context: impl ExactDistance, query: usize, class: usize) {
         let (number, error, Wanted { k, in_order }) = (self.numbers[query], self.errors[query], self.wanted);
         let List { settled, loose } = &mut self.lists[query * self.n_classes + class];
         let mut loose = std::mem::take(loose);
         loose.sort_unstable();
         settled.reserve_exact(k.min(loose.len()));
         let in_doubt = |a: &Candidate, b: &Candidate| {
-            error.lowest(b.distance()) <= error.highest(a.distance()) + unit(ground.whole())
+            error.lowest(b.distance()) <= error.highest(a.distance()) + unit(context.whole())
         };
         for run in loose.chunk_by(in_doubt) {
             if settled.len() >= k {
@@ -323,7 +323,7 @@ impl Lists {
                 }
                 run => {
                     let rows = run.iter().map(|candidate| candidate.row()).collect();
-                    let mut found: Vec<(u64, u32)> = keys(ground, number, rows, &mut self.scratch.distances).collect();
+                    let mut found: Vec<(u64, u32)> = keys(context, number, rows, &mut self.scratch.distances).collect();
                     found.sort_unstable();
                     settled.extend((rank..).zip(found.iter().map(|(_, row)| *row)).take(k - settled.len()));
                 }

@@ -39,6 +39,7 @@ pub enum Common {
 /// Where the features stand in a panel.
 #[derive(Debug, Default)]
 pub struct Layout {
+    /// How two values contribute to M.
     pub common: Common,
     /// Features without missing values, numeric ones first.
     pub whole: Vec<u32>,
@@ -50,14 +51,18 @@ pub struct Layout {
     pub lacking: Vec<Lacking>,
     /// n_lacking x n_classes; where the differences expected from the class's unknown value stand.
     pub slots: Vec<u32>,
+    /// Lines of expected differences in a panel.
     pub n_slots: usize,
+    /// Number of classes of the rows.
     pub n_classes: usize,
 }
 
 /// A feature that misses values.
 #[derive(Debug, Clone, Copy)]
 pub struct Lacking {
+    /// Number of the feature.
     pub feature: u32,
+    /// True for a nominal feature.
     pub nominal: bool,
 }
 
@@ -82,12 +87,19 @@ pub struct Panels {
 /// One panel.
 #[derive(Debug, Clone, Copy)]
 pub struct Panel<'a> {
+    /// Values of the features without missing values.
     pub values: Values<'a>,
+    /// n_missing x LANES; values of the features with missing values, NaN where missing.
     pub lacking: &'a [f32],
+    /// n_slots x LANES; expected differences.
     pub expected: &'a [f32],
+    /// A of each row, infinite where there is no row.
     pub sums: &'a [f32; LANES],
+    /// The values rounded to bytes.
     pub coarse: CoarsePanel<'a>,
+    /// Numbers of the rows.
     pub numbers: &'a [u32; LANES],
+    /// The class of all rows of the panel.
     pub class: usize,
 }
 
@@ -116,7 +128,9 @@ pub(super) fn cut<T>(all: &[T], number: usize, width: usize) -> &[T] {
 /// share `relative` of the distance itself.
 #[derive(Debug, Clone, Copy)]
 pub struct Error {
+    /// Largest error of a row, whatever the distance.
     pub fixed: f64,
+    /// Largest error as a share of the distance.
     pub relative: f64,
 }
 
@@ -128,6 +142,7 @@ pub fn additions(n: usize) -> f64 {
 /// Where a row of a panel is written to: features that miss values at its lane of every line.
 #[derive(Debug)]
 pub struct Cells<'a> {
+    /// Position of the row in its panel.
     pub lane: usize,
     /// n_whole
     pub values: &'a mut [f32],
@@ -217,10 +232,17 @@ impl Panels {
         self.sums.iter().copied()
     }
 
+    /// Number of panels.
     pub fn len(&self) -> usize {
         self.classes.len()
     }
 
+    /// Returns true if there is none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Panel number `number`.
     pub fn panel<'a>(&'a self, layout: &'a Layout, number: usize) -> Panel<'a> {
         Panel {
             values: Values { all: &self.values, coarse: &self.coarse, layout, number },

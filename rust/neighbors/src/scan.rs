@@ -4,7 +4,7 @@ use pulp::Arch;
 use rayon::prelude::*;
 
 use super::levels::Scale;
-use super::lists::{Ground, Lists, Wanted};
+use super::lists::{ExactDistance, Lists, Wanted};
 use super::mutual::Mutual;
 use super::panels::{Error, Layout, Panels};
 use super::sweep::{Piece, Sweep};
@@ -17,8 +17,11 @@ const GROUP: usize = 16;
 /// What measuring panels takes.
 #[derive(Clone, Copy)]
 pub struct Scan<'a> {
+    /// Where features stand in panels.
     pub layout: &'a Layout,
+    /// Progress, and the request to stop.
     pub monitor: &'a Monitor,
+    /// Vector instructions of this machine.
     pub arch: Arch,
     /// Where the rows are the queries, and all pairs were compared.
     pub mutual: Option<&'a Mutual>,
@@ -36,7 +39,7 @@ impl Scan<'_> {
     /// Offers the rows of `tile` to the queries of all `lists`, each of which is then dealt with by `end`.
     pub fn offer(
         self,
-        ground: impl Ground,
+        context: impl ExactDistance,
         queries: &Panels,
         tile: &Panels,
         lists: &mut [Lists],
@@ -51,7 +54,7 @@ impl Scan<'_> {
             for piece in &pieces {
                 for number in lists.panels() {
                     self.monitor.check()?;
-                    sweep.run((self, scale), ground, (number, queries.panel(self.layout, number)), piece, lists);
+                    sweep.run((self, scale), context, (number, queries.panel(self.layout, number)), piece, lists);
                 }
             }
             end(lists);

@@ -6,7 +6,7 @@
 use super::by_bytes::ByBytes;
 use super::by_kernel::ByKernel;
 use super::levels::Scale;
-use super::lists::{Ground, Lists};
+use super::lists::{ExactDistance, Lists};
 use super::panels::{LANES, Layout, Panel, Panels};
 use super::scan::Scan;
 
@@ -21,7 +21,7 @@ const MOST_SKIPPED: u32 = 31;
 
 /// Reused from panel to panel.
 #[derive(Default)]
-pub struct Sweep {
+pub(crate) struct Sweep {
     by_bytes: ByBytes,
     by_kernel: ByKernel,
     outlook: Outlook,
@@ -51,7 +51,7 @@ impl Outlook {
 }
 
 /// Rows of one class that go past at once.
-pub struct Piece<'a> {
+pub(crate) struct Piece<'a> {
     /// Number of the first panel.
     first: usize,
     panels: Vec<Panel<'a>>,
@@ -81,7 +81,7 @@ impl<'a> Piece<'a> {
 #[derive(Clone, Copy)]
 pub(super) struct Past<'a, G> {
     pub(super) layout: &'a Layout,
-    pub(super) ground: G,
+    pub(super) context: G,
     pub(super) number: usize,
     pub(super) one: Panel<'a>,
     /// Number of the first of the others.
@@ -94,16 +94,16 @@ pub(super) struct Past<'a, G> {
 impl Sweep {
     /// Offers the rows of `piece` to the queries in panel `one`, which is number `number`; where rows have bytes,
     /// `scale` fits their distances.
-    pub fn run(
+    pub(crate) fn run(
         &mut self,
         (scan, scale): (Scan<'_>, Option<Scale>),
-        ground: impl Ground,
+        context: impl ExactDistance,
         (number, one): (usize, Panel<'_>),
         piece: &Piece<'_>,
         lists: &mut Lists,
     ) {
         let Piece { first, panels: others, slack } = piece;
-        let past = Past { layout: scan.layout, ground, number, one, first: *first, others, slack: *slack };
+        let past = Past { layout: scan.layout, context, number, one, first: *first, others, slack: *slack };
         if let Some(scale) = scale
             && self.outlook.is_good()
         {

@@ -17,7 +17,7 @@ use pyo3::types::{PyBytes, PyDict};
 
 use crate::error::to_py;
 use crate::input::Source;
-use crate::run::{Outcome, Run};
+use crate::run::Run;
 use crate::{results, settings};
 
 /// Contributions of a run or of a part of it.
@@ -118,10 +118,13 @@ impl Coded {
     /// Grows the trees from `first` up to `end` on `threads` threads; the result is an `Accumulator`.
     fn accumulate(&self, first: u64, end: u64, threads: usize) -> PyResult<Run> {
         let coded = self.0.clone();
-        Run::start(move |monitor| {
-            let options = RunOptions { threads, keys: Some(first..end), ..RunOptions::default() };
-            coded.accumulate(&options, monitor).map(Outcome::Accumulator)
-        })
+        Run::start(
+            move |monitor| {
+                let options = RunOptions { threads, keys: Some(first..end), ..RunOptions::default() };
+                coded.accumulate(&options, monitor)
+            },
+            |py, accumulator| Ok(Bound::new(py, Accumulator(accumulator))?.into_any()),
+        )
     }
 }
 

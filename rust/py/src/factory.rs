@@ -5,7 +5,7 @@ use ferrank::source::{ChunkSource, Chunks};
 use ferrank::{Error, Result};
 use pyo3::prelude::*;
 
-use crate::input::reader;
+use crate::reader::reader;
 
 /// Files that pyarrow reads. The GIL is held only to make a stream; batches come by the C interface.
 pub(crate) struct FactorySource {

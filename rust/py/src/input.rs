@@ -3,18 +3,17 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use arrow_array::RecordBatchReader;
 use arrow_schema::ArrowError;
 use ferrank::schema::Problem;
 use ferrank::source::{self, ChunkSource, JoinedSource, TableSource};
 use pyo3::prelude::*;
-use pyo3::types::{PyCapsule, PyDict};
-use pyo3_arrow::input::AnyRecordBatch;
-use pyo3_arrow::{PyRecordBatchReader, PySchema};
+use pyo3::types::PyDict;
+use pyo3_arrow::PySchema;
 
 use crate::arrays::ArraySource;
 use crate::error::to_py;
 use crate::factory::FactorySource;
+use crate::reader::reader;
 use crate::{results, settings};
 
 /// Rows that can be read again and again.
@@ -90,13 +89,5 @@ impl Source {
         let roles = settings::roles(roles)?;
         let problem = Problem::resolve(&self.0.schema(), &roles, self.0.name()).map_err(|e| to_py(py, e))?;
         results::problem(py, problem)
-    }
-}
-
-/// The stream of an object of the Arrow PyCapsule interface, or of a bare stream capsule.
-pub(crate) fn reader(data: &Bound<'_, PyAny>) -> PyResult<Box<dyn RecordBatchReader + Send>> {
-    match data.cast::<PyCapsule>() {
-        Ok(capsule) => PyRecordBatchReader::from_arrow_pycapsule(capsule)?.into_reader(),
-        Err(_) => data.extract::<AnyRecordBatch>()?.into_reader(),
     }
 }

@@ -1,14 +1,17 @@
 //! Python bindings of ferrank: the extension module `ferrank._core`.
 //!
-//! Each function takes its arguments, lets go of the GIL, calls the core and converts the result.
+//! Each function takes its arguments, releases the GIL, calls the crate `ferrank` and converts the result.
 //! Work that reads data runs on a thread of its own behind a [`run::Run`], so that Python's main
 //! thread stays free for Ctrl-C and a progress line.
 
 mod accumulator;
 mod arrays;
+mod data;
 mod error;
 mod factory;
 mod input;
+mod rank;
+mod reader;
 mod results;
 mod run;
 mod settings;
@@ -25,12 +28,13 @@ mod _core {
     #[pymodule_export]
     use super::accumulator::{Accumulator, Coded, default_memory, merge_profiles, n_keys};
     #[pymodule_export]
+    use super::data::{closed_sets, convert, inspect, neighbors, spill};
+    #[pymodule_export]
     use super::input::Source;
     #[pymodule_export]
-    use super::run::{
-        Run, accumulate, closed_sets, code, convert, count, grow_tree, inspect, neighbors, profile, rank_until, spill,
-    };
-
+    use super::rank::{accumulate, code, count, grow_tree, profile, rank_until};
+    #[pymodule_export]
+    use super::run::Run;
     #[pymodule_export]
     use super::stream::Stream;
 

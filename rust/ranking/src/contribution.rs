@@ -7,6 +7,7 @@ use xxhash_rust::xxh3::Xxh3;
 pub struct Vector {
     /// The features that have a value, ascending; `None`: there is one for each, in their order.
     pub features: Option<Vec<u32>>,
+    /// One value for each of `features`, or for all.
     pub values: Vec<f64>,
 }
 
@@ -18,6 +19,7 @@ pub type Contribution = Vec<Vector>;
 pub struct Part<'a> {
     /// How many they count for; 1 for one as it was made.
     pub weight: f64,
+    /// The sums of the contributions.
     pub sums: &'a Contribution,
 }
 
@@ -37,6 +39,7 @@ impl Vector {
         Vector { features: Some(features), values }
     }
 
+    /// A value for each feature.
     pub fn dense(values: Vec<f64>) -> Self {
         Vector { features: None, values }
     }
@@ -66,6 +69,7 @@ impl Vector {
         }
     }
 
+    /// Returns true if the vector has the shape `form`.
     pub fn has(&self, form: Form) -> bool {
         match (form, &self.features) {
             (Form::Dense(count), None) => self.values.len() == count,

@@ -9,6 +9,7 @@ const INTERVAL: f64 = 1.96;
 /// Importances, with their variances. Both n_features.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Estimate {
+    /// n_features; the importances.
     pub mean: Vec<f64>,
     /// Of the mean; NaN with a single part, or where there is none to tell.
     pub variance: Vec<f64>,

@@ -13,13 +13,13 @@
 use pulp::Arch;
 use rayon::prelude::*;
 
-use super::ground::Ground;
 use super::prepared::{Prepared, gather};
-use super::rows::Table;
-use super::search::Search;
-use super::sparse::Index;
 use ferrank_data::store::TargetColumn;
-use ferrank_neighbors::lists::{DECIMALS, Wanted, key};
+use ferrank_neighbors::context::DistanceContext;
+use ferrank_neighbors::lists::Wanted;
+use ferrank_neighbors::rows::Table;
+use ferrank_neighbors::search::Search;
+use ferrank_neighbors::sparse::Index;
 use ferrank_runtime::error::Result;
 
 /// How much each row has to say.
@@ -85,30 +85,16 @@ impl Prepared<'_> {
                 let queries = gather(&self.table, rows, self.space.shapes.len())?;
                 let neighbours = search.among(&near, &queries)?;
                 let Table::Held(near) = &near else { unreachable!("as it was made") };
-                let ground = Ground { space: &self.space, queries: &queries, rows: near };
+                let context = DistanceContext { space: &self.space, queries: &queries, rows: near };
                 rows.par_iter().zip(least).for_each(|(row, least)| {
                     // Without classes, or by class: the nearest of all.
                     let nearest = neighbours.of(*row).flatten();
-                    nearest.for_each(|&other| *least = least.min(ground.distance(*row, other)));
+                    nearest.for_each(|&other| *least = least.min(context.distance(*row, other)));
                 });
             }
         }
         Ok(least)
     }
-}
-
-impl Ground<'_> {
-    /// The rounded distance between query `a` and row `b`.
-    fn distance(self, a: u32, b: u32) -> f64 {
-        let mut sums = Vec::with_capacity(1);
-        self.space.distances(self.example(self.queries, a), &[self.example(self.rows, b)], &mut sums);
-        rounded(sums[0], self.space.shapes.len())
-    }
-}
-
-/// The distance of rows whose differences sum up to `sum`, to the decimals that distances are compared to.
-pub(crate) fn rounded(sum: f64, n_features: usize) -> f64 {
-    key(sum, n_features) as f64 / DECIMALS
 }
 
 #[cfg(test)]

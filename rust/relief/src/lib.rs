@@ -29,26 +29,15 @@
 //! rows where they are few; for the others one tile, and the queries of a group.
 
 mod estimates;
-mod ground;
 mod influence;
-#[cfg(feature = "internals")]
-#[doc(hidden)]
-pub mod internals;
-mod lack;
 mod myopic;
-mod neighbours;
 mod outline;
-mod panels;
 mod params;
 mod prepared;
 mod queries;
 mod ranker;
-pub mod rows;
-mod search;
-pub mod space;
-mod sparse;
 mod sums;
-pub mod targets;
+mod targets;
 #[cfg(test)]
 mod tests;
 
@@ -60,7 +49,12 @@ pub use params::{Iterations, ReliefParams, ReliefScore, TargetDistance};
 use ferrank_data::intake::{Intake, numbered};
 use ferrank_data::schema::{Problem, Roles, Task};
 use ferrank_data::source::ChunkSource;
+use ferrank_neighbors::context::DistanceContext;
 use ferrank_neighbors::lists::{Wanted, bytes};
+use ferrank_neighbors::neighbours::Neighbours;
+use ferrank_neighbors::rows::{Rows, Table};
+use ferrank_neighbors::search::Search;
+use ferrank_neighbors::sparse::Index;
 use ferrank_ranking::Ranking;
 use ferrank_ranking::RunOptions;
 use ferrank_ranking::{Accumulator, Checkpoint, DataShape, Identity, Vector};
@@ -68,14 +62,9 @@ use ferrank_runtime::budget::Budget;
 use ferrank_runtime::error::Result;
 use ferrank_runtime::monitor::{Monitor, Phase};
 use ferrank_runtime::threads::pool;
-use ground::Ground;
-use neighbours::Neighbours;
 use outline::Outline;
 use prepared::{Prepared, gather};
 use queries::Queries;
-use rows::{Rows, Table};
-use search::Search;
-use sparse::Index;
 use sums::{Kind, Plan, pair_bytes};
 use targets::Targets;
 
@@ -287,8 +276,8 @@ impl Prepared<'_> {
         Ok(())
     }
 
-    fn ground<'b>(&'b self, queries: &'b Rows, rows: &'b Rows) -> Ground<'b> {
-        Ground { space: &self.space, queries, rows }
+    fn context<'b>(&'b self, queries: &'b Rows, rows: &'b Rows) -> DistanceContext<'b> {
+        DistanceContext { space: &self.space, queries, rows }
     }
 
     /// Sums up what the neighbours of the queries in `blocks` say. The queries are in `queries_at`, unless the
@@ -324,15 +313,15 @@ impl Prepared<'_> {
             })
         };
         match &self.table {
-            Table::Held(rows) => by_group(&|blocks| sums::Block::add(blocks, arch, self.ground(queries_at, rows))),
+            Table::Held(rows) => by_group(&|blocks| sums::Block::add(blocks, arch, self.context(queries_at, rows))),
             Table::Sparse(rows) => {
                 by_group(&|blocks| blocks.iter_mut().for_each(|block| block.add_sparse(rows, &self.space)))
             }
             Table::Streamed(_) => {
                 let mut sums: Vec<_> = blocks.par_chunks(together).flat_map_iter(open).collect();
                 self.table.pass(Phase::Summing, |rows| {
-                    let ground = self.ground(queries_at, rows);
-                    sums.par_chunks_mut(together).for_each(|blocks| sums::Block::add(blocks, arch, ground));
+                    let context = self.context(queries_at, rows);
+                    sums.par_chunks_mut(together).for_each(|blocks| sums::Block::add(blocks, arch, context));
                     Ok(())
                 })?;
                 close(blocks, sums)

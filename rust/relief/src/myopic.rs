@@ -6,9 +6,9 @@
 
 use rayon::prelude::*;
 
-use super::lack::Lack;
-use super::rows::Table;
-use super::space::{Shape, Space};
+use ferrank_neighbors::missing::Lack;
+use ferrank_neighbors::rows::Table;
+use ferrank_neighbors::space::{Shape, Space};
 use ferrank_runtime::error::Result;
 use ferrank_runtime::monitor::Monitor;
 

@@ -3,17 +3,17 @@
 
 use rayon::prelude::*;
 
-use super::lack::Lack;
-use super::rows::{Reader, Rows, Table};
-use super::space::{Scale, Shape, Space};
-use super::sparse::{SparseRows, Usual};
 use super::{Limits, targets};
-use crate::panels::layout_of;
 use ferrank_data::intake::{Intake, Unlabelled};
 use ferrank_data::profile::ColumnProfile;
 use ferrank_data::schema::{Problem, Task};
 use ferrank_data::store::{TargetColumn, add_values, empty_targets};
+use ferrank_neighbors::missing::Lack;
 use ferrank_neighbors::panels::Layout;
+use ferrank_neighbors::rows::{Reader, Rows, Table};
+use ferrank_neighbors::space::{Scale, Shape, Space};
+use ferrank_neighbors::space_panels::layout_of;
+use ferrank_neighbors::sparse::{SparseRows, Usual};
 use ferrank_ranking::ScanSummary;
 use ferrank_runtime::error::Result;
 use ferrank_runtime::monitor::{Monitor, Phase};

@@ -7,13 +7,13 @@ use std::ops::Range;
 
 use pulp::{Arch, Simd, WithSimd};
 
-use super::ground::Ground;
 use super::influence::Influence;
-use super::neighbours::Neighbours;
 use super::outline::Outline;
-use super::space::{AddTimes, Space};
-use super::sparse::SparseRows;
 use super::targets::Targets;
+use ferrank_neighbors::context::DistanceContext;
+use ferrank_neighbors::neighbours::Neighbours;
+use ferrank_neighbors::space::{AddTimes, Space};
+use ferrank_neighbors::sparse::SparseRows;
 use ferrank_ranking::{Contribution, Vector};
 
 /// What is summed up for each pair of a query and a neighbour.
@@ -204,19 +204,19 @@ fn mean(differences: &[f64]) -> f64 {
 }
 
 impl Block {
-    /// Adds to `blocks` what those of their pairs say whose row is in `ground.rows`; rows come in order.
-    pub(crate) fn add(blocks: &mut [Block], arch: Arch, ground: Ground<'_>) {
+    /// Adds to `blocks` what those of their pairs say whose row is in `context.rows`; rows come in order.
+    pub(crate) fn add(blocks: &mut [Block], arch: Arch, context: DistanceContext<'_>) {
         let mut parts = Parts::default();
         for block in blocks {
-            let pairs = block.next(ground.rows.span().1);
-            block.stand_in(arch, ground, pairs.clone());
-            if ground.space.is_plain() {
-                block.parts(ground, pairs, &mut parts);
+            let pairs = block.next(context.rows.span().1);
+            block.stand_in(arch, context, pairs.clone());
+            if context.space.is_plain() {
+                block.parts(context, pairs, &mut parts);
             } else {
-                block.add_differences(arch, ground, pairs);
+                block.add_differences(arch, context, pairs);
             }
         }
-        parts.add(arch, ground);
+        parts.add(arch, context);
     }
 
     /// The pairs to be added whose row is before `end`.
@@ -231,27 +231,27 @@ impl Block {
     }
 
     /// Fills in the weights of `pairs` that a target is unknown of.
-    fn stand_in(&mut self, arch: Arch, ground: Ground<'_>, pairs: Range<usize>) {
+    fn stand_in(&mut self, arch: Arch, context: DistanceContext<'_>, pairs: Range<usize>) {
         let n_vectors = self.n_vectors();
         for pair in &self.pairs[pairs] {
             let weights = &mut self.weights[pair.weights as usize * n_vectors..][..n_vectors];
             stand_in(weights, self.n_apart, &mut self.sums.targets, || {
-                let [query, row] = ground.pair(pair.query, pair.row);
-                ground.space.differences(arch, query, row, &mut self.differences);
+                let [query, row] = context.pair(pair.query, pair.row);
+                context.space.differences(arch, query, row, &mut self.differences);
                 mean(&self.differences)
             });
         }
     }
 
     /// Tells `parts` what `pairs` add to each vector.
-    fn parts<'a>(&'a mut self, ground: Ground<'_>, pairs: Range<usize>, parts: &mut Parts<'a>) {
+    fn parts<'a>(&'a mut self, context: DistanceContext<'_>, pairs: Range<usize>, parts: &mut Parts<'a>) {
         let n_vectors = self.n_vectors();
         let n_features = self.differences.len();
         let Block { pairs: all, weights, sums, .. } = self;
         let pairs = all[pairs].iter();
         let places = pairs.map(|pair| {
             let weights = &weights[pair.weights as usize * n_vectors..][..n_vectors];
-            (ground.queries.place(pair.query), ground.rows.place(pair.row), weights)
+            (context.queries.place(pair.query), context.rows.place(pair.row), weights)
         });
         let places: Vec<Place<'_>> = places.collect();
         let (mut first, mut rest) = (0, &mut sums.vectors[..]);
@@ -268,12 +268,12 @@ impl Block {
         }
     }
 
-    fn add_differences(&mut self, arch: Arch, ground: Ground<'_>, pairs: Range<usize>) {
+    fn add_differences(&mut self, arch: Arch, context: DistanceContext<'_>, pairs: Range<usize>) {
         let (n_features, n_vectors) = (self.differences.len(), self.n_vectors());
         let Block { pairs: all, weights, sums, differences, .. } = self;
         for pair in &all[pairs] {
-            let [query, row] = ground.pair(pair.query, pair.row);
-            ground.space.differences(arch, query, row, differences);
+            let [query, row] = context.pair(pair.query, pair.row);
+            context.space.differences(arch, query, row, differences);
             let weights = &weights[pair.weights as usize * n_vectors..][..n_vectors];
             for (vector, &weight) in sums.vectors.chunks_exact_mut(n_features).zip(weights) {
                 if weight != 0.0 {
@@ -351,12 +351,12 @@ impl<'a, const N: usize> Part<'a, N> {
 }
 
 impl Parts<'_> {
-    fn add(self, arch: Arch, ground: Ground<'_>) {
+    fn add(self, arch: Arch, context: DistanceContext<'_>) {
         let Parts { one, two, four, eight } = self;
-        arch.dispatch(AddApart { ground, parts: one });
-        arch.dispatch(AddApart { ground, parts: two });
-        arch.dispatch(AddApart { ground, parts: four });
-        arch.dispatch(AddApart { ground, parts: eight });
+        arch.dispatch(AddApart { context, parts: one });
+        arch.dispatch(AddApart { context, parts: two });
+        arch.dispatch(AddApart { context, parts: four });
+        arch.dispatch(AddApart { context, parts: eight });
     }
 }
 
@@ -366,7 +366,7 @@ impl Parts<'_> {
 /// A few features of all parts come before the next: rows are met again and again, and so much of each stays in the
 /// cache. The sums of these features are in registers.
 struct AddApart<'a, 'b, const N: usize> {
-    ground: Ground<'a>,
+    context: DistanceContext<'a>,
     parts: Vec<Part<'b, N>>,
 }
 
@@ -399,8 +399,8 @@ impl<const N: usize> AddApart<'_, '_, N> {
     /// Adds up slices of `V` vectors of features from `start` on; gives where less than a slice is left.
     #[inline(always)]
     fn slices<S: Simd, const V: usize>(&mut self, simd: S, mut start: usize) -> usize {
-        let (width, wide) = (self.ground.rows.width, V * S::F64_LANES);
-        let (queries, rows) = (self.ground.queries.values(), self.ground.rows.values());
+        let (width, wide) = (self.context.rows.width, V * S::F64_LANES);
+        let (queries, rows) = (self.context.queries.values(), self.context.rows.values());
         while start + wide <= width {
             for Part { terms, sums } in &mut self.parts {
                 let mut slices = [[simd.splat_f64s(0.0); V]; N];
@@ -430,11 +430,11 @@ impl<const N: usize> AddApart<'_, '_, N> {
     /// Adds up the features from `start` on, which are less than a vector.
     #[inline(always)]
     fn rest<S: Simd>(&mut self, simd: S, start: usize) {
-        let width = self.ground.rows.width;
+        let width = self.context.rows.width;
         if start == width {
             return;
         }
-        let (queries, rows) = (self.ground.queries.values(), self.ground.rows.values());
+        let (queries, rows) = (self.context.queries.values(), self.context.rows.values());
         for Part { terms, sums } in &mut self.parts {
             let mut rests = [simd.splat_f64s(0.0); N];
             for n in 0..N {

@@ -7,14 +7,14 @@
 //! with their weight, and γ of Eq. 7 is one over the weight of all labels that rows have; CLUS divides by the
 //! greatest distance between two of them instead.
 
-use super::lack::Lack;
 use super::params::TargetDistance;
-use super::space::{Example, Scale, Shape, Space};
 use ferrank_data::labels::{LabelColumn, compare};
 use ferrank_data::profile::{ColumnProfile, MISSING_U16};
 use ferrank_data::schema::{Attribute, Task};
-use ferrank_data::store::TargetColumn;
-use ferrank_runtime::error::{Error, Result};
+use ferrank_data::store::{TargetColumn, label_code};
+use ferrank_neighbors::missing::Lack;
+use ferrank_neighbors::space::{Example, Scale, Shape, Space};
+use ferrank_runtime::error::Result;
 
 /// A way to tell how far the targets of two rows are apart, in [0, 1].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -89,7 +89,7 @@ impl Targets {
             let lack = if lacking { Lack::new(&placed, shape == Shape::Nominal, &[], 1) } else { None };
             shapes.push(if lacking && lack.is_none() { Shape::Unknown } else { shape });
             lacks.push(lack);
-            has.push(if task == Task::MultiLabel { label(column, &name.name)? } else { 1.0 });
+            has.push(if task == Task::MultiLabel { label_code(column, &name.name)? } else { 1.0 });
         }
         let space = Space::new(shapes, lacks, Vec::new(), 1);
         Ok(Targets { values: Values::Columns { space, values, has }, shares: shares(weights, n_targets) })
@@ -165,20 +165,5 @@ fn place(column: &TargetColumn, scale: &Scale) -> (Shape, Vec<f64>) {
             (shape, codes.iter().map(number).collect())
         }
         (TargetColumn::Labels(_), _) => unreachable!("a hierarchical target stands alone"),
-    }
-}
-
-/// The number of the category that means that a row has the label: the second, and a label with a single
-/// value is had by none unless the value says so.
-pub fn label(column: &TargetColumn, name: &str) -> Result<f64> {
-    let TargetColumn::Nominal { categories, .. } = column else { unreachable!("labels are nominal") };
-    match categories.names.as_slice() {
-        [only] if matches!(only.to_lowercase().as_str(), "1" | "true" | "yes") => Ok(0.0),
-        names if names.len() <= 2 => Ok(1.0),
-        names => Err(Error::Data(format!(
-            "the label '{name}' has {} values ({}, …); a label has two",
-            names.len(),
-            names[..3].join(", ")
-        ))),
     }
 }

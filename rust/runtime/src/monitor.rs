@@ -110,16 +110,19 @@ impl Monitor {
         std::mem::take(&mut self.notes.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
+    /// Adds a note for the user.
     pub fn note(&self, note: String) {
         self.notes.lock().unwrap_or_else(PoisonError::into_inner).push(note);
     }
 
+    /// Starts a phase of `total` units of work; 0 where unknown.
     pub fn enter(&self, phase: Phase, total: u64) {
         self.done.store(0, Relaxed);
         self.total.store(total, Relaxed);
         self.phase.store(phase as u8, Relaxed);
     }
 
+    /// Counts `by` more units of work as done.
     pub fn advance(&self, by: u64) {
         self.done.fetch_add(by, Relaxed);
     }

@@ -30,7 +30,7 @@ pub const MAX_LABELS: usize = 1 << 20;
 /// Labels and what is above them.
 ///
 /// ```
-/// # use ferrank_core::hierarchy::Hierarchy;
+/// # use ferrank_data::hierarchy::Hierarchy;
 /// let edge = |parent: &str, child: &str| (Some(parent.to_string()), child.to_string());
 /// let elephants = [edge("animal", "African"), edge("animal", "Asian"), edge("African", "elephant"), edge("Asian", "elephant")];
 /// let hierarchy = Hierarchy::of_edges(&elephants, 0.75).unwrap();
@@ -240,6 +240,7 @@ pub struct Closure<'a> {
 }
 
 impl<'a> Closure<'a> {
+    /// Closes sets of labels of `hierarchy`.
     pub fn new(hierarchy: &'a Hierarchy) -> Self {
         Closure { hierarchy, has: vec![false; hierarchy.names.len()] }
     }

@@ -27,10 +27,12 @@ pub enum Scale {
 }
 
 impl Coding {
+    /// Codes of a numeric column by cut points.
     pub fn numeric(cuts: Cuts, has_missing: bool) -> Self {
         Coding { scale: Scale::Numeric(cuts), has_missing }
     }
 
+    /// Codes of a nominal column by categories.
     pub fn nominal(categories: Categories, has_missing: bool) -> Self {
         Coding { scale: Scale::Nominal(categories), has_missing }
     }
@@ -52,6 +54,7 @@ impl Coding {
 /// The categories of a nominal column, in the byte order of their names.
 #[derive(Debug, Clone)]
 pub struct Categories {
+    /// Names in byte order; the position is the code.
     pub names: Vec<String>,
     code: FxHashMap<String, u16>,
 }

@@ -4,19 +4,19 @@ use rustc_hash::FxHashSet;
 
 /// A set of numbers that gives up once it has more than `most` of them.
 #[derive(Debug, Clone)]
-pub struct Distinct {
+pub(super) struct Distinct {
     most: usize,
     /// Bits of the values; `None` once there were too many.
     bits: Option<FxHashSet<u64>>,
 }
 
 impl Distinct {
-    pub fn new(most: usize) -> Self {
+    pub(super) fn new(most: usize) -> Self {
         Distinct { most, bits: Some(FxHashSet::default()) }
     }
 
     /// Adds `values`; a NaN is no value, and -0 is 0.
-    pub fn extend(&mut self, values: &[f64]) {
+    pub(super) fn extend(&mut self, values: &[f64]) {
         let Some(bits) = &mut self.bits else { return };
         let mut last = f64::NAN;
         for &value in values {
@@ -49,7 +49,7 @@ impl Distinct {
     }
 
     /// The values in ascending order; `None` if there were too many.
-    pub fn sorted(&self) -> Option<Vec<f64>> {
+    pub(super) fn sorted(&self) -> Option<Vec<f64>> {
         let mut values: Vec<f64> = self.bits.as_ref()?.iter().map(|&bits| f64::from_bits(bits)).collect();
         values.sort_unstable_by(f64::total_cmp);
         Some(values)

@@ -102,10 +102,13 @@ pub enum ColumnProfile {
 /// A column of numbers.
 #[derive(Debug, Clone)]
 pub struct NumericProfile {
+    /// Rows whose value is missing.
     pub missing: u64,
     /// Rows whose value is 0.
     pub zeros: u64,
+    /// Smallest value; infinite where all are missing.
     pub min: f64,
+    /// Largest value; negative infinite where all are missing.
     pub max: f64,
     distinct: Distinct,
     /// Values of the sampled rows, NaN where missing.
@@ -115,13 +118,16 @@ pub struct NumericProfile {
 /// A column of categories.
 #[derive(Debug, Clone, Default)]
 pub struct NominalProfile {
+    /// Rows whose value is missing.
     pub missing: u64,
+    /// Rows of each category.
     pub counts: BTreeMap<String, u64>,
 }
 
 /// A column of label sets.
 #[derive(Debug, Clone)]
 pub struct LabelProfile {
+    /// Rows whose value is missing.
     pub missing: u64,
     /// Labels of all rows together, as they are written.
     listed: u64,

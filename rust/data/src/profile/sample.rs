@@ -5,7 +5,7 @@ use ferrank_runtime::random::mix;
 
 /// Keys of the sampled rows. Values are kept beside it, in the same order, by the columns.
 #[derive(Debug, Clone)]
-pub struct RowSample {
+pub(super) struct RowSample {
     pub(super) size: usize,
     /// Hashes of the rows held; up to 5/4 of `size` between prunings.
     pub(super) hashes: Vec<u64>,
@@ -14,21 +14,21 @@ pub struct RowSample {
 }
 
 impl RowSample {
-    pub fn new(size: usize) -> Self {
+    pub(super) fn new(size: usize) -> Self {
         RowSample { size, hashes: Vec::new(), limit: if size > 0 { u64::MAX } else { 0 } }
     }
 
     /// Does not draw rows that are not of the sample of `rows` rows, of which these are some.
     ///
     /// Hashes are uniform: of those below the limit there are `size` and 8 standard deviations more on average.
-    pub fn expect(&mut self, rows: u64) {
+    pub(super) fn expect(&mut self, rows: u64) {
         let most = self.size as f64 + 8.0 * (self.size as f64).sqrt() + 64.0;
         // Shares of 1 and above become the greatest number.
         self.limit = self.limit.min((most / rows as f64 * u64::MAX as f64) as u64);
     }
 
     /// Draws from the rows `first .. first + count`; gives their positions counted from `first`.
-    pub fn draw(&mut self, first: u64, count: usize) -> Vec<u32> {
+    pub(super) fn draw(&mut self, first: u64, count: usize) -> Vec<u32> {
         let mut drawn = Vec::new();
         for position in 0..count {
             let hash = mix([first + position as u64]);
@@ -61,12 +61,12 @@ impl RowSample {
     }
 
     /// Rows beyond the size that are worth holding, so that pruning is rare.
-    pub fn slack(&self) -> usize {
+    pub(super) fn slack(&self) -> usize {
         self.size / 4
     }
 
     /// When the sample has outgrown its size by more than `slack`: the positions to keep, in order.
-    pub fn prune(&mut self, slack: usize) -> Option<Vec<u32>> {
+    pub(super) fn prune(&mut self, slack: usize) -> Option<Vec<u32>> {
         if self.hashes.len() <= self.size + slack {
             return None;
         }

@@ -41,6 +41,7 @@ impl<C: Code> Default for Bands<C> {
 }
 
 impl<C: Code> Bands<C> {
+    /// Room for the codes of `n_features` features in `rows` rows.
     pub fn new(n_features: usize, rows: usize) -> Self {
         Bands { rows, cells: Cells::Held(vec![[C::default(); BAND]; n_features.div_ceil(BAND) * rows]) }
     }
@@ -72,6 +73,11 @@ impl<C: Code> Bands<C> {
             Cells::Held(cells) => cells.len() / self.rows.max(1),
             Cells::Mapped(bands) => bands.len(),
         }
+    }
+
+    /// Returns true if there is none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
     }
 
     /// Bytes that the codes of a row take.

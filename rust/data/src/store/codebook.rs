@@ -28,6 +28,7 @@ pub struct Codebook {
     wide: usize,
     /// The targets, then the features if their values are kept, without rows.
     columns: Vec<TargetColumn>,
+    /// Number of targets.
     pub n_targets: usize,
     /// Labels of the closed sets of a row, about.
     listed: f64,

@@ -33,7 +33,9 @@ pub enum TargetColumn {
 /// What a column of values is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Origin {
+    /// The target with this number.
     Target(usize),
+    /// The feature with this number.
     Feature(usize),
 }
 
@@ -59,6 +61,7 @@ pub struct Columns<'a> {
 }
 
 impl<'a> Columns<'a> {
+    /// The column of `origin`.
     pub fn of(self, origin: Origin) -> &'a TargetColumn {
         match origin {
             Origin::Target(target) => &self.targets[target],
@@ -98,6 +101,11 @@ impl TargetColumn {
             TargetColumn::Nominal { codes, .. } => codes.len(),
             TargetColumn::Labels(labels) => labels.len(),
         }
+    }
+
+    /// Returns true if there is none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
     }
 
     /// Whether the value of a row is known.
@@ -166,7 +174,7 @@ impl TargetColumn {
 
 /// The values and weights of consecutive rows.
 #[derive(Debug, Clone, Default)]
-pub struct Answers {
+pub(super) struct Answers {
     /// The targets, then the features if their values are kept.
     pub columns: Vec<TargetColumn>,
     /// n_rows; empty without weights.
@@ -227,5 +235,23 @@ impl Answers {
         });
         let weights = (!self.weights.is_empty()).then(|| numbers(&self.weights));
         columns.chain(weights).collect()
+    }
+}
+
+/// The code of the category that means "has the label": the second one. If a label column has a single value, no row
+/// has the label, unless the value is "1", "true" or "yes".
+///
+/// # Errors
+/// [`Error::Data`] if the column called `name` has more than two values.
+pub fn label_code(column: &TargetColumn, name: &str) -> Result<f64> {
+    let TargetColumn::Nominal { categories, .. } = column else { unreachable!("labels are nominal") };
+    match categories.names.as_slice() {
+        [only] if matches!(only.to_lowercase().as_str(), "1" | "true" | "yes") => Ok(0.0),
+        names if names.len() <= 2 => Ok(1.0),
+        names => Err(Error::Data(format!(
+            "the label '{name}' has {} values ({}, …); a label has two",
+            names.len(),
+            names[..3].join(", ")
+        ))),
     }
 }

@@ -1,6 +1,6 @@
 //! A forest that is given more trees, and larger bags.
 
-use super::Case;
+use super::growth::{Case, Growth};
 use super::sample::{Sampled, count_rows};
 use ferrank_data::source::ChunkSource;
 use ferrank_forest::{ForestParams, MaxSamples};
@@ -17,7 +17,7 @@ const LARGER: u64 = 4;
 /// More trees than the standard errors ask for, so that they need not ask again.
 const MARGIN: f64 = 1.2;
 
-pub(super) struct Growth<'a> {
+pub(super) struct ForestGrowth<'a> {
     case: Case<'a, ForestParams>,
     n_rows: u64,
 }
@@ -29,7 +29,7 @@ pub(super) struct Stage {
     bag: u64,
 }
 
-impl<'a> Growth<'a> {
+impl<'a> ForestGrowth<'a> {
     pub(super) fn new(case: Case<'a, ForestParams>) -> Result<Self> {
         let params = case.params;
         check(params.bootstraps(), "until: needs a bootstrap, with which trees see different rows; set bootstrap")?;
@@ -37,7 +37,7 @@ impl<'a> Growth<'a> {
         let problem = case.problem()?;
         params.validate(&DataShape::new(&problem))?;
         let n_rows = count_rows(case.source, case.monitor)?;
-        Ok(Growth { case, n_rows })
+        Ok(ForestGrowth { case, n_rows })
     }
 
     fn most_trees(&self) -> u64 {
@@ -61,7 +61,7 @@ impl<'a> Growth<'a> {
     }
 }
 
-impl super::Growth for Growth<'_> {
+impl Growth for ForestGrowth<'_> {
     type Stage = Stage;
 
     fn first(&self) -> Stage {

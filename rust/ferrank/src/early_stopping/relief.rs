@@ -1,6 +1,6 @@
 //! Relief that is given more queries.
 
-use super::Case;
+use super::growth::{Case, Growth};
 use super::sample::count_rows;
 use ferrank_ranking::{DataShape, Ranking};
 use ferrank_relief::{Iterations, ReliefParams, ReliefScore};
@@ -15,13 +15,13 @@ const STEP: (f64, f64) = (2.0, 8.0);
 /// Fewest blocks of queries that standard errors come from, less one.
 const FREEDOM: f64 = 15.0;
 
-pub(super) struct Growth<'a> {
+pub(super) struct ReliefGrowth<'a> {
     case: Case<'a, ReliefParams>,
     n_rows: u64,
     most: u64,
 }
 
-impl<'a> Growth<'a> {
+impl<'a> ReliefGrowth<'a> {
     pub(super) fn new(case: Case<'a, ReliefParams>) -> Result<Self> {
         let params = case.params;
         let problem = case.problem()?;
@@ -29,11 +29,11 @@ impl<'a> Growth<'a> {
         let known = params.scores[0] != ReliefScore::Myopic;
         check(known, "until: myopic has no standard error to judge by; name relief first, or leave until out")?;
         let n_rows = count_rows(case.source, case.monitor)?;
-        Ok(Growth { case, n_rows, most: params.queries(n_rows)? })
+        Ok(ReliefGrowth { case, n_rows, most: params.queries(n_rows)? })
     }
 }
 
-impl super::Growth for Growth<'_> {
+impl Growth for ReliefGrowth<'_> {
     type Stage = u64;
 
     fn first(&self) -> u64 {

@@ -5,6 +5,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::Float64Type;
 use arrow_array::{ArrayRef, Float64Array, RecordBatch};
 
+use super::growth::Growth as _;
 use super::sample::Sampled;
 use super::*;
 use ferrank_data::intake::Unlabelled;
@@ -118,7 +119,7 @@ fn a_sample_without_a_target_gives_way_to_all_rows() {
 
     let (roles, options) = (roles(), RunOptions { threads: 2, ..RunOptions::default() });
     let case = Case { source: &source, roles: &roles, params: &params, options: &options, monitor: &monitor };
-    let growth = forest::Growth::new(case).unwrap();
+    let growth = forest::ForestGrowth::new(case).unwrap();
     let ranking = growth.rank(growth.first()).unwrap();
     let same = ForestParams { n_estimators: 32, max_samples: MaxSamples::Share(1_000.0 / rows as f64), ..params };
     let expected = ferrank_forest::accumulate(&source, &roles, &same, &options, &monitor).unwrap().ranking().unwrap();
@@ -133,10 +134,10 @@ fn who_asks_gets_the_first_answer_that_there_is() {
     let params = ForestParams { max_depth: Some(2), ..ForestParams::default() };
     monitor.finish();
     let (ranking, stop) = forest(&source, &params, &monitor).unwrap();
-    assert_eq!((stop.reason, stop.bag), (Reason::Asked, Some(1_000)));
+    assert_eq!((stop.reason, stop.bag), (Reason::Requested, Some(1_000)));
     assert_eq!(ranking.features.len(), 6);
     monitor.stop();
-    assert!(matches!(forest(&source, &params, &monitor), Err(Error::Interrupted)));
+    assert!(matches!(forest(&source, &params, &monitor), Err(ferrank_runtime::Error::Interrupted)));
 }
 
 #[test]

@@ -5,7 +5,7 @@
 
 use super::Conventions;
 use ferrank_data::profile::{ColumnProfile, NominalProfile};
-use ferrank_relief::space::Scale;
+use ferrank_neighbors::space::Scale;
 
 /// A feature, for all rankings.
 #[derive(Debug)]

@@ -29,8 +29,7 @@ use ferrank_data::intake::Unlabelled;
 use ferrank_data::labels::LabelColumn;
 use ferrank_data::schema::{Problem, Roles, Task};
 use ferrank_data::source::ChunkSource;
-use ferrank_data::store::TargetColumn;
-use ferrank_relief::targets::label;
+use ferrank_data::store::{TargetColumn, label_code};
 use ferrank_runtime::error::{Error, Result, check};
 use ferrank_runtime::monitor::Monitor;
 use ferrank_runtime::threads::pool;
@@ -223,7 +222,7 @@ impl Target {
 
 impl TargetPair {
     fn new(task: Task, name: &str, train: TargetColumn, test: TargetColumn) -> Result<Self> {
-        let present = if task == Task::MultiLabel { Some(label(&train, name)?) } else { None };
+        let present = if task == Task::MultiLabel { Some(label_code(&train, name)?) } else { None };
         Ok(match (train, test) {
             (TargetColumn::Numeric(train), TargetColumn::Numeric(test)) => {
                 TargetPair::Numeric { train: train.into_held(), test: test.into_held() }

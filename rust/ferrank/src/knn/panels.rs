@@ -19,7 +19,7 @@
 
 use super::metric::{Feature, Metric, Shape, Unknown};
 use ferrank_neighbors::panels::{Cells, Common, Error, Layout, Panels, ROUNDING, additions};
-use ferrank_relief::rows::Rows;
+use ferrank_neighbors::rows::Rows;
 
 /// Which factor of the products a row gives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

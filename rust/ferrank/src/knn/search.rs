@@ -6,7 +6,7 @@ use rayon::prelude::*;
 use super::metric::Metric;
 use super::panels::{Places, Side};
 use super::read::Pair;
-use ferrank_neighbors::lists::{Ground, Lists, Wanted};
+use ferrank_neighbors::lists::{ExactDistance, Lists, Wanted};
 use ferrank_neighbors::scan::Scan;
 use ferrank_runtime::error::Result;
 use ferrank_runtime::monitor::{Monitor, Phase};
@@ -45,7 +45,7 @@ impl Search<'_> {
     }
 }
 
-impl Ground for &Search<'_> {
+impl ExactDistance for &Search<'_> {
     fn whole(self) -> usize {
         1
     }

@@ -81,7 +81,8 @@ fn a_first_block_is_ranked_as_its_rows_are() {
         let roles = Roles::of(Targets::Named(vec!["y".into()]));
         for end in [40, 100] {
             let batch = rows(0, end);
-            let whole = run::rank(&table(&batch), &roles, &settings, &RunOptions::default(), &Monitor::default());
+            let whole =
+                crate::run::rank(&table(&batch), &roles, &settings, &RunOptions::default(), &Monitor::default());
             assert_eq!(ranking(&fed(settings.clone(), PARAMS, &[0, end])), whole.unwrap());
         }
     }
@@ -195,7 +196,7 @@ fn settings_that_make_no_sense_are_refused() {
         assert!(said(StreamParams { half_life: Some(half_life), ..PARAMS }).contains("half_life"));
     }
     let roles = Roles::of(Targets::Named(vec!["word".into()]));
-    let params = ReliefParams { unlabelled: Unlabelled::Use, ..ReliefParams::default() };
+    let params = ReliefParams { unlabelled: ferrank_data::Unlabelled::Use, ..ReliefParams::default() };
     let stream = Stream::new(Settings::Relief(params), roles, PARAMS).unwrap();
     assert!(push(&stream, &rows(0, 9)).unwrap_err().to_string().contains("unlabelled"));
     let none = super::tests::stream(forest(), PARAMS).ranking(&RunOptions::default(), &Monitor::default());

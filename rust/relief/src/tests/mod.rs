@@ -1,61 +1,10 @@
-//! Rooms of the Relief ranker, on small cases by hand and beside naive twins.
+//! The Relief ranker on small cases by hand, and laws that its rankings obey.
 
-mod kernel;
 mod laws;
-mod search;
 mod sparse;
 mod sums;
-
-use pulp::Arch;
-
-use super::lack::Lack;
-use super::panels::layout_of;
-use super::rows::Rows;
-use super::space::{Shape, Space};
-use ferrank_neighbors::panels::Layout;
-
-/// All vectors that the machine has, and none.
-fn archs() -> Vec<Arch> {
-    let mut archs = vec![Arch::new(), Arch::Scalar];
-    #[cfg(target_arch = "x86_64")]
-    archs.extend(pulp::x86::V3::try_new().map(Arch::V3));
-    archs
-}
 
 /// A random number in [0, 1), another one for each `n`.
 fn uniform(n: u64) -> f64 {
     (ferrank_runtime::random::mix([n]) >> 11) as f64 / (1u64 << 53) as f64
-}
-
-/// Rows of some shapes with many ties, about `missing` of the values missing but never those of row 0;
-/// of `n_classes` classes.
-fn small(n_rows: usize, shapes: &[Shape], missing: f64, n_classes: usize, seed: u64) -> (Rows, Space, Layout) {
-    let width = shapes.len();
-    let mut values = vec![0.0; n_rows * width];
-    for (n, value) in values.iter_mut().enumerate() {
-        let key = ferrank_runtime::random::mix([seed, n as u64]);
-        *value = match shapes[n % width] {
-            Shape::Constant | Shape::Unknown => 0.0,
-            Shape::Numeric if seed.is_multiple_of(2) => (key % 5) as f64 / 4.0,
-            Shape::Numeric => uniform(key),
-            Shape::Nominal => (key % 3) as f64,
-        };
-        if n >= width && shapes[n % width] != Shape::Constant && uniform(key + 1) < missing {
-            *value = f64::NAN;
-        }
-    }
-    let classes: Vec<u16> = (0..n_rows)
-        .map(|row| (ferrank_runtime::random::mix([seed, 7, row as u64]) % n_classes as u64) as u16)
-        .collect();
-    let rows = Rows::of(width, &values);
-    let mut lacks = Vec::new();
-    for (i, shape) in shapes.iter().enumerate() {
-        let column: Vec<f64> = rows.values().iter().skip(i).step_by(width).copied().collect();
-        let lacking = column.iter().any(|value| value.is_nan());
-        let lack = lacking.then(|| Lack::new(&column, *shape == Shape::Nominal, &classes, n_classes)).flatten();
-        lacks.push(lack);
-    }
-    let space = Space::new(shapes.to_vec(), lacks, classes, n_classes);
-    let layout = layout_of(&space);
-    (rows, space, layout)
 }

@@ -11,7 +11,7 @@ mod search;
 
 use std::ops::Range;
 
-pub(crate) use search::Index;
+pub use search::Index;
 
 use super::rows::Rows;
 use super::space::{Scale, Space};
@@ -23,7 +23,7 @@ const RARE: usize = 16;
 
 /// What is usual for each feature, and how much is not.
 #[derive(Debug, Default)]
-pub(crate) struct Usual {
+pub struct Usual {
     /// n_features; never missing.
     values: Vec<f64>,
     /// Features that are not constant.
@@ -34,7 +34,7 @@ pub(crate) struct Usual {
 
 /// All rows.
 #[derive(Debug)]
-pub(crate) struct SparseRows {
+pub struct SparseRows {
     usual: Usual,
     /// n_rows + 1; where the entries of a row start.
     starts: Vec<usize>,
@@ -46,7 +46,7 @@ pub(crate) struct SparseRows {
 
 impl Usual {
     /// For `n_rows` rows of features with these profiles and scales.
-    pub(crate) fn of(profiles: &[ColumnProfile], scales: &[Scale], n_rows: usize) -> Self {
+    pub fn of(profiles: &[ColumnProfile], scales: &[Scale], n_rows: usize) -> Self {
         let mut usual = Usual::default();
         for (profile, scale) in profiles.iter().zip(scales) {
             let (value, count) = match (profile, scale) {
@@ -69,24 +69,24 @@ impl Usual {
 
     /// The same value for all of some features.
     #[cfg(test)]
-    pub(crate) fn constant(value: f64, n_features: usize) -> Self {
+    pub fn constant(value: f64, n_features: usize) -> Self {
         Usual { values: vec![value; n_features], ..Usual::default() }
     }
 
     /// Whether `n_rows` rows, held by what is unusual, take at most `bytes` and are searched faster.
-    pub(crate) fn is_rare(&self, n_rows: usize, bytes: usize) -> bool {
+    pub fn is_rare(&self, n_rows: usize, bytes: usize) -> bool {
         self.others.saturating_mul(RARE) <= n_rows * self.varied && self.others.saturating_mul(24) <= bytes
     }
 }
 
 impl SparseRows {
-    pub(crate) fn new(usual: Usual) -> Self {
+    pub fn new(usual: Usual) -> Self {
         let (features, values) = (Vec::with_capacity(usual.others), Vec::with_capacity(usual.others));
         SparseRows { usual, starts: vec![0], features, values }
     }
 
     /// Appends `rows`, which follow those that are there.
-    pub(crate) fn append(&mut self, rows: &Rows) {
+    pub fn append(&mut self, rows: &Rows) {
         for row in rows.values().chunks_exact(rows.width) {
             for (feature, (value, usual)) in row.iter().zip(&self.usual.values).enumerate() {
                 if value != usual {
@@ -98,7 +98,7 @@ impl SparseRows {
         }
     }
 
-    pub(crate) fn len(&self) -> usize {
+    pub fn len(&self) -> usize {
         self.starts.len() - 1
     }
 
@@ -113,7 +113,7 @@ impl SparseRows {
     }
 
     /// Calls `each` with every feature in which rows `a` and `b` could differ, in order, and by how much.
-    pub(crate) fn differences(&self, space: &Space, a: u32, b: u32, mut each: impl FnMut(usize, f64)) {
+    pub fn differences(&self, space: &Space, a: u32, b: u32, mut each: impl FnMut(usize, f64)) {
         let (a_class, b_class) = (space.class(a), space.class(b));
         let (mut of_a, mut of_b) = (self.row(a).peekable(), self.row(b).peekable());
         loop {
@@ -127,7 +127,7 @@ impl SparseRows {
     }
 
     /// Hands all rows to `each`, some at a time, with all their values.
-    pub(crate) fn expand<E>(&self, together: usize, mut each: impl FnMut(&Rows) -> Result<(), E>) -> Result<(), E> {
+    pub fn expand<E>(&self, together: usize, mut each: impl FnMut(&Rows) -> Result<(), E>) -> Result<(), E> {
         let n_rows = self.len() as u32;
         let mut rows = Rows::with_room(together.min(self.len()), self.usual.values.len());
         for first in (0..n_rows).step_by(together) {
@@ -143,7 +143,7 @@ impl SparseRows {
     }
 
     /// Columns number `features`, each over all rows.
-    pub(crate) fn columns(&self, features: &[usize]) -> Vec<Vec<f64>> {
+    pub fn columns(&self, features: &[usize]) -> Vec<Vec<f64>> {
         let mut columns: Vec<Vec<f64>> = features.iter().map(|&i| vec![self.usual.values[i]; self.len()]).collect();
         let mut place = vec![usize::MAX; self.usual.values.len()];
         features.iter().enumerate().for_each(|(column, &feature)| place[feature] = column);

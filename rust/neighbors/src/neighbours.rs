@@ -2,7 +2,7 @@
 
 /// The nearest rows of each query, by class, nearest first.
 #[derive(Debug, Default, PartialEq)]
-pub(crate) struct Neighbours {
+pub struct Neighbours {
     n_classes: usize,
     /// (query, its place), by query.
     queries: Vec<(u32, u32)>,
@@ -13,12 +13,12 @@ pub(crate) struct Neighbours {
 
 impl Neighbours {
     /// None yet.
-    pub(crate) fn new(n_classes: usize) -> Self {
+    pub fn new(n_classes: usize) -> Self {
         Neighbours { n_classes, ..Neighbours::default() }
     }
 
     /// Adds a query, which is not there, with its list of each class.
-    pub(crate) fn add<L: IntoIterator<Item = u32>>(&mut self, query: u32, lists: impl IntoIterator<Item = L>) {
+    pub fn add<L: IntoIterator<Item = u32>>(&mut self, query: u32, lists: impl IntoIterator<Item = L>) {
         self.queries.push((query, self.queries.len() as u32));
         for list in lists {
             self.rows.extend(list);
@@ -27,13 +27,13 @@ impl Neighbours {
     }
 
     /// To be asked from now on.
-    pub(crate) fn sorted(mut self) -> Self {
+    pub fn sorted(mut self) -> Self {
         self.queries.sort_unstable();
         self
     }
 
     /// The lists of `query`, one for each class; it is one of the queries.
-    pub(crate) fn of(&self, query: u32) -> impl Iterator<Item = &[u32]> {
+    pub fn of(&self, query: u32) -> impl Iterator<Item = &[u32]> {
         let found = self.queries.binary_search_by_key(&query, |(query, _)| *query).expect("one of the queries");
         let first = self.queries[found].1 as usize * self.n_classes;
         (first..first + self.n_classes).map(|list| {

@@ -1,10 +1,10 @@
 //! Distances by panels beside those of the space, on all vector widths that the machine has.
 
 use super::{archs, small};
-use crate::panels::{error_of, panels_of};
+use crate::kernel::Measure;
+use crate::panels::{LANES, NOBODY};
 use crate::space::{Example, Shape};
-use ferrank_neighbors::kernel::Measure;
-use ferrank_neighbors::panels::{LANES, NOBODY};
+use crate::space_panels::{error_of, panels_of};
 
 #[test]
 fn panels_give_the_distances_of_the_space_within_their_error() {

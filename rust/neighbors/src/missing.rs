@@ -13,18 +13,18 @@ const MOST_STEPS: usize = 1 << 14;
 
 /// The known values of a feature, by class.
 #[derive(Debug)]
-pub(crate) struct Lack {
+pub struct Lack {
     /// n_classes
     known: Vec<Arc<Known>>,
     /// n_classes x n_classes, computed when first needed; only where row ≤ column.
     both: Vec<OnceLock<f64>>,
     /// n_classes; whether some row of the class misses the feature.
-    pub(crate) missed: Vec<bool>,
+    pub missed: Vec<bool>,
 }
 
 /// Known values, each as likely as often as it occurs.
 #[derive(Debug)]
-pub(crate) enum Known {
+pub enum Known {
     /// Numbers, with their running sums.
     Numeric {
         /// n_known, ascending.
@@ -41,7 +41,7 @@ pub(crate) enum Known {
 impl Lack {
     /// From a column with NaN where missing; `classes` are the rows', of which there are `n_classes`,
     /// or none. `None` where nothing is known.
-    pub(crate) fn new(column: &[f64], nominal: bool, classes: &[u16], n_classes: usize) -> Option<Self> {
+    pub fn new(column: &[f64], nominal: bool, classes: &[u16], n_classes: usize) -> Option<Self> {
         let mut parts: Vec<Vec<f64>> = vec![Vec::new(); n_classes];
         let mut missed = vec![false; n_classes];
         for (row, &value) in column.iter().enumerate() {
@@ -61,17 +61,17 @@ impl Lack {
     }
 
     /// Expected difference between `value` and an unknown one of `class`.
-    pub(crate) fn one(&self, value: f64, class: usize) -> f64 {
+    pub fn one(&self, value: f64, class: usize) -> f64 {
         self.known[class].difference(value)
     }
 
     /// Mean of the values that an unknown one of `class` could have; of a numeric feature.
-    pub(crate) fn mean(&self, class: usize) -> f64 {
+    pub fn mean(&self, class: usize) -> f64 {
         self.known[class].mean()
     }
 
     /// Expected difference between unknown values of two classes.
-    pub(crate) fn two(&self, a: usize, b: usize) -> f64 {
+    pub fn two(&self, a: usize, b: usize) -> f64 {
         let (a, b) = (a.min(b), a.max(b));
         *self.both[a * self.known.len() + b].get_or_init(|| self.known[a].mean_difference(&self.known[b]))
     }
@@ -87,7 +87,7 @@ impl Known {
     }
 
     /// `None` if there are no values.
-    pub(crate) fn new(mut values: Vec<f64>, nominal: bool) -> Option<Self> {
+    pub fn new(mut values: Vec<f64>, nominal: bool) -> Option<Self> {
         let highest = values.iter().copied().reduce(f64::max)?;
         if nominal {
             let mut shares = vec![0.0; highest as usize + 1];
@@ -139,7 +139,7 @@ impl Known {
     }
 
     /// Mean difference between one of these and one of `other`.
-    pub(crate) fn mean_difference(&self, other: &Known) -> f64 {
+    pub fn mean_difference(&self, other: &Known) -> f64 {
         match (self, other) {
             (Known::Nominal(a), Known::Nominal(b)) => 1.0 - a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>(),
             (Known::Numeric { values, .. }, other) => {

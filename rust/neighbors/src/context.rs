@@ -2,31 +2,39 @@
 
 use super::rows::Rows;
 use super::space::{Example, Space};
-use ferrank_neighbors::lists;
+use crate::lists;
+use crate::space::rounded;
 
 /// A space, and where rows are.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Ground<'a> {
-    pub(crate) space: &'a Space,
+pub struct DistanceContext<'a> {
+    pub space: &'a Space,
     /// Where the queries are.
-    pub(crate) queries: &'a Rows,
+    pub queries: &'a Rows,
     /// Where the rows are that are not settled yet.
-    pub(crate) rows: &'a Rows,
+    pub rows: &'a Rows,
 }
 
-impl<'a> Ground<'a> {
-    pub(crate) fn example(self, of: &'a Rows, number: u32) -> Example<'a> {
+impl<'a> DistanceContext<'a> {
+    pub fn example(self, of: &'a Rows, number: u32) -> Example<'a> {
         Example { values: of.row(number), class: self.space.class(number) }
     }
 
     /// A query, and a row.
     #[inline]
-    pub(crate) fn pair(self, query: u32, row: u32) -> [Example<'a>; 2] {
+    pub fn pair(self, query: u32, row: u32) -> [Example<'a>; 2] {
         [self.example(self.queries, query), self.example(self.rows, row)]
+    }
+
+    /// The rounded distance between query `a` and row `b`.
+    pub fn distance(self, a: u32, b: u32) -> f64 {
+        let mut sums = Vec::with_capacity(1);
+        self.space.distances(self.example(self.queries, a), &[self.example(self.rows, b)], &mut sums);
+        rounded(sums[0], self.space.shapes.len())
     }
 }
 
-impl lists::Ground for Ground<'_> {
+impl lists::ExactDistance for DistanceContext<'_> {
     /// Distances are means over features.
     fn whole(self) -> usize {
         self.space.shapes.len()

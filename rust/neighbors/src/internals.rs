@@ -4,11 +4,11 @@ use std::hint::black_box;
 
 use pulp::{Arch, Simd, WithSimd};
 
-use super::rows::Rows;
-use super::space::{Shape, Space};
-use crate::panels::{layout_of, panels_of};
-use ferrank_neighbors::kernel::Measure;
-use ferrank_neighbors::panels::{LANES, Layout, Panels};
+use crate::kernel::Measure;
+use crate::panels::{LANES, Layout, Panels};
+use crate::rows::Rows;
+use crate::space::{Shape, Space};
+use crate::space_panels::{layout_of, panels_of};
 
 /// Two panels of numeric features.
 #[derive(Debug)]

@@ -3,13 +3,13 @@
 use pulp::Arch;
 
 use super::{archs, small};
+use crate::lists::Wanted;
 use crate::neighbours::Neighbours;
+use crate::panels::LANES;
+use crate::panels::Layout;
 use crate::rows::{Rows, Table};
 use crate::search::Search;
 use crate::space::{Example, Shape, Space};
-use ferrank_neighbors::lists::Wanted;
-use ferrank_neighbors::panels::LANES;
-use ferrank_neighbors::panels::Layout;
 use ferrank_runtime::monitor::Monitor;
 
 /// The k nearest of each class, by distance to 12 decimals and then by row.

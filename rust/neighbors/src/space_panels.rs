@@ -5,13 +5,13 @@
 
 use super::rows::Rows;
 use super::space::{Example, Shape, Space};
-use ferrank_neighbors::panels::{Cells, Error, LANES, Lacking, Layout, NONE, Panels, ROUNDING, additions};
+use crate::panels::{Cells, Error, LANES, Lacking, Layout, NONE, Panels, ROUNDING, additions};
 
 /// Sums that a row's A is kept in, which need not wait for each other.
 const SUMS: usize = 8;
 
 /// Where the features of `space` stand in panels.
-pub(crate) fn layout_of(space: &Space) -> Layout {
+pub fn layout_of(space: &Space) -> Layout {
     let mut layout = Layout { n_classes: space.n_classes, ..Layout::default() };
     for wanted in [Shape::Numeric, Shape::Nominal] {
         let features = (0..space.shapes.len()).filter(|&i| space.shapes[i] == wanted);
@@ -42,7 +42,7 @@ fn add_lacking(layout: &mut Layout, feature: usize, shape: Shape, missed: &[bool
 /// Values are rounded by at most 2⁻²⁵ each; A, A' and M by 2⁻²⁴ of themselves, and M once more for
 /// each addition on its way; M ≤ A and A + A' = distance + 2 M. Differences of features that miss values are
 /// added up one after the other.
-pub(crate) fn error_of(layout: &Layout, sum: f64) -> Error {
+pub fn error_of(layout: &Layout, sum: f64) -> Error {
     let all = layout.whole.len() + layout.lacking.len();
     let fixed = sum * (2.0 * additions(layout.whole.len()) + 4.0 * ROUNDING) + 2.0 * all as f64 * ROUNDING;
     // A tenth for the errors of errors, and of sums in f64.
@@ -79,7 +79,7 @@ fn fill_lacking(layout: &Layout, space: &Space, example: Example<'_>, cells: &mu
 }
 
 /// All of `rows`, by class and number.
-pub(crate) fn panels_of(layout: &Layout, space: &Space, rows: &Rows) -> Panels {
+pub fn panels_of(layout: &Layout, space: &Space, rows: &Rows) -> Panels {
     let mut members = vec![Vec::new(); space.n_classes];
     rows.numbers.iter().for_each(|&number| members[space.class(number)].push(number));
     Panels::of(layout, members, |number, cells| {

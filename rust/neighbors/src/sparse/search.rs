@@ -13,15 +13,15 @@
 use rayon::prelude::*;
 
 use super::SparseRows;
-use crate::influence::rounded;
+use crate::lists::{key, unit};
 use crate::neighbours::Neighbours;
 use crate::space::Space;
-use ferrank_neighbors::lists::{key, unit};
+use crate::space::rounded;
 use ferrank_runtime::error::Result;
 use ferrank_runtime::monitor::{Monitor, Phase};
 
 /// Rows by feature, and what is known of each row alone.
-pub(crate) struct Index<'a> {
+pub struct Index<'a> {
     rows: &'a SparseRows,
     space: &'a Space,
     /// n_features + 1; where the entries of a feature start.
@@ -37,7 +37,7 @@ pub(crate) struct Index<'a> {
 }
 
 impl<'a> Index<'a> {
-    pub(crate) fn new(rows: &'a SparseRows, space: &'a Space) -> Self {
+    pub fn new(rows: &'a SparseRows, space: &'a Space) -> Self {
         let n_rows = rows.len() as u32;
         let mut starts = vec![0; space.shapes.len() + 1];
         rows.features.iter().for_each(|&feature| starts[feature as usize + 1] += 1);
@@ -67,7 +67,7 @@ impl<'a> Index<'a> {
     }
 
     /// The `k` nearest rows of each class for each of `queries`.
-    pub(crate) fn neighbours(&self, queries: &[u32], k: usize, monitor: &Monitor) -> Result<Neighbours> {
+    pub fn neighbours(&self, queries: &[u32], k: usize, monitor: &Monitor) -> Result<Neighbours> {
         monitor.enter(Phase::Searching, queries.len() as u64);
         let search = |sums: &mut Vec<f64>, &query: &u32| {
             monitor.check()?;
@@ -83,7 +83,7 @@ impl<'a> Index<'a> {
     }
 
     /// The distance of each of `rows` from the nearest of `others`; infinite where there are none.
-    pub(crate) fn distances(&self, rows: &[u32], others: &[u32], monitor: &Monitor) -> Result<Vec<f64>> {
+    pub fn distances(&self, rows: &[u32], others: &[u32], monitor: &Monitor) -> Result<Vec<f64>> {
         let n_features = self.space.shapes.len();
         let search = |sums: &mut Vec<f64>, &row: &u32| {
             monitor.check()?;

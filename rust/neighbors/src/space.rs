@@ -4,9 +4,10 @@
 //! A numeric value is kept as its place between the lowest, 0, and the highest, 1; a nominal one as the
 //! number of its category; a missing one as NaN. Features constant in the data are 0 everywhere.
 
+use crate::lists::{DECIMALS, key};
 use pulp::{Arch, Simd, WithSimd};
 
-use super::lack::Lack;
+use super::missing::Lack;
 use ferrank_data::profile::{Categories, ColumnProfile};
 
 /// How the values of a feature become numbers.
@@ -26,6 +27,7 @@ pub enum Scale {
 }
 
 impl Scale {
+    /// The scale of a column with this profile.
     pub fn of(profile: &ColumnProfile) -> Self {
         match profile {
             ColumnProfile::Numeric(numeric) if numeric.min < numeric.max => {
@@ -59,6 +61,7 @@ pub enum Shape {
 }
 
 impl Shape {
+    /// How values on this scale differ.
     pub fn of(scale: &Scale) -> Self {
         match scale {
             Scale::Constant => Shape::Constant,
@@ -86,7 +89,9 @@ pub struct Space {
 /// A row: its values, and the class that its missing values are conditional on.
 #[derive(Debug, Clone, Copy)]
 pub struct Example<'a> {
+    /// n_features
     pub values: &'a [f64],
+    /// Number of the class.
     pub class: usize,
 }
 
@@ -94,6 +99,7 @@ pub struct Example<'a> {
 const ABREAST: usize = 8;
 
 impl Space {
+    /// The space of features with these shapes and models of missing values.
     pub fn new(shapes: Vec<Shape>, lacks: Vec<Option<Lack>>, classes: Vec<u16>, n_classes: usize) -> Self {
         let plain = shapes.iter().all(|shape| matches!(shape, Shape::Constant | Shape::Numeric))
             && lacks.iter().all(Option::is_none);
@@ -191,8 +197,11 @@ impl WithSimd for Apart<'_> {
 /// Adds `weight` times `by` to `sums`, element by element; without fused operations, which round
 /// otherwise than machines that have none.
 pub struct AddTimes<'a> {
+    /// What is added to.
     pub sums: &'a mut [f64],
+    /// The factor.
     pub weight: f64,
+    /// What is added, times `weight`.
     pub by: &'a [f64],
 }
 
@@ -211,4 +220,9 @@ impl WithSimd for AddTimes<'_> {
             *sum += self.weight * by;
         }
     }
+}
+
+/// The distance of rows whose differences sum up to `sum`, to the decimals that distances are compared to.
+pub fn rounded(sum: f64, n_features: usize) -> f64 {
+    key(sum, n_features) as f64 / DECIMALS
 }

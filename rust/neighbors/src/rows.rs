@@ -135,6 +135,7 @@ impl Table<'_> {
 
 /// A source whose rows are turned into numbers, pass after pass.
 pub struct Reader<'a> {
+    /// The rows that take part.
     pub intake: Intake<'a>,
     /// n_features
     pub scales: Vec<Scale>,

@@ -1,13 +1,13 @@
 //! The distance kernel of Relief beside the peak rate of its arithmetic.
 //!
-//! `cargo bench -p ferrank-relief --features internals -- --quick`
+//! `cargo bench -p ferrank-neighbors --features internals -- --quick`
 //!
 //! Elements are feature differences. The share of the peak is that of the throughputs.
 
 use std::hint::black_box;
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use ferrank_relief::internals::{Pair, peak};
+use ferrank_neighbors::internals::{Pair, peak};
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 

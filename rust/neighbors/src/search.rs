@@ -4,49 +4,49 @@
 
 use pulp::Arch;
 
-use super::ground::Ground;
+use super::context::DistanceContext;
 use super::neighbours::Neighbours;
 use super::rows::{Rows, Table};
 use super::space::Space;
-use crate::panels::{error_of, panels_of};
-use ferrank_neighbors::lists::{Lists, Wanted};
-use ferrank_neighbors::mutual::{self, Mutual};
-use ferrank_neighbors::panels::{Layout, Panels};
-use ferrank_neighbors::scan::Scan;
+use crate::lists::{Lists, Wanted};
+use crate::mutual::{self, Mutual};
+use crate::panels::{Layout, Panels};
+use crate::scan::Scan;
+use crate::space_panels::{error_of, panels_of};
 use ferrank_runtime::error::Result;
 use ferrank_runtime::monitor::{Monitor, Phase};
 
 /// What a search needs to know.
 #[derive(Clone, Copy)]
-pub(crate) struct Search<'a> {
-    pub(crate) space: &'a Space,
-    pub(crate) layout: &'a Layout,
-    pub(crate) wanted: Wanted,
-    pub(crate) monitor: &'a Monitor,
-    pub(crate) arch: Arch,
+pub struct Search<'a> {
+    pub space: &'a Space,
+    pub layout: &'a Layout,
+    pub wanted: Wanted,
+    pub monitor: &'a Monitor,
+    pub arch: Arch,
 }
 
 impl Search<'_> {
     /// The neighbours of `queries` among the rows of `table`.
-    pub(crate) fn among(self, table: &Table<'_>, queries: &Rows) -> Result<Neighbours> {
+    pub fn among(self, table: &Table<'_>, queries: &Rows) -> Result<Neighbours> {
         let panels = panels_of(self.layout, self.space, queries);
         let mut lists = self.lists(&panels);
         table.pass(Phase::Searching, |rows| {
             let tile = panels_of(self.layout, self.space, rows);
-            let ground = Ground { space: self.space, queries, rows };
-            self.scan().offer(ground, &panels, &tile, &mut lists, |lists| match table {
-                Table::Held(_) => lists.finish(ground),
-                Table::Sparse(_) | Table::Streamed(_) => lists.settle_all(ground),
+            let context = DistanceContext { space: self.space, queries, rows };
+            self.scan().offer(context, &panels, &tile, &mut lists, |lists| match table {
+                Table::Held(_) => lists.finish(context),
+                Table::Sparse(_) | Table::Streamed(_) => lists.settle_all(context),
             })
         })?;
         Ok(self.neighbours(&lists))
     }
 
     /// The neighbours of all `rows` among themselves; `room` bytes may be used for that.
-    pub(crate) fn of_all(self, rows: &Rows, room: usize) -> Result<Neighbours> {
+    pub fn of_all(self, rows: &Rows, room: usize) -> Result<Neighbours> {
         let panels = panels_of(self.layout, self.space, rows);
         let mut lists = self.lists(&panels);
-        let ground = Ground { space: self.space, queries: rows, rows };
+        let context = DistanceContext { space: self.space, queries: rows, rows };
         self.monitor.enter(Phase::Searching, rows.numbers.len() as u64);
         let pays = mutual::bytes(self.layout, panels.len()).is_some_and(|bytes| bytes <= room);
         let mutual = match pays {
@@ -54,8 +54,8 @@ impl Search<'_> {
             false => None,
         };
         let scan = Scan { mutual: mutual.as_ref(), ..self.scan() };
-        scan.offer(ground, &panels, &panels, &mut lists, |lists| {
-            lists.finish(ground);
+        scan.offer(context, &panels, &panels, &mut lists, |lists| {
+            lists.finish(context);
             self.monitor.advance(lists.n_queries() as u64);
         })?;
         Ok(self.neighbours(&lists))

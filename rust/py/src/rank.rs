@@ -1,0 +1,171 @@
+//! Rankings and the steps that they consist of: profile, codes, contributions, trees.
+
+use std::path::PathBuf;
+
+use ferrank::forest::{self, code as code_part};
+use ferrank::intake::View;
+use ferrank::profile::{Place, Profile};
+use ferrank::{RunOptions, early_stopping};
+use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
+use pyo3::types::{PyBytes, PyDict};
+
+use crate::accumulator::Accumulator;
+use crate::input::Source;
+use crate::results::{self, NamedTree};
+use crate::run::Run;
+use crate::settings;
+
+/// Computes contributions with the ranker that the settings name, on `threads` threads, within `memory` bytes and with
+/// temporary files in the folder `temp_dir`; the result is an `Accumulator`.
+///
+/// `keys`: range of the trees or blocks wanted; `profile`: bytes of the profile of the data set; `resume`: file that
+/// keeps contributions.
+#[pyfunction]
+#[pyo3(signature = (source, roles, settings, threads, memory=None, temp_dir=None, keys=None, profile=None, resume=None))]
+#[allow(clippy::too_many_arguments)]
+pub(crate) fn accumulate(
+    source: &Source,
+    roles: &Bound<'_, PyDict>,
+    settings: &Bound<'_, PyDict>,
+    threads: usize,
+    memory: Option<u64>,
+    temp_dir: Option<PathBuf>,
+    keys: Option<(u64, u64)>,
+    profile: Option<PyBackedBytes>,
+    resume: Option<PathBuf>,
+) -> PyResult<Run> {
+    let (source, roles, ranker) =
+        (source.0.clone(), settings::ranked_roles(roles, settings)?, settings::ranker(settings)?);
+    Run::start(
+        move |monitor| {
+            let profile = profile.map(|bytes| Profile::from_ipc(bytes.to_vec())).transpose()?;
+            let options = RunOptions {
+                threads,
+                memory,
+                temp_dir: temp_dir.as_deref(),
+                keys: keys.map(|(first, end)| first..end),
+                profile: profile.as_ref(),
+                resume: resume.as_deref(),
+            };
+            ferrank::run::accumulate(&*source, &roles, &ranker, &options, monitor)
+        },
+        |py, accumulator| Ok(Bound::new(py, Accumulator(accumulator))?.into_any()),
+    )
+}
+
+/// Ranks the features of `source` with as many trees or queries as the goal in the settings needs, on `threads`
+/// threads, within `memory` bytes and with temporary files in the folder `temp_dir`.
+#[pyfunction]
+#[pyo3(signature = (source, roles, settings, threads, memory=None, temp_dir=None))]
+pub(crate) fn rank_until(
+    source: &Source,
+    roles: &Bound<'_, PyDict>,
+    settings: &Bound<'_, PyDict>,
+    threads: usize,
+    memory: Option<u64>,
+    temp_dir: Option<PathBuf>,
+) -> PyResult<Run> {
+    let (source, roles, goal) = (source.0.clone(), settings::ranked_roles(roles, settings)?, settings::goal(settings)?);
+    let ranker = settings::ranker(settings)?;
+    Run::start(
+        move |monitor| {
+            let options = RunOptions { threads, memory, temp_dir: temp_dir.as_deref(), ..RunOptions::default() };
+            early_stopping::rank(&*source, &roles, &ranker, &goal, &options, monitor)
+        },
+        |py, (ranking, stop)| Ok(results::ranking(py, ranking, Some(stop))?.into_any()),
+    )
+}
+
+/// Profiles `source`, whose rows that take part are numbered from `first_row`, of `of_rows` rows in all, where that is
+/// known; the result is bytes.
+///
+/// `alone`: number of the only target that counts.
+#[pyfunction]
+#[pyo3(signature = (source, roles, settings, first_row, threads, alone=None, of_rows=None))]
+pub(crate) fn profile(
+    source: &Source,
+    roles: &Bound<'_, PyDict>,
+    settings: &Bound<'_, PyDict>,
+    first_row: u64,
+    threads: usize,
+    alone: Option<usize>,
+    of_rows: Option<u64>,
+) -> PyResult<Run> {
+    let (source, roles, settings) =
+        (source.0.clone(), settings::ranked_roles(roles, settings)?, settings::ranker(settings)?);
+    Run::start(
+        move |monitor| {
+            let ranker = settings.ranker();
+            let view = View { source: &*source, roles: &roles, unlabelled: ranker.unlabelled(), alone };
+            let place = Place { first_row, of_rows };
+            ferrank::profile::profile(view, ranker.max_bins(), place, threads, monitor)?.to_ipc()
+        },
+        to_bytes,
+    )
+}
+
+/// Counts the rows of `source`; the result is how many there are, and how many take part.
+#[pyfunction]
+#[pyo3(signature = (source, roles, settings, alone=None))]
+pub(crate) fn count(
+    source: &Source,
+    roles: &Bound<'_, PyDict>,
+    settings: &Bound<'_, PyDict>,
+    alone: Option<usize>,
+) -> PyResult<Run> {
+    let (source, roles, settings) =
+        (source.0.clone(), settings::ranked_roles(roles, settings)?, settings::ranker(settings)?);
+    Run::start(
+        move |monitor| {
+            let unlabelled = settings.ranker().unlabelled();
+            ferrank::profile::count(View { source: &*source, roles: &roles, unlabelled, alone }, monitor)
+        },
+        |py, counts| Ok((counts.rows, counts.kept).into_pyobject(py)?.into_any()),
+    )
+}
+
+/// Codes `source`, a part of the data set of `profile`, for a forest; the result is bytes.
+#[pyfunction]
+#[pyo3(signature = (source, roles, settings, profile, threads, alone=None))]
+pub(crate) fn code(
+    source: &Source,
+    roles: &Bound<'_, PyDict>,
+    settings: &Bound<'_, PyDict>,
+    profile: PyBackedBytes,
+    threads: usize,
+    alone: Option<usize>,
+) -> PyResult<Run> {
+    let (source, roles, params) =
+        (source.0.clone(), settings::ranked_roles(roles, settings)?, settings::forest(settings)?);
+    Run::start(
+        move |monitor| {
+            let view = View { source: &*source, roles: &roles, unlabelled: params.treatment(), alone };
+            code_part(view, &params, &Profile::from_ipc(profile.to_vec())?, threads, monitor)
+        },
+        to_bytes,
+    )
+}
+
+/// Grows tree number `tree` of a forest.
+#[pyfunction]
+pub(crate) fn grow_tree(
+    source: &Source,
+    roles: &Bound<'_, PyDict>,
+    settings: &Bound<'_, PyDict>,
+    tree: usize,
+) -> PyResult<Run> {
+    let (source, roles, params) =
+        (source.0.clone(), settings::ranked_roles(roles, settings)?, settings::forest(settings)?);
+    Run::start(
+        move |monitor| {
+            let tree = forest::grow_tree(&*source, &roles, &params, tree, monitor)?;
+            NamedTree::new(&*source, &roles, tree)
+        },
+        |py, tree| results::tree(py, &tree),
+    )
+}
+
+fn to_bytes(py: Python<'_>, bytes: Vec<u8>) -> PyResult<Bound<'_, PyAny>> {
+    Ok(PyBytes::new(py, &bytes).into_any())
+}
