@@ -29,6 +29,8 @@ pub(crate) struct Criterion {
     pub(crate) indicator_group: Vec<u32>,
     /// Number of groups.
     pub(crate) n_groups: usize,
+    /// Whether rows have weights that differ.
+    pub(crate) is_weighted: bool,
 }
 
 impl Criterion {
@@ -39,6 +41,7 @@ impl Criterion {
             indicator_weight: space.indicator_weight.clone(),
             indicator_group: space.indicator_group.clone(),
             n_groups: space.n_groups(),
+            is_weighted: space.is_weighted(),
         }
     }
 
@@ -55,6 +58,12 @@ impl Criterion {
     /// Whether some components have weights of their own.
     pub(crate) fn is_partial(&self) -> bool {
         self.n_partial + self.n_groups > 0
+    }
+
+    /// Returns true if there is a single component, known for all rows, and rows weigh 1. An example is then a pair of
+    /// numbers.
+    pub(crate) fn is_single(&self) -> bool {
+        self.is_ordered() && !self.is_partial() && !self.is_weighted
     }
 
     /// Whether the categories of a nominal feature have an order in which the best subset is a

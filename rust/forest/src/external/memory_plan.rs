@@ -5,6 +5,7 @@ use crate::grow::GrowContext;
 use crate::oob::OobSize;
 use crate::params::ForestParams;
 use crate::scores::need_oob;
+use crate::split::node_sums::SumLayout;
 use crate::tree_buffer::BufferedNode;
 use crate::view::CASCADE;
 use ferrank_data::intake::CHUNK_ROWS;
@@ -112,7 +113,7 @@ fn per_node(context: GrowContext<'_>) -> usize {
 /// Bytes of the sums of a node for one feature.
 fn sums_bytes(context: GrowContext<'_>) -> usize {
     let most = context.store.codings.iter().map(|coding| coding.n_codes()).max().unwrap_or(0);
-    8 * (most + 1) * super::upper_tree::stride(context.space, &Criterion::new(context.space))
+    SumLayout::new(&Criterion::new(context.space)).bytes(most)
 }
 
 /// Bytes that growing a subtree takes for each of its rows.

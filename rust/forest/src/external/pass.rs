@@ -2,16 +2,18 @@
 
 use std::sync::{Mutex, PoisonError};
 
+use pulp::Arch;
 use rayon::prelude::*;
 
 use super::buckets::Buckets;
-use super::upper_tree::{Histogram, State, UpperNode, UpperTree, is_single};
+use super::upper_tree::{FeatureSums, State, UpperNode, UpperTree};
 use crate::bag::Bag;
 use crate::criterion::Criterion;
 use crate::grow::GrowContext;
 use crate::oob::{LeafTotals, Node, PackedTree, Targets};
 use crate::router::{OnCodes, Reached, Router};
 use crate::space::Block;
+use crate::split::node_sums::NodeSums;
 use crate::split::scan::Examples;
 use crate::view::View;
 use ferrank_data::intake::CHUNK_ROWS;
@@ -22,7 +24,7 @@ use ferrank_runtime::error::Result;
 pub(super) struct Passes<'a> {
     context: GrowContext<'a>,
     criterion: Criterion,
-    is_single: bool,
+    arch: Arch,
     idle: Mutex<Vec<Walker>>,
 }
 
@@ -36,18 +38,17 @@ struct Walker {
 impl<'a> Passes<'a> {
     pub(super) fn new(context: GrowContext<'a>) -> Self {
         let criterion = Criterion::new(context.space);
-        Passes { context, is_single: is_single(context.space, &criterion), criterion, idle: Mutex::default() }
+        Passes { context, arch: Arch::new(), criterion, idle: Mutex::default() }
     }
 
     /// Adds up the sums that the open nodes wait for.
     pub(super) fn sum(&self, trees: &mut [UpperTree]) -> Result<()> {
-        let (criterion, slots) = (&self.criterion, &self.context.store.slots);
+        let (arch, criterion, slots) = (self.arch, &self.criterion, &self.context.store.slots);
         self.pass(trees, UpperNode::waits, |node, reached, _| {
             let State::Open { next, .. } = &mut node.state else { return Ok(()) };
             let examples = reached.examples();
-            for sums in next {
-                let slot = slots[sums.feature as usize];
-                reached.with_codes(slot, AddExamples { sums, criterion, examples });
+            for FeatureSums { feature, sums } in next {
+                reached.with_codes(slots[*feature as usize], AddExamples { sums, arch, criterion, examples });
             }
             Ok(())
         })
@@ -113,7 +114,7 @@ impl<'a> Passes<'a> {
                     false => walker.bag.take_all(rows.len()),
                 }
                 let Walker { bag, router } = &mut walker;
-                router.items.take(bag, self.is_single.then_some(&block.dense[..]));
+                router.items.take(bag, self.criterion.is_single().then_some(&block.dense[..]));
                 let done = frontier.packed.apply(view, router, |node, reached| match frontier.node(node) {
                     Some(n) => visit(&mut tree.nodes[n], reached, base),
                     None => Ok(()),
@@ -128,14 +129,15 @@ impl<'a> Passes<'a> {
 
 /// Adds examples to the sums by the code of a feature.
 struct AddExamples<'a> {
-    sums: &'a mut Histogram,
+    sums: &'a mut NodeSums,
+    arch: Arch,
     criterion: &'a Criterion,
     examples: Examples<'a>,
 }
 
 impl OnCodes for AddExamples<'_> {
     fn run<C: Code>(self, codes: &[C]) {
-        self.sums.add(self.criterion, self.examples, codes);
+        self.sums.add(self.arch, self.criterion, self.examples, codes);
     }
 }
 

@@ -1,5 +1,7 @@
 //! The top of a tree, whose nodes are told by sums alone.
 
+use pulp::Arch;
+
 use super::buckets::Bucket;
 use super::memory_plan::MemoryPlan;
 use crate::candidates::{Candidate, SplitCandidates};
@@ -8,12 +10,9 @@ use crate::grow::{GrowContext, LEAST_GAIN};
 use crate::oob::LeafTotals;
 use crate::params::Ensemble;
 use crate::pool::FeaturePool;
-use crate::space::Space;
-use crate::split::node_sums::{ByCode, random_subset};
-use crate::split::scan::Examples;
+use crate::split::node_sums::{NodeSums, SumLayout, SumSearch, random_subset};
 use crate::tree_buffer::BufferedSplit;
 use ferrank_data::profile::Scale;
-use ferrank_data::store::Code;
 use ferrank_runtime::random::{Purpose, ROOT, child, stream};
 
 /// The top of a tree; the root is the first node, each node comes before its children.
@@ -39,8 +38,8 @@ pub(super) struct UpperNode {
 pub(super) enum State {
     /// Features are summed up: those that the next pass is to add up, and those that are.
     Open {
-        next: Vec<Histogram>,
-        done: Vec<Histogram>,
+        next: Vec<FeatureSums>,
+        done: Vec<FeatureSums>,
     },
     Split {
         split: BufferedSplit,
@@ -60,55 +59,15 @@ impl State {
 
 /// Sums of a node's examples by the code of a feature.
 #[derive(Debug)]
-pub(super) struct Histogram {
+pub(super) struct FeatureSums {
     pub(super) feature: u32,
-    /// (n_codes + 1) x stride; the last ones are those of missing values.
-    sums: Vec<f64>,
-}
-
-/// Numbers in the sums of a code: pairs where there is a single component, else all sums.
-pub(super) fn stride(space: &Space, criterion: &Criterion) -> usize {
-    if is_single(space, criterion) { 2 } else { criterion.len() }
-}
-
-pub(super) fn is_single(space: &Space, criterion: &Criterion) -> bool {
-    criterion.is_ordered() && !criterion.is_partial() && !space.is_weighted()
-}
-
-impl Histogram {
-    /// Adds `examples`, whose codes are `codes`.
-    pub(super) fn add<C: Code>(&mut self, criterion: &Criterion, examples: Examples<'_>, codes: &[C]) {
-        if !examples.pairs.is_empty() {
-            let (bins, _) = self.sums.as_chunks_mut::<2>();
-            let last = bins.len() - 1;
-            for (&code, pair) in codes.iter().zip(examples.pairs) {
-                // The code of a missing value is above all others.
-                let bin = &mut bins[code.index().min(last)];
-                bin[0] += pair[0];
-                bin[1] += pair[1];
-            }
-            return;
-        }
-        let len = criterion.len();
-        let last = self.sums.len() / len - 1;
-        for (i, code) in codes.iter().enumerate() {
-            let start = code.index().min(last) * len;
-            examples.add(criterion, &mut self.sums[start..start + len], i);
-        }
-    }
-
-    /// The sums in full.
-    fn full(&self, is_single: bool) -> Vec<f64> {
-        match is_single {
-            true => self.sums.as_chunks().0.iter().flat_map(|&[count, sum]| [count, count, sum]).collect(),
-            false => self.sums.clone(),
-        }
-    }
+    pub(super) sums: NodeSums,
 }
 
 /// Chooses which open nodes the next pass sums up; gives whether there are some.
 pub(super) fn open(tops: &mut [UpperTree], context: GrowContext<'_>, plan: &MemoryPlan) -> bool {
-    let stride = stride(context.space, &Criterion::new(context.space));
+    let layout = SumLayout::new(&Criterion::new(context.space));
+    let n_codes = |feature: u32| context.store.codings[feature as usize].n_codes();
     let held: usize = tops.iter().flat_map(|top| &top.nodes).map(UpperNode::bytes).sum();
     let mut left = plan.sums.saturating_sub(held);
     let mut any = false;
@@ -117,26 +76,20 @@ pub(super) fn open(tops: &mut [UpperTree], context: GrowContext<'_>, plan: &Memo
             if !matches!(top.nodes[n].state, State::Open { .. }) {
                 continue;
             }
-            let histogram = |feature: u32| {
-                let codes = context.store.codings[feature as usize].n_codes() + 1;
-                Histogram { feature, sums: vec![0.0; codes * stride] }
-            };
+            let zeros = |feature: u32| FeatureSums { feature, sums: NodeSums::new(layout, n_codes(feature)) };
             let Choice { lacking, .. } = top.draw(n, context);
             if lacking.is_empty() {
                 // No feature varies.
                 top.nodes[n].state = State::leaf();
                 continue;
             }
-            let bytes: usize = lacking
-                .iter()
-                .map(|&feature| 8 * stride * (context.store.codings[feature as usize].n_codes() + 1))
-                .sum();
+            let bytes: usize = lacking.iter().map(|&feature| layout.bytes(n_codes(feature))).sum();
             // One node at least is always taken, so that there is an end to it.
             if bytes <= left || !any {
                 left = left.saturating_sub(bytes);
                 any = true;
                 if let State::Open { next, .. } = &mut top.nodes[n].state {
-                    *next = lacking.into_iter().map(histogram).collect();
+                    *next = lacking.into_iter().map(zeros).collect();
                 }
             }
         }
@@ -161,7 +114,7 @@ impl UpperNode {
 
     fn bytes(&self) -> usize {
         match &self.state {
-            State::Open { next, done } => next.iter().chain(done).map(|histogram| 8 * histogram.sums.len()).sum(),
+            State::Open { next, done } => next.iter().chain(done).map(|feature| feature.sums.bytes()).sum(),
             _ => 0,
         }
     }
@@ -188,7 +141,6 @@ impl UpperTree {
         let node = &self.nodes[n];
         let State::Open { done, .. } = &node.state else { unreachable!("asked of open nodes") };
         let criterion = Criterion::new(context.space);
-        let is_single = is_single(context.space, &criterion);
         let mut pool = FeaturePool::new(store.codings.iter().map(|coding| coding.n_codes() < 2));
         node.constant_features.iter().for_each(|&feature| pool.mark_constant(feature));
         let mut random = stream(params.seed, Purpose::Node, self.number, node.path);
@@ -205,8 +157,9 @@ impl UpperTree {
                 }
                 return true;
             };
-            let sums = histogram.full(is_single);
-            let (varies, found) = ByCode { criterion: &criterion, feature, coding, sums: &sums }.search(params, random);
+            let sums = histogram.sums.to_full();
+            let search = SumSearch { arch: Arch::new(), criterion: &criterion, feature, coding, sums: &sums };
+            let (varies, found) = search.run(params, random);
             if !varies {
                 constant.push(feature);
             }
@@ -222,7 +175,6 @@ impl UpperTree {
     /// Takes in what a pass has summed up, and splits the nodes for which all is known.
     pub(super) fn choose(&mut self, context: GrowContext<'_>, plan: &MemoryPlan) {
         let criterion = Criterion::new(context.space);
-        let is_single = is_single(context.space, &criterion);
         for n in 0..self.nodes.len() {
             let UpperNode { sums, state: State::Open { next, done }, .. } = &mut self.nodes[n] else { continue };
             if next.is_empty() {
@@ -230,10 +182,7 @@ impl UpperTree {
             }
             done.append(next);
             if sums.is_empty() {
-                let Histogram { feature, .. } = done[0];
-                let full = done[0].full(is_single);
-                let coding = &context.store.codings[feature as usize];
-                *sums = ByCode { criterion: &criterion, feature, coding, sums: &full }.total();
+                *sums = done[0].sums.to_full().total();
             }
             let Choice { lacking, constant, best } = self.draw(n, context);
             if !lacking.is_empty() {
@@ -242,10 +191,8 @@ impl UpperTree {
             let State::Open { done, .. } = std::mem::replace(&mut self.nodes[n].state, State::leaf()) else { continue };
             let Some(found) = best else { continue };
             let feature = found.feature;
-            let coding = &context.store.codings[feature as usize];
             let Some(histogram) = done.iter().find(|histogram| histogram.feature == feature) else { continue };
-            let sums = histogram.full(is_single);
-            let (left, known) = ByCode { criterion: &criterion, feature, coding, sums: &sums }.sides(&found.test);
+            let (left, known) = histogram.sums.to_full().sides(&found.test);
             self.split(n, found, &constant, (left, known), context, &criterion, plan);
         }
     }

@@ -225,7 +225,7 @@ impl<'a> Grower<'a> {
     pub(crate) fn new(context: GrowContext<'a>, arch: Arch) -> Self {
         let (store, space) = (context.store, context.space);
         let criterion = Criterion::new(space);
-        let is_single = criterion.is_ordered() && !criterion.is_partial() && !space.is_weighted();
+        let is_single = criterion.is_single();
         let pool = FeaturePool::new(store.codings.iter().map(|coding| coding.n_codes() < 2));
         let most_codes = |narrow: bool| {
             let codings = store.codings.iter().filter(|coding| coding.is_narrow() == narrow);

@@ -38,7 +38,7 @@ pub(crate) struct Present {
 
 impl Present {
     /// The categories with these `codes`, which ascend; `sums` are theirs, one after the other.
-    pub(crate) fn of_sums(codes: Vec<u16>, sums: Vec<f64>, total: Vec<f64>) -> Self {
+    pub(crate) fn from_sums(codes: Vec<u16>, sums: Vec<f64>, total: Vec<f64>) -> Self {
         Present { codes, sums, total, position: Vec::new() }
     }
 

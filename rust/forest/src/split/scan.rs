@@ -25,6 +25,7 @@ use super::dense::{self, Values};
 use super::label_bins::LabelBins;
 use super::label_csr::{LabelCsr, LabelSums, Listed};
 use super::multi_feature::MultiFeatureHistogram;
+use super::node_sums::{NodeSums, SumLayout};
 use super::prefix::Prefixes;
 use super::{Best, Cut, SplitConstraint};
 use crate::criterion::{Criterion, EXAMPLES, FIRST, WEIGHT};
@@ -197,8 +198,7 @@ pub(crate) struct Scratch {
     listed: Vec<u16>,
     side: Side,
     walk: Prefixes,
-    /// One vector of sums for each code.
-    bins: Vec<f64>,
+    sums: NodeSums,
     /// The same where there are labels alone.
     label_bins: LabelBins,
     /// The same where components are dense and few.
@@ -227,7 +227,7 @@ impl Scratch {
             listed: Vec::new(),
             side,
             walk: Prefixes::default(),
-            bins: Vec::new(),
+            sums: NodeSums::default(),
             label_bins: LabelBins::default(),
             together: MultiFeatureHistogram::default(),
         }
@@ -304,31 +304,10 @@ impl<C: Code> BestCut<'_, C> {
     #[inline(always)]
     fn by_code<S: Simd>(self, simd: S) -> Option<Cut> {
         let Search { criterion, examples, codes, n_codes, node, constraint } = self.search;
-        let Scratch { bins, side, .. } = self.scratch;
-        let len = criterion.len();
-        let left = &mut side.sums[..];
-        bins.clear();
-        bins.resize(n_codes * len, 0.0);
-        for (i, code) in codes.iter().enumerate() {
-            let bin = &mut bins[code.index() * len..(code.index() + 1) * len];
-            add_row(simd, criterion, examples, i, bin);
-        }
-        let mut best = Best::new(node.weight(), node.examples(), constraint);
-        for (code, bin) in bins.chunks_exact(len).enumerate() {
-            if bin[EXAMPLES] == 0.0 {
-                continue;
-            }
-            add_times(simd, left, bin, 1.0);
-            let (weight, count) = (left[WEIGHT], left[EXAMPLES]);
-            if criterion.is_partial() {
-                best.offer_gain(code, criterion.gain(left, &node.total), weight, count);
-            } else {
-                let dense = dense_quality(simd, criterion.dense(left), weight, node);
-                best.offer(code, dense + indicator_quality(criterion, left, node), weight, count);
-            }
-        }
-        left.fill(0.0);
-        best.cut()
+        let Scratch { sums, side, .. } = self.scratch;
+        sums.reset(SumLayout::Full(criterion.len()), n_codes);
+        sums.add_all(simd, criterion, examples, codes);
+        sums.best_cut(simd, criterion, node, constraint, &mut side.sums)
     }
 
     #[inline(always)]
@@ -599,7 +578,13 @@ impl<'a> Left<'a> {
 
 /// Adds an example to `sums`: [`Criterion::add`], side by side.
 #[inline(always)]
-fn add_row<S: Simd>(simd: S, criterion: &Criterion, examples: Examples<'_>, position: usize, sums: &mut [f64]) {
+pub(super) fn add_row<S: Simd>(
+    simd: S,
+    criterion: &Criterion,
+    examples: Examples<'_>,
+    position: usize,
+    sums: &mut [f64],
+) {
     let (block, row, count) = (examples.block, examples.rows[position] as usize, f64::from(examples.counts[position]));
     let weight = count * block.weight(row);
     sums[EXAMPLES] += count;
@@ -613,7 +598,7 @@ fn add_row<S: Simd>(simd: S, criterion: &Criterion, examples: Examples<'_>, posi
 
 /// Adds `factor` times `from` to `to`, which is as long.
 #[inline(always)]
-fn add_times<S: Simd>(simd: S, to: &mut [f64], from: &[f64], factor: f64) {
+pub(super) fn add_times<S: Simd>(simd: S, to: &mut [f64], from: &[f64], factor: f64) {
     let times = simd.splat_f64s(factor);
     let (to_vectors, to_rest) = S::as_mut_simd_f64s(to);
     let (from_vectors, from_rest) = S::as_simd_f64s(from);
@@ -659,7 +644,7 @@ fn total<S: Simd>(simd: S, [a, b, c, d]: [S::f64s; ABREAST]) -> f64 {
 }
 
 #[inline(always)]
-fn dense_quality<S: Simd>(simd: S, sums: &[f64], weight: f64, node: &Node) -> f64 {
+pub(super) fn dense_quality<S: Simd>(simd: S, sums: &[f64], weight: f64, node: &Node) -> f64 {
     let weights = simd.splat_f64s(weight);
     let (means, means_rest) = S::as_simd_f64s(&node.means[..sums.len()]);
     let (sums, sums_rest) = S::as_simd_f64s(sums);
@@ -697,7 +682,7 @@ fn dense_gain<S: Simd>(simd: S, sums: &[f64], weights: &[f64], totals: &[f64], m
 }
 
 #[inline(always)]
-fn indicator_quality(criterion: &Criterion, left: &[f64], node: &Node) -> f64 {
+pub(super) fn indicator_quality(criterion: &Criterion, left: &[f64], node: &Node) -> f64 {
     let (weight, all) = (left[WEIGHT], node.weight());
     let counts = criterion.indicators(left).iter().zip(criterion.indicators(&node.total));
     let squares =

@@ -49,6 +49,7 @@ impl Examples {
             indicator_weight: self.omega.clone(),
             indicator_group: self.group.clone(),
             n_groups: if self.group.is_empty() { 0 } else { N_GROUPS },
+            is_weighted: self.weights.iter().any(|&weight| weight != 1),
         }
     }
 
