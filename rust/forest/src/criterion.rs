@@ -66,6 +66,11 @@ impl Criterion {
         self.is_ordered() && !self.is_partial() && !self.is_weighted
     }
 
+    /// Returns true if there are labels alone, known for all rows, and rows weigh 1.
+    pub(crate) fn is_labels(&self) -> bool {
+        self.width() == 0 && !self.is_weighted && !self.indicator_weight.is_empty()
+    }
+
     /// Whether the categories of a nominal feature have an order in which the best subset is a
     /// prefix: there is but one mean to order by (Breiman et al. 1984, Theorem 4.5).
     pub(crate) fn is_ordered(&self) -> bool {

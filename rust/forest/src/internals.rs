@@ -5,6 +5,7 @@ use pulp::Arch;
 use super::criterion::Criterion;
 use super::space::Block;
 use super::split::SplitConstraint;
+use super::split::kernel::Kernels;
 use super::split::scan::{Examples, Node, Scratch, Search};
 use super::split::single::{self, Bins, Pair};
 use ferrank_data::intake::{Intake, Unlabelled};
@@ -83,17 +84,19 @@ impl Any {
     /// Gain of the best cut.
     pub fn best_cut(&mut self) -> Option<f64> {
         let Any { arch, codes, criterion, block, rows, counts, node, scratch } = self;
+        let kernels = Kernels::new(*arch, criterion, false);
         let examples = Examples { block, rows, counts, pairs: &[] };
         let search = Search { criterion, examples, codes, n_codes: 255, node, constraint: CONSTRAINT };
-        search.best_cut(*arch, scratch).map(|cut| cut.gain)
+        search.best_cut(kernels.of_one(criterion, examples, node, 255), *arch, scratch).map(|cut| cut.gain)
     }
 
     /// Gain of the cut at `cut`.
     pub fn given_cut(&mut self, cut: u8) -> Option<f64> {
         let Any { arch, codes, criterion, block, rows, counts, node, scratch } = self;
+        let kernels = Kernels::new(*arch, criterion, false);
         let examples = Examples { block, rows, counts, pairs: &[] };
         let search = Search { criterion, examples, codes, n_codes: 255, node, constraint: CONSTRAINT };
-        search.given_cut(*arch, cut, scratch).map(|cut| cut.gain)
+        search.given_cut(kernels.of_cut(), *arch, cut, scratch).map(|cut| cut.gain)
     }
 }
 

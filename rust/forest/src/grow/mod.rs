@@ -25,6 +25,7 @@ use super::space::{Block, Space};
 use super::split::batch::Batch;
 use super::split::dense::LeftSides;
 use super::split::gram::Gram;
+use super::split::kernel::Kernels;
 use super::split::multi_feature::MultiFeatureHistogram;
 use super::split::nominal::Present;
 use super::split::random_thresholds::RandomThresholds;
@@ -142,12 +143,9 @@ pub(crate) struct Grower<'a> {
     criterion: Criterion,
     /// One dense component, row weights all 1, nothing missing.
     is_single: bool,
-    /// Nodes up to this size take their candidates together.
-    most_in_batch: usize,
+    kernels: Kernels,
     /// n_features
     finds: Vec<FeatureCodes<'a>>,
-    /// Components are dense and few, so that larger nodes may go over their examples for several candidates at once.
-    use_multi_feature: bool,
     /// A single component, features that all fit a batch, and gains that are not told apart by target.
     is_plain: bool,
     per_node: usize,
@@ -237,10 +235,9 @@ impl<'a> Grower<'a> {
             tree: 0,
             arch,
             is_single,
-            most_in_batch: search::most_in_batch(arch, &criterion, context),
+            kernels: Kernels::new(arch, &criterion, context.params.ensemble == Ensemble::ExtraTrees),
             is_plain: is_single && !context.params.by_target && finds.iter().all(|find| find.fits_batch),
             finds,
-            use_multi_feature: !is_single && MultiFeatureHistogram::supports(arch, &criterion),
             per_node: context.params.features_per_node(store.codings.len()),
             row_bytes: store.row_bytes() + if is_single { 0 } else { space.row_bytes(store.columns()) },
             keeps_members: need_oob(&context.params.scores),
@@ -421,7 +418,7 @@ impl<'a> Grower<'a> {
             let examples = self.items.examples(range.clone(), view);
             let node = &mut self.buffers.node;
             node.open(&self.criterion);
-            if params.ensemble == Ensemble::ExtraTrees && range.len() <= self.most_in_batch {
+            if params.ensemble == Ensemble::ExtraTrees && self.kernels.in_batch(range.len()) {
                 node.set_values(self.arch, &self.criterion, examples);
             }
         }

@@ -41,7 +41,7 @@ impl Grower<'_> {
             return Ok(false);
         }
         let found = match self.context.params.ensemble {
-            _ if range.len() <= self.most_in_batch => self.batch_cut(chunk, &frame, node),
+            _ if self.kernels.in_batch(range.len()) => self.batch_cut(chunk, &frame, node),
             Ensemble::ExtraTrees => self.search(view, &frame, Open::Single(node), (node.examples, node.examples))?,
             Ensemble::RandomForest | Ensemble::Bagging => self.histogram_cut(chunk, &frame, node)?,
         };

@@ -5,11 +5,13 @@ use std::ops::Range;
 use pulp::{Arch, Simd, WithSimd};
 use rand::RngExt;
 
+use super::feature_codes::FeatureCodes;
 use super::{Buffers, GrowContext, Grower, OfType, Open, PendingNode};
 use crate::candidates::{Candidate, SplitCandidates};
 use crate::criterion::Criterion;
 use crate::params::Ensemble;
-use crate::split::batch::{Batch, BatchCut, threshold};
+use crate::split::batch::{BatchCut, threshold};
+use crate::split::kernel::{Kernel, Kernels};
 use crate::split::node_sums::random_subset;
 use crate::split::nominal::Subset;
 use crate::split::scan::{self, Examples, Search};
@@ -64,18 +66,19 @@ impl Grower<'_> {
         let range = frame.examples.clone();
         let mut random = stream(self.context.params.seed, Purpose::Node, self.tree, frame.path);
         let mut candidates = std::mem::take(&mut self.buffers.candidates);
-        let in_batch = range.len() <= self.most_in_batch;
+        let in_batch = self.kernels.in_batch(range.len());
         let most = self.per_node.min(self.pool.len());
         self.buffers.batch.start(if in_batch { range.len() } else { 0 }, most);
         self.buffers.lefts.clear();
         let mut pool = std::mem::take(&mut self.pool);
         let drawn = pool.try_draw(self.per_node, &mut random, |feature, random| {
             self.context.check_large(range.len())?;
-            if in_batch && self.finds[feature as usize].fits_batch {
-                return Ok(self.add_to_batch(view, range.clone(), feature, random));
-            }
-            if !in_batch && self.use_multi_feature(view, range.len(), feature) {
-                return Ok(self.take_together(view, range.clone(), feature, random, &mut candidates));
+            let FeatureCodes { n_codes, fits_batch, .. } = self.finds[feature as usize];
+            let kernel = self.kernels.of_several(&self.criterion, view.block, range.len(), n_codes);
+            match kernel.filter(|_| fits_batch) {
+                Some(Kernel::Batch) => return Ok(self.add_to_batch(view, range.clone(), feature, random)),
+                Some(_) => return Ok(self.take_together(view, range.clone(), feature, random, &mut candidates)),
+                None => {}
             }
             let (varies, found) = self.candidate(view, range.clone(), feature, open, size, random);
             if let Some(Candidate { gain, feature, test }) = found {
@@ -87,7 +90,7 @@ impl Grower<'_> {
         drawn?;
         if in_batch {
             self.judge_batch(view, range, open, &mut candidates);
-        } else if self.use_multi_feature {
+        } else if self.kernels.may_join() {
             self.judge_together(view, range, &mut candidates);
         }
         let best = candidates.best(self.context.params.ties, &mut random);
@@ -150,16 +153,6 @@ impl Grower<'_> {
         }
     }
 
-    /// Whether `feature` is searched together with others, in a node of `n` examples that has no use for a batch.
-    fn use_multi_feature(&self, view: View<'_>, n: usize, feature: u32) -> bool {
-        if !self.use_multi_feature || !self.finds[feature as usize].fits_batch {
-            return false;
-        }
-        let n_codes = self.context.store.codings[feature as usize].n_codes();
-        self.context.params.ensemble == Ensemble::ExtraTrees
-            || scan::adds_by_code(&self.criterion, view.block, n, n_codes)
-    }
-
     /// Takes `feature` to those that are searched together, and searches them where there is no place for more;
     /// gives whether it varies in the node.
     fn take_together(
@@ -210,10 +203,20 @@ impl Grower<'_> {
         size: (f64, f64),
         random: &mut Stream,
     ) -> (bool, Option<Candidate>) {
-        let Grower { context, arch, criterion, items, narrow, wide, buffers, .. } = self;
+        let Grower { context, kernels, arch, criterion, items, narrow, wide, buffers, .. } = self;
         let rows = &items.rows[range.clone()];
         let examples = items.examples(range, view);
-        let search = FeatureSearch { context: *context, arch: *arch, criterion, examples, view, feature, open, size };
+        let search = FeatureSearch {
+            context: *context,
+            kernels: *kernels,
+            arch: *arch,
+            criterion,
+            examples,
+            view,
+            feature,
+            open,
+            size,
+        };
         match context.store.slots[feature as usize] {
             Slot::Narrow(slot) => {
                 narrow.take(view, slot, rows);
@@ -230,6 +233,7 @@ impl Grower<'_> {
 /// A feature of a node of any size.
 struct FeatureSearch<'a> {
     context: GrowContext<'a>,
+    kernels: Kernels,
     arch: Arch,
     criterion: &'a Criterion,
     examples: Examples<'a>,
@@ -248,8 +252,17 @@ impl FeatureSearch<'_> {
         buffers: &mut Buffers,
         random: &mut Stream,
     ) -> (bool, Option<Candidate>) {
-        let FeatureSearch { context, arch, criterion, mut examples, view, feature, mut open, size: (all, all_weight) } =
-            self;
+        let FeatureSearch {
+            context,
+            kernels,
+            arch,
+            criterion,
+            mut examples,
+            view,
+            feature,
+            mut open,
+            size: (all, all_weight),
+        } = self;
         let OfType { codes, bins } = of_type;
         let coding = &context.store.codings[feature as usize];
         let mut node = &buffers.node;
@@ -274,6 +287,7 @@ impl FeatureSearch<'_> {
             return (false, None);
         }
         let search = NodeSearch {
+            kernels,
             arch,
             open,
             search: Search {
@@ -308,22 +322,9 @@ impl FeatureSearch<'_> {
     }
 }
 
-/// Up to so many examples it is faster to search all candidates of a node at once, as measured.
-pub(super) fn most_in_batch(arch: Arch, criterion: &Criterion, context: GrowContext<'_>) -> usize {
-    if criterion.is_partial() || context.space.is_weighted() {
-        return 0;
-    }
-    let most = match (criterion.indicator_weight.is_empty(), context.params.ensemble) {
-        (true, Ensemble::RandomForest | Ensemble::Bagging) if criterion.is_ordered() => 40,
-        (true, Ensemble::RandomForest | Ensemble::Bagging) => 16,
-        (false, _) => 32,
-        _ => usize::MAX,
-    };
-    most.min(Batch::most_examples(arch))
-}
-
 /// A search in either form of sums.
 struct NodeSearch<'a, C> {
+    kernels: Kernels,
     arch: Arch,
     open: Open,
     search: Search<'a, C>,
@@ -331,12 +332,15 @@ struct NodeSearch<'a, C> {
 
 impl<C: Code> NodeSearch<'_, C> {
     fn best_cut(&self, bins: &mut single::Bins, scratch: &mut scan::Scratch) -> Option<Cut> {
-        let Search { examples, codes, n_codes, constraint, .. } = self.search;
+        let Search { criterion, examples, codes, n_codes, constraint, node } = self.search;
         match self.open {
             Open::Single(node) => {
                 single::best_cut(self.arch, (codes.iter().copied(), n_codes), examples.pairs, node, constraint, bins)
             }
-            Open::Any => self.search.best_cut(self.arch, scratch),
+            Open::Any => {
+                let kernel = self.kernels.of_one(criterion, examples, node, n_codes);
+                self.search.best_cut(kernel, self.arch, scratch)
+            }
         }
     }
 
@@ -344,7 +348,7 @@ impl<C: Code> NodeSearch<'_, C> {
         let Search { examples, codes, constraint, .. } = self.search;
         match self.open {
             Open::Single(node) => single::given_cut(self.arch, codes, examples.pairs, node, constraint, cut),
-            Open::Any => self.search.given_cut(self.arch, cut, scratch),
+            Open::Any => self.search.given_cut(self.kernels.of_cut(), self.arch, cut, scratch),
         }
     }
 }

@@ -6,6 +6,7 @@ use pulp::Simd;
 
 use super::scan::{Examples, Search};
 use super::{Best, Cut, STEP};
+use crate::criterion::Criterion;
 use ferrank_data::store::Code;
 
 /// Most bytes of counts: with more, they leave the second cache.
@@ -28,17 +29,16 @@ pub(super) struct LabelBins {
     omega: Vec<f64>,
 }
 
-impl LabelBins {
-    /// Whether to count costs less than to walk examples in order, as measured.
-    pub(super) fn serve<C: Code>(search: Search<'_, C>) -> bool {
-        let Search { criterion, examples, n_codes, node, .. } = search;
-        let n_labels = criterion.indicator_weight.len();
-        examples.have_labels_alone(criterion)
-            && node.examples() <= f64::from(i32::MAX)
-            && 8 * examples.rows.len() >= n_codes * (8 + n_labels / 5)
-            && size_of::<u32>() * n_codes * n_labels <= MOST_BYTES
-    }
+/// Returns true if counting `n` rows costs less than walking them in order, as measured. `examples` is the number of
+/// rows counted with multiplicity.
+pub(super) fn is_worthwhile(criterion: &Criterion, n: usize, examples: f64, n_codes: usize) -> bool {
+    let n_labels = criterion.indicator_weight.len();
+    examples <= f64::from(i32::MAX)
+        && 8 * n >= n_codes * (8 + n_labels / 5)
+        && size_of::<u32>() * n_codes * n_labels <= MOST_BYTES
+}
 
+impl LabelBins {
     /// The best cut.
     #[inline(always)]
     pub(super) fn best_cut<S: Simd, C: Code>(&mut self, simd: S, search: Search<'_, C>) -> Option<Cut> {

@@ -15,6 +15,7 @@
 pub(crate) mod batch;
 pub(crate) mod dense;
 pub(crate) mod gram;
+pub(crate) mod kernel;
 mod label_bins;
 mod label_csr;
 pub(crate) mod multi_feature;

@@ -38,11 +38,6 @@ const MOST_BYTES: usize = 640 << 10;
 const MANY_CODES: usize = 1 << 24;
 
 impl MultiFeatureHistogram {
-    /// Whether components allow for it.
-    pub(crate) fn supports(arch: Arch, criterion: &Criterion) -> bool {
-        dense::width(arch, criterion).is_some()
-    }
-
     /// Takes a feature, with the codes of the examples, none missing and all below `n_codes`; gives whether there is
     /// no place for another like it.
     pub(crate) fn take<C: Code>(&mut self, criterion: &Criterion, feature: u32, codes: &[C], n_codes: usize) -> bool {

@@ -22,6 +22,7 @@ use std::cell::{OnceCell, RefCell};
 use pulp::{Arch, Simd, WithSimd};
 
 use super::dense::{self, Values};
+use super::kernel::Kernel;
 use super::label_bins::LabelBins;
 use super::label_csr::{LabelCsr, LabelSums, Listed};
 use super::multi_feature::MultiFeatureHistogram;
@@ -33,15 +34,10 @@ use crate::space::Block;
 use crate::split::single::{GainOf, Pair};
 use ferrank_data::store::Code;
 
-/// Most dense components with which examples are added up by code. With more, the sums of all codes do not
-/// stay in the inner cache, and examples are walked in order.
-const MOST_BY_CODE: usize = 64;
 /// Vectors added up side by side: a sum waits for each of its additions.
 const ABREAST: usize = 4;
 /// Values of a byte.
 const BYTE: usize = 256;
-/// Most bytes of sums by code.
-const MOST_BIN_BYTES: usize = 1 << 20;
 
 /// Examples of a node: row numbers in the block, and how often each occurs.
 #[derive(Debug, Clone, Copy)]
@@ -60,12 +56,6 @@ impl Examples<'_> {
         sums.clear();
         sums.resize(criterion.len(), 0.0);
         arch.dispatch(Total { examples: self, criterion, sums });
-    }
-
-    /// Whether there are labels alone, known for all rows of weight 1.
-    #[inline(always)]
-    pub(super) fn have_labels_alone(&self, criterion: &Criterion) -> bool {
-        criterion.width() == 0 && self.block.weights.is_empty() && !criterion.indicator_weight.is_empty()
     }
 
     /// Dense components of the example at `position`, and how often it occurs.
@@ -248,38 +238,27 @@ pub(crate) struct Search<'a, C> {
 }
 
 impl<C: Code> Search<'_, C> {
-    /// Best cut; `None` if no cut has room.
-    pub(crate) fn best_cut(self, arch: Arch, scratch: &mut Scratch) -> Option<Cut> {
+    /// The best cut as `kernel` finds it; `None` if the constraint allows no cut.
+    pub(crate) fn best_cut(self, kernel: Kernel, arch: Arch, scratch: &mut Scratch) -> Option<Cut> {
         let Search { criterion, examples, codes, n_codes, node, constraint } = self;
-        if MultiFeatureHistogram::supports(arch, criterion)
-            && adds_by_code(criterion, examples.block, codes.len(), n_codes)
-        {
-            scratch.together.take(criterion, 0, codes, n_codes);
-            return scratch
-                .together
-                .best_cuts(arch, criterion, examples, node, constraint, None)
-                .next()
-                .map(|(_, cut)| cut);
+        if kernel == Kernel::MultiFeature {
+            let together = &mut scratch.together;
+            together.take(criterion, 0, codes, n_codes);
+            let mut best = together.best_cuts(arch, criterion, examples, node, constraint, None);
+            return best.next().map(|(_, cut)| cut);
         }
-        arch.dispatch(BestCut { search: self, scratch })
+        arch.dispatch(BestCut { search: self, kernel, scratch })
     }
 
-    /// The cut at `cut`, with its gain, if it has room.
-    pub(crate) fn given_cut(self, arch: Arch, cut: C, scratch: &mut Scratch) -> Option<Cut> {
-        arch.dispatch(GivenCut { search: self, cut, scratch })
+    /// The cut at `cut` with its gain as `kernel` finds it; `None` if the constraint does not allow it.
+    pub(crate) fn given_cut(self, kernel: Kernel, arch: Arch, cut: C, scratch: &mut Scratch) -> Option<Cut> {
+        arch.dispatch(GivenCut { search: self, kernel, cut, scratch })
     }
-}
-
-/// Whether adding up `n` examples by code costs less than walking them in order.
-pub(crate) fn adds_by_code(criterion: &Criterion, block: &Block, n: usize, n_codes: usize) -> bool {
-    let labels = if block.starts.is_empty() { 0 } else { block.indicators.len() * n / (block.starts.len() - 1) };
-    let adding = n * (2 + criterion.width()) + labels;
-    let walking = n_codes * criterion.len();
-    adding >= 4 * walking && 8 * walking <= MOST_BIN_BYTES && criterion.width() <= MOST_BY_CODE
 }
 
 struct BestCut<'a, C> {
     search: Search<'a, C>,
+    kernel: Kernel,
     scratch: &'a mut Scratch,
 }
 
@@ -288,21 +267,19 @@ impl<C: Code> WithSimd for BestCut<'_, C> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) -> Option<Cut> {
-        let Search { criterion, examples, codes, n_codes, .. } = self.search;
-        if LabelBins::serve(self.search) {
-            return self.scratch.label_bins.best_cut(simd, self.search);
-        }
-        if adds_by_code(criterion, examples.block, codes.len(), n_codes) {
-            self.by_code(simd)
-        } else {
-            self.in_order(simd)
+        match self.kernel {
+            Kernel::LabelBins => self.scratch.label_bins.best_cut(simd, self.search),
+            Kernel::NodeSums => self.from_sums(simd),
+            Kernel::Labels => self.of_labels(simd),
+            Kernel::Dense => self.of_dense(simd),
+            _ => self.in_order(simd),
         }
     }
 }
 
 impl<C: Code> BestCut<'_, C> {
     #[inline(always)]
-    fn by_code<S: Simd>(self, simd: S) -> Option<Cut> {
+    fn from_sums<S: Simd>(self, simd: S) -> Option<Cut> {
         let Search { criterion, examples, codes, n_codes, node, constraint } = self.search;
         let Scratch { sums, side, .. } = self.scratch;
         sums.reset(SumLayout::Full(criterion.len()), n_codes);
@@ -311,19 +288,22 @@ impl<C: Code> BestCut<'_, C> {
     }
 
     #[inline(always)]
-    fn in_order<S: Simd>(self, simd: S) -> Option<Cut> {
-        let Search { criterion, codes, n_codes, node, constraint, .. } = self.search;
-        if self.search.examples.have_labels_alone(criterion) {
-            return self.of_labels(simd);
-        }
-        let Scratch { order, spare, side, walk, .. } = self.scratch;
+    fn of_dense<S: Simd>(self, simd: S) -> Option<Cut> {
+        let Search { criterion, codes, n_codes, .. } = self.search;
+        let Scratch { order, spare, walk, .. } = self.scratch;
         sort(codes, n_codes, order, spare);
         match dense::vectors_of::<S>(criterion) {
-            Some(1) => return dense::best_cut::<S, C, 1>(simd, self.search, order, walk),
-            Some(2) => return dense::best_cut::<S, C, 2>(simd, self.search, order, walk),
-            Some(4) => return dense::best_cut::<S, C, 4>(simd, self.search, order, walk),
-            _ => {}
+            Some(1) => dense::best_cut::<S, C, 1>(simd, self.search, order, walk),
+            Some(2) => dense::best_cut::<S, C, 2>(simd, self.search, order, walk),
+            _ => dense::best_cut::<S, C, 4>(simd, self.search, order, walk),
         }
+    }
+
+    #[inline(always)]
+    fn in_order<S: Simd>(self, simd: S) -> Option<Cut> {
+        let Search { criterion, codes, n_codes, node, constraint, .. } = self.search;
+        let Scratch { order, spare, side, .. } = self.scratch;
+        sort(codes, n_codes, order, spare);
         let mut best = Best::new(node.weight(), node.examples(), constraint);
         let is_last =
             |i: usize, position: usize| order.get(i + 1).is_none_or(|&next| codes[next as usize] != codes[position]);
@@ -361,6 +341,7 @@ impl<C: Code> BestCut<'_, C> {
 
 struct GivenCut<'a, C> {
     search: Search<'a, C>,
+    kernel: Kernel,
     cut: C,
     scratch: &'a mut Scratch,
 }
@@ -370,17 +351,13 @@ impl<C: Code> WithSimd for GivenCut<'_, C> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) -> Option<Cut> {
-        let Search { criterion, codes, node, constraint, .. } = self.search;
+        let Search { codes, node, constraint, .. } = self.search;
         let n_left = codes.iter().filter(|&&code| code <= self.cut).count();
         let left_is_smaller = 2 * n_left <= codes.len();
         // Splitting off one side gains as much as splitting off the other.
-        let (weight, count, gain) = match dense::vectors_of::<S>(criterion) {
-            Some(1) => dense::side_gain::<S, C, 1>(simd, self.search, self.cut, left_is_smaller),
-            Some(2) => dense::side_gain::<S, C, 2>(simd, self.search, self.cut, left_is_smaller),
-            Some(4) => dense::side_gain::<S, C, 4>(simd, self.search, self.cut, left_is_smaller),
-            _ if self.search.examples.have_labels_alone(criterion) => {
-                self.search.side_of_labels(self.cut, left_is_smaller, self.scratch)
-            }
+        let (weight, count, gain) = match self.kernel {
+            Kernel::Dense => self.search.side_of_dense(simd, self.cut, left_is_smaller),
+            Kernel::Labels => self.search.side_of_labels(self.cut, left_is_smaller, self.scratch),
             _ => {
                 let Scratch { order, side, .. } = self.scratch;
                 positions(codes, |code| (code <= self.cut) == left_is_smaller, order);
@@ -398,6 +375,16 @@ impl<C: Code> WithSimd for GivenCut<'_, C> {
 }
 
 impl<C: Code> Search<'_, C> {
+    /// Weight, examples and gain of one side of `cut`, where components are dense and few.
+    #[inline(always)]
+    fn side_of_dense<S: Simd>(self, simd: S, cut: C, left: bool) -> (f64, f64, f64) {
+        match dense::vectors_of::<S>(self.criterion) {
+            Some(1) => dense::side_gain::<S, C, 1>(simd, self, cut, left),
+            Some(2) => dense::side_gain::<S, C, 2>(simd, self, cut, left),
+            _ => dense::side_gain::<S, C, 4>(simd, self, cut, left),
+        }
+    }
+
     /// Weight, examples and gain of one side of `cut`, where there are labels alone, known for all rows of weight 1.
     #[inline(always)]
     fn side_of_labels(self, cut: C, left: bool, scratch: &mut Scratch) -> (f64, f64, f64) {

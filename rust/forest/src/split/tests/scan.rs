@@ -3,7 +3,8 @@ use proptest::prelude::*;
 use pulp::Arch;
 
 use super::{Examples, N_GROUPS, arches, constraint};
-use crate::split::dense::LeftSides;
+use crate::split::dense::{self, LeftSides};
+use crate::split::kernel::{Kernel, Kernels};
 use crate::split::multi_feature::MultiFeatureHistogram;
 use crate::split::random_thresholds::RandomThresholds;
 use crate::split::scan::{self, Node, Scratch, Search};
@@ -94,7 +95,9 @@ fn check<C: Code>(examples: &Examples, constraint: SplitConstraint, n_codes: usi
     // Squares are added up as many at a time as vectors are wide, so gains differ in their last bits.
     let naive = examples.best_cut(constraint);
     for arch in arches() {
-        examples.check(search.best_cut(arch, &mut scratch), naive)?;
+        for kernel in best_cut_kernels(search, arch) {
+            examples.check(search.best_cut(kernel, arch, &mut scratch), naive)?;
+        }
     }
 
     let cuts = examples.present();
@@ -102,16 +105,33 @@ fn check<C: Code>(examples: &Examples, constraint: SplitConstraint, n_codes: usi
         let naive = examples.fits(constraint, |code| code <= cut);
         let naive = naive.then(|| Cut { gain: examples.gain(|code| code <= cut), code: cut });
         for arch in arches() {
-            let found = search.given_cut(arch, C::from_u16(cut), &mut scratch);
-            examples.check(found, naive)?;
-            prop_assert_eq!(found.map(|found| found.code), naive.map(|naive| naive.code));
+            for kernel in [Kernels::new(arch, &criterion, true).of_cut(), Kernel::InOrder] {
+                let found = search.given_cut(kernel, arch, C::from_u16(cut), &mut scratch);
+                examples.check(found, naive)?;
+                prop_assert_eq!(found.map(|found| found.code), naive.map(|naive| naive.code));
+            }
         }
     }
-    for arch in arches().into_iter().filter(|&arch| MultiFeatureHistogram::supports(arch, &criterion)) {
+    for arch in arches().into_iter().filter(|&arch| dense::width(arch, &criterion).is_some()) {
         cuts_found_together_are_those_found_alone(search, arch, &mut scratch)?;
     }
     // Searches leave the buffers clear.
-    examples.check(search.best_cut(Arch::new(), &mut scratch), naive)
+    for kernel in best_cut_kernels(search, Arch::new()) {
+        examples.check(search.best_cut(kernel, Arch::new(), &mut scratch), naive)?;
+    }
+    Ok(())
+}
+
+/// The kernel that serves the node, and the general ones.
+fn best_cut_kernels<C: Code>(search: Search<'_, C>, arch: Arch) -> Vec<Kernel> {
+    let Search { criterion, examples, node, n_codes, .. } = search;
+    let special = match Kernels::new(arch, criterion, false).of_one(criterion, examples, node, n_codes) {
+        // Examples are no pairs here.
+        Kernel::Single => Kernel::Dense,
+        kernel => kernel,
+    };
+    let sums = (n_codes < 10_000).then_some(Kernel::NodeSums);
+    [special, Kernel::InOrder].into_iter().chain(sums).collect()
 }
 
 /// With the codes in other orders as other features: more than find place at once.
@@ -136,7 +156,7 @@ fn cuts_found_together_are_those_found_alone<C: Code>(
             let codes = of_feature(feature);
             let cut = codes[n / 2];
             let search = Search { codes: &codes, ..search };
-            given_alone.extend(search.given_cut(arch, cut, scratch).map(|cut| (feature, cut)));
+            given_alone.extend(search.given_cut(Kernel::Dense, arch, cut, scratch).map(|cut| (feature, cut)));
             prop_assert_eq!(given.take(arch, feature, &codes, cut), feature == 6);
             let mut one = MultiFeatureHistogram::default();
             one.take(criterion, feature, &codes, n_codes);
