@@ -2,7 +2,7 @@
 //!
 //! Sums lie flat in one vector, so that adding, subtracting and merging are loops over numbers:
 //! examples, weight, one sum for each number of a row of the block (dense components, then the weights
-//! of those that some rows lack), then one for each indicator.
+//! of those that are missing in some rows), then one for each indicator.
 //!
 //! With node mean m and left sums (W_L, S_L), the decrease of a component's variance is
 //! (S_L − m·W_L)² / (W_L·W_R): one division, and nothing cancels.
@@ -55,7 +55,7 @@ impl Criterion {
         FIRST + self.width() + self.indicator_weight.len()
     }
 
-    /// Whether some components have weights of their own.
+    /// Returns true if some components have weights of their own.
     pub(crate) fn is_partial(&self) -> bool {
         self.n_partial + self.n_groups > 0
     }
@@ -71,7 +71,7 @@ impl Criterion {
         self.width() == 0 && !self.is_weighted && !self.indicator_weight.is_empty()
     }
 
-    /// Whether the categories of a nominal feature have an order in which the best subset is a
+    /// Returns true if the categories of a nominal feature have an order in which the best subset is a
     /// prefix: there is but one mean to order by (Breiman et al. 1984, Theorem 4.5).
     pub(crate) fn is_ordered(&self) -> bool {
         self.n_dense() == 1 && self.indicator_weight.is_empty()
@@ -167,7 +167,7 @@ impl Criterion {
 /// equal gains, and rounding noise must not choose between them.
 pub(crate) const TIE: f64 = 1.0 - 1.0 / (1u64 << 36) as f64;
 
-/// Whether `gain` is as good as `most`, the greatest there is.
+/// Returns true if `gain` is as good as `most`, the greatest there is.
 #[inline(always)]
 pub(crate) fn ties(gain: f64, most: f64) -> bool {
     gain >= most * TIE

@@ -11,7 +11,7 @@ pub(super) fn n_keys(data: &RunData, params: &ForestParams) -> u64 {
     (params.n_estimators as u64).saturating_mul(n_ensembles(data, params) as u64)
 }
 
-/// What the vectors of a tree look like: the scores, then those of them that are told apart by target.
+/// What the vectors of a tree look like: the scores, then those of them that are reported by target.
 pub(super) fn forms(data: &RunData, params: &ForestParams) -> Vec<Form> {
     let by_target =
         if is_by_target(params) { data.targets.len() * n_by_target(params, params.scores.len()) } else { 0 };
@@ -67,12 +67,12 @@ fn n_ensembles(data: &RunData, params: &ForestParams) -> usize {
     if params.per_target { data.targets.len() } else { 1 }
 }
 
-/// Returns true if the contributions of trees tell targets apart.
+/// Returns true if the contributions of trees are reported by target.
 fn is_by_target(params: &ForestParams) -> bool {
     params.by_target && !params.per_target
 }
 
-/// How many of the first `n` scores can be told apart by target.
+/// How many of the first `n` scores can be reported by target.
 fn n_by_target(params: &ForestParams, n: usize) -> usize {
     params.scores[..n].iter().filter(|score| score.method().is_by_target()).count()
 }

@@ -100,10 +100,10 @@ impl Any {
     }
 }
 
-/// Profiles and codes `source`; gives the number of rows.
+/// Profiles and codes `source`. Returns the number of rows.
 ///
 /// # Errors
-/// Those of reading it.
+/// The errors of reading `source`.
 pub fn code(source: &dyn ChunkSource, roles: &Roles, max_bins: usize) -> Result<usize> {
     let problem = Problem::resolve(&source.schema(), roles, source.name())?;
     let monitor = Monitor::default();

@@ -81,12 +81,12 @@ pub fn rank(
     accumulate(source, roles, params, &RunOptions { threads, ..RunOptions::default() }, monitor)?.ranking()
 }
 
-/// Grows the trees that `options` ask for, each of which is a contribution under its number.
+/// Grows the trees that `options` request. Each tree is a contribution under its number.
 ///
 /// With `per_target`, trees are numbered target by target.
 ///
 /// # Errors
-/// Those of [`rank`], and what is wrong with `options`.
+/// The errors of [`rank`], and what is wrong with `options`.
 pub fn accumulate(
     source: &dyn ChunkSource,
     roles: &Roles,
@@ -127,7 +127,7 @@ pub fn accumulate(
 /// With `per_target`, trees are numbered target by target.
 ///
 /// # Errors
-/// Those of [`rank`], and [`Error::Setting`] if there is no such tree.
+/// The errors of [`rank`], and [`Error::Setting`] if there is no such tree.
 pub fn grow_tree(
     source: &dyn ChunkSource,
     roles: &Roles,
@@ -167,7 +167,7 @@ fn alone(params: &ForestParams) -> ForestParams {
     ForestParams { target_weights: None, by_target: false, unlabelled: Unlabelled::Ignore, ..params.clone() }
 }
 
-/// What a run may use besides threads.
+/// Resources of a run besides threads.
 #[derive(Debug, Clone)]
 struct Resources {
     budget: Budget,
@@ -184,7 +184,7 @@ struct Prepared {
 }
 
 impl Prepared {
-    /// Profiles and codes what `intake` gives.
+    /// Profiles and codes the rows of `intake`.
     fn profile(intake: &Intake<'_>, params: &ForestParams, resources: Option<&Resources>) -> Result<Self> {
         let options = RunOptions::default();
         let scan = options.scan(intake, params.max_bins)?;
@@ -192,7 +192,8 @@ impl Prepared {
         Prepared::read(intake, scan, params, resources)
     }
 
-    /// Codes what `intake` gives, scanned before: in memory, unless `means` say that it does not fit.
+    /// Codes the rows of `intake`, which was scanned before. Codes are in memory, unless they do not fit the budget of
+    /// `resources`.
     fn read(
         intake: &Intake<'_>,
         scan: ScanSummary<'_>,
@@ -228,7 +229,7 @@ impl Prepared {
     }
 
     /// Grows `trees`, by their numbers in the whole run. `without` prepares the rows that have a target, where
-    /// others lack it and each target has its own ensemble.
+    /// it is missing in others and each target has its own ensemble.
     fn contribute(
         &self,
         trees: &[u64],
@@ -312,7 +313,7 @@ impl Prepared {
     }
 }
 
-/// What a thread grows its trees with.
+/// Buffers with which a thread grows its trees.
 struct TreeWorker<'a> {
     context: GrowContext<'a>,
     bag: Bag,

@@ -71,7 +71,7 @@ pub enum MaxSamples {
     Share(f64),
 }
 
-/// Which of the features whose tests gain the same is tested.
+/// Which of the features with equal gains is tested.
 ///
 /// In nodes of a few examples many features part them perfectly. If the lowest of them always won,
 /// importances would fall with the number of the column, even among irrelevant features.
@@ -123,22 +123,22 @@ pub struct ForestParams {
     /// Greatest number of codes of a numeric feature, 2 to 65,535. A feature with no more distinct
     /// values is searched exactly, others at quantiles.
     pub max_bins: usize,
-    /// Which of the features whose tests gain the same is tested.
+    /// Which of the features with equal gains is tested.
     pub ties: Ties,
-    /// The scores; all come from the same trees.
+    /// The scores; all are computed from the same trees.
     pub scores: Vec<Score>,
     /// One ensemble for each target, importances averaged with the target weights
     /// (mtr-ranking §2.1, the STR variant).
     pub per_target: bool,
-    /// Whether to tell `genie3` apart by target.
+    /// Whether `genie3` is reported by target as well.
     pub by_target: bool,
     /// Weight of each target in the impurity, in target order; `None`: 1 each.
     pub target_weights: Option<Vec<f64>>,
     /// The share w of the targets in the impurity, in [0, 1]; features make up the rest (ssl-ranking Eq. 1).
     /// `None`: the targets alone, and rows without any are not used.
     pub supervision: Option<f64>,
-    /// What becomes of rows without any target. With a supervision of 1 they say nothing, so that
-    /// [`Unlabelled::Use`] comes to [`Unlabelled::Ignore`].
+    /// What becomes of rows without any target. With a supervision of 1 they have no effect, so that
+    /// [`Unlabelled::Use`] means [`Unlabelled::Ignore`].
     pub unlabelled: Unlabelled,
     /// Seed of all random draws.
     pub seed: u64,
@@ -168,7 +168,7 @@ impl Default for ForestParams {
 }
 
 impl ForestParams {
-    /// Whether rows are drawn with replacement.
+    /// Returns true if rows are drawn with replacement.
     pub fn bootstraps(&self) -> bool {
         self.bootstrap.unwrap_or(self.ensemble != Ensemble::ExtraTrees)
     }
@@ -181,7 +181,7 @@ impl ForestParams {
         }
     }
 
-    /// Whether features are components, too.
+    /// Returns true if features are components, too.
     pub(crate) fn clusters(&self, task: Task) -> bool {
         self.share_of_targets(task) < 1.0
     }

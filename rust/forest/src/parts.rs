@@ -54,11 +54,11 @@ impl Coded {
     /// The data set whose columns are those of `view`, which needs no rows, and whose rows are in `parts`, one
     /// after the other. `profile` is that of all rows.
     ///
-    /// With `per_target`, a target that some rows lack has an ensemble of the others: then `view` has it alone,
-    /// and `parts` are of its rows, whose profile is `own`.
+    /// With `per_target`, a target that is missing in some rows has an ensemble of the other rows. Then `view` has this
+    /// target alone, and `parts` are of its rows, whose profile is `own`.
     ///
-    /// The parts are held already; where `options` leave no room beside them for the bags of all threads, trees are
-    /// grown in passes.
+    /// The parts are held already; where the memory limit leaves too little for the bags of all threads, trees are
+    /// grown in external memory.
     ///
     /// # Errors
     /// What is wrong with a setting or a role; [`Error::Data`] if a part is damaged or another store's.
@@ -97,7 +97,7 @@ impl Coded {
         })
     }
 
-    /// Grows the trees that `options` ask for.
+    /// Grows the trees that `options` request.
     ///
     /// # Errors
     /// What is wrong with `options`; [`Error::Interrupted`] once `monitor` was asked to stop.

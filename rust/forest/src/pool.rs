@@ -18,7 +18,7 @@ pub(crate) struct FeaturePool {
     constant: usize,
     /// Those that set features constant_features.
     swaps: Vec<(u32, u32)>,
-    /// Those of a draw.
+    /// Swaps of the current draw.
     drawn: Vec<(u32, u32)>,
     /// Features that a draw found to be constant.
     found: Vec<u32>,
@@ -88,7 +88,7 @@ impl FeaturePool {
                 break;
             }
             if shuffled {
-                // The order is put back before anybody asks for positions.
+                // The order is restored before positions are used.
                 let j = random.random_range(i..self.order.len());
                 self.drawn.push((i as u32, j as u32));
                 self.order.swap(i, j);

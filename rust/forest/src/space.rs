@@ -51,7 +51,7 @@ pub(crate) struct Space {
     pub(crate) indicator_weight: Vec<f64>,
     /// The group of each partial indicator: which of the weights counts its rows.
     pub(crate) indicator_group: Vec<u32>,
-    /// A column of each of these groups, which lacks the same rows as the others.
+    /// A column of each of these groups; its values are missing in the same rows as those of the others.
     groups: Vec<Origin>,
     /// How row weights become those of the block; `None` if all are 1.
     weighing: Option<Weighing>,
@@ -145,7 +145,7 @@ pub(crate) struct Plan<'a> {
 struct Variable<'a> {
     column: &'a TargetColumn,
     origin: Origin,
-    /// Its share of the impurity of the whole data.
+    /// The variable's share of the impurity of the whole data.
     share: f64,
     /// One label of several, of two values.
     is_label: bool,
@@ -204,7 +204,7 @@ impl Space {
         Ok(space)
     }
 
-    /// Numbers the indicators of `part`; gives the one of each class or label, [`NONE`] for none.
+    /// Numbers the indicators of `part`. Returns the number of each class or label, [`NONE`] for none.
     fn list(&mut self, part: &Parts<'_>, groups: &mut Groups) -> Vec<u32> {
         let group = (!part.is_whole).then(|| groups.of(part.variable));
         let number = |omega: &Option<f64>| {
@@ -307,7 +307,7 @@ impl Space {
         size_of::<f64>() * (self.width() + usize::from(self.is_weighted())) + indicators
     }
 
-    /// Whether rows have weights that differ.
+    /// Returns true if rows have weights that differ.
     pub(crate) fn is_weighted(&self) -> bool {
         self.weighing.is_some()
     }
@@ -384,7 +384,7 @@ impl Variable<'_> {
     }
 }
 
-/// Partial indicators, told apart by the rows that miss them.
+/// Partial indicators, grouped by the rows where they are missing.
 #[derive(Default)]
 struct Groups {
     by_pattern: FxHashMap<Vec<u64>, u32>,

@@ -35,10 +35,10 @@ pub(crate) struct BufferedNode {
 pub(crate) struct TreeBuffer {
     /// In preorder, left before right.
     pub(crate) nodes: Vec<BufferedNode>,
-    /// For each split in preorder, n_targets parts of its gain; empty unless asked for.
+    /// For each split in preorder, n_targets parts of its gain; empty unless requested.
     pub(crate) gain_by_target: Vec<f64>,
     /// For each leaf in preorder, the rows of the bag in it ascending, with their multiplicities; empty unless
-    /// the permutation score is asked for.
+    /// some score reads out-of-bag rows.
     pub(super) members: Vec<(u32, u32)>,
     /// Where the members of each leaf end.
     pub(super) member_ends: Vec<u32>,

@@ -42,7 +42,7 @@ pub(super) struct Buckets<'a> {
     file: Mutex<(File, usize)>,
 }
 
-/// The same once it is written.
+/// The file of all buckets once it is written.
 pub(super) struct Stored<'a> {
     records: Records<'a>,
     bytes: Buffer,
@@ -206,7 +206,7 @@ impl Records<'_> {
         }
     }
 
-    /// Reads the records in `bytes` into `rows` from row `first` on; gives the row after them.
+    /// Reads the records in `bytes` into `rows` from row `first` on. Returns the row after them.
     fn read(&self, bytes: &[u8], first: usize, rows: &mut Rows) -> usize {
         let end = first + bytes.len() / self.size;
         let mut fields = Fields { size: self.size, at: 0 };
@@ -234,7 +234,7 @@ impl Records<'_> {
     }
 }
 
-/// Whether some target of `store` has label sets.
+/// Returns true if some target of `store` has label sets.
 fn has_labels(store: &CodeStore) -> bool {
     store.targets.iter().any(|target| matches!(target, TargetColumn::Labels(_)))
 }

@@ -80,7 +80,7 @@ impl MemoryPlan {
         MemoryPlan { sums, bucket_rows, at_once: 1, rows_per_draw, bag_rows, n_rows }
     }
 
-    /// Whether the rows of a node with so many examples fit.
+    /// Returns true if the rows of a node with so many examples fit.
     pub(super) fn fits(&self, examples: f64) -> bool {
         // Shares of different rows spread by chance, the less the more rows there are.
         let rows = examples * self.rows_per_draw;
@@ -93,9 +93,9 @@ impl MemoryPlan {
     }
 }
 
-/// Whether `left` bytes of memory hold the store of `rows` rows, and the bags and trees of all threads.
+/// Returns true if `left` bytes of memory hold the store of `rows` rows, and the bags and trees of all threads.
 pub(crate) fn holds_all(rows: u64, book: &Codebook, params: &ForestParams, left: usize) -> bool {
-    // A value as it is, and as a component that other rows lack.
+    // A value as it is, and as a component that is missing in other rows.
     let store = book.row_bytes() + 24 * (book.n_kept() + 1) + book.label_bytes();
     // Rows, counts and pairs, as they are and parted; nodes.
     let bag = 8 + 2 * 20 + 2 + 2 * size_of::<BufferedNode>();

@@ -1,17 +1,17 @@
-//! Trees over rows that memory does not hold (DESIGN §8).
+//! Growth in external memory: trees over rows that memory does not hold.
 //!
 //! ```text
-//! while a node of a tree is open                     tops
+//! while a node of a tree is open                     upper trees
 //!     one pass over the store: sums of the open nodes' examples by code, for the features they draw
-//!     the best test of each, and its children        (top, split::by_code)
+//!     the best test of each, and its children        (upper_tree, split::node_sums)
 //! a node whose rows fit the memory is a bucket
 //! for each group of trees, as many as the disk holds
 //!     one pass over the store: rows of buckets to a scratch file     (buckets)
 //!     for each tree, bucket by bucket: grow the subtree in memory, add up its splits in preorder
 //! ```
 //!
-//! A pass reads the store once for all trees. A row's node is found again by parting the rows of a
-//! block of 65,536 by the tree so far, so nothing is kept of a row from pass to pass.
+//! A pass reads the store once for all trees. The rows of a block of 65,536 are routed down the tree so far, so nothing is
+//! kept of a row from pass to pass.
 //!
 //! The trees are those of the in-memory run, bit by bit: sums are exact, a node draws from its own stream,
 //! and importances are added up in preorder. Which nodes are buckets depends on the memory and changes

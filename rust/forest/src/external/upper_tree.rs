@@ -1,4 +1,4 @@
-//! The top of a tree, whose nodes are told by sums alone.
+//! The upper part of a tree, whose nodes are split by sums alone.
 
 use pulp::Arch;
 
@@ -15,7 +15,7 @@ use crate::tree_buffer::BufferedSplit;
 use ferrank_data::profile::Scale;
 use ferrank_runtime::random::{Purpose, ROOT, child, stream};
 
-/// The top of a tree; the root is the first node, each node comes before its children.
+/// The upper part of a tree. The root is the first node, each node comes before its children.
 #[derive(Debug)]
 pub(super) struct UpperTree {
     /// The number of the tree.
@@ -64,7 +64,7 @@ pub(super) struct FeatureSums {
     pub(super) sums: NodeSums,
 }
 
-/// Chooses which open nodes the next pass sums up; gives whether there are some.
+/// Chooses the open nodes that the next pass sums up. Returns true if there are any.
 pub(super) fn open(tops: &mut [UpperTree], context: GrowContext<'_>, plan: &MemoryPlan) -> bool {
     let layout = SumLayout::new(&Criterion::new(context.space));
     let n_codes = |feature: u32| context.store.codings[feature as usize].n_codes();
@@ -119,7 +119,7 @@ impl UpperNode {
         }
     }
 
-    /// Whether the next pass has something to find out in this node.
+    /// Returns true if the next pass has something to find out in this node.
     pub(super) fn waits(&self) -> bool {
         matches!(&self.state, State::Open { next, .. } if !next.is_empty())
     }
@@ -149,7 +149,7 @@ impl UpperTree {
             let coding = &store.codings[feature as usize];
             let Some(histogram) = done.iter().find(|histogram| histogram.feature == feature) else {
                 lacking.push(feature);
-                // A guess at what the draw of a test takes from the stream.
+                // Draws about as much from the stream as the draw of a test will.
                 match (&coding.scale, params.ensemble) {
                     (_, Ensemble::RandomForest | Ensemble::Bagging) => {}
                     (Scale::Numeric(_), _) => drop(rand::RngExt::random::<f64>(random)),

@@ -31,7 +31,7 @@ impl<'a> FeatureCodes<'a> {
         finds.collect()
     }
 
-    /// Takes the codes of `rows` into `batch`; gives whether they vary.
+    /// Takes the codes of `rows` into `batch`. Returns true if they vary.
     #[inline(always)]
     pub(super) fn take(
         &self,
@@ -47,7 +47,7 @@ impl<'a> FeatureCodes<'a> {
         }
     }
 
-    /// Takes `codes`, one for each example, into `batch`; gives whether they vary.
+    /// Takes `codes`, one for each example, into `batch`. Returns true if they vary.
     #[inline(always)]
     pub(super) fn take_codes<C: Code>(
         &self,
@@ -67,7 +67,7 @@ impl<'a> FeatureCodes<'a> {
     }
 }
 
-/// Writes the key of each of `codes`; gives whether they vary.
+/// Writes the key of each of `codes`. Returns true if they vary.
 #[inline(always)]
 fn fill<C: Code>(keys: &mut [f64], codes: impl Iterator<Item = C> + Clone, key: impl Fn(C) -> f64) -> bool {
     let Some(first) = codes.clone().next() else { return false };

@@ -41,10 +41,10 @@ use ferrank_runtime::random::{ROOT, child};
 use part::Partition;
 use search::Source;
 
-/// Nodes larger than this ask after each feature whether to stop, smaller ones once in a while.
+/// Nodes larger than this check for an interrupt after each feature, smaller ones once in a while.
 const LARGE_NODE: usize = 4096;
 
-/// What every tree of an ensemble is grown from.
+/// The inputs shared by all trees of an ensemble.
 #[derive(Clone, Copy)]
 pub(crate) struct GrowContext<'a> {
     pub(crate) store: &'a CodeStore,
@@ -53,7 +53,7 @@ pub(crate) struct GrowContext<'a> {
     pub(crate) monitor: &'a Monitor,
 }
 
-/// The rows of a node that are all there is to be seen of a store.
+/// The rows of a subtree, apart from their store.
 #[derive(Clone, Copy)]
 pub(crate) struct SubtreeRows<'a> {
     pub(crate) chunk: &'a Chunk,
@@ -69,7 +69,7 @@ impl GrowContext<'_> {
         ScoreSize { n_features: self.store.codings.len(), n_targets }
     }
 
-    /// Asks whether to stop, before a step of a node of so many examples, if that takes long.
+    /// Checks for an interrupt before a step of a node of so many examples, if that takes long.
     fn check_large(self, examples: usize) -> Result<()> {
         match examples > LARGE_NODE {
             true => self.monitor.check(),
@@ -77,7 +77,7 @@ impl GrowContext<'_> {
         }
     }
 
-    /// What each target has of the gain of a split, which is in proportion to `share`.
+    /// The part of each target in the gain of a split, times `share`.
     pub(super) fn gains_by_target(self, criterion: &Criterion, left: &[f64], total: &[f64], share: f64) -> Vec<f64> {
         let space = self.space;
         let mut parts = vec![0.0; self.store.targets.len()];
@@ -94,7 +94,7 @@ impl GrowContext<'_> {
     }
 }
 
-/// Where in a tree a subtree begins.
+/// The root of a subtree.
 #[derive(Clone, Copy)]
 pub(crate) struct SubtreeRoot<'a> {
     /// The number of the tree.
@@ -117,7 +117,7 @@ struct PendingNode {
     sums: Known,
 }
 
-/// What the split of the parent says of a node's sums.
+/// The sums of a node as far as the split of its parent determined them.
 #[derive(Clone, Copy)]
 enum Known {
     Nothing,
@@ -134,7 +134,7 @@ enum Open {
     Any,
 }
 
-/// Grows trees one after the other. Its buffers stay, since getting memory costs more than filling it.
+/// Grows trees one after the other. Buffers are reused, because allocating memory costs more than filling it.
 pub(crate) struct Grower<'a> {
     context: GrowContext<'a>,
     /// The number of the tree.
@@ -146,7 +146,7 @@ pub(crate) struct Grower<'a> {
     kernels: Kernels,
     /// n_features
     finds: Vec<FeatureCodes<'a>>,
-    /// A single component, features that all fit a batch, and gains that are not told apart by target.
+    /// A single component, features that all fit a batch, and no gains by target.
     is_plain: bool,
     per_node: usize,
     keeps_members: bool,
@@ -168,7 +168,7 @@ pub(crate) struct Grower<'a> {
     copies: [Copied; CASCADE.len()],
 }
 
-/// What a view of rows that were copied together looks at.
+/// Codes and values of rows that were copied together.
 #[derive(Default)]
 struct Copied {
     codes: Chunk,
@@ -428,7 +428,7 @@ impl<'a> Grower<'a> {
         Ok(true)
     }
 
-    /// Gives the node of `frame` its number, and keeps it where nodes are kept.
+    /// Numbers the node of `frame`, and keeps it where nodes are kept.
     fn number(&mut self, frame: &PendingNode, examples: f64, weight: f64) -> u32 {
         let number = self.grown.nodes.len() as u32;
         if self.scores.is_none() {
@@ -500,7 +500,7 @@ impl<'a> Grower<'a> {
         Ok(())
     }
 
-    /// Whether all examples have the same component values.
+    /// Returns true if all examples have the same component values.
     fn is_pure(&self, view: View<'_>, range: Range<usize>) -> bool {
         if self.is_single {
             let pairs = &self.items.pairs[range];

@@ -129,7 +129,7 @@ impl Grower<'_> {
         [Known::Any(of_left), Known::Any(of_right)]
     }
 
-    /// Where each example goes; gives whether some miss the feature.
+    /// Writes where each example goes. Returns true if the feature is missing in some.
     fn sides(&mut self, view: View<'_>, range: Range<usize>, found: &Candidate, sides: &mut Vec<u8>) -> bool {
         let Grower { context, items, narrow, wide, buffers, .. } = self;
         if let (Some(keys), CodeTest::Cut(code)) = (buffers.batch.keys(found.feature), &found.test) {

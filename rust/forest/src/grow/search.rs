@@ -104,7 +104,7 @@ impl Grower<'_> {
         }))
     }
 
-    /// Takes `feature` into the batch; gives whether it varies in the node.
+    /// Takes `feature` into the batch. Returns true if it varies in the node.
     fn add_to_batch(&mut self, view: View<'_>, range: Range<usize>, feature: u32, random: &mut Stream) -> bool {
         let Grower { items, narrow, wide, buffers, finds, .. } = self;
         let (rows, batch) = (&items.rows[range], &mut buffers.batch);
@@ -153,8 +153,8 @@ impl Grower<'_> {
         }
     }
 
-    /// Takes `feature` to those that are searched together, and searches them where there is no place for more;
-    /// gives whether it varies in the node.
+    /// Adds `feature` to those that are searched together, and searches them when no more fit. Returns true if it varies
+    /// in the node.
     fn take_together(
         &mut self,
         view: View<'_>,
@@ -193,7 +193,7 @@ impl Grower<'_> {
         SplitConstraint { min_leaf: self.context.params.min_samples_leaf as f64, missing: 0.0 }
     }
 
-    /// Whether `feature` varies in the node, and its best test.
+    /// Returns true if `feature` varies in the node, and its best test.
     fn candidate(
         &mut self,
         view: View<'_>,
@@ -245,7 +245,7 @@ struct FeatureSearch<'a> {
 }
 
 impl FeatureSearch<'_> {
-    /// Whether it varies, and its best test; `of_type` has its codes.
+    /// Returns true if it varies, and its best test; `of_type` has its codes.
     fn run<C: Code>(
         self,
         of_type: &mut OfType<C>,
@@ -366,8 +366,8 @@ struct Joining<'a> {
 }
 
 impl Joining<'_> {
-    /// Takes it to the others, with a random cut where cuts are random; gives whether it varies in the node, and if so,
-    /// whether there is no place for more.
+    /// Adds the feature to the others, with a random cut where cuts are random. Returns whether it varies in the node, and
+    /// whether no more features fit.
     fn join<C: Code>(self, codes: &[C], buffers: &mut Buffers, random: &mut Stream) -> (bool, bool) {
         let Joining { context, arch, criterion, feature } = self;
         let (low, high) = extremes(arch, codes);

@@ -183,8 +183,8 @@ impl LeafPredictions {
         self.count += n_leaves;
     }
 
-    /// Lets the leaves of `grown`, which were just added, predict what nodes above them in it do, where they know
-    /// nothing themselves; gives the sums of the whole of it.
+    /// Lets the leaves of `grown`, which were just added, predict what the nearest node above them does, where none of their
+    /// own values is known. Returns the totals of the whole tree.
     fn climb(&mut self, targets: &Targets<'_>, grown: &TreeBuffer) -> LeafTotals {
         let mut members: Vec<_> = grown.leaf_members().collect();
         let mut end = self.count + members.len();
@@ -208,7 +208,7 @@ impl LeafPredictions {
         done.pop().map(|(_, sums)| sums).unwrap_or_default()
     }
 
-    /// Lets `leaves` that know nothing predict what a node above them with these sums does.
+    /// Fills the predictions of `leaves` without known values with those of a node above them, which has these totals.
     fn fill(&mut self, leaves: Range<usize>, sums: &LeafTotals) {
         for number in 0..self.n_numeric {
             let mean = sums.mean(number).unwrap_or(f64::NAN);

@@ -61,7 +61,7 @@ impl<'a> Targets<'a> {
         targets
     }
 
-    /// The same targets, on the same scales, of other rows: those of these columns of the store's targets.
+    /// The same targets on the same scales for other rows, whose values are in `columns`.
     pub(crate) fn over<'b>(&self, columns: Columns<'b>) -> Targets<'b> {
         let mut targets = Targets::none(columns.weights, &self.subset);
         let (mut scales, mut sets) = (self.numeric.iter(), self.sets.iter());
@@ -87,14 +87,14 @@ impl<'a> Targets<'a> {
         Targets { numeric: Vec::new(), nominal: Vec::new(), sets: Vec::new(), weights, subset: subset.to_vec() }
     }
 
-    /// Whether some value is missing.
+    /// Returns true if some value is missing.
     pub(crate) fn has_missing(&self) -> bool {
         self.numeric.iter().any(|y| y.values.iter().any(|value| value.is_nan()))
             || self.nominal.iter().any(|(codes, _)| codes.contains(&MISSING_U16))
             || self.sets.iter().any(|sets| sets.labels.has_missing())
     }
 
-    /// Whether `row` has a target.
+    /// Returns true if `row` has a target.
     pub(crate) fn some_known(&self, row: usize) -> bool {
         self.numeric.iter().any(|target| !target.values[row].is_nan())
             || self.nominal.iter().any(|(codes, _)| codes[row] != MISSING_U16)

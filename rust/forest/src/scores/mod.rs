@@ -108,7 +108,7 @@ pub(crate) trait ScoreMethod {
         false
     }
 
-    /// Returns true if the importances can be told apart by target.
+    /// Returns true if the importances can be reported by target.
     fn is_by_target(&self) -> bool {
         false
     }
@@ -231,7 +231,7 @@ impl SplitScores {
         self.observers.iter_mut().try_for_each(|observer| observer.on_tree(tree))
     }
 
-    /// A vector for each score, followed by those of the scores that are told apart by target.
+    /// A vector for each score, followed by those of the scores that are reported by target.
     pub(crate) fn harvest(self) -> Contribution {
         let harvests: Vec<Harvest> = self.observers.into_iter().map(Observer::harvest).collect();
         let (mut vectors, by_target): (Contribution, Vec<_>) =

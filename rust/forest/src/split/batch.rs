@@ -48,7 +48,7 @@ struct Row {
     feature: u32,
     /// The random cut's place between the least and the greatest key.
     share: f64,
-    /// Gain of its best cut, or of the random one; −1 if there is no room.
+    /// Gain of the best cut, or of the random one; −1 if the constraint forbids all.
     gain: f64,
     /// The random cut.
     threshold: f64,
@@ -130,7 +130,7 @@ impl Batch {
         self.every_cut(arch, Squares { pairs, gain: GainOf::new(node, constraint) });
     }
 
-    /// The same for any components, from the examples' inner products.
+    /// Judges all cuts of the candidates, of any components, from the examples' inner products.
     pub(crate) fn judge_products(&mut self, arch: Arch, gram: &Gram, examples: f64, constraint: SplitConstraint) {
         self.every_cut(arch, Products { gram, gain: GainOf::of_qualities(examples, constraint) });
     }
@@ -155,7 +155,7 @@ impl Batch {
         self.at_random = true;
     }
 
-    /// The same for any components, from the examples' inner products.
+    /// Judges the random cuts of the candidates, of any components, from the examples' inner products.
     pub(crate) fn judge_random_products(
         &mut self,
         arch: Arch,
@@ -166,7 +166,8 @@ impl Batch {
         self.judge_random_sums(arch, Sums::Products(gram), examples, constraint);
     }
 
-    /// The same from the values of `node`, which are set; `counts` are those of its examples.
+    /// Judges the random cuts of the candidates from the values of `node`, which are set. `counts` has the number of copies of
+    /// each example.
     pub(crate) fn judge_random_values(
         &mut self,
         arch: Arch,
@@ -185,7 +186,7 @@ impl Batch {
         self.at_random = true;
     }
 
-    /// Feature and gain of each candidate, once they are judged; the gain is −1 if no cut has room.
+    /// Feature and gain of each candidate, once they are judged; the gain is −1 if the constraint allows no cut.
     pub(crate) fn judged(&self) -> impl Iterator<Item = (u32, f64)> {
         self.rows.iter().map(|row| (row.feature, row.gain))
     }
@@ -330,7 +331,7 @@ impl<M: Measure> EveryCut<'_, M> {
 trait LeftSide {
     /// Count, and what the gain is made of, of the side whose `keys` are up to `at`.
     fn sums<S: Simd>(&self, simd: S, keys: &[f64], at: f64) -> Pair;
-    /// Gains of sides with these sums, −1 if there is no room.
+    /// Gains of sides with these sums; −1 if the constraint forbids the split.
     fn gains<S: Simd>(&self, simd: S, counts: S::f64s, sums: S::f64s) -> S::f64s;
 }
 
@@ -427,7 +428,7 @@ impl WithSimd for RandomCut<'_> {
 impl RandomCut<'_> {
     #[inline(always)]
     fn run<S: Simd, L: LeftSide>(self, simd: S, side: L) {
-        // Whether a random cut has room cannot be guessed.
+        // Whether the constraint allows a random cut is unpredictable.
         for (rows, keys) in self.rows.chunks_mut(STEP).zip(self.keys.chunks(STEP * self.width)) {
             let (mut counts, mut sums) = ([0.0; STEP], [0.0; STEP]);
             for (i, (row, keys)) in rows.iter_mut().zip(keys.chunks_exact(self.width)).enumerate() {
@@ -483,7 +484,7 @@ fn products_up_to<S: Simd>(simd: S, gram: &Gram, keys: &[f64], n: usize, at: f64
     let (vectors, _) = S::as_simd_f64s(keys);
     let (counts, _) = S::as_simd_f64s(gram.counts());
     let (mut count, mut quality) = (zero, zero);
-    // No branch predictor guesses who goes left: told once for all vectors, without a branch.
+    // Which examples go left is unpredictable, so it is computed once for all vectors, without a branch.
     let (mut places, mut n_left) = ([0u8; gram::MOST], 0);
     for (j, &key) in keys[..n].iter().enumerate() {
         places[n_left] = j as u8;

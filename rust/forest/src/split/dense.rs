@@ -42,7 +42,7 @@ impl Values {
         self.cells.clear();
     }
 
-    /// Whether they are there.
+    /// Returns true if they are there.
     pub(super) fn is_set(&self) -> bool {
         !self.cells.is_empty()
     }
@@ -99,7 +99,7 @@ pub(super) struct Groups {
 }
 
 impl Groups {
-    /// Those of `n` groups, which are all 0.
+    /// The sums of `n` groups, all 0.
     #[inline(always)]
     pub(super) fn cleared<S: Simd, const VECTORS: usize>(
         &mut self,

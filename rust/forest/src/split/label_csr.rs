@@ -5,7 +5,7 @@ use super::scan::{Examples, OfGroup};
 use crate::criterion::Criterion;
 use ferrank_data::store::Code;
 
-/// Labels that are added together; a walk is not to guess where a list ends.
+/// Labels that are added together, because the ends of lists are unpredictable.
 const GROUP: usize = 4;
 /// Labels that weigh nothing, with which groups fill up, taken by turns: adding to the same one again and again would
 /// make each addition wait for the one before.
@@ -21,8 +21,8 @@ struct Weights<'a> {
 }
 
 impl Weights<'_> {
-    /// Whether an example of `weight` shares a label with others. If not, nothing is there to add to when it comes,
-    /// and nobody comes after.
+    /// Returns true if an example of `weight` shares a label with others. If not, nothing is there to add to when it comes,
+    /// and no later example adds to it.
     #[inline(always)]
     fn has_others(self, label: u32, weight: f64) -> bool {
         self.weighted[label as usize] > self.omega[label as usize] * weight
@@ -44,7 +44,7 @@ impl Weights<'_> {
         }
     }
 
-    /// Up to [`GROUP`] labels of `example`, which has none yet, without a guess whether one stays.
+    /// Up to [`GROUP`] labels of `example`, which has none yet. Which labels stay is unpredictable, so there is no branch.
     #[inline(always)]
     fn add_few(self, labels: &[u32], example: &mut Listed) {
         let (mut omega, mut weighted, mut n) = (0.0, 0.0, 0);
@@ -75,7 +75,7 @@ pub(super) struct LabelCsr {
     partial: Vec<u32>,
     /// n_examples, empty where no label has weights of its own; where those of each example end.
     partial_ends: Vec<u32>,
-    /// Those of one example.
+    /// The labels of one example.
     own: Vec<u32>,
     /// Where those beyond the examples are made.
     beyond: Vec<Listed>,
@@ -125,7 +125,7 @@ pub(super) struct Listed {
 }
 
 impl Listed {
-    /// Adds its labels to ω·C_L of each label; gives Σ ω·C_L over them, as it was before.
+    /// Adds the labels to ω·C_L of each label. Returns Σ ω·C_L over them, as it was before.
     #[inline(always)]
     fn add(&self, sums: &mut [f64]) -> f64 {
         let mut had = 0.0;
@@ -139,7 +139,7 @@ impl Listed {
 }
 
 impl LabelCsr {
-    /// Those of `examples`; `weighted` is ω·c of each label, 0 for labels to leave out.
+    /// Sets the labels of `examples`. `weighted` is ω·c of each label, 0 for labels to leave out.
     pub(super) fn set(&mut self, criterion: &Criterion, examples: Examples<'_>, weighted: &[f64]) {
         self.listed.clear();
         self.ends.clear();
@@ -234,7 +234,7 @@ impl LabelCsr {
         }
     }
 
-    /// Adds up all that is at `places`; gives how many examples that are, and their sums.
+    /// Adds up all that is at `places`. Returns the number of examples and their sums.
     #[inline(never)]
     pub(super) fn sum(&self, places: &[u32], sums: &mut LabelSums) -> (f64, OfGroup) {
         let (listed, sums) = (&self.listed[..], &mut sums.of_labels[..]);

@@ -1,7 +1,8 @@
 //! Searching the best test of one feature in one node.
 //!
-//! A search gets the node's codes as a slice, in the order of its examples, and gives the test with
-//! the highest gain that leaves enough examples on both sides. Equal gains go to the lower cut.
+//! A search gets the node's codes as a slice, in the order of its examples. It returns the test with
+//! the highest gain that leaves enough examples on both sides. Between equal gains the lowest cut is taken.
+//! [`kernel`] chooses the kernel of a node, and shows what each of them buys.
 //!
 //! - [`single`]: one dense component, row weights all 1, nothing missing in the target;
 //! - [`batch`]: the same for small nodes, all candidates at once;
@@ -33,7 +34,7 @@ use crate::criterion::{TIE, ties};
 /// Numbers that stand side by side fill up so many: as many as the widest vector.
 const STEP: usize = 8;
 
-/// What both children of a split must hold.
+/// The least size of the children of a split.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct SplitConstraint {
     /// Least number of examples, counted with multiplicity.
@@ -43,7 +44,7 @@ pub(crate) struct SplitConstraint {
 }
 
 impl SplitConstraint {
-    /// Whether sides of these weights and numbers of examples have room.
+    /// Returns true if sides of these weights and numbers of examples are large enough.
     #[inline(always)]
     pub(crate) fn allows(self, weights: (f64, f64), examples: (f64, f64)) -> bool {
         let (mut left, mut right) = examples;
@@ -65,14 +66,14 @@ struct Best {
     constraint: SplitConstraint,
     /// The greatest gain.
     most: f64,
-    /// Gains and codes that tie with it, as far as they find room; codes ascend.
+    /// The first gains and codes that tie with it; codes ascend.
     tied: [(f64, u16); Best::TIED],
     n_tied: usize,
 }
 
 impl Best {
     const TIED: usize = 8;
-    /// A little below 1: what is not worth dividing for is told without a division.
+    /// A little below 1. A comparison with this share of the greatest gain spares most divisions.
     const LOOSE: f64 = TIE - 1e-12;
 
     fn new(weight: f64, examples: f64, constraint: SplitConstraint) -> Self {
@@ -89,7 +90,7 @@ impl Best {
         }
     }
 
-    /// The same with the gain itself; not a number where a side is empty.
+    /// Offers the cut above `code` with its gain, which is not a number where a side is empty.
     #[inline(always)]
     fn offer_gain(&mut self, code: usize, gain: f64, weight: f64, examples: f64) {
         let (weights, examples) = ((weight, self.weight - weight), (examples, self.examples - examples));
@@ -122,21 +123,21 @@ impl Best {
     }
 }
 
-/// The first of `gains`, in whole steps, that [ties] with the greatest, `most`, which is negative where no cut has room.
+/// The first of `gains`, in whole steps, that [ties] with the greatest, `most`, which is negative if no cut is allowed.
 #[inline(always)]
 fn first_best(gains: &[f64], most: f64) -> Option<usize> {
     let start = STEP * first_step_of_best(gains, most)?;
     gains[start..].iter().position(|&gain| ties(gain, most)).map(|place| start + place)
 }
 
-/// The step it is in.
+/// The step with the first of `gains` that ties with the greatest; see [`first_best`].
 #[inline(always)]
 fn first_step_of_best(gains: &[f64], most: f64) -> Option<usize> {
     if most < 0.0 {
         return None;
     }
     gains.as_chunks::<STEP>().0.iter().position(|gains| {
-        // All of them, without a guess at each.
+        // All of them, without a branch for each.
         let mut is_here = false;
         for &gain in gains {
             is_here |= ties(gain, most);

@@ -38,8 +38,8 @@ const MOST_BYTES: usize = 640 << 10;
 const MANY_CODES: usize = 1 << 24;
 
 impl MultiFeatureHistogram {
-    /// Takes a feature, with the codes of the examples, none missing and all below `n_codes`; gives whether there is
-    /// no place for another like it.
+    /// Takes a feature, with the codes of the examples, none missing and all below `n_codes`. Returns true if there
+    /// is no space for another like it.
     pub(crate) fn take<C: Code>(&mut self, criterion: &Criterion, feature: u32, codes: &[C], n_codes: usize) -> bool {
         self.features.push(Coded { feature, n_codes, best: None });
         self.codes.extend(codes.iter().map(|code| code.index() as u16));
@@ -47,8 +47,8 @@ impl MultiFeatureHistogram {
         all * criterion.len() * size_of::<f64>() > MOST_BYTES || self.codes.len() >= MANY_CODES
     }
 
-    /// The best cuts of the features, of those that have one, with the sums of their left sides in `lefts` if they are
-    /// asked for; begins anew after them.
+    /// The best cuts of the features, of those that have one, with the sums of their left sides in `lefts` if it is
+    /// given. Starts anew afterwards.
     pub(crate) fn best_cuts<'a>(
         &'a mut self,
         arch: Arch,

@@ -72,7 +72,7 @@ impl Present {
         &self.sums[position * len..(position + 1) * len]
     }
 
-    /// The best subset that has room.
+    /// The best subset that the constraint allows.
     pub(crate) fn best(&self, criterion: &Criterion, constraint: SplitConstraint) -> Option<Subset> {
         let n = self.codes.len();
         if n < 2 {
@@ -92,7 +92,7 @@ impl Present {
         }
     }
 
-    /// The gain of sending the categories at `positions` to the left, if there is room.
+    /// The gain of sending the categories at `positions` to the left; `None` if the constraint forbids it.
     pub(crate) fn given(
         &self,
         criterion: &Criterion,

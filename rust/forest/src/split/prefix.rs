@@ -1,5 +1,5 @@
 //! Examples of row weight 1, walked in the order of their codes: what they add up to is written down and judged side
-//! by side, since no guess tells where a code ends.
+//! by side, since the ends of codes are unpredictable.
 
 use pulp::Simd;
 

@@ -29,7 +29,7 @@ struct Given {
     code: u16,
     /// Whether fewer examples, each counted once, are on the left than on the right.
     left_is_smaller: bool,
-    /// −1 if there is no room.
+    /// −1 if the constraint forbids it.
     gain: f64,
 }
 
@@ -37,8 +37,8 @@ impl RandomThresholds {
     /// Most cuts at once: each doubles the sums there are.
     const MOST: usize = 7;
 
-    /// Takes the cut of `feature` above `cut`; `codes` are those of the examples, none missing. Gives whether there
-    /// is no place for another.
+    /// Takes the cut of `feature` above `cut`; `codes` are those of the examples, none missing. Returns true if
+    /// there is no space for another.
     pub(crate) fn take<C: Code>(&mut self, arch: Arch, feature: u32, codes: &[C], cut: C) -> bool {
         if self.cuts.is_empty() {
             self.marks.clear();
@@ -50,8 +50,8 @@ impl RandomThresholds {
         self.cuts.len() == RandomThresholds::MOST
     }
 
-    /// Judges the cuts, and gives those that have room with their features, with the sums of their left sides in
-    /// `lefts`; begins anew after them. The same bits as [`Search::given_cut`](super::scan::Search::given_cut).
+    /// Judges the cuts. Returns those that the constraint allows with their features, and puts the sums of their left
+    /// sides into `lefts`. Starts anew afterwards. The bits are those of [`Search::given_cut`](super::scan::Search::given_cut).
     pub(crate) fn judge<'a>(
         &'a mut self,
         arch: Arch,

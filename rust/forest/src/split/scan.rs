@@ -12,7 +12,7 @@
 //! Σ ω·(C_L − c·r)² = squares − 2·r·cross + r²·Σ ω·c²,  r = W_L / W
 //! ```
 //!
-//! Of these only Σ ω_l·C_l depends on the order. Indicators that some rows lack are summed up the same
+//! Of these only Σ ω_l·C_l depends on the order. Indicators that are missing in some rows are summed up the same
 //! way, group by group, with r the group's share of weight.
 //!
 //! Large nodes add up one vector of sums for each code and walk those.
@@ -103,9 +103,9 @@ pub(crate) struct Node {
     squares: f64,
     /// n_groups; the same over each group.
     group_squares: Vec<f64>,
-    /// Made when the first search asks for them.
+    /// Made by the first search that needs them.
     lists: OnceCell<LabelCsr>,
-    /// Those of a node before, whose buffers serve again.
+    /// The lists of an earlier node, whose buffers are reused.
     used: RefCell<LabelCsr>,
     pub(super) values: Values,
 }
@@ -149,7 +149,7 @@ impl Node {
         })
     }
 
-    /// Lays the values of `examples` together, if that serves.
+    /// Copies the values of `examples` together, if components are dense and few.
     pub(crate) fn set_values(&mut self, arch: Arch, criterion: &Criterion, examples: Examples<'_>) {
         self.values.set(arch, criterion, examples);
     }
@@ -182,16 +182,16 @@ impl Node {
 pub(crate) struct Scratch {
     /// Positions of the examples by code, then by row.
     order: Vec<u32>,
-    /// The same by low bytes alone.
+    /// Positions of the examples by the low bytes of their codes.
     spare: Vec<u32>,
     /// Codes of what a node lists.
     listed: Vec<u16>,
     side: Side,
     walk: Prefixes,
     sums: NodeSums,
-    /// The same where there are labels alone.
+    /// Sums by code where there are labels alone.
     label_bins: LabelBins,
-    /// The same where components are dense and few.
+    /// Sums by code where components are dense and few.
     together: MultiFeatureHistogram,
 }
 
@@ -224,7 +224,7 @@ impl Scratch {
     }
 }
 
-/// What a search of a cut is about.
+/// The inputs of a search of a cut.
 #[derive(Clone, Copy)]
 pub(crate) struct Search<'a, C> {
     pub(crate) criterion: &'a Criterion,
@@ -470,7 +470,7 @@ impl<'a> Left<'a> {
         }
     }
 
-    /// Adds the example at `position`; gives Σ (S_L − m·W_L)² over all components known for all rows.
+    /// Adds the example at `position`. Returns Σ (S_L − m·W_L)² over all components known for all rows.
     #[inline(always)]
     fn add_measured<S: Simd, C: Code>(&mut self, simd: S, search: Search<'_, C>, position: usize) -> f64 {
         self.add_rest(search, position);
@@ -595,7 +595,7 @@ pub(super) fn add_times<S: Simd>(simd: S, to: &mut [f64], from: &[f64], factor: 
     to_rest.iter_mut().zip(from_rest).for_each(|(to, from)| *to += factor * from);
 }
 
-/// Adds `factor` times `from` to `sums`, of dense components known for all rows; gives Σ (S − m·W)².
+/// Adds `factor` times `from` to `sums`, of dense components known for all rows. Returns Σ (S − m·W)².
 #[inline(always)]
 fn add_measured<S: Simd>(simd: S, sums: &mut [f64], from: &[f64], factor: f64, node: &Node, weight: f64) -> f64 {
     let (times, weights) = (simd.splat_f64s(factor), simd.splat_f64s(weight));
@@ -677,7 +677,7 @@ pub(super) fn indicator_quality(criterion: &Criterion, left: &[f64], node: &Node
     squares.sum::<f64>() / (all * all)
 }
 
-/// Writes the positions of the codes that `wanted` picks, without a guess for each.
+/// Writes the positions of the codes for which `wanted` holds, without a branch for each.
 #[inline(always)]
 fn positions<C: Code>(codes: &[C], wanted: impl Fn(C) -> bool, out: &mut Vec<u32>) {
     out.clear();
@@ -706,7 +706,7 @@ fn sort<C: Code>(codes: &[C], n_codes: usize, order: &mut Vec<u32>, spare: &mut 
 }
 
 /// Sorts up to `N` codes by counting for each how many come before it: n² comparisons side by side,
-/// none of them guessed.
+/// without branches.
 #[inline(always)]
 fn by_rank<const N: usize, C: Code>(codes: &[C], order: &mut Vec<u32>) {
     let mut keys = [u32::MAX; N];

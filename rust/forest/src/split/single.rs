@@ -2,7 +2,7 @@
 //!
 //! An example is a pair {count, count · value}, so that both sums grow by one vector addition. A
 //! histogram adds pairs up by code; histograms of several features of one byte are filled in one pass. Where most
-//! bins stay empty, a bitmap tells the ones in use, and only those are visited and cleared; else all cuts are judged
+//! bins stay empty, a bitmap marks the bins in use, and only those are visited and cleared; else all cuts are judged
 //! at once, side by side.
 
 use pulp::{Arch, Simd, WithSimd};
@@ -21,7 +21,7 @@ const N_BYTES: usize = 1 << 8;
 /// Bins in use are visited one by one while a node has fewer examples than this share of them.
 const SPARSE_SHARE: f64 = 0.15;
 
-/// Whether a node of so many examples uses enough of `n_codes` bins to judge all of them at once.
+/// Returns true if a node of so many examples uses enough of `n_codes` bins to judge all of them at once.
 #[inline(always)]
 pub(crate) fn is_dense(examples: usize, n_codes: usize) -> bool {
     examples as f64 >= SPARSE_SHARE * n_codes as f64
@@ -118,7 +118,7 @@ impl Bins {
         }
     }
 
-    /// The same, noting which bins are in use.
+    /// Adds examples up by code, and marks the bins in use.
     #[inline(always)]
     fn fill_and_mark<C: Code>(&mut self, codes: impl Iterator<Item = C>, pairs: &[Pair]) {
         // A node with fewer examples than words marks words one by one.
@@ -157,7 +157,8 @@ impl Bins {
     }
 }
 
-/// Most features whose histograms are filled in one pass: as many as leave the inner cache some room.
+/// Most features whose histograms are filled in one pass, so that the inner cache holds them and the examples.
+/// Filling them side by side is 1.1x faster (100k x 200), 1.05x (100k x 20).
 pub(crate) const TOGETHER: usize = 4;
 
 /// Histograms of features of one byte, filled in one pass, so that what an example adds is read once.
@@ -216,19 +217,19 @@ impl GainOf {
         GainOf { node, constraint }
     }
 
-    /// For gains that are told from the gain times the weights of both sides, in a node of so many examples.
+    /// For gains computed with [`of_quality`](Self::of_quality), in a node of so many examples.
     pub(crate) fn of_qualities(examples: f64, constraint: SplitConstraint) -> Self {
         GainOf::new(Node { examples, sum: 0.0 }, constraint)
     }
 
-    /// Gain of splitting off `left`, −1 if there is no room.
+    /// Gain of splitting off `left`; −1 if the constraint forbids it.
     #[inline(always)]
     pub(crate) fn of_one(self, left: Pair) -> f64 {
         let sides = (left[0], self.node.examples - left[0]);
         if self.constraint.allows(sides, sides) { self.node.gain(left) } else { -1.0 }
     }
 
-    /// Gains, −1 where there is no room; [`Node::gain`] and [`SplitConstraint::fits`] side by side.
+    /// Gains, −1 where the constraint forbids the split: [`Node::gain`] and [`SplitConstraint::allows`] in vectors.
     #[inline(always)]
     pub(crate) fn of<S: Simd>(self, simd: S, left: S::f64s, sum: S::f64s) -> S::f64s {
         let splat = |x: f64| simd.splat_f64s(x);
@@ -236,7 +237,7 @@ impl GainOf {
         self.of_quality(simd, left, simd.mul_f64s(difference, difference))
     }
 
-    /// The same from the gain times the weights of both sides.
+    /// Gains from the gain times the weights of both sides; see [`of`](Self::of).
     #[inline(always)]
     pub(crate) fn of_quality<S: Simd>(self, simd: S, left: S::f64s, quality: S::f64s) -> S::f64s {
         let splat = |x: f64| simd.splat_f64s(x);
@@ -254,14 +255,14 @@ impl GainOf {
             simd.greater_than_or_equal_f64s(held_left, least),
             simd.greater_than_or_equal_f64s(held_right, least),
         );
-        // Without missing values the least number of examples, which is above 0, says it all.
+        // Without missing values the least number of examples, which is above 0, decides alone.
         let parted = simd.and_m64s(simd.greater_than_f64s(left, splat(0.0)), simd.greater_than_f64s(right, splat(0.0)));
         let fits = if self.constraint.missing > 0.0 { simd.and_m64s(enough, parted) } else { enough };
         simd.select_f64s(fits, gain, splat(-1.0))
     }
 }
 
-/// Best cut over `codes`, one for each example of `node` and all below `n_codes`; `None` if no cut has room.
+/// Best cut over `codes`, one for each example of `node` and all below `n_codes`; `None` if the constraint allows no cut.
 #[inline(always)]
 pub(crate) fn best_cut<C: Code>(
     arch: Arch,
@@ -294,7 +295,7 @@ fn best_used(node: Node, constraint: SplitConstraint, bins: &mut Bins) -> Option
 /// Bins are added up in so many runs at a time, since each addition waits for the one before.
 const RUNS: usize = 4;
 
-/// Adds to each of `bins` those before it in its run; gives the sums before each run.
+/// Adds to each of `bins` the bins before it in its run. Returns the sums before each run.
 #[inline(never)]
 fn add_up(bins: &mut [Pair]) -> [Pair; RUNS] {
     let (first, second) = bins.split_at_mut(bins.len() / 2);
@@ -410,7 +411,7 @@ pub(crate) fn left_of<C: Code>(codes: &[C], pairs: &[Pair], cut: C) -> Pair {
     total
 }
 
-/// The cut at `cut`, with its gain, if it has room.
+/// The cut at `cut` with its gain; `None` if the constraint forbids it.
 pub(crate) fn given_cut<C: Code>(
     arch: Arch,
     codes: &[C],

@@ -15,7 +15,7 @@ const NO_ERROR: f64 = 1e-12;
 
 /// How the errors of the targets are combined into one number.
 pub(super) struct ErrorScale {
-    /// n_numeric; sum of squares around the mean of the rows looked at, 0 where a target says nothing.
+    /// n_numeric; sum of squares around the mean of the rows looked at, 0 where a target is constant.
     spread: Vec<f64>,
     /// n_nominal; what a mistake on a row of weight 1 adds.
     mistake: Vec<f64>,
@@ -52,7 +52,7 @@ impl ErrorScale {
         ErrorScale { spread, mistake, difference, n_targets }
     }
 
-    /// Whether some targets are nominal or label sets.
+    /// Returns true if some targets are nominal or label sets.
     fn has_mistakes(&self) -> bool {
         !self.mistake.is_empty() || !self.difference.is_empty()
     }
@@ -87,7 +87,7 @@ pub(super) struct ErrorSums {
     group: Group,
 }
 
-/// The rows at hand.
+/// A group of rows.
 #[derive(Default)]
 struct Group {
     weights: Vec<f64>,

@@ -48,7 +48,7 @@ impl Ring {
         Ok(Ring { rows, narrow, wide, turns })
     }
 
-    /// Whether all codes fit in a byte.
+    /// Returns true if all codes fit in a byte.
     pub(super) fn is_narrow(&self) -> bool {
         self.wide.is_empty()
     }

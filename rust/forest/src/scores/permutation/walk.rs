@@ -21,7 +21,7 @@ pub(super) struct Walk {
     paths: List,
     /// Rows that left them, and those that reached a leaf so.
     detours: List,
-    /// Those of `detours` that go on, while a step is made.
+    /// The `detours` that go on after the current step.
     ahead: List,
     arrived: List,
     /// By row.
@@ -30,7 +30,7 @@ pub(super) struct Walk {
     left: Vec<u32>,
 }
 
-/// A row on its way through the tree, with another value of one feature once it left its path.
+/// A row at a node of the tree; with another value of one feature once it has left its path.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Detour {
     /// The column of the feature, then [`ROW_BITS`] for the number of the row in its group.
@@ -68,7 +68,7 @@ impl Detour {
     }
 }
 
-/// Entries that are added without a branch: none could be foretold.
+/// Entries that are added without branches, which would be unpredictable.
 #[derive(Default)]
 struct List {
     entries: Vec<Detour>,
@@ -83,7 +83,7 @@ impl List {
         }
     }
 
-    /// Adds `entry` if it is `wanted`; there is room for it even if it is not.
+    /// Adds `entry` if it is `wanted`. Space for it must be reserved in any case.
     #[inline(always)]
     fn add(&mut self, entry: Detour, wanted: bool) {
         self.entries[self.len] = entry;

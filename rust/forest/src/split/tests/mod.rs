@@ -115,7 +115,7 @@ impl Examples {
         sums.iter().zip(omegas).map(gain).sum()
     }
 
-    /// Whether both sides have room, those that miss the feature following the heavier side.
+    /// Returns true if both sides have room, those that miss the feature following the heavier side.
     fn fits(&self, constraint: SplitConstraint, left: impl Fn(u16) -> bool) -> bool {
         let (mut weights, mut examples) = ([0i64; 2], [0i64; 2]);
         for i in 0..self.codes.len() {

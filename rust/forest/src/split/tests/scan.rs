@@ -130,7 +130,7 @@ fn best_cut_kernels<C: Code>(search: Search<'_, C>, arch: Arch) -> Vec<Kernel> {
         Kernel::Single => Kernel::Dense,
         kernel => kernel,
     };
-    let sums = (n_codes < 10_000).then_some(Kernel::NodeSums);
+    let sums = (n_codes < 300).then_some(Kernel::NodeSums);
     [special, Kernel::InOrder].into_iter().chain(sums).collect()
 }
 
