@@ -29,24 +29,24 @@ pub(crate) struct View<'a> {
 
 impl<'a> View<'a> {
     /// The whole store.
-    pub(crate) fn store(store: &'a CodeStore, block: &'a Block) -> Self {
+    pub(crate) fn from_store(store: &'a CodeStore, block: &'a Block) -> Self {
         View { chunks: &store.chunks, firsts: &store.firsts, base: 0, block, origin: &[] }
     }
 
     /// The rows of the store from number `base` on, where only codes are asked for.
-    pub(crate) fn codes_of(store: &'a CodeStore, base: usize) -> Self {
+    pub(crate) fn from_codes(store: &'a CodeStore, base: usize) -> Self {
         static NO_BLOCK: Block =
             Block { width: 0, dense: Vec::new(), weights: Vec::new(), starts: Vec::new(), indicators: Vec::new() };
-        View::from(store, base, &NO_BLOCK)
+        View::from_block(store, base, &NO_BLOCK)
     }
 
     /// The rows of the store from number `base` on; `block` has their values.
-    pub(crate) fn from(store: &'a CodeStore, base: usize, block: &'a Block) -> Self {
-        View { base, ..View::store(store, block) }
+    pub(crate) fn from_block(store: &'a CodeStore, base: usize, block: &'a Block) -> Self {
+        View { base, ..View::from_store(store, block) }
     }
 
     /// Rows that were copied together.
-    pub(crate) fn local(chunk: &'a Chunk, block: &'a Block, origin: &'a [u32]) -> Self {
+    pub(crate) fn from_chunk(chunk: &'a Chunk, block: &'a Block, origin: &'a [u32]) -> Self {
         View { chunks: std::slice::from_ref(chunk), firsts: &[0], base: 0, block, origin }
     }
 

@@ -75,15 +75,15 @@ impl Rows {
 }
 
 impl<'a> Buckets<'a> {
-    /// For the buckets of `tops`, which hold up to `waiting` bytes until they are written.
+    /// For the buckets of `trees`, which hold up to `waiting` bytes until they are written.
     pub(super) fn new(
         context: GrowContext<'a>,
         scratch: &'a Scratch,
-        tops: &[UpperTree],
+        trees: &[UpperTree],
         waiting: usize,
     ) -> Result<Self> {
         let store = context.store;
-        let nodes = tops.iter().flat_map(|top| &top.nodes);
+        let nodes = trees.iter().flat_map(|tree| &tree.nodes);
         let count = nodes.filter(|node| matches!(node.state, State::Bucket(_))).count();
         let file = Mutex::new((scratch.file()?, 0));
         let piece = PIECE.min(waiting / count.max(1));
@@ -107,9 +107,9 @@ impl<'a> Buckets<'a> {
         Ok(())
     }
 
-    /// Writes what is left of the buckets of `tops`.
-    pub(super) fn finish(self, tops: &mut [UpperTree]) -> Result<Stored<'a>> {
-        for node in tops.iter_mut().flat_map(|top| &mut top.nodes) {
+    /// Writes what is left of the buckets of `trees`.
+    pub(super) fn finish(self, trees: &mut [UpperTree]) -> Result<Stored<'a>> {
+        for node in trees.iter_mut().flat_map(|tree| &mut tree.nodes) {
             if let State::Bucket(bucket) = &mut node.state {
                 self.flush(bucket)?;
             }

@@ -62,11 +62,11 @@ impl MemoryPlan {
         }
         // Rows of a bucket have numbers of 32 bits.
         let bucket_rows = bucket_rows.min(u32::MAX as usize - 1);
-        Ok(MemoryPlan { at_once, ..MemoryPlan::of(bucket_rows, most, context) })
+        Ok(MemoryPlan { at_once, ..MemoryPlan::with_sizes(bucket_rows, most, context) })
     }
 
     /// MemoryPlan for so many rows of a bucket and bytes of sums.
-    pub(super) fn of(bucket_rows: usize, sums: usize, context: GrowContext<'_>) -> Self {
+    pub(super) fn with_sizes(bucket_rows: usize, sums: usize, context: GrowContext<'_>) -> Self {
         let (params, n_rows) = (context.params, context.store.rows);
         let n = n_rows as f64;
         let (bag_rows, rows_per_draw) = match params.bootstraps() {
@@ -132,7 +132,7 @@ fn bytes_per_row(context: GrowContext<'_>) -> usize {
 /// Bytes that a tree and its out-of-bag rows take for the scores that read them.
 fn oob_bytes(context: GrowContext<'_>) -> usize {
     let GrowContext { store, params, .. } = context;
-    let plan = MemoryPlan::of(0, 0, context);
+    let plan = MemoryPlan::with_sizes(0, 0, context);
     let size = OobSize {
         leaves: plan.bag_rows.min(plan.bag_rows / plan.rows_per_draw / params.min_samples_leaf.max(1) as f64),
         out_of_bag: store.rows as f64 - plan.bag_rows,

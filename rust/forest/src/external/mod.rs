@@ -73,25 +73,25 @@ fn grow_in(
 ) -> Result<()> {
     let oob = need_oob(&context.params.scores).then(|| OobContext::new(context, subset, Some(scratch)));
     let passes = Passes::new(context);
-    let mut tops: Vec<UpperTree> = trees.iter().map(|&number| UpperTree::new(number, context, plan)).collect();
-    while upper_tree::open(&mut tops, context, plan) {
-        passes.sum(&mut tops)?;
-        tops.par_iter_mut().for_each(|top| top.choose(context, plan));
+    let mut trees: Vec<UpperTree> = trees.iter().map(|&number| UpperTree::new(number, context, plan)).collect();
+    while upper_tree::open(&mut trees, context, plan) {
+        passes.sum(&mut trees)?;
+        trees.par_iter_mut().for_each(|tree| tree.choose(context, plan));
     }
     let growers = Mutex::new(Vec::new());
     let idle = || growers.lock().unwrap_or_else(PoisonError::into_inner);
-    for group in tops.chunks_mut(plan.trees_on_disk()) {
+    for group in trees.chunks_mut(plan.trees_on_disk()) {
         // Of the sums there are none any more.
         let buckets = Buckets::new(context, scratch, group, plan.sums)?;
         passes.collect(group, &buckets, oob.as_ref().map(|oob| &oob.targets))?;
         let stored = buckets.finish(group)?;
         for together in group.chunks_mut(plan.at_once) {
-            together.par_iter_mut().with_max_len(1).try_for_each(|top| {
+            together.par_iter_mut().with_max_len(1).try_for_each(|tree| {
                 let grower = idle().pop();
                 let mut grower = grower.unwrap_or_else(|| Grower::new(context, Arch::new()));
-                let result = finish(context, top, &stored, oob.as_ref(), &mut grower)?;
+                let result = finish(context, tree, &stored, oob.as_ref(), &mut grower)?;
                 idle().push(grower);
-                each(top.number, result)?;
+                each(tree.number, result)?;
                 context.monitor.advance(1);
                 Ok(())
             })?;
@@ -100,24 +100,24 @@ fn grow_in(
     Ok(())
 }
 
-/// Grows the subtrees of `top` and adds up the scores of all splits.
+/// Grows the subtrees of `tree` and adds up the scores of all splits.
 fn finish(
     context: GrowContext<'_>,
-    top: &mut UpperTree,
+    tree: &mut UpperTree,
     stored: &Stored<'_>,
     oob: Option<&OobContext<'_>>,
     grower: &mut Grower<'_>,
 ) -> Result<Contribution> {
     let mut scores = SplitScores::new(&context.params.scores, context.score_size());
-    let mut tree = oob.map(OobContext::tree);
+    let mut complete = oob.map(OobContext::tree);
     let mut block = Block::default();
     let mut stack = vec![(0, None)];
     while let Some((n, link)) = stack.pop() {
-        let node = &mut top.nodes[n];
+        let node = &mut tree.nodes[n];
         match &mut node.state {
             State::Split { split, gains } => {
                 scores.on_split(node.depth, node.sums[WEIGHT], split, gains);
-                let links = tree.as_mut().map(|tree| tree.add_split(link, split));
+                let links = complete.as_mut().map(|complete| complete.add_split(link, split));
                 let [left, right] = [0, 1].map(|side| (split.children[side] as usize, links.map(|links| links[side])));
                 stack.extend([right, left]);
             }
@@ -127,30 +127,30 @@ fn finish(
                 context.space.values(rows.columns(), all, &mut block);
                 let below = SubtreeRows { chunk: &rows.chunk, block: &block, counts: &rows.counts };
                 let place = SubtreeRoot {
-                    tree: top.number,
+                    tree: tree.number,
                     depth: node.depth,
                     path: node.path,
                     constant_features: &node.constant_features,
                 };
-                let Some((tree, oob)) = tree.as_mut().zip(oob) else {
+                let Some((complete, oob)) = complete.as_mut().zip(oob) else {
                     scores = grower.score_below(below, place, scores)?;
                     continue;
                 };
                 let subtree = grower.grow_below(below, place)?;
                 scores.add_splits(subtree);
-                tree.add_tree(link, subtree, &oob.targets.over(rows.columns()));
+                complete.add_tree(link, subtree, &oob.targets.over(rows.columns()));
             }
             State::Leaf(totals) => {
-                if let Some(tree) = &mut tree {
-                    tree.add_leaf(link, totals);
+                if let Some(complete) = &mut complete {
+                    complete.add_leaf(link, totals);
                 }
             }
             State::Open { .. } => unreachable!("no node is open any more"),
         }
     }
-    if let Some((mut tree, oob)) = tree.zip(oob) {
-        let rows = oob.rows_of_tree(top.number)?;
-        scores.on_tree(&oob.view(top.number, &mut tree, &rows))?;
+    if let Some((mut complete, oob)) = complete.zip(oob) {
+        let rows = oob.rows_of_tree(tree.number)?;
+        scores.on_tree(&oob.view(tree.number, &mut complete, &rows))?;
     }
     Ok(scores.harvest())
 }

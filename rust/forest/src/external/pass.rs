@@ -104,7 +104,7 @@ impl<'a> Passes<'a> {
         for (number, base) in (0..store.rows).step_by(CHUNK_ROWS).enumerate() {
             let rows = base..store.rows.min(base + CHUNK_ROWS);
             space.values(store.columns(), rows.clone(), &mut block);
-            let view = View::from(store, base, &block);
+            let view = View::from_block(store, base, &block);
             trees.par_iter_mut().with_max_len(1).try_for_each(|(tree, frontier)| {
                 monitor.check()?;
                 let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();

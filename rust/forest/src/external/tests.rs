@@ -26,7 +26,7 @@ fn both(
     let oob = need_oob(&params.scores).then(|| OobContext::new(context, &subset, None));
     let expected = (0..5).map(|tree| TreeWorker::new(context).tree(oob.as_ref(), tree).unwrap()).collect();
     let context = GrowContext { space: &outside, ..context };
-    let plan = MemoryPlan::of(bucket_rows, sums, context);
+    let plan = MemoryPlan::with_sizes(bucket_rows, sums, context);
     let found = Mutex::new(BTreeMap::new());
     grow_in(context, &plan, &Scratch::new(None), &subset, &[0, 1, 2, 3, 4], &|tree, result| {
         found.lock().unwrap().insert(tree, result);

@@ -65,31 +65,31 @@ pub(super) struct FeatureSums {
 }
 
 /// Chooses the open nodes that the next pass sums up. Returns true if there are any.
-pub(super) fn open(tops: &mut [UpperTree], context: GrowContext<'_>, plan: &MemoryPlan) -> bool {
+pub(super) fn open(trees: &mut [UpperTree], context: GrowContext<'_>, plan: &MemoryPlan) -> bool {
     let layout = SumLayout::new(&Criterion::new(context.space));
     let n_codes = |feature: u32| context.store.codings[feature as usize].n_codes();
-    let held: usize = tops.iter().flat_map(|top| &top.nodes).map(UpperNode::bytes).sum();
+    let held: usize = trees.iter().flat_map(|tree| &tree.nodes).map(UpperNode::bytes).sum();
     let mut left = plan.sums.saturating_sub(held);
     let mut any = false;
-    for top in tops {
-        for n in 0..top.nodes.len() {
-            if !matches!(top.nodes[n].state, State::Open { .. }) {
+    for tree in trees {
+        for n in 0..tree.nodes.len() {
+            if !matches!(tree.nodes[n].state, State::Open { .. }) {
                 continue;
             }
             let zeros = |feature: u32| FeatureSums { feature, sums: NodeSums::new(layout, n_codes(feature)) };
-            let Choice { lacking, .. } = top.draw(n, context);
-            if lacking.is_empty() {
+            let NodeDraw { unsummed, .. } = tree.draw(n, context);
+            if unsummed.is_empty() {
                 // No feature varies.
-                top.nodes[n].state = State::leaf();
+                tree.nodes[n].state = State::leaf();
                 continue;
             }
-            let bytes: usize = lacking.iter().map(|&feature| layout.bytes(n_codes(feature))).sum();
+            let bytes: usize = unsummed.iter().map(|&feature| layout.bytes(n_codes(feature))).sum();
             // One node at least is always taken, so that there is an end to it.
             if bytes <= left || !any {
                 left = left.saturating_sub(bytes);
                 any = true;
-                if let State::Open { next, .. } = &mut top.nodes[n].state {
-                    *next = lacking.into_iter().map(zeros).collect();
+                if let State::Open { next, .. } = &mut tree.nodes[n].state {
+                    *next = unsummed.into_iter().map(zeros).collect();
                 }
             }
         }
@@ -98,10 +98,10 @@ pub(super) fn open(tops: &mut [UpperTree], context: GrowContext<'_>, plan: &Memo
 }
 
 /// What the draws of a node say.
-struct Choice {
+struct NodeDraw {
     /// Features drawn whose sums are not known. While there are some, it is not sure that all of them are
     /// needed: it depends on which of them vary.
-    lacking: Vec<u32>,
+    unsummed: Vec<u32>,
     /// Features found to be constant.
     constant: Vec<u32>,
     best: Option<Candidate>,
@@ -136,7 +136,7 @@ impl UpperTree {
     }
 
     /// Draws the features of node `n`, as far as is known which of them vary.
-    fn draw(&self, n: usize, context: GrowContext<'_>) -> Choice {
+    fn draw(&self, n: usize, context: GrowContext<'_>) -> NodeDraw {
         let (store, params) = (context.store, context.params);
         let node = &self.nodes[n];
         let State::Open { done, .. } = &node.state else { unreachable!("asked of open nodes") };
@@ -144,11 +144,11 @@ impl UpperTree {
         let mut pool = FeaturePool::new(store.codings.iter().map(|coding| coding.n_codes() < 2));
         node.constant_features.iter().for_each(|&feature| pool.mark_constant(feature));
         let mut random = stream(params.seed, Purpose::Node, self.number, node.path);
-        let (mut lacking, mut constant, mut best) = (Vec::new(), Vec::new(), SplitCandidates::default());
+        let (mut unsummed, mut constant, mut best) = (Vec::new(), Vec::new(), SplitCandidates::default());
         pool.draw(params.features_per_node(store.codings.len()), &mut random, |feature, random| {
             let coding = &store.codings[feature as usize];
             let Some(histogram) = done.iter().find(|histogram| histogram.feature == feature) else {
-                lacking.push(feature);
+                unsummed.push(feature);
                 // Draws about as much from the stream as the draw of a test will.
                 match (&coding.scale, params.ensemble) {
                     (_, Ensemble::RandomForest | Ensemble::Bagging) => {}
@@ -168,8 +168,8 @@ impl UpperTree {
             }
             varies
         });
-        let best = if lacking.is_empty() { best.best(params.ties, &mut random) } else { None };
-        Choice { lacking, constant, best }
+        let best = if unsummed.is_empty() { best.best(params.ties, &mut random) } else { None };
+        NodeDraw { unsummed, constant, best }
     }
 
     /// Takes in what a pass has summed up, and splits the nodes for which all is known.
@@ -184,8 +184,8 @@ impl UpperTree {
             if sums.is_empty() {
                 *sums = done[0].sums.to_full().total();
             }
-            let Choice { lacking, constant, best } = self.draw(n, context);
-            if !lacking.is_empty() {
+            let NodeDraw { unsummed, constant, best } = self.draw(n, context);
+            if !unsummed.is_empty() {
                 continue;
             }
             let State::Open { done, .. } = std::mem::replace(&mut self.nodes[n].state, State::leaf()) else { continue };

@@ -22,13 +22,13 @@ impl<'a> FeatureCodes<'a> {
     /// For each feature.
     pub(super) fn all(context: GrowContext<'a>) -> Vec<FeatureCodes<'a>> {
         let store = context.store;
-        let finds = (0..).zip(&store.slots).zip(&store.codings).map(|((feature, &slot), coding)| FeatureCodes {
+        let features = (0..).zip(&store.slots).zip(&store.codings).map(|((feature, &slot), coding)| FeatureCodes {
             slot,
             n_codes: coding.n_codes(),
             values: context.values(feature),
             fits_batch: !coding.has_missing && matches!(coding.scale, Scale::Numeric(_)),
         });
-        finds.collect()
+        features.collect()
     }
 
     /// Takes the codes of `rows` into `batch`. Returns true if they vary.

@@ -27,7 +27,7 @@ use super::split::dense::LeftSides;
 use super::split::gram::Gram;
 use super::split::kernel::Kernels;
 use super::split::multi_feature::MultiFeatureHistogram;
-use super::split::nominal::Present;
+use super::split::nominal::PresentCategories;
 use super::split::random_thresholds::RandomThresholds;
 use super::split::scan;
 use super::split::single;
@@ -39,7 +39,7 @@ use ferrank_runtime::error::Result;
 use ferrank_runtime::monitor::Monitor;
 use ferrank_runtime::random::{ROOT, child};
 use part::Partition;
-use search::Source;
+use search::TestSource;
 
 /// Nodes larger than this check for an interrupt after each feature, smaller ones once in a while.
 const LARGE_NODE: usize = 4096;
@@ -114,12 +114,12 @@ struct PendingNode {
     /// The parent's position, and 0 for its left or 1 for its right child.
     parent: Option<(u32, usize)>,
     mark: Mark,
-    sums: Known,
+    sums: KnownSums,
 }
 
 /// The sums of a node as far as the split of its parent determined them.
 #[derive(Clone, Copy)]
-enum Known {
+enum KnownSums {
     Nothing,
     Single(single::Node),
     /// The last of the totals, from here on.
@@ -128,7 +128,7 @@ enum Known {
 
 /// The sums of a node in the form its searches need.
 #[derive(Clone, Copy)]
-enum Open {
+enum NodeTotals {
     Single(single::Node),
     /// In the buffers.
     Any,
@@ -145,7 +145,7 @@ pub(crate) struct Grower<'a> {
     is_single: bool,
     kernels: Kernels,
     /// n_features
-    finds: Vec<FeatureCodes<'a>>,
+    features: Vec<FeatureCodes<'a>>,
     /// A single component, features that all fit a batch, and no gains by target.
     is_plain: bool,
     per_node: usize,
@@ -157,20 +157,20 @@ pub(crate) struct Grower<'a> {
     whole: Mark,
     /// Sums of the nodes that wait, the next one's last.
     totals: Vec<f64>,
-    grown: TreeBuffer,
+    tree_buffer: TreeBuffer,
     /// Takes splits as they are made, where nodes are not kept.
     scores: Option<SplitScores>,
     since_check: usize,
-    narrow: OfType<u8>,
-    wide: OfType<u16>,
+    narrow: CodeBuffer<u8>,
+    wide: CodeBuffer<u16>,
     buffers: Buffers,
     /// One for each stage of the cascade.
-    copies: [Copied; CASCADE.len()],
+    gathered: [GatheredRows; CASCADE.len()],
 }
 
 /// Codes and values of rows that were copied together.
 #[derive(Default)]
-struct Copied {
+struct GatheredRows {
     codes: Chunk,
     block: Block,
     origin: Vec<u32>,
@@ -182,18 +182,18 @@ struct Buffers {
     node: scan::Node,
     known_node: scan::Node,
     scratch: scan::Scratch,
-    present: Present,
+    present: PresentCategories,
     batch: Batch,
     histograms: single::Histograms,
     /// Features drawn whose histograms are filled in one pass, with their slots, and the others.
     side_by_side: Vec<(u32, usize)>,
     alone: Vec<u32>,
-    given: RandomThresholds,
-    together: MultiFeatureHistogram,
+    thresholds: RandomThresholds,
+    multi_feature: MultiFeatureHistogram,
     /// Of cuts that were found together.
     lefts: LeftSides,
     gram: Gram,
-    candidates: SplitCandidates<Source>,
+    candidates: SplitCandidates<TestSource>,
     /// Among the candidates of a batch alone.
     batch_candidates: SplitCandidates<usize>,
     sides: Vec<u8>,
@@ -203,14 +203,14 @@ struct Buffers {
 }
 
 /// For codes of one type.
-struct OfType<C> {
+struct CodeBuffer<C> {
     codes: Vec<C>,
     bins: single::Bins,
 }
 
-impl<C: Stored> OfType<C> {
+impl<C: Stored> CodeBuffer<C> {
     fn new(n_codes: usize) -> Self {
-        OfType { codes: Vec::new(), bins: single::Bins::new(n_codes) }
+        CodeBuffer { codes: Vec::new(), bins: single::Bins::new(n_codes) }
     }
 
     /// The codes of `rows` in the column at `slot`.
@@ -229,15 +229,15 @@ impl<'a> Grower<'a> {
             let codings = store.codings.iter().filter(|coding| coding.is_narrow() == narrow);
             codings.map(|coding| coding.n_codes()).max().unwrap_or(0)
         };
-        let finds = FeatureCodes::all(context);
+        let features = FeatureCodes::all(context);
         Grower {
             context,
             tree: 0,
             arch,
             is_single,
             kernels: Kernels::new(arch, &criterion, context.params.ensemble == Ensemble::ExtraTrees),
-            is_plain: is_single && !context.params.by_target && finds.iter().all(|find| find.fits_batch),
-            finds,
+            is_plain: is_single && !context.params.by_target && features.iter().all(|find| find.fits_batch),
+            features,
             per_node: context.params.features_per_node(store.codings.len()),
             row_bytes: store.row_bytes() + if is_single { 0 } else { space.row_bytes(store.columns()) },
             keeps_members: need_oob(&context.params.scores),
@@ -245,23 +245,23 @@ impl<'a> Grower<'a> {
             whole: pool.mark(),
             pool,
             totals: Vec::new(),
-            grown: TreeBuffer::default(),
+            tree_buffer: TreeBuffer::default(),
             scores: None,
             since_check: 0,
-            narrow: OfType::new(most_codes(true)),
-            wide: OfType::new(most_codes(false)),
+            narrow: CodeBuffer::new(most_codes(true)),
+            wide: CodeBuffer::new(most_codes(false)),
             buffers: Buffers {
                 known: Items::default(),
                 node: scan::Node::default(),
                 known_node: scan::Node::default(),
                 scratch: scan::Scratch::new(&criterion),
-                present: Present::default(),
+                present: PresentCategories::default(),
                 batch: Batch::default(),
                 histograms: single::Histograms::new(),
                 side_by_side: Vec::new(),
                 alone: Vec::new(),
-                given: RandomThresholds::default(),
-                together: MultiFeatureHistogram::default(),
+                thresholds: RandomThresholds::default(),
+                multi_feature: MultiFeatureHistogram::default(),
                 lefts: LeftSides::default(),
                 gram: Gram::default(),
                 candidates: SplitCandidates::default(),
@@ -272,7 +272,7 @@ impl<'a> Grower<'a> {
                 spill: Items::default(),
             },
             criterion,
-            copies: Default::default(),
+            gathered: Default::default(),
         }
     }
 
@@ -283,15 +283,16 @@ impl<'a> Grower<'a> {
     pub(crate) fn grow(&mut self, bag: &Bag, tree: u64) -> Result<&TreeBuffer> {
         let GrowContext { store, space, .. } = self.context;
         self.tree = tree;
-        self.grown.clear();
+        self.tree_buffer.clear();
         self.totals.clear();
         self.pool.rewind(self.whole);
         self.items.take(bag, self.is_single.then_some(&space.block.dense[..]));
         let examples = 0..bag.rows.len();
-        let root = PendingNode { examples, depth: 0, path: ROOT, parent: None, mark: self.whole, sums: Known::Nothing };
+        let root =
+            PendingNode { examples, depth: 0, path: ROOT, parent: None, mark: self.whole, sums: KnownSums::Nothing };
         let stage = CASCADE.iter().filter(|&&bytes| store.rows * self.row_bytes <= bytes).count();
-        self.subtree(View::store(store, &space.block), stage, root)?;
-        Ok(&self.grown)
+        self.subtree(View::from_store(store, &space.block), stage, root)?;
+        Ok(&self.tree_buffer)
     }
 
     /// Adds the splits of the tree with number `tree` to `scores`, and keeps nothing of it.
@@ -310,16 +311,17 @@ impl<'a> Grower<'a> {
         let SubtreeRows { chunk, block, counts } = below;
         let SubtreeRoot { tree, depth, path, constant_features } = place;
         self.tree = tree;
-        self.grown.clear();
+        self.tree_buffer.clear();
         self.totals.clear();
         self.pool.rewind(self.whole);
         constant_features.iter().for_each(|&feature| self.pool.mark_constant(feature));
         self.items.take_first(counts, self.is_single.then_some(&block.dense[..]));
         let examples = 0..counts.len();
-        let root = PendingNode { examples, depth, path, parent: None, mark: self.pool.mark(), sums: Known::Nothing };
+        let root =
+            PendingNode { examples, depth, path, parent: None, mark: self.pool.mark(), sums: KnownSums::Nothing };
         let stage = CASCADE.iter().filter(|&&bytes| counts.len() * self.row_bytes <= bytes).count();
-        self.subtree(View::local(chunk, block, &[]), stage, root)?;
-        Ok(&self.grown)
+        self.subtree(View::from_chunk(chunk, block, &[]), stage, root)?;
+        Ok(&self.tree_buffer)
     }
 
     /// Adds the splits of the subtree at `place` to `scores`, and keeps nothing of it.
@@ -347,20 +349,20 @@ impl<'a> Grower<'a> {
     fn subtree(&mut self, view: View<'_>, stage: usize, root: PendingNode) -> Result<()> {
         let mut stack = vec![root];
         let plain = view.chunk().filter(|_| self.is_plain);
-        while let Some(frame) = stack.pop() {
-            self.pool.rewind(frame.mark);
-            let n = frame.examples.len();
+        while let Some(pending) = stack.pop() {
+            self.pool.rewind(pending.mark);
+            let n = pending.examples.len();
             if let Some(next) = (stage..CASCADE.len()).rev().find(|&next| n * self.row_bytes <= CASCADE[next]) {
                 // Only worth it where the subtree reads the codes more than once.
                 if n >= 64 {
-                    self.copy_together(view, next, frame)?;
+                    self.gather_subtree(view, next, pending)?;
                     continue;
                 }
             }
-            let examples = frame.examples.clone();
+            let examples = pending.examples.clone();
             let is_split = match plain {
-                Some(chunk) => self.plain_node(view, chunk, frame, &mut stack)?,
-                None => self.node(view, frame, &mut stack)?,
+                Some(chunk) => self.plain_node(view, chunk, pending, &mut stack)?,
+                None => self.node(view, pending, &mut stack)?,
             };
             if !is_split && self.keeps_members {
                 self.keep_members(view, examples);
@@ -369,10 +371,10 @@ impl<'a> Grower<'a> {
         Ok(())
     }
 
-    /// Copies the codes of `frame` together and grows its subtree there.
-    fn copy_together(&mut self, view: View<'_>, stage: usize, frame: PendingNode) -> Result<()> {
-        let mut copy = std::mem::take(&mut self.copies[stage]);
-        let rows = &mut self.items.rows[frame.examples.clone()];
+    /// Copies the codes of `pending` together and grows its subtree there.
+    fn gather_subtree(&mut self, view: View<'_>, stage: usize, pending: PendingNode) -> Result<()> {
+        let mut copy = std::mem::take(&mut self.gathered[stage]);
+        let rows = &mut self.items.rows[pending.examples.clone()];
         view.gather(rows, &mut copy.codes);
         // Pairs hold all there is to know of a single component.
         if !self.is_single {
@@ -383,38 +385,38 @@ impl<'a> Grower<'a> {
             copy.origin.extend(rows.iter().map(|&row| view.origin(row)));
         }
         rows.iter_mut().enumerate().for_each(|(local, row)| *row = local as u32);
-        let done = self.subtree(View::local(&copy.codes, &copy.block, &copy.origin), stage + 1, frame);
-        self.copies[stage] = copy;
+        let done = self.subtree(View::from_chunk(&copy.codes, &copy.block, &copy.origin), stage + 1, pending);
+        self.gathered[stage] = copy;
         done
     }
 
     /// Notes which rows are in a leaf, in ascending order.
     fn keep_members(&mut self, view: View<'_>, examples: Range<usize>) {
-        let start = self.grown.members.len();
+        let start = self.tree_buffer.members.len();
         for i in examples {
             let count = if self.is_single { self.items.pairs[i][0] as u32 } else { self.items.counts[i] };
-            self.grown.members.push((view.origin(self.items.rows[i]), count));
+            self.tree_buffer.members.push((view.origin(self.items.rows[i]), count));
         }
         // A test that turned out to gain nothing has parted them.
-        self.grown.members[start..].sort_unstable();
-        self.grown.member_ends.push(self.grown.members.len() as u32);
+        self.tree_buffer.members[start..].sort_unstable();
+        self.tree_buffer.member_ends.push(self.tree_buffer.members.len() as u32);
     }
 
-    /// Makes a node of `frame`; if it is split, its children go to the stack, the left one last.
-    fn node(&mut self, view: View<'_>, frame: PendingNode, stack: &mut Vec<PendingNode>) -> Result<bool> {
-        self.check(frame.examples.len())?;
-        let range = frame.examples.clone();
-        let open = self.open(view, &frame);
+    /// Makes a node of `pending`; if it is split, its children go to the stack, the left one last.
+    fn node(&mut self, view: View<'_>, pending: PendingNode, stack: &mut Vec<PendingNode>) -> Result<bool> {
+        self.check(pending.examples.len())?;
+        let range = pending.examples.clone();
+        let open = self.open(view, &pending);
         let (examples, weight) = match open {
-            Open::Single(node) => (node.examples, node.examples),
-            Open::Any => (self.buffers.node.examples(), self.buffers.node.weight()),
+            NodeTotals::Single(node) => (node.examples, node.examples),
+            NodeTotals::Any => (self.buffers.node.examples(), self.buffers.node.weight()),
         };
-        let number = self.number(&frame, examples, weight);
-        if !self.may_split(view, &frame, examples) {
+        let number = self.number(&pending, examples, weight);
+        if !self.may_split(view, &pending, examples) {
             return Ok(false);
         }
         let params = self.context.params;
-        if let Open::Any = open {
+        if let NodeTotals::Any = open {
             let examples = self.items.examples(range.clone(), view);
             let node = &mut self.buffers.node;
             node.open(&self.criterion);
@@ -422,36 +424,36 @@ impl<'a> Grower<'a> {
                 node.set_values(self.arch, &self.criterion, examples);
             }
         }
-        let Some(found) = self.search(view, &frame, open, (examples, weight))? else { return Ok(false) };
+        let Some(found) = self.search(view, &pending, open, (examples, weight))? else { return Ok(false) };
         let Some(parted) = self.part(view, range.clone(), found, open, weight) else { return Ok(false) };
-        self.split(&frame, number, weight, parted, stack);
+        self.split(&pending, number, weight, parted, stack);
         Ok(true)
     }
 
-    /// Numbers the node of `frame`, and keeps it where nodes are kept.
-    fn number(&mut self, frame: &PendingNode, examples: f64, weight: f64) -> u32 {
-        let number = self.grown.nodes.len() as u32;
+    /// Numbers the node of `pending`, and keeps it where nodes are kept.
+    fn number(&mut self, pending: &PendingNode, examples: f64, weight: f64) -> u32 {
+        let number = self.tree_buffer.nodes.len() as u32;
         if self.scores.is_none() {
-            if let Some((parent, side)) = frame.parent {
-                let split = self.grown.nodes[parent as usize].split.as_mut().expect("a parent is split");
+            if let Some((parent, side)) = pending.parent {
+                let split = self.tree_buffer.nodes[parent as usize].split.as_mut().expect("a parent is split");
                 split.children[side] = number;
             }
-            self.grown.nodes.push(BufferedNode { depth: frame.depth, examples, weight, split: None });
+            self.tree_buffer.nodes.push(BufferedNode { depth: pending.depth, examples, weight, split: None });
         }
         number
     }
 
-    fn may_split(&self, view: View<'_>, frame: &PendingNode, examples: f64) -> bool {
+    fn may_split(&self, view: View<'_>, pending: &PendingNode, examples: f64) -> bool {
         let params = self.context.params;
         examples >= (2 * params.min_samples_leaf) as f64
-            && params.max_depth.is_none_or(|most| (frame.depth as usize) < most)
-            && !self.is_pure(view, frame.examples.clone())
+            && params.max_depth.is_none_or(|most| (pending.depth as usize) < most)
+            && !self.is_pure(view, pending.examples.clone())
     }
 
-    /// Keeps or adds up the split of the node of `frame`, whose children go to the stack, the left one last.
+    /// Keeps or adds up the split of the node of `pending`, whose children go to the stack, the left one last.
     fn split(
         &mut self,
-        frame: &PendingNode,
+        pending: &PendingNode,
         number: u32,
         weight: f64,
         parted: Partition,
@@ -459,36 +461,36 @@ impl<'a> Grower<'a> {
     ) {
         let Partition { split, middle, sums } = parted;
         match &mut self.scores {
-            None => self.grown.nodes[number as usize].split = Some(split),
+            None => self.tree_buffer.nodes[number as usize].split = Some(split),
             Some(scores) => {
-                scores.on_split(frame.depth, weight, &split, &self.grown.gain_by_target);
-                self.grown.gain_by_target.clear();
+                scores.on_split(pending.depth, weight, &split, &self.tree_buffer.gain_by_target);
+                self.tree_buffer.gain_by_target.clear();
             }
         }
         let mark = self.pool.mark();
-        for (side, examples) in [(1, middle..frame.examples.end), (0, frame.examples.start..middle)] {
-            let (depth, path) = (frame.depth + 1, child(frame.path, side == 1));
+        for (side, examples) in [(1, middle..pending.examples.end), (0, pending.examples.start..middle)] {
+            let (depth, path) = (pending.depth + 1, child(pending.path, side == 1));
             stack.push(PendingNode { examples, depth, path, parent: Some((number, side)), mark, sums: sums[side] });
         }
     }
 
-    /// The sums of `frame`.
-    fn open(&mut self, view: View<'_>, frame: &PendingNode) -> Open {
+    /// The sums of `pending`.
+    fn open(&mut self, view: View<'_>, pending: &PendingNode) -> NodeTotals {
         let total = &mut self.buffers.node.total;
-        match frame.sums {
-            Known::Single(node) => return Open::Single(node),
-            Known::Nothing if self.is_single => {
-                return Open::Single(single::Node::new(&self.items.pairs[frame.examples.clone()]));
+        match pending.sums {
+            KnownSums::Single(node) => return NodeTotals::Single(node),
+            KnownSums::Nothing if self.is_single => {
+                return NodeTotals::Single(single::Node::new(&self.items.pairs[pending.examples.clone()]));
             }
-            Known::Nothing => {
-                self.items.examples(frame.examples.clone(), view).total(self.arch, &self.criterion, total);
+            KnownSums::Nothing => {
+                self.items.examples(pending.examples.clone(), view).total(self.arch, &self.criterion, total);
             }
-            Known::Any(start) => {
+            KnownSums::Any(start) => {
                 total.clear();
                 total.extend(self.totals.drain(start..));
             }
         }
-        Open::Any
+        NodeTotals::Any
     }
 
     fn check(&mut self, examples: usize) -> Result<()> {

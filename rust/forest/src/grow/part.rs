@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::{Buffers, Grower, Known, Open};
+use super::{Buffers, Grower, KnownSums, NodeTotals};
 use crate::candidates::Candidate;
 use crate::criterion::{EXAMPLES, FIRST, WEIGHT};
 use crate::items::{LEFT, MISSING, RIGHT, tell_sides};
@@ -20,7 +20,7 @@ pub(super) struct Partition {
     /// Where the right side starts.
     pub(super) middle: usize,
     /// Of the left and the right side.
-    pub(super) sums: [Known; 2],
+    pub(super) sums: [KnownSums; 2],
 }
 
 impl Grower<'_> {
@@ -30,7 +30,7 @@ impl Grower<'_> {
         view: View<'_>,
         range: Range<usize>,
         found: Candidate,
-        open: Open,
+        open: NodeTotals,
         weight: f64,
     ) -> Option<Partition> {
         let mut sides = std::mem::take(&mut self.buffers.sides);
@@ -58,7 +58,7 @@ impl Grower<'_> {
             let follow = if missing_left { LEFT } else { RIGHT };
             sides.iter_mut().filter(|side| **side == MISSING).for_each(|side| *side = follow);
             let middle = self.items.partition(range, &sides, &mut self.buffers.spill);
-            Partition { split, middle, sums: [Known::Nothing; 2] }
+            Partition { split, middle, sums: [KnownSums::Nothing; 2] }
         });
         self.buffers.sides = sides;
         parted
@@ -66,9 +66,9 @@ impl Grower<'_> {
 
     /// Sums of the examples before `middle`, which a test of `feature` put there, and of all in `range`, into the
     /// buffers.
-    fn sum_left(&mut self, view: View<'_>, range: Range<usize>, middle: usize, feature: u32, open: Open) {
+    fn sum_left(&mut self, view: View<'_>, range: Range<usize>, middle: usize, feature: u32, open: NodeTotals) {
         let Buffers { left, total, lefts, node, .. } = &mut self.buffers;
-        if let Some(known) = lefts.of(feature) {
+        if let Some(known) = lefts.get(feature) {
             left.clear();
             left.extend_from_slice(known);
             return total.clone_from(&node.total);
@@ -76,7 +76,7 @@ impl Grower<'_> {
         let is_smaller = 2 * (middle - range.start) <= range.len();
         let smaller = if is_smaller { range.start..middle } else { middle..range.end };
         match open {
-            Open::Single(node) => {
+            NodeTotals::Single(node) => {
                 let side = single::Node::new(&self.items.pairs[smaller]);
                 for (sums, node) in [(&mut *left, side), (&mut *total, node)] {
                     sums.clear();
@@ -84,7 +84,7 @@ impl Grower<'_> {
                     self.criterion.add_single(sums, node.examples, node.sum);
                 }
             }
-            Open::Any => {
+            NodeTotals::Any => {
                 self.items.examples(smaller, view).total(self.arch, &self.criterion, left);
                 total.clone_from(&node.total);
             }
@@ -114,19 +114,19 @@ impl Grower<'_> {
     }
 
     /// Keeps the sums of both sides for when their nodes are made.
-    fn sums_of_children(&mut self) -> [Known; 2] {
+    fn sums_of_children(&mut self) -> [KnownSums; 2] {
         let (left, total) = (&self.buffers.left, &self.buffers.total);
         if self.is_single {
             let [left, right] =
                 [[left[EXAMPLES], left[FIRST]], [total[EXAMPLES] - left[EXAMPLES], total[FIRST] - left[FIRST]]]
-                    .map(|[examples, sum]| Known::Single(single::Node { examples, sum }));
+                    .map(|[examples, sum]| KnownSums::Single(single::Node { examples, sum }));
             return [left, right];
         }
         let of_right = self.totals.len();
         self.totals.extend(total.iter().zip(left).map(|(total, left)| total - left));
         let of_left = self.totals.len();
         self.totals.extend_from_slice(left);
-        [Known::Any(of_left), Known::Any(of_right)]
+        [KnownSums::Any(of_left), KnownSums::Any(of_right)]
     }
 
     /// Writes where each example goes. Returns true if the feature is missing in some.
@@ -152,6 +152,6 @@ impl Grower<'_> {
         }
         let (left, total) = (&self.buffers.left, &self.buffers.total);
         let parts = self.context.gains_by_target(&self.criterion, left, total, share);
-        self.grown.gain_by_target.extend(parts);
+        self.tree_buffer.gain_by_target.extend(parts);
     }
 }

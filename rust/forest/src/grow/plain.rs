@@ -7,7 +7,7 @@
 //! 1.1 to 1.3x on one target (20k x 200, 100k x 50, 500k x 20), 1.1x with extra trees.
 
 use super::feature_codes::FeatureCodes;
-use super::{Buffers, Grower, Known, Open, Partition, PendingNode};
+use super::{Buffers, Grower, KnownSums, NodeTotals, Partition, PendingNode};
 use crate::candidates::Candidate;
 use crate::grow::LEAST_GAIN;
 use crate::params::Ensemble;
@@ -23,47 +23,49 @@ use ferrank_runtime::random::{Purpose, stream};
 const SLAB: usize = 1 << 20;
 
 impl Grower<'_> {
-    /// Makes a node of `frame`; if it is split, its children go to the stack, the left one last.
+    /// Makes a node of `pending`; if it is split, its children go to the stack, the left one last.
     pub(super) fn plain_node(
         &mut self,
         view: View<'_>,
         chunk: &Chunk,
-        frame: PendingNode,
+        pending: PendingNode,
         stack: &mut Vec<PendingNode>,
     ) -> Result<bool> {
-        let range = frame.examples.clone();
+        let range = pending.examples.clone();
         self.check(range.len())?;
-        let node = match frame.sums {
-            Known::Single(node) => node,
+        let node = match pending.sums {
+            KnownSums::Single(node) => node,
             _ => single::Node::new(&self.items.pairs[range.clone()]),
         };
-        let number = self.number(&frame, node.examples, node.examples);
-        if !self.may_split(view, &frame, node.examples) {
+        let number = self.number(&pending, node.examples, node.examples);
+        if !self.may_split(view, &pending, node.examples) {
             return Ok(false);
         }
         let found = match self.context.params.ensemble {
-            _ if self.kernels.in_batch(range.len()) => self.batch_cut(chunk, &frame, node),
-            Ensemble::ExtraTrees => self.search(view, &frame, Open::Single(node), (node.examples, node.examples))?,
-            Ensemble::RandomForest | Ensemble::Bagging => self.histogram_cut(chunk, &frame, node)?,
+            _ if self.kernels.in_batch(range.len()) => self.batch_cut(chunk, &pending, node),
+            Ensemble::ExtraTrees => {
+                self.search(view, &pending, NodeTotals::Single(node), (node.examples, node.examples))?
+            }
+            Ensemble::RandomForest | Ensemble::Bagging => self.histogram_cut(chunk, &pending, node)?,
         };
-        let Some(parted) = found.and_then(|found| self.part_plain(chunk, &frame, node, found)) else {
+        let Some(parted) = found.and_then(|found| self.part_plain(chunk, &pending, node, found)) else {
             return Ok(false);
         };
-        self.split(&frame, number, node.examples, parted, stack);
+        self.split(&pending, number, node.examples, parted, stack);
         Ok(true)
     }
 
     /// The best test over the features drawn for `node`, which is small enough for a batch.
-    fn batch_cut(&mut self, chunk: &Chunk, frame: &PendingNode, node: single::Node) -> Option<Candidate> {
-        let Grower { context, pool, buffers, items, finds, per_node, arch, .. } = self;
+    fn batch_cut(&mut self, chunk: &Chunk, pending: &PendingNode, node: single::Node) -> Option<Candidate> {
+        let Grower { context, pool, buffers, items, features, per_node, arch, .. } = self;
         let params = context.params;
-        let rows = &items.rows[frame.examples.clone()];
-        let pairs = &items.pairs[frame.examples.clone()];
-        let mut random = stream(params.seed, Purpose::Node, self.tree, frame.path);
+        let rows = &items.rows[pending.examples.clone()];
+        let pairs = &items.pairs[pending.examples.clone()];
+        let mut random = stream(params.seed, Purpose::Node, self.tree, pending.path);
         let batch = &mut buffers.batch;
         batch.start(rows.len(), (*per_node).min(pool.len()));
         pool.draw(*per_node, &mut random, |feature, random| {
-            finds[feature as usize].take(chunk, rows, feature, batch, random)
+            features[feature as usize].take(chunk, rows, feature, batch, random)
         });
         if batch.is_empty() {
             return None;
@@ -81,19 +83,19 @@ impl Grower<'_> {
     }
 
     /// The best cut over the features drawn for `node`, which is too large for a batch, from sums by code.
-    fn histogram_cut(&mut self, chunk: &Chunk, frame: &PendingNode, node: single::Node) -> Result<Option<Candidate>> {
-        let Grower { context, pool, buffers, items, finds, narrow, wide, per_node, arch, .. } = self;
+    fn histogram_cut(&mut self, chunk: &Chunk, pending: &PendingNode, node: single::Node) -> Result<Option<Candidate>> {
+        let Grower { context, pool, buffers, items, features, narrow, wide, per_node, arch, .. } = self;
         let Buffers { histograms, side_by_side, alone, batch, batch_candidates: candidates, .. } = buffers;
         let (params, arch) = (context.params, *arch);
-        let rows = &items.rows[frame.examples.clone()];
-        let pairs = &items.pairs[frame.examples.clone()];
-        let mut random = stream(params.seed, Purpose::Node, self.tree, frame.path);
+        let rows = &items.rows[pending.examples.clone()];
+        let pairs = &items.pairs[pending.examples.clone()];
+        let mut random = stream(params.seed, Purpose::Node, self.tree, pending.path);
         batch.start(0, 0);
         side_by_side.clear();
         alone.clear();
         pool.try_draw(*per_node, &mut random, |feature, _| {
             context.check_large(rows.len())?;
-            let FeatureCodes { slot, n_codes, .. } = finds[feature as usize];
+            let FeatureCodes { slot, n_codes, .. } = features[feature as usize];
             let varies = match slot {
                 Slot::Narrow(slot) => vary(u8::of(chunk).column(slot).codes(rows)),
                 Slot::Wide(slot) => vary(u16::of(chunk).column(slot).codes(rows)),
@@ -113,7 +115,7 @@ impl Grower<'_> {
         };
         for &feature in &*alone {
             context.check_large(rows.len())?;
-            let FeatureCodes { slot, n_codes, .. } = finds[feature as usize];
+            let FeatureCodes { slot, n_codes, .. } = features[feature as usize];
             let cut = match slot {
                 Slot::Narrow(slot) => {
                     let codes = u8::of(chunk).column(slot).codes(rows);
@@ -126,15 +128,15 @@ impl Grower<'_> {
             };
             enter(feature, cut);
         }
-        for features in side_by_side.chunks(single::TOGETHER) {
-            let columns: [_; single::TOGETHER] =
-                std::array::from_fn(|i| u8::of(chunk).column(features[i.min(features.len() - 1)].1));
+        for group in side_by_side.chunks(single::SIDE_BY_SIDE) {
+            let columns: [_; single::SIDE_BY_SIDE] =
+                std::array::from_fn(|i| u8::of(chunk).column(group[i.min(group.len() - 1)].1));
             for (rows, pairs) in rows.chunks(SLAB).zip(pairs.chunks(SLAB)) {
                 context.check_large(rows.len())?;
-                histograms.fill(&columns[..features.len()], rows, pairs);
+                histograms.fill(&columns[..group.len()], rows, pairs);
             }
-            for (number, &(feature, _)) in features.iter().enumerate() {
-                let n_codes = finds[feature as usize].n_codes;
+            for (number, &(feature, _)) in group.iter().enumerate() {
+                let n_codes = features[feature as usize].n_codes;
                 enter(feature, histograms.best_cut(arch, number, n_codes, node, constraint));
             }
         }
@@ -146,16 +148,16 @@ impl Grower<'_> {
     fn part_plain(
         &mut self,
         chunk: &Chunk,
-        frame: &PendingNode,
+        pending: &PendingNode,
         node: single::Node,
         found: Candidate,
     ) -> Option<Partition> {
-        let Grower { context, buffers, items, finds, .. } = self;
+        let Grower { context, buffers, items, features, .. } = self;
         let Candidate { feature, test, .. } = found;
         let CodeTest::Cut(code) = test else { unreachable!("all features are numeric") };
         let Buffers { batch, spill, .. } = buffers;
-        let range = frame.examples.clone();
-        let n_left = match (batch.keys(feature), finds[feature as usize].slot) {
+        let range = pending.examples.clone();
+        let n_left = match (batch.keys(feature), features[feature as usize].slot) {
             (Some(keys), _) => {
                 let highest = context.key_of(feature, code);
                 items.part_pairs(range.clone(), spill, |i, _| keys[i] <= highest)
@@ -184,7 +186,7 @@ impl Grower<'_> {
         let gain = node.gain([left.examples, left.sum]);
         let missing_left = left.examples >= right.examples;
         let split = BufferedSplit { feature, test: CodeTest::Cut(code), missing_left, gain, children: [0; 2] };
-        (gain > LEAST_GAIN).then(|| Partition { split, middle, sums: [left, right].map(Known::Single) })
+        (gain > LEAST_GAIN).then(|| Partition { split, middle, sums: [left, right].map(KnownSums::Single) })
     }
 }
 

@@ -6,7 +6,7 @@ use pulp::{Arch, Simd, WithSimd};
 use rand::RngExt;
 
 use super::feature_codes::FeatureCodes;
-use super::{Buffers, GrowContext, Grower, OfType, Open, PendingNode};
+use super::{Buffers, CodeBuffer, GrowContext, Grower, NodeTotals, PendingNode};
 use crate::candidates::{Candidate, SplitCandidates};
 use crate::criterion::Criterion;
 use crate::params::Ensemble;
@@ -25,7 +25,7 @@ use ferrank_runtime::error::Result;
 use ferrank_runtime::random::{Purpose, Stream, stream};
 
 /// Where a candidate's best test is.
-pub(super) enum Source {
+pub(super) enum TestSource {
     /// The candidate's number in the batch.
     Batch(usize),
     Alone(CodeTest),
@@ -59,12 +59,12 @@ impl Grower<'_> {
     pub(super) fn search(
         &mut self,
         view: View<'_>,
-        frame: &PendingNode,
-        open: Open,
+        pending: &PendingNode,
+        open: NodeTotals,
         size: (f64, f64),
     ) -> Result<Option<Candidate>> {
-        let range = frame.examples.clone();
-        let mut random = stream(self.context.params.seed, Purpose::Node, self.tree, frame.path);
+        let range = pending.examples.clone();
+        let mut random = stream(self.context.params.seed, Purpose::Node, self.tree, pending.path);
         let mut candidates = std::mem::take(&mut self.buffers.candidates);
         let in_batch = self.kernels.in_batch(range.len());
         let most = self.per_node.min(self.pool.len());
@@ -73,16 +73,16 @@ impl Grower<'_> {
         let mut pool = std::mem::take(&mut self.pool);
         let drawn = pool.try_draw(self.per_node, &mut random, |feature, random| {
             self.context.check_large(range.len())?;
-            let FeatureCodes { n_codes, fits_batch, .. } = self.finds[feature as usize];
+            let FeatureCodes { n_codes, fits_batch, .. } = self.features[feature as usize];
             let kernel = self.kernels.of_several(&self.criterion, view.block, range.len(), n_codes);
             match kernel.filter(|_| fits_batch) {
                 Some(Kernel::Batch) => return Ok(self.add_to_batch(view, range.clone(), feature, random)),
-                Some(_) => return Ok(self.take_together(view, range.clone(), feature, random, &mut candidates)),
+                Some(_) => return Ok(self.add_to_group(view, range.clone(), feature, random, &mut candidates)),
                 None => {}
             }
             let (varies, found) = self.candidate(view, range.clone(), feature, open, size, random);
             if let Some(Candidate { gain, feature, test }) = found {
-                candidates.push(Candidate { gain, feature, test: Source::Alone(test) });
+                candidates.push(Candidate { gain, feature, test: TestSource::Alone(test) });
             }
             Ok(varies)
         });
@@ -91,14 +91,14 @@ impl Grower<'_> {
         if in_batch {
             self.judge_batch(view, range, open, &mut candidates);
         } else if self.kernels.may_join() {
-            self.judge_together(view, range, &mut candidates);
+            self.judge_group(view, range, &mut candidates);
         }
         let best = candidates.best(self.context.params.ties, &mut random);
         self.buffers.candidates = candidates;
         Ok(best.map(|Candidate { gain, feature, test }| {
             let test = match test {
-                Source::Batch(candidate) => self.context.test_of(&self.buffers.batch.cut(candidate)),
-                Source::Alone(test) => test,
+                TestSource::Batch(candidate) => self.context.test_of(&self.buffers.batch.cut(candidate)),
+                TestSource::Alone(test) => test,
             };
             Candidate { gain, feature, test }
         }))
@@ -106,9 +106,9 @@ impl Grower<'_> {
 
     /// Takes `feature` into the batch. Returns true if it varies in the node.
     fn add_to_batch(&mut self, view: View<'_>, range: Range<usize>, feature: u32, random: &mut Stream) -> bool {
-        let Grower { items, narrow, wide, buffers, finds, .. } = self;
+        let Grower { items, narrow, wide, buffers, features, .. } = self;
         let (rows, batch) = (&items.rows[range], &mut buffers.batch);
-        let find = &finds[feature as usize];
+        let find = &features[feature as usize];
         if let Some(chunk) = view.chunk() {
             return find.take(chunk, rows, feature, batch, random);
         }
@@ -125,8 +125,8 @@ impl Grower<'_> {
         &mut self,
         view: View<'_>,
         range: Range<usize>,
-        open: Open,
-        candidates: &mut SplitCandidates<Source>,
+        open: NodeTotals,
+        candidates: &mut SplitCandidates<TestSource>,
     ) {
         let arch = self.arch;
         let constraint = self.constraint();
@@ -135,56 +135,56 @@ impl Grower<'_> {
         if batch.is_empty() {
             return;
         }
-        if let (Open::Any, false) = (open, node.has_values()) {
+        if let (NodeTotals::Any, false) = (open, node.has_values()) {
             gram.open(arch, &self.criterion, examples, node, batch.width());
         }
         let at_random = self.context.params.ensemble == Ensemble::ExtraTrees;
         match (open, at_random) {
-            (Open::Single(node), true) => batch.judge_random(arch, examples.pairs, node, constraint),
-            (Open::Single(node), false) => batch.judge(arch, examples.pairs, node, constraint),
-            (Open::Any, true) if node.has_values() => {
+            (NodeTotals::Single(node), true) => batch.judge_random(arch, examples.pairs, node, constraint),
+            (NodeTotals::Single(node), false) => batch.judge(arch, examples.pairs, node, constraint),
+            (NodeTotals::Any, true) if node.has_values() => {
                 batch.judge_random_values(arch, &self.criterion, node, examples.counts, constraint);
             }
-            (Open::Any, true) => batch.judge_random_products(arch, gram, node.examples(), constraint),
-            (Open::Any, false) => batch.judge_products(arch, gram, node.examples(), constraint),
+            (NodeTotals::Any, true) => batch.judge_random_products(arch, gram, node.examples(), constraint),
+            (NodeTotals::Any, false) => batch.judge_products(arch, gram, node.examples(), constraint),
         }
         for (candidate, (feature, gain)) in batch.judged().enumerate() {
-            candidates.push(Candidate { gain, feature, test: Source::Batch(candidate) });
+            candidates.push(Candidate { gain, feature, test: TestSource::Batch(candidate) });
         }
     }
 
     /// Adds `feature` to those that are searched together, and searches them when no more fit. Returns true if it varies
     /// in the node.
-    fn take_together(
+    fn add_to_group(
         &mut self,
         view: View<'_>,
         range: Range<usize>,
         feature: u32,
         random: &mut Stream,
-        candidates: &mut SplitCandidates<Source>,
+        candidates: &mut SplitCandidates<TestSource>,
     ) -> bool {
-        let Grower { context, arch, criterion, items, narrow, wide, buffers, finds, .. } = self;
+        let Grower { context, arch, criterion, items, narrow, wide, buffers, features, .. } = self;
         let rows = &items.rows[range.clone()];
-        let joining = Joining { context: *context, arch: *arch, criterion, feature };
-        let (varies, is_full) = match finds[feature as usize].slot {
-            Slot::Narrow(slot) => joining.join(narrow.take(view, slot, rows), buffers, random),
-            Slot::Wide(slot) => joining.join(wide.take(view, slot, rows), buffers, random),
+        let member = GroupMember { context: *context, arch: *arch, criterion, feature };
+        let (varies, is_full) = match features[feature as usize].slot {
+            Slot::Narrow(slot) => member.join(narrow.take(view, slot, rows), buffers, random),
+            Slot::Wide(slot) => member.join(wide.take(view, slot, rows), buffers, random),
         };
         if is_full {
-            self.judge_together(view, range, candidates);
+            self.judge_group(view, range, candidates);
         }
         varies
     }
 
     /// Searches the features taken so far.
-    fn judge_together(&mut self, view: View<'_>, range: Range<usize>, candidates: &mut SplitCandidates<Source>) {
+    fn judge_group(&mut self, view: View<'_>, range: Range<usize>, candidates: &mut SplitCandidates<TestSource>) {
         let constraint = self.constraint();
         let examples = self.items.examples(range, view);
-        let Buffers { given, together, lefts, node, .. } = &mut self.buffers;
-        let given = given.judge(self.arch, &self.criterion, examples, node, constraint, lefts);
-        let best = together.best_cuts(self.arch, &self.criterion, examples, node, constraint, Some(lefts));
-        for (feature, cut) in given.chain(best) {
-            candidates.push(Candidate { gain: cut.gain, feature, test: Source::Alone(CodeTest::Cut(cut.code)) });
+        let Buffers { thresholds, multi_feature, lefts, node, .. } = &mut self.buffers;
+        let thresholds = thresholds.judge(self.arch, &self.criterion, examples, node, constraint, lefts);
+        let best = multi_feature.best_cuts(self.arch, &self.criterion, examples, node, constraint, Some(lefts));
+        for (feature, cut) in thresholds.chain(best) {
+            candidates.push(Candidate { gain: cut.gain, feature, test: TestSource::Alone(CodeTest::Cut(cut.code)) });
         }
     }
 
@@ -199,7 +199,7 @@ impl Grower<'_> {
         view: View<'_>,
         range: Range<usize>,
         feature: u32,
-        open: Open,
+        open: NodeTotals,
         size: (f64, f64),
         random: &mut Stream,
     ) -> (bool, Option<Candidate>) {
@@ -239,7 +239,7 @@ struct FeatureSearch<'a> {
     examples: Examples<'a>,
     view: View<'a>,
     feature: u32,
-    open: Open,
+    open: NodeTotals,
     /// Examples and weight of the node.
     size: (f64, f64),
 }
@@ -248,7 +248,7 @@ impl FeatureSearch<'_> {
     /// Returns true if it varies, and its best test; `of_type` has its codes.
     fn run<C: Code>(
         self,
-        of_type: &mut OfType<C>,
+        buffer: &mut CodeBuffer<C>,
         buffers: &mut Buffers,
         random: &mut Stream,
     ) -> (bool, Option<Candidate>) {
@@ -263,7 +263,7 @@ impl FeatureSearch<'_> {
             mut open,
             size: (all, all_weight),
         } = self;
-        let OfType { codes, bins } = of_type;
+        let CodeBuffer { codes, bins } = buffer;
         let coding = &context.store.codings[feature as usize];
         let mut node = &buffers.node;
         let (mut share, mut missing) = (1.0, 0.0);
@@ -271,7 +271,7 @@ impl FeatureSearch<'_> {
             buffers.known.take_known(examples, codes);
             examples = buffers.known.examples(0..codes.len(), view);
             let (known, known_weight);
-            if let Open::Single(node) = &mut open {
+            if let NodeTotals::Single(node) = &mut open {
                 *node = single::Node::new(examples.pairs);
                 (known, known_weight) = (node.examples, node.examples);
             } else {
@@ -326,7 +326,7 @@ impl FeatureSearch<'_> {
 struct NodeSearch<'a, C> {
     kernels: Kernels,
     arch: Arch,
-    open: Open,
+    open: NodeTotals,
     search: Search<'a, C>,
 }
 
@@ -334,10 +334,10 @@ impl<C: Code> NodeSearch<'_, C> {
     fn best_cut(&self, bins: &mut single::Bins, scratch: &mut scan::Scratch) -> Option<Cut> {
         let Search { criterion, examples, codes, n_codes, constraint, node } = self.search;
         match self.open {
-            Open::Single(node) => {
+            NodeTotals::Single(node) => {
                 single::best_cut(self.arch, (codes.iter().copied(), n_codes), examples.pairs, node, constraint, bins)
             }
-            Open::Any => {
+            NodeTotals::Any => {
                 let kernel = self.kernels.of_one(criterion, examples, node, n_codes);
                 self.search.best_cut(kernel, self.arch, scratch)
             }
@@ -347,8 +347,8 @@ impl<C: Code> NodeSearch<'_, C> {
     fn given_cut(&self, cut: C, scratch: &mut scan::Scratch) -> Option<Cut> {
         let Search { examples, codes, constraint, .. } = self.search;
         match self.open {
-            Open::Single(node) => single::given_cut(self.arch, codes, examples.pairs, node, constraint, cut),
-            Open::Any => self.search.given_cut(self.kernels.of_cut(), self.arch, cut, scratch),
+            NodeTotals::Single(node) => single::given_cut(self.arch, codes, examples.pairs, node, constraint, cut),
+            NodeTotals::Any => self.search.given_cut(self.kernels.of_cut(), self.arch, cut, scratch),
         }
     }
 }
@@ -358,27 +358,27 @@ fn cut_test(cut: Cut) -> (f64, CodeTest) {
 }
 
 /// A feature that is to be searched together with others.
-struct Joining<'a> {
+struct GroupMember<'a> {
     context: GrowContext<'a>,
     arch: Arch,
     criterion: &'a Criterion,
     feature: u32,
 }
 
-impl Joining<'_> {
+impl GroupMember<'_> {
     /// Adds the feature to the others, with a random cut where cuts are random. Returns whether it varies in the node, and
     /// whether no more features fit.
     fn join<C: Code>(self, codes: &[C], buffers: &mut Buffers, random: &mut Stream) -> (bool, bool) {
-        let Joining { context, arch, criterion, feature } = self;
+        let GroupMember { context, arch, criterion, feature } = self;
         let (low, high) = extremes(arch, codes);
         if low >= high {
             return (false, false);
         }
         let is_full = match context.values(feature) {
-            Some(values) => buffers.given.take(arch, feature, codes, random_cut(values, low, high, random)),
+            Some(values) => buffers.thresholds.take(arch, feature, codes, random_cut(values, low, high, random)),
             None => {
                 let n_codes = context.store.codings[feature as usize].n_codes();
-                buffers.together.take(criterion, feature, codes, n_codes)
+                buffers.multi_feature.take(criterion, feature, codes, n_codes)
             }
         };
         (true, is_full)

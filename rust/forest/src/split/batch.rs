@@ -9,7 +9,7 @@ use bytemuck::cast_slice;
 use pulp::{Arch, Simd, WithSimd};
 
 use super::gram::{self, Gram};
-use super::single::{GainOf, Node, Pair};
+use super::single::{GainFormula, Node, Pair};
 use super::{STEP, SplitConstraint, dense, scan};
 use crate::criterion::Criterion;
 use crate::criterion::ties;
@@ -127,12 +127,12 @@ impl Batch {
 
     /// Judges all cuts of the candidates, of a single component.
     pub(crate) fn judge(&mut self, arch: Arch, pairs: &[Pair], node: Node, constraint: SplitConstraint) {
-        self.every_cut(arch, Squares { pairs, gain: GainOf::new(node, constraint) });
+        self.every_cut(arch, Squares { pairs, gain: GainFormula::new(node, constraint) });
     }
 
     /// Judges all cuts of the candidates, of any components, from the examples' inner products.
     pub(crate) fn judge_products(&mut self, arch: Arch, gram: &Gram, examples: f64, constraint: SplitConstraint) {
-        self.every_cut(arch, Products { gram, gain: GainOf::of_qualities(examples, constraint) });
+        self.every_cut(arch, Products { gram, gain: GainFormula::from_qualities(examples, constraint) });
     }
 
     fn every_cut<M: Measure>(&mut self, arch: Arch, measure: M) {
@@ -150,7 +150,7 @@ impl Batch {
             (*count, *sum) = (pair[0], pair[1]);
         }
         let Batch { n, width, rows, keys, columns, .. } = self;
-        let gain = GainOf::new(node, constraint);
+        let gain = GainFormula::new(node, constraint);
         arch.dispatch(RandomCut { n: *n, width: *width, rows, keys, sums: Sums::Columns(columns), gain });
         self.at_random = true;
     }
@@ -181,7 +181,7 @@ impl Batch {
 
     fn judge_random_sums(&mut self, arch: Arch, sums: Sums<'_>, examples: f64, constraint: SplitConstraint) {
         let Batch { n, width, rows, keys, .. } = self;
-        let gain = GainOf::of_qualities(examples, constraint);
+        let gain = GainFormula::from_qualities(examples, constraint);
         arch.dispatch(RandomCut { n: *n, width: *width, rows, keys, sums, gain });
         self.at_random = true;
     }
@@ -219,7 +219,7 @@ trait Measure: Copy {
 #[derive(Clone, Copy)]
 struct Squares<'a> {
     pairs: &'a [Pair],
-    gain: GainOf,
+    gain: GainFormula,
 }
 
 impl Measure for Squares<'_> {
@@ -238,7 +238,7 @@ impl Measure for Squares<'_> {
 #[derive(Clone, Copy)]
 struct Products<'a> {
     gram: &'a Gram,
-    gain: GainOf,
+    gain: GainFormula,
 }
 
 impl Measure for Products<'_> {
@@ -336,12 +336,12 @@ trait LeftSide {
 }
 
 /// A single component; all counts, then all sums.
-struct OfPairs<'a> {
+struct PairSums<'a> {
     columns: &'a [f64],
-    gain: GainOf,
+    gain: GainFormula,
 }
 
-impl LeftSide for OfPairs<'_> {
+impl LeftSide for PairSums<'_> {
     #[inline(always)]
     fn sums<S: Simd>(&self, simd: S, keys: &[f64], at: f64) -> Pair {
         sums_up_to(simd, self.columns, keys, at)
@@ -354,13 +354,13 @@ impl LeftSide for OfPairs<'_> {
 }
 
 /// Any components, from inner products.
-struct OfProducts<'a> {
+struct ProductSums<'a> {
     gram: &'a Gram,
     n: usize,
-    gain: GainOf,
+    gain: GainFormula,
 }
 
-impl LeftSide for OfProducts<'_> {
+impl LeftSide for ProductSums<'_> {
     #[inline(always)]
     fn sums<S: Simd>(&self, simd: S, keys: &[f64], at: f64) -> Pair {
         products_up_to(simd, self.gram, keys, self.n, at)
@@ -373,13 +373,13 @@ impl LeftSide for OfProducts<'_> {
 }
 
 /// Few dense components, from a node's values.
-struct OfValues<'a, const VECTORS: usize> {
+struct ValueSums<'a, const VECTORS: usize> {
     node: &'a scan::Node,
     counts: &'a [u32],
-    gain: GainOf,
+    gain: GainFormula,
 }
 
-impl<const VECTORS: usize> LeftSide for OfValues<'_, VECTORS> {
+impl<const VECTORS: usize> LeftSide for ValueSums<'_, VECTORS> {
     #[inline(always)]
     fn sums<S: Simd>(&self, simd: S, keys: &[f64], at: f64) -> Pair {
         dense::side_up_to::<S, VECTORS>(simd, self.node, self.counts, keys, at)
@@ -397,7 +397,7 @@ struct RandomCut<'a> {
     rows: &'a mut [Row],
     keys: &'a [f64],
     sums: Sums<'a>,
-    gain: GainOf,
+    gain: GainFormula,
 }
 
 /// Where the sums of a random cut's left side come from.
@@ -414,12 +414,12 @@ impl WithSimd for RandomCut<'_> {
     fn with_simd<S: Simd>(self, simd: S) {
         let (n, gain) = (self.n, self.gain);
         match self.sums {
-            Sums::Columns(columns) => self.run(simd, OfPairs { columns, gain }),
-            Sums::Products(gram) => self.run(simd, OfProducts { gram, n, gain }),
+            Sums::Columns(columns) => self.run(simd, PairSums { columns, gain }),
+            Sums::Products(gram) => self.run(simd, ProductSums { gram, n, gain }),
             Sums::Values { criterion, node, counts } => match dense::vectors_of::<S>(criterion) {
-                Some(1) => self.run(simd, OfValues::<1> { node, counts, gain }),
-                Some(2) => self.run(simd, OfValues::<2> { node, counts, gain }),
-                _ => self.run(simd, OfValues::<4> { node, counts, gain }),
+                Some(1) => self.run(simd, ValueSums::<1> { node, counts, gain }),
+                Some(2) => self.run(simd, ValueSums::<2> { node, counts, gain }),
+                _ => self.run(simd, ValueSums::<4> { node, counts, gain }),
             },
         }
     }

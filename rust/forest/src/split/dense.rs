@@ -4,7 +4,7 @@ use pulp::{Arch, Simd, WithSimd};
 
 use super::prefix::Prefixes;
 use super::scan::{Examples, Node, Search};
-use super::single::{GainOf, Pair};
+use super::single::{GainFormula, Pair};
 use super::{Best, Cut};
 use crate::criterion::Criterion;
 use ferrank_data::store::Code;
@@ -68,14 +68,14 @@ impl Values {
 }
 
 /// What is done in a node with sums in registers.
-pub(super) trait InRegisters {
+pub(super) trait OnRegisters {
     fn run<S: Simd, const VECTORS: usize>(self, simd: S);
 }
 
 /// Does it in as many vectors as the components of `criterion` take, which are all dense and few enough.
-pub(super) fn in_registers<T: InRegisters>(arch: Arch, criterion: &Criterion, task: T) {
+pub(super) fn in_registers<T: OnRegisters>(arch: Arch, criterion: &Criterion, task: T) {
     struct Task<'a, T>(&'a Criterion, T);
-    impl<T: InRegisters> WithSimd for Task<'_, T> {
+    impl<T: OnRegisters> WithSimd for Task<'_, T> {
         type Output = ();
         #[inline(always)]
         fn with_simd<S: Simd>(self, simd: S) {
@@ -91,14 +91,14 @@ pub(super) fn in_registers<T: InRegisters>(arch: Arch, criterion: &Criterion, ta
 
 /// Sums of some groups of examples.
 #[derive(Debug, Default)]
-pub(super) struct Groups {
+pub(super) struct GroupSums {
     /// n_groups; weight and number of the examples.
     sizes: Vec<[f64; 2]>,
     /// n_groups x width; their components.
     sums: Vec<f64>,
 }
 
-impl Groups {
+impl GroupSums {
     /// The sums of `n` groups, all 0.
     #[inline(always)]
     pub(super) fn cleared<S: Simd, const VECTORS: usize>(
@@ -150,7 +150,7 @@ impl LeftSides {
     }
 
     /// The sums of the cut of `feature`, if they are known.
-    pub(crate) fn of(&self, feature: u32) -> Option<&[f64]> {
+    pub(crate) fn get(&self, feature: u32) -> Option<&[f64]> {
         let number = self.features.iter().position(|&noted| noted == feature)?;
         self.sums.chunks_exact(self.sums.len() / self.features.len()).nth(number)
     }
@@ -158,18 +158,18 @@ impl LeftSides {
 
 /// Sums of one side.
 #[derive(Clone, Copy)]
-pub(super) struct Registers<S: Simd, const VECTORS: usize> {
+pub(super) struct RegisterSums<S: Simd, const VECTORS: usize> {
     means: [S::f64s; VECTORS],
     sums: [S::f64s; VECTORS],
     pub(super) weight: f64,
     pub(super) count: f64,
 }
 
-impl<S: Simd, const VECTORS: usize> Registers<S, VECTORS> {
+impl<S: Simd, const VECTORS: usize> RegisterSums<S, VECTORS> {
     #[inline(always)]
     pub(super) fn new(simd: S, node: &Node) -> Self {
         let sums = [simd.splat_f64s(0.0); VECTORS];
-        Registers { means: load(simd, &node.means), sums, weight: 0.0, count: 0.0 }
+        RegisterSums { means: load(simd, &node.means), sums, weight: 0.0, count: 0.0 }
     }
 
     #[inline(always)]
@@ -235,14 +235,14 @@ pub(super) fn best_cut<S: Simd, C: Code, const VECTORS: usize>(
     walk: &mut Prefixes,
 ) -> Option<Cut> {
     let Search { examples, codes, node, constraint, .. } = search;
-    let mut left = Registers::<S, VECTORS>::new(simd, node);
+    let mut left = RegisterSums::<S, VECTORS>::new(simd, node);
     if examples.block.weights.is_empty() {
         for (step, &position) in walk.steps(order.len()).zip(order) {
             left.add(simd, examples, position as usize);
             *step.key = codes[position as usize].index() as f64;
             (*step.count, *step.quality) = (left.count, left.quality(simd));
         }
-        return walk.best_cut(simd, GainOf::of_qualities(node.examples(), constraint));
+        return walk.best_cut(simd, GainFormula::from_qualities(node.examples(), constraint));
     }
     let mut best = Best::new(node.weight(), node.examples(), constraint);
     for (i, &position) in order.iter().enumerate() {
@@ -266,7 +266,7 @@ pub(super) fn side_up_to<S: Simd, const VECTORS: usize>(
     keys: &[f64],
     at: f64,
 ) -> Pair {
-    let mut side = Registers::<S, VECTORS>::new(simd, node);
+    let mut side = RegisterSums::<S, VECTORS>::new(simd, node);
     let (zero, limit) = (simd.splat_f64s(0.0), simd.splat_f64s(at));
     for (position, (&key, &count)) in keys.iter().zip(counts).enumerate() {
         let within = simd.less_than_or_equal_f64s(simd.splat_f64s(key), limit);
@@ -286,7 +286,7 @@ pub(super) fn side_gain<S: Simd, C: Code, const VECTORS: usize>(
     is_left: bool,
 ) -> (f64, f64, f64) {
     let Search { examples, codes, node, .. } = search;
-    let mut side = Registers::<S, VECTORS>::new(simd, node);
+    let mut side = RegisterSums::<S, VECTORS>::new(simd, node);
     let (words, rest) = codes.as_chunks::<WORD>();
     let mut last = [C::default(); WORD];
     last[..rest.len()].copy_from_slice(rest);

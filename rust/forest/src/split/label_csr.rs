@@ -1,7 +1,7 @@
 //! The labels of a node's examples, laid out for walks over them.
 
 use super::prefix::Prefixes;
-use super::scan::{Examples, OfGroup};
+use super::scan::{Examples, IndicatorSums};
 use crate::criterion::Criterion;
 use ferrank_data::store::Code;
 
@@ -30,14 +30,14 @@ impl Weights<'_> {
 
     /// What has no labels, at `position`.
     #[inline(always)]
-    fn none(self, position: usize, weight: f64, count: f64) -> Listed {
+    fn none(self, position: usize, weight: f64, count: f64) -> LabelEntry {
         let filler = self.weighted.len() + position * GROUP % FILLERS;
         let labels = std::array::from_fn(|i| (filler + i) as u32);
-        Listed { labels, added: [0.0; GROUP], weight, count, squares: 0.0, cross: 0.0 }
+        LabelEntry { labels, added: [0.0; GROUP], weight, count, squares: 0.0, cross: 0.0 }
     }
 
     /// Puts up to [`GROUP`] labels to `listed`, which has none yet.
-    fn put(self, labels: &[u32], listed: &mut Listed) {
+    fn put(self, labels: &[u32], listed: &mut LabelEntry) {
         for (i, &label) in labels.iter().enumerate() {
             listed.labels[i] = label;
             listed.added[i] = self.omega[label as usize] * listed.weight;
@@ -46,7 +46,7 @@ impl Weights<'_> {
 
     /// Up to [`GROUP`] labels of `example`, which has none yet. Which labels stay is unpredictable, so there is no branch.
     #[inline(always)]
-    fn add_few(self, labels: &[u32], example: &mut Listed) {
+    fn add_few(self, labels: &[u32], example: &mut LabelEntry) {
         let (mut omega, mut weighted, mut n) = (0.0, 0.0, 0);
         for &label in labels {
             let (own_omega, own) = (self.omega[label as usize], self.weighted[label as usize]);
@@ -66,7 +66,7 @@ impl Weights<'_> {
 #[derive(Debug, Default)]
 pub(super) struct LabelCsr {
     /// n_examples, and after them those for whose labels one has no place.
-    listed: Vec<Listed>,
+    listed: Vec<LabelEntry>,
     /// n_examples; how many of the latter there are up to each example.
     ends: Vec<u32>,
     /// The example that each of the latter goes with, in ascending order.
@@ -78,7 +78,7 @@ pub(super) struct LabelCsr {
     /// The labels of one example.
     own: Vec<u32>,
     /// Where those beyond the examples are made.
-    beyond: Vec<Listed>,
+    beyond: Vec<LabelEntry>,
 }
 
 /// Where the labels of one side are summed up: zeros between searches.
@@ -112,7 +112,7 @@ impl LabelSums {
 
 /// What an example adds to the sums of a side: all of it, or some of its labels.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Listed {
+pub(super) struct LabelEntry {
     labels: [u32; GROUP],
     /// ω·w of each.
     added: [f64; GROUP],
@@ -124,7 +124,7 @@ pub(super) struct Listed {
     pub(super) cross: f64,
 }
 
-impl Listed {
+impl LabelEntry {
     /// Adds the labels to ω·C_L of each label. Returns Σ ω·C_L over them, as it was before.
     #[inline(always)]
     fn add(&self, sums: &mut [f64]) -> f64 {
@@ -165,7 +165,14 @@ impl LabelCsr {
     }
 
     /// Any labels of `example`, the one at `position`, which has none yet.
-    fn add_many(&mut self, all: Weights<'_>, n_whole: usize, labels: &[u32], position: usize, example: &mut Listed) {
+    fn add_many(
+        &mut self,
+        all: Weights<'_>,
+        n_whole: usize,
+        labels: &[u32],
+        position: usize,
+        example: &mut LabelEntry,
+    ) {
         let weight = example.weight;
         self.own.clear();
         self.own.extend(labels.iter().filter(|&&label| all.weighted[label as usize] > 0.0));
@@ -198,11 +205,11 @@ impl LabelCsr {
 
     /// What is at `position`, one of an example or beyond them.
     #[inline(always)]
-    pub(super) fn at(&self, position: usize) -> &Listed {
+    pub(super) fn at(&self, position: usize) -> &LabelEntry {
         &self.listed[position]
     }
 
-    /// Adds all labels of the example at `position`, as [`Listed::add`] does.
+    /// Adds all labels of the example at `position`, as [`LabelEntry::add`] does.
     #[inline(always)]
     pub(super) fn add(&self, position: usize, sums: &mut LabelSums) -> f64 {
         let mut had = self.listed[position].add(&mut sums.of_labels);
@@ -213,7 +220,7 @@ impl LabelCsr {
     }
 
     #[inline(always)]
-    fn beyond_of(&self, position: usize) -> &[Listed] {
+    fn beyond_of(&self, position: usize) -> &[LabelEntry] {
         let before = position.checked_sub(1).map_or(0, |before| self.ends[before]);
         &self.listed[self.ends.len()..][before as usize..self.ends[position] as usize]
     }
@@ -224,7 +231,7 @@ impl LabelCsr {
     #[inline(never)]
     pub(super) fn walk(&self, codes: &[u16], order: &[u32], sums: &mut LabelSums, walk: &mut Prefixes) {
         let (listed, sums) = (&self.listed[..], &mut sums.of_labels[..]);
-        let (mut count, mut side) = (0.0, OfGroup::default());
+        let (mut count, mut side) = (0.0, IndicatorSums::default());
         for (step, &place) in walk.steps(order.len()).zip(order) {
             let added = &listed[place as usize];
             count += added.count;
@@ -236,9 +243,9 @@ impl LabelCsr {
 
     /// Adds up all that is at `places`. Returns the number of examples and their sums.
     #[inline(never)]
-    pub(super) fn sum(&self, places: &[u32], sums: &mut LabelSums) -> (f64, OfGroup) {
+    pub(super) fn sum(&self, places: &[u32], sums: &mut LabelSums) -> (f64, IndicatorSums) {
         let (listed, sums) = (&self.listed[..], &mut sums.of_labels[..]);
-        let (mut count, mut side) = (0.0, OfGroup::default());
+        let (mut count, mut side) = (0.0, IndicatorSums::default());
         for &place in places {
             let added = &listed[place as usize];
             count += added.count;

@@ -5,7 +5,7 @@
 
 use pulp::{Arch, Simd};
 
-use super::dense::{self, Groups, InRegisters, LeftSides, Registers};
+use super::dense::{self, GroupSums, LeftSides, OnRegisters, RegisterSums};
 use super::scan::{Examples, Node};
 use super::{Best, Cut, SplitConstraint};
 use crate::criterion::Criterion;
@@ -18,7 +18,7 @@ pub(crate) struct MultiFeatureHistogram {
     /// n_features x n_examples
     codes: Vec<u16>,
     /// For each feature n_codes; the examples of each code.
-    groups: Groups,
+    groups: GroupSums,
     /// [`BLOCK`] x width; count times the components of some examples.
     values: Vec<f64>,
 }
@@ -79,7 +79,7 @@ struct BestCuts<'a> {
     lefts: Option<&'a mut LeftSides>,
 }
 
-impl InRegisters for BestCuts<'_> {
+impl OnRegisters for BestCuts<'_> {
     #[inline(always)]
     fn run<S: Simd, const VECTORS: usize>(self, simd: S) {
         let BestCuts { together, criterion, examples, node, constraint, mut lefts } = self;
@@ -116,7 +116,7 @@ impl InRegisters for BestCuts<'_> {
             let (own_sizes, own_sums);
             (own_sizes, sizes) = sizes.split_at(coded.n_codes);
             (own_sums, sums) = sums.split_at(coded.n_codes);
-            let mut left = Registers::<S, VECTORS>::new(simd, node);
+            let mut left = RegisterSums::<S, VECTORS>::new(simd, node);
             let mut best = Best::new(node.weight(), node.examples(), constraint);
             for (code, (size, &sums)) in own_sizes.iter().zip(own_sums).enumerate() {
                 if size[1] > 0.0 {
@@ -126,7 +126,7 @@ impl InRegisters for BestCuts<'_> {
             }
             coded.best = best.cut();
             if let (Some(cut), Some(lefts)) = (coded.best, &mut lefts) {
-                let mut left = Registers::<S, VECTORS>::new(simd, node);
+                let mut left = RegisterSums::<S, VECTORS>::new(simd, node);
                 for (size, &sums) in own_sizes.iter().zip(own_sums).take(usize::from(cut.code) + 1) {
                     left.add_sums(simd, *size, sums);
                 }

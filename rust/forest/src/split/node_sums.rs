@@ -12,7 +12,7 @@ use pulp::{Arch, Simd, WithSimd};
 use rand::{Rng, RngExt};
 
 use super::batch::threshold;
-use super::nominal::{Present, Subset};
+use super::nominal::{PresentCategories, Subset};
 use super::scan::{Examples, Node, add_row, add_times, dense_quality, indicator_quality};
 use super::{Best, Cut, SplitConstraint};
 use crate::candidates::Candidate;
@@ -245,7 +245,7 @@ impl SumSearch<'_> {
             (Scale::Nominal(_), _) => {
                 let codes: Vec<u16> = sums.present().map(|(code, _)| code as u16).collect();
                 let cells = sums.present().flat_map(|(_, sums)| sums).copied().collect();
-                let present = Present::from_sums(codes, cells, total);
+                let present = PresentCategories::from_sums(codes, cells, total);
                 let subset = match at_random {
                     true => present.given(criterion, constraint, &random_subset(present.codes.len(), random)),
                     false => present.best(criterion, constraint),

@@ -26,7 +26,7 @@ pub(crate) struct Subset {
 
 /// The categories present in a node, with the sums of each.
 #[derive(Debug, Default)]
-pub(crate) struct Present {
+pub(crate) struct PresentCategories {
     /// Ascending.
     pub(crate) codes: Vec<u16>,
     /// n_present x n_sums.
@@ -36,10 +36,10 @@ pub(crate) struct Present {
     position: Vec<u32>,
 }
 
-impl Present {
+impl PresentCategories {
     /// The categories with these `codes`, which ascend; `sums` are theirs, one after the other.
     pub(crate) fn from_sums(codes: Vec<u16>, sums: Vec<f64>, total: Vec<f64>) -> Self {
-        Present { codes, sums, total, position: Vec::new() }
+        PresentCategories { codes, sums, total, position: Vec::new() }
     }
 
     /// Sums up `examples` by category; `codes` has none missing.

@@ -3,7 +3,7 @@
 
 use pulp::Simd;
 
-use super::single::GainOf;
+use super::single::GainFormula;
 use super::{Cut, STEP, first_best};
 
 /// The left side after each example in order, in whole vectors.
@@ -57,7 +57,7 @@ impl Prefixes {
 
     /// The best cut.
     #[inline(always)]
-    pub(super) fn best_cut<S: Simd>(&mut self, simd: S, gain: GainOf) -> Option<Cut> {
+    pub(super) fn best_cut<S: Simd>(&mut self, simd: S, gain: GainFormula) -> Option<Cut> {
         let none = simd.splat_f64s(-1.0);
         let whole = self.gains.len();
         let (keys, next) = (S::as_simd_f64s(&self.keys[..whole]).0, S::as_simd_f64s(&self.keys[1..]).0);

@@ -6,7 +6,7 @@
 
 use pulp::{Arch, Simd, WithSimd};
 
-use super::dense::{self, Groups, InRegisters, LeftSides, Registers};
+use super::dense::{self, GroupSums, LeftSides, OnRegisters, RegisterSums};
 use super::scan::{Examples, Node};
 use super::{Cut, SplitConstraint};
 use crate::criterion::{Criterion, EXAMPLES, WEIGHT};
@@ -19,7 +19,7 @@ pub(crate) struct RandomThresholds {
     marks: Vec<u8>,
     cuts: Vec<Given>,
     /// 2^n_cuts; the examples with these bits.
-    groups: Groups,
+    groups: GroupSums,
 }
 
 /// A cut that was given.
@@ -108,7 +108,7 @@ struct Judge<'a> {
     lefts: &'a mut LeftSides,
 }
 
-impl InRegisters for Judge<'_> {
+impl OnRegisters for Judge<'_> {
     #[inline(always)]
     fn run<S: Simd, const VECTORS: usize>(self, simd: S) {
         let Judge { cuts: RandomThresholds { marks, cuts, groups }, criterion, examples, node, constraint, lefts } =
@@ -128,7 +128,7 @@ impl InRegisters for Judge<'_> {
             // Those with the bit of this cut; what is left of it then are those with and without it together.
             let half = 1 << number;
             let ((without, with), (few_without, few_with)) = (sums.split_at_mut(half), sizes.split_at_mut(half));
-            let mut side = Registers::<S, VECTORS>::new(simd, node);
+            let mut side = RegisterSums::<S, VECTORS>::new(simd, node);
             for ((with, without), (few_with, few_without)) in
                 with.iter().zip(without).zip(few_with.iter().zip(few_without))
             {

@@ -24,14 +24,14 @@ use pulp::{Arch, Simd, WithSimd};
 use super::dense::{self, Values};
 use super::kernel::Kernel;
 use super::label_bins::LabelBins;
-use super::label_csr::{LabelCsr, LabelSums, Listed};
+use super::label_csr::{LabelCsr, LabelEntry, LabelSums};
 use super::multi_feature::MultiFeatureHistogram;
 use super::node_sums::{NodeSums, SumLayout};
 use super::prefix::Prefixes;
 use super::{Best, Cut, SplitConstraint};
 use crate::criterion::{Criterion, EXAMPLES, FIRST, WEIGHT};
 use crate::space::Block;
-use crate::split::single::{GainOf, Pair};
+use crate::split::single::{GainFormula, Pair};
 use ferrank_data::store::Code;
 
 /// Vectors added up side by side: a sum waits for each of its additions.
@@ -192,7 +192,7 @@ pub(crate) struct Scratch {
     /// Sums by code where there are labels alone.
     label_bins: LabelBins,
     /// Sums by code where components are dense and few.
-    together: MultiFeatureHistogram,
+    multi_feature: MultiFeatureHistogram,
 }
 
 /// Where one side is summed up: zeros between searches.
@@ -201,7 +201,7 @@ struct Side {
     sums: Vec<f64>,
     labels: LabelSums,
     /// n_groups
-    groups: Vec<OfGroup>,
+    groups: Vec<IndicatorSums>,
 }
 
 impl Scratch {
@@ -209,7 +209,7 @@ impl Scratch {
         let side = Side {
             sums: vec![0.0; criterion.len()],
             labels: LabelSums::new(criterion),
-            groups: vec![OfGroup::default(); criterion.n_groups],
+            groups: vec![IndicatorSums::default(); criterion.n_groups],
         };
         Scratch {
             order: Vec::new(),
@@ -219,7 +219,7 @@ impl Scratch {
             walk: Prefixes::default(),
             sums: NodeSums::default(),
             label_bins: LabelBins::default(),
-            together: MultiFeatureHistogram::default(),
+            multi_feature: MultiFeatureHistogram::default(),
         }
     }
 }
@@ -242,9 +242,9 @@ impl<C: Code> Search<'_, C> {
     pub(crate) fn best_cut(self, kernel: Kernel, arch: Arch, scratch: &mut Scratch) -> Option<Cut> {
         let Search { criterion, examples, codes, n_codes, node, constraint } = self;
         if kernel == Kernel::MultiFeature {
-            let together = &mut scratch.together;
-            together.take(criterion, 0, codes, n_codes);
-            let mut best = together.best_cuts(arch, criterion, examples, node, constraint, None);
+            let multi_feature = &mut scratch.multi_feature;
+            multi_feature.take(criterion, 0, codes, n_codes);
+            let mut best = multi_feature.best_cuts(arch, criterion, examples, node, constraint, None);
             return best.next().map(|(_, cut)| cut);
         }
         arch.dispatch(BestCut { search: self, kernel, scratch })
@@ -307,7 +307,7 @@ impl<C: Code> BestCut<'_, C> {
         let mut best = Best::new(node.weight(), node.examples(), constraint);
         let is_last =
             |i: usize, position: usize| order.get(i + 1).is_none_or(|&next| codes[next as usize] != codes[position]);
-        let mut left = Left::new(self.search, side);
+        let mut left = LeftSums::new(self.search, side);
         for (i, position) in order.iter().map(|&position| position as usize).enumerate() {
             if !is_last(i, position) {
                 left.add(simd, self.search, position);
@@ -335,7 +335,7 @@ impl<C: Code> BestCut<'_, C> {
         lists.walk(listed, order, &mut side.labels, walk);
         side.labels.clear(order.len(), lists.all_labels());
         walk.measure_labels(simd, node.examples(), node.squares);
-        walk.best_cut(simd, GainOf::of_qualities(node.examples(), constraint))
+        walk.best_cut(simd, GainFormula::from_qualities(node.examples(), constraint))
     }
 }
 
@@ -403,7 +403,7 @@ impl<C: Code> Search<'_, C> {
     #[inline(always)]
     fn side_gain<S: Simd>(self, simd: S, positions: &[u32], zeros: &mut Side) -> (f64, f64, f64) {
         let Search { criterion, node, .. } = self;
-        let mut side = Left::new(self, zeros);
+        let mut side = LeftSums::new(self, zeros);
         positions.iter().for_each(|&position| side.add(simd, self, position as usize));
         let dense = dense_quality(simd, &side.row[..criterion.n_whole], side.weight, node);
         let result = (side.weight, side.count, side.gain(simd, node, side.quality(node, dense)));
@@ -414,15 +414,15 @@ impl<C: Code> Search<'_, C> {
 
 /// Σ ω·C_L² and Σ ω·C_L·c of some indicators.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct OfGroup {
+pub(super) struct IndicatorSums {
     pub(super) squares: f64,
     pub(super) cross: f64,
 }
 
-impl OfGroup {
+impl IndicatorSums {
     /// Adds an example whose labels had `had` = Σ ω·C_L before it.
     #[inline(always)]
-    pub(super) fn add(&mut self, example: &Listed, had: f64) {
+    pub(super) fn add(&mut self, example: &LabelEntry, had: f64) {
         self.squares += example.squares + 2.0 * example.weight * had;
         self.cross += example.cross;
     }
@@ -435,7 +435,7 @@ impl OfGroup {
 }
 
 /// Sums of one side.
-struct Left<'a> {
+struct LeftSums<'a> {
     criterion: &'a Criterion,
     /// The sums of a row of the block.
     row: &'a mut [f64],
@@ -445,19 +445,19 @@ struct Left<'a> {
     weight: f64,
     count: f64,
     /// Of the indicators known for all rows.
-    whole: OfGroup,
+    whole: IndicatorSums,
     /// n_groups
-    groups: &'a mut [OfGroup],
+    groups: &'a mut [IndicatorSums],
 }
 
-impl<'a> Left<'a> {
+impl<'a> LeftSums<'a> {
     #[inline(always)]
     fn new<C>(search: Search<'a, C>, side: &'a mut Side) -> Self {
         let Search { criterion, examples, node, .. } = search;
         let Side { sums, labels, groups } = side;
         let row = &mut sums[..criterion.width()];
         let lists = (!criterion.indicator_weight.is_empty()).then(|| node.lists(criterion, examples));
-        Left { criterion, row, lists, labels, weight: 0.0, count: 0.0, whole: OfGroup::default(), groups }
+        LeftSums { criterion, row, lists, labels, weight: 0.0, count: 0.0, whole: IndicatorSums::default(), groups }
     }
 
     /// Adds the example at `position`.
@@ -556,7 +556,7 @@ impl<'a> Left<'a> {
     #[inline(always)]
     fn clear(&mut self, added: &[u32]) {
         self.row.fill(0.0);
-        self.groups.fill(OfGroup::default());
+        self.groups.fill(IndicatorSums::default());
         if let Some(lists) = self.lists {
             self.labels.clear(added.len(), added.iter().flat_map(|&position| lists.labels(position as usize)));
         }

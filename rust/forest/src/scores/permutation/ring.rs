@@ -83,7 +83,7 @@ fn gather<C: Stored>(slots: &[usize], view: &OobView<'_>, positions: &[u32]) -> 
         let mut positions = positions.iter();
         view.rows.by_block(|base, block| {
             view.context.monitor.check()?;
-            View::codes_of(view.context.store, base).band(slots[0] / BAND, block, |_, codes: &[C; BAND]| {
+            View::from_codes(view.context.store, base).band(slots[0] / BAND, block, |_, codes: &[C; BAND]| {
                 positions.next().into_iter().for_each(|&position| cells[position as usize] = *codes);
             });
             Ok(())

@@ -189,9 +189,9 @@ fn left_sides_are_summed_up<C: Code>(
                 search.examples.add(search.criterion, &mut sums, i);
             }
         }
-        prop_assert_eq!(lefts.of(feature), Some(&sums[..]));
+        prop_assert_eq!(lefts.get(feature), Some(&sums[..]));
     }
-    prop_assert_eq!(lefts.of(u32::MAX), None);
+    prop_assert_eq!(lefts.get(u32::MAX), None);
     Ok(())
 }
 

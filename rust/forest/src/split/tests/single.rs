@@ -2,7 +2,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 use super::{Examples, arches, constraint, on_every_arch};
-use crate::split::single::{Bins, Histograms, Node, Pair, TOGETHER, best_cut, given_cut, left_of};
+use crate::split::single::{Bins, Histograms, Node, Pair, SIDE_BY_SIDE, best_cut, given_cut, left_of};
 use crate::split::{Cut, SplitConstraint};
 use ferrank_data::store::Code;
 use ferrank_data::store::bands::Bands;
@@ -76,7 +76,7 @@ fn check_together(examples: &Examples, constraint: SplitConstraint, n_codes: u16
     // Examples in another order of rows, codes turned by another number for each column.
     let rows: Vec<u32> = (0..n as u32).map(|i| 2 * i + 1).collect();
     let turned = |column: usize, i: usize| (usize::from(examples.codes[i]) + 7 * column) % usize::from(n_codes);
-    let mut bands = Bands::<u8>::new(TOGETHER, 2 * n);
+    let mut bands = Bands::<u8>::new(SIDE_BY_SIDE, 2 * n);
     for cells in bands.iter_mut() {
         for (i, &row) in rows.iter().enumerate() {
             cells[row as usize] = std::array::from_fn(|column| turned(column, i) as u8);
@@ -84,7 +84,7 @@ fn check_together(examples: &Examples, constraint: SplitConstraint, n_codes: u16
     }
     let mut histograms = Histograms::new();
     let mut bins = Bins::new(n_codes.into());
-    for together in 1..=TOGETHER {
+    for together in 1..=SIDE_BY_SIDE {
         let columns: Vec<_> = (0..together).map(|slot| bands.column(slot)).collect();
         for arch in arches() {
             histograms.fill(&columns, &rows, &pairs);
