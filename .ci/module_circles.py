@@ -1,7 +1,7 @@
 """Finds circles of imports between the modules of each Rust crate; cargo keeps the crates themselves acyclic.
 
-An arrow goes from the module that uses a name to the module that defines it. Names that a parent re-exports lead to
-their origin, so a parent may offer what its children define. Tests and benchmarks are left out.
+An arrow goes from the module that uses a name to the module that defines it. Names that a parent re-exports
+lead to their origin, so a parent may offer what its children define. Tests and benchmarks are left out.
 
     python .ci/module_circles.py [--arrows]
 """
@@ -14,7 +14,9 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1] / "rust"
 COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 STRING = re.compile(r'b?r#*"(?:.*?)"#+|b?"(?:\\.|[^"\\])*"', re.DOTALL)
-TESTS = re.compile(r"#\[cfg\((?:any\()?test[^\]]*\]\s*(?:pub(?:\([a-z]+\))?\s+)?(?:mod\s+\w+\s*(;|\{)|use\b[^;]*;)")
+TESTS = re.compile(
+    r"#\[cfg\((?:any\()?test[^\]]*\]\s*(?:pub(?:\([a-z]+\))?\s+)?(?:mod\s+\w+\s*(;|\{)|use\b[^;]*;)"
+)
 USE = re.compile(r"(?<![\w])(pub(?:\([^)]*\))?\s+)?use\s+([^;]+);")
 PATH = re.compile(r"(?<![\w:])((?:crate|super|self)(?:::\w+)+)")
 LOCAL = re.compile(r"(?<![\w:.])(\w+)::\w+")
@@ -85,7 +87,7 @@ def read(name, file, modules):
 
 
 def origin(path, at, modules, depth=0):
-    """Return the module that defines the last name of ``path``, as seen from module ``at``; None if it is foreign."""
+    """Return the module that defines the last name of ``path``, seen from ``at``; None if it is foreign."""
     head, *rest = path
     if head == "crate":
         here = ()
@@ -128,6 +130,7 @@ def circles(arrows):
 
 
 def main():
+    """Print each circle; the exit code is 1 if there is one."""
     failed = scanned = 0
     for crate in sorted(ROOT.glob("*/src/lib.rs")):
         modules = {}
@@ -145,7 +148,9 @@ def main():
                 print(crate.parts[-3], shown(name), "->", ", ".join(map(shown, sorted(others))))
         for found in circles({**{name: set() for name in modules}, **arrows}):
             failed += 1
-            print(f"{crate.parts[-3]}: modules import each other in a circle: {' -> '.join(map(shown, found))}")
+            print(
+                f"{crate.parts[-3]}: modules import each other in a circle: {' -> '.join(map(shown, found))}"
+            )
     if scanned < 50:
         sys.exit(f"module circles: only {scanned} modules found below {ROOT}; the scan is broken")
     sys.exit(bool(failed))

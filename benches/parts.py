@@ -83,7 +83,7 @@ def resume(n_rows: int, kills: int, only: list[str] | None, memory: str | None) 
                 "z",
             ]
             command += [*options[name], "--resume", str(path)]
-            command += ["--memory", memory, "--scratch", folder] if memory else []
+            command += ["--memory", memory, "--temp-dir", folder] if memory else []
             started = time.perf_counter()
             subprocess.run(command, capture_output=True, check=True)
             seconds = time.perf_counter() - started

@@ -108,7 +108,7 @@ def curves(
             known = train if judge_all else train[:n_labels]
             for column, settings in enumerate(({"unlabelled": "ignore"}, asked)):
                 fresh = ranker.__class__(**ranker.get_params() | settings | {"random_state": seed})
-                ranking = fresh.fit(X[train], labels).ranking_
+                ranking = fresh.fit(X[train], labels).result_
                 for score in ranking.scores:
                     heights = found.setdefault(score, np.zeros((len(NUMBERS_OF_LABELS), 2)))
                     height = judge(ranking.importances(score), (X[known], y[known]), (X[test], y[test]))

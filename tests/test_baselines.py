@@ -99,8 +99,8 @@ def test_baselines_are_rankers_of_scikit_learn(numbers):
     X, y = numbers
     found = InformationGain(task="classification", n_features_to_select=2).fit(X, y > 0)
     assert found.transform(X).shape == (150, 2)
-    assert found.ranking_.settings == {"ranker": "information_gain", "n_bins": 10}
-    assert RandomRanker(random_state=5).fit(X, y).ranking_.settings == {"ranker": "random", "seed": 5}
+    assert found.result_.settings == {"ranker": "information_gain", "n_bins": 10}
+    assert RandomRanker(random_state=5).fit(X, y).result_.settings == {"ranker": "random", "seed": 5}
     for name, ranker in BASELINES.items():
         assert ranker.name == name
 

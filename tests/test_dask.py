@@ -163,20 +163,20 @@ def test_ctrl_c_ends_what_workers_do(
 def test_workers_share_the_memory_and_keep_to_their_own_limit(
     frame: pd.DataFrame, cluster: distributed.LocalCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from ferrank.dask.means import Means
+    from ferrank.distributed.resources import TaskResources
 
     collection = dd.from_pandas(frame, npartitions=2, sort=False)
     with distributed.Client(cluster) as client:
         for asked, limit in [(None, 1_400_000_000), (10**9, 10**9), (10**12, 1_400_000_000)]:
-            assert client.submit(Means(1, asked, None, 2).limit).result() == limit
+            assert client.submit(TaskResources(1, asked, None, 2).limit).result() == limit
         for ranker in ("forest", "relief"):
             with pytest.raises(fr.ResourceError, match="memory_limit: 1 MiB do not do .* use at least"):
                 fr.rank(collection, TARGETS, ranker=ranker, memory_limit="1MiB")
-        monkeypatch.setattr("ferrank.dask.plan.SPILL_FRACTION", 1e-6)
+        monkeypatch.setattr("ferrank.distributed.plan.SPILL_FRACTION", 1e-6)
         for ranker, what in [("forest", "the codes of all rows"), ("relief", "all rows")]:
             with pytest.raises(fr.ResourceError, match=f"{what} take 1 MiB on each worker"):
                 fr.rank(collection, TARGETS, ranker=ranker)
-    alone, shared = (Means(1, None, None, processes).limit() for processes in (1, 4))
+    alone, shared = (TaskResources(1, None, None, processes).limit() for processes in (1, 4))
     assert alone is None or (shared is not None and shared < alone)
 
 
@@ -184,25 +184,25 @@ def test_estimators_take_frames_arrays_and_delayed_partitions(frame: pd.DataFram
     features = [f"x{i}" for i in range(4)]
     X, y, weight = frame[features].to_numpy(), frame["y"].to_numpy(), np.arange(900) % 3 + 0.5
     forest = fr.ForestRanker(n_estimators=8, n_features_to_select=2)
-    alone = fr.ForestRanker(**forest.get_params()).fit(X, y, weight).ranking_
+    alone = fr.ForestRanker(**forest.get_params()).fit(X, y, weight).result_
     chunks = (250, 400, 250)
     arrays = [
         da.from_array(side, chunks=(chunks, -1) if side.ndim == 2 else (chunks,)) for side in (X, y, weight)
     ]
     with dask.config.set(scheduler="threads"):
-        assert same(forest.fit(*arrays).ranking_, alone)
+        assert same(forest.fit(*arrays).result_, alone)
         assert forest.transform(arrays[0]).compute().shape == (900, 2)
-        assert same(forest.fit(arrays[0].rechunk((300, 2)), *arrays[1:]).ranking_, alone)
+        assert same(forest.fit(arrays[0].rechunk((300, 2)), *arrays[1:]).result_, alone)
         halves = [slice(0, 500), slice(500, 900)]
         parts = [[dask.delayed(side[half]) for half in halves] for side in (X, y, weight)]
-        assert same(forest.fit(*parts).ranking_, alone)
+        assert same(forest.fit(*parts).result_, alone)
         assert np.array_equal(np.concatenate(dask.compute(*forest.transform(parts[0]))), forest.transform(X))
 
         table = frame.assign(weight=weight)
         collection = dd.from_pandas(table, npartitions=3, sort=False)
         forest.fit(collection[features], collection[TARGETS], collection["weight"])
         by_frame = fr.ForestRanker(**forest.get_params()).fit(frame[features], frame[TARGETS], weight)
-        assert same(forest.ranking_, by_frame.ranking_)
+        assert same(forest.result_, by_frame.result_)
         assert list(forest.feature_names_in_) == features
         assert forest.n_features_in_ == 4
         assert list(forest.transform(collection[features]).columns) == forest.get_feature_names_out().tolist()
@@ -211,7 +211,7 @@ def test_estimators_take_frames_arrays_and_delayed_partitions(frame: pd.DataFram
             collection[features], collection["z"].fillna(0).astype(str)
         )
         alone = fr.ReliefRanker(n_iterations=50).fit(frame[features], frame["z"].fillna(0).astype(str))
-        assert same(relief.ranking_, alone.ranking_)
+        assert same(relief.result_, alone.result_)
 
 
 LABELS = [["a/b"], ["a/c"], ["d"], [], ["a/b", "d"]]
@@ -361,35 +361,35 @@ def test_targets_are_cut_like_the_features(frame: pd.DataFrame, tmp_path: Path) 
     names = ["x0", "x2", "count"]
     forest = fr.ForestRanker(n_estimators=5)
     known, weight = frame.assign(w=np.arange(900) % 3 + 0.5), np.arange(900) % 3 + 0.5
-    whole = fr.ForestRanker(n_estimators=5).fit(frame[names], frame["y"], weight).ranking_
-    by_number = fr.ForestRanker(n_estimators=5).fit(frame[names].to_numpy(), frame["y"], weight).ranking_
+    whole = fr.ForestRanker(n_estimators=5).fit(frame[names], frame["y"], weight).result_
+    by_number = fr.ForestRanker(n_estimators=5).fit(frame[names].to_numpy(), frame["y"], weight).result_
     three, five = (dd.from_pandas(known, npartitions=n) for n in (3, 5))
     shifted = three.repartition(divisions=[0, 100, 800, 899])
     unknown = three[names].to_dask_array()
     with dask.config.set(scheduler="threads"):
         number_by_number = da.from_array(frame["y"].to_numpy(), chunks=77), da.from_array(weight, chunks=900)
         for y, w in [(five["y"], shifted[["w"]]), (shifted["y"], three["w"].values), number_by_number]:
-            assert same(forest.fit(three[names], y, w).ranking_, whole)
+            assert same(forest.fit(three[names], y, w).result_, whole)
         for X in (unknown, da.from_array(frame[names].to_numpy(), chunks=(400, 2))):
-            assert same(forest.fit(X, *number_by_number).ranking_, by_number)
-        assert same(forest.fit(unknown, three["y"], three["w"].values).ranking_, by_number)
+            assert same(forest.fit(X, *number_by_number).result_, by_number)
+        assert same(forest.fit(unknown, three["y"], three["w"].values).result_, by_number)
         # dask reads one column of several files at a time.
         wide = pd.DataFrame({f"x{n}": frame["x0"] * n for n in range(40)}).assign(y=frame["y"])
         dd.from_pandas(wide, npartitions=6, sort=False).to_parquet(tmp_path)
         lazy, features = dd.read_parquet(tmp_path), [f"x{n}" for n in range(40)]
         assert len(lazy["y"].to_delayed()) < len(lazy[features].to_delayed())
         assert same(
-            forest.fit(lazy[features], lazy["y"]).ranking_, forest.fit(wide[features], wide["y"]).ranking_
+            forest.fit(lazy[features], lazy["y"]).result_, forest.fit(wide[features], wide["y"]).result_
         )
         sets = [LABELS[number % 5] for number in frame["count"]]
         parts = [[dask.delayed(side[:200]), dask.delayed(side[200:])] for side in (frame[names], sets)]
         for settings in ({"task": "hierarchical"}, {"hierarchy": {"a/b": None, "a/c": None, "d": None}}):
             forest = fr.ForestRanker(n_estimators=5, **settings)
-            assert same(forest.fit(*parts).ranking_, forest.fit(frame[names], sets).ranking_)
+            assert same(forest.fit(*parts).result_, forest.fit(frame[names], sets).result_)
         forest = fr.ForestRanker(n_estimators=5, task="unsupervised")
-        assert same(forest.fit(three[names]).ranking_, forest.fit(frame[names]).ranking_)
+        assert same(forest.fit(three[names]).result_, forest.fit(frame[names]).result_)
         one = dask.delayed(frame[names])
-        assert same(forest.fit(one).ranking_, forest.fit(frame[names]).ranking_)
+        assert same(forest.fit(one).result_, forest.fit(frame[names]).result_)
         with pytest.raises(fr.DataError, match="y: 800 rows, X has 900"):
             forest.set_params(task=None).fit(three[names], five["y"].loc[:799])
         with pytest.raises(fr.DataError, match="y: None was given"):

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ferrank.display import labels, shorten
+from ferrank.ranking.text import labels, shorten
 
 WORDS = st.text(alphabet="ab_", max_size=60)
 

@@ -237,7 +237,7 @@ def test_a_category_for_each_row() -> None:
 def test_fifty_thousand_columns() -> None:
     X = np.random.default_rng(0).normal(size=(20, 50_000)).astype("f4")
     started = time.monotonic()
-    ranking = ForestRanker(n_estimators=2).fit(X, X[:, 7].astype(float)).ranking_
+    ranking = ForestRanker(n_estimators=2).fit(X, X[:, 7].astype(float)).result_
     assert len(ranking.features) == 50_000
     assert time.monotonic() - started < 60
 

@@ -15,7 +15,7 @@ from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
 
 from ferrank import ColumnTypeError, DataError, ForestRanker, IntegerTargetWarning, SettingError
-from ferrank.ranker import threads_of
+from ferrank.rankers.base import threads_of
 
 Numbers = tuple[np.ndarray, np.ndarray]
 
@@ -27,9 +27,9 @@ def small(**settings: Any) -> ForestRanker:
 def test_finds_the_relevant_features(numbers: Numbers) -> None:
     forest = small(scores=("genie3", "symbolic", "coverage", "permutation")).fit(*numbers)
     for score in forest.scores:
-        assert set(forest.ranking_.top(2, score)) == {"x1", "x4"}
-    np.testing.assert_array_equal(forest.feature_importances_, forest.ranking_.importances("genie3"))
-    assert forest.ranking_.task == "regression"
+        assert set(forest.result_.top(2, score)) == {"x1", "x4"}
+    np.testing.assert_array_equal(forest.feature_importances_, forest.result_.importances("genie3"))
+    assert forest.result_.task == "regression"
 
 
 @pytest.mark.parametrize(("keep", "kept"), [(None, 3), (2, 2), (0.5, 3), (1.0, 6), (0.01, 1)])
@@ -62,7 +62,7 @@ def test_nominal_features_of_a_frame(mixed: pa.Table) -> None:
     frame = mixed.to_pandas()
     forest = small(n_features_to_select=2).fit(frame.drop(columns="y"), frame["y"])
     assert set(forest.get_feature_names_out()) == {"a", "colour"}
-    assert forest.ranking_.targets == ["y"]
+    assert forest.result_.targets == ["y"]
 
 
 def test_nominal_features_of_an_array(mixed: pa.Table) -> None:
@@ -88,17 +88,17 @@ def test_nominal_features_of_an_array(mixed: pa.Table) -> None:
     ],
 )
 def test_kinds_of_the_targets_tell_the_task(numbers: Numbers, y: Any, task: str) -> None:
-    assert small().fit(numbers[0], y).ranking_.task == task
-    assert small().fit(pd.DataFrame(numbers[0]), y).ranking_.task == task
+    assert small().fit(numbers[0], y).result_.task == task
+    assert small().fit(pd.DataFrame(numbers[0]), y).result_.task == task
 
 
 def test_few_integers_are_warned_of(numbers: Numbers) -> None:
     X, y = numbers[0], np.arange(150) % 3
     with pytest.warns(IntegerTargetWarning, match="3 distinct integers.*task='classification'"):
-        assert small().fit(X, y).ranking_.task == "regression"
-    assert small(task="classification").fit(X, y).ranking_.task == "classification"
-    assert small(task="regression").fit(X, y).ranking_.task == "regression"
-    assert small().fit(X, np.arange(150)).ranking_.task == "regression"
+        assert small().fit(X, y).result_.task == "regression"
+    assert small(task="classification").fit(X, y).result_.task == "classification"
+    assert small(task="regression").fit(X, y).result_.task == "regression"
+    assert small().fit(X, np.arange(150)).result_.task == "regression"
 
 
 def test_integers_as_classes_are_strings_as_classes(numbers: Numbers) -> None:
@@ -112,8 +112,8 @@ def test_names_of_targets_and_features_may_meet(numbers: Numbers) -> None:
     X, y = numbers
     frame = pd.DataFrame(X, columns=["y", "sample_weight", "c", "d", "e", "f"])
     forest = small().fit(frame, y, sample_weight=np.ones(150))
-    assert forest.ranking_.features == list(frame.columns)
-    assert forest.ranking_.targets == ["y_"]
+    assert forest.result_.features == list(frame.columns)
+    assert forest.result_.targets == ["y_"]
 
 
 def test_equal_weights_change_nothing(numbers: Numbers) -> None:
@@ -151,8 +151,8 @@ def test_settings_may_be_numpy_numbers(numbers: Numbers) -> None:
     forest = small(n_estimators=np.int64(4), max_features=np.float32(0.5), random_state=np.int32(1)).fit(
         *numbers
     )
-    assert json.loads(json.dumps(forest.ranking_.to_dict())) == forest.ranking_.to_dict()
-    assert forest.ranking_.settings["n_estimators"] == 4
+    assert json.loads(json.dumps(forest.result_.to_dict())) == forest.result_.to_dict()
+    assert forest.result_.settings["n_estimators"] == 4
 
 
 def test_input_is_left_as_it_was(numbers: Numbers) -> None:
@@ -173,18 +173,18 @@ def test_works_in_pipelines_and_clones(numbers: Numbers) -> None:
 def test_by_target(numbers: Numbers) -> None:
     X = numbers[0]
     forest = small(by_target=True).fit(X, X[:, [0, 5]])
-    parts = forest.ranking_.by_target()
+    parts = forest.result_.by_target()
     assert parts.shape == (6, 2)
     np.testing.assert_allclose(parts.sum(axis=1), forest.feature_importances_, rtol=1e-9)
     assert list(parts.argmax(axis=0)) == [0, 5]
     with pytest.raises(SettingError, match="by_target"):
-        small().fit(X, X[:, [0, 5]]).ranking_.by_target()
+        small().fit(X, X[:, [0, 5]]).result_.by_target()
 
 
 def test_target_weights(numbers: Numbers) -> None:
     X = numbers[0]
     forest = small(target_weights=[1, 0], max_features="all").fit(X, X[:, [0, 5]])
-    assert forest.ranking_.top(1) == ["x0"]
+    assert forest.result_.top(1) == ["x0"]
 
 
 @pytest.mark.parametrize(

@@ -39,7 +39,7 @@ def ranking(data: Path, scratch: Path, largest_file: int = -1) -> subprocess.Pop
         # Libraries are imported when they are first needed.
         fr.rank({{"a": [1.0, 2.0, 3.0, 4.0], "y": [1.0, 2.0, 3.0, 4.0]}}, "y", n_estimators=1)
         held = int(re.search(r"RssAnon:\\s+(\\d+)", pathlib.Path("/proc/self/status").read_text())[1]) << 10
-        forest = fr.ForestRanker(n_estimators=3000, memory_limit=held + (40 << 20), scratch={str(scratch)!r})
+        forest = fr.ForestRanker(n_estimators=3000, memory_limit=held + (40 << 20), temp_dir={str(scratch)!r})
         fr.rank({str(data)!r}, "y", ranker=forest)
         """
     if not Path("/proc/self/status").exists():
@@ -89,7 +89,7 @@ def test_following_the_advice_about_memory_helps(data: Path, tmp_path: Path) -> 
     def ranked(limit: str) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, "-m", "ferrank.cli", "rank", str(data), "--target", "y", "--trees", "2"]
         command += ["--score", "genie3", "--score", "permutation", "--json"]
-        command += ["--memory", limit, "--scratch", str(tmp_path)]
+        command += ["--memory", limit, "--temp-dir", str(tmp_path)]
         return subprocess.run(command, capture_output=True, text=True, check=False)
 
     said = ranked("1KiB").stderr

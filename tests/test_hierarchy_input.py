@@ -113,13 +113,13 @@ def test_estimators_take_a_list_of_labels_for_each_row(ranker) -> None:
     ):
         fitted = clone(ranker).fit(X, y)
         assert fitted.feature_importances_.tobytes() == whole.importances().tobytes()
-    assert fitted.ranking_.targets == ["y"]
+    assert fitted.result_.targets == ["y"]
     assert fitted.transform(X).tolist() == X[:, [1]].tolist()
-    assert clone(ranker).fit(pd.DataFrame(X), pd.DataFrame({"kind": SETS})).ranking_.targets == ["kind"]
+    assert clone(ranker).fit(pd.DataFrame(X), pd.DataFrame({"kind": SETS})).result_.targets == ["kind"]
     same_length = clone(ranker).set_params(hierarchy=None, task="hierarchical")
-    assert same_length.fit(X, [["a/b", "c"], ["c", "a"]] * 20).ranking_.task == "hierarchical"
+    assert same_length.fit(X, [["a/b", "c"], ["c", "a"]] * 20).result_.task == "hierarchical"
     some = [*SETS[:30], *[None] * 10]
-    assert clone(ranker).set_params(unlabelled="ignore").fit(X, some).ranking_.n_unlabelled == 10
+    assert clone(ranker).set_params(unlabelled="ignore").fit(X, some).result_.n_unlabelled == 10
 
 
 @pytest.mark.parametrize(

@@ -54,7 +54,7 @@ def test_a_forest_within_little_memory_has_the_bits_of_one_in_memory(
     table = table.drop([name for name in ("y", "kind") if name not in target])
 
     def ranked(limit: int | str, scratch: Path) -> fr.Ranking:
-        forest = fr.ForestRanker(n_estimators=3, n_jobs=2, memory_limit=limit, scratch=scratch, **settings)
+        forest = fr.ForestRanker(n_estimators=3, n_jobs=2, memory_limit=limit, temp_dir=scratch, **settings)
         return fr.rank(table, target, ranker=forest)
 
     nowhere = tmp_path / "nowhere"
@@ -95,7 +95,7 @@ def test_label_sets_and_unlabelled_rows_within_little_memory(
     def ranked(limit: int | str, scratch: Path) -> fr.Ranking:
         scores = ("genie3", "permutation")
         forest = fr.ForestRanker(
-            n_estimators=2, scores=scores, n_jobs=2, memory_limit=limit, scratch=scratch, **settings
+            n_estimators=2, scores=scores, n_jobs=2, memory_limit=limit, temp_dir=scratch, **settings
         )
         return fr.rank(data, target, ranker=forest)
 
@@ -130,7 +130,7 @@ def test_workers_of_dask_hold_the_limit(table: pa.Table, tmp_path: Path) -> None
 
     def ranked(data: object, limit: int | str, scratch: Path) -> fr.Ranking:
         # Bags of many threads, so that there is room enough beside them for what dask holds.
-        forest = fr.ForestRanker(n_estimators=8, n_jobs=8, memory_limit=limit, scratch=scratch)
+        forest = fr.ForestRanker(n_estimators=8, n_jobs=8, memory_limit=limit, temp_dir=scratch)
         return fr.rank(data, "y", ranker=forest)
 
     in_memory = ranked(data, "100GiB", tmp_path).to_dict()["scores"]
@@ -232,8 +232,8 @@ def test_wide_row_groups_are_read_a_few_columns_at_a_time(
     path = tmp_path / "wide.parquet"
     pq.write_table(table, path, row_group_size=2_000, use_dictionary=False)
     expected = fr.rank(table, "y", n_estimators=3).to_dict()["scores"]
-    monkeypatch.setattr("ferrank.files._PARQUET_BYTES", bytes_at_once)
-    monkeypatch.setattr("ferrank.files._PARQUET_COLUMN_BYTES", 10_000)
-    monkeypatch.setattr("ferrank.files._PARQUET_PART_BYTES", 40_000)
-    monkeypatch.setattr("ferrank.files._BATCH_ROWS", 700)
+    monkeypatch.setattr("ferrank.data.files._PARQUET_BYTES", bytes_at_once)
+    monkeypatch.setattr("ferrank.data.files._PARQUET_COLUMN_BYTES", 10_000)
+    monkeypatch.setattr("ferrank.data.files._PARQUET_PART_BYTES", 40_000)
+    monkeypatch.setattr("ferrank.data.files._BATCH_ROWS", 700)
     assert fr.rank(path, "y", n_estimators=3).to_dict()["scores"] == expected

@@ -165,7 +165,7 @@ def test_standard_errors_are_those_of_repeated_draws():
     X = rng.random((3_000, 4))
     y = X[:, 0] + X[:, 1] ** 2 + 0.1 * rng.normal(size=3_000)
     draws = [
-        fr.ReliefRanker(n_iterations=300, random_state=seed).fit(X, y).ranking_.score() for seed in range(60)
+        fr.ReliefRanker(n_iterations=300, random_state=seed).fit(X, y).result_.score() for seed in range(60)
     ]
     spread = np.std([draw.importance for draw in draws], axis=0)
     told = np.mean([draw.std_error for draw in draws], axis=0)

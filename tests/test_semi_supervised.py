@@ -87,7 +87,7 @@ def test_with_all_rows_labelled_relief_is_the_supervised_one(task):
     y = {"classification": y[:, 0] > 0, "regression": y[:, 0], "multi-label": y > 0}.get(task, y)
     X[::9, 1] = np.nan
     one, other = (
-        fr.ReliefRanker(unlabelled=how, influence=ends, n_neighbors=(3, 9)).fit(X, y).ranking_
+        fr.ReliefRanker(unlabelled=how, influence=ends, n_neighbors=(3, 9)).fit(X, y).result_
         for how, ends in [("error", None), ("use", (0.25, 0.5))]
     )
     assert one.task == task
@@ -148,7 +148,7 @@ def test_without_a_target_features_that_cluster_stand_above():
     forest = fr.ForestRanker(task="unsupervised", scores=("genie3", "symbolic"))
     np.testing.assert_array_equal(forest.fit(frame).feature_importances_, ranking.importances())
     np.testing.assert_array_equal(
-        forest.fit(frame, some_labels()["y"]).ranking_.importances(), ranking.importances()
+        forest.fit(frame, some_labels()["y"]).result_.importances(), ranking.importances()
     )
     # The same as the clustering beside a target that has no say.
     clustered = fr.rank(some_labels(), "y", supervision=0, scores=("genie3", "symbolic"))

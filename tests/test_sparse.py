@@ -29,8 +29,8 @@ def example(n_rows: int = 80, n_columns: int = 200, seed: int = 0) -> tuple[np.n
 
 
 def assert_same(ranker: Any, sparse: Any, dense: np.ndarray, y: np.ndarray) -> None:
-    found = ranker.fit(sparse, y).ranking_
-    expected = ranker.fit(dense, y).ranking_
+    found = ranker.fit(sparse, y).result_
+    expected = ranker.fit(dense, y).result_
     assert found.features == expected.features
     for name, score in expected.scores.items():
         np.testing.assert_array_equal(found.scores[name].importance, score.importance, strict=True)

@@ -100,9 +100,9 @@ CONTAINERS = [
 )
 def test_neither_cutting_nor_containers_change_a_bit(ranker: Any, ends: list[int], containers: Any) -> None:
     data = frame(330)
-    whole = feed(ranker, cut(data, [])).ranking_
+    whole = feed(ranker, cut(data, [])).result_
     batches = [make(*batch) for make, batch in zip(containers, cut(data, ends), strict=False)]
-    assert same(feed(ranker, batches).ranking_, whole)
+    assert same(feed(ranker, batches).result_, whole)
     assert whole.n_rows == 330 // ranker.block_rows * ranker.block_rows
 
 
@@ -145,7 +145,7 @@ def test_all_tasks_are_ranked_as_by_fit(ranker: Any, y: Any, block_rows: int) ->
         else (lambda rows: y.iloc[rows] if hasattr(y, "iloc") else [y[row] for row in rows])
     )
     fed = feed(ranker, [(X.iloc[taken], part(taken)) for taken in rows])
-    found, wanted = fed.ranking_, fitted.ranking_
+    found, wanted = fed.result_, fitted.result_
     if wanted.n_rows <= block_rows:
         assert same(found, wanted)
     assert list(found.scores) == list(wanted.scores)
@@ -176,10 +176,10 @@ def test_a_stream_without_drift_is_ranked_as_all_its_rows_are(ranker: Any) -> No
     fed = feed(ranker, batches)
     relevant = np.arange(20) < 6
     assert roc_auc_score(relevant, fed.feature_importances_) == 1
-    assert fed.ranking_.top(3) == fitted.ranking_.top(3) == ["x0", "x1", "x2"]
+    assert fed.result_.top(3) == fitted.result_.top(3) == ["x0", "x1", "x2"]
     assert spearmanr(fed.feature_importances_, fitted.feature_importances_).statistic > 0.6
-    first = feed(ranker, batches[:2]).ranking_
-    ratio = fed.ranking_.score().std_error[:6] / first.score().std_error[:6]
+    first = feed(ranker, batches[:2]).result_
+    ratio = fed.result_.score().std_error[:6] / first.score().std_error[:6]
     assert (ratio < 0.75).all(), ratio
 
 
@@ -216,8 +216,8 @@ def drifting(n_batches: int) -> Iterator[Batch]:
     ids=["forest", "relief"],
 )
 def test_a_half_life_lets_new_features_come_up(ranker: Any) -> None:
-    lasting = feed(ranker, drifting(30)).ranking_
-    forgetful = feed(clone(ranker).set_params(half_life=500), drifting(30)).ranking_
+    lasting = feed(ranker, drifting(30)).result_
+    forgetful = feed(clone(ranker).set_params(half_life=500), drifting(30)).result_
     assert set(lasting.top(2)) == {"x0", "x1"}
     assert set(forgetful.top(2)) == {"x2", "x3"}
     assert (forgetful.score().std_error > lasting.score().std_error)[4:].all()
@@ -254,8 +254,8 @@ def test_memory_is_flat_over_a_thousand_batches(ranker: Any) -> None:
         elif number > 50:
             most, least = max(most, held()), min(least, held())
     assert most - least < 20 << 20, f"{(most - least) >> 20} MB"
-    assert set(ranker.ranking_.top(2)) == {"x7", "x8"}
-    assert ranker.ranking_.n_rows == 200_000
+    assert set(ranker.result_.top(2)) == {"x7", "x8"}
+    assert ranker.result_.n_rows == 200_000
 
 
 def test_rows_are_copied() -> None:
@@ -265,7 +265,7 @@ def test_rows_are_copied() -> None:
     again.partial_fit(buffer, targets)
     buffer[:], targets[:] = 0, 0
     again.partial_fit(X[70:], y[70:])
-    assert same(again.ranking_, wanted.ranking_)
+    assert same(again.result_, wanted.result_)
 
 
 @pytest.mark.parametrize(
@@ -276,11 +276,11 @@ def test_a_stream_goes_on_elsewhere(ranker: Any, move: Any) -> None:
     batches = list(cut(frame(330), [40, 90, 200]))
     for stop in (1, 2, 3):
         half = move(feed(ranker, batches[:stop]))
-        before = half.ranking_
+        before = half.result_
         for batch in batches[stop:]:
             half.partial_fit(*batch)
-        assert same(half.ranking_, feed(ranker, batches).ranking_)
-        assert not same(half.ranking_, before)
+        assert same(half.result_, feed(ranker, batches).result_)
+        assert not same(half.result_, before)
 
 
 def test_what_comes_later_is_taken() -> None:
@@ -293,9 +293,9 @@ def test_what_comes_later_is_taken() -> None:
         constant = np.full(16, 3 if number < 5 else 2.5)
         kind = np.where(a > 0, number // 3, 0)
         ranker.partial_fit(pd.DataFrame({"word": word, "gap": gap, "constant": constant}), kind)
-    assert ranker.ranking_.n_rows == 160
-    assert ranker.ranking_.features == ["word", "gap", "constant"]
-    assert ranker.ranking_.top(1) == ["word"]
+    assert ranker.result_.n_rows == 160
+    assert ranker.result_.features == ["word", "gap", "constant"]
+    assert ranker.result_.top(1) == ["word"]
 
 
 def test_rows_that_take_no_part_fill_no_block() -> None:
@@ -306,10 +306,10 @@ def test_rows_that_take_no_part_fill_no_block() -> None:
     for rows in np.split(np.arange(300), 10):
         ranker.partial_fit(X[rows], gaps[rows], sample_weight=weights[rows])
     ranker.partial_fit(X[:3], np.full(3, np.nan), sample_weight=np.ones(3))
-    assert (ranker.ranking_.n_rows, ranker.ranking_.n_unlabelled) == (100, 103)
+    assert (ranker.result_.n_rows, ranker.result_.n_unlabelled) == (100, 103)
     kept = np.arange(300) % 3 == 2
     plain = feed(clone(ranker).set_params(unlabelled=None), [(X[kept], y[kept], weights[kept])])
-    assert same(ranker.ranking_, plain.ranking_)
+    assert same(ranker.result_, plain.result_)
 
 
 def test_fit_starts_anew_and_so_does_what_comes_after_it() -> None:
@@ -318,11 +318,11 @@ def test_fit_starts_anew_and_so_does_what_comes_after_it() -> None:
     assert not hasattr(ranker, "ranking_")
     assert not hasattr(ranker, "feature_importances_")
     ranker.partial_fit(X, y)
-    assert ranker.ranking_.n_rows == 400
+    assert ranker.result_.n_rows == 400
     fitted = clone(ranker).fit(X[:90, :7], y[:90])
-    assert same(ranker.fit(X[:90, :7], y[:90]).ranking_, fitted.ranking_)
+    assert same(ranker.fit(X[:90, :7], y[:90]).result_, fitted.result_)
     ranker.partial_fit(X[100:], y[100:])
-    assert same(ranker.ranking_, feed(RANKERS[0], [(X[100:], y[100:])]).ranking_)
+    assert same(ranker.result_, feed(RANKERS[0], [(X[100:], y[100:])]).result_)
     selected = SelectFromModel(ranker, prefit=True, max_features=3, threshold=-np.inf).transform(X)
     assert selected.shape == (400, 3)
 
@@ -330,14 +330,14 @@ def test_fit_starts_anew_and_so_does_what_comes_after_it() -> None:
 def test_settings_of_the_stream_are_told() -> None:
     X, y = stationary(np.random.default_rng(10), 60)
     ranker = ForestRanker(n_estimators=2, block_rows=50, half_life=np.float32(70)).partial_fit(X, y)
-    told = ranker.ranking_.settings
+    told = ranker.result_.settings
     assert (told["block_rows"], told["reservoir_rows"], told["half_life"]) == (50, 20_000, 70.0)
     assert (
         Ranking.from_importances([], {"s": []}, task="regression", settings=told).to_dict()["settings"]
         == told
     )
     anyhow = ForestRanker(n_estimators=2, block_rows=50, random_state=None).partial_fit(X, y)
-    assert anyhow.partial_fit(X, y).ranking_.n_rows == 100
+    assert anyhow.partial_fit(X, y).result_.n_rows == 100
 
 
 def errors() -> Iterator[Any]:
@@ -368,7 +368,7 @@ def test_batches_that_will_not_do_change_nothing(ranker: Any, batch: Batch, erro
     with pytest.raises(error, match=message):
         ranker.partial_fit(*batch)
     ranker.partial_fit(*good[1])
-    assert same(ranker.ranking_, feed(ranker, good).ranking_)
+    assert same(ranker.result_, feed(ranker, good).result_)
 
 
 @pytest.mark.parametrize(
@@ -406,7 +406,7 @@ def test_settings_may_not_change_on_the_way() -> None:
             ranker.set_params(**{setting: value}).partial_fit(*second)
         ranker.set_params(**{setting: before})
     ranker.set_params(n_jobs=1, n_features_to_select=1).partial_fit(*second)
-    assert ranker.ranking_.n_rows == 40
+    assert ranker.result_.n_rows == 40
 
 
 def test_a_memory_limit_holds_for_rows_that_wait() -> None:
@@ -426,4 +426,4 @@ def test_a_single_row_is_a_batch() -> None:
         for row in frame(10).itertuples(index=False):
             ranker.partial_fit([[row.b, row.count]], [row.y])
             assert np.isfinite(ranker.feature_importances_).all()
-        assert ranker.ranking_.n_rows == 9
+        assert ranker.result_.n_rows == 9

@@ -88,7 +88,7 @@ def test_label_sets_of_a_hierarchy_are_judged_by_their_weighted_area():
         ["x0"],
     )
     search = fr.SupervisionSearch(fr.ForestRanker("hierarchical", **asked), grid=grid).fit(X, sets)
-    np.testing.assert_array_equal(search.ranking_.importances(), found.ranking.importances())
+    np.testing.assert_array_equal(search.result_.importances(), found.ranking.importances())
 
 
 def test_the_default_grids_are_those_of_the_paper():

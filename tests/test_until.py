@@ -25,7 +25,7 @@ def table(rows: int, weight: float, seed: int = 0) -> tuple[Any, Any]:
 
 def test_what_is_plain_to_see_is_seen_in_a_sample() -> None:
     X, y = table(100_000, 2.0)
-    ranking = ForestRanker(until="stable", stable_top=2).fit(X, y).ranking_
+    ranking = ForestRanker(until="stable", stable_top=2).fit(X, y).result_
     stopped = ranking.stopped
     assert stopped is not None
     assert (stopped.reason, stopped.top, stopped.clear, stopped.of) == ("settled", 2, 2, 100_000)
@@ -37,19 +37,19 @@ def test_what_is_plain_to_see_is_seen_in_a_sample() -> None:
 def test_what_is_equal_ends_with_all_trees_and_rows() -> None:
     X, y = table(3_000, 0.0)
     forest = ForestRanker(n_estimators=40, until="stable", stable_top=2)
-    ranking = forest.fit(X, y).ranking_
+    ranking = forest.fit(X, y).result_
     stopped = ranking.stopped
     assert stopped is not None
     assert (stopped.reason, stopped.effort, stopped.bag, stopped.sampled) == ("exhausted", 40, 3_000, 3_000)
     assert stopped.clear < 2
     assert stopped.needed is None or stopped.needed > 40
-    whole = ForestRanker(n_estimators=40).fit(X, y).ranking_
+    whole = ForestRanker(n_estimators=40).fit(X, y).result_
     assert ranking.importances().tobytes() == whole.importances().tobytes()
 
 
 def test_relief_takes_more_queries_until_it_is_sure() -> None:
     X, y = table(3_000, 3.0)
-    ranking = ReliefRanker(until="stable", stable_top=2).fit(X, y).ranking_
+    ranking = ReliefRanker(until="stable", stable_top=2).fit(X, y).result_
     assert ranking.stopped is not None
     assert (ranking.stopped.reason, ranking.stopped.bag, ranking.stopped.of) == ("settled", None, 3_000)
     assert ranking.stopped.effort < 3_000
@@ -61,7 +61,7 @@ def test_the_same_bits_for_any_number_of_threads(ranker: Any) -> None:
     X, y = table(20_000, 0.5)
 
     def ranked(n_jobs: int) -> Ranking:
-        ranking: Ranking = ranker(until="stable", stable_top=2, n_jobs=n_jobs).fit(X, y).ranking_
+        ranking: Ranking = ranker(until="stable", stable_top=2, n_jobs=n_jobs).fit(X, y).result_
         return ranking
 
     one, two = ranked(1), ranked(2)
@@ -74,7 +74,7 @@ def test_standard_errors_cover_what_samples_hide() -> None:
 
     def first_stage(seed: int) -> tuple[float, float]:
         forest = ForestRanker(until="stable", stable_top=2, random_state=seed)
-        score = forest.fit(X, y).ranking_.score()
+        score = forest.fit(X, y).result_.score()
         return score.importance[0], score.std_error[0]
 
     importances, errors = np.array([first_stage(seed) for seed in range(40)]).T
@@ -88,7 +88,7 @@ def test_noise_settles_no_more_often_than_the_confidence_allows() -> None:
         forest = ForestRanker(
             until="stable", stable_top=2, n_estimators=32, max_samples=1_000, random_state=seed
         )
-        ranking = forest.fit(X, y).ranking_
+        ranking = forest.fit(X, y).result_
         assert ranking.stopped is not None
         settled += ranking.stopped.reason == "settled"
     # 3 of 60 are allowed; 7 or more would come up in 3 of 100 such runs.
@@ -97,7 +97,7 @@ def test_noise_settles_no_more_often_than_the_confidence_allows() -> None:
 
 def test_it_is_saved_with_the_ranking(tmp_path: Path) -> None:
     X, y = table(2_000, 2.0)
-    ranking = ForestRanker(until="stable", stable_top=2, n_estimators=20).fit(X, y).ranking_
+    ranking = ForestRanker(until="stable", stable_top=2, n_estimators=20).fit(X, y).result_
     for suffix in (".json", ".parquet"):
         ranking.save(tmp_path / f"ranking{suffix}")
         assert Ranking.load(tmp_path / f"ranking{suffix}").stopped == ranking.stopped
@@ -129,7 +129,7 @@ def test_a_sample_without_any_target_falls_back_on_all_rows() -> None:
     X, _ = table(100_000, 0.0)
     y = np.full(100_000, np.nan)
     y[:4] = [0.0, 1.0, 2.0, 3.0]
-    ranking = ForestRanker(until="stable", unlabelled="ignore", n_estimators=2).fit(X, y).ranking_
+    ranking = ForestRanker(until="stable", unlabelled="ignore", n_estimators=2).fit(X, y).result_
     assert ranking.n_rows == 4
 
 
@@ -138,7 +138,7 @@ def test_ctrl_c_once_ends_with_the_answer_there_is() -> None:
     X, y = table(200_000, 0.0)
     timer = threading.Timer(3.0, lambda: os.kill(os.getpid(), signal.SIGINT))
     timer.start()
-    ranking = ForestRanker(until="stable", stable_top=3, n_estimators=100_000).fit(X, y).ranking_
+    ranking = ForestRanker(until="stable", stable_top=3, n_estimators=100_000).fit(X, y).result_
     timer.join()
     assert ranking.stopped is not None
     assert ranking.stopped.reason == "asked"

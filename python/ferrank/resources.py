@@ -1,12 +1,15 @@
-"""Sizes of memory as people write them."""
+"""Sizes of memory and numbers of threads as people write them."""
 
 import numbers
 import re
 from typing import Any
 
+import joblib
+from joblib.parallel import get_active_backend
+
 from ferrank.errors import SettingError
 
-__all__ = ["bytes_of"]
+__all__ = ["bytes_of", "threads_of"]
 
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12} | {
     f"{unit}i": 1 << (10 * power) for power, unit in enumerate("kmgt", start=1)
@@ -28,3 +31,19 @@ def bytes_of(limit: Any) -> int | None:
     elif isinstance(limit, numbers.Integral) and not isinstance(limit, bool) and int(limit) > 0:
         return int(limit)
     raise SettingError(f"memory_limit: {limit!r} is not a size such as '2GiB', '500MB' or a number of bytes")
+
+
+def threads_of(n_jobs: int | None) -> int:
+    """Return the number of threads for ``n_jobs``.
+
+    An integer is read as by joblib: -1 is all cores. None is all cores too, since the answer has the same
+    bits for any number, but one thread within a joblib worker, where each core has its own work.
+    """
+    if n_jobs is None:
+        backend, _ = get_active_backend()
+        return 1 if backend.nesting_level else int(joblib.cpu_count())
+    if not isinstance(n_jobs, numbers.Integral) or n_jobs == 0:
+        raise SettingError(
+            f"n_jobs: {n_jobs!r} is not a number of threads; use 1 or more, -1 or None for all"
+        )
+    return int(n_jobs) if n_jobs > 0 else max(1, int(joblib.cpu_count()) + 1 + int(n_jobs))

@@ -5,8 +5,8 @@ import json
 from typing import Any
 
 from ferrank.cli.progress import message
-from ferrank.plot import PLOT_SUFFIXES, need_matplotlib
-from ferrank.storage import check_path
+from ferrank.output import check_path
+from ferrank.ranking.plot import PLOT_SUFFIXES, need_matplotlib
 
 __all__ = ["add_to"]
 

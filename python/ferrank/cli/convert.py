@@ -5,8 +5,8 @@ from typing import Any
 
 from ferrank.cli.options import add_data
 from ferrank.cli.progress import message, progress_line
-from ferrank.contents import convert
-from ferrank.storage import check_path
+from ferrank.data.convert import convert
+from ferrank.output import check_path
 
 __all__ = ["add_to"]
 

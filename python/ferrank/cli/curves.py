@@ -8,8 +8,8 @@ from typing import Any
 from ferrank.cli.options import add_data, add_hierarchy, add_roles, add_settings, columns_of, positive
 from ferrank.cli.progress import message, progress_line
 from ferrank.errors import SettingError
-from ferrank.plot import PLOT_SUFFIXES, need_matplotlib
-from ferrank.storage import check_path, replace
+from ferrank.output import check_path, replace
+from ferrank.ranking.plot import PLOT_SUFFIXES, need_matplotlib
 
 __all__ = ["add_to"]
 
@@ -68,10 +68,10 @@ def add_to(commands: Any) -> None:
 
 def _run(chosen: argparse.Namespace) -> None:
     from ferrank.cli.rankers import make_rankers
-    from ferrank.dataset import RANKERS
     from ferrank.evaluate.baselines import BASELINES
     from ferrank.evaluate.curves import curves
     from ferrank.evaluate.splits import RANDOM
+    from ferrank.rankers.registry import RANKERS
 
     output = chosen.output and check_path(chosen.output, (".csv",))
     plot = chosen.plot and check_path(chosen.plot, PLOT_SUFFIXES)

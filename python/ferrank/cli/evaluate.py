@@ -7,7 +7,7 @@ from typing import Any
 
 from ferrank.cli.options import add_data, add_hierarchy, add_roles, columns_of, positive
 from ferrank.cli.progress import message, progress_line
-from ferrank.storage import check_path
+from ferrank.output import check_path
 
 __all__ = ["add_to"]
 

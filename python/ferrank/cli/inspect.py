@@ -6,9 +6,9 @@ from typing import Any
 
 from ferrank.cli.options import add_data, add_hierarchy, add_roles, columns_of
 from ferrank.cli.progress import progress_line
-from ferrank.contents import inspect
-from ferrank.display import shorten
+from ferrank.data.inspect import inspect
 from ferrank.errors import SettingError
+from ferrank.ranking.text import shorten
 
 __all__ = ["add_to"]
 
@@ -44,7 +44,7 @@ def _run(chosen: argparse.Namespace) -> None:
 
 
 def _clustering(chosen: argparse.Namespace) -> float:
-    from ferrank.clustering import clustering_value
+    from ferrank.model_selection.clustering import clustering_value
 
     return clustering_value(chosen.data, **columns_of(chosen, "hierarchy_decay"))
 

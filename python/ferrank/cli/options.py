@@ -187,7 +187,7 @@ def add_settings(parser: argparse.ArgumentParser, group: Any) -> None:
         metavar="SIZE",
         help="most memory to hold, such as 2GiB or 500MB; default: half of what is free",
     )
-    setting("--scratch", metavar="DIR", help="folder for scratch files; default: the system's temporary one")
+    setting("--temp-dir", metavar="DIR", help="folder for temporary files; default: the system's")
     _add_forest(parser)
     _add_relief(parser)
 

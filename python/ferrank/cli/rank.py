@@ -7,8 +7,9 @@ from typing import Any
 
 from ferrank.cli.options import add_data, add_hierarchy, add_rankers, add_roles, columns_of, positive
 from ferrank.cli.progress import message, progress_line
-from ferrank.plot import PLOT_SUFFIXES, need_matplotlib
-from ferrank.storage import check_path
+from ferrank.output import check_path
+from ferrank.ranking.plot import PLOT_SUFFIXES, need_matplotlib
+from ferrank.ranking.storage import SUFFIXES
 
 __all__ = ["add_to"]
 
@@ -34,7 +35,7 @@ def add_to(commands: Any) -> None:
 
 def _run(chosen: argparse.Namespace) -> None:
     from ferrank.cli.rankers import make_ranker
-    from ferrank.dataset import rank
+    from ferrank.rankers.rank import rank
 
     output, plot = _check_results(chosen)
     ranker = make_ranker(chosen)
@@ -58,7 +59,7 @@ def _run(chosen: argparse.Namespace) -> None:
 
 def _check_results(chosen: argparse.Namespace) -> tuple[Path | None, Path | None]:
     """Return where to put results, checked before hours of work rather than after."""
-    output = chosen.output and check_path(chosen.output)
+    output = chosen.output and check_path(chosen.output, SUFFIXES)
     plot = chosen.plot and check_path(chosen.plot, PLOT_SUFFIXES)
     if plot is not None:
         need_matplotlib()

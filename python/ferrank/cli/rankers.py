@@ -4,9 +4,9 @@ import argparse
 from collections.abc import Mapping, Sequence
 from inspect import signature
 
-from ferrank.dataset import RANKERS
 from ferrank.errors import SettingError
-from ferrank.ranker import Ranker
+from ferrank.rankers.base import Ranker
+from ferrank.rankers.registry import RANKERS
 
 __all__ = ["make_ranker", "make_rankers"]
 

@@ -5,8 +5,9 @@ from typing import Any
 
 from ferrank.cli.options import positive
 from ferrank.cli.progress import message
-from ferrank.contents import convert
-from ferrank.storage import check_path
+from ferrank.data.convert import convert
+from ferrank.output import check_path
+from ferrank.ranking.storage import SUFFIXES
 
 __all__ = ["add_to"]
 
@@ -45,7 +46,7 @@ def _run(chosen: argparse.Namespace) -> None:
     from ferrank.evaluate.synth import synthesize
 
     output = check_path(chosen.output, (".arrow",))
-    truth = chosen.truth and check_path(chosen.truth)
+    truth = chosen.truth and check_path(chosen.truth, SUFFIXES)
     data = synthesize(
         chosen.name,
         chosen.rows,

@@ -6,7 +6,8 @@ from typing import Any
 
 from ferrank.cli.options import add_data, add_hierarchy, add_rankers, add_roles, columns_of, positive
 from ferrank.cli.progress import message, progress_line
-from ferrank.storage import check_path
+from ferrank.output import check_path
+from ferrank.ranking.storage import SUFFIXES
 
 __all__ = ["add_to"]
 
@@ -36,9 +37,9 @@ def add_to(commands: Any) -> None:
 
 def _run(chosen: argparse.Namespace) -> None:
     from ferrank.cli.rankers import make_ranker
-    from ferrank.tuning import tune
+    from ferrank.model_selection.tuning import tune
 
-    output = chosen.output and check_path(chosen.output)
+    output = chosen.output and check_path(chosen.output, SUFFIXES)
     with progress_line() as progress:
         found = tune(
             chosen.data,

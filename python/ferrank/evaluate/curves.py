@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import joblib
 import numpy as np
 
-from ferrank.dataset import open_data, roles_of
+from ferrank.data.roles import open_data, roles_of
 from ferrank.errors import SettingError
 from ferrank.evaluate.models import error_of, model_for
 from ferrank.evaluate.rankings import collect
@@ -26,7 +26,7 @@ from ferrank.evaluate.rows import Rows, read_rows
 from ferrank.evaluate.sizes import subset_sizes
 from ferrank.evaluate.splits import RANDOM, Work, splits_of
 from ferrank.evaluate.stability import Stability, stability
-from ferrank.ranker import Ranker
+from ferrank.rankers.base import Ranker
 from ferrank.run import Progress
 
 if TYPE_CHECKING:

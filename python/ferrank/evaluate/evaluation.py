@@ -15,10 +15,10 @@ import pyarrow.feather
 import pyarrow.parquet
 
 from ferrank._core import __version__
-from ferrank.display import labels
 from ferrank.errors import SettingError
 from ferrank.evaluate.measures import MEASURES
-from ferrank.storage import check_path, replace
+from ferrank.output import check_path, replace
+from ferrank.ranking.text import labels
 
 __all__ = ["EVALUATION_SUFFIXES", "UNWEIGHTED", "Evaluation"]
 

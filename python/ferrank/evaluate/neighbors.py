@@ -24,13 +24,13 @@ from typing import Any
 import numpy as np
 
 from ferrank import _core
-from ferrank.dataset import open_data, roles_of
+from ferrank.data.roles import open_data, roles_of
 from ferrank.errors import DataError, SettingError
 from ferrank.evaluate.evaluation import UNWEIGHTED, Evaluation
 from ferrank.evaluate.measures import class_measures, number_measures, variance_of
 from ferrank.evaluate.multilabel import Conventions, multilabel_measures
 from ferrank.evaluate.rankings import Rankings, collect
-from ferrank.ranker import threads_of
+from ferrank.resources import threads_of
 from ferrank.run import Progress, finish
 
 __all__ = ["evaluate"]

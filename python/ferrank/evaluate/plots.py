@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ferrank import storage
-from ferrank.display import shorten
 from ferrank.evaluate.extra import need
-from ferrank.plot import PLOT_SUFFIXES, need_matplotlib
+from ferrank.output import check_path, replace
+from ferrank.ranking.plot import PLOT_SUFFIXES, need_matplotlib
+from ferrank.ranking.text import shorten
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -119,7 +119,7 @@ def plot_comparison(comparison: "Comparison", path: Path = None) -> "Figure":
 def save_figure(figure: "Figure", path: Path) -> "Figure":
     """Save ``figure`` where a path is given, and return it."""
     if path is not None:
-        storage.replace(storage.check_path(path, PLOT_SUFFIXES), figure.savefig)
+        replace(check_path(path, PLOT_SUFFIXES), figure.savefig)
     return figure
 
 

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ferrank import storage
 from ferrank._core import __version__
 from ferrank.errors import DataError
 from ferrank.evaluate.extra import need
 from ferrank.evaluate.measures import MEASURES
 from ferrank.evaluate.rankings import Importances, Rankings, collect
+from ferrank.output import check_path, replace
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -89,7 +89,7 @@ def report(
     ...     "genie3" in (pathlib.Path(folder) / "report.html").read_text(encoding="utf-8")
     True
     """
-    target = storage.check_path(path, REPORT_SUFFIXES)
+    target = check_path(path, REPORT_SUFFIXES)
     if all(part is None for part in (rankings, evaluation, curves, stability, comparison)):
         raise DataError("report: there is nothing to report; give rankings, an evaluation or curves")
     jinja2 = need("jinja2", "reports")
@@ -113,7 +113,7 @@ def report(
         stability=None if stability is None else _stability(stability),
         comparison=comparison and {"text": comparison.to_text(), "figure": _inline(comparison.plot())},
     )
-    storage.replace(target, lambda partial: partial.write_text(page, encoding="utf-8"))
+    replace(target, lambda partial: partial.write_text(page, encoding="utf-8"))
 
 
 def _breakable(name: str) -> Any:

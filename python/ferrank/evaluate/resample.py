@@ -6,12 +6,13 @@ import numpy as np
 import pyarrow as pa
 from sklearn.base import clone
 
-from ferrank.accumulator import accumulate
-from ferrank.dataset import open_data, roles_for
+from ferrank.data.roles import open_data
 from ferrank.errors import SettingError
 from ferrank.evaluate.rows import read_rows
-from ferrank.forest import ForestRanker
-from ferrank.ranker import Ranker
+from ferrank.rankers.accumulator import accumulate
+from ferrank.rankers.base import Ranker
+from ferrank.rankers.forest import ForestRanker
+from ferrank.rankers.registry import roles_for
 from ferrank.ranking import Ranking
 from ferrank.run import Progress
 

@@ -15,10 +15,10 @@ import pyarrow.compute as pc
 from scipy.sparse import csr_array
 
 from ferrank._core import Source
+from ferrank.data.hierarchy import Edge
+from ferrank.data.labels import ClosedSets, closed_sets
+from ferrank.data.source import as_table, open_source, read_all
 from ferrank.errors import DataError
-from ferrank.hierarchy import Edge
-from ferrank.labels import ClosedSets, closed_sets
-from ferrank.source import as_table, open_source, read_all
 
 __all__ = ["MOST_CELLS", "Encoder", "Rows", "read_rows", "read_table", "unit_range"]
 
@@ -112,7 +112,7 @@ class Rows:
             "weight": None,
             "hierarchy": self.hierarchy,
         }
-        return ranker.rank_source(Source.table(table, self.source), roles)
+        return ranker._rank_source(Source.table(table, self.source), roles)
 
 
 def read_rows(source: Source, roles: Mapping[str, Any], hierarchy_decay: float | None = None) -> Rows:

@@ -12,7 +12,7 @@ from threadpoolctl import threadpool_limits
 
 from ferrank.errors import DataError, SettingError
 from ferrank.evaluate.rows import Encoder, Rows
-from ferrank.ranker import Ranker
+from ferrank.rankers.base import Ranker
 from ferrank.ranking import Ranking
 
 __all__ = ["RANDOM", "Work", "splits_of"]

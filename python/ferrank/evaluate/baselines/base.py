@@ -12,7 +12,7 @@ from sklearn.neighbors import kneighbors_graph
 from ferrank._core import Source
 from ferrank.errors import DataError, SettingError
 from ferrank.evaluate.rows import Rows, read_rows
-from ferrank.ranker import Ranker, plain, seed_of
+from ferrank.rankers.base import Ranker, plain, seed_of
 from ferrank.ranking import Ranking
 from ferrank.run import Progress
 
@@ -41,7 +41,7 @@ class Baseline(Ranker):
     def importances(self, rows: Rows) -> Array:
         """Return the importances, of shape (n_features,)."""
 
-    def settings(self) -> dict[str, Any]:
+    def _settings(self) -> dict[str, Any]:
         """Return the ranker's name and parameters."""
         kept = {
             name: value
@@ -56,7 +56,7 @@ class Baseline(Ranker):
         """Rank the features; ``X`` and ``y`` are as in :meth:`ferrank.ForestRanker.fit`."""
         return self._fit(X, y, None)
 
-    def rank_source(
+    def _rank_source(
         self,
         source: Source,
         roles: dict[str, Any],
@@ -83,7 +83,7 @@ class Baseline(Ranker):
             task=rows.task,
             targets=rows.targets.column_names,
             n_rows=rows.n_rows,
-            settings=self.settings(),
+            settings=self._settings(),
             seconds=time.perf_counter() - started,
         )
 

@@ -4,8 +4,8 @@ import os
 from collections.abc import Sequence
 from typing import Any, Literal, Self
 
-from ferrank.ranker import plain, seed_of
-from ferrank.stream import StreamRanker
+from ferrank.rankers.base import plain, seed_of
+from ferrank.rankers.streaming import StreamRanker
 
 __all__ = ["ForestRanker"]
 
@@ -88,13 +88,13 @@ class ForestRanker(StreamRanker):
         The importances have the same bits for any number. A worker of a dask cluster uses those that it has.
     memory_limit : int or str, optional
         Most memory that the process holds, in bytes or as "2GiB" or "500MB". None is half of what the
-        machine, or its control group, has free. What does not fit is kept in scratch files; the importances
+        machine, or its control group, has free. What does not fit is kept in temporary files; the importances
         have the same bits for any limit. Of a dask collection it is the limit of each worker process while it
         grows trees or looks for neighbours, and no more than 70 % of the worker's own limit, from which on
         dask writes data to disk; without either, workers of one machine share half of what is free.
-    scratch : path, optional
-        Folder for scratch files, which vanish with the run. None is the system's temporary folder, or that of
-        the worker of a dask cluster.
+    temp_dir : path, optional
+        Folder for temporary files, which are removed with the run. None is the system's temporary folder, or
+        that of the worker of a dask cluster.
     n_features_to_select : int, float or None, default=None
         How many features ``transform`` keeps, best first: a number, a share, or None for half of them, as in
         scikit-learn's RFE. To keep those above a threshold, use ``SelectFromModel``.
@@ -139,7 +139,7 @@ class ForestRanker(StreamRanker):
     >>> forest = ForestRanker(scores=("genie3", "permutation"), n_features_to_select=2)
     >>> forest.fit(X, X[:, 4] + 2 * X[:, 1]).get_feature_names_out()
     array(['x1', 'x4'], dtype=object)
-    >>> forest.ranking_.top(2)
+    >>> forest.result_.top(2)
     ['x1', 'x4']
     """
 
@@ -171,7 +171,7 @@ class ForestRanker(StreamRanker):
         random_state: Any = 0,
         n_jobs: int | None = None,
         memory_limit: int | str | None = None,
-        scratch: str | os.PathLike[str] | None = None,
+        temp_dir: str | os.PathLike[str] | None = None,
         n_features_to_select: int | float | None = None,
         scope: Literal["global", "partition"] = "global",
         block_rows: int = 20_000,
@@ -203,7 +203,7 @@ class ForestRanker(StreamRanker):
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.memory_limit = memory_limit
-        self.scratch = scratch
+        self.temp_dir = temp_dir
         self.n_features_to_select = n_features_to_select
         self.scope = scope
         self.block_rows = block_rows
@@ -284,7 +284,7 @@ class ForestRanker(StreamRanker):
         >>> for _ in range(20):
         ...     X = rng.normal(size=(100, 6))
         ...     _ = forest.partial_fit(X, X[:, 4] + 2 * X[:, 1])
-        >>> forest.ranking_.top(2), forest.ranking_.n_rows
+        >>> forest.result_.top(2), forest.result_.n_rows
         (['x1', 'x4'], 2000)
         """
         return self._partial_fit(X, y, sample_weight)
@@ -295,7 +295,7 @@ class ForestRanker(StreamRanker):
             return "error" if self.supervision is None else "use"
         return self.unlabelled
 
-    def settings(self) -> dict[str, Any]:
+    def _settings(self) -> dict[str, Any]:
         """Return what the engine needs to know; the importances follow from it and the data alone."""
         settings = {
             "ranker": "forest",

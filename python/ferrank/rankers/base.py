@@ -6,32 +6,31 @@ import time
 from abc import abstractmethod
 from typing import Any, Literal, Self
 
-import joblib
 import numpy as np
-from joblib.parallel import get_active_backend
 from sklearn.base import BaseEstimator
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from ferrank import _core, examples
+from ferrank import _core
 from ferrank._core import Source
+from ferrank.data import validation
+from ferrank.data.hierarchy import edges_of
+from ferrank.data.source import is_lazy
 from ferrank.errors import DataError, SettingError
-from ferrank.hierarchy import edges_of
 from ferrank.ranking import Ranking
-from ferrank.resources import bytes_of
+from ferrank.resources import bytes_of, threads_of
 from ferrank.run import Progress, finish
-from ferrank.source import is_lazy
 
-__all__ = ["Ranker", "plain", "seed_of", "threads_of"]
+__all__ = ["Ranker", "plain", "seed_of"]
 
 
 class Ranker(SelectorMixin, BaseEstimator):
     """Base of the rankers: ranks in ``fit``, selects the best features in ``transform``.
 
-    A ranker has the parameters ``task``, ``hierarchy``, ``until``, ``n_jobs``, ``memory_limit``, ``scratch``,
-    ``scope`` and ``n_features_to_select``, and says in :meth:`settings` which ranker of the engine does the
-    work, and how.
+    A ranker has the parameters ``task``, ``hierarchy``, ``until``, ``n_jobs``, ``memory_limit``,
+    ``temp_dir``, ``scope`` and ``n_features_to_select``. Its method ``_settings`` returns the name and the
+    settings of the engine's ranker.
     """
 
     task: str | None
@@ -43,17 +42,17 @@ class Ranker(SelectorMixin, BaseEstimator):
     confidence: float
     scope: Literal["global", "partition"]
     memory_limit: int | str | None
-    scratch: str | os.PathLike[str] | None = None
+    temp_dir: str | os.PathLike[str] | None = None
 
     @abstractmethod
-    def settings(self) -> dict[str, Any]:
+    def _settings(self) -> dict[str, Any]:
         """Return what the engine needs to know; the importances follow from it and the data alone."""
 
-    def means(self) -> tuple[int, int | None, str | os.PathLike[str] | None]:
-        """Return threads, bytes of memory and folder for scratch files, as the engine takes them."""
-        return threads_of(self.n_jobs), bytes_of(self.memory_limit), self.scratch
+    def _resources(self) -> tuple[int, int | None, str | os.PathLike[str] | None]:
+        """Return threads, bytes of memory and folder for temporary files, as the engine takes them."""
+        return threads_of(self.n_jobs), bytes_of(self.memory_limit), self.temp_dir
 
-    def rank_source(
+    def _rank_source(
         self,
         source: Source,
         roles: dict[str, Any],
@@ -61,18 +60,20 @@ class Ranker(SelectorMixin, BaseEstimator):
         resume: str | os.PathLike[str] | None = None,
     ) -> Ranking:
         """Rank the features of ``source``; ``roles`` says what its columns are."""
-        settings = self.settings()
+        settings = self._settings()
         started = time.perf_counter()
         if self.until is None:
-            run = _core.accumulate(source, roles, settings, *self.means(), resume=resume)
+            run = _core.accumulate(source, roles, settings, *self._resources(), resume=resume)
             result = finish(run, progress).ranking()
         else:
             if resume is not None:
-                self.check_is_whole("resume")
-            result = finish(_core.rank_until(source, roles, settings, *self.means()), progress, early=True)
+                self._check_is_whole("resume")
+            result = finish(
+                _core.rank_until(source, roles, settings, *self._resources()), progress, early=True
+            )
         return Ranking.from_core(result, settings, time.perf_counter() - started)
 
-    def rank_partitions(
+    def _rank_partitions(
         self,
         partitions: Any,
         roles: dict[str, Any],
@@ -81,10 +82,18 @@ class Ranker(SelectorMixin, BaseEstimator):
         warn_of_integers: bool = False,
     ) -> Ranking:
         """Rank the features of a dask collection, where its partitions lie."""
-        from ferrank import dask
+        from ferrank import distributed
 
-        self.check_is_whole("dask collections")
-        return dask.rank(partitions, self, roles, self.scope, progress, warn_of_integers=warn_of_integers)
+        self._check_is_whole("dask collections")
+        return distributed.rank(
+            partitions,
+            self._settings(),
+            roles,
+            self._resources(),
+            self.scope,
+            progress,
+            warn_of_integers=warn_of_integers,
+        )
 
     def _goal(self) -> dict[str, Any]:
         """Return the settings that say when a run ends, if not with the last tree or query."""
@@ -92,7 +101,7 @@ class Ranker(SelectorMixin, BaseEstimator):
             return {}
         return {"until": self.until, "stable_top": self.stable_top, "confidence": self.confidence}
 
-    def check_is_whole(self, what: str) -> None:
+    def _check_is_whole(self, what: str) -> None:
         """Raise where it is not known before how many trees or queries a run has, as ``what`` needs it."""
         if self.until is not None:
             raise SettingError(
@@ -120,9 +129,14 @@ class Ranker(SelectorMixin, BaseEstimator):
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> Self:
         if is_lazy(X):
             return self._fit_collection(X, y, sample_weight)
-        self.ranking_ = self.rank_source(*self._examples(X, y, sample_weight))
-        self.feature_importances_ = self.ranking_.importances()
+        self._keep(self._rank_source(*self._examples(X, y, sample_weight)))
         return self
+
+    def _keep(self, result: Ranking) -> None:
+        """Set the fitted attributes."""
+        self.result_ = result
+        self.feature_importances_ = result.importances()
+        self.ranking_ = result.ranks()
 
     def _examples(
         self, X: Any, y: Any, sample_weight: Any, like: dict[str, Any] | None = None
@@ -130,10 +144,10 @@ class Ranker(SelectorMixin, BaseEstimator):
         """Return the rows as a source, and the roles of its columns; ``like`` are those of batches before."""
         own = self._own_roles()
         if _label_sets(own):
-            y = examples.label_sets(y)
-        source, roles = examples.join(self, X, y, sample_weight, like)
+            y = validation.label_sets(y)
+        source, roles = validation.join(self, X, y, sample_weight, like)
         if self.task is None and like is None:
-            examples.warn_of_integers(y)
+            validation.warn_of_integers(y)
         self._count_selected()
         return source, roles | own
 
@@ -149,7 +163,7 @@ class Ranker(SelectorMixin, BaseEstimator):
     def _fit_collection(self, X: Any, y: Any, sample_weight: Any) -> Self:
         from dask.delayed import Delayed
 
-        from ferrank.dask import Partitions
+        from ferrank.distributed import Partitions
 
         if self.task == "unsupervised":
             y = None
@@ -157,12 +171,11 @@ class Ranker(SelectorMixin, BaseEstimator):
             raise DataError("y: None was given; give the targets, or say task='unsupervised'")
         roles = self._own_roles()
         partitions = Partitions.joined(X, y, sample_weight, as_labels=_label_sets(roles))
-        self.ranking_ = self.rank_partitions(partitions, roles, warn_of_integers=True)
-        self.n_features_in_ = len(self.ranking_.features)
+        self._keep(self._rank_partitions(partitions, roles, warn_of_integers=True))
+        self.n_features_in_ = len(self.result_.features)
         if hasattr(X, "columns") and not isinstance(X, Delayed):
-            self.feature_names_in_ = np.array(self.ranking_.features, dtype=object)
+            self.feature_names_in_ = np.array(self.result_.features, dtype=object)
         self._count_selected()
-        self.feature_importances_ = self.ranking_.importances()
         return self
 
     def _count_selected(self) -> int:
@@ -182,7 +195,7 @@ class Ranker(SelectorMixin, BaseEstimator):
     def _get_support_mask(self) -> np.ndarray[Any, Any]:
         check_is_fitted(self)
         mask = np.zeros(self.n_features_in_, dtype=bool)
-        mask[self.ranking_.order()[: self._count_selected()]] = True
+        mask[self.result_.order()[: self._count_selected()]] = True
         return mask
 
     def __sklearn_tags__(self) -> Tags:
@@ -218,19 +231,3 @@ def seed_of(random_state: Any) -> int:
     if isinstance(random_state, np.random.Generator):
         return int(random_state.integers(1 << 32))
     return int(check_random_state(random_state).randint(1 << 31))
-
-
-def threads_of(n_jobs: int | None) -> int:
-    """Return the number of threads for ``n_jobs``.
-
-    An integer is read as by joblib: -1 is all cores. None is all cores too, since the answer has the same
-    bits for any number, but one thread within a joblib worker, where each core has its own work.
-    """
-    if n_jobs is None:
-        backend, _ = get_active_backend()
-        return 1 if backend.nesting_level else int(joblib.cpu_count())
-    if not isinstance(n_jobs, numbers.Integral) or n_jobs == 0:
-        raise SettingError(
-            f"n_jobs: {n_jobs!r} is not a number of threads; use 1 or more, -1 or None for all"
-        )
-    return int(n_jobs) if n_jobs > 0 else max(1, int(joblib.cpu_count()) + 1 + int(n_jobs))

@@ -8,8 +8,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.csv
 
+from ferrank.data.source import as_table
 from ferrank.errors import ColumnTypeError, DataError, ResourceError
-from ferrank.source import as_table
 
 __all__ = ["Edge", "edges_of"]
 

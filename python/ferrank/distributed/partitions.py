@@ -8,7 +8,7 @@ from typing import Any
 import dask
 from dask.delayed import Delayed
 
-from ferrank.dask import tables
+from ferrank.distributed import tables
 from ferrank.errors import ColumnTypeError, DataError
 
 __all__ = ["Partitions"]

@@ -9,9 +9,9 @@ from sklearn.utils import check_consistent_length, get_tags
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from ferrank._core import Source
+from ferrank.data.source import as_table
+from ferrank.data.sparse import compressed_rows, issparse
 from ferrank.errors import ColumnTypeError, DataError, IntegerTargetWarning
-from ferrank.source import as_table
-from ferrank.sparse import compressed_rows, issparse
 
 __all__ = ["Column", "join", "label_sets", "target_columns", "unlike", "warn_of_integers"]
 

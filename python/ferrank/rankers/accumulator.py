@@ -18,12 +18,14 @@ from typing import Any, Literal, Self
 import pyarrow as pa
 
 from ferrank import _core
-from ferrank.dataset import open_data, ranker_of, roles_for
+from ferrank.data.roles import open_data
 from ferrank.errors import DataError, ResourceError, SettingError
-from ferrank.ranker import Ranker, threads_of
+from ferrank.output import replace
+from ferrank.rankers.base import Ranker
+from ferrank.rankers.registry import ranker_of, roles_for
 from ferrank.ranking import Ranking
+from ferrank.resources import threads_of
 from ferrank.run import Progress, finish
-from ferrank.storage import replace
 
 __all__ = ["Accumulator", "Profile", "accumulate", "merge", "profile"]
 
@@ -199,10 +201,10 @@ def profile(
     [{'name': 'a', 'min': 1.0, 'max': 7.0}, {'name': 'y', 'min': 0.5, 'max': 2.0}]
     """
     chosen = ranker_of(ranker, settings)
-    chosen.check_is_whole("accumulators")
+    chosen._check_is_whole("accumulators")
     roles = roles_for(chosen, target, target_last, labels, task, hierarchy, drop, sample_weight)
-    source = open_data(data, labels, roles, chosen.scratch)
-    run = _core.profile(source, roles, chosen.settings(), first_row, threads_of(chosen.n_jobs))
+    source = open_data(data, labels, roles, chosen.temp_dir)
+    run = _core.profile(source, roles, chosen._settings(), first_row, threads_of(chosen.n_jobs))
     return Profile(finish(run, progress))
 
 
@@ -259,14 +261,14 @@ def accumulate(
     ['a']
     """
     chosen = ranker_of(ranker, settings)
-    chosen.check_is_whole("accumulators")
+    chosen._check_is_whole("accumulators")
     roles = roles_for(chosen, target, target_last, labels, task, hierarchy, drop, sample_weight)
-    source = open_data(data, labels, roles, chosen.scratch)
+    source = open_data(data, labels, roles, chosen.temp_dir)
     run = _core.accumulate(
         source,
         roles,
-        chosen.settings(),
-        *chosen.means(),
+        chosen._settings(),
+        *chosen._resources(),
         _ends(keys),
         None if profile is None else profile.to_bytes(),
         resume,

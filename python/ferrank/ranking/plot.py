@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ferrank import storage
-from ferrank.display import labels, shorten
 from ferrank.errors import FerrankError
+from ferrank.output import check_path, replace
+from ferrank.ranking.text import labels, shorten
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from ferrank.ranking import Ranking
+    from ferrank.ranking.result import Ranking
 
 __all__ = ["PLOT_SUFFIXES", "need_matplotlib", "plot"]
 
@@ -65,8 +65,8 @@ def plot(
     else:
         figure.supxlabel(f"All {shown:,} features. Whiskers: one standard error.", fontsize=8)
     if path is not None:
-        target = storage.check_path(path, PLOT_SUFFIXES)
-        storage.replace(target, figure.savefig)
+        target = check_path(path, PLOT_SUFFIXES)
+        replace(target, figure.savefig)
     return figure
 
 

@@ -6,11 +6,11 @@ from typing import Any, Self
 import numpy as np
 from scipy.stats import rankdata
 
+from ferrank.data.source import is_lazy
 from ferrank.errors import ColumnTypeError
-from ferrank.forest import ForestRanker
-from ferrank.ranker import Ranker
-from ferrank.source import is_lazy
-from ferrank.tuning import tune_source
+from ferrank.model_selection.tuning import tune_source
+from ferrank.rankers.base import Ranker
+from ferrank.rankers.forest import ForestRanker
 
 __all__ = ["SupervisionSearch"]
 
@@ -57,7 +57,7 @@ class SupervisionSearch(Ranker):
     >>> X = np.random.default_rng(0).normal(size=(200, 4))
     >>> y = np.where(np.arange(200) < 40, X[:, 2], np.nan)
     >>> search = SupervisionSearch(ForestRanker(n_estimators=10), grid={"supervision": (0, 1)})
-    >>> search.fit(X, y).best_params_, search.ranking_.top(1)
+    >>> search.fit(X, y).best_params_, search.result_.top(1)
     ({'supervision': 1}, ['x2'])
     """
 
@@ -88,9 +88,9 @@ class SupervisionSearch(Ranker):
         """The hierarchy of the ranker."""
         return None if self.ranker is None else self.ranker.hierarchy
 
-    def settings(self) -> dict[str, Any]:
+    def _settings(self) -> dict[str, Any]:
         """Return what the engine needs to know of the ranker that is tuned."""
-        return (self.ranker or ForestRanker()).settings()
+        return (self.ranker or ForestRanker())._settings()
 
     def fit(self, X: Any, y: Any) -> Self:
         """Try the settings and rank the features by the best.
@@ -123,6 +123,5 @@ class SupervisionSearch(Ranker):
             "std_test_score": tuning.values.std(axis=1),
             "rank_test_score": rankdata(-mean, method="min").astype(np.int32),
         }
-        self.ranking_ = tuning.ranking
-        self.feature_importances_ = self.ranking_.importances()
+        self._keep(tuning.ranking)
         return self

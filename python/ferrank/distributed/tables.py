@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from ferrank.data.source import as_table
+from ferrank.data.sparse import issparse
+from ferrank.data.validation import Column, label_sets, target_columns, unlike
 from ferrank.errors import ColumnTypeError, DataError, FerrankError
-from ferrank.examples import Column, label_sets, target_columns, unlike
-from ferrank.source import as_table
-from ferrank.sparse import issparse
 
 __all__ = [
     "columns_of",

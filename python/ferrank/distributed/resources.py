@@ -1,4 +1,4 @@
-"""What a task may use of the process that it runs in: threads, memory, a folder for scratch files.
+"""What a task may use of the process that it runs in: threads, memory, a folder for temporary files.
 
 Several tasks may run in a process at a time, and several processes on a machine. Those that hold much, which
 grow trees or look for neighbours, take turns in a process, with all of its threads; so a limit to the memory
@@ -12,21 +12,21 @@ from typing import Any
 
 from ferrank import _core
 
-__all__ = ["SPILL_FRACTION", "Means"]
+__all__ = ["SPILL_FRACTION", "TaskResources"]
 
 SPILL_FRACTION = 0.7
 """Share of a worker's limit from which on dask writes data to disk, unless it is told another."""
 
 
 @dataclass(frozen=True)
-class Means:
+class TaskResources:
     """What a task may use."""
 
     threads: int
     """with a local scheduler of threads; other tasks have those of their process"""
     memory: int | None
     """bytes that a process may hold; None leaves it to the process"""
-    scratch: str | None
+    temp_dir: str | None
     """folder; None is a worker's own, or the system's temporary one"""
     processes: int
     """that work on one machine"""
@@ -48,10 +48,12 @@ class Means:
         return share if self.memory is None else min(share, self.memory)
 
     def folder(self) -> str | None:
-        """Return the folder for scratch files; a worker has one of its own."""
+        """Return the folder for temporary files; a worker has one of its own."""
         worker = _worker()
         return (
-            self.scratch if self.scratch is not None or worker is None else os.fspath(worker.local_directory)
+            self.temp_dir
+            if self.temp_dir is not None or worker is None
+            else os.fspath(worker.local_directory)
         )
 
 

@@ -12,7 +12,7 @@ from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 
-from ferrank.dataset import open_data, roles_of
+from ferrank.data.roles import open_data, roles_of
 from ferrank.errors import DataError, SettingError
 from ferrank.evaluate.rows import MOST_CELLS, Encoder, Rows, read_rows, unit_range
 

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from ferrank.ranking import Ranking, ScoreRanking
+    from ferrank.ranking.result import Ranking
+    from ferrank.ranking.scores import ScoreRanking
 
 __all__ = ["html", "labels", "shorten", "table", "text"]
 

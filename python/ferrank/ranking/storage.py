@@ -4,7 +4,6 @@ import csv
 import json
 import math
 import os
-import tempfile
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
@@ -17,12 +16,14 @@ import pyarrow.parquet
 
 from ferrank._core import __version__
 from ferrank.errors import DataError, ResourceError, SettingError
-from ferrank.stop import Stop
+from ferrank.output import check_path, replace
+from ferrank.ranking.scores import ScoreRanking
+from ferrank.ranking.stopping import Stop
 
 if TYPE_CHECKING:
-    from ferrank.ranking import Ranking, ScoreRanking
+    from ferrank.ranking.result import Ranking
 
-__all__ = ["check_path", "load", "save", "to_dict", "to_table"]
+__all__ = ["SUFFIXES", "load", "save", "to_dict", "to_table"]
 
 _METADATA = b"ferrank"
 
@@ -115,47 +116,18 @@ _WRITERS: dict[str, Callable[["Ranking", Path], None]] = {
 }
 
 
-def check_path(path: str | os.PathLike[str], suffixes: tuple[str, ...] = tuple(_WRITERS)) -> Path:
-    """Return ``path`` if a file with one of ``suffixes`` could be written there.
-
-    Raises
-    ------
-    SettingError
-        Its suffix is another one.
-    ResourceError
-        Its folder does not exist or cannot be written to, or it is a folder.
-    """
-    path = Path(path)
-    if path.suffix.lower() not in suffixes:
-        raise SettingError(f"{path}: unknown suffix '{path.suffix}'; use one of {', '.join(suffixes)}")
-    if path.is_dir():
-        raise ResourceError(f"{path}: is a folder; name a file")
-    if not path.parent.is_dir():
-        raise ResourceError(f"{path}: the folder {path.parent} does not exist; make it first")
-    if not os.access(path.parent, os.W_OK):
-        raise ResourceError(f"{path}: the folder {path.parent} cannot be written to")
-    return path
+SUFFIXES = tuple(_WRITERS)
+"""Suffixes of the files that rankings are saved in."""
 
 
 def save(ranking: "Ranking", path: str | os.PathLike[str]) -> None:
     """Write the ranking in the format of the suffix."""
-    path = check_path(path)
+    path = check_path(path, SUFFIXES)
     replace(path, lambda partial: _WRITERS[path.suffix.lower()](ranking, partial))
 
 
-def replace(path: Path, write: Callable[[Path], object]) -> None:
-    """Let ``write`` make a file beside ``path``, and put it there once it is whole."""
-    with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}.") as folder:
-        partial = Path(folder) / path.name
-        try:
-            write(partial)
-            partial.replace(path)
-        except OSError as error:
-            raise ResourceError(f"{path}: {error}") from error
-
-
-def load(path: str | os.PathLike[str]) -> "Ranking":
-    """Read what :func:`save` wrote."""
+def load(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """Read the fields of a ranking that :func:`save` wrote."""
     path = Path(path)
     readers = {".json": _read_json, ".parquet": _read_table, ".arrow": _read_table}
     if path.suffix.lower() not in readers:
@@ -168,12 +140,12 @@ def load(path: str | os.PathLike[str]) -> "Ranking":
         raise DataError(f"{path}: is not a saved ranking") from error
 
 
-def _read_json(path: Path) -> "Ranking":
+def _read_json(path: Path) -> dict[str, Any]:
     about = json.loads(path.read_text(encoding="utf-8"))
-    return _ranking(about, about["scores"])
+    return _fields(about, about["scores"])
 
 
-def _read_table(path: Path) -> "Ranking":
+def _read_table(path: Path) -> dict[str, Any]:
     read = pa.parquet.read_table if path.suffix.lower() == ".parquet" else pa.feather.read_table
     table = read(path)
     about = json.loads((table.schema.metadata or {})[_METADATA])
@@ -195,11 +167,11 @@ def _read_table(path: Path) -> "Ranking":
             if parts[0] in table.column_names
             else None,
         }
-    return _ranking(about, scores)
+    return _fields(about, scores)
 
 
-def _ranking(about: dict[str, Any], scores: dict[str, dict[str, Any]]) -> "Ranking":
-    from ferrank.ranking import Ranking, ScoreRanking
+def _fields(about: dict[str, Any], scores: dict[str, dict[str, Any]]) -> dict[str, Any]:
+    """Return the fields of a ranking."""
 
     def score(values: dict[str, Any]) -> ScoreRanking:
         parts = values.get("by_target")
@@ -211,14 +183,14 @@ def _ranking(about: dict[str, Any], scores: dict[str, dict[str, Any]]) -> "Ranki
             None if parts is None else np.asarray(parts, dtype=np.float64),
         )
 
-    return Ranking(
-        task=about["task"],
-        n_rows=about["n_rows"],
-        features=about["features"],
-        targets=about["targets"],
-        scores={name: score(values) for name, values in scores.items()},
-        n_unlabelled=about.get("n_unlabelled", 0),
-        settings=about["settings"],
-        seconds=about["seconds"],
-        stopped=Stop(**about["stopped"]) if "stopped" in about else None,
-    )
+    return {
+        "task": about["task"],
+        "n_rows": about["n_rows"],
+        "features": about["features"],
+        "targets": about["targets"],
+        "scores": {name: score(values) for name, values in scores.items()},
+        "n_unlabelled": about.get("n_unlabelled", 0),
+        "settings": about["settings"],
+        "seconds": about["seconds"],
+        "stopped": Stop(**about["stopped"]) if "stopped" in about else None,
+    }

@@ -18,16 +18,17 @@ from sklearn.base import clone
 from sklearn.model_selection import KFold, StratifiedKFold
 
 from ferrank._core import Source
-from ferrank.dataset import open_data, ranker_of, roles_for
-from ferrank.display import table
+from ferrank.data.roles import open_data
+from ferrank.data.source import read_all
 from ferrank.errors import DataError, SettingError
 from ferrank.evaluate import MEASURES, Evaluation, evaluate
-from ferrank.forest import ForestRanker
-from ferrank.ranker import Ranker
+from ferrank.rankers.base import Ranker
+from ferrank.rankers.forest import ForestRanker
+from ferrank.rankers.registry import ranker_of, roles_for
+from ferrank.rankers.relief import ReliefRanker
 from ferrank.ranking import Ranking
-from ferrank.relief import ReliefRanker
+from ferrank.ranking.text import table
 from ferrank.run import Progress
-from ferrank.source import read_all
 
 __all__ = ["Tuning", "tune", "tune_source"]
 
@@ -194,7 +195,7 @@ def tune_source(
         train = rows.take(others)
         importances: list[np.ndarray[Any, Any]] = []
         for one, several in runs:
-            ranking = one.rank_source(Source.table(train, source.name), named)
+            ranking = one._rank_source(Source.table(train, source.name), named)
             scores = list(ranking.scores)
             importances += [ranking.importances(scores[i * len(scores) // several]) for i in range(several)]
             done += 1
@@ -207,7 +208,7 @@ def tune_source(
             target=targets,
             task=problem["task"],
             hierarchy=ranker.hierarchy,
-            hierarchy_decay=ranker.settings().get("hierarchy_decay", 0.75),
+            hierarchy_decay=ranker._settings().get("hierarchy_decay", 0.75),
             drop=[name for name in roles["drop"] if name in rows.column_names],
             n_neighbors=min(n_neighbors, _n_labelled(train, targets)),
             unlabelled="ignore",
@@ -216,7 +217,7 @@ def tune_source(
         measure, values[:, fold] = _judged(found)
     best = int(np.argmax(_goodness(measure, values)))
     chosen = clone(ranker).set_params(**candidates[best])
-    ranking = chosen.rank_source(Source.table(rows, source.name), named)
+    ranking = chosen._rank_source(Source.table(rows, source.name), named)
     return Tuning(measure, candidates, values, best, ranking, time.perf_counter() - started)
 
 

@@ -12,8 +12,8 @@ from typing import Any
 import pyarrow as pa
 
 from ferrank import _core
-from ferrank.dask.means import Means
-from ferrank.dask.tables import conform, refuse_written_lists
+from ferrank.distributed.resources import TaskResources
+from ferrank.distributed.tables import conform, refuse_written_lists
 from ferrank.run import finish
 
 __all__ = [
@@ -147,7 +147,7 @@ def grow(
     asked: Asked,
     whole: bytes,
     keys: tuple[int, int],
-    means: Means,
+    means: TaskResources,
     alone: tuple[int, bytes] | None,
     *parts: bytes,
 ) -> bytes:
@@ -169,7 +169,7 @@ def grow(
 
 
 def search(
-    token: str, asked: Asked, whole: bytes, keys: tuple[int, int], means: Means, *parts: bytes
+    token: str, asked: Asked, whole: bytes, keys: tuple[int, int], means: TaskResources, *parts: bytes
 ) -> bytes:
     """Look for the neighbours of the blocks of queries ``keys`` among all rows."""
     _, roles, settings = asked
@@ -191,7 +191,7 @@ def contribute(
     asked: Asked,
     whole: bytes,
     spans: Sequence[tuple[int, int]],
-    means: Means,
+    means: TaskResources,
 ) -> bytes:
     """Grow trees, or look for neighbours, among the rows of a partition alone."""
     schema, roles, settings = asked
@@ -256,7 +256,7 @@ def _accumulate(
     settings: dict[str, Any],
     whole: bytes,
     keys: tuple[int, int],
-    means: Means,
+    means: TaskResources,
     token: str,
 ) -> Any:
     within = means.n_threads(), means.limit(), means.folder()

@@ -1,13 +1,13 @@
-"""What a data set holds: its columns, described, and its rows, written to an Arrow file."""
+"""Description of the columns of a data set."""
 
 import os
 from typing import Any
 
 from ferrank import _core
+from ferrank.data.source import open_source
 from ferrank.run import Progress, finish
-from ferrank.source import open_source
 
-__all__ = ["convert", "inspect"]
+__all__ = ["inspect"]
 
 
 def inspect(
@@ -42,39 +42,3 @@ def inspect(
     """
     result: dict[str, Any] = finish(_core.inspect(open_source(data, labels=labels)), progress)
     return result
-
-
-def convert(
-    data: Any,
-    path: str | os.PathLike[str],
-    *,
-    labels: str | os.PathLike[str] | None = None,
-    progress: Progress | None = None,
-) -> int:
-    """Write a data set to an Arrow file, batch by batch, and return the number of rows.
-
-    Parameters
-    ----------
-    data, labels, progress
-        As in :func:`rank`.
-    path : path
-        The file, which appears once it is complete.
-
-    Returns
-    -------
-    int
-
-    Raises
-    ------
-    DataError, ColumnTypeError, ResourceError
-        The message names the file or the column.
-
-    Examples
-    --------
-    >>> import ferrank, tempfile, pathlib
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     ferrank.convert({"a": [1, 2, 3]}, pathlib.Path(folder) / "a.arrow")
-    3
-    """
-    rows: int = finish(_core.convert(open_source(data, labels=labels), path), progress)
-    return rows

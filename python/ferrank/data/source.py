@@ -10,10 +10,10 @@ import numpy as np
 import pyarrow as pa
 
 from ferrank import _core
+from ferrank.data.files import READERS, Folder, members, suffix_of
+from ferrank.data.sparse import compressed_rows, issparse
 from ferrank.errors import ColumnTypeError, DataError, SettingError
-from ferrank.files import READERS, Folder, members, suffix_of
 from ferrank.run import finish
-from ferrank.sparse import compressed_rows, issparse
 
 __all__ = ["as_table", "is_lazy", "open_source", "read_all"]
 
@@ -25,7 +25,7 @@ def is_lazy(data: Any) -> bool:
 
 
 def open_source(
-    data: Any, *, labels: Any = None, as_text: Iterable[str] = (), scratch: Folder = None
+    data: Any, *, labels: Any = None, as_text: Iterable[str] = (), temp_dir: Folder = None
 ) -> _core.Source:
     """Return a source that can be read again and again.
 
@@ -36,13 +36,13 @@ def open_source(
         list of paths, whose files are one data set and have the same columns; any object of the Arrow
         PyCapsule interface (pyarrow, pandas, polars, DuckDB …); a NumPy array or a sparse one of SciPy,
         of shape (n_rows, n_columns), whose columns are called ``x0``, ``x1`` …. A reader that can be read
-        only once is kept in a scratch file.
+        only once is kept in a temporary file.
     labels : path, optional
         MULAN label XML of an ARFF file.
     as_text : iterable of str
         Columns whose values a CSV file is not made to convert: those that will be left out, and label sets.
-    scratch : path, optional
-        Folder for scratch files; the system's temporary one by default.
+    temp_dir : path, optional
+        Folder for temporary files; the system's temporary one by default.
 
     Raises
     ------
@@ -55,13 +55,13 @@ def open_source(
         return data
     if (files := members(data)) is not None:
         name = f"{files[0]} …" if isinstance(data, list | tuple) else str(data)
-        return _core.Source.joined([_open_path(file, labels, as_text, scratch) for file in files], name)
+        return _core.Source.joined([_open_path(file, labels, as_text, temp_dir) for file in files], name)
     if isinstance(data, str | os.PathLike):
-        return _open_path(Path(data), labels, as_text, scratch)
+        return _open_path(Path(data), labels, as_text, temp_dir)
     if labels is not None:
         raise SettingError("labels: a label XML goes with a file; name the labels as targets instead")
     if _is_stream(data):
-        source: _core.Source = finish(_core.spill(data, "stream", scratch))
+        source: _core.Source = finish(_core.spill(data, "stream", temp_dir))
         return source
     if isinstance(data, np.ndarray):
         return _from_array(data)
@@ -80,13 +80,13 @@ def read_all(source: _core.Source) -> pa.Table:
             return pa.ipc.open_file(file).read_all()
 
 
-def _open_path(path: Path, labels: Any, as_text: Iterable[str], scratch: Folder) -> _core.Source:
+def _open_path(path: Path, labels: Any, as_text: Iterable[str], temp_dir: Folder) -> _core.Source:
     reader = READERS.get(suffix_of(path))
     if reader is None:
         return _core.Source.open(path, labels)
     if labels is not None:
         raise SettingError(f"labels: a label XML goes with an ARFF file, not with {path}")
-    return reader(path, as_text, scratch)
+    return reader(path, as_text, temp_dir)
 
 
 def _is_stream(data: Any) -> bool:

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from typing import Any, Literal, Self
 
 from ferrank.errors import SettingError
-from ferrank.ranker import plain, seed_of
-from ferrank.stream import StreamRanker
+from ferrank.rankers.base import plain, seed_of
+from ferrank.rankers.streaming import StreamRanker
 
 __all__ = ["ReliefRanker"]
 
@@ -76,13 +76,13 @@ class ReliefRanker(StreamRanker):
         The importances have the same bits for any number. A worker of a dask cluster uses those that it has.
     memory_limit : int or str, optional
         Most memory that the process holds, in bytes or as "2GiB" or "500MB". None is half of what the
-        machine, or its control group, has free. What does not fit is kept in scratch files; the importances
+        machine, or its control group, has free. What does not fit is kept in temporary files; the importances
         have the same bits for any limit. Of a dask collection it is the limit of each worker process while it
         grows trees or looks for neighbours, and no more than 70 % of the worker's own limit, from which on
         dask writes data to disk; without either, workers of one machine share half of what is free.
-    scratch : path, optional
-        Folder for scratch files, which vanish with the run. None is the system's temporary folder, or that of
-        the worker of a dask cluster.
+    temp_dir : path, optional
+        Folder for temporary files, which are removed with the run. None is the system's temporary folder, or
+        that of the worker of a dask cluster.
     n_features_to_select : int, float or None, default=None
         How many features ``transform`` keeps, best first: a number, a share, or None for half of them, as in
         scikit-learn's RFE. To keep those above a threshold, use ``SelectFromModel``.
@@ -126,7 +126,7 @@ class ReliefRanker(StreamRanker):
     >>> relief = ReliefRanker(task="classification", n_neighbors=(5, 10), n_features_to_select=2)
     >>> relief.fit(X, X[:, 1] ^ X[:, 4]).get_feature_names_out()
     array(['x1', 'x4'], dtype=object)
-    >>> list(relief.ranking_.scores)
+    >>> list(relief.result_.scores)
     ['relief_k5', 'relief_k10']
     """
 
@@ -151,7 +151,7 @@ class ReliefRanker(StreamRanker):
         random_state: Any = 0,
         n_jobs: int | None = None,
         memory_limit: int | str | None = None,
-        scratch: str | os.PathLike[str] | None = None,
+        temp_dir: str | os.PathLike[str] | None = None,
         n_features_to_select: int | float | None = None,
         scope: Literal["global", "partition"] = "global",
         block_rows: int = 20_000,
@@ -176,7 +176,7 @@ class ReliefRanker(StreamRanker):
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.memory_limit = memory_limit
-        self.scratch = scratch
+        self.temp_dir = temp_dir
         self.n_features_to_select = n_features_to_select
         self.scope = scope
         self.block_rows = block_rows
@@ -247,12 +247,12 @@ class ReliefRanker(StreamRanker):
         >>> for _ in range(8):
         ...     X = rng.integers(2, size=(50, 6))
         ...     _ = relief.partial_fit(X, X[:, 1] ^ X[:, 4])
-        >>> sorted(relief.ranking_.top(2)), relief.ranking_.n_rows
+        >>> sorted(relief.result_.top(2)), relief.result_.n_rows
         (['x1', 'x4'], 400)
         """
         return self._partial_fit(X, y, None)
 
-    def settings(self) -> dict[str, Any]:
+    def _settings(self) -> dict[str, Any]:
         """Return what the engine needs to know; the importances follow from it and the data alone."""
         if self.influence is not None and self.unlabelled not in {None, "use"}:
             raise SettingError(

@@ -7,11 +7,11 @@ from typing import Any, Self
 
 from ferrank import _core
 from ferrank._core import Source
+from ferrank.data.source import is_lazy
 from ferrank.errors import ColumnTypeError, SettingError
-from ferrank.ranker import Ranker, plain
+from ferrank.rankers.base import Ranker, plain
 from ferrank.ranking import Ranking
 from ferrank.run import finish
-from ferrank.source import is_lazy
 
 __all__ = ["Stream", "StreamRanker"]
 
@@ -34,16 +34,19 @@ class Stream:
         """Return a stream without any batch yet."""
         return cls(_core.Stream.start(roles, settings), roles, settings)
 
-    def push(self, batch: Source, *means: Any) -> "Stream":
-        """Return the stream with copies of the rows of ``batch``; ``means``: threads, memory and scratch."""
+    def push(self, batch: Source, *resources: Any) -> "Stream":
+        """Return the stream with copies of the rows of ``batch``.
+
+        ``resources`` are threads, memory and the folder for temporary files.
+        """
         started = time.perf_counter()
-        after = Stream(finish(self._core.push(batch, *means)), self.roles, self.settings)
+        after = Stream(finish(self._core.push(batch, *resources)), self.roles, self.settings)
         after.seconds = self.seconds + time.perf_counter() - started
         return after
 
-    def ranking(self, *means: Any) -> Ranking:
+    def ranking(self, *resources: Any) -> Ranking:
         """Return the ranking by all complete blocks; before the first is, by the rows that there are."""
-        result = finish(self._core.ranking(*means))
+        result = finish(self._core.ranking(*resources))
         return Ranking.from_core(result, self.settings, self.seconds)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -76,17 +79,17 @@ class StreamRanker(Ranker):
             raise ColumnTypeError(
                 "X: partial_fit takes a batch in memory; fit takes a dask collection as a whole"
             )
-        self.check_is_whole("partial_fit")
+        self._check_is_whole("partial_fit")
         before: Stream | None = self.__dict__.get("_stream")
         source, roles = self._examples(X, y, sample_weight, None if before is None else before.roles)
-        settings = self.settings() | plain(
+        settings = self._settings() | plain(
             {name: getattr(self, name) for name in ("block_rows", "reservoir_rows", "half_life")}
         )
         if before is None:
             before = Stream.start(roles, settings)
         else:
             self._check_same(before, roles, settings)
-        after = before.push(source, *self.means())
+        after = before.push(source, *self._resources())
         self._forget()
         self._stream = after
         return self
@@ -103,21 +106,27 @@ class StreamRanker(Ranker):
                 )
 
     def _forget(self) -> None:
-        for name in ("_stream", "ranking_", "feature_importances_"):
+        for name in ("_stream", "result_", "ranking_", "feature_importances_"):
             self.__dict__.pop(name, None)
 
     # What fit sets goes before a cached property; after partial_fit there is none until someone looks.
 
     @functools.cached_property
-    def ranking_(self) -> Ranking:  # type: ignore[override]
+    def result_(self) -> Ranking:  # type: ignore[override]
         """The ranking by ``fit``, or by the batches so far."""
-        return self._fed("ranking_").ranking(*self.means())
+        return self._fed("result_").ranking(*self._resources())
+
+    @functools.cached_property
+    def ranking_(self) -> Any:  # type: ignore[override]
+        """The ranks under the first score, 1 is best; of shape (n_features,)."""
+        self._fed("ranking_")
+        return self.result_.ranks()
 
     @functools.cached_property
     def feature_importances_(self) -> Any:  # type: ignore[override]
         """The importances under the first score."""
         self._fed("feature_importances_")
-        return self.ranking_.importances()
+        return self.result_.importances()
 
     def _fed(self, name: str) -> Stream:
         """Return the stream that the attribute ``name`` comes from."""

@@ -14,11 +14,11 @@ from dask.callbacks import Callback
 from dask.system import CPU_COUNT
 
 from ferrank import _core
-from ferrank.dask import tasks
-from ferrank.dask.drift import drift
-from ferrank.dask.means import SPILL_FRACTION, Means
-from ferrank.dask.partitions import Partitions
-from ferrank.dask.tables import columns_of
+from ferrank.distributed import tasks
+from ferrank.distributed.drift import drift
+from ferrank.distributed.partitions import Partitions
+from ferrank.distributed.resources import SPILL_FRACTION, TaskResources
+from ferrank.distributed.tables import columns_of
 from ferrank.errors import (
     DataError,
     DriftWarning,
@@ -27,9 +27,7 @@ from ferrank.errors import (
     ResourceError,
     SettingError,
 )
-from ferrank.ranker import Ranker, threads_of
 from ferrank.ranking import Ranking
-from ferrank.resources import bytes_of
 from ferrank.run import Progress
 
 __all__ = ["rank"]
@@ -42,8 +40,9 @@ _DRIFTED_NAMED = 3
 
 def rank(
     partitions: Partitions,
-    ranker: Ranker,
+    settings: dict[str, Any],
     roles: dict[str, Any],
+    resources: tuple[int, int | None, str | os.PathLike[str] | None],
     scope: Literal["global", "partition"] = "global",
     progress: Progress | None = None,
     *,
@@ -58,13 +57,12 @@ def rank(
     """
     if scope not in ("global", "partition"):
         raise SettingError(f"scope: {scope!r} is neither 'global' nor 'partition'")
-    settings = ranker.settings()
     if scope == "partition" and "myopic" in settings["scores"]:
         raise SettingError("scores: myopic compares all rows at once; use scope='global', or leave it out")
-    scratch = None if ranker.scratch is None else os.fspath(ranker.scratch)
-    means = Means(threads_of(ranker.n_jobs), bytes_of(ranker.memory_limit), scratch, _processes())
+    threads, memory, folder = resources
+    temp_dir = None if folder is None else os.fspath(folder)
     started = time.perf_counter()
-    run = _Run(partitions.tables, settings, means, progress)
+    run = _Run(partitions.tables, settings, TaskResources(threads, memory, temp_dir, _processes()), progress)
     try:
         run.profile(roles | (partitions.roles or {}), compare=scope == "partition")
         if warn_of_integers:
@@ -95,7 +93,7 @@ class _Run:
     _known: tasks.Description
 
     def __init__(
-        self, tables: list[Any], settings: dict[str, Any], means: Means, progress: Progress | None
+        self, tables: list[Any], settings: dict[str, Any], means: TaskResources, progress: Progress | None
     ) -> None:
         self._tables, self._settings, self._means, self._progress = tables, settings, means, progress
         self._token = f"ferrank-{uuid.uuid4().hex}"

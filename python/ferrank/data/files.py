@@ -23,7 +23,7 @@ from ferrank.errors import DataError, ResourceError
 __all__ = ["READERS", "Folder", "members", "suffix_of"]
 
 Folder = str | os.PathLike[str] | None
-"""Of scratch files; None: the system's temporary one."""
+"""Of temporary files; None: the system's temporary one."""
 
 _BATCH_ROWS = 1 << 16
 _BATCH_VALUES = 1 << 20
@@ -87,7 +87,7 @@ def _is_data(path: Path) -> bool:
     return suffix_of(path) in _SUFFIXES and not any(part.startswith((".", "_")) for part in path.parts)
 
 
-def _parquet(path: Path, as_text: Iterable[str], scratch: Folder) -> Source:
+def _parquet(path: Path, as_text: Iterable[str], temp_dir: Folder) -> Source:
     try:
         with _parquet_file(path) as file:
             schema, rows = file.schema_arrow, file.metadata.num_rows
@@ -95,7 +95,7 @@ def _parquet(path: Path, as_text: Iterable[str], scratch: Folder) -> Source:
         raise _opening(path, error) from error
 
     def scan() -> pa.RecordBatchReader:
-        return pa.RecordBatchReader.from_batches(schema, _parquet_batches(path, scratch))
+        return pa.RecordBatchReader.from_batches(schema, _parquet_batches(path, temp_dir))
 
     return Source.factory(schema, scan, str, str(path), rows)
 
@@ -104,12 +104,12 @@ def _parquet_file(path: Path) -> pa.parquet.ParquetFile:
     return pa.parquet.ParquetFile(path, buffer_size=_PARQUET_BUFFER_BYTES, pre_buffer=False)
 
 
-def _parquet_batches(path: Path, scratch: Folder) -> Iterator[pa.RecordBatch]:
+def _parquet_batches(path: Path, temp_dir: Folder) -> Iterator[pa.RecordBatch]:
     """Yield the rows, row group by row group.
 
     Reading all columns side by side holds a page of each, and its dictionary: much where there are many. Then
     a few columns of a row group are read at a time, and kept until all are there: in memory where that is
-    little, else in files in ``scratch``.
+    little, else in files in ``temp_dir``.
     """
     with _parquet_file(path) as file:
         schema = file.schema_arrow
@@ -126,7 +126,7 @@ def _parquet_batches(path: Path, scratch: Folder) -> Iterator[pa.RecordBatch]:
             else:
                 with ExitStack() as stack:
                     yield from _part_by_part(
-                        read, schema, parts, lambda batches: stack.enter_context(_spooled(batches, scratch))
+                        read, schema, parts, lambda batches: stack.enter_context(_spooled(batches, temp_dir))
                     )
             # What pyarrow's pool keeps would count within a memory limit.
             pa.default_memory_pool().release_unused()
@@ -187,9 +187,9 @@ def _held(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 @contextmanager
-def _spooled(batches: Iterator[pa.RecordBatch], scratch: Folder) -> Iterator[pa.RecordBatchReader]:
+def _spooled(batches: Iterator[pa.RecordBatch], temp_dir: Folder) -> Iterator[pa.RecordBatchReader]:
     """Keep the batches, of which there is one, in a file, which is mapped."""
-    with tempfile.TemporaryFile(dir=scratch) as spool:
+    with tempfile.TemporaryFile(dir=temp_dir) as spool:
         _write(batches, spool)
         yield pa.ipc.open_stream(pa.py_buffer(mmap.mmap(spool.fileno(), 0, access=mmap.ACCESS_READ)))
 
@@ -202,7 +202,7 @@ def _write(batches: Iterator[pa.RecordBatch], file: IO[bytes]) -> None:
     file.flush()
 
 
-def _csv(path: Path, as_text: Iterable[str], scratch: Folder, delimiter: str = ",") -> Source:
+def _csv(path: Path, as_text: Iterable[str], temp_dir: Folder, delimiter: str = ",") -> Source:
     """Open a CSV file with a header; missing values are empty, ``?``, ``NA`` and the like.
 
     The types are those of the first block (at least 4 MiB and 64 lines) and then hold for the whole file;

@@ -22,7 +22,7 @@ feature. The local scheduler of processes hands everything from process to proce
 | ``plan`` | the tasks of a ranking, in three rounds |
 """
 
-from ferrank.dask.partitions import Partitions
-from ferrank.dask.plan import rank
+from ferrank.distributed.partitions import Partitions
+from ferrank.distributed.plan import rank
 
 __all__ = ["Partitions", "rank"]

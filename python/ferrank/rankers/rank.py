@@ -7,25 +7,16 @@ from typing import Any, Literal
 import pyarrow as pa
 
 from ferrank import _core
+from ferrank.data.roles import open_data
+from ferrank.data.source import is_lazy
 from ferrank.errors import SettingError
-from ferrank.files import Folder
-from ferrank.forest import ForestRanker
-from ferrank.hierarchy import edges_of
-from ferrank.ranker import Ranker
+from ferrank.rankers.base import Ranker
+from ferrank.rankers.forest import ForestRanker
+from ferrank.rankers.registry import given_twice, ranker_of, roles_for
 from ferrank.ranking import Ranking
-from ferrank.relief import ReliefRanker
 from ferrank.run import Progress, finish
-from ferrank.source import is_lazy, open_source
 
-__all__ = [
-    "RANKERS",
-    "grow_tree",
-    "open_data",
-    "rank",
-    "ranker_of",
-    "roles_for",
-    "roles_of",
-]
+__all__ = ["grow_tree", "rank"]
 
 
 def rank(
@@ -50,7 +41,7 @@ def rank(
     data : path or paths, frame, table, reader, array or mapping of columns
         An Arrow, ARFF, Parquet or CSV file; a pattern such as ``"parts/*.arrow"``, a folder or a list of
         paths, whose files are one data set; an object that speaks Arrow (pyarrow, pandas, polars,
-        DuckDB …), of which a reader is kept in a scratch file; a NumPy or sparse SciPy array with columns
+        DuckDB …), of which a reader is kept in a temporary file; a NumPy or sparse SciPy array with columns
         ``x0``, ``x1`` …. Or a dask DataFrame, Array, or list of delayed partitions, which are ranked where
         they lie.
     target : str or sequence of str, optional
@@ -108,12 +99,12 @@ def rank(
     chosen = ranker_of(ranker, settings)
     roles = roles_for(chosen, target, target_last, labels, task, hierarchy, drop, sample_weight)
     if is_lazy(data):
-        return chosen.rank_partitions(_partitions(data, labels, resume), roles, progress)
-    return chosen.rank_source(open_data(data, labels, roles, chosen.scratch), roles, progress, resume)
+        return chosen._rank_partitions(_partitions(data, labels, resume), roles, progress)
+    return chosen._rank_source(open_data(data, labels, roles, chosen.temp_dir), roles, progress, resume)
 
 
 def _partitions(data: Any, labels: Any, resume: Any) -> Any:
-    from ferrank.dask import Partitions
+    from ferrank.distributed import Partitions
 
     for name, given in [("labels", labels), ("resume", resume)]:
         if given is not None:
@@ -167,74 +158,8 @@ def grow_tree(
      {'node': 2, 'depth': 1, 'feature': None, 'cut': None}]
     """
     if ranker is not None and settings:
-        raise _twice(settings)
+        raise given_twice(settings)
     chosen = ForestRanker(**settings) if ranker is None else ranker
     roles = roles_for(chosen, target, target_last, labels, task, hierarchy, drop, sample_weight)
-    batch = finish(_core.grow_tree(open_data(data, labels, roles), roles, chosen.settings(), tree))
+    batch = finish(_core.grow_tree(open_data(data, labels, roles), roles, chosen._settings(), tree))
     return pa.Table.from_batches([batch])
-
-
-RANKERS: dict[str, type[Ranker]] = {"forest": ForestRanker, "relief": ReliefRanker}
-"""The engine's rankers, by name."""
-
-
-def ranker_of(ranker: Ranker | str | None, settings: dict[str, Any]) -> Ranker:
-    """Return the ranker that was given, or the one of that name with these settings."""
-    if isinstance(ranker, Ranker):
-        if settings:
-            raise _twice(settings)
-        return ranker
-    name = "forest" if ranker is None else ranker
-    if name not in RANKERS:
-        raise SettingError(f"ranker: {ranker!r} is neither a ranker nor one of {', '.join(RANKERS)}")
-    return RANKERS[name](**settings)
-
-
-def _twice(settings: dict[str, Any]) -> SettingError:
-    return SettingError(f"{next(iter(settings))}: give it to the ranker, or leave the ranker out")
-
-
-def roles_of(
-    target: str | Sequence[str] | None,
-    target_last: int | None,
-    labels: Any,
-    task: str | None,
-    drop: Sequence[str],
-    weight: str | None,
-    *,
-    hierarchy: Any = None,
-) -> dict[str, Any]:
-    """Return what says which columns are what, as the engine takes it."""
-    if sum(given is not None for given in (target, target_last, labels)) > 1:
-        raise SettingError("target: give one of target, target_last and labels")
-    return {
-        "target": [target] if isinstance(target, str) else target and list(target),
-        "target_last": target_last,
-        "task": task,
-        "hierarchy": edges_of(hierarchy),
-        "drop": [drop] if isinstance(drop, str) else list(drop),
-        "weight": weight,
-    }
-
-
-def roles_for(
-    ranker: Ranker,
-    target: str | Sequence[str] | None,
-    target_last: int | None,
-    labels: Any,
-    task: str | None,
-    hierarchy: Any,
-    drop: Sequence[str],
-    weight: str | None,
-) -> dict[str, Any]:
-    """Return the roles of the columns; the ranker's own task and hierarchy hold where none is given."""
-    hierarchy = ranker.hierarchy if hierarchy is None else hierarchy
-    return roles_of(target, target_last, labels, task or ranker.task, drop, weight, hierarchy=hierarchy)
-
-
-def open_data(data: Any, labels: Any, roles: dict[str, Any], scratch: Folder = None) -> _core.Source:
-    """Open ``data``; columns that are left out and label sets are not converted to numbers."""
-    as_text = list(roles["drop"])
-    if roles["task"] == "hierarchical" or roles["hierarchy"] is not None:
-        as_text += roles["target"] or []
-    return open_source(data, labels=labels, as_text=as_text, scratch=scratch)

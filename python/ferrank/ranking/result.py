@@ -8,50 +8,15 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import pyarrow as pa
 
-from ferrank import display, storage
-from ferrank.errors import DataError, SettingError
-from ferrank.stop import Stop
+from ferrank.errors import SettingError
+from ferrank.ranking import plot, storage, text
+from ferrank.ranking.scores import Floats, ScoreRanking, rank_importances
+from ferrank.ranking.stopping import Stop
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["Ranking", "ScoreRanking"]
-
-Floats = np.ndarray[Any, np.dtype[np.float64]]
-Ranks = np.ndarray[Any, np.dtype[np.uint32]]
-
-_INTERVAL = 1.96
-"""Standard errors to either side of an importance that make its 95 % interval."""
-
-
-@dataclass(frozen=True, eq=False)
-class ScoreRanking:
-    """Importances under one score. Arrays are in feature order."""
-
-    importance: Floats
-    """(n_features,); mean over trees or queries"""
-    std_error: Floats
-    """(n_features,); standard error of that mean; NaN with a single tree or query"""
-    rank: Ranks
-    """(n_features,); 1 is the most important; equal importances share the smallest of their ranks"""
-    rank_interval: Ranks
-    """(n_features, 2); best and worst rank that the 95 % intervals of the importances allow"""
-    by_target: Floats | None = None
-    """(n_features, n_targets); the part that each target makes; None unless asked for"""
-
-
-def _ranked(importance: Floats, std_error: Any, n_features: int) -> ScoreRanking:
-    if importance.shape != (n_features,):
-        raise DataError(f"importances: an array of shape {importance.shape} for {n_features} features")
-    errors = np.full(n_features, np.nan) if std_error is None else np.asarray(std_error, dtype=np.float64)
-    interval = np.tile(np.array([1, n_features], dtype=np.uint32), (n_features, 1))
-    if not np.isnan(errors).any():
-        # As the engine does it: 1 + those surely above, and all but those surely below.
-        low, high = importance - _INTERVAL * errors, importance + _INTERVAL * errors
-        interval[:, 0] = 1 + n_features - np.searchsorted(np.sort(low), high, side="right")
-        interval[:, 1] = n_features - np.searchsorted(np.sort(high), low, side="left")
-    rank = 1 + n_features - np.searchsorted(np.sort(importance), importance, side="right")
-    return ScoreRanking(importance, errors, rank.astype(np.uint32), interval)
+__all__ = ["Ranking"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -153,7 +118,9 @@ class Ranking:
         ['b']
         """
         scores = {
-            name: _ranked(np.asarray(values, dtype=np.float64), (std_errors or {}).get(name), len(features))
+            name: rank_importances(
+                np.asarray(values, dtype=np.float64), (std_errors or {}).get(name), len(features)
+            )
             for name, values in importances.items()
         }
         return cls(task, n_rows, list(features), list(targets), scores, 0, settings or {}, seconds)
@@ -175,6 +142,16 @@ class Ranking:
     def importances(self, score: str | None = None) -> Floats:
         """Return the importances under ``score``, of shape (n_features,) in input order."""
         return self.score(score).importance
+
+    def ranks(self, score: str | None = None) -> np.ndarray[Any, np.dtype[np.int64]]:
+        """Return the ranks under ``score``, of shape (n_features,) in input order; 1 is best.
+
+        >>> import ferrank
+        >>> ranking = ferrank.Ranking.from_importances(["a", "b"], {"w": [0.1, 0.7]}, task="regression")
+        >>> ranking.ranks().tolist()
+        [2, 1]
+        """
+        return self.score(score).rank.astype(np.int64)
 
     def by_target(self, score: str | None = None) -> Floats:
         """Return the importances by target, of shape (n_features, n_targets).
@@ -231,7 +208,7 @@ class Ranking:
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "Ranking":
         """Load a ranking saved as .parquet, .arrow or .json."""
-        return storage.load(path)
+        return cls(**storage.load(path))
 
     def plot(
         self,
@@ -255,16 +232,14 @@ class Ranking:
         -------
         matplotlib.figure.Figure
         """
-        from ferrank.plot import plot
-
-        return plot(self, path, top=top, scores=scores)
+        return plot.plot(self, path, top=top, scores=scores)
 
     def to_text(self, top: int = 10) -> str:
         """Return a table of the ``top`` best features as text."""
-        return display.text(self, top)
+        return text.text(self, top)
 
     def __repr__(self) -> str:
         return self.to_text()
 
     def _repr_html_(self) -> str:
-        return display.html(self, 20)
+        return text.html(self, 20)

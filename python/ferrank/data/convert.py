@@ -1,0 +1,46 @@
+"""Conversion of a data set to an Arrow file."""
+
+import os
+from typing import Any
+
+from ferrank import _core
+from ferrank.data.source import open_source
+from ferrank.run import Progress, finish
+
+__all__ = ["convert"]
+
+
+def convert(
+    data: Any,
+    path: str | os.PathLike[str],
+    *,
+    labels: str | os.PathLike[str] | None = None,
+    progress: Progress | None = None,
+) -> int:
+    """Write a data set to an Arrow file, batch by batch, and return the number of rows.
+
+    Parameters
+    ----------
+    data, labels, progress
+        As in :func:`rank`.
+    path : path
+        The file, which appears once it is complete.
+
+    Returns
+    -------
+    int
+
+    Raises
+    ------
+    DataError, ColumnTypeError, ResourceError
+        The message names the file or the column.
+
+    Examples
+    --------
+    >>> import ferrank, tempfile, pathlib
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     ferrank.convert({"a": [1, 2, 3]}, pathlib.Path(folder) / "a.arrow")
+    3
+    """
+    rows: int = finish(_core.convert(open_source(data, labels=labels), path), progress)
+    return rows

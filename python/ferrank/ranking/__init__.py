@@ -1,0 +1,7 @@
+"""The result: rankings with standard errors, as tables, files, text, HTML and plots."""
+
+from ferrank.ranking.result import Ranking
+from ferrank.ranking.scores import ScoreRanking
+from ferrank.ranking.stopping import Stop
+
+__all__ = ["Ranking", "ScoreRanking", "Stop"]

@@ -1,0 +1,78 @@
+"""The modules of the package import each other in one direction."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import ferrank
+
+ROOT = Path(ferrank.__file__).parent
+LAYERS = ["errors", "run", "output", "resources", "data", "ranking", "distributed", "rankers", "evaluate",
+          "model_selection", "cli"]  # fmt: skip
+"""From the bottom up: each may import those before it."""
+
+
+def module_name(file: Path) -> str:
+    parts = ["ferrank", *file.relative_to(ROOT).with_suffix("").parts]
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def is_for_types(node: ast.AST) -> bool:
+    return isinstance(node, ast.If) and ast.unparse(node.test) in ("TYPE_CHECKING", "typing.TYPE_CHECKING")
+
+
+def imports(tree: ast.AST, modules: set[str]) -> set[str]:
+    """Return the modules of the package that a module imports, at any place but for type checkers alone."""
+    found: set[str] = set()
+    for node in ast.iter_child_nodes(tree):
+        if is_for_types(node):
+            continue
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("ferrank"):
+            assert node.module is not None
+            inside = {f"{node.module}.{alias.name}" for alias in node.names} & modules
+            found |= inside or {node.module}
+        elif isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names if alias.name.startswith("ferrank.")}
+        found |= imports(node, modules)
+    return found
+
+
+def arrows() -> dict[str, set[str]]:
+    files = {module_name(file): file for file in ROOT.rglob("*.py")}
+    assert len(files) > 60, "the scan found too few modules"
+    found = {name: imports(ast.parse(file.read_text()), set(files)) for name, file in files.items()}
+    # A package offers what its modules define; the module that defines it is the one that counts.
+    return {name: {other for other in others if other != name} for name, others in found.items()}
+
+
+def test_no_module_imports_itself_through_others() -> None:
+    graph, done, trail = arrows(), set[str](), list[str]()
+
+    def visit(name: str) -> None:
+        assert name not in trail, f"circle: {' -> '.join([*trail[trail.index(name) :], name])}"
+        if name in done or name not in graph:
+            return
+        trail.append(name)
+        for other in sorted(graph[name]):
+            visit(other)
+        trail.pop()
+        done.add(name)
+
+    for name in sorted(graph):
+        visit(name)
+
+
+def test_packages_import_from_those_below_them() -> None:
+    layer = {f"ferrank.{name}": number for number, name in enumerate(LAYERS)}
+    wrong = []
+    for name, others in arrows().items():
+        own = ".".join(name.split(".")[:2])
+        if own in ("ferrank", "ferrank._core"):
+            continue
+        assert own in layer, f"{name}: {own} has no place in the order of packages"
+        for other in others:
+            above = ".".join(other.split(".")[:2])
+            if above in layer and layer[above] > layer[own]:
+                wrong.append(f"{name} -> {other}")
+    assert not wrong, f"these imports point upward: {wrong}"
