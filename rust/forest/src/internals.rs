@@ -1,4 +1,4 @@
-//! Kernels as benches call them. Nothing here is promised to stay.
+//! Kernels for benches. This module is no stable interface.
 
 use pulp::Arch;
 

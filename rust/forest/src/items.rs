@@ -1,4 +1,4 @@
-//! Examples of the bag, in the order of the nodes they are in, and parting them.
+//! Examples of the bag, ordered by node, and how they are parted.
 
 use std::ops::Range;
 

@@ -1,12 +1,28 @@
 //! The forest ranker: ensembles of predictive clustering trees (mtr-ranking §2.1, mlc-ranking §3,
 //! ssl-ranking §4), and the scores they give to features.
 //!
-//! The rooms follow the steps: [`params`](ForestParams) → `space` (targets to components) → `bag` →
-//! `grow` (with `pool`, `view`, `split`, `moments`) → `scores`, `permutation`.
+//! Modules follow the steps of the work:
 //!
-//! Where we differ from the papers: gains tie when they agree to 36 binary digits, so that rounding
-//! noise does not choose between equal tests; ties between features are drawn; examples that miss a
-//! feature follow the heavier branch.
+//! | step | modules |
+//! |---|---|
+//! | settings | [`params`](ForestParams), [`scores`](Score) |
+//! | targets → components of one impurity | `space`, `criterion` |
+//! | rows of a tree | `bag` |
+//! | growth | `grow`, with `pool` (candidate features), `items` (examples), `view` (codes), `split` (kernels) |
+//! | growth where memory does not hold the rows | `external` |
+//! | tree → importances | `scores`; `oob` and `router` for out-of-bag rows |
+//! | accumulators | `ranker`, `estimates`; `parts` for data sets in parts |
+//!
+//! Vocabulary: a *component* is a numeric target or the indicator of a class or label; the *criterion* is the weighted
+//! sum of the variances of all components; a *code* is a small integer that stands for a value of a feature; a
+//! *constraint* is the least size of a child; a *kernel* is a fast way to search cuts.
+//!
+//! Differences from the papers: gains tie when they agree to 36 binary digits, so that rounding
+//! noise does not choose between equal tests. Ties between features are broken at random, from the node's own stream.
+//! Examples with a missing value follow the heavier branch.
+//!
+//! Memory: the codes of all features, a byte or two each, the components of each row, and for each thread a bag and
+//! the buffers of a tree; see `external` for data sets that do not fit.
 
 mod bag;
 mod candidates;
@@ -174,12 +190,12 @@ struct Resources {
     scratch: Scratch,
 }
 
-/// A source, read and coded.
+/// A source that was read and coded.
 #[derive(Debug)]
 struct Prepared {
     problem: Problem,
     store: CodeStore,
-    /// Where memory does not hold the store and the bags: what trees are grown with.
+    /// Resources for growth in external memory, where memory does not hold the store and the bags.
     outside: Option<Resources>,
 }
 
@@ -289,7 +305,7 @@ impl Prepared {
         })
     }
 
-    /// A grown tree in the words of the source.
+    /// A grown tree with tests on the values of the source.
     fn describe(&self, grown: &TreeBuffer) -> Tree {
         let test = |feature: usize, test: &CodeTest| match (&self.store.codings[feature].scale, test) {
             (Scale::Numeric(cuts), CodeTest::Cut(code)) => Test::Cut(cuts.cuts[usize::from(*code)]),

@@ -8,7 +8,7 @@ use ferrank_data::schema::{Task, check_target_weights};
 use ferrank_ranking::DataShape;
 use ferrank_runtime::error::{Error, Result, check};
 
-/// How the trees of an ensemble differ from each other.
+/// A kind of ensemble: how its trees differ from each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Ensemble {
@@ -73,7 +73,7 @@ pub enum MaxSamples {
 
 /// Which of the features with equal gains is tested.
 ///
-/// In nodes of a few examples many features part them perfectly. If the lowest of them always won,
+/// In nodes of a few examples many features separate them perfectly. If the lowest of them were always taken,
 /// importances would fall with the number of the column, even among irrelevant features.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -137,7 +137,7 @@ pub struct ForestParams {
     /// The share w of the targets in the impurity, in [0, 1]; features make up the rest (ssl-ranking Eq. 1).
     /// `None`: the targets alone, and rows without any are not used.
     pub supervision: Option<f64>,
-    /// What becomes of rows without any target. With a supervision of 1 they have no effect, so that
+    /// How rows without any target are treated. With a supervision of 1 they have no effect, so that
     /// [`Unlabelled::Use`] means [`Unlabelled::Ignore`].
     pub unlabelled: Unlabelled,
     /// Seed of all random draws.
@@ -186,7 +186,7 @@ impl ForestParams {
         self.share_of_targets(task) < 1.0
     }
 
-    /// What becomes of rows without any target.
+    /// How rows without any target are treated.
     pub fn treatment(&self) -> Unlabelled {
         match (self.unlabelled, self.supervision) {
             (Unlabelled::Use, Some(1.0)) => Unlabelled::Ignore,
@@ -232,7 +232,7 @@ impl ForestParams {
     /// Checks each setting, and those that depend on each other or on the shape of the data.
     ///
     /// # Errors
-    /// [`Error::Setting`] naming the setting, what was found and what would do.
+    /// [`Error::Setting`] that names the setting, the value and the values allowed.
     pub fn validate(&self, shape: &DataShape) -> Result<()> {
         self.validate_columns(shape.n_features, shape.n_targets, shape.task)?;
         match (self.max_samples, shape.n_rows) {

@@ -1,8 +1,8 @@
-//! Which features a node may still test.
+//! The features that a node may still test.
 //!
-//! A feature that is constant in a node is constant below it, so it is set constant_features for the whole
-//! subtree. What a node draws depends only on its path: the order of the pool is put back after
-//! every draw, and rewound when the walk leaves a subtree.
+//! A feature that is constant in a node is constant below it, so it is excluded in the whole
+//! subtree. The draws of a node depend only on its path: the order of the pool is restored after
+//! every draw, and rewound when growth leaves a subtree.
 
 use std::convert::Infallible;
 
@@ -10,13 +10,13 @@ use rand::RngExt;
 
 use ferrank_runtime::random::Stream;
 
-/// Features in an order of which the first `constant` are set constant_features.
+/// Features in an order of which the first `constant` are excluded.
 #[derive(Debug, Default)]
 pub(crate) struct FeaturePool {
     order: Vec<u32>,
     position: Vec<u32>,
     constant: usize,
-    /// Those that set features constant_features.
+    /// Swaps that moved constant features to the front.
     swaps: Vec<(u32, u32)>,
     /// Swaps of the current draw.
     drawn: Vec<(u32, u32)>,
@@ -44,7 +44,7 @@ impl FeaturePool {
         pool
     }
 
-    /// Features not set constant_features.
+    /// Number of features that are not excluded.
     pub(crate) fn len(&self) -> usize {
         self.order.len() - self.constant
     }
@@ -68,8 +68,8 @@ impl FeaturePool {
         let Ok(()) = self.try_draw(wanted, random, |feature, random| Ok::<_, Infallible>(visit(feature, random)));
     }
 
-    /// Hands out features until `visit` has called `wanted` of them not constant, or none is left: in
-    /// random order if `random`, else as they lie. `visit` says whether the feature varies.
+    /// Visits features until `wanted` of them vary, or none is left. They come in random order if fewer are wanted than
+    /// there are, else in the order of the pool. `visit` returns true if the feature varies.
     ///
     /// # Errors
     /// The first of `visit`.
@@ -111,7 +111,7 @@ impl FeaturePool {
         done
     }
 
-    /// Sets `feature` constant_features, which is not yet.
+    /// Excludes `feature`, which must not be excluded yet.
     pub(crate) fn mark_constant(&mut self, feature: u32) {
         let (from, to) = (self.position[feature as usize] as usize, self.constant);
         self.swaps.push((from as u32, to as u32));

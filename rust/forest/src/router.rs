@@ -8,7 +8,7 @@ use crate::items::{Items, LEFT, RIGHT};
 use crate::split::scan::Examples;
 use crate::view::View;
 
-/// Examples on their way down a tree. See [`PackedTree::apply`](crate::oob::PackedTree::apply).
+/// Examples that are routed down a tree. See [`PackedTree::apply`](crate::oob::PackedTree::apply).
 #[derive(Default)]
 pub(crate) struct Router {
     /// The examples, ordered by node.

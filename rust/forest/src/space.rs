@@ -1,14 +1,14 @@
-//! The component space: every task as one weighted sum of variances (DESIGN §3).
+//! The component space: every task as one weighted sum of variances.
 //!
 //! A numeric variable is one dense component; so is one with two classes. A variable with more classes
 //! is one indicator for each class, and a label set is one for each label: an example then carries a
-//! short list of the indicators that are 1. A label of a hierarchy weighs its share of all labels'
+//! short list of the indicators that are 1. The weight of a label of a hierarchy is its share of all labels'
 //! weights.
 //!
 //! Variables are the targets and, under semi-supervision, the features (ssl-ranking Eq. 1): with the
 //! supervision level w, targets share w among them and features 1 − w. Where a variable is missing for
-//! some rows, its components count the rows that know it (a *partial* component). A dense one brings
-//! its own weight along as one more number of the row, 0 where it is missing; indicators that are
+//! some rows, its components count the rows that know it (a *partial* component). A dense one has
+//! its own weight as one more number of the row, 0 where it is missing; indicators that are
 //! missing in the same rows share one such weight. So all sums are plain sums of rows.
 //!
 //! Components are centred, scaled by the square root of their weight, and rounded to a power of two
@@ -16,8 +16,8 @@
 //!
 //! Memory: 8 bytes for each dense component of a row (16 for a partial one), 4 for each indicator that
 //! is 1. With features as components that is 16 bytes for each of their values, since the values
-//! themselves are kept beside their codes. A space is only how values become components: those of all rows
-//! are [held](Space::hold), or made a block at a time where memory does not hold them.
+//! themselves are kept beside their codes. A space describes how values become components. The components of all
+//! rows are [held](Space::hold), or computed a block at a time where memory does not hold them.
 
 mod scaling;
 

@@ -1,4 +1,4 @@
-//! One grown tree, as it is shown to people and to tests.
+//! A grown tree with tests on values, for users.
 
 /// The test of a node.
 #[derive(Debug, Clone, PartialEq)]

@@ -1,6 +1,6 @@
-//! The codes that a part of a tree is grown over.
+//! The codes that a part of a tree is grown on.
 //!
-//! The top of a tree reads the store's chunks. Once a node's codes fit the outer cache they are
+//! The upper part of a tree reads the store's chunks. Once a node's codes fit the outer cache they are
 //! copied together, and again once they fit each one further in, and the subtree is grown there ("gather
 //! cascade"): rows of a small node lie far apart in the store, and each access would fetch a cache
 //! line for one byte. 1.4x on one target (100k x 50), 1.7x (500k x 20), 1.1 to 1.2x on more (200k x 20).

@@ -1,4 +1,4 @@
-//! Rows of nodes that fit into memory, on disk until their turn comes.
+//! Buckets: the rows of nodes that fit into memory, on disk until their subtrees are grown.
 //!
 //! All buckets share a scratch file, each in pieces. A row is a record: its codes band by band, its number of
 //! draws, its targets, kept features and weight as they are in the data; for label sets, the number of the row that

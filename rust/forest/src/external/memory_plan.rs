@@ -1,4 +1,4 @@
-//! How the memory is shared out.
+//! The memory plan of growth in external memory: bytes for sums, rows of a bucket, trees at a time.
 
 use crate::criterion::Criterion;
 use crate::grow::GrowContext;
@@ -18,7 +18,7 @@ const LEAST_ROWS: usize = 4096;
 /// Disk that the rows of buckets may take, as a multiple of all rows.
 const DISK: usize = 3;
 
-/// What fits into memory, and what on disk.
+/// Sizes that fit into memory and on disk.
 #[derive(Debug)]
 pub(crate) struct MemoryPlan {
     /// Bytes of the sums of all nodes that are open in a pass.
@@ -35,10 +35,10 @@ pub(crate) struct MemoryPlan {
 }
 
 impl MemoryPlan {
-    /// Shares out what `budget` leaves.
+    /// Divides the memory that `budget` leaves.
     ///
     /// # Errors
-    /// [`Error::Resource`] with the least memory that would do.
+    /// [`Error::Resource`](ferrank_runtime::error::Error::Resource) with the least memory that is enough.
     pub(crate) fn new(context: GrowContext<'_>, budget: &Budget) -> Result<Self> {
         let store = context.store;
         let threads = rayon::current_num_threads();

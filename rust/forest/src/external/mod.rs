@@ -81,7 +81,7 @@ fn grow_in(
     let growers = Mutex::new(Vec::new());
     let idle = || growers.lock().unwrap_or_else(PoisonError::into_inner);
     for group in trees.chunks_mut(plan.trees_on_disk()) {
-        // Of the sums there are none any more.
+        // The sums of open nodes are freed by now.
         let buckets = Buckets::new(context, scratch, group, plan.sums)?;
         passes.collect(group, &buckets, oob.as_ref().map(|oob| &oob.targets))?;
         let stored = buckets.finish(group)?;

@@ -36,7 +36,7 @@ pub(super) struct UpperNode {
 
 #[derive(Debug)]
 pub(super) enum State {
-    /// Features are summed up: those that the next pass is to add up, and those that are.
+    /// Features are being summed up: `next` by the next pass, `done` are complete.
     Open {
         next: Vec<FeatureSums>,
         done: Vec<FeatureSums>,
@@ -47,7 +47,7 @@ pub(super) enum State {
     },
     /// With the totals of its targets, if some score reads out-of-bag rows; else empty.
     Leaf(LeafTotals),
-    /// The rows fit into memory.
+    /// The rows of the node fit into memory.
     Bucket(Bucket),
 }
 
@@ -84,7 +84,7 @@ pub(super) fn open(trees: &mut [UpperTree], context: GrowContext<'_>, plan: &Mem
                 continue;
             }
             let bytes: usize = unsummed.iter().map(|&feature| layout.bytes(n_codes(feature))).sum();
-            // One node at least is always taken, so that there is an end to it.
+            // At least one node is taken, so that growth ends.
             if bytes <= left || !any {
                 left = left.saturating_sub(bytes);
                 any = true;
@@ -97,10 +97,9 @@ pub(super) fn open(trees: &mut [UpperTree], context: GrowContext<'_>, plan: &Mem
     any
 }
 
-/// What the draws of a node say.
+/// The result of drawing the features of a node.
 struct NodeDraw {
-    /// Features drawn whose sums are not known. While there are some, it is not sure that all of them are
-    /// needed: it depends on which of them vary.
+    /// Features drawn whose sums are not known. Which of them are needed depends on which of them vary.
     unsummed: Vec<u32>,
     /// Features found to be constant.
     constant: Vec<u32>,
@@ -119,7 +118,7 @@ impl UpperNode {
         }
     }
 
-    /// Returns true if the next pass has something to find out in this node.
+    /// Returns true if the next pass adds up sums of this node.
     pub(super) fn waits(&self) -> bool {
         matches!(&self.state, State::Open { next, .. } if !next.is_empty())
     }
@@ -172,7 +171,7 @@ impl UpperTree {
         NodeDraw { unsummed, constant, best }
     }
 
-    /// Takes in what a pass has summed up, and splits the nodes for which all is known.
+    /// Takes the sums of a pass, and splits the nodes whose features are all summed up.
     pub(super) fn choose(&mut self, context: GrowContext<'_>, plan: &MemoryPlan) {
         let criterion = Criterion::new(context.space);
         for n in 0..self.nodes.len() {
@@ -241,7 +240,7 @@ impl UpperTree {
     }
 }
 
-/// What becomes of a node of so many examples.
+/// The state of a new node with so many examples.
 fn state(examples: f64, depth: u32, context: GrowContext<'_>, plan: &MemoryPlan) -> State {
     let params = context.params;
     let may_split =

@@ -1,4 +1,4 @@
-//! Where the codes of each feature are, and taking them into a batch.
+//! The codes of each feature, and how a batch takes them.
 
 use rand::RngExt;
 

@@ -2,6 +2,16 @@
 //!
 //! The examples of a node are a range of the bag. A split parts the range in two, keeping the order
 //! of rows, so that sums are taken in row order wherever the rows lie.
+//!
+//! ```text
+//! while nodes wait:
+//!     take the last; if its codes fit the next cache, copy them together and grow the subtree there
+//!     draw features until enough of them vary; search the best test of each            (search; plain)
+//!     take the best one, part the examples, and let both children wait, the left one last   (part)
+//! ```
+//!
+//! Memory: for each thread 20 bytes for each row of the bag, twice, the sums of the nodes that wait, and copies of the
+//! codes of nodes that fit the caches.
 
 use std::ops::Range;
 
@@ -105,7 +115,7 @@ pub(crate) struct SubtreeRoot<'a> {
     pub(crate) constant_features: &'a [u32],
 }
 
-/// A node that waits to be grown.
+/// A node that is still to be grown.
 struct PendingNode {
     /// Range of the items.
     examples: Range<usize>,
@@ -126,11 +136,11 @@ enum KnownSums {
     Any(usize),
 }
 
-/// The sums of a node in the form its searches need.
+/// The sums of a node.
 #[derive(Clone, Copy)]
 enum NodeTotals {
     Single(single::Node),
-    /// In the buffers.
+    /// In the buffers, as [`Criterion`] lays them out.
     Any,
 }
 
@@ -353,7 +363,7 @@ impl<'a> Grower<'a> {
             self.pool.rewind(pending.mark);
             let n = pending.examples.len();
             if let Some(next) = (stage..CASCADE.len()).rev().find(|&next| n * self.row_bytes <= CASCADE[next]) {
-                // Only worth it where the subtree reads the codes more than once.
+                // Only worthwhile where the subtree reads the codes more than once.
                 if n >= 64 {
                     self.gather_subtree(view, next, pending)?;
                     continue;
@@ -376,7 +386,7 @@ impl<'a> Grower<'a> {
         let mut copy = std::mem::take(&mut self.gathered[stage]);
         let rows = &mut self.items.rows[pending.examples.clone()];
         view.gather(rows, &mut copy.codes);
-        // Pairs hold all there is to know of a single component.
+        // Pairs hold all values of a single component.
         if !self.is_single {
             view.block.gather(rows, &mut copy.block);
         }
@@ -390,14 +400,14 @@ impl<'a> Grower<'a> {
         done
     }
 
-    /// Notes which rows are in a leaf, in ascending order.
+    /// Records the rows of a leaf in ascending order.
     fn keep_members(&mut self, view: View<'_>, examples: Range<usize>) {
         let start = self.tree_buffer.members.len();
         for i in examples {
             let count = if self.is_single { self.items.pairs[i][0] as u32 } else { self.items.counts[i] };
             self.tree_buffer.members.push((view.origin(self.items.rows[i]), count));
         }
-        // A test that turned out to gain nothing has parted them.
+        // A test without gain may have parted them.
         self.tree_buffer.members[start..].sort_unstable();
         self.tree_buffer.member_ends.push(self.tree_buffer.members.len() as u32);
     }

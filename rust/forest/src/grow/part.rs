@@ -1,4 +1,4 @@
-//! Parting the examples of a node.
+//! Parting the examples of a node by its test.
 
 use std::ops::Range;
 

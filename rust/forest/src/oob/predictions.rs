@@ -1,7 +1,6 @@
-//! What leaves predict: the mean, the most frequent class, the labels that most members have.
+//! Predictions of leaves: the mean, the most frequent class, the labels that most members have.
 //!
-//! A leaf none of whose members is known to have a value predicts what the nearest node above it does that
-//! has some. The sums of a node are those of its children, left and right, so that they are the same numbers
+//! A leaf without a known value among its members predicts what the nearest node above it with known values does. The sums of a node are those of its children, left and right, so that they are the same numbers
 //! however the tree was put together.
 
 use std::ops::Range;

@@ -1,4 +1,4 @@
-//! The targets whose prediction is looked at, by kind.
+//! The targets that trees predict, by kind.
 
 use ferrank_data::labels::LabelColumn;
 use ferrank_data::profile::MISSING_U16;

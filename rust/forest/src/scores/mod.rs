@@ -122,7 +122,7 @@ pub(crate) trait ScoreMethod {
     fn observer(&self, size: ScoreSize) -> Box<dyn Observer>;
 }
 
-/// A score of one tree on its way.
+/// The score of one tree while it grows.
 pub(crate) trait Observer: Send {
     /// Takes a split; splits come in preorder.
     fn on_split(&mut self, _split: &SplitEvent<'_>) {}
@@ -153,7 +153,7 @@ pub(crate) struct SplitEvent<'a> {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ScoreSize {
     pub(crate) n_features: usize,
-    /// Number of targets that importances are told apart by; 0 if they are not.
+    /// Number of targets that importances are reported by; 0 if they are not.
     pub(crate) n_targets: usize,
 }
 
@@ -190,7 +190,7 @@ impl FeatureSums {
     }
 }
 
-/// All scores of one tree on their way.
+/// The observers of one tree, one for each score.
 pub(crate) struct SplitScores {
     /// Weight of the root, whose split comes first.
     root: Option<f64>,

@@ -1,4 +1,6 @@
-//! Sums over dense components alone, few enough to stay in registers.
+//! Cuts where all components are dense, known for all rows and few enough for their sums to stay in registers.
+//!
+//! Small nodes are sorted by code and walked; a given cut adds up the smaller side.
 
 use pulp::{Arch, Simd, WithSimd};
 
@@ -67,12 +69,12 @@ impl Values {
     }
 }
 
-/// What is done in a node with sums in registers.
+/// A task on a node with sums in registers.
 pub(super) trait OnRegisters {
     fn run<S: Simd, const VECTORS: usize>(self, simd: S);
 }
 
-/// Does it in as many vectors as the components of `criterion` take, which are all dense and few enough.
+/// Runs `task` with as many vectors as the components of `criterion` take, which are all dense and few enough.
 pub(super) fn in_registers<T: OnRegisters>(arch: Arch, criterion: &Criterion, task: T) {
     struct Task<'a, T>(&'a Criterion, T);
     impl<T: OnRegisters> WithSimd for Task<'_, T> {

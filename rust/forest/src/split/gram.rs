@@ -1,8 +1,8 @@
 //! Inner products of the examples of a small node, which serve all its candidates.
 //!
 //! With d_i the example's centred sums, s_i − m·w_i, the gain of a side L times the weights of both
-//! sides is |Σ_{i ∈ L} d_i|² = Σ_{i,j ∈ L} G_ij, G_ij = d_i·d_j. However many components there are, a
-//! search then costs what it costs with one.
+//! sides is |Σ_{i ∈ L} d_i|² = Σ_{i,j ∈ L} G_ij, G_ij = d_i·d_j. The cost of a search
+//! then does not depend on the number of components.
 //!
 //! For indicators, d_i·d_j = w_i·w_j·(Σ_{l in both} ω_l − u_i − u_j + v) with u_i = Σ_{l in i} ω_l·p_l,
 //! v = Σ_l ω_l·p_l², and p_l the share of the node's weight that has l.

@@ -43,13 +43,13 @@ pub(crate) enum Kernel {
     RandomThresholds,
     /// A single component ([`single`](super::single)).
     Single,
-    /// Labels alone, large nodes ([`label_bins`](super::label_bins)).
+    /// Labels alone, large nodes ([`label_bins`]).
     LabelBins,
     /// Any components, large nodes ([`node_sums`](super::node_sums)).
     NodeSums,
     /// Labels alone ([`label_csr`](super::label_csr)).
     Labels,
-    /// Few dense components ([`dense`](super::dense)).
+    /// Few dense components ([`dense`]).
     Dense,
     /// Any components ([`scan`](super::scan)).
     InOrder,

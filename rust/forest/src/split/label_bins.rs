@@ -1,6 +1,6 @@
-//! Cuts of large nodes where there are labels alone, known for all rows of weight 1.
+//! Cuts of large nodes where components are labels alone, known for all rows, and rows weigh 1.
 //!
-//! Examples need not be sorted: labels are counted code by code, and the counts of all codes walked.
+//! Labels are counted by code as integers, and the counts of all codes are walked. Examples need not be sorted.
 
 use pulp::Simd;
 

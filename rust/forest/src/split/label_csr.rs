@@ -1,4 +1,9 @@
-//! The labels of a node's examples, laid out for walks over them.
+//! The labels of a node's examples as compressed sparse rows, with what each label adds to the sums of a side.
+//!
+//! Rows are padded to groups of equal length, and what a label adds is multiplied out beforehand. A walk over examples
+//! then has no unpredictable branch and no multiplication.
+//!
+//! Memory: 72 bytes for each group of labels in the node.
 
 use super::prefix::Prefixes;
 use super::scan::{Examples, IndicatorSums};
@@ -7,8 +12,8 @@ use ferrank_data::store::Code;
 
 /// Labels that are added together, because the ends of lists are unpredictable.
 const GROUP: usize = 4;
-/// Labels that weigh nothing, with which groups fill up, taken by turns: adding to the same one again and again would
-/// make each addition wait for the one before.
+/// Number of labels of weight 0 with which groups are padded. They are taken by turns, because each addition to the same
+/// label would wait for the one before.
 const FILLERS: usize = 32;
 
 /// What labels weigh in a node.
@@ -227,7 +232,7 @@ impl LabelCsr {
 
     /// Adds up all that is at the places in `order`, whose codes these are, and writes down what they are after each.
     ///
-    /// On its own it has all registers to itself.
+    /// Not inlined, so that it has all registers.
     #[inline(never)]
     pub(super) fn walk(&self, codes: &[u16], order: &[u32], sums: &mut LabelSums, walk: &mut Prefixes) {
         let (listed, sums) = (&self.listed[..], &mut sums.of_labels[..]);

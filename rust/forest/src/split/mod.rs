@@ -4,14 +4,18 @@
 //! the highest gain that leaves enough examples on both sides. Between equal gains the lowest cut is taken.
 //! [`kernel`] chooses the kernel of a node, and shows what each of them buys.
 //!
-//! - [`single`]: one dense component, row weights all 1, nothing missing in the target;
-//! - [`batch`]: the same for small nodes, all candidates at once;
-//! - [`gram`]: inner products that let a batch serve any components;
-//! - [`scan`]: everything else, examples in feature order (`dense` components alone; labels in `lists`, in large nodes in `label_bins`; cuts judged by `walk`);
-//! - [`random_thresholds`]: random cuts of several features at once, where components are dense and few;
-//! - [`multi_feature`]: all cuts of several features of a large node, likewise;
-//! - [`nominal`]: subsets of categories;
-//! - [`node_sums`]: from sums by code alone, where memory does not hold the examples.
+//! The general ways, for any components:
+//! - [`node_sums`]: sums by code, for large nodes in memory and for nodes whose rows lie elsewhere;
+//! - [`scan`]: examples in the order of their codes, for the other nodes;
+//! - [`nominal`]: subsets of categories.
+//!
+//! Kernels for special cases:
+//! - [`batch`]: small nodes, all candidates at once; with `gram`, inner products, for more than one component;
+//! - [`single`]: a single component;
+//! - [`dense`], [`multi_feature`], [`random_thresholds`]: few dense components;
+//! - `label_csr`, `label_bins`: labels alone.
+//!
+//! `prefix` judges the cuts of sorted examples.
 
 pub(crate) mod batch;
 pub(crate) mod dense;
@@ -31,7 +35,7 @@ pub(crate) mod tests;
 
 use crate::criterion::{TIE, ties};
 
-/// Numbers that stand side by side fill up so many: as many as the widest vector.
+/// Arrays for vectors are padded to multiples of this, the width of the widest vector.
 const STEP: usize = 8;
 
 /// The least size of the children of a split.
@@ -39,7 +43,7 @@ const STEP: usize = 8;
 pub(crate) struct SplitConstraint {
     /// Least number of examples, counted with multiplicity.
     pub(crate) min_leaf: f64,
-    /// Examples that miss the feature; they follow the heavier side, the left one if equal.
+    /// Number of examples whose value is missing; they follow the heavier side, the left one if equal.
     pub(crate) missing: f64,
 }
 
@@ -57,7 +61,7 @@ impl SplitConstraint {
     }
 }
 
-/// The best cut among those offered in ascending order of codes.
+/// The best of the cuts offered, in ascending order of codes, so far.
 #[derive(Debug)]
 struct Best {
     /// Weight and number of examples of the node.

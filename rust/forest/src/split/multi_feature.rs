@@ -1,7 +1,9 @@
-//! Best cuts of several features of a large node, of few dense components.
+//! Best cuts of several features of a large node, for few dense components: histograms of several features.
 //!
-//! Examples are added up by code for all the features in one pass over their values: those of a large node do not
-//! stay in the cache.
+//! Examples are added up by code for all features in one pass over their values, because the values of a large node do
+//! not stay in the cache.
+//!
+//! Memory: a vector of sums for each code of these features, at most 640 KiB.
 
 use pulp::{Arch, Simd};
 
@@ -34,7 +36,7 @@ struct Coded {
 const BLOCK: usize = 128;
 /// Most bytes of sums at once, but for those of a single feature: as many as the cache holds.
 const MOST_BYTES: usize = 640 << 10;
-/// From so many codes on no more features are taken: who waits for a stop waits for a pass.
+/// From so many codes on no more features are taken, so that an interrupt does not wait long for a pass.
 const MANY_CODES: usize = 1 << 24;
 
 impl MultiFeatureHistogram {

@@ -1,5 +1,7 @@
-//! Examples of row weight 1, walked in the order of their codes: what they add up to is written down and judged side
-//! by side, since the ends of codes are unpredictable.
+//! Prefix sums of examples in the order of their codes, where rows weigh 1.
+//!
+//! The sums after each example are written down, and all cuts are judged in vectors. Cuts between examples with the same
+//! code are masked, because branches at the ends of codes would be unpredictable.
 
 use pulp::Simd;
 

@@ -1,4 +1,4 @@
-//! Given cuts of several features at once, of few dense components.
+//! Random cuts of several features at once, for few dense components.
 //!
 //! For each example, a bit for each feature says whether its cut puts the example on the left. Examples with
 //! the same bits are summed up together, in one pass over their values for all the features; the left side

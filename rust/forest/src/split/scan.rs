@@ -1,6 +1,6 @@
 //! Cuts for any component space, examples in the order of their codes.
 //!
-//! Small nodes are sorted by code and walked, the left sums growing example by example. For
+//! Examples are sorted by code and walked, and the left sums grow example by example. For
 //! indicators (labels, classes) the sum Σ ω·(C_L − p·W_L)² is kept up to date label by label, so that
 //! a search costs the number of labels present and not the number there are:
 //!
@@ -15,7 +15,7 @@
 //! Of these only Σ ω_l·C_l depends on the order. Indicators that are missing in some rows are summed up the same
 //! way, group by group, with r the group's share of weight.
 //!
-//! Large nodes add up one vector of sums for each code and walk those.
+//! Large nodes are searched with sums by code instead ([`node_sums`](super::node_sums)).
 
 use std::cell::{OnceCell, RefCell};
 
@@ -269,7 +269,7 @@ impl<C: Code> WithSimd for BestCut<'_, C> {
     fn with_simd<S: Simd>(self, simd: S) -> Option<Cut> {
         match self.kernel {
             Kernel::LabelBins => self.scratch.label_bins.best_cut(simd, self.search),
-            Kernel::NodeSums => self.from_sums(simd),
+            Kernel::NodeSums => self.by_sums(simd),
             Kernel::Labels => self.of_labels(simd),
             Kernel::Dense => self.of_dense(simd),
             _ => self.in_order(simd),
@@ -279,7 +279,7 @@ impl<C: Code> WithSimd for BestCut<'_, C> {
 
 impl<C: Code> BestCut<'_, C> {
     #[inline(always)]
-    fn from_sums<S: Simd>(self, simd: S) -> Option<Cut> {
+    fn by_sums<S: Simd>(self, simd: S) -> Option<Cut> {
         let Search { criterion, examples, codes, n_codes, node, constraint } = self.search;
         let Scratch { sums, side, .. } = self.scratch;
         sums.reset(SumLayout::Full(criterion.len()), n_codes);
@@ -728,7 +728,7 @@ fn by_rank<const N: usize, C: Code>(codes: &[C], order: &mut Vec<u32>) {
 
 /// Sorts `positions` by what `byte` makes of their codes; equals stay in their order.
 ///
-/// On its own it has all registers to itself.
+/// Not inlined, so that it has all registers.
 #[inline(never)]
 fn by_byte<C: Code>(
     codes: &[C],

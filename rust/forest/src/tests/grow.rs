@@ -7,11 +7,14 @@ use super::{Coded, bag, batches, goes_left, numbers, table, total};
 use crate::bag::Bag;
 use crate::criterion::{Criterion, EXAMPLES, WEIGHT};
 use crate::grow::{GrowContext, Grower};
+use crate::oob::{Node, PackedTree};
 use crate::params::{Ensemble, ForestParams, MaxFeatures};
+use crate::router::Router;
 use crate::scores::{Score, SplitScores};
 use crate::space::Space;
 use crate::split::tests::arches;
 use crate::tree_buffer::{CodeTest, TreeBuffer};
+use crate::view::View;
 use ferrank_data::profile::Scale;
 use ferrank_runtime::monitor::Monitor;
 use ferrank_runtime::random::{Purpose, stream};
@@ -176,6 +179,28 @@ proptest! {
         afterwards.add_splits(&tree);
         let meanwhile = Grower::new(context, Arch::new()).score(&bag, 0, scores()).unwrap();
         prop_assert_eq!(meanwhile.harvest(), afterwards.harvest());
+    }
+
+    #[test]
+    fn a_packed_tree_routes_the_bag_to_the_nodes_that_it_was_grown_on((coded, bag) in tables(), params in settings()) {
+        let space = coded.space(None);
+        let tree = grown(&coded, &space, &bag, &params);
+        let mut packed = PackedTree::default();
+        packed.add_tree(None, &tree);
+        packed.finish(&coded.store);
+        let mut router = Router::default();
+        router.items.take(&bag, None);
+        let view = View::from_store(&coded.store, &space.block);
+        let mut nodes = tree.nodes.iter();
+        packed.apply(view, &mut router, |node, reached| {
+            // Each node holds some examples, so nodes are visited in preorder without gaps.
+            let grown = nodes.next().unwrap();
+            let examples: u32 = reached.range.clone().map(|position| reached.items.count(position)).sum();
+            assert_eq!(f64::from(examples), grown.examples);
+            assert_eq!(matches!(node, Node::Split(_)), grown.split.is_some());
+            Ok(())
+        }).unwrap();
+        prop_assert!(nodes.next().is_none());
     }
 
     #[test]

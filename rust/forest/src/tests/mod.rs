@@ -1,4 +1,4 @@
-//! Rooms of the forest together, on tables small enough for naive twins.
+//! Tests across modules, on tables small enough for naive implementations.
 
 mod grow;
 mod permutation;

@@ -1,4 +1,4 @@
-//! How wrong predictions are for the out-of-bag rows.
+//! Errors of the predictions for the out-of-bag rows.
 //!
 //! The error is the mean over the targets of the relative root squared error (numeric) and the share of
 //! mistakes (nominal); on labels that mean is the Hamming loss. Label sets of a hierarchy are one target,
@@ -10,7 +10,7 @@ use crate::oob::{Numeric, Targets};
 use ferrank_data::labels::compare;
 use ferrank_data::profile::MISSING_U16;
 
-/// ErrorScale up to this are what rounding leaves of none; they are relative to that of the mean.
+/// Errors up to this are rounding noise; errors are relative to those of the mean.
 const NO_ERROR: f64 = 1e-12;
 
 /// How the errors of the targets are combined into one number.
@@ -75,7 +75,7 @@ impl ErrorScale {
     }
 }
 
-/// ErrorScale of the tree as it is, and how they change with each feature.
+/// Errors of the tree, and how they change with each permuted feature.
 pub(super) struct ErrorSums {
     /// n_numeric
     squares: Vec<f64>,
@@ -133,8 +133,8 @@ impl ErrorSums {
         }
     }
 
-    /// Adds squared errors of the `n` numeric targets. Each loop does but one thing, so that many of its reads, which
-    /// are all over the column, are under way at once.
+    /// Adds squared errors of the `n` numeric targets. Each loop does one thing only, so that many of its reads, which
+    /// are scattered, are under way at once.
     #[inline(always)]
     fn add_squares(&mut self, n: usize, targets: &Targets<'_>, means: &[f64], rows: &[u32], walk: &Walk) {
         let of = |number: usize| number * n..(number + 1) * n;

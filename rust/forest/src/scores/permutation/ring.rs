@@ -13,14 +13,14 @@ use ferrank_runtime::random::{Purpose, Stream, stream};
 /// Rows whose codes are laid out together.
 pub(super) const BLOCK_ROWS: usize = 128;
 
-/// Bytes that they take for each feature.
+/// Bytes of the codes of a block of rows for each feature.
 pub(crate) const BLOCK_BYTES: usize = size_of::<BlockCodes<u16>>();
 
-/// Codes of a feature: the rows' own, and those that they take.
+/// Codes of a feature: the rows' own codes, and the codes that they take when it is permuted.
 type BlockCodes<C> = [[C; BLOCK_ROWS]; 2];
 
 /// The rows in random order, the last before the first, and the codes of the features that a tree tests. With the
-/// values of one feature shuffled, each row takes that of the row so many positions on as the feature turns the ring.
+/// values of one feature shuffled, each row takes the value of the row `turn` positions on.
 pub(super) struct Ring {
     /// The row at each position.
     rows: Vec<u32>,
@@ -68,7 +68,7 @@ fn in_random_order(n: usize, random: &mut Stream) -> Vec<u32> {
     numbers
 }
 
-/// How far a feature turns a ring of `n` rows: not around to where they were, if there is a choice.
+/// The turn of a feature in a ring of `n` rows; not 0 unless there is no other.
 fn random_turn(n: usize, random: &mut Stream) -> usize {
     if n > 1 { random.random_range(1..n as u32) as usize } else { 0 }
 }
@@ -128,7 +128,7 @@ impl<C: Code> Codes<C> {
     }
 }
 
-/// Takes the rows' own codes, from position `first` on, and those so many positions on as `turn` says.
+/// Takes the rows' own codes, from position `first` on, and the codes `turn` positions on.
 #[inline(always)]
 fn take_both<C: Code, F: Code>([own, taken]: &mut BlockCodes<C>, column: &[F], first: usize, turn: usize) {
     take(own, column, first);

@@ -19,7 +19,7 @@ const _: () = assert!(GROUP_ROWS == u32::BITS as usize && BLOCK_ROWS.is_multiple
 pub(super) struct Walk {
     /// Rows on their paths.
     paths: List,
-    /// Rows that left them, and those that reached a leaf so.
+    /// Rows that left their paths; and rows that reached a leaf off their paths.
     detours: List,
     /// The `detours` that go on after the current step.
     ahead: List,
