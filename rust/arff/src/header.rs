@@ -8,7 +8,9 @@ use arrow_array::{ArrayRef, StringArray};
 use arrow_schema::{DataType, Field};
 
 use super::text::{Cursor, Fault, Lines, Token, decode, is_blank, shown, without_comment};
-use crate::HIERARCHY;
+
+/// Field metadata key whose value is the domain of a CLUS `hierarchical` attribute, as written.
+pub const HIERARCHY: &str = "ferrank:hierarchy";
 
 /// What an attribute's values are.
 #[derive(Debug)]

@@ -33,11 +33,9 @@ use arrow_array::RecordBatch;
 use arrow_schema::{ArrowError, Schema, SchemaRef};
 
 use header::Attribute;
+pub use header::HIERARCHY;
 use row::Rows;
 use text::{Fault, Lines};
-
-/// Field metadata key whose value is the domain of a CLUS `hierarchical` attribute, as written.
-pub const HIERARCHY: &str = "ferrank:hierarchy";
 
 /// Most text of a batch, which bounds the memory that long texts take.
 const BATCH_BYTES: usize = 32 << 20;

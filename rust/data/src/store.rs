@@ -10,6 +10,7 @@
 //! where they are kept, are as those of targets. What lies in scratch files takes nothing.
 
 pub mod bands;
+mod code;
 mod codebook;
 mod coder;
 mod part;
@@ -17,51 +18,19 @@ mod targets;
 #[cfg(test)]
 mod tests;
 
-use arrow_buffer::ArrowNativeType;
-use bytemuck::Pod;
-
 use bands::Bands;
+pub use code::Code;
 pub use codebook::{Codebook, Slot};
 pub use part::Part;
 pub use targets::{Columns, Origin, TargetColumn, add_values, empty_targets, label_code};
 
 use crate::intake::{Counts, Intake};
+use crate::profile::Coding;
 use crate::profile::Profile;
-use crate::profile::{Coding, MISSING_U8, MISSING_U16};
 use ferrank_runtime::error::Result;
 use targets::Answers;
 
 pub use crate::values::{Keep, Values};
-
-/// An unsigned integer that codes are kept in.
-pub trait Code: ArrowNativeType + Pod + Ord {
-    /// The code of a missing value.
-    const MISSING: Self;
-    /// `code`, which fits.
-    fn from_u16(code: u16) -> Self;
-    /// The code as an index.
-    fn index(self) -> usize;
-}
-
-impl Code for u8 {
-    const MISSING: u8 = MISSING_U8;
-    fn from_u16(code: u16) -> u8 {
-        code as u8
-    }
-    fn index(self) -> usize {
-        usize::from(self)
-    }
-}
-
-impl Code for u16 {
-    const MISSING: u16 = MISSING_U16;
-    fn from_u16(code: u16) -> u16 {
-        code
-    }
-    fn index(self) -> usize {
-        usize::from(self)
-    }
-}
 
 /// A type of codes that a chunk holds.
 pub trait Stored: Code {

@@ -14,15 +14,14 @@
 use pulp::{Arch, Simd};
 
 use super::bytes::{Bytes, WORD, WithBytes, dispatch};
-use super::levels::{BEYOND, Scale, levels};
+use super::layout::{LANES, NOBODY};
 use super::lists::{ExactDistance, Lists};
-use super::mutual::Mutual;
-use super::pairs::{Parts, Row, distances};
-use super::panels::{LANES, NOBODY};
-use super::sweep::{Past, SPREAD};
+use super::pairs::{Row, distances};
+use super::pairwise_bounds::PairwiseBounds;
+use super::quantized::{BEYOND, Scale, budget, levels};
+use super::row_parts::Parts;
+use super::tile::{SPREAD, Tile};
 
-/// Measuring a pair by itself takes so many times what the kernel takes for one.
-const SINGLE_COST: usize = 12;
 /// Rows that are fetched together to be measured: one alone waits for memory.
 const TOGETHER: usize = 4;
 
@@ -35,12 +34,12 @@ pub(super) struct ByBytes {
     words: Vec<(u32, u64)>,
     places: [Vec<u32>; 2],
     scratch: Vec<f32>,
-    found: Vec<Found>,
+    found: Vec<Candidate>,
 }
 
 /// A row that may be among the nearest of a query.
 #[derive(Debug, Clone, Copy)]
-struct Found {
+struct Candidate {
     query: usize,
     distance: f32,
     row: u32,
@@ -51,26 +50,21 @@ impl ByBytes {
     pub(super) fn run<G: ExactDistance>(
         &mut self,
         arch: Arch,
-        (scale, mutual): (Scale, Option<&Mutual>),
-        past: Past<'_, G>,
+        (scale, pairwise): (Scale, Option<&PairwiseBounds>),
+        past: Tile<'_, G>,
         lists: &mut Lists,
     ) -> bool {
         let budget = budget(past.others.len());
-        dispatch(arch, Offer { by: self, scale, mutual, past, lists, budget }).unwrap_or(false)
+        dispatch(arch, Offer { by: self, scale, pairwise, past, lists, budget }).unwrap_or(false)
     }
-}
-
-/// Pairs of the rows of one panel and of those of `n` others that may be measured one by one.
-pub(super) fn budget(n: usize) -> usize {
-    LANES * LANES * n / SINGLE_COST
 }
 
 /// Offers rows if no more than `budget` have to be measured.
 struct Offer<'a, 'b, G> {
     by: &'a mut ByBytes,
     scale: Scale,
-    mutual: Option<&'b Mutual>,
-    past: Past<'b, G>,
+    pairwise: Option<&'b PairwiseBounds>,
+    past: Tile<'b, G>,
     lists: &'a mut Lists,
     budget: usize,
 }
@@ -80,13 +74,13 @@ impl<G: ExactDistance> WithBytes for Offer<'_, '_, G> {
 
     #[inline(always)]
     fn run<S: Bytes, const V: usize, const W: usize, const Q: usize>(self, simd: S) -> bool {
-        let Offer { by, scale, mutual, past, lists, mut budget } = self;
-        by.fill::<S, V, W, Q>(simd, (scale, mutual), past);
+        let Offer { by, scale, pairwise, past, lists, mut budget } = self;
+        by.fill::<S, V, W, Q>(simd, (scale, pairwise), past);
         by.found.clear();
         let class = past.others[0].class;
         for line in (0..LANES).filter(|line| past.one.numbers[*line] != NOBODY) {
             let query = lists.place(past.number, line);
-            let known = lists.gate(past.context, query, class);
+            let known = lists.threshold(past.context, query, class);
             if known < f32::MAX {
                 let high = scale.level(known);
                 if high == BEYOND {
@@ -99,8 +93,9 @@ impl<G: ExactDistance> WithBytes for Offer<'_, '_, G> {
                     return false;
                 }
                 // Numeric values that are all known reach no farther.
-                let slack = past.slack + past.one.coarse.slack[line];
-                let likely = scale.level(lists.gate_at(past.context, query, scale.end(first) + 2.0 * slack));
+                let quantization_error = past.quantization_error + past.one.byte_codes.quantization_error[line];
+                let likely =
+                    scale.level(lists.threshold_at(past.context, query, scale.end(first) + 2.0 * quantization_error));
                 let likely = likely.min(BEYOND - 1);
                 by.collect(simd, line, [0, first, likely]);
                 let start = by.found.len();
@@ -108,7 +103,7 @@ impl<G: ExactDistance> WithBytes for Offer<'_, '_, G> {
                     return false;
                 }
                 let kth = by.kth(start, lists.k());
-                let reach = scale.level(kth.map_or(f32::MAX, |kth| lists.gate_at(past.context, query, kth)));
+                let reach = scale.level(kth.map_or(f32::MAX, |kth| lists.threshold_at(past.context, query, kth)));
                 if reach == BEYOND {
                     return false;
                 }
@@ -125,7 +120,7 @@ impl<G: ExactDistance> WithBytes for Offer<'_, '_, G> {
                 return false;
             }
         }
-        for &Found { query, distance, row } in &by.found {
+        for &Candidate { query, distance, row } in &by.found {
             lists.take(past.context, query, class, (distance, row));
         }
         true
@@ -137,8 +132,8 @@ impl ByBytes {
     fn fill<S: Bytes, const V: usize, const W: usize, const Q: usize>(
         &mut self,
         simd: S,
-        (scale, mutual): (Scale, Option<&Mutual>),
-        past: Past<'_, impl ExactDistance>,
+        (scale, pairwise): (Scale, Option<&PairwiseBounds>),
+        past: Tile<'_, impl ExactDistance>,
     ) {
         // An odd number: lines at a power of two from each other would share a place in the cache.
         let n_words = (past.others.len() * LANES).div_ceil(WORD) | 1;
@@ -147,15 +142,15 @@ impl ByBytes {
         let cells = self.levels.as_flattened_mut().as_chunks_mut::<LANES>().0;
         let n_cells = cells.len() / LANES;
         for (number, other) in past.others.iter().enumerate() {
-            if let Some(mutual) = mutual {
-                let levels = mutual.levels(simd, past.number, past.first + number);
+            if let Some(pairwise) = pairwise {
+                let levels = pairwise.levels(simd, past.number, past.first + number);
                 for line in 0..LANES {
                     cells[line * n_cells + number] = levels[line];
                 }
                 continue;
             }
             for first in (0..LANES).step_by(Q) {
-                let levels = levels::<S, V, W, Q>(simd, scale, [past.one.coarse, other.coarse], first);
+                let levels = levels::<S, V, W, Q>(simd, scale, [past.one.byte_codes, other.byte_codes], first);
                 for q in 0..Q {
                     cells[(first + q) * n_cells + number] = levels[q];
                 }
@@ -257,7 +252,7 @@ impl ByBytes {
     fn measure<S: Simd, G: ExactDistance>(
         &mut self,
         simd: S,
-        past: Past<'_, G>,
+        past: Tile<'_, G>,
         (line, query): (usize, usize),
         which: usize,
         budget: &mut usize,
@@ -285,7 +280,7 @@ impl ByBytes {
     fn measure_together<S: Simd, G: ExactDistance, const N: usize>(
         &mut self,
         simd: S,
-        past: Past<'_, G>,
+        past: Tile<'_, G>,
         (line, query): (usize, usize),
         places: &[u32; N],
     ) {
@@ -298,7 +293,7 @@ impl ByBytes {
         for (other, distance) in others.iter().zip(distances) {
             let row = other.panel.numbers[other.lane];
             if !past.context.is_itself(past.one.numbers[line], row) {
-                self.found.push(Found { query, distance, row });
+                self.found.push(Candidate { query, distance, row });
             }
         }
     }

@@ -2,10 +2,11 @@
 
 use pulp::{Arch, Simd, WithSimd};
 
-use super::kernel::{Lines, Measure, bits, word};
+use super::kernel::{Lines, Measure};
+use super::layout::{LANES, NOBODY};
 use super::lists::{ExactDistance, Lists};
-use super::panels::{LANES, NOBODY};
-use super::sweep::{Past, SPREAD};
+use super::tile::{SPREAD, Tile};
+use super::vectors::{bits, word};
 
 /// Panels whose rows have a bit of a word.
 const MARKED: usize = u64::BITS as usize / LANES;
@@ -22,7 +23,7 @@ pub(super) struct ByKernel {
 
 impl ByKernel {
     /// Offers the rows to the queries.
-    pub(super) fn run(&mut self, arch: Arch, past: Past<'_, impl ExactDistance>, lists: &mut Lists) {
+    pub(super) fn run(&mut self, arch: Arch, past: Tile<'_, impl ExactDistance>, lists: &mut Lists) {
         let groups = (SPREAD * (lists.k() + 1)).div_ceil(LANES).min(past.others.len());
         self.apart.resize(past.others.len(), [[0.0; LANES]; LANES]);
         self.least.clear();
@@ -53,7 +54,7 @@ impl ByKernel {
 /// Offers rows that were measured.
 struct Offer<'a, 'b, G> {
     by: &'a mut ByKernel,
-    past: Past<'b, G>,
+    past: Tile<'b, G>,
     lists: &'a mut Lists,
 }
 
@@ -66,17 +67,17 @@ impl<G: ExactDistance> WithSimd for Offer<'_, '_, G> {
         let (one, class) = (past.one, past.others[0].class);
         for line in (0..LANES).filter(|line| one.numbers[*line] != NOBODY) {
             let query = lists.place(past.number, line);
-            let mut gate = lists.gate(past.context, query, class);
-            if gate == f32::MAX {
+            let mut threshold = lists.threshold(past.context, query, class);
+            if threshold == f32::MAX {
                 let first = by.seems(line, lists.k() + 1);
-                gate = lists.gate_at(past.context, query, first).min(f32::MAX);
+                threshold = lists.threshold_at(past.context, query, first).min(f32::MAX);
             }
-            let gate = simd.splat_f32s(gate);
+            let threshold = simd.splat_f32s(threshold);
             'rows: for (panels, others) in by.apart.chunks(MARKED).zip(past.others.chunks(MARKED)) {
                 let mut marks = 0;
                 for (number, apart) in panels.iter().enumerate() {
                     for (part, &apart) in S::as_simd_f32s(&apart[line]).0.iter().enumerate() {
-                        let lanes = u64::from(word(simd, simd.less_than_or_equal_f32s(apart, gate)));
+                        let lanes = u64::from(word(simd, simd.less_than_or_equal_f32s(apart, threshold)));
                         marks |= lanes << (number * LANES + part * S::F32_LANES);
                     }
                 }

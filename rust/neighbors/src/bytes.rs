@@ -2,8 +2,8 @@
 
 use pulp::{Arch, NullaryFnOnce, Simd};
 
-use super::kernel::Table;
-use super::panels::LANES;
+use super::layout::LANES;
+use super::vectors::{Table, place};
 
 /// Bytes that have a bit each of a word.
 pub(super) const WORD: usize = u64::BITS as usize;
@@ -131,12 +131,6 @@ pub(super) fn dispatch<W: WithBytes>(arch: Arch, work: W) -> Option<W::Output> {
         Arch::V3(simd) => Some(simd.vectorize(Work(simd, work))),
         _ => None,
     }
-}
-
-/// Where a row's word stands in a line of a panel: even rows first, so that two vectors of words make one of
-/// numbers.
-pub(super) fn place(row: usize) -> usize {
-    row / 2 + row % 2 * (LANES / 2)
 }
 
 /// Steps between the bytes of `Q` rows from `first` on and those of the other panel.

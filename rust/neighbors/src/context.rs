@@ -8,6 +8,7 @@ use crate::space::rounded;
 /// A space, and where rows are.
 #[derive(Debug, Clone, Copy)]
 pub struct DistanceContext<'a> {
+    /// The features and their differences.
     pub space: &'a Space,
     /// Where the queries are.
     pub queries: &'a Rows,
@@ -16,6 +17,7 @@ pub struct DistanceContext<'a> {
 }
 
 impl<'a> DistanceContext<'a> {
+    /// A row with its class.
     pub fn example(self, of: &'a Rows, number: u32) -> Example<'a> {
         Example { values: of.row(number), class: self.space.class(number) }
     }

@@ -5,7 +5,8 @@ use std::hint::black_box;
 use pulp::{Arch, Simd, WithSimd};
 
 use crate::kernel::Measure;
-use crate::panels::{LANES, Layout, Panels};
+use crate::layout::{LANES, Layout};
+use crate::panels::Panels;
 use crate::rows::Rows;
 use crate::space::{Shape, Space};
 use crate::space_panels::{layout_of, panels_of};
@@ -21,8 +22,8 @@ pub struct Pair {
 impl Pair {
     /// Of these rows of `width` values in [0, 1], 32 of them.
     pub fn new(values: Vec<f64>, width: usize) -> Self {
-        let lacks = (0..width).map(|_| None).collect();
-        let space = Space::new(vec![Shape::Numeric; width], lacks, Vec::new(), 1);
+        let missing_models = (0..width).map(|_| None).collect();
+        let space = Space::new(vec![Shape::Numeric; width], missing_models, Vec::new(), 1);
         let layout = layout_of(&space);
         let panels = panels_of(&layout, &space, &Rows::of(width, &values));
         Pair { arch: Arch::new(), layout, panels }

@@ -11,7 +11,9 @@
 
 use pulp::{Simd, WithSimd};
 
-use super::panels::{Common, LANES, Layout, Panel, RUN};
+use super::layout::{Common, LANES, Layout, RUN};
+use super::panels::Panel;
+use super::vectors::{Table, line};
 
 /// Distances of the rows of two panels: a line for each row of the first.
 pub type Lines = [[f32; LANES]; LANES];
@@ -47,50 +49,6 @@ impl WithSimd for Measure<'_> {
         }
     }
 }
-
-/// A panel's line as vectors.
-#[inline(always)]
-pub(super) fn line<S: Simd, const V: usize>(simd: S, values: &[f32]) -> [S::f32s; V] {
-    let vectors = S::as_simd_f32s(values).0;
-    let mut line = [simd.splat_f32s(0.0); V];
-    line.copy_from_slice(&vectors[..V]);
-    line
-}
-
-/// The lanes of `mask`, a bit for each.
-#[inline(always)]
-pub(super) fn word<S: Simd>(simd: S, mask: S::m32s) -> u32 {
-    /// 1, 2, 4 …: a sum of distinct ones is the word with these bits, which f32 holds exactly.
-    const POWERS: [f32; LANES] = {
-        let mut powers = [1.0; LANES];
-        let mut lane = 1;
-        while lane < LANES {
-            powers[lane] = 2.0 * powers[lane - 1];
-            lane += 1;
-        }
-        powers
-    };
-    if size_of::<S::m32s>() == size_of::<u16>() {
-        return u32::from(pulp::bytemuck::cast::<S::m32s, u16>(mask));
-    }
-    if simd.first_true_m32s(mask) >= S::F32_LANES {
-        return 0;
-    }
-    let powers = S::as_simd_f32s(&POWERS).0[0];
-    simd.reduce_sum_f32s(simd.select_f32s(mask, powers, simd.splat_f32s(0.0))) as u32
-}
-
-/// Numbers of the bits that are set.
-pub(super) fn bits(mut word: u64) -> impl Iterator<Item = u32> {
-    std::iter::from_fn(move || {
-        let bit = (word != 0).then(|| word.trailing_zeros())?;
-        word &= word - 1;
-        Some(bit)
-    })
-}
-
-/// Sums for `Q` rows of one panel and all of another, in `V` vectors each.
-pub(super) type Table<S, const V: usize, const Q: usize> = [[<S as Simd>::f32s; V]; Q];
 
 #[inline(always)]
 fn add<S: Simd, const V: usize, const Q: usize>(simd: S, a: Table<S, V, Q>, b: Table<S, V, Q>) -> Table<S, V, Q> {
@@ -174,14 +132,14 @@ impl Measure<'_> {
                 let run = self.run_of::<S, V, Q>(simd, first, start, (start + RUN).min(n_whole));
                 common = add::<S, V, Q>(simd, common, run);
             }
-            let lacks = !self.layout.lacking.is_empty();
-            let expected = if lacks { self.lacking_of::<S, V, Q>(simd, first) } else { common };
+            let missing_models = !self.layout.with_missing.is_empty();
+            let expected = if missing_models { self.missing_lines::<S, V, Q>(simd, first) } else { common };
             for q in 0..Q {
                 let sum = simd.splat_f32s(self.one.sums[first + q]);
                 let out = S::as_mut_simd_f32s(&mut self.out[first + q]).0;
                 for v in 0..V {
                     let apart = simd.mul_add_f32s(common[q][v], minus_two, simd.add_f32s(sums[v], sum));
-                    out[v] = if lacks { simd.add_f32s(apart, expected[q][v]) } else { apart };
+                    out[v] = if missing_models { simd.add_f32s(apart, expected[q][v]) } else { apart };
                 }
             }
         }
@@ -213,12 +171,12 @@ impl Measure<'_> {
 
     /// The part of the distance that features make which miss values.
     #[inline(always)]
-    fn lacking_of<S: Simd, const V: usize, const Q: usize>(&self, simd: S, first: usize) -> Table<S, V, Q> {
+    fn missing_lines<S: Simd, const V: usize, const Q: usize>(&self, simd: S, first: usize) -> Table<S, V, Q> {
         let (zero, one) = (simd.splat_f32s(0.0), simd.splat_f32s(1.0));
         let mut apart = [[zero; V]; Q];
-        for (number, lacking) in self.layout.lacking.iter().enumerate() {
+        for (number, with_missing) in self.layout.with_missing.iter().enumerate() {
             let at = number * LANES..(number + 1) * LANES;
-            let (others, ones) = (line::<S, V>(simd, &self.other.lacking[at.clone()]), &self.one.lacking[at]);
+            let (others, ones) = (line::<S, V>(simd, &self.other.with_missing[at.clone()]), &self.one.with_missing[at]);
             // What a missing value of one side is expected to differ by from those of the other.
             let of_ones = self.expected(self.one, number, self.other.class);
             let of_others = line::<S, V>(simd, self.expected(self.other, number, self.one.class));
@@ -226,7 +184,7 @@ impl Measure<'_> {
                 let value = simd.splat_f32s(ones[first + q]);
                 let expected = simd.splat_f32s(of_ones[first + q]);
                 for v in 0..V {
-                    let difference = match (ones[first + q].is_nan(), lacking.nominal) {
+                    let difference = match (ones[first + q].is_nan(), with_missing.nominal) {
                         (true, _) => of_others[v],
                         (false, true) => simd.select_f32s(simd.equal_f32s(others[v], value), zero, one),
                         (false, false) => simd.abs_f32s(simd.sub_f32s(others[v], value)),
@@ -242,11 +200,11 @@ impl Measure<'_> {
     }
 
     /// The differences of a panel's rows from an unknown value of `class`, for the feature number
-    /// `lacking` of those that miss values; zeros if no row of the class misses it.
+    /// `with_missing` of those that miss values; zeros if no row of the class misses it.
     #[inline(always)]
-    fn expected<'b>(&self, panel: Panel<'b>, lacking: usize, class: usize) -> &'b [f32] {
+    fn expected<'b>(&self, panel: Panel<'b>, with_missing: usize, class: usize) -> &'b [f32] {
         const NOTHING: &[f32] = &[0.0; LANES];
-        match self.layout.slot(lacking, class) {
+        match self.layout.slot(with_missing, class) {
             Some(slot) => &panel.expected[slot * LANES..(slot + 1) * LANES],
             None => NOTHING,
         }
@@ -277,7 +235,7 @@ impl Measure<'_> {
                 }
                 common.iter_mut().zip(run).for_each(|(sum, run)| *sum += run);
             }
-            let expected = self.lacking_lanes(row);
+            let expected = self.missing_lanes(row);
             for lane in 0..LANES {
                 self.out[row][lane] =
                     (self.other.sums[lane] + self.one.sums[row]) - 2.0 * common[lane] + expected[lane];
@@ -286,17 +244,17 @@ impl Measure<'_> {
     }
 
     #[inline(always)]
-    fn lacking_lanes(&self, row: usize) -> [f32; LANES] {
+    fn missing_lanes(&self, row: usize) -> [f32; LANES] {
         let mut apart = [0f32; LANES];
-        for (number, lacking) in self.layout.lacking.iter().enumerate() {
-            let one = self.one.lacking[number * LANES + row];
+        for (number, with_missing) in self.layout.with_missing.iter().enumerate() {
+            let one = self.one.with_missing[number * LANES + row];
             for (lane, apart) in apart.iter_mut().enumerate() {
-                let other = self.other.lacking[number * LANES + lane];
+                let other = self.other.with_missing[number * LANES + lane];
                 *apart += if one.is_nan() {
                     self.expected(self.other, number, self.one.class)[lane]
                 } else if other.is_nan() {
                     self.expected(self.one, number, self.other.class)[row]
-                } else if lacking.nominal {
+                } else if with_missing.nominal {
                     f32::from(u8::from(one != other))
                 } else {
                     (one - other).abs()

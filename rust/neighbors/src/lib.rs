@@ -20,23 +20,25 @@
 mod by_bytes;
 mod by_kernel;
 #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
-mod bytes;
+pub mod byte_codes;
 #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
-pub mod coarse;
+mod bytes;
 pub mod context;
 #[cfg(feature = "internals")]
 #[doc(hidden)]
 pub mod internals;
 pub mod kernel;
-#[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
-mod levels;
+pub mod layout;
 pub mod lists;
 pub mod missing;
-#[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
-pub mod mutual;
 pub mod neighbours;
 mod pairs;
+#[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
+pub mod pairwise_bounds;
 pub mod panels;
+#[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
+mod quantized;
+mod row_parts;
 pub mod rows;
 pub mod scan;
 pub mod search;
@@ -44,5 +46,8 @@ pub mod space;
 pub mod space_panels;
 pub mod sparse;
 mod sweep;
+pub mod table;
 #[cfg(test)]
 mod tests;
+mod tile;
+mod vectors;

@@ -8,7 +8,8 @@
 
 use std::ops::Range;
 
-use super::panels::{Error, LANES, Layout, NOBODY, Panels};
+use super::layout::{Error, LANES, Layout, NOBODY};
+use super::panels::Panels;
 
 /// 1 over the unit that distances, means over features, are rounded to.
 pub const DECIMALS: f64 = 1e12;
@@ -54,7 +55,7 @@ fn keys<G: ExactDistance>(
 
 /// What lists are asked for.
 #[derive(Debug, Clone, Copy)]
-pub struct Wanted {
+pub struct NearestParams {
     /// Neighbours of each class.
     pub k: usize,
     /// Whether it matters which of them is nearer.
@@ -66,7 +67,7 @@ pub struct Wanted {
 pub struct Lists {
     /// Number of the first panel.
     first_panel: usize,
-    wanted: Wanted,
+    wanted: NearestParams,
     n_classes: usize,
     /// n_queries
     numbers: Vec<u32>,
@@ -82,7 +83,7 @@ pub struct Lists {
 #[derive(Debug, Clone, Default)]
 struct List {
     /// (rounded distance, row), ascending, at most k.
-    settled: Vec<(u64, u32)>,
+    refined: Vec<(u64, u32)>,
     loose: Vec<Candidate>,
 }
 
@@ -117,7 +118,7 @@ impl Error {
     }
 
     /// The kernel finds rows whose true distance is at most `most` no farther away than this.
-    fn gate(self, most: f64) -> f32 {
+    fn threshold(self, most: f64) -> f32 {
         ((most * (1.0 + self.relative) + self.fixed) as f32).next_up()
     }
 }
@@ -144,7 +145,7 @@ impl Lists {
         layout: &Layout,
         queries: &Panels,
         panels: Range<usize>,
-        wanted: Wanted,
+        wanted: NearestParams,
         n_classes: usize,
         error: impl Fn(f64) -> Error,
     ) -> Self {
@@ -187,17 +188,17 @@ impl Lists {
     }
 
     /// Where the query's gate of `class` stands once all who were offered are looked at.
-    pub(super) fn gate(&mut self, context: impl ExactDistance, query: usize, class: usize) -> f32 {
+    pub(super) fn threshold(&mut self, context: impl ExactDistance, query: usize, class: usize) -> f32 {
         if self.lists[query * self.n_classes + class].loose.len() > self.wanted.k {
-            self.narrow(context, query, class);
+            self.prune(context, query, class);
         }
         self.gates[class * self.numbers.len() + query]
     }
 
     /// Where the query's gate stands if the kernel's distance of its k-th nearest is `kth` or less.
-    pub(super) fn gate_at(&self, context: impl ExactDistance, query: usize, kth: f32) -> f32 {
+    pub(super) fn threshold_at(&self, context: impl ExactDistance, query: usize, kth: f32) -> f32 {
         let error = self.errors[query];
-        error.gate(error.highest(kth) + unit(context.whole()))
+        error.threshold(error.highest(kth) + unit(context.whole()))
     }
 
     /// Takes a row, with the kernel's distance, into the query's list of `class`; `false` once no higher row will be.
@@ -208,13 +209,13 @@ impl Lists {
         class: usize,
         (distance, row): (f32, u32),
     ) -> bool {
-        let gate = self.gates[class * self.numbers.len() + query];
-        if distance > gate || context.is_itself(self.numbers[query], row) {
+        let threshold = self.gates[class * self.numbers.len() + query];
+        if distance > threshold || context.is_itself(self.numbers[query], row) {
             return true;
         }
         let list = &mut self.lists[query * self.n_classes + class];
         // Nothing is nearer than 0, and of equals the lower stays: rows without end may be identical.
-        if list.settled.len() == self.wanted.k && list.settled.last().is_some_and(|last| *last < (0, row)) {
+        if list.refined.len() == self.wanted.k && list.refined.last().is_some_and(|last| *last < (0, row)) {
             return false;
         }
         if list.loose.is_empty() {
@@ -222,66 +223,66 @@ impl Lists {
         }
         list.loose.push(Candidate::new(distance, row));
         if list.loose.len() >= capacity(self.wanted.k) {
-            self.look(context, query, class);
+            self.maybe_refine(context, query, class);
         }
         true
     }
 
     /// Lets go of candidates that cannot be among the nearest; settles the others if they are many.
-    fn look(&mut self, context: impl ExactDistance, query: usize, class: usize) {
-        self.narrow(context, query, class);
+    fn maybe_refine(&mut self, context: impl ExactDistance, query: usize, class: usize) {
+        self.prune(context, query, class);
         if self.lists[query * self.n_classes + class].loose.len() + ROOM / 2 >= capacity(self.wanted.k) {
-            self.settle(context, query, class);
+            self.refine_exact(context, query, class);
         }
     }
 
     /// Lets go of candidates that cannot be among the nearest, and lets no more of them in.
-    fn narrow(&mut self, context: impl ExactDistance, query: usize, class: usize) {
-        let gate = self.reach(context, query, class);
-        self.lists[query * self.n_classes + class].loose.retain(|candidate| candidate.distance() <= gate);
-        self.set_gate(query, class, gate);
+    fn prune(&mut self, context: impl ExactDistance, query: usize, class: usize) {
+        let threshold = self.kth_upper_bound(context, query, class);
+        self.lists[query * self.n_classes + class].loose.retain(|candidate| candidate.distance() <= threshold);
+        self.set_gate(query, class, threshold);
     }
 
-    fn set_gate(&mut self, query: usize, class: usize, gate: f32) {
+    fn set_gate(&mut self, query: usize, class: usize, threshold: f32) {
         let place = class * self.numbers.len() + query;
-        self.gates[place] = gate;
+        self.gates[place] = threshold;
     }
 
     /// The kernel's distance that a row may have at most to be among the nearest of those met.
-    fn reach(&mut self, context: impl ExactDistance, query: usize, class: usize) -> f32 {
+    fn kth_upper_bound(&mut self, context: impl ExactDistance, query: usize, class: usize) -> f32 {
         let (list, error) = (&self.lists[query * self.n_classes + class], self.errors[query]);
         let unit = unit(context.whole());
         let highest = &mut self.scratch.highest;
         highest.clear();
-        highest.extend(list.settled.iter().map(|(key, _)| (*key as f64 + 1.0) * unit));
+        highest.extend(list.refined.iter().map(|(key, _)| (*key as f64 + 1.0) * unit));
         highest.extend(list.loose.iter().map(|candidate| error.highest(candidate.distance()) + unit));
         if highest.len() < self.wanted.k {
             return f32::MAX;
         }
-        error.gate(*highest.select_nth_unstable_by(self.wanted.k - 1, f64::total_cmp).1)
+        error.threshold(*highest.select_nth_unstable_by(self.wanted.k - 1, f64::total_cmp).1)
     }
 
     /// Measures the candidates of a list and keeps the k nearest.
-    fn settle(&mut self, context: impl ExactDistance, query: usize, class: usize) {
+    fn refine_exact(&mut self, context: impl ExactDistance, query: usize, class: usize) {
         let list = &mut self.lists[query * self.n_classes + class];
         if list.loose.is_empty() {
             return;
         }
         let rows = list.loose.drain(..).map(Candidate::row).collect();
-        list.settled.extend(keys(context, self.numbers[query], rows, &mut self.scratch.distances));
-        list.settled.sort_unstable();
-        list.settled.truncate(self.wanted.k);
-        let gate = self.reach(context, query, class);
-        self.set_gate(query, class, gate);
+        list.refined.extend(keys(context, self.numbers[query], rows, &mut self.scratch.distances));
+        list.refined.sort_unstable();
+        list.refined.truncate(self.wanted.k);
+        let threshold = self.kth_upper_bound(context, query, class);
+        self.set_gate(query, class, threshold);
     }
 
     /// Settles all lists, after which the rows that were offered may go.
-    pub fn settle_all(&mut self, context: impl ExactDistance) {
+    pub fn refine_all(&mut self, context: impl ExactDistance) {
         for query in 0..self.numbers.len() {
             for class in 0..self.n_classes {
                 if !self.lists[query * self.n_classes + class].loose.is_empty() {
-                    self.narrow(context, query, class);
-                    self.settle(context, query, class);
+                    self.prune(context, query, class);
+                    self.refine_exact(context, query, class);
                 }
             }
         }
@@ -291,11 +292,11 @@ impl Lists {
     pub fn finish(&mut self, context: impl ExactDistance) {
         for query in 0..self.numbers.len() {
             for class in 0..self.n_classes {
-                if self.lists[query * self.n_classes + class].settled.is_empty() {
+                if self.lists[query * self.n_classes + class].refined.is_empty() {
                     self.order(context, query, class);
                 } else {
-                    self.narrow(context, query, class);
-                    self.settle(context, query, class);
+                    self.prune(context, query, class);
+                    self.refine_exact(context, query, class);
                 }
             }
         }
@@ -304,28 +305,28 @@ impl Lists {
     /// Keeps the k nearest of the candidates, in order if that is wanted. Those whom the kernel's distances tell
     /// apart beyond all errors are not measured again.
     fn order(&mut self, context: impl ExactDistance, query: usize, class: usize) {
-        let (number, error, Wanted { k, in_order }) = (self.numbers[query], self.errors[query], self.wanted);
-        let List { settled, loose } = &mut self.lists[query * self.n_classes + class];
+        let (number, error, NearestParams { k, in_order }) = (self.numbers[query], self.errors[query], self.wanted);
+        let List { refined, loose } = &mut self.lists[query * self.n_classes + class];
         let mut loose = std::mem::take(loose);
         loose.sort_unstable();
-        settled.reserve_exact(k.min(loose.len()));
+        refined.reserve_exact(k.min(loose.len()));
         let in_doubt = |a: &Candidate, b: &Candidate| {
             error.lowest(b.distance()) <= error.highest(a.distance()) + unit(context.whole())
         };
         for run in loose.chunk_by(in_doubt) {
-            if settled.len() >= k {
+            if refined.len() >= k {
                 break;
             }
-            let rank = settled.len() as u64;
+            let rank = refined.len() as u64;
             match run {
-                run if run.len() == 1 || (!in_order && settled.len() + run.len() <= k) => {
-                    settled.extend((rank..).zip(run.iter().map(|candidate| candidate.row())));
+                run if run.len() == 1 || (!in_order && refined.len() + run.len() <= k) => {
+                    refined.extend((rank..).zip(run.iter().map(|candidate| candidate.row())));
                 }
                 run => {
                     let rows = run.iter().map(|candidate| candidate.row()).collect();
                     let mut found: Vec<(u64, u32)> = keys(context, number, rows, &mut self.scratch.distances).collect();
                     found.sort_unstable();
-                    settled.extend((rank..).zip(found.iter().map(|(_, row)| *row)).take(k - settled.len()));
+                    refined.extend((rank..).zip(found.iter().map(|(_, row)| *row)).take(k - refined.len()));
                 }
             }
         }
@@ -336,6 +337,6 @@ impl Lists {
         let queries = self.numbers.iter().zip(self.lists.chunks_exact(self.n_classes));
         queries
             .filter(|(number, _)| **number != NOBODY)
-            .map(|(&number, lists)| (number, lists.iter().map(|list| list.settled.iter().map(|(_, row)| *row))))
+            .map(|(&number, lists)| (number, lists.iter().map(|list| list.refined.iter().map(|(_, row)| *row))))
     }
 }

@@ -13,7 +13,7 @@ const MOST_STEPS: usize = 1 << 14;
 
 /// The known values of a feature, by class.
 #[derive(Debug)]
-pub struct Lack {
+pub struct MissingModel {
     /// n_classes
     known: Vec<Arc<Known>>,
     /// n_classes x n_classes, computed when first needed; only where row ≤ column.
@@ -38,7 +38,7 @@ pub enum Known {
     Nominal(Vec<f64>),
 }
 
-impl Lack {
+impl MissingModel {
     /// From a column with NaN where missing; `classes` are the rows', of which there are `n_classes`,
     /// or none. `None` where nothing is known.
     pub fn new(column: &[f64], nominal: bool, classes: &[u16], n_classes: usize) -> Option<Self> {
@@ -57,7 +57,7 @@ impl Lack {
         };
         let known = parts.into_iter().filter_map(|part| Known::new(part, nominal).map(Arc::new).or(all.clone()));
         let both = (0..n_classes * n_classes).map(|_| OnceLock::new()).collect();
-        Some(Lack { known: known.collect(), both, missed })
+        Some(MissingModel { known: known.collect(), both, missed })
     }
 
     /// Expected difference between `value` and an unknown one of `class`.

@@ -2,57 +2,13 @@
 
 use pulp::Simd;
 
-use super::kernel::{bits, line, word};
-use super::panels::{LANES, Layout, Panel, turn};
+use super::layout::{LANES, Layout};
+use super::panels::Panel;
+use super::row_parts::Parts;
+use super::vectors::{bits, line, word};
 
 /// Sums that a pair's are kept in: many short ones make small errors.
 const SUMS: usize = 64;
-
-/// Where the parts of a row stand: each is followed by zeros up to a multiple of [`LANES`], which add nothing.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Parts {
-    /// Where nominal values start; numeric ones are first.
-    nominal: usize,
-    /// Where those of numeric features start that miss some, and those of nominal ones.
-    lacking: [usize; 2],
-    /// From one row to the next.
-    pub(super) stride: usize,
-}
-
-impl Parts {
-    pub(super) fn of(layout: &Layout) -> Self {
-        let after = |start: usize, n: usize| start + n.next_multiple_of(LANES);
-        let nominal = after(0, layout.n_numeric);
-        let numeric_lacking = after(nominal, layout.halves.len());
-        let nominal_lacking = after(numeric_lacking, layout.n_stand_ins());
-        let stride = after(nominal_lacking, layout.lacking.len() - layout.n_stand_ins());
-        Parts { nominal, lacking: [numeric_lacking, nominal_lacking], stride }
-    }
-
-    /// Writes a row of whole values and of those that may be missing.
-    pub(super) fn write(self, layout: &Layout, whole: &[f32], lacking: impl Iterator<Item = f32>, row: &mut [f32]) {
-        let (numeric, nominal) = whole.split_at(layout.n_numeric);
-        row[..numeric.len()].copy_from_slice(numeric);
-        row[self.nominal..self.nominal + nominal.len()].copy_from_slice(nominal);
-        let n_numeric = layout.n_stand_ins();
-        for (number, value) in lacking.enumerate() {
-            let place = match number.checked_sub(n_numeric) {
-                None => self.lacking[0] + number,
-                Some(nominal) => self.lacking[1] + nominal,
-            };
-            row[place] = value;
-        }
-    }
-
-    /// Turns the whole values of a panel's rows into its lines.
-    pub(super) fn turn(self, layout: &Layout, rows: &[f32], panel: &mut [f32]) {
-        let (numeric, nominal) = panel.split_at_mut(layout.n_numeric * LANES);
-        turn(rows, self.stride, numeric);
-        if !nominal.is_empty() {
-            turn(&rows[self.nominal..], self.stride, nominal);
-        }
-    }
-}
 
 /// A row of a panel that has rows in f32.
 #[derive(Debug, Clone, Copy)]
@@ -64,12 +20,12 @@ pub(super) struct Row<'p, 'a> {
 impl<'a> Row<'_, 'a> {
     #[inline(always)]
     fn values(self, stride: usize) -> &'a [f32] {
-        &self.panel.coarse.rows[self.lane * stride..(self.lane + 1) * stride]
+        &self.panel.byte_codes.rows[self.lane * stride..(self.lane + 1) * stride]
     }
 
-    /// The difference expected from an unknown value of `class`, for feature number `lacking` of those that miss some.
-    fn expected(self, layout: &Layout, lacking: usize, class: usize) -> f64 {
-        layout.slot(lacking, class).map_or(0.0, |slot| f64::from(self.panel.expected[slot * LANES + self.lane]))
+    /// The difference expected from an unknown value of `class`, for feature number `with_missing` of those that miss some.
+    fn expected(self, layout: &Layout, with_missing: usize, class: usize) -> f64 {
+        layout.slot(with_missing, class).map_or(0.0, |slot| f64::from(self.panel.expected[slot * LANES + self.lane]))
     }
 }
 
@@ -82,7 +38,7 @@ pub(super) fn distances<S: Simd, const N: usize>(
     one: Row<'_, '_>,
     others: [Row<'_, '_>; N],
 ) -> [f32; N] {
-    let Parts { nominal, lacking: [lacking, nominal_lacking], stride } = parts;
+    let Parts { nominal, with_missing: [with_missing, nominal_missing], stride } = parts;
     let (a, all) = (one.values(stride), others.map(|other| other.values(stride)));
     let numeric = all.map(|b| &b[..nominal]);
     let common = match S::F32_LANES {
@@ -95,13 +51,13 @@ pub(super) fn distances<S: Simd, const N: usize>(
         let (other, b) = (others[n], all[n]);
         let mut common = common[n];
         if !layout.halves.is_empty() {
-            common += alike(&layout.halves, &a[nominal..lacking], &b[nominal..lacking]);
+            common += alike(&layout.halves, &a[nominal..with_missing], &b[nominal..with_missing]);
         }
         distances[n] = (one.panel.sums[one.lane] + other.panel.sums[other.lane]) - 2.0 * common;
-        if !layout.lacking.is_empty() {
-            let pair = Lacking { simd, layout, one, other };
-            let numeric = pair.apart::<false>(0, &a[lacking..nominal_lacking], &b[lacking..nominal_lacking]);
-            let nominal = pair.apart::<true>(layout.n_stand_ins(), &a[nominal_lacking..], &b[nominal_lacking..]);
+        if !layout.with_missing.is_empty() {
+            let pair = MissingFeature { simd, layout, one, other };
+            let numeric = pair.apart::<false>(0, &a[with_missing..nominal_missing], &b[with_missing..nominal_missing]);
+            let nominal = pair.apart::<true>(layout.n_substitutes(), &a[nominal_missing..], &b[nominal_missing..]);
             distances[n] = (f64::from(distances[n]) + numeric + nominal) as f32;
         }
     }
@@ -109,18 +65,18 @@ pub(super) fn distances<S: Simd, const N: usize>(
 }
 
 /// Features that miss values, of a pair.
-struct Lacking<'p, 'a, S> {
+struct MissingFeature<'p, 'a, S> {
     simd: S,
     layout: &'p Layout,
     one: Row<'p, 'a>,
     other: Row<'p, 'a>,
 }
 
-impl<S: Simd> Lacking<'_, '_, S> {
+impl<S: Simd> MissingFeature<'_, '_, S> {
     /// The part of the distance that features make from number `first` on.
     #[inline(always)]
     fn apart<const NOMINAL: bool>(&self, first: usize, a: &[f32], b: &[f32]) -> f64 {
-        let Lacking { simd, layout, one, other } = *self;
+        let MissingFeature { simd, layout, one, other } = *self;
         let (zero, unit) = (simd.splat_f32s(0.0), simd.splat_f32s(1.0));
         let mut sum = 0.0;
         let vectors = S::as_simd_f32s(a).0.iter().zip(S::as_simd_f32s(b).0);

@@ -5,7 +5,6 @@ use pulp::{Arch, Simd, WithSimd};
 use rayon::prelude::*;
 
 use super::space::Scale;
-use super::sparse::SparseRows;
 use ferrank_data::column::{MISSING, categories, numbers};
 use ferrank_data::intake::Intake;
 use ferrank_data::source::cut;
@@ -14,7 +13,7 @@ use ferrank_runtime::monitor::Phase;
 use ferrank_runtime::pages::Large;
 
 /// Rows turned over together when columns become rows.
-const TURN: usize = 64;
+pub(crate) const TURN: usize = 64;
 /// Columns that become rows together: the numbers of a cache line.
 const ABREAST: usize = 8;
 /// Values in a tile that is read anew: small enough beside the queries, large enough to keep threads busy.
@@ -82,7 +81,7 @@ impl Rows {
         &mut self.room[start..self.numbers.len() * self.width]
     }
 
-    /// Adds those rows of `other` whose numbers are in `wanted`, which ascends.
+    /// Adds those rows of `other` whose numbers are in `nearest_params`, which ascends.
     pub fn add_some(&mut self, other: &Rows, wanted: &[u32]) {
         let (first, end) = other.span();
         let inside = wanted.partition_point(|&number| number < first)..wanted.partition_point(|&number| number < end);
@@ -94,42 +93,6 @@ impl Rows {
     /// Forgets all rows; their room stays.
     pub fn clear(&mut self) {
         self.numbers.clear();
-    }
-}
-
-/// All rows, wherever they are.
-pub enum Table<'a> {
-    /// In memory.
-    Held(Rows),
-    /// In memory, by what is unusual.
-    Sparse(SparseRows),
-    /// In their source.
-    Streamed(Reader<'a>),
-}
-
-impl Table<'_> {
-    /// Hands all rows to `each`, in order: at once, or tile by tile.
-    pub fn pass(&self, phase: Phase, mut each: impl FnMut(&Rows) -> Result<()>) -> Result<()> {
-        match self {
-            Table::Held(rows) => each(rows),
-            Table::Sparse(rows) => rows.expand(TURN, each),
-            Table::Streamed(reader) => reader.pass(phase, |_, rows| each(rows)),
-        }
-    }
-
-    /// Columns number `features`, each over all rows.
-    pub fn columns(&self, features: &[usize]) -> Result<Vec<Vec<f64>>> {
-        if let Table::Sparse(rows) = self {
-            return Ok(rows.columns(features));
-        }
-        let mut columns = vec![Vec::new(); features.len()];
-        self.pass(Phase::Coding, |rows| {
-            for (column, &feature) in columns.iter_mut().zip(features) {
-                column.extend(rows.values().iter().skip(feature).step_by(rows.width));
-            }
-            Ok(())
-        })?;
-        Ok(columns)
     }
 }
 

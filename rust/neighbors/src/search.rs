@@ -6,11 +6,13 @@ use pulp::Arch;
 
 use super::context::DistanceContext;
 use super::neighbours::Neighbours;
-use super::rows::{Rows, Table};
+use super::rows::Rows;
 use super::space::Space;
-use crate::lists::{Lists, Wanted};
-use crate::mutual::{self, Mutual};
-use crate::panels::{Layout, Panels};
+use super::table::Table;
+use crate::layout::Layout;
+use crate::lists::{Lists, NearestParams};
+use crate::pairwise_bounds::{self, PairwiseBounds};
+use crate::panels::Panels;
 use crate::scan::Scan;
 use crate::space_panels::{error_of, panels_of};
 use ferrank_runtime::error::Result;
@@ -19,10 +21,15 @@ use ferrank_runtime::monitor::{Monitor, Phase};
 /// What a search needs to know.
 #[derive(Clone, Copy)]
 pub struct Search<'a> {
+    /// The features and their differences.
     pub space: &'a Space,
+    /// Where features stand in panels.
     pub layout: &'a Layout,
-    pub wanted: Wanted,
+    /// Which neighbours.
+    pub wanted: NearestParams,
+    /// Progress, and the request to stop.
     pub monitor: &'a Monitor,
+    /// Vector instructions of this machine.
     pub arch: Arch,
 }
 
@@ -36,7 +43,7 @@ impl Search<'_> {
             let context = DistanceContext { space: self.space, queries, rows };
             self.scan().offer(context, &panels, &tile, &mut lists, |lists| match table {
                 Table::Held(_) => lists.finish(context),
-                Table::Sparse(_) | Table::Streamed(_) => lists.settle_all(context),
+                Table::Sparse(_) | Table::Streamed(_) => lists.refine_all(context),
             })
         })?;
         Ok(self.neighbours(&lists))
@@ -48,12 +55,12 @@ impl Search<'_> {
         let mut lists = self.lists(&panels);
         let context = DistanceContext { space: self.space, queries: rows, rows };
         self.monitor.enter(Phase::Searching, rows.numbers.len() as u64);
-        let pays = mutual::bytes(self.layout, panels.len()).is_some_and(|bytes| bytes <= room);
-        let mutual = match pays {
-            true => Mutual::new(self.layout, &panels, self.wanted.k, self.arch, self.monitor)?,
+        let is_worthwhile = pairwise_bounds::bytes(self.layout, panels.len()).is_some_and(|bytes| bytes <= room);
+        let pairwise = match is_worthwhile {
+            true => PairwiseBounds::new(self.layout, &panels, self.wanted.k, self.arch, self.monitor)?,
             false => None,
         };
-        let scan = Scan { mutual: mutual.as_ref(), ..self.scan() };
+        let scan = Scan { pairwise: pairwise.as_ref(), ..self.scan() };
         scan.offer(context, &panels, &panels, &mut lists, |lists| {
             lists.finish(context);
             self.monitor.advance(lists.n_queries() as u64);
@@ -68,7 +75,7 @@ impl Search<'_> {
     }
 
     fn scan(&self) -> Scan<'_> {
-        Scan { layout: self.layout, monitor: self.monitor, arch: self.arch, mutual: None }
+        Scan { layout: self.layout, monitor: self.monitor, arch: self.arch, pairwise: None }
     }
 
     fn lists(&self, panels: &Panels) -> Vec<Lists> {

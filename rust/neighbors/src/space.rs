@@ -7,7 +7,7 @@
 use crate::lists::{DECIMALS, key};
 use pulp::{Arch, Simd, WithSimd};
 
-use super::missing::Lack;
+use super::missing::MissingModel;
 use ferrank_data::profile::{Categories, ColumnProfile};
 
 /// How the values of a feature become numbers.
@@ -77,7 +77,7 @@ pub struct Space {
     /// n_features
     pub shapes: Vec<Shape>,
     /// n_features; `None` where nothing is missing, or nothing known.
-    pub lacks: Vec<Option<Lack>>,
+    pub missing_models: Vec<Option<MissingModel>>,
     /// n_rows; the class that a missing value is conditional on. Empty unless in classification.
     pub classes: Vec<u16>,
     /// At least 1.
@@ -100,10 +100,15 @@ const ABREAST: usize = 8;
 
 impl Space {
     /// The space of features with these shapes and models of missing values.
-    pub fn new(shapes: Vec<Shape>, lacks: Vec<Option<Lack>>, classes: Vec<u16>, n_classes: usize) -> Self {
+    pub fn new(
+        shapes: Vec<Shape>,
+        missing_models: Vec<Option<MissingModel>>,
+        classes: Vec<u16>,
+        n_classes: usize,
+    ) -> Self {
         let plain = shapes.iter().all(|shape| matches!(shape, Shape::Constant | Shape::Numeric))
-            && lacks.iter().all(Option::is_none);
-        Space { shapes, lacks, classes, n_classes, plain }
+            && missing_models.iter().all(Option::is_none);
+        Space { shapes, missing_models, classes, n_classes, plain }
     }
 
     /// The class of a row.
@@ -120,10 +125,10 @@ impl Space {
     /// The difference between two values of feature `i`, each with the class of its row.
     #[inline]
     pub fn apart(&self, i: usize, (x, a): (f64, usize), (y, b): (f64, usize)) -> f64 {
-        match (&self.lacks[i], x.is_nan(), y.is_nan()) {
-            (Some(lack), true, true) => lack.two(a, b),
-            (Some(lack), true, false) => lack.one(y, a),
-            (Some(lack), false, true) => lack.one(x, b),
+        match (&self.missing_models[i], x.is_nan(), y.is_nan()) {
+            (Some(model), true, true) => model.two(a, b),
+            (Some(model), true, false) => model.one(y, a),
+            (Some(model), false, true) => model.one(x, b),
             _ => match self.shapes[i] {
                 Shape::Constant | Shape::Unknown => 0.0,
                 Shape::Numeric => (x - y).abs(),
@@ -140,7 +145,7 @@ impl Space {
     /// The difference that each feature makes.
     pub fn differences(&self, arch: Arch, a: Example<'_>, b: Example<'_>, out: &mut [f64]) {
         if self.plain {
-            arch.dispatch(Apart { a: a.values, b: b.values, out });
+            arch.dispatch(TargetMetric { a: a.values, b: b.values, out });
         } else {
             out.iter_mut().enumerate().for_each(|(i, out)| *out = self.difference(i, a, b));
         }
@@ -172,13 +177,13 @@ impl Space {
 }
 
 /// |a − b|, element by element.
-struct Apart<'a> {
+struct TargetMetric<'a> {
     a: &'a [f64],
     b: &'a [f64],
     out: &'a mut [f64],
 }
 
-impl WithSimd for Apart<'_> {
+impl WithSimd for TargetMetric<'_> {
     type Output = ();
 
     #[inline(always)]

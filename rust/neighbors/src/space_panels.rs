@@ -5,7 +5,8 @@
 
 use super::rows::Rows;
 use super::space::{Example, Shape, Space};
-use crate::panels::{Cells, Error, LANES, Lacking, Layout, NONE, Panels, ROUNDING, additions};
+use crate::layout::{Error, LANES, Layout, MissingFeature, NONE, ROUNDING, additions};
+use crate::panels::{Cells, Panels};
 
 /// Sums that a row's A is kept in, which need not wait for each other.
 const SUMS: usize = 8;
@@ -16,9 +17,9 @@ pub fn layout_of(space: &Space) -> Layout {
     for wanted in [Shape::Numeric, Shape::Nominal] {
         let features = (0..space.shapes.len()).filter(|&i| space.shapes[i] == wanted);
         for feature in features {
-            match &space.lacks[feature] {
+            match &space.missing_models[feature] {
                 None => layout.whole.push(feature as u32),
-                Some(lack) => add_lacking(&mut layout, feature, wanted, &lack.missed),
+                Some(model) => add_missing_feature(&mut layout, feature, wanted, &model.missed),
             }
         }
         if wanted == Shape::Numeric {
@@ -29,8 +30,8 @@ pub fn layout_of(space: &Space) -> Layout {
     layout
 }
 
-fn add_lacking(layout: &mut Layout, feature: usize, shape: Shape, missed: &[bool]) {
-    layout.lacking.push(Lacking { feature: feature as u32, nominal: shape == Shape::Nominal });
+fn add_missing_feature(layout: &mut Layout, feature: usize, shape: Shape, missed: &[bool]) {
+    layout.with_missing.push(MissingFeature { feature: feature as u32, nominal: shape == Shape::Nominal });
     for missed in missed {
         layout.slots.push(if *missed { layout.n_slots as u32 } else { NONE });
         layout.n_slots += usize::from(*missed);
@@ -43,10 +44,10 @@ fn add_lacking(layout: &mut Layout, feature: usize, shape: Shape, missed: &[bool
 /// each addition on its way; M ≤ A and A + A' = distance + 2 M. Differences of features that miss values are
 /// added up one after the other.
 pub fn error_of(layout: &Layout, sum: f64) -> Error {
-    let all = layout.whole.len() + layout.lacking.len();
+    let all = layout.whole.len() + layout.with_missing.len();
     let fixed = sum * (2.0 * additions(layout.whole.len()) + 4.0 * ROUNDING) + 2.0 * all as f64 * ROUNDING;
     // A tenth for the errors of errors, and of sums in f64.
-    Error { fixed: 1.1 * fixed, relative: 1.1 * (6.0 + layout.lacking.len() as f64) * ROUNDING }
+    Error { fixed: 1.1 * fixed, relative: 1.1 * (6.0 + layout.with_missing.len() as f64) * ROUNDING }
 }
 
 /// Writes the whole values of a row; gives its A.
@@ -61,17 +62,18 @@ fn fill(layout: &Layout, example: Example<'_>, cells: &mut Cells<'_>) -> f32 {
     (layout.halves.len() as f64 / 2.0 + sums.iter().sum::<f64>()) as f32
 }
 
-fn fill_lacking(layout: &Layout, space: &Space, example: Example<'_>, cells: &mut Cells<'_>) {
-    for (number, lacking) in layout.lacking.iter().enumerate() {
-        let feature = lacking.feature as usize;
-        let (value, lack) = (example.values[feature], space.lacks[feature].as_ref().expect("it misses values"));
-        cells.lacking[number * LANES + cells.lane] = value as f32;
-        if let Some(stand_in) = cells.stand_ins.get_mut(number) {
-            *stand_in = if value.is_nan() { lack.mean(example.class) } else { value } as f32;
+fn fill_missing(layout: &Layout, space: &Space, example: Example<'_>, cells: &mut Cells<'_>) {
+    for (number, with_missing) in layout.with_missing.iter().enumerate() {
+        let feature = with_missing.feature as usize;
+        let (value, model) =
+            (example.values[feature], space.missing_models[feature].as_ref().expect("it misses values"));
+        cells.with_missing[number * LANES + cells.lane] = value as f32;
+        if let Some(substitute) = cells.substitutes.get_mut(number) {
+            *substitute = if value.is_nan() { model.mean(example.class) } else { value } as f32;
         }
         for class in 0..layout.n_classes {
             if let Some(slot) = layout.slot(number, class) {
-                let difference = if value.is_nan() { lack.two(example.class, class) } else { lack.one(value, class) };
+                let difference = if value.is_nan() { model.two(example.class, class) } else { model.one(value, class) };
                 cells.expected[slot * LANES + cells.lane] = difference as f32;
             }
         }
@@ -84,7 +86,7 @@ pub fn panels_of(layout: &Layout, space: &Space, rows: &Rows) -> Panels {
     rows.numbers.iter().for_each(|&number| members[space.class(number)].push(number));
     Panels::of(layout, members, |number, cells| {
         let example = Example { values: rows.row(number), class: space.class(number) };
-        fill_lacking(layout, space, example, cells);
+        fill_missing(layout, space, example, cells);
         fill(layout, example, cells)
     })
 }

@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use super::outline::Outline;
 use super::params::{ReliefParams, ReliefScore};
-use super::targets::Apart;
+use super::targets::TargetMetric;
 use ferrank_ranking::{Estimate, Form, Part, RunData, ScoreRanking, effective};
 use ferrank_runtime::error::{Error, Result};
 
@@ -110,7 +110,7 @@ fn estimates(blocks: &[Part<'_>], outline: &Outline) -> Vec<Estimate> {
             None => estimates.push(estimate(blocks, *n_features, |feature| {
                 Linear::mean(blocks, queries, |block| block.sum(scheme, feature))
             })),
-            Some(Apart::Target(_)) => estimates.push(estimate(blocks, *n_features, |feature| {
+            Some(TargetMetric::Target(_)) => estimates.push(estimate(blocks, *n_features, |feature| {
                 Linear::average((0..apart.len()).map(|n| (shares[n], ratio(n, feature))))
             })),
             Some(_) => {

@@ -16,10 +16,11 @@ use rayon::prelude::*;
 use super::prepared::{Prepared, gather};
 use ferrank_data::store::TargetColumn;
 use ferrank_neighbors::context::DistanceContext;
-use ferrank_neighbors::lists::Wanted;
-use ferrank_neighbors::rows::Table;
+use ferrank_neighbors::lists::NearestParams;
+use ferrank_neighbors::panels::Panels;
 use ferrank_neighbors::search::Search;
 use ferrank_neighbors::sparse::Index;
+use ferrank_neighbors::table::Table;
 use ferrank_runtime::error::Result;
 
 /// How much each row has to say.
@@ -75,9 +76,9 @@ impl Prepared<'_> {
             return Index::new(table, &self.space).distances(rows, others, self.monitor);
         }
         let (layout, monitor) = (&self.layout, self.monitor);
-        let wanted = Wanted { k: 1, in_order: false };
+        let wanted = NearestParams { k: 1, in_order: false };
         let search = Search { space: &self.space, layout, wanted, monitor, arch: Arch::new() };
-        let together = (self.limits.group / (self.layout.row_bytes() + 8 * self.space.shapes.len())).max(1);
+        let together = (self.limits.group / (Panels::row_bytes(&self.layout) + 8 * self.space.shapes.len())).max(1);
         let mut least = vec![f64::INFINITY; rows.len()];
         for others in others.chunks(together) {
             let near = Table::Held(gather(&self.table, others, self.space.shapes.len())?);

@@ -13,7 +13,7 @@
 //! anew for each pass where they are many; then only the queries are held.
 //!
 //! Where the papers are silent or garbled: missing values differ by what is expected, numeric ones too
-//! (see `lack`); distances are means over features, summed in f64 in the order of features and compared to
+//! (see `model`); distances are means over features, summed in f64 in the order of features and compared to
 //! 12 decimals, ties going to the lower row; a class with fewer than k rows counts with those it has; two
 //! empty label sets are at distance 0; the rank weight is exp(−(rank/σ)²), as mtr-ranking writes 1/σ for σ.
 //! Each target on its own uses 0 or 1 as the distance of a nominal one, for which the neighbours of all
@@ -30,6 +30,7 @@
 
 mod estimates;
 mod influence;
+mod limits;
 mod myopic;
 mod outline;
 mod params;
@@ -50,11 +51,13 @@ use ferrank_data::intake::{Intake, numbered};
 use ferrank_data::schema::{Problem, Roles, Task};
 use ferrank_data::source::ChunkSource;
 use ferrank_neighbors::context::DistanceContext;
-use ferrank_neighbors::lists::{Wanted, bytes};
+use ferrank_neighbors::lists::{NearestParams, bytes};
 use ferrank_neighbors::neighbours::Neighbours;
-use ferrank_neighbors::rows::{Rows, Table};
+use ferrank_neighbors::panels::Panels;
+use ferrank_neighbors::rows::Rows;
 use ferrank_neighbors::search::Search;
 use ferrank_neighbors::sparse::Index;
+use ferrank_neighbors::table::Table;
 use ferrank_ranking::Ranking;
 use ferrank_ranking::RunOptions;
 use ferrank_ranking::{Accumulator, Checkpoint, DataShape, Identity, Vector};
@@ -62,6 +65,7 @@ use ferrank_runtime::budget::Budget;
 use ferrank_runtime::error::Result;
 use ferrank_runtime::monitor::{Monitor, Phase};
 use ferrank_runtime::threads::pool;
+use limits::Limits;
 use outline::Outline;
 use prepared::{Prepared, gather};
 use queries::Queries;
@@ -70,19 +74,6 @@ use targets::Targets;
 
 /// Its number, and its queries.
 type Block<'a> = (u64, &'a [u32]);
-
-/// Most bytes that a run holds of what it could do in parts.
-#[derive(Debug, Clone, Copy)]
-struct Limits {
-    /// Rows, if they are held together.
-    rows: usize,
-    /// Queries of a group, with their lists.
-    group: usize,
-}
-
-const LIMITS: Limits = Limits { rows: 272 << 20, group: 128 << 20 };
-/// What reading takes: a tile of values as columns, as rows and as panels, and columns on their way.
-const READING_BYTES: usize = 40 << 20;
 
 /// Ranks the features of `source` by Relief, on a pool of `threads` threads.
 ///
@@ -114,18 +105,6 @@ pub fn accumulate(
     monitor: &Monitor,
 ) -> Result<Accumulator> {
     accumulate_within(None, source, roles, params, options, monitor)
-}
-
-impl Limits {
-    /// What `budget` leaves beside the targets of `n_rows` rows, `targets` bytes each, if that is less than
-    /// [`LIMITS`]. A block of queries is to fit, `block` bytes.
-    fn within(budget: Budget, n_rows: u64, targets: usize, block: usize) -> Result<Self> {
-        let fixed = n_rows as usize * targets + READING_BYTES;
-        let least = fixed + block;
-        let left = budget.check(least, "Relief; fewer iterations need less")? - fixed;
-        let group = LIMITS.group.min((left / 2).max(block));
-        Ok(Limits { rows: LIMITS.rows.min(left - group.min(left)), group })
-    }
 }
 
 fn accumulate_within(
@@ -238,7 +217,7 @@ impl Prepared<'_> {
         let k = nearest(params, self.n_rows);
         // Where all weigh the same, and nothing is added up in the order of ranks, who is nearer says nothing.
         let alike = outline.apart.is_empty() && outline.schemes.iter().all(|s| s.k >= k && s.sigma.is_none());
-        let wanted = Wanted { k, in_order: !alike };
+        let wanted = NearestParams { k, in_order: !alike };
         let plan = self.plan(params, outline)?;
         let blocks: Vec<Block<'_>> = numbers.iter().map(|&key| (key, queries.block(key))).collect();
         let most = blocks.iter().map(|(_, queries)| queries.len()).max().unwrap_or(1).max(1);
@@ -264,7 +243,7 @@ impl Prepared<'_> {
                 }
             }
             table => {
-                let a_query = a_query + self.layout.row_bytes() + 8 * n_features;
+                let a_query = a_query + Panels::row_bytes(&self.layout) + 8 * n_features;
                 for group in blocks.chunks((self.limits.group / a_query / most).max(1)) {
                     let wanted: Vec<u32> = of_group(group);
                     let held = gather(table, &wanted, n_features)?;

@@ -6,9 +6,9 @@
 
 use rayon::prelude::*;
 
-use ferrank_neighbors::missing::Lack;
-use ferrank_neighbors::rows::Table;
+use ferrank_neighbors::missing::MissingModel;
 use ferrank_neighbors::space::{Shape, Space};
+use ferrank_neighbors::table::Table;
 use ferrank_runtime::error::Result;
 use ferrank_runtime::monitor::Monitor;
 
@@ -34,16 +34,16 @@ pub(crate) fn importances(table: &Table<'_>, space: &Space, priors: &[f64], moni
 }
 
 fn of_feature(column: &[f64], shape: Shape, space: &Space, priors: &[f64]) -> f64 {
-    let Some(lack) = (shape != Shape::Constant)
-        .then(|| Lack::new(column, shape == Shape::Nominal, &space.classes, space.n_classes))
+    let Some(model) = (shape != Shape::Constant)
+        .then(|| MissingModel::new(column, shape == Shape::Nominal, &space.classes, space.n_classes))
         .flatten()
     else {
         return 0.0;
     };
     let (mut same, mut other) = (0.0, 0.0);
     for (a, p) in priors.iter().enumerate() {
-        same += p * p * lack.two(a, a);
-        other += (0..a).map(|b| 2.0 * p * priors[b] * lack.two(a, b)).sum::<f64>();
+        same += p * p * model.two(a, a);
+        other += (0..a).map(|b| 2.0 * p * priors[b] * model.two(a, b)).sum::<f64>();
     }
     let alike: f64 = priors.iter().map(|p| p * p).sum();
     (if alike < 1.0 { other / (1.0 - alike) } else { 0.0 }) - same / alike

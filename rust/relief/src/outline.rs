@@ -2,7 +2,7 @@
 //! of queries gives, and the scores that come of them.
 
 use super::params::{ReliefParams, TargetDistance};
-use super::targets::{Apart, shares};
+use super::targets::{TargetMetric, shares};
 use ferrank_data::intake::Unlabelled;
 use ferrank_data::schema::Task;
 use ferrank_ranking::{Form, RunData, most_parts};
@@ -21,7 +21,7 @@ pub(crate) struct Scheme {
 pub(crate) struct Outline {
     pub(crate) schemes: Vec<Scheme>,
     /// Ways to tell targets apart; none in classification, where all rows have a class.
-    pub(crate) apart: Vec<Apart>,
+    pub(crate) apart: Vec<TargetMetric>,
     /// n_targets; they sum up to 1.
     pub(crate) shares: Vec<f64>,
     pub(crate) n_features: usize,
@@ -41,14 +41,14 @@ impl Outline {
             params.n_neighbors.iter().flat_map(|&k| params.sigma.iter().map(move |&sigma| Scheme { k, sigma }));
         let apart = match (params.per_target, task) {
             (_, Task::Classification) if !is_semi_supervised => Vec::new(),
-            (true, task) if task != Task::Hierarchical => (0..n_targets).map(Apart::Target).collect(),
+            (true, task) if task != Task::Hierarchical => (0..n_targets).map(TargetMetric::Target).collect(),
             (_, Task::MultiLabel | Task::Hierarchical) if params.target_distance.is_empty() => {
-                vec![Apart::Sets(TargetDistance::Hamming)]
+                vec![TargetMetric::Sets(TargetDistance::Hamming)]
             }
             (_, Task::MultiLabel | Task::Hierarchical) => {
-                params.target_distance.iter().copied().map(Apart::Sets).collect()
+                params.target_distance.iter().copied().map(TargetMetric::Sets).collect()
             }
-            _ => vec![Apart::Mean],
+            _ => vec![TargetMetric::Mean],
         };
         let shares = shares(params.target_weights.as_deref(), n_targets);
         Outline { schemes: schemes.collect(), apart, shares, n_features }
@@ -79,7 +79,7 @@ impl Outline {
     pub(crate) fn names(&self) -> Vec<String> {
         let differ = |f: &dyn Fn(&Scheme) -> String| self.schemes.iter().any(|scheme| f(scheme) != f(&self.schemes[0]));
         let (k_differs, sigma_differs) = (differ(&|s| s.k.to_string()), differ(&|s| format!("{:?}", s.sigma)));
-        let set = |how: &Apart| if let Apart::Sets(set) = how { Some(*set) } else { None };
+        let set = |how: &TargetMetric| if let TargetMetric::Sets(set) = how { Some(*set) } else { None };
         let sets: Vec<TargetDistance> =
             if self.apart.len() > 1 { self.apart.iter().filter_map(set).collect() } else { Vec::new() };
         let mut names = Vec::new();

@@ -3,17 +3,19 @@
 
 use rayon::prelude::*;
 
-use super::{Limits, targets};
+use super::limits::Limits;
+use super::targets;
 use ferrank_data::intake::{Intake, Unlabelled};
 use ferrank_data::profile::ColumnProfile;
 use ferrank_data::schema::{Problem, Task};
 use ferrank_data::store::{TargetColumn, add_values, empty_targets};
-use ferrank_neighbors::missing::Lack;
-use ferrank_neighbors::panels::Layout;
-use ferrank_neighbors::rows::{Reader, Rows, Table};
+use ferrank_neighbors::layout::Layout;
+use ferrank_neighbors::missing::MissingModel;
+use ferrank_neighbors::rows::{Reader, Rows};
 use ferrank_neighbors::space::{Scale, Shape, Space};
 use ferrank_neighbors::space_panels::layout_of;
 use ferrank_neighbors::sparse::{SparseRows, Usual};
+use ferrank_neighbors::table::Table;
 use ferrank_ranking::ScanSummary;
 use ferrank_runtime::error::Result;
 use ferrank_runtime::monitor::{Monitor, Phase};
@@ -45,7 +47,7 @@ impl<'a> Prepared<'a> {
         let all_rows = profile.counts.kept as usize;
         let scales: Vec<Scale> = profile.features.iter().map(Scale::of).collect();
         let mut shapes: Vec<Shape> = scales.iter().map(Shape::of).collect();
-        let lacking: Vec<usize> =
+        let with_missing: Vec<usize> =
             (0..shapes.len()).filter(|&i| shapes[i] != Shape::Constant && profile.features[i].missing() > 0).collect();
         let mut targets = empty_targets(problem, profile, n_rows as usize, intake.source.name())?;
         let is_semi_supervised = intake.unlabelled == Unlabelled::Use && profile.counts.unlabelled > 0;
@@ -56,15 +58,15 @@ impl<'a> Prepared<'a> {
         let table = if usual.is_rare(all_rows, limits.rows) {
             read_sparse(&reader, usual, &mut targets)?
         } else {
-            let held = n_rows as usize * (VALUE_BYTES * shapes.len() + 4 * lacking.len() * classes) <= limits.rows;
+            let held = n_rows as usize * (VALUE_BYTES * shapes.len() + 4 * with_missing.len() * classes) <= limits.rows;
             read_table(reader, held, &mut targets)?
         };
         let (classes, n_classes) = if by_class { targets::classes(&targets[0]) } else { (Vec::new(), 1) };
-        let lacks = lacks(&table, &lacking, &shapes, &classes, n_classes, monitor)?;
-        for &feature in lacking.iter().filter(|&&feature| lacks[feature].is_none()) {
+        let missing_models = missing_models(&table, &with_missing, &shapes, &classes, n_classes, monitor)?;
+        for &feature in with_missing.iter().filter(|&&feature| missing_models[feature].is_none()) {
             shapes[feature] = Shape::Unknown;
         }
-        let space = Space::new(shapes, lacks, classes, n_classes);
+        let space = Space::new(shapes, missing_models, classes, n_classes);
         Ok(Prepared {
             limits,
             problem,
@@ -99,32 +101,32 @@ fn read_sparse<'a>(reader: &Reader<'_>, usual: Usual, targets: &mut [TargetColum
     Ok(Table::Sparse(rows))
 }
 
-/// What missing values of the features `lacking` are expected to differ by.
-fn lacks(
+/// What missing values of the features `with_missing` are expected to differ by.
+fn missing_models(
     table: &Table<'_>,
-    lacking: &[usize],
+    with_missing: &[usize],
     shapes: &[Shape],
     classes: &[u16],
     n_classes: usize,
     monitor: &Monitor,
-) -> Result<Vec<Option<Lack>>> {
-    let mut lacks: Vec<Option<Lack>> = shapes.iter().map(|_| None).collect();
+) -> Result<Vec<Option<MissingModel>>> {
+    let mut missing_models: Vec<Option<MissingModel>> = shapes.iter().map(|_| None).collect();
     let n_rows = match table {
         Table::Held(rows) => rows.numbers.len(),
         Table::Sparse(rows) => rows.len(),
         Table::Streamed(reader) => reader.n_rows as usize,
     };
-    for features in lacking.chunks((LACK_VALUES / n_rows).max(1)) {
+    for features in with_missing.chunks((LACK_VALUES / n_rows).max(1)) {
         let columns = table.columns(features)?;
-        let found: Vec<Option<Lack>> = (columns.par_iter().zip(features))
+        let found: Vec<Option<MissingModel>> = (columns.par_iter().zip(features))
             .map(|(column, &feature)| {
                 monitor.check()?;
-                Ok(Lack::new(column, shapes[feature] == Shape::Nominal, classes, n_classes))
+                Ok(MissingModel::new(column, shapes[feature] == Shape::Nominal, classes, n_classes))
             })
             .collect::<Result<_>>()?;
-        features.iter().zip(found).for_each(|(&feature, lack)| lacks[feature] = lack);
+        features.iter().zip(found).for_each(|(&feature, model)| missing_models[feature] = model);
     }
-    Ok(lacks)
+    Ok(missing_models)
 }
 
 /// The rows called `numbers`, of `width` features, in ascending order.

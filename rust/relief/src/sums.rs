@@ -187,7 +187,7 @@ fn add_targets(weights: &[f64], n_apart: usize, sums: &mut [f64]) {
 
 /// Fills in the weights of a pair of which a target is unknown, with the distance of the features, and adds
 /// them to the targets' `sums`.
-fn stand_in(weights: &mut [f64], n_apart: usize, sums: &mut [f64], distance: impl FnOnce() -> f64) {
+fn substitute(weights: &mut [f64], n_apart: usize, sums: &mut [f64], distance: impl FnOnce() -> f64) {
     if weights[weights.len() - 1].is_nan() {
         let distance = distance();
         for weights in weights.chunks_exact_mut(1 + n_apart) {
@@ -209,7 +209,7 @@ impl Block {
         let mut parts = Parts::default();
         for block in blocks {
             let pairs = block.next(context.rows.span().1);
-            block.stand_in(arch, context, pairs.clone());
+            block.substitute(arch, context, pairs.clone());
             if context.space.is_plain() {
                 block.parts(context, pairs, &mut parts);
             } else {
@@ -231,11 +231,11 @@ impl Block {
     }
 
     /// Fills in the weights of `pairs` that a target is unknown of.
-    fn stand_in(&mut self, arch: Arch, context: DistanceContext<'_>, pairs: Range<usize>) {
+    fn substitute(&mut self, arch: Arch, context: DistanceContext<'_>, pairs: Range<usize>) {
         let n_vectors = self.n_vectors();
         for pair in &self.pairs[pairs] {
             let weights = &mut self.weights[pair.weights as usize * n_vectors..][..n_vectors];
-            stand_in(weights, self.n_apart, &mut self.sums.targets, || {
+            substitute(weights, self.n_apart, &mut self.sums.targets, || {
                 let [query, row] = context.pair(pair.query, pair.row);
                 context.space.differences(arch, query, row, &mut self.differences);
                 mean(&self.differences)
@@ -294,7 +294,7 @@ impl Block {
                 rows.differences(space, pair.query, pair.row, |_, difference| sum += difference);
                 sum / n_features as f64
             };
-            stand_in(weights, self.n_apart, &mut self.sums.targets, distance);
+            substitute(weights, self.n_apart, &mut self.sums.targets, distance);
             rows.differences(space, pair.query, pair.row, |feature, difference| {
                 for (vector, &weight) in self.sums.vectors.chunks_exact_mut(n_features).zip(&*weights) {
                     vector[feature] += weight * difference;

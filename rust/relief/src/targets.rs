@@ -12,13 +12,13 @@ use ferrank_data::labels::{LabelColumn, compare};
 use ferrank_data::profile::{ColumnProfile, MISSING_U16};
 use ferrank_data::schema::{Attribute, Task};
 use ferrank_data::store::{TargetColumn, label_code};
-use ferrank_neighbors::missing::Lack;
+use ferrank_neighbors::missing::MissingModel;
 use ferrank_neighbors::space::{Example, Scale, Shape, Space};
 use ferrank_runtime::error::Result;
 
 /// A way to tell how far the targets of two rows are apart, in [0, 1].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Apart {
+pub(crate) enum TargetMetric {
     /// Weighted mean over all targets.
     Mean,
     /// One target alone.
@@ -29,7 +29,7 @@ pub enum Apart {
 
 /// The targets of all rows.
 #[derive(Debug)]
-pub struct Targets {
+pub(crate) struct Targets {
     values: Values,
     /// n_targets; they sum up to 1.
     shares: Vec<f64>,
@@ -54,7 +54,7 @@ enum Values {
 }
 
 /// The class of each row, for a single nominal target; and how many classes there are.
-pub fn classes(column: &TargetColumn) -> (Vec<u16>, usize) {
+pub(crate) fn classes(column: &TargetColumn) -> (Vec<u16>, usize) {
     match column {
         TargetColumn::Nominal { categories, codes } => (codes.to_vec(), categories.names.len().max(1)),
         _ => unreachable!("classification has a nominal target"),
@@ -64,7 +64,7 @@ pub fn classes(column: &TargetColumn) -> (Vec<u16>, usize) {
 impl Targets {
     /// # Errors
     /// [`Error::Data`] for a label with more than two values.
-    pub fn new(
+    pub(crate) fn new(
         columns: &[TargetColumn],
         profiles: &[ColumnProfile],
         names: &[Attribute],
@@ -76,7 +76,7 @@ impl Targets {
             return Ok(Targets { values, shares: vec![1.0] });
         }
         let n_targets = columns.len();
-        let (mut shapes, mut lacks, mut has) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut shapes, mut missing_models, mut has) = (Vec::new(), Vec::new(), Vec::new());
         let mut values = Vec::new();
         for (number, ((column, profile), name)) in columns.iter().zip(profiles).zip(names).enumerate() {
             let scale = Scale::of(profile);
@@ -85,27 +85,27 @@ impl Targets {
                 values.resize(placed.len() * n_targets, 0.0);
             }
             values.iter_mut().skip(number).step_by(n_targets).zip(&placed).for_each(|(value, placed)| *value = *placed);
-            let lacking = shape != Shape::Constant && placed.iter().any(|value| value.is_nan());
-            let lack = if lacking { Lack::new(&placed, shape == Shape::Nominal, &[], 1) } else { None };
-            shapes.push(if lacking && lack.is_none() { Shape::Unknown } else { shape });
-            lacks.push(lack);
+            let with_missing = shape != Shape::Constant && placed.iter().any(|value| value.is_nan());
+            let model = if with_missing { MissingModel::new(&placed, shape == Shape::Nominal, &[], 1) } else { None };
+            shapes.push(if with_missing && model.is_none() { Shape::Unknown } else { shape });
+            missing_models.push(model);
             has.push(if task == Task::MultiLabel { label_code(column, &name.name)? } else { 1.0 });
         }
-        let space = Space::new(shapes, lacks, Vec::new(), 1);
+        let space = Space::new(shapes, missing_models, Vec::new(), 1);
         Ok(Targets { values: Values::Columns { space, values, has }, shares: shares(weights, n_targets) })
     }
 
     /// The distance between the targets of rows `a` and `b`.
-    pub fn apart(&self, how: Apart, a: u32, b: u32) -> f64 {
+    pub(crate) fn apart(&self, how: TargetMetric, a: u32, b: u32) -> f64 {
         match (&self.values, how) {
-            (Values::Columns { space, .. }, Apart::Target(target)) => {
+            (Values::Columns { space, .. }, TargetMetric::Target(target)) => {
                 space.difference(target, self.example(a), self.example(b))
             }
-            (Values::Columns { space, .. }, Apart::Mean) => {
+            (Values::Columns { space, .. }, TargetMetric::Mean) => {
                 let (a, b) = (self.example(a), self.example(b));
                 self.shares.iter().enumerate().map(|(target, share)| share * space.difference(target, a, b)).sum()
             }
-            (_, Apart::Sets(distance)) => {
+            (_, TargetMetric::Sets(distance)) => {
                 let (one, both) = self.compare(a, b);
                 match distance {
                     TargetDistance::Hamming => one,
@@ -148,7 +148,7 @@ impl Targets {
 }
 
 /// The share of each target; they sum up to 1.
-pub fn shares(weights: Option<&[f64]>, n_targets: usize) -> Vec<f64> {
+pub(crate) fn shares(weights: Option<&[f64]>, n_targets: usize) -> Vec<f64> {
     let total = weights.map_or(n_targets as f64, |weights| weights.iter().sum());
     (0..n_targets).map(|target| weights.map_or(1.0, |weights| weights[target]) / total).collect()
 }

@@ -7,7 +7,7 @@
 
 use arrow_buffer::ScalarBuffer;
 
-use super::Code;
+use super::code::Code;
 
 /// Features whose codes of a row lie together.
 pub const BAND: usize = 8;

@@ -14,10 +14,11 @@ use arrow_buffer::{ArrowNativeType, Buffer, ScalarBuffer};
 use arrow_ipc::writer::FileWriter;
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
 
+use super::Chunk;
 use super::bands::{BAND, Bands};
+use super::code::Code;
 use super::codebook::Codebook;
 use super::targets::{Answers, TargetColumn};
-use super::{Chunk, Code};
 use crate::intake::{CHUNK_ROWS, Counts, Intake};
 use crate::labels::LabelColumn;
 use crate::source::IpcSource;

@@ -1,3 +1,4 @@
+use crate::profile::{MISSING_U8, MISSING_U16};
 use std::sync::Arc;
 
 use arrow_array::builder::{ListBuilder, StringBuilder};

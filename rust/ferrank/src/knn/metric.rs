@@ -3,7 +3,7 @@
 //! A numeric value is its place in [0, 1], a nominal one the number of its category, a missing one NaN. A
 //! nominal feature of two categories is a numeric one, as are its differences.
 
-use super::Conventions;
+use super::params::Conventions;
 use ferrank_data::profile::{ColumnProfile, NominalProfile};
 use ferrank_neighbors::space::Scale;
 

@@ -20,58 +20,24 @@
 
 mod metric;
 mod panels;
+mod params;
 mod read;
 mod search;
+mod targets;
 #[cfg(test)]
 mod tests;
 
-use ferrank_data::intake::Unlabelled;
-use ferrank_data::labels::LabelColumn;
 use ferrank_data::schema::{Problem, Roles, Task};
 use ferrank_data::source::ChunkSource;
-use ferrank_data::store::{TargetColumn, label_code};
-use ferrank_runtime::error::{Error, Result, check};
+use ferrank_runtime::error::{Result, check};
 use ferrank_runtime::monitor::Monitor;
 use ferrank_runtime::threads::pool;
+pub use params::{Conventions, KnnParams};
+pub use targets::{Target, TargetPair};
+
 use metric::Metric;
 use read::Pair;
 use search::Search;
-
-/// What is done where the papers are silent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Conventions {
-    /// Numeric features are scaled by the training rows alone, and test values outside of their range count
-    /// as its nearest end. A missing value differs as is expected of one drawn from the known training
-    /// values: (x − mean)² + variance for numbers, 1 − P(x) for categories.
-    Textbook,
-    /// As in CLUS: numeric features are scaled by training and test rows together. A missing value differs
-    /// as much as it can: by max(x, 1 − x), and by 1 for categories or where both miss it.
-    Clus,
-}
-
-impl Conventions {
-    /// The conventions called `name`.
-    pub fn parse(name: &str) -> Result<Self> {
-        match name {
-            "textbook" => Ok(Conventions::Textbook),
-            "clus" => Ok(Conventions::Clus),
-            _ => Err(Error::Setting(format!("conventions: '{name}' is unknown; use textbook or clus"))),
-        }
-    }
-}
-
-/// What to search for.
-#[derive(Debug, Clone)]
-pub struct KnnParams {
-    /// Neighbours of each test row.
-    pub n_neighbors: usize,
-    /// n_rankings x n_features; importances.
-    pub rankings: Vec<Vec<f64>>,
-    /// Where the papers are silent.
-    pub conventions: Conventions,
-    /// What becomes of rows without any target, of both sources.
-    pub unlabelled: Unlabelled,
-}
 
 /// Neighbours, and the targets of both sources.
 #[derive(Debug)]
@@ -90,52 +56,13 @@ pub struct Neighbors {
     pub distances: Vec<Vec<f64>>,
 }
 
-/// What is to be predicted.
-#[derive(Debug)]
-pub struct Target {
-    /// Of the target or label.
-    pub name: String,
-    /// What a label of a hierarchy weighs; all others 1.
-    pub weight: f64,
-    /// In both sources.
-    pub values: TargetPair,
-}
-
-/// The values of one target in both sources; nominal ones have the same categories.
-#[derive(Debug)]
-pub enum TargetPair {
-    /// Numbers; NaN where missing.
-    Numeric {
-        /// n_train
-        train: Vec<f64>,
-        /// n_test
-        test: Vec<f64>,
-    },
-    /// Numbers of categories; `None` where missing.
-    Nominal {
-        /// Names of the categories.
-        categories: Vec<String>,
-        /// n_train
-        train: Vec<Option<u16>>,
-        /// n_test
-        test: Vec<Option<u16>>,
-    },
-    /// Whether rows have a label; `None` where missing.
-    Label {
-        /// n_train
-        train: Vec<Option<bool>>,
-        /// n_test
-        test: Vec<Option<bool>>,
-    },
-}
-
 /// Finds the neighbours that the rows of `test` have in `train`, on a pool of `threads` threads.
 ///
 /// The columns of `test` are found by name; those that `train` lacks are not used. The same arguments give
 /// the same bits, whatever the number of threads, the chunking of the rows, and the container they come in.
 ///
 /// # Errors
-/// What is wrong with a setting, a column or a value; [`Error::Interrupted`] once `monitor` was asked to stop.
+/// What is wrong with a setting, a column or a value; [`Error::Interrupted`](crate::Error::Interrupted) once `monitor` was asked to stop.
 pub fn neighbors(
     train: &dyn ChunkSource,
     test: &dyn ChunkSource,
@@ -176,75 +103,4 @@ pub fn neighbors(
             distances,
         })
     })
-}
-
-impl KnnParams {
-    fn validate(&self, n_features: usize) -> Result<()> {
-        check(self.n_neighbors > 0, "n_neighbors: at least 1 neighbour is needed")?;
-        check(
-            self.unlabelled != Unlabelled::Use,
-            "unlabelled: rows without a target neither predict nor are predicted; use error or ignore",
-        )?;
-        for importances in &self.rankings {
-            check(
-                importances.len() == n_features,
-                format!("rankings: {} importances for {n_features} features", importances.len()),
-            )?;
-            check(importances.iter().all(|importance| importance.is_finite()), "rankings: importances must be finite")?;
-        }
-        Ok(())
-    }
-}
-
-impl Target {
-    fn of(task: Task, name: &str, train: TargetColumn, test: TargetColumn) -> Result<Vec<Self>> {
-        match (train, test) {
-            (TargetColumn::Labels(train), TargetColumn::Labels(test)) => Ok(Target::of_hierarchy(&train, &test)),
-            (train, test) => {
-                let values = TargetPair::new(task, name, train, test)?;
-                Ok(vec![Target { name: name.to_string(), weight: 1.0, values }])
-            }
-        }
-    }
-
-    fn of_hierarchy(train: &LabelColumn, test: &LabelColumn) -> Vec<Self> {
-        let hierarchy = &train.hierarchy;
-        let label = |((number, name), weight): ((u32, &String), &f64)| {
-            let has = |column: &LabelColumn| (0..column.len()).map(|row| column.has(row, number)).collect();
-            let (train, test): (Vec<Option<bool>>, Vec<Option<bool>>) = (has(train), has(test));
-            let occurs = train.iter().chain(&test).any(|has| *has == Some(true));
-            let values = TargetPair::Label { train, test };
-            occurs.then(|| Target { name: name.clone(), weight: *weight, values })
-        };
-        (0..).zip(hierarchy.names()).zip(hierarchy.weights()).filter_map(label).collect()
-    }
-}
-
-impl TargetPair {
-    fn new(task: Task, name: &str, train: TargetColumn, test: TargetColumn) -> Result<Self> {
-        let present = if task == Task::MultiLabel { Some(label_code(&train, name)?) } else { None };
-        Ok(match (train, test) {
-            (TargetColumn::Numeric(train), TargetColumn::Numeric(test)) => {
-                TargetPair::Numeric { train: train.into_held(), test: test.into_held() }
-            }
-            (TargetColumn::Nominal { categories, codes: train }, TargetColumn::Nominal { codes: test, .. }) => {
-                let known = |code: u16| Some(code).filter(|code| usize::from(*code) < categories.names.len());
-                match present {
-                    None => TargetPair::Nominal {
-                        train: train.iter().copied().map(known).collect(),
-                        test: test.iter().copied().map(known).collect(),
-                        categories: categories.names,
-                    },
-                    Some(present) => {
-                        let has = |code: u16| known(code).map(|code| f64::from(code) == present);
-                        TargetPair::Label {
-                            train: train.iter().copied().map(has).collect(),
-                            test: test.iter().copied().map(has).collect(),
-                        }
-                    }
-                }
-            }
-            _ => unreachable!("a target is of one kind in both sources"),
-        })
-    }
 }

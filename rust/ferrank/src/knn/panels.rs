@@ -18,7 +18,8 @@
 //! ```
 
 use super::metric::{Feature, Metric, Shape, Unknown};
-use ferrank_neighbors::panels::{Cells, Common, Error, Layout, Panels, ROUNDING, additions};
+use ferrank_neighbors::layout::{Common, Error, Layout, ROUNDING, additions};
+use ferrank_neighbors::panels::{Cells, Panels};
 use ferrank_neighbors::rows::Rows;
 
 /// Which factor of the products a row gives.

@@ -3,7 +3,8 @@
 use rayon::prelude::*;
 
 use super::metric::{Feature, Shape, Unknown, scale, union};
-use super::{Conventions, KnnParams, Target};
+use super::params::{Conventions, KnnParams};
+use super::targets::Target;
 use ferrank_data::intake::Intake;
 use ferrank_data::profile::{ColumnProfile, Profile};
 use ferrank_data::schema::{Attribute, Kind, Problem};
@@ -89,7 +90,7 @@ impl Pair {
         let problem = parts[0].1;
         let mut targets = Vec::new();
         for ((target, train), test) in problem.targets.iter().zip(train_targets).zip(test_targets) {
-            targets.extend(Target::of(problem.task, &target.name, train, test)?);
+            targets.extend(Target::new(problem.task, &target.name, train, test)?);
         }
         Ok(Pair { features, train, test, targets })
     }
@@ -109,7 +110,7 @@ fn empty_target(train: &ColumnProfile, test: &ColumnProfile, n_rows: usize) -> R
 }
 
 fn features(scales: &[Scale], train: &Rows, profiles: &[Profile; 2], conventions: Conventions) -> Vec<Feature> {
-    let lacks = |number: usize| profiles.iter().any(|profile| profile.features[number].missing() > 0);
+    let missing_models = |number: usize| profiles.iter().any(|profile| profile.features[number].missing() > 0);
     let feature = |(number, scale): (usize, &Scale)| {
         let (shape, n_categories) = match scale {
             Scale::Constant => (Shape::Constant, 0),
@@ -117,8 +118,8 @@ fn features(scales: &[Scale], train: &Rows, profiles: &[Profile; 2], conventions
             Scale::Numeric { .. } | Scale::Nominal(_) => (Shape::Numeric, 0),
         };
         let column = train.values().iter().skip(number).step_by(train.width).copied();
-        let unknown =
-            (shape != Shape::Constant && lacks(number)).then(|| Unknown::of(column, shape, n_categories, conventions));
+        let unknown = (shape != Shape::Constant && missing_models(number))
+            .then(|| Unknown::of(column, shape, n_categories, conventions));
         Feature { shape, unknown }
     };
     scales.par_iter().enumerate().map(feature).collect()

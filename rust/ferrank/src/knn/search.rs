@@ -6,7 +6,7 @@ use rayon::prelude::*;
 use super::metric::Metric;
 use super::panels::{Places, Side};
 use super::read::Pair;
-use ferrank_neighbors::lists::{ExactDistance, Lists, Wanted};
+use ferrank_neighbors::lists::{ExactDistance, Lists, NearestParams};
 use ferrank_neighbors::scan::Scan;
 use ferrank_runtime::error::Result;
 use ferrank_runtime::monitor::{Monitor, Phase};
@@ -28,9 +28,9 @@ impl Search<'_> {
         let places = Places::new(self.metric);
         let (queries, rows) = (places.panels(test, Side::Query), places.panels(train, Side::Row));
         let most = rows.sums().filter(|sum| sum.is_finite()).fold(0.0, f32::max);
-        let scan = Scan { layout: &places.layout, monitor: self.monitor, arch: Arch::new(), mutual: None };
+        let scan = Scan { layout: &places.layout, monitor: self.monitor, arch: Arch::new(), pairwise: None };
         let error = |sum| places.error(sum, f64::from(most));
-        let mut lists = scan.lists(&queries, Wanted { k: self.k, in_order: true }, 1, error);
+        let mut lists = scan.lists(&queries, NearestParams { k: self.k, in_order: true }, 1, error);
         scan.offer(self, &queries, &rows, &mut lists, |lists| {
             lists.finish(self);
             self.monitor.advance(lists.n_queries() as u64);

@@ -13,7 +13,7 @@ use ferrank_data::intake::Unlabelled;
 use ferrank_data::schema::{Problem, Roles, Targets};
 use ferrank_data::source::{ChunkSource, TableSource};
 use ferrank_neighbors::kernel::Measure;
-use ferrank_neighbors::panels::{LANES, NOBODY};
+use ferrank_neighbors::layout::{LANES, NOBODY};
 use ferrank_runtime::monitor::Monitor;
 use ferrank_runtime::random::mix;
 
@@ -39,7 +39,7 @@ fn table(n_rows: usize, seed: u64, missing: f64, chunk: usize) -> TableSource {
     };
     let mut columns: Vec<(String, ArrayRef)> = vec![
         ("fine".into(), floats(0, 1e6)),
-        ("coarse".into(), floats(1, 4.0)),
+        ("byte_codes".into(), floats(1, 4.0)),
         ("two".into(), words(2, 2.0)),
         ("five".into(), words(3, 5.0 + seed as f64)),
         ("same".into(), Arc::new(Float64Array::from(vec![3.0; n_rows]))),

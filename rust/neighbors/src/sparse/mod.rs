@@ -80,6 +80,7 @@ impl Usual {
 }
 
 impl SparseRows {
+    /// No rows yet, of features with these usual values.
     pub fn new(usual: Usual) -> Self {
         let (features, values) = (Vec::with_capacity(usual.others), Vec::with_capacity(usual.others));
         SparseRows { usual, starts: vec![0], features, values }
@@ -98,8 +99,14 @@ impl SparseRows {
         }
     }
 
+    /// Number of rows.
     pub fn len(&self) -> usize {
         self.starts.len() - 1
+    }
+
+    /// Returns true if there is none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
     }
 
     /// The unusual values of a row.

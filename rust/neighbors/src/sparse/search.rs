@@ -37,6 +37,7 @@ pub struct Index<'a> {
 }
 
 impl<'a> Index<'a> {
+    /// Indexes `rows` by feature.
     pub fn new(rows: &'a SparseRows, space: &'a Space) -> Self {
         let n_rows = rows.len() as u32;
         let mut starts = vec![0; space.shapes.len() + 1];
@@ -129,12 +130,13 @@ impl<'a> Index<'a> {
         let n_features = self.space.shapes.len();
         let others = || members.iter().copied().filter(|row| *row != query);
         let mut found: Vec<f64> = others().map(|row| sums[row as usize]).collect();
-        let gate = match found.len() > k {
+        let threshold = match found.len() > k {
             true => *found.select_nth_unstable_by(k - 1, f64::total_cmp).1 + 2.0 * self.error(query) + unit(n_features),
             false => f64::INFINITY,
         };
         let measured = |row: u32| (key(self.sum(query, row), n_features), row);
-        let mut nearest: Vec<(u64, u32)> = others().filter(|row| sums[*row as usize] <= gate).map(measured).collect();
+        let mut nearest: Vec<(u64, u32)> =
+            others().filter(|row| sums[*row as usize] <= threshold).map(measured).collect();
         nearest.sort_unstable();
         nearest.truncate(k);
         nearest.into_iter().map(|(_, row)| row).collect()

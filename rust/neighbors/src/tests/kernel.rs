@@ -2,7 +2,7 @@
 
 use super::{archs, small};
 use crate::kernel::Measure;
-use crate::panels::{LANES, NOBODY};
+use crate::layout::{LANES, NOBODY};
 use crate::space::{Example, Shape};
 use crate::space_panels::{error_of, panels_of};
 

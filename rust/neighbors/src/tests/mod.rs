@@ -6,8 +6,8 @@ mod sparse;
 
 use pulp::Arch;
 
-use crate::missing::Lack;
-use crate::panels::Layout;
+use crate::layout::Layout;
+use crate::missing::MissingModel;
 use crate::rows::Rows;
 use crate::space::{Shape, Space};
 use crate::space_panels::layout_of;
@@ -46,14 +46,15 @@ fn small(n_rows: usize, shapes: &[Shape], missing: f64, n_classes: usize, seed: 
         .map(|row| (ferrank_runtime::random::mix([seed, 7, row as u64]) % n_classes as u64) as u16)
         .collect();
     let rows = Rows::of(width, &values);
-    let mut lacks = Vec::new();
+    let mut missing_models = Vec::new();
     for (i, shape) in shapes.iter().enumerate() {
         let column: Vec<f64> = rows.values().iter().skip(i).step_by(width).copied().collect();
-        let lacking = column.iter().any(|value| value.is_nan());
-        let lack = lacking.then(|| Lack::new(&column, *shape == Shape::Nominal, &classes, n_classes)).flatten();
-        lacks.push(lack);
+        let with_missing = column.iter().any(|value| value.is_nan());
+        let model =
+            with_missing.then(|| MissingModel::new(&column, *shape == Shape::Nominal, &classes, n_classes)).flatten();
+        missing_models.push(model);
     }
-    let space = Space::new(shapes.to_vec(), lacks, classes, n_classes);
+    let space = Space::new(shapes.to_vec(), missing_models, classes, n_classes);
     let layout = layout_of(&space);
     (rows, space, layout)
 }

@@ -3,13 +3,14 @@
 use pulp::Arch;
 
 use super::{archs, small};
-use crate::lists::Wanted;
+use crate::layout::LANES;
+use crate::layout::Layout;
+use crate::lists::NearestParams;
 use crate::neighbours::Neighbours;
-use crate::panels::LANES;
-use crate::panels::Layout;
-use crate::rows::{Rows, Table};
+use crate::rows::Rows;
 use crate::search::Search;
 use crate::space::{Example, Shape, Space};
+use crate::table::Table;
 use ferrank_runtime::monitor::Monitor;
 
 /// The k nearest of each class, by distance to 12 decimals and then by row.
@@ -48,7 +49,7 @@ fn assert_found(rows: &Rows, space: &Space, layout: &Layout, k: usize, what: &st
         for room in [0, usize::MAX] {
             assert_same(&search.of_all(rows, room).unwrap(), &expected, &rows.numbers, what);
         }
-        let found = Search { wanted: Wanted { k, in_order: false }, ..search }.of_all(rows, 0).unwrap();
+        let found = Search { wanted: NearestParams { k, in_order: false }, ..search }.of_all(rows, 0).unwrap();
         for &query in &rows.numbers {
             for (list, expected) in found.of(query).zip(expected.of(query)) {
                 let sorted = [list, expected].map(|list| {
@@ -63,7 +64,7 @@ fn assert_found(rows: &Rows, space: &Space, layout: &Layout, k: usize, what: &st
 }
 
 fn search<'a>(space: &'a Space, layout: &'a Layout, k: usize, monitor: &'a Monitor) -> Search<'a> {
-    Search { space, layout, wanted: Wanted { k, in_order: true }, monitor, arch: Arch::new() }
+    Search { space, layout, wanted: NearestParams { k, in_order: true }, monitor, arch: Arch::new() }
 }
 
 #[test]

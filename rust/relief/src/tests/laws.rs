@@ -5,7 +5,8 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, Float64Array, RecordBatch, StringArray};
 
 use super::uniform;
-use crate::{Iterations, LIMITS, Limits, ReliefParams, accumulate_within};
+use crate::limits::{LIMITS, Limits};
+use crate::{Iterations, ReliefParams, accumulate_within};
 use ferrank_data::schema::{Roles, Targets};
 use ferrank_data::source::TableSource;
 use ferrank_ranking::Ranking;

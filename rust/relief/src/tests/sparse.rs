@@ -6,7 +6,8 @@ use arrow_array::{ArrayRef, Float64Array, RecordBatch, StringArray};
 
 use super::laws::{Way, ranked};
 use super::uniform;
-use crate::{Iterations, LIMITS, Limits, ReliefParams, ReliefScore};
+use crate::limits::{LIMITS, Limits};
+use crate::{Iterations, ReliefParams, ReliefScore};
 
 /// Numbers and words, nearly all of them 0 and "no", some missing, and rows that are alike.
 fn table(rows: usize, seed: u64) -> RecordBatch {

@@ -6,7 +6,7 @@
 use arrow_ipc::{CompressionType, RecordBatch};
 use arrow_schema::{DataType, Schema};
 
-use super::Checked;
+use super::checked::Checked;
 
 /// Most rows of a batch none of whose columns takes room for its rows.
 const BARE_ROWS: i64 = 1 << 20;

@@ -3,14 +3,14 @@
 //! Uncompressed columns point into the map and cost no memory; LZ4 and ZSTD ones are unpacked batch by
 //! batch. A file is foreign bytes: every length and position it claims is checked against the file
 //! before anything is allocated or read ([`claims`]), Arrow's own validation of offsets, dictionary
-//! keys and UTF-8 stays on, and what still panics inside the decoder is caught ([`quietly`]).
+//! keys and UTF-8 stays on, and a panic of the decoder becomes an error ([`checked`]).
 //!
 //! A stream may end without its end marker, as the format allows, so one that is cut off between two
 //! messages reads as a shorter stream.
 
+mod checked;
 mod claims;
 mod layout;
-mod quietly;
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -25,9 +25,9 @@ use arrow_schema::SchemaRef;
 use super::chunking::pieces;
 use super::mapping::Mapping;
 use super::{ChunkSource, Chunks};
+use checked::{Checked, catch_decoder_panic};
 use ferrank_runtime::error::{Error, Result};
 use layout::{Block, Layout};
-use quietly::quietly;
 
 /// A memory-mapped Arrow file or stream.
 #[derive(Debug)]
@@ -44,9 +44,6 @@ const PREFIX: usize = 8;
 
 /// Bytes of the largest batch that is fetched while the one before it is worked on.
 const MOST_AHEAD: usize = 128 << 20;
-
-/// What is wrong with a file, without its name.
-type Checked<T> = std::result::Result<T, String>;
 
 impl IpcSource {
     /// Maps the Arrow file or stream at `path`.
@@ -78,7 +75,7 @@ impl IpcSource {
     }
 
     fn laid_out(name: String, buffer: Buffer, read: fn(&[u8]) -> Checked<Layout>) -> Result<Self> {
-        let layout = quietly(|| read(&buffer)).map_err(|what| damaged(&name, &what))?;
+        let layout = catch_decoder_panic(|| read(&buffer)).map_err(|what| damaged(&name, &what))?;
         Ok(IpcSource { name, buffer, layout, mapping: None })
     }
 
@@ -146,7 +143,7 @@ impl Pass<'_> {
             {
                 mapping.fetch(next.body.clone());
             }
-            match quietly(|| self.decode(block)) {
+            match catch_decoder_panic(|| self.decode(block)) {
                 Ok(None) => {}
                 Ok(Some(batch)) => return Some(Ok(batch)),
                 Err(what) => {

@@ -10,9 +10,9 @@
 use pulp::{Arch, Simd, WithSimd};
 use rayon::prelude::*;
 
-use super::bytes::place;
-use super::pairs::Parts;
-use super::panels::{Common, LANES, Layout, cut};
+use super::layout::{Common, LANES, Layout, cut};
+use super::row_parts::Parts;
+use super::vectors::place;
 use ferrank_runtime::pages::Large;
 
 /// Steps of a byte in [0, 1].
@@ -26,30 +26,30 @@ const OCTET: usize = 8;
 
 /// The bytes of all panels, and their rows; empty where they do not serve.
 #[derive(Debug, Default)]
-pub(super) struct Coarse {
+pub(super) struct ByteCodes {
     /// Panel after panel: n_octets x LANES
     octets: Large<u64>,
     /// Panel after panel: LANES; less than any number for nobody.
-    slack: Vec<f32>,
+    quantization_error: Vec<f32>,
     /// Row after row, in [`Parts`]; NaN where missing.
     rows: Large<f32>,
 }
 
 /// Those of one panel.
 #[derive(Debug, Clone, Copy)]
-pub struct CoarsePanel<'a> {
+pub struct ByteCodesPanel<'a> {
     /// n_octets x LANES
     pub(super) octets: &'a [u64],
-    pub(super) slack: &'a [f32],
+    pub(super) quantization_error: &'a [f32],
     /// LANES x stride
     pub(super) rows: &'a [f32],
 }
 
 /// Those of one panel, to be written.
 #[derive(Debug)]
-pub(super) struct CoarseCells<'a> {
+pub(super) struct ByteCodesCells<'a> {
     octets: &'a mut [u64],
-    slack: &'a mut [f32],
+    quantization_error: &'a mut [f32],
     rows: &'a mut [f32],
 }
 
@@ -57,27 +57,27 @@ pub(super) struct CoarseCells<'a> {
 pub(super) fn serves(layout: &Layout) -> bool {
     cfg!(target_arch = "x86_64")
         && layout.common == Common::Least
-        && layout.n_numeric + layout.n_stand_ins() >= FEWEST_NUMERIC
+        && layout.n_numeric + layout.n_substitutes() >= FEWEST_NUMERIC
 }
 
 /// Features whose bytes are compared: with more, sums would leave 31 bits.
 pub(super) fn n_bytes(layout: &Layout) -> usize {
-    (layout.n_numeric + layout.n_stand_ins()).min(MOST_BYTES)
+    (layout.n_numeric + layout.n_substitutes()).min(MOST_BYTES)
 }
 
 fn n_octets(layout: &Layout) -> usize {
     n_bytes(layout).div_ceil(OCTET)
 }
 
-impl Coarse {
+impl ByteCodes {
     /// Of `n` rows that are all nobody.
     pub(super) fn new(layout: &Layout, n: usize) -> Self {
         if !serves(layout) {
-            return Coarse::default();
+            return ByteCodes::default();
         }
-        Coarse {
+        ByteCodes {
             octets: Large::zeros(n * n_octets(layout)),
-            slack: vec![f32::NEG_INFINITY; n],
+            quantization_error: vec![f32::NEG_INFINITY; n],
             rows: Large::zeros(n * Parts::of(layout).stride),
         }
     }
@@ -90,7 +90,7 @@ impl Coarse {
     /// The values of rows as panels have them.
     pub(super) fn turned(&self, layout: &Layout) -> Vec<f32> {
         let (parts, width) = (Parts::of(layout), layout.whole.len() * LANES);
-        let mut panels = vec![0.0; self.slack.len() / LANES * width];
+        let mut panels = vec![0.0; self.quantization_error.len() / LANES * width];
         if width > 0 {
             let rows = self.rows.chunks_exact(parts.stride * LANES);
             rows.zip(panels.chunks_exact_mut(width)).for_each(|(rows, panel)| parts.turn(layout, rows, panel));
@@ -105,13 +105,13 @@ impl Coarse {
         OCTET * n_octets(layout) + size_of::<f32>() * (Parts::of(layout).stride + 1)
     }
 
-    pub(super) fn panel(&self, layout: &Layout, number: usize) -> CoarsePanel<'_> {
-        if self.slack.is_empty() {
-            return CoarsePanel { octets: &[], slack: &[], rows: &[] };
+    pub(super) fn panel(&self, layout: &Layout, number: usize) -> ByteCodesPanel<'_> {
+        if self.quantization_error.is_empty() {
+            return ByteCodesPanel { octets: &[], quantization_error: &[], rows: &[] };
         }
-        CoarsePanel {
+        ByteCodesPanel {
             octets: cut(&self.octets, number, n_octets(layout)),
-            slack: cut(&self.slack, number, 1),
+            quantization_error: cut(&self.quantization_error, number, 1),
             rows: cut(&self.rows, number, Parts::of(layout).stride),
         }
     }
@@ -121,37 +121,39 @@ impl Coarse {
         &mut self,
         layout: &Layout,
         n_panels: usize,
-    ) -> impl IndexedParallelIterator<Item = CoarseCells<'_>> {
+    ) -> impl IndexedParallelIterator<Item = ByteCodesCells<'_>> {
         let (octets, rows) = ((n_octets(layout) * LANES).max(1), (Parts::of(layout).stride * LANES).max(1));
-        let mut cells: Vec<CoarseCells<'_>> = (self.octets.chunks_exact_mut(octets))
-            .zip(self.slack.chunks_exact_mut(LANES))
+        let mut cells: Vec<ByteCodesCells<'_>> = (self.octets.chunks_exact_mut(octets))
+            .zip(self.quantization_error.chunks_exact_mut(LANES))
             .zip(self.rows.chunks_exact_mut(rows))
-            .map(|((octets, slack), rows)| CoarseCells { octets, slack, rows })
+            .map(|((octets, quantization_error), rows)| ByteCodesCells { octets, quantization_error, rows })
             .collect();
-        cells.resize_with(n_panels, || CoarseCells { octets: &mut [], slack: &mut [], rows: &mut [] });
+        cells.resize_with(n_panels, || ByteCodesCells { octets: &mut [], quantization_error: &mut [], rows: &mut [] });
         cells.into_par_iter()
     }
 }
 
-impl CoarseCells<'_> {
+impl ByteCodesCells<'_> {
     /// Takes `rows`, at most LANES: the whole values of each, numeric ones first, and what stands in for others;
-    /// `lacking` is n_lacking x LANES.
-    pub(super) fn fill(&mut self, layout: &Layout, rows: &[f32], width: usize, lacking: &[f32]) {
+    /// `with_missing` is n_lacking x LANES.
+    pub(super) fn fill(&mut self, layout: &Layout, rows: &[f32], width: usize, with_missing: &[f32]) {
         let (parts, n_whole) = (Parts::of(layout), layout.whole.len());
         let (mut together, arch) = (Vec::new(), Arch::new());
-        for (lane, (row, slack)) in rows.chunks_exact(width).zip(self.slack.iter_mut()).enumerate() {
-            let (whole, stand_ins) = row.split_at(n_whole);
-            let missing = lacking.iter().skip(lane).step_by(LANES).copied().take(layout.lacking.len());
+        for (lane, (row, quantization_error)) in
+            rows.chunks_exact(width).zip(self.quantization_error.iter_mut()).enumerate()
+        {
+            let (whole, substitutes) = row.split_at(n_whole);
+            let missing = with_missing.iter().skip(lane).step_by(LANES).copied().take(layout.with_missing.len());
             parts.write(layout, whole, missing, &mut self.rows[lane * parts.stride..(lane + 1) * parts.stride]);
             let mut numeric = &whole[..layout.n_numeric];
-            if !stand_ins.is_empty() {
+            if !substitutes.is_empty() {
                 together.clear();
-                together.extend(numeric.iter().chain(stand_ins));
+                together.extend(numeric.iter().chain(substitutes));
                 numeric = &together;
             }
             let lost = arch.dispatch(ToBytes { values: &numeric[..n_bytes(layout)], lane, octets: self.octets });
             // More by what the values in f32 and these sums may be off.
-            *slack = (lost * (1.0 + 1e-6) + n_bytes(layout) as f64 * f64::from(f32::EPSILON)) as f32;
+            *quantization_error = (lost * (1.0 + 1e-6) + n_bytes(layout) as f64 * f64::from(f32::EPSILON)) as f32;
         }
     }
 }

@@ -1,18 +1,18 @@
 //! How far rows are at least, in levels: a byte a pair.
 //!
 //! A level is a step of a scale from about the least distance that any two rows have to well beyond the k-th
-//! nearest, as far as a sample tells. Rows below the scale have the level 0, those above it the last. Levels say no
+//! nearest, as far as a sample tells. Rows below the scale have the level 0, those above it the last. QuantizedDistances say no
 //! less than distances do as long as a step is less than a row's slack, which is what bytes leave open anyway.
 
 use std::ops::Range;
 
 use pulp::Arch;
 
-use super::by_bytes::budget;
+use super::byte_codes::{ByteCodesPanel, STEPS, serves};
 use super::bytes::{Bytes, WithBytes, apart, dispatch};
-use super::coarse::{CoarsePanel, STEPS, serves};
-use super::kernel::line;
-use super::panels::{LANES, Layout, Panel, Panels};
+use super::layout::{LANES, Layout};
+use super::panels::{Panel, Panels};
+use super::vectors::line;
 
 /// A distance in steps of a byte, less what sums in f32, and levels made of them, may be off.
 const STEP: f32 = (1.0 - 1e-6) / STEPS;
@@ -23,15 +23,18 @@ const REACH: f32 = 2.0;
 /// Panels of queries, and of rows, from whose distances the scale is chosen; one of each class at least.
 const SAMPLE: [usize; 2] = [4, 16];
 
+/// Measuring a pair by itself takes so many times what the kernel takes for one.
+const SINGLE_COST: usize = 12;
+
 /// The levels of the rows of a panel, a line for each of another's.
-pub(super) type Levels = [[u8; LANES]; LANES];
+pub(super) type QuantizedDistances = [[u8; LANES]; LANES];
 
 /// What levels stand for.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Scale {
     /// Where level 0 starts; nearer rows have it, too.
     base: f32,
-    /// Levels in a distance of 1.
+    /// QuantizedDistances in a distance of 1.
     share: f32,
 }
 
@@ -97,23 +100,28 @@ impl Scale {
 pub(super) fn levels<S: Bytes, const V: usize, const W: usize, const Q: usize>(
     simd: S,
     scale: Scale,
-    [one, other]: [CoarsePanel<'_>; 2],
+    [one, other]: [ByteCodesPanel<'_>; 2],
     first: usize,
 ) -> [[u8; LANES]; Q] {
     let steps = apart::<S, V, W, Q>(simd, one.octets, other.octets, first);
-    let slacks = line::<S, W>(simd, other.slack);
+    let quantization_errors = line::<S, W>(simd, other.quantization_error);
     let (per_step, minus_share) = (simd.splat_f32s(STEP * scale.share), simd.splat_f32s(-scale.share));
     let mut levels = [[0; LANES]; Q];
     for q in 0..Q {
-        let less = simd.splat_f32s((one.slack[first + q] + scale.base) * -scale.share);
+        let less = simd.splat_f32s((one.quantization_error[first + q] + scale.base) * -scale.share);
         let mut numbers = [simd.splat_f32s(0.0); W];
         for w in 0..W {
-            let less = simd.mul_add_f32s(slacks[w], minus_share, less);
+            let less = simd.mul_add_f32s(quantization_errors[w], minus_share, less);
             numbers[w] = simd.mul_add_f32s(steps[q][w], per_step, less);
         }
         levels[q] = simd.bytes(&numbers);
     }
     levels
+}
+
+/// Pairs of the rows of one panel and of those of `n` others that may be measured one by one.
+pub(super) fn budget(n: usize) -> usize {
+    LANES * LANES * n / SINGLE_COST
 }
 
 /// Whether bytes serve to find the `k` nearest of `n` panels, of which none is known yet.
@@ -148,12 +156,15 @@ impl WithBytes for Sample<'_> {
         let Sample { one, others, distances } = self;
         for other in others {
             for first in (0..LANES).step_by(Q) {
-                let apart = apart::<S, V, W, Q>(simd, other.coarse.octets, one.coarse.octets, first);
+                let apart = apart::<S, V, W, Q>(simd, other.byte_codes.octets, one.byte_codes.octets, first);
                 for (number, apart) in (first..).zip(apart) {
                     let mut line = [0.0; LANES];
                     S::as_mut_simd_f32s(&mut line).0.copy_from_slice(&apart);
-                    for ((distance, slack), query) in line.iter_mut().zip(one.coarse.slack).zip(one.numbers) {
-                        let seems = *distance * STEP - (other.coarse.slack[number] + slack);
+                    for ((distance, quantization_error), query) in
+                        line.iter_mut().zip(one.byte_codes.quantization_error).zip(one.numbers)
+                    {
+                        let seems =
+                            *distance * STEP - (other.byte_codes.quantization_error[number] + quantization_error);
                         *distance = if *query == other.numbers[number] { f32::INFINITY } else { seems };
                     }
                     distances.push(line);

@@ -5,10 +5,11 @@
 use pulp::Arch;
 use rayon::prelude::*;
 
+use super::byte_codes::{n_bytes, serves};
 use super::bytes::{Bytes, WithBytes, dispatch};
-use super::coarse::{n_bytes, serves};
-use super::levels::{Levels, Scale, any_is_large, levels};
-use super::panels::{LANES, Layout, Panel, Panels};
+use super::layout::{LANES, Layout};
+use super::panels::{Panel, Panels};
+use super::quantized::{QuantizedDistances, Scale, any_is_large, levels};
 use ferrank_runtime::error::Result;
 use ferrank_runtime::monitor::Monitor;
 use ferrank_runtime::pages::{Large, prefetch};
@@ -22,7 +23,7 @@ const TILE: usize = LANES * LANES;
 
 /// The levels of all pairs of rows.
 #[derive(Debug)]
-pub struct Mutual {
+pub struct PairwiseBounds {
     pub(super) scale: Scale,
     n_panels: usize,
     /// For each panel its tiles with itself and those after it: the panel's rows x the others'.
@@ -35,7 +36,7 @@ pub fn bytes(layout: &Layout, n: usize) -> Option<usize> {
     serve.then(|| TILE * (n * (n + 1) / 2))
 }
 
-impl Mutual {
+impl PairwiseBounds {
     /// Those of `panels`, for the `k` nearest of each class; `None` where bytes do not serve to find them.
     ///
     /// # Errors
@@ -44,8 +45,9 @@ impl Mutual {
         let scale = if any_is_large(panels, k) { Scale::of(layout, arch, panels, panels, k) } else { None };
         let Some(scale) = scale else { return Ok(None) };
         let n_panels = panels.len();
-        let mut mutual = Mutual { scale, n_panels, tiles: Large::zeros(TILE * (n_panels * (n_panels + 1) / 2)) };
-        let mut rest = &mut mutual.tiles[..];
+        let mut pairwise =
+            PairwiseBounds { scale, n_panels, tiles: Large::zeros(TILE * (n_panels * (n_panels + 1) / 2)) };
+        let mut rest = &mut pairwise.tiles[..];
         let mut of_panels = Vec::with_capacity(n_panels);
         for number in 0..n_panels {
             let (own, others) = rest.split_at_mut(TILE * (n_panels - number));
@@ -59,12 +61,12 @@ impl Mutual {
             dispatch(arch, Compare { one: panels[number], others: &panels[number..], scale, tiles });
             Ok(())
         })?;
-        Ok(Some(mutual))
+        Ok(Some(pairwise))
     }
 
     /// The levels of the rows of panel `other` for those of panel `one`; what follows is asked for from the memory.
     #[inline(always)]
-    pub(super) fn levels<S: Bytes>(&self, simd: S, one: usize, other: usize) -> Levels {
+    pub(super) fn levels<S: Bytes>(&self, simd: S, one: usize, other: usize) -> QuantizedDistances {
         if other + AHEAD < self.n_panels {
             prefetch(self.tile(one, other + AHEAD));
         }
@@ -82,7 +84,7 @@ impl Mutual {
 
 /// Columns as lines: shuffled like two halves of a deck of cards, once for each bit of a line's number.
 #[inline(always)]
-fn turned<S: Bytes>(simd: S, mut tile: Levels) -> Levels {
+fn turned<S: Bytes>(simd: S, mut tile: QuantizedDistances) -> QuantizedDistances {
     for _ in 0..LANES.ilog2() {
         let mut shuffled = [[0; LANES]; LANES];
         for line in 0..LANES / 2 {
@@ -98,7 +100,7 @@ struct Compare<'a> {
     one: Panel<'a>,
     others: &'a [Panel<'a>],
     scale: Scale,
-    tiles: &'a mut [Levels],
+    tiles: &'a mut [QuantizedDistances],
 }
 
 impl WithBytes for Compare<'_> {
@@ -109,7 +111,7 @@ impl WithBytes for Compare<'_> {
         let Compare { one, others, scale, tiles } = self;
         for (other, tile) in others.iter().zip(tiles) {
             for first in (0..LANES).step_by(Q) {
-                let levels = levels::<S, V, W, Q>(simd, scale, [one.coarse, other.coarse], first);
+                let levels = levels::<S, V, W, Q>(simd, scale, [one.byte_codes, other.byte_codes], first);
                 tile[first..first + Q].copy_from_slice(&levels);
             }
         }

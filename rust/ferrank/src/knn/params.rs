@@ -1,0 +1,58 @@
+//! Settings of a search for neighbours under rankings, and their checks.
+
+use ferrank_data::intake::Unlabelled;
+use ferrank_runtime::error::{Error, Result, check};
+
+/// Choices where the papers leave one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Conventions {
+    /// Numeric features are scaled by the training rows alone, and test values outside of their range count
+    /// as its nearest end. A missing value differs as is expected of one drawn from the known training
+    /// values: (x − mean)² + variance for numbers, 1 − P(x) for categories.
+    Textbook,
+    /// As in CLUS: numeric features are scaled by training and test rows together. A missing value differs
+    /// as much as it can: by max(x, 1 − x), and by 1 for categories or where both miss it.
+    Clus,
+}
+
+impl Conventions {
+    /// The conventions called `name`.
+    pub fn parse(name: &str) -> Result<Self> {
+        match name {
+            "textbook" => Ok(Conventions::Textbook),
+            "clus" => Ok(Conventions::Clus),
+            _ => Err(Error::Setting(format!("conventions: '{name}' is unknown; use textbook or clus"))),
+        }
+    }
+}
+
+/// What to search for.
+#[derive(Debug, Clone)]
+pub struct KnnParams {
+    /// Neighbours of each test row.
+    pub n_neighbors: usize,
+    /// n_rankings x n_features; importances.
+    pub rankings: Vec<Vec<f64>>,
+    /// Where the papers are silent.
+    pub conventions: Conventions,
+    /// What becomes of rows without any target, of both sources.
+    pub unlabelled: Unlabelled,
+}
+
+impl KnnParams {
+    pub(super) fn validate(&self, n_features: usize) -> Result<()> {
+        check(self.n_neighbors > 0, "n_neighbors: at least 1 neighbour is needed")?;
+        check(
+            self.unlabelled != Unlabelled::Use,
+            "unlabelled: rows without a target neither predict nor are predicted; use error or ignore",
+        )?;
+        for importances in &self.rankings {
+            check(
+                importances.len() == n_features,
+                format!("rankings: {} importances for {n_features} features", importances.len()),
+            )?;
+            check(importances.iter().all(|importance| importance.is_finite()), "rankings: importances must be finite")?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,98 @@
+//! The targets of training and test rows.
+
+use ferrank_data::labels::LabelColumn;
+use ferrank_data::schema::Task;
+use ferrank_data::store::{TargetColumn, label_code};
+use ferrank_runtime::error::Result;
+
+/// What is to be predicted.
+#[derive(Debug)]
+pub struct Target {
+    /// Of the target or label.
+    pub name: String,
+    /// What a label of a hierarchy weighs; all others 1.
+    pub weight: f64,
+    /// In both sources.
+    pub values: TargetPair,
+}
+
+/// The values of one target in both sources; nominal ones have the same categories.
+#[derive(Debug)]
+pub enum TargetPair {
+    /// Numbers; NaN where missing.
+    Numeric {
+        /// n_train
+        train: Vec<f64>,
+        /// n_test
+        test: Vec<f64>,
+    },
+    /// Numbers of categories; `None` where missing.
+    Nominal {
+        /// Names of the categories.
+        categories: Vec<String>,
+        /// n_train
+        train: Vec<Option<u16>>,
+        /// n_test
+        test: Vec<Option<u16>>,
+    },
+    /// Whether rows have a label; `None` where missing.
+    Label {
+        /// n_train
+        train: Vec<Option<bool>>,
+        /// n_test
+        test: Vec<Option<bool>>,
+    },
+}
+
+impl Target {
+    pub(super) fn new(task: Task, name: &str, train: TargetColumn, test: TargetColumn) -> Result<Vec<Self>> {
+        match (train, test) {
+            (TargetColumn::Labels(train), TargetColumn::Labels(test)) => Ok(Target::of_hierarchy(&train, &test)),
+            (train, test) => {
+                let values = TargetPair::new(task, name, train, test)?;
+                Ok(vec![Target { name: name.to_string(), weight: 1.0, values }])
+            }
+        }
+    }
+
+    fn of_hierarchy(train: &LabelColumn, test: &LabelColumn) -> Vec<Self> {
+        let hierarchy = &train.hierarchy;
+        let label = |((number, name), weight): ((u32, &String), &f64)| {
+            let has = |column: &LabelColumn| (0..column.len()).map(|row| column.has(row, number)).collect();
+            let (train, test): (Vec<Option<bool>>, Vec<Option<bool>>) = (has(train), has(test));
+            let occurs = train.iter().chain(&test).any(|has| *has == Some(true));
+            let values = TargetPair::Label { train, test };
+            occurs.then(|| Target { name: name.clone(), weight: *weight, values })
+        };
+        (0..).zip(hierarchy.names()).zip(hierarchy.weights()).filter_map(label).collect()
+    }
+}
+
+impl TargetPair {
+    fn new(task: Task, name: &str, train: TargetColumn, test: TargetColumn) -> Result<Self> {
+        let present = if task == Task::MultiLabel { Some(label_code(&train, name)?) } else { None };
+        Ok(match (train, test) {
+            (TargetColumn::Numeric(train), TargetColumn::Numeric(test)) => {
+                TargetPair::Numeric { train: train.into_held(), test: test.into_held() }
+            }
+            (TargetColumn::Nominal { categories, codes: train }, TargetColumn::Nominal { codes: test, .. }) => {
+                let known = |code: u16| Some(code).filter(|code| usize::from(*code) < categories.names.len());
+                match present {
+                    None => TargetPair::Nominal {
+                        train: train.iter().copied().map(known).collect(),
+                        test: test.iter().copied().map(known).collect(),
+                        categories: categories.names,
+                    },
+                    Some(present) => {
+                        let has = |code: u16| known(code).map(|code| f64::from(code) == present);
+                        TargetPair::Label {
+                            train: train.iter().copied().map(has).collect(),
+                            test: test.iter().copied().map(has).collect(),
+                        }
+                    }
+                }
+            }
+            _ => unreachable!("a target is of one kind in both sources"),
+        })
+    }
+}
