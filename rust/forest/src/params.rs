@@ -104,7 +104,15 @@ impl Ties {
 }
 
 /// Settings of the forest ranker.
+///
+/// ```
+/// use ferrank_forest::{Ensemble, ForestParams};
+///
+/// let params = ForestParams::default().with_ensemble(Ensemble::ExtraTrees).with_n_estimators(500);
+/// assert!(!params.bootstraps());
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct ForestParams {
     /// The kind of ensemble.
     pub ensemble: Ensemble,
@@ -165,6 +173,41 @@ impl Default for ForestParams {
             seed: 0,
         }
     }
+}
+
+/// Makes a method for each setting that returns the settings with another value of it.
+macro_rules! setters {
+    ($($name:ident: $field:ident: $type:ty;)*) => {
+        impl ForestParams {
+            $(
+                #[doc = concat!("The same settings with another [`", stringify!($field), "`](Self::", stringify!($field), ").")]
+                #[must_use]
+                pub fn $name(mut self, $field: $type) -> Self {
+                    self.$field = $field;
+                    self
+                }
+            )*
+        }
+    };
+}
+
+setters! {
+    with_ensemble: ensemble: Ensemble;
+    with_n_estimators: n_estimators: usize;
+    with_max_features: max_features: Option<MaxFeatures>;
+    with_min_samples_leaf: min_samples_leaf: u64;
+    with_max_depth: max_depth: Option<usize>;
+    with_bootstrap: bootstrap: Option<bool>;
+    with_max_samples: max_samples: MaxSamples;
+    with_max_bins: max_bins: usize;
+    with_ties: ties: Ties;
+    with_scores: scores: Vec<Score>;
+    with_per_target: per_target: bool;
+    with_by_target: by_target: bool;
+    with_target_weights: target_weights: Option<Vec<f64>>;
+    with_supervision: supervision: Option<f64>;
+    with_unlabelled: unlabelled: Unlabelled;
+    with_seed: seed: u64;
 }
 
 impl ForestParams {
