@@ -65,19 +65,17 @@ fn parse(settings: &Value) -> Option<Arc<dyn Ranker>> {
 struct Case(&'static [&'static str], &'static [&'static str], Settings);
 
 fn cases() -> Vec<Case> {
-    let forest = ForestParams {
-        n_estimators: 9,
-        scores: vec![Score::Genie3, Score::Symbolic { decay: 0.5 }, Score::Coverage, Score::Permutation],
-        by_target: true,
-        max_bins: 40,
-        ..ForestParams::default()
-    };
+    let forest = ForestParams::default()
+        .with_n_estimators(9)
+        .with_scores(vec![Score::Genie3, Score::Symbolic { decay: 0.5 }, Score::Coverage, Score::Permutation])
+        .with_by_target(true)
+        .with_max_bins(40);
     let relief = ReliefParams { n_neighbors: vec![3, 7], n_iterations: Iterations::Share(0.7), ..Default::default() };
     let both = vec![ReliefScore::Relief, ReliefScore::Myopic];
     vec![
         Case(&["y", "z"], &["class"], Settings::Forest(forest.clone())),
-        Case(&["y", "z"], &["class"], Settings::Forest(ForestParams { per_target: true, ..forest.clone() })),
-        Case(&["class"], &["y", "z"], Settings::Forest(ForestParams { by_target: false, ..forest })),
+        Case(&["y", "z"], &["class"], Settings::Forest(forest.clone().with_per_target(true))),
+        Case(&["class"], &["y", "z"], Settings::Forest(forest.with_by_target(false))),
         Case(&["y", "z"], &["class"], Settings::Relief(relief.clone())),
         Case(&["y", "z"], &["class"], Settings::Relief(ReliefParams { per_target: true, ..relief.clone() })),
         Case(&["class"], &["y", "z"], Settings::Relief(ReliefParams { scores: both, ..relief })),
@@ -227,7 +225,7 @@ fn what_does_not_belong_together_does_not_merge() {
     let one = cases[0].whole(&batch);
     let Settings::Forest(params) = &cases[0].2 else { unreachable!() };
     let other = |params: ForestParams| Case(cases[0].0, cases[0].1, Settings::Forest(params)).whole(&batch);
-    let seeded = other(ForestParams { seed: 3, min_samples_leaf: 5, ..params.clone() });
+    let seeded = other(params.clone().with_seed(3).with_min_samples_leaf(5));
     let said = refusal(&one, &seeded);
     assert!(said.contains("min_samples_leaf: 2 in this accumulator, 5 in the other one; seed: 0"), "{said}");
     assert!(refusal(&one, &cases[3].whole(&batch)).contains("the ranker"));
@@ -326,7 +324,7 @@ fn a_file_of_fewer_or_more_trees_is_gone_on_with() {
     let path = folder.path().join("run.ferrank");
     let case = |n_estimators, per_target| {
         let Case(targets, drop, Settings::Forest(params)) = cases().swap_remove(0) else { unreachable!() };
-        Case(targets, drop, Settings::Forest(ForestParams { n_estimators, per_target, ..params }))
+        Case(targets, drop, Settings::Forest(params.with_n_estimators(n_estimators).with_per_target(per_target)))
     };
     let bytes = || fs::read(&path).unwrap();
     let load = || read_accumulator(bytes(), "run").unwrap();
@@ -399,7 +397,7 @@ fn a_missing_target_without_leave_is_an_error_before_any_file_is_made() {
     let case = Case(&["z"], &["class", "y"], Settings::Forest(ForestParams::default()));
     assert!(resumed(&case, &batch, &path).0.unwrap_err().to_string().contains("unlabelled"));
     assert!(!path.exists());
-    let params = ForestParams { unlabelled: Unlabelled::Ignore, n_estimators: 2, ..ForestParams::default() };
+    let params = ForestParams::default().with_unlabelled(Unlabelled::Ignore).with_n_estimators(2);
     let case = Case(&["z"], &["class", "y"], Settings::Forest(params));
     assert_eq!(resumed(&case, &batch, &path).0.unwrap().ranking().unwrap().n_unlabelled, 20);
 }

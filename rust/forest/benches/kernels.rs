@@ -88,7 +88,7 @@ fn whole_steps(criterion: &mut Criterion) {
     group.throughput(Throughput::Elements((ROWS * FEATURES) as u64));
     for max_bins in [255, 65_535] {
         group.bench_function(BenchmarkId::new("code", max_bins), |b| b.iter(|| code(&source, &roles, max_bins)));
-        let params = ForestParams { max_bins, ..ForestParams::default() };
+        let params = ForestParams::default().with_max_bins(max_bins);
         group.bench_function(BenchmarkId::new("code and grow a tree", max_bins), |b| {
             b.iter(|| grow_tree(&source, &roles, &params, 0, &Monitor::default()));
         });

@@ -1,6 +1,6 @@
 //! The bag of a tree: which rows it sees, and how often.
 //!
-//! A bootstrap draws exactly as many rows as asked for, with replacement. The number of draws that
+//! A bootstrap draws an exact number of rows with replacement. The number of draws that
 //! fall on each half of the row blocks is binomial, and so on down to a block, where rows are drawn
 //! one by one. Each level has its own random stream, so any block can be drawn without the others.
 
@@ -37,7 +37,8 @@ impl Bag {
         self.take_blocks(seed, tree, rows, draws, 0..rows.div_ceil(CHUNK_ROWS));
     }
 
-    /// The same as far as it falls on `blocks` of [`CHUNK_ROWS`] rows, which are numbered from 0 there.
+    /// Takes the part of the bootstrap replicate that falls on `blocks` of [`CHUNK_ROWS`] rows. Rows are numbered from the
+    /// first block on.
     pub(crate) fn take_blocks(&mut self, seed: u64, tree: u64, rows: usize, draws: u64, blocks: Range<usize>) {
         self.rows.clear();
         self.counts.clear();

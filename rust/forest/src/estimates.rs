@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::params::{ForestParams, Score};
+use super::params::ForestParams;
 use ferrank_ranking::{Estimate, Form, Part, RunData, ScoreRanking};
 use ferrank_runtime::error::{Error, Result};
 
@@ -11,9 +11,10 @@ pub(super) fn n_keys(data: &RunData, params: &ForestParams) -> u64 {
     (params.n_estimators as u64).saturating_mul(n_ensembles(data, params) as u64)
 }
 
-/// What the vectors of a tree look like: the scores, then `genie3` by target.
+/// What the vectors of a tree look like: the scores, then those of them that are reported by target.
 pub(super) fn forms(data: &RunData, params: &ForestParams) -> Vec<Form> {
-    let by_target = if tells_targets(params) { data.targets.len() } else { 0 };
+    let by_target =
+        if is_by_target(params) { data.targets.len() * n_by_target(params, params.scores.len()) } else { 0 };
     vec![Form::Sparse(data.features.len()); params.scores.len() + by_target]
 }
 
@@ -41,14 +42,14 @@ pub(super) fn scores(data: &RunData, params: &ForestParams, ensembles: &[Vec<Par
     let rankings = params.scores.iter().enumerate().map(|(s, score)| {
         let estimates = ensembles.iter().map(|trees| Estimate::mean(trees, s, n_features));
         let parts: Vec<(f64, Estimate)> = (0..ensembles.len()).map(weight).zip(estimates).collect();
-        let by_target: Vec<f64> = match (params.by_target && *score == Score::Genie3, params.per_target) {
+        let by_target: Vec<f64> = match (params.by_target && score.method().is_by_target(), params.per_target) {
             (false, _) => Vec::new(),
             (true, true) => (0..n_features)
                 .flat_map(|i| parts.iter().map(move |(weight, part)| weight / total * part.mean[i]))
                 .collect(),
             (true, false) => {
-                let of_target =
-                    |target: usize| Estimate::mean(&ensembles[0], params.scores.len() + target, n_features).mean;
+                let first = params.scores.len() + data.targets.len() * n_by_target(params, s);
+                let of_target = |target: usize| Estimate::mean(&ensembles[0], first + target, n_features).mean;
                 let columns: Vec<Vec<f64>> = (0..data.targets.len()).map(of_target).collect();
                 (0..n_features).flat_map(|i| columns.iter().map(move |column| column[i])).collect()
             }
@@ -66,7 +67,12 @@ fn n_ensembles(data: &RunData, params: &ForestParams) -> usize {
     if params.per_target { data.targets.len() } else { 1 }
 }
 
-/// Whether trees tell targets apart: those of several targets, where asked to.
-fn tells_targets(params: &ForestParams) -> bool {
+/// Returns true if the contributions of trees are reported by target.
+fn is_by_target(params: &ForestParams) -> bool {
     params.by_target && !params.per_target
+}
+
+/// How many of the first `n` scores can be reported by target.
+fn n_by_target(params: &ForestParams, n: usize) -> usize {
+    params.scores[..n].iter().filter(|score| score.method().is_by_target()).count()
 }

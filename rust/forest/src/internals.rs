@@ -1,10 +1,11 @@
-//! Kernels as benches call them. Nothing here is promised to stay.
+//! Kernels for benches. This module is no stable interface.
 
 use pulp::Arch;
 
-use super::moments::Shape;
+use super::criterion::Criterion;
 use super::space::Block;
-use super::split::Room;
+use super::split::SplitConstraint;
+use super::split::kernel::Kernels;
 use super::split::scan::{Examples, Node, Scratch, Search};
 use super::split::single::{self, Bins, Pair};
 use ferrank_data::intake::{Intake, Unlabelled};
@@ -15,7 +16,7 @@ use ferrank_data::store::{CodeStore, Keep};
 use ferrank_runtime::error::Result;
 use ferrank_runtime::monitor::Monitor;
 
-const ROOM: Room = Room { min_leaf: 2.0, missing: 0.0 };
+const CONSTRAINT: SplitConstraint = SplitConstraint { min_leaf: 2.0, missing: 0.0 };
 
 /// A node with one component and codes of one byte.
 #[derive(Debug)]
@@ -37,12 +38,12 @@ impl Single {
     /// Gain of the best cut.
     pub fn best_cut(&mut self) -> Option<f64> {
         let Single { arch, codes, pairs, node, bins } = self;
-        single::best_cut(*arch, (codes.iter().copied(), 255), pairs, *node, ROOM, bins).map(|cut| cut.gain)
+        single::best_cut(*arch, (codes.iter().copied(), 255), pairs, *node, CONSTRAINT, bins).map(|cut| cut.gain)
     }
 
     /// Gain of the cut at `cut`.
     pub fn given_cut(&self, cut: u8) -> Option<f64> {
-        single::given_cut(self.arch, &self.codes, &self.pairs, self.node, ROOM, cut).map(|cut| cut.gain)
+        single::given_cut(self.arch, &self.codes, &self.pairs, self.node, CONSTRAINT, cut).map(|cut| cut.gain)
     }
 }
 
@@ -51,7 +52,7 @@ impl Single {
 pub struct Any {
     arch: Arch,
     codes: Vec<u8>,
-    shape: Shape,
+    criterion: Criterion,
     block: Block,
     rows: Vec<u32>,
     counts: Vec<u32>,
@@ -70,37 +71,39 @@ impl Any {
                 block.starts.push(block.indicators.len());
             }
         }
-        let shape = Shape { n_whole: width, indicator_weight: vec![1.0; n_labels], ..Shape::default() };
+        let criterion = Criterion { n_whole: width, indicator_weight: vec![1.0; n_labels], ..Criterion::default() };
         let (rows, counts) = ((0..codes.len() as u32).collect(), vec![1; codes.len()]);
-        let scratch = Scratch::new(&shape);
-        let mut any = Any { arch: Arch::new(), codes, shape, block, rows, counts, node: Node::default(), scratch };
+        let scratch = Scratch::new(&criterion);
+        let mut any = Any { arch: Arch::new(), codes, criterion, block, rows, counts, node: Node::default(), scratch };
         let examples = Examples { block: &any.block, rows: &any.rows, counts: &any.counts, pairs: &[] };
-        examples.total(any.arch, &any.shape, &mut any.node.total);
-        any.node.open(&any.shape);
+        examples.total(any.arch, &any.criterion, &mut any.node.total);
+        any.node.open(&any.criterion);
         any
     }
 
     /// Gain of the best cut.
     pub fn best_cut(&mut self) -> Option<f64> {
-        let Any { arch, codes, shape, block, rows, counts, node, scratch } = self;
+        let Any { arch, codes, criterion, block, rows, counts, node, scratch } = self;
+        let kernels = Kernels::new(*arch, criterion, false);
         let examples = Examples { block, rows, counts, pairs: &[] };
-        let search = Search { shape, examples, codes, n_codes: 255, node, room: ROOM };
-        search.best_cut(*arch, scratch).map(|cut| cut.gain)
+        let search = Search { criterion, examples, codes, n_codes: 255, node, constraint: CONSTRAINT };
+        search.best_cut(kernels.of_one(criterion, examples, node, 255), *arch, scratch).map(|cut| cut.gain)
     }
 
     /// Gain of the cut at `cut`.
     pub fn given_cut(&mut self, cut: u8) -> Option<f64> {
-        let Any { arch, codes, shape, block, rows, counts, node, scratch } = self;
+        let Any { arch, codes, criterion, block, rows, counts, node, scratch } = self;
+        let kernels = Kernels::new(*arch, criterion, false);
         let examples = Examples { block, rows, counts, pairs: &[] };
-        let search = Search { shape, examples, codes, n_codes: 255, node, room: ROOM };
-        search.given_cut(*arch, cut, scratch).map(|cut| cut.gain)
+        let search = Search { criterion, examples, codes, n_codes: 255, node, constraint: CONSTRAINT };
+        search.given_cut(kernels.of_cut(), *arch, cut, scratch).map(|cut| cut.gain)
     }
 }
 
-/// Profiles and codes `source`; gives the number of rows.
+/// Profiles and codes `source`. Returns the number of rows.
 ///
 /// # Errors
-/// Those of reading it.
+/// The errors of reading `source`.
 pub fn code(source: &dyn ChunkSource, roles: &Roles, max_bins: usize) -> Result<usize> {
     let problem = Problem::resolve(&source.schema(), roles, source.name())?;
     let monitor = Monitor::default();

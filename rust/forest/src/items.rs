@@ -1,11 +1,11 @@
-//! Examples of the bag, in the order of the nodes they are in, and parting them.
+//! Examples of the bag, ordered by node, and how they are parted.
 
 use std::ops::Range;
 
 use super::bag::Bag;
-use super::grown::CodeTest;
 use super::split::scan::Examples;
 use super::split::single::Pair;
+use super::tree_buffer::CodeTest;
 use super::view::View;
 use ferrank_data::store::Code;
 
@@ -82,7 +82,7 @@ impl Items {
         codes.retain(|&code| code != C::MISSING);
     }
 
-    /// Moves the right side of `range` behind the left one, keeping the order of each; gives where it
+    /// Moves the right side of `range` behind the left one, keeping the order of each. Returns where the right side
     /// starts. Sides are [`LEFT`] or [`RIGHT`].
     pub(super) fn partition(&mut self, range: Range<usize>, sides: &[u8], spill: &mut Items) -> usize {
         let sides = &sides[..range.len()];
@@ -95,8 +95,8 @@ impl Items {
         start + part((&mut self.rows[range.clone()], &mut self.counts[range]), spilled, goes_left)
     }
 
-    /// The same where there are pairs: `goes_left` gets the position in `range`, and the row. Gives the number of those
-    /// on the left.
+    /// Moves the right side of `range` behind the left one, where there are pairs. `goes_left` gets the position in `range`
+    /// and the row. Returns the number of examples on the left.
     pub(super) fn part_pairs(
         &mut self,
         range: Range<usize>,
@@ -133,7 +133,7 @@ fn part<T: Copy>(
         // SAFETY: left + right = i < n, the length of all four slices.
         unsafe {
             let (row, value) = (*rows.get_unchecked(i), *values.get_unchecked(i));
-            // Written to both, so that nothing depends on a guess.
+            // Written to both, which spares an unpredictable branch.
             *rows.get_unchecked_mut(left) = row;
             *values.get_unchecked_mut(left) = value;
             *spilled_rows.get_unchecked_mut(right) = row;
@@ -148,7 +148,7 @@ fn part<T: Copy>(
     left
 }
 
-/// Writes the side of each code; gives whether one is missing.
+/// Writes the side of each code. Returns true if one is missing.
 pub(super) fn tell_sides<C: Code>(codes: &[C], test: &CodeTest, has_missing: bool, sides: &mut Vec<u8>) -> bool {
     sides.clear();
     match test {

@@ -1,43 +1,61 @@
 //! The forest ranker: ensembles of predictive clustering trees (mtr-ranking §2.1, mlc-ranking §3,
 //! ssl-ranking §4), and the scores they give to features.
 //!
-//! The rooms follow the steps: [`params`](ForestParams) → `space` (targets to components) → `bag` →
-//! `grow` (with `pool`, `view`, `split`, `moments`) → `scores`, `permutation`.
+//! Modules follow the steps of the work:
 //!
-//! Where we differ from the papers: gains tie when they agree to 36 binary digits, so that rounding
-//! noise does not choose between equal tests; ties between features are drawn; examples that miss a
-//! feature follow the heavier branch.
+//! | step | modules |
+//! |---|---|
+//! | settings | [`params`](ForestParams), [`scores`](Score) |
+//! | targets → components of one impurity | `space`, `criterion` |
+//! | rows of a tree | `bag` |
+//! | growth | `grow`, with `pool` (candidate features), `items` (examples), `view` (codes), `split` (kernels) |
+//! | growth where memory does not hold the rows | `external` |
+//! | tree → importances | `scores`; `oob` and `router` for out-of-bag rows |
+//! | accumulators | `ranker`, `estimates`; `parts` for data sets in parts |
+//!
+//! Vocabulary: a *component* is a numeric target or the indicator of a class or label; the *criterion* is the weighted
+//! sum of the variances of all components; a *code* is a small integer that stands for a value of a feature; a
+//! *constraint* is the least size of a child; a *kernel* is a fast way to search cuts.
+//!
+//! Differences from the papers: gains tie when they agree to 36 binary digits, so that rounding
+//! noise does not choose between equal tests. Ties between features are broken at random, from the node's own stream.
+//! Examples with a missing value follow the heavier branch.
+//!
+//! Memory: the codes of all features, a byte or two each, the components of each row, and for each thread a bag and
+//! the buffers of a tree; see `external` for data sets that do not fit.
 
 mod bag;
-mod contest;
+mod candidates;
+mod criterion;
 mod estimates;
+mod external;
 mod grow;
-mod grown;
 #[cfg(feature = "internals")]
 #[doc(hidden)]
 pub mod internals;
 mod items;
-mod moments;
+mod oob;
 mod params;
 mod parts;
-mod passes;
-mod permutation;
 mod pool;
 mod ranker;
+mod router;
 mod scores;
 mod space;
 mod split;
 #[cfg(test)]
 mod tests;
 mod tree;
+mod tree_buffer;
 mod view;
 
 use std::sync::{Mutex, PoisonError};
 
 use rayon::prelude::*;
 
-pub use params::{Ensemble, ForestParams, MaxFeatures, MaxSamples, Score, Ties};
+pub use params::{Ensemble, ForestParams, MaxFeatures, MaxSamples, Ties};
 pub use parts::{Coded, code};
+pub use scores::Score;
 pub use tree::{Node, Split, Test, Tree};
 
 use bag::Bag;
@@ -47,18 +65,19 @@ use ferrank_data::schema::{Problem, Roles, names};
 use ferrank_data::source::ChunkSource;
 use ferrank_data::store::{CodeStore, Codebook, Keep, Part};
 use ferrank_ranking::Ranking;
-use ferrank_ranking::{Accumulator, Checkpoint, Contribution, DataShape, Identity, Vector};
+use ferrank_ranking::{Accumulator, Checkpoint, Contribution, DataShape, Identity};
 use ferrank_ranking::{RunOptions, ScanSummary};
 use ferrank_runtime::budget::Budget;
 use ferrank_runtime::error::{Error, Result};
 use ferrank_runtime::monitor::{Monitor, Phase};
 use ferrank_runtime::scratch::Scratch;
 use ferrank_runtime::threads::pool;
-use grow::{Ground, Grower};
-use grown::{CodeTest, Grown, GrownNode};
+use grow::{GrowContext, Grower};
+use oob::OobContext;
 use pulp::Arch;
-use scores::Tally;
+use scores::{SplitScores, need_oob};
 use space::{Plan, Space};
+use tree_buffer::{BufferedNode, CodeTest, TreeBuffer};
 
 /// Ranks the features of `source` with an ensemble of trees, on a pool of `threads` threads.
 ///
@@ -78,12 +97,12 @@ pub fn rank(
     accumulate(source, roles, params, &RunOptions { threads, ..RunOptions::default() }, monitor)?.ranking()
 }
 
-/// Grows the trees that `options` ask for, each of which is a contribution under its number.
+/// Grows the trees that `options` request. Each tree is a contribution under its number.
 ///
 /// With `per_target`, trees are numbered target by target.
 ///
 /// # Errors
-/// Those of [`rank`], and what is wrong with `options`.
+/// The errors of [`rank`], and what is wrong with `options`.
 pub fn accumulate(
     source: &dyn ChunkSource,
     roles: &Roles,
@@ -95,27 +114,27 @@ pub fn accumulate(
     params.validate(&DataShape::new(&problem))?;
     pool(options.threads)?.install(|| {
         let intake = Intake { source, problem: &problem, unlabelled: params.treatment(), monitor };
-        let met = options.scan(&intake, params.max_bins)?;
-        params.validate(&DataShape::new(&problem).with_rows(met.rows))?;
-        let identity = Identity::new(params.clone(), &problem, &met.profile);
+        let scan = options.scan(&intake, params.max_bins)?;
+        params.validate(&DataShape::new(&problem).with_rows(scan.rows))?;
+        let identity = Identity::new(params.clone(), &problem, &scan.profile);
         let asked = options.keys(identity.n_keys())?;
-        let ledger = Checkpoint::open(identity, options.resume, monitor)?;
-        let missing = ledger.missing(asked.clone());
+        let checkpoint = Checkpoint::open(identity, options.resume, monitor)?;
+        let missing = checkpoint.missing(asked.clone());
         if !missing.is_empty() {
-            let means = Means { budget: Budget::new(options.memory), scratch: Scratch::new(options.temp_dir) };
-            let prepared = Prepared::read(&intake, met, params, Some(&means))?;
+            let resources = Resources { budget: Budget::new(options.memory), scratch: Scratch::new(options.temp_dir) };
+            let prepared = Prepared::read(&intake, scan, params, Some(&resources))?;
             monitor.enter(Phase::Growing, asked.end - asked.start);
             monitor.advance(asked.end - asked.start - missing.len() as u64);
-            prepared.contribute(&missing, params, &ledger, monitor, |target| {
+            prepared.contribute(&missing, params, &checkpoint, monitor, |target| {
                 // Rows without this target take no part in its trees.
                 let problem = problem.alone(target);
                 let silent = Monitor::default();
                 let unlabelled = Unlabelled::Ignore;
                 let intake = Intake { source, problem: &problem, unlabelled, monitor: &silent };
-                Prepared::profile(&intake, &alone(params), Some(&means))
+                Prepared::profile(&intake, &alone(params), Some(&resources))
             })?;
         }
-        ledger.close()
+        checkpoint.close()
     })
 }
 
@@ -124,7 +143,7 @@ pub fn accumulate(
 /// With `per_target`, trees are numbered target by target.
 ///
 /// # Errors
-/// Those of [`rank`], and [`Error::Setting`] if there is no such tree.
+/// The errors of [`rank`], and [`Error::Setting`] if there is no such tree.
 pub fn grow_tree(
     source: &dyn ChunkSource,
     roles: &Roles,
@@ -152,10 +171,10 @@ pub fn grow_tree(
         )?;
         let all: Vec<usize> = (0..problem.targets.len()).collect();
         let space = prepared.space(&all, params)?.hold(&prepared.store);
-        let ground = Ground { store: &prepared.store, space: &space, params, monitor };
-        let mut bench = Bench::new(ground);
-        bench.draw(tree as u64);
-        Ok(prepared.describe(bench.grower.grow(&bench.bag, tree as u64)?))
+        let context = GrowContext { store: &prepared.store, space: &space, params, monitor };
+        let mut worker = TreeWorker::new(context);
+        worker.draw(tree as u64);
+        Ok(prepared.describe(worker.grower.grow(&worker.bag, tree as u64)?))
     })
 }
 
@@ -164,43 +183,50 @@ fn alone(params: &ForestParams) -> ForestParams {
     ForestParams { target_weights: None, by_target: false, unlabelled: Unlabelled::Ignore, ..params.clone() }
 }
 
-/// What a run may use besides threads.
+/// Resources of a run besides threads.
 #[derive(Debug, Clone)]
-struct Means {
+struct Resources {
     budget: Budget,
     scratch: Scratch,
 }
 
-/// A source, read and coded.
+/// A source that was read and coded.
 #[derive(Debug)]
 struct Prepared {
     problem: Problem,
     store: CodeStore,
-    /// Where memory does not hold the store and the bags: what trees are grown with.
-    outside: Option<Means>,
+    /// Resources for growth in external memory, where memory does not hold the store and the bags.
+    outside: Option<Resources>,
 }
 
 impl Prepared {
-    /// Profiles and codes what `intake` gives.
-    fn profile(intake: &Intake<'_>, params: &ForestParams, means: Option<&Means>) -> Result<Self> {
+    /// Profiles and codes the rows of `intake`.
+    fn profile(intake: &Intake<'_>, params: &ForestParams, resources: Option<&Resources>) -> Result<Self> {
         let options = RunOptions::default();
-        let met = options.scan(intake, params.max_bins)?;
-        params.validate(&DataShape::new(intake.problem).with_rows(met.rows))?;
-        Prepared::read(intake, met, params, means)
+        let scan = options.scan(intake, params.max_bins)?;
+        params.validate(&DataShape::new(intake.problem).with_rows(scan.rows))?;
+        Prepared::read(intake, scan, params, resources)
     }
 
-    /// Codes what `intake` gives, which was met before: in memory, unless `means` say that it does not fit.
-    fn read(intake: &Intake<'_>, met: ScanSummary<'_>, params: &ForestParams, means: Option<&Means>) -> Result<Self> {
-        let (rows, counts) = (met.rows, met.counts);
-        if means.is_none() || params.scores.contains(&Score::Permutation) {
-            numbered(rows, intake.source.name(), "a tree in memory, or the permutation score,")?;
+    /// Codes the rows of `intake`, which was scanned before. Codes are in memory, unless they do not fit the budget of
+    /// `resources`.
+    fn read(
+        intake: &Intake<'_>,
+        scan: ScanSummary<'_>,
+        params: &ForestParams,
+        resources: Option<&Resources>,
+    ) -> Result<Self> {
+        let (rows, counts) = (scan.rows, scan.counts);
+        if resources.is_none() || need_oob(&params.scores) {
+            numbered(rows, intake.source.name(), "a tree in memory, or a score of out-of-bag rows,")?;
         }
         let problem = intake.problem;
-        let book = Codebook::of(&met.profile, problem, params.clusters(problem.task), intake.source.name())?;
+        let book = Codebook::of(&scan.profile, problem, params.clusters(problem.task), intake.source.name())?;
         // It holds a sample of the rows.
-        drop(met);
-        let outside = means.filter(|means| !passes::holds_all(rows, &book, params, means.budget.left())).cloned();
-        let keep = outside.as_ref().map_or(Keep::Memory, |means| Keep::Scratch(&means.scratch));
+        drop(scan);
+        let outside =
+            resources.filter(|resources| !external::holds_all(rows, &book, params, resources.budget.left())).cloned();
+        let keep = outside.as_ref().map_or(Keep::Memory, |resources| Keep::Scratch(&resources.scratch));
         let part = Part::of(intake, &book, counts, keep)?;
         let store = CodeStore::of_parts(book, vec![part], keep)?;
         Ok(Prepared { problem: problem.clone(), store, outside })
@@ -219,18 +245,18 @@ impl Prepared {
     }
 
     /// Grows `trees`, by their numbers in the whole run. `without` prepares the rows that have a target, where
-    /// others lack it and each target has its own ensemble.
+    /// it is missing in others and each target has its own ensemble.
     fn contribute(
         &self,
         trees: &[u64],
         params: &ForestParams,
-        ledger: &Checkpoint,
+        checkpoint: &Checkpoint,
         monitor: &Monitor,
         without: impl Fn(usize) -> Result<Prepared>,
     ) -> Result<()> {
         let n_targets = self.problem.targets.len();
         if !params.per_target {
-            return self.grow(&(0..n_targets).collect::<Vec<usize>>(), trees, params, ledger, monitor);
+            return self.grow(&(0..n_targets).collect::<Vec<usize>>(), trees, params, checkpoint, monitor);
         }
         for target in 0..n_targets {
             let own = target * params.n_estimators..(target + 1) * params.n_estimators;
@@ -241,8 +267,8 @@ impl Prepared {
             // Where features are components, too, rows without this target take part all the same.
             let some_lack = !params.clusters(self.problem.task) && self.store.targets[target].has_missing();
             match some_lack {
-                true => without(target)?.grow(&[0], &trees, &alone(params), ledger, monitor)?,
-                false => self.grow(&[target], &trees, &alone(params), ledger, monitor)?,
+                true => without(target)?.grow(&[0], &trees, &alone(params), checkpoint, monitor)?,
+                false => self.grow(&[target], &trees, &alone(params), checkpoint, monitor)?,
             }
         }
         Ok(())
@@ -254,30 +280,33 @@ impl Prepared {
         subset: &[usize],
         trees: &[u64],
         params: &ForestParams,
-        ledger: &Checkpoint,
+        checkpoint: &Checkpoint,
         monitor: &Monitor,
     ) -> Result<()> {
         let space = self.space(subset, params)?;
-        if let Some(Means { budget, scratch }) = &self.outside {
-            let ground = Ground { store: &self.store, space: &space, params, monitor };
-            return passes::grow(ground, budget, scratch, subset, trees, &|tree, vectors| ledger.add(tree, vectors));
+        if let Some(Resources { budget, scratch }) = &self.outside {
+            let context = GrowContext { store: &self.store, space: &space, params, monitor };
+            return external::grow(context, budget, scratch, subset, trees, &|tree, vectors| {
+                checkpoint.add(tree, vectors)
+            });
         }
         let space = space.hold(&self.store);
-        let ground = Ground { store: &self.store, space: &space, params, monitor };
+        let context = GrowContext { store: &self.store, space: &space, params, monitor };
+        let oob = need_oob(&params.scores).then(|| OobContext::new(context, subset, None));
         let idle = Mutex::new(Vec::new());
         let free = || idle.lock().unwrap_or_else(PoisonError::into_inner);
         trees.par_iter().with_max_len(1).try_for_each(|&tree| {
-            let bench = free().pop();
-            let mut bench = bench.unwrap_or_else(|| Bench::new(ground));
-            ledger.add(tree, bench.tree(subset, tree)?)?;
+            let worker = free().pop();
+            let mut worker = worker.unwrap_or_else(|| TreeWorker::new(context));
+            checkpoint.add(tree, worker.tree(oob.as_ref(), tree)?)?;
             monitor.advance(1);
-            free().push(bench);
+            free().push(worker);
             Ok(())
         })
     }
 
-    /// A grown tree in the words of the source.
-    fn describe(&self, grown: &Grown) -> Tree {
+    /// A grown tree with tests on the values of the source.
+    fn describe(&self, grown: &TreeBuffer) -> Tree {
         let test = |feature: usize, test: &CodeTest| match (&self.store.codings[feature].scale, test) {
             (Scale::Numeric(cuts), CodeTest::Cut(code)) => Test::Cut(cuts.cuts[usize::from(*code)]),
             (Scale::Nominal(categories), CodeTest::Subset(codes)) => {
@@ -285,7 +314,7 @@ impl Prepared {
             }
             _ => unreachable!("numeric features are cut, nominal ones parted"),
         };
-        let node = |node: &GrownNode| Node {
+        let node = |node: &BufferedNode| Node {
             depth: node.depth as usize,
             n_examples: node.examples as u64,
             split: node.split.as_ref().map(|split| Split {
@@ -300,45 +329,41 @@ impl Prepared {
     }
 }
 
-/// What a thread grows its trees with.
-struct Bench<'a> {
-    ground: Ground<'a>,
+/// Buffers with which a thread grows its trees.
+struct TreeWorker<'a> {
+    context: GrowContext<'a>,
     bag: Bag,
     grower: Grower<'a>,
 }
 
-impl<'a> Bench<'a> {
-    fn new(ground: Ground<'a>) -> Self {
-        Bench { ground, bag: Bag::default(), grower: Grower::new(ground, Arch::new()) }
+impl<'a> TreeWorker<'a> {
+    fn new(context: GrowContext<'a>) -> Self {
+        TreeWorker { context, bag: Bag::default(), grower: Grower::new(context, Arch::new()) }
     }
 
     /// Draws the bag of tree number `tree`.
     fn draw(&mut self, tree: u64) {
-        let (rows, params) = (self.ground.store.rows, self.ground.params);
+        let (rows, params) = (self.context.store.rows, self.context.params);
         match params.bootstraps() {
             true => self.bag.take_bootstrap(params.seed, tree, rows, params.rows_per_tree(rows as u64)),
             false => self.bag.take_all(rows),
         }
     }
 
-    /// Grows tree number `tree` for the targets `subset`, and scores the features.
-    fn tree(&mut self, subset: &[usize], tree: u64) -> Result<Contribution> {
-        let Ground { store, params, monitor, .. } = self.ground;
+    /// Grows tree number `tree` and scores the features; `oob` is needed by scores that read out-of-bag rows.
+    fn tree(&mut self, oob: Option<&OobContext<'_>>, tree: u64) -> Result<Contribution> {
+        let GrowContext { params, monitor, .. } = self.context;
         monitor.check()?;
         self.draw(tree);
-        let by_target = params.by_target.then_some(store.targets.len());
-        let mut tally = Tally::new(&params.scores, store.codings.len(), by_target);
-        if !params.scores.contains(&Score::Permutation) {
-            return Ok(self.grower.tally(&self.bag, tree, tally)?.finish());
-        }
+        let mut scores = SplitScores::new(&params.scores, self.context.score_size());
+        let Some(oob) = oob else {
+            return Ok(self.grower.score(&self.bag, tree, scores)?.harvest());
+        };
         let grown = self.grower.grow(&self.bag, tree)?;
-        tally.add_all(grown);
-        let mut vectors = tally.finish();
-        for (score, vector) in params.scores.iter().zip(&mut vectors) {
-            if *score == Score::Permutation {
-                *vector = Vector::sparse(permutation::of_tree(self.ground, subset, grown, &self.bag, tree)?);
-            }
-        }
-        Ok(vectors)
+        scores.add_splits(grown);
+        let mut complete = oob.tree();
+        complete.add_tree(None, grown, &oob.targets);
+        scores.on_tree(&oob.view(tree, &mut complete, &oob.rows(&self.bag)))?;
+        Ok(scores.harvest())
     }
 }

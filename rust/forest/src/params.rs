@@ -2,12 +2,13 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::scores::Score;
 use ferrank_data::intake::Unlabelled;
 use ferrank_data::schema::{Task, check_target_weights};
 use ferrank_ranking::DataShape;
 use ferrank_runtime::error::{Error, Result, check};
 
-/// How the trees of an ensemble differ from each other.
+/// A kind of ensemble: how its trees differ from each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Ensemble {
@@ -70,52 +71,9 @@ pub enum MaxSamples {
     Share(f64),
 }
 
-/// A way to turn trees into importances.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Score {
-    /// Impurity decrease (mtr-ranking Eq. 2).
-    Genie3,
-    /// Sum of `decay^depth` over the tests (mtr-ranking Eq. 1).
-    Symbolic {
-        /// In (0, 1]; 1 counts the tests.
-        decay: f64,
-    },
-    /// The share of the bag that reaches the tests (ssl-ranking Eq. 2).
-    Coverage,
-    /// Increase of the out-of-bag error when the feature is permuted (mtr-ranking Eq. 3).
-    Permutation,
-}
-
-impl Score {
-    /// The score's name in settings and results.
-    pub fn name(self) -> &'static str {
-        match self {
-            Score::Genie3 => "genie3",
-            Score::Symbolic { .. } => "symbolic",
-            Score::Coverage => "coverage",
-            Score::Permutation => "permutation",
-        }
-    }
-
-    /// The score called `name`; `decay` is for `symbolic`.
-    pub fn parse(name: &str, decay: f64) -> Result<Self> {
-        match name {
-            "genie3" => Ok(Score::Genie3),
-            "symbolic" if decay > 0.0 && decay <= 1.0 => Ok(Score::Symbolic { decay }),
-            "symbolic" => Err(Error::Setting(format!("decay: {decay} is not in (0, 1]"))),
-            "coverage" => Ok(Score::Coverage),
-            "permutation" => Ok(Score::Permutation),
-            _ => Err(Error::Setting(format!(
-                "score: unknown score '{name}'; use genie3, symbolic, coverage or permutation"
-            ))),
-        }
-    }
-}
-
-/// Which of the features whose tests gain the same is tested.
+/// Which of the features with equal gains is tested.
 ///
-/// In nodes of a few examples many features part them perfectly. If the lowest of them always won,
+/// In nodes of a few examples many features separate them perfectly. If the lowest of them were always taken,
 /// importances would fall with the number of the column, even among irrelevant features.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -146,7 +104,15 @@ impl Ties {
 }
 
 /// Settings of the forest ranker.
+///
+/// ```
+/// use ferrank_forest::{Ensemble, ForestParams};
+///
+/// let params = ForestParams::default().with_ensemble(Ensemble::ExtraTrees).with_n_estimators(500);
+/// assert!(!params.bootstraps());
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct ForestParams {
     /// The kind of ensemble.
     pub ensemble: Ensemble,
@@ -165,22 +131,22 @@ pub struct ForestParams {
     /// Greatest number of codes of a numeric feature, 2 to 65,535. A feature with no more distinct
     /// values is searched exactly, others at quantiles.
     pub max_bins: usize,
-    /// Which of the features whose tests gain the same is tested.
+    /// Which of the features with equal gains is tested.
     pub ties: Ties,
-    /// The scores; all come from the same trees.
+    /// The scores; all are computed from the same trees.
     pub scores: Vec<Score>,
     /// One ensemble for each target, importances averaged with the target weights
     /// (mtr-ranking §2.1, the STR variant).
     pub per_target: bool,
-    /// Whether to tell `genie3` apart by target.
+    /// Whether `genie3` is reported by target as well.
     pub by_target: bool,
     /// Weight of each target in the impurity, in target order; `None`: 1 each.
     pub target_weights: Option<Vec<f64>>,
     /// The share w of the targets in the impurity, in [0, 1]; features make up the rest (ssl-ranking Eq. 1).
     /// `None`: the targets alone, and rows without any are not used.
     pub supervision: Option<f64>,
-    /// What becomes of rows without any target. With a supervision of 1 they say nothing, so that
-    /// [`Unlabelled::Use`] comes to [`Unlabelled::Ignore`].
+    /// How rows without any target are treated. With a supervision of 1 they have no effect, so that
+    /// [`Unlabelled::Use`] means [`Unlabelled::Ignore`].
     pub unlabelled: Unlabelled,
     /// Seed of all random draws.
     pub seed: u64,
@@ -209,8 +175,43 @@ impl Default for ForestParams {
     }
 }
 
+/// Makes a method for each setting that returns the settings with another value of it.
+macro_rules! setters {
+    ($($name:ident: $field:ident: $type:ty;)*) => {
+        impl ForestParams {
+            $(
+                #[doc = concat!("The same settings with another [`", stringify!($field), "`](Self::", stringify!($field), ").")]
+                #[must_use]
+                pub fn $name(mut self, $field: $type) -> Self {
+                    self.$field = $field;
+                    self
+                }
+            )*
+        }
+    };
+}
+
+setters! {
+    with_ensemble: ensemble: Ensemble;
+    with_n_estimators: n_estimators: usize;
+    with_max_features: max_features: Option<MaxFeatures>;
+    with_min_samples_leaf: min_samples_leaf: u64;
+    with_max_depth: max_depth: Option<usize>;
+    with_bootstrap: bootstrap: Option<bool>;
+    with_max_samples: max_samples: MaxSamples;
+    with_max_bins: max_bins: usize;
+    with_ties: ties: Ties;
+    with_scores: scores: Vec<Score>;
+    with_per_target: per_target: bool;
+    with_by_target: by_target: bool;
+    with_target_weights: target_weights: Option<Vec<f64>>;
+    with_supervision: supervision: Option<f64>;
+    with_unlabelled: unlabelled: Unlabelled;
+    with_seed: seed: u64;
+}
+
 impl ForestParams {
-    /// Whether rows are drawn with replacement.
+    /// Returns true if rows are drawn with replacement.
     pub fn bootstraps(&self) -> bool {
         self.bootstrap.unwrap_or(self.ensemble != Ensemble::ExtraTrees)
     }
@@ -223,12 +224,12 @@ impl ForestParams {
         }
     }
 
-    /// Whether features are components, too.
+    /// Returns true if features are components, too.
     pub(crate) fn clusters(&self, task: Task) -> bool {
         self.share_of_targets(task) < 1.0
     }
 
-    /// What becomes of rows without any target.
+    /// How rows without any target are treated.
     pub fn treatment(&self) -> Unlabelled {
         match (self.unlabelled, self.supervision) {
             (Unlabelled::Use, Some(1.0)) => Unlabelled::Ignore,
@@ -271,10 +272,10 @@ impl ForestParams {
         ForestParams { seed, max_samples, ..self.clone() }
     }
 
-    /// Checks each setting, and those that depend on each other or on the data's shape.
+    /// Checks each setting, and those that depend on each other or on the shape of the data.
     ///
     /// # Errors
-    /// [`Error::Setting`] naming the setting, what was found and what would do.
+    /// [`Error::Setting`] that names the setting, the value and the values allowed.
     pub fn validate(&self, shape: &DataShape) -> Result<()> {
         self.validate_columns(shape.n_features, shape.n_targets, shape.task)?;
         match (self.max_samples, shape.n_rows) {
@@ -312,17 +313,14 @@ impl ForestParams {
                 check(share > 0.0 && share <= 1.0, format!("max_samples: share {share} is not in (0, 1]"))?
             }
         }
-        check(!self.scores.is_empty(), "scores: none given; use genie3, symbolic, coverage or permutation")?;
+        check(!self.scores.is_empty(), format!("scores: none given; use {}", Score::names()))?;
         for (i, score) in self.scores.iter().enumerate() {
             check(
                 self.scores[..i].iter().all(|s| s.name() != score.name()),
                 format!("scores: '{}' is given twice", score.name()),
             )?;
         }
-        check(
-            self.bootstraps() || !self.scores.contains(&Score::Permutation),
-            "scores: permutation needs out-of-bag rows, so a bootstrap; set bootstrap, or leave the score out",
-        )?;
+        self.scores.iter().try_for_each(|score| score.method().validate(self, task))?;
         self.validate_supervision(task)?;
         check_target_weights(self.target_weights.as_deref(), n_targets)
     }
@@ -335,10 +333,6 @@ impl ForestParams {
             check(
                 self.supervision.unwrap_or(0.0) == 0.0,
                 "supervision: the task unsupervised has no target; use 0, or leave it out",
-            )?;
-            check(
-                !self.scores.contains(&Score::Permutation),
-                "scores: permutation needs a target to predict, the task unsupervised has none; leave it out",
             )?;
             return check(
                 !self.per_target && !self.by_target,

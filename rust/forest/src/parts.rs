@@ -5,8 +5,8 @@
 
 use arrow_buffer::Buffer;
 
-use super::passes::holds_all;
-use super::{ForestParams, Means, Prepared, alone};
+use super::external::holds_all;
+use super::{ForestParams, Prepared, Resources, alone};
 use ferrank_data::intake::View;
 use ferrank_data::profile::Profile;
 use ferrank_data::store::{CodeStore, Codebook, Keep, Part};
@@ -54,11 +54,11 @@ impl Coded {
     /// The data set whose columns are those of `view`, which needs no rows, and whose rows are in `parts`, one
     /// after the other. `profile` is that of all rows.
     ///
-    /// With `per_target`, a target that some rows lack has an ensemble of the others: then `view` has it alone,
-    /// and `parts` are of its rows, whose profile is `own`.
+    /// With `per_target`, a target that is missing in some rows has an ensemble of the other rows. Then `view` has this
+    /// target alone, and `parts` are of its rows, whose profile is `own`.
     ///
-    /// The parts are held already; where `options` leave no room beside them for the bags of all threads, trees are
-    /// grown in passes.
+    /// The parts are held already; where the memory limit leaves too little for the bags of all threads, trees are
+    /// grown in external memory.
     ///
     /// # Errors
     /// What is wrong with a setting or a role; [`Error::Data`] if a part is damaged or another store's.
@@ -76,11 +76,11 @@ impl Coded {
         let identity = Identity::new(params.clone(), &all, profile);
         let book = Codebook::of(own.unwrap_or(profile), &problem, params.clusters(problem.task), "the data set")?;
         let expected = own.unwrap_or(profile).counts.kept;
-        let means = Means { budget: Budget::new(options.memory), scratch: Scratch::new(options.temp_dir) };
-        let room = means.budget.left() + parts.iter().map(Buffer::len).sum::<usize>();
-        let fits = pool(options.threads)?.install(|| holds_all(expected, &book, params, room));
-        let outside = (!fits).then_some(means);
-        let keep = outside.as_ref().map_or(Keep::Memory, |means| Keep::Scratch(&means.scratch));
+        let resources = Resources { budget: Budget::new(options.memory), scratch: Scratch::new(options.temp_dir) };
+        let bytes = resources.budget.left() + parts.iter().map(Buffer::len).sum::<usize>();
+        let fits = pool(options.threads)?.install(|| holds_all(expected, &book, params, bytes));
+        let outside = (!fits).then_some(resources);
+        let keep = outside.as_ref().map_or(Keep::Memory, |resources| Keep::Scratch(&resources.scratch));
         let parts = parts.into_iter().map(|part| Part::read(&book, part)).collect::<Result<Vec<Part>>>()?;
         let store = CodeStore::of_parts(book, parts, keep)?;
         if store.rows as u64 != expected {
@@ -97,26 +97,26 @@ impl Coded {
         })
     }
 
-    /// Grows the trees that `options` ask for.
+    /// Grows the trees that `options` request.
     ///
     /// # Errors
     /// What is wrong with `options`; [`Error::Interrupted`] once `monitor` was asked to stop.
     pub fn accumulate(&self, options: &RunOptions<'_>, monitor: &Monitor) -> Result<Accumulator> {
         pool(options.threads)?.install(|| {
             let asked = options.keys(self.identity.n_keys())?;
-            let ledger = Checkpoint::open(self.identity.clone(), options.resume, monitor)?;
-            let trees = ledger.missing(asked);
+            let checkpoint = Checkpoint::open(self.identity.clone(), options.resume, monitor)?;
+            let trees = checkpoint.missing(asked);
             monitor.enter(Phase::Growing, trees.len() as u64);
             match self.alone {
-                Some(_) => self.prepared.grow(&[0], &trees, &alone(&self.params), &ledger, monitor)?,
-                None => self.prepared.contribute(&trees, &self.params, &ledger, monitor, |target| {
+                Some(_) => self.prepared.grow(&[0], &trees, &alone(&self.params), &checkpoint, monitor)?,
+                None => self.prepared.contribute(&trees, &self.params, &checkpoint, monitor, |target| {
                     let name = &self.prepared.problem.targets[target].name;
                     Err(Error::Data(format!(
                         "some rows lack the target '{name}'; its trees need a store of the others"
                     )))
                 })?,
             }
-            ledger.close()
+            checkpoint.close()
         })
     }
 }

@@ -1,8 +1,8 @@
-//! Which features a node may still test.
+//! The features that a node may still test.
 //!
-//! A feature that is constant in a node is constant below it, so it is set aside for the whole
-//! subtree. What a node draws depends only on its path: the order of the pool is put back after
-//! every draw, and rewound when the walk leaves a subtree.
+//! A feature that is constant in a node is constant below it, so it is excluded in the whole
+//! subtree. The draws of a node depend only on its path: the order of the pool is restored after
+//! every draw, and rewound when growth leaves a subtree.
 
 use std::convert::Infallible;
 
@@ -10,15 +10,15 @@ use rand::RngExt;
 
 use ferrank_runtime::random::Stream;
 
-/// Features in an order of which the first `constant` are set aside.
+/// Features in an order of which the first `constant` are excluded.
 #[derive(Debug, Default)]
-pub(crate) struct Pool {
+pub(crate) struct FeaturePool {
     order: Vec<u32>,
     position: Vec<u32>,
     constant: usize,
-    /// Those that set features aside.
+    /// Swaps that moved constant features to the front.
     swaps: Vec<(u32, u32)>,
-    /// Those of a draw.
+    /// Swaps of the current draw.
     drawn: Vec<(u32, u32)>,
     /// Features that a draw found to be constant.
     found: Vec<u32>,
@@ -31,19 +31,20 @@ pub(crate) struct Mark {
     swaps: usize,
 }
 
-impl Pool {
+impl FeaturePool {
     /// All features but those that are `constant` in the whole data.
     pub(crate) fn new(constant: impl Iterator<Item = bool>) -> Self {
         let constant: Vec<bool> = constant.collect();
         let order = 0..constant.len() as u32;
-        let mut pool = Pool { position: order.clone().collect(), order: order.collect(), ..Pool::default() };
+        let mut pool =
+            FeaturePool { position: order.clone().collect(), order: order.collect(), ..FeaturePool::default() };
         for (feature, _) in constant.iter().enumerate().filter(|&(_, &constant)| constant) {
-            pool.set_aside(feature as u32);
+            pool.mark_constant(feature as u32);
         }
         pool
     }
 
-    /// Features not set aside.
+    /// Number of features that are not excluded.
     pub(crate) fn len(&self) -> usize {
         self.order.len() - self.constant
     }
@@ -61,14 +62,14 @@ impl Pool {
         self.constant = mark.constant;
     }
 
-    /// [`Pool::try_draw`] where `visit` cannot fail.
+    /// [`FeaturePool::try_draw`] where `visit` cannot fail.
     #[inline(always)]
     pub(crate) fn draw(&mut self, wanted: usize, random: &mut Stream, mut visit: impl FnMut(u32, &mut Stream) -> bool) {
         let Ok(()) = self.try_draw(wanted, random, |feature, random| Ok::<_, Infallible>(visit(feature, random)));
     }
 
-    /// Hands out features until `visit` has called `wanted` of them not constant, or none is left: in
-    /// random order if `random`, else as they lie. `visit` says whether the feature varies.
+    /// Visits features until `wanted` of them vary, or none is left. They come in random order if fewer are wanted than
+    /// there are, else in the order of the pool. `visit` returns true if the feature varies.
     ///
     /// # Errors
     /// The first of `visit`.
@@ -87,7 +88,7 @@ impl Pool {
                 break;
             }
             if shuffled {
-                // The order is put back before anybody asks for positions.
+                // The order is restored before positions are used.
                 let j = random.random_range(i..self.order.len());
                 self.drawn.push((i as u32, j as u32));
                 self.order.swap(i, j);
@@ -105,13 +106,13 @@ impl Pool {
         for (i, j) in self.drawn.drain(..).rev() {
             self.order.swap(i as usize, j as usize);
         }
-        found.drain(..).for_each(|feature| self.set_aside(feature));
+        found.drain(..).for_each(|feature| self.mark_constant(feature));
         self.found = found;
         done
     }
 
-    /// Sets `feature` aside, which is not yet.
-    pub(crate) fn set_aside(&mut self, feature: u32) {
+    /// Excludes `feature`, which must not be excluded yet.
+    pub(crate) fn mark_constant(&mut self, feature: u32) {
         let (from, to) = (self.position[feature as usize] as usize, self.constant);
         self.swaps.push((from as u32, to as u32));
         self.swap(from, to);
@@ -130,7 +131,7 @@ mod tests {
     use super::*;
     use ferrank_runtime::random::{Purpose, stream};
 
-    fn drawn(pool: &mut Pool, wanted: usize, node: u64) -> Vec<u32> {
+    fn drawn(pool: &mut FeaturePool, wanted: usize, node: u64) -> Vec<u32> {
         let mut seen = Vec::new();
         pool.draw(wanted, &mut stream(0, Purpose::Node, 0, node), |feature, _| {
             seen.push(feature);
@@ -141,7 +142,7 @@ mod tests {
 
     #[test]
     fn constants_do_not_use_up_a_draw_and_are_set_aside_below() {
-        let mut pool = Pool::new((0..9).map(|feature| feature == 4));
+        let mut pool = FeaturePool::new((0..9).map(|feature| feature == 4));
         let root = pool.mark();
         let seen = drawn(&mut pool, 3, 0);
         assert_eq!(seen.iter().filter(|&&feature| feature % 3 != 0).count(), 3);
@@ -154,7 +155,7 @@ mod tests {
 
     #[test]
     fn draws_depend_on_the_node_and_not_on_what_was_visited_before() {
-        let mut pool = Pool::new((0..50).map(|_| false));
+        let mut pool = FeaturePool::new((0..50).map(|_| false));
         let root = pool.mark();
         let first = drawn(&mut pool, 7, 5);
         pool.rewind(root);

@@ -1,4 +1,4 @@
-//! The forest as a ranker: what accumulators know of it.
+//! The forest as a [`Ranker`], for accumulators.
 
 use std::ops::Range;
 use std::sync::Arc;

@@ -1,14 +1,14 @@
-//! The component space: every task as one weighted sum of variances (DESIGN §3).
+//! The component space: every task as one weighted sum of variances.
 //!
 //! A numeric variable is one dense component; so is one with two classes. A variable with more classes
 //! is one indicator for each class, and a label set is one for each label: an example then carries a
-//! short list of the indicators that are 1. A label of a hierarchy weighs its share of all labels'
+//! short list of the indicators that are 1. The weight of a label of a hierarchy is its share of all labels'
 //! weights.
 //!
 //! Variables are the targets and, under semi-supervision, the features (ssl-ranking Eq. 1): with the
 //! supervision level w, targets share w among them and features 1 − w. Where a variable is missing for
-//! some rows, its components count the rows that know it (a *partial* component). A dense one brings
-//! its own weight along as one more number of the row, 0 where it is missing; indicators that are
+//! some rows, its components count the rows that know it (a *partial* component). A dense one has
+//! its own weight as one more number of the row, 0 where it is missing; indicators that are
 //! missing in the same rows share one such weight. So all sums are plain sums of rows.
 //!
 //! Components are centred, scaled by the square root of their weight, and rounded to a power of two
@@ -16,8 +16,8 @@
 //!
 //! Memory: 8 bytes for each dense component of a row (16 for a partial one), 4 for each indicator that
 //! is 1. With features as components that is 16 bytes for each of their values, since the values
-//! themselves are kept beside their codes. A space is only how values become components: those of all rows
-//! are [held](Space::hold), or made a block at a time where memory does not hold them.
+//! themselves are kept beside their codes. A space describes how values become components. The components of all
+//! rows are [held](Space::hold), or computed a block at a time where memory does not hold them.
 
 mod scaling;
 
@@ -51,7 +51,7 @@ pub(crate) struct Space {
     pub(crate) indicator_weight: Vec<f64>,
     /// The group of each partial indicator: which of the weights counts its rows.
     pub(crate) indicator_group: Vec<u32>,
-    /// A column of each of these groups, which lacks the same rows as the others.
+    /// A column of each of these groups; its values are missing in the same rows as those of the others.
     groups: Vec<Origin>,
     /// How row weights become those of the block; `None` if all are 1.
     weighing: Option<Weighing>,
@@ -145,7 +145,7 @@ pub(crate) struct Plan<'a> {
 struct Variable<'a> {
     column: &'a TargetColumn,
     origin: Origin,
-    /// Its share of the impurity of the whole data.
+    /// The variable's share of the impurity of the whole data.
     share: f64,
     /// One label of several, of two values.
     is_label: bool,
@@ -204,7 +204,7 @@ impl Space {
         Ok(space)
     }
 
-    /// Numbers the indicators of `part`; gives the one of each class or label, [`NONE`] for none.
+    /// Numbers the indicators of `part`. Returns the number of each class or label, [`NONE`] for none.
     fn list(&mut self, part: &Parts<'_>, groups: &mut Groups) -> Vec<u32> {
         let group = (!part.is_whole).then(|| groups.of(part.variable));
         let number = |omega: &Option<f64>| {
@@ -307,7 +307,7 @@ impl Space {
         size_of::<f64>() * (self.width() + usize::from(self.is_weighted())) + indicators
     }
 
-    /// Whether rows have weights that differ.
+    /// Returns true if rows have weights that differ.
     pub(crate) fn is_weighted(&self) -> bool {
         self.weighing.is_some()
     }
@@ -384,7 +384,7 @@ impl Variable<'_> {
     }
 }
 
-/// Partial indicators, told apart by the rows that miss them.
+/// Partial indicators, grouped by the rows where they are missing.
 #[derive(Default)]
 struct Groups {
     by_pattern: FxHashMap<Vec<u64>, u32>,

@@ -1,6 +1,6 @@
-//! One grown tree, as it is shown to people and to tests.
+//! A grown tree with tests on values, for users.
 
-/// What a node asks of an example.
+/// The test of a node.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Test {
     /// Left if the value is at most this. A value between two observed ones, on the feature's scale.
@@ -19,7 +19,7 @@ pub struct Split {
     /// Whether examples that miss the feature go left.
     pub missing_left: bool,
     /// Impurity decrease: impurity of the node minus the weighted mean of its children's, times the
-    /// share of the node's weight whose value is known (DESIGN §4).
+    /// share of the node's weight whose value is known.
     pub gain: f64,
     /// The nodes to the left and right, as positions in [`Tree::nodes`].
     pub children: (usize, usize),

@@ -104,24 +104,23 @@ pub(crate) fn forest(dict: &Bound<'_, PyDict>) -> PyResult<ForestParams> {
     let decay: f64 = settings.get("decay", "a number in (0, 1]")?;
     let names: Vec<String> = settings.get("scores", "a list of scores")?;
     let scores = names.iter().map(|name| Score::parse(name, decay)).collect::<Result<_, _>>().map_err(core)?;
-    Ok(ForestParams {
-        ensemble: Ensemble::parse(&settings.get::<String>("ensemble", "the name of an ensemble")?).map_err(core)?,
-        n_estimators: settings.get("n_estimators", "a number of trees")?,
-        max_features: max_features(&settings)?,
-        min_samples_leaf: settings.get("min_samples_leaf", "a number of examples")?,
-        max_depth: settings.get("max_depth", "a depth or None")?,
-        bootstrap: settings.get("bootstrap", "True, False or None")?,
-        max_samples: max_samples(&settings)?,
-        max_bins: settings.get("max_bins", "a number in 2 … 65535")?,
-        ties: Ties::parse(&settings.get::<String>("ties", "'random' or 'lowest'")?).map_err(core)?,
-        scores,
-        per_target: settings.get("per_target", "True or False")?,
-        by_target: settings.get("by_target", "True or False")?,
-        target_weights: settings.get("target_weights", "a list of numbers or None")?,
-        supervision: settings.get("supervision", "a number in 0 … 1 or None")?,
-        unlabelled: unlabelled(&settings)?,
-        seed: settings.get("seed", "an integer in 0 … 2^64 - 1")?,
-    })
+    Ok(ForestParams::default()
+        .with_ensemble(Ensemble::parse(&settings.get::<String>("ensemble", "the name of an ensemble")?).map_err(core)?)
+        .with_n_estimators(settings.get("n_estimators", "a number of trees")?)
+        .with_max_features(max_features(&settings)?)
+        .with_min_samples_leaf(settings.get("min_samples_leaf", "a number of examples")?)
+        .with_max_depth(settings.get("max_depth", "a depth or None")?)
+        .with_bootstrap(settings.get("bootstrap", "True, False or None")?)
+        .with_max_samples(max_samples(&settings)?)
+        .with_max_bins(settings.get("max_bins", "a number in 2 … 65535")?)
+        .with_ties(Ties::parse(&settings.get::<String>("ties", "'random' or 'lowest'")?).map_err(core)?)
+        .with_scores(scores)
+        .with_per_target(settings.get("per_target", "True or False")?)
+        .with_by_target(settings.get("by_target", "True or False")?)
+        .with_target_weights(settings.get("target_weights", "a list of numbers or None")?)
+        .with_supervision(settings.get("supervision", "a number in 0 … 1 or None")?)
+        .with_unlabelled(unlabelled(&settings)?)
+        .with_seed(settings.get("seed", "an integer in 0 … 2^64 - 1")?))
 }
 
 fn relief(dict: &Bound<'_, PyDict>) -> PyResult<ReliefParams> {
@@ -239,6 +238,7 @@ fn told_forest(dict: &Bound<'_, PyDict>, params: &ForestParams) -> PyResult<()> 
         supervision,
         unlabelled,
         seed,
+        ..
     } = params;
     let decay = scores.iter().find_map(|score| if let Score::Symbolic { decay } = score { Some(*decay) } else { None });
     dict.set_item("ranker", "forest")?;

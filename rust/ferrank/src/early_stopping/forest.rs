@@ -56,7 +56,7 @@ impl<'a> ForestGrowth<'a> {
 
     fn rank_by(&self, source: &dyn ChunkSource, stage: Stage, max_samples: MaxSamples) -> Result<Ranking> {
         let Case { roles, params, options, monitor, .. } = self.case;
-        let params = ForestParams { n_estimators: stage.trees as usize, max_samples, ..params.clone() };
+        let params = params.clone().with_n_estimators(stage.trees as usize).with_max_samples(max_samples);
         ferrank_forest::accumulate(source, roles, &params, options, monitor)?.ranking()
     }
 }

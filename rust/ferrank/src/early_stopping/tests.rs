@@ -100,7 +100,7 @@ fn a_larger_sample_contains_a_smaller_one_for_any_chunking() {
 fn a_sample_without_a_target_gives_way_to_all_rows() {
     let (rows, monitor) = (40_000, Monitor::default());
     let whole = source(rows, rows);
-    let params = ForestParams { unlabelled: Unlabelled::Ignore, seed: 3, ..ForestParams::default() };
+    let params = ForestParams::default().with_unlabelled(Unlabelled::Ignore).with_seed(3);
     // The first stage has 32 trees of 1,000 rows. None of these rows has a target.
     let sampled: HashSet<u64> = (Sampled::new(&whole, params.seed, 32_000, rows as u64).chunks().unwrap())
         .flat_map(|batch| batch.unwrap().column(0).as_primitive::<Float64Type>().values().to_vec())
@@ -121,7 +121,7 @@ fn a_sample_without_a_target_gives_way_to_all_rows() {
     let case = Case { source: &source, roles: &roles, params: &params, options: &options, monitor: &monitor };
     let growth = forest::ForestGrowth::new(case).unwrap();
     let ranking = growth.rank(growth.first()).unwrap();
-    let same = ForestParams { n_estimators: 32, max_samples: MaxSamples::Share(1_000.0 / rows as f64), ..params };
+    let same = params.with_n_estimators(32).with_max_samples(MaxSamples::Share(1_000.0 / rows as f64));
     let expected = ferrank_forest::accumulate(&source, &roles, &same, &options, &monitor).unwrap().ranking().unwrap();
     assert!(expected.scores[0].std_error.iter().all(|error| *error > 0.0));
     assert_eq!(ranking.scores[0].std_error, expected.scores[0].std_error);
@@ -131,7 +131,7 @@ fn a_sample_without_a_target_gives_way_to_all_rows() {
 #[test]
 fn who_asks_gets_the_first_answer_that_there_is() {
     let (source, monitor) = (source(3_000, 3_000), Monitor::default());
-    let params = ForestParams { max_depth: Some(2), ..ForestParams::default() };
+    let params = ForestParams::default().with_max_depth(Some(2));
     monitor.finish();
     let (ranking, stop) = forest(&source, &params, &monitor).unwrap();
     assert_eq!((stop.reason, stop.bag), (Reason::Requested, Some(1_000)));
@@ -145,7 +145,7 @@ fn settings_that_make_no_sense_are_refused() {
     let source = source(100, 100);
     let monitor = Monitor::default();
     let said = |result: Result<(Ranking, Stop)>| result.unwrap_err().to_string();
-    let no_bootstrap = ForestParams { bootstrap: Some(false), ..ForestParams::default() };
+    let no_bootstrap = ForestParams::default().with_bootstrap(Some(false));
     assert!(said(forest(&source, &no_bootstrap, &monitor)).contains("bootstrap"));
     let goal = |goal| {
         said(rank(

@@ -46,7 +46,7 @@ fn ranking(stream: &Stream) -> Ranking {
 }
 
 fn forest() -> Settings {
-    Settings::Forest(ForestParams { n_estimators: 7, max_bins: 30, ..ForestParams::default() })
+    Settings::Forest(ForestParams::default().with_n_estimators(7).with_max_bins(30))
 }
 
 fn relief() -> Settings {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Float64Array, RecordBatch};
 use ferrank_data::schema::Roles;
-use ferrank_forest::{Ensemble, ForestParams, MaxFeatures, Score, Test, Ties, grow_tree};
+use ferrank_forest::{Ensemble, MaxFeatures, Score, Test, Ties, grow_tree};
 use ferrank_runtime::monitor::Monitor;
 
 use super::{SCORES, bits, few_trees, numbers, plain, ranked, roles, source, table, texts};
@@ -12,7 +12,7 @@ use super::{SCORES, bits, few_trees, numbers, plain, ranked, roles, source, tabl
 #[test]
 fn features_without_variation_get_nothing() {
     for ensemble in [Ensemble::RandomForest, Ensemble::ExtraTrees] {
-        let params = ForestParams { ensemble, bootstrap: Some(true), n_estimators: 10, ..few_trees(&SCORES) };
+        let params = few_trees(&SCORES).with_ensemble(ensemble).with_bootstrap(Some(true)).with_n_estimators(10);
         let ranking = ranked(&plain(100), &roles(&["y", "z"]), &params).unwrap();
         assert_eq!(ranking.features, ["a", "constant", "b", "missing"]);
         for score in ranking.scores {
@@ -50,12 +50,8 @@ fn equal_weights_are_no_weights_and_their_scale_does_not_count() {
 fn one_ensemble_for_each_target_averages_over_them() {
     let batch = plain(80);
     let both = |weights: [f64; 2]| {
-        let params = ForestParams {
-            per_target: true,
-            target_weights: Some(weights.to_vec()),
-            by_target: true,
-            ..few_trees(&SCORES)
-        };
+        let params =
+            few_trees(&SCORES).with_per_target(true).with_target_weights(Some(weights.to_vec())).with_by_target(true);
         ranked(&batch, &roles(&["y", "z"]), &params).unwrap()
     };
     let mut only_y = roles(&["y"]);
@@ -72,7 +68,7 @@ fn one_ensemble_for_each_target_averages_over_them() {
     let z = second.scores[0].importance[0];
     assert!((mixed.scores[0].by_target[1] - 0.75 * z).abs() < 1e-12);
     // Both ensembles' trees can be grown alone, numbered one after the other.
-    let params = ForestParams { per_target: true, ..few_trees(&SCORES) };
+    let params = few_trees(&SCORES).with_per_target(true);
     let tree =
         |number| grow_tree(&source(vec![batch.clone()]), &roles(&["y", "z"]), &params, number, &Monitor::default());
     assert_eq!(tree(2).unwrap(), {
@@ -96,7 +92,7 @@ fn a_missing_target_leaves_its_row_out_of_its_own_ensemble() {
             ("z", numbers(rows.iter().map(|&row| row as f64))),
         ])
     };
-    let params = ForestParams { per_target: true, target_weights: Some(vec![1.0, 0.0]), ..few_trees(&SCORES) };
+    let params = few_trees(&SCORES).with_per_target(true).with_target_weights(Some(vec![1.0, 0.0]));
     let both = ranked(&with(rows.clone().collect()), &roles(&["y", "z"]), &params).unwrap();
     let known = with(rows.filter(|&row| y(row).is_some()).collect());
     let alone = ranked(&known, &Roles { drop: vec!["z".into()], ..roles(&["y"]) }, &few_trees(&SCORES)).unwrap();
@@ -111,13 +107,11 @@ fn a_tree_tells_its_tests_in_the_words_of_the_source() {
         ("c", texts(["p", "p", "q", "q", "r", "r", "r", "r"])),
         ("y", numbers([0.0, 0.0, 4.0, 4.0, 10.0, 10.0, 10.0, 10.0])),
     ]);
-    let params = ForestParams {
-        ensemble: Ensemble::Bagging,
-        bootstrap: Some(false),
-        max_features: Some(MaxFeatures::All),
-        ties: Ties::Lowest,
-        ..few_trees(&[Score::Genie3])
-    };
+    let params = few_trees(&[Score::Genie3])
+        .with_ensemble(Ensemble::Bagging)
+        .with_bootstrap(Some(false))
+        .with_max_features(Some(MaxFeatures::All))
+        .with_ties(Ties::Lowest);
     let tree = grow_tree(&source(vec![batch]), &roles(&["y"]), &params, 0, &Monitor::default()).unwrap();
     let root = tree.nodes[0].split.as_ref().unwrap();
     assert_eq!((root.feature, &root.test), (0, &Test::Cut(5.0)));

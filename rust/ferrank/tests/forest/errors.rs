@@ -33,14 +33,14 @@ fn errors_say_what_is_wrong_and_where() {
     let partly = table(vec![("x", y()), ("y", Arc::new(Float64Array::from(vec![Some(1.0), None, None, Some(2.0)])))]);
     let error = message(&partly, &roles(&["y"]), &params);
     assert!(error.contains("2 of 4 rows"), "{error}");
-    let ranking = ranked(&partly, &roles(&["y"]), &ForestParams { unlabelled: Unlabelled::Ignore, ..params.clone() });
+    let ranking = ranked(&partly, &roles(&["y"]), &params.clone().with_unlabelled(Unlabelled::Ignore));
     let ranking = ranking.unwrap();
     assert_eq!((ranking.n_rows, ranking.n_unlabelled), (2, 2));
 
     let none = table(vec![("x", numbers([])), ("y", numbers([]))]);
     assert!(message(&none, &roles(&["y"]), &params).contains("no rows"));
     let unknown = table(vec![("x", y()), ("y", Arc::new(Float64Array::new_null(4)))]);
-    let ignore = ForestParams { unlabelled: Unlabelled::Ignore, ..params.clone() };
+    let ignore = params.clone().with_unlabelled(Unlabelled::Ignore);
     assert!(message(&unknown, &roles(&["y"]), &ignore).contains("none of 4 rows"));
 
     let weights = table(vec![("x", y()), ("w", numbers([1.0, -1.0, 0.0, 1.0])), ("y", y())]);
@@ -57,7 +57,7 @@ fn so_many_categories_and_no_more() {
             ("y", Arc::new(Int32Array::from_iter_values((0..categories as i32).map(|i| i % 7)))),
         ])
     };
-    let params = ForestParams { n_estimators: 1, max_depth: Some(2), ..ForestParams::default() };
+    let params = ForestParams::default().with_n_estimators(1).with_max_depth(Some(2));
     let ranking = ranked(&with(65_535), &roles(&["y"]), &params).unwrap();
     assert!(ranking.scores[0].importance[0] > 0.0);
     let error = message(&with(65_536), &roles(&["y"]), &params);
@@ -67,7 +67,7 @@ fn so_many_categories_and_no_more() {
 #[test]
 fn a_run_stops_when_it_is_asked_to() {
     let batch = plain(5_000);
-    let params = ForestParams { n_estimators: 1_000_000, ..few_trees(&[Score::Genie3]) };
+    let params = few_trees(&[Score::Genie3]).with_n_estimators(1_000_000);
     let source = source(vec![batch]);
     let monitor = Monitor::default();
     monitor.stop();

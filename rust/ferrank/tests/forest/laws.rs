@@ -54,15 +54,13 @@ fn settings() -> impl Strategy<Value = (Roles, ForestParams)> {
             false => roles.drop.push("weight".into()),
         }
         let scores = if ensemble == Ensemble::ExtraTrees { &SCORES[..3] } else { &SCORES };
-        let params = ForestParams {
-            ensemble,
-            per_target,
-            max_bins,
-            seed,
-            by_target: true,
-            unlabelled: Unlabelled::Ignore,
-            ..few_trees(scores)
-        };
+        let params = few_trees(scores)
+            .with_ensemble(ensemble)
+            .with_per_target(per_target)
+            .with_max_bins(max_bins)
+            .with_seed(seed)
+            .with_by_target(true)
+            .with_unlabelled(Unlabelled::Ignore);
         (roles, params)
     })
 }
@@ -125,7 +123,7 @@ proptest! {
     #[test]
     fn importances_are_what_the_trees_show(batch in awkward(10..=120), (mut roles, params) in settings()) {
         roles.weight = None;
-        let params = ForestParams { per_target: false, scores: SCORES[..3].to_vec(), ..params };
+        let params = params.with_per_target(false).with_scores(SCORES[..3].to_vec());
         let Ok(ranking) = ranked(&batch, &roles, &params) else { return Ok(()) };
         let mut sums = vec![[0.0; 3]; ranking.features.len()];
         for number in 0..params.n_estimators {

@@ -47,7 +47,7 @@ fn message(batch: &RecordBatch, roles: &Roles, params: &ForestParams) -> String 
 }
 
 fn few_trees(scores: &[Score]) -> ForestParams {
-    ForestParams { n_estimators: 3, scores: scores.to_vec(), ..ForestParams::default() }
+    ForestParams::default().with_n_estimators(3).with_scores(scores.to_vec())
 }
 
 /// All numbers of a ranking, to the bit.

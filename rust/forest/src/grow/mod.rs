@@ -2,12 +2,22 @@
 //!
 //! The examples of a node are a range of the bag. A split parts the range in two, keeping the order
 //! of rows, so that sums are taken in row order wherever the rows lie.
+//!
+//! ```text
+//! while nodes wait:
+//!     take the last; if its codes fit the next cache, copy them together and grow the subtree there
+//!     draw features until enough of them vary; search the best test of each            (search; plain)
+//!     take the best one, part the examples, and let both children wait, the left one last   (part)
+//! ```
+//!
+//! Memory: for each thread 20 bytes for each row of the bag, twice, the sums of the nodes that wait, and copies of the
+//! codes of nodes that fit the caches.
 
 use std::ops::Range;
 
 use pulp::Arch;
 
-mod find;
+mod feature_codes;
 mod part;
 mod plain;
 mod search;
@@ -15,54 +25,61 @@ mod search;
 pub(super) use part::LEAST_GAIN;
 
 use super::bag::Bag;
-use super::contest::Contest;
-use super::grown::{Grown, GrownNode};
+use super::candidates::SplitCandidates;
+use super::criterion::Criterion;
 use super::items::Items;
-use super::moments::Shape;
-use super::params::{Ensemble, ForestParams, Score};
-use super::pool::{Mark, Pool};
-use super::scores::Tally;
+use super::params::{Ensemble, ForestParams};
+use super::pool::{FeaturePool, Mark};
+use super::scores::{ScoreSize, SplitScores, need_oob};
 use super::space::{Block, Space};
 use super::split::batch::Batch;
 use super::split::dense::LeftSides;
-use super::split::given::GivenCuts;
 use super::split::gram::Gram;
-use super::split::nominal::Present;
+use super::split::kernel::Kernels;
+use super::split::multi_feature::MultiFeatureHistogram;
+use super::split::nominal::PresentCategories;
+use super::split::random_thresholds::RandomThresholds;
 use super::split::scan;
 use super::split::single;
-use super::split::together::Together;
+use super::tree_buffer::{BufferedNode, TreeBuffer};
 use super::view::{CASCADE, View};
+use feature_codes::FeatureCodes;
 use ferrank_data::store::{Chunk, CodeStore, Stored};
 use ferrank_runtime::error::Result;
 use ferrank_runtime::monitor::Monitor;
 use ferrank_runtime::random::{ROOT, child};
-use find::Find;
-use part::Parted;
-use search::Source;
+use part::Partition;
+use search::TestSource;
 
-/// Nodes larger than this ask after each feature whether to stop, smaller ones once in a while.
+/// Nodes larger than this check for an interrupt after each feature, smaller ones once in a while.
 const LARGE_NODE: usize = 4096;
 
-/// What every tree of an ensemble is grown from.
+/// The inputs shared by all trees of an ensemble.
 #[derive(Clone, Copy)]
-pub(crate) struct Ground<'a> {
+pub(crate) struct GrowContext<'a> {
     pub(crate) store: &'a CodeStore,
     pub(crate) space: &'a Space,
     pub(crate) params: &'a ForestParams,
     pub(crate) monitor: &'a Monitor,
 }
 
-/// The rows of a node that are all there is to be seen of a store.
+/// The rows of a subtree, apart from their store.
 #[derive(Clone, Copy)]
-pub(crate) struct Below<'a> {
+pub(crate) struct SubtreeRows<'a> {
     pub(crate) chunk: &'a Chunk,
     pub(crate) block: &'a Block,
     /// How often each row is in the bag.
     pub(crate) counts: &'a [u32],
 }
 
-impl Ground<'_> {
-    /// Asks whether to stop, before a step of a node of so many examples, if that takes long.
+impl GrowContext<'_> {
+    /// Dimensions of the importances.
+    pub(crate) fn score_size(self) -> ScoreSize {
+        let n_targets = if self.params.by_target { self.store.targets.len() } else { 0 };
+        ScoreSize { n_features: self.store.codings.len(), n_targets }
+    }
+
+    /// Checks for an interrupt before a step of a node of so many examples, if that takes long.
     fn check_large(self, examples: usize) -> Result<()> {
         match examples > LARGE_NODE {
             true => self.monitor.check(),
@@ -70,11 +87,11 @@ impl Ground<'_> {
         }
     }
 
-    /// What each target has of the gain of a split, which is in proportion to `share`.
-    pub(super) fn gains_by_target(self, shape: &Shape, left: &[f64], total: &[f64], share: f64) -> Vec<f64> {
+    /// The part of each target in the gain of a split, times `share`.
+    pub(super) fn gains_by_target(self, criterion: &Criterion, left: &[f64], total: &[f64], share: f64) -> Vec<f64> {
         let space = self.space;
         let mut parts = vec![0.0; self.store.targets.len()];
-        shape.gains(left, total, |component, gain| {
+        criterion.gains(left, total, |component, gain| {
             let target = match component.checked_sub(space.n_dense()) {
                 None => space.dense_target[component],
                 Some(indicator) => space.indicator_target[indicator],
@@ -87,19 +104,19 @@ impl Ground<'_> {
     }
 }
 
-/// Where in a tree a subtree begins.
+/// The root of a subtree.
 #[derive(Clone, Copy)]
-pub(crate) struct Place<'a> {
+pub(crate) struct SubtreeRoot<'a> {
     /// The number of the tree.
     pub(crate) tree: u64,
     pub(crate) depth: u32,
     pub(crate) path: u64,
     /// Features known to be constant there.
-    pub(crate) aside: &'a [u32],
+    pub(crate) constant_features: &'a [u32],
 }
 
-/// A node that waits to be grown.
-struct Frame {
+/// A node that is still to be grown.
+struct PendingNode {
     /// Range of the items.
     examples: Range<usize>,
     depth: u32,
@@ -107,66 +124,63 @@ struct Frame {
     /// The parent's position, and 0 for its left or 1 for its right child.
     parent: Option<(u32, usize)>,
     mark: Mark,
-    sums: Known,
+    sums: KnownSums,
 }
 
-/// What the split of the parent says of a node's sums.
+/// The sums of a node as far as the split of its parent determined them.
 #[derive(Clone, Copy)]
-enum Known {
+enum KnownSums {
     Nothing,
     Single(single::Node),
     /// The last of the totals, from here on.
     Any(usize),
 }
 
-/// The sums of a node in the form its searches need.
+/// The sums of a node.
 #[derive(Clone, Copy)]
-enum Open {
+enum NodeTotals {
     Single(single::Node),
-    /// In the buffers.
+    /// In the buffers, as [`Criterion`] lays them out.
     Any,
 }
 
-/// Grows trees one after the other. Its buffers stay, since getting memory costs more than filling it.
+/// Grows trees one after the other. Buffers are reused, because allocating memory costs more than filling it.
 pub(crate) struct Grower<'a> {
-    ground: Ground<'a>,
+    context: GrowContext<'a>,
     /// The number of the tree.
     tree: u64,
     arch: Arch,
-    shape: Shape,
+    criterion: Criterion,
     /// One dense component, row weights all 1, nothing missing.
     is_single: bool,
-    /// Nodes up to this size take their candidates together.
-    most_in_batch: usize,
+    kernels: Kernels,
     /// n_features
-    finds: Vec<Find<'a>>,
-    /// Components are dense and few, so that larger nodes may go over their examples for several candidates at once.
-    goes_together: bool,
-    /// A single component, features that all fit a batch, and gains that are not told apart by target.
+    features: Vec<FeatureCodes<'a>>,
+    /// A single component, features that all fit a batch, and no gains by target.
     is_plain: bool,
     per_node: usize,
     keeps_members: bool,
     row_bytes: usize,
     items: Items,
-    pool: Pool,
+    pool: FeaturePool,
     /// The pool at the root.
     whole: Mark,
     /// Sums of the nodes that wait, the next one's last.
     totals: Vec<f64>,
-    grown: Grown,
+    tree_buffer: TreeBuffer,
     /// Takes splits as they are made, where nodes are not kept.
-    tally: Option<Tally>,
+    scores: Option<SplitScores>,
     since_check: usize,
-    narrow: OfType<u8>,
-    wide: OfType<u16>,
+    narrow: CodeBuffer<u8>,
+    wide: CodeBuffer<u16>,
     buffers: Buffers,
     /// One for each stage of the cascade.
-    copies: [Copied; CASCADE.len()],
+    gathered: [GatheredRows; CASCADE.len()],
 }
 
-/// What a view of rows that were copied together looks at.
+/// Codes and values of rows that were copied together.
 #[derive(Default)]
-struct Copied {
+struct GatheredRows {
     codes: Chunk,
     block: Block,
     origin: Vec<u32>,
@@ -178,20 +192,20 @@ struct Buffers {
     node: scan::Node,
     known_node: scan::Node,
     scratch: scan::Scratch,
-    present: Present,
+    present: PresentCategories,
     batch: Batch,
     histograms: single::Histograms,
     /// Features drawn whose histograms are filled in one pass, with their slots, and the others.
     side_by_side: Vec<(u32, usize)>,
     alone: Vec<u32>,
-    given: GivenCuts,
-    together: Together,
+    thresholds: RandomThresholds,
+    multi_feature: MultiFeatureHistogram,
     /// Of cuts that were found together.
     lefts: LeftSides,
     gram: Gram,
-    contest: Contest<Source>,
+    candidates: SplitCandidates<TestSource>,
     /// Among the candidates of a batch alone.
-    batch_contest: Contest<usize>,
+    batch_candidates: SplitCandidates<usize>,
     sides: Vec<u8>,
     left: Vec<f64>,
     total: Vec<f64>,
@@ -199,79 +213,76 @@ struct Buffers {
 }
 
 /// For codes of one type.
-struct OfType<C> {
+struct CodeBuffer<C> {
     codes: Vec<C>,
     bins: single::Bins,
 }
 
-impl<C: Stored> OfType<C> {
+impl<C: Stored> CodeBuffer<C> {
     fn new(n_codes: usize) -> Self {
-        OfType { codes: Vec::new(), bins: single::Bins::new(n_codes) }
+        CodeBuffer { codes: Vec::new(), bins: single::Bins::new(n_codes) }
     }
 
     /// The codes of `rows` in the column at `slot`.
     fn take(&mut self, view: View<'_>, slot: usize, rows: &[u32]) -> &mut Vec<C> {
-        self.codes.resize(rows.len(), C::default());
-        view.codes(slot, rows, &mut self.codes);
-        &mut self.codes
+        view.take(slot, rows, &mut self.codes)
     }
 }
 
 impl<'a> Grower<'a> {
-    pub(crate) fn new(ground: Ground<'a>, arch: Arch) -> Self {
-        let (store, space) = (ground.store, ground.space);
-        let shape = Shape::of(space);
-        let is_single = shape.is_ordered() && !shape.is_partial() && !space.is_weighted();
-        let pool = Pool::new(store.codings.iter().map(|coding| coding.n_codes() < 2));
+    pub(crate) fn new(context: GrowContext<'a>, arch: Arch) -> Self {
+        let (store, space) = (context.store, context.space);
+        let criterion = Criterion::new(space);
+        let is_single = criterion.is_single();
+        let pool = FeaturePool::new(store.codings.iter().map(|coding| coding.n_codes() < 2));
         let most_codes = |narrow: bool| {
             let codings = store.codings.iter().filter(|coding| coding.is_narrow() == narrow);
             codings.map(|coding| coding.n_codes()).max().unwrap_or(0)
         };
-        let finds = Find::all(ground);
+        let features = FeatureCodes::all(context);
         Grower {
-            ground,
+            context,
             tree: 0,
             arch,
             is_single,
-            most_in_batch: search::most_in_batch(arch, &shape, ground),
-            is_plain: is_single && !ground.params.by_target && finds.iter().all(|find| find.fits_batch),
-            finds,
-            goes_together: !is_single && Together::serves(arch, &shape),
-            per_node: ground.params.features_per_node(store.codings.len()),
+            kernels: Kernels::new(arch, &criterion, context.params.ensemble == Ensemble::ExtraTrees),
+            is_plain: is_single && !context.params.by_target && features.iter().all(|find| find.fits_batch),
+            features,
+            per_node: context.params.features_per_node(store.codings.len()),
             row_bytes: store.row_bytes() + if is_single { 0 } else { space.row_bytes(store.columns()) },
-            keeps_members: ground.params.scores.contains(&Score::Permutation),
+            keeps_members: need_oob(&context.params.scores),
             items: Items::default(),
             whole: pool.mark(),
             pool,
             totals: Vec::new(),
-            grown: Grown::default(),
-            tally: None,
+            tree_buffer: TreeBuffer::default(),
+            scores: None,
             since_check: 0,
-            narrow: OfType::new(most_codes(true)),
-            wide: OfType::new(most_codes(false)),
+            narrow: CodeBuffer::new(most_codes(true)),
+            wide: CodeBuffer::new(most_codes(false)),
             buffers: Buffers {
                 known: Items::default(),
                 node: scan::Node::default(),
                 known_node: scan::Node::default(),
-                scratch: scan::Scratch::new(&shape),
-                present: Present::default(),
+                scratch: scan::Scratch::new(&criterion),
+                present: PresentCategories::default(),
                 batch: Batch::default(),
                 histograms: single::Histograms::new(),
                 side_by_side: Vec::new(),
                 alone: Vec::new(),
-                given: GivenCuts::default(),
-                together: Together::default(),
+                thresholds: RandomThresholds::default(),
+                multi_feature: MultiFeatureHistogram::default(),
                 lefts: LeftSides::default(),
                 gram: Gram::default(),
-                contest: Contest::default(),
-                batch_contest: Contest::default(),
+                candidates: SplitCandidates::default(),
+                batch_candidates: SplitCandidates::default(),
                 sides: Vec::new(),
                 left: Vec::new(),
                 total: Vec::new(),
                 spill: Items::default(),
             },
-            shape,
-            copies: Default::default(),
+            criterion,
+            gathered: Default::default(),
         }
     }
 
@@ -279,82 +290,89 @@ impl<'a> Grower<'a> {
     ///
     /// # Errors
     /// [`Interrupted`](ferrank_runtime::error::Error::Interrupted) on request.
-    pub(crate) fn grow(&mut self, bag: &Bag, tree: u64) -> Result<&Grown> {
-        let Ground { store, space, .. } = self.ground;
+    pub(crate) fn grow(&mut self, bag: &Bag, tree: u64) -> Result<&TreeBuffer> {
+        let GrowContext { store, space, .. } = self.context;
         self.tree = tree;
-        self.grown.clear();
+        self.tree_buffer.clear();
         self.totals.clear();
         self.pool.rewind(self.whole);
         self.items.take(bag, self.is_single.then_some(&space.block.dense[..]));
         let examples = 0..bag.rows.len();
-        let root = Frame { examples, depth: 0, path: ROOT, parent: None, mark: self.whole, sums: Known::Nothing };
+        let root =
+            PendingNode { examples, depth: 0, path: ROOT, parent: None, mark: self.whole, sums: KnownSums::Nothing };
         let stage = CASCADE.iter().filter(|&&bytes| store.rows * self.row_bytes <= bytes).count();
-        self.subtree(View::store(store, &space.block), stage, root)?;
-        Ok(&self.grown)
+        self.subtree(View::from_store(store, &space.block), stage, root)?;
+        Ok(&self.tree_buffer)
     }
 
-    /// Adds the splits of the tree with number `tree` to `tally`, and keeps nothing of it.
+    /// Adds the splits of the tree with number `tree` to `scores`, and keeps nothing of it.
     ///
     /// # Errors
     /// [`Interrupted`](ferrank_runtime::error::Error::Interrupted) on request.
-    pub(crate) fn tally(&mut self, bag: &Bag, tree: u64, tally: Tally) -> Result<Tally> {
-        self.with_tally(tally, |grower| grower.grow(bag, tree).map(drop))
+    pub(crate) fn score(&mut self, bag: &Bag, tree: u64, scores: SplitScores) -> Result<SplitScores> {
+        self.with_scores(scores, |grower| grower.grow(bag, tree).map(drop))
     }
 
     /// Grows the subtree at `place`; its nodes number from there.
     ///
     /// # Errors
     /// [`Interrupted`](ferrank_runtime::error::Error::Interrupted) on request.
-    pub(crate) fn grow_below(&mut self, below: Below<'_>, place: Place<'_>) -> Result<&Grown> {
-        let Below { chunk, block, counts } = below;
-        let Place { tree, depth, path, aside } = place;
+    pub(crate) fn grow_below(&mut self, below: SubtreeRows<'_>, place: SubtreeRoot<'_>) -> Result<&TreeBuffer> {
+        let SubtreeRows { chunk, block, counts } = below;
+        let SubtreeRoot { tree, depth, path, constant_features } = place;
         self.tree = tree;
-        self.grown.clear();
+        self.tree_buffer.clear();
         self.totals.clear();
         self.pool.rewind(self.whole);
-        aside.iter().for_each(|&feature| self.pool.set_aside(feature));
+        constant_features.iter().for_each(|&feature| self.pool.mark_constant(feature));
         self.items.take_first(counts, self.is_single.then_some(&block.dense[..]));
         let examples = 0..counts.len();
-        let root = Frame { examples, depth, path, parent: None, mark: self.pool.mark(), sums: Known::Nothing };
+        let root =
+            PendingNode { examples, depth, path, parent: None, mark: self.pool.mark(), sums: KnownSums::Nothing };
         let stage = CASCADE.iter().filter(|&&bytes| counts.len() * self.row_bytes <= bytes).count();
-        self.subtree(View::local(chunk, block, &[]), stage, root)?;
-        Ok(&self.grown)
+        self.subtree(View::from_chunk(chunk, block, &[]), stage, root)?;
+        Ok(&self.tree_buffer)
     }
 
-    /// Adds the splits of the subtree at `place` to `tally`, and keeps nothing of it.
+    /// Adds the splits of the subtree at `place` to `scores`, and keeps nothing of it.
     ///
     /// # Errors
     /// [`Interrupted`](ferrank_runtime::error::Error::Interrupted) on request.
-    pub(crate) fn tally_below(&mut self, below: Below<'_>, place: Place<'_>, tally: Tally) -> Result<Tally> {
-        self.with_tally(tally, |grower| grower.grow_below(below, place).map(drop))
+    pub(crate) fn score_below(
+        &mut self,
+        below: SubtreeRows<'_>,
+        place: SubtreeRoot<'_>,
+        scores: SplitScores,
+    ) -> Result<SplitScores> {
+        self.with_scores(scores, |grower| grower.grow_below(below, place).map(drop))
     }
 
-    /// Lets `tally` take what `grow` grows.
-    fn with_tally(&mut self, tally: Tally, grow: impl FnOnce(&mut Self) -> Result<()>) -> Result<Tally> {
-        self.tally = Some(tally);
+    /// Lets `scores` take what `grow` grows.
+    fn with_scores(&mut self, scores: SplitScores, grow: impl FnOnce(&mut Self) -> Result<()>) -> Result<SplitScores> {
+        self.scores = Some(scores);
         let done = grow(self);
-        let tally = self.tally.take().expect("it was put there");
-        done.map(|()| tally)
+        let scores = self.scores.take().expect("it was put there");
+        done.map(|()| scores)
     }
 
     /// Grows everything below `root`, whose rows are numbered as in `view`.
-    fn subtree(&mut self, view: View<'_>, stage: usize, root: Frame) -> Result<()> {
+    fn subtree(&mut self, view: View<'_>, stage: usize, root: PendingNode) -> Result<()> {
         let mut stack = vec![root];
         let plain = view.chunk().filter(|_| self.is_plain);
-        while let Some(frame) = stack.pop() {
-            self.pool.rewind(frame.mark);
-            let n = frame.examples.len();
+        while let Some(pending) = stack.pop() {
+            self.pool.rewind(pending.mark);
+            let n = pending.examples.len();
             if let Some(next) = (stage..CASCADE.len()).rev().find(|&next| n * self.row_bytes <= CASCADE[next]) {
-                // Only worth it where the subtree reads the codes more than once.
+                // Only worthwhile where the subtree reads the codes more than once.
                 if n >= 64 {
-                    self.copy_together(view, next, frame)?;
+                    self.gather_subtree(view, next, pending)?;
                     continue;
                 }
             }
-            let examples = frame.examples.clone();
+            let examples = pending.examples.clone();
             let is_split = match plain {
-                Some(chunk) => self.plain_node(view, chunk, frame, &mut stack)?,
-                None => self.node(view, frame, &mut stack)?,
+                Some(chunk) => self.plain_node(view, chunk, pending, &mut stack)?,
+                None => self.node(view, pending, &mut stack)?,
             };
             if !is_split && self.keeps_members {
                 self.keep_members(view, examples);
@@ -363,12 +381,12 @@ impl<'a> Grower<'a> {
         Ok(())
     }
 
-    /// Copies the codes of `frame` together and grows its subtree there.
-    fn copy_together(&mut self, view: View<'_>, stage: usize, frame: Frame) -> Result<()> {
-        let mut copy = std::mem::take(&mut self.copies[stage]);
-        let rows = &mut self.items.rows[frame.examples.clone()];
+    /// Copies the codes of `pending` together and grows its subtree there.
+    fn gather_subtree(&mut self, view: View<'_>, stage: usize, pending: PendingNode) -> Result<()> {
+        let mut copy = std::mem::take(&mut self.gathered[stage]);
+        let rows = &mut self.items.rows[pending.examples.clone()];
         view.gather(rows, &mut copy.codes);
-        // Pairs hold all there is to know of a single component.
+        // Pairs hold all values of a single component.
         if !self.is_single {
             view.block.gather(rows, &mut copy.block);
         }
@@ -377,117 +395,124 @@ impl<'a> Grower<'a> {
             copy.origin.extend(rows.iter().map(|&row| view.origin(row)));
         }
         rows.iter_mut().enumerate().for_each(|(local, row)| *row = local as u32);
-        let done = self.subtree(View::local(&copy.codes, &copy.block, &copy.origin), stage + 1, frame);
-        self.copies[stage] = copy;
+        let done = self.subtree(View::from_chunk(&copy.codes, &copy.block, &copy.origin), stage + 1, pending);
+        self.gathered[stage] = copy;
         done
     }
 
-    /// Notes which rows are in a leaf, in ascending order.
+    /// Records the rows of a leaf in ascending order.
     fn keep_members(&mut self, view: View<'_>, examples: Range<usize>) {
-        let start = self.grown.members.len();
+        let start = self.tree_buffer.members.len();
         for i in examples {
             let count = if self.is_single { self.items.pairs[i][0] as u32 } else { self.items.counts[i] };
-            self.grown.members.push((view.origin(self.items.rows[i]), count));
+            self.tree_buffer.members.push((view.origin(self.items.rows[i]), count));
         }
-        // A test that turned out to gain nothing has parted them.
-        self.grown.members[start..].sort_unstable();
-        self.grown.member_ends.push(self.grown.members.len() as u32);
+        // A test without gain may have parted them.
+        self.tree_buffer.members[start..].sort_unstable();
+        self.tree_buffer.member_ends.push(self.tree_buffer.members.len() as u32);
     }
 
-    /// Makes a node of `frame`; if it is split, its children go to the stack, the left one last.
-    fn node(&mut self, view: View<'_>, frame: Frame, stack: &mut Vec<Frame>) -> Result<bool> {
-        self.check(frame.examples.len())?;
-        let range = frame.examples.clone();
-        let open = self.open(view, &frame);
+    /// Makes a node of `pending`; if it is split, its children go to the stack, the left one last.
+    fn node(&mut self, view: View<'_>, pending: PendingNode, stack: &mut Vec<PendingNode>) -> Result<bool> {
+        self.check(pending.examples.len())?;
+        let range = pending.examples.clone();
+        let open = self.open(view, &pending);
         let (examples, weight) = match open {
-            Open::Single(node) => (node.examples, node.examples),
-            Open::Any => (self.buffers.node.examples(), self.buffers.node.weight()),
+            NodeTotals::Single(node) => (node.examples, node.examples),
+            NodeTotals::Any => (self.buffers.node.examples(), self.buffers.node.weight()),
         };
-        let number = self.number(&frame, examples, weight);
-        if !self.may_split(view, &frame, examples) {
+        let number = self.number(&pending, examples, weight);
+        if !self.may_split(view, &pending, examples) {
             return Ok(false);
         }
-        let params = self.ground.params;
-        if let Open::Any = open {
+        let params = self.context.params;
+        if let NodeTotals::Any = open {
             let examples = self.items.examples(range.clone(), view);
             let node = &mut self.buffers.node;
-            node.open(&self.shape);
-            if params.ensemble == Ensemble::ExtraTrees && range.len() <= self.most_in_batch {
-                node.set_values(self.arch, &self.shape, examples);
+            node.open(&self.criterion);
+            if params.ensemble == Ensemble::ExtraTrees && self.kernels.in_batch(range.len()) {
+                node.set_values(self.arch, &self.criterion, examples);
             }
         }
-        let Some(found) = self.search(view, &frame, open, (examples, weight))? else { return Ok(false) };
+        let Some(found) = self.search(view, &pending, open, (examples, weight))? else { return Ok(false) };
         let Some(parted) = self.part(view, range.clone(), found, open, weight) else { return Ok(false) };
-        self.split(&frame, number, weight, parted, stack);
+        self.split(&pending, number, weight, parted, stack);
         Ok(true)
     }
 
-    /// Gives the node of `frame` its number, and keeps it where nodes are kept.
-    fn number(&mut self, frame: &Frame, examples: f64, weight: f64) -> u32 {
-        let number = self.grown.nodes.len() as u32;
-        if self.tally.is_none() {
-            if let Some((parent, side)) = frame.parent {
-                let split = self.grown.nodes[parent as usize].split.as_mut().expect("a parent is split");
+    /// Numbers the node of `pending`, and keeps it where nodes are kept.
+    fn number(&mut self, pending: &PendingNode, examples: f64, weight: f64) -> u32 {
+        let number = self.tree_buffer.nodes.len() as u32;
+        if self.scores.is_none() {
+            if let Some((parent, side)) = pending.parent {
+                let split = self.tree_buffer.nodes[parent as usize].split.as_mut().expect("a parent is split");
                 split.children[side] = number;
             }
-            self.grown.nodes.push(GrownNode { depth: frame.depth, examples, weight, split: None });
+            self.tree_buffer.nodes.push(BufferedNode { depth: pending.depth, examples, weight, split: None });
         }
         number
     }
 
-    fn may_split(&self, view: View<'_>, frame: &Frame, examples: f64) -> bool {
-        let params = self.ground.params;
+    fn may_split(&self, view: View<'_>, pending: &PendingNode, examples: f64) -> bool {
+        let params = self.context.params;
         examples >= (2 * params.min_samples_leaf) as f64
-            && params.max_depth.is_none_or(|most| (frame.depth as usize) < most)
-            && !self.is_pure(view, frame.examples.clone())
+            && params.max_depth.is_none_or(|most| (pending.depth as usize) < most)
+            && !self.is_pure(view, pending.examples.clone())
     }
 
-    /// Keeps or adds up the split of the node of `frame`, whose children go to the stack, the left one last.
-    fn split(&mut self, frame: &Frame, number: u32, weight: f64, parted: Parted, stack: &mut Vec<Frame>) {
-        let Parted { split, middle, sums } = parted;
-        match &mut self.tally {
-            None => self.grown.nodes[number as usize].split = Some(split),
-            Some(tally) => {
-                tally.add(frame.depth, weight, &split, &self.grown.gain_by_target);
-                self.grown.gain_by_target.clear();
+    /// Keeps or adds up the split of the node of `pending`, whose children go to the stack, the left one last.
+    fn split(
+        &mut self,
+        pending: &PendingNode,
+        number: u32,
+        weight: f64,
+        parted: Partition,
+        stack: &mut Vec<PendingNode>,
+    ) {
+        let Partition { split, middle, sums } = parted;
+        match &mut self.scores {
+            None => self.tree_buffer.nodes[number as usize].split = Some(split),
+            Some(scores) => {
+                scores.on_split(pending.depth, weight, &split, &self.tree_buffer.gain_by_target);
+                self.tree_buffer.gain_by_target.clear();
             }
         }
         let mark = self.pool.mark();
-        for (side, examples) in [(1, middle..frame.examples.end), (0, frame.examples.start..middle)] {
-            let (depth, path) = (frame.depth + 1, child(frame.path, side == 1));
-            stack.push(Frame { examples, depth, path, parent: Some((number, side)), mark, sums: sums[side] });
+        for (side, examples) in [(1, middle..pending.examples.end), (0, pending.examples.start..middle)] {
+            let (depth, path) = (pending.depth + 1, child(pending.path, side == 1));
+            stack.push(PendingNode { examples, depth, path, parent: Some((number, side)), mark, sums: sums[side] });
         }
     }
 
-    /// The sums of `frame`.
-    fn open(&mut self, view: View<'_>, frame: &Frame) -> Open {
+    /// The sums of `pending`.
+    fn open(&mut self, view: View<'_>, pending: &PendingNode) -> NodeTotals {
         let total = &mut self.buffers.node.total;
-        match frame.sums {
-            Known::Single(node) => return Open::Single(node),
-            Known::Nothing if self.is_single => {
-                return Open::Single(single::Node::new(&self.items.pairs[frame.examples.clone()]));
+        match pending.sums {
+            KnownSums::Single(node) => return NodeTotals::Single(node),
+            KnownSums::Nothing if self.is_single => {
+                return NodeTotals::Single(single::Node::new(&self.items.pairs[pending.examples.clone()]));
             }
-            Known::Nothing => {
-                self.items.examples(frame.examples.clone(), view).total(self.arch, &self.shape, total);
+            KnownSums::Nothing => {
+                self.items.examples(pending.examples.clone(), view).total(self.arch, &self.criterion, total);
             }
-            Known::Any(start) => {
+            KnownSums::Any(start) => {
                 total.clear();
                 total.extend(self.totals.drain(start..));
             }
         }
-        Open::Any
+        NodeTotals::Any
     }
 
     fn check(&mut self, examples: usize) -> Result<()> {
         self.since_check += examples + 1;
         if self.since_check > LARGE_NODE {
             self.since_check = 0;
-            self.ground.monitor.check()?;
+            self.context.monitor.check()?;
         }
         Ok(())
     }
 
-    /// Whether all examples have the same component values.
+    /// Returns true if all examples have the same component values.
     fn is_pure(&self, view: View<'_>, range: Range<usize>) -> bool {
         if self.is_single {
             let pairs = &self.items.pairs[range];

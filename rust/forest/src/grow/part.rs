@@ -1,13 +1,13 @@
-//! Parting the examples of a node.
+//! Parting the examples of a node by its test.
 
 use std::ops::Range;
 
-use super::{Buffers, Grower, Known, Open};
-use crate::contest::Found;
-use crate::grown::{CodeTest, GrownSplit};
+use super::{Buffers, Grower, KnownSums, NodeTotals};
+use crate::candidates::Candidate;
+use crate::criterion::{EXAMPLES, FIRST, WEIGHT};
 use crate::items::{LEFT, MISSING, RIGHT, tell_sides};
-use crate::moments::{EXAMPLES, FIRST, WEIGHT};
 use crate::split::single;
+use crate::tree_buffer::{BufferedSplit, CodeTest};
 use crate::view::View;
 use ferrank_data::store::Slot;
 
@@ -15,12 +15,12 @@ use ferrank_data::store::Slot;
 pub(crate) const LEAST_GAIN: f64 = 1e-18;
 
 /// A node's examples in two parts.
-pub(super) struct Parted {
-    pub(super) split: GrownSplit,
+pub(super) struct Partition {
+    pub(super) split: BufferedSplit,
     /// Where the right side starts.
     pub(super) middle: usize,
     /// Of the left and the right side.
-    pub(super) sums: [Known; 2],
+    pub(super) sums: [KnownSums; 2],
 }
 
 impl Grower<'_> {
@@ -29,10 +29,10 @@ impl Grower<'_> {
         &mut self,
         view: View<'_>,
         range: Range<usize>,
-        found: Found,
-        open: Open,
+        found: Candidate,
+        open: NodeTotals,
         weight: f64,
-    ) -> Option<Parted> {
+    ) -> Option<Partition> {
         let mut sides = std::mem::take(&mut self.buffers.sides);
         let has_missing = self.sides(view, range.clone(), &found, &mut sides);
         let middle = if has_missing {
@@ -46,18 +46,19 @@ impl Grower<'_> {
         };
         let (left, total) = (&self.buffers.left, &self.buffers.total);
         let share = total[WEIGHT] / weight;
-        let gain = share * self.shape.gain(left, total);
+        let gain = share * self.criterion.gain(left, total);
         let missing_left = left[WEIGHT] >= total[WEIGHT] - left[WEIGHT];
         let parted = (gain > LEAST_GAIN).then(|| {
             self.record_by_target(share);
-            let split = GrownSplit { feature: found.feature, test: found.test, missing_left, gain, children: [0; 2] };
+            let split =
+                BufferedSplit { feature: found.feature, test: found.test, missing_left, gain, children: [0; 2] };
             if let Some(middle) = middle {
-                return Parted { split, middle, sums: self.sums_of_children() };
+                return Partition { split, middle, sums: self.sums_of_children() };
             }
             let follow = if missing_left { LEFT } else { RIGHT };
             sides.iter_mut().filter(|side| **side == MISSING).for_each(|side| *side = follow);
             let middle = self.items.partition(range, &sides, &mut self.buffers.spill);
-            Parted { split, middle, sums: [Known::Nothing; 2] }
+            Partition { split, middle, sums: [KnownSums::Nothing; 2] }
         });
         self.buffers.sides = sides;
         parted
@@ -65,9 +66,9 @@ impl Grower<'_> {
 
     /// Sums of the examples before `middle`, which a test of `feature` put there, and of all in `range`, into the
     /// buffers.
-    fn sum_left(&mut self, view: View<'_>, range: Range<usize>, middle: usize, feature: u32, open: Open) {
+    fn sum_left(&mut self, view: View<'_>, range: Range<usize>, middle: usize, feature: u32, open: NodeTotals) {
         let Buffers { left, total, lefts, node, .. } = &mut self.buffers;
-        if let Some(known) = lefts.of(feature) {
+        if let Some(known) = lefts.get(feature) {
             left.clear();
             left.extend_from_slice(known);
             return total.clone_from(&node.total);
@@ -75,16 +76,16 @@ impl Grower<'_> {
         let is_smaller = 2 * (middle - range.start) <= range.len();
         let smaller = if is_smaller { range.start..middle } else { middle..range.end };
         match open {
-            Open::Single(node) => {
+            NodeTotals::Single(node) => {
                 let side = single::Node::new(&self.items.pairs[smaller]);
                 for (sums, node) in [(&mut *left, side), (&mut *total, node)] {
                     sums.clear();
-                    sums.resize(self.shape.len(), 0.0);
-                    self.shape.add_single(sums, node.examples, node.sum);
+                    sums.resize(self.criterion.len(), 0.0);
+                    self.criterion.add_single(sums, node.examples, node.sum);
                 }
             }
-            Open::Any => {
-                self.items.examples(smaller, view).total(self.arch, &self.shape, left);
+            NodeTotals::Any => {
+                self.items.examples(smaller, view).total(self.arch, &self.criterion, left);
                 total.clone_from(&node.total);
             }
         }
@@ -98,14 +99,14 @@ impl Grower<'_> {
         let (left, total) = (&mut self.buffers.left, &mut self.buffers.total);
         for sums in [&mut *left, &mut *total] {
             sums.clear();
-            sums.resize(self.shape.len(), 0.0);
+            sums.resize(self.criterion.len(), 0.0);
         }
         let examples = self.items.examples(range, view);
         for (i, &side) in sides.iter().enumerate() {
             match side {
-                LEFT => examples.add(&self.shape, left, i),
+                LEFT => examples.add(&self.criterion, left, i),
                 // The right side for now.
-                RIGHT => examples.add(&self.shape, total, i),
+                RIGHT => examples.add(&self.criterion, total, i),
                 _ => {}
             }
         }
@@ -113,44 +114,44 @@ impl Grower<'_> {
     }
 
     /// Keeps the sums of both sides for when their nodes are made.
-    fn sums_of_children(&mut self) -> [Known; 2] {
+    fn sums_of_children(&mut self) -> [KnownSums; 2] {
         let (left, total) = (&self.buffers.left, &self.buffers.total);
         if self.is_single {
             let [left, right] =
                 [[left[EXAMPLES], left[FIRST]], [total[EXAMPLES] - left[EXAMPLES], total[FIRST] - left[FIRST]]]
-                    .map(|[examples, sum]| Known::Single(single::Node { examples, sum }));
+                    .map(|[examples, sum]| KnownSums::Single(single::Node { examples, sum }));
             return [left, right];
         }
         let of_right = self.totals.len();
         self.totals.extend(total.iter().zip(left).map(|(total, left)| total - left));
         let of_left = self.totals.len();
         self.totals.extend_from_slice(left);
-        [Known::Any(of_left), Known::Any(of_right)]
+        [KnownSums::Any(of_left), KnownSums::Any(of_right)]
     }
 
-    /// Where each example goes; gives whether some miss the feature.
-    fn sides(&mut self, view: View<'_>, range: Range<usize>, found: &Found, sides: &mut Vec<u8>) -> bool {
-        let Grower { ground, items, narrow, wide, buffers, .. } = self;
+    /// Writes where each example goes. Returns true if the feature is missing in some.
+    fn sides(&mut self, view: View<'_>, range: Range<usize>, found: &Candidate, sides: &mut Vec<u8>) -> bool {
+        let Grower { context, items, narrow, wide, buffers, .. } = self;
         if let (Some(keys), CodeTest::Cut(code)) = (buffers.batch.keys(found.feature), &found.test) {
-            let highest = ground.key_of(found.feature, *code);
+            let highest = context.key_of(found.feature, *code);
             sides.clear();
             sides.extend(keys.iter().map(|&key| if key <= highest { LEFT } else { RIGHT }));
             return false;
         }
         let rows = &items.rows[range];
-        let has_missing = ground.store.codings[found.feature as usize].has_missing;
-        match ground.store.slots[found.feature as usize] {
+        let has_missing = context.store.codings[found.feature as usize].has_missing;
+        match context.store.slots[found.feature as usize] {
             Slot::Narrow(slot) => tell_sides(narrow.take(view, slot, rows), &found.test, has_missing, sides),
             Slot::Wide(slot) => tell_sides(wide.take(view, slot, rows), &found.test, has_missing, sides),
         }
     }
 
     fn record_by_target(&mut self, share: f64) {
-        if !self.ground.params.by_target {
+        if !self.context.params.by_target {
             return;
         }
         let (left, total) = (&self.buffers.left, &self.buffers.total);
-        let parts = self.ground.gains_by_target(&self.shape, left, total, share);
-        self.grown.gain_by_target.extend(parts);
+        let parts = self.context.gains_by_target(&self.criterion, left, total, share);
+        self.tree_buffer.gain_by_target.extend(parts);
     }
 }

@@ -1,18 +1,19 @@
 //! Nodes of plain data: one dense component, row weights all 1, all features numeric and known for all rows,
 //! codes in one chunk.
 //!
-//! This is what most people have, and a fully grown tree has so many nodes of a handful of examples that whatever
-//! is done by node or by feature, not by example, takes most of the time. So codes are read where they lie, and
-//! examples are parted in one pass.
+//! A fully grown tree has so many nodes of a handful of examples that work by node or by feature, not by example, takes
+//! most of the time. So codes are read in place, and examples are parted in one pass.
+//!
+//! 1.1 to 1.3x on one target (20k x 200, 100k x 50, 500k x 20), 1.1x with extra trees.
 
-use super::find::Find;
-use super::{Buffers, Frame, Grower, Known, Open, Parted};
-use crate::contest::Found;
+use super::feature_codes::FeatureCodes;
+use super::{Buffers, Grower, KnownSums, NodeTotals, Partition, PendingNode};
+use crate::candidates::Candidate;
 use crate::grow::LEAST_GAIN;
-use crate::grown::{CodeTest, GrownSplit};
 use crate::params::Ensemble;
 use crate::split::single;
-use crate::split::{Cut, Room};
+use crate::split::{Cut, SplitConstraint};
+use crate::tree_buffer::{BufferedSplit, CodeTest};
 use crate::view::View;
 use ferrank_data::store::{Chunk, Code, Slot, Stored};
 use ferrank_runtime::error::Result;
@@ -22,77 +23,79 @@ use ferrank_runtime::random::{Purpose, stream};
 const SLAB: usize = 1 << 20;
 
 impl Grower<'_> {
-    /// Makes a node of `frame`; if it is split, its children go to the stack, the left one last.
+    /// Makes a node of `pending`; if it is split, its children go to the stack, the left one last.
     pub(super) fn plain_node(
         &mut self,
         view: View<'_>,
         chunk: &Chunk,
-        frame: Frame,
-        stack: &mut Vec<Frame>,
+        pending: PendingNode,
+        stack: &mut Vec<PendingNode>,
     ) -> Result<bool> {
-        let range = frame.examples.clone();
+        let range = pending.examples.clone();
         self.check(range.len())?;
-        let node = match frame.sums {
-            Known::Single(node) => node,
+        let node = match pending.sums {
+            KnownSums::Single(node) => node,
             _ => single::Node::new(&self.items.pairs[range.clone()]),
         };
-        let number = self.number(&frame, node.examples, node.examples);
-        if !self.may_split(view, &frame, node.examples) {
+        let number = self.number(&pending, node.examples, node.examples);
+        if !self.may_split(view, &pending, node.examples) {
             return Ok(false);
         }
-        let found = match self.ground.params.ensemble {
-            _ if range.len() <= self.most_in_batch => self.batch_cut(chunk, &frame, node),
-            Ensemble::ExtraTrees => self.search(view, &frame, Open::Single(node), (node.examples, node.examples))?,
-            Ensemble::RandomForest | Ensemble::Bagging => self.histogram_cut(chunk, &frame, node)?,
+        let found = match self.context.params.ensemble {
+            _ if self.kernels.in_batch(range.len()) => self.batch_cut(chunk, &pending, node),
+            Ensemble::ExtraTrees => {
+                self.search(view, &pending, NodeTotals::Single(node), (node.examples, node.examples))?
+            }
+            Ensemble::RandomForest | Ensemble::Bagging => self.histogram_cut(chunk, &pending, node)?,
         };
-        let Some(parted) = found.and_then(|found| self.part_plain(chunk, &frame, node, found)) else {
+        let Some(parted) = found.and_then(|found| self.part_plain(chunk, &pending, node, found)) else {
             return Ok(false);
         };
-        self.split(&frame, number, node.examples, parted, stack);
+        self.split(&pending, number, node.examples, parted, stack);
         Ok(true)
     }
 
     /// The best test over the features drawn for `node`, which is small enough for a batch.
-    fn batch_cut(&mut self, chunk: &Chunk, frame: &Frame, node: single::Node) -> Option<Found> {
-        let Grower { ground, pool, buffers, items, finds, per_node, arch, .. } = self;
-        let params = ground.params;
-        let rows = &items.rows[frame.examples.clone()];
-        let pairs = &items.pairs[frame.examples.clone()];
-        let mut random = stream(params.seed, Purpose::Node, self.tree, frame.path);
+    fn batch_cut(&mut self, chunk: &Chunk, pending: &PendingNode, node: single::Node) -> Option<Candidate> {
+        let Grower { context, pool, buffers, items, features, per_node, arch, .. } = self;
+        let params = context.params;
+        let rows = &items.rows[pending.examples.clone()];
+        let pairs = &items.pairs[pending.examples.clone()];
+        let mut random = stream(params.seed, Purpose::Node, self.tree, pending.path);
         let batch = &mut buffers.batch;
         batch.start(rows.len(), (*per_node).min(pool.len()));
         pool.draw(*per_node, &mut random, |feature, random| {
-            finds[feature as usize].take(chunk, rows, feature, batch, random)
+            features[feature as usize].take(chunk, rows, feature, batch, random)
         });
         if batch.is_empty() {
             return None;
         }
-        let room = Room { min_leaf: params.min_samples_leaf as f64, missing: 0.0 };
+        let constraint = SplitConstraint { min_leaf: params.min_samples_leaf as f64, missing: 0.0 };
         match params.ensemble {
-            Ensemble::ExtraTrees => batch.judge_random(*arch, pairs, node, room),
-            Ensemble::RandomForest | Ensemble::Bagging => batch.judge(*arch, pairs, node, room),
+            Ensemble::ExtraTrees => batch.judge_random(*arch, pairs, node, constraint),
+            Ensemble::RandomForest | Ensemble::Bagging => batch.judge(*arch, pairs, node, constraint),
         }
         for (candidate, (feature, gain)) in batch.judged().enumerate() {
-            buffers.batch_contest.enter(Found { gain, feature, test: candidate });
+            buffers.batch_candidates.push(Candidate { gain, feature, test: candidate });
         }
-        let Found { gain, feature, test: candidate } = buffers.batch_contest.winner(params.ties, &mut random)?;
-        Some(Found { gain, feature, test: ground.test_of(&batch.cut(candidate)) })
+        let Candidate { gain, feature, test: candidate } = buffers.batch_candidates.best(params.ties, &mut random)?;
+        Some(Candidate { gain, feature, test: context.test_of(&batch.cut(candidate)) })
     }
 
     /// The best cut over the features drawn for `node`, which is too large for a batch, from sums by code.
-    fn histogram_cut(&mut self, chunk: &Chunk, frame: &Frame, node: single::Node) -> Result<Option<Found>> {
-        let Grower { ground, pool, buffers, items, finds, narrow, wide, per_node, arch, .. } = self;
-        let Buffers { histograms, side_by_side, alone, batch, batch_contest: contest, .. } = buffers;
-        let (params, arch) = (ground.params, *arch);
-        let rows = &items.rows[frame.examples.clone()];
-        let pairs = &items.pairs[frame.examples.clone()];
-        let mut random = stream(params.seed, Purpose::Node, self.tree, frame.path);
+    fn histogram_cut(&mut self, chunk: &Chunk, pending: &PendingNode, node: single::Node) -> Result<Option<Candidate>> {
+        let Grower { context, pool, buffers, items, features, narrow, wide, per_node, arch, .. } = self;
+        let Buffers { histograms, side_by_side, alone, batch, batch_candidates: candidates, .. } = buffers;
+        let (params, arch) = (context.params, *arch);
+        let rows = &items.rows[pending.examples.clone()];
+        let pairs = &items.pairs[pending.examples.clone()];
+        let mut random = stream(params.seed, Purpose::Node, self.tree, pending.path);
         batch.start(0, 0);
         side_by_side.clear();
         alone.clear();
         pool.try_draw(*per_node, &mut random, |feature, _| {
-            ground.check_large(rows.len())?;
-            let Find { slot, n_codes, .. } = finds[feature as usize];
+            context.check_large(rows.len())?;
+            let FeatureCodes { slot, n_codes, .. } = features[feature as usize];
             let varies = match slot {
                 Slot::Narrow(slot) => vary(u8::of(chunk).column(slot).codes(rows)),
                 Slot::Wide(slot) => vary(u16::of(chunk).column(slot).codes(rows)),
@@ -104,53 +107,59 @@ impl Grower<'_> {
             }
             Ok(varies)
         })?;
-        let room = Room { min_leaf: params.min_samples_leaf as f64, missing: 0.0 };
+        let constraint = SplitConstraint { min_leaf: params.min_samples_leaf as f64, missing: 0.0 };
         let mut enter = |feature: u32, cut: Option<Cut>| {
             if let Some(Cut { gain, code }) = cut {
-                contest.enter(Found { gain, feature, test: usize::from(code) });
+                candidates.push(Candidate { gain, feature, test: usize::from(code) });
             }
         };
         for &feature in &*alone {
-            ground.check_large(rows.len())?;
-            let Find { slot, n_codes, .. } = finds[feature as usize];
+            context.check_large(rows.len())?;
+            let FeatureCodes { slot, n_codes, .. } = features[feature as usize];
             let cut = match slot {
                 Slot::Narrow(slot) => {
                     let codes = u8::of(chunk).column(slot).codes(rows);
-                    single::best_cut(arch, (codes, n_codes), pairs, node, room, &mut narrow.bins)
+                    single::best_cut(arch, (codes, n_codes), pairs, node, constraint, &mut narrow.bins)
                 }
                 Slot::Wide(slot) => {
                     let codes = u16::of(chunk).column(slot).codes(rows);
-                    single::best_cut(arch, (codes, n_codes), pairs, node, room, &mut wide.bins)
+                    single::best_cut(arch, (codes, n_codes), pairs, node, constraint, &mut wide.bins)
                 }
             };
             enter(feature, cut);
         }
-        for features in side_by_side.chunks(single::TOGETHER) {
-            let columns: [_; single::TOGETHER] =
-                std::array::from_fn(|i| u8::of(chunk).column(features[i.min(features.len() - 1)].1));
+        for group in side_by_side.chunks(single::SIDE_BY_SIDE) {
+            let columns: [_; single::SIDE_BY_SIDE] =
+                std::array::from_fn(|i| u8::of(chunk).column(group[i.min(group.len() - 1)].1));
             for (rows, pairs) in rows.chunks(SLAB).zip(pairs.chunks(SLAB)) {
-                ground.check_large(rows.len())?;
-                histograms.fill(&columns[..features.len()], rows, pairs);
+                context.check_large(rows.len())?;
+                histograms.fill(&columns[..group.len()], rows, pairs);
             }
-            for (number, &(feature, _)) in features.iter().enumerate() {
-                let n_codes = finds[feature as usize].n_codes;
-                enter(feature, histograms.best_cut(arch, number, n_codes, node, room));
+            for (number, &(feature, _)) in group.iter().enumerate() {
+                let n_codes = features[feature as usize].n_codes;
+                enter(feature, histograms.best_cut(arch, number, n_codes, node, constraint));
             }
         }
-        let found = contest.winner(params.ties, &mut random);
-        Ok(found.map(|Found { gain, feature, test }| Found { gain, feature, test: CodeTest::Cut(test as u16) }))
+        let found = candidates.best(params.ties, &mut random);
+        Ok(found.map(|Candidate { gain, feature, test }| Candidate { gain, feature, test: CodeTest::Cut(test as u16) }))
     }
 
     /// Parts the examples of `node` by `found`, a cut. `None` if its gain is rounding noise.
-    fn part_plain(&mut self, chunk: &Chunk, frame: &Frame, node: single::Node, found: Found) -> Option<Parted> {
-        let Grower { ground, buffers, items, finds, .. } = self;
-        let Found { feature, test, .. } = found;
+    fn part_plain(
+        &mut self,
+        chunk: &Chunk,
+        pending: &PendingNode,
+        node: single::Node,
+        found: Candidate,
+    ) -> Option<Partition> {
+        let Grower { context, buffers, items, features, .. } = self;
+        let Candidate { feature, test, .. } = found;
         let CodeTest::Cut(code) = test else { unreachable!("all features are numeric") };
         let Buffers { batch, spill, .. } = buffers;
-        let range = frame.examples.clone();
-        let n_left = match (batch.keys(feature), finds[feature as usize].slot) {
+        let range = pending.examples.clone();
+        let n_left = match (batch.keys(feature), features[feature as usize].slot) {
             (Some(keys), _) => {
-                let highest = ground.key_of(feature, code);
+                let highest = context.key_of(feature, code);
                 items.part_pairs(range.clone(), spill, |i, _| keys[i] <= highest)
             }
             (None, Slot::Narrow(slot)) => {
@@ -173,15 +182,15 @@ impl Grower<'_> {
                 [node.without(right), right]
             }
         };
-        // That of the cut itself: the search told the greatest of those that tie.
+        // The gain of the cut itself: the search found the greatest of the gains that tie.
         let gain = node.gain([left.examples, left.sum]);
         let missing_left = left.examples >= right.examples;
-        let split = GrownSplit { feature, test: CodeTest::Cut(code), missing_left, gain, children: [0; 2] };
-        (gain > LEAST_GAIN).then(|| Parted { split, middle, sums: [left, right].map(Known::Single) })
+        let split = BufferedSplit { feature, test: CodeTest::Cut(code), missing_left, gain, children: [0; 2] };
+        (gain > LEAST_GAIN).then(|| Partition { split, middle, sums: [left, right].map(KnownSums::Single) })
     }
 }
 
-/// Whether not all of `codes` are the same.
+/// Returns true if not all of `codes` are the same.
 #[inline(always)]
 fn vary<C: Code>(mut codes: impl Iterator<Item = C>) -> bool {
     codes.next().is_some_and(|first| codes.any(|code| code != first))

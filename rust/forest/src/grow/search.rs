@@ -5,17 +5,19 @@ use std::ops::Range;
 use pulp::{Arch, Simd, WithSimd};
 use rand::RngExt;
 
-use super::{Buffers, Frame, Ground, Grower, OfType, Open};
-use crate::contest::{Contest, Found};
-use crate::grown::CodeTest;
-use crate::moments::Shape;
+use super::feature_codes::FeatureCodes;
+use super::{Buffers, CodeBuffer, GrowContext, Grower, NodeTotals, PendingNode};
+use crate::candidates::{Candidate, SplitCandidates};
+use crate::criterion::Criterion;
 use crate::params::Ensemble;
-use crate::split::batch::{Batch, BatchCut, threshold};
-use crate::split::by_code::random_subset;
+use crate::split::batch::{BatchCut, threshold};
+use crate::split::kernel::{Kernel, Kernels};
+use crate::split::node_sums::random_subset;
 use crate::split::nominal::Subset;
 use crate::split::scan::{self, Examples, Search};
 use crate::split::single;
-use crate::split::{Cut, Room};
+use crate::split::{Cut, SplitConstraint};
+use crate::tree_buffer::CodeTest;
 use crate::view::View;
 use ferrank_data::profile::Scale;
 use ferrank_data::store::{Code, Slot};
@@ -23,13 +25,13 @@ use ferrank_runtime::error::Result;
 use ferrank_runtime::random::{Purpose, Stream, stream};
 
 /// Where a candidate's best test is.
-pub(super) enum Source {
+pub(super) enum TestSource {
     /// The candidate's number in the batch.
     Batch(usize),
     Alone(CodeTest),
 }
 
-impl<'a> Ground<'a> {
+impl<'a> GrowContext<'a> {
     /// What the codes of `feature` stand for, where cuts are at random and so among values, not codes.
     pub(super) fn values(self, feature: u32) -> Option<&'a [f64]> {
         match (&self.store.codings[feature as usize].scale, self.params.ensemble) {
@@ -57,55 +59,56 @@ impl Grower<'_> {
     pub(super) fn search(
         &mut self,
         view: View<'_>,
-        frame: &Frame,
-        open: Open,
+        pending: &PendingNode,
+        open: NodeTotals,
         size: (f64, f64),
-    ) -> Result<Option<Found>> {
-        let range = frame.examples.clone();
-        let mut random = stream(self.ground.params.seed, Purpose::Node, self.tree, frame.path);
-        let mut contest = std::mem::take(&mut self.buffers.contest);
-        let in_batch = range.len() <= self.most_in_batch;
+    ) -> Result<Option<Candidate>> {
+        let range = pending.examples.clone();
+        let mut random = stream(self.context.params.seed, Purpose::Node, self.tree, pending.path);
+        let mut candidates = std::mem::take(&mut self.buffers.candidates);
+        let in_batch = self.kernels.in_batch(range.len());
         let most = self.per_node.min(self.pool.len());
         self.buffers.batch.start(if in_batch { range.len() } else { 0 }, most);
         self.buffers.lefts.clear();
         let mut pool = std::mem::take(&mut self.pool);
         let drawn = pool.try_draw(self.per_node, &mut random, |feature, random| {
-            self.ground.check_large(range.len())?;
-            if in_batch && self.finds[feature as usize].fits_batch {
-                return Ok(self.add_to_batch(view, range.clone(), feature, random));
-            }
-            if !in_batch && self.goes_together(view, range.len(), feature) {
-                return Ok(self.take_together(view, range.clone(), feature, random, &mut contest));
+            self.context.check_large(range.len())?;
+            let FeatureCodes { n_codes, fits_batch, .. } = self.features[feature as usize];
+            let kernel = self.kernels.of_several(&self.criterion, view.block, range.len(), n_codes);
+            match kernel.filter(|_| fits_batch) {
+                Some(Kernel::Batch) => return Ok(self.add_to_batch(view, range.clone(), feature, random)),
+                Some(_) => return Ok(self.add_to_group(view, range.clone(), feature, random, &mut candidates)),
+                None => {}
             }
             let (varies, found) = self.candidate(view, range.clone(), feature, open, size, random);
-            if let Some(Found { gain, feature, test }) = found {
-                contest.enter(Found { gain, feature, test: Source::Alone(test) });
+            if let Some(Candidate { gain, feature, test }) = found {
+                candidates.push(Candidate { gain, feature, test: TestSource::Alone(test) });
             }
             Ok(varies)
         });
         self.pool = pool;
         drawn?;
         if in_batch {
-            self.judge_batch(view, range, open, &mut contest);
-        } else if self.goes_together {
-            self.judge_together(view, range, &mut contest);
+            self.judge_batch(view, range, open, &mut candidates);
+        } else if self.kernels.may_join() {
+            self.judge_group(view, range, &mut candidates);
         }
-        let best = contest.winner(self.ground.params.ties, &mut random);
-        self.buffers.contest = contest;
-        Ok(best.map(|Found { gain, feature, test }| {
+        let best = candidates.best(self.context.params.ties, &mut random);
+        self.buffers.candidates = candidates;
+        Ok(best.map(|Candidate { gain, feature, test }| {
             let test = match test {
-                Source::Batch(candidate) => self.ground.test_of(&self.buffers.batch.cut(candidate)),
-                Source::Alone(test) => test,
+                TestSource::Batch(candidate) => self.context.test_of(&self.buffers.batch.cut(candidate)),
+                TestSource::Alone(test) => test,
             };
-            Found { gain, feature, test }
+            Candidate { gain, feature, test }
         }))
     }
 
-    /// Takes `feature` into the batch; gives whether it varies in the node.
+    /// Takes `feature` into the batch. Returns true if it varies in the node.
     fn add_to_batch(&mut self, view: View<'_>, range: Range<usize>, feature: u32, random: &mut Stream) -> bool {
-        let Grower { items, narrow, wide, buffers, finds, .. } = self;
+        let Grower { items, narrow, wide, buffers, features, .. } = self;
         let (rows, batch) = (&items.rows[range], &mut buffers.batch);
-        let find = &finds[feature as usize];
+        let find = &features[feature as usize];
         if let Some(chunk) = view.chunk() {
             return find.take(chunk, rows, feature, batch, random);
         }
@@ -118,144 +121,162 @@ impl Grower<'_> {
     }
 
     /// Searches the tests of the batch.
-    fn judge_batch(&mut self, view: View<'_>, range: Range<usize>, open: Open, contest: &mut Contest<Source>) {
+    fn judge_batch(
+        &mut self,
+        view: View<'_>,
+        range: Range<usize>,
+        open: NodeTotals,
+        candidates: &mut SplitCandidates<TestSource>,
+    ) {
         let arch = self.arch;
-        let room = self.room();
+        let constraint = self.constraint();
         let examples = self.items.examples(range, view);
         let Buffers { batch, gram, node, .. } = &mut self.buffers;
         if batch.is_empty() {
             return;
         }
-        if let (Open::Any, false) = (open, node.has_values()) {
-            gram.open(arch, &self.shape, examples, node, batch.width());
+        if let (NodeTotals::Any, false) = (open, node.has_values()) {
+            gram.open(arch, &self.criterion, examples, node, batch.width());
         }
-        let at_random = self.ground.params.ensemble == Ensemble::ExtraTrees;
+        let at_random = self.context.params.ensemble == Ensemble::ExtraTrees;
         match (open, at_random) {
-            (Open::Single(node), true) => batch.judge_random(arch, examples.pairs, node, room),
-            (Open::Single(node), false) => batch.judge(arch, examples.pairs, node, room),
-            (Open::Any, true) if node.has_values() => {
-                batch.judge_random_values(arch, &self.shape, node, examples.counts, room);
+            (NodeTotals::Single(node), true) => batch.judge_random(arch, examples.pairs, node, constraint),
+            (NodeTotals::Single(node), false) => batch.judge(arch, examples.pairs, node, constraint),
+            (NodeTotals::Any, true) if node.has_values() => {
+                batch.judge_random_values(arch, &self.criterion, node, examples.counts, constraint);
             }
-            (Open::Any, true) => batch.judge_random_products(arch, gram, node.examples(), room),
-            (Open::Any, false) => batch.judge_products(arch, gram, node.examples(), room),
+            (NodeTotals::Any, true) => batch.judge_random_products(arch, gram, node.examples(), constraint),
+            (NodeTotals::Any, false) => batch.judge_products(arch, gram, node.examples(), constraint),
         }
         for (candidate, (feature, gain)) in batch.judged().enumerate() {
-            contest.enter(Found { gain, feature, test: Source::Batch(candidate) });
+            candidates.push(Candidate { gain, feature, test: TestSource::Batch(candidate) });
         }
     }
 
-    /// Whether `feature` is searched together with others, in a node of `n` examples that has no use for a batch.
-    fn goes_together(&self, view: View<'_>, n: usize, feature: u32) -> bool {
-        if !self.goes_together || !self.finds[feature as usize].fits_batch {
-            return false;
-        }
-        let n_codes = self.ground.store.codings[feature as usize].n_codes();
-        self.ground.params.ensemble == Ensemble::ExtraTrees || scan::adds_by_code(&self.shape, view.block, n, n_codes)
-    }
-
-    /// Takes `feature` to those that are searched together, and searches them where there is no place for more;
-    /// gives whether it varies in the node.
-    fn take_together(
+    /// Adds `feature` to those that are searched together, and searches them when no more fit. Returns true if it varies
+    /// in the node.
+    fn add_to_group(
         &mut self,
         view: View<'_>,
         range: Range<usize>,
         feature: u32,
         random: &mut Stream,
-        contest: &mut Contest<Source>,
+        candidates: &mut SplitCandidates<TestSource>,
     ) -> bool {
-        let Grower { ground, arch, shape, items, narrow, wide, buffers, finds, .. } = self;
+        let Grower { context, arch, criterion, items, narrow, wide, buffers, features, .. } = self;
         let rows = &items.rows[range.clone()];
-        let joining = Joining { ground: *ground, arch: *arch, shape, feature };
-        let (varies, is_full) = match finds[feature as usize].slot {
-            Slot::Narrow(slot) => joining.join(narrow.take(view, slot, rows), buffers, random),
-            Slot::Wide(slot) => joining.join(wide.take(view, slot, rows), buffers, random),
+        let member = GroupMember { context: *context, arch: *arch, criterion, feature };
+        let (varies, is_full) = match features[feature as usize].slot {
+            Slot::Narrow(slot) => member.join(narrow.take(view, slot, rows), buffers, random),
+            Slot::Wide(slot) => member.join(wide.take(view, slot, rows), buffers, random),
         };
         if is_full {
-            self.judge_together(view, range, contest);
+            self.judge_group(view, range, candidates);
         }
         varies
     }
 
     /// Searches the features taken so far.
-    fn judge_together(&mut self, view: View<'_>, range: Range<usize>, contest: &mut Contest<Source>) {
-        let room = self.room();
+    fn judge_group(&mut self, view: View<'_>, range: Range<usize>, candidates: &mut SplitCandidates<TestSource>) {
+        let constraint = self.constraint();
         let examples = self.items.examples(range, view);
-        let Buffers { given, together, lefts, node, .. } = &mut self.buffers;
-        let given = given.judge(self.arch, &self.shape, examples, node, room, lefts);
-        let best = together.best_cuts(self.arch, &self.shape, examples, node, room, Some(lefts));
-        for (feature, cut) in given.chain(best) {
-            contest.enter(Found { gain: cut.gain, feature, test: Source::Alone(CodeTest::Cut(cut.code)) });
+        let Buffers { thresholds, multi_feature, lefts, node, .. } = &mut self.buffers;
+        let thresholds = thresholds.judge(self.arch, &self.criterion, examples, node, constraint, lefts);
+        let best = multi_feature.best_cuts(self.arch, &self.criterion, examples, node, constraint, Some(lefts));
+        for (feature, cut) in thresholds.chain(best) {
+            candidates.push(Candidate { gain: cut.gain, feature, test: TestSource::Alone(CodeTest::Cut(cut.code)) });
         }
     }
 
-    /// Room where no example misses the feature.
-    fn room(&self) -> Room {
-        Room { min_leaf: self.ground.params.min_samples_leaf as f64, missing: 0.0 }
+    /// SplitConstraint where no example misses the feature.
+    fn constraint(&self) -> SplitConstraint {
+        SplitConstraint { min_leaf: self.context.params.min_samples_leaf as f64, missing: 0.0 }
     }
 
-    /// Whether `feature` varies in the node, and its best test.
+    /// Returns true if `feature` varies in the node, and its best test.
     fn candidate(
         &mut self,
         view: View<'_>,
         range: Range<usize>,
         feature: u32,
-        open: Open,
+        open: NodeTotals,
         size: (f64, f64),
         random: &mut Stream,
-    ) -> (bool, Option<Found>) {
-        let Grower { ground, arch, shape, items, narrow, wide, buffers, .. } = self;
+    ) -> (bool, Option<Candidate>) {
+        let Grower { context, kernels, arch, criterion, items, narrow, wide, buffers, .. } = self;
         let rows = &items.rows[range.clone()];
         let examples = items.examples(range, view);
-        let candidate = Candidate { ground: *ground, arch: *arch, shape, examples, view, feature, open, size };
-        match ground.store.slots[feature as usize] {
+        let search = FeatureSearch {
+            context: *context,
+            kernels: *kernels,
+            arch: *arch,
+            criterion,
+            examples,
+            view,
+            feature,
+            open,
+            size,
+        };
+        match context.store.slots[feature as usize] {
             Slot::Narrow(slot) => {
                 narrow.take(view, slot, rows);
-                candidate.search(narrow, buffers, random)
+                search.run(narrow, buffers, random)
             }
             Slot::Wide(slot) => {
                 wide.take(view, slot, rows);
-                candidate.search(wide, buffers, random)
+                search.run(wide, buffers, random)
             }
         }
     }
 }
 
 /// A feature of a node of any size.
-struct Candidate<'a> {
-    ground: Ground<'a>,
+struct FeatureSearch<'a> {
+    context: GrowContext<'a>,
+    kernels: Kernels,
     arch: Arch,
-    shape: &'a Shape,
+    criterion: &'a Criterion,
     examples: Examples<'a>,
     view: View<'a>,
     feature: u32,
-    open: Open,
+    open: NodeTotals,
     /// Examples and weight of the node.
     size: (f64, f64),
 }
 
-impl Candidate<'_> {
-    /// Whether it varies, and its best test; `of_type` has its codes.
-    fn search<C: Code>(
+impl FeatureSearch<'_> {
+    /// Returns true if it varies, and its best test; `of_type` has its codes.
+    fn run<C: Code>(
         self,
-        of_type: &mut OfType<C>,
+        buffer: &mut CodeBuffer<C>,
         buffers: &mut Buffers,
         random: &mut Stream,
-    ) -> (bool, Option<Found>) {
-        let Candidate { ground, arch, shape, mut examples, view, feature, mut open, size: (all, all_weight) } = self;
-        let OfType { codes, bins } = of_type;
-        let coding = &ground.store.codings[feature as usize];
+    ) -> (bool, Option<Candidate>) {
+        let FeatureSearch {
+            context,
+            kernels,
+            arch,
+            criterion,
+            mut examples,
+            view,
+            feature,
+            mut open,
+            size: (all, all_weight),
+        } = self;
+        let CodeBuffer { codes, bins } = buffer;
+        let coding = &context.store.codings[feature as usize];
         let mut node = &buffers.node;
         let (mut share, mut missing) = (1.0, 0.0);
         if coding.has_missing && codes.contains(&C::MISSING) {
             buffers.known.take_known(examples, codes);
             examples = buffers.known.examples(0..codes.len(), view);
             let (known, known_weight);
-            if let Open::Single(node) = &mut open {
+            if let NodeTotals::Single(node) = &mut open {
                 *node = single::Node::new(examples.pairs);
                 (known, known_weight) = (node.examples, node.examples);
             } else {
-                examples.total(arch, shape, &mut buffers.known_node.total);
-                buffers.known_node.open(shape);
+                examples.total(arch, criterion, &mut buffers.known_node.total);
+                buffers.known_node.open(criterion);
                 node = &buffers.known_node;
                 (known, known_weight) = (node.examples(), node.weight());
             }
@@ -265,78 +286,69 @@ impl Candidate<'_> {
         if low >= high {
             return (false, None);
         }
-        let here = Here {
+        let search = NodeSearch {
+            kernels,
             arch,
             open,
             search: Search {
-                shape,
+                criterion,
                 examples,
                 codes,
                 n_codes: coding.n_codes(),
                 node,
-                room: Room { min_leaf: ground.params.min_samples_leaf as f64, missing },
+                constraint: SplitConstraint { min_leaf: context.params.min_samples_leaf as f64, missing },
             },
         };
-        let at_random = ground.params.ensemble == Ensemble::ExtraTrees;
+        let at_random = context.params.ensemble == Ensemble::ExtraTrees;
         let found = match (&coding.scale, at_random) {
-            (Scale::Numeric(_), false) => here.best_cut(bins, &mut buffers.scratch).map(cut_test),
+            (Scale::Numeric(_), false) => search.best_cut(bins, &mut buffers.scratch).map(cut_test),
             (Scale::Numeric(cuts), true) => {
                 let cut = random_cut(&cuts.values, low, high, random);
-                here.given_cut(cut, &mut buffers.scratch).map(cut_test)
+                search.given_cut(cut, &mut buffers.scratch).map(cut_test)
             }
             (Scale::Nominal(_), _) => {
-                let Search { shape, room, n_codes, .. } = here.search;
-                buffers.present.open(shape, examples, codes, n_codes);
+                let Search { criterion, constraint, n_codes, .. } = search.search;
+                buffers.present.open(criterion, examples, codes, n_codes);
                 let subset = if at_random {
                     let chosen = random_subset(buffers.present.codes.len(), random);
-                    buffers.present.given(shape, room, &chosen)
+                    buffers.present.given(criterion, constraint, &chosen)
                 } else {
-                    buffers.present.best(shape, room)
+                    buffers.present.best(criterion, constraint)
                 };
                 subset.map(|Subset { gain, codes }| (gain, CodeTest::Subset(codes)))
             }
         };
-        (true, found.map(|(gain, test)| Found { gain: share * gain, feature, test }))
+        (true, found.map(|(gain, test)| Candidate { gain: share * gain, feature, test }))
     }
-}
-
-/// Up to so many examples it is faster to search all candidates of a node at once, as measured.
-pub(super) fn most_in_batch(arch: Arch, shape: &Shape, ground: Ground<'_>) -> usize {
-    if shape.is_partial() || ground.space.is_weighted() {
-        return 0;
-    }
-    let most = match (shape.indicator_weight.is_empty(), ground.params.ensemble) {
-        (true, Ensemble::RandomForest | Ensemble::Bagging) if shape.is_ordered() => 40,
-        (true, Ensemble::RandomForest | Ensemble::Bagging) => 16,
-        (false, _) => 32,
-        _ => usize::MAX,
-    };
-    most.min(Batch::most_examples(arch))
 }
 
 /// A search in either form of sums.
-struct Here<'a, C> {
+struct NodeSearch<'a, C> {
+    kernels: Kernels,
     arch: Arch,
-    open: Open,
+    open: NodeTotals,
     search: Search<'a, C>,
 }
 
-impl<C: Code> Here<'_, C> {
+impl<C: Code> NodeSearch<'_, C> {
     fn best_cut(&self, bins: &mut single::Bins, scratch: &mut scan::Scratch) -> Option<Cut> {
-        let Search { examples, codes, n_codes, room, .. } = self.search;
+        let Search { criterion, examples, codes, n_codes, constraint, node } = self.search;
         match self.open {
-            Open::Single(node) => {
-                single::best_cut(self.arch, (codes.iter().copied(), n_codes), examples.pairs, node, room, bins)
+            NodeTotals::Single(node) => {
+                single::best_cut(self.arch, (codes.iter().copied(), n_codes), examples.pairs, node, constraint, bins)
             }
-            Open::Any => self.search.best_cut(self.arch, scratch),
+            NodeTotals::Any => {
+                let kernel = self.kernels.of_one(criterion, examples, node, n_codes);
+                self.search.best_cut(kernel, self.arch, scratch)
+            }
         }
     }
 
     fn given_cut(&self, cut: C, scratch: &mut scan::Scratch) -> Option<Cut> {
-        let Search { examples, codes, room, .. } = self.search;
+        let Search { examples, codes, constraint, .. } = self.search;
         match self.open {
-            Open::Single(node) => single::given_cut(self.arch, codes, examples.pairs, node, room, cut),
-            Open::Any => self.search.given_cut(self.arch, cut, scratch),
+            NodeTotals::Single(node) => single::given_cut(self.arch, codes, examples.pairs, node, constraint, cut),
+            NodeTotals::Any => self.search.given_cut(self.kernels.of_cut(), self.arch, cut, scratch),
         }
     }
 }
@@ -346,27 +358,27 @@ fn cut_test(cut: Cut) -> (f64, CodeTest) {
 }
 
 /// A feature that is to be searched together with others.
-struct Joining<'a> {
-    ground: Ground<'a>,
+struct GroupMember<'a> {
+    context: GrowContext<'a>,
     arch: Arch,
-    shape: &'a Shape,
+    criterion: &'a Criterion,
     feature: u32,
 }
 
-impl Joining<'_> {
-    /// Takes it to the others, with a random cut where cuts are random; gives whether it varies in the node, and if so,
-    /// whether there is no place for more.
+impl GroupMember<'_> {
+    /// Adds the feature to the others, with a random cut where cuts are random. Returns whether it varies in the node, and
+    /// whether no more features fit.
     fn join<C: Code>(self, codes: &[C], buffers: &mut Buffers, random: &mut Stream) -> (bool, bool) {
-        let Joining { ground, arch, shape, feature } = self;
+        let GroupMember { context, arch, criterion, feature } = self;
         let (low, high) = extremes(arch, codes);
         if low >= high {
             return (false, false);
         }
-        let is_full = match ground.values(feature) {
-            Some(values) => buffers.given.take(arch, feature, codes, random_cut(values, low, high, random)),
+        let is_full = match context.values(feature) {
+            Some(values) => buffers.thresholds.take(arch, feature, codes, random_cut(values, low, high, random)),
             None => {
-                let n_codes = ground.store.codings[feature as usize].n_codes();
-                buffers.together.take(shape, feature, codes, n_codes)
+                let n_codes = context.store.codings[feature as usize].n_codes();
+                buffers.multi_feature.take(criterion, feature, codes, n_codes)
             }
         };
         (true, is_full)

@@ -12,7 +12,7 @@ struct Grid(f64);
 impl Grid {
     /// For sums of up to `count` numbers of magnitude up to `max`.
     fn for_sums(max: f64, count: usize) -> Self {
-        // 2^51 units leave room for the rounding itself.
+        // 2^51 units leave two bits for the rounding itself.
         let unit = (max.max(f64::MIN_POSITIVE) * count.max(1) as f64).log2().ceil() as i32 - 51;
         Grid(2f64.powi(unit.max(-1020)))
     }

@@ -1,18 +1,20 @@
 //! All candidates of a small node at once.
 //!
-//! Most nodes of a fully grown tree hold a handful of examples, and most of the time of a search one
-//! by one would go to starting it. Here the examples' keys lie in one row per feature, as many as
-//! vectors are wide, and each example is compared against each: for example i, the left side of the
+//! Most nodes of a fully grown tree hold a handful of examples. Searched feature by feature, they would spend most of
+//! the time on starting searches. Here the examples' keys lie in one row per feature, padded to whole vectors, and each
+//! example is compared with each. For example i, the left side of the
 //! cut just above its key is the sum over all j with key_j ≤ key_i.
+//!
+//! Memory: 16 bytes for each candidate and example of the node.
 
 use bytemuck::cast_slice;
 use pulp::{Arch, Simd, WithSimd};
 
 use super::gram::{self, Gram};
-use super::single::{GainOf, Node, Pair};
-use super::{Room, STEP, dense, scan};
-use crate::moments::Shape;
-use crate::moments::ties;
+use super::single::{GainFormula, Node, Pair};
+use super::{STEP, SplitConstraint, dense, scan};
+use crate::criterion::Criterion;
+use crate::criterion::ties;
 
 /// 0, 1, 2, …
 const POSITIONS: [f64; gram::MOST] = {
@@ -48,7 +50,7 @@ struct Row {
     feature: u32,
     /// The random cut's place between the least and the greatest key.
     share: f64,
-    /// Gain of its best cut, or of the random one; −1 if there is no room.
+    /// Gain of the best cut, or of the random one; −1 if the constraint forbids all.
     gain: f64,
     /// The random cut.
     threshold: f64,
@@ -82,7 +84,7 @@ impl Batch {
         }
     }
 
-    /// Begins a node of `n` examples and at most `n_rows` candidates; of none where it has no use for a batch.
+    /// Starts a node of `n` examples and at most `n_rows` candidates; with 0 examples if the node uses no batch.
     pub(crate) fn start(&mut self, n: usize, n_rows: usize) {
         self.n = n;
         self.width = n.next_multiple_of(STEP);
@@ -126,13 +128,13 @@ impl Batch {
     }
 
     /// Judges all cuts of the candidates, of a single component.
-    pub(crate) fn judge(&mut self, arch: Arch, pairs: &[Pair], node: Node, room: Room) {
-        self.every_cut(arch, Squares { pairs, gain: GainOf::new(node, room) });
+    pub(crate) fn judge(&mut self, arch: Arch, pairs: &[Pair], node: Node, constraint: SplitConstraint) {
+        self.every_cut(arch, Squares { pairs, gain: GainFormula::new(node, constraint) });
     }
 
-    /// The same for any components, from the examples' inner products.
-    pub(crate) fn judge_products(&mut self, arch: Arch, gram: &Gram, examples: f64, room: Room) {
-        self.every_cut(arch, Products { gram, gain: GainOf::of_qualities(examples, room) });
+    /// Judges all cuts of the candidates, of any components, from the examples' inner products.
+    pub(crate) fn judge_products(&mut self, arch: Arch, gram: &Gram, examples: f64, constraint: SplitConstraint) {
+        self.every_cut(arch, Products { gram, gain: GainFormula::from_qualities(examples, constraint) });
     }
 
     fn every_cut<M: Measure>(&mut self, arch: Arch, measure: M) {
@@ -142,7 +144,7 @@ impl Batch {
     }
 
     /// Judges the random cuts of the candidates, of a single component.
-    pub(crate) fn judge_random(&mut self, arch: Arch, pairs: &[Pair], node: Node, room: Room) {
+    pub(crate) fn judge_random(&mut self, arch: Arch, pairs: &[Pair], node: Node, constraint: SplitConstraint) {
         self.columns.clear();
         self.columns.resize(2 * self.width, 0.0);
         let (counts, sums) = self.columns.split_at_mut(self.width);
@@ -150,36 +152,43 @@ impl Batch {
             (*count, *sum) = (pair[0], pair[1]);
         }
         let Batch { n, width, rows, keys, columns, .. } = self;
-        let gain = GainOf::new(node, room);
+        let gain = GainFormula::new(node, constraint);
         arch.dispatch(RandomCut { n: *n, width: *width, rows, keys, sums: Sums::Columns(columns), gain });
         self.at_random = true;
     }
 
-    /// The same for any components, from the examples' inner products.
-    pub(crate) fn judge_random_products(&mut self, arch: Arch, gram: &Gram, examples: f64, room: Room) {
-        self.judge_random_sums(arch, Sums::Products(gram), examples, room);
+    /// Judges the random cuts of the candidates, of any components, from the examples' inner products.
+    pub(crate) fn judge_random_products(
+        &mut self,
+        arch: Arch,
+        gram: &Gram,
+        examples: f64,
+        constraint: SplitConstraint,
+    ) {
+        self.judge_random_sums(arch, Sums::Products(gram), examples, constraint);
     }
 
-    /// The same from the values of `node`, which are set; `counts` are those of its examples.
+    /// Judges the random cuts of the candidates from the values of `node`, which are set. `counts` has the number of copies of
+    /// each example.
     pub(crate) fn judge_random_values(
         &mut self,
         arch: Arch,
-        shape: &Shape,
+        criterion: &Criterion,
         node: &scan::Node,
         counts: &[u32],
-        room: Room,
+        constraint: SplitConstraint,
     ) {
-        self.judge_random_sums(arch, Sums::Values { shape, node, counts }, node.examples(), room);
+        self.judge_random_sums(arch, Sums::Values { criterion, node, counts }, node.examples(), constraint);
     }
 
-    fn judge_random_sums(&mut self, arch: Arch, sums: Sums<'_>, examples: f64, room: Room) {
+    fn judge_random_sums(&mut self, arch: Arch, sums: Sums<'_>, examples: f64, constraint: SplitConstraint) {
         let Batch { n, width, rows, keys, .. } = self;
-        let gain = GainOf::of_qualities(examples, room);
+        let gain = GainFormula::from_qualities(examples, constraint);
         arch.dispatch(RandomCut { n: *n, width: *width, rows, keys, sums, gain });
         self.at_random = true;
     }
 
-    /// Feature and gain of each candidate, once they are judged; the gain is −1 if no cut has room.
+    /// Feature and gain of each candidate, once they are judged; the gain is −1 if the constraint allows no cut.
     pub(crate) fn judged(&self) -> impl Iterator<Item = (u32, f64)> {
         self.rows.iter().map(|row| (row.feature, row.gain))
     }
@@ -212,7 +221,7 @@ trait Measure: Copy {
 #[derive(Clone, Copy)]
 struct Squares<'a> {
     pairs: &'a [Pair],
-    gain: GainOf,
+    gain: GainFormula,
 }
 
 impl Measure for Squares<'_> {
@@ -231,7 +240,7 @@ impl Measure for Squares<'_> {
 #[derive(Clone, Copy)]
 struct Products<'a> {
     gram: &'a Gram,
-    gain: GainOf,
+    gain: GainFormula,
 }
 
 impl Measure for Products<'_> {
@@ -324,17 +333,17 @@ impl<M: Measure> EveryCut<'_, M> {
 trait LeftSide {
     /// Count, and what the gain is made of, of the side whose `keys` are up to `at`.
     fn sums<S: Simd>(&self, simd: S, keys: &[f64], at: f64) -> Pair;
-    /// Gains of sides with these sums, −1 if there is no room.
+    /// Gains of sides with these sums; −1 if the constraint forbids the split.
     fn gains<S: Simd>(&self, simd: S, counts: S::f64s, sums: S::f64s) -> S::f64s;
 }
 
 /// A single component; all counts, then all sums.
-struct OfPairs<'a> {
+struct PairSums<'a> {
     columns: &'a [f64],
-    gain: GainOf,
+    gain: GainFormula,
 }
 
-impl LeftSide for OfPairs<'_> {
+impl LeftSide for PairSums<'_> {
     #[inline(always)]
     fn sums<S: Simd>(&self, simd: S, keys: &[f64], at: f64) -> Pair {
         sums_up_to(simd, self.columns, keys, at)
@@ -347,13 +356,13 @@ impl LeftSide for OfPairs<'_> {
 }
 
 /// Any components, from inner products.
-struct OfProducts<'a> {
+struct ProductSums<'a> {
     gram: &'a Gram,
     n: usize,
-    gain: GainOf,
+    gain: GainFormula,
 }
 
-impl LeftSide for OfProducts<'_> {
+impl LeftSide for ProductSums<'_> {
     #[inline(always)]
     fn sums<S: Simd>(&self, simd: S, keys: &[f64], at: f64) -> Pair {
         products_up_to(simd, self.gram, keys, self.n, at)
@@ -366,13 +375,13 @@ impl LeftSide for OfProducts<'_> {
 }
 
 /// Few dense components, from a node's values.
-struct OfValues<'a, const VECTORS: usize> {
+struct ValueSums<'a, const VECTORS: usize> {
     node: &'a scan::Node,
     counts: &'a [u32],
-    gain: GainOf,
+    gain: GainFormula,
 }
 
-impl<const VECTORS: usize> LeftSide for OfValues<'_, VECTORS> {
+impl<const VECTORS: usize> LeftSide for ValueSums<'_, VECTORS> {
     #[inline(always)]
     fn sums<S: Simd>(&self, simd: S, keys: &[f64], at: f64) -> Pair {
         dense::side_up_to::<S, VECTORS>(simd, self.node, self.counts, keys, at)
@@ -390,14 +399,14 @@ struct RandomCut<'a> {
     rows: &'a mut [Row],
     keys: &'a [f64],
     sums: Sums<'a>,
-    gain: GainOf,
+    gain: GainFormula,
 }
 
 /// Where the sums of a random cut's left side come from.
 enum Sums<'a> {
     Columns(&'a [f64]),
     Products(&'a Gram),
-    Values { shape: &'a Shape, node: &'a scan::Node, counts: &'a [u32] },
+    Values { criterion: &'a Criterion, node: &'a scan::Node, counts: &'a [u32] },
 }
 
 impl WithSimd for RandomCut<'_> {
@@ -407,12 +416,12 @@ impl WithSimd for RandomCut<'_> {
     fn with_simd<S: Simd>(self, simd: S) {
         let (n, gain) = (self.n, self.gain);
         match self.sums {
-            Sums::Columns(columns) => self.run(simd, OfPairs { columns, gain }),
-            Sums::Products(gram) => self.run(simd, OfProducts { gram, n, gain }),
-            Sums::Values { shape, node, counts } => match dense::vectors_of::<S>(shape) {
-                Some(1) => self.run(simd, OfValues::<1> { node, counts, gain }),
-                Some(2) => self.run(simd, OfValues::<2> { node, counts, gain }),
-                _ => self.run(simd, OfValues::<4> { node, counts, gain }),
+            Sums::Columns(columns) => self.run(simd, PairSums { columns, gain }),
+            Sums::Products(gram) => self.run(simd, ProductSums { gram, n, gain }),
+            Sums::Values { criterion, node, counts } => match dense::vectors_of::<S>(criterion) {
+                Some(1) => self.run(simd, ValueSums::<1> { node, counts, gain }),
+                Some(2) => self.run(simd, ValueSums::<2> { node, counts, gain }),
+                _ => self.run(simd, ValueSums::<4> { node, counts, gain }),
             },
         }
     }
@@ -421,7 +430,7 @@ impl WithSimd for RandomCut<'_> {
 impl RandomCut<'_> {
     #[inline(always)]
     fn run<S: Simd, L: LeftSide>(self, simd: S, side: L) {
-        // Whether a random cut has room cannot be guessed.
+        // Whether the constraint allows a random cut is unpredictable.
         for (rows, keys) in self.rows.chunks_mut(STEP).zip(self.keys.chunks(STEP * self.width)) {
             let (mut counts, mut sums) = ([0.0; STEP], [0.0; STEP]);
             for (i, (row, keys)) in rows.iter_mut().zip(keys.chunks_exact(self.width)).enumerate() {
@@ -477,7 +486,7 @@ fn products_up_to<S: Simd>(simd: S, gram: &Gram, keys: &[f64], n: usize, at: f64
     let (vectors, _) = S::as_simd_f64s(keys);
     let (counts, _) = S::as_simd_f64s(gram.counts());
     let (mut count, mut quality) = (zero, zero);
-    // No branch predictor guesses who goes left: told once for all vectors, without a branch.
+    // Which examples go left is unpredictable, so it is computed once for all vectors, without a branch.
     let (mut places, mut n_left) = ([0u8; gram::MOST], 0);
     for (j, &key) in keys[..n].iter().enumerate() {
         places[n_left] = j as u8;

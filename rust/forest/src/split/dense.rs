@@ -1,24 +1,26 @@
-//! Sums over dense components alone, few enough to stay in registers.
+//! Cuts where all components are dense, known for all rows and few enough for their sums to stay in registers.
+//!
+//! Small nodes are sorted by code and walked; a given cut adds up the smaller side.
 
 use pulp::{Arch, Simd, WithSimd};
 
+use super::prefix::Prefixes;
 use super::scan::{Examples, Node, Search};
-use super::single::{GainOf, Pair};
-use super::walk::Walk;
+use super::single::{GainFormula, Pair};
 use super::{Best, Cut};
-use crate::moments::Shape;
+use crate::criterion::Criterion;
 use ferrank_data::store::Code;
 
 /// Vectors that hold the sums, if components are all dense and few enough.
 #[inline(always)]
-pub(super) fn vectors_of<S: Simd>(shape: &Shape) -> Option<usize> {
-    let vectors = shape.n_whole.div_ceil(S::F64_LANES).next_power_of_two();
-    (shape.indicator_weight.is_empty() && !shape.is_partial() && vectors <= 4).then_some(vectors)
+pub(super) fn vectors_of<S: Simd>(criterion: &Criterion) -> Option<usize> {
+    let vectors = criterion.n_whole.div_ceil(S::F64_LANES).next_power_of_two();
+    (criterion.indicator_weight.is_empty() && !criterion.is_partial() && vectors <= 4).then_some(vectors)
 }
 
 /// Numbers of the vectors that hold the sums, if components are all dense and few enough.
-pub(super) fn width(arch: Arch, shape: &Shape) -> Option<usize> {
-    struct Width<'a>(&'a Shape);
+pub(super) fn width(arch: Arch, criterion: &Criterion) -> Option<usize> {
+    struct Width<'a>(&'a Criterion);
     impl WithSimd for Width<'_> {
         type Output = Option<usize>;
         #[inline(always)]
@@ -26,7 +28,7 @@ pub(super) fn width(arch: Arch, shape: &Shape) -> Option<usize> {
             vectors_of::<S>(self.0).map(|vectors| vectors * S::F64_LANES)
         }
     }
-    arch.dispatch(Width(shape))
+    arch.dispatch(Width(criterion))
 }
 
 /// Count times the component values of each example of a node, in whole vectors.
@@ -42,15 +44,15 @@ impl Values {
         self.cells.clear();
     }
 
-    /// Whether they are there.
+    /// Returns true if they are there.
     pub(super) fn is_set(&self) -> bool {
         !self.cells.is_empty()
     }
 
     /// Sets those of `examples`, if components are all dense and few enough.
-    pub(super) fn set(&mut self, arch: Arch, shape: &Shape, examples: Examples<'_>) {
+    pub(super) fn set(&mut self, arch: Arch, criterion: &Criterion, examples: Examples<'_>) {
         self.clear();
-        let Some(width) = width(arch, shape) else { return };
+        let Some(width) = width(arch, criterion) else { return };
         self.width = width;
         self.cells.reserve(examples.rows.len() * width);
         for (end, (&row, &count)) in (width..).step_by(width).zip(examples.rows.iter().zip(examples.counts)) {
@@ -67,15 +69,15 @@ impl Values {
     }
 }
 
-/// What is done in a node with sums in registers.
-pub(super) trait InRegisters {
+/// A task on a node with sums in registers.
+pub(super) trait OnRegisters {
     fn run<S: Simd, const VECTORS: usize>(self, simd: S);
 }
 
-/// Does it in as many vectors as the components of `shape` take, which are all dense and few enough.
-pub(super) fn in_registers<T: InRegisters>(arch: Arch, shape: &Shape, task: T) {
-    struct Task<'a, T>(&'a Shape, T);
-    impl<T: InRegisters> WithSimd for Task<'_, T> {
+/// Runs `task` with as many vectors as the components of `criterion` take, which are all dense and few enough.
+pub(super) fn in_registers<T: OnRegisters>(arch: Arch, criterion: &Criterion, task: T) {
+    struct Task<'a, T>(&'a Criterion, T);
+    impl<T: OnRegisters> WithSimd for Task<'_, T> {
         type Output = ();
         #[inline(always)]
         fn with_simd<S: Simd>(self, simd: S) {
@@ -86,20 +88,20 @@ pub(super) fn in_registers<T: InRegisters>(arch: Arch, shape: &Shape, task: T) {
             }
         }
     }
-    arch.dispatch(Task(shape, task));
+    arch.dispatch(Task(criterion, task));
 }
 
 /// Sums of some groups of examples.
 #[derive(Debug, Default)]
-pub(super) struct Groups {
+pub(super) struct GroupSums {
     /// n_groups; weight and number of the examples.
     sizes: Vec<[f64; 2]>,
     /// n_groups x width; their components.
     sums: Vec<f64>,
 }
 
-impl Groups {
-    /// Those of `n` groups, which are all 0.
+impl GroupSums {
+    /// The sums of `n` groups, all 0.
     #[inline(always)]
     pub(super) fn cleared<S: Simd, const VECTORS: usize>(
         &mut self,
@@ -150,7 +152,7 @@ impl LeftSides {
     }
 
     /// The sums of the cut of `feature`, if they are known.
-    pub(crate) fn of(&self, feature: u32) -> Option<&[f64]> {
+    pub(crate) fn get(&self, feature: u32) -> Option<&[f64]> {
         let number = self.features.iter().position(|&noted| noted == feature)?;
         self.sums.chunks_exact(self.sums.len() / self.features.len()).nth(number)
     }
@@ -158,18 +160,18 @@ impl LeftSides {
 
 /// Sums of one side.
 #[derive(Clone, Copy)]
-pub(super) struct Registers<S: Simd, const VECTORS: usize> {
+pub(super) struct RegisterSums<S: Simd, const VECTORS: usize> {
     means: [S::f64s; VECTORS],
     sums: [S::f64s; VECTORS],
     pub(super) weight: f64,
     pub(super) count: f64,
 }
 
-impl<S: Simd, const VECTORS: usize> Registers<S, VECTORS> {
+impl<S: Simd, const VECTORS: usize> RegisterSums<S, VECTORS> {
     #[inline(always)]
     pub(super) fn new(simd: S, node: &Node) -> Self {
         let sums = [simd.splat_f64s(0.0); VECTORS];
-        Registers { means: load(simd, &node.means), sums, weight: 0.0, count: 0.0 }
+        RegisterSums { means: load(simd, &node.means), sums, weight: 0.0, count: 0.0 }
     }
 
     #[inline(always)]
@@ -194,11 +196,11 @@ impl<S: Simd, const VECTORS: usize> Registers<S, VECTORS> {
 
     /// Adds the sums to `lefts`, as those of the left side of the cut of `feature`.
     #[inline(always)]
-    pub(super) fn note(&self, simd: S, shape: &Shape, feature: u32, lefts: &mut LeftSides) {
+    pub(super) fn note(&self, simd: S, criterion: &Criterion, feature: u32, lefts: &mut LeftSides) {
         lefts.features.push(feature);
         lefts.sums.extend([self.count, self.weight]);
         let start = lefts.sums.len();
-        lefts.sums.resize(start + shape.n_whole, 0.0);
+        lefts.sums.resize(start + criterion.n_whole, 0.0);
         for (values, &vector) in lefts.sums[start..].chunks_mut(S::F64_LANES).zip(&self.sums) {
             simd.partial_store_f64s(values, vector);
         }
@@ -232,19 +234,19 @@ pub(super) fn best_cut<S: Simd, C: Code, const VECTORS: usize>(
     simd: S,
     search: Search<'_, C>,
     order: &[u32],
-    walk: &mut Walk,
+    walk: &mut Prefixes,
 ) -> Option<Cut> {
-    let Search { examples, codes, node, room, .. } = search;
-    let mut left = Registers::<S, VECTORS>::new(simd, node);
+    let Search { examples, codes, node, constraint, .. } = search;
+    let mut left = RegisterSums::<S, VECTORS>::new(simd, node);
     if examples.block.weights.is_empty() {
         for (step, &position) in walk.steps(order.len()).zip(order) {
             left.add(simd, examples, position as usize);
             *step.key = codes[position as usize].index() as f64;
             (*step.count, *step.quality) = (left.count, left.quality(simd));
         }
-        return walk.best_cut(simd, GainOf::of_qualities(node.examples(), room));
+        return walk.best_cut(simd, GainFormula::from_qualities(node.examples(), constraint));
     }
-    let mut best = Best::new(node.weight(), node.examples(), room);
+    let mut best = Best::new(node.weight(), node.examples(), constraint);
     for (i, &position) in order.iter().enumerate() {
         let position = position as usize;
         left.add(simd, examples, position);
@@ -266,7 +268,7 @@ pub(super) fn side_up_to<S: Simd, const VECTORS: usize>(
     keys: &[f64],
     at: f64,
 ) -> Pair {
-    let mut side = Registers::<S, VECTORS>::new(simd, node);
+    let mut side = RegisterSums::<S, VECTORS>::new(simd, node);
     let (zero, limit) = (simd.splat_f64s(0.0), simd.splat_f64s(at));
     for (position, (&key, &count)) in keys.iter().zip(counts).enumerate() {
         let within = simd.less_than_or_equal_f64s(simd.splat_f64s(key), limit);
@@ -286,7 +288,7 @@ pub(super) fn side_gain<S: Simd, C: Code, const VECTORS: usize>(
     is_left: bool,
 ) -> (f64, f64, f64) {
     let Search { examples, codes, node, .. } = search;
-    let mut side = Registers::<S, VECTORS>::new(simd, node);
+    let mut side = RegisterSums::<S, VECTORS>::new(simd, node);
     let (words, rest) = codes.as_chunks::<WORD>();
     let mut last = [C::default(); WORD];
     last[..rest.len()].copy_from_slice(rest);

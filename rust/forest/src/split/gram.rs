@@ -1,8 +1,8 @@
 //! Inner products of the examples of a small node, which serve all its candidates.
 //!
 //! With d_i the example's centred sums, s_i − m·w_i, the gain of a side L times the weights of both
-//! sides is |Σ_{i ∈ L} d_i|² = Σ_{i,j ∈ L} G_ij, G_ij = d_i·d_j. However many components there are, a
-//! search then costs what it costs with one.
+//! sides is |Σ_{i ∈ L} d_i|² = Σ_{i,j ∈ L} G_ij, G_ij = d_i·d_j. The cost of a search
+//! then does not depend on the number of components.
 //!
 //! For indicators, d_i·d_j = w_i·w_j·(Σ_{l in both} ω_l − u_i − u_j + v) with u_i = Σ_{l in i} ω_l·p_l,
 //! v = Σ_l ω_l·p_l², and p_l the share of the node's weight that has l.
@@ -10,7 +10,7 @@
 use pulp::{Arch, Simd, WithSimd};
 
 use super::scan::{Examples, Node};
-use crate::moments::Shape;
+use crate::criterion::Criterion;
 
 /// Most examples of a node: a word has a bit for each.
 pub(super) const MOST: usize = 64;
@@ -32,7 +32,14 @@ pub(crate) struct Gram {
 
 impl Gram {
     /// The products of `examples`, at most [`MOST`] of them, all of row weight 1, with rows of `width`.
-    pub(crate) fn open(&mut self, arch: Arch, shape: &Shape, examples: Examples<'_>, node: &Node, width: usize) {
+    pub(crate) fn open(
+        &mut self,
+        arch: Arch,
+        criterion: &Criterion,
+        examples: Examples<'_>,
+        node: &Node,
+        width: usize,
+    ) {
         let n = examples.rows.len();
         self.width = width;
         self.cells.clear();
@@ -40,11 +47,11 @@ impl Gram {
         self.counts.clear();
         self.counts.extend(examples.counts.iter().map(|&count| f64::from(count)));
         self.counts.resize(width, 0.0);
-        if !shape.indicator_weight.is_empty() {
-            self.set_indicators(shape, examples, node);
+        if !criterion.indicator_weight.is_empty() {
+            self.set_indicators(criterion, examples, node);
         }
-        if shape.n_whole > 0 {
-            self.centre(shape, examples, node);
+        if criterion.n_whole > 0 {
+            self.centre(criterion, examples, node);
             arch.dispatch(AddDense { gram: self, n });
         }
     }
@@ -59,9 +66,9 @@ impl Gram {
         &self.counts
     }
 
-    fn centre(&mut self, shape: &Shape, examples: Examples<'_>, node: &Node) {
+    fn centre(&mut self, criterion: &Criterion, examples: Examples<'_>, node: &Node) {
         self.centred.clear();
-        self.centred.resize(shape.n_whole * self.width, 0.0);
+        self.centred.resize(criterion.n_whole * self.width, 0.0);
         for (i, &row) in examples.rows.iter().enumerate() {
             let count = self.counts[i];
             for (c, (value, mean)) in examples.block.dense(row as usize).iter().zip(&node.means).enumerate() {
@@ -71,13 +78,13 @@ impl Gram {
     }
 
     /// Sets the products of the indicators, for whose first part the cells below the diagonal serve.
-    fn set_indicators(&mut self, shape: &Shape, examples: Examples<'_>, node: &Node) {
+    fn set_indicators(&mut self, criterion: &Criterion, examples: Examples<'_>, node: &Node) {
         let labels = |i: usize| {
             let all = examples.block.indicators(examples.rows[i] as usize);
             all.iter().copied().filter(|&label| node.weighted(label as usize) > 0.0)
         };
         let n = examples.rows.len();
-        self.holders.resize(shape.indicator_weight.len(), 0);
+        self.holders.resize(criterion.indicator_weight.len(), 0);
         let mut shares = [0.0; MOST];
         for (i, share) in shares.iter_mut().enumerate().take(n) {
             for label in labels(i) {
@@ -87,7 +94,7 @@ impl Gram {
                 *holders |= 1 << i;
                 let mut others = *holders;
                 while others != 0 {
-                    self.cells[i * self.width + others.trailing_zeros() as usize] += shape.indicator_weight[label];
+                    self.cells[i * self.width + others.trailing_zeros() as usize] += criterion.indicator_weight[label];
                     others &= others - 1;
                 }
             }

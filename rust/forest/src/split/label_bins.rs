@@ -1,11 +1,12 @@
-//! Cuts of large nodes where there are labels alone, known for all rows of weight 1.
+//! Cuts of large nodes where components are labels alone, known for all rows, and rows weigh 1.
 //!
-//! Examples need not be sorted: labels are counted code by code, and the counts of all codes walked.
+//! Labels are counted by code as integers, and the counts of all codes are walked. Examples need not be sorted.
 
 use pulp::Simd;
 
 use super::scan::{Examples, Search};
 use super::{Best, Cut, STEP};
+use crate::criterion::Criterion;
 use ferrank_data::store::Code;
 
 /// Most bytes of counts: with more, they leave the second cache.
@@ -28,22 +29,21 @@ pub(super) struct LabelBins {
     omega: Vec<f64>,
 }
 
-impl LabelBins {
-    /// Whether to count costs less than to walk examples in order, as measured.
-    pub(super) fn serve<C: Code>(search: Search<'_, C>) -> bool {
-        let Search { shape, examples, n_codes, node, .. } = search;
-        let n_labels = shape.indicator_weight.len();
-        examples.have_labels_alone(shape)
-            && node.examples() <= f64::from(i32::MAX)
-            && 8 * examples.rows.len() >= n_codes * (8 + n_labels / 5)
-            && size_of::<u32>() * n_codes * n_labels <= MOST_BYTES
-    }
+/// Returns true if counting `n` rows costs less than walking them in order, as measured. `examples` is the number of
+/// rows counted with multiplicity.
+pub(super) fn is_worthwhile(criterion: &Criterion, n: usize, examples: f64, n_codes: usize) -> bool {
+    let n_labels = criterion.indicator_weight.len();
+    examples <= f64::from(i32::MAX)
+        && 8 * n >= n_codes * (8 + n_labels / 5)
+        && size_of::<u32>() * n_codes * n_labels <= MOST_BYTES
+}
 
+impl LabelBins {
     /// The best cut.
     #[inline(always)]
     pub(super) fn best_cut<S: Simd, C: Code>(&mut self, simd: S, search: Search<'_, C>) -> Option<Cut> {
-        let Search { shape, examples, codes, n_codes, node, room } = search;
-        let width = shape.indicator_weight.len().next_multiple_of(2 * STEP);
+        let Search { criterion, examples, codes, n_codes, node, constraint } = search;
+        let width = criterion.indicator_weight.len().next_multiple_of(2 * STEP);
         self.examples.resize(n_codes, 0);
         self.labels.resize(n_codes * width, 0);
         self.count(examples, codes, width);
@@ -52,13 +52,13 @@ impl LabelBins {
         left.resize(width, 0);
         sums.resize(width, 0.0);
         totals.clear();
-        totals.extend_from_slice(shape.indicators(&node.total));
+        totals.extend_from_slice(criterion.indicators(&node.total));
         totals.resize(width, 0.0);
         omega.clear();
         let own = |(label, &omega): (usize, &f64)| if node.weighted(label) > 0.0 { omega } else { 0.0 };
-        omega.extend(shape.indicator_weight.iter().enumerate().map(own));
+        omega.extend(criterion.indicator_weight.iter().enumerate().map(own));
         omega.resize(width, 0.0);
-        let mut best = Best::new(node.weight(), node.examples(), room);
+        let mut best = Best::new(node.weight(), node.examples(), constraint);
         let mut count = 0.0;
         for (code, (examples, labels)) in examples.iter_mut().zip(labels.chunks_exact_mut(width)).enumerate() {
             if *examples == 0 {

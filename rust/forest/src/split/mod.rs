@@ -1,50 +1,56 @@
 //! Searching the best test of one feature in one node.
 //!
-//! A search gets the node's codes as a slice, in the order of its examples, and gives the test with
-//! the highest gain that leaves enough examples on both sides. Equal gains go to the lower cut.
+//! A search gets the node's codes as a slice, in the order of its examples. It returns the test with
+//! the highest gain that leaves enough examples on both sides. Between equal gains the lowest cut is taken.
+//! [`kernel`] chooses the kernel of a node, and shows what each of them buys.
 //!
-//! - [`single`]: one dense component, row weights all 1, nothing missing in the target;
-//! - [`batch`]: the same for small nodes, all candidates at once;
-//! - [`gram`]: inner products that let a batch serve any components;
-//! - [`scan`]: everything else, examples in feature order (`dense` components alone; labels in `lists`, in large nodes in `label_bins`; cuts judged by `walk`);
-//! - [`given`]: random cuts of several features at once, where components are dense and few;
-//! - [`together`]: all cuts of several features of a large node, likewise;
-//! - [`nominal`]: subsets of categories;
-//! - [`by_code`]: from sums by code alone, where memory does not hold the examples.
+//! The general ways, for any components:
+//! - [`node_sums`]: sums by code, for large nodes in memory and for nodes whose rows lie elsewhere;
+//! - [`scan`]: examples in the order of their codes, for the other nodes;
+//! - [`nominal`]: subsets of categories.
+//!
+//! Kernels for special cases:
+//! - [`batch`]: small nodes, all candidates at once; with `gram`, inner products, for more than one component;
+//! - [`single`]: a single component;
+//! - [`dense`], [`multi_feature`], [`random_thresholds`]: few dense components;
+//! - `label_csr`, `label_bins`: labels alone.
+//!
+//! `prefix` judges the cuts of sorted examples.
 
 pub(crate) mod batch;
-pub(crate) mod by_code;
 pub(crate) mod dense;
-pub(crate) mod given;
 pub(crate) mod gram;
+pub(crate) mod kernel;
 mod label_bins;
-mod lists;
+mod label_csr;
+pub(crate) mod multi_feature;
+pub(crate) mod node_sums;
 pub(crate) mod nominal;
+mod prefix;
+pub(crate) mod random_thresholds;
 pub(crate) mod scan;
 pub(crate) mod single;
 #[cfg(test)]
 pub(crate) mod tests;
-pub(crate) mod together;
-mod walk;
 
-use crate::moments::{TIE, ties};
+use crate::criterion::{TIE, ties};
 
-/// Numbers that stand side by side fill up so many: as many as the widest vector.
+/// Arrays for vectors are padded to multiples of this, the width of the widest vector.
 const STEP: usize = 8;
 
-/// What both children of a split must hold.
+/// The least size of the children of a split.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Room {
+pub(crate) struct SplitConstraint {
     /// Least number of examples, counted with multiplicity.
     pub(crate) min_leaf: f64,
-    /// Examples that miss the feature; they follow the heavier side, the left one if equal.
+    /// Number of examples whose value is missing; they follow the heavier side, the left one if equal.
     pub(crate) missing: f64,
 }
 
-impl Room {
-    /// Whether sides of these weights and numbers of examples have room.
+impl SplitConstraint {
+    /// Returns true if sides of these weights and numbers of examples are large enough.
     #[inline(always)]
-    pub(crate) fn fits(self, weights: (f64, f64), examples: (f64, f64)) -> bool {
+    pub(crate) fn allows(self, weights: (f64, f64), examples: (f64, f64)) -> bool {
         let (mut left, mut right) = examples;
         if weights.0 >= weights.1 {
             left += self.missing;
@@ -55,27 +61,27 @@ impl Room {
     }
 }
 
-/// The best cut among those offered in ascending order of codes.
+/// The best of the cuts offered, in ascending order of codes, so far.
 #[derive(Debug)]
 struct Best {
     /// Weight and number of examples of the node.
     weight: f64,
     examples: f64,
-    room: Room,
+    constraint: SplitConstraint,
     /// The greatest gain.
     most: f64,
-    /// Gains and codes that tie with it, as far as they find room; codes ascend.
+    /// The first gains and codes that tie with it; codes ascend.
     tied: [(f64, u16); Best::TIED],
     n_tied: usize,
 }
 
 impl Best {
     const TIED: usize = 8;
-    /// A little below 1: what is not worth dividing for is told without a division.
+    /// A little below 1. A comparison with this share of the greatest gain spares most divisions.
     const LOOSE: f64 = TIE - 1e-12;
 
-    fn new(weight: f64, examples: f64, room: Room) -> Self {
-        Best { weight, examples, room, most: 0.0, tied: [(0.0, 0); Best::TIED], n_tied: 0 }
+    fn new(weight: f64, examples: f64, constraint: SplitConstraint) -> Self {
+        Best { weight, examples, constraint, most: 0.0, tied: [(0.0, 0); Best::TIED], n_tied: 0 }
     }
 
     /// Offers the cut above `code`, whose left side has this weight and these examples; `quality` is
@@ -88,11 +94,11 @@ impl Best {
         }
     }
 
-    /// The same with the gain itself; not a number where a side is empty.
+    /// Offers the cut above `code` with its gain, which is not a number where a side is empty.
     #[inline(always)]
     fn offer_gain(&mut self, code: usize, gain: f64, weight: f64, examples: f64) {
         let (weights, examples) = ((weight, self.weight - weight), (examples, self.examples - examples));
-        if ties(gain, self.most) && self.room.fits(weights, examples) {
+        if ties(gain, self.most) && self.constraint.allows(weights, examples) {
             self.take(gain, code as u16);
         }
     }
@@ -121,21 +127,21 @@ impl Best {
     }
 }
 
-/// The first of `gains`, in whole steps, that [ties] with the greatest, `most`, which is negative where no cut has room.
+/// The first of `gains`, in whole steps, that [ties] with the greatest, `most`, which is negative if no cut is allowed.
 #[inline(always)]
 fn first_best(gains: &[f64], most: f64) -> Option<usize> {
     let start = STEP * first_step_of_best(gains, most)?;
     gains[start..].iter().position(|&gain| ties(gain, most)).map(|place| start + place)
 }
 
-/// The step it is in.
+/// The step with the first of `gains` that ties with the greatest; see [`first_best`].
 #[inline(always)]
 fn first_step_of_best(gains: &[f64], most: f64) -> Option<usize> {
     if most < 0.0 {
         return None;
     }
     gains.as_chunks::<STEP>().0.iter().position(|gains| {
-        // All of them, without a guess at each.
+        // All of them, without a branch for each.
         let mut is_here = false;
         for &gain in gains {
             is_here |= ties(gain, most);

@@ -5,8 +5,8 @@
 //! rises; above [`MOST_GREEDY`] categories, where that would take time with their square, categories
 //! are ordered along the first principal axis of their means and scanned.
 
-use super::Room;
-use crate::moments::{EXAMPLES, Shape, TIE, WEIGHT, ties};
+use super::SplitConstraint;
+use crate::criterion::{Criterion, EXAMPLES, TIE, WEIGHT, ties};
 use crate::split::scan::Examples;
 use ferrank_data::store::Code;
 
@@ -26,7 +26,7 @@ pub(crate) struct Subset {
 
 /// The categories present in a node, with the sums of each.
 #[derive(Debug, Default)]
-pub(crate) struct Present {
+pub(crate) struct PresentCategories {
     /// Ascending.
     pub(crate) codes: Vec<u16>,
     /// n_present x n_sums.
@@ -36,14 +36,14 @@ pub(crate) struct Present {
     position: Vec<u32>,
 }
 
-impl Present {
+impl PresentCategories {
     /// The categories with these `codes`, which ascend; `sums` are theirs, one after the other.
-    pub(crate) fn of_sums(codes: Vec<u16>, sums: Vec<f64>, total: Vec<f64>) -> Self {
-        Present { codes, sums, total, position: Vec::new() }
+    pub(crate) fn from_sums(codes: Vec<u16>, sums: Vec<f64>, total: Vec<f64>) -> Self {
+        PresentCategories { codes, sums, total, position: Vec::new() }
     }
 
     /// Sums up `examples` by category; `codes` has none missing.
-    pub(crate) fn open<C: Code>(&mut self, shape: &Shape, examples: Examples<'_>, codes: &[C], n_codes: usize) {
+    pub(crate) fn open<C: Code>(&mut self, criterion: &Criterion, examples: Examples<'_>, codes: &[C], n_codes: usize) {
         const ABSENT: u32 = u32::MAX;
         self.position.clear();
         self.position.resize(n_codes, ABSENT);
@@ -53,12 +53,12 @@ impl Present {
             *position = self.codes.len() as u32;
             self.codes.push(code as u16);
         }
-        let len = shape.len();
+        let len = criterion.len();
         self.sums.clear();
         self.sums.resize(self.codes.len() * len, 0.0);
         for (i, code) in codes.iter().enumerate() {
             let start = self.position[code.index()] as usize * len;
-            examples.add(shape, &mut self.sums[start..start + len], i);
+            examples.add(criterion, &mut self.sums[start..start + len], i);
         }
         self.total.clear();
         self.total.resize(len, 0.0);
@@ -72,35 +72,40 @@ impl Present {
         &self.sums[position * len..(position + 1) * len]
     }
 
-    /// The best subset that has room.
-    pub(crate) fn best(&self, shape: &Shape, room: Room) -> Option<Subset> {
+    /// The best subset that the constraint allows.
+    pub(crate) fn best(&self, criterion: &Criterion, constraint: SplitConstraint) -> Option<Subset> {
         let n = self.codes.len();
         if n < 2 {
             return None;
         }
-        if shape.is_ordered() {
+        if criterion.is_ordered() {
             let mean = |position: usize| {
                 let sums = self.category(position);
-                let weight = shape.weight_of_dense(sums, 0);
-                if weight > 0.0 { shape.dense(sums)[0] / weight } else { 0.0 }
+                let weight = criterion.weight_of_dense(sums, 0);
+                if weight > 0.0 { criterion.dense(sums)[0] / weight } else { 0.0 }
             };
-            self.best_prefix(shape, room, &by_key((0..n).map(mean).collect()))
+            self.best_prefix(criterion, constraint, &by_key((0..n).map(mean).collect()))
         } else if n <= MOST_GREEDY {
-            self.greedy(shape, room)
+            self.greedy(criterion, constraint)
         } else {
-            self.best_prefix(shape, room, &by_key(self.principal_coordinates(shape)))
+            self.best_prefix(criterion, constraint, &by_key(self.principal_coordinates(criterion)))
         }
     }
 
-    /// The gain of sending the categories at `positions` to the left, if there is room.
-    pub(crate) fn given(&self, shape: &Shape, room: Room, positions: &[usize]) -> Option<Subset> {
+    /// The gain of sending the categories at `positions` to the left; `None` if the constraint forbids it.
+    pub(crate) fn given(
+        &self,
+        criterion: &Criterion,
+        constraint: SplitConstraint,
+        positions: &[usize],
+    ) -> Option<Subset> {
         let mut left = vec![0.0; self.total.len()];
         positions.iter().for_each(|&position| add(&mut left, self.category(position)));
-        self.fits(room, &left).then(|| self.subset(shape.gain(&left, &self.total), positions))
+        self.fits(constraint, &left).then(|| self.subset(criterion.gain(&left, &self.total), positions))
     }
 
-    fn fits(&self, room: Room, left: &[f64]) -> bool {
-        room.fits(
+    fn fits(&self, constraint: SplitConstraint, left: &[f64]) -> bool {
+        constraint.allows(
             (left[WEIGHT], self.total[WEIGHT] - left[WEIGHT]),
             (left[EXAMPLES], self.total[EXAMPLES] - left[EXAMPLES]),
         )
@@ -112,20 +117,20 @@ impl Present {
         Subset { gain, codes }
     }
 
-    fn best_prefix(&self, shape: &Shape, room: Room, order: &[usize]) -> Option<Subset> {
+    fn best_prefix(&self, criterion: &Criterion, constraint: SplitConstraint, order: &[usize]) -> Option<Subset> {
         let mut left = vec![0.0; self.total.len()];
         let mut gains = vec![-1.0; order.len()];
         for (gain, &position) in gains.iter_mut().zip(order) {
             add(&mut left, self.category(position));
-            if self.fits(room, &left) {
-                *gain = shape.gain(&left, &self.total);
+            if self.fits(constraint, &left) {
+                *gain = criterion.gain(&left, &self.total);
             }
         }
         let (n, gain) = first_of_best(&gains).filter(|&(_, gain)| gain >= 0.0)?;
         Some(self.subset(gain, &order[..=n]))
     }
 
-    fn greedy(&self, shape: &Shape, room: Room) -> Option<Subset> {
+    fn greedy(&self, criterion: &Criterion, constraint: SplitConstraint) -> Option<Subset> {
         let mut left = vec![0.0; self.total.len()];
         let mut trial = left.clone();
         let mut rest: Vec<usize> = (0..self.codes.len()).collect();
@@ -136,14 +141,14 @@ impl Present {
             for &position in &rest {
                 trial.copy_from_slice(&left);
                 add(&mut trial, self.category(position));
-                gains.push(shape.gain(&trial, &self.total));
+                gains.push(criterion.gain(&trial, &self.total));
             }
             let Some((i, gain)) = first_of_best(&gains).filter(|&(_, gain)| gain * TIE > reached) else { break };
             let position = rest.remove(i);
             add(&mut left, self.category(position));
             taken.push(position);
             reached = gain;
-            if self.fits(room, &left) {
+            if self.fits(constraint, &left) {
                 best = Some((gain, taken.len()));
             }
         }
@@ -151,11 +156,11 @@ impl Present {
     }
 
     /// Coordinate of each category's mean on the first principal axis of all means.
-    fn principal_coordinates(&self, shape: &Shape) -> Vec<f64> {
-        let mean_total = self.scaled_means(shape, &self.total);
+    fn principal_coordinates(&self, criterion: &Criterion) -> Vec<f64> {
+        let mean_total = self.scaled_means(criterion, &self.total);
         let means: Vec<Vec<f64>> = (0..self.codes.len())
             .map(|position| {
-                let mut mean = self.scaled_means(shape, self.category(position));
+                let mut mean = self.scaled_means(criterion, self.category(position));
                 mean.iter_mut().zip(&mean_total).for_each(|(m, all)| *m -= all);
                 mean
             })
@@ -176,11 +181,12 @@ impl Present {
         means.iter().map(|mean| dot(mean, &axis)).collect()
     }
 
-    fn scaled_means(&self, shape: &Shape, sums: &[f64]) -> Vec<f64> {
+    fn scaled_means(&self, criterion: &Criterion, sums: &[f64]) -> Vec<f64> {
         let mean = |sum: f64, weight: f64| if weight > 0.0 { sum / weight } else { 0.0 };
-        let dense = shape.dense(sums).iter().enumerate().map(|(c, &sum)| mean(sum, shape.weight_of_dense(sums, c)));
-        let share = |l: usize, count: f64| mean(count, shape.weight_of_indicator(sums, l));
-        let counts = shape.indicators(sums).iter().zip(&shape.indicator_weight).enumerate();
+        let dense =
+            criterion.dense(sums).iter().enumerate().map(|(c, &sum)| mean(sum, criterion.weight_of_dense(sums, c)));
+        let share = |l: usize, count: f64| mean(count, criterion.weight_of_indicator(sums, l));
+        let counts = criterion.indicators(sums).iter().zip(&criterion.indicator_weight).enumerate();
         dense.chain(counts.map(|(l, (&count, omega))| omega.sqrt() * share(l, count))).collect()
     }
 }

@@ -1,6 +1,6 @@
 //! Cuts for any component space, examples in the order of their codes.
 //!
-//! Small nodes are sorted by code and walked, the left sums growing example by example. For
+//! Examples are sorted by code and walked, and the left sums grow example by example. For
 //! indicators (labels, classes) the sum Σ ω·(C_L − p·W_L)² is kept up to date label by label, so that
 //! a search costs the number of labels present and not the number there are:
 //!
@@ -12,35 +12,32 @@
 //! Σ ω·(C_L − c·r)² = squares − 2·r·cross + r²·Σ ω·c²,  r = W_L / W
 //! ```
 //!
-//! Of these only Σ ω_l·C_l depends on the order. Indicators that some rows lack are summed up the same
+//! Of these only Σ ω_l·C_l depends on the order. Indicators that are missing in some rows are summed up the same
 //! way, group by group, with r the group's share of weight.
 //!
-//! Large nodes add up one vector of sums for each code and walk those.
+//! Large nodes are searched with sums by code instead ([`node_sums`](super::node_sums)).
 
 use std::cell::{OnceCell, RefCell};
 
 use pulp::{Arch, Simd, WithSimd};
 
 use super::dense::{self, Values};
+use super::kernel::Kernel;
 use super::label_bins::LabelBins;
-use super::lists::{LabelLists, LabelSums, Listed};
-use super::together::Together;
-use super::walk::Walk;
-use super::{Best, Cut, Room};
-use crate::moments::{EXAMPLES, FIRST, Shape, WEIGHT};
+use super::label_csr::{LabelCsr, LabelEntry, LabelSums};
+use super::multi_feature::MultiFeatureHistogram;
+use super::node_sums::{NodeSums, SumLayout};
+use super::prefix::Prefixes;
+use super::{Best, Cut, SplitConstraint};
+use crate::criterion::{Criterion, EXAMPLES, FIRST, WEIGHT};
 use crate::space::Block;
-use crate::split::single::{GainOf, Pair};
+use crate::split::single::{GainFormula, Pair};
 use ferrank_data::store::Code;
 
-/// Most dense components with which examples are added up by code. With more, the sums of all codes do not
-/// stay in the inner cache, and examples are walked in order.
-const MOST_BY_CODE: usize = 64;
 /// Vectors added up side by side: a sum waits for each of its additions.
 const ABREAST: usize = 4;
 /// Values of a byte.
 const BYTE: usize = 256;
-/// Most bytes of sums by code.
-const MOST_BIN_BYTES: usize = 1 << 20;
 
 /// Examples of a node: row numbers in the block, and how often each occurs.
 #[derive(Debug, Clone, Copy)]
@@ -55,16 +52,10 @@ pub(crate) struct Examples<'a> {
 
 impl Examples<'_> {
     /// Their sums, into `sums`.
-    pub(crate) fn total(self, arch: Arch, shape: &Shape, sums: &mut Vec<f64>) {
+    pub(crate) fn total(self, arch: Arch, criterion: &Criterion, sums: &mut Vec<f64>) {
         sums.clear();
-        sums.resize(shape.len(), 0.0);
-        arch.dispatch(Total { examples: self, shape, sums });
-    }
-
-    /// Whether there are labels alone, known for all rows of weight 1.
-    #[inline(always)]
-    pub(super) fn have_labels_alone(&self, shape: &Shape) -> bool {
-        shape.width() == 0 && self.block.weights.is_empty() && !shape.indicator_weight.is_empty()
+        sums.resize(criterion.len(), 0.0);
+        arch.dispatch(Total { examples: self, criterion, sums });
     }
 
     /// Dense components of the example at `position`, and how often it occurs.
@@ -75,17 +66,17 @@ impl Examples<'_> {
 
     /// Adds example number `i` to `sums`.
     #[inline(always)]
-    pub(crate) fn add(&self, shape: &Shape, sums: &mut [f64], i: usize) {
+    pub(crate) fn add(&self, criterion: &Criterion, sums: &mut [f64], i: usize) {
         match self.pairs.get(i) {
-            Some(&[count, sum]) => shape.add_single(sums, count, sum),
-            None => shape.add(sums, self.block, self.rows[i] as usize, f64::from(self.counts[i])),
+            Some(&[count, sum]) => criterion.add_single(sums, count, sum),
+            None => criterion.add(sums, self.block, self.rows[i] as usize, f64::from(self.counts[i])),
         }
     }
 }
 
 struct Total<'a> {
     examples: Examples<'a>,
-    shape: &'a Shape,
+    criterion: &'a Criterion,
     sums: &'a mut [f64],
 }
 
@@ -95,7 +86,7 @@ impl WithSimd for Total<'_> {
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
         for position in 0..self.examples.rows.len() {
-            add_row(simd, self.shape, self.examples, position, self.sums);
+            add_row(simd, self.criterion, self.examples, position, self.sums);
         }
     }
 }
@@ -112,55 +103,55 @@ pub(crate) struct Node {
     squares: f64,
     /// n_groups; the same over each group.
     group_squares: Vec<f64>,
-    /// Made when the first search asks for them.
-    lists: OnceCell<LabelLists>,
-    /// Those of a node before, whose buffers serve again.
-    used: RefCell<LabelLists>,
+    /// Made by the first search that needs them.
+    lists: OnceCell<LabelCsr>,
+    /// The lists of an earlier node, whose buffers are reused.
+    used: RefCell<LabelCsr>,
     pub(super) values: Values,
 }
 
 impl Node {
     /// Sets what follows from the total.
-    pub(crate) fn open(&mut self, shape: &Shape) {
+    pub(crate) fn open(&mut self, criterion: &Criterion) {
         self.values.clear();
         if let Some(lists) = self.lists.take() {
             self.used.replace(lists);
         }
         self.means.clear();
         let mean = |(c, sum): (usize, &f64)| {
-            let weight = shape.weight_of_dense(&self.total, c);
+            let weight = criterion.weight_of_dense(&self.total, c);
             if weight > 0.0 { sum / weight } else { 0.0 }
         };
-        self.means.extend(shape.dense(&self.total).iter().enumerate().map(mean));
-        if shape.indicator_weight.is_empty() {
+        self.means.extend(criterion.dense(&self.total).iter().enumerate().map(mean));
+        if criterion.indicator_weight.is_empty() {
             return;
         }
-        let counts = shape.indicators(&self.total);
+        let counts = criterion.indicators(&self.total);
         self.weighted.clear();
-        self.weighted.extend(shape.indicator_weight.iter().zip(counts).enumerate().map(|(label, (omega, &c))| {
-            if c < shape.weight_of_indicator(&self.total, label) { omega * c } else { 0.0 }
+        self.weighted.extend(criterion.indicator_weight.iter().zip(counts).enumerate().map(|(label, (omega, &c))| {
+            if c < criterion.weight_of_indicator(&self.total, label) { omega * c } else { 0.0 }
         }));
-        let (whole, partial) = self.weighted.split_at(shape.n_whole_indicators());
+        let (whole, partial) = self.weighted.split_at(criterion.n_whole_indicators());
         self.squares = whole.iter().zip(counts).map(|(a, c)| a * c).sum();
         self.group_squares.clear();
-        self.group_squares.resize(shape.n_groups, 0.0);
-        for ((a, c), &group) in partial.iter().zip(&counts[whole.len()..]).zip(&shape.indicator_group) {
+        self.group_squares.resize(criterion.n_groups, 0.0);
+        for ((a, c), &group) in partial.iter().zip(&counts[whole.len()..]).zip(&criterion.indicator_group) {
             self.group_squares[group as usize] += a * c;
         }
     }
 
     /// The labels of its `examples`.
-    fn lists(&self, shape: &Shape, examples: Examples<'_>) -> &LabelLists {
+    fn lists(&self, criterion: &Criterion, examples: Examples<'_>) -> &LabelCsr {
         self.lists.get_or_init(|| {
             let mut lists = self.used.take();
-            lists.set(shape, examples, &self.weighted);
+            lists.set(criterion, examples, &self.weighted);
             lists
         })
     }
 
-    /// Lays the values of `examples` together, if that serves.
-    pub(crate) fn set_values(&mut self, arch: Arch, shape: &Shape, examples: Examples<'_>) {
-        self.values.set(arch, shape, examples);
+    /// Copies the values of `examples` together, if components are dense and few.
+    pub(crate) fn set_values(&mut self, arch: Arch, criterion: &Criterion, examples: Examples<'_>) {
+        self.values.set(arch, criterion, examples);
     }
 
     pub(crate) fn has_values(&self) -> bool {
@@ -191,18 +182,17 @@ impl Node {
 pub(crate) struct Scratch {
     /// Positions of the examples by code, then by row.
     order: Vec<u32>,
-    /// The same by low bytes alone.
+    /// Positions of the examples by the low bytes of their codes.
     spare: Vec<u32>,
     /// Codes of what a node lists.
     listed: Vec<u16>,
     side: Side,
-    walk: Walk,
-    /// One vector of sums for each code.
-    bins: Vec<f64>,
-    /// The same where there are labels alone.
+    walk: Prefixes,
+    sums: NodeSums,
+    /// Sums by code where there are labels alone.
     label_bins: LabelBins,
-    /// The same where components are dense and few.
-    together: Together,
+    /// Sums by code where components are dense and few.
+    multi_feature: MultiFeatureHistogram,
 }
 
 /// Where one side is summed up: zeros between searches.
@@ -211,69 +201,64 @@ struct Side {
     sums: Vec<f64>,
     labels: LabelSums,
     /// n_groups
-    groups: Vec<OfGroup>,
+    groups: Vec<IndicatorSums>,
 }
 
 impl Scratch {
-    pub(crate) fn new(shape: &Shape) -> Self {
+    pub(crate) fn new(criterion: &Criterion) -> Self {
         let side = Side {
-            sums: vec![0.0; shape.len()],
-            labels: LabelSums::new(shape),
-            groups: vec![OfGroup::default(); shape.n_groups],
+            sums: vec![0.0; criterion.len()],
+            labels: LabelSums::new(criterion),
+            groups: vec![IndicatorSums::default(); criterion.n_groups],
         };
         Scratch {
             order: Vec::new(),
             spare: Vec::new(),
             listed: Vec::new(),
             side,
-            walk: Walk::default(),
-            bins: Vec::new(),
+            walk: Prefixes::default(),
+            sums: NodeSums::default(),
             label_bins: LabelBins::default(),
-            together: Together::default(),
+            multi_feature: MultiFeatureHistogram::default(),
         }
     }
 }
 
-/// What a search of a cut is about.
+/// The inputs of a search of a cut.
 #[derive(Clone, Copy)]
 pub(crate) struct Search<'a, C> {
-    pub(crate) shape: &'a Shape,
+    pub(crate) criterion: &'a Criterion,
     pub(crate) examples: Examples<'a>,
     /// One for each example, none missing.
     pub(crate) codes: &'a [C],
     /// Codes lie below this.
     pub(crate) n_codes: usize,
     pub(crate) node: &'a Node,
-    pub(crate) room: Room,
+    pub(crate) constraint: SplitConstraint,
 }
 
 impl<C: Code> Search<'_, C> {
-    /// Best cut; `None` if no cut has room.
-    pub(crate) fn best_cut(self, arch: Arch, scratch: &mut Scratch) -> Option<Cut> {
-        let Search { shape, examples, codes, n_codes, node, room } = self;
-        if Together::serves(arch, shape) && adds_by_code(shape, examples.block, codes.len(), n_codes) {
-            scratch.together.take(shape, 0, codes, n_codes);
-            return scratch.together.best_cuts(arch, shape, examples, node, room, None).next().map(|(_, cut)| cut);
+    /// The best cut as `kernel` finds it; `None` if the constraint allows no cut.
+    pub(crate) fn best_cut(self, kernel: Kernel, arch: Arch, scratch: &mut Scratch) -> Option<Cut> {
+        let Search { criterion, examples, codes, n_codes, node, constraint } = self;
+        if kernel == Kernel::MultiFeature {
+            let multi_feature = &mut scratch.multi_feature;
+            multi_feature.take(criterion, 0, codes, n_codes);
+            let mut best = multi_feature.best_cuts(arch, criterion, examples, node, constraint, None);
+            return best.next().map(|(_, cut)| cut);
         }
-        arch.dispatch(BestCut { search: self, scratch })
+        arch.dispatch(BestCut { search: self, kernel, scratch })
     }
 
-    /// The cut at `cut`, with its gain, if it has room.
-    pub(crate) fn given_cut(self, arch: Arch, cut: C, scratch: &mut Scratch) -> Option<Cut> {
-        arch.dispatch(GivenCut { search: self, cut, scratch })
+    /// The cut at `cut` with its gain as `kernel` finds it; `None` if the constraint does not allow it.
+    pub(crate) fn given_cut(self, kernel: Kernel, arch: Arch, cut: C, scratch: &mut Scratch) -> Option<Cut> {
+        arch.dispatch(GivenCut { search: self, kernel, cut, scratch })
     }
-}
-
-/// Whether adding up `n` examples by code costs less than walking them in order.
-pub(crate) fn adds_by_code(shape: &Shape, block: &Block, n: usize, n_codes: usize) -> bool {
-    let labels = if block.starts.is_empty() { 0 } else { block.indicators.len() * n / (block.starts.len() - 1) };
-    let adding = n * (2 + shape.width()) + labels;
-    let walking = n_codes * shape.len();
-    adding >= 4 * walking && 8 * walking <= MOST_BIN_BYTES && shape.width() <= MOST_BY_CODE
 }
 
 struct BestCut<'a, C> {
     search: Search<'a, C>,
+    kernel: Kernel,
     scratch: &'a mut Scratch,
 }
 
@@ -282,70 +267,54 @@ impl<C: Code> WithSimd for BestCut<'_, C> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) -> Option<Cut> {
-        let Search { shape, examples, codes, n_codes, .. } = self.search;
-        if LabelBins::serve(self.search) {
-            return self.scratch.label_bins.best_cut(simd, self.search);
+        match self.kernel {
+            Kernel::LabelBins => self.scratch.label_bins.best_cut(simd, self.search),
+            Kernel::NodeSums => self.by_sums(simd),
+            Kernel::Labels => self.of_labels(simd),
+            Kernel::Dense => self.of_dense(simd),
+            _ => self.in_order(simd),
         }
-        if adds_by_code(shape, examples.block, codes.len(), n_codes) { self.by_code(simd) } else { self.in_order(simd) }
     }
 }
 
 impl<C: Code> BestCut<'_, C> {
     #[inline(always)]
-    fn by_code<S: Simd>(self, simd: S) -> Option<Cut> {
-        let Search { shape, examples, codes, n_codes, node, room } = self.search;
-        let Scratch { bins, side, .. } = self.scratch;
-        let len = shape.len();
-        let left = &mut side.sums[..];
-        bins.clear();
-        bins.resize(n_codes * len, 0.0);
-        for (i, code) in codes.iter().enumerate() {
-            let bin = &mut bins[code.index() * len..(code.index() + 1) * len];
-            add_row(simd, shape, examples, i, bin);
+    fn by_sums<S: Simd>(self, simd: S) -> Option<Cut> {
+        let Search { criterion, examples, codes, n_codes, node, constraint } = self.search;
+        let Scratch { sums, side, .. } = self.scratch;
+        sums.reset(SumLayout::Full(criterion.len()), n_codes);
+        sums.add_all(simd, criterion, examples, codes);
+        sums.best_cut(simd, criterion, node, constraint, &mut side.sums)
+    }
+
+    #[inline(always)]
+    fn of_dense<S: Simd>(self, simd: S) -> Option<Cut> {
+        let Search { criterion, codes, n_codes, .. } = self.search;
+        let Scratch { order, spare, walk, .. } = self.scratch;
+        sort(codes, n_codes, order, spare);
+        match dense::vectors_of::<S>(criterion) {
+            Some(1) => dense::best_cut::<S, C, 1>(simd, self.search, order, walk),
+            Some(2) => dense::best_cut::<S, C, 2>(simd, self.search, order, walk),
+            _ => dense::best_cut::<S, C, 4>(simd, self.search, order, walk),
         }
-        let mut best = Best::new(node.weight(), node.examples(), room);
-        for (code, bin) in bins.chunks_exact(len).enumerate() {
-            if bin[EXAMPLES] == 0.0 {
-                continue;
-            }
-            add_times(simd, left, bin, 1.0);
-            let (weight, count) = (left[WEIGHT], left[EXAMPLES]);
-            if shape.is_partial() {
-                best.offer_gain(code, shape.gain(left, &node.total), weight, count);
-            } else {
-                let dense = dense_quality(simd, shape.dense(left), weight, node);
-                best.offer(code, dense + indicator_quality(shape, left, node), weight, count);
-            }
-        }
-        left.fill(0.0);
-        best.cut()
     }
 
     #[inline(always)]
     fn in_order<S: Simd>(self, simd: S) -> Option<Cut> {
-        let Search { shape, codes, n_codes, node, room, .. } = self.search;
-        if self.search.examples.have_labels_alone(shape) {
-            return self.of_labels(simd);
-        }
-        let Scratch { order, spare, side, walk, .. } = self.scratch;
+        let Search { criterion, codes, n_codes, node, constraint, .. } = self.search;
+        let Scratch { order, spare, side, .. } = self.scratch;
         sort(codes, n_codes, order, spare);
-        match dense::vectors_of::<S>(shape) {
-            Some(1) => return dense::best_cut::<S, C, 1>(simd, self.search, order, walk),
-            Some(2) => return dense::best_cut::<S, C, 2>(simd, self.search, order, walk),
-            Some(4) => return dense::best_cut::<S, C, 4>(simd, self.search, order, walk),
-            _ => {}
-        }
-        let mut best = Best::new(node.weight(), node.examples(), room);
+        let mut best = Best::new(node.weight(), node.examples(), constraint);
         let is_last =
             |i: usize, position: usize| order.get(i + 1).is_none_or(|&next| codes[next as usize] != codes[position]);
-        let mut left = Left::new(self.search, side);
+        let mut left = LeftSums::new(self.search, side);
         for (i, position) in order.iter().map(|&position| position as usize).enumerate() {
             if !is_last(i, position) {
                 left.add(simd, self.search, position);
                 continue;
             }
             let (code, quality) = (codes[position].index(), left.add_measured(simd, self.search, position));
-            if shape.is_partial() {
+            if criterion.is_partial() {
                 best.offer_gain(code, left.gain(simd, node, quality), left.weight, left.count);
             } else {
                 best.offer(code, quality, left.weight, left.count);
@@ -358,20 +327,21 @@ impl<C: Code> BestCut<'_, C> {
     /// Where there are labels alone, known for all rows of weight 1.
     #[inline(always)]
     fn of_labels<S: Simd>(self, simd: S) -> Option<Cut> {
-        let Search { shape, examples, codes, n_codes, node, room } = self.search;
+        let Search { criterion, examples, codes, n_codes, node, constraint } = self.search;
         let Scratch { order, spare, listed, side, walk, .. } = self.scratch;
-        let lists = node.lists(shape, examples);
+        let lists = node.lists(criterion, examples);
         lists.take_codes(codes, listed);
         sort(listed, n_codes, order, spare);
         lists.walk(listed, order, &mut side.labels, walk);
         side.labels.clear(order.len(), lists.all_labels());
         walk.measure_labels(simd, node.examples(), node.squares);
-        walk.best_cut(simd, GainOf::of_qualities(node.examples(), room))
+        walk.best_cut(simd, GainFormula::from_qualities(node.examples(), constraint))
     }
 }
 
 struct GivenCut<'a, C> {
     search: Search<'a, C>,
+    kernel: Kernel,
     cut: C,
     scratch: &'a mut Scratch,
 }
@@ -381,17 +351,13 @@ impl<C: Code> WithSimd for GivenCut<'_, C> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) -> Option<Cut> {
-        let Search { shape, codes, node, room, .. } = self.search;
+        let Search { codes, node, constraint, .. } = self.search;
         let n_left = codes.iter().filter(|&&code| code <= self.cut).count();
         let left_is_smaller = 2 * n_left <= codes.len();
         // Splitting off one side gains as much as splitting off the other.
-        let (weight, count, gain) = match dense::vectors_of::<S>(shape) {
-            Some(1) => dense::side_gain::<S, C, 1>(simd, self.search, self.cut, left_is_smaller),
-            Some(2) => dense::side_gain::<S, C, 2>(simd, self.search, self.cut, left_is_smaller),
-            Some(4) => dense::side_gain::<S, C, 4>(simd, self.search, self.cut, left_is_smaller),
-            _ if self.search.examples.have_labels_alone(shape) => {
-                self.search.side_of_labels(self.cut, left_is_smaller, self.scratch)
-            }
+        let (weight, count, gain) = match self.kernel {
+            Kernel::Dense => self.search.side_of_dense(simd, self.cut, left_is_smaller),
+            Kernel::Labels => self.search.side_of_labels(self.cut, left_is_smaller, self.scratch),
             _ => {
                 let Scratch { order, side, .. } = self.scratch;
                 positions(codes, |code| (code <= self.cut) == left_is_smaller, order);
@@ -400,21 +366,31 @@ impl<C: Code> WithSimd for GivenCut<'_, C> {
         };
         let (weights, counts) = ((weight, node.weight() - weight), (count, node.examples() - count));
         let fits = if left_is_smaller {
-            room.fits(weights, counts)
+            constraint.allows(weights, counts)
         } else {
-            room.fits((weights.1, weights.0), (counts.1, counts.0))
+            constraint.allows((weights.1, weights.0), (counts.1, counts.0))
         };
         fits.then(|| Cut { gain: gain.max(0.0), code: self.cut.index() as u16 })
     }
 }
 
 impl<C: Code> Search<'_, C> {
+    /// Weight, examples and gain of one side of `cut`, where components are dense and few.
+    #[inline(always)]
+    fn side_of_dense<S: Simd>(self, simd: S, cut: C, left: bool) -> (f64, f64, f64) {
+        match dense::vectors_of::<S>(self.criterion) {
+            Some(1) => dense::side_gain::<S, C, 1>(simd, self, cut, left),
+            Some(2) => dense::side_gain::<S, C, 2>(simd, self, cut, left),
+            _ => dense::side_gain::<S, C, 4>(simd, self, cut, left),
+        }
+    }
+
     /// Weight, examples and gain of one side of `cut`, where there are labels alone, known for all rows of weight 1.
     #[inline(always)]
     fn side_of_labels(self, cut: C, left: bool, scratch: &mut Scratch) -> (f64, f64, f64) {
-        let Search { shape, examples, codes, node, .. } = self;
+        let Search { criterion, examples, codes, node, .. } = self;
         let Scratch { order, listed, side, .. } = scratch;
-        let lists = node.lists(shape, examples);
+        let lists = node.lists(criterion, examples);
         lists.take_codes(codes, listed);
         positions(listed, |code| (code.index() <= cut.index()) == left, order);
         let (count, whole) = lists.sum(order, &mut side.labels);
@@ -426,10 +402,10 @@ impl<C: Code> Search<'_, C> {
     /// Weight, examples and gain of the side that `positions` make.
     #[inline(always)]
     fn side_gain<S: Simd>(self, simd: S, positions: &[u32], zeros: &mut Side) -> (f64, f64, f64) {
-        let Search { shape, node, .. } = self;
-        let mut side = Left::new(self, zeros);
+        let Search { criterion, node, .. } = self;
+        let mut side = LeftSums::new(self, zeros);
         positions.iter().for_each(|&position| side.add(simd, self, position as usize));
-        let dense = dense_quality(simd, &side.row[..shape.n_whole], side.weight, node);
+        let dense = dense_quality(simd, &side.row[..criterion.n_whole], side.weight, node);
         let result = (side.weight, side.count, side.gain(simd, node, side.quality(node, dense)));
         side.clear(positions);
         result
@@ -438,15 +414,15 @@ impl<C: Code> Search<'_, C> {
 
 /// Σ ω·C_L² and Σ ω·C_L·c of some indicators.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct OfGroup {
+pub(super) struct IndicatorSums {
     pub(super) squares: f64,
     pub(super) cross: f64,
 }
 
-impl OfGroup {
+impl IndicatorSums {
     /// Adds an example whose labels had `had` = Σ ω·C_L before it.
     #[inline(always)]
-    pub(super) fn add(&mut self, example: &Listed, had: f64) {
+    pub(super) fn add(&mut self, example: &LabelEntry, had: f64) {
         self.squares += example.squares + 2.0 * example.weight * had;
         self.cross += example.cross;
     }
@@ -459,29 +435,29 @@ impl OfGroup {
 }
 
 /// Sums of one side.
-struct Left<'a> {
-    shape: &'a Shape,
+struct LeftSums<'a> {
+    criterion: &'a Criterion,
     /// The sums of a row of the block.
     row: &'a mut [f64],
     /// The labels of the node's examples, if there are labels.
-    lists: Option<&'a LabelLists>,
+    lists: Option<&'a LabelCsr>,
     labels: &'a mut LabelSums,
     weight: f64,
     count: f64,
     /// Of the indicators known for all rows.
-    whole: OfGroup,
+    whole: IndicatorSums,
     /// n_groups
-    groups: &'a mut [OfGroup],
+    groups: &'a mut [IndicatorSums],
 }
 
-impl<'a> Left<'a> {
+impl<'a> LeftSums<'a> {
     #[inline(always)]
     fn new<C>(search: Search<'a, C>, side: &'a mut Side) -> Self {
-        let Search { shape, examples, node, .. } = search;
+        let Search { criterion, examples, node, .. } = search;
         let Side { sums, labels, groups } = side;
-        let row = &mut sums[..shape.width()];
-        let lists = (!shape.indicator_weight.is_empty()).then(|| node.lists(shape, examples));
-        Left { shape, row, lists, labels, weight: 0.0, count: 0.0, whole: OfGroup::default(), groups }
+        let row = &mut sums[..criterion.width()];
+        let lists = (!criterion.indicator_weight.is_empty()).then(|| node.lists(criterion, examples));
+        LeftSums { criterion, row, lists, labels, weight: 0.0, count: 0.0, whole: IndicatorSums::default(), groups }
     }
 
     /// Adds the example at `position`.
@@ -494,7 +470,7 @@ impl<'a> Left<'a> {
         }
     }
 
-    /// Adds the example at `position`; gives Σ (S_L − m·W_L)² over all components known for all rows.
+    /// Adds the example at `position`. Returns Σ (S_L − m·W_L)² over all components known for all rows.
     #[inline(always)]
     fn add_measured<S: Simd, C: Code>(&mut self, simd: S, search: Search<'_, C>, position: usize) -> f64 {
         self.add_rest(search, position);
@@ -502,7 +478,7 @@ impl<'a> Left<'a> {
             return self.quality(search.node, 0.0);
         }
         let (dense, count) = search.examples.dense(position);
-        let (whole, partial) = self.row.split_at_mut(self.shape.n_whole);
+        let (whole, partial) = self.row.split_at_mut(self.criterion.n_whole);
         let (from_whole, from_partial) = dense.split_at(whole.len());
         let dense = add_measured(simd, whole, from_whole, count, search.node, self.weight);
         add_times(simd, partial, from_partial, count);
@@ -531,10 +507,10 @@ impl<'a> Left<'a> {
 
     /// Adds `labels`, those of an example that have weights of their own.
     fn add_partial(&mut self, node: &Node, labels: &[u32], weight: f64) {
-        let n_whole = self.shape.n_whole_indicators();
+        let n_whole = self.criterion.n_whole_indicators();
         for label in labels.iter().map(|&label| label as usize) {
-            let group = &mut self.groups[self.shape.indicator_group[label - n_whole] as usize];
-            let own = self.shape.indicator_weight[label] * weight;
+            let group = &mut self.groups[self.criterion.indicator_group[label - n_whole] as usize];
+            let own = self.criterion.indicator_weight[label] * weight;
             let sum = self.labels.of(label);
             group.squares += weight * (own + 2.0 * *sum);
             group.cross += weight * node.weighted[label];
@@ -556,15 +532,15 @@ impl<'a> Left<'a> {
     #[inline(always)]
     fn gain<S: Simd>(&self, simd: S, node: &Node, quality: f64) -> f64 {
         let gain = quality / (self.weight * (node.weight() - self.weight));
-        if self.shape.is_partial() { gain + self.partial_gain(simd, node) } else { gain }
+        if self.criterion.is_partial() { gain + self.partial_gain(simd, node) } else { gain }
     }
 
     /// The part of it that components with weights of their own make.
     #[inline(always)]
     fn partial_gain<S: Simd>(&self, simd: S, node: &Node) -> f64 {
-        let Shape { n_whole, n_partial, .. } = *self.shape;
+        let Criterion { n_whole, n_partial, .. } = *self.criterion;
         let (sums, weights) = self.row[n_whole..].split_at(n_partial);
-        let totals = &self.shape.row(&node.total)[n_whole + n_partial..];
+        let totals = &self.criterion.row(&node.total)[n_whole + n_partial..];
         let mut gain = dense_gain(simd, sums, &weights[..n_partial], &totals[..n_partial], &node.means[n_whole..]);
         let groups = self.groups.iter().zip(&node.group_squares).zip(&weights[n_partial..]).zip(&totals[n_partial..]);
         for (((group, &squares), &left), &all) in groups {
@@ -580,21 +556,27 @@ impl<'a> Left<'a> {
     #[inline(always)]
     fn clear(&mut self, added: &[u32]) {
         self.row.fill(0.0);
-        self.groups.fill(OfGroup::default());
+        self.groups.fill(IndicatorSums::default());
         if let Some(lists) = self.lists {
             self.labels.clear(added.len(), added.iter().flat_map(|&position| lists.labels(position as usize)));
         }
     }
 }
 
-/// Adds an example to `sums`: [`Shape::add`], side by side.
+/// Adds an example to `sums`: [`Criterion::add`], side by side.
 #[inline(always)]
-fn add_row<S: Simd>(simd: S, shape: &Shape, examples: Examples<'_>, position: usize, sums: &mut [f64]) {
+pub(super) fn add_row<S: Simd>(
+    simd: S,
+    criterion: &Criterion,
+    examples: Examples<'_>,
+    position: usize,
+    sums: &mut [f64],
+) {
     let (block, row, count) = (examples.block, examples.rows[position] as usize, f64::from(examples.counts[position]));
     let weight = count * block.weight(row);
     sums[EXAMPLES] += count;
     sums[WEIGHT] += weight;
-    let (dense, indicators) = sums[FIRST..].split_at_mut(shape.width());
+    let (dense, indicators) = sums[FIRST..].split_at_mut(criterion.width());
     add_times(simd, dense, block.dense(row), count);
     for &indicator in block.indicators(row) {
         indicators[indicator as usize] += weight;
@@ -603,7 +585,7 @@ fn add_row<S: Simd>(simd: S, shape: &Shape, examples: Examples<'_>, position: us
 
 /// Adds `factor` times `from` to `to`, which is as long.
 #[inline(always)]
-fn add_times<S: Simd>(simd: S, to: &mut [f64], from: &[f64], factor: f64) {
+pub(super) fn add_times<S: Simd>(simd: S, to: &mut [f64], from: &[f64], factor: f64) {
     let times = simd.splat_f64s(factor);
     let (to_vectors, to_rest) = S::as_mut_simd_f64s(to);
     let (from_vectors, from_rest) = S::as_simd_f64s(from);
@@ -613,7 +595,7 @@ fn add_times<S: Simd>(simd: S, to: &mut [f64], from: &[f64], factor: f64) {
     to_rest.iter_mut().zip(from_rest).for_each(|(to, from)| *to += factor * from);
 }
 
-/// Adds `factor` times `from` to `sums`, of dense components known for all rows; gives Σ (S − m·W)².
+/// Adds `factor` times `from` to `sums`, of dense components known for all rows. Returns Σ (S − m·W)².
 #[inline(always)]
 fn add_measured<S: Simd>(simd: S, sums: &mut [f64], from: &[f64], factor: f64, node: &Node, weight: f64) -> f64 {
     let (times, weights) = (simd.splat_f64s(factor), simd.splat_f64s(weight));
@@ -649,7 +631,7 @@ fn total<S: Simd>(simd: S, [a, b, c, d]: [S::f64s; ABREAST]) -> f64 {
 }
 
 #[inline(always)]
-fn dense_quality<S: Simd>(simd: S, sums: &[f64], weight: f64, node: &Node) -> f64 {
+pub(super) fn dense_quality<S: Simd>(simd: S, sums: &[f64], weight: f64, node: &Node) -> f64 {
     let weights = simd.splat_f64s(weight);
     let (means, means_rest) = S::as_simd_f64s(&node.means[..sums.len()]);
     let (sums, sums_rest) = S::as_simd_f64s(sums);
@@ -687,15 +669,15 @@ fn dense_gain<S: Simd>(simd: S, sums: &[f64], weights: &[f64], totals: &[f64], m
 }
 
 #[inline(always)]
-fn indicator_quality(shape: &Shape, left: &[f64], node: &Node) -> f64 {
+pub(super) fn indicator_quality(criterion: &Criterion, left: &[f64], node: &Node) -> f64 {
     let (weight, all) = (left[WEIGHT], node.weight());
-    let counts = shape.indicators(left).iter().zip(shape.indicators(&node.total));
+    let counts = criterion.indicators(left).iter().zip(criterion.indicators(&node.total));
     let squares =
-        counts.zip(&shape.indicator_weight).map(|((c, in_all), omega)| omega * (c * all - in_all * weight).powi(2));
+        counts.zip(&criterion.indicator_weight).map(|((c, in_all), omega)| omega * (c * all - in_all * weight).powi(2));
     squares.sum::<f64>() / (all * all)
 }
 
-/// Writes the positions of the codes that `wanted` picks, without a guess for each.
+/// Writes the positions of the codes for which `wanted` holds, without a branch for each.
 #[inline(always)]
 fn positions<C: Code>(codes: &[C], wanted: impl Fn(C) -> bool, out: &mut Vec<u32>) {
     out.clear();
@@ -724,7 +706,7 @@ fn sort<C: Code>(codes: &[C], n_codes: usize, order: &mut Vec<u32>, spare: &mut 
 }
 
 /// Sorts up to `N` codes by counting for each how many come before it: n² comparisons side by side,
-/// none of them guessed.
+/// without branches.
 #[inline(always)]
 fn by_rank<const N: usize, C: Code>(codes: &[C], order: &mut Vec<u32>) {
     let mut keys = [u32::MAX; N];
@@ -746,7 +728,7 @@ fn by_rank<const N: usize, C: Code>(codes: &[C], order: &mut Vec<u32>) {
 
 /// Sorts `positions` by what `byte` makes of their codes; equals stay in their order.
 ///
-/// On its own it has all registers to itself.
+/// Not inlined, so that it has all registers.
 #[inline(never)]
 fn by_byte<C: Code>(
     codes: &[C],

@@ -5,36 +5,39 @@ use rand::{Rng, RngExt};
 
 use super::{Coded, bag, batches, goes_left, numbers, table, total};
 use crate::bag::Bag;
-use crate::grow::{Ground, Grower};
-use crate::grown::{CodeTest, Grown};
-use crate::moments::{EXAMPLES, Shape, WEIGHT};
-use crate::params::{Ensemble, ForestParams, MaxFeatures, Score};
-use crate::scores::Tally;
+use crate::criterion::{Criterion, EXAMPLES, WEIGHT};
+use crate::grow::{GrowContext, Grower};
+use crate::oob::{Node, PackedTree};
+use crate::params::{Ensemble, ForestParams, MaxFeatures};
+use crate::router::Router;
+use crate::scores::{Score, SplitScores};
 use crate::space::Space;
 use crate::split::tests::arches;
+use crate::tree_buffer::{CodeTest, TreeBuffer};
+use crate::view::View;
 use ferrank_data::profile::Scale;
 use ferrank_runtime::monitor::Monitor;
 use ferrank_runtime::random::{Purpose, stream};
 
-fn grown(coded: &Coded, space: &Space, bag: &Bag, params: &ForestParams) -> Grown {
+fn grown(coded: &Coded, space: &Space, bag: &Bag, params: &ForestParams) -> TreeBuffer {
     grown_on(Arch::new(), coded, space, bag, params)
 }
 
-fn grown_on(arch: Arch, coded: &Coded, space: &Space, bag: &Bag, params: &ForestParams) -> Grown {
+fn grown_on(arch: Arch, coded: &Coded, space: &Space, bag: &Bag, params: &ForestParams) -> TreeBuffer {
     let monitor = Monitor::default();
-    let ground = Ground { store: &coded.store, space, params, monitor: &monitor };
-    Grower::new(ground, arch).grow(bag, 0).unwrap().clone()
+    let context = GrowContext { store: &coded.store, space, params, monitor: &monitor };
+    Grower::new(context, arch).grow(bag, 0).unwrap().clone()
 }
 
 /// The sums of some rows of the bag, given by position.
-fn sums(shape: &Shape, space: &Space, bag: &Bag, positions: impl Iterator<Item = usize>) -> Vec<f64> {
+fn sums(criterion: &Criterion, space: &Space, bag: &Bag, positions: impl Iterator<Item = usize>) -> Vec<f64> {
     let (rows, counts): (Vec<u32>, Vec<u32>) = positions.map(|i| (bag.rows[i], bag.counts[i])).unzip();
-    total(shape, &space.block, &rows, &counts)
+    total(criterion, &space.block, &rows, &counts)
 }
 
 /// Sends the bag down the tree and checks every node on the way; positions of the bag's rows by node.
-fn check(coded: &Coded, space: &Space, bag: &Bag, tree: &Grown, params: &ForestParams) -> Vec<Vec<usize>> {
-    let shape = Shape::of(space);
+fn check(coded: &Coded, space: &Space, bag: &Bag, tree: &TreeBuffer, params: &ForestParams) -> Vec<Vec<usize>> {
+    let criterion = Criterion::new(space);
     let mut members = vec![Vec::new(); tree.nodes.len()];
     members[0] = (0..bag.rows.len()).collect();
     let mut waiting = vec![(0, 0)];
@@ -43,17 +46,17 @@ fn check(coded: &Coded, space: &Space, bag: &Bag, tree: &Grown, params: &ForestP
         assert_eq!(node, preorder);
         preorder += 1;
         let grown = &tree.nodes[node];
-        let all = sums(&shape, space, bag, members[node].iter().copied());
+        let all = sums(&criterion, space, bag, members[node].iter().copied());
         assert_eq!((grown.depth, grown.examples, grown.weight), (depth, all[EXAMPLES], all[WEIGHT]));
         assert!(node == 0 || grown.examples >= params.min_samples_leaf as f64);
         let Some(split) = &grown.split else { continue };
         assert!(params.max_depth.is_none_or(|most| (depth as usize) < most));
         let code = |i: usize| coded.code(split.feature as usize, bag.rows[i] as usize);
         let known = || members[node].iter().copied().filter(|&i| code(i).is_some());
-        let total = sums(&shape, space, bag, known());
-        let left = sums(&shape, space, bag, known().filter(|&i| goes_left(split, code(i))));
+        let total = sums(&criterion, space, bag, known());
+        let left = sums(&criterion, space, bag, known().filter(|&i| goes_left(split, code(i))));
         assert_eq!(split.missing_left, left[WEIGHT] >= total[WEIGHT] - left[WEIGHT]);
-        let gain = total[WEIGHT] / all[WEIGHT] * shape.gain(&left, &total);
+        let gain = total[WEIGHT] / all[WEIGHT] * criterion.gain(&left, &total);
         assert!((split.gain - gain).abs() <= 1e-13, "{} {gain}", split.gain);
         let [left, right] = split.children.map(|child| child as usize);
         (members[left], members[right]) = members[node].iter().partition(|&&i| goes_left(split, code(i)));
@@ -65,16 +68,17 @@ fn check(coded: &Coded, space: &Space, bag: &Bag, tree: &Grown, params: &ForestP
 
 /// The greatest gain of any cut of a numeric feature in a node.
 fn best_gain(coded: &Coded, space: &Space, bag: &Bag, members: &[usize], min_leaf: f64) -> f64 {
-    let shape = Shape::of(space);
-    let all = sums(&shape, space, bag, members.iter().copied());
+    let criterion = Criterion::new(space);
+    let all = sums(&criterion, space, bag, members.iter().copied());
     let mut best: f64 = 0.0;
     for (feature, coding) in coded.store.codings.iter().enumerate() {
         let Scale::Numeric(_) = coding.scale else { continue };
         let code = |i: usize| coded.code(feature, bag.rows[i] as usize);
-        let total = sums(&shape, space, bag, members.iter().copied().filter(|&i| code(i).is_some()));
+        let total = sums(&criterion, space, bag, members.iter().copied().filter(|&i| code(i).is_some()));
         let missing = all[EXAMPLES] - total[EXAMPLES];
         for cut in 0..coding.n_codes() as u16 {
-            let left = sums(&shape, space, bag, members.iter().copied().filter(|&i| code(i).is_some_and(|c| c <= cut)));
+            let left =
+                sums(&criterion, space, bag, members.iter().copied().filter(|&i| code(i).is_some_and(|c| c <= cut)));
             let right = total[WEIGHT] - left[WEIGHT];
             let mut examples = [left[EXAMPLES], total[EXAMPLES] - left[EXAMPLES]];
             if examples.contains(&0.0) {
@@ -82,7 +86,7 @@ fn best_gain(coded: &Coded, space: &Space, bag: &Bag, members: &[usize], min_lea
             }
             examples[usize::from(right > left[WEIGHT])] += missing;
             if examples.iter().all(|&side| side >= min_leaf) {
-                best = best.max(total[WEIGHT] / all[WEIGHT] * shape.gain(&left, &total));
+                best = best.max(total[WEIGHT] / all[WEIGHT] * criterion.gain(&left, &total));
             }
         }
     }
@@ -168,13 +172,35 @@ proptest! {
         let longer = grown(&coded, &space, &bag, &ForestParams { by_target: true, ..params.clone() });
         prop_assert_eq!(format!("{:?}", tree.nodes), format!("{:?}", longer.nodes));
 
-        let (n_features, monitor) = (coded.store.codings.len(), Monitor::default());
-        let mut afterwards = Tally::new(&[Score::Genie3], n_features, None);
-        afterwards.add_all(&tree);
-        let ground = Ground { store: &coded.store, space: &space, params: &params, monitor: &monitor };
-        let tally = Tally::new(&[Score::Genie3], n_features, None);
-        let meanwhile = Grower::new(ground, Arch::new()).tally(&bag, 0, tally).unwrap();
-        prop_assert_eq!(format!("{:?}", meanwhile), format!("{:?}", afterwards));
+        let monitor = Monitor::default();
+        let context = GrowContext { store: &coded.store, space: &space, params: &params, monitor: &monitor };
+        let scores = || SplitScores::new(&[Score::Genie3], context.score_size());
+        let mut afterwards = scores();
+        afterwards.add_splits(&tree);
+        let meanwhile = Grower::new(context, Arch::new()).score(&bag, 0, scores()).unwrap();
+        prop_assert_eq!(meanwhile.harvest(), afterwards.harvest());
+    }
+
+    #[test]
+    fn a_packed_tree_routes_the_bag_to_the_nodes_that_it_was_grown_on((coded, bag) in tables(), params in settings()) {
+        let space = coded.space(None);
+        let tree = grown(&coded, &space, &bag, &params);
+        let mut packed = PackedTree::default();
+        packed.add_tree(None, &tree);
+        packed.finish(&coded.store);
+        let mut router = Router::default();
+        router.items.take(&bag, None);
+        let view = View::from_store(&coded.store, &space.block);
+        let mut nodes = tree.nodes.iter();
+        packed.apply(view, &mut router, |node, reached| {
+            // Each node holds some examples, so nodes are visited in preorder without gaps.
+            let grown = nodes.next().unwrap();
+            let examples: u32 = reached.range.clone().map(|position| reached.items.count(position)).sum();
+            assert_eq!(f64::from(examples), grown.examples);
+            assert_eq!(matches!(node, Node::Split(_)), grown.split.is_some());
+            Ok(())
+        }).unwrap();
+        prop_assert!(nodes.next().is_none());
     }
 
     #[test]
@@ -192,7 +218,7 @@ proptest! {
                         prop_assert!(split.gain <= best + 1e-12);
                     }
                 }
-                // Grown until no test lowers the impurity.
+                // TreeBuffer until no test lowers the impurity.
                 None => prop_assert!(best < 1e-12, "{best} in a leaf"),
             }
         }

@@ -1,4 +1,4 @@
-//! Rooms of the forest together, on tables small enough for naive twins.
+//! Tests across modules, on tables small enough for naive implementations.
 
 mod grow;
 mod permutation;
@@ -13,9 +13,9 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 use super::bag::Bag;
-use super::grown::{CodeTest, GrownSplit};
-use super::moments::Shape;
+use super::criterion::Criterion;
 use super::space::{Block, Plan, Space};
+use super::tree_buffer::{BufferedSplit, CodeTest};
 use ferrank_data::hierarchy::Hierarchy;
 use ferrank_data::intake::{Intake, Unlabelled};
 use ferrank_data::labels::LabelColumn;
@@ -85,7 +85,7 @@ impl Coded {
     }
 }
 
-fn goes_left(split: &GrownSplit, code: Option<u16>) -> bool {
+fn goes_left(split: &BufferedSplit, code: Option<u16>) -> bool {
     match (code, &split.test) {
         (None, _) => split.missing_left,
         (Some(code), CodeTest::Cut(cut)) => code <= *cut,
@@ -156,10 +156,10 @@ pub(crate) fn batches(rows: std::ops::Range<usize>, gaps: bool, weighted: bool) 
 }
 
 /// The sums of `rows` of `block`, each as often as `counts` says.
-fn total(shape: &Shape, block: &Block, rows: &[u32], counts: &[u32]) -> Vec<f64> {
-    let mut sums = vec![0.0; shape.len()];
+fn total(criterion: &Criterion, block: &Block, rows: &[u32], counts: &[u32]) -> Vec<f64> {
+    let mut sums = vec![0.0; criterion.len()];
     for (&row, &count) in rows.iter().zip(counts) {
-        shape.add(&mut sums, block, row as usize, f64::from(count));
+        criterion.add(&mut sums, block, row as usize, f64::from(count));
     }
     sums
 }

@@ -9,10 +9,11 @@ use rand::RngExt;
 
 use super::{Coded, bag, batches, goes_left, label_sets, numbers, table, texts};
 use crate::bag::Bag;
-use crate::grow::{Ground, Grower};
-use crate::grown::Grown;
-use crate::params::{Ensemble, ForestParams, Score};
-use crate::permutation::of_tree;
+use crate::grow::{GrowContext, Grower};
+use crate::oob::OobContext;
+use crate::params::{Ensemble, ForestParams};
+use crate::scores::{Score, permutation};
+use crate::tree_buffer::TreeBuffer;
 use ferrank_data::profile::MISSING_U16;
 use ferrank_data::store::{Slot, TargetColumn};
 use ferrank_runtime::monitor::Monitor;
@@ -21,7 +22,7 @@ use ferrank_runtime::random::{Purpose, Stream, stream};
 const TREE: u64 = 5;
 
 /// The nodes on the path of a row whose codes are given by feature, the leaf last.
-fn path(tree: &Grown, code: impl Fn(usize) -> Option<u16>) -> Vec<usize> {
+fn path(tree: &TreeBuffer, code: impl Fn(usize) -> Option<u16>) -> Vec<usize> {
     let mut path = vec![0];
     while let Some(split) = &tree.nodes[path[path.len() - 1]].split {
         path.push(split.children[usize::from(!goes_left(split, code(split.feature as usize)))] as usize);
@@ -72,7 +73,7 @@ fn prediction(numeric: bool, known: &[(f64, f64)]) -> Option<f64> {
 
 /// Mean over the targets of relative root squared errors and error rates, of labels by their shares, where the out-of-bag row
 /// number i is predicted by leaf `leaves[i]`.
-fn error(coded: &Coded, tree: &Grown, bag: &Bag, oob: &[u32], leaves: &[usize]) -> f64 {
+fn error(coded: &Coded, tree: &TreeBuffer, bag: &Bag, oob: &[u32], leaves: &[usize]) -> f64 {
     let weight = |row: usize| if coded.store.weights.is_empty() { 1.0 } else { coded.store.weights[row] };
     let (mut sum, mut n) = (0.0, 0.0);
     for Part { value, numeric, share } in coded.store.targets.iter().flat_map(parts) {
@@ -132,7 +133,7 @@ fn in_a_ring(seed: u64) -> impl Fn(usize, usize) -> Vec<usize> {
 
 /// Predicts all out-of-bag rows anew for each feature; `others` gives for it and the number of these rows the row whose
 /// value each takes.
-fn naive(coded: &Coded, tree: &Grown, bag: &Bag, others: impl Fn(usize, usize) -> Vec<usize>) -> Vec<f64> {
+fn naive(coded: &Coded, tree: &TreeBuffer, bag: &Bag, others: impl Fn(usize, usize) -> Vec<usize>) -> Vec<f64> {
     let labelled = |row: &u32| coded.store.targets.iter().any(|target| target.is_known(*row as usize));
     let oob: Vec<u32> = (0..coded.store.rows as u32).filter(|row| !bag.rows.contains(row)).filter(labelled).collect();
     let leaves = |changed: Option<(usize, &[Option<u16>])>| -> Vec<usize> {
@@ -152,7 +153,7 @@ fn naive(coded: &Coded, tree: &Grown, bag: &Bag, others: impl Fn(usize, usize) -
     (0..coded.store.slots.len()).map(importance).collect()
 }
 
-fn grown(coded: &Coded, bag: &Bag, seed: u64, supervision: f64) -> (Grown, Vec<(u32, f64)>) {
+fn grown(coded: &Coded, bag: &Bag, seed: u64, supervision: f64) -> (TreeBuffer, Vec<(u32, f64)>) {
     let (tree, mut importances) = judged(coded, bag, seed, supervision, [TREE]);
     (tree, importances.remove(0))
 }
@@ -164,7 +165,7 @@ fn judged(
     seed: u64,
     supervision: f64,
     numbers: impl IntoIterator<Item = u64>,
-) -> (Grown, Vec<Vec<(u32, f64)>>) {
+) -> (TreeBuffer, Vec<Vec<(u32, f64)>>) {
     let params = ForestParams {
         ensemble: Ensemble::Bagging,
         min_samples_leaf: 1,
@@ -173,10 +174,16 @@ fn judged(
         ..ForestParams::default()
     };
     let (space, monitor) = (coded.space_of(None, supervision), Monitor::default());
-    let ground = Ground { store: &coded.store, space: &space, params: &params, monitor: &monitor };
-    let tree = Grower::new(ground, Arch::new()).grow(bag, TREE).unwrap().clone();
+    let context = GrowContext { store: &coded.store, space: &space, params: &params, monitor: &monitor };
+    let tree = Grower::new(context, Arch::new()).grow(bag, TREE).unwrap().clone();
     let subset: Vec<usize> = (0..coded.store.targets.len()).collect();
-    let importances = |number| of_tree(ground, &subset, &tree, bag, number).unwrap();
+    let oob = OobContext::new(context, &subset, None);
+    let rows = oob.rows(bag);
+    let importances = |number| {
+        let mut complete = oob.tree();
+        complete.add_tree(None, &tree, &oob.targets);
+        permutation::importances(&oob.view(number, &mut complete, &rows)).unwrap()
+    };
     let importances = numbers.into_iter().map(importances).collect();
     (tree, importances)
 }

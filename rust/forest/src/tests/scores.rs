@@ -1,16 +1,15 @@
-use crate::grown::{CodeTest, Grown, GrownNode, GrownSplit};
-use crate::params::Score;
-use crate::scores::Tally;
+use crate::scores::{Score, ScoreSize, SplitScores};
+use crate::tree_buffer::{BufferedNode, BufferedSplit, CodeTest, TreeBuffer};
 use ferrank_ranking::Vector;
 
 /// Feature 3 at the root and to the left, feature 1 to the right; ten examples.
-fn tree() -> Grown {
-    let leaf = |depth, examples| GrownNode { depth, examples, weight: 0.5 * examples, split: None };
-    let split = |depth, examples, feature, gain, children| GrownNode {
-        split: Some(GrownSplit { feature, test: CodeTest::Cut(0), missing_left: true, gain, children }),
+fn tree() -> TreeBuffer {
+    let leaf = |depth, examples| BufferedNode { depth, examples, weight: 0.5 * examples, split: None };
+    let split = |depth, examples, feature, gain, children| BufferedNode {
+        split: Some(BufferedSplit { feature, test: CodeTest::Cut(0), missing_left: true, gain, children }),
         ..leaf(depth, examples)
     };
-    Grown {
+    TreeBuffer {
         nodes: vec![
             split(0, 10.0, 3, 0.5, [1, 4]),
             split(1, 4.0, 3, 0.25, [2, 3]),
@@ -21,20 +20,20 @@ fn tree() -> Grown {
             leaf(2, 5.0),
         ],
         gain_by_target: vec![0.5, 0.0, 0.125, 0.125, 0.0, 2.0],
-        ..Grown::default()
+        ..TreeBuffer::default()
     }
 }
 
 /// The vector of `score`, and those of `genie3` by target.
-fn tallied(tree: &Grown, score: Score) -> (Vector, Vec<Vector>) {
-    let mut tally = Tally::new(&[score], 5, Some(2));
-    tally.add_all(tree);
-    let mut vectors = tally.finish();
+fn harvest(tree: &TreeBuffer, score: Score) -> (Vector, Vec<Vector>) {
+    let mut scores = SplitScores::new(&[score], ScoreSize { n_features: 5, n_targets: 2 });
+    scores.add_splits(tree);
+    let mut vectors = scores.harvest();
     (vectors.remove(0), vectors)
 }
 
 fn check(score: Score, expected: [(usize, f64); 2]) {
-    let found = tallied(&tree(), score).0;
+    let found = harvest(&tree(), score).0;
     assert_eq!(found.values.len(), 2);
     for ((feature, value), expected) in found.entries().zip(expected) {
         assert_eq!(feature, expected.0);
@@ -52,7 +51,7 @@ fn scores_of_a_tree_made_by_hand() {
 
 #[test]
 fn gains_are_told_apart_by_target() {
-    let found = tallied(&tree(), Score::Genie3).1;
+    let found = harvest(&tree(), Score::Genie3).1;
     assert_eq!(found.len(), 2);
     for (vector, expected) in found.iter().zip([[0.0, 0.55], [1.2, 0.05]]) {
         assert_eq!(vector.features, Some(vec![1, 3]));
@@ -62,8 +61,8 @@ fn gains_are_told_apart_by_target() {
 
 #[test]
 fn a_leaf_says_nothing() {
-    let leaf = GrownNode { depth: 0, examples: 3.0, weight: 3.0, split: None };
-    let tree = Grown { nodes: vec![leaf], ..Grown::default() };
-    let (values, by_target) = tallied(&tree, Score::Genie3);
+    let leaf = BufferedNode { depth: 0, examples: 3.0, weight: 3.0, split: None };
+    let tree = TreeBuffer { nodes: vec![leaf], ..TreeBuffer::default() };
+    let (values, by_target) = harvest(&tree, Score::Genie3);
     assert!(values.values.is_empty() && by_target.iter().all(|vector| vector.values.is_empty()));
 }

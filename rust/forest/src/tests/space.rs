@@ -5,14 +5,14 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 use super::{Coded, batches, label_sets, numbers, table, texts, total};
-use crate::moments::Shape;
+use crate::criterion::Criterion;
 use crate::space::Space;
 use ferrank_data::schema::Task;
 use ferrank_data::store::TargetColumn;
 
 /// Impurity of the whole table: of each target, and of the features.
 fn impurity(space: &Space, rows: usize, n_targets: usize) -> Vec<f64> {
-    let (shape, block) = (Shape::of(space), &space.block);
+    let (criterion, block) = (Criterion::new(space), &space.block);
     let variance = |weight: &dyn Fn(usize) -> f64, sum: &dyn Fn(usize) -> f64| {
         let known: Vec<(f64, f64)> =
             (0..rows).map(|row| (weight(row), sum(row))).filter(|(w, _)| *w > 0.0).map(|(w, s)| (w, s / w)).collect();
@@ -21,15 +21,16 @@ fn impurity(space: &Space, rows: usize, n_targets: usize) -> Vec<f64> {
         known.iter().map(|(w, y)| w * (y - mean).powi(2)).sum::<f64>() / all
     };
     // Sums of a single row.
-    let of_row = |row: usize| total(&shape, block, &[row as u32], &[1]);
+    let of_row = |row: usize| total(&criterion, block, &[row as u32], &[1]);
     let mut impurity = vec![0.0; n_targets + 1];
     for (c, &target) in space.dense_target.iter().enumerate() {
-        let weight = |row: usize| shape.weight_of_dense(&of_row(row), c);
-        impurity[target.unwrap_or(n_targets)] += variance(&weight, &|row| shape.dense(&of_row(row))[c]);
+        let weight = |row: usize| criterion.weight_of_dense(&of_row(row), c);
+        impurity[target.unwrap_or(n_targets)] += variance(&weight, &|row| criterion.dense(&of_row(row))[c]);
     }
     for (l, (&target, omega)) in space.indicator_target.iter().zip(&space.indicator_weight).enumerate() {
-        let weight = |row: usize| shape.weight_of_indicator(&of_row(row), l);
-        impurity[target.unwrap_or(n_targets)] += omega * variance(&weight, &|row| shape.indicators(&of_row(row))[l]);
+        let weight = |row: usize| criterion.weight_of_indicator(&of_row(row), l);
+        impurity[target.unwrap_or(n_targets)] +=
+            omega * variance(&weight, &|row| criterion.indicators(&of_row(row))[l]);
     }
     impurity
 }
@@ -93,13 +94,13 @@ proptest! {
         }
         let coded = Coded::new(&table(columns), &["y"], None, 255);
         let space = coded.space(None);
-        let shape = Shape::of(&space);
+        let criterion = Criterion::new(&space);
         // As many draws as there are rows.
         let mut left = rows.len() as u32;
         let counts: Vec<u32> = rows.iter().map(|row| { let count = row.2.min(left); left -= count; count }).collect();
         let sums = |order: &[usize]| {
             let (rows, counts): (Vec<u32>, Vec<u32>) = order.iter().map(|&row| (row as u32, counts[row])).unzip();
-            let sums = total(&shape, &space.block, &rows, &counts);
+            let sums = total(&criterion, &space.block, &rows, &counts);
             sums.iter().map(|sum| sum.to_bits()).collect::<Vec<u64>>()
         };
         let mut order: Vec<usize> = (0..rows.len()).collect();
@@ -143,19 +144,19 @@ fn two_classes_on_one_component_gain_what_gini_does() {
     let classes = ["a", "b", "b", "b", "a", "b", "b"];
     let batch = table(vec![("x", numbers((0..7).map(f64::from))), ("class", texts(classes))]);
     let space = Coded::new(&batch, &["class"], None, 255).space(None);
-    let shape = Shape::of(&space);
-    assert_eq!((shape.n_dense(), shape.indicator_weight.len()), (1, 0));
+    let criterion = Criterion::new(&space);
+    assert_eq!((criterion.n_dense(), criterion.indicator_weight.len()), (1, 0));
     let gini = |classes: &[&str]| {
         let share = classes.iter().filter(|class| **class == "a").count() as f64 / classes.len() as f64;
         2.0 * share * (1.0 - share)
     };
     for n_left in 1..7 {
         let rows: Vec<u32> = (0..7).collect();
-        let all = total(&shape, &space.block, &rows, &[1; 7]);
-        let left = total(&shape, &space.block, &rows[..n_left], &[1; 7]);
+        let all = total(&criterion, &space.block, &rows, &[1; 7]);
+        let left = total(&criterion, &space.block, &rows[..n_left], &[1; 7]);
         let (a, b) = classes.split_at(n_left);
         let decrease = gini(&classes) - (a.len() as f64 * gini(a) + b.len() as f64 * gini(b)) / 7.0;
-        assert!((shape.gain(&left, &all) - decrease / gini(&classes)).abs() < 1e-12);
+        assert!((criterion.gain(&left, &all) - decrease / gini(&classes)).abs() < 1e-12);
     }
 }
 

@@ -2,16 +2,16 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use pulp::Arch;
 
-use super::{Examples, arches, room};
-use crate::moments::ties;
+use super::{Examples, arches, constraint};
+use crate::criterion::ties;
 use crate::split::batch::{Batch, BatchCut};
 use crate::split::single::{Node, Pair};
-use crate::split::{Cut, Room};
+use crate::split::{Cut, SplitConstraint};
 
 const FEATURES: usize = 4;
 
 /// One numeric component, with codes of several features.
-fn node() -> impl Strategy<Value = (Vec<Examples>, Vec<f64>, Room)> {
+fn node() -> impl Strategy<Value = (Vec<Examples>, Vec<f64>, SplitConstraint)> {
     let sizes = prop_oneof![1..=8usize, 1..=16usize, 17..=64usize];
     let n_codes = prop_oneof![Just(2u16), Just(5), Just(1000)];
     let examples = (sizes, n_codes, prop_oneof![Just(1i64), Just(500)])
@@ -28,12 +28,18 @@ fn node() -> impl Strategy<Value = (Vec<Examples>, Vec<f64>, Room)> {
             omega: Vec::new(),
             group: Vec::new(),
         };
-        (Just((0..FEATURES).map(of_feature).collect()), Just(shares), room(n))
+        (Just((0..FEATURES).map(of_feature).collect()), Just(shares), constraint(n))
     })
 }
 
 /// The cuts that a batch finds; random ones if `at_random`.
-fn search(arch: Arch, features: &[Examples], shares: &[f64], room: Room, at_random: bool) -> Vec<BatchCut> {
+fn search(
+    arch: Arch,
+    features: &[Examples],
+    shares: &[f64],
+    constraint: SplitConstraint,
+    at_random: bool,
+) -> Vec<BatchCut> {
     let (counts, values) = (&features[0].counts, &features[0].dense);
     let pair = |(&count, y): (&u32, &Vec<Option<i64>>)| [1.0, y[0].unwrap() as f64].map(|x| x * f64::from(count));
     let pairs: Vec<Pair> = counts.iter().zip(values).map(pair).collect();
@@ -53,8 +59,8 @@ fn search(arch: Arch, features: &[Examples], shares: &[f64], room: Room, at_rand
         }
     }
     match at_random {
-        true => batch.judge_random(arch, &pairs, Node::new(&pairs), room),
-        false => batch.judge(arch, &pairs, Node::new(&pairs), room),
+        true => batch.judge_random(arch, &pairs, Node::new(&pairs), constraint),
+        false => batch.judge(arch, &pairs, Node::new(&pairs), constraint),
     }
     let most = batch.judged().map(|(_, gain)| gain).fold(0.0, f64::max);
     let tied = batch.judged().enumerate().filter(|&(_, (_, gain))| ties(gain, most));
@@ -72,18 +78,23 @@ fn code_at(examples: &Examples, key: f64) -> Option<u16> {
     examples.present().into_iter().rfind(|&code| f64::from(code) <= key)
 }
 
-fn check(features: &[Examples], shares: &[f64], room: Room, at_random: bool) -> Result<(), TestCaseError> {
+fn check(
+    features: &[Examples],
+    shares: &[f64],
+    constraint: SplitConstraint,
+    at_random: bool,
+) -> Result<(), TestCaseError> {
     let naive = best(
         (features.iter().zip(shares))
             .map(|(examples, share)| {
                 let codes = examples.present();
                 let [low, high] = [codes[0], codes[codes.len() - 1]].map(f64::from);
                 if !at_random || low == high {
-                    return examples.best_cut(room);
+                    return examples.best_cut(constraint);
                 }
                 let cut = code_at(examples, low * (1.0 - share) + high * share)?;
                 examples
-                    .fits(room, |code| code <= cut)
+                    .fits(constraint, |code| code <= cut)
                     .then(|| Cut { gain: examples.gain(|code| code <= cut), code: cut })
             })
             .collect(),
@@ -92,7 +103,7 @@ fn check(features: &[Examples], shares: &[f64], room: Room, at_random: bool) -> 
     let n = features[0].codes.len();
     let mut bits = Vec::new();
     for arch in arches().into_iter().filter(|&arch| n <= Batch::most_examples(arch)) {
-        let found = search(arch, features, shares, room, at_random);
+        let found = search(arch, features, shares, constraint, at_random);
         prop_assert_eq!(found.is_empty(), naive.is_empty());
         bits.push(found.iter().map(|cut| (cut.feature, cut.gain.to_bits(), cut.key.to_bits())).collect::<Vec<_>>());
         prop_assert_eq!(&bits[0], &bits[bits.len() - 1]);
@@ -113,12 +124,12 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
     #[test]
-    fn best_cuts_of_many_features_are_the_naive_ones((features, shares, room) in node()) {
-        check(&features, &shares, room, false)?;
+    fn best_cuts_of_many_features_are_the_naive_ones((features, shares, constraint) in node()) {
+        check(&features, &shares, constraint, false)?;
     }
 
     #[test]
-    fn random_cuts_of_many_features_are_the_naive_ones((features, shares, room) in node()) {
-        check(&features, &shares, room, true)?;
+    fn random_cuts_of_many_features_are_the_naive_ones((features, shares, constraint) in node()) {
+        check(&features, &shares, constraint, true)?;
     }
 }

@@ -11,8 +11,8 @@ mod single;
 use proptest::prelude::*;
 use pulp::Arch;
 
-use super::{Cut, Room};
-use crate::moments::{Shape, ties};
+use super::{Cut, SplitConstraint};
+use crate::criterion::{Criterion, ties};
 use crate::space::Block;
 
 /// The examples of a node whose feature is known.
@@ -42,13 +42,14 @@ impl Examples {
         self.dense[0].len()
     }
 
-    fn shape(&self) -> Shape {
-        Shape {
+    fn criterion(&self) -> Criterion {
+        Criterion {
             n_whole: self.n_whole,
             n_partial: self.n_dense() - self.n_whole,
             indicator_weight: self.omega.clone(),
             indicator_group: self.group.clone(),
             n_groups: if self.group.is_empty() { 0 } else { N_GROUPS },
+            is_weighted: self.weights.iter().any(|&weight| weight != 1),
         }
     }
 
@@ -65,7 +66,7 @@ impl Examples {
     }
 
     fn block(&self) -> Block {
-        let mut block = Block { width: self.shape().width(), ..Block::default() };
+        let mut block = Block { width: self.criterion().width(), ..Block::default() };
         block.dense = (0..self.codes.len()).flat_map(|i| self.row(i)).collect();
         if self.weights.iter().any(|&weight| weight != 1) {
             block.weights = self.weights.iter().map(|&weight| weight as f64).collect();
@@ -114,8 +115,8 @@ impl Examples {
         sums.iter().zip(omegas).map(gain).sum()
     }
 
-    /// Whether both sides have room, those that miss the feature following the heavier side.
-    fn fits(&self, room: Room, left: impl Fn(u16) -> bool) -> bool {
+    /// Returns true if both sides have room, those that miss the feature following the heavier side.
+    fn fits(&self, constraint: SplitConstraint, left: impl Fn(u16) -> bool) -> bool {
         let (mut weights, mut examples) = ([0i64; 2], [0i64; 2]);
         for i in 0..self.codes.len() {
             let side = usize::from(!left(self.codes[i]));
@@ -125,8 +126,8 @@ impl Examples {
         if examples.contains(&0) {
             return false;
         }
-        examples[usize::from(weights[1] > weights[0])] += room.missing as i64;
-        examples.iter().all(|&examples| examples as f64 >= room.min_leaf)
+        examples[usize::from(weights[1] > weights[0])] += constraint.missing as i64;
+        examples.iter().all(|&examples| examples as f64 >= constraint.min_leaf)
     }
 
     /// Codes that occur, ascending.
@@ -138,9 +139,9 @@ impl Examples {
     }
 
     /// The lowest of the best cuts that have room.
-    fn best_cut(&self, room: Room) -> Option<Cut> {
+    fn best_cut(&self, constraint: SplitConstraint) -> Option<Cut> {
         let cuts: Vec<Cut> = (self.present().into_iter())
-            .filter(|&cut| self.fits(room, |code| code <= cut))
+            .filter(|&cut| self.fits(constraint, |code| code <= cut))
             .map(|cut| Cut { gain: self.gain(|code| code <= cut), code: cut })
             .collect();
         let most = cuts.iter().map(|cut| cut.gain).fold(0.0, f64::max);
@@ -199,22 +200,23 @@ fn on_every_arch(mut search: impl FnMut(Arch) -> Option<Cut>) -> Result<Option<C
     Ok(found[0])
 }
 
-/// Room that some cuts of `examples` have and others do not.
-fn room(examples: usize) -> impl Strategy<Value = Room> {
+/// SplitConstraint that some cuts of `examples` have and others do not.
+fn constraint(examples: usize) -> impl Strategy<Value = SplitConstraint> {
     let most = examples as u32;
     let min_leaf = prop_oneof![1..=2u32, 1..=most.max(1)];
     let missing = prop_oneof![Just(0), 0..=most];
-    (min_leaf, missing).prop_map(|(min_leaf, missing)| Room { min_leaf: f64::from(min_leaf), missing: missing.into() })
+    (min_leaf, missing)
+        .prop_map(|(min_leaf, missing)| SplitConstraint { min_leaf: f64::from(min_leaf), missing: missing.into() })
 }
 
 #[test]
 fn examples_that_miss_the_feature_follow_the_heavier_side_or_the_left_one() {
-    let room = Room { min_leaf: 3.0, missing: 2.0 };
-    assert!(room.fits((3.0, 3.0), (1.0, 3.0)));
-    assert!(!room.fits((3.0, 3.0), (3.0, 1.0)));
-    assert!(room.fits((3.0, 4.0), (3.0, 1.0)));
-    assert!(!room.fits((3.0, 4.0), (1.0, 3.0)));
+    let constraint = SplitConstraint { min_leaf: 3.0, missing: 2.0 };
+    assert!(constraint.allows((3.0, 3.0), (1.0, 3.0)));
+    assert!(!constraint.allows((3.0, 3.0), (3.0, 1.0)));
+    assert!(constraint.allows((3.0, 4.0), (3.0, 1.0)));
+    assert!(!constraint.allows((3.0, 4.0), (1.0, 3.0)));
     // They do not fill a side that is empty.
-    assert!(!room.fits((0.0, 4.0), (0.0, 4.0)));
-    assert!(!Room { min_leaf: 1.0, missing: 9.0 }.fits((1.0, 0.0), (1.0, 0.0)));
+    assert!(!constraint.allows((0.0, 4.0), (0.0, 4.0)));
+    assert!(!SplitConstraint { min_leaf: 1.0, missing: 9.0 }.allows((1.0, 0.0), (1.0, 0.0)));
 }

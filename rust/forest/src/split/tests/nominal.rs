@@ -1,25 +1,25 @@
 use proptest::prelude::*;
 
 use super::scan::{examples, kinds};
-use super::{Examples, room};
-use crate::moments::{TIE, ties};
-use crate::split::Room;
-use crate::split::nominal::{Present, Subset};
+use super::{Examples, constraint};
+use crate::criterion::{TIE, ties};
+use crate::split::SplitConstraint;
+use crate::split::nominal::{PresentCategories, Subset};
 use crate::split::scan;
 
-const ANY: Room = Room { min_leaf: 1.0, missing: 0.0 };
+const ANY: SplitConstraint = SplitConstraint { min_leaf: 1.0, missing: 0.0 };
 
-fn open(examples: &Examples, n_codes: usize) -> Present {
-    let (shape, block) = (examples.shape(), examples.block());
+fn open(examples: &Examples, n_codes: usize) -> PresentCategories {
+    let (criterion, block) = (examples.criterion(), examples.block());
     let rows: Vec<u32> = (0..examples.codes.len() as u32).collect();
     let in_node = scan::Examples { block: &block, rows: &rows, counts: &examples.counts, pairs: &[] };
-    let mut present = Present::default();
-    present.open(&shape, in_node, &examples.codes, n_codes);
+    let mut present = PresentCategories::default();
+    present.open(&criterion, in_node, &examples.codes, n_codes);
     present
 }
 
 /// Gain and codes of the subset that grows category by category while the gain rises.
-fn greedy(examples: &Examples, room: Room) -> Option<Subset> {
+fn greedy(examples: &Examples, constraint: SplitConstraint) -> Option<Subset> {
     let mut rest = examples.present();
     let (mut taken, mut reached, mut best) = (Vec::new(), 0.0, None);
     while rest.len() > 1 {
@@ -31,7 +31,7 @@ fn greedy(examples: &Examples, room: Room) -> Option<Subset> {
         }
         taken.push(rest.remove(gains.iter().position(|&gain| ties(gain, most)).unwrap()));
         reached = most;
-        if examples.fits(room, |code| taken.contains(&code)) {
+        if examples.fits(constraint, |code| taken.contains(&code)) {
             let mut codes = taken.clone();
             codes.sort_unstable();
             best = Some(Subset { gain: most, codes });
@@ -41,7 +41,7 @@ fn greedy(examples: &Examples, room: Room) -> Option<Subset> {
 }
 
 /// The first best prefix of the categories in the order of their means.
-fn best_prefix(examples: &Examples, room: Room) -> Option<Subset> {
+fn best_prefix(examples: &Examples, constraint: SplitConstraint) -> Option<Subset> {
     let mean = |&code: &u16| {
         let of_code = || (0..examples.codes.len()).filter(|&i| examples.codes[i] == code);
         let known = || of_code().filter_map(|i| Some((i, examples.dense[i][0]? as f64)));
@@ -53,7 +53,7 @@ fn best_prefix(examples: &Examples, room: Room) -> Option<Subset> {
     order.sort_by(|a, b| mean(a).total_cmp(&mean(b)));
     let prefixes: Vec<Subset> = (1..order.len())
         .map(|n| order[..n].to_vec())
-        .filter(|codes| examples.fits(room, |code| codes.contains(&code)))
+        .filter(|codes| examples.fits(constraint, |code| codes.contains(&code)))
         .map(|mut codes| {
             codes.sort_unstable();
             Subset { gain: examples.gain(|code| codes.contains(&code)), codes }
@@ -78,12 +78,12 @@ proptest! {
 
     #[test]
     fn subsets_are_the_naive_ones(
-        (examples, room) in (kinds(), 1..=9u16, 1..=60usize)
-            .prop_flat_map(|(kinds, n_codes, n)| (examples(kinds, n_codes, n), room(n / 2))),
+        (examples, constraint) in (kinds(), 1..=9u16, 1..=60usize)
+            .prop_flat_map(|(kinds, n_codes, n)| (examples(kinds, n_codes, n), constraint(n / 2))),
     ) {
-        let shape = examples.shape();
-        let found = open(&examples, 12).best(&shape, room);
-        let naive = if shape.is_ordered() { best_prefix(&examples, room) } else { greedy(&examples, room) };
+        let criterion = examples.criterion();
+        let found = open(&examples, 12).best(&criterion, constraint);
+        let naive = if criterion.is_ordered() { best_prefix(&examples, constraint) } else { greedy(&examples, constraint) };
         check(&examples, found, naive)?;
     }
 
@@ -92,8 +92,8 @@ proptest! {
         (examples, n_codes) in (kinds(), 2..=7u16, 2..=40usize)
             .prop_flat_map(|(kinds, n_codes, n)| (examples(kinds.only_one(), n_codes, n), Just(n_codes))),
     ) {
-        let shape = examples.shape();
-        let found = open(&examples, n_codes.into()).best(&shape, ANY);
+        let criterion = examples.criterion();
+        let found = open(&examples, n_codes.into()).best(&criterion, ANY);
         let subsets = 1..(1u16 << n_codes) - 1;
         let most = subsets.map(|subset| examples.gain(|code| subset >> code & 1 == 1)).fold(0.0, f64::max);
         let gain = found.map_or(0.0, |found| found.gain);
@@ -102,14 +102,14 @@ proptest! {
 
     #[test]
     fn a_given_subset_gains_what_the_formula_says(
-        (examples, room, chosen) in (kinds(), 2..=9u16, 1..=60usize)
-            .prop_flat_map(|(kinds, n_codes, n)| (examples(kinds, n_codes, n), room(n / 2), any::<u16>())),
+        (examples, constraint, chosen) in (kinds(), 2..=9u16, 1..=60usize)
+            .prop_flat_map(|(kinds, n_codes, n)| (examples(kinds, n_codes, n), constraint(n / 2), any::<u16>())),
     ) {
         let codes = examples.present();
         let positions: Vec<usize> = (0..codes.len()).filter(|position| chosen >> position & 1 == 1).collect();
         let subset: Vec<u16> = positions.iter().map(|&position| codes[position]).collect();
-        let found = open(&examples, 12).given(&examples.shape(), room, &positions);
-        let has_room = examples.fits(room, |code| subset.contains(&code));
+        let found = open(&examples, 12).given(&examples.criterion(), constraint, &positions);
+        let has_room = examples.fits(constraint, |code| subset.contains(&code));
         prop_assert_eq!(found.is_some(), has_room);
         if let Some(found) = found {
             let gain = examples.gain(|code| subset.contains(&code));
@@ -139,7 +139,7 @@ fn among_many_categories_two_groups_are_told_apart() {
         codes,
     };
     let check = |examples: &Examples| {
-        let found = open(examples, n_codes.into()).best(&examples.shape(), ANY).unwrap();
+        let found = open(examples, n_codes.into()).best(&examples.criterion(), ANY).unwrap();
         assert!((found.gain - examples.impurity()).abs() < 1e-12);
         let side = group(found.codes[0]);
         assert_eq!(found.codes, (0..n_codes).filter(|&code| group(code) == side).collect::<Vec<_>>());

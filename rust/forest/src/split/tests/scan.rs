@@ -2,12 +2,13 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use pulp::Arch;
 
-use super::{Examples, N_GROUPS, arches, room};
-use crate::split::dense::LeftSides;
-use crate::split::given::GivenCuts;
+use super::{Examples, N_GROUPS, arches, constraint};
+use crate::split::dense::{self, LeftSides};
+use crate::split::kernel::{Kernel, Kernels};
+use crate::split::multi_feature::MultiFeatureHistogram;
+use crate::split::random_thresholds::RandomThresholds;
 use crate::split::scan::{self, Node, Scratch, Search};
-use crate::split::together::Together;
-use crate::split::{Cut, Room};
+use crate::split::{Cut, SplitConstraint};
 use ferrank_data::store::Code;
 
 /// What the components of a space are.
@@ -75,43 +76,62 @@ pub(super) fn examples(kinds: Kinds, n_codes: u16, n: usize) -> impl Strategy<Va
     })
 }
 
-fn case() -> impl Strategy<Value = (Examples, Room)> {
+fn case() -> impl Strategy<Value = (Examples, SplitConstraint)> {
     let n_codes = prop_oneof![1..=4u16, 2..=30u16, Just(250u16)];
     let sizes = prop_oneof![1..=30usize, 20..=200usize];
-    (kinds(), n_codes, sizes).prop_flat_map(|(kinds, n_codes, n)| (examples(kinds, n_codes, n), room(n)))
+    (kinds(), n_codes, sizes).prop_flat_map(|(kinds, n_codes, n)| (examples(kinds, n_codes, n), constraint(n)))
 }
 
-fn check<C: Code>(examples: &Examples, room: Room, n_codes: usize) -> Result<(), TestCaseError> {
-    let (shape, block) = (examples.shape(), examples.block());
+fn check<C: Code>(examples: &Examples, constraint: SplitConstraint, n_codes: usize) -> Result<(), TestCaseError> {
+    let (criterion, block) = (examples.criterion(), examples.block());
     let codes: Vec<C> = examples.codes.iter().map(|&code| C::from_u16(code)).collect();
     let rows: Vec<u32> = (0..codes.len() as u32).collect();
     let in_node = scan::Examples { block: &block, rows: &rows, counts: &examples.counts, pairs: &[] };
     let mut node = Node::default();
-    in_node.total(Arch::new(), &shape, &mut node.total);
-    node.open(&shape);
-    let search = Search { shape: &shape, examples: in_node, codes: &codes, n_codes, node: &node, room };
-    let mut scratch = Scratch::new(&shape);
+    in_node.total(Arch::new(), &criterion, &mut node.total);
+    node.open(&criterion);
+    let search = Search { criterion: &criterion, examples: in_node, codes: &codes, n_codes, node: &node, constraint };
+    let mut scratch = Scratch::new(&criterion);
     // Squares are added up as many at a time as vectors are wide, so gains differ in their last bits.
-    let naive = examples.best_cut(room);
+    let naive = examples.best_cut(constraint);
     for arch in arches() {
-        examples.check(search.best_cut(arch, &mut scratch), naive)?;
+        for kernel in best_cut_kernels(search, arch) {
+            examples.check(search.best_cut(kernel, arch, &mut scratch), naive)?;
+        }
     }
 
     let cuts = examples.present();
     for &cut in [cuts[0], cuts[cuts.len() / 2], cuts[cuts.len() - 1]].iter() {
-        let naive = examples.fits(room, |code| code <= cut);
+        let naive = examples.fits(constraint, |code| code <= cut);
         let naive = naive.then(|| Cut { gain: examples.gain(|code| code <= cut), code: cut });
         for arch in arches() {
-            let found = search.given_cut(arch, C::from_u16(cut), &mut scratch);
-            examples.check(found, naive)?;
-            prop_assert_eq!(found.map(|found| found.code), naive.map(|naive| naive.code));
+            for kernel in [Kernels::new(arch, &criterion, true).of_cut(), Kernel::InOrder] {
+                let found = search.given_cut(kernel, arch, C::from_u16(cut), &mut scratch);
+                examples.check(found, naive)?;
+                prop_assert_eq!(found.map(|found| found.code), naive.map(|naive| naive.code));
+            }
         }
     }
-    for arch in arches().into_iter().filter(|&arch| Together::serves(arch, &shape)) {
+    for arch in arches().into_iter().filter(|&arch| dense::width(arch, &criterion).is_some()) {
         cuts_found_together_are_those_found_alone(search, arch, &mut scratch)?;
     }
     // Searches leave the buffers clear.
-    examples.check(search.best_cut(Arch::new(), &mut scratch), naive)
+    for kernel in best_cut_kernels(search, Arch::new()) {
+        examples.check(search.best_cut(kernel, Arch::new(), &mut scratch), naive)?;
+    }
+    Ok(())
+}
+
+/// The kernel that serves the node, and the general ones.
+fn best_cut_kernels<C: Code>(search: Search<'_, C>, arch: Arch) -> Vec<Kernel> {
+    let Search { criterion, examples, node, n_codes, .. } = search;
+    let special = match Kernels::new(arch, criterion, false).of_one(criterion, examples, node, n_codes) {
+        // Examples are no pairs here.
+        Kernel::Single => Kernel::Dense,
+        kernel => kernel,
+    };
+    let sums = (n_codes < 300).then_some(Kernel::NodeSums);
+    [special, Kernel::InOrder].into_iter().chain(sums).collect()
 }
 
 /// With the codes in other orders as other features: more than find place at once.
@@ -120,14 +140,15 @@ fn cuts_found_together_are_those_found_alone<C: Code>(
     arch: Arch,
     scratch: &mut Scratch,
 ) -> Result<(), TestCaseError> {
-    let Search { shape, examples, codes, n_codes, node, room } = search;
+    let Search { criterion, examples, codes, n_codes, node, constraint } = search;
     let n = codes.len();
     let of_feature = |feature: u32| {
         let mut codes = codes.to_vec();
         codes.rotate_left(feature as usize % n);
         codes
     };
-    let (mut given, mut together, mut lefts) = (GivenCuts::default(), Together::default(), LeftSides::default());
+    let (mut given, mut together, mut lefts) =
+        (RandomThresholds::default(), MultiFeatureHistogram::default(), LeftSides::default());
     for features in [0..7u32, 7..8, 8..11] {
         lefts.clear();
         let (mut given_alone, mut best_alone) = (Vec::new(), Vec::new());
@@ -135,20 +156,20 @@ fn cuts_found_together_are_those_found_alone<C: Code>(
             let codes = of_feature(feature);
             let cut = codes[n / 2];
             let search = Search { codes: &codes, ..search };
-            given_alone.extend(search.given_cut(arch, cut, scratch).map(|cut| (feature, cut)));
+            given_alone.extend(search.given_cut(Kernel::Dense, arch, cut, scratch).map(|cut| (feature, cut)));
             prop_assert_eq!(given.take(arch, feature, &codes, cut), feature == 6);
-            let mut one = Together::default();
-            one.take(shape, feature, &codes, n_codes);
-            best_alone.extend(one.best_cuts(arch, shape, examples, node, room, None));
-            together.take(shape, feature, &codes, n_codes);
+            let mut one = MultiFeatureHistogram::default();
+            one.take(criterion, feature, &codes, n_codes);
+            best_alone.extend(one.best_cuts(arch, criterion, examples, node, constraint, None));
+            together.take(criterion, feature, &codes, n_codes);
         }
-        let mut found: Vec<_> = given.judge(arch, shape, examples, node, room, &mut lefts).collect();
+        let mut found: Vec<_> = given.judge(arch, criterion, examples, node, constraint, &mut lefts).collect();
         found.sort_by_key(|&(feature, _)| feature);
         prop_assert_eq!(&found, &given_alone);
         left_sides_are_summed_up(search, &found, of_feature, &lefts)?;
 
         lefts.clear();
-        let found: Vec<_> = together.best_cuts(arch, shape, examples, node, room, Some(&mut lefts)).collect();
+        let found: Vec<_> = together.best_cuts(arch, criterion, examples, node, constraint, Some(&mut lefts)).collect();
         prop_assert_eq!(&found, &best_alone);
         left_sides_are_summed_up(search, &found, of_feature, &lefts)?;
     }
@@ -162,15 +183,15 @@ fn left_sides_are_summed_up<C: Code>(
     lefts: &LeftSides,
 ) -> Result<(), TestCaseError> {
     for &(feature, cut) in found {
-        let mut sums = vec![0.0; search.shape.len()];
+        let mut sums = vec![0.0; search.criterion.len()];
         for (i, code) in codes(feature).iter().enumerate() {
             if code.index() <= usize::from(cut.code) {
-                search.examples.add(search.shape, &mut sums, i);
+                search.examples.add(search.criterion, &mut sums, i);
             }
         }
-        prop_assert_eq!(lefts.of(feature), Some(&sums[..]));
+        prop_assert_eq!(lefts.get(feature), Some(&sums[..]));
     }
-    prop_assert_eq!(lefts.of(u32::MAX), None);
+    prop_assert_eq!(lefts.get(u32::MAX), None);
     Ok(())
 }
 
@@ -178,19 +199,19 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
     #[test]
-    fn cuts_are_the_naive_ones((examples, room) in case()) {
+    fn cuts_are_the_naive_ones((examples, constraint) in case()) {
         // With few codes sums are taken by code, with many in the order of codes, which are sorted by
         // counting them or their bytes.
         let n_codes = usize::from(*examples.codes.iter().max().unwrap()) + 1;
-        check::<u8>(&examples, room, n_codes)?;
-        check::<u16>(&examples, room, 4 * examples.codes.len().max(n_codes))?;
-        check::<u16>(&examples, room, 60_000)?;
+        check::<u8>(&examples, constraint, n_codes)?;
+        check::<u16>(&examples, constraint, 4 * examples.codes.len().max(n_codes))?;
+        check::<u16>(&examples, constraint, 60_000)?;
     }
 }
 
 #[test]
 fn what_all_examples_have_gains_nothing() {
-    let room = Room { min_leaf: 1.0, missing: 0.0 };
+    let constraint = SplitConstraint { min_leaf: 1.0, missing: 0.0 };
     for (first, second) in (1..=9u32).flat_map(|first| (1..=9).map(move |second| (first, second))) {
         for group in [Vec::new(), vec![0]] {
             let examples = Examples {
@@ -203,8 +224,8 @@ fn what_all_examples_have_gains_nothing() {
                 omega: vec![0.1],
                 group,
             };
-            check::<u8>(&examples, room, 2).unwrap();
-            check::<u16>(&examples, room, 60_000).unwrap();
+            check::<u8>(&examples, constraint, 2).unwrap();
+            check::<u16>(&examples, constraint, 60_000).unwrap();
         }
     }
 }

@@ -1,14 +1,14 @@
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use super::{Examples, arches, on_every_arch, room};
-use crate::split::single::{Bins, Histograms, Node, Pair, TOGETHER, best_cut, given_cut, left_of};
-use crate::split::{Cut, Room};
+use super::{Examples, arches, constraint, on_every_arch};
+use crate::split::single::{Bins, Histograms, Node, Pair, SIDE_BY_SIDE, best_cut, given_cut, left_of};
+use crate::split::{Cut, SplitConstraint};
 use ferrank_data::store::Code;
 use ferrank_data::store::bands::Bands;
 
 /// One numeric component, no weights.
-fn examples(n_codes: u16) -> impl Strategy<Value = (Examples, Room)> {
+fn examples(n_codes: u16) -> impl Strategy<Value = (Examples, SplitConstraint)> {
     // Every width of vectors each against each, bins told by bits, bins walked from end to end.
     let sizes = prop_oneof![1..=9usize, 1..=70usize, 71..=600usize, 512..=600usize];
     let values = prop_oneof![-1000..=1000i64, -2..=2i64, 0..=1i64];
@@ -26,7 +26,7 @@ fn examples(n_codes: u16) -> impl Strategy<Value = (Examples, Room)> {
             omega: Vec::new(),
             group: Vec::new(),
         };
-        (Just(examples), room(n))
+        (Just(examples), constraint(n))
     })
 }
 
@@ -36,7 +36,7 @@ fn pairs(examples: &Examples) -> Vec<Pair> {
     examples.counts.iter().zip(&examples.dense).map(pair).collect()
 }
 
-fn check<C: Code>(examples: &Examples, room: Room, n_codes: u16) -> Result<(), TestCaseError> {
+fn check<C: Code>(examples: &Examples, constraint: SplitConstraint, n_codes: u16) -> Result<(), TestCaseError> {
     let codes: Vec<C> = examples.codes.iter().map(|&code| C::from_u16(code)).collect();
     let pairs = pairs(examples);
     let node = Node::new(&pairs);
@@ -44,19 +44,21 @@ fn check<C: Code>(examples: &Examples, room: Room, n_codes: u16) -> Result<(), T
     prop_assert_eq!(node.sum, pairs.iter().map(|pair| pair[1]).sum::<f64>());
 
     let mut bins = Bins::new(n_codes.into());
-    let found =
-        on_every_arch(|arch| best_cut(arch, (codes.iter().copied(), n_codes.into()), &pairs, node, room, &mut bins))?;
-    examples.check(found, examples.best_cut(room))?;
+    let found = on_every_arch(|arch| {
+        best_cut(arch, (codes.iter().copied(), n_codes.into()), &pairs, node, constraint, &mut bins)
+    })?;
+    examples.check(found, examples.best_cut(constraint))?;
     // Searches leave the bins clear.
-    let again =
-        on_every_arch(|arch| best_cut(arch, (codes.iter().copied(), n_codes.into()), &pairs, node, room, &mut bins))?;
+    let again = on_every_arch(|arch| {
+        best_cut(arch, (codes.iter().copied(), n_codes.into()), &pairs, node, constraint, &mut bins)
+    })?;
     prop_assert_eq!(found, again);
 
     let cuts = examples.present();
     for &cut in [cuts[0], cuts[cuts.len() / 2], cuts[cuts.len() - 1], n_codes - 1].iter() {
-        let naive = examples.fits(room, |code| code <= cut);
+        let naive = examples.fits(constraint, |code| code <= cut);
         let naive = naive.then(|| Cut { gain: examples.gain(|code| code <= cut), code: cut });
-        let found = on_every_arch(|arch| given_cut(arch, &codes, &pairs, node, room, C::from_u16(cut)))?;
+        let found = on_every_arch(|arch| given_cut(arch, &codes, &pairs, node, constraint, C::from_u16(cut)))?;
         examples.check(found, naive)?;
         prop_assert_eq!(found.map(|found| found.code), naive.map(|naive| naive.code));
         let is_left = |i: &usize| examples.codes[*i] <= cut;
@@ -67,14 +69,14 @@ fn check<C: Code>(examples: &Examples, room: Room, n_codes: u16) -> Result<(), T
 }
 
 /// Columns that go together have the cuts that they have alone.
-fn check_together(examples: &Examples, room: Room, n_codes: u16) -> Result<(), TestCaseError> {
+fn check_together(examples: &Examples, constraint: SplitConstraint, n_codes: u16) -> Result<(), TestCaseError> {
     let pairs = pairs(examples);
     let node = Node::new(&pairs);
     let n = pairs.len();
     // Examples in another order of rows, codes turned by another number for each column.
     let rows: Vec<u32> = (0..n as u32).map(|i| 2 * i + 1).collect();
     let turned = |column: usize, i: usize| (usize::from(examples.codes[i]) + 7 * column) % usize::from(n_codes);
-    let mut bands = Bands::<u8>::new(TOGETHER, 2 * n);
+    let mut bands = Bands::<u8>::new(SIDE_BY_SIDE, 2 * n);
     for cells in bands.iter_mut() {
         for (i, &row) in rows.iter().enumerate() {
             cells[row as usize] = std::array::from_fn(|column| turned(column, i) as u8);
@@ -82,14 +84,14 @@ fn check_together(examples: &Examples, room: Room, n_codes: u16) -> Result<(), T
     }
     let mut histograms = Histograms::new();
     let mut bins = Bins::new(n_codes.into());
-    for together in 1..=TOGETHER {
+    for together in 1..=SIDE_BY_SIDE {
         let columns: Vec<_> = (0..together).map(|slot| bands.column(slot)).collect();
         for arch in arches() {
             histograms.fill(&columns, &rows, &pairs);
             for column in 0..together {
                 let codes = (0..n).map(|i| turned(column, i) as u8);
-                let alone = best_cut(arch, (codes, n_codes.into()), &pairs, node, room, &mut bins);
-                prop_assert_eq!(histograms.best_cut(arch, column, n_codes.into(), node, room), alone);
+                let alone = best_cut(arch, (codes, n_codes.into()), &pairs, node, constraint, &mut bins);
+                prop_assert_eq!(histograms.best_cut(arch, column, n_codes.into(), node, constraint), alone);
             }
         }
     }
@@ -101,18 +103,18 @@ proptest! {
 
     #[test]
     fn cuts_on_one_byte_are_the_naive_ones(
-        (n_codes, (examples, room)) in prop_oneof![2..=4u16, 2..=40u16, Just(255u16)].prop_flat_map(|n| (Just(n), examples(n))),
+        (n_codes, (examples, constraint)) in prop_oneof![2..=4u16, 2..=40u16, Just(255u16)].prop_flat_map(|n| (Just(n), examples(n))),
     ) {
-        check::<u8>(&examples, room, n_codes)?;
-        check_together(&examples, room, n_codes)?;
+        check::<u8>(&examples, constraint, n_codes)?;
+        check_together(&examples, constraint, n_codes)?;
     }
 
     #[test]
     fn cuts_on_two_bytes_are_the_naive_ones(
-        (n_codes, (examples, room)) in prop_oneof![2..=4u16, 200..=600u16, Just(5_000u16), Just(u16::MAX)]
+        (n_codes, (examples, constraint)) in prop_oneof![2..=4u16, 200..=600u16, Just(5_000u16), Just(u16::MAX)]
             .prop_flat_map(|n| (Just(n), examples(n))),
     ) {
-        check::<u16>(&examples, room, n_codes)?;
+        check::<u16>(&examples, constraint, n_codes)?;
     }
 }
 
@@ -129,10 +131,10 @@ fn the_lower_of_equal_cuts_is_taken() {
             _ => 0.0,
         };
         let pairs: Vec<Pair> = codes.iter().map(|&code| [1.0, value(code)]).collect();
-        let room = Room { min_leaf: 1.0, missing: 0.0 };
+        let constraint = SplitConstraint { min_leaf: 1.0, missing: 0.0 };
         let mut bins = Bins::new(n.into());
         let found = on_every_arch(|arch| {
-            best_cut(arch, (codes.iter().copied(), n.into()), &pairs, Node::new(&pairs), room, &mut bins)
+            best_cut(arch, (codes.iter().copied(), n.into()), &pairs, Node::new(&pairs), constraint, &mut bins)
         })
         .unwrap();
         assert_eq!(found.unwrap().code, 0, "{n}");

@@ -1,15 +1,15 @@
-//! Where the codes of each feature are, and taking them into a batch.
+//! The codes of each feature, and how a batch takes them.
 
 use rand::RngExt;
 
-use super::Ground;
+use super::GrowContext;
 use crate::split::batch::Batch;
 use ferrank_data::profile::Scale;
 use ferrank_data::store::{Chunk, Code, Slot, Stored};
 use ferrank_runtime::random::Stream;
 
 /// Where the codes of a feature are.
-pub(super) struct Find<'a> {
+pub(super) struct FeatureCodes<'a> {
     pub(super) slot: Slot,
     pub(super) n_codes: usize,
     /// What they stand for, where cuts are at random.
@@ -18,20 +18,20 @@ pub(super) struct Find<'a> {
     pub(super) fits_batch: bool,
 }
 
-impl<'a> Find<'a> {
+impl<'a> FeatureCodes<'a> {
     /// For each feature.
-    pub(super) fn all(ground: Ground<'a>) -> Vec<Find<'a>> {
-        let store = ground.store;
-        let finds = (0..).zip(&store.slots).zip(&store.codings).map(|((feature, &slot), coding)| Find {
+    pub(super) fn all(context: GrowContext<'a>) -> Vec<FeatureCodes<'a>> {
+        let store = context.store;
+        let features = (0..).zip(&store.slots).zip(&store.codings).map(|((feature, &slot), coding)| FeatureCodes {
             slot,
             n_codes: coding.n_codes(),
-            values: ground.values(feature),
+            values: context.values(feature),
             fits_batch: !coding.has_missing && matches!(coding.scale, Scale::Numeric(_)),
         });
-        finds.collect()
+        features.collect()
     }
 
-    /// Takes the codes of `rows` into `batch`; gives whether they vary.
+    /// Takes the codes of `rows` into `batch`. Returns true if they vary.
     #[inline(always)]
     pub(super) fn take(
         &self,
@@ -47,7 +47,7 @@ impl<'a> Find<'a> {
         }
     }
 
-    /// Takes `codes`, one for each example, into `batch`; gives whether they vary.
+    /// Takes `codes`, one for each example, into `batch`. Returns true if they vary.
     #[inline(always)]
     pub(super) fn take_codes<C: Code>(
         &self,
@@ -67,7 +67,7 @@ impl<'a> Find<'a> {
     }
 }
 
-/// Writes the key of each of `codes`; gives whether they vary.
+/// Writes the key of each of `codes`. Returns true if they vary.
 #[inline(always)]
 fn fill<C: Code>(keys: &mut [f64], codes: impl Iterator<Item = C> + Clone, key: impl Fn(C) -> f64) -> bool {
     let Some(first) = codes.clone().next() else { return false };

@@ -6,12 +6,13 @@ use std::sync::Mutex;
 use proptest::prelude::*;
 
 use super::*;
-use crate::Bench;
-use crate::params::{Ensemble, ForestParams, MaxFeatures, MaxSamples, Score};
+use crate::TreeWorker;
+use crate::params::{Ensemble, ForestParams, MaxFeatures, MaxSamples};
+use crate::scores::Score;
 use crate::tests::{Coded, batches, label_sets};
 use ferrank_runtime::monitor::Monitor;
 
-/// Trees 0 … 4 in memory, and in passes with room for so many rows and bytes of sums.
+/// Trees 0 … 4 in memory, and in passes with memory for so many rows and bytes of sums.
 fn both(
     coded: &Coded,
     supervision: f64,
@@ -20,13 +21,14 @@ fn both(
 ) -> [Vec<Contribution>; 2] {
     let monitor = Monitor::default();
     let (inside, outside) = (coded.space_of(None, supervision), coded.bare_space(None, supervision));
-    let ground = Ground { store: &coded.store, space: &inside, params, monitor: &monitor };
+    let context = GrowContext { store: &coded.store, space: &inside, params, monitor: &monitor };
     let subset: Vec<usize> = (0..coded.store.targets.len()).collect();
-    let expected = (0..5).map(|tree| Bench::new(ground).tree(&subset, tree).unwrap()).collect();
-    let ground = Ground { space: &outside, ..ground };
-    let room = Room::of(bucket_rows, sums, ground);
+    let oob = need_oob(&params.scores).then(|| OobContext::new(context, &subset, None));
+    let expected = (0..5).map(|tree| TreeWorker::new(context).tree(oob.as_ref(), tree).unwrap()).collect();
+    let context = GrowContext { space: &outside, ..context };
+    let plan = MemoryPlan::with_sizes(bucket_rows, sums, context);
     let found = Mutex::new(BTreeMap::new());
-    grow_in(ground, &room, &Scratch::new(None), &subset, &[0, 1, 2, 3, 4], &|tree, result| {
+    grow_in(context, &plan, &Scratch::new(None), &subset, &[0, 1, 2, 3, 4], &|tree, result| {
         found.lock().unwrap().insert(tree, result);
         Ok(())
     })
@@ -67,13 +69,13 @@ proptest! {
         which in 0..4usize,
         max_bins in prop_oneof![Just(255), Just(1000), Just(7)],
         supervision in prop_oneof![Just(1.0), Just(0.5), Just(0.0)],
-        room in (1..60usize, prop_oneof![Just(0), Just(1 << 20)]),
+        memory in (1..60usize, prop_oneof![Just(0), Just(1 << 20)]),
     ) {
         let targets: &[&str] = [&["y"][..], &["class"], &["y", "t", "class"], &["t"]][which];
         prop_assume!(batch.column_by_name(targets[0]).unwrap().null_count() < batch.num_rows());
         let [expected, found] = {
             let coded = Coded::read(&batch, targets, None, max_bins, supervision < 1.0);
-            both(&coded, supervision, &params, room)
+            both(&coded, supervision, &params, memory)
         };
         prop_assert_eq!(expected, found);
     }
@@ -83,11 +85,11 @@ proptest! {
         batch in batches(60..61, false, false),
         params in params(),
         (n_labels, missing) in (prop_oneof![Just(3), Just(20)], any::<bool>()),
-        room in (1..60usize, prop_oneof![Just(0), Just(1 << 20)]),
+        memory in (1..60usize, prop_oneof![Just(0), Just(1 << 20)]),
     ) {
         let mut coded = Coded::new(&batch, &["y"], None, 255);
         coded.store.targets = vec![label_sets(60, n_labels, missing)];
-        let [expected, found] = both(&coded, 1.0, &params, room);
+        let [expected, found] = both(&coded, 1.0, &params, memory);
         prop_assert_eq!(expected, found);
     }
 }

@@ -8,31 +8,31 @@ const BITS: usize = u64::BITS as usize;
 
 /// A bit for each row, set if it is not in the bag.
 #[derive(Debug)]
-pub(crate) struct OutOfBag {
+pub(crate) struct OutOfBagRows {
     bits: Vec<u64>,
     /// Rows that are not in the bag.
     count: usize,
 }
 
-impl OutOfBag {
-    /// All of `rows` rows.
+impl OutOfBagRows {
+    /// All rows below `rows`.
     pub(crate) fn all(rows: usize) -> Self {
         let mut bits = vec![u64::MAX; rows.div_ceil(BITS)];
         if !rows.is_multiple_of(BITS) {
             bits[rows / BITS] = (1 << (rows % BITS)) - 1;
         }
-        OutOfBag { bits, count: rows }
+        OutOfBagRows { bits, count: rows }
     }
 
-    /// Those of `rows` rows that are not in `bag`.
-    pub(crate) fn of(bag: &Bag, rows: usize) -> Self {
-        let mut out = OutOfBag::all(rows);
-        out.take(0, bag);
+    /// The rows below `rows` that are not in `bag`.
+    pub(crate) fn outside(bag: &Bag, rows: usize) -> Self {
+        let mut out = OutOfBagRows::all(rows);
+        out.remove(0, bag);
         out
     }
 
-    /// Takes the rows of `bag` away, which are numbered from `base`.
-    pub(crate) fn take(&mut self, base: usize, bag: &Bag) {
+    /// Removes the rows of `bag`, which are numbered from `base`.
+    pub(crate) fn remove(&mut self, base: usize, bag: &Bag) {
         for row in bag.rows.iter().map(|&row| base + row as usize) {
             self.bits[row / BITS] &= !(1 << (row % BITS));
         }
@@ -49,22 +49,22 @@ impl OutOfBag {
         }
     }
 
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.count
     }
 
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.count == 0
     }
 
     /// The rows, ascending.
-    pub(super) fn iter(&self) -> impl Iterator<Item = usize> + Clone {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = usize> + Clone {
         self.bits.iter().enumerate().flat_map(|(word, &bits)| ones(bits).map(move |bit| word * BITS + bit))
     }
 
-    /// Hands the rows to `each`, block by block: the number of the block's first row, and the rows counted from
+    /// Calls `each` for each block of rows, with the number of the block's first row and the rows counted from
     /// there.
-    pub(super) fn by_block(&self, mut each: impl FnMut(usize, &[u32]) -> Result<()>) -> Result<()> {
+    pub(crate) fn by_block(&self, mut each: impl FnMut(usize, &[u32]) -> Result<()>) -> Result<()> {
         let mut rows = Vec::new();
         for (block, words) in self.bits.chunks(CHUNK_ROWS / BITS).enumerate() {
             rows.clear();
@@ -95,7 +95,7 @@ mod tests {
         let rows = CHUNK_ROWS + 70;
         let mut bag = Bag::default();
         bag.take_bootstrap(1, 2, rows, 50_000);
-        let out = OutOfBag::of(&bag, rows);
+        let out = OutOfBagRows::outside(&bag, rows);
         let mut all: Vec<usize> = out.iter().chain(bag.rows.iter().map(|&row| row as usize)).collect();
         assert_eq!(out.len() + bag.rows.len(), rows);
         all.sort_unstable();

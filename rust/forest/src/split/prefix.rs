@@ -1,14 +1,16 @@
-//! Examples of row weight 1, walked in the order of their codes: what they add up to is written down and judged side
-//! by side, since no guess tells where a code ends.
+//! Prefix sums of examples in the order of their codes, where rows weigh 1.
+//!
+//! The sums after each example are written down, and all cuts are judged in vectors. Cuts between examples with the same
+//! code are masked, because branches at the ends of codes would be unpredictable.
 
 use pulp::Simd;
 
-use super::single::GainOf;
+use super::single::GainFormula;
 use super::{Cut, STEP, first_best};
 
 /// The left side after each example in order, in whole vectors.
 #[derive(Debug, Default)]
-pub(super) struct Walk {
+pub(super) struct Prefixes {
     /// Codes, and one more that is infinite.
     keys: Vec<f64>,
     counts: Vec<f64>,
@@ -27,11 +29,11 @@ pub(super) struct Step<'a> {
     pub(super) cross: &'a mut f64,
 }
 
-impl Walk {
-    /// Room for `n` examples, in order.
+impl Prefixes {
+    /// SplitConstraint for `n` examples, in order.
     #[inline(always)]
     pub(super) fn steps(&mut self, n: usize) -> impl Iterator<Item = Step<'_>> {
-        let Walk { keys, counts, qualities, cross, gains } = self;
+        let Prefixes { keys, counts, qualities, cross, gains } = self;
         let whole = n.next_multiple_of(STEP);
         keys.clear();
         keys.resize(whole + 1, f64::INFINITY);
@@ -57,7 +59,7 @@ impl Walk {
 
     /// The best cut.
     #[inline(always)]
-    pub(super) fn best_cut<S: Simd>(&mut self, simd: S, gain: GainOf) -> Option<Cut> {
+    pub(super) fn best_cut<S: Simd>(&mut self, simd: S, gain: GainFormula) -> Option<Cut> {
         let none = simd.splat_f64s(-1.0);
         let whole = self.gains.len();
         let (keys, next) = (S::as_simd_f64s(&self.keys[..whole]).0, S::as_simd_f64s(&self.keys[1..]).0);

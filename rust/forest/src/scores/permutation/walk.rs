@@ -1,7 +1,7 @@
 //! The ways of rows through a tree, and their detours.
 
 use super::ring::{BLOCK_ROWS, Codes};
-use super::routes::{LEAF, Routes};
+use crate::oob::{LEAF, PackedTree};
 use ferrank_data::store::Code;
 
 /// Rows that walk side by side.
@@ -11,7 +11,7 @@ pub(super) const GROUP_ROWS: usize = 32;
 const ROW_BITS: u32 = GROUP_ROWS.trailing_zeros();
 
 /// Most features: the codes of a block alone would take 64 GiB.
-const MOST_PLACES: usize = 1 << (u32::BITS - ROW_BITS);
+const MOST_COLUMNS: usize = 1 << (u32::BITS - ROW_BITS);
 
 const _: () = assert!(GROUP_ROWS == u32::BITS as usize && BLOCK_ROWS.is_multiple_of(GROUP_ROWS));
 
@@ -19,21 +19,21 @@ const _: () = assert!(GROUP_ROWS == u32::BITS as usize && BLOCK_ROWS.is_multiple
 pub(super) struct Walk {
     /// Rows on their paths.
     paths: List,
-    /// Rows that left them, and those that reached a leaf so.
+    /// Rows that left their paths; and rows that reached a leaf off their paths.
     detours: List,
-    /// Those of `detours` that go on, while a step is made.
+    /// The `detours` that go on after the current step.
     ahead: List,
     arrived: List,
     /// By row.
     leaves: [u32; GROUP_ROWS],
-    /// By place; a bit for each row that left its path by this feature.
+    /// By column; a bit for each row that left its path by this feature.
     left: Vec<u32>,
 }
 
-/// A row on its way through the tree, with another value of one feature once it left its path.
+/// A row at a node of the tree; with another value of one feature once it has left its path.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Detour {
-    /// The place of the feature, then [`ROW_BITS`] for the number of the row in its group.
+    /// The column of the feature, then [`ROW_BITS`] for the number of the row in its group.
     what: u32,
     /// A step, or with [`LEAF`] a leaf.
     node: u32,
@@ -41,8 +41,8 @@ pub(super) struct Detour {
 
 impl Detour {
     #[inline(always)]
-    fn new(row: u32, place: u32, node: u32) -> Self {
-        Detour { what: place << ROW_BITS | row, node }
+    fn new(row: u32, column: u32, node: u32) -> Self {
+        Detour { what: column << ROW_BITS | row, node }
     }
 
     /// Number of the row in its group.
@@ -53,7 +53,7 @@ impl Detour {
 
     /// Of the feature.
     #[inline(always)]
-    pub(super) fn place(self) -> usize {
+    pub(super) fn column(self) -> usize {
         (self.what >> ROW_BITS) as usize
     }
 
@@ -68,7 +68,7 @@ impl Detour {
     }
 }
 
-/// Entries that are added without a branch: none could be foretold.
+/// Entries that are added without branches, which would be unpredictable.
 #[derive(Default)]
 struct List {
     entries: Vec<Detour>,
@@ -76,14 +76,14 @@ struct List {
 }
 
 impl List {
-    /// Room for `n` entries more.
+    /// SplitConstraint for `n` entries more.
     fn reserve(&mut self, n: usize) {
         if self.entries.len() < self.len + n {
             self.entries.resize(self.len + n, Detour::default());
         }
     }
 
-    /// Adds `entry` if it is `wanted`; there is room for it even if it is not.
+    /// Adds `entry` if it is `wanted`. Space for it must be reserved in any case.
     #[inline(always)]
     fn add(&mut self, entry: Detour, wanted: bool) {
         self.entries[self.len] = entry;
@@ -92,43 +92,43 @@ impl List {
 }
 
 impl Walk {
-    /// Through a tree that tests `n_places` features.
-    pub(super) fn new(n_places: usize) -> Self {
-        assert!(n_places <= MOST_PLACES);
+    /// Through a tree that tests `n_columns` features.
+    pub(super) fn new(n_columns: usize) -> Self {
+        assert!(n_columns <= MOST_COLUMNS);
         Walk {
             paths: List::default(),
             detours: List::default(),
             ahead: List::default(),
             arrived: List::default(),
             leaves: [0; GROUP_ROWS],
-            left: vec![0; n_places],
+            left: vec![0; n_columns],
         }
     }
 
     /// Walks the `n` rows of `codes` from number `first` on to their leaves, and each also with each feature's shuffled
     /// value that leads off its path.
-    pub(super) fn walk<C: Code>(&mut self, routes: &Routes, codes: &Codes<C>, first: usize, n: usize) {
-        match routes.has_subsets() {
-            true => self.walk_by::<C, true>(routes, codes, first, n),
-            false => self.walk_by::<C, false>(routes, codes, first, n),
+    pub(super) fn walk<C: Code>(&mut self, tree: &PackedTree, codes: &Codes<C>, first: usize, n: usize) {
+        match tree.has_subsets() {
+            true => self.walk_by::<C, true>(tree, codes, first, n),
+            false => self.walk_by::<C, false>(tree, codes, first, n),
         }
     }
 
-    fn walk_by<C: Code, const SUBSETS: bool>(&mut self, routes: &Routes, codes: &Codes<C>, first: usize, n: usize) {
+    fn walk_by<C: Code, const SUBSETS: bool>(&mut self, tree: &PackedTree, codes: &Codes<C>, first: usize, n: usize) {
         self.left.fill(0);
         (self.paths.len, self.detours.len, self.arrived.len) = (0, 0, 0);
         self.paths.reserve(n);
         (0..n as u32).for_each(|row| self.paths.add(Detour::new(row, 0, 0), true));
         while self.paths.len > 0 {
-            self.step_on_paths::<C, SUBSETS>(routes, codes, first);
+            self.step_on_paths::<C, SUBSETS>(tree, codes, first);
         }
         self.arrived.reserve(self.detours.len);
         while self.detours.len > 0 {
-            self.step_on_detours::<C, SUBSETS>(routes, codes, first);
+            self.step_on_detours::<C, SUBSETS>(tree, codes, first);
         }
     }
 
-    fn step_on_paths<C: Code, const SUBSETS: bool>(&mut self, routes: &Routes, codes: &Codes<C>, first: usize) {
+    fn step_on_paths<C: Code, const SUBSETS: bool>(&mut self, tree: &PackedTree, codes: &Codes<C>, first: usize) {
         let n = std::mem::take(&mut self.paths.len);
         self.detours.reserve(n);
         self.arrived.reserve(n);
@@ -137,14 +137,14 @@ impl Walk {
             [&mut self.paths, &mut self.detours, &mut self.arrived].map(std::mem::take);
         for i in 0..n {
             let path = paths.entries[i];
-            let step = routes.steps[path.node as usize];
+            let step = tree.steps[path.node as usize];
             let (row, at) = (path.row(), (first + path.row()) % BLOCK_ROWS);
-            let [own, taken] = codes.at(step.place);
-            let (next, other) = (routes.next::<C, SUBSETS>(step, own[at]), routes.next::<C, SUBSETS>(step, taken[at]));
-            let left = &mut self.left[step.place as usize];
+            let [own, taken] = codes.at(step.column);
+            let (next, other) = (tree.next::<C, SUBSETS>(step, own[at]), tree.next::<C, SUBSETS>(step, taken[at]));
+            let left = &mut self.left[step.column as usize];
             let leaves = (next != other) & (*left >> row & 1 == 0);
             *left |= u32::from(leaves) << row;
-            let detour = Detour::new(row as u32, step.place, other);
+            let detour = Detour::new(row as u32, step.column, other);
             detours.add(detour, leaves & !detour.is_at_leaf());
             arrived.add(detour, leaves & detour.is_at_leaf());
             let path = Detour { node: next, ..path };
@@ -154,15 +154,15 @@ impl Walk {
         (self.paths, self.detours, self.arrived) = (paths, detours, arrived);
     }
 
-    fn step_on_detours<C: Code, const SUBSETS: bool>(&mut self, routes: &Routes, codes: &Codes<C>, first: usize) {
+    fn step_on_detours<C: Code, const SUBSETS: bool>(&mut self, tree: &PackedTree, codes: &Codes<C>, first: usize) {
         self.ahead.reserve(self.detours.len);
         let [mut detours, mut ahead, mut arrived] =
             [&mut self.detours, &mut self.ahead, &mut self.arrived].map(std::mem::take);
         for &(mut detour) in &detours.entries[..detours.len] {
-            let step = routes.steps[detour.node as usize];
-            let codes = &codes.at(step.place)[usize::from(step.place as usize == detour.place())];
-            detour.node = routes.next::<C, SUBSETS>(step, codes[(first + detour.row()) % BLOCK_ROWS]);
-            routes.prefetch(detour.node);
+            let step = tree.steps[detour.node as usize];
+            let codes = &codes.at(step.column)[usize::from(step.column as usize == detour.column())];
+            detour.node = tree.next::<C, SUBSETS>(step, codes[(first + detour.row()) % BLOCK_ROWS]);
+            tree.prefetch(detour.node);
             arrived.add(detour, detour.is_at_leaf());
             ahead.add(detour, !detour.is_at_leaf());
         }

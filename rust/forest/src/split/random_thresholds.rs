@@ -1,4 +1,4 @@
-//! Given cuts of several features at once, of few dense components.
+//! Random cuts of several features at once, for few dense components.
 //!
 //! For each example, a bit for each feature says whether its cut puts the example on the left. Examples with
 //! the same bits are summed up together, in one pass over their values for all the features; the left side
@@ -6,20 +6,20 @@
 
 use pulp::{Arch, Simd, WithSimd};
 
-use super::dense::{self, Groups, InRegisters, LeftSides, Registers};
+use super::dense::{self, GroupSums, LeftSides, OnRegisters, RegisterSums};
 use super::scan::{Examples, Node};
-use super::{Cut, Room};
-use crate::moments::{EXAMPLES, Shape, WEIGHT};
+use super::{Cut, SplitConstraint};
+use crate::criterion::{Criterion, EXAMPLES, WEIGHT};
 use ferrank_data::store::Code;
 
 /// Cuts that were given, and which examples they put on the left.
 #[derive(Debug, Default)]
-pub(crate) struct GivenCuts {
+pub(crate) struct RandomThresholds {
     /// n_examples
     marks: Vec<u8>,
     cuts: Vec<Given>,
     /// 2^n_cuts; the examples with these bits.
-    groups: Groups,
+    groups: GroupSums,
 }
 
 /// A cut that was given.
@@ -29,16 +29,16 @@ struct Given {
     code: u16,
     /// Whether fewer examples, each counted once, are on the left than on the right.
     left_is_smaller: bool,
-    /// −1 if there is no room.
+    /// −1 if the constraint forbids it.
     gain: f64,
 }
 
-impl GivenCuts {
+impl RandomThresholds {
     /// Most cuts at once: each doubles the sums there are.
     const MOST: usize = 7;
 
-    /// Takes the cut of `feature` above `cut`; `codes` are those of the examples, none missing. Gives whether there
-    /// is no place for another.
+    /// Takes the cut of `feature` above `cut`; `codes` are those of the examples, none missing. Returns true if
+    /// there is no space for another.
     pub(crate) fn take<C: Code>(&mut self, arch: Arch, feature: u32, codes: &[C], cut: C) -> bool {
         if self.cuts.is_empty() {
             self.marks.clear();
@@ -47,22 +47,22 @@ impl GivenCuts {
         let n_left = arch.dispatch(Mark { codes, cut, bit: 1 << self.cuts.len(), marks: &mut self.marks });
         let left_is_smaller = 2 * n_left <= codes.len();
         self.cuts.push(Given { feature, code: cut.index() as u16, left_is_smaller, gain: -1.0 });
-        self.cuts.len() == GivenCuts::MOST
+        self.cuts.len() == RandomThresholds::MOST
     }
 
-    /// Judges the cuts, and gives those that have room with their features, with the sums of their left sides in
-    /// `lefts`; begins anew after them. The same bits as [`Search::given_cut`](super::scan::Search::given_cut).
+    /// Judges the cuts. Returns those that the constraint allows with their features, and puts the sums of their left
+    /// sides into `lefts`. Starts anew afterwards. The bits are those of [`Search::given_cut`](super::scan::Search::given_cut).
     pub(crate) fn judge<'a>(
         &'a mut self,
         arch: Arch,
-        shape: &Shape,
+        criterion: &Criterion,
         examples: Examples<'_>,
         node: &Node,
-        room: Room,
+        constraint: SplitConstraint,
         lefts: &mut LeftSides,
     ) -> impl Iterator<Item = (u32, Cut)> + use<'a> {
         if !self.cuts.is_empty() {
-            dense::in_registers(arch, shape, Judge { cuts: self, shape, examples, node, room, lefts });
+            dense::in_registers(arch, criterion, Judge { cuts: self, criterion, examples, node, constraint, lefts });
         }
         let fitting = self.cuts.drain(..).filter(|given| given.gain >= 0.0);
         fitting.map(|Given { feature, code, gain, .. }| (feature, Cut { gain, code }))
@@ -100,18 +100,19 @@ impl<C: Code> WithSimd for Mark<'_, C> {
 }
 
 struct Judge<'a> {
-    cuts: &'a mut GivenCuts,
-    shape: &'a Shape,
+    cuts: &'a mut RandomThresholds,
+    criterion: &'a Criterion,
     examples: Examples<'a>,
     node: &'a Node,
-    room: Room,
+    constraint: SplitConstraint,
     lefts: &'a mut LeftSides,
 }
 
-impl InRegisters for Judge<'_> {
+impl OnRegisters for Judge<'_> {
     #[inline(always)]
     fn run<S: Simd, const VECTORS: usize>(self, simd: S) {
-        let Judge { cuts: GivenCuts { marks, cuts, groups }, shape, examples, node, room, lefts } = self;
+        let Judge { cuts: RandomThresholds { marks, cuts, groups }, criterion, examples, node, constraint, lefts } =
+            self;
         let (sizes, sums) = groups.cleared::<S, VECTORS>(1 << cuts.len());
         for (position, &mark) in marks.iter().enumerate() {
             let [weight, count] = dense::size_of(examples, position);
@@ -122,12 +123,12 @@ impl InRegisters for Judge<'_> {
                 *sum = simd.add_f64s(*sum, value);
             }
         }
-        let total: [S::f64s; VECTORS] = dense::load(simd, shape.dense(&node.total));
+        let total: [S::f64s; VECTORS] = dense::load(simd, criterion.dense(&node.total));
         for (number, given) in cuts.iter_mut().enumerate().rev() {
             // Those with the bit of this cut; what is left of it then are those with and without it together.
             let half = 1 << number;
             let ((without, with), (few_without, few_with)) = (sums.split_at_mut(half), sizes.split_at_mut(half));
-            let mut side = Registers::<S, VECTORS>::new(simd, node);
+            let mut side = RegisterSums::<S, VECTORS>::new(simd, node);
             for ((with, without), (few_with, few_without)) in
                 with.iter().zip(without).zip(few_with.iter().zip(few_without))
             {
@@ -140,8 +141,8 @@ impl InRegisters for Judge<'_> {
             }
             let sides =
                 [(side.weight, node.total[WEIGHT] - side.weight), (side.count, node.total[EXAMPLES] - side.count)];
-            if room.fits(sides[0], sides[1]) {
-                side.note(simd, shape, given.feature, lefts);
+            if constraint.allows(sides[0], sides[1]) {
+                side.note(simd, criterion, given.feature, lefts);
                 if !given.left_is_smaller {
                     side.turn(simd, total, sides[0].1);
                 }

@@ -1,4 +1,4 @@
-//! The targets whose prediction is looked at, by kind.
+//! The targets that trees predict, by kind.
 
 use ferrank_data::labels::LabelColumn;
 use ferrank_data::profile::MISSING_U16;
@@ -6,23 +6,23 @@ use ferrank_data::store::{CodeStore, Columns, TargetColumn};
 
 /// The targets a tree predicts, by kind.
 pub(crate) struct Targets<'a> {
-    pub(super) numeric: Vec<Numeric<'a>>,
+    pub(crate) numeric: Vec<Numeric<'a>>,
     /// Codes, and the number of classes.
-    pub(super) nominal: Vec<(&'a [u16], usize)>,
-    pub(super) sets: Vec<Sets<'a>>,
+    pub(crate) nominal: Vec<(&'a [u16], usize)>,
+    pub(crate) sets: Vec<Sets<'a>>,
     weights: &'a [f64],
     /// Positions of the targets among those of the store.
     subset: Vec<usize>,
 }
 
 /// Label sets, and the share of each label.
-pub(super) struct Sets<'a> {
-    pub(super) labels: &'a LabelColumn,
-    pub(super) shares: Vec<f64>,
+pub(crate) struct Sets<'a> {
+    pub(crate) labels: &'a LabelColumn,
+    pub(crate) shares: Vec<f64>,
 }
 
 /// A numeric target seen on the scale from −1 to 1: errors are relative, and squares do not overflow.
-pub(super) struct Numeric<'a> {
+pub(crate) struct Numeric<'a> {
     values: &'a [f64],
     middle: f64,
     half_range: f64,
@@ -42,7 +42,7 @@ impl<'a> Numeric<'a> {
 
     /// NaN where missing.
     #[inline(always)]
-    pub(super) fn at(&self, row: usize) -> f64 {
+    pub(crate) fn at(&self, row: usize) -> f64 {
         (self.values[row] - self.middle) / self.half_range
     }
 }
@@ -61,7 +61,7 @@ impl<'a> Targets<'a> {
         targets
     }
 
-    /// The same targets, on the same scales, of other rows: those of these columns of the store's targets.
+    /// The same targets on the same scales for other rows, whose values are in `columns`.
     pub(crate) fn over<'b>(&self, columns: Columns<'b>) -> Targets<'b> {
         let mut targets = Targets::none(columns.weights, &self.subset);
         let (mut scales, mut sets) = (self.numeric.iter(), self.sets.iter());
@@ -87,21 +87,21 @@ impl<'a> Targets<'a> {
         Targets { numeric: Vec::new(), nominal: Vec::new(), sets: Vec::new(), weights, subset: subset.to_vec() }
     }
 
-    /// Whether some value is missing.
+    /// Returns true if some value is missing.
     pub(crate) fn has_missing(&self) -> bool {
         self.numeric.iter().any(|y| y.values.iter().any(|value| value.is_nan()))
             || self.nominal.iter().any(|(codes, _)| codes.contains(&MISSING_U16))
             || self.sets.iter().any(|sets| sets.labels.has_missing())
     }
 
-    /// Whether `row` has a target.
+    /// Returns true if `row` has a target.
     pub(crate) fn some_known(&self, row: usize) -> bool {
         self.numeric.iter().any(|target| !target.values[row].is_nan())
             || self.nominal.iter().any(|(codes, _)| codes[row] != MISSING_U16)
             || self.sets.iter().any(|sets| sets.labels.of(row).is_some())
     }
 
-    pub(super) fn weight(&self, row: usize) -> f64 {
+    pub(crate) fn weight(&self, row: usize) -> f64 {
         if self.weights.is_empty() { 1.0 } else { self.weights[row] }
     }
 }

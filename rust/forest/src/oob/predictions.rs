@@ -1,19 +1,18 @@
-//! What leaves predict: the mean, the most frequent class, the labels that most members have.
+//! Predictions of leaves: the mean, the most frequent class, the labels that most members have.
 //!
-//! A leaf none of whose members is known to have a value predicts what the nearest node above it does that
-//! has some. The sums of a node are those of its children, left and right, so that they are the same numbers
+//! A leaf without a known value among its members predicts what the nearest node above it with known values does. The sums of a node are those of its children, left and right, so that they are the same numbers
 //! however the tree was put together.
 
 use std::ops::Range;
 
 use super::targets::{Numeric, Targets};
-use crate::grown::Grown;
+use crate::tree_buffer::TreeBuffer;
 use ferrank_data::labels::LabelColumn;
 use ferrank_data::profile::MISSING_U16;
 
 /// What is predicted for the rows of a node, row by row.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct LeafSums {
+pub(crate) struct LeafTotals {
     /// n_numeric; weighted sum and weight of the values that are known.
     numeric: Vec<(f64, f64)>,
     /// n_nominal; weight by class.
@@ -22,9 +21,9 @@ pub(crate) struct LeafSums {
     sets: Vec<(Vec<f64>, f64)>,
 }
 
-impl LeafSums {
+impl LeafTotals {
     pub(crate) fn new(targets: &Targets<'_>) -> Self {
-        LeafSums {
+        LeafTotals {
             numeric: vec![(0.0, 0.0); targets.numeric.len()],
             nominal: targets.nominal.iter().map(|(_, classes)| vec![0.0; *classes]).collect(),
             sets: targets.sets.iter().map(|sets| (vec![0.0; sets.shares.len()], 0.0)).collect(),
@@ -59,7 +58,7 @@ impl LeafSums {
     }
 
     /// Adds the sums of other rows.
-    fn merge(&mut self, other: &LeafSums) {
+    fn merge(&mut self, other: &LeafTotals) {
         let add = |to: &mut [f64], from: &[f64]| to.iter_mut().zip(from).for_each(|(to, from)| *to += from);
         for ((sum, total), other) in self.numeric.iter_mut().zip(&other.numeric) {
             *sum += other.0;
@@ -95,7 +94,7 @@ impl LeafSums {
 
 /// What each leaf predicts: the mean, the most frequent class (the first of equals), and the labels that more
 /// than half of its members have, so with each label those above it.
-pub(super) struct Leaves {
+pub(crate) struct LeafPredictions {
     n_numeric: usize,
     n_nominal: usize,
     n_sets: usize,
@@ -110,23 +109,23 @@ pub(super) struct Leaves {
     /// Weights by class, and by label, all 0.
     counts: Vec<f64>,
     /// What the tree is put together of, in preorder; empty where all values are known.
-    nodes: Vec<Node>,
+    nodes: Vec<Part>,
     has_missing: bool,
 }
 
 /// A part of a tree.
-enum Node {
+enum Part {
     Split,
-    /// Leaves below a node, and the sums of the node.
-    Below(Range<usize>, LeafSums),
+    /// The leaves below a node, and the totals of the node.
+    Leaves(Range<usize>, LeafTotals),
 }
 
-impl Leaves {
+impl LeafPredictions {
     /// None yet, of a tree whose bag has these targets.
-    pub(super) fn new(targets: &Targets<'_>) -> Self {
+    pub(crate) fn new(targets: &Targets<'_>, has_missing: bool) -> Self {
         let classes = targets.nominal.iter().map(|(_, classes)| *classes);
         let labels = targets.sets.iter().map(|sets| sets.shares.len());
-        Leaves {
+        LeafPredictions {
             n_numeric: targets.numeric.len(),
             n_nominal: targets.nominal.len(),
             n_sets: targets.sets.len(),
@@ -136,19 +135,19 @@ impl Leaves {
             count: 0,
             counts: vec![0.0; classes.chain(labels).max().unwrap_or(0)],
             nodes: Vec::new(),
-            has_missing: targets.has_missing(),
+            has_missing,
         }
     }
 
     /// Adds a split; what is below it comes next.
     pub(super) fn add_split(&mut self) {
         if self.has_missing {
-            self.nodes.push(Node::Split);
+            self.nodes.push(Part::Split);
         }
     }
 
     /// Adds the leaf whose members have these sums.
-    pub(super) fn add(&mut self, sums: &LeafSums) {
+    pub(super) fn add(&mut self, sums: &LeafTotals) {
         self.means.extend((0..self.n_numeric).map(|number| sums.mean(number).unwrap_or(f64::NAN)));
         self.classes.extend((0..self.n_nominal).map(|number| sums.class(number).unwrap_or(MISSING_U16)));
         self.sets.extend((0..self.n_sets).map(|number| sums.set(number)));
@@ -156,7 +155,7 @@ impl Leaves {
     }
 
     /// Adds the leaves of `grown`, whose members are rows of `targets`.
-    pub(super) fn add_members(&mut self, targets: &Targets<'_>, grown: &Grown) {
+    pub(super) fn add_members(&mut self, targets: &Targets<'_>, grown: &TreeBuffer) {
         for members in grown.leaf_members() {
             for y in &targets.numeric {
                 let members = members.iter().map(|&(row, count)| (row as usize, count));
@@ -169,31 +168,31 @@ impl Leaves {
                 self.sets.push(most_have(y.labels, targets, members, &mut self.counts));
             }
         }
-        let mut sums = LeafSums::default();
+        let mut sums = LeafTotals::default();
         if self.has_missing {
             sums = self.climb(targets, grown);
         }
         self.close(grown.member_ends.len(), || sums);
     }
 
-    fn close(&mut self, n_leaves: usize, sums: impl FnOnce() -> LeafSums) {
+    fn close(&mut self, n_leaves: usize, sums: impl FnOnce() -> LeafTotals) {
         if self.has_missing {
-            self.nodes.push(Node::Below(self.count..self.count + n_leaves, sums()));
+            self.nodes.push(Part::Leaves(self.count..self.count + n_leaves, sums()));
         }
         self.count += n_leaves;
     }
 
-    /// Lets the leaves of `grown`, which were just added, predict what nodes above them in it do, where they know
-    /// nothing themselves; gives the sums of the whole of it.
-    fn climb(&mut self, targets: &Targets<'_>, grown: &Grown) -> LeafSums {
+    /// Lets the leaves of `grown`, which were just added, predict what the nearest node above them does, where none of their
+    /// own values is known. Returns the totals of the whole tree.
+    fn climb(&mut self, targets: &Targets<'_>, grown: &TreeBuffer) -> LeafTotals {
         let mut members: Vec<_> = grown.leaf_members().collect();
         let mut end = self.count + members.len();
         // Nodes come in preorder, so backwards both children of a node come before it, the left one last.
-        let mut done: Vec<(Range<usize>, LeafSums)> = Vec::new();
+        let mut done: Vec<(Range<usize>, LeafTotals)> = Vec::new();
         for node in grown.nodes.iter().rev() {
             let (leaves, sums) = match node.split {
                 None => {
-                    let mut sums = LeafSums::new(targets);
+                    let mut sums = LeafTotals::new(targets);
                     for &(row, count) in members.pop().unwrap_or(&[]) {
                         sums.add(targets, row as usize, count);
                     }
@@ -208,8 +207,8 @@ impl Leaves {
         done.pop().map(|(_, sums)| sums).unwrap_or_default()
     }
 
-    /// Lets `leaves` that know nothing predict what a node above them with these sums does.
-    fn fill(&mut self, leaves: Range<usize>, sums: &LeafSums) {
+    /// Fills the predictions of `leaves` without known values with those of a node above them, which has these totals.
+    fn fill(&mut self, leaves: Range<usize>, sums: &LeafTotals) {
         for number in 0..self.n_numeric {
             let mean = sums.mean(number).unwrap_or(f64::NAN);
             let cells = &mut self.means[leaves.start * self.n_numeric..leaves.end * self.n_numeric];
@@ -232,11 +231,11 @@ impl Leaves {
 
     /// Lets all leaves predict something, now that the tree is complete.
     pub(super) fn finish(&mut self) {
-        let mut done: Vec<(Range<usize>, LeafSums)> = Vec::new();
+        let mut done: Vec<(Range<usize>, LeafTotals)> = Vec::new();
         for node in std::mem::take(&mut self.nodes).into_iter().rev() {
             let (leaves, sums) = match node {
-                Node::Below(leaves, sums) => (leaves, sums),
-                Node::Split => merged(&mut done),
+                Part::Leaves(leaves, sums) => (leaves, sums),
+                Part::Split => merged(&mut done),
             };
             self.fill(leaves.clone(), &sums);
             done.push((leaves, sums));
@@ -246,19 +245,19 @@ impl Leaves {
     }
 
     /// The means of all leaves, n_leaves x n_numeric.
-    pub(super) fn means(&self) -> &[f64] {
+    pub(crate) fn means(&self) -> &[f64] {
         &self.means
     }
 
     /// The classes and label sets that a leaf predicts.
-    pub(super) fn classes_and_sets(&self, leaf: usize) -> (&[u16], &[Option<Vec<u32>>]) {
+    pub(crate) fn classes_and_sets(&self, leaf: usize) -> (&[u16], &[Option<Vec<u32>>]) {
         let classes = &self.classes[leaf * self.n_nominal..(leaf + 1) * self.n_nominal];
         (classes, &self.sets[leaf * self.n_sets..(leaf + 1) * self.n_sets])
     }
 }
 
 /// What the two last of `done`, the right and the left child of a node, make together.
-fn merged(done: &mut Vec<(Range<usize>, LeafSums)>) -> (Range<usize>, LeafSums) {
+fn merged(done: &mut Vec<(Range<usize>, LeafTotals)>) -> (Range<usize>, LeafTotals) {
     let (Some((left, mut sums)), Some((right, others))) = (done.pop(), done.pop()) else {
         unreachable!("a split has two children")
     };
@@ -267,7 +266,7 @@ fn merged(done: &mut Vec<(Range<usize>, LeafSums)>) -> (Range<usize>, LeafSums) 
 }
 
 /// Weighted mean over the members whose value is known.
-pub(super) fn mean(
+pub(crate) fn mean(
     values: &Numeric<'_>,
     targets: &Targets<'_>,
     members: impl Iterator<Item = (usize, u32)>,

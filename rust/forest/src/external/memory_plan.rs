@@ -1,14 +1,15 @@
-//! How the memory is shared out.
+//! The memory plan of growth in external memory: bytes for sums, rows of a bucket, trees at a time.
 
-use crate::grow::Ground;
-use crate::grown::GrownNode;
-use crate::moments::Shape;
-use crate::params::{ForestParams, Score};
-use crate::permutation::BLOCK_BYTES;
+use crate::criterion::Criterion;
+use crate::grow::GrowContext;
+use crate::oob::OobSize;
+use crate::params::ForestParams;
+use crate::scores::need_oob;
+use crate::split::node_sums::SumLayout;
+use crate::tree_buffer::BufferedNode;
 use crate::view::CASCADE;
 use ferrank_data::intake::CHUNK_ROWS;
 use ferrank_data::store::Codebook;
-use ferrank_data::store::bands::BAND;
 use ferrank_runtime::budget::Budget;
 use ferrank_runtime::error::Result;
 
@@ -17,9 +18,9 @@ const LEAST_ROWS: usize = 4096;
 /// Disk that the rows of buckets may take, as a multiple of all rows.
 const DISK: usize = 3;
 
-/// What fits into memory, and what on disk.
+/// Sizes that fit into memory and on disk.
 #[derive(Debug)]
-pub(crate) struct Room {
+pub(crate) struct MemoryPlan {
     /// Bytes of the sums of all nodes that are open in a pass.
     pub(super) sums: usize,
     /// Rows of a bucket.
@@ -33,22 +34,22 @@ pub(crate) struct Room {
     n_rows: usize,
 }
 
-impl Room {
-    /// Shares out what `budget` leaves.
+impl MemoryPlan {
+    /// Divides the memory that `budget` leaves.
     ///
     /// # Errors
-    /// [`Error::Resource`] with the least memory that would do.
-    pub(crate) fn new(ground: Ground<'_>, budget: &Budget) -> Result<Self> {
-        let store = ground.store;
+    /// [`Error::Resource`](ferrank_runtime::error::Error::Resource) with the least memory that is enough.
+    pub(crate) fn new(context: GrowContext<'_>, budget: &Budget) -> Result<Self> {
+        let store = context.store;
         let threads = rayon::current_num_threads();
-        let per_row = bytes_per_row(ground);
+        let per_row = bytes_per_row(context);
         // What a thread holds of a block in a pass, and the blocks that a subtree is copied to.
         let codes: usize = CASCADE[1..].iter().sum();
         let fixed =
-            threads * (CHUNK_ROWS * 48 + codes) + CHUNK_ROWS * (ground.space.row_bytes(ground.store.columns()) + 8);
-        let node = per_node(ground) * sums_bytes(ground);
+            threads * (CHUNK_ROWS * 48 + codes) + CHUNK_ROWS * (context.space.row_bytes(context.store.columns()) + 8);
+        let node = per_node(context) * sums_bytes(context);
         let least = fixed + node.max(threads * LEAST_ROWS * per_row);
-        let judging = if ground.params.scores.contains(&Score::Permutation) { judging_bytes(ground) } else { 0 };
+        let judging = if need_oob(&context.params.scores) { oob_bytes(context) } else { 0 };
         let left = budget.left();
         if left < least + judging {
             return Err(budget.too_small(least + judging, "growing trees"));
@@ -61,12 +62,12 @@ impl Room {
         }
         // Rows of a bucket have numbers of 32 bits.
         let bucket_rows = bucket_rows.min(u32::MAX as usize - 1);
-        Ok(Room { at_once, ..Room::of(bucket_rows, most, ground) })
+        Ok(MemoryPlan { at_once, ..MemoryPlan::with_sizes(bucket_rows, most, context) })
     }
 
-    /// Room for so many rows of a bucket and bytes of sums.
-    pub(super) fn of(bucket_rows: usize, sums: usize, ground: Ground<'_>) -> Self {
-        let (params, n_rows) = (ground.params, ground.store.rows);
+    /// MemoryPlan for so many rows of a bucket and bytes of sums.
+    pub(super) fn with_sizes(bucket_rows: usize, sums: usize, context: GrowContext<'_>) -> Self {
+        let (params, n_rows) = (context.params, context.store.rows);
         let n = n_rows as f64;
         let (bag_rows, rows_per_draw) = match params.bootstraps() {
             true => {
@@ -76,10 +77,10 @@ impl Room {
             }
             false => (n, 1.0),
         };
-        Room { sums, bucket_rows, at_once: 1, rows_per_draw, bag_rows, n_rows }
+        MemoryPlan { sums, bucket_rows, at_once: 1, rows_per_draw, bag_rows, n_rows }
     }
 
-    /// Whether the rows of a node with so many examples fit.
+    /// Returns true if the rows of a node with so many examples fit.
     pub(super) fn fits(&self, examples: f64) -> bool {
         // Shares of different rows spread by chance, the less the more rows there are.
         let rows = examples * self.rows_per_draw;
@@ -92,54 +93,53 @@ impl Room {
     }
 }
 
-/// Whether `left` bytes of memory hold the store of `rows` rows, and the bags and trees of all threads.
+/// Returns true if `left` bytes of memory hold the store of `rows` rows, and the bags and trees of all threads.
 pub(crate) fn holds_all(rows: u64, book: &Codebook, params: &ForestParams, left: usize) -> bool {
-    // A value as it is, and as a component that other rows lack.
+    // A value as it is, and as a component that is missing in other rows.
     let store = book.row_bytes() + 24 * (book.n_kept() + 1) + book.label_bytes();
     // Rows, counts and pairs, as they are and parted; nodes.
-    let bag = 8 + 2 * 20 + 2 + 2 * size_of::<GrownNode>();
+    let bag = 8 + 2 * 20 + 2 + 2 * size_of::<BufferedNode>();
     let threads = rayon::current_num_threads().min(params.n_estimators);
     let share = params.rows_per_tree(rows) as f64 / rows as f64;
     let bytes = rows as f64 * (store as f64 + (threads * bag) as f64 * share.min(1.0));
     rows < u64::from(u32::MAX) && bytes <= left as f64
 }
 
-fn per_node(ground: Ground<'_>) -> usize {
-    let n_features = ground.store.codings.len();
-    ground.params.features_per_node(n_features).min(n_features)
+fn per_node(context: GrowContext<'_>) -> usize {
+    let n_features = context.store.codings.len();
+    context.params.features_per_node(n_features).min(n_features)
 }
 
 /// Bytes of the sums of a node for one feature.
-fn sums_bytes(ground: Ground<'_>) -> usize {
-    let most = ground.store.codings.iter().map(|coding| coding.n_codes()).max().unwrap_or(0);
-    8 * (most + 1) * super::top::stride(ground.space, &Shape::of(ground.space))
+fn sums_bytes(context: GrowContext<'_>) -> usize {
+    let most = context.store.codings.iter().map(|coding| coding.n_codes()).max().unwrap_or(0);
+    SumLayout::new(&Criterion::new(context.space)).bytes(most)
 }
 
 /// Bytes that growing a subtree takes for each of its rows.
-fn bytes_per_row(ground: Ground<'_>) -> usize {
-    let store = ground.store;
+fn bytes_per_row(context: GrowContext<'_>) -> usize {
+    let store = context.store;
     let values = store.targets.iter().chain(&store.values).map(|column| column.row_bytes());
     let raw = store.row_bytes() + values.sum::<usize>() + if store.weights.is_empty() { 0 } else { 8 } + 4;
     // Rows, counts or pairs, as they are and parted; codes and sides.
     let items = 2 * 20 + 4;
     let known = if store.codings.iter().any(|coding| coding.has_missing) { 20 } else { 0 };
-    // Nodes are kept for the permutation score alone.
-    let judged = ground.params.scores.contains(&Score::Permutation);
-    let nodes = if judged { 2 * size_of::<GrownNode>() + 8 + 4 } else { 0 };
-    raw + ground.space.row_bytes(ground.store.columns()) + items + known + nodes
+    // Nodes are kept only for scores that read out-of-bag rows.
+    let nodes = if need_oob(&context.params.scores) { 2 * size_of::<BufferedNode>() + 8 + 4 } else { 0 };
+    raw + context.space.row_bytes(context.store.columns()) + items + known + nodes
 }
 
-/// Bytes that the permutation score of a tree takes: the tree, the rows out of its bag in their order, their codes in a
-/// band and of a feature, and those of a block of rows.
-fn judging_bytes(ground: Ground<'_>) -> usize {
-    let store = ground.store;
-    let room = Room::of(0, 0, ground);
-    let leaves = room.bag_rows.min(room.bag_rows / room.rows_per_draw / ground.params.min_samples_leaf.max(1) as f64);
-    let is_narrow = store.codings.iter().all(|coding| coding.is_narrow());
-    let codes = (BAND + 1) * if is_narrow { 1 } else { 2 };
-    let out_of_bag = store.rows as f64 - room.bag_rows;
-    // Vectors of the tree grow as it does, by half their size on average too much.
-    let tree = leaves * (16 + 8 * store.targets.len()) as f64 * 1.5;
-    let block = leaves.min(store.codings.len() as f64) * BLOCK_BYTES as f64;
-    (tree + out_of_bag * (4 + codes) as f64 + block) as usize + store.rows / 8
+/// Bytes that a tree and its out-of-bag rows take for the scores that read them.
+fn oob_bytes(context: GrowContext<'_>) -> usize {
+    let GrowContext { store, params, .. } = context;
+    let plan = MemoryPlan::with_sizes(0, 0, context);
+    let size = OobSize {
+        leaves: plan.bag_rows.min(plan.bag_rows / plan.rows_per_draw / params.min_samples_leaf.max(1) as f64),
+        out_of_bag: store.rows as f64 - plan.bag_rows,
+        n_features: store.codings.len(),
+        n_targets: store.targets.len(),
+        n_rows: store.rows,
+        is_narrow: store.codings.iter().all(|coding| coding.is_narrow()),
+    };
+    size.tree_bytes() + params.scores.iter().map(|score| score.method().oob_bytes(&size)).sum::<usize>()
 }

@@ -3,27 +3,24 @@
 use arrow_buffer::ScalarBuffer;
 use rand::RngExt;
 
-use super::OutOfBag;
-use super::routes::Places;
-use crate::grow::Ground;
+use crate::oob::OobView;
 use crate::view::View;
 use ferrank_data::store::bands::BAND;
 use ferrank_data::store::{Code, Stored};
 use ferrank_runtime::error::Result;
 use ferrank_runtime::random::{Purpose, Stream, stream};
-use ferrank_runtime::scratch::Scratch;
 
 /// Rows whose codes are laid out together.
 pub(super) const BLOCK_ROWS: usize = 128;
 
-/// Bytes that they take for each feature.
+/// Bytes of the codes of a block of rows for each feature.
 pub(crate) const BLOCK_BYTES: usize = size_of::<BlockCodes<u16>>();
 
-/// Codes of a feature: the rows' own, and those that they take.
+/// Codes of a feature: the rows' own codes, and the codes that they take when it is permuted.
 type BlockCodes<C> = [[C; BLOCK_ROWS]; 2];
 
 /// The rows in random order, the last before the first, and the codes of the features that a tree tests. With the
-/// values of one feature shuffled, each row takes that of the row so many positions on as the feature turns the ring.
+/// values of one feature shuffled, each row takes the value of the row `turn` positions on.
 pub(super) struct Ring {
     /// The row at each position.
     rows: Vec<u32>,
@@ -35,28 +32,23 @@ pub(super) struct Ring {
 }
 
 impl Ring {
-    /// The rows `out_of_bag` of tree number `tree`; their codes are in files, if there is a `scratch` folder.
-    pub(super) fn new(
-        places: &Places,
-        ground: Ground<'_>,
-        out_of_bag: &OutOfBag,
-        tree: u64,
-        scratch: Option<&Scratch>,
-    ) -> Result<Self> {
-        let random = |place| stream(ground.params.seed, Purpose::Permutation, tree, place);
-        let positions = in_random_order(out_of_bag.len(), &mut random(0));
-        let turn = |&feature: &u32| random_turn(out_of_bag.len(), &mut random(1 + u64::from(feature)));
-        let turns = places.features.iter().map(turn).collect();
-        let narrow = columns(&places.narrow, ground, out_of_bag, &positions, scratch)?;
-        let wide = columns(&places.wide, ground, out_of_bag, &positions, scratch)?;
-        let mut rows = vec![0; out_of_bag.len()];
-        for (row, &position) in out_of_bag.iter().zip(&positions) {
+    /// The out-of-bag rows of a tree. Their codes are in temporary files if the view has a folder for them.
+    pub(super) fn new(view: &OobView<'_>) -> Result<Self> {
+        let (columns, n_rows) = (&view.tree.columns, view.rows.len());
+        let random = |place| stream(view.context.params.seed, Purpose::Permutation, view.number, place);
+        let positions = in_random_order(n_rows, &mut random(0));
+        let turn = |&feature: &u32| random_turn(n_rows, &mut random(1 + u64::from(feature)));
+        let turns = columns.features.iter().map(turn).collect();
+        let narrow = gather(&columns.narrow, view, &positions)?;
+        let wide = gather(&columns.wide, view, &positions)?;
+        let mut rows = vec![0; n_rows];
+        for (row, &position) in view.rows.iter().zip(&positions) {
             rows[position as usize] = row as u32;
         }
         Ok(Ring { rows, narrow, wide, turns })
     }
 
-    /// Whether all codes fit in a byte.
+    /// Returns true if all codes fit in a byte.
     pub(super) fn is_narrow(&self) -> bool {
         self.wide.is_empty()
     }
@@ -76,34 +68,28 @@ fn in_random_order(n: usize, random: &mut Stream) -> Vec<u32> {
     numbers
 }
 
-/// How far a feature turns a ring of `n` rows: not around to where they were, if there is a choice.
+/// The turn of a feature in a ring of `n` rows; not 0 unless there is no other.
 fn random_turn(n: usize, random: &mut Stream) -> usize {
     if n > 1 { random.random_range(1..n as u32) as usize } else { 0 }
 }
 
-/// The codes in each of `slots` of the rows `out_of_bag`, each row at its position.
-fn columns<C: Stored>(
-    slots: &[usize],
-    ground: Ground<'_>,
-    out_of_bag: &OutOfBag,
-    positions: &[u32],
-    scratch: Option<&Scratch>,
-) -> Result<Vec<ScalarBuffer<C>>> {
+/// The codes in each of `slots` of the out-of-bag rows, each row at its position.
+fn gather<C: Stored>(slots: &[usize], view: &OobView<'_>, positions: &[u32]) -> Result<Vec<ScalarBuffer<C>>> {
     let n_rows = positions.len();
     let mut cells = vec![[C::default(); BAND]; n_rows];
     let mut columns = Vec::with_capacity(slots.len());
     // The store is read from its first row to its last, a band at a time.
     for slots in slots.chunk_by(|one, next| one / BAND == next / BAND) {
         let mut positions = positions.iter();
-        out_of_bag.by_block(|base, block| {
-            ground.monitor.check()?;
-            View::codes_of(ground.store, base).band(slots[0] / BAND, block, |_, codes: &[C; BAND]| {
+        view.rows.by_block(|base, block| {
+            view.context.monitor.check()?;
+            View::from_codes(view.context.store, base).band(slots[0] / BAND, block, |_, codes: &[C; BAND]| {
                 positions.next().into_iter().for_each(|&position| cells[position as usize] = *codes);
             });
             Ok(())
         })?;
         let column = |slot: &usize| -> Vec<C> { cells.iter().map(|codes| codes[slot % BAND]).collect() };
-        match scratch {
+        match view.scratch {
             None => columns.extend(slots.iter().map(column).map(ScalarBuffer::from)),
             Some(scratch) => {
                 let codes = scratch.values(slots.iter().map(column))?;
@@ -117,7 +103,7 @@ fn columns<C: Stored>(
 /// Codes of a block of rows, of the same type for all features.
 #[derive(Default)]
 pub(super) struct Codes<C> {
-    by_place: Vec<BlockCodes<C>>,
+    by_column: Vec<BlockCodes<C>>,
 }
 
 impl<C: Code> Codes<C> {
@@ -125,24 +111,24 @@ impl<C: Code> Codes<C> {
     /// codes of all features.
     #[inline(always)]
     pub(super) fn take(&mut self, ring: &Ring, first: usize) {
-        self.by_place.resize(ring.turns.len(), [[C::default(); BLOCK_ROWS]; 2]);
-        let mut places = self.by_place.iter_mut().zip(&ring.turns);
-        for (column, (codes, turn)) in ring.narrow.iter().zip(&mut places) {
+        self.by_column.resize(ring.turns.len(), [[C::default(); BLOCK_ROWS]; 2]);
+        let mut columns = self.by_column.iter_mut().zip(&ring.turns);
+        for (column, (codes, turn)) in ring.narrow.iter().zip(&mut columns) {
             take_both(codes, column, first, *turn);
         }
-        for (column, (codes, turn)) in ring.wide.iter().zip(&mut places) {
+        for (column, (codes, turn)) in ring.wide.iter().zip(&mut columns) {
             take_both(codes, column, first, *turn);
         }
     }
 
-    /// The codes of the feature at `place`.
+    /// The codes of the feature at `column`.
     #[inline(always)]
-    pub(super) fn at(&self, place: u32) -> &BlockCodes<C> {
-        &self.by_place[place as usize]
+    pub(super) fn at(&self, column: u32) -> &BlockCodes<C> {
+        &self.by_column[column as usize]
     }
 }
 
-/// Takes the rows' own codes, from position `first` on, and those so many positions on as `turn` says.
+/// Takes the rows' own codes, from position `first` on, and the codes `turn` positions on.
 #[inline(always)]
 fn take_both<C: Code, F: Code>([own, taken]: &mut BlockCodes<C>, column: &[F], first: usize, turn: usize) {
     take(own, column, first);

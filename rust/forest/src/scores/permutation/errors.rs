@@ -1,22 +1,21 @@
-//! How wrong predictions are for the out-of-bag rows.
+//! Errors of the predictions for the out-of-bag rows.
 //!
 //! The error is the mean over the targets of the relative root squared error (numeric) and the share of
 //! mistakes (nominal); on labels that mean is the Hamming loss. Label sets of a hierarchy are one target,
 //! whose error is the Hamming loss with the labels' shares for weights.
 
-use super::OutOfBag;
-use super::leaves::{Leaves, mean};
-use super::targets::{Numeric, Targets};
 use super::walk::Walk;
+use crate::oob::{LeafPredictions, OobView, OutOfBagRows, mean};
+use crate::oob::{Numeric, Targets};
 use ferrank_data::labels::compare;
 use ferrank_data::profile::MISSING_U16;
 
-/// Errors up to this are what rounding leaves of none; they are relative to that of the mean.
+/// Errors up to this are rounding noise; errors are relative to those of the mean.
 const NO_ERROR: f64 = 1e-12;
 
-/// How the errors of the targets make one number.
-pub(super) struct Errors {
-    /// n_numeric; sum of squares around the mean of the rows looked at, 0 where a target says nothing.
+/// How the errors of the targets are combined into one number.
+pub(super) struct ErrorScale {
+    /// n_numeric; sum of squares around the mean of the rows looked at, 0 where a target is constant.
     spread: Vec<f64>,
     /// n_nominal; what a mistake on a row of weight 1 adds.
     mistake: Vec<f64>,
@@ -26,8 +25,8 @@ pub(super) struct Errors {
     n_targets: f64,
 }
 
-impl Errors {
-    pub(super) fn new(targets: &Targets<'_>, rows: &OutOfBag) -> Self {
+impl ErrorScale {
+    pub(super) fn new(targets: &Targets<'_>, rows: &OutOfBagRows) -> Self {
         let spread = |y: &Numeric<'_>| {
             let known = rows.iter().map(|row| (y.at(row), targets.weight(row))).filter(|(value, _)| !value.is_nan());
             let Some(mean) = mean(y, targets, rows.iter().map(|row| (row, 1))) else { return 0.0 };
@@ -50,16 +49,16 @@ impl Errors {
         let n_targets = spread.iter().chain(&nominal).chain(&sets).filter(|&&size| size > 0.0).count() as f64;
         let share = |&weight: &f64| if weight > 0.0 { 1.0 / (n_targets * weight) } else { 0.0 };
         let (mistake, difference) = (nominal.iter().map(share).collect(), sets.iter().map(share).collect());
-        Errors { spread, mistake, difference, n_targets }
+        ErrorScale { spread, mistake, difference, n_targets }
     }
 
-    /// Whether some targets are nominal or label sets.
+    /// Returns true if some targets are nominal or label sets.
     fn has_mistakes(&self) -> bool {
         !self.mistake.is_empty() || !self.difference.is_empty()
     }
 
     /// Share of the error rate that `leaf` makes for `row` on the nominal targets and label sets.
-    fn mistakes(&self, targets: &Targets<'_>, row: usize, leaves: &Leaves, leaf: usize) -> f64 {
+    fn mistakes(&self, targets: &Targets<'_>, row: usize, leaves: &LeafPredictions, leaf: usize) -> f64 {
         let (classes, predicted_sets) = leaves.classes_and_sets(leaf);
         let mut sum = 0.0;
         for (((codes, _), &class), mistake) in targets.nominal.iter().zip(classes).zip(&self.mistake) {
@@ -76,19 +75,19 @@ impl Errors {
     }
 }
 
-/// Errors of the tree as it is, and how they change with each feature.
-pub(super) struct Sums {
+/// Errors of the tree, and how they change with each permuted feature.
+pub(super) struct ErrorSums {
     /// n_numeric
     squares: Vec<f64>,
     mistakes: f64,
-    /// n_places x n_numeric
+    /// n_columns x n_numeric
     square_changes: Vec<f64>,
-    /// n_places
+    /// n_columns
     mistake_changes: Vec<f64>,
     group: Group,
 }
 
-/// The rows at hand.
+/// A group of rows.
 #[derive(Default)]
 struct Group {
     weights: Vec<f64>,
@@ -106,20 +105,21 @@ fn square(value: f64, mean: f64, weight: f64) -> f64 {
     if error.is_nan() { 0.0 } else { weight * error * error }
 }
 
-impl Sums {
-    pub(super) fn new(errors: &Errors, n_places: usize) -> Self {
-        let n_numeric = errors.spread.len();
-        Sums {
+impl ErrorSums {
+    pub(super) fn new(scale: &ErrorScale, n_columns: usize) -> Self {
+        let n_numeric = scale.spread.len();
+        ErrorSums {
             squares: vec![0.0; n_numeric],
             mistakes: 0.0,
-            square_changes: vec![0.0; n_places * n_numeric],
-            mistake_changes: vec![0.0; n_places],
+            square_changes: vec![0.0; n_columns * n_numeric],
+            mistake_changes: vec![0.0; n_columns],
             group: Group::default(),
         }
     }
 
     /// Adds the errors of `rows`, which `walk` led to leaves, and the changes by their detours.
-    pub(super) fn add(&mut self, errors: &Errors, targets: &Targets<'_>, leaves: &Leaves, rows: &[u32], walk: &Walk) {
+    pub(super) fn add(&mut self, scale: &ErrorScale, view: &OobView<'_>, rows: &[u32], walk: &Walk) {
+        let OobView { targets, predictions: leaves, .. } = *view;
         self.group.weights.clear();
         self.group.weights.extend(rows.iter().map(|&row| targets.weight(row as usize)));
         match targets.numeric.len() {
@@ -128,13 +128,13 @@ impl Sums {
             1 => self.add_squares(1, targets, leaves.means(), rows, walk),
             n => self.add_squares(n, targets, leaves.means(), rows, walk),
         }
-        if errors.has_mistakes() {
-            self.add_mistakes(errors, targets, leaves, rows, walk);
+        if scale.has_mistakes() {
+            self.add_mistakes(scale, targets, leaves, rows, walk);
         }
     }
 
-    /// Adds squared errors of the `n` numeric targets. Each loop does but one thing, so that many of its reads, which
-    /// are all over the place, are under way at once.
+    /// Adds squared errors of the `n` numeric targets. Each loop does one thing only, so that many of its reads, which
+    /// are scattered, are under way at once.
     #[inline(always)]
     fn add_squares(&mut self, n: usize, targets: &Targets<'_>, means: &[f64], rows: &[u32], walk: &Walk) {
         let of = |number: usize| number * n..(number + 1) * n;
@@ -153,45 +153,52 @@ impl Sums {
             sums.iter_mut().zip(squares).for_each(|(sum, square)| *sum += square);
         }
         for detour in walk.detours() {
-            let (row, place) = (detour.row(), detour.place());
+            let (row, column) = (detour.row(), detour.column());
             let (values, squares, means) = (&values[of(row)], &squares[of(row)], &means[of(detour.leaf())]);
-            let changes = changes[of(place)].iter_mut().zip(values).zip(squares).zip(means);
+            let changes = changes[of(column)].iter_mut().zip(values).zip(squares).zip(means);
             for (((change, &value), &without), &mean) in changes {
                 *change += square(value, mean, weights[row]) - without;
             }
         }
     }
 
-    fn add_mistakes(&mut self, errors: &Errors, targets: &Targets<'_>, leaves: &Leaves, rows: &[u32], walk: &Walk) {
-        let of = |row: usize, leaf| errors.mistakes(targets, rows[row] as usize, leaves, leaf);
+    fn add_mistakes(
+        &mut self,
+        scale: &ErrorScale,
+        targets: &Targets<'_>,
+        leaves: &LeafPredictions,
+        rows: &[u32],
+        walk: &Walk,
+    ) {
+        let of = |row: usize, leaf| scale.mistakes(targets, rows[row] as usize, leaves, leaf);
         let mistakes = &mut self.group.mistakes;
         mistakes.clear();
         mistakes.extend((0..rows.len()).zip(walk.leaves()).map(|(row, &leaf)| of(row, leaf as usize)));
         mistakes.iter().for_each(|mistakes| self.mistakes += mistakes);
         for detour in walk.detours() {
             let row = detour.row();
-            self.mistake_changes[detour.place()] += of(row, detour.leaf()) - mistakes[row];
+            self.mistake_changes[detour.column()] += of(row, detour.leaf()) - mistakes[row];
         }
     }
 
-    /// The relative increase of the error for each place; the increase itself if there is no error.
-    pub(super) fn importances(&self, errors: &Errors) -> Vec<f64> {
+    /// The relative increase of the error for each column; the increase itself if there is no error.
+    pub(super) fn importances(&self, scale: &ErrorScale) -> Vec<f64> {
         let n_numeric = self.squares.len();
         let error = |square_changes: &[f64], mistake_change: f64| {
             let relative = |j: usize| {
                 let squares = self.squares[j] + square_changes.get(j).copied().unwrap_or(0.0);
-                if errors.spread[j] > 0.0 { (squares.max(0.0) / errors.spread[j]).sqrt() } else { 0.0 }
+                if scale.spread[j] > 0.0 { (squares.max(0.0) / scale.spread[j]).sqrt() } else { 0.0 }
             };
             let numeric: f64 = (0..n_numeric).map(relative).sum();
-            numeric / errors.n_targets.max(1.0) + (self.mistakes + mistake_change)
+            numeric / scale.n_targets.max(1.0) + (self.mistakes + mistake_change)
         };
         let base = error(&[], 0.0);
-        let importance = |place: usize| {
-            let changes = &self.square_changes[place * n_numeric..(place + 1) * n_numeric];
-            if changes.iter().all(|change| *change == 0.0) && self.mistake_changes[place] == 0.0 {
+        let importance = |column: usize| {
+            let changes = &self.square_changes[column * n_numeric..(column + 1) * n_numeric];
+            if changes.iter().all(|change| *change == 0.0) && self.mistake_changes[column] == 0.0 {
                 return 0.0;
             }
-            let increase = error(changes, self.mistake_changes[place]) - base;
+            let increase = error(changes, self.mistake_changes[column]) - base;
             if base > NO_ERROR { increase / base } else { increase }
         };
         (0..self.mistake_changes.len()).map(importance).collect()

@@ -11,7 +11,7 @@ pub(crate) enum CodeTest {
 
 /// A split of a grown tree.
 #[derive(Debug, Clone)]
-pub(crate) struct GrownSplit {
+pub(crate) struct BufferedSplit {
     pub(crate) feature: u32,
     pub(crate) test: CodeTest,
     pub(crate) missing_left: bool,
@@ -23,28 +23,28 @@ pub(crate) struct GrownSplit {
 
 /// A node of a grown tree.
 #[derive(Debug, Clone)]
-pub(crate) struct GrownNode {
+pub(crate) struct BufferedNode {
     pub(crate) depth: u32,
     pub(crate) examples: f64,
     pub(crate) weight: f64,
-    pub(crate) split: Option<GrownSplit>,
+    pub(crate) split: Option<BufferedSplit>,
 }
 
 /// A grown tree.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Grown {
+pub(crate) struct TreeBuffer {
     /// In preorder, left before right.
-    pub(crate) nodes: Vec<GrownNode>,
-    /// For each split in preorder, n_targets parts of its gain; empty unless asked for.
+    pub(crate) nodes: Vec<BufferedNode>,
+    /// For each split in preorder, n_targets parts of its gain; empty unless requested.
     pub(crate) gain_by_target: Vec<f64>,
     /// For each leaf in preorder, the rows of the bag in it ascending, with their multiplicities; empty unless
-    /// the permutation score is asked for.
+    /// some score reads out-of-bag rows.
     pub(super) members: Vec<(u32, u32)>,
     /// Where the members of each leaf end.
     pub(super) member_ends: Vec<u32>,
 }
 
-impl Grown {
+impl TreeBuffer {
     pub(super) fn clear(&mut self) {
         self.nodes.clear();
         self.gain_by_target.clear();

@@ -1,4 +1,4 @@
-//! Rows of nodes that fit into memory, on disk until their turn comes.
+//! Buckets: the rows of nodes that fit into memory, on disk until their subtrees are grown.
 //!
 //! All buckets share a scratch file, each in pieces. A row is a record: its codes band by band, its number of
 //! draws, its targets, kept features and weight as they are in the data; for label sets, the number of the row that
@@ -11,9 +11,9 @@ use std::sync::{Mutex, PoisonError};
 use arrow_buffer::Buffer;
 use bytemuck::Pod;
 
-use super::pass::Found;
-use super::top::{State, Top};
-use crate::grow::Ground;
+use super::upper_tree::{State, UpperTree};
+use crate::grow::GrowContext;
+use crate::router::Reached;
 use crate::view::View;
 use ferrank_data::store::bands::BAND;
 use ferrank_data::store::{Chunk, CodeStore, Columns, Stored as StoredCode, TargetColumn, Values};
@@ -42,7 +42,7 @@ pub(super) struct Buckets<'a> {
     file: Mutex<(File, usize)>,
 }
 
-/// The same once it is written.
+/// The file of all buckets once it is written.
 pub(super) struct Stored<'a> {
     records: Records<'a>,
     bytes: Buffer,
@@ -75,20 +75,25 @@ impl Rows {
 }
 
 impl<'a> Buckets<'a> {
-    /// For the buckets of `tops`, which hold up to `waiting` bytes until they are written.
-    pub(super) fn new(ground: Ground<'a>, scratch: &'a Scratch, tops: &[Top], waiting: usize) -> Result<Self> {
-        let store = ground.store;
-        let nodes = tops.iter().flat_map(|top| &top.nodes);
+    /// For the buckets of `trees`, which hold up to `waiting` bytes until they are written.
+    pub(super) fn new(
+        context: GrowContext<'a>,
+        scratch: &'a Scratch,
+        trees: &[UpperTree],
+        waiting: usize,
+    ) -> Result<Self> {
+        let store = context.store;
+        let nodes = trees.iter().flat_map(|tree| &tree.nodes);
         let count = nodes.filter(|node| matches!(node.state, State::Bucket(_))).count();
         let file = Mutex::new((scratch.file()?, 0));
         let piece = PIECE.min(waiting / count.max(1));
         Ok(Buckets { records: Records { store, size: Records::size_of(store) }, scratch, piece, file })
     }
 
-    /// Adds the examples `found` in a block.
-    pub(super) fn add(&self, bucket: &mut Bucket, found: &Found<'_>) -> Result<()> {
-        self.records.write(found, &mut bucket.waiting);
-        bucket.rows += found.range.len();
+    /// Adds the examples of a block that reached the node; `base` is the store's number of row 0 of the block.
+    pub(super) fn add(&self, bucket: &mut Bucket, reached: &Reached<'_>, base: usize) -> Result<()> {
+        self.records.write(reached, base, &mut bucket.waiting);
+        bucket.rows += reached.range.len();
         if bucket.waiting.len() >= self.piece { self.flush(bucket) } else { Ok(()) }
     }
 
@@ -102,9 +107,9 @@ impl<'a> Buckets<'a> {
         Ok(())
     }
 
-    /// Writes what is left of the buckets of `tops`.
-    pub(super) fn finish(self, tops: &mut [Top]) -> Result<Stored<'a>> {
-        for node in tops.iter_mut().flat_map(|top| &mut top.nodes) {
+    /// Writes what is left of the buckets of `trees`.
+    pub(super) fn finish(self, trees: &mut [UpperTree]) -> Result<Stored<'a>> {
+        for node in trees.iter_mut().flat_map(|tree| &mut tree.nodes) {
             if let State::Bucket(bucket) = &mut node.state {
                 self.flush(bucket)?;
             }
@@ -120,7 +125,7 @@ impl Stored<'_> {
     /// # Errors
     /// [`Error::Data`](ferrank_runtime::error::Error::Data) for more labels than can be counted.
     pub(super) fn take(&self, bucket: &Bucket) -> Result<Rows> {
-        let mut rows = self.records.room(bucket.rows);
+        let mut rows = self.records.allocate(bucket.rows);
         let mut first = 0;
         for &(start, end) in &bucket.pieces {
             first = self.records.read(&self.bytes[start..end], first, &mut rows);
@@ -146,10 +151,10 @@ impl Records<'_> {
         store.row_bytes() + size_of::<u32>() + values + weight + number
     }
 
-    /// Appends the examples `found` in a block to `out`.
-    fn write(&self, found: &Found<'_>, out: &mut Vec<u8>) {
-        let Found { items, range, view, base } = found;
-        let rows = &items.rows[range.clone()];
+    /// Appends the examples of a block that reached the node to `out`.
+    fn write(&self, reached: &Reached<'_>, base: usize, out: &mut Vec<u8>) {
+        let Reached { items, range, view, .. } = reached;
+        let rows = reached.rows();
         let start = out.len();
         out.resize(start + rows.len() * self.size, 0);
         let bytes = &mut out[start..];
@@ -178,13 +183,13 @@ impl Records<'_> {
         }
     }
 
-    /// Room for `n` rows.
-    fn room(&self, n: usize) -> Rows {
+    /// Memoryzeros for `n` rows.
+    fn allocate(&self, n: usize) -> Rows {
         let store = self.store;
         let mut chunk = Chunk { rows: n, ..Chunk::default() };
         chunk.narrow.resize(store.chunks[0].narrow.len(), n);
         chunk.wide.resize(store.chunks[0].wide.len(), n);
-        let room = |column: &TargetColumn| match column {
+        let allocate = |column: &TargetColumn| match column {
             TargetColumn::Numeric(_) => TargetColumn::Numeric(Values::Held(vec![0.0; n])),
             TargetColumn::Nominal { categories, .. } => {
                 TargetColumn::Nominal { categories: categories.clone(), codes: Values::Held(vec![0; n]) }
@@ -194,14 +199,14 @@ impl Records<'_> {
         Rows {
             chunk,
             counts: vec![0; n],
-            targets: store.targets.iter().map(room).collect(),
-            values: store.values.iter().map(room).collect(),
+            targets: store.targets.iter().map(allocate).collect(),
+            values: store.values.iter().map(allocate).collect(),
             weights: vec![0.0; if store.weights.is_empty() { 0 } else { n }],
             numbers: vec![0; if has_labels(store) { n } else { 0 }],
         }
     }
 
-    /// Reads the records in `bytes` into `rows` from row `first` on; gives the row after them.
+    /// Reads the records in `bytes` into `rows` from row `first` on. Returns the row after them.
     fn read(&self, bytes: &[u8], first: usize, rows: &mut Rows) -> usize {
         let end = first + bytes.len() / self.size;
         let mut fields = Fields { size: self.size, at: 0 };
@@ -229,7 +234,7 @@ impl Records<'_> {
     }
 }
 
-/// Whether some target of `store` has label sets.
+/// Returns true if some target of `store` has label sets.
 fn has_labels(store: &CodeStore) -> bool {
     store.targets.iter().any(|target| matches!(target, TargetColumn::Labels(_)))
 }

@@ -2,7 +2,7 @@
 //!
 //! Sums lie flat in one vector, so that adding, subtracting and merging are loops over numbers:
 //! examples, weight, one sum for each number of a row of the block (dense components, then the weights
-//! of those that some rows lack), then one for each indicator.
+//! of those that are missing in some rows), then one for each indicator.
 //!
 //! With node mean m and left sums (W_L, S_L), the decrease of a component's variance is
 //! (S_L − m·W_L)² / (W_L·W_R): one division, and nothing cancels.
@@ -18,7 +18,7 @@ pub(crate) const FIRST: usize = 2;
 
 /// How the sums of a space are laid out and weighed.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Shape {
+pub(crate) struct Criterion {
     /// Dense components that are known for all rows.
     pub(crate) n_whole: usize,
     /// Dense components, after those, that have their own weights.
@@ -29,16 +29,19 @@ pub(crate) struct Shape {
     pub(crate) indicator_group: Vec<u32>,
     /// Number of groups.
     pub(crate) n_groups: usize,
+    /// Whether rows have weights that differ.
+    pub(crate) is_weighted: bool,
 }
 
-impl Shape {
-    pub(crate) fn of(space: &Space) -> Self {
-        Shape {
+impl Criterion {
+    pub(crate) fn new(space: &Space) -> Self {
+        Criterion {
             n_whole: space.n_whole,
             n_partial: space.n_dense() - space.n_whole,
             indicator_weight: space.indicator_weight.clone(),
             indicator_group: space.indicator_group.clone(),
             n_groups: space.n_groups(),
+            is_weighted: space.is_weighted(),
         }
     }
 
@@ -52,12 +55,23 @@ impl Shape {
         FIRST + self.width() + self.indicator_weight.len()
     }
 
-    /// Whether some components have weights of their own.
+    /// Returns true if some components have weights of their own.
     pub(crate) fn is_partial(&self) -> bool {
         self.n_partial + self.n_groups > 0
     }
 
-    /// Whether the categories of a nominal feature have an order in which the best subset is a
+    /// Returns true if there is a single component, known for all rows, and rows weigh 1. An example is then a pair of
+    /// numbers.
+    pub(crate) fn is_single(&self) -> bool {
+        self.is_ordered() && !self.is_partial() && !self.is_weighted
+    }
+
+    /// Returns true if there are labels alone, known for all rows, and rows weigh 1.
+    pub(crate) fn is_labels(&self) -> bool {
+        self.width() == 0 && !self.is_weighted && !self.indicator_weight.is_empty()
+    }
+
+    /// Returns true if the categories of a nominal feature have an order in which the best subset is a
     /// prefix: there is but one mean to order by (Breiman et al. 1984, Theorem 4.5).
     pub(crate) fn is_ordered(&self) -> bool {
         self.n_dense() == 1 && self.indicator_weight.is_empty()
@@ -153,7 +167,7 @@ impl Shape {
 /// equal gains, and rounding noise must not choose between them.
 pub(crate) const TIE: f64 = 1.0 - 1.0 / (1u64 << 36) as f64;
 
-/// Whether `gain` is as good as `most`, the greatest there is.
+/// Returns true if `gain` is as good as `most`, the greatest there is.
 #[inline(always)]
 pub(crate) fn ties(gain: f64, most: f64) -> bool {
     gain >= most * TIE

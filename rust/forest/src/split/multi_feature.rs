@@ -1,24 +1,26 @@
-//! Best cuts of several features of a large node, of few dense components.
+//! Best cuts of several features of a large node, for few dense components: histograms of several features.
 //!
-//! Examples are added up by code for all the features in one pass over their values: those of a large node do not
-//! stay in the cache.
+//! Examples are added up by code for all features in one pass over their values, because the values of a large node do
+//! not stay in the cache.
+//!
+//! Memory: a vector of sums for each code of these features, at most 640 KiB.
 
 use pulp::{Arch, Simd};
 
-use super::dense::{self, Groups, InRegisters, LeftSides, Registers};
+use super::dense::{self, GroupSums, LeftSides, OnRegisters, RegisterSums};
 use super::scan::{Examples, Node};
-use super::{Best, Cut, Room};
-use crate::moments::Shape;
+use super::{Best, Cut, SplitConstraint};
+use crate::criterion::Criterion;
 use ferrank_data::store::Code;
 
 /// Features to be searched together.
 #[derive(Debug, Default)]
-pub(crate) struct Together {
+pub(crate) struct MultiFeatureHistogram {
     features: Vec<Coded>,
     /// n_features x n_examples
     codes: Vec<u16>,
     /// For each feature n_codes; the examples of each code.
-    groups: Groups,
+    groups: GroupSums,
     /// [`BLOCK`] x width; count times the components of some examples.
     values: Vec<f64>,
 }
@@ -34,37 +36,36 @@ struct Coded {
 const BLOCK: usize = 128;
 /// Most bytes of sums at once, but for those of a single feature: as many as the cache holds.
 const MOST_BYTES: usize = 640 << 10;
-/// From so many codes on no more features are taken: who waits for a stop waits for a pass.
+/// From so many codes on no more features are taken, so that an interrupt does not wait long for a pass.
 const MANY_CODES: usize = 1 << 24;
 
-impl Together {
-    /// Whether components allow for it.
-    pub(crate) fn serves(arch: Arch, shape: &Shape) -> bool {
-        dense::width(arch, shape).is_some()
-    }
-
-    /// Takes a feature, with the codes of the examples, none missing and all below `n_codes`; gives whether there is
-    /// no place for another like it.
-    pub(crate) fn take<C: Code>(&mut self, shape: &Shape, feature: u32, codes: &[C], n_codes: usize) -> bool {
+impl MultiFeatureHistogram {
+    /// Takes a feature, with the codes of the examples, none missing and all below `n_codes`. Returns true if there
+    /// is no space for another like it.
+    pub(crate) fn take<C: Code>(&mut self, criterion: &Criterion, feature: u32, codes: &[C], n_codes: usize) -> bool {
         self.features.push(Coded { feature, n_codes, best: None });
         self.codes.extend(codes.iter().map(|code| code.index() as u16));
         let all = n_codes + self.features.iter().map(|coded| coded.n_codes).sum::<usize>();
-        all * shape.len() * size_of::<f64>() > MOST_BYTES || self.codes.len() >= MANY_CODES
+        all * criterion.len() * size_of::<f64>() > MOST_BYTES || self.codes.len() >= MANY_CODES
     }
 
-    /// The best cuts of the features, of those that have one, with the sums of their left sides in `lefts` if they are
-    /// asked for; begins anew after them.
+    /// The best cuts of the features, of those that have one, with the sums of their left sides in `lefts` if it is
+    /// given. Starts anew afterwards.
     pub(crate) fn best_cuts<'a>(
         &'a mut self,
         arch: Arch,
-        shape: &Shape,
+        criterion: &Criterion,
         examples: Examples<'_>,
         node: &Node,
-        room: Room,
+        constraint: SplitConstraint,
         lefts: Option<&mut LeftSides>,
     ) -> impl Iterator<Item = (u32, Cut)> + use<'a> {
         if !self.features.is_empty() {
-            dense::in_registers(arch, shape, BestCuts { together: self, shape, examples, node, room, lefts });
+            dense::in_registers(
+                arch,
+                criterion,
+                BestCuts { together: self, criterion, examples, node, constraint, lefts },
+            );
             self.codes.clear();
         }
         self.features.drain(..).filter_map(|Coded { feature, best, .. }| best.map(|cut| (feature, cut)))
@@ -72,19 +73,19 @@ impl Together {
 }
 
 struct BestCuts<'a> {
-    together: &'a mut Together,
-    shape: &'a Shape,
+    together: &'a mut MultiFeatureHistogram,
+    criterion: &'a Criterion,
     examples: Examples<'a>,
     node: &'a Node,
-    room: Room,
+    constraint: SplitConstraint,
     lefts: Option<&'a mut LeftSides>,
 }
 
-impl InRegisters for BestCuts<'_> {
+impl OnRegisters for BestCuts<'_> {
     #[inline(always)]
     fn run<S: Simd, const VECTORS: usize>(self, simd: S) {
-        let BestCuts { together, shape, examples, node, room, mut lefts } = self;
-        let Together { features, codes, groups, values } = together;
+        let BestCuts { together, criterion, examples, node, constraint, mut lefts } = self;
+        let MultiFeatureHistogram { features, codes, groups, values } = together;
         let (sizes, sums) = groups.cleared::<S, VECTORS>(features.iter().map(|coded| coded.n_codes).sum());
         values.resize(BLOCK * VECTORS * S::F64_LANES, 0.0);
         let (values, _) = S::as_mut_simd_f64s(values);
@@ -117,8 +118,8 @@ impl InRegisters for BestCuts<'_> {
             let (own_sizes, own_sums);
             (own_sizes, sizes) = sizes.split_at(coded.n_codes);
             (own_sums, sums) = sums.split_at(coded.n_codes);
-            let mut left = Registers::<S, VECTORS>::new(simd, node);
-            let mut best = Best::new(node.weight(), node.examples(), room);
+            let mut left = RegisterSums::<S, VECTORS>::new(simd, node);
+            let mut best = Best::new(node.weight(), node.examples(), constraint);
             for (code, (size, &sums)) in own_sizes.iter().zip(own_sums).enumerate() {
                 if size[1] > 0.0 {
                     left.add_sums(simd, *size, sums);
@@ -127,11 +128,11 @@ impl InRegisters for BestCuts<'_> {
             }
             coded.best = best.cut();
             if let (Some(cut), Some(lefts)) = (coded.best, &mut lefts) {
-                let mut left = Registers::<S, VECTORS>::new(simd, node);
+                let mut left = RegisterSums::<S, VECTORS>::new(simd, node);
                 for (size, &sums) in own_sizes.iter().zip(own_sums).take(usize::from(cut.code) + 1) {
                     left.add_sums(simd, *size, sums);
                 }
-                left.note(simd, shape, coded.feature, lefts);
+                left.note(simd, criterion, coded.feature, lefts);
             }
         }
     }

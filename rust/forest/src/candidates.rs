@@ -1,0 +1,63 @@
+//! The candidate splits of a node, and which of them is taken.
+
+use rand::RngExt;
+
+use super::criterion;
+use super::params::Ties;
+use super::tree_buffer::CodeTest;
+use ferrank_runtime::random::Stream;
+
+/// A feature's best test in a node.
+#[derive(Debug)]
+pub(super) struct Candidate<T = CodeTest> {
+    pub(super) gain: f64,
+    pub(super) feature: u32,
+    pub(super) test: T,
+}
+
+/// The candidates of a node, with their tests or references to them. Empty again after [`best`](Self::best).
+pub(super) struct SplitCandidates<T = CodeTest> {
+    /// The greatest gain, 0 if no gain is positive.
+    greatest: f64,
+    candidates: Vec<Candidate<T>>,
+}
+
+impl<T> Default for SplitCandidates<T> {
+    fn default() -> Self {
+        SplitCandidates { greatest: 0.0, candidates: Vec::new() }
+    }
+}
+
+impl<T> SplitCandidates<T> {
+    #[inline(always)]
+    pub(super) fn push(&mut self, candidate: Candidate<T>) {
+        self.greatest = if candidate.gain > self.greatest { candidate.gain } else { self.greatest };
+        self.candidates.push(candidate);
+    }
+
+    /// Takes the candidate with the greatest gain; `ties` and `random` decide between equal ones.
+    #[inline(always)]
+    pub(super) fn best(&mut self, ties: Ties, random: &mut Stream) -> Option<Candidate<T>> {
+        let greatest = std::mem::take(&mut self.greatest);
+        // Counted without branches: mostly a single candidate has the greatest gain.
+        let (mut n_tied, mut one) = (0, 0);
+        for (i, candidate) in self.candidates.iter().enumerate() {
+            let is_tied = criterion::ties(candidate.gain, greatest);
+            n_tied += usize::from(is_tied);
+            one = if is_tied { i } else { one };
+        }
+        if n_tied > 1 {
+            self.candidates.retain(|candidate| criterion::ties(candidate.gain, greatest));
+            self.candidates.sort_unstable_by_key(|candidate| candidate.feature);
+        }
+        let chosen = match (ties, n_tied) {
+            (_, 0) => None,
+            (_, 1) => Some(one),
+            (Ties::Lowest, _) => Some(0),
+            (Ties::Random, n) => Some(random.random_range(0..n)),
+        };
+        let best = chosen.map(|chosen| self.candidates.swap_remove(chosen));
+        self.candidates.clear();
+        best
+    }
+}

@@ -1,0 +1,156 @@
+//! Growth in external memory: trees over rows that memory does not hold.
+//!
+//! ```text
+//! while a node of a tree is open                     upper trees
+//!     one pass over the store: sums of the open nodes' examples by code, for the features they draw
+//!     the best test of each, and its children        (upper_tree, split::node_sums)
+//! a node whose rows fit the memory is a bucket
+//! for each group of trees, as many as the disk holds
+//!     one pass over the store: rows of buckets to a scratch file     (buckets)
+//!     for each tree, bucket by bucket: grow the subtree in memory, add up its splits in preorder
+//! ```
+//!
+//! A pass reads the store once for all trees. The rows of a block of 65,536 are routed down the tree so far, so nothing is
+//! kept of a row from pass to pass.
+//!
+//! The trees are those of the in-memory run, bit by bit: sums are exact, a node draws from its own stream,
+//! and importances are added up in preorder. Which nodes are buckets depends on the memory and changes
+//! nothing.
+//!
+//! Memory: in a pass the sums of the open nodes, of which a pass takes as many as fit; in growing the rows
+//! of one bucket for each thread.
+
+mod buckets;
+mod memory_plan;
+mod pass;
+#[cfg(test)]
+mod tests;
+mod upper_tree;
+
+use std::sync::{Mutex, PoisonError};
+
+use pulp::Arch;
+use rayon::prelude::*;
+
+use super::criterion::WEIGHT;
+use super::grow::{GrowContext, Grower, SubtreeRoot, SubtreeRows};
+use super::oob::OobContext;
+use super::scores::{SplitScores, need_oob};
+use super::space::Block;
+use buckets::{Buckets, Stored};
+use ferrank_ranking::Contribution;
+use ferrank_runtime::budget::Budget;
+use ferrank_runtime::error::Result;
+use ferrank_runtime::scratch::Scratch;
+use memory_plan::MemoryPlan;
+pub(super) use memory_plan::holds_all;
+use pass::Passes;
+use upper_tree::{State, UpperTree};
+
+/// Grows `trees` for the targets `subset`, and hands each to `each` once it is done.
+///
+/// # Errors
+/// [`Error::Resource`](ferrank_runtime::error::Error::Resource) if memory does not hold even one node's sums,
+/// [`Error::File`](ferrank_runtime::error::Error::File) if the disk is full, [`Interrupted`](ferrank_runtime::error::Error::Interrupted) on request.
+pub(super) fn grow(
+    context: GrowContext<'_>,
+    budget: &Budget,
+    scratch: &Scratch,
+    subset: &[usize],
+    trees: &[u64],
+    each: &(dyn Fn(u64, Contribution) -> Result<()> + Sync),
+) -> Result<()> {
+    grow_in(context, &MemoryPlan::new(context, budget)?, scratch, subset, trees, each)
+}
+
+fn grow_in(
+    context: GrowContext<'_>,
+    plan: &MemoryPlan,
+    scratch: &Scratch,
+    subset: &[usize],
+    trees: &[u64],
+    each: &(dyn Fn(u64, Contribution) -> Result<()> + Sync),
+) -> Result<()> {
+    let oob = need_oob(&context.params.scores).then(|| OobContext::new(context, subset, Some(scratch)));
+    let passes = Passes::new(context);
+    let mut trees: Vec<UpperTree> = trees.iter().map(|&number| UpperTree::new(number, context, plan)).collect();
+    while upper_tree::open(&mut trees, context, plan) {
+        passes.sum(&mut trees)?;
+        trees.par_iter_mut().for_each(|tree| tree.choose(context, plan));
+    }
+    let growers = Mutex::new(Vec::new());
+    let idle = || growers.lock().unwrap_or_else(PoisonError::into_inner);
+    for group in trees.chunks_mut(plan.trees_on_disk()) {
+        // The sums of open nodes are freed by now.
+        let buckets = Buckets::new(context, scratch, group, plan.sums)?;
+        passes.collect(group, &buckets, oob.as_ref().map(|oob| &oob.targets))?;
+        let stored = buckets.finish(group)?;
+        for together in group.chunks_mut(plan.at_once) {
+            together.par_iter_mut().with_max_len(1).try_for_each(|tree| {
+                let grower = idle().pop();
+                let mut grower = grower.unwrap_or_else(|| Grower::new(context, Arch::new()));
+                let result = finish(context, tree, &stored, oob.as_ref(), &mut grower)?;
+                idle().push(grower);
+                each(tree.number, result)?;
+                context.monitor.advance(1);
+                Ok(())
+            })?;
+        }
+    }
+    Ok(())
+}
+
+/// Grows the subtrees of `tree` and adds up the scores of all splits.
+fn finish(
+    context: GrowContext<'_>,
+    tree: &mut UpperTree,
+    stored: &Stored<'_>,
+    oob: Option<&OobContext<'_>>,
+    grower: &mut Grower<'_>,
+) -> Result<Contribution> {
+    let mut scores = SplitScores::new(&context.params.scores, context.score_size());
+    let mut complete = oob.map(OobContext::tree);
+    let mut block = Block::default();
+    let mut stack = vec![(0, None)];
+    while let Some((n, link)) = stack.pop() {
+        let node = &mut tree.nodes[n];
+        match &mut node.state {
+            State::Split { split, gains } => {
+                scores.on_split(node.depth, node.sums[WEIGHT], split, gains);
+                let links = complete.as_mut().map(|complete| complete.add_split(link, split));
+                let [left, right] = [0, 1].map(|side| (split.children[side] as usize, links.map(|links| links[side])));
+                stack.extend([right, left]);
+            }
+            State::Bucket(bucket) => {
+                let rows = stored.take(bucket)?;
+                let all = 0..rows.counts.len();
+                context.space.values(rows.columns(), all, &mut block);
+                let below = SubtreeRows { chunk: &rows.chunk, block: &block, counts: &rows.counts };
+                let place = SubtreeRoot {
+                    tree: tree.number,
+                    depth: node.depth,
+                    path: node.path,
+                    constant_features: &node.constant_features,
+                };
+                let Some((complete, oob)) = complete.as_mut().zip(oob) else {
+                    scores = grower.score_below(below, place, scores)?;
+                    continue;
+                };
+                let subtree = grower.grow_below(below, place)?;
+                scores.add_splits(subtree);
+                complete.add_tree(link, subtree, &oob.targets.over(rows.columns()));
+            }
+            State::Leaf(totals) => {
+                if let Some(complete) = &mut complete {
+                    complete.add_leaf(link, totals);
+                }
+            }
+            State::Open { .. } => unreachable!("no node is open any more"),
+        }
+    }
+    if let Some((mut complete, oob)) = complete.zip(oob) {
+        let rows = oob.rows_of_tree(tree.number)?;
+        scores.on_tree(&oob.view(tree.number, &mut complete, &rows))?;
+    }
+    Ok(scores.harvest())
+}

@@ -1,0 +1,195 @@
+//! A pass over the store, which routes the rows of each block to the nodes of the upper trees.
+
+use std::sync::{Mutex, PoisonError};
+
+use pulp::Arch;
+use rayon::prelude::*;
+
+use super::buckets::Buckets;
+use super::upper_tree::{FeatureSums, State, UpperNode, UpperTree};
+use crate::bag::Bag;
+use crate::criterion::Criterion;
+use crate::grow::GrowContext;
+use crate::oob::{LeafTotals, Node, PackedTree, Targets};
+use crate::router::{OnCodes, Reached, Router};
+use crate::space::Block;
+use crate::split::node_sums::NodeSums;
+use crate::split::scan::Examples;
+use crate::view::View;
+use ferrank_data::intake::CHUNK_ROWS;
+use ferrank_data::store::{Code, CodeStore};
+use ferrank_runtime::error::Result;
+
+/// Passes over a store.
+pub(super) struct Passes<'a> {
+    context: GrowContext<'a>,
+    criterion: Criterion,
+    arch: Arch,
+    idle: Mutex<Vec<Walker>>,
+}
+
+/// Buffers of a thread.
+#[derive(Default)]
+struct Walker {
+    bag: Bag,
+    router: Router,
+}
+
+impl<'a> Passes<'a> {
+    pub(super) fn new(context: GrowContext<'a>) -> Self {
+        let criterion = Criterion::new(context.space);
+        Passes { context, arch: Arch::new(), criterion, idle: Mutex::default() }
+    }
+
+    /// Adds up the sums that the open nodes wait for.
+    pub(super) fn sum(&self, trees: &mut [UpperTree]) -> Result<()> {
+        let (arch, criterion, slots) = (self.arch, &self.criterion, &self.context.store.slots);
+        self.pass(trees, UpperNode::waits, |node, reached, _| {
+            let State::Open { next, .. } = &mut node.state else { return Ok(()) };
+            let examples = reached.examples();
+            for FeatureSums { feature, sums } in next {
+                reached.with_codes(slots[*feature as usize], AddExamples { sums, arch, criterion, examples });
+            }
+            Ok(())
+        })
+    }
+
+    /// Writes the rows of buckets to disk. Adds up the `targets` of the rows in leaves, if there are any.
+    pub(super) fn collect(
+        &self,
+        trees: &mut [UpperTree],
+        buckets: &Buckets<'_>,
+        targets: Option<&Targets<'_>>,
+    ) -> Result<()> {
+        let wanted = |node: &UpperNode| match node.state {
+            State::Leaf(_) => targets.is_some(),
+            State::Bucket(_) => true,
+            _ => false,
+        };
+        self.pass(trees, wanted, |node, reached, base| match (&mut node.state, targets) {
+            (State::Bucket(bucket), _) => buckets.add(bucket, reached, base),
+            (State::Leaf(totals), Some(targets)) => {
+                if totals.is_empty() {
+                    *totals = LeafTotals::new(targets);
+                }
+                for position in reached.range.clone() {
+                    let row = base + reached.items.rows[position] as usize;
+                    totals.add(targets, row, reached.items.count(position));
+                }
+                Ok(())
+            }
+            _ => Ok(()),
+        })
+    }
+
+    /// Calls `visit` for each node for which `wanted` holds, with its examples, block by block. The last argument is
+    /// the store's number of row 0 of the block.
+    fn pass(
+        &self,
+        trees: &mut [UpperTree],
+        wanted: impl Fn(&UpperNode) -> bool + Sync,
+        visit: impl Fn(&mut UpperNode, &mut Reached<'_>, usize) -> Result<()> + Sync,
+    ) -> Result<()> {
+        let GrowContext { store, space, params, monitor } = self.context;
+        let draws = params.rows_per_tree(store.rows as u64);
+        let mut trees: Vec<(&mut UpperTree, Frontier)> = trees
+            .iter_mut()
+            .map(|tree| {
+                let frontier = Frontier::new(&tree.nodes, &wanted, store);
+                (tree, frontier)
+            })
+            .filter(|(_, frontier)| frontier.is_wanted())
+            .collect();
+        let mut block = Block::default();
+        for (number, base) in (0..store.rows).step_by(CHUNK_ROWS).enumerate() {
+            let rows = base..store.rows.min(base + CHUNK_ROWS);
+            space.values(store.columns(), rows.clone(), &mut block);
+            let view = View::from_block(store, base, &block);
+            trees.par_iter_mut().with_max_len(1).try_for_each(|(tree, frontier)| {
+                monitor.check()?;
+                let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
+                let mut walker = idle.unwrap_or_default();
+                match params.bootstraps() {
+                    true => walker.bag.take_blocks(params.seed, tree.number, store.rows, draws, number..number + 1),
+                    false => walker.bag.take_all(rows.len()),
+                }
+                let Walker { bag, router } = &mut walker;
+                router.items.take(bag, self.criterion.is_single().then_some(&block.dense[..]));
+                let done = frontier.packed.apply(view, router, |node, reached| match frontier.node(node) {
+                    Some(n) => visit(&mut tree.nodes[n], reached, base),
+                    None => Ok(()),
+                });
+                self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(walker);
+                done
+            })?;
+        }
+        Ok(())
+    }
+}
+
+/// Adds examples to the sums by the code of a feature.
+struct AddExamples<'a> {
+    sums: &'a mut NodeSums,
+    arch: Arch,
+    criterion: &'a Criterion,
+    examples: Examples<'a>,
+}
+
+impl OnCodes for AddExamples<'_> {
+    fn run<C: Code>(self, codes: &[C]) {
+        self.sums.add(self.arch, self.criterion, self.examples, codes);
+    }
+}
+
+/// The part of an upper tree that leads to wanted nodes.
+struct Frontier {
+    packed: PackedTree,
+    /// The node of each leaf of `packed`, if it is wanted.
+    nodes: Vec<Option<usize>>,
+}
+
+impl Frontier {
+    /// Cuts off everything below which no node is `wanted`. Wanted nodes are not split.
+    fn new(nodes: &[UpperNode], wanted: impl Fn(&UpperNode) -> bool, store: &CodeStore) -> Self {
+        let wanted = on_the_way(nodes, wanted);
+        let mut frontier = Frontier { packed: PackedTree::default(), nodes: Vec::new() };
+        let mut stack = vec![(0, None)];
+        while let Some((n, link)) = stack.pop() {
+            match &nodes[n].state {
+                State::Split { split, .. } if wanted[n] => {
+                    let links = frontier.packed.add_split(link, split);
+                    stack.extend([1, 0].map(|side| (split.children[side] as usize, Some(links[side]))));
+                }
+                _ => {
+                    frontier.packed.add_leaf(link);
+                    frontier.nodes.push(wanted[n].then_some(n));
+                }
+            }
+        }
+        frontier.packed.finish(store);
+        frontier
+    }
+
+    /// Returns true if some node is wanted.
+    fn is_wanted(&self) -> bool {
+        self.nodes.iter().any(Option::is_some)
+    }
+
+    fn node(&self, node: Node) -> Option<usize> {
+        match node {
+            Node::Split(_) => None,
+            Node::Leaf(leaf) => self.nodes[leaf as usize],
+        }
+    }
+}
+
+/// For each node, whether it is `wanted` or one below it is.
+fn on_the_way(nodes: &[UpperNode], wanted: impl Fn(&UpperNode) -> bool) -> Vec<bool> {
+    let mut found: Vec<bool> = nodes.iter().map(wanted).collect();
+    for n in (0..nodes.len()).rev() {
+        if let State::Split { split, .. } = &nodes[n].state {
+            found[n] |= split.children.iter().any(|&child| found[child as usize]);
+        }
+    }
+    found
+}

@@ -1,0 +1,147 @@
+//! Out-of-bag rows: the rows that a tree was not grown on, and the tree to route them down.
+//!
+//! A score that reads them gets an [`OobView`] of each complete tree. The tree is put together in preorder from
+//! splits, leaves and subtrees ([`OobTree`]), because growth in external memory never holds all of its nodes.
+//!
+//! Memory: the tree, 16 bytes for a split and the predictions of its leaves; a bit for each row.
+
+mod packed;
+mod predictions;
+mod rows;
+mod targets;
+
+use ferrank_data::intake::CHUNK_ROWS;
+use ferrank_runtime::error::Result;
+use ferrank_runtime::scratch::Scratch;
+
+use crate::bag::Bag;
+use crate::grow::GrowContext;
+use crate::tree_buffer::{BufferedSplit, TreeBuffer};
+pub(crate) use packed::{LEAF, Link, Node, PackedTree};
+pub(crate) use predictions::{LeafPredictions, LeafTotals, mean};
+pub(crate) use rows::OutOfBagRows;
+pub(crate) use targets::{Numeric, Targets};
+
+/// What the out-of-bag views of all trees of an ensemble share.
+pub(crate) struct OobContext<'a> {
+    context: GrowContext<'a>,
+    /// The targets that trees predict.
+    pub(crate) targets: Targets<'a>,
+    has_missing: bool,
+    /// Folder for temporary files, where memory does not hold the rows.
+    scratch: Option<&'a Scratch>,
+}
+
+impl<'a> OobContext<'a> {
+    /// For trees that predict the targets `subset`.
+    pub(crate) fn new(context: GrowContext<'a>, subset: &[usize], scratch: Option<&'a Scratch>) -> Self {
+        let targets = Targets::new(context.store, subset);
+        OobContext { context, has_missing: targets.has_missing(), targets, scratch }
+    }
+
+    /// A tree without nodes.
+    pub(crate) fn tree(&self) -> OobTree {
+        let leaves = LeafPredictions::new(&self.targets, self.has_missing);
+        OobTree { packed: PackedTree::default(), leaves }
+    }
+
+    /// The rows with a target that are not in `bag`, a bag of the whole store.
+    pub(crate) fn rows(&self, bag: &Bag) -> OutOfBagRows {
+        self.with_targets(OutOfBagRows::outside(bag, self.context.store.rows))
+    }
+
+    /// The rows with a target that are not in the bag of tree number `tree`, which is drawn again, block by block.
+    ///
+    /// # Errors
+    /// [`Interrupted`](ferrank_runtime::error::Error::Interrupted) on request.
+    pub(crate) fn rows_of_tree(&self, tree: u64) -> Result<OutOfBagRows> {
+        let GrowContext { store, params, monitor, .. } = self.context;
+        let mut rows = OutOfBagRows::all(store.rows);
+        let (mut bag, draws) = (Bag::default(), params.rows_per_tree(store.rows as u64));
+        for (block, base) in (0..store.rows).step_by(CHUNK_ROWS).enumerate() {
+            monitor.check()?;
+            bag.take_blocks(params.seed, tree, store.rows, draws, block..block + 1);
+            rows.remove(base, &bag);
+        }
+        Ok(self.with_targets(rows))
+    }
+
+    fn with_targets(&self, mut rows: OutOfBagRows) -> OutOfBagRows {
+        if self.has_missing {
+            rows.retain(|row| self.targets.some_known(row));
+        }
+        rows
+    }
+
+    /// The view of `tree`, whose number is `number` and which is complete.
+    pub(crate) fn view<'b>(&'b self, number: u64, tree: &'b mut OobTree, rows: &'b OutOfBagRows) -> OobView<'b> {
+        tree.packed.finish(self.context.store);
+        tree.leaves.finish();
+        let OobTree { packed, leaves } = tree;
+        let (context, targets, scratch) = (self.context, &self.targets, self.scratch);
+        OobView { context, number, tree: packed, predictions: leaves, targets, rows, scratch }
+    }
+}
+
+/// A complete tree and its out-of-bag rows.
+pub(crate) struct OobView<'a> {
+    pub(crate) context: GrowContext<'a>,
+    /// Number of the tree.
+    pub(crate) number: u64,
+    pub(crate) tree: &'a PackedTree,
+    pub(crate) predictions: &'a LeafPredictions,
+    pub(crate) targets: &'a Targets<'a>,
+    /// The rows with a target that are not in the bag.
+    pub(crate) rows: &'a OutOfBagRows,
+    /// Folder for temporary files, where memory does not hold the rows.
+    pub(crate) scratch: Option<&'a Scratch>,
+}
+
+/// A tree that is put together in preorder: where rows go, and what leaves predict.
+pub(crate) struct OobTree {
+    packed: PackedTree,
+    leaves: LeafPredictions,
+}
+
+impl OobTree {
+    /// Adds a split, to which `link` leads, and returns the branches to its children.
+    pub(crate) fn add_split(&mut self, link: Option<Link>, split: &BufferedSplit) -> [Link; 2] {
+        self.leaves.add_split();
+        self.packed.add_split(link, split)
+    }
+
+    /// Adds a leaf whose members have these totals.
+    pub(crate) fn add_leaf(&mut self, link: Option<Link>, totals: &LeafTotals) {
+        self.packed.add_leaf(link);
+        self.leaves.add(totals);
+    }
+
+    /// Adds a tree or a subtree, grown with its members kept; `targets` are those of the rows it was grown on.
+    pub(crate) fn add_tree(&mut self, link: Option<Link>, tree: &TreeBuffer, targets: &Targets<'_>) {
+        self.packed.add_tree(link, tree);
+        self.leaves.add_members(targets, tree);
+    }
+}
+
+/// Size of a tree in external memory, as far as it is known beforehand.
+#[derive(Debug)]
+pub(crate) struct OobSize {
+    /// Expected number of leaves.
+    pub(crate) leaves: f64,
+    /// Expected number of out-of-bag rows.
+    pub(crate) out_of_bag: f64,
+    pub(crate) n_features: usize,
+    pub(crate) n_targets: usize,
+    /// Number of rows of the store.
+    pub(crate) n_rows: usize,
+    /// Whether all codes fit in a byte.
+    pub(crate) is_narrow: bool,
+}
+
+impl OobSize {
+    /// Bytes of the tree and of its out-of-bag rows.
+    pub(crate) fn tree_bytes(&self) -> usize {
+        // Vectors of the tree grow as it does, by half their size on average too much.
+        (self.leaves * (16 + 8 * self.n_targets) as f64 * 1.5) as usize + self.n_rows / 8
+    }
+}

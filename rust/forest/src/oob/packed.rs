@@ -1,0 +1,264 @@
+//! A complete tree in few bytes, which routes rows to its nodes.
+//!
+//! Splits are numbered in preorder, and so are leaves. A tree is put together in preorder from splits, leaves and
+//! subtrees, so that subtrees may have been grown anywhere.
+//!
+//! Memory: 16 bytes for each split, and the categories of tests of subsets.
+
+use crate::router::{GoesLeft, Reached, Router};
+use crate::tree_buffer::{BufferedSplit, CodeTest, TreeBuffer};
+use crate::view::View;
+use ferrank_data::store::{Code, CodeStore, Slot};
+use ferrank_runtime::error::Result;
+use ferrank_runtime::pages::prefetch;
+
+/// A tree in few bytes. Branches lead to positions of its steps, or to leaves by number.
+#[derive(Default)]
+pub(crate) struct PackedTree {
+    /// The splits in preorder.
+    pub(crate) steps: Vec<Step>,
+    pub(crate) columns: TestedColumns,
+    n_leaves: u32,
+    /// What goes left, for tests of subsets.
+    subsets: Vec<Subset>,
+}
+
+/// Categories that go left.
+struct Subset {
+    /// A bit for each code.
+    codes: Vec<u64>,
+    missing: bool,
+}
+
+impl Subset {
+    fn has<C: Code>(&self, code: C) -> bool {
+        if code == C::MISSING {
+            return self.missing;
+        }
+        let code = code.index();
+        self.codes.get(code / 64).is_some_and(|word| word >> (code % 64) & 1 == 1)
+    }
+}
+
+/// A split of a packed tree.
+#[derive(Clone, Copy)]
+pub(crate) struct Step {
+    /// Position of the feature in [`TestedColumns`]; the feature itself until the tree is complete.
+    pub(crate) column: u32,
+    /// The highest code that goes left; where missing values go left, with [`MISSING_LEFT`] and one more. With
+    /// [`SUBSET`] the number of the subset.
+    test: u32,
+    /// Where the left and the right branch lead; [`LEAF`].
+    pub(crate) branches: [u32; 2],
+}
+
+/// A branch of a step that is still to lead somewhere.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Link {
+    step: u32,
+    side: usize,
+}
+
+/// A node that rows reach.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Node {
+    /// Number of a split, in preorder.
+    Split(u32),
+    /// Number of a leaf, in preorder.
+    Leaf(u32),
+}
+
+/// With the number of a leaf.
+pub(crate) const LEAF: u32 = 1 << 31;
+const SUBSET: u32 = 1 << 31;
+/// Added to a code in the upper half, which makes missing 0, so that it is the first to go left.
+const MISSING_LEFT: u32 = 1 << 16;
+
+impl PackedTree {
+    fn lead(&mut self, link: Option<Link>, to: u32) {
+        if let Some(Link { step, side }) = link {
+            self.steps[step as usize].branches[side] = to;
+        }
+    }
+
+    /// Adds a split, to which `link` leads, and returns the branches to its children.
+    pub(crate) fn add_split(&mut self, link: Option<Link>, split: &BufferedSplit) -> [Link; 2] {
+        let test = match &split.test {
+            CodeTest::Cut(cut) if split.missing_left => (u32::from(*cut) + 1) | MISSING_LEFT,
+            CodeTest::Cut(cut) => u32::from(*cut),
+            CodeTest::Subset(codes) => {
+                self.subsets.push(Subset { codes: bits(codes), missing: split.missing_left });
+                (self.subsets.len() as u32 - 1) | SUBSET
+            }
+        };
+        let step = self.steps.len() as u32;
+        self.steps.push(Step { column: split.feature, test, branches: [LEAF; 2] });
+        self.lead(link, step);
+        [0, 1].map(|side| Link { step, side })
+    }
+
+    pub(crate) fn add_leaf(&mut self, link: Option<Link>) {
+        self.lead(link, self.n_leaves | LEAF);
+        self.n_leaves += 1;
+    }
+
+    /// Adds a whole tree, or a subtree to which `link` leads.
+    pub(crate) fn add_tree(&mut self, link: Option<Link>, tree: &TreeBuffer) {
+        let mut links = vec![link];
+        for node in &tree.nodes {
+            // In preorder the node that the last link leads to is the next.
+            let link = links.pop().flatten();
+            match &node.split {
+                Some(split) => links.extend(self.add_split(link, split).map(Some).into_iter().rev()),
+                None => self.add_leaf(link),
+            }
+        }
+    }
+
+    /// Completes the tree: finds the columns of the features.
+    pub(crate) fn finish(&mut self, store: &CodeStore) {
+        self.columns = TestedColumns::new(&self.steps, store);
+        for step in &mut self.steps {
+            step.column = self.columns.position(store.slots[step.column as usize]) as u32;
+        }
+    }
+
+    /// Returns true if some tests are of subsets.
+    pub(crate) fn has_subsets(&self) -> bool {
+        !self.subsets.is_empty()
+    }
+
+    /// Prefetches the step that `node` is. For a leaf it prefetches in vain, as a branch would be unpredictable.
+    #[inline(always)]
+    pub(crate) fn prefetch(&self, node: u32) {
+        let step = (node & !LEAF) as usize;
+        prefetch(&self.steps[step.min(self.steps.len() - 1)..][..1]);
+    }
+
+    /// Returns true if `code` goes left from `step`. `SUBSETS` says whether some tests are of subsets, and lets the
+    /// compiler do without a branch if none is.
+    #[inline(always)]
+    fn goes_left<C: Code, const SUBSETS: bool>(&self, step: Step, code: C) -> bool {
+        if SUBSETS && step.test & SUBSET != 0 {
+            return self.subsets[(step.test & !SUBSET) as usize].has(code);
+        }
+        // Missing is the highest number of the type, so that one more is 0.
+        let code = (code.index() as u16).wrapping_add((step.test >> 16) as u16);
+        C::from_u16(code) <= C::from_u16(step.test as u16)
+    }
+
+    /// Where `code` goes from `step`; see [`goes_left`](Self::goes_left).
+    #[inline(always)]
+    pub(crate) fn next<C: Code, const SUBSETS: bool>(&self, step: Step, code: C) -> u32 {
+        let left = self.goes_left::<C, SUBSETS>(step, code);
+        // A branch would be unpredictable.
+        std::hint::select_unpredictable(left, step.branches[0], step.branches[1])
+    }
+
+    /// Routes the examples of `router`, whose rows are numbered as in `view`, down the tree. Calls `visit` for each
+    /// node that some of them reach, in preorder, with these examples in the order of their rows.
+    ///
+    /// # Errors
+    /// The first error of `visit`.
+    pub(crate) fn apply(
+        &self,
+        view: View<'_>,
+        router: &mut Router,
+        mut visit: impl FnMut(Node, &mut Reached<'_>) -> Result<()>,
+    ) -> Result<()> {
+        let root = if self.steps.is_empty() { LEAF } else { 0 };
+        let mut stack = vec![(root, 0..router.items.rows.len())];
+        while let Some((node, range)) = stack.pop() {
+            if range.is_empty() {
+                continue;
+            }
+            let number = node & !LEAF;
+            if node & LEAF != 0 {
+                visit(Node::Leaf(number), &mut router.reached(range, view))?;
+                continue;
+            }
+            visit(Node::Split(number), &mut router.reached(range.clone(), view))?;
+            let step = self.steps[number as usize];
+            let slot = self.columns.slot(step.column as usize);
+            let middle = match step.test & SUBSET {
+                0 => router.part(range.clone(), view, slot, Rule::<false> { tree: self, step }),
+                _ => router.part(range.clone(), view, slot, Rule::<true> { tree: self, step }),
+            };
+            let [left, right] = step.branches;
+            stack.extend([(right, middle..range.end), (left, range.start..middle)]);
+        }
+        Ok(())
+    }
+}
+
+/// The test of a step, of a subset if `SUBSET`.
+struct Rule<'a, const SUBSET: bool> {
+    tree: &'a PackedTree,
+    step: Step,
+}
+
+impl<const SUBSET: bool> GoesLeft for Rule<'_, SUBSET> {
+    fn goes_left<C: Code>(&self, code: C) -> bool {
+        self.tree.goes_left::<C, SUBSET>(self.step, code)
+    }
+}
+
+fn bits(codes: &[u16]) -> Vec<u64> {
+    let mut bits = vec![0u64; codes.last().map_or(0, |&last| usize::from(last) / 64 + 1)];
+    codes.iter().for_each(|&code| bits[usize::from(code / 64)] |= 1 << (code % 64));
+    bits
+}
+
+/// The features that a tree tests: first those with codes of one byte, then those with codes of two.
+#[derive(Default)]
+pub(crate) struct TestedColumns {
+    /// The feature of each column.
+    pub(crate) features: Vec<u32>,
+    /// Slots of the features with codes of one byte and of two, ascending.
+    pub(crate) narrow: Vec<usize>,
+    pub(crate) wide: Vec<usize>,
+}
+
+impl TestedColumns {
+    /// The columns of the features in `steps`.
+    fn new(steps: &[Step], store: &CodeStore) -> Self {
+        let mut tested = vec![false; store.slots.len()];
+        steps.iter().for_each(|step| tested[step.column as usize] = true);
+        let (mut columns, mut wide_features) = (TestedColumns::default(), Vec::new());
+        for ((feature, slot), _) in (0..).zip(&store.slots).zip(tested).filter(|(_, tested)| *tested) {
+            match *slot {
+                Slot::Narrow(slot) => {
+                    columns.features.push(feature);
+                    columns.narrow.push(slot);
+                }
+                Slot::Wide(slot) => {
+                    wide_features.push(feature);
+                    columns.wide.push(slot);
+                }
+            }
+        }
+        columns.features.extend(wide_features);
+        columns
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.features.len()
+    }
+
+    /// Position of the column in `slot`, which is tested.
+    fn position(&self, slot: Slot) -> usize {
+        let position = match slot {
+            Slot::Narrow(slot) => self.narrow.binary_search(&slot),
+            Slot::Wide(slot) => self.wide.binary_search(&slot).map(|position| self.narrow.len() + position),
+        };
+        position.expect("the feature is tested")
+    }
+
+    /// Slot of the column at `position`.
+    fn slot(&self, position: usize) -> Slot {
+        match position.checked_sub(self.narrow.len()) {
+            None => Slot::Narrow(self.narrow[position]),
+            Some(position) => Slot::Wide(self.wide[position]),
+        }
+    }
+}

@@ -1,0 +1,29 @@
+//! Coverage: the sum over a feature's splits of the share of the bag that reaches them (ssl-ranking Eq. 2).
+
+use super::{FeatureSums, Harvest, Observer, ScoreMethod, ScoreSize, SplitEvent};
+
+pub(super) struct Coverage;
+
+impl ScoreMethod for Coverage {
+    fn name(&self) -> &'static str {
+        "coverage"
+    }
+
+    fn observer(&self, size: ScoreSize) -> Box<dyn Observer> {
+        Box::new(Shares { sums: FeatureSums::new(size.n_features) })
+    }
+}
+
+struct Shares {
+    sums: FeatureSums,
+}
+
+impl Observer for Shares {
+    fn on_split(&mut self, split: &SplitEvent<'_>) {
+        self.sums.add(split.feature, split.share);
+    }
+
+    fn harvest(self: Box<Self>) -> Harvest {
+        self.sums.into_vector().into()
+    }
+}

@@ -1,0 +1,44 @@
+//! Genie3: the sum of the impurity decreases of a feature's splits, each weighed with the share of the bag that
+//! reaches it (Huynh-Thu et al. 2010; mtr-ranking Eq. 2).
+//!
+//! The gain is a sum over components, so the importances can be reported by target.
+
+use super::{FeatureSums, Harvest, Observer, ScoreMethod, ScoreSize, SplitEvent, TargetSums};
+
+pub(super) struct Genie3;
+
+impl ScoreMethod for Genie3 {
+    fn name(&self) -> &'static str {
+        "genie3"
+    }
+
+    fn is_by_target(&self) -> bool {
+        true
+    }
+
+    fn observer(&self, size: ScoreSize) -> Box<dyn Observer> {
+        let sums = FeatureSums::new(size.n_features);
+        Box::new(Decreases { sums, n_targets: size.n_targets, by_target: TargetSums::default() })
+    }
+}
+
+struct Decreases {
+    sums: FeatureSums,
+    n_targets: usize,
+    by_target: TargetSums,
+}
+
+impl Observer for Decreases {
+    fn on_split(&mut self, split: &SplitEvent<'_>) {
+        let &SplitEvent { feature, share, gain, gain_by_target, .. } = split;
+        self.sums.add(feature, share * gain);
+        if self.n_targets > 0 {
+            self.by_target.add(feature, gain_by_target.iter().map(|gain| share * gain));
+        }
+    }
+
+    fn harvest(self: Box<Self>) -> Harvest {
+        let by_target = self.by_target.into_vectors(self.n_targets);
+        Harvest { importances: self.sums.into_vector(), by_target }
+    }
+}

@@ -1,0 +1,131 @@
+//! The permutation score: how much worse a tree predicts its out-of-bag rows when one feature's
+//! values are shuffled among them (mtr-ranking Eq. 3; Breiman 2001).
+//!
+//! Values are shuffled in a ring (`ring`): the rows stand in it in a random order, drawn once for a tree. With a
+//! feature permuted, each row takes the value of the row `turn` positions on, where `turn` is drawn for the feature
+//! from 1 … n − 1. This is not a uniform permutation, but as good:
+//! - A row takes the value of each other row with the same probability. So the expected error is the mean over all
+//!   pairs of rows (e_switch of Fisher, Rudin and Dominici 2019). A uniform permutation lets one row in n keep its own
+//!   value, and expects (n − 1) / n of the increase.
+//! - Any two rows take the values of any two others with the same probability but for terms of 1 / n². So the variance
+//!   is the same but for 1 / n of it. A turn by 0 would add to it, since all rows keep their own values at once.
+//! - Increases of two features are uncorrelated, since their turns are independent.
+//!
+//! A row's prediction can change only through features on its own path, and only from the first node
+//! on at which the shuffled value goes the other way. So each row walks its path once and makes a
+//! detour from there for each such feature. A step waits for the node it leads to; many rows and detours are
+//! walked at a time, so that these waits overlap (`walk`). Rows without a target have no error and are not
+//! looked at.
+//!
+//! Memory: a code for each out-of-bag row and feature that the tree tests, or where temporary files keep them, for
+//! each feature of one band and one more; and the codes of a block of rows.
+
+mod errors;
+mod ring;
+mod walk;
+
+use ferrank_data::schema::Task;
+use ferrank_data::store::Code;
+use ferrank_data::store::bands::BAND;
+use ferrank_ranking::Vector;
+use ferrank_runtime::error::{Result, check};
+use pulp::Arch;
+
+use super::{Harvest, Observer, ScoreMethod, ScoreSize};
+use crate::oob::{OobSize, OobView};
+use crate::params::ForestParams;
+use errors::{ErrorScale, ErrorSums};
+use ring::{BLOCK_BYTES, Codes, Ring};
+use walk::{GROUP_ROWS, Walk};
+
+pub(super) struct Permutation;
+
+impl ScoreMethod for Permutation {
+    fn name(&self) -> &'static str {
+        "permutation"
+    }
+
+    fn validate(&self, params: &ForestParams, task: Task) -> Result<()> {
+        check(
+            params.bootstraps(),
+            "scores: permutation needs out-of-bag rows, so a bootstrap; set bootstrap, or leave the score out",
+        )?;
+        check(
+            task != Task::Unsupervised,
+            "scores: permutation needs a target to predict, the task unsupervised has none; leave it out",
+        )
+    }
+
+    fn needs_oob(&self) -> bool {
+        true
+    }
+
+    fn oob_bytes(&self, size: &OobSize) -> usize {
+        let codes = (BAND + 1) * if size.is_narrow { 1 } else { 2 };
+        (size.out_of_bag * (4 + codes) as f64 + size.leaves.min(size.n_features as f64) * BLOCK_BYTES as f64) as usize
+    }
+
+    fn observer(&self, _: ScoreSize) -> Box<dyn Observer> {
+        Box::new(Increases::default())
+    }
+}
+
+/// Increases of the error by ascending feature.
+#[derive(Default)]
+struct Increases(Vec<(u32, f64)>);
+
+impl Observer for Increases {
+    fn on_tree(&mut self, tree: &OobView<'_>) -> Result<()> {
+        self.0 = importances(tree)?;
+        Ok(())
+    }
+
+    fn harvest(self: Box<Self>) -> Harvest {
+        Vector::sparse(self.0).into()
+    }
+}
+
+/// Importances of the features that `view.tree` tests: (feature, value) by ascending feature.
+///
+/// # Errors
+/// [`Interrupted`](ferrank_runtime::error::Error::Interrupted) on request,
+/// [`Error::File`](ferrank_runtime::error::Error::File) if the disk is full.
+pub(crate) fn importances(view: &OobView<'_>) -> Result<Vec<(u32, f64)>> {
+    let features = &view.tree.columns.features;
+    if view.rows.is_empty() || features.is_empty() {
+        return Ok(Vec::new());
+    }
+    let scale = ErrorScale::new(view.targets, view.rows);
+    let ring = Ring::new(view)?;
+    let trial = Trial { view, scale: &scale, ring: &ring };
+    let sums = if ring.is_narrow() { trial.run::<u8>()? } else { trial.run::<u16>()? };
+    let mut importances: Vec<_> = features.iter().copied().zip(sums.importances(&scale)).collect();
+    importances.sort_unstable_by_key(|&(feature, _)| feature);
+    Ok(importances)
+}
+
+/// The inputs of the error sums of all rows.
+struct Trial<'a> {
+    view: &'a OobView<'a>,
+    scale: &'a ErrorScale,
+    ring: &'a Ring,
+}
+
+impl Trial<'_> {
+    /// Error sums over all rows; `C` holds the codes of all features.
+    fn run<C: Code>(&self) -> Result<ErrorSums> {
+        let Trial { view, scale, ring } = *self;
+        let n_columns = view.tree.columns.len();
+        let (arch, mut codes) = (Arch::new(), Codes::<C>::default());
+        let (mut walk, mut sums) = (Walk::new(n_columns), ErrorSums::new(scale, n_columns));
+        for (first, rows) in ring.blocks() {
+            view.context.monitor.check()?;
+            arch.dispatch(|| codes.take(ring, first));
+            for (number, group) in rows.chunks(GROUP_ROWS).enumerate() {
+                walk.walk(view.tree, &codes, number * GROUP_ROWS, group.len());
+                sums.add(scale, view, group, &walk);
+            }
+        }
+        Ok(sums)
+    }
+}

@@ -1,0 +1,304 @@
+//! Sums of a node's examples by the code of a feature, and the best test that follows from them.
+//!
+//! Large nodes in memory and nodes whose rows lie elsewhere differ only in where the sums were taken. Sums are exact,
+//! so sums of disjoint sets of rows add up, in any order, to those of all rows.
+//!
+//! This is the general way: it serves any components, weights and missing values. Kernels beside it serve special
+//! cases faster, with the same bits.
+//!
+//! Memory: n_codes + 1 vectors of sums; pairs of numbers where there is a single component.
+
+use pulp::{Arch, Simd, WithSimd};
+use rand::{Rng, RngExt};
+
+use super::batch::threshold;
+use super::nominal::{PresentCategories, Subset};
+use super::scan::{Examples, Node, add_row, add_times, dense_quality, indicator_quality};
+use super::{Best, Cut, SplitConstraint};
+use crate::candidates::Candidate;
+use crate::criterion::{Criterion, EXAMPLES, WEIGHT};
+use crate::params::{Ensemble, ForestParams};
+use crate::tree_buffer::CodeTest;
+use ferrank_data::profile::{Coding, Scale};
+use ferrank_data::store::Code;
+use ferrank_runtime::random::Stream;
+
+/// The numbers kept for each code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum SumLayout {
+    /// Examples and sum, where there is a single component and rows weigh 1.
+    Pairs,
+    /// So many sums, as [`Criterion`] lays them out.
+    Full(usize),
+}
+
+impl SumLayout {
+    /// The layout with the fewest numbers for `criterion`.
+    pub(crate) fn new(criterion: &Criterion) -> Self {
+        if criterion.is_single() { SumLayout::Pairs } else { SumLayout::Full(criterion.len()) }
+    }
+
+    fn stride(self) -> usize {
+        match self {
+            SumLayout::Pairs => 2,
+            SumLayout::Full(len) => len,
+        }
+    }
+
+    /// Bytes of the sums of a feature with `n_codes` codes.
+    pub(crate) fn bytes(self, n_codes: usize) -> usize {
+        size_of::<f64>() * self.stride() * (n_codes + 1)
+    }
+}
+
+/// Sums of a node's examples by the code of a feature.
+#[derive(Debug, Clone)]
+pub(crate) struct NodeSums {
+    layout: SumLayout,
+    /// (n_codes + 1) x stride; the last are the sums of examples whose value is missing.
+    cells: Vec<f64>,
+}
+
+impl Default for NodeSums {
+    fn default() -> Self {
+        NodeSums::new(SumLayout::Pairs, 0)
+    }
+}
+
+impl NodeSums {
+    /// Zeros for codes below `n_codes`.
+    pub(crate) fn new(layout: SumLayout, n_codes: usize) -> Self {
+        NodeSums { layout, cells: vec![0.0; layout.stride() * (n_codes + 1)] }
+    }
+
+    /// Back to zeros, for codes below `n_codes`.
+    pub(crate) fn reset(&mut self, layout: SumLayout, n_codes: usize) {
+        self.layout = layout;
+        self.cells.clear();
+        self.cells.resize(layout.stride() * (n_codes + 1), 0.0);
+    }
+
+    /// Bytes of the sums.
+    pub(crate) fn bytes(&self) -> usize {
+        size_of_val(&self.cells[..])
+    }
+
+    /// Adds `examples`, whose codes are `codes`.
+    pub(crate) fn add<C: Code>(&mut self, arch: Arch, criterion: &Criterion, examples: Examples<'_>, codes: &[C]) {
+        arch.dispatch(AddExamples { sums: self, criterion, examples, codes });
+    }
+
+    #[inline(always)]
+    pub(super) fn add_all<S: Simd, C: Code>(
+        &mut self,
+        simd: S,
+        criterion: &Criterion,
+        examples: Examples<'_>,
+        codes: &[C],
+    ) {
+        // The code of a missing value is above all others.
+        let stride = self.layout.stride();
+        let last = self.cells.len() / stride - 1;
+        match self.layout {
+            SumLayout::Pairs => {
+                let (pairs, _) = self.cells.as_chunks_mut::<2>();
+                for (code, &[count, sum]) in codes.iter().zip(examples.pairs) {
+                    let pair = &mut pairs[code.index().min(last)];
+                    pair[0] += count;
+                    pair[1] += sum;
+                }
+            }
+            SumLayout::Full(_) => {
+                for (i, code) in codes.iter().enumerate() {
+                    let start = code.index().min(last) * stride;
+                    add_row(simd, criterion, examples, i, &mut self.cells[start..start + stride]);
+                }
+            }
+        }
+    }
+
+    /// The same sums in the full layout.
+    pub(crate) fn to_full(&self) -> NodeSums {
+        match self.layout {
+            SumLayout::Pairs => {
+                let cells = self.cells.as_chunks().0.iter().flat_map(|&[count, sum]| [count, count, sum]).collect();
+                NodeSums { layout: SumLayout::Full(3), cells }
+            }
+            SumLayout::Full(_) => self.clone(),
+        }
+    }
+
+    /// The sums of each code, the missing ones last.
+    #[inline(always)]
+    fn rows(&self) -> impl DoubleEndedIterator<Item = &[f64]> + ExactSizeIterator {
+        self.cells.chunks_exact(self.layout.stride())
+    }
+
+    /// The codes that occur with their sums, ascending.
+    #[inline(always)]
+    fn present(&self) -> impl DoubleEndedIterator<Item = (usize, &[f64])> {
+        let mut rows = self.rows();
+        rows.next_back();
+        rows.enumerate().filter(|(_, sums)| sums[EXAMPLES] > 0.0)
+    }
+
+    /// The sums of the examples whose value is missing.
+    fn missing(&self) -> &[f64] {
+        &self.cells[self.cells.len() - self.layout.stride()..]
+    }
+
+    /// The sums of the examples with a code for which `wanted` holds.
+    fn sum(&self, wanted: impl Fn(usize) -> bool) -> Vec<f64> {
+        let mut total = vec![0.0; self.layout.stride()];
+        self.present().filter(|&(code, _)| wanted(code)).for_each(|(_, sums)| add_to(&mut total, sums));
+        total
+    }
+
+    /// The sums of all examples.
+    pub(crate) fn total(&self) -> Vec<f64> {
+        let mut total = self.sum(|_| true);
+        add_to(&mut total, self.missing());
+        total
+    }
+
+    /// Sums of the left side of `test`, and of all examples whose value is known.
+    pub(crate) fn sides(&self, test: &CodeTest) -> (Vec<f64>, Vec<f64>) {
+        let left = match test {
+            CodeTest::Cut(cut) => self.sum(|code| code <= usize::from(*cut)),
+            CodeTest::Subset(codes) => self.sum(|code| codes.binary_search(&(code as u16)).is_ok()),
+        };
+        (left, self.sum(|_| true))
+    }
+
+    /// The best cut; `node` has the sums of the examples whose value is known, and `left` is zeros, also afterwards.
+    #[inline(always)]
+    pub(super) fn best_cut<S: Simd>(
+        &self,
+        simd: S,
+        criterion: &Criterion,
+        node: &Node,
+        constraint: SplitConstraint,
+        left: &mut [f64],
+    ) -> Option<Cut> {
+        let mut best = Best::new(node.weight(), node.examples(), constraint);
+        for (code, sums) in self.present() {
+            add_times(simd, left, sums, 1.0);
+            let (weight, count) = (left[WEIGHT], left[EXAMPLES]);
+            if criterion.is_partial() {
+                best.offer_gain(code, criterion.gain(left, &node.total), weight, count);
+            } else {
+                let dense = dense_quality(simd, criterion.dense(left), weight, node);
+                best.offer(code, dense + indicator_quality(criterion, left, node), weight, count);
+            }
+        }
+        left.fill(0.0);
+        best.cut()
+    }
+}
+
+struct AddExamples<'a, C> {
+    sums: &'a mut NodeSums,
+    criterion: &'a Criterion,
+    examples: Examples<'a>,
+    codes: &'a [C],
+}
+
+impl<C: Code> WithSimd for AddExamples<'_, C> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        self.sums.add_all(simd, self.criterion, self.examples, self.codes);
+    }
+}
+
+/// Searches the best test of a feature from the sums alone, with the same draws as a node whose examples are in memory.
+pub(crate) struct SumSearch<'a> {
+    pub(crate) arch: Arch,
+    pub(crate) criterion: &'a Criterion,
+    pub(crate) feature: u32,
+    pub(crate) coding: &'a Coding,
+    /// In the full layout.
+    pub(crate) sums: &'a NodeSums,
+}
+
+impl SumSearch<'_> {
+    /// Returns true if the feature varies in the node, and its best test.
+    pub(crate) fn run(&self, params: &ForestParams, random: &mut Stream) -> (bool, Option<Candidate>) {
+        let SumSearch { sums, criterion, coding, feature, .. } = *self;
+        let ends = (sums.present().next(), sums.present().next_back());
+        let (Some((low, _)), Some((high, _))) = ends else { return (false, None) };
+        if low == high {
+            return (false, None);
+        }
+        let (total, missing) = (sums.sum(|_| true), sums.missing());
+        let share = if missing[EXAMPLES] > 0.0 { total[WEIGHT] / (total[WEIGHT] + missing[WEIGHT]) } else { 1.0 };
+        let constraint = SplitConstraint { min_leaf: params.min_samples_leaf as f64, missing: missing[EXAMPLES] };
+        let at_random = params.ensemble == Ensemble::ExtraTrees;
+        let found = match (&coding.scale, at_random) {
+            (Scale::Numeric(_), false) => self.best_cut(total, constraint),
+            (Scale::Numeric(cuts), true) => {
+                let at = threshold(cuts.values[low], cuts.values[high], random.random());
+                let cut = low + cuts.values[low..high].partition_point(|&value| value <= at) - 1;
+                self.given_cut(&total, constraint, cut)
+            }
+            (Scale::Nominal(_), _) => {
+                let codes: Vec<u16> = sums.present().map(|(code, _)| code as u16).collect();
+                let cells = sums.present().flat_map(|(_, sums)| sums).copied().collect();
+                let present = PresentCategories::from_sums(codes, cells, total);
+                let subset = match at_random {
+                    true => present.given(criterion, constraint, &random_subset(present.codes.len(), random)),
+                    false => present.best(criterion, constraint),
+                };
+                subset.map(|Subset { gain, codes }| (gain, CodeTest::Subset(codes)))
+            }
+        };
+        (true, found.map(|(gain, test)| Candidate { gain: share * gain, feature, test }))
+    }
+
+    fn best_cut(&self, total: Vec<f64>, constraint: SplitConstraint) -> Option<(f64, CodeTest)> {
+        let mut node = Node::default();
+        node.total = total;
+        node.open(self.criterion);
+        let cut = self.arch.dispatch(BestCut { search: self, node: &node, constraint });
+        cut.map(|cut| (cut.gain, CodeTest::Cut(cut.code)))
+    }
+
+    fn given_cut(&self, total: &[f64], constraint: SplitConstraint, cut: usize) -> Option<(f64, CodeTest)> {
+        let left = self.sums.sum(|code| code <= cut);
+        let right = (total[WEIGHT] - left[WEIGHT], total[EXAMPLES] - left[EXAMPLES]);
+        let allowed = constraint.allows((left[WEIGHT], right.0), (left[EXAMPLES], right.1));
+        allowed.then(|| (self.criterion.gain(&left, total), CodeTest::Cut(cut as u16)))
+    }
+}
+
+struct BestCut<'a> {
+    search: &'a SumSearch<'a>,
+    node: &'a Node,
+    constraint: SplitConstraint,
+}
+
+impl WithSimd for BestCut<'_> {
+    type Output = Option<Cut>;
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) -> Option<Cut> {
+        let SumSearch { criterion, sums, .. } = *self.search;
+        let mut left = vec![0.0; criterion.len()];
+        sums.best_cut(simd, criterion, self.node, self.constraint, &mut left)
+    }
+}
+
+fn add_to(total: &mut [f64], sums: &[f64]) {
+    total.iter_mut().zip(sums).for_each(|(total, sum)| *total += sum);
+}
+
+/// A random subset of `n` positions, neither none nor all.
+pub(crate) fn random_subset(n: usize, random: &mut Stream) -> Vec<usize> {
+    loop {
+        let chosen: Vec<usize> = (0..n).filter(|_| random.next_u32() & 1 == 1).collect();
+        if !chosen.is_empty() && chosen.len() < n {
+            return chosen;
+        }
+    }
+}
