@@ -11,14 +11,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import ferrank as fr
+from agreement import bits
 from reference import distance, hierarchy
 from reference.arff import domain, read_arff
 from reference.distance import features_of
 from reference.hierarchy import closed, hierarchical_problem
 from reference.relief import rrelieff
+from relief_checks import assert_close, importances
 from tables import NOMINAL, NUMERIC, hierarchies
-from test_reference import assert_same_tree
-from test_relief import assert_close, bits, importances
+from tree_checks import assert_same_tree
 
 DATA = Path(__file__).parent / "data"
 SCORES = ("genie3", "symbolic", "coverage", "permutation")

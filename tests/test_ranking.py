@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.feather
 import pytest
 
 from ferrank import DataError, Ranking, ResourceError, ScoreRanking, SettingError

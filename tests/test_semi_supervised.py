@@ -16,8 +16,8 @@ from ferrank.cli.main import main
 from reference import distance
 from reference.distance import features_of
 from reference.relief import influences, semi_supervised
+from relief_checks import MANY, assert_close, importances, several
 from tables import NOMINAL, NUMERIC, tables
-from test_relief import MANY, assert_close, importances, several
 
 many_cases = settings(max_examples=80, derandomize=True, deadline=None)
 ENDS = st.sampled_from([(0.0, 1.0), (0.25, 0.75), (0.5, 0.5), (0.0, 0.0)])
