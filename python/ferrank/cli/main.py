@@ -16,7 +16,7 @@ from ferrank.cli import compare, convert, curves, evaluate, inspect, rank, synth
 from ferrank.cli.progress import message
 from ferrank.errors import ColumnTypeError, DataError, FerrankError, ResourceError, SettingError
 
-__all__ = ["main"]
+__all__ = ["build_parser", "main"]
 
 _DONE, _OTHER, _BAD_INPUT, _INTERRUPTED = 0, 1, 2, 130
 
@@ -29,7 +29,8 @@ class _Parser(argparse.ArgumentParser):
         raise SystemExit(_BAD_INPUT)
 
 
-def _parser() -> argparse.ArgumentParser:
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser of all commands."""
     parser = _Parser(
         prog="ferrank",
         description="Rank the features of a table by how much they matter, and judge rankings.",
@@ -44,7 +45,7 @@ def _parser() -> argparse.ArgumentParser:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code."""
     try:
-        chosen = _parser().parse_args(arguments)
+        chosen = build_parser().parse_args(arguments)
         with warnings.catch_warnings():
             warnings.showwarning = lambda warning, *_: message(f"warning: {warning}")
             chosen.run(chosen)

@@ -6,7 +6,8 @@ use super::criterion::Criterion;
 use super::space::Block;
 use super::split::SplitConstraint;
 use super::split::kernel::Kernels;
-use super::split::scan::{Examples, Node, Scratch, Search};
+use super::split::node::{Examples, Node};
+use super::split::scan::{Scratch, Search};
 use super::split::single::{self, Bins, Pair};
 use ferrank_data::intake::{Intake, Unlabelled};
 use ferrank_data::profile::Profile;
@@ -87,7 +88,7 @@ impl Any {
         let kernels = Kernels::new(*arch, criterion, false);
         let examples = Examples { block, rows, counts, pairs: &[] };
         let search = Search { criterion, examples, codes, n_codes: 255, node, constraint: CONSTRAINT };
-        search.best_cut(kernels.of_one(criterion, examples, node, 255), *arch, scratch).map(|cut| cut.gain)
+        search.best_cut(kernels.for_feature(criterion, examples, node, 255), *arch, scratch).map(|cut| cut.gain)
     }
 
     /// Gain of the cut at `cut`.
@@ -96,7 +97,7 @@ impl Any {
         let kernels = Kernels::new(*arch, criterion, false);
         let examples = Examples { block, rows, counts, pairs: &[] };
         let search = Search { criterion, examples, codes, n_codes: 255, node, constraint: CONSTRAINT };
-        search.given_cut(kernels.of_cut(), *arch, cut, scratch).map(|cut| cut.gain)
+        search.given_cut(kernels.for_cut(), *arch, cut, scratch).map(|cut| cut.gain)
     }
 }
 

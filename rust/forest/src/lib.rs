@@ -131,7 +131,7 @@ pub fn accumulate(
                 let silent = Monitor::default();
                 let unlabelled = Unlabelled::Ignore;
                 let intake = Intake { source, problem: &problem, unlabelled, monitor: &silent };
-                Prepared::profile(&intake, &alone(params), Some(&resources))
+                Prepared::profile(&intake, &single_target(params), Some(&resources))
             })?;
         }
         checkpoint.close()
@@ -179,7 +179,7 @@ pub fn grow_tree(
 }
 
 /// The settings of the ensemble of a single target of several.
-fn alone(params: &ForestParams) -> ForestParams {
+fn single_target(params: &ForestParams) -> ForestParams {
     ForestParams { target_weights: None, by_target: false, unlabelled: Unlabelled::Ignore, ..params.clone() }
 }
 
@@ -265,10 +265,10 @@ impl Prepared {
                 continue;
             }
             // Where features are components, too, rows without this target take part all the same.
-            let some_lack = !params.clusters(self.problem.task) && self.store.targets[target].has_missing();
-            match some_lack {
-                true => without(target)?.grow(&[0], &trees, &alone(params), checkpoint, monitor)?,
-                false => self.grow(&[target], &trees, &alone(params), checkpoint, monitor)?,
+            let has_missing = !params.clusters(self.problem.task) && self.store.targets[target].has_missing();
+            match has_missing {
+                true => without(target)?.grow(&[0], &trees, &single_target(params), checkpoint, monitor)?,
+                false => self.grow(&[target], &trees, &single_target(params), checkpoint, monitor)?,
             }
         }
         Ok(())

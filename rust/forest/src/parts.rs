@@ -6,7 +6,7 @@
 use arrow_buffer::Buffer;
 
 use super::external::holds_all;
-use super::{ForestParams, Prepared, Resources, alone};
+use super::{ForestParams, Prepared, Resources, single_target};
 use ferrank_data::intake::View;
 use ferrank_data::profile::Profile;
 use ferrank_data::store::{CodeStore, Codebook, Keep, Part};
@@ -108,7 +108,7 @@ impl Coded {
             let trees = checkpoint.missing(asked);
             monitor.enter(Phase::Growing, trees.len() as u64);
             match self.alone {
-                Some(_) => self.prepared.grow(&[0], &trees, &alone(&self.params), &checkpoint, monitor)?,
+                Some(_) => self.prepared.grow(&[0], &trees, &single_target(&self.params), &checkpoint, monitor)?,
                 None => self.prepared.contribute(&trees, &self.params, &checkpoint, monitor, |target| {
                     let name = &self.prepared.problem.targets[target].name;
                     Err(Error::Data(format!(

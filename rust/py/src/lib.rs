@@ -37,6 +37,8 @@ mod _core {
     #[pymodule_export]
     use super::run::Run;
     #[pymodule_export]
+    use super::settings::{default_settings_json, settings_json};
+    #[pymodule_export]
     use super::stream::Stream;
 
     #[pymodule_init]

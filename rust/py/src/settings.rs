@@ -208,6 +208,29 @@ fn unlabelled(settings: &Settings<'_, '_>) -> PyResult<Unlabelled> {
     }
 }
 
+/// The settings in a dict as the engine keeps them: JSON with the ranker's name.
+#[pyfunction]
+pub(crate) fn settings_json(settings: &Bound<'_, PyDict>) -> PyResult<String> {
+    Ok(to_json(&ranker(settings)?))
+}
+
+/// The default settings of a ranker as JSON; tests hold the Python classes and the command line against it.
+#[pyfunction]
+pub(crate) fn default_settings_json(py: Python<'_>, ranker: &str) -> PyResult<String> {
+    match ranker {
+        "forest" => Ok(to_json(&Ranker::from(ForestParams::default()))),
+        "relief" => Ok(to_json(&Ranker::from(ReliefParams::default()))),
+        word => Err(error::setting(py, format!("ranker: '{word}' is not 'forest' or 'relief'"))),
+    }
+}
+
+fn to_json(settings: &Ranker) -> String {
+    let ranker = settings.ranker();
+    let mut object = ranker.to_json();
+    object["ranker"] = ranker.name().into();
+    object.to_string()
+}
+
 /// The dict that [`ranker`] and [`ranked_roles`] read as those of a run.
 pub(crate) fn told<'py>(py: Python<'py>, run: &Identity) -> PyResult<Bound<'py, PyDict>> {
     let dict = PyDict::new(py);

@@ -39,8 +39,8 @@ use super::split::kernel::Kernels;
 use super::split::multi_feature::MultiFeatureHistogram;
 use super::split::nominal::PresentCategories;
 use super::split::random_thresholds::RandomThresholds;
-use super::split::scan;
 use super::split::single;
+use super::split::{node, scan};
 use super::tree_buffer::{BufferedNode, TreeBuffer};
 use super::view::{CASCADE, View};
 use feature_codes::FeatureCodes;
@@ -189,8 +189,8 @@ struct GatheredRows {
 /// Reused from node to node.
 struct Buffers {
     known: Items,
-    node: scan::Node,
-    known_node: scan::Node,
+    node: node::Node,
+    known_node: node::Node,
     scratch: scan::Scratch,
     present: PresentCategories,
     batch: Batch,
@@ -262,8 +262,8 @@ impl<'a> Grower<'a> {
             wide: CodeBuffer::new(most_codes(false)),
             buffers: Buffers {
                 known: Items::default(),
-                node: scan::Node::default(),
-                known_node: scan::Node::default(),
+                node: node::Node::default(),
+                known_node: node::Node::default(),
                 scratch: scan::Scratch::new(&criterion),
                 present: PresentCategories::default(),
                 batch: Batch::default(),

@@ -12,9 +12,10 @@ use crate::criterion::Criterion;
 use crate::params::Ensemble;
 use crate::split::batch::{BatchCut, threshold};
 use crate::split::kernel::{Kernel, Kernels};
+use crate::split::node::Examples;
 use crate::split::node_sums::random_subset;
 use crate::split::nominal::Subset;
-use crate::split::scan::{self, Examples, Search};
+use crate::split::scan::{self, Search};
 use crate::split::single;
 use crate::split::{Cut, SplitConstraint};
 use crate::tree_buffer::CodeTest;
@@ -74,7 +75,7 @@ impl Grower<'_> {
         let drawn = pool.try_draw(self.per_node, &mut random, |feature, random| {
             self.context.check_large(range.len())?;
             let FeatureCodes { n_codes, fits_batch, .. } = self.features[feature as usize];
-            let kernel = self.kernels.of_several(&self.criterion, view.block, range.len(), n_codes);
+            let kernel = self.kernels.for_group(&self.criterion, view.block, range.len(), n_codes);
             match kernel.filter(|_| fits_batch) {
                 Some(Kernel::Batch) => return Ok(self.add_to_batch(view, range.clone(), feature, random)),
                 Some(_) => return Ok(self.add_to_group(view, range.clone(), feature, random, &mut candidates)),
@@ -338,7 +339,7 @@ impl<C: Code> NodeSearch<'_, C> {
                 single::best_cut(self.arch, (codes.iter().copied(), n_codes), examples.pairs, node, constraint, bins)
             }
             NodeTotals::Any => {
-                let kernel = self.kernels.of_one(criterion, examples, node, n_codes);
+                let kernel = self.kernels.for_feature(criterion, examples, node, n_codes);
                 self.search.best_cut(kernel, self.arch, scratch)
             }
         }
@@ -348,7 +349,7 @@ impl<C: Code> NodeSearch<'_, C> {
         let Search { examples, codes, constraint, .. } = self.search;
         match self.open {
             NodeTotals::Single(node) => single::given_cut(self.arch, codes, examples.pairs, node, constraint, cut),
-            NodeTotals::Any => self.search.given_cut(self.kernels.of_cut(), self.arch, cut, scratch),
+            NodeTotals::Any => self.search.given_cut(self.kernels.for_cut(), self.arch, cut, scratch),
         }
     }
 }

@@ -12,7 +12,7 @@ use pulp::{Arch, Simd, WithSimd};
 
 use super::gram::{self, Gram};
 use super::single::{GainFormula, Node, Pair};
-use super::{STEP, SplitConstraint, dense, scan};
+use super::{STEP, SplitConstraint, dense, node};
 use crate::criterion::Criterion;
 use crate::criterion::ties;
 
@@ -174,7 +174,7 @@ impl Batch {
         &mut self,
         arch: Arch,
         criterion: &Criterion,
-        node: &scan::Node,
+        node: &node::Node,
         counts: &[u32],
         constraint: SplitConstraint,
     ) {
@@ -376,7 +376,7 @@ impl LeftSide for ProductSums<'_> {
 
 /// Few dense components, from a node's values.
 struct ValueSums<'a, const VECTORS: usize> {
-    node: &'a scan::Node,
+    node: &'a node::Node,
     counts: &'a [u32],
     gain: GainFormula,
 }
@@ -406,7 +406,7 @@ struct RandomCut<'a> {
 enum Sums<'a> {
     Columns(&'a [f64]),
     Products(&'a Gram),
-    Values { criterion: &'a Criterion, node: &'a scan::Node, counts: &'a [u32] },
+    Values { criterion: &'a Criterion, node: &'a node::Node, counts: &'a [u32] },
 }
 
 impl WithSimd for RandomCut<'_> {

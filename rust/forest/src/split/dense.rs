@@ -4,8 +4,9 @@
 
 use pulp::{Arch, Simd, WithSimd};
 
+use super::node::{Examples, Node};
 use super::prefix::Prefixes;
-use super::scan::{Examples, Node, Search};
+use super::scan::Search;
 use super::single::{GainFormula, Pair};
 use super::{Best, Cut};
 use crate::criterion::Criterion;

@@ -9,7 +9,7 @@
 
 use pulp::{Arch, Simd, WithSimd};
 
-use super::scan::{Examples, Node};
+use super::node::{Examples, Node};
 use crate::criterion::Criterion;
 
 /// Most examples of a node: a word has a bit for each.
@@ -81,7 +81,7 @@ impl Gram {
     fn set_indicators(&mut self, criterion: &Criterion, examples: Examples<'_>, node: &Node) {
         let labels = |i: usize| {
             let all = examples.block.indicators(examples.rows[i] as usize);
-            all.iter().copied().filter(|&label| node.weighted(label as usize) > 0.0)
+            all.iter().copied().filter(|&label| node.weighted[label as usize] > 0.0)
         };
         let n = examples.rows.len();
         self.holders.resize(criterion.indicator_weight.len(), 0);
@@ -89,7 +89,7 @@ impl Gram {
         for (i, share) in shares.iter_mut().enumerate().take(n) {
             for label in labels(i) {
                 let label = label as usize;
-                *share += node.weighted(label) / node.weight();
+                *share += node.weighted[label] / node.weight();
                 let holders = &mut self.holders[label];
                 *holders |= 1 << i;
                 let mut others = *holders;
@@ -102,7 +102,7 @@ impl Gram {
         for i in 0..n {
             labels(i).for_each(|label| self.holders[label as usize] = 0);
         }
-        let all = node.squares() / (node.weight() * node.weight());
+        let all = node.squares / (node.weight() * node.weight());
         for i in 0..n {
             for j in 0..=i {
                 let common = self.cells[i * self.width + j];

@@ -19,7 +19,7 @@
 use pulp::Arch;
 
 use super::batch::Batch;
-use super::scan::{Examples, Node};
+use super::node::{Examples, Node};
 use super::{dense, label_bins};
 use crate::criterion::Criterion;
 use crate::space::Block;
@@ -88,7 +88,7 @@ impl Kernels {
 
     /// The kernel that searches a feature together with others in a node of `n` rows, if there is one. The feature has
     /// `n_codes` codes and no missing values.
-    pub(crate) fn of_several(&self, criterion: &Criterion, block: &Block, n: usize, n_codes: usize) -> Option<Kernel> {
+    pub(crate) fn for_group(&self, criterion: &Criterion, block: &Block, n: usize, n_codes: usize) -> Option<Kernel> {
         if self.in_batch(n) {
             return Some(Kernel::Batch);
         }
@@ -99,13 +99,19 @@ impl Kernels {
         }
     }
 
-    /// Returns true if [`of_several`](Self::of_several) may choose a kernel for large nodes.
+    /// Returns true if [`for_group`](Self::for_group) may choose a kernel for large nodes.
     pub(crate) fn may_join(&self) -> bool {
         self.is_dense && !self.is_single
     }
 
     /// The kernel that finds the best cut of a feature on its own, among `examples` of `node`.
-    pub(crate) fn of_one(&self, criterion: &Criterion, examples: Examples<'_>, node: &Node, n_codes: usize) -> Kernel {
+    pub(crate) fn for_feature(
+        &self,
+        criterion: &Criterion,
+        examples: Examples<'_>,
+        node: &Node,
+        n_codes: usize,
+    ) -> Kernel {
         let n = examples.rows.len();
         if self.is_single {
             return Kernel::Single;
@@ -121,7 +127,7 @@ impl Kernels {
     }
 
     /// The kernel that judges a given cut of a feature on its own.
-    pub(crate) fn of_cut(&self) -> Kernel {
+    pub(crate) fn for_cut(&self) -> Kernel {
         if self.is_single { Kernel::Single } else { self.without_sums() }
     }
 

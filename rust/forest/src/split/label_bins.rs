@@ -4,7 +4,8 @@
 
 use pulp::Simd;
 
-use super::scan::{Examples, Search};
+use super::node::Examples;
+use super::scan::Search;
 use super::{Best, Cut, STEP};
 use crate::criterion::Criterion;
 use ferrank_data::store::Code;
@@ -55,7 +56,7 @@ impl LabelBins {
         totals.extend_from_slice(criterion.indicators(&node.total));
         totals.resize(width, 0.0);
         omega.clear();
-        let own = |(label, &omega): (usize, &f64)| if node.weighted(label) > 0.0 { omega } else { 0.0 };
+        let own = |(label, &omega): (usize, &f64)| if node.weighted[label] > 0.0 { omega } else { 0.0 };
         omega.extend(criterion.indicator_weight.iter().enumerate().map(own));
         omega.resize(width, 0.0);
         let mut best = Best::new(node.weight(), node.examples(), constraint);

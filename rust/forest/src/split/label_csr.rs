@@ -5,8 +5,9 @@
 //!
 //! Memory: 72 bytes for each group of labels in the node.
 
+use super::node::Examples;
 use super::prefix::Prefixes;
-use super::scan::{Examples, IndicatorSums};
+use super::scan::IndicatorSums;
 use crate::criterion::Criterion;
 use ferrank_data::store::Code;
 

@@ -24,14 +24,17 @@ pub(crate) mod kernel;
 mod label_bins;
 mod label_csr;
 pub(crate) mod multi_feature;
+pub(crate) mod node;
 pub(crate) mod node_sums;
 pub(crate) mod nominal;
+mod order;
 mod prefix;
 pub(crate) mod random_thresholds;
 pub(crate) mod scan;
 pub(crate) mod single;
 #[cfg(test)]
 pub(crate) mod tests;
+mod vectors;
 
 use crate::criterion::{TIE, ties};
 

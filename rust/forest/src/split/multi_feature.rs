@@ -8,7 +8,7 @@
 use pulp::{Arch, Simd};
 
 use super::dense::{self, GroupSums, LeftSides, OnRegisters, RegisterSums};
-use super::scan::{Examples, Node};
+use super::node::{Examples, Node};
 use super::{Best, Cut, SplitConstraint};
 use crate::criterion::Criterion;
 use ferrank_data::store::Code;

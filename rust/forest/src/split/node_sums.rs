@@ -12,8 +12,9 @@ use pulp::{Arch, Simd, WithSimd};
 use rand::{Rng, RngExt};
 
 use super::batch::threshold;
+use super::node::{Examples, Node};
 use super::nominal::{PresentCategories, Subset};
-use super::scan::{Examples, Node, add_row, add_times, dense_quality, indicator_quality};
+use super::vectors::{add_row, add_times, dense_quality, indicator_quality};
 use super::{Best, Cut, SplitConstraint};
 use crate::candidates::Candidate;
 use crate::criterion::{Criterion, EXAMPLES, WEIGHT};

@@ -7,7 +7,7 @@
 use pulp::{Arch, Simd, WithSimd};
 
 use super::dense::{self, GroupSums, LeftSides, OnRegisters, RegisterSums};
-use super::scan::{Examples, Node};
+use super::node::{Examples, Node};
 use super::{Cut, SplitConstraint};
 use crate::criterion::{Criterion, EXAMPLES, WEIGHT};
 use ferrank_data::store::Code;

@@ -17,165 +17,22 @@
 //!
 //! Large nodes are searched with sums by code instead ([`node_sums`](super::node_sums)).
 
-use std::cell::{OnceCell, RefCell};
-
 use pulp::{Arch, Simd, WithSimd};
 
-use super::dense::{self, Values};
+use super::dense;
 use super::kernel::Kernel;
 use super::label_bins::LabelBins;
 use super::label_csr::{LabelCsr, LabelEntry, LabelSums};
 use super::multi_feature::MultiFeatureHistogram;
+use super::node::{Examples, Node};
 use super::node_sums::{NodeSums, SumLayout};
+use super::order::{positions, sort};
 use super::prefix::Prefixes;
+use super::vectors::{add_measured, add_times, dense_gain, dense_quality};
 use super::{Best, Cut, SplitConstraint};
-use crate::criterion::{Criterion, EXAMPLES, FIRST, WEIGHT};
-use crate::space::Block;
-use crate::split::single::{GainFormula, Pair};
+use crate::criterion::Criterion;
+use crate::split::single::GainFormula;
 use ferrank_data::store::Code;
-
-/// Vectors added up side by side: a sum waits for each of its additions.
-const ABREAST: usize = 4;
-/// Values of a byte.
-const BYTE: usize = 256;
-
-/// Examples of a node: row numbers in the block, and how often each occurs.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Examples<'a> {
-    pub(crate) block: &'a Block,
-    pub(crate) rows: &'a [u32],
-    /// Empty where there are pairs.
-    pub(crate) counts: &'a [u32],
-    /// Sums of each example, where there is a single component; else empty.
-    pub(crate) pairs: &'a [Pair],
-}
-
-impl Examples<'_> {
-    /// Their sums, into `sums`.
-    pub(crate) fn total(self, arch: Arch, criterion: &Criterion, sums: &mut Vec<f64>) {
-        sums.clear();
-        sums.resize(criterion.len(), 0.0);
-        arch.dispatch(Total { examples: self, criterion, sums });
-    }
-
-    /// Dense components of the example at `position`, and how often it occurs.
-    #[inline(always)]
-    fn dense(&self, position: usize) -> (&[f64], f64) {
-        (self.block.dense(self.rows[position] as usize), f64::from(self.counts[position]))
-    }
-
-    /// Adds example number `i` to `sums`.
-    #[inline(always)]
-    pub(crate) fn add(&self, criterion: &Criterion, sums: &mut [f64], i: usize) {
-        match self.pairs.get(i) {
-            Some(&[count, sum]) => criterion.add_single(sums, count, sum),
-            None => criterion.add(sums, self.block, self.rows[i] as usize, f64::from(self.counts[i])),
-        }
-    }
-}
-
-struct Total<'a> {
-    examples: Examples<'a>,
-    criterion: &'a Criterion,
-    sums: &'a mut [f64],
-}
-
-impl WithSimd for Total<'_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn with_simd<S: Simd>(self, simd: S) {
-        for position in 0..self.examples.rows.len() {
-            add_row(simd, self.criterion, self.examples, position, self.sums);
-        }
-    }
-}
-
-/// A node's sums, and what follows from them for every search in it.
-#[derive(Debug, Default)]
-pub(crate) struct Node {
-    pub(crate) total: Vec<f64>,
-    /// n_dense; 0 where nothing is known.
-    pub(super) means: Vec<f64>,
-    /// n_indicators; ω·c, and 0 for what all examples have, which gains nothing.
-    weighted: Vec<f64>,
-    /// Σ ω·c² over the indicators known for all rows.
-    squares: f64,
-    /// n_groups; the same over each group.
-    group_squares: Vec<f64>,
-    /// Made by the first search that needs them.
-    lists: OnceCell<LabelCsr>,
-    /// The lists of an earlier node, whose buffers are reused.
-    used: RefCell<LabelCsr>,
-    pub(super) values: Values,
-}
-
-impl Node {
-    /// Sets what follows from the total.
-    pub(crate) fn open(&mut self, criterion: &Criterion) {
-        self.values.clear();
-        if let Some(lists) = self.lists.take() {
-            self.used.replace(lists);
-        }
-        self.means.clear();
-        let mean = |(c, sum): (usize, &f64)| {
-            let weight = criterion.weight_of_dense(&self.total, c);
-            if weight > 0.0 { sum / weight } else { 0.0 }
-        };
-        self.means.extend(criterion.dense(&self.total).iter().enumerate().map(mean));
-        if criterion.indicator_weight.is_empty() {
-            return;
-        }
-        let counts = criterion.indicators(&self.total);
-        self.weighted.clear();
-        self.weighted.extend(criterion.indicator_weight.iter().zip(counts).enumerate().map(|(label, (omega, &c))| {
-            if c < criterion.weight_of_indicator(&self.total, label) { omega * c } else { 0.0 }
-        }));
-        let (whole, partial) = self.weighted.split_at(criterion.n_whole_indicators());
-        self.squares = whole.iter().zip(counts).map(|(a, c)| a * c).sum();
-        self.group_squares.clear();
-        self.group_squares.resize(criterion.n_groups, 0.0);
-        for ((a, c), &group) in partial.iter().zip(&counts[whole.len()..]).zip(&criterion.indicator_group) {
-            self.group_squares[group as usize] += a * c;
-        }
-    }
-
-    /// The labels of its `examples`.
-    fn lists(&self, criterion: &Criterion, examples: Examples<'_>) -> &LabelCsr {
-        self.lists.get_or_init(|| {
-            let mut lists = self.used.take();
-            lists.set(criterion, examples, &self.weighted);
-            lists
-        })
-    }
-
-    /// Copies the values of `examples` together, if components are dense and few.
-    pub(crate) fn set_values(&mut self, arch: Arch, criterion: &Criterion, examples: Examples<'_>) {
-        self.values.set(arch, criterion, examples);
-    }
-
-    pub(crate) fn has_values(&self) -> bool {
-        self.values.is_set()
-    }
-
-    pub(crate) fn weight(&self) -> f64 {
-        self.total[WEIGHT]
-    }
-
-    /// ω·c of a label.
-    pub(super) fn weighted(&self, label: usize) -> f64 {
-        self.weighted[label]
-    }
-
-    /// Σ ω·c².
-    pub(super) fn squares(&self) -> f64 {
-        self.squares
-    }
-
-    pub(crate) fn examples(&self) -> f64 {
-        self.total[EXAMPLES]
-    }
-}
 
 /// Buffers of a search.
 #[derive(Debug)]
@@ -270,8 +127,8 @@ impl<C: Code> WithSimd for BestCut<'_, C> {
         match self.kernel {
             Kernel::LabelBins => self.scratch.label_bins.best_cut(simd, self.search),
             Kernel::NodeSums => self.by_sums(simd),
-            Kernel::Labels => self.of_labels(simd),
-            Kernel::Dense => self.of_dense(simd),
+            Kernel::Labels => self.by_labels(simd),
+            Kernel::Dense => self.by_dense(simd),
             _ => self.in_order(simd),
         }
     }
@@ -288,7 +145,7 @@ impl<C: Code> BestCut<'_, C> {
     }
 
     #[inline(always)]
-    fn of_dense<S: Simd>(self, simd: S) -> Option<Cut> {
+    fn by_dense<S: Simd>(self, simd: S) -> Option<Cut> {
         let Search { criterion, codes, n_codes, .. } = self.search;
         let Scratch { order, spare, walk, .. } = self.scratch;
         sort(codes, n_codes, order, spare);
@@ -326,7 +183,7 @@ impl<C: Code> BestCut<'_, C> {
 
     /// Where there are labels alone, known for all rows of weight 1.
     #[inline(always)]
-    fn of_labels<S: Simd>(self, simd: S) -> Option<Cut> {
+    fn by_labels<S: Simd>(self, simd: S) -> Option<Cut> {
         let Search { criterion, examples, codes, n_codes, node, constraint } = self.search;
         let Scratch { order, spare, listed, side, walk, .. } = self.scratch;
         let lists = node.lists(criterion, examples);
@@ -560,195 +417,5 @@ impl<'a> LeftSums<'a> {
         if let Some(lists) = self.lists {
             self.labels.clear(added.len(), added.iter().flat_map(|&position| lists.labels(position as usize)));
         }
-    }
-}
-
-/// Adds an example to `sums`: [`Criterion::add`], side by side.
-#[inline(always)]
-pub(super) fn add_row<S: Simd>(
-    simd: S,
-    criterion: &Criterion,
-    examples: Examples<'_>,
-    position: usize,
-    sums: &mut [f64],
-) {
-    let (block, row, count) = (examples.block, examples.rows[position] as usize, f64::from(examples.counts[position]));
-    let weight = count * block.weight(row);
-    sums[EXAMPLES] += count;
-    sums[WEIGHT] += weight;
-    let (dense, indicators) = sums[FIRST..].split_at_mut(criterion.width());
-    add_times(simd, dense, block.dense(row), count);
-    for &indicator in block.indicators(row) {
-        indicators[indicator as usize] += weight;
-    }
-}
-
-/// Adds `factor` times `from` to `to`, which is as long.
-#[inline(always)]
-pub(super) fn add_times<S: Simd>(simd: S, to: &mut [f64], from: &[f64], factor: f64) {
-    let times = simd.splat_f64s(factor);
-    let (to_vectors, to_rest) = S::as_mut_simd_f64s(to);
-    let (from_vectors, from_rest) = S::as_simd_f64s(from);
-    for (to, &from) in to_vectors.iter_mut().zip(from_vectors) {
-        *to = simd.add_f64s(*to, simd.mul_f64s(times, from));
-    }
-    to_rest.iter_mut().zip(from_rest).for_each(|(to, from)| *to += factor * from);
-}
-
-/// Adds `factor` times `from` to `sums`, of dense components known for all rows. Returns Σ (S − m·W)².
-#[inline(always)]
-fn add_measured<S: Simd>(simd: S, sums: &mut [f64], from: &[f64], factor: f64, node: &Node, weight: f64) -> f64 {
-    let (times, weights) = (simd.splat_f64s(factor), simd.splat_f64s(weight));
-    let (means, means_rest) = S::as_simd_f64s(&node.means[..sums.len()]);
-    let ((sums, sums_rest), (from, from_rest)) = (S::as_mut_simd_f64s(sums), S::as_simd_f64s(from));
-    let mut squares = [simd.splat_f64s(0.0); ABREAST];
-    let step = |square: &mut S::f64s, sum: &mut S::f64s, from: S::f64s, mean: S::f64s| {
-        *sum = simd.add_f64s(*sum, simd.mul_f64s(times, from));
-        let difference = simd.sub_f64s(*sum, simd.mul_f64s(mean, weights));
-        *square = simd.add_f64s(*square, simd.mul_f64s(difference, difference));
-    };
-    let (four_sums, sums) = sums.as_chunks_mut::<ABREAST>();
-    let ((four_from, from), (four_means, means)) = (from.as_chunks::<ABREAST>(), means.as_chunks::<ABREAST>());
-    for ((sums, from), means) in four_sums.iter_mut().zip(four_from).zip(four_means) {
-        for n in 0..ABREAST {
-            step(&mut squares[n], &mut sums[n], from[n], means[n]);
-        }
-    }
-    for (((square, sum), &from), &mean) in squares.iter_mut().zip(sums).zip(from).zip(means) {
-        step(square, sum, from, mean);
-    }
-    let mut rest = 0.0;
-    for ((sum, from), mean) in sums_rest.iter_mut().zip(from_rest).zip(means_rest) {
-        *sum += factor * from;
-        rest += (*sum - mean * weight).powi(2);
-    }
-    total(simd, squares) + rest
-}
-
-#[inline(always)]
-fn total<S: Simd>(simd: S, [a, b, c, d]: [S::f64s; ABREAST]) -> f64 {
-    simd.reduce_sum_f64s(simd.add_f64s(simd.add_f64s(a, b), simd.add_f64s(c, d)))
-}
-
-#[inline(always)]
-pub(super) fn dense_quality<S: Simd>(simd: S, sums: &[f64], weight: f64, node: &Node) -> f64 {
-    let weights = simd.splat_f64s(weight);
-    let (means, means_rest) = S::as_simd_f64s(&node.means[..sums.len()]);
-    let (sums, sums_rest) = S::as_simd_f64s(sums);
-    let mut squares = [simd.splat_f64s(0.0); ABREAST];
-    for (sums, means) in sums.chunks(ABREAST).zip(means.chunks(ABREAST)) {
-        for ((square, &sum), &mean) in squares.iter_mut().zip(sums).zip(means) {
-            let difference = simd.sub_f64s(sum, simd.mul_f64s(mean, weights));
-            *square = simd.add_f64s(*square, simd.mul_f64s(difference, difference));
-        }
-    }
-    let rest = sums_rest.iter().zip(means_rest).map(|(sum, mean)| (sum - mean * weight).powi(2)).sum::<f64>();
-    total(simd, squares) + rest
-}
-
-/// Σ (S_L − m·W_L)² / (W_L·W_R) over dense components with weights of their own; `weights` are those of
-/// the left side, `totals` those of the node.
-#[inline(always)]
-fn dense_gain<S: Simd>(simd: S, sums: &[f64], weights: &[f64], totals: &[f64], means: &[f64]) -> f64 {
-    let zero = simd.splat_f64s(0.0);
-    let ((sums, sums_rest), (weights, weights_rest)) = (S::as_simd_f64s(sums), S::as_simd_f64s(weights));
-    let ((totals, totals_rest), (means, means_rest)) = (S::as_simd_f64s(totals), S::as_simd_f64s(means));
-    let mut gain = zero;
-    for (((&sum, &weight), &total), &mean) in sums.iter().zip(weights).zip(totals).zip(means) {
-        let difference = simd.sub_f64s(sum, simd.mul_f64s(mean, weight));
-        let both = simd.mul_f64s(weight, simd.sub_f64s(total, weight));
-        let part = simd.div_f64s(simd.mul_f64s(difference, difference), both);
-        gain = simd.add_f64s(gain, simd.select_f64s(simd.less_than_f64s(zero, both), part, zero));
-    }
-    let rest = sums_rest.iter().zip(weights_rest).zip(totals_rest).zip(means_rest);
-    let rest = rest.map(|(((sum, weight), total), mean)| {
-        let both = weight * (total - weight);
-        if both > 0.0 { (sum - mean * weight).powi(2) / both } else { 0.0 }
-    });
-    simd.reduce_sum_f64s(gain) + rest.sum::<f64>()
-}
-
-#[inline(always)]
-pub(super) fn indicator_quality(criterion: &Criterion, left: &[f64], node: &Node) -> f64 {
-    let (weight, all) = (left[WEIGHT], node.weight());
-    let counts = criterion.indicators(left).iter().zip(criterion.indicators(&node.total));
-    let squares =
-        counts.zip(&criterion.indicator_weight).map(|((c, in_all), omega)| omega * (c * all - in_all * weight).powi(2));
-    squares.sum::<f64>() / (all * all)
-}
-
-/// Writes the positions of the codes for which `wanted` holds, without a branch for each.
-#[inline(always)]
-fn positions<C: Code>(codes: &[C], wanted: impl Fn(C) -> bool, out: &mut Vec<u32>) {
-    out.clear();
-    out.resize(codes.len(), 0);
-    let mut n = 0;
-    for (position, &code) in codes.iter().enumerate() {
-        out[n] = position as u32;
-        n += usize::from(wanted(code));
-    }
-    out.truncate(n);
-}
-
-/// Positions by code, then by row.
-#[inline(always)]
-fn sort<C: Code>(codes: &[C], n_codes: usize, order: &mut Vec<u32>, spare: &mut Vec<u32>) {
-    match codes.len() {
-        0..=16 => by_rank::<16, C>(codes, order),
-        17..=32 => by_rank::<32, C>(codes, order),
-        33..=64 => by_rank::<64, C>(codes, order),
-        n if n_codes <= BYTE => by_byte(codes, C::index, 0..n as u32, order),
-        n => {
-            by_byte(codes, |code| code.index() % BYTE, 0..n as u32, spare);
-            by_byte(codes, |code| code.index() / BYTE, spare.iter().copied(), order);
-        }
-    }
-}
-
-/// Sorts up to `N` codes by counting for each how many come before it: n² comparisons side by side,
-/// without branches.
-#[inline(always)]
-fn by_rank<const N: usize, C: Code>(codes: &[C], order: &mut Vec<u32>) {
-    let mut keys = [u32::MAX; N];
-    for (position, (key, code)) in keys.iter_mut().zip(codes).enumerate() {
-        *key = (code.index() * N + position) as u32;
-    }
-    let mut ranks = [0u32; N];
-    for &key in &keys[..codes.len()] {
-        for (rank, &other) in ranks.iter_mut().zip(&keys) {
-            *rank += u32::from(key < other);
-        }
-    }
-    order.clear();
-    order.resize(codes.len(), 0);
-    for (position, &rank) in ranks[..codes.len()].iter().enumerate() {
-        order[rank as usize] = position as u32;
-    }
-}
-
-/// Sorts `positions` by what `byte` makes of their codes; equals stay in their order.
-///
-/// Not inlined, so that it has all registers.
-#[inline(never)]
-fn by_byte<C: Code>(
-    codes: &[C],
-    byte: impl Fn(C) -> usize,
-    positions: impl ExactSizeIterator<Item = u32> + Clone,
-    order: &mut Vec<u32>,
-) {
-    let mut starts = [0u32; BYTE];
-    for position in positions.clone() {
-        starts[byte(codes[position as usize])] += 1;
-    }
-    let mut before = 0;
-    for start in &mut starts {
-        (*start, before) = (before, before + *start);
-    }
-    order.resize(positions.len(), 0);
-    let order = &mut order[..];
-    for position in positions {
-        let next = &mut starts[byte(codes[position as usize])];
-        order[*next as usize] = position;
-        *next += 1;
     }
 }

@@ -6,8 +6,9 @@ use super::{Examples, N_GROUPS, arches, constraint};
 use crate::split::dense::{self, LeftSides};
 use crate::split::kernel::{Kernel, Kernels};
 use crate::split::multi_feature::MultiFeatureHistogram;
+use crate::split::node::{self, Node};
 use crate::split::random_thresholds::RandomThresholds;
-use crate::split::scan::{self, Node, Scratch, Search};
+use crate::split::scan::{Scratch, Search};
 use crate::split::{Cut, SplitConstraint};
 use ferrank_data::store::Code;
 
@@ -86,7 +87,7 @@ fn check<C: Code>(examples: &Examples, constraint: SplitConstraint, n_codes: usi
     let (criterion, block) = (examples.criterion(), examples.block());
     let codes: Vec<C> = examples.codes.iter().map(|&code| C::from_u16(code)).collect();
     let rows: Vec<u32> = (0..codes.len() as u32).collect();
-    let in_node = scan::Examples { block: &block, rows: &rows, counts: &examples.counts, pairs: &[] };
+    let in_node = node::Examples { block: &block, rows: &rows, counts: &examples.counts, pairs: &[] };
     let mut node = Node::default();
     in_node.total(Arch::new(), &criterion, &mut node.total);
     node.open(&criterion);
@@ -105,7 +106,7 @@ fn check<C: Code>(examples: &Examples, constraint: SplitConstraint, n_codes: usi
         let naive = examples.fits(constraint, |code| code <= cut);
         let naive = naive.then(|| Cut { gain: examples.gain(|code| code <= cut), code: cut });
         for arch in arches() {
-            for kernel in [Kernels::new(arch, &criterion, true).of_cut(), Kernel::InOrder] {
+            for kernel in [Kernels::new(arch, &criterion, true).for_cut(), Kernel::InOrder] {
                 let found = search.given_cut(kernel, arch, C::from_u16(cut), &mut scratch);
                 examples.check(found, naive)?;
                 prop_assert_eq!(found.map(|found| found.code), naive.map(|naive| naive.code));
@@ -125,7 +126,7 @@ fn check<C: Code>(examples: &Examples, constraint: SplitConstraint, n_codes: usi
 /// The kernel that serves the node, and the general ones.
 fn best_cut_kernels<C: Code>(search: Search<'_, C>, arch: Arch) -> Vec<Kernel> {
     let Search { criterion, examples, node, n_codes, .. } = search;
-    let special = match Kernels::new(arch, criterion, false).of_one(criterion, examples, node, n_codes) {
+    let special = match Kernels::new(arch, criterion, false).for_feature(criterion, examples, node, n_codes) {
         // Examples are no pairs here.
         Kernel::Single => Kernel::Dense,
         kernel => kernel,
