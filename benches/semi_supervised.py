@@ -2,9 +2,9 @@
 
 `--case cost`: CPU seconds of a semi-supervised tree beside a supervised one on fully labelled data, and the
 rate at which sums of components are updated beside the rate at which memory can be read. `--case worth`:
-rankings of the digits of scikit-learn with few labels, judged by 40 nearest neighbours (ssl-ranking 6.4):
-among the rows with labels, of which 50 are hardly more than 40, or (`--judge all`) among all rows but
-those of the test, whose labels the judge knows and the ranker does not.
+rankings of the digits of scikit-learn with few labels, judged by 40 nearest neighbours (Petković et al.
+2023, 6.4): among the rows with labels, of which 50 are hardly more than 40, or (`--judge all`) among all
+rows but those of the test, whose labels the judge knows and the ranker does not.
 """
 
 from __future__ import annotations

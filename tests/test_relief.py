@@ -132,7 +132,7 @@ def test_neither_threads_nor_chunks_change_a_bit():
 
 @pytest.mark.parametrize("seed", range(3))
 def test_xor_features_stand_above_irrelevant_ones_as_often_as_in_the_papers_algorithm(seed):
-    """Appendix 1 of error-curves; by the reference, too, few of the sets are told apart wholly."""
+    """Appendix 1 of Slavkov et al. 2020; by the reference, too, few of the sets are told apart wholly."""
     made = synthesize("combined", 400, random_state=seed)
     found = fr.ReliefRanker("classification").fit(made.X, made.y).feature_importances_
     features = [distance.Feature(f"x{i}", False, list(map(float, x))) for i, x in enumerate(made.X.T)]

@@ -90,8 +90,9 @@ def rank_distances(
     ----------
     rankings : sequence of Ranking, or array of shape (n_rankings, n_features)
     distance : {"spearman", "kendall", "footrule", "canberra"}, default="spearman"
-        1 − ρ (error-curves Eq. 6); 1 − τ-b; the mean absolute difference of the ranks; the mean of |a − b| /
-        (a + b) over the features (error-curves Eq. 1, which has the sum), where the best features count most.
+        1 − ρ (Slavkov et al. 2020 Eq. 6); 1 − τ-b; the mean absolute difference of the ranks; the mean of |a
+        − b| / (a + b) over the features (Slavkov et al. 2020 Eq. 1, which has the sum), where the best
+        features count most.
     score : str, optional
         The score to take from each ranking; by default its first.
 

@@ -1,4 +1,4 @@
-"""Error curves: models of ever more features, from the best and from the worst (error-curves, Algorithm 1).
+"""Error curves: models of more and more features, best or worst first (Slavkov et al. 2020, Algorithm 1).
 
 Forward feature addition builds a model of the i best features, reverse feature addition one of the i worst. A
 good ranking makes the forward curve good soon and the reverse curve good late. Random rankings are what to
@@ -228,7 +228,7 @@ def curves(
         array or by feature, are taken as they are.
     model : {"knn", "svm"} or scikit-learn estimator, default="knn"
         What is built of the features: nearest neighbours (10), or a quadratic SVM with C = 0.1, both as in
-        error-curves. Features come as :class:`~ferrank.evaluate.rows.Encoder` makes them.
+        Slavkov et al. 2020. Features come as :class:`~ferrank.evaluate.rows.Encoder` makes them.
     scoring : callable, optional
         ``scoring(true, predicted)``, an error, of arrays of shape (n_rows,) or (n_rows, n_targets). By
         default the error rate, the relative root mean squared error (mean over targets), or the Hamming loss,

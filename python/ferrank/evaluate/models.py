@@ -1,6 +1,6 @@
 """The models that error curves are drawn with, and the errors of their predictions.
 
-Not every learner will do (error-curves, "Analysis of different learning methods"): naïve Bayes sees no
+Not every learner will do (Slavkov et al. 2020, "Analysis of different learning methods"): naïve Bayes sees no
 interactions, and trees choose features themselves. The paper finds nearest neighbours and a quadratic support
 vector machine fit for both curves.
 """

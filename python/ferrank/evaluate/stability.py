@@ -1,4 +1,4 @@
-"""How alike several rankings of the same features are: error-curves, "Stability of feature ranking".
+"""How alike several rankings of the same features are: Slavkov et al. 2020, "Stability of feature ranking".
 
 The indicator at i is the mean over all pairs of rankings of the Canberra distance between their top-i lists
 (Eq. 2), over its expectation for random rankings (Eq. 3): 0 for identical rankings, about 1 for random ones.
@@ -40,7 +40,7 @@ class Stability:
     sizes : array of shape (n_sizes,)
         The i of the top-i lists.
     canberra : array of shape (n_sizes,)
-        The indicator of error-curves Eq. 4; 0 for identical, about 1 for random rankings.
+        The indicator of Slavkov et al. 2020 Eq. 4; 0 for identical, about 1 for random rankings.
     jaccard : array of shape (n_sizes,)
         Mean over pairs of the Jaccard index of their top-i sets; 1 for identical ones.
     spearman, kendall : float

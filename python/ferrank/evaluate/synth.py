@@ -1,15 +1,15 @@
 """Synthetic data whose relevant features are known.
 
-``single``, ``pair`` and ``combined`` are the sets of error-curves, appendix 1: binary features, a class
-target. A relevant set is one feature that equals the target with probability p, or two whose XOR does. Each
-is realised once and stands in the data three times, as itself and two redundant copies of the same values:
-that is how "redundant copies" is read, since only of the irrelevant features the paper says that they are
-realised independently of each other; with ``redundant=False`` the three are drawn independently.
+``single``, ``pair`` and ``combined`` are the sets of Slavkov et al. 2020, appendix 1: binary features, a
+class target. A relevant set is one feature that equals the target with probability p, or two whose XOR does.
+Each is realised once and stands in the data three times, as itself and two redundant copies of the same
+values: that is how "redundant copies" is read, since only of the irrelevant features the paper says that
+they are realised independently of each other; with ``redundant=False`` the three are drawn independently.
 
-``parity``, ``parity_regression``, ``modulo8`` and ``fraction`` are the families of relieff-trees (§2 and
-§4.2, defined in Robnik Šikonja and Kononenko, ICML 1997): the target depends on all informative features
-together and on none of them alone. The paper's parity problem of Fig. 2 is ``parity`` with 2 informative and
-10 random features and 200 rows.
+``parity``, ``parity_regression``, ``modulo8`` and ``fraction`` are the families of Robnik-Šikonja and
+Kononenko 1999 (§2 and §4.2, defined in Robnik Šikonja and Kononenko, ICML 1997): the target depends on all
+informative features together and on none of them alone. The paper's parity problem of Fig. 2 is ``parity``
+with 2 informative and 10 random features and 200 rows.
 
 ``regression`` and ``multilabel`` are our own: numeric features, of which the first few make linear and
 pairwise terms of one or several numbers, or of label sets.
@@ -164,7 +164,7 @@ def synthesize(
 
 
 def perturb(importances: Array, share: float, random_state: int | Random = 0) -> Array:
-    """Give a share of the features random importances: the noisy rankings R_θ of error-curves.
+    """Give a share of the features random importances: the noisy rankings R_θ of Slavkov et al. 2020.
 
     Parameters
     ----------

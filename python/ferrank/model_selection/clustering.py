@@ -1,4 +1,4 @@
-"""How well clusters of the rows tell the targets: whether rows without one can help (ssl-ranking §6.2)."""
+"""Clusters that agree with targets: can rows without a target help? (Petković et al. 2023, §6.2)."""
 
 import os
 import warnings

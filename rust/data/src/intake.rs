@@ -21,7 +21,7 @@ pub enum Unlabelled {
     Error,
     /// They are left out.
     Ignore,
-    /// They take part where no target is needed (ssl-ranking).
+    /// They take part where no target is needed (Petković et al. 2023).
     Use,
 }
 

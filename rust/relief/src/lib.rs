@@ -1,5 +1,5 @@
 //! The Relief ranker: ReliefF for classes, RReliefF for numbers, several targets and label sets
-//! (relieff-trees figures 3 and 4, mtr-ranking §2.2, ssl-ranking §5.1).
+//! (Robnik-Šikonja and Kononenko 1999, figures 3 and 4, Petković et al. 2020a, §2.2, Petković et al. 2023, §5.1).
 //!
 //! ```text
 //! draw queries                          queries
@@ -15,12 +15,12 @@
 //! Where the papers are silent or garbled: missing values differ by what is expected, numeric ones too
 //! (see `model`); distances are means over features, summed in f64 in the order of features and compared to
 //! 12 decimals, ties going to the lower row; a class with fewer than k rows counts with those it has; two
-//! empty label sets are at distance 0; the rank weight is exp(−(rank/σ)²), as mtr-ranking writes 1/σ for σ.
+//! empty label sets are at distance 0; the rank weight is exp(−(rank/σ)²), as Petković et al. 2020a writes 1/σ for σ.
 //! Each target on its own uses 0 or 1 as the distance of a nominal one, for which the neighbours of all
-//! targets together do (mtr-ranking §2.3).
+//! targets together do (Petković et al. 2020a, §2.3).
 //!
 //! Rows without a target can take part (`influence`). Classes then are targets like any other: their
-//! distance is 0 or 1, and neighbours are the nearest rows, of whatever class (ssl-ranking §5.2). With no
+//! distance is 0 or 1, and neighbours are the nearest rows, of whatever class (Petković et al. 2023, §5.2). With no
 //! such row there is nothing semi-supervised, and the ranking is the supervised one.
 //!
 //! Rows that are mostly 0 are held by their other values and searched by those alone (`sparse`).

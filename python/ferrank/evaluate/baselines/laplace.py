@@ -1,15 +1,15 @@
-"""Laplacian scores: features that change little between rows that belong together (ssl-ranking §3, §6.6).
+"""Laplacian scores (Petković et al. 2023, §3, §6.6): features change little between rows that go together.
 
 Rows belong together by their targets where they are known, and by their features elsewhere, so unlabelled
 rows take part. The score of a feature f is fᵀLf / fᵀDf, f centred by D: what it varies along the edges of a
 graph, over what it varies at all; less is better, and the importance is S + s − score.
 
-Nominal features become indicators, whose scores are added up, as in ssl-ranking §6.6. Constant features, for
-which the score is 0/0 and which the authors removed by hand, are the worst.
+Nominal features become indicators, whose scores are added up, as in Petković et al. 2023, §6.6. Constant
+features, for which the score is 0/0 and which the authors removed by hand, are the worst.
 
-The authors of ssl-ranking wrote their own versions of the two methods, and published neither these nor their
-constants. What is here follows the methods' descriptions; the bandwidths (1 on squared differences that are
-scaled to [0, 1]) and the weight of labelled pairs are ours.
+The authors of Petković et al. 2023 wrote their own versions of the two methods, and published neither these
+nor their constants. What is here follows the methods' descriptions; the bandwidths (1 on squared differences
+that are scaled to [0, 1]) and the weight of labelled pairs are ours.
 """
 
 from typing import Any

@@ -1,4 +1,4 @@
-"""Sparse regression on a graph: SFSS (Ma, Nie, Yang, Uijlings, Sebe and Hauptmann 2012; ssl-ranking §3).
+"""Sparse regression on a graph: SFSS (Ma et al. 2012; Petković et al. 2023, §3).
 
     min over F, W, b of  tr(FᵀLF) + tr((F − Y)ᵀU(F − Y)) + μ (‖XW + 1bᵀ − F‖² + γ ‖W‖₂,₁)
 

@@ -29,7 +29,7 @@ class SvmRfe(Baseline):
     task : str, optional
         Only "classification".
     C : float, default=0.1
-        Of :class:`sklearn.svm.LinearSVC`; 0.1 is the setting of error-curves.
+        Of :class:`sklearn.svm.LinearSVC`; 0.1 is the setting of Slavkov et al. 2020.
     step : int or float, default=1
         How many features go at a time; a float below 1 is a share of those that are left. Those that go
         together are ordered by their weights.

@@ -1,5 +1,5 @@
 //! The nearest training rows of each test row, under the weights of rankings: what a ranking is judged by
-//! (mlc-ranking Eq. 4, mtr-ranking Eq. 11, ssl-ranking §6.4).
+//! (Petković et al. 2020b, Eq. 4, Petković et al. 2020a, Eq. 11, Petković et al. 2023, §6.4).
 //!
 //! ```text
 //! read both sources on one scale         read
