@@ -83,6 +83,7 @@ def test_row_weights(case):
     assert_same_tree(table, problem, {"target": "y", "hierarchy": parents, "sample_weight": "weight"})
 
 
+@pytest.mark.slow
 @many_cases
 @given(hierarchies(dag=True, features=ALL, missing=True), st.sampled_from([0.75, 0.3]))
 def test_relief(case, decay):
@@ -110,6 +111,7 @@ def pairs(sets: list[set[str]]) -> np.ndarray:
     return np.zeros((len(sets), len(sets)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "n_rows"), [("church_FUN", 120), ("eisen_GO-part", 60)])
 def test_real_hierarchies(name, n_rows):
     path = DATA / f"{name}.arff"

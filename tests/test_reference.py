@@ -144,6 +144,7 @@ def test_mixed_targets(case):
     assert_agrees(*case)
 
 
+@pytest.mark.slow
 @many_cases
 @given(
     tables(
@@ -161,6 +162,7 @@ def test_missing_targets(case):
 CLUSTERED = tuple(kind for kind in NUMERIC + NOMINAL if kind != "close")
 
 
+@pytest.mark.slow
 @many_cases
 @given(
     tables(
@@ -178,6 +180,7 @@ def test_semi_supervision(case, supervision):
     assert_agrees(*case, supervision=supervision)
 
 
+@pytest.mark.slow
 @many_cases
 @given(
     tables(
@@ -239,6 +242,7 @@ def test_target_weights(case, target_weights):
     assert_agrees(*case, target_weights=target_weights)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "n_targets", "n_rows"),
     [
@@ -255,6 +259,7 @@ def test_real_data(name, n_targets, n_rows):
     assert_agrees(table, table.column_names[-n_targets:])
 
 
+@pytest.mark.slow
 def test_real_labels():
     table = read_arff(DATA / "emotions.arff").slice(0, 60)
     assert_agrees(table, table.column_names[-6:], task="multi-label")

@@ -39,6 +39,7 @@ def test_agrees_with_corelearn_weka_and_orange(case):
     assert np.abs(weights - case["weights"]).max() < 1e-9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "case", CLUS["rankings"], ids=lambda case: f"{case['dataset']}-{case['n_neighbors']}"
 )

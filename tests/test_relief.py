@@ -29,6 +29,7 @@ many_cases = settings(max_examples=100, derandomize=True, deadline=None)
 ALL = (*NUMERIC, *NOMINAL)
 
 
+@pytest.mark.slow
 @many_cases
 @given(tables(st.sampled_from([["classes"], ["two"], ["several"]]), features=ALL, missing=True))
 def test_relieff_agrees_with_the_reference(drawn):
@@ -40,6 +41,7 @@ def test_relieff_agrees_with_the_reference(drawn):
     assert_close(found, expected | {"myopic": myopic(features, classes)})
 
 
+@pytest.mark.slow
 @many_cases
 @given(
     tables(
@@ -130,6 +132,7 @@ def test_neither_threads_nor_chunks_change_a_bit():
     assert all(ranked(chunk, n_jobs) == whole for chunk, n_jobs in [(1_000, 1), (64_000, 2), (64_000, 4)])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_xor_features_stand_above_irrelevant_ones_as_often_as_in_the_papers_algorithm(seed):
     """Appendix 1 of Slavkov et al. 2020; by the reference, too, few of the sets are told apart wholly."""

@@ -36,6 +36,7 @@ def assert_relief_agrees(
     assert_close(found, several(lambda **scheme: semi_supervised(features, apart, labelled, ends, **scheme)))
 
 
+@pytest.mark.slow
 @many_cases
 @given(
     tables(
@@ -53,6 +54,7 @@ def test_relief_agrees_with_the_reference(case, ends):
     assert_relief_agrees(table, targets, distance.mean_distance(features_of(table, targets)), ends)
 
 
+@pytest.mark.slow
 @many_cases
 @given(
     tables(

@@ -30,6 +30,7 @@ def test_identical_rankings_are_stable():
     assert (found.spearman, found.kendall) == (1, 1)
 
 
+@pytest.mark.slow
 def test_random_rankings_are_as_far_apart_as_expected():
     found = stability(np.random.default_rng(0).random((100, 100)))
     assert found.sizes.tolist() == list(range(1, 101))
