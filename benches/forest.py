@@ -13,11 +13,13 @@ import numpy as np
 import sklearn
 from engines import PEERS, MeasureError, Size, auc, ferrank, fitting, side_by_side, told_apart
 from measure import RUNS, cost, fastest, peak_growth
+from recording import Record, add_option
 from workloads import regression
 
 import ferrank as fr
 
 HEADER = ("case", "size", "peer", "peer", "ferrank", "ratio", "with setup", "wanted")
+FIELDS = ("case", "size", "baseline", "baseline_value", "value", "ratio", "with_setup", "wanted")
 ROW = "{:<14} {:<26} {:<24} {:>9} {:>9} {:>8} {:>10}  {}"
 MEGABYTE = 1e6
 
@@ -211,6 +213,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--memory-rows", type=int, default=1_000_000)
     parser.add_argument("--quality-rows", type=int, default=2_000)
     parser.add_argument("--quality-sets", type=int, default=40)
+    add_option(parser)
     parser.add_argument("--measure-fit", nargs=3, type=int, help=argparse.SUPPRESS)
     parser.add_argument("--measure-memory", nargs=2, type=int, help=argparse.SUPPRESS)
     return parser.parse_args()
@@ -222,7 +225,8 @@ def main() -> None:
         if shape := args.pop(measure.__name__):
             measure(*shape)
             return
-    cases, quick = args.pop("case"), args.pop("quick")
+    cases, quick, folder = args.pop("case"), args.pop("quick"), args.pop("record")
+    record = Record("forest")
     settings = Settings(**args)
     if quick:
         settings = Settings(2, 1, 5, [2_000], [20], [1, 4], 5_000, 300, 2)
@@ -231,6 +235,9 @@ def main() -> None:
     for name in cases:
         for row in CASES[name](settings):
             print(ROW.format(*map(str, row)), flush=True)
+            record.add(**dict(zip(FIELDS, row, strict=True)))
+    if folder:
+        print(record.write(folder))
 
 
 if __name__ == "__main__":

@@ -26,6 +26,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from external import PEERS, Seconds
 from measure import anonymous_memory
+from recording import Record, add_option
 from sklearn.metrics import roc_auc_score
 
 MIB = 1 << 20
@@ -39,6 +40,8 @@ N_LABELS, N_RARE = 100, 20
 #: None stands above another.
 ROOTS = {f"label {label}": None for label in range(N_LABELS)}
 ROW = "{:<34} {:<10} {:>9} {:>9} {:>9} {:>9} {:>9}  {}"
+#: The rows of this run.
+RECORD = Record("outofcore")
 HEADER = ("what", "format", "limit MB", "peak MB", "CPU s", "wall s", "ratio", "wanted")
 
 
@@ -154,11 +157,21 @@ def start(job: dict[str, Any]) -> dict[str, Any] | str:
 
 
 def line(what: str, path: Path, limit: int | None, found: dict[str, Any], ratio: str, wanted: str) -> None:
-    costs = (f"{found[f'setup_{clock}'] + found[f'growing_{clock}']:.1f}" for clock in ("cpu", "wall"))
+    costs = [f"{found[f'setup_{clock}'] + found[f'growing_{clock}']:.1f}" for clock in ("cpu", "wall")]
     told = "" if limit is None else f"{limit / 1e6:.0f}"
     print(
         ROW.format(what, path.suffix[1:], told, f"{found['peak'] / 1e6:.0f}", *costs, ratio, wanted),
         flush=True,
+    )
+    RECORD.add(
+        case=what,
+        format=path.suffix[1:],
+        limit_mb=told,
+        peak_mb=f"{found['peak'] / 1e6:.0f}",
+        cpu=costs[0],
+        wall=costs[1],
+        value=ratio,
+        wanted=wanted,
     )
 
 
@@ -174,6 +187,13 @@ def compare(what: str, ours: Seconds, theirs: Seconds, trees: int, wanted: dict[
         print(
             f"{what + f', {clock} s a tree':<45} {values:>19} {each[0] / each[1]:>27.2f}x  {wanted[clock]}",
             flush=True,
+        )
+        RECORD.add(
+            case=f"{what}, {clock} s a tree",
+            value=f"{each[0]:.3f}",
+            baseline_value=f"{each[1]:.3f}",
+            ratio=f"{each[0] / each[1]:.2f}",
+            wanted=wanted[clock],
         )
 
 
@@ -310,6 +330,7 @@ def main() -> None:
     parser.add_argument("--folder", type=Path, help="for the data; default: the system's temporary folder")
     parser.add_argument("--case", nargs="+", choices=CASES, default=list(CASES))
     parser.add_argument("--quick", action="store_true", help="small sizes: does it run?")
+    add_option(parser)
     parser.add_argument("--child", help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.child:
@@ -322,6 +343,10 @@ def main() -> None:
     with tempfile.TemporaryDirectory(dir=args.folder) as folder:
         for case in args.case:
             CASES[case](args, Path(folder))
+    if args.record:
+        for row in RECORD.rows:
+            row["size"] = f"{args.rows:,} x {args.features}"
+        print(RECORD.write(args.record))
 
 
 if __name__ == "__main__":

@@ -160,7 +160,7 @@ def seeded(data: Path, name: str, seeds: int) -> dict[tuple[str, str], dict]:
 
 def multi_target(data: Path, splits: int) -> None:
     print(f"Mean RRMSE of 5NN over {splits} splits into 2/3 and 1/3: unweighted, and weighted by genie3 of a")
-    print("random forest of 100 trees (mtr-ranking §4, table 7)\n")
+    print("random forest of 100 trees (Petković et al. 2020a, §4, table 7)\n")
     print("set      rows x features  targets  unweighted   weighted    ratio   splits in which it is better")
     means = []
     for name, n_targets in MTR.items():

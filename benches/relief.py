@@ -9,12 +9,13 @@ import argparse
 import subprocess
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 
 import numpy as np
 from measure import fastest, peak_growth
+from recording import Record, add_option
 
 import ferrank as fr
 
@@ -23,6 +24,7 @@ SIZES = [(5_000, 100), (10_000, 100), (5_000, 1_000)]
 LARGER = [(20_000, 100), (10_000, 1_000)]  # for threads: what is done once weighs less
 LONG = 20.0  # seconds of a run that is not done again
 HEADER = ("rows x features", "peer", "peer, CPU s", "ferrank, CPU s", "ratio", "wanted")
+FIELDS = ("size", "baseline", "baseline_value", "value", "ratio", "wanted")
 ROW = "{:<18} {:<24} {:>12} {:>15} {:>8}  {}"
 
 
@@ -71,7 +73,7 @@ def wanted(peer: str, n_features: int) -> str:
     return {"fast-select": ">= 12x" if n_features >= 1_000 else ">= 8x", "orange": ">= 60x"}.get(peer, "")
 
 
-def speed(sizes: list[tuple[int, int]], peers: list[str], most_rows: int) -> None:
+def speed(sizes: list[tuple[int, int]], peers: list[str], most_rows: int) -> Iterator[tuple]:
     """Least CPU seconds of a whole ranking, all rows as queries.
 
     All rank a small set first, on which they import or compile what they need.
@@ -94,28 +96,23 @@ def speed(sizes: list[tuple[int, int]], peers: list[str], most_rows: int) -> Non
             name = f"{package} {found}" + ("" if rows == n_rows else ", scaled")
             ratio = f"{theirs / ours.cpu:.1f}x"
             size = f"{n_rows:,} x {n_features:,}"
-            print(
-                ROW.format(size, name, f"{theirs:.2f}", f"{ours.cpu:.3f}", ratio, wanted(peer, n_features)),
-                flush=True,
-            )
+            yield size, name, f"{theirs:.2f}", f"{ours.cpu:.3f}", ratio, wanted(peer, n_features)
 
 
-def threads(sizes: list[tuple[int, int]]) -> None:
+def threads(sizes: list[tuple[int, int]]) -> Iterator[tuple]:
     """Wall seconds of a whole ranking on two threads and on one."""
     for n_rows, n_features in sizes:
         X, y = data(n_rows, n_features)
         one, two = (run.wall for run in fastest(*(partial(ferrank, X, y, n) for n in (1, 2))))
         size = f"{n_rows:,} x {n_features:,}"
-        print(
-            ROW.format(size, "one thread, wall s", f"{one:.3f}", f"{two:.3f}", f"{one / two:.2f}x", ">= 1.9x")
-        )
+        yield size, "one thread, wall s", f"{one:.3f}", f"{two:.3f}", f"{one / two:.2f}x", ">= 1.9x"
 
 
-def memory(n_rows: int) -> None:
+def memory(n_rows: int) -> Iterator[tuple]:
     """Memory beyond the input for 1,000 queries among many rows, in a process of its own."""
     command = [sys.executable, __file__, "--measure-memory", str(n_rows)]
     grown = int(subprocess.run(command, check=True, capture_output=True, text=True).stdout) / 1e6
-    print(ROW.format(f"{n_rows:,} x 50", "peak memory, MB", "", f"{grown:.0f}", "", "<= 300 MB"))
+    yield f"{n_rows:,} x 50", "peak memory, MB", "", f"{grown:.0f}", "", "<= 300 MB"
 
 
 def measure_memory(n_rows: int) -> None:
@@ -146,6 +143,7 @@ def main() -> None:
     parser.add_argument(
         "--case", nargs="+", choices=["speed", "threads", "memory"], default=["speed", "threads", "memory"]
     )
+    add_option(parser)
     parser.add_argument("--measure-memory", type=int, help=argparse.SUPPRESS)
     args = parser.parse_args()
     warnings.simplefilter("ignore")
@@ -154,12 +152,18 @@ def main() -> None:
         return
     print(f"ferrank {fr.__version__}, NumPy {np.__version__}, k = {K}")
     print(ROW.format(*HEADER))
-    if "speed" in args.case:
-        speed(args.sizes or SIZES, args.peers, args.most_rows)
-    if "threads" in args.case:
-        threads(args.sizes or SIZES + LARGER)
-    if "memory" in args.case:
-        memory(args.memory_rows)
+    record = Record("relief")
+    cases = {
+        "speed": speed(args.sizes or SIZES, args.peers, args.most_rows),
+        "threads": threads(args.sizes or SIZES + LARGER),
+        "memory": memory(args.memory_rows),
+    }
+    for case in args.case:
+        for row in cases[case]:
+            print(ROW.format(*row), flush=True)
+            record.add(case=case, **dict(zip(FIELDS, row, strict=True)))
+    if args.record:
+        print(record.write(args.record))
 
 
 if __name__ == "__main__":

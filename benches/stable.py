@@ -18,6 +18,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 from engines import auc
+from recording import Record, add_option
 
 BATCH = 65_536
 
@@ -82,6 +83,7 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--file", help="an Arrow file written before; by default one is made and removed")
     parser.add_argument("--side", choices=SIDES, help="rank only, and print the importances")
+    add_option(parser)
     arguments = parser.parse_args()
     if arguments.side:
         print(json.dumps(SIDES[arguments.side](arguments.file, arguments).tolist()))
@@ -94,7 +96,22 @@ def main() -> None:
     relevant = np.arange(arguments.features) < arguments.relevant
     for side, (seconds, importances) in found.items():
         print(f"{side:<12} {seconds:6.2f} CPU s   AUC {auc(importances, relevant):.4f}")
-    print(f"ratio        {found['ferrank'][0] / found['extra trees'][0]:6.2f}, wanted at most 1")
+    ours, theirs = found["ferrank"], found["extra trees"]
+    print(f"ratio        {ours[0] / theirs[0]:6.2f}, wanted at most 1")
+    if arguments.record:
+        record = Record("stable")
+        record.add(
+            case='until="stable"',
+            size=f"{arguments.rows:,} x {arguments.features}",
+            baseline=f"extra trees on {arguments.share:.1%} of the rows",
+            value=round(ours[0], 2),
+            baseline_value=round(theirs[0], 2),
+            ratio=round(ours[0] / theirs[0], 2),
+            auc=round(auc(ours[1], relevant), 4),
+            baseline_auc=round(auc(theirs[1], relevant), 4),
+            wanted="<= 1",
+        )
+        print(record.write(arguments.record))
 
 
 if __name__ == "__main__":

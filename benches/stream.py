@@ -13,6 +13,7 @@ import time
 import numpy as np
 from engines import auc
 from measure import anonymous_memory
+from recording import Record, add_option
 from sklearn.base import clone
 
 from ferrank import ForestRanker, ReliefRanker
@@ -36,6 +37,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--queries", type=int, default=500, help="of a block")
     parser.add_argument("--half-life", type=float)
     parser.add_argument("--threads", type=int, default=2)
+    add_option(parser)
     return parser.parse_args()
 
 
@@ -71,6 +73,18 @@ def main() -> None:
     rows = np.empty((ranker.block_rows + ranker.reservoir_rows, given.features), dtype=np.float32)
     fitted = clone(ranker).fit(rows, make(rows))
     print(f"fit on {len(rows)} rows: {auc(fitted.feature_importances_, relevant):.4f}")
+    if given.record:
+        record = Record("stream")
+        record.add(
+            case=f"partial_fit, {given.ranker}",
+            size=f"{given.batches} x {given.rows:,} x {given.features}",
+            baseline=f"fit on {len(rows):,} rows",
+            value=round(float(np.mean(seconds)), 3),
+            peak_mb=round(max(later) / 1e6),
+            auc=round(auc(ranker.feature_importances_, relevant), 4),
+            baseline_auc=round(auc(fitted.feature_importances_, relevant), 4),
+        )
+        print(record.write(given.record))
 
 
 if __name__ == "__main__":

@@ -8,6 +8,8 @@ from itertools import combinations, product
 import numpy as np
 from scipy.stats import spearmanr
 
+import ferrank as fr
+
 Importances = Sequence[np.ndarray]
 
 
@@ -23,3 +25,7 @@ def between(ours: Importances, theirs: Importances) -> float:
 def within(rankings: Importances) -> float:
     """Mean Spearman correlation over all pairs: what another seed alone changes."""
     return float(np.mean([spearman(a, b) for a, b in combinations(rankings, 2)]))
+
+
+def bits(ranking: fr.Ranking) -> list[bytes]:
+    return [part.tobytes() for s in ranking.scores.values() for part in (s.importance, s.std_error, s.rank)]

@@ -3,6 +3,7 @@
 import json
 import os
 import pty
+import select
 import signal
 import subprocess
 import sys
@@ -139,6 +140,7 @@ def test_several_targets(run: Run, data: Path) -> None:
     assert last["targets"] == ["colour", "y"]
 
 
+@pytest.mark.slow
 def test_output_and_plot(run: Run, data: Path, tmp_path: Path) -> None:
     files = [tmp_path / f"r.{suffix}" for suffix in ("csv", "parquet", "arrow", "json")]
     for file in files:
@@ -218,6 +220,7 @@ def long_run(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     return [*COMMAND, "rank", str(path), "--target", "c0", "--trees", "100000", "--output"]
 
 
+@pytest.mark.slow
 def test_ctrl_c_within_a_second(long_run: list[str], tmp_path: Path) -> None:
     # A busy machine may take longer than the program.
     waits = []
@@ -236,33 +239,29 @@ def test_ctrl_c_within_a_second(long_run: list[str], tmp_path: Path) -> None:
     assert min(waits) < 1
 
 
+@pytest.mark.slow
 def test_progress_on_a_terminal(long_run: list[str], tmp_path: Path) -> None:
     ours, theirs = pty.openpty()
     process = subprocess.Popen(
         [*long_run, str(tmp_path / "r.csv")], stdout=subprocess.DEVNULL, stderr=theirs, text=True
     )
     os.close(theirs)
-    time.sleep(5)
+    shown = _read_until("left", ours, seconds=60)
     process.send_signal(signal.SIGINT)
     process.wait(timeout=10)
-    shown = _read_all(ours)
+    os.close(ours)
     assert "of 100,000 trees" in shown
     assert "trees/s" in shown
     assert "left" in shown
 
 
-def _read_all(terminal: int) -> str:
-    pieces: list[Any] = []
-    while True:
-        try:
-            piece = os.read(terminal, 65536)
-        except OSError:
-            break
-        if not piece:
-            break
-        pieces.append(piece)
-    os.close(terminal)
-    return b"".join(pieces).decode()
+def _read_until(text: str, terminal: int, seconds: float) -> str:
+    """Return what a terminal shows until it shows `text`, or until the time is over."""
+    shown, end = "", time.monotonic() + seconds
+    while text not in shown and select.select([terminal], [], [], max(0, end - time.monotonic()))[0]:
+        shown += os.read(terminal, 1024).decode(errors="replace")
+    return shown
+
 
 
 def test_relief(run: Run, data: Path) -> None:

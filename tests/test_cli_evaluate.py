@@ -59,6 +59,7 @@ def test_synth_writes_what_python_draws(data: Path) -> None:
     assert truth[1].startswith("x1,1,0.278")
 
 
+@pytest.mark.slow
 def test_curves_of_rankers_and_saved_rankings(run: Run, data: Path) -> None:
     plot, points, truth = (data.parent / name for name in ("curves.png", "curves.csv", "truth.csv"))
     code, out, err = run(
@@ -143,6 +144,7 @@ def test_bad_input_is_told_and_ends_with_2(
     assert message in err
 
 
+@pytest.mark.slow
 def test_help_and_inspect_do_not_wait_for_what_ranks_and_judges(tmp_path: Path) -> None:
     (tmp_path / "some.csv").write_text("a,y\n1,2\n3,4\n")
     code = (

@@ -70,6 +70,7 @@ def test_a_curve_is_the_error_of_a_model_for_each_subset():
                 assert curve["given"][number, size - 1] == pytest.approx(error)
 
 
+@pytest.mark.slow
 def test_rankers_that_see_pairs_are_told_from_those_that_do_not(combined):
     rankers = {
         "relief": ferrank.ReliefRanker(),
@@ -99,6 +100,7 @@ def test_every_score_has_its_curve_and_given_rankings_no_stability(mixed):
     assert frame["mean"].notna().all()
 
 
+@pytest.mark.slow
 def test_same_curves_in_processes_and_on_dask(mixed):
     forest = {"forest": ferrank.ForestRanker(n_estimators=5)}
     alone = curves(mixed, "y", forest, folds=2)
@@ -114,6 +116,7 @@ def test_same_curves_in_processes_and_on_dask(mixed):
     assert (there.reverse["forest"] == alone.reverse["forest"]).all()
 
 
+@pytest.mark.slow
 def test_models_tasks_and_measures():
     rng = np.random.default_rng(0)
     a, b = rng.normal(size=(2, 90))
@@ -130,6 +133,7 @@ def test_models_tasks_and_measures():
     assert own.measure == "zero_one_loss"
 
 
+@pytest.mark.slow
 def test_labels_of_a_hierarchy_are_predicted_with_those_above_them():
     path = DATA / "eisen_GO-part.arff"
     table, parents = read_arff(path), hierarchy.of_domain(domain(path))

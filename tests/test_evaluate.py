@@ -48,6 +48,7 @@ def pairs(draw: st.DrawFn) -> tuple[pa.Table, pa.Table, list[float]]:
     return table.slice(0, n_train), table.slice(n_train), weights
 
 
+@pytest.mark.slow
 @given(pairs(), st.integers(1, 4), CONVENTIONS)
 @settings(max_examples=60, deadline=None)
 def test_predictions_are_those_of_a_plain_twin(

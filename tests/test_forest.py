@@ -236,6 +236,7 @@ def _threads_within(_: int) -> int:
     return threads_of(None)
 
 
+@pytest.mark.slow
 def test_threads() -> None:
     assert threads_of(3) == 3
     assert threads_of(-1) == threads_of(None) == joblib.cpu_count()

@@ -14,6 +14,8 @@ from agreement import between, within
 from reference.arff import domain, read_arff
 from reference.hierarchy import of_domain
 
+pytestmark = pytest.mark.slow
+
 DATA = Path(__file__).parent / "data"
 CLUS = json.loads((DATA / "golden" / "clus.json").read_text())
 ENSEMBLES = {"RForest": "random_forest", "Bagging": "bagging", "ExtraTrees": "extra_trees"}

@@ -15,6 +15,8 @@ import pytest
 
 import ferrank as fr
 
+pytestmark = pytest.mark.slow
+
 ROWS = 150_000
 
 

@@ -11,14 +11,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import ferrank as fr
+from agreement import bits
 from reference import distance, hierarchy
 from reference.arff import domain, read_arff
 from reference.distance import features_of
 from reference.hierarchy import closed, hierarchical_problem
 from reference.relief import rrelieff
+from relief_checks import assert_close, importances
 from tables import NOMINAL, NUMERIC, hierarchies
-from test_reference import assert_same_tree
-from test_relief import assert_close, bits, importances
+from tree_checks import assert_same_tree
 
 DATA = Path(__file__).parent / "data"
 SCORES = ("genie3", "symbolic", "coverage", "permutation")
@@ -82,6 +83,7 @@ def test_row_weights(case):
     assert_same_tree(table, problem, {"target": "y", "hierarchy": parents, "sample_weight": "weight"})
 
 
+@pytest.mark.slow
 @many_cases
 @given(hierarchies(dag=True, features=ALL, missing=True), st.sampled_from([0.75, 0.3]))
 def test_relief(case, decay):
@@ -109,6 +111,7 @@ def pairs(sets: list[set[str]]) -> np.ndarray:
     return np.zeros((len(sets), len(sets)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "n_rows"), [("church_FUN", 120), ("eisen_GO-part", 60)])
 def test_real_hierarchies(name, n_rows):
     path = DATA / f"{name}.arff"

@@ -15,8 +15,8 @@ import pytest
 from sklearn.base import clone
 
 import ferrank as fr
+from agreement import bits
 from ferrank.cli.main import main
-from test_relief import bits
 
 DATA = Path(__file__).parent / "data"
 PARENTS = {"animal": None, "African": "animal", "Asian": "animal", "elephant": ["African", "Asian"]}

@@ -41,6 +41,7 @@ def _little() -> int:
     return _held() + (48 << 20)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("target", "settings"),
     [
@@ -83,6 +84,7 @@ def _some_unlabelled(table: pa.Table, target: str) -> pa.Table:
     return table.drop([other, target]).append_column(target, values)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", ["labels", "unlabelled rows"])
 def test_label_sets_and_unlabelled_rows_within_little_memory(
     case: str, table: pa.Table, tmp_path: Path
@@ -124,6 +126,7 @@ def test_relief_of_label_sets_and_unlabelled_rows_within_little_memory(case: str
     assert ranked(_held() + ((90 if case == "labels" else 72) << 20)) == ranked("100GiB")
 
 
+@pytest.mark.slow
 def test_workers_of_dask_hold_the_limit(table: pa.Table, tmp_path: Path) -> None:
     dask = pytest.importorskip("dask")
     data = table.drop(["kind"])

@@ -13,6 +13,8 @@ import ferrank as fr
 from agreement import between, within
 from reference.arff import read_arff
 
+pytestmark = pytest.mark.slow
+
 DATA = Path(__file__).parent / "data"
 SEEDS = range(5)
 N_TREES = 100

@@ -140,6 +140,7 @@ def test_html_escapes_names() -> None:
     assert "<b>" not in page
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", ["png", "svg", "pdf"])
 def test_plot_is_saved(tmp_path: Path, suffix: str) -> None:
     figure = make(50).plot(tmp_path / f"r.{suffix}", top=30)

@@ -11,14 +11,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import ferrank as fr
 from reference import scores, tree
 from reference.arff import read_arff
-from reference.problem import Problem, problem_of
+from reference.problem import problem_of
 from tables import NOMINAL, NUMERIC, tables
+from tree_checks import assert_same_tree
 
 DATA = Path(__file__).parent / "data"
-SCORES = ("genie3", "symbolic", "coverage")
 
 many_cases = settings(max_examples=80, derandomize=True, deadline=None)
 
@@ -52,69 +51,6 @@ def assert_agrees(
         target_weights=target_weights,
         **others,
     )
-
-
-def assert_same_tree(
-    table: pa.Table,
-    problem: Problem,
-    asked: dict,
-    *,
-    min_samples_leaf: int = 2,
-    max_depth: int | None = None,
-    **others,
-) -> None:
-    """The engine, asked so, grows the tree that the formulas grow for `problem`, with the same scores."""
-    ranker = fr.ForestRanker(
-        n_estimators=1,
-        ensemble="bagging",
-        bootstrap=False,
-        min_samples_leaf=min_samples_leaf,
-        max_depth=max_depth,
-        max_bins=65_535,
-        ties="lowest",
-        scores=SCORES,
-        by_target=True,
-        **{"unlabelled": "ignore"} | others,
-    )
-    nodes = tree.grow(problem, min_samples_leaf=min_samples_leaf, max_depth=max_depth)
-    grown = fr.grow_tree(table, ranker=ranker, **asked).to_pylist()
-    assert [shape(node) for node in grown] == [expected_shape(node, problem) for node in nodes]
-    for ours, expected in zip(grown, nodes, strict=True):
-        if expected.split is not None:
-            assert ours["gain"] == pytest.approx(expected.split.gain, rel=1e-9, abs=1e-12)
-            if expected.split.cut is not None:
-                lowest, beyond = expected.split.between
-                assert lowest <= ours["cut"] < beyond
-                assert ours["cut"] == pytest.approx(expected.split.cut, rel=1e-9)
-
-    ranking = fr.rank(table, ranker=ranker, **asked)
-    n_features = len(problem.features)
-    close = {"rtol": 1e-9, "atol": 1e-12}
-    for score in SCORES:
-        np.testing.assert_allclose(
-            ranking.importances(score), getattr(scores, score)(nodes, n_features), **close, err_msg=score
-        )
-    if nodes[0].split is not None:
-        np.testing.assert_allclose(
-            ranking.by_target("genie3"),
-            scores.genie3_by_target(nodes, n_features, len(problem.nominal)),
-            **close,
-        )
-
-
-def shape(node: dict) -> tuple:
-    if node["feature"] is None:
-        return (node["n_examples"],)
-    children = (node["left"], node["right"])
-    return (node["n_examples"], node["feature"], node["categories"], node["missing_left"], *children)
-
-
-def expected_shape(node: tree.Node, problem: Problem) -> tuple:
-    if node.split is None:
-        return (node.n_examples,)
-    split = node.split
-    feature = problem.features[split.feature].name
-    return (node.n_examples, feature, split.categories, split.missing_left, node.left, node.right)
 
 
 def test_reference_on_a_tree_worked_by_hand():
@@ -208,6 +144,7 @@ def test_mixed_targets(case):
     assert_agrees(*case)
 
 
+@pytest.mark.slow
 @many_cases
 @given(
     tables(
@@ -225,6 +162,7 @@ def test_missing_targets(case):
 CLUSTERED = tuple(kind for kind in NUMERIC + NOMINAL if kind != "close")
 
 
+@pytest.mark.slow
 @many_cases
 @given(
     tables(
@@ -242,6 +180,7 @@ def test_semi_supervision(case, supervision):
     assert_agrees(*case, supervision=supervision)
 
 
+@pytest.mark.slow
 @many_cases
 @given(
     tables(
@@ -303,6 +242,7 @@ def test_target_weights(case, target_weights):
     assert_agrees(*case, target_weights=target_weights)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "n_targets", "n_rows"),
     [
@@ -319,6 +259,7 @@ def test_real_data(name, n_targets, n_rows):
     assert_agrees(table, table.column_names[-n_targets:])
 
 
+@pytest.mark.slow
 def test_real_labels():
     table = read_arff(DATA / "emotions.arff").slice(0, 60)
     assert_agrees(table, table.column_names[-6:], task="multi-label")

@@ -16,6 +16,8 @@ from reference.problem import Problem, problem_of
 from reference.randomised import ExtraTreesGrower, RandomForestGrower
 from reference.tree import Grower
 
+pytestmark = pytest.mark.slow
+
 SCORES = ("genie3", "symbolic", "coverage", "permutation")
 N_ROWS, N_TREES, THEIR_TREES = 30, 4000, 150
 MAX_FEATURES = 2

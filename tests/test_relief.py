@@ -9,43 +9,27 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import ferrank as fr
+from agreement import bits
 from ferrank.evaluate import synthesize
+from golden_relief import CLUS, DATA, OTHERS, OTHERWISE_TIED, read
 from reference import distance
 from reference.distance import features_of
 from reference.relief import myopic, per_target, relieff, rrelieff
+from relief_checks import MANY, assert_close, importances, several
 from tables import NOMINAL, NUMERIC, tables
-from test_reference_relief import CLUS, DATA, OTHERS, OTHERWISE_TIED, read
 
 SETS = {"hamming": None, "accuracy": distance.accuracy, "f1": distance.f1, "subset": distance.subset}
-SCHEMES = [(1, None), (4, None), (4, 2.0), (1, 2.0)]
-
-
-def importances(table: pa.Table, targets: list[str], **settings) -> dict[str, np.ndarray]:
-    task = settings.pop("task", None)
-    ranking = fr.rank(table, targets, ranker=fr.ReliefRanker(task, n_jobs=1, **settings))
-    return {name: score.importance for name, score in ranking.scores.items()}
-
-
-def several(expected) -> dict[str, np.ndarray]:
-    names = ("relief_k1", "relief_k4", "relief_k4_sigma2", "relief_k1_sigma2")
-    return {name: expected(k=k, sigma=sigma) for name, (k, sigma) in zip(names, SCHEMES, strict=True)}
 
 
 def some_known(table: pa.Table, targets: list[str]) -> pa.Array:
     return pa.array(np.any([table[name].is_valid().to_numpy() for name in targets], axis=0))
 
 
-def assert_close(found: dict[str, np.ndarray], expected: dict[str, np.ndarray]) -> None:
-    assert set(found) == set(expected)
-    for name in found:
-        np.testing.assert_allclose(found[name], expected[name], rtol=0, atol=1e-9, err_msg=name)
-
-
 many_cases = settings(max_examples=100, derandomize=True, deadline=None)
-MANY = {"n_neighbors": (1, 4), "sigma": (None, 2.0)}
 ALL = (*NUMERIC, *NOMINAL)
 
 
+@pytest.mark.slow
 @many_cases
 @given(tables(st.sampled_from([["classes"], ["two"], ["several"]]), features=ALL, missing=True))
 def test_relieff_agrees_with_the_reference(drawn):
@@ -57,6 +41,7 @@ def test_relieff_agrees_with_the_reference(drawn):
     assert_close(found, expected | {"myopic": myopic(features, classes)})
 
 
+@pytest.mark.slow
 @many_cases
 @given(
     tables(
@@ -130,10 +115,6 @@ def test_agrees_with_clus_where_distances_do_not_tie(case):
     np.testing.assert_allclose(ranking.importances(), case["importance"], rtol=0, atol=1e-6)
 
 
-def bits(ranking: fr.Ranking) -> list[bytes]:
-    return [part.tobytes() for s in ranking.scores.values() for part in (s.importance, s.std_error, s.rank)]
-
-
 def test_neither_threads_nor_chunks_change_a_bit():
     rng = np.random.default_rng(5)
     n_rows = 70_000
@@ -151,9 +132,10 @@ def test_neither_threads_nor_chunks_change_a_bit():
     assert all(ranked(chunk, n_jobs) == whole for chunk, n_jobs in [(1_000, 1), (64_000, 2), (64_000, 4)])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_xor_features_stand_above_irrelevant_ones_as_often_as_in_the_papers_algorithm(seed):
-    """Appendix 1 of error-curves; by the reference, too, few of the sets are told apart wholly."""
+    """Appendix 1 of Slavkov et al. 2020; by the reference, too, few of the sets are told apart wholly."""
     made = synthesize("combined", 400, random_state=seed)
     found = fr.ReliefRanker("classification").fit(made.X, made.y).feature_importances_
     features = [distance.Feature(f"x{i}", False, list(map(float, x))) for i, x in enumerate(made.X.T)]

@@ -65,6 +65,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Page:
     return Page(path)
 
 
+@pytest.mark.slow
 def test_page_has_all_parts(page):
     for heading in (
         "Importances",

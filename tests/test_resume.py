@@ -12,6 +12,8 @@ import pytest
 
 import ferrank as fr
 
+pytestmark = pytest.mark.slow
+
 FOREST = fr.ForestRanker(n_estimators=60, scores=("genie3", "permutation"))
 RUNS: dict[str, tuple[fr.ForestRanker | fr.ReliefRanker, list[str]]] = {
     "forest": (FOREST, ["--trees", "60", "--score", "genie3", "--score", "permutation"]),

@@ -16,8 +16,8 @@ from ferrank.cli.main import main
 from reference import distance
 from reference.distance import features_of
 from reference.relief import influences, semi_supervised
+from relief_checks import MANY, assert_close, importances, several
 from tables import NOMINAL, NUMERIC, tables
-from test_relief import MANY, assert_close, importances, several
 
 many_cases = settings(max_examples=80, derandomize=True, deadline=None)
 ENDS = st.sampled_from([(0.0, 1.0), (0.25, 0.75), (0.5, 0.5), (0.0, 0.0)])
@@ -36,6 +36,7 @@ def assert_relief_agrees(
     assert_close(found, several(lambda **scheme: semi_supervised(features, apart, labelled, ends, **scheme)))
 
 
+@pytest.mark.slow
 @many_cases
 @given(
     tables(
@@ -53,6 +54,7 @@ def test_relief_agrees_with_the_reference(case, ends):
     assert_relief_agrees(table, targets, distance.mean_distance(features_of(table, targets)), ends)
 
 
+@pytest.mark.slow
 @many_cases
 @given(
     tables(

@@ -30,6 +30,7 @@ def test_identical_rankings_are_stable():
     assert (found.spearman, found.kendall) == (1, 1)
 
 
+@pytest.mark.slow
 def test_random_rankings_are_as_far_apart_as_expected():
     found = stability(np.random.default_rng(0).random((100, 100)))
     assert found.sizes.tolist() == list(range(1, 101))
@@ -47,7 +48,7 @@ def test_expectation_is_the_mean_over_all_pairs_of_ranks(n):
 
 @pytest.mark.parametrize("n", [100, 1_000, 10_000])
 def test_expectation_is_that_of_the_paper_within_a_hundredth(n):
-    """Eq. 3 of error-curves with its signs mended, from i = 8."""
+    """Eq. 3 of Slavkov et al. 2020 with its signs mended, from i = 8."""
     for i in (8, 10, n // 2, n):
         approximate = (i + 1) * (2 * n - i) / n * np.log(4) - (2 * i * n + 3 * n - i - i**2) / n
         assert expected_canberra(n, i) == pytest.approx(approximate, rel=0.01)

@@ -232,6 +232,7 @@ def held() -> int:
     return int(found[1]) << 10
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "ranker",
     [

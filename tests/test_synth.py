@@ -41,6 +41,7 @@ def test_copies_may_be_drawn_independently():
     assert len(np.unique(data.X, axis=1).T) == 100
 
 
+@pytest.mark.slow
 def test_relieff_finds_pairs_that_no_single_feature_gives_away():
     """With 1,000 rows and k = 10, down to p = 0.7: those with p = 0.6 are lost in the noise."""
     data = synthesize("combined")

@@ -166,6 +166,7 @@ def test_the_clustering_value_by_hand():
     assert fr.clustering_value(table, "height") == pytest.approx(max(values))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["church_FUN", "eisen_GO-part"])
 def test_the_clustering_value_of_a_hierarchy_by_hand(name):
     path = DATA / f"{name}.arff"

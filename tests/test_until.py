@@ -133,6 +133,7 @@ def test_a_sample_without_any_target_falls_back_on_all_rows() -> None:
     assert ranking.n_rows == 4
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("keyboard")
 def test_ctrl_c_once_ends_with_the_answer_there_is() -> None:
     X, y = table(200_000, 0.0)
@@ -163,6 +164,7 @@ def test_ctrl_c_twice_stops(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(asked) == 2
 
 
+@pytest.mark.slow
 def test_the_command_line(tmp_path: Path) -> None:
     X, y = table(20_000, 2.0)
     path = tmp_path / "table.arrow"

@@ -1,0 +1,152 @@
+"""Tables of the documents, made from `benches/record/`: `python benches/tables.py` writes them.
+
+A table stands between the lines `<!-- table NAME -->` and `<!-- end of table -->`. Where several runs
+measured the same case, size and baseline, the latest counts. `--check` changes nothing, and fails where a
+document differs from the records.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import sys
+from pathlib import Path
+from typing import Any, NamedTuple
+
+ROOT = Path(__file__).parent.parent
+DOCUMENTS = [ROOT / "README.md", ROOT / "benches" / "README.md"]
+TABLE = re.compile(r"(<!-- table (\w+) -->\n).*?(<!-- end of table -->)", re.DOTALL)
+
+Row = dict[str, Any]
+
+
+class Figure(NamedTuple):
+    """A figure of the README: which row it is read from, and how it is shown."""
+
+    text: str
+    benchmark: str
+    case: str
+    size: str
+    form: str
+
+
+SPEED = "{ratio:.1f} times as fast"
+FIGURES = [
+    Figure(
+        "random forest, one target, 1M rows x 20, beside scikit-learn",
+        "forest", "random forest", "1,000,000 x 20, 1 target", SPEED,
+    ),
+    Figure(
+        "random forest, 16 targets, 100k rows x 200, beside scikit-learn",
+        "forest", "random forest", "100,000 x 200, 16 targets", SPEED,
+    ),
+    Figure(
+        "random forest with exact codes (`max_bins=65535`), 100k x 200, beside scikit-learn",
+        "forest", "exact codes", "100,000 x 200, 1 target", SPEED,
+    ),
+    Figure(
+        "extra trees, 100k x 200, beside scikit-learn",
+        "forest", "extra trees", "100,000 x 200, 1 target", SPEED,
+    ),
+    Figure(
+        "random forest, 100 labels, 20k x 200, beside scikit-learn",
+        "forest", "labels", "20,000 x 200, 100 labels", SPEED,
+    ),
+    Figure(
+        "permutation scores of all features, beside growing the trees",
+        "forest", "permutation", "100,000 x 200, 1 target", "{ratio:.0%} more time",
+    ),
+    Figure(
+        "peak memory beyond the input of 800 MB, 1M x 200",
+        "forest", "peak memory", "1,000,000 x 200, 1 target", "{value:.0f} MB",
+    ),
+    Figure(
+        "Relief, all rows as queries, 10k x 100, beside fast-select",
+        "relief", "speed", "10,000 x 100", SPEED,
+    ),
+    Figure(
+        "a tree within a memory limit of a third of the codes, 6M x 100, beside one in memory",
+        "outofcore", "out of core / in memory, cpu s a tree", "6,000,000 x 100", "{ratio:.2f} times the time",
+    ),
+    Figure(
+        '`until="stable"`, 10M x 100 in an Arrow file',
+        "stable", 'until="stable"', "10,000,000 x 100", "{value:.1f} s",
+    ),
+]  # fmt: skip
+"""Ten at most: who wants more reads benches/README.md."""
+
+
+def read_records(folder: Path = ROOT / "benches" / "record") -> list[Row]:
+    """Return the rows of all runs, the latest of each measurement, with the run's commit and date."""
+    runs = [json.loads(path.read_text()) for path in sorted(folder.glob("*.json"))]
+    latest: dict[tuple[object, ...], Row] = {}
+    for run in sorted(runs, key=lambda run: run["date"]):
+        about = {name: run[name] for name in ("benchmark", "commit", "date", "source")}
+        for row in run["rows"]:
+            key = (run["benchmark"], *(row.get(name) for name in ("case", "size", "baseline")))
+            # A later measurement keeps the place of the one before it.
+            latest[key] = about | row
+    return list(latest.values())
+
+
+def markdown(header: list[str], rows: list[list[str]]) -> str:
+    lines = [header, ["---"] * len(header), *rows]
+    return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
+
+
+def figures(rows: list[Row]) -> str:
+    """Return the table of the README."""
+    shown = []
+    for figure in FIGURES:
+        found = [row for row in rows if (row["benchmark"], row["case"], row.get("size")) == figure[1:4]]
+        if not found:
+            raise SystemExit(f"no record has {figure.case}, {figure.size} of {figure.benchmark}.py")
+        shown.append([figure.text, figure.form.format(**found[0])])
+    return markdown(["what", "figure"], shown)
+
+
+def benchmark(name: str, rows: list[Row]) -> str:
+    """Return all rows of a benchmark."""
+    chosen = [row for row in rows if row["benchmark"] == name]
+    if not chosen:
+        raise SystemExit(f"no record of {name}.py")
+    fields = ["case", "size", "baseline", "baseline_value", "value", "ratio", "with_setup", "peak_mb", "cpu"]
+    fields += ["wall", "auc", "baseline_auc", "same_code", "earlier_runs", "commit"]
+    used = [field for field in fields if any(field in row for row in chosen)]
+    return markdown(
+        [field.replace("_", " ") for field in used],
+        [[shown(row.get(field, "")) for field in used] for row in chosen],
+    )
+
+
+def shown(value: object) -> str:
+    return f"{value:,g}" if isinstance(value, int | float) else str(value)
+
+
+def filled(document: str, rows: list[Row]) -> str:
+    """Return the document with its tables made anew."""
+
+    def table(found: re.Match[str]) -> str:
+        made = figures(rows) if found[2] == "figures" else benchmark(found[2], rows)
+        return f"{found[1]}\n{made}\n{found[3]}"
+
+    return TABLE.sub(table, document)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--check", action="store_true", help="change nothing; fail where something would")
+    check = parser.parse_args().check
+    rows = read_records()
+    for path in DOCUMENTS:
+        before = path.read_text()
+        after = filled(before, rows)
+        if check and after != before:
+            sys.exit(f"{path.relative_to(ROOT)}: tables differ from benches/record; run benches/tables.py")
+        if not check:
+            path.write_text(after)
+
+
+if __name__ == "__main__":
+    main()
