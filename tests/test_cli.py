@@ -10,7 +10,6 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -261,7 +260,6 @@ def _read_until(text: str, terminal: int, seconds: float) -> str:
     while text not in shown and select.select([terminal], [], [], max(0, end - time.monotonic()))[0]:
         shown += os.read(terminal, 1024).decode(errors="replace")
     return shown
-
 
 
 def test_relief(run: Run, data: Path) -> None:

@@ -1,6 +1,7 @@
 """The estimator."""
 
 import json
+import warnings
 from typing import Any
 
 import joblib
@@ -240,3 +241,18 @@ def test_threads() -> None:
     assert threads_of(3) == 3
     assert threads_of(-1) == threads_of(None) == joblib.cpu_count()
     assert joblib.Parallel(n_jobs=2)(joblib.delayed(_threads_within)(i) for i in range(2)) == [1, 1]
+
+
+@pytest.mark.parametrize(("n_distinct", "warns"), [(20, True), (21, False)])
+def test_the_warning_of_few_integers_ends_after_twenty(n_distinct: int, warns: bool) -> None:
+    y = np.arange(84) % n_distinct
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        small().fit(np.arange(84.0)[:, None], y)
+    assert any(issubclass(one.category, IntegerTargetWarning) for one in found) == warns
+
+
+@pytest.mark.parametrize(("share", "kept"), [(0.5, 2), (0.39, 1), (0.59, 2), (0.99, 4), (1.0, 5), (0.01, 1)])
+def test_a_share_of_features_is_rounded_down(share: float, kept: int) -> None:
+    X = np.random.default_rng(0).normal(size=(40, 5))
+    assert small(n_features_to_select=share).fit(X, X[:, 0]).get_support().sum() == kept

@@ -162,3 +162,13 @@ def test_plot_shows_the_best_first_with_names_told_apart() -> None:
 def test_plot_of_unknown_score() -> None:
     with pytest.raises(SettingError, match="no 'gini'"):
         make().plot(scores=["gini"])
+
+
+def test_intervals_that_touch_do_not_decide_and_equals_share_ranks() -> None:
+    # Intervals of 1.96 standard errors: [0, 2], [2, 4] and [2, 4] touch, [5, 7] is apart.
+    error = 1 / 1.96
+    ranking = Ranking.from_importances(
+        list("abcd"), {"w": [1.0, 3.0, 3.0, 6.0]}, task="regression", std_errors={"w": [error] * 4}
+    )
+    assert ranking.score().rank_interval.tolist() == [[2, 4], [2, 4], [2, 4], [1, 1]]
+    assert ranking.ranks().tolist() == [4, 2, 2, 1]

@@ -1,6 +1,6 @@
-"""Comparing methods over several data sets (Demšar 2006).
+"""Comparisons of methods over several data sets.
 
-Petković et al. compare so as well (2020a, §4; 2020b, §5).
+After Demšar 2006, as in Petković et al. 2020a, §4, and Petković et al. 2020b, §5.
 
 Friedman's test says whether the methods differ at all, Nemenyi's which pairs of them do, Bonferroni and
 Dunn's which differ from a control. Wilcoxon's signed ranks look at each pair by itself; their p-values are

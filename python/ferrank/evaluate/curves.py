@@ -1,4 +1,6 @@
-"""Error curves: models of more and more features, best or worst first (Slavkov et al. 2020, Algorithm 1).
+"""Error curves: models of ever more features, from the best and from the worst.
+
+After Slavkov et al. 2020, Algorithm 1.
 
 Forward feature addition builds a model of the i best features, reverse feature addition one of the i worst. A
 good ranking makes the forward curve good soon and the reverse curve good late. Random rankings are what to

@@ -1,8 +1,7 @@
 """How well targets are predicted: the measures of each task.
 
-- ``regression`` and numeric targets: RRMSE (Petković et al. 2020a, §4.3: root of the mean squared error over
-the
-  variance on the training rows), RMSE and R².
+- ``regression`` and numeric targets: RRMSE (Petković et al. 2020a §4.3: root of the mean squared error
+  over the variance on the training rows), RMSE and R².
 - ``classification`` and nominal targets: error rate, accuracy and macro-averaged F1 (over the classes that
   occur or are predicted).
 - ``multi-label``: the fifteen of :mod:`ferrank.evaluate.multilabel`.

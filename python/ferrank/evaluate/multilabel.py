@@ -1,8 +1,8 @@
-"""The fifteen measures of multi-label prediction (Petković et al. 2020b, §5.4), and their weighted versions.
+"""The fifteen measures of multi-label prediction (Petković et al. 2020b §5.4), and their weighted versions.
 
 Scores are shares of neighbours that have a label; a label is predicted where its score is at least 1/2
-(Petković et al. 2023, §4). Two conventions are offered, since the papers' figures were made by a system,
-CLUS, that differs from the textbooks in three measures:
+(Petković et al. 2023 §4). Two conventions are offered, since the papers' figures were made by a system, CLUS,
+that differs from the textbooks in three measures:
 
 ================  ==============================================  =========================================
 measure           textbook                                        clus

@@ -1,4 +1,6 @@
-"""Judging rankings by the predictions of nearest neighbours (Petković et al. 2020b, §5.3; 2020a, §4.3).
+"""Judging rankings by the predictions of nearest neighbours.
+
+After Petković et al. 2020b, §5.3, and Petković et al. 2020a, §4.3.
 
 A ranking is good if distances weighted by its importances,
 

@@ -27,8 +27,8 @@ def subset_sizes(
     n_features : int
     schedule : {"paper", "linear", "quadratic", "exponential"} or sequence of int, default="paper"
         "paper" is δ of Slavkov et al. 2020: size i is followed by i + 1 up to 50, i + 5 up to 500, then by i
-        + n // 20. The others are those of its authors' program: 1 + k·step, 1 + step·k(k + 1)/2, and
-        step**k. Sizes of one's own are taken as they are.
+        + n // 20. The others are those of its authors' program: 1 + k·step, 1 + step·k(k + 1)/2, and step**k.
+        Sizes of one's own are taken as they are.
     step : int, optional
         Of the last three; by default 1, 1 and 2.
 

@@ -3,8 +3,8 @@
 ``single``, ``pair`` and ``combined`` are the sets of Slavkov et al. 2020, appendix 1: binary features, a
 class target. A relevant set is one feature that equals the target with probability p, or two whose XOR does.
 Each is realised once and stands in the data three times, as itself and two redundant copies of the same
-values: that is how "redundant copies" is read, since only of the irrelevant features the paper says that
-they are realised independently of each other; with ``redundant=False`` the three are drawn independently.
+values: that is how "redundant copies" is read, since only of the irrelevant features the paper says that they
+are realised independently of each other; with ``redundant=False`` the three are drawn independently.
 
 ``parity``, ``parity_regression``, ``modulo8`` and ``fraction`` are the families of Robnik-Šikonja and
 Kononenko 1999 (§2 and §4.2, defined in Robnik Šikonja and Kononenko, ICML 1997): the target depends on all

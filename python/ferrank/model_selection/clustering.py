@@ -1,4 +1,4 @@
-"""Clusters that agree with targets: can rows without a target help? (Petković et al. 2023, §6.2)."""
+"""How well clusters of the rows agree with the targets (Petković et al. 2023, §6.2)."""
 
 import os
 import warnings

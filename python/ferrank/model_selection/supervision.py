@@ -18,7 +18,7 @@ __all__ = ["SupervisionSearch"]
 class SupervisionSearch(Ranker):
     """Rank features by the settings that serve nearest neighbours best, found by cross-validation.
 
-    Rows without a target take part as far as the settings tried let them (Petković et al. 2023, §6.3).
+    Rows without a target take part as far as the settings tried let them (Petković et al. 2023 §6.3).
 
     Parameters
     ----------

@@ -1,8 +1,8 @@
-"""Choosing how much rows without a target have to say, by cross-validation (Petković et al. 2023, §6.3).
+"""Choosing how much rows without a target have to say, by cross-validation (Petković et al. 2023 §6.3).
 
 The rows with a target are parted into folds. Each fold's rows are set aside, features are ranked on all
 others, with and without a target, and the ranking is judged by how well the neighbours that it finds among
-the rows with a target predict the fold (Petković et al. 2023, §6.4).
+the rows with a target predict the fold (Petković et al. 2023 §6.4).
 """
 
 import itertools

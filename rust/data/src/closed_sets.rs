@@ -28,8 +28,8 @@ pub struct ClosedSets {
 /// Reads the label sets of all rows of `source`, whatever else they lack, in two passes.
 ///
 /// # Errors
-/// [`Error::Setting`](ferrank_runtime::error::Error::Setting) for any task but the hierarchical one; what is wrong with a role, the
-/// hierarchy or a set.
+/// [`Error::Setting`](ferrank_runtime::error::Error::Setting) for any task but the hierarchical one; what is wrong with
+/// a role, the hierarchy or a set.
 pub fn closed_sets(source: &dyn ChunkSource, roles: &Roles, monitor: &Monitor) -> Result<ClosedSets> {
     let problem = Problem::resolve(&source.schema(), roles, source.name())?;
     check(

@@ -39,7 +39,7 @@ pub struct LabelSets {
 }
 
 impl LabelSets {
-    /// The sets in `array`, whose type [`is_text`] or [`is_text_list`].
+    /// The sets in `array`, of a type of strings or of lists of strings.
     ///
     /// # Errors
     /// [`Error::Data`] for a list that misses a label.

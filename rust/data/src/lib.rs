@@ -10,7 +10,7 @@
 //! | [`source`] | rows that can be read again, as Arrow record batches |
 //! | [`schema`] | roles of columns, and the task that the targets make |
 //! | [`intake`] | the rows that take part in a ranking |
-//! | [`column`] | columns of any Arrow type as numbers or categories |
+//! | [`mod@column`] | columns of any Arrow type as numbers or categories |
 //! | [`hierarchy`], [`labels`], [`closed_sets`] | label hierarchies, label sets, sets closed under their ancestors |
 //! | [`profile`] | what one pass must know: counts, ranges, categories, cut points; profiles merge |
 //! | [`store`], [`values`] | features as small integer codes, targets as they are; in memory or in scratch files |

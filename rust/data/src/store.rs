@@ -103,8 +103,8 @@ impl CodeStore {
     /// The rows of `parts`, one part after the other, all coded by `book`.
     ///
     /// # Errors
-    /// [`Error::File`](ferrank_runtime::error::Error::File) if the disk is full, [`Error::Data`](ferrank_runtime::error::Error::Data) for more labels
-    /// than can be counted.
+    /// [`Error::File`](ferrank_runtime::error::Error::File) if the disk is full,
+    /// [`Error::Data`](ferrank_runtime::error::Error::Data) for more labels than can be counted.
     pub fn of_parts(book: Codebook, parts: Vec<Part>, keep: Keep<'_>) -> Result<Self> {
         let (none, n_targets) = (book.no_answers(), book.n_targets);
         let (mut chunks, mut answers) = (Vec::<Chunk>::new(), Vec::new());

@@ -1,19 +1,35 @@
-//! Who is near whom: the search that Relief and the judgement of rankings share.
+//! Exact nearest neighbours among rows of mixed, missing and sparse values.
+//!
+//! Relief and the judgement of rankings share this search.
 //!
 //! ```text
-//! rows to panels of 16, in f32 or in bytes          panels, coarse
-//! for each panel of queries, and all rows of a class   scan, sweep
-//!     how far rows are at least, from bytes            bytes, levels, mutual
-//!     measure those that may be among the nearest      by_bytes, pairs
-//!     or, where these are many, all of them            by_kernel, kernel
-//!     offer them                                       lists
-//! settle the order of the candidates in f64            lists
+//! rows ──▶ panels of 16 rows ──▶ lower bounds from byte codes ──▶ distances in f32 ──▶ lists refined in f64
 //! ```
 //!
-//! Fast distances choose, exact ones decide: bytes and kernel let nobody go who could be among the k nearest, by
-//! the bounds on their errors; where a doubt is left, sums in f64, rounded to 12 decimals, settle the order, and
-//! equals go to the lower row. Whoever searches says what the differences are: how rows become panels and
-//! how far these may err (`Panels::of`, `Error`), and how an exact distance is summed up (`ExactDistance`).
+//! | term | module | what |
+//! |---|---|---|
+//! | row, table | [`rows`], [`table`], [`sparse`] | rows in memory, read anew for each pass, or by their unusual values |
+//! | distance space | [`space`], [`missing`], [`context`] | differences by feature, expected differences of missing values |
+//! | panel | [`layout`], [`panels`], [`space_panels`] | 16 rows of one class, feature by feature, in f32 |
+//! | byte codes | [`byte_codes`], `bytes`, `quantized`, [`pairwise_bounds`] | values rounded to bytes, and lower bounds of distances from them |
+//! | kernel | [`kernel`], `pairs`, `vectors` | distances in f32: 16 rows by 16, or pair by pair |
+//! | scan | [`scan`], `tile`, `sweep`, `by_bytes`, `by_kernel` | tiles of rows against panels of queries |
+//! | list | [`lists`], [`search`], [`neighbours`] | candidates of each query and class, and their final order |
+//!
+//! Fast distances choose, exact ones decide: the bounds on the errors of byte codes and kernel make sure that no row
+//! which could be among the k nearest is left out. Sums in f64 in the order of the features, rounded to 12 decimals,
+//! decide the order ([`lists::ExactDistance`]); equal distances go to the lower row.
+//!
+//! Memory: for each row 4 bytes a feature in panels, 4 for the kernel of pairs, 8 as values, and a byte for its code.
+//!
+//! ```
+//! use ferrank_neighbors::layout::LANES;
+//! use ferrank_neighbors::space::rounded;
+//!
+//! assert_eq!(LANES, 16);
+//! // The mean over three features, to 12 decimals.
+//! assert_eq!(rounded(1.0, 3), 0.333333333333);
+//! ```
 
 // Bytes are compared on x86-64 alone; elsewhere the kernel measures all pairs.
 #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]

@@ -1,4 +1,5 @@
-//! What a missing value is expected to differ by (Robnik-Šikonja and Kononenko 1999, Eq. 7, 8, for numeric features too).
+//! What a missing value is expected to differ by (Robnik-Šikonja and Kononenko 1999 Eq. 7, 8, for numeric features
+//! too).
 //!
 //! A row that misses a value could have any of those known in rows of its own class, or of all rows
 //! where there are no classes or where its class has none; the difference is the expected one. For a

@@ -23,7 +23,8 @@ impl<'a> Row<'_, 'a> {
         &self.panel.byte_codes.rows[self.lane * stride..(self.lane + 1) * stride]
     }
 
-    /// The difference expected from an unknown value of `class`, for feature number `with_missing` of those that miss some.
+    /// The difference expected from an unknown value of `class`, for feature number `with_missing` of those that miss
+    /// some.
     fn expected(self, layout: &Layout, with_missing: usize, class: usize) -> f64 {
         layout.slot(with_missing, class).map_or(0.0, |slot| f64::from(self.panel.expected[slot * LANES + self.lane]))
     }

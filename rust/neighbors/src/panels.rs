@@ -6,8 +6,8 @@
 //!
 //! The distance of two rows is A + A' − 2 M: A belongs to one row and A' to the other, and M sums up, feature
 //! by feature, what they have in common. A nominal value in common counts half its feature's weight; of
-//! numeric ones either the smaller or the product does (see [`Common`](super::layout::Common)). So a value takes one or two
-//! operations, where |a − b| or (a − b)² would take three or two.
+//! numeric ones either the smaller or the product does (see [`Common`](super::layout::Common)). So a value takes one or
+//! two operations, where |a − b| or (a − b)² would take three or two.
 
 use std::sync::OnceLock;
 

@@ -1,8 +1,9 @@
 //! How far rows are at least, in levels: a byte a pair.
 //!
 //! A level is a step of a scale from about the least distance that any two rows have to well beyond the k-th
-//! nearest, as far as a sample tells. Rows below the scale have the level 0, those above it the last. QuantizedDistances say no
-//! less than distances do as long as a step is less than a row's slack, which is what bytes leave open anyway.
+//! nearest, as far as a sample tells. Rows below the scale have the level 0, those above it the last.
+//! QuantizedDistances say no less than distances do as long as a step is less than a row's slack, which is what bytes
+//! leave open anyway.
 
 use std::ops::Range;
 

@@ -45,8 +45,9 @@ impl Rows {
         rows
     }
 
+    /// The values, row after row.
     #[cfg(test)]
-    pub fn values_mut(&mut self) -> &mut [f64] {
+    pub(crate) fn values_mut(&mut self) -> &mut [f64] {
         &mut self.room
     }
 

@@ -1,5 +1,5 @@
 //! The distance space: how values become numbers that differ by at most 1, and by how much rows differ
-//! (Robnik-Šikonja and Kononenko 1999, Eq. 1, 2, 7, 8; Petković et al. 2020a, Eq. 5, 6).
+//! (Robnik-Šikonja and Kononenko 1999 Eq. 1, 2, 7, 8; Petković et al. 2020a Eq. 5, 6).
 //!
 //! A numeric value is kept as its place between the lowest, 0, and the highest, 1; a nominal one as the
 //! number of its category; a missing one as NaN. Features constant in the data are 0 everywhere.

@@ -86,7 +86,8 @@ pub(crate) struct Coded(Arc<forest::Coded>);
 #[pymethods]
 impl Coded {
     /// The data set with the columns of `source` and the rows of `parts`, in order, for `threads` threads, within
-    /// `memory` bytes and with temporary files in the folder `temp_dir`; `own`: profile of the rows that have the target `alone`.
+    /// `memory` bytes and with temporary files in the folder `temp_dir`; `own`: profile of the rows that have the
+    /// target `alone`.
     #[staticmethod]
     #[pyo3(signature = (source, roles, settings, profile, parts, threads, memory=None, temp_dir=None, alone=None, own=None))]
     #[allow(clippy::too_many_arguments)]

@@ -148,7 +148,7 @@ impl Linear {
         Linear { value, terms: blocks.iter().map(|block| (sum(block) - value * queries(block)) / all).collect() }
     }
 
-    /// P(both) / P(target) − (P(feature) − P(both)) / (1 − P(target)) (Robnik-Šikonja and Kononenko 1999, Eq. 12).
+    /// P(both) / P(target) − (P(feature) − P(both)) / (1 − P(target)) (Robnik-Šikonja and Kononenko 1999 Eq. 12).
     fn difference(
         blocks: &[Part<'_>],
         queries: impl Fn(&Part<'_>) -> f64,

@@ -1,4 +1,4 @@
-//! What rows without a target have to say (Petković et al. 2023, §5.2, Alg. 3).
+//! What rows without a target have to say (Petković et al. 2023 §5.2, Alg. 3).
 //!
 //! Where a row has a target, its influence is 1. Else it falls in a straight line from w1 for the rows
 //! nearest to a row with a target to w0 for those farthest from one; where all are equally far, it is w1.

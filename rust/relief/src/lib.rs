@@ -1,5 +1,5 @@
 //! The Relief ranker: ReliefF for classes, RReliefF for numbers, several targets and label sets
-//! (Robnik-Šikonja and Kononenko 1999, figures 3 and 4, Petković et al. 2020a, §2.2, Petković et al. 2023, §5.1).
+//! (Robnik-Šikonja and Kononenko 1999 figures 3 and 4, Petković et al. 2020a §2.2, Petković et al. 2023 §5.1).
 //!
 //! ```text
 //! draw queries                          queries
@@ -17,10 +17,10 @@
 //! 12 decimals, ties going to the lower row; a class with fewer than k rows counts with those it has; two
 //! empty label sets are at distance 0; the rank weight is exp(−(rank/σ)²), as Petković et al. 2020a writes 1/σ for σ.
 //! Each target on its own uses 0 or 1 as the distance of a nominal one, for which the neighbours of all
-//! targets together do (Petković et al. 2020a, §2.3).
+//! targets together do (Petković et al. 2020a §2.3).
 //!
 //! Rows without a target can take part (`influence`). Classes then are targets like any other: their
-//! distance is 0 or 1, and neighbours are the nearest rows, of whatever class (Petković et al. 2023, §5.2). With no
+//! distance is 0 or 1, and neighbours are the nearest rows, of whatever class (Petković et al. 2023 §5.2). With no
 //! such row there is nothing semi-supervised, and the ranking is the supervised one.
 //!
 //! Rows that are mostly 0 are held by their other values and searched by those alone (`sparse`).
@@ -81,8 +81,8 @@ type Block<'a> = (u64, &'a [u32]);
 /// and the container they come in.
 ///
 /// # Errors
-/// What is wrong with a setting, a column or a value; [`Error::Interrupted`](ferrank_runtime::error::Error::Interrupted) once `monitor` was
-/// asked to stop.
+/// What is wrong with a setting, a column or a value;
+/// [`Error::Interrupted`](ferrank_runtime::error::Error::Interrupted) once `monitor` was asked to stop.
 pub fn rank(
     source: &dyn ChunkSource,
     roles: &Roles,

@@ -1,5 +1,5 @@
-//! The estimate that any two rows give, drawn with replacement, near or not (Robnik-Šikonja and Kononenko 1999, Eq. 4): for a
-//! nominal feature that is Eq. 5, for a numeric one the same with its differences.
+//! The estimate that any two rows give, drawn with replacement, near or not (Robnik-Šikonja and Kononenko 1999 Eq. 4):
+//! for a nominal feature that is Eq. 5, for a numeric one the same with its differences.
 //!
 //! A missing value differs by what is expected in its class, so that the mean difference between the rows
 //! of two classes is that between their known values.

@@ -12,11 +12,11 @@ use ferrank_runtime::error::{Error, Result, check};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TargetDistance {
-    /// Share of the labels that one of the rows has (Petković et al. 2023, Eq. 7).
+    /// Share of the labels that one of the rows has (Petković et al. 2023 Eq. 7).
     Hamming,
     /// 1 − |A ∩ B| / |A ∪ B|.
     Accuracy,
-    /// 1 − 2 |A ∩ B| / (|A| + |B|) (Petković et al. 2020b, Eq. 5).
+    /// 1 − 2 |A ∩ B| / (|A| + |B|) (Petković et al. 2020b Eq. 5).
     F1,
     /// 0 for equal sets, else 1.
     Subset,
@@ -52,7 +52,7 @@ impl TargetDistance {
 pub enum ReliefScore {
     /// ReliefF for one nominal target, RReliefF for all others.
     Relief,
-    /// Any two rows instead of near ones (Robnik-Šikonja and Kononenko 1999, Eq. 4, 5); one nominal target only.
+    /// Any two rows instead of near ones (Robnik-Šikonja and Kononenko 1999 Eq. 4, 5); one nominal target only.
     Myopic,
 }
 
@@ -101,14 +101,14 @@ pub struct ReliefParams {
     /// Distances between label sets; empty: Hamming for label sets, and what the kind of the target
     /// says for all others.
     pub target_distance: Vec<TargetDistance>,
-    /// Importances for each target on its own, averaged with the target weights (Petković et al. 2020a, §2.3).
+    /// Importances for each target on its own, averaged with the target weights (Petković et al. 2020a §2.3).
     pub per_target: bool,
     /// Weight of each target, in target order; `None`: 1 each.
     pub target_weights: Option<Vec<f64>>,
     /// What becomes of rows without any target.
     pub unlabelled: Unlabelled,
     /// w0 and w1: what the row farthest from all rows with a target has to say, and the nearest, of those
-    /// without one (Petković et al. 2023, §5.2).
+    /// without one (Petković et al. 2023 §5.2).
     pub influence: (f64, f64),
     /// Seed of the draw of queries.
     pub seed: u64,

@@ -1,4 +1,5 @@
-//! What neighbours say about features: the sums of ReliefF and RReliefF (Robnik-Šikonja and Kononenko 1999, figures 3 and 4).
+//! What neighbours say about features: the sums of ReliefF and RReliefF (Robnik-Šikonja and Kononenko 1999 figures 3
+//! and 4).
 //!
 //! Sums are kept by block of queries and added up in the order of blocks; within a block, in the order of
 //! (row, query). So they do not depend on where the rows were or who summed them up when.
@@ -80,7 +81,7 @@ pub(crate) fn pair_bytes(n_vectors: usize) -> usize {
         + n_vectors * (size_of::<f64>() + size_of::<Term<1>>())
 }
 
-/// Weights of the ranks 1 … n, which sum up to 1 (Robnik-Šikonja and Kononenko 1999, Eq. 13, 14).
+/// Weights of the ranks 1 … n, which sum up to 1 (Robnik-Šikonja and Kononenko 1999 Eq. 13, 14).
 pub(crate) fn rank_weights(n: usize, sigma: Option<f64>) -> Vec<f64> {
     // Times exp(1/σ²), lest all of them vanish.
     let raw = |rank: usize| sigma.map_or(1.0, |sigma| ((1.0 - (rank * rank) as f64) / sigma / sigma).exp());

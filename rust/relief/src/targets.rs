@@ -1,5 +1,5 @@
-//! The targets: classes for ReliefF, distances for RReliefF (Petković et al. 2020a, Eq. 7, Petković et al. 2023, Eq. 7,
-//! Petković et al. 2020b, Eq. 5).
+//! The targets: classes for ReliefF, distances for RReliefF (Petković et al. 2020a Eq. 7, Petković et al. 2023 Eq. 7,
+//! Petković et al. 2020b Eq. 5).
 //!
 //! A target is treated as a feature is: numeric ones differ by their share of the range, nominal ones by
 //! 0 or 1, and a missing one by what is expected. Label sets lie at one of four distances from each

@@ -117,7 +117,7 @@ def heat_graph(X: Array, n_neighbors: int, bandwidth: float) -> csr_array:
 
 
 def invert(scores: Array) -> Array:
-    """Return S + s − score, S and s the greatest and least: less is better (Petković et al. 2023, §6.6).
+    """Return S + s − score, S and s the greatest and least: where less is better (Petković et al. 2023 §6.6).
 
     A score that is not a number, that of a constant feature, counts as the worst.
     """

@@ -1,10 +1,12 @@
-"""Laplacian scores (Petković et al. 2023, §3, §6.6): features change little between rows that go together.
+"""Laplacian scores: features that change little between rows that belong together.
+
+After Petković et al. 2023, §3 and §6.6.
 
 Rows belong together by their targets where they are known, and by their features elsewhere, so unlabelled
 rows take part. The score of a feature f is fᵀLf / fᵀDf, f centred by D: what it varies along the edges of a
 graph, over what it varies at all; less is better, and the importance is S + s − score.
 
-Nominal features become indicators, whose scores are added up, as in Petković et al. 2023, §6.6. Constant
+Nominal features become indicators, whose scores are added up, as in Petković et al. 2023 §6.6. Constant
 features, for which the score is 0/0 and which the authors removed by hand, are the worst.
 
 The authors of Petković et al. 2023 wrote their own versions of the two methods, and published neither these

@@ -2,8 +2,8 @@
 
 Bags of rows, labelled and unlabelled, on each of which a tree teaches itself the labels it is sure of. A
 feature matters by how much more often the trees are wrong on rows out of their bag when it is permuted; for
-an unlabelled row the label is what all trees predict for it. (Petković et al. 2023, §3 describes a filter on
-a graph under this name; the cited paper is this.)
+an unlabelled row the label is what all trees predict for it. (Petković et al. 2023 §3 describes a filter on a
+graph under this name; the cited paper is this.)
 """
 
 from typing import Any

@@ -1,5 +1,5 @@
 //! Label hierarchies, trees and DAGs: which labels there are, which stand above each, and what each
-//! weighs (Petković et al. 2023, §2 and §3.1).
+//! weighs (Petković et al. 2023 §2 and §3.1).
 //!
 //! A row that has a label has all labels above it: its set is closed upward. A label with nothing above
 //! it is a root and weighs 1, every other one weighs the decay times the mean weight of its parents, as

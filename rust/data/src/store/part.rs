@@ -2,7 +2,8 @@
 //!
 //! The file has a record batch for each chunk. Its columns are the bands, codes of one byte first, each
 //! cell eight codes of a row; then the targets, numbers, codes of categories or lists of labels, and the
-//! features the same way, where their values are kept; then the row weights, if there are some. It holds nothing of what the codes mean: that is the codebook's.
+//! features the same way, where their values are kept; then the row weights, if there are some. It holds nothing of
+//! what the codes mean: that is the codebook's.
 
 use std::io::{BufWriter, Write};
 use std::sync::Arc;

@@ -37,12 +37,12 @@ use ferrank_runtime::monitor::Monitor;
 use crate::settings::Settings;
 use growth::{Case, grow};
 
-/// Ranks as [`run::rank`](ferrank_ranking::run::rank) does, with as many trees and rows, or queries, as `goal` needs.
+/// Ranks as [`run::rank`](crate::run::rank) does, with as many trees and rows, or queries, as `goal` needs.
 ///
 /// `n_estimators` and `max_samples`, or `n_iterations`, are the limits.
 ///
 /// # Errors
-/// Those of `run::rank`, and [`Error::Setting`] for a forest without a bootstrap, where all trees would see the
+/// Those of `run::rank`, and [`Error::Setting`](crate::Error::Setting) for a forest without a bootstrap, where all trees would see the
 /// same rows, or if `options` ask for a part of a run.
 pub fn rank(
     source: &dyn ChunkSource,

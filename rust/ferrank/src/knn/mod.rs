@@ -1,5 +1,5 @@
 //! The nearest training rows of each test row, under the weights of rankings: what a ranking is judged by
-//! (Petković et al. 2020b, Eq. 4, Petković et al. 2020a, Eq. 11, Petković et al. 2023, §6.4).
+//! (Petković et al. 2020b Eq. 4, Petković et al. 2020a Eq. 11, Petković et al. 2023 §6.4).
 //!
 //! ```text
 //! read both sources on one scale         read
@@ -62,7 +62,8 @@ pub struct Neighbors {
 /// the same bits, whatever the number of threads, the chunking of the rows, and the container they come in.
 ///
 /// # Errors
-/// What is wrong with a setting, a column or a value; [`Error::Interrupted`](crate::Error::Interrupted) once `monitor` was asked to stop.
+/// What is wrong with a setting, a column or a value; [`Error::Interrupted`](crate::Error::Interrupted) once `monitor`
+/// was asked to stop.
 pub fn neighbors(
     train: &dyn ChunkSource,
     test: &dyn ChunkSource,
