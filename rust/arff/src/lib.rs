@@ -13,7 +13,7 @@
 //!
 //! - `?` is missing, `'?'` is the value of that name; a number that is NaN is missing too.
 //! - A value that a sparse row leaves out is 0, or the first declared value, or (text) missing.
-//! - Sparse rows count the attributes from 0 (Weka, MULAN) or from 1 (CLUS); see [`row::sparse_base`].
+//! - Sparse rows count the attributes from 0 (Weka, MULAN) or from 1 (CLUS).
 //! - Text is UTF-8; a name or value that is not is read as Latin-1.
 //! - Dates are kept as text. Instance weights and relational attributes are errors.
 //! - Values are separated by commas or tabs; a comma at the end of a row is ignored.

@@ -72,7 +72,7 @@ pub fn additions(n: usize) -> f64 {
 }
 
 impl Layout {
-    /// Where the differences expected from an unknown value of `class` stand in [`Panel::expected`],
+    /// Where the differences expected from an unknown value of `class` stand among the expected differences of a panel,
     /// for the feature number `with_missing` of those that miss values.
     pub fn slot(&self, with_missing: usize, class: usize) -> Option<usize> {
         Some(self.slots[with_missing * self.n_classes + class]).filter(|slot| *slot != NONE).map(|slot| slot as usize)
