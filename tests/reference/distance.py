@@ -2,7 +2,7 @@
 
 Distances are square arrays, one entry for every two rows.
 
-Missing values (Robnik-Šikonja and Kononenko 1999 Eq. 7, 8, for numeric features as well): a row whose value
+Missing values (Robnik-Šikonja and Kononenko 1999, Eq. 7, 8, for numeric features as well): a row whose value
 is missing could have any of the values known in rows of its own class (of all rows where there are no
 classes, or where its class has none), and the difference is the expected one. For a nominal feature that is
 Eq. 7, 1 - P(v | class of the row without a value), and Eq. 8 read as 1 - sum of P(V | class 1) P(V | class
@@ -70,9 +70,9 @@ def row_distances(features: Sequence[Feature], classes: Sequence | None = None) 
 
 
 def mean_distance(targets: Sequence[Feature], weights: Sequence[float] | None = None) -> np.ndarray:
-    """Mean over the targets, numeric or nominal or both (Petković et al. 2020a Eq. 7).
+    """Mean over the targets, numeric or nominal or both (Petković et al. 2020a, Eq. 7).
 
-    For one target it is that target's difference. Targets are treated as features are (Petković et al. 2023
+    For one target it is that target's difference. Targets are treated as features are (Petković et al. 2023,
     5.1), so that a missing target, too, differs by what is expected.
     """
     shares = np.ones(len(targets)) if weights is None else np.array(weights, dtype=float)
@@ -86,7 +86,7 @@ def label_sets(targets: Sequence[Feature]) -> list[set[str]]:
 
 
 def hamming(sets: Sequence[set[str]], weights: dict[str, float]) -> np.ndarray:
-    """Share of the labels that one of two rows has; `weights` for all labels (Petković et al. 2023 Eq. 7)."""
+    """Share of the labels that one of two rows has, each with its weight (Petković et al. 2023, Eq. 7)."""
     return pairwise(sets, lambda a, b: sum(weights[label] for label in a ^ b) / sum(weights.values()))
 
 
@@ -98,7 +98,7 @@ def accuracy(sets: Sequence[set[str]], weights: dict[str, float] | None = None) 
 
 
 def f1(sets: Sequence[set[str]], weights: dict[str, float] | None = None) -> np.ndarray:
-    """Petković et al. 2020b Eq. 5; two empty sets are alike."""
+    """Petković et al. 2020b, Eq. 5; two empty sets are alike."""
 
     def size(labels: set[str]) -> float:
         return len(labels) if weights is None else sum(weights[label] for label in sorted(labels))

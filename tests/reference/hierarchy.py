@@ -1,6 +1,6 @@
 """Label hierarchies straight from the papers: sets closed upward, weights, and the problem that they make.
 
-A hierarchy is a dict of each label to its parents, none for a root (Petković et al. 2023 2 and 3.1).
+A hierarchy is a dict of each label to its parents, none for a root (Petković et al. 2023, 2 and 3.1).
 """
 
 from __future__ import annotations

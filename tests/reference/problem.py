@@ -1,6 +1,6 @@
 """A table as the formulas see it: features, components of the impurity, their weights ω, row weights.
 
-The impurity is that of Petković et al. 2023 Eq. 1: the targets have the share `supervision`, the features
+The impurity is that of Petković et al. 2023, Eq. 1: the targets have the share `supervision`, the features
 the rest.
 """
 

@@ -1,5 +1,5 @@
-"""Relief, ReliefF and RReliefF by their pseudo code (Robnik-Šikonja and Kononenko 1999 figures 1, 3 and 4;
-Petković et al. 2020a 2.2).
+"""Relief, ReliefF and RReliefF by their pseudo code (Robnik-Šikonja and Kononenko 1999, figures 1, 3 and 4;
+Petković et al. 2020a, 2.2).
 
 A neighbour of a row is another row, however alike; of equally distant rows the first is nearer. Where there
 are fewer than k neighbours to choose from (of a class, in classification), the mean is over those there are:
@@ -92,8 +92,8 @@ def semi_supervised(
     sigma: float | None = None,
     queries: Sequence[int] | None = None,
 ) -> np.ndarray:
-    """Petković et al. 2023 Alg. 3: Figure 4 with the distance of the features for pairs of which a target is
-    unknown.
+    """Petković et al. 2023, Alg. 3: Figure 4 with the distance of the features for pairs of which a target
+    is unknown.
 
     What a pair has to say is the product of the influences of its rows; probabilities are shares of that.
     """
@@ -138,7 +138,7 @@ def per_target(
     queries: Sequence[int] | None = None,
     weights: Sequence[float] | None = None,
 ) -> np.ndarray:
-    """Mean of the importances for each target alone (Petković et al. 2020a 2.3); nominal ones by 0 or 1."""
+    """Mean of the importances for each target alone (Petković et al. 2020a, 2.3); nominal ones by 0 or 1."""
     each = [rrelieff(features, differences(t), k=k, sigma=sigma, queries=queries) for t in targets]
     return np.average(each, axis=0, weights=weights)
 

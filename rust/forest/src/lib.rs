@@ -1,5 +1,5 @@
-//! The forest ranker: ensembles of predictive clustering trees (mtr-ranking §2.1, mlc-ranking §3,
-//! ssl-ranking §4), and the scores they give to features.
+//! The forest ranker: ensembles of predictive clustering trees (Petković et al. 2020a, §2.1, Petković et al. 2020b, §3,
+//! Petković et al. 2023, §4), and the scores they give to features.
 //!
 //! Modules follow the steps of the work:
 //!

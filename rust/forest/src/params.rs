@@ -136,13 +136,13 @@ pub struct ForestParams {
     /// The scores; all are computed from the same trees.
     pub scores: Vec<Score>,
     /// One ensemble for each target, importances averaged with the target weights
-    /// (mtr-ranking §2.1, the STR variant).
+    /// (Petković et al. 2020a, §2.1, the STR variant).
     pub per_target: bool,
     /// Whether `genie3` is reported by target as well.
     pub by_target: bool,
     /// Weight of each target in the impurity, in target order; `None`: 1 each.
     pub target_weights: Option<Vec<f64>>,
-    /// The share w of the targets in the impurity, in [0, 1]; features make up the rest (ssl-ranking Eq. 1).
+    /// The share w of the targets in the impurity, in [0, 1]; features make up the rest (Petković et al. 2023, Eq. 1).
     /// `None`: the targets alone, and rows without any are not used.
     pub supervision: Option<f64>,
     /// How rows without any target are treated. With a supervision of 1 they have no effect, so that

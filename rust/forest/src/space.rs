@@ -5,7 +5,7 @@
 //! short list of the indicators that are 1. The weight of a label of a hierarchy is its share of all labels'
 //! weights.
 //!
-//! Variables are the targets and, under semi-supervision, the features (ssl-ranking Eq. 1): with the
+//! Variables are the targets and, under semi-supervision, the features (Petković et al. 2023, Eq. 1): with the
 //! supervision level w, targets share w among them and features 1 − w. Where a variable is missing for
 //! some rows, its components count the rows that know it (a *partial* component). A dense one has
 //! its own weight as one more number of the row, 0 where it is missing; indicators that are

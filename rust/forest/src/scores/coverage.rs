@@ -1,4 +1,4 @@
-//! Coverage: the sum over a feature's splits of the share of the bag that reaches them (ssl-ranking Eq. 2).
+//! Coverage: the sum over a feature's splits of the share of the bag that reaches them (Petković et al. 2023, Eq. 2).
 
 use super::{FeatureSums, Harvest, Observer, ScoreMethod, ScoreSize, SplitEvent};
 

@@ -29,16 +29,16 @@ use crate::tree_buffer::{BufferedSplit, TreeBuffer};
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Score {
-    /// Impurity decrease (mtr-ranking Eq. 2).
+    /// Impurity decrease (Petković et al. 2020a, Eq. 2).
     Genie3,
-    /// Sum of `decay^depth` over the splits (mtr-ranking Eq. 1).
+    /// Sum of `decay^depth` over the splits (Petković et al. 2020a, Eq. 1).
     Symbolic {
         /// In (0, 1]; 1 counts the splits.
         decay: f64,
     },
-    /// The share of the bag that reaches the splits (ssl-ranking Eq. 2).
+    /// The share of the bag that reaches the splits (Petković et al. 2023, Eq. 2).
     Coverage,
-    /// Increase of the out-of-bag error when the feature is permuted (mtr-ranking Eq. 3).
+    /// Increase of the out-of-bag error when the feature is permuted (Petković et al. 2020a, Eq. 3).
     Permutation,
 }
 

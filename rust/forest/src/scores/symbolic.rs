@@ -1,4 +1,4 @@
-//! The symbolic score: the sum of `decay^depth` over a feature's splits (mtr-ranking Eq. 1).
+//! The symbolic score: the sum of `decay^depth` over a feature's splits (Petković et al. 2020a, Eq. 1).
 
 use ferrank_runtime::error::{Result, check};
 

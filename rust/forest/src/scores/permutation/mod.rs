@@ -1,5 +1,5 @@
 //! The permutation score: how much worse a tree predicts its out-of-bag rows when one feature's
-//! values are shuffled among them (mtr-ranking Eq. 3; Breiman 2001).
+//! values are shuffled among them (Petković et al. 2020a, Eq. 3; Breiman 2001).
 //!
 //! Values are shuffled in a ring (`ring`): the rows stand in it in a random order, drawn once for a tree. With a
 //! feature permuted, each row takes the value of the row `turn` positions on, where `turn` is drawn for the feature
