@@ -69,7 +69,7 @@ impl Monitor {
 
     /// Asks a run that has an answer, or as soon as it has one, to end with it.
     ///
-    /// Only runs [until a goal is met](ferrank::early_stopping) have answers before their end.
+    /// Only runs with early stopping have answers before their end.
     pub fn finish(&self) {
         self.finish.store(true, Relaxed);
     }
