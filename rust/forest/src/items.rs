@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::bag::Bag;
-use super::split::node::Examples;
+use super::split::examples::Examples;
 use super::split::single::Pair;
 use super::tree_buffer::CodeTest;
 use super::view::View;

@@ -26,6 +26,7 @@
 
 mod bag;
 mod candidates;
+mod context;
 mod criterion;
 mod estimates;
 mod external;
@@ -40,6 +41,7 @@ mod parts;
 mod pool;
 mod ranker;
 mod router;
+mod score;
 mod scores;
 mod space;
 mod split;
@@ -47,6 +49,7 @@ mod split;
 mod tests;
 mod tree;
 mod tree_buffer;
+mod validation;
 mod view;
 
 use std::sync::{Mutex, PoisonError};
@@ -55,10 +58,11 @@ use rayon::prelude::*;
 
 pub use params::{Ensemble, ForestParams, MaxFeatures, MaxSamples, Ties};
 pub use parts::{Coded, code};
-pub use scores::Score;
+pub use score::Score;
 pub use tree::{Node, Split, Test, Tree};
 
 use bag::Bag;
+use context::GrowContext;
 use ferrank_data::intake::{Intake, Unlabelled, numbered};
 use ferrank_data::profile::Scale;
 use ferrank_data::schema::{Problem, Roles, names};
@@ -72,10 +76,10 @@ use ferrank_runtime::error::{Error, Result};
 use ferrank_runtime::monitor::{Monitor, Phase};
 use ferrank_runtime::scratch::Scratch;
 use ferrank_runtime::threads::pool;
-use grow::{GrowContext, Grower};
+use grow::Grower;
 use oob::OobContext;
 use pulp::Arch;
-use scores::{SplitScores, need_oob};
+use scores::{SplitScores, need_oob, score_size};
 use space::{Plan, Space};
 use tree_buffer::{BufferedNode, CodeTest, TreeBuffer};
 
@@ -355,7 +359,7 @@ impl<'a> TreeWorker<'a> {
         let GrowContext { params, monitor, .. } = self.context;
         monitor.check()?;
         self.draw(tree);
-        let mut scores = SplitScores::new(&params.scores, self.context.score_size());
+        let mut scores = SplitScores::new(&params.scores, score_size(self.context));
         let Some(oob) = oob else {
             return Ok(self.grower.score(&self.bag, tree, scores)?.harvest());
         };

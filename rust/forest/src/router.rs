@@ -5,7 +5,7 @@ use std::ops::Range;
 use ferrank_data::store::{Code, Slot};
 
 use crate::items::{Items, LEFT, RIGHT};
-use crate::split::node::Examples;
+use crate::split::examples::Examples;
 use crate::view::View;
 
 /// Examples that are routed down a tree. See [`PackedTree::apply`](crate::oob::PackedTree::apply).

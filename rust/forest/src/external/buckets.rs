@@ -11,8 +11,9 @@ use std::sync::{Mutex, PoisonError};
 use arrow_buffer::Buffer;
 use bytemuck::Pod;
 
+use super::bucket::Bucket;
 use super::upper_tree::{State, UpperTree};
-use crate::grow::GrowContext;
+use crate::context::GrowContext;
 use crate::router::Reached;
 use crate::view::View;
 use ferrank_data::store::bands::BAND;
@@ -22,15 +23,6 @@ use ferrank_runtime::scratch::Scratch;
 
 /// Most bytes of a bucket that are written at once.
 const PIECE: usize = 32 << 10;
-
-/// Rows of a node on their way to disk.
-#[derive(Debug, Default)]
-pub(super) struct Bucket {
-    rows: usize,
-    waiting: Vec<u8>,
-    /// Where in the file its pieces start and end.
-    pieces: Vec<(usize, usize)>,
-}
 
 /// The file of all buckets of some trees.
 pub(super) struct Buckets<'a> {

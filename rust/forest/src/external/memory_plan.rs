@@ -1,7 +1,7 @@
 //! The memory plan of growth in external memory: bytes for sums, rows of a bucket, trees at a time.
 
+use crate::context::GrowContext;
 use crate::criterion::Criterion;
-use crate::grow::GrowContext;
 use crate::oob::OobSize;
 use crate::params::ForestParams;
 use crate::scores::need_oob;

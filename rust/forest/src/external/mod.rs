@@ -20,6 +20,7 @@
 //! Memory: in a pass the sums of the open nodes, of which a pass takes as many as fit; in growing the rows
 //! of one bucket for each thread.
 
+mod bucket;
 mod buckets;
 mod memory_plan;
 mod pass;
@@ -32,10 +33,11 @@ use std::sync::{Mutex, PoisonError};
 use pulp::Arch;
 use rayon::prelude::*;
 
+use super::context::GrowContext;
 use super::criterion::WEIGHT;
-use super::grow::{GrowContext, Grower, SubtreeRoot, SubtreeRows};
+use super::grow::{Grower, SubtreeRoot, SubtreeRows};
 use super::oob::OobContext;
-use super::scores::{SplitScores, need_oob};
+use super::scores::{SplitScores, need_oob, score_size};
 use super::space::Block;
 use buckets::{Buckets, Stored};
 use ferrank_ranking::Contribution;
@@ -108,7 +110,7 @@ fn finish(
     oob: Option<&OobContext<'_>>,
     grower: &mut Grower<'_>,
 ) -> Result<Contribution> {
-    let mut scores = SplitScores::new(&context.params.scores, context.score_size());
+    let mut scores = SplitScores::new(&context.params.scores, score_size(context));
     let mut complete = oob.map(OobContext::tree);
     let mut block = Block::default();
     let mut stack = vec![(0, None)];

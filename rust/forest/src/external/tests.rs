@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::TreeWorker;
 use crate::params::{Ensemble, ForestParams, MaxFeatures, MaxSamples};
-use crate::scores::Score;
+use crate::score::Score;
 use crate::tests::{Coded, batches, label_sets};
 use ferrank_runtime::monitor::Monitor;
 

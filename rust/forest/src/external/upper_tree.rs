@@ -2,11 +2,12 @@
 
 use pulp::Arch;
 
-use super::buckets::Bucket;
+use super::bucket::Bucket;
 use super::memory_plan::MemoryPlan;
 use crate::candidates::{Candidate, SplitCandidates};
+use crate::context::GrowContext;
 use crate::criterion::{Criterion, EXAMPLES, WEIGHT};
-use crate::grow::{GrowContext, LEAST_GAIN};
+use crate::grow::LEAST_GAIN;
 use crate::oob::LeafTotals;
 use crate::params::Ensemble;
 use crate::pool::FeaturePool;

@@ -2,7 +2,7 @@
 
 use rand::RngExt;
 
-use super::GrowContext;
+use crate::context::GrowContext;
 use crate::split::batch::Batch;
 use ferrank_data::profile::Scale;
 use ferrank_data::store::{Chunk, Code, Slot, Stored};

@@ -21,17 +21,18 @@ mod feature_codes;
 mod part;
 mod plain;
 mod search;
+mod state;
 
-pub(super) use part::LEAST_GAIN;
+pub(super) use state::{Grower, LEAST_GAIN, SubtreeRoot, SubtreeRows};
 
 use super::bag::Bag;
 use super::candidates::SplitCandidates;
+use super::context::{GrowContext, LARGE_NODE};
 use super::criterion::Criterion;
 use super::items::Items;
-use super::params::{Ensemble, ForestParams};
-use super::pool::{FeaturePool, Mark};
-use super::scores::{ScoreSize, SplitScores, need_oob};
-use super::space::{Block, Space};
+use super::params::Ensemble;
+use super::pool::FeaturePool;
+use super::scores::{SplitScores, need_oob};
 use super::split::batch::Batch;
 use super::split::dense::LeftSides;
 use super::split::gram::Gram;
@@ -44,190 +45,9 @@ use super::split::{node, scan};
 use super::tree_buffer::{BufferedNode, TreeBuffer};
 use super::view::{CASCADE, View};
 use feature_codes::FeatureCodes;
-use ferrank_data::store::{Chunk, CodeStore, Stored};
 use ferrank_runtime::error::Result;
-use ferrank_runtime::monitor::Monitor;
 use ferrank_runtime::random::{ROOT, child};
-use part::Partition;
-use search::TestSource;
-
-/// Nodes larger than this check for an interrupt after each feature, smaller ones once in a while.
-const LARGE_NODE: usize = 4096;
-
-/// The inputs shared by all trees of an ensemble.
-#[derive(Clone, Copy)]
-pub(crate) struct GrowContext<'a> {
-    pub(crate) store: &'a CodeStore,
-    pub(crate) space: &'a Space,
-    pub(crate) params: &'a ForestParams,
-    pub(crate) monitor: &'a Monitor,
-}
-
-/// The rows of a subtree, apart from their store.
-#[derive(Clone, Copy)]
-pub(crate) struct SubtreeRows<'a> {
-    pub(crate) chunk: &'a Chunk,
-    pub(crate) block: &'a Block,
-    /// How often each row is in the bag.
-    pub(crate) counts: &'a [u32],
-}
-
-impl GrowContext<'_> {
-    /// Dimensions of the importances.
-    pub(crate) fn score_size(self) -> ScoreSize {
-        let n_targets = if self.params.by_target { self.store.targets.len() } else { 0 };
-        ScoreSize { n_features: self.store.codings.len(), n_targets }
-    }
-
-    /// Checks for an interrupt before a step of a node of so many examples, if that takes long.
-    fn check_large(self, examples: usize) -> Result<()> {
-        match examples > LARGE_NODE {
-            true => self.monitor.check(),
-            false => Ok(()),
-        }
-    }
-
-    /// The part of each target in the gain of a split, times `share`.
-    pub(super) fn gains_by_target(self, criterion: &Criterion, left: &[f64], total: &[f64], share: f64) -> Vec<f64> {
-        let space = self.space;
-        let mut parts = vec![0.0; self.store.targets.len()];
-        criterion.gains(left, total, |component, gain| {
-            let target = match component.checked_sub(space.n_dense()) {
-                None => space.dense_target[component],
-                Some(indicator) => space.indicator_target[indicator],
-            };
-            if let Some(target) = target {
-                parts[target] += share * gain;
-            }
-        });
-        parts
-    }
-}
-
-/// The root of a subtree.
-#[derive(Clone, Copy)]
-pub(crate) struct SubtreeRoot<'a> {
-    /// The number of the tree.
-    pub(crate) tree: u64,
-    pub(crate) depth: u32,
-    pub(crate) path: u64,
-    /// Features known to be constant there.
-    pub(crate) constant_features: &'a [u32],
-}
-
-/// A node that is still to be grown.
-struct PendingNode {
-    /// Range of the items.
-    examples: Range<usize>,
-    depth: u32,
-    path: u64,
-    /// The parent's position, and 0 for its left or 1 for its right child.
-    parent: Option<(u32, usize)>,
-    mark: Mark,
-    sums: KnownSums,
-}
-
-/// The sums of a node as far as the split of its parent determined them.
-#[derive(Clone, Copy)]
-enum KnownSums {
-    Nothing,
-    Single(single::Node),
-    /// The last of the totals, from here on.
-    Any(usize),
-}
-
-/// The sums of a node.
-#[derive(Clone, Copy)]
-enum NodeTotals {
-    Single(single::Node),
-    /// In the buffers, as [`Criterion`] lays them out.
-    Any,
-}
-
-/// Grows trees one after the other. Buffers are reused, because allocating memory costs more than filling it.
-pub(crate) struct Grower<'a> {
-    context: GrowContext<'a>,
-    /// The number of the tree.
-    tree: u64,
-    arch: Arch,
-    criterion: Criterion,
-    /// One dense component, row weights all 1, nothing missing.
-    is_single: bool,
-    kernels: Kernels,
-    /// n_features
-    features: Vec<FeatureCodes<'a>>,
-    /// A single component, features that all fit a batch, and no gains by target.
-    is_plain: bool,
-    per_node: usize,
-    keeps_members: bool,
-    row_bytes: usize,
-    items: Items,
-    pool: FeaturePool,
-    /// The pool at the root.
-    whole: Mark,
-    /// Sums of the nodes that wait, the next one's last.
-    totals: Vec<f64>,
-    tree_buffer: TreeBuffer,
-    /// Takes splits as they are made, where nodes are not kept.
-    scores: Option<SplitScores>,
-    since_check: usize,
-    narrow: CodeBuffer<u8>,
-    wide: CodeBuffer<u16>,
-    buffers: Buffers,
-    /// One for each stage of the cascade.
-    gathered: [GatheredRows; CASCADE.len()],
-}
-
-/// Codes and values of rows that were copied together.
-#[derive(Default)]
-struct GatheredRows {
-    codes: Chunk,
-    block: Block,
-    origin: Vec<u32>,
-}
-
-/// Reused from node to node.
-struct Buffers {
-    known: Items,
-    node: node::Node,
-    known_node: node::Node,
-    scratch: scan::Scratch,
-    present: PresentCategories,
-    batch: Batch,
-    histograms: single::Histograms,
-    /// Features drawn whose histograms are filled in one pass, with their slots, and the others.
-    side_by_side: Vec<(u32, usize)>,
-    alone: Vec<u32>,
-    thresholds: RandomThresholds,
-    multi_feature: MultiFeatureHistogram,
-    /// Of cuts that were found together.
-    lefts: LeftSides,
-    gram: Gram,
-    candidates: SplitCandidates<TestSource>,
-    /// Among the candidates of a batch alone.
-    batch_candidates: SplitCandidates<usize>,
-    sides: Vec<u8>,
-    left: Vec<f64>,
-    total: Vec<f64>,
-    spill: Items,
-}
-
-/// For codes of one type.
-struct CodeBuffer<C> {
-    codes: Vec<C>,
-    bins: single::Bins,
-}
-
-impl<C: Stored> CodeBuffer<C> {
-    fn new(n_codes: usize) -> Self {
-        CodeBuffer { codes: Vec::new(), bins: single::Bins::new(n_codes) }
-    }
-
-    /// The codes of `rows` in the column at `slot`.
-    fn take(&mut self, view: View<'_>, slot: usize, rows: &[u32]) -> &mut Vec<C> {
-        view.take(slot, rows, &mut self.codes)
-    }
-}
+use state::{Buffers, CodeBuffer, KnownSums, NodeTotals, Partition, PendingNode};
 
 impl<'a> Grower<'a> {
     pub(crate) fn new(context: GrowContext<'a>, arch: Arch) -> Self {

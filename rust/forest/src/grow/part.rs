@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::{Buffers, Grower, KnownSums, NodeTotals};
+use super::state::{Buffers, Grower, KnownSums, LEAST_GAIN, NodeTotals, Partition};
 use crate::candidates::Candidate;
 use crate::criterion::{EXAMPLES, FIRST, WEIGHT};
 use crate::items::{LEFT, MISSING, RIGHT, tell_sides};
@@ -10,18 +10,6 @@ use crate::split::single;
 use crate::tree_buffer::{BufferedSplit, CodeTest};
 use crate::view::View;
 use ferrank_data::store::Slot;
-
-/// Decreases below this are rounding noise: the impurity of the whole data is 1.
-pub(crate) const LEAST_GAIN: f64 = 1e-18;
-
-/// A node's examples in two parts.
-pub(super) struct Partition {
-    pub(super) split: BufferedSplit,
-    /// Where the right side starts.
-    pub(super) middle: usize,
-    /// Of the left and the right side.
-    pub(super) sums: [KnownSums; 2],
-}
 
 impl Grower<'_> {
     /// Parts the examples of a node by `found`. `None` if the gain is rounding noise.

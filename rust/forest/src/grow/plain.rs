@@ -7,9 +7,8 @@
 //! 1.1 to 1.3x on one target (20k x 200, 100k x 50, 500k x 20), 1.1x with extra trees.
 
 use super::feature_codes::FeatureCodes;
-use super::{Buffers, Grower, KnownSums, NodeTotals, Partition, PendingNode};
+use super::state::{Buffers, Grower, KnownSums, LEAST_GAIN, NodeTotals, Partition, PendingNode};
 use crate::candidates::Candidate;
-use crate::grow::LEAST_GAIN;
 use crate::params::Ensemble;
 use crate::split::single;
 use crate::split::{Cut, SplitConstraint};

@@ -6,16 +6,18 @@ use pulp::{Arch, Simd, WithSimd};
 use rand::RngExt;
 
 use super::feature_codes::FeatureCodes;
-use super::{Buffers, CodeBuffer, GrowContext, Grower, NodeTotals, PendingNode};
+use super::state::{Buffers, CodeBuffer, Grower, NodeTotals, PendingNode, TestSource};
 use crate::candidates::{Candidate, SplitCandidates};
+use crate::context::GrowContext;
 use crate::criterion::Criterion;
 use crate::params::Ensemble;
-use crate::split::batch::{BatchCut, threshold};
+use crate::split::batch::threshold;
+use crate::split::examples::Examples;
 use crate::split::kernel::{Kernel, Kernels};
-use crate::split::node::Examples;
 use crate::split::node_sums::random_subset;
 use crate::split::nominal::Subset;
-use crate::split::scan::{self, Search};
+use crate::split::scan;
+use crate::split::search::Search;
 use crate::split::single;
 use crate::split::{Cut, SplitConstraint};
 use crate::tree_buffer::CodeTest;
@@ -24,36 +26,6 @@ use ferrank_data::profile::Scale;
 use ferrank_data::store::{Code, Slot};
 use ferrank_runtime::error::Result;
 use ferrank_runtime::random::{Purpose, Stream, stream};
-
-/// Where a candidate's best test is.
-pub(super) enum TestSource {
-    /// The candidate's number in the batch.
-    Batch(usize),
-    Alone(CodeTest),
-}
-
-impl<'a> GrowContext<'a> {
-    /// What the codes of `feature` stand for, where cuts are at random and so among values, not codes.
-    pub(super) fn values(self, feature: u32) -> Option<&'a [f64]> {
-        match (&self.store.codings[feature as usize].scale, self.params.ensemble) {
-            (Scale::Numeric(cuts), Ensemble::ExtraTrees) => Some(&cuts.values),
-            _ => None,
-        }
-    }
-
-    /// The key of `code` in a batch.
-    pub(super) fn key_of(self, feature: u32, code: u16) -> f64 {
-        self.values(feature).map_or(f64::from(code), |values| values[usize::from(code)])
-    }
-
-    /// The test of a cut that a batch found.
-    pub(super) fn test_of(self, cut: &BatchCut) -> CodeTest {
-        CodeTest::Cut(match self.values(cut.feature) {
-            Some(values) => values.partition_point(|&value| value <= cut.key) as u16 - 1,
-            None => cut.key as u16,
-        })
-    }
-}
 
 impl Grower<'_> {
     /// The best test over the features drawn for the node, whose examples and weight are `size`.

@@ -15,7 +15,7 @@ use ferrank_runtime::error::Result;
 use ferrank_runtime::scratch::Scratch;
 
 use crate::bag::Bag;
-use crate::grow::GrowContext;
+use crate::context::GrowContext;
 use crate::tree_buffer::{BufferedSplit, TreeBuffer};
 pub(crate) use packed::{LEAF, Link, Node, PackedTree};
 pub(crate) use predictions::{LeafPredictions, LeafTotals, mean};

@@ -1,14 +1,10 @@
 //! Coverage: the sum over a feature's splits of the share of the bag that reaches them (Petković et al. 2023, Eq. 2).
 
-use super::{FeatureSums, Harvest, Observer, ScoreMethod, ScoreSize, SplitEvent};
+use super::observer::{FeatureSums, Harvest, Observer, ScoreMethod, ScoreSize, SplitEvent};
 
 pub(super) struct Coverage;
 
 impl ScoreMethod for Coverage {
-    fn name(&self) -> &'static str {
-        "coverage"
-    }
-
     fn observer(&self, size: ScoreSize) -> Box<dyn Observer> {
         Box::new(Shares { sums: FeatureSums::new(size.n_features) })
     }

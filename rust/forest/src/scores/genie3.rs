@@ -3,15 +3,11 @@
 //!
 //! The gain is a sum over components, so the importances can be reported by target.
 
-use super::{FeatureSums, Harvest, Observer, ScoreMethod, ScoreSize, SplitEvent, TargetSums};
+use super::observer::{FeatureSums, Harvest, Observer, ScoreMethod, ScoreSize, SplitEvent, TargetSums};
 
 pub(super) struct Genie3;
 
 impl ScoreMethod for Genie3 {
-    fn name(&self) -> &'static str {
-        "genie3"
-    }
-
     fn is_by_target(&self) -> bool {
         true
     }

@@ -12,7 +12,7 @@ use pulp::{Arch, Simd, WithSimd};
 
 use super::gram::{self, Gram};
 use super::single::{GainFormula, Node, Pair};
-use super::{STEP, SplitConstraint, dense, node};
+use super::{STEP, SplitConstraint, dense, node, values};
 use crate::criterion::Criterion;
 use crate::criterion::ties;
 
@@ -418,7 +418,7 @@ impl WithSimd for RandomCut<'_> {
         match self.sums {
             Sums::Columns(columns) => self.run(simd, PairSums { columns, gain }),
             Sums::Products(gram) => self.run(simd, ProductSums { gram, n, gain }),
-            Sums::Values { criterion, node, counts } => match dense::vectors_of::<S>(criterion) {
+            Sums::Values { criterion, node, counts } => match values::vectors_of::<S>(criterion) {
                 Some(1) => self.run(simd, ValueSums::<1> { node, counts, gain }),
                 Some(2) => self.run(simd, ValueSums::<2> { node, counts, gain }),
                 _ => self.run(simd, ValueSums::<4> { node, counts, gain }),

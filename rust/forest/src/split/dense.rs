@@ -4,71 +4,15 @@
 
 use pulp::{Arch, Simd, WithSimd};
 
-use super::node::{Examples, Node};
+use super::examples::Examples;
+use super::node::Node;
 use super::prefix::Prefixes;
-use super::scan::Search;
+use super::search::Search;
 use super::single::{GainFormula, Pair};
+use super::values::vectors_of;
 use super::{Best, Cut};
 use crate::criterion::Criterion;
 use ferrank_data::store::Code;
-
-/// Vectors that hold the sums, if components are all dense and few enough.
-#[inline(always)]
-pub(super) fn vectors_of<S: Simd>(criterion: &Criterion) -> Option<usize> {
-    let vectors = criterion.n_whole.div_ceil(S::F64_LANES).next_power_of_two();
-    (criterion.indicator_weight.is_empty() && !criterion.is_partial() && vectors <= 4).then_some(vectors)
-}
-
-/// Numbers of the vectors that hold the sums, if components are all dense and few enough.
-pub(super) fn width(arch: Arch, criterion: &Criterion) -> Option<usize> {
-    struct Width<'a>(&'a Criterion);
-    impl WithSimd for Width<'_> {
-        type Output = Option<usize>;
-        #[inline(always)]
-        fn with_simd<S: Simd>(self, _: S) -> Option<usize> {
-            vectors_of::<S>(self.0).map(|vectors| vectors * S::F64_LANES)
-        }
-    }
-    arch.dispatch(Width(criterion))
-}
-
-/// Count times the component values of each example of a node, in whole vectors.
-#[derive(Debug, Default)]
-pub(super) struct Values {
-    width: usize,
-    /// n_examples x width; zeros beyond the components.
-    cells: Vec<f64>,
-}
-
-impl Values {
-    pub(super) fn clear(&mut self) {
-        self.cells.clear();
-    }
-
-    /// Returns true if they are there.
-    pub(super) fn is_set(&self) -> bool {
-        !self.cells.is_empty()
-    }
-
-    /// Sets those of `examples`, if components are all dense and few enough.
-    pub(super) fn set(&mut self, arch: Arch, criterion: &Criterion, examples: Examples<'_>) {
-        self.clear();
-        let Some(width) = width(arch, criterion) else { return };
-        self.width = width;
-        self.cells.reserve(examples.rows.len() * width);
-        for (end, (&row, &count)) in (width..).step_by(width).zip(examples.rows.iter().zip(examples.counts)) {
-            let count = f64::from(count);
-            self.cells.extend(examples.block.dense(row as usize).iter().map(|value| count * value));
-            self.cells.resize(end, 0.0);
-        }
-    }
-
-    #[inline(always)]
-    fn of<S: Simd, const VECTORS: usize>(&self, position: usize) -> [S::f64s; VECTORS] {
-        let (vectors, _) = S::as_simd_f64s(&self.cells[position * self.width..(position + 1) * self.width]);
-        std::array::from_fn(|v| vectors[v])
-    }
-}
 
 /// A task on a node with sums in registers.
 pub(super) trait OnRegisters {
@@ -273,7 +217,7 @@ pub(super) fn side_up_to<S: Simd, const VECTORS: usize>(
     let (zero, limit) = (simd.splat_f64s(0.0), simd.splat_f64s(at));
     for (position, (&key, &count)) in keys.iter().zip(counts).enumerate() {
         let within = simd.less_than_or_equal_f64s(simd.splat_f64s(key), limit);
-        let values = node.values.of::<S, VECTORS>(position);
+        let values = node.values.at::<S, VECTORS>(position);
         side.add_values(simd, values.map(|value| simd.select_f64s(within, value, zero)));
         side.weight += if key <= at { f64::from(count) } else { 0.0 };
     }

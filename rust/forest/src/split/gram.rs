@@ -9,7 +9,8 @@
 
 use pulp::{Arch, Simd, WithSimd};
 
-use super::node::{Examples, Node};
+use super::examples::Examples;
+use super::node::Node;
 use crate::criterion::Criterion;
 
 /// Most examples of a node: a word has a bit for each.

@@ -19,8 +19,9 @@
 use pulp::Arch;
 
 use super::batch::Batch;
-use super::node::{Examples, Node};
-use super::{dense, label_bins};
+use super::examples::Examples;
+use super::node::Node;
+use super::{label_bins, values};
 use crate::criterion::Criterion;
 use crate::space::Block;
 
@@ -74,7 +75,7 @@ impl Kernels {
         Kernels {
             at_random,
             is_single: criterion.is_single(),
-            is_dense: dense::width(arch, criterion).is_some(),
+            is_dense: values::width(arch, criterion).is_some(),
             is_labels: criterion.is_labels(),
             most_in_batch: most_in_batch(arch, criterion, at_random),
         }

@@ -4,8 +4,8 @@
 
 use pulp::Simd;
 
-use super::node::Examples;
-use super::scan::Search;
+use super::examples::Examples;
+use super::search::Search;
 use super::{Best, Cut, STEP};
 use crate::criterion::Criterion;
 use ferrank_data::store::Code;

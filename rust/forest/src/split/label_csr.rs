@@ -5,14 +5,12 @@
 //!
 //! Memory: 72 bytes for each group of labels in the node.
 
-use super::node::Examples;
+use super::examples::Examples;
+use super::label_entry::{GROUP, IndicatorSums, LabelEntry};
 use super::prefix::Prefixes;
-use super::scan::IndicatorSums;
 use crate::criterion::Criterion;
 use ferrank_data::store::Code;
 
-/// Labels that are added together, because the ends of lists are unpredictable.
-const GROUP: usize = 4;
 /// Number of labels of weight 0 with which groups are padded. They are taken by turns, because each addition to the same
 /// label would wait for the one before.
 const FILLERS: usize = 32;
@@ -113,34 +111,6 @@ impl LabelSums {
         } else {
             added.for_each(|&label| self.of_labels[label as usize] = 0.0);
         }
-    }
-}
-
-/// What an example adds to the sums of a side: all of it, or some of its labels.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct LabelEntry {
-    labels: [u32; GROUP],
-    /// ω·w of each.
-    added: [f64; GROUP],
-    pub(super) weight: f64,
-    pub(super) count: f64,
-    /// w²·Σ ω_l
-    pub(super) squares: f64,
-    /// w·Σ ω_l·c_l
-    pub(super) cross: f64,
-}
-
-impl LabelEntry {
-    /// Adds the labels to ω·C_L of each label. Returns Σ ω·C_L over them, as it was before.
-    #[inline(always)]
-    fn add(&self, sums: &mut [f64]) -> f64 {
-        let mut had = 0.0;
-        for (&label, &added) in self.labels.iter().zip(&self.added) {
-            let sum = &mut sums[label as usize];
-            had += *sum;
-            *sum += added;
-        }
-        had
     }
 }
 

@@ -19,21 +19,26 @@
 
 pub(crate) mod batch;
 pub(crate) mod dense;
+pub(crate) mod examples;
 pub(crate) mod gram;
 pub(crate) mod kernel;
 mod label_bins;
 mod label_csr;
+mod label_entry;
 pub(crate) mod multi_feature;
 pub(crate) mod node;
 pub(crate) mod node_sums;
 pub(crate) mod nominal;
 mod order;
 mod prefix;
+mod quality;
 pub(crate) mod random_thresholds;
 pub(crate) mod scan;
+pub(crate) mod search;
 pub(crate) mod single;
 #[cfg(test)]
 pub(crate) mod tests;
+mod values;
 mod vectors;
 
 use crate::criterion::{TIE, ties};

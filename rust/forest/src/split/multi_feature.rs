@@ -8,7 +8,8 @@
 use pulp::{Arch, Simd};
 
 use super::dense::{self, GroupSums, LeftSides, OnRegisters, RegisterSums};
-use super::node::{Examples, Node};
+use super::examples::Examples;
+use super::node::Node;
 use super::{Best, Cut, SplitConstraint};
 use crate::criterion::Criterion;
 use ferrank_data::store::Code;

@@ -1,67 +1,13 @@
-//! The examples of a node and their sums.
+//! The sums of a node, and what follows from them for every search in it.
 
 use std::cell::{OnceCell, RefCell};
 
-use pulp::{Arch, Simd, WithSimd};
+use pulp::Arch;
 
-use super::dense::Values;
+use super::examples::Examples;
 use super::label_csr::LabelCsr;
-use super::single::Pair;
-use super::vectors::add_row;
+use super::values::Values;
 use crate::criterion::{Criterion, EXAMPLES, WEIGHT};
-use crate::space::Block;
-
-/// Examples of a node: row numbers in the block, and how often each occurs.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Examples<'a> {
-    pub(crate) block: &'a Block,
-    pub(crate) rows: &'a [u32],
-    /// Empty where there are pairs.
-    pub(crate) counts: &'a [u32],
-    /// Sums of each example, where there is a single component; else empty.
-    pub(crate) pairs: &'a [Pair],
-}
-
-impl Examples<'_> {
-    /// Their sums, into `sums`.
-    pub(crate) fn total(self, arch: Arch, criterion: &Criterion, sums: &mut Vec<f64>) {
-        sums.clear();
-        sums.resize(criterion.len(), 0.0);
-        arch.dispatch(Total { examples: self, criterion, sums });
-    }
-
-    /// Dense components of the example at `position`, and how often it occurs.
-    #[inline(always)]
-    pub(super) fn dense(&self, position: usize) -> (&[f64], f64) {
-        (self.block.dense(self.rows[position] as usize), f64::from(self.counts[position]))
-    }
-
-    /// Adds example number `i` to `sums`.
-    #[inline(always)]
-    pub(crate) fn add(&self, criterion: &Criterion, sums: &mut [f64], i: usize) {
-        match self.pairs.get(i) {
-            Some(&[count, sum]) => criterion.add_single(sums, count, sum),
-            None => criterion.add(sums, self.block, self.rows[i] as usize, f64::from(self.counts[i])),
-        }
-    }
-}
-
-struct Total<'a> {
-    examples: Examples<'a>,
-    criterion: &'a Criterion,
-    sums: &'a mut [f64],
-}
-
-impl WithSimd for Total<'_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn with_simd<S: Simd>(self, simd: S) {
-        for position in 0..self.examples.rows.len() {
-            add_row(simd, self.criterion, self.examples, position, self.sums);
-        }
-    }
-}
 
 /// A node's sums, and what follows from them for every search in it.
 #[derive(Debug, Default)]

@@ -12,9 +12,12 @@ use pulp::{Arch, Simd, WithSimd};
 use rand::{Rng, RngExt};
 
 use super::batch::threshold;
-use super::node::{Examples, Node};
+use super::examples::Examples;
+use super::examples::add_row;
+use super::node::Node;
 use super::nominal::{PresentCategories, Subset};
-use super::vectors::{add_row, add_times, dense_quality, indicator_quality};
+use super::quality::{dense_quality, indicator_quality};
+use super::vectors::add_times;
 use super::{Best, Cut, SplitConstraint};
 use crate::candidates::Candidate;
 use crate::criterion::{Criterion, EXAMPLES, WEIGHT};

@@ -7,7 +7,7 @@
 
 use super::SplitConstraint;
 use crate::criterion::{Criterion, EXAMPLES, TIE, WEIGHT, ties};
-use crate::split::node::Examples;
+use crate::split::examples::Examples;
 use ferrank_data::store::Code;
 
 /// Most categories in a node that are put together greedily.

@@ -7,7 +7,8 @@
 use pulp::{Arch, Simd, WithSimd};
 
 use super::dense::{self, GroupSums, LeftSides, OnRegisters, RegisterSums};
-use super::node::{Examples, Node};
+use super::examples::Examples;
+use super::node::Node;
 use super::{Cut, SplitConstraint};
 use crate::criterion::{Criterion, EXAMPLES, WEIGHT};
 use ferrank_data::store::Code;

@@ -20,16 +20,20 @@
 use pulp::{Arch, Simd, WithSimd};
 
 use super::dense;
+use super::examples::Examples;
 use super::kernel::Kernel;
 use super::label_bins::LabelBins;
-use super::label_csr::{LabelCsr, LabelEntry, LabelSums};
+use super::label_csr::{LabelCsr, LabelSums};
+use super::label_entry::IndicatorSums;
 use super::multi_feature::MultiFeatureHistogram;
-use super::node::{Examples, Node};
+use super::node::Node;
 use super::node_sums::{NodeSums, SumLayout};
 use super::order::{positions, sort};
 use super::prefix::Prefixes;
-use super::vectors::{add_measured, add_times, dense_gain, dense_quality};
-use super::{Best, Cut, SplitConstraint};
+use super::quality::{add_measured, dense_quality};
+use super::search::Search;
+use super::vectors::{add_times, dense_gain};
+use super::{Best, Cut, values};
 use crate::criterion::Criterion;
 use crate::split::single::GainFormula;
 use ferrank_data::store::Code;
@@ -79,19 +83,6 @@ impl Scratch {
             multi_feature: MultiFeatureHistogram::default(),
         }
     }
-}
-
-/// The inputs of a search of a cut.
-#[derive(Clone, Copy)]
-pub(crate) struct Search<'a, C> {
-    pub(crate) criterion: &'a Criterion,
-    pub(crate) examples: Examples<'a>,
-    /// One for each example, none missing.
-    pub(crate) codes: &'a [C],
-    /// Codes lie below this.
-    pub(crate) n_codes: usize,
-    pub(crate) node: &'a Node,
-    pub(crate) constraint: SplitConstraint,
 }
 
 impl<C: Code> Search<'_, C> {
@@ -149,7 +140,7 @@ impl<C: Code> BestCut<'_, C> {
         let Search { criterion, codes, n_codes, .. } = self.search;
         let Scratch { order, spare, walk, .. } = self.scratch;
         sort(codes, n_codes, order, spare);
-        match dense::vectors_of::<S>(criterion) {
+        match values::vectors_of::<S>(criterion) {
             Some(1) => dense::best_cut::<S, C, 1>(simd, self.search, order, walk),
             Some(2) => dense::best_cut::<S, C, 2>(simd, self.search, order, walk),
             _ => dense::best_cut::<S, C, 4>(simd, self.search, order, walk),
@@ -235,7 +226,7 @@ impl<C: Code> Search<'_, C> {
     /// Weight, examples and gain of one side of `cut`, where components are dense and few.
     #[inline(always)]
     fn side_of_dense<S: Simd>(self, simd: S, cut: C, left: bool) -> (f64, f64, f64) {
-        match dense::vectors_of::<S>(self.criterion) {
+        match values::vectors_of::<S>(self.criterion) {
             Some(1) => dense::side_gain::<S, C, 1>(simd, self, cut, left),
             Some(2) => dense::side_gain::<S, C, 2>(simd, self, cut, left),
             _ => dense::side_gain::<S, C, 4>(simd, self, cut, left),
@@ -266,28 +257,6 @@ impl<C: Code> Search<'_, C> {
         let result = (side.weight, side.count, side.gain(simd, node, side.quality(node, dense)));
         side.clear(positions);
         result
-    }
-}
-
-/// Σ ω·C_L² and Σ ω·C_L·c of some indicators.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct IndicatorSums {
-    pub(super) squares: f64,
-    pub(super) cross: f64,
-}
-
-impl IndicatorSums {
-    /// Adds an example whose labels had `had` = Σ ω·C_L before it.
-    #[inline(always)]
-    pub(super) fn add(&mut self, example: &LabelEntry, had: f64) {
-        self.squares += example.squares + 2.0 * example.weight * had;
-        self.cross += example.cross;
-    }
-
-    /// Σ ω·(C_L − c·share)², with Σ ω·c² of the node.
-    #[inline(always)]
-    fn quality(self, share: f64, node_squares: f64) -> f64 {
-        self.squares - 2.0 * share * self.cross + share * share * node_squares
     }
 }
 

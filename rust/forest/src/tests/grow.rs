@@ -5,12 +5,14 @@ use rand::{Rng, RngExt};
 
 use super::{Coded, bag, batches, goes_left, numbers, table, total};
 use crate::bag::Bag;
+use crate::context::GrowContext;
 use crate::criterion::{Criterion, EXAMPLES, WEIGHT};
-use crate::grow::{GrowContext, Grower};
+use crate::grow::Grower;
 use crate::oob::{Node, PackedTree};
 use crate::params::{Ensemble, ForestParams, MaxFeatures};
 use crate::router::Router;
-use crate::scores::{Score, SplitScores};
+use crate::score::Score;
+use crate::scores::{SplitScores, score_size};
 use crate::space::Space;
 use crate::split::tests::arches;
 use crate::tree_buffer::{CodeTest, TreeBuffer};
@@ -174,7 +176,7 @@ proptest! {
 
         let monitor = Monitor::default();
         let context = GrowContext { store: &coded.store, space: &space, params: &params, monitor: &monitor };
-        let scores = || SplitScores::new(&[Score::Genie3], context.score_size());
+        let scores = || SplitScores::new(&[Score::Genie3], score_size(context));
         let mut afterwards = scores();
         afterwards.add_splits(&tree);
         let meanwhile = Grower::new(context, Arch::new()).score(&bag, 0, scores()).unwrap();

@@ -9,10 +9,12 @@ use rand::RngExt;
 
 use super::{Coded, bag, batches, goes_left, label_sets, numbers, table, texts};
 use crate::bag::Bag;
-use crate::grow::{GrowContext, Grower};
+use crate::context::GrowContext;
+use crate::grow::Grower;
 use crate::oob::OobContext;
 use crate::params::{Ensemble, ForestParams};
-use crate::scores::{Score, permutation};
+use crate::score::Score;
+use crate::scores::permutation;
 use crate::tree_buffer::TreeBuffer;
 use ferrank_data::profile::MISSING_U16;
 use ferrank_data::store::{Slot, TargetColumn};

@@ -1,4 +1,5 @@
-use crate::scores::{Score, ScoreSize, SplitScores};
+use crate::score::Score;
+use crate::scores::{ScoreSize, SplitScores};
 use crate::tree_buffer::{BufferedNode, BufferedSplit, CodeTest, TreeBuffer};
 use ferrank_ranking::Vector;
 

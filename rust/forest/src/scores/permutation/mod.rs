@@ -31,7 +31,7 @@ use ferrank_ranking::Vector;
 use ferrank_runtime::error::{Result, check};
 use pulp::Arch;
 
-use super::{Harvest, Observer, ScoreMethod, ScoreSize};
+use super::observer::{Harvest, Observer, ScoreMethod, ScoreSize};
 use crate::oob::{OobSize, OobView};
 use crate::params::ForestParams;
 use errors::{ErrorScale, ErrorSums};
@@ -41,10 +41,6 @@ use walk::{GROUP_ROWS, Walk};
 pub(super) struct Permutation;
 
 impl ScoreMethod for Permutation {
-    fn name(&self) -> &'static str {
-        "permutation"
-    }
-
     fn validate(&self, params: &ForestParams, task: Task) -> Result<()> {
         check(
             params.bootstraps(),

@@ -4,7 +4,7 @@ use super::scan::{examples, kinds};
 use super::{Examples, constraint};
 use crate::criterion::{TIE, ties};
 use crate::split::SplitConstraint;
-use crate::split::node;
+use crate::split::examples;
 use crate::split::nominal::{PresentCategories, Subset};
 
 const ANY: SplitConstraint = SplitConstraint { min_leaf: 1.0, missing: 0.0 };
@@ -12,7 +12,7 @@ const ANY: SplitConstraint = SplitConstraint { min_leaf: 1.0, missing: 0.0 };
 fn open(examples: &Examples, n_codes: usize) -> PresentCategories {
     let (criterion, block) = (examples.criterion(), examples.block());
     let rows: Vec<u32> = (0..examples.codes.len() as u32).collect();
-    let in_node = node::Examples { block: &block, rows: &rows, counts: &examples.counts, pairs: &[] };
+    let in_node = examples::Examples { block: &block, rows: &rows, counts: &examples.counts, pairs: &[] };
     let mut present = PresentCategories::default();
     present.open(&criterion, in_node, &examples.codes, n_codes);
     present

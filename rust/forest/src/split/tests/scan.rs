@@ -3,12 +3,15 @@ use proptest::prelude::*;
 use pulp::Arch;
 
 use super::{Examples, N_GROUPS, arches, constraint};
-use crate::split::dense::{self, LeftSides};
+use crate::split::dense::LeftSides;
+use crate::split::examples;
 use crate::split::kernel::{Kernel, Kernels};
 use crate::split::multi_feature::MultiFeatureHistogram;
-use crate::split::node::{self, Node};
+use crate::split::node::Node;
 use crate::split::random_thresholds::RandomThresholds;
-use crate::split::scan::{Scratch, Search};
+use crate::split::scan::Scratch;
+use crate::split::search::Search;
+use crate::split::values;
 use crate::split::{Cut, SplitConstraint};
 use ferrank_data::store::Code;
 
@@ -87,7 +90,7 @@ fn check<C: Code>(examples: &Examples, constraint: SplitConstraint, n_codes: usi
     let (criterion, block) = (examples.criterion(), examples.block());
     let codes: Vec<C> = examples.codes.iter().map(|&code| C::from_u16(code)).collect();
     let rows: Vec<u32> = (0..codes.len() as u32).collect();
-    let in_node = node::Examples { block: &block, rows: &rows, counts: &examples.counts, pairs: &[] };
+    let in_node = examples::Examples { block: &block, rows: &rows, counts: &examples.counts, pairs: &[] };
     let mut node = Node::default();
     in_node.total(Arch::new(), &criterion, &mut node.total);
     node.open(&criterion);
@@ -113,7 +116,7 @@ fn check<C: Code>(examples: &Examples, constraint: SplitConstraint, n_codes: usi
             }
         }
     }
-    for arch in arches().into_iter().filter(|&arch| dense::width(arch, &criterion).is_some()) {
+    for arch in arches().into_iter().filter(|&arch| values::width(arch, &criterion).is_some()) {
         cuts_found_together_are_those_found_alone(search, arch, &mut scratch)?;
     }
     // Searches leave the buffers clear.

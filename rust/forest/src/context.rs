@@ -1,0 +1,73 @@
+//! The inputs shared by all trees of an ensemble.
+
+use ferrank_data::profile::Scale;
+use ferrank_data::store::CodeStore;
+use ferrank_runtime::error::Result;
+use ferrank_runtime::monitor::Monitor;
+
+use crate::criterion::Criterion;
+use crate::params::{Ensemble, ForestParams};
+use crate::space::Space;
+use crate::split::batch::BatchCut;
+use crate::tree_buffer::CodeTest;
+
+/// Nodes larger than this check for an interrupt after each feature, smaller ones once in a while.
+pub(crate) const LARGE_NODE: usize = 4096;
+
+/// The inputs shared by all trees of an ensemble.
+#[derive(Clone, Copy)]
+pub(crate) struct GrowContext<'a> {
+    pub(crate) store: &'a CodeStore,
+    pub(crate) space: &'a Space,
+    pub(crate) params: &'a ForestParams,
+    pub(crate) monitor: &'a Monitor,
+}
+
+impl GrowContext<'_> {
+    /// Checks for an interrupt before a step of a node of so many examples, if that takes long.
+    pub(crate) fn check_large(self, examples: usize) -> Result<()> {
+        match examples > LARGE_NODE {
+            true => self.monitor.check(),
+            false => Ok(()),
+        }
+    }
+
+    /// The part of each target in the gain of a split, times `share`.
+    pub(crate) fn gains_by_target(self, criterion: &Criterion, left: &[f64], total: &[f64], share: f64) -> Vec<f64> {
+        let space = self.space;
+        let mut parts = vec![0.0; self.store.targets.len()];
+        criterion.gains(left, total, |component, gain| {
+            let target = match component.checked_sub(space.n_dense()) {
+                None => space.dense_target[component],
+                Some(indicator) => space.indicator_target[indicator],
+            };
+            if let Some(target) = target {
+                parts[target] += share * gain;
+            }
+        });
+        parts
+    }
+}
+
+impl<'a> GrowContext<'a> {
+    /// What the codes of `feature` stand for, where cuts are at random and so among values, not codes.
+    pub(crate) fn values(self, feature: u32) -> Option<&'a [f64]> {
+        match (&self.store.codings[feature as usize].scale, self.params.ensemble) {
+            (Scale::Numeric(cuts), Ensemble::ExtraTrees) => Some(&cuts.values),
+            _ => None,
+        }
+    }
+
+    /// The key of `code` in a batch.
+    pub(crate) fn key_of(self, feature: u32, code: u16) -> f64 {
+        self.values(feature).map_or(f64::from(code), |values| values[usize::from(code)])
+    }
+
+    /// The test of a cut that a batch found.
+    pub(crate) fn test_of(self, cut: &BatchCut) -> CodeTest {
+        CodeTest::Cut(match self.values(cut.feature) {
+            Some(values) => values.partition_point(|&value| value <= cut.key) as u16 - 1,
+            None => cut.key as u16,
+        })
+    }
+}

@@ -1,0 +1,178 @@
+//! What is kept while trees grow.
+
+use std::ops::Range;
+
+use ferrank_data::store::{Chunk, Stored};
+use pulp::Arch;
+
+use super::feature_codes::FeatureCodes;
+use crate::candidates::SplitCandidates;
+use crate::context::GrowContext;
+use crate::criterion::Criterion;
+use crate::items::Items;
+use crate::pool::{FeaturePool, Mark};
+use crate::scores::SplitScores;
+use crate::space::Block;
+use crate::split::batch::Batch;
+use crate::split::dense::LeftSides;
+use crate::split::gram::Gram;
+use crate::split::kernel::Kernels;
+use crate::split::multi_feature::MultiFeatureHistogram;
+use crate::split::nominal::PresentCategories;
+use crate::split::random_thresholds::RandomThresholds;
+use crate::split::{node, scan, single};
+use crate::tree_buffer::{BufferedSplit, CodeTest, TreeBuffer};
+use crate::view::{CASCADE, View};
+
+/// Decreases below this are rounding noise: the impurity of the whole data is 1.
+pub(crate) const LEAST_GAIN: f64 = 1e-18;
+
+/// The rows of a subtree, apart from their store.
+#[derive(Clone, Copy)]
+pub(crate) struct SubtreeRows<'a> {
+    pub(crate) chunk: &'a Chunk,
+    pub(crate) block: &'a Block,
+    /// How often each row is in the bag.
+    pub(crate) counts: &'a [u32],
+}
+
+/// The root of a subtree.
+#[derive(Clone, Copy)]
+pub(crate) struct SubtreeRoot<'a> {
+    /// The number of the tree.
+    pub(crate) tree: u64,
+    pub(crate) depth: u32,
+    pub(crate) path: u64,
+    /// Features known to be constant there.
+    pub(crate) constant_features: &'a [u32],
+}
+
+/// A node that is still to be grown.
+pub(super) struct PendingNode {
+    /// Range of the items.
+    pub(super) examples: Range<usize>,
+    pub(super) depth: u32,
+    pub(super) path: u64,
+    /// The parent's position, and 0 for its left or 1 for its right child.
+    pub(super) parent: Option<(u32, usize)>,
+    pub(super) mark: Mark,
+    pub(super) sums: KnownSums,
+}
+
+/// The sums of a node as far as the split of its parent determined them.
+#[derive(Clone, Copy)]
+pub(super) enum KnownSums {
+    Nothing,
+    Single(single::Node),
+    /// The last of the totals, from here on.
+    Any(usize),
+}
+
+/// The sums of a node.
+#[derive(Clone, Copy)]
+pub(super) enum NodeTotals {
+    Single(single::Node),
+    /// In the buffers, as [`Criterion`] lays them out.
+    Any,
+}
+
+/// Grows trees one after the other. Buffers are reused, because allocating memory costs more than filling it.
+pub(crate) struct Grower<'a> {
+    pub(super) context: GrowContext<'a>,
+    /// The number of the tree.
+    pub(super) tree: u64,
+    pub(super) arch: Arch,
+    pub(super) criterion: Criterion,
+    /// One dense component, row weights all 1, nothing missing.
+    pub(super) is_single: bool,
+    pub(super) kernels: Kernels,
+    /// n_features
+    pub(super) features: Vec<FeatureCodes<'a>>,
+    /// A single component, features that all fit a batch, and no gains by target.
+    pub(super) is_plain: bool,
+    pub(super) per_node: usize,
+    pub(super) keeps_members: bool,
+    pub(super) row_bytes: usize,
+    pub(super) items: Items,
+    pub(super) pool: FeaturePool,
+    /// The pool at the root.
+    pub(super) whole: Mark,
+    /// Sums of the nodes that wait, the next one's last.
+    pub(super) totals: Vec<f64>,
+    pub(super) tree_buffer: TreeBuffer,
+    /// Takes splits as they are made, where nodes are not kept.
+    pub(super) scores: Option<SplitScores>,
+    pub(super) since_check: usize,
+    pub(super) narrow: CodeBuffer<u8>,
+    pub(super) wide: CodeBuffer<u16>,
+    pub(super) buffers: Buffers,
+    /// One for each stage of the cascade.
+    pub(super) gathered: [GatheredRows; CASCADE.len()],
+}
+
+/// Codes and values of rows that were copied together.
+#[derive(Default)]
+pub(super) struct GatheredRows {
+    pub(super) codes: Chunk,
+    pub(super) block: Block,
+    pub(super) origin: Vec<u32>,
+}
+
+/// Reused from node to node.
+pub(super) struct Buffers {
+    pub(super) known: Items,
+    pub(super) node: node::Node,
+    pub(super) known_node: node::Node,
+    pub(super) scratch: scan::Scratch,
+    pub(super) present: PresentCategories,
+    pub(super) batch: Batch,
+    pub(super) histograms: single::Histograms,
+    /// Features drawn whose histograms are filled in one pass, with their slots, and the others.
+    pub(super) side_by_side: Vec<(u32, usize)>,
+    pub(super) alone: Vec<u32>,
+    pub(super) thresholds: RandomThresholds,
+    pub(super) multi_feature: MultiFeatureHistogram,
+    /// Of cuts that were found together.
+    pub(super) lefts: LeftSides,
+    pub(super) gram: Gram,
+    pub(super) candidates: SplitCandidates<TestSource>,
+    /// Among the candidates of a batch alone.
+    pub(super) batch_candidates: SplitCandidates<usize>,
+    pub(super) sides: Vec<u8>,
+    pub(super) left: Vec<f64>,
+    pub(super) total: Vec<f64>,
+    pub(super) spill: Items,
+}
+
+/// For codes of one type.
+pub(super) struct CodeBuffer<C> {
+    pub(super) codes: Vec<C>,
+    pub(super) bins: single::Bins,
+}
+
+impl<C: Stored> CodeBuffer<C> {
+    pub(super) fn new(n_codes: usize) -> Self {
+        CodeBuffer { codes: Vec::new(), bins: single::Bins::new(n_codes) }
+    }
+
+    /// The codes of `rows` in the column at `slot`.
+    pub(super) fn take(&mut self, view: View<'_>, slot: usize, rows: &[u32]) -> &mut Vec<C> {
+        view.take(slot, rows, &mut self.codes)
+    }
+}
+
+/// A node's examples in two parts.
+pub(super) struct Partition {
+    pub(super) split: BufferedSplit,
+    /// Where the right side starts.
+    pub(super) middle: usize,
+    /// Of the left and the right side.
+    pub(super) sums: [KnownSums; 2],
+}
+
+/// Where a candidate's best test is.
+pub(super) enum TestSource {
+    /// The candidate's number in the batch.
+    Batch(usize),
+    Alone(CodeTest),
+}

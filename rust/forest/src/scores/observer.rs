@@ -1,0 +1,124 @@
+//! The interface of a score: what it declares, and how it observes a tree.
+
+use std::collections::BTreeMap;
+
+use ferrank_data::schema::Task;
+use ferrank_ranking::Vector;
+use ferrank_runtime::error::Result;
+
+use crate::oob::{OobSize, OobView};
+use crate::params::ForestParams;
+
+/// What a score declares of itself, and its observer.
+pub(crate) trait ScoreMethod {
+    /// Checks that the score is defined under `params` for `task`.
+    fn validate(&self, _params: &ForestParams, _task: Task) -> Result<()> {
+        Ok(())
+    }
+
+    /// Returns true if [`Observer::on_tree`] is to be called. Trees are then kept until they are complete.
+    fn needs_oob(&self) -> bool {
+        false
+    }
+
+    /// Returns true if the importances can be reported by target.
+    fn is_by_target(&self) -> bool {
+        false
+    }
+
+    /// Bytes that [`Observer::on_tree`] needs for a tree of this size, besides the tree and its rows.
+    fn oob_bytes(&self, _size: &OobSize) -> usize {
+        0
+    }
+
+    /// A new observer of a tree.
+    fn observer(&self, size: ScoreSize) -> Box<dyn Observer>;
+}
+
+/// The score of one tree while it grows.
+pub(crate) trait Observer: Send {
+    /// Takes a split; splits come in preorder.
+    fn on_split(&mut self, _split: &SplitEvent<'_>) {}
+
+    /// Takes the complete tree with its out-of-bag rows, after all splits. Called if the method needs it.
+    fn on_tree(&mut self, _tree: &OobView<'_>) -> Result<()> {
+        Ok(())
+    }
+
+    /// What the tree contributes.
+    fn harvest(self: Box<Self>) -> Harvest;
+}
+
+/// What an observer sees of a split.
+#[derive(Debug)]
+pub(crate) struct SplitEvent<'a> {
+    pub(crate) feature: u32,
+    pub(crate) depth: u32,
+    /// Share of the tree's weight that reaches the node.
+    pub(crate) share: f64,
+    /// Impurity decrease.
+    pub(crate) gain: f64,
+    /// n_targets; their parts of the gain. Empty unless requested.
+    pub(crate) gain_by_target: &'a [f64],
+}
+
+/// Dimensions of importances.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ScoreSize {
+    pub(crate) n_features: usize,
+    /// Number of targets that importances are reported by; 0 if they are not.
+    pub(crate) n_targets: usize,
+}
+
+/// The contribution of a tree to one score.
+#[derive(Debug)]
+pub(crate) struct Harvest {
+    pub(crate) importances: Vector,
+    /// n_targets, for methods with [`ScoreMethod::is_by_target`].
+    pub(crate) by_target: Vec<Vector>,
+}
+
+impl From<Vector> for Harvest {
+    fn from(importances: Vector) -> Self {
+        Harvest { importances, by_target: Vec::new() }
+    }
+}
+
+/// Sums by feature.
+#[derive(Debug)]
+pub(super) struct FeatureSums(Vec<Option<f64>>);
+
+impl FeatureSums {
+    pub(super) fn new(n_features: usize) -> Self {
+        FeatureSums(vec![None; n_features])
+    }
+
+    pub(super) fn add(&mut self, feature: u32, value: f64) {
+        *self.0[feature as usize].get_or_insert(0.0) += value;
+    }
+
+    /// The sums of the features that have one.
+    pub(super) fn into_vector(self) -> Vector {
+        Vector::sparse((0..).zip(self.0).filter_map(|(feature, sum)| Some((feature, sum?))).collect())
+    }
+}
+
+/// Sums by feature and target.
+#[derive(Debug, Default)]
+pub(super) struct TargetSums(BTreeMap<u32, Vec<f64>>);
+
+impl TargetSums {
+    pub(super) fn add(&mut self, feature: u32, values: impl ExactSizeIterator<Item = f64>) {
+        let sums = self.0.entry(feature).or_insert_with(|| vec![0.0; values.len()]);
+        sums.iter_mut().zip(values).for_each(|(sum, value)| *sum += value);
+    }
+
+    /// A vector for each of `n_targets` targets.
+    pub(super) fn into_vectors(self, n_targets: usize) -> Vec<Vector> {
+        let vector = |target: usize| Vector {
+            features: Some(self.0.keys().copied().collect()),
+            values: self.0.values().map(|values| values[target]).collect(),
+        };
+        (0..n_targets).map(vector).collect()
+    }
+}
