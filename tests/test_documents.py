@@ -11,17 +11,7 @@ import pytest
 ROOT = Path(__file__).parent.parent
 NAME = r"[A-ZŠ][\w-]+"
 CITED = re.compile(rf"\b({NAME})(?:,? {NAME})*(?:(?:,? and| &) {NAME}| et al\.)?,? \(?((?:19|20)\d\d[ab]?)\b")
-NOT_PAPERS = set("After Bioinformatics ICML JMLR Learning Letters Machine PLoS Processing".split())
-    "After",
-    "Bioinformatics",
-    "ICML",
-    "JMLR",
-    "Learning",
-    "Letters",
-    "Machine",
-    "PLoS",
-    "Processing",
-}
+NOT_PAPERS = ("After", "Bioinformatics", "ICML", "JMLR", "Learning", "Letters", "Machine", "Processing")
 RECORDS = sorted((ROOT / "benches" / "record").glob("*.json"))
 
 
