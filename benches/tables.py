@@ -71,7 +71,7 @@ FIGURES = [
     ),
     Figure(
         '`until="stable"`, 10M x 100 in an Arrow file',
-        "stable", 'until="stable"', "10,000,000 x 100", "{value:.1f} s",
+        "stable", 'until="stable"', "10,000,000 x 100", "{value:.1f} CPU s",
     ),
 ]  # fmt: skip
 """Ten at most: who wants more reads benches/README.md."""
@@ -97,13 +97,15 @@ def markdown(header: list[str], rows: list[list[str]]) -> str:
 
 def figures(rows: list[Row]) -> str:
     """Return the table of the README."""
-    shown = []
+    lines = []
     for figure in FIGURES:
         found = [row for row in rows if (row["benchmark"], row["case"], row.get("size")) == figure[1:4]]
         if not found:
             raise SystemExit(f"no record has {figure.case}, {figure.size} of {figure.benchmark}.py")
-        shown.append([figure.text, figure.form.format(**found[0])])
-    return markdown(["what", "figure"], shown)
+        row = found[0]
+        others = [row[name] for name in ("same_code", "earlier_runs") if name in row]
+        lines.append([figure.text, figure.form.format(**row), "; ".join(others)])
+    return markdown(["what", "figure", "other runs"], lines)
 
 
 def benchmark(name: str, rows: list[Row]) -> str:
@@ -112,7 +114,7 @@ def benchmark(name: str, rows: list[Row]) -> str:
     if not chosen:
         raise SystemExit(f"no record of {name}.py")
     fields = ["case", "size", "baseline", "baseline_value", "value", "ratio", "with_setup", "peak_mb", "cpu"]
-    fields += ["wall", "auc", "baseline_auc", "same_code", "earlier_runs", "commit"]
+    fields += ["wall", "auc", "baseline_auc", "limit_mb", "same_code", "earlier_runs", "note", "commit"]
     used = [field for field in fields if any(field in row for row in chosen)]
     return markdown(
         [field.replace("_", " ") for field in used],
