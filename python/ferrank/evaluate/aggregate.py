@@ -89,6 +89,7 @@ def rank_distances(
     Parameters
     ----------
     rankings : sequence of Ranking, or array of shape (n_rankings, n_features)
+        Rankings of the same features, or their importances.
     distance : {"spearman", "kendall", "footrule", "canberra"}, default="spearman"
         1 − ρ (Slavkov et al. 2020 Eq. 6); 1 − τ-b; the mean absolute difference of the ranks; the mean of |a
         − b| / (a + b) over the features (Slavkov et al. 2020 Eq. 1, which has the sum), where the best

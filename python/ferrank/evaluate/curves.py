@@ -245,6 +245,7 @@ def curves(
         Random rankings in each split, whose mean is the expected curve. By default as many as make 100 in
         all; with 0 there is none.
     random_state : int, default=0
+        Seed of all random draws.
     n_jobs : int, optional
         Splits at once, as joblib counts them. Within ``joblib.parallel_config(backend="dask")`` they run on
         dask.

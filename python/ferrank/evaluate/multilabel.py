@@ -89,8 +89,11 @@ def precision_recall_area(true: Array, scores: Array, weights: Array | None = No
     Parameters
     ----------
     true : array of bool, shape (n,)
+        Whether a row has the label.
     scores : array of float, shape (n,)
+        Scores of the label; a higher one makes it more likely.
     weights : array of float, shape (n,), optional
+        Weights of the rows; 1 each by default.
 
     Notes
     -----

@@ -47,6 +47,7 @@ def resample(
         Share of the rows that are drawn without replacement; by default as many as there are with
         replacement, the bootstrap.
     random_state : int, default=0
+        Seed of all random draws.
     progress : callable, optional
         Called as ``progress("ranking", done, n)``.
 

@@ -25,6 +25,7 @@ def subset_sizes(
     Parameters
     ----------
     n_features : int
+        Number of all features, the largest size.
     schedule : {"paper", "linear", "quadratic", "exponential"} or sequence of int, default="paper"
         "paper" is δ of Slavkov et al. 2020: size i is followed by i + 1 up to 50, i + 5 up to 500, then by i
         + n // 20. The others are those of its authors' program: 1 + k·step, 1 + step·k(k + 1)/2, and step**k.

@@ -115,6 +115,7 @@ def synthesize(
     name : str
         One of :data:`SYNTHETIC`.
     n_rows : int, default=1000
+        Number of rows.
     n_features : int, default=100
         The relevant and the irrelevant ones together.
     n_informative : int, default=3
@@ -124,6 +125,7 @@ def synthesize(
     redundant : bool, default=True
         Whether the copies of a relevant set (``single``, ``pair``, ``combined``) have the same values.
     random_state : int or Generator, default=0
+        Seed of all random draws.
 
     Returns
     -------
@@ -169,9 +171,11 @@ def perturb(importances: Array, share: float, random_state: int | Random = 0) ->
     Parameters
     ----------
     importances : array of shape (n_features,)
+        The importances of a ranking.
     share : float
         θ; so many of the features, drawn without replacement, get an importance uniform in [0, 1).
     random_state : int or Generator, default=0
+        Seed of all random draws.
 
     Returns
     -------

@@ -19,6 +19,7 @@ class RandomRanker(Baseline):
     task : str, optional
         Any.
     random_state : int, default=0
+        Seed of all random draws.
     n_features_to_select : int, float or None, default=None
         As in :class:`ferrank.ForestRanker`.
 

@@ -37,6 +37,7 @@ class Sefr(Baseline):
     threshold : float, default=0.75
         How sure a tree must be of a label to teach itself; in [0, 1).
     random_state : int, default=0
+        Seed of all random draws.
     n_features_to_select : int, float or None, default=None
         As in :class:`ferrank.ForestRanker`.
 

@@ -34,6 +34,7 @@ class SvmRfe(Baseline):
         How many features go at a time; a float below 1 is a share of those that are left. Those that go
         together are ordered by their weights.
     random_state : int, default=0
+        Seed of all random draws.
     n_features_to_select : int, float or None, default=None
         As in :class:`ferrank.ForestRanker`.
 
