@@ -1,41 +1,41 @@
-//! Who may be near at all, told from values rounded to bytes.
+//! Numeric values rounded to bytes, for lower bounds of distances.
 //!
-//! A row's *slack* is how far its numeric values are in all from those of its bytes. By the triangle
-//! inequality two rows are no nearer than their bytes less both slacks. Bytes are compared eight at a time,
-//! 64 in the widest vectors, at a sixth of what the kernel takes.
+//! The *quantization error* of a row is the sum of the distances between its values and its byte codes. By the
+//! triangle inequality the distance of two rows is at least that of their byte codes less both quantization errors.
+//! Bytes are compared 8 to a word, 64 in the widest vectors, in a sixth of the kernel's time.
 //!
-//! For a missing number stands the mean of those it could be, which is nearer to any other than these are on
-//! average. Nominal features only add to distances and are left out of the bound.
+//! A missing value is replaced by the mean of its distribution, whose distance to any value is at most the expected
+//! one (Jensen's inequality). Nominal features only add to distances and are left out of the bound.
 
 use pulp::{Arch, Simd, WithSimd};
 use rayon::prelude::*;
 
 use super::layout::{Common, LANES, Layout, cut};
 use super::row_parts::Parts;
-use super::vectors::place;
+use super::vectors::word_position;
 use ferrank_runtime::pages::Large;
 
 /// Steps of a byte in [0, 1].
 pub(super) const STEPS: f32 = 255.0;
-/// With fewer features the kernel is as fast.
+/// With fewer numeric features the kernel is as fast.
 const FEWEST_NUMERIC: usize = 32;
-/// Most bytes of a row.
+/// Most bytes of a row: with more, sums would not fit 31 bits.
 const MOST_BYTES: usize = 1 << 22;
 /// Bytes of a word.
 const OCTET: usize = 8;
 
-/// The bytes of all panels, and their rows; empty where they do not serve.
+/// The byte codes of all panels, and their rows in f32; empty where byte codes are not supported.
 #[derive(Debug, Default)]
 pub(super) struct ByteCodes {
     /// Panel after panel: n_octets x LANES
     octets: Large<u64>,
-    /// Panel after panel: LANES; less than any number for nobody.
+    /// Panel after panel: LANES; negative infinity for padding.
     quantization_error: Vec<f32>,
     /// Row after row, in [`Parts`]; NaN where missing.
     rows: Large<f32>,
 }
 
-/// Those of one panel.
+/// The byte codes of one panel.
 #[derive(Debug, Clone, Copy)]
 pub struct ByteCodesPanel<'a> {
     /// n_octets x LANES
@@ -45,7 +45,7 @@ pub struct ByteCodesPanel<'a> {
     pub(super) rows: &'a [f32],
 }
 
-/// Those of one panel, to be written.
+/// The byte codes of one panel, to be written.
 #[derive(Debug)]
 pub(super) struct ByteCodesCells<'a> {
     octets: &'a mut [u64],
@@ -53,14 +53,14 @@ pub(super) struct ByteCodesCells<'a> {
     rows: &'a mut [f32],
 }
 
-/// Whether rows have bytes.
-pub(super) fn serves(layout: &Layout) -> bool {
+/// Returns true if values have byte codes: on machines that compare bytes, for enough numeric features.
+pub(super) fn are_supported(layout: &Layout) -> bool {
     cfg!(target_arch = "x86_64")
         && layout.common == Common::Least
         && layout.n_numeric + layout.n_substitutes() >= FEWEST_NUMERIC
 }
 
-/// Features whose bytes are compared: with more, sums would leave 31 bits.
+/// Number of features that have byte codes.
 pub(super) fn n_bytes(layout: &Layout) -> usize {
     (layout.n_numeric + layout.n_substitutes()).min(MOST_BYTES)
 }
@@ -70,39 +70,39 @@ fn n_octets(layout: &Layout) -> usize {
 }
 
 impl ByteCodes {
-    /// Of `n` rows that are all nobody.
+    /// Creates byte codes of `n` rows of padding.
     pub(super) fn new(layout: &Layout, n: usize) -> Self {
-        if !serves(layout) {
+        if !are_supported(layout) {
             return ByteCodes::default();
         }
         ByteCodes {
             octets: Large::zeros(n * n_octets(layout)),
             quantization_error: vec![f32::NEG_INFINITY; n],
-            rows: Large::zeros(n * Parts::of(layout).stride),
+            rows: Large::zeros(n * Parts::new(layout).stride),
         }
     }
 
-    /// Whether the values of rows are held here.
+    /// Returns true if the rows in f32 are held here.
     pub(super) fn has_rows(&self) -> bool {
         !self.rows.is_empty()
     }
 
-    /// The values of rows as panels have them.
-    pub(super) fn turned(&self, layout: &Layout) -> Vec<f32> {
-        let (parts, width) = (Parts::of(layout), layout.whole.len() * LANES);
+    /// The rows in f32 as panels: feature by feature.
+    pub(super) fn transposed(&self, layout: &Layout) -> Vec<f32> {
+        let (parts, width) = (Parts::new(layout), layout.whole.len() * LANES);
         let mut panels = vec![0.0; self.quantization_error.len() / LANES * width];
         if width > 0 {
             let rows = self.rows.chunks_exact(parts.stride * LANES);
-            rows.zip(panels.chunks_exact_mut(width)).for_each(|(rows, panel)| parts.turn(layout, rows, panel));
+            rows.zip(panels.chunks_exact_mut(width)).for_each(|(rows, panel)| parts.transpose(layout, rows, panel));
         }
         panels
     }
 
     pub(super) fn row_bytes(layout: &Layout) -> usize {
-        if !serves(layout) {
+        if !are_supported(layout) {
             return 0;
         }
-        OCTET * n_octets(layout) + size_of::<f32>() * (Parts::of(layout).stride + 1)
+        OCTET * n_octets(layout) + size_of::<f32>() * (Parts::new(layout).stride + 1)
     }
 
     pub(super) fn panel(&self, layout: &Layout, number: usize) -> ByteCodesPanel<'_> {
@@ -112,17 +112,17 @@ impl ByteCodes {
         ByteCodesPanel {
             octets: cut(&self.octets, number, n_octets(layout)),
             quantization_error: cut(&self.quantization_error, number, 1),
-            rows: cut(&self.rows, number, Parts::of(layout).stride),
+            rows: cut(&self.rows, number, Parts::new(layout).stride),
         }
     }
 
-    /// One for each of `n_panels`.
+    /// The parts of each of `n_panels`, to be written in parallel.
     pub(super) fn panels_mut(
         &mut self,
         layout: &Layout,
         n_panels: usize,
     ) -> impl IndexedParallelIterator<Item = ByteCodesCells<'_>> {
-        let (octets, rows) = ((n_octets(layout) * LANES).max(1), (Parts::of(layout).stride * LANES).max(1));
+        let (octets, rows) = ((n_octets(layout) * LANES).max(1), (Parts::new(layout).stride * LANES).max(1));
         let mut cells: Vec<ByteCodesCells<'_>> = (self.octets.chunks_exact_mut(octets))
             .zip(self.quantization_error.chunks_exact_mut(LANES))
             .zip(self.rows.chunks_exact_mut(rows))
@@ -134,10 +134,10 @@ impl ByteCodes {
 }
 
 impl ByteCodesCells<'_> {
-    /// Takes `rows`, at most LANES: the whole values of each, numeric ones first, and what stands in for others;
-    /// `with_missing` is n_lacking x LANES.
+    /// Writes at most LANES `rows`: for each the values of the features without missing values, numeric ones first, and
+    /// the substitutes of the others. `with_missing` has shape (n_with_missing, LANES).
     pub(super) fn fill(&mut self, layout: &Layout, rows: &[f32], width: usize, with_missing: &[f32]) {
-        let (parts, n_whole) = (Parts::of(layout), layout.whole.len());
+        let (parts, n_whole) = (Parts::new(layout), layout.whole.len());
         let (mut together, arch) = (Vec::new(), Arch::new());
         for (lane, (row, quantization_error)) in
             rows.chunks_exact(width).zip(self.quantization_error.iter_mut()).enumerate()
@@ -151,14 +151,14 @@ impl ByteCodesCells<'_> {
                 together.extend(numeric.iter().chain(substitutes));
                 numeric = &together;
             }
-            let lost = arch.dispatch(ToBytes { values: &numeric[..n_bytes(layout)], lane, octets: self.octets });
-            // More by what the values in f32 and these sums may be off.
-            *quantization_error = (lost * (1.0 + 1e-6) + n_bytes(layout) as f64 * f64::from(f32::EPSILON)) as f32;
+            let error = arch.dispatch(ToBytes { values: &numeric[..n_bytes(layout)], lane, octets: self.octets });
+            // Plus the rounding errors of values and sums in f32.
+            *quantization_error = (error * (1.0 + 1e-6) + n_bytes(layout) as f64 * f64::from(f32::EPSILON)) as f32;
         }
     }
 }
 
-/// Writes the bytes of a row; gives how far its values are from them in all.
+/// Writes the byte codes of a row; returns its quantization error.
 struct ToBytes<'a> {
     values: &'a [f32],
     lane: usize,
@@ -175,18 +175,18 @@ impl WithSimd for ToBytes<'_> {
         let mut sums = [0.0; OCTET];
         let (whole, rest) = values.as_chunks::<OCTET>();
         for (values, octets) in whole.iter().zip(octets.chunks_exact_mut(LANES)) {
-            octets[place(lane)] = octet(values, &mut sums);
+            octets[word_position(lane)] = octet(values, &mut sums);
         }
         if !rest.is_empty() {
             let mut last = [0.0; OCTET];
             last[..rest.len()].copy_from_slice(rest);
-            octets[whole.len() * LANES + place(lane)] = octet(&last, &mut sums);
+            octets[whole.len() * LANES + word_position(lane)] = octet(&last, &mut sums);
         }
         sums.iter().sum()
     }
 }
 
-/// The bytes of `values`; adds how far each is from its own to `sums`.
+/// The byte codes of `values`; adds the quantization error of each to `sums`.
 #[inline(always)]
 fn octet(values: &[f32; OCTET], sums: &mut [f64; OCTET]) -> u64 {
     let mut bytes = [0; OCTET];

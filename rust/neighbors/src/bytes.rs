@@ -1,31 +1,31 @@
-//! Sums of the differences of bytes, eight to a word, as the machine's vectors make them.
+//! Sums of absolute differences of bytes, eight to a word, with AVX2 or AVX-512.
 
 use pulp::{Arch, NullaryFnOnce, Simd};
 
 use super::layout::LANES;
-use super::vectors::{Table, place};
+use super::vectors::{Table, word_position};
 
-/// Bytes that have a bit each of a word.
+/// Bytes compared at once by [`Bytes::at_most`], each with a bit of a word.
 pub(super) const WORD: usize = u64::BITS as usize;
 
 /// Vectors that compare bytes.
 pub(super) trait Bytes: Simd {
-    /// Sums of the differences of the bytes of each word.
-    fn apart(self, a: Self::u64s, b: Self::u64s) -> Self::u64s;
-    /// Words below 2³¹ as numbers: those of `even` at even lanes, those of `odd` at odd ones.
+    /// Sums of the absolute differences of the bytes of each word.
+    fn sum_differences(self, a: Self::u64s, b: Self::u64s) -> Self::u64s;
+    /// Converts words below 2³¹ to f32: `even` to the even lanes, `odd` to the odd ones.
     fn numbers(self, even: Self::u64s, odd: Self::u64s) -> Self::f32s;
-    /// A line of numbers, cut off to bytes; those below 0 as 0, those above 255 as 255.
+    /// Truncates a line of numbers to bytes, clamped to 0 … 255.
     fn bytes(self, numbers: &[Self::f32s]) -> [u8; LANES];
-    /// Bytes of `a` and `b` in turn.
+    /// Interleaves the bytes of `a` and `b`.
     fn interleave(self, a: [u8; LANES], b: [u8; LANES]) -> [[u8; LANES]; 2];
-    /// A bit for each byte that is at most `high`.
+    /// Returns a word with a bit set for each byte that is at most `high`.
     fn at_most(self, bytes: &[u8; WORD], high: u8) -> u64;
 }
 
 #[cfg(target_arch = "x86_64")]
 impl Bytes for pulp::x86::V4 {
     #[inline(always)]
-    fn apart(self, a: Self::u64s, b: Self::u64s) -> Self::u64s {
+    fn sum_differences(self, a: Self::u64s, b: Self::u64s) -> Self::u64s {
         pulp::cast(self.avx512bw._mm512_sad_epu8(pulp::cast(a), pulp::cast(b)))
     }
 
@@ -56,7 +56,7 @@ impl Bytes for pulp::x86::V4 {
 #[cfg(target_arch = "x86_64")]
 impl Bytes for pulp::x86::V3 {
     #[inline(always)]
-    fn apart(self, a: Self::u64s, b: Self::u64s) -> Self::u64s {
+    fn sum_differences(self, a: Self::u64s, b: Self::u64s) -> Self::u64s {
         pulp::cast(self.avx2._mm256_sad_epu8(pulp::cast(a), pulp::cast(b)))
     }
 
@@ -75,7 +75,7 @@ impl Bytes for pulp::x86::V3 {
             let within = self.min_f32s(self.max_f32s(numbers[half], zero), most);
             words[half] = self.avx._mm256_cvttps_epi32(pulp::cast(within));
         }
-        // The halves of 256 bits are packed by themselves.
+        // AVX2 packs each half of 128 bits on its own.
         let [low, high]: [_; 2] = pulp::cast(
             self.avx2._mm256_permute4x64_epi64::<0b11_01_10_00>(self.avx2._mm256_packus_epi32(words[0], words[1])),
         );
@@ -105,11 +105,11 @@ impl Bytes for pulp::x86::V3 {
 pub(super) trait WithBytes {
     type Output;
 
-    /// Does it with as many sums of `V` vectors for `Q` rows as registers have room for; they make `W` of numbers.
+    /// Runs on vectors of type `S`, with sums for `Q` rows in `V` vectors of words each, which make `W` vectors of f32.
     fn run<S: Bytes, const V: usize, const W: usize, const Q: usize>(self, simd: S) -> Self::Output;
 }
 
-/// Does `work` with the widest vectors; `None` where there are none that compare bytes.
+/// Runs `work` on the widest vectors. `None` where the machine has none that compare bytes.
 pub(super) fn dispatch<W: WithBytes>(arch: Arch, work: W) -> Option<W::Output> {
     struct Work<S, W>(S, W);
     impl<S: Bytes, W: WithBytes> NullaryFnOnce for Work<S, W> {
@@ -117,7 +117,7 @@ pub(super) fn dispatch<W: WithBytes>(arch: Arch, work: W) -> Option<W::Output> {
 
         #[inline(always)]
         fn call(self) -> W::Output {
-            // Of 32 registers, and of 16.
+            // As many sums as fit 32 registers, and 16.
             match S::U64_LANES {
                 8 => self.1.run::<S, 2, 1, 8>(self.0),
                 _ => self.1.run::<S, 4, 2, 2>(self.0),
@@ -133,9 +133,10 @@ pub(super) fn dispatch<W: WithBytes>(arch: Arch, work: W) -> Option<W::Output> {
     }
 }
 
-/// Steps between the bytes of `Q` rows from `first` on and those of the other panel.
+/// Distances of byte codes, in steps of a byte, between `Q` rows of panel `ones`, from `first` on, and the rows of
+/// panel `others`.
 #[inline(always)]
-pub(super) fn apart<S: Bytes, const V: usize, const W: usize, const Q: usize>(
+pub(super) fn byte_distances<S: Bytes, const V: usize, const W: usize, const Q: usize>(
     simd: S,
     ones: &[u64],
     others: &[u64],
@@ -147,19 +148,19 @@ pub(super) fn apart<S: Bytes, const V: usize, const W: usize, const Q: usize>(
         line.copy_from_slice(&S::as_simd_u64s(others).0[..V]);
         let mut next = sums;
         for q in 0..Q {
-            let one = simd.splat_u64s(ones[place(first + q)]);
+            let one = simd.splat_u64s(ones[word_position(first + q)]);
             for v in 0..V {
-                next[q][v] = simd.add_u64s(sums[q][v], simd.apart(line[v], one));
+                next[q][v] = simd.add_u64s(sums[q][v], simd.sum_differences(line[v], one));
             }
         }
         sums = next;
     }
-    // No closures: they would not be compiled for the vectors at hand.
-    let mut apart = [[simd.splat_f32s(0.0); W]; Q];
+    // A closure would not be compiled for the vector instructions of `S`.
+    let mut steps = [[simd.splat_f32s(0.0); W]; Q];
     for q in 0..Q {
         for w in 0..W {
-            apart[q][w] = simd.numbers(sums[q][w], sums[q][w + W]);
+            steps[q][w] = simd.numbers(sums[q][w], sums[q][w + W]);
         }
     }
-    apart
+    steps
 }

@@ -1,34 +1,34 @@
-//! What Relief's distances are measured on.
+//! Exact distances between queries and rows of a distance space.
 
 use super::rows::Rows;
 use super::space::{Example, Space};
-use crate::lists;
+use crate::sink::ExactDistance;
 use crate::space::rounded;
 
-/// A space, and where rows are.
+/// The values that exact distances are computed from.
 #[derive(Debug, Clone, Copy)]
 pub struct DistanceContext<'a> {
     /// The features and their differences.
     pub space: &'a Space,
-    /// Where the queries are.
+    /// The values of the queries.
     pub queries: &'a Rows,
-    /// Where the rows are that are not settled yet.
+    /// The values of the rows.
     pub rows: &'a Rows,
 }
 
 impl<'a> DistanceContext<'a> {
-    /// A row with its class.
-    pub fn example(self, of: &'a Rows, number: u32) -> Example<'a> {
-        Example { values: of.row(number), class: self.space.class(number) }
+    /// Row `number` of `rows` with its class.
+    pub fn example(self, rows: &'a Rows, number: u32) -> Example<'a> {
+        Example { values: rows.row(number), class: self.space.class(number) }
     }
 
-    /// A query, and a row.
+    /// A query and a row.
     #[inline]
     pub fn pair(self, query: u32, row: u32) -> [Example<'a>; 2] {
         [self.example(self.queries, query), self.example(self.rows, row)]
     }
 
-    /// The rounded distance between query `a` and row `b`.
+    /// The distance between query `a` and row `b`, rounded to 12 decimals.
     pub fn distance(self, a: u32, b: u32) -> f64 {
         let mut sums = Vec::with_capacity(1);
         self.space.distances(self.example(self.queries, a), &[self.example(self.rows, b)], &mut sums);
@@ -36,13 +36,12 @@ impl<'a> DistanceContext<'a> {
     }
 }
 
-impl lists::ExactDistance for DistanceContext<'_> {
-    /// Distances are means over features.
-    fn whole(self) -> usize {
+impl ExactDistance for DistanceContext<'_> {
+    fn divisor(self) -> usize {
         self.space.shapes.len()
     }
 
-    fn is_itself(self, query: u32, row: u32) -> bool {
+    fn is_self(self, query: u32, row: u32) -> bool {
         query == row
     }
 

@@ -1,4 +1,4 @@
-//! The distance kernel as benches call it. Nothing here is promised to stay.
+//! The distance kernel for benchmarks; not part of the stable interface.
 
 use std::hint::black_box;
 
@@ -20,16 +20,16 @@ pub struct Pair {
 }
 
 impl Pair {
-    /// Of these rows of `width` values in [0, 1], 32 of them.
+    /// Creates two panels of 32 rows of `width` values in [0, 1].
     pub fn new(values: Vec<f64>, width: usize) -> Self {
         let missing_models = (0..width).map(|_| None).collect();
         let space = Space::new(vec![Shape::Numeric; width], missing_models, Vec::new(), 1);
         let layout = layout_of(&space);
-        let panels = panels_of(&layout, &space, &Rows::of(width, &values));
+        let panels = panels_of(&layout, &space, &Rows::from_values(width, &values));
         Pair { arch: Arch::new(), layout, panels }
     }
 
-    /// Measures all distances between the two; gives the first.
+    /// Measures all distances between the two panels; returns the first.
     pub fn measure(&self) -> f32 {
         let panel = |number| self.panels.panel(&self.layout, number);
         let mut out = [[0.0; LANES]; LANES];
@@ -38,11 +38,11 @@ impl Pair {
     }
 }
 
-/// Sums that [`peak`] keeps, enough for the additions not to wait for each other.
+/// Sums of [`peak`]; enough that additions do not wait for each other.
 const SUMS: usize = 16;
 
-/// The kernel's arithmetic, the smaller of two numbers added to a sum, `rounds` times on registers alone;
-/// gives how many numbers that were, and their sum.
+/// Runs the kernel's arithmetic, adding a minimum to a sum, `rounds` times on registers alone. Returns the number of
+/// values, and their sum.
 pub fn peak(rounds: usize) -> (usize, f32) {
     struct Peak(usize);
     impl WithSimd for Peak {
@@ -54,7 +54,7 @@ pub fn peak(rounds: usize) -> (usize, f32) {
             for (n, value) in values.iter_mut().enumerate() {
                 *value = simd.splat_f32s(black_box(n as f32));
             }
-            // Another one each time, lest the smaller of the two be found once for all.
+            // Changes in each round, or the compiler would compute the minimum once.
             let mut other = values[0];
             for _ in 0..self.0 {
                 let mut next = sums;

@@ -1,13 +1,13 @@
-//! Distances of 16 rows from 16 others, with the widest vectors that the machine has.
+//! The distance kernel: 16 rows by 16 rows, on the widest vectors of the machine.
 //!
 //! ```text
 //! for each feature:                     the inner loop, over the features of two panels
 //!     row := 16 values of one panel     one vector, two, or four
 //!     for each query of a group:        as many as registers hold sums for
-//!         M[query] += what it has in common with the value of the other panel's row, to all lanes
+//!         M[query] += common(row, value of the query)
 //! ```
 //!
-//! Nothing is added up across a vector, and a value loaded serves as many rows as a vector is wide.
+//! There are no sums across a vector, and each value loaded is used for all rows of a vector.
 
 use pulp::{Simd, WithSimd};
 
@@ -15,22 +15,22 @@ use super::layout::{Common, LANES, Layout, RUN};
 use super::panels::Panel;
 use super::vectors::{Table, line};
 
-/// Distances of the rows of two panels: a line for each row of the first.
+/// Distances between the rows of two panels: a line for each row of the first.
 pub type Lines = [[f32; LANES]; LANES];
 
-/// The work on all pairs of two panels.
+/// Measures all pairs of two panels.
 pub struct Measure<'a> {
     layout: &'a Layout,
     one: Panel<'a>,
     other: Panel<'a>,
-    /// Those of both.
+    /// Values of both.
     values: [&'a [f32]; 2],
-    /// Where the distances go; infinite for nobody.
+    /// Receives the distances; infinite for padding.
     out: &'a mut Lines,
 }
 
 impl<'a> Measure<'a> {
-    /// Measures the distances between the rows of panels `one` and `other` into `out`.
+    /// Prepares the distances between the rows of panels `one` and `other`, to be written to `out`.
     pub fn new(layout: &'a Layout, one: Panel<'a>, other: Panel<'a>, out: &'a mut Lines) -> Self {
         Measure { layout, one, other, values: [one.values.get(), other.values.get()], out }
     }
@@ -61,10 +61,10 @@ fn add<S: Simd, const V: usize, const Q: usize>(simd: S, a: Table<S, V, Q>, b: T
     sums
 }
 
-/// M of the rows `first .. first + Q` of `ones` and those of `others`, over numeric features.
+/// M of the rows `first .. first + Q` of `ones` and all rows of `others`, over numeric features.
 ///
-/// It goes from one whole table of sums to the next, with nothing in between that can fail: so they stay
-/// in registers. (Changed in place, each sum is also stored to memory, which takes 4 times as long.)
+/// Each step makes a new table of sums and nothing in it can panic, so the sums stay in registers. Sums changed in place
+/// are also stored to memory, which takes 4 times as long.
 #[inline(always)]
 fn common<S: Simd, const V: usize, const Q: usize, const PRODUCT: bool>(
     simd: S,
@@ -92,9 +92,9 @@ fn common<S: Simd, const V: usize, const Q: usize, const PRODUCT: bool>(
     sums
 }
 
-/// The same over nominal features, with half the weight of each.
+/// M over nominal features: half the weight of each feature with equal values.
 #[inline(always)]
-fn alike<S: Simd, const V: usize, const Q: usize>(
+fn common_nominal<S: Simd, const V: usize, const Q: usize>(
     simd: S,
     others: &[f32],
     ones: &[f32],
@@ -120,7 +120,7 @@ fn alike<S: Simd, const V: usize, const Q: usize>(
 }
 
 impl Measure<'_> {
-    /// `V` vectors hold a line; `Q` rows of the first panel are measured together.
+    /// Measures `Q` rows of the first panel at a time; `V` vectors hold a line.
     #[inline(always)]
     fn vectors<S: Simd, const V: usize, const Q: usize>(&mut self, simd: S) {
         let n_whole = self.values[0].len() / LANES;
@@ -132,20 +132,20 @@ impl Measure<'_> {
                 let run = self.run_of::<S, V, Q>(simd, first, start, (start + RUN).min(n_whole));
                 common = add::<S, V, Q>(simd, common, run);
             }
-            let missing_models = !self.layout.with_missing.is_empty();
-            let expected = if missing_models { self.missing_lines::<S, V, Q>(simd, first) } else { common };
+            let has_missing = !self.layout.with_missing.is_empty();
+            let expected = if has_missing { self.missing_lines::<S, V, Q>(simd, first) } else { common };
             for q in 0..Q {
                 let sum = simd.splat_f32s(self.one.sums[first + q]);
                 let out = S::as_mut_simd_f32s(&mut self.out[first + q]).0;
                 for v in 0..V {
-                    let apart = simd.mul_add_f32s(common[q][v], minus_two, simd.add_f32s(sums[v], sum));
-                    out[v] = if missing_models { simd.add_f32s(apart, expected[q][v]) } else { apart };
+                    let difference = simd.mul_add_f32s(common[q][v], minus_two, simd.add_f32s(sums[v], sum));
+                    out[v] = if has_missing { simd.add_f32s(difference, expected[q][v]) } else { difference };
                 }
             }
         }
     }
 
-    /// M of the features from `start` to `end`.
+    /// M over the features `start .. end`.
     #[inline(always)]
     fn run_of<S: Simd, const V: usize, const Q: usize>(
         &self,
@@ -165,19 +165,19 @@ impl Measure<'_> {
             return sums;
         }
         let halves = &self.layout.halves[n_numeric - self.layout.n_numeric..];
-        let same = alike::<S, V, Q>(simd, &others[nominal.clone()], &ones[nominal], halves, first);
+        let same = common_nominal::<S, V, Q>(simd, &others[nominal.clone()], &ones[nominal], halves, first);
         add::<S, V, Q>(simd, sums, same)
     }
 
-    /// The part of the distance that features make which miss values.
+    /// Differences in the features with missing values.
     #[inline(always)]
     fn missing_lines<S: Simd, const V: usize, const Q: usize>(&self, simd: S, first: usize) -> Table<S, V, Q> {
         let (zero, one) = (simd.splat_f32s(0.0), simd.splat_f32s(1.0));
-        let mut apart = [[zero; V]; Q];
+        let mut sums = [[zero; V]; Q];
         for (number, with_missing) in self.layout.with_missing.iter().enumerate() {
             let at = number * LANES..(number + 1) * LANES;
             let (others, ones) = (line::<S, V>(simd, &self.other.with_missing[at.clone()]), &self.one.with_missing[at]);
-            // What a missing value of one side is expected to differ by from those of the other.
+            // Expected differences from a missing value of the other side.
             let of_ones = self.expected(self.one, number, self.other.class);
             let of_others = line::<S, V>(simd, self.expected(self.other, number, self.one.class));
             for q in 0..Q {
@@ -192,15 +192,15 @@ impl Measure<'_> {
                     let known = simd.equal_f32s(others[v], others[v]);
                     let expected = if ones[first + q].is_nan() { difference } else { expected };
                     let difference = simd.select_f32s(known, difference, expected);
-                    apart[q][v] = simd.add_f32s(apart[q][v], difference);
+                    sums[q][v] = simd.add_f32s(sums[q][v], difference);
                 }
             }
         }
-        apart
+        sums
     }
 
-    /// The differences of a panel's rows from an unknown value of `class`, for the feature number
-    /// `with_missing` of those that miss values; zeros if no row of the class misses it.
+    /// Expected differences between a panel's rows and a missing value of `class`, for feature number `with_missing` of
+    /// the features with missing values; zeros if no row of the class misses it.
     #[inline(always)]
     fn expected<'b>(&self, panel: Panel<'b>, with_missing: usize, class: usize) -> &'b [f32] {
         const NOTHING: &[f32] = &[0.0; LANES];
@@ -210,7 +210,7 @@ impl Measure<'_> {
         }
     }
 
-    /// The same without vectors of a known width: loops over lanes that the compiler may widen.
+    /// Measures without vectors of a known width: loops over lanes that the compiler may vectorize.
     #[inline(always)]
     fn lanes(&mut self) {
         let n_whole = self.values[0].len() / LANES;
@@ -245,12 +245,12 @@ impl Measure<'_> {
 
     #[inline(always)]
     fn missing_lanes(&self, row: usize) -> [f32; LANES] {
-        let mut apart = [0f32; LANES];
+        let mut sums = [0f32; LANES];
         for (number, with_missing) in self.layout.with_missing.iter().enumerate() {
             let one = self.one.with_missing[number * LANES + row];
-            for (lane, apart) in apart.iter_mut().enumerate() {
+            for (lane, sum) in sums.iter_mut().enumerate() {
                 let other = self.other.with_missing[number * LANES + lane];
-                *apart += if one.is_nan() {
+                *sum += if one.is_nan() {
                     self.expected(self.other, number, self.one.class)[lane]
                 } else if other.is_nan() {
                     self.expected(self.one, number, self.other.class)[row]
@@ -261,6 +261,6 @@ impl Measure<'_> {
                 };
             }
         }
-        apart
+        sums
     }
 }

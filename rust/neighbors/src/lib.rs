@@ -1,42 +1,41 @@
-//! Exact nearest neighbours among rows of mixed, missing and sparse values.
+//! Exact nearest neighbors among rows of mixed, missing and sparse values.
 //!
-//! Relief and the judgement of rankings share this search.
+//! Relief and the evaluation of rankings by k-NN share this search.
 //!
 //! ```text
-//! rows ──▶ panels of 16 rows ──▶ lower bounds from byte codes ──▶ distances in f32 ──▶ lists refined in f64
+//! rows ──▶ panels of 16 rows ──▶ scan ──▶ tiles of pairs ──▶ a sink: the k nearest, or another neighborhood
 //! ```
 //!
-//! | term | module | what |
+//! | term | module | meaning |
 //! |---|---|---|
-//! | row, table | [`rows`], [`table`], [`sparse`] | rows in memory, read anew for each pass, or by their unusual values |
+//! | rows, table | [`rows`], [`table`], [`sparse`] | values in memory, read anew for each pass, or without usual values |
 //! | distance space | [`space`], [`missing`], [`context`] | differences by feature, expected differences of missing values |
 //! | panel | [`layout`], [`panels`], [`space_panels`] | 16 rows of one class, feature by feature, in f32 |
-//! | byte codes | [`byte_codes`], `bytes`, `quantized`, [`pairwise_bounds`] | values rounded to bytes, and lower bounds of distances from them |
+//! | byte codes | `byte_codes`, `bytes` | values rounded to bytes, for lower bounds of distances |
 //! | kernel | [`kernel`], `pairs`, `vectors` | distances in f32: 16 rows by 16, or pair by pair |
-//! | scan | [`scan`], `tile`, `sweep`, `by_bytes`, `by_kernel` | tiles of rows against panels of queries |
-//! | list | [`lists`], [`search`], [`neighbours`] | candidates of each query and class, and their final order |
+//! | scan, tile, sink | [`scan`], [`tile`], [`sink`] | all pairs of queries and rows, offered to what wants them |
+//! | nearest | [`nearest`] | the sink of the k nearest, with lower bounds that skip work |
 //!
-//! Fast distances choose, exact ones decide: the bounds on the errors of byte codes and kernel make sure that no row
-//! which could be among the k nearest is left out. Sums in f64 in the order of the features, rounded to 12 decimals,
-//! decide the order ([`lists::ExactDistance`]); equal distances go to the lower row.
+//! Distances in f32 choose candidates, exact ones decide: bounds on the errors of byte codes and kernel keep every row
+//! that could be among the k nearest. Sums in f64 in the order of the features, rounded to 12 decimals, decide the order
+//! ([`sink::ExactDistance`]); of equally near rows the one with the lower number is nearer.
 //!
-//! Memory: for each row 4 bytes a feature in panels, 4 for the kernel of pairs, 8 as values, and a byte for its code.
+//! Memory: for each row and feature 4 bytes in panels, 4 for distances of single pairs, 8 as values and 1 as byte code.
 //!
 //! ```
-//! use ferrank_neighbors::layout::LANES;
-//! use ferrank_neighbors::space::rounded;
+//! use ferrank_neighbors::missing::MissingModel;
+//! use ferrank_neighbors::space::{Shape, Space, rounded};
 //!
-//! assert_eq!(LANES, 16);
-//! // The mean over three features, to 12 decimals.
+//! // A feature with the values 0, 1/2 and 1, and a missing one: it differs from 0 by 1/2 on average.
+//! let model = MissingModel::new(&[0.0, 0.5, 1.0, f64::NAN], false, &[], 1).expect("values are known");
+//! let space = Space::new(vec![Shape::Numeric], vec![Some(model)], Vec::new(), 1);
+//! assert_eq!(space.apart(0, (0.0, 0), (f64::NAN, 0)), 0.5);
+//! // A distance is the mean over features, to 12 decimals.
 //! assert_eq!(rounded(1.0, 3), 0.333333333333);
 //! ```
 
-// Bytes are compared on x86-64 alone; elsewhere the kernel measures all pairs.
 #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
-mod by_bytes;
-mod by_kernel;
-#[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
-pub mod byte_codes;
+mod byte_codes;
 #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
 mod bytes;
 pub mod context;
@@ -45,25 +44,19 @@ pub mod context;
 pub mod internals;
 pub mod kernel;
 pub mod layout;
-pub mod lists;
 pub mod missing;
-pub mod neighbours;
+pub mod nearest;
 mod pairs;
-#[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
-pub mod pairwise_bounds;
 pub mod panels;
-#[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
-mod quantized;
 mod row_parts;
 pub mod rows;
 pub mod scan;
-pub mod search;
+pub mod sink;
 pub mod space;
 pub mod space_panels;
 pub mod sparse;
-mod sweep;
 pub mod table;
 #[cfg(test)]
 mod tests;
-mod tile;
+pub mod tile;
 mod vectors;

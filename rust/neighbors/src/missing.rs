@@ -1,29 +1,29 @@
-//! What a missing value is expected to differ by (Robnik-Šikonja and Kononenko 1999 Eq. 7, 8, for numeric features
+//! Expected differences of missing values (Robnik-Šikonja and Kononenko 1999 Eq. 7, 8, for numeric features
 //! too).
 //!
-//! A row that misses a value could have any of those known in rows of its own class, or of all rows
-//! where there are no classes or where its class has none; the difference is the expected one. For a
-//! nominal feature that is Eq. 7, and Eq. 8 read as 1 − Σ P·P.
+//! A missing value has the distribution of the known values of its own class, or of all rows where there are no classes
+//! or none is known in the class. The difference is the expected one. For a nominal feature that is Eq. 7, and Eq. 8
+//! read as 1 − Σ P·P.
 //!
-//! Memory: 16 to 20 bytes for each known value of a numeric feature that misses some.
+//! Memory: 16 to 20 bytes for each known value of a numeric feature with missing values.
 
 use std::sync::{Arc, OnceLock};
 
 /// Most steps of the grid over the values of a feature.
 const MOST_STEPS: usize = 1 << 14;
 
-/// The known values of a feature, by class.
+/// The distribution of a feature's missing values, by class.
 #[derive(Debug)]
 pub struct MissingModel {
     /// n_classes
     known: Vec<Arc<Known>>,
     /// n_classes x n_classes, computed when first needed; only where row ≤ column.
     both: Vec<OnceLock<f64>>,
-    /// n_classes; whether some row of the class misses the feature.
+    /// n_classes; true if some row of the class misses the feature.
     pub missed: Vec<bool>,
 }
 
-/// Known values, each as likely as often as it occurs.
+/// The empirical distribution of known values.
 #[derive(Debug)]
 pub enum Known {
     /// Numbers, with their running sums.
@@ -32,7 +32,7 @@ pub enum Known {
         values: Vec<f64>,
         /// n_known + 1; sums of the values before.
         sums: Vec<f64>,
-        /// How many values are below each step of a grid over [0, 1], so that few are to be searched.
+        /// Number of values below each step of a grid over [0, 1], to shorten binary searches.
         below: Vec<u32>,
     },
     /// Shares of the categories.
@@ -40,8 +40,8 @@ pub enum Known {
 }
 
 impl MissingModel {
-    /// From a column with NaN where missing; `classes` are the rows', of which there are `n_classes`,
-    /// or none. `None` where nothing is known.
+    /// Creates the model of a column with NaN where missing. `classes` holds the class of each row, of `n_classes`, or is
+    /// empty. `None` where no value is known.
     pub fn new(column: &[f64], nominal: bool, classes: &[u16], n_classes: usize) -> Option<Self> {
         let mut parts: Vec<Vec<f64>> = vec![Vec::new(); n_classes];
         let mut missed = vec![false; n_classes];
@@ -61,17 +61,17 @@ impl MissingModel {
         Some(MissingModel { known: known.collect(), both, missed })
     }
 
-    /// Expected difference between `value` and an unknown one of `class`.
+    /// Expected difference between `value` and a missing value of `class`.
     pub fn one(&self, value: f64, class: usize) -> f64 {
         self.known[class].difference(value)
     }
 
-    /// Mean of the values that an unknown one of `class` could have; of a numeric feature.
+    /// Mean of a missing value of `class`; NaN for a nominal feature.
     pub fn mean(&self, class: usize) -> f64 {
         self.known[class].mean()
     }
 
-    /// Expected difference between unknown values of two classes.
+    /// Expected difference between missing values of two classes.
     pub fn two(&self, a: usize, b: usize) -> f64 {
         let (a, b) = (a.min(b), a.max(b));
         *self.both[a * self.known.len() + b].get_or_init(|| self.known[a].mean_difference(&self.known[b]))
@@ -79,7 +79,7 @@ impl MissingModel {
 }
 
 impl Known {
-    /// Of numbers; a category has none.
+    /// The mean; NaN for a nominal feature.
     fn mean(&self) -> f64 {
         match self {
             Known::Numeric { values, sums, .. } => sums[values.len()] / values.len() as f64,
@@ -87,7 +87,7 @@ impl Known {
         }
     }
 
-    /// `None` if there are no values.
+    /// The distribution of `values`; `None` if there are none.
     pub fn new(mut values: Vec<f64>, nominal: bool) -> Option<Self> {
         let highest = values.iter().copied().reduce(f64::max)?;
         if nominal {
@@ -114,19 +114,19 @@ impl Known {
         Some(Known::Numeric { values, sums, below })
     }
 
-    /// How many of `values` are below `value`.
+    /// Number of `values` below `value`.
     fn count_below(values: &[f64], below: &[u32], value: f64) -> usize {
         let n_steps = below.len() - 1;
         let step = (value * n_steps as f64) as usize;
         let (low, high) = match value >= 0.0 && step < n_steps {
-            // A step either way for what rounding may do.
+            // One step more on each side for rounding errors.
             true => (below[step.saturating_sub(1)] as usize, below[(step + 2).min(n_steps)] as usize),
             false => (0, values.len()),
         };
         low + values[low..high].partition_point(|known| *known < value)
     }
 
-    /// Mean difference between `value` and these.
+    /// Expected difference between `value` and a draw from the distribution.
     fn difference(&self, value: f64) -> f64 {
         match self {
             Known::Nominal(shares) => 1.0 - shares.get(value as usize).copied().unwrap_or(0.0),
@@ -139,14 +139,14 @@ impl Known {
         }
     }
 
-    /// Mean difference between one of these and one of `other`.
+    /// Expected difference between draws from two distributions.
     pub fn mean_difference(&self, other: &Known) -> f64 {
         match (self, other) {
             (Known::Nominal(a), Known::Nominal(b)) => 1.0 - a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>(),
             (Known::Numeric { values, .. }, other) => {
                 values.iter().map(|&value| other.difference(value)).sum::<f64>() / values.len() as f64
             }
-            (Known::Nominal(_), Known::Numeric { .. }) => unreachable!("of one feature"),
+            (Known::Nominal(_), Known::Numeric { .. }) => unreachable!("both distributions are of one feature"),
         }
     }
 }

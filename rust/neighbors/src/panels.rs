@@ -1,31 +1,30 @@
 //! Rows as the kernel reads them: panels of 16 rows, feature by feature, in f32.
 //!
-//! The rows of a panel are of one class, so that one threshold and one expected difference serve them
-//! all; a class's last panel is filled up with rows that are infinitely far away. Features stand in the
-//! order numeric, nominal, and then those that miss values.
+//! The rows of a panel are of one class, so that they share thresholds and expected differences. The last panel of a
+//! class is padded with rows at an infinite distance. The order of features is numeric, nominal, with missing values.
 //!
-//! The distance of two rows is A + A' − 2 M: A belongs to one row and A' to the other, and M sums up, feature
-//! by feature, what they have in common. A nominal value in common counts half its feature's weight; of
-//! numeric ones either the smaller or the product does (see [`Common`](super::layout::Common)). So a value takes one or
-//! two operations, where |a − b| or (a − b)² would take three or two.
+//! The distance of two rows is A + A' − 2 M. A depends on one row and A' on the other; M is a sum over features of what
+//! the values have in common. Equal nominal values contribute half the weight of the feature, numeric ones their
+//! minimum or product (see [`Common`](super::layout::Common)). A value then takes one or two operations, while |a − b|
+//! or (a − b)² would take three or two.
 
 use std::sync::OnceLock;
 
 use rayon::prelude::*;
 
 use super::byte_codes::{ByteCodes, ByteCodesPanel};
-use super::layout::{LANES, Layout, NOBODY, cut, turn};
+use super::layout::{LANES, Layout, NO_ROW, cut, transpose};
 
 /// Rows, in panels.
 #[derive(Debug)]
 pub struct Panels {
-    /// Panel after panel: n_whole x LANES; made when first asked for where rows are held otherwise.
+    /// Panel after panel: n_whole x LANES; made on first use where byte codes hold the rows.
     values: OnceLock<Vec<f32>>,
-    /// Panel after panel: n_lacking x LANES; NaN where missing.
+    /// Panel after panel: n_with_missing x LANES; NaN where missing.
     with_missing: Vec<f32>,
     /// Panel after panel: n_slots x LANES
     expected: Vec<f32>,
-    /// Panel after panel: LANES; A of each row, infinite for nobody.
+    /// Panel after panel: LANES; A of each row, infinite for padding.
     sums: Vec<f32>,
     byte_codes: ByteCodes,
     /// Panel after panel: LANES
@@ -39,13 +38,13 @@ pub struct Panels {
 pub struct Panel<'a> {
     /// Values of the features without missing values.
     pub values: Values<'a>,
-    /// n_missing x LANES; values of the features with missing values, NaN where missing.
+    /// n_with_missing x LANES; values of the features with missing values, NaN where missing.
     pub with_missing: &'a [f32],
     /// n_slots x LANES; expected differences.
     pub expected: &'a [f32],
-    /// A of each row, infinite where there is no row.
+    /// A of each row, infinite for padding.
     pub sums: &'a [f32; LANES],
-    /// The values rounded to bytes.
+    /// Byte codes of the values.
     pub byte_codes: ByteCodesPanel<'a>,
     /// Numbers of the rows.
     pub numbers: &'a [u32; LANES],
@@ -53,7 +52,7 @@ pub struct Panel<'a> {
     pub class: usize,
 }
 
-/// The values of a panel in features without missing ones.
+/// The values of a panel in features without missing values.
 #[derive(Debug, Clone, Copy)]
 pub struct Values<'a> {
     all: &'a OnceLock<Vec<f32>>,
@@ -65,22 +64,23 @@ pub struct Values<'a> {
 impl<'a> Values<'a> {
     /// n_whole x LANES
     pub fn get(self) -> &'a [f32] {
-        cut(self.all.get_or_init(|| self.byte_codes.turned(self.layout)), self.number, self.layout.whole.len())
+        cut(self.all.get_or_init(|| self.byte_codes.transposed(self.layout)), self.number, self.layout.whole.len())
     }
 }
 
-/// Where a row of a panel is written to: features that miss values at its lane of every line.
+/// The memory of a row of a panel, to be written. Features with missing values are written to the row's lane of each
+/// line.
 #[derive(Debug)]
 pub struct Cells<'a> {
     /// Position of the row in its panel.
     pub lane: usize,
     /// n_whole
     pub values: &'a mut [f32],
-    /// n_lacking x LANES
+    /// n_with_missing x LANES
     pub with_missing: &'a mut [f32],
     /// n_slots x LANES
     pub expected: &'a mut [f32],
-    /// n_stand_ins
+    /// n_substitutes
     pub substitutes: &'a mut [f32],
 }
 
@@ -90,31 +90,31 @@ impl Panels {
         layout.kernel_bytes() + ByteCodes::row_bytes(layout)
     }
 
-    /// The rows called `members`, by class; `fill` writes one row and gives its A. Panels in parallel on the
-    /// current pool.
-    pub fn of(layout: &Layout, members: Vec<Vec<u32>>, fill: impl Fn(u32, &mut Cells<'_>) -> f32 + Sync) -> Self {
+    /// Creates the panels of the rows numbered `members`, by class. `fill` writes one row and returns its A. Panels are
+    /// written in parallel on the current thread pool.
+    pub fn new(layout: &Layout, members: Vec<Vec<u32>>, fill: impl Fn(u32, &mut Cells<'_>) -> f32 + Sync) -> Self {
         let (mut numbers, mut classes) = (Vec::new(), Vec::new());
         for (class, mut members) in members.into_iter().enumerate() {
-            members.resize(members.len().next_multiple_of(LANES), NOBODY);
+            members.resize(members.len().next_multiple_of(LANES), NO_ROW);
             classes.resize(classes.len() + members.len() / LANES, class as u16);
             numbers.append(&mut members);
         }
         let n = numbers.len();
         let mut byte_codes = ByteCodes::new(layout, n);
         let n_whole = layout.whole.len();
-        let is_turned = !byte_codes.has_rows();
-        let turned_width = if is_turned { n_whole } else { 0 };
-        let mut values = vec![0.0; n * turned_width];
+        let is_transposed = !byte_codes.has_rows();
+        let transposed_width = if is_transposed { n_whole } else { 0 };
+        let mut values = vec![0.0; n * transposed_width];
         let mut with_missing = vec![0.0; n * layout.with_missing.len()];
         let mut expected = vec![0.0; n * layout.n_slots];
         let mut sums = vec![f32::INFINITY; n];
-        // A chunk of no width cannot be told from none.
+        // Chunks of width 0 are not allowed.
         let width = |n: usize| (n * LANES).max(1);
         let pad = |part: &mut Vec<f32>| part.resize(part.len().max(n / LANES), 0.0);
         [&mut values, &mut with_missing, &mut expected].into_iter().for_each(pad);
         let stride = (n_whole + layout.n_substitutes()).max(1);
         values
-            .par_chunks_mut(width(turned_width))
+            .par_chunks_mut(width(transposed_width))
             .zip(with_missing.par_chunks_mut(width(layout.with_missing.len())))
             .zip(expected.par_chunks_mut(width(layout.n_slots)))
             .zip(sums.par_chunks_mut(LANES))
@@ -123,21 +123,21 @@ impl Panels {
             .for_each_init(
                 || vec![0.0; LANES * stride],
                 |rows, (((((values, with_missing), expected), sums), mut byte_codes), numbers)| {
-                    let numbers = &numbers[..numbers.iter().take_while(|number| **number != NOBODY).count()];
+                    let numbers = &numbers[..numbers.iter().take_while(|number| **number != NO_ROW).count()];
                     for ((lane, &number), row) in numbers.iter().enumerate().zip(rows.chunks_exact_mut(stride)) {
                         let (values, substitutes) = row.split_at_mut(n_whole);
                         sums[lane] = fill(number, &mut Cells { lane, values, with_missing, expected, substitutes });
                     }
                     let rows = &rows[..numbers.len() * stride];
-                    turn(rows, stride, &mut values[..turned_width * LANES]);
+                    transpose(rows, stride, &mut values[..transposed_width * LANES]);
                     byte_codes.fill(layout, rows, stride, with_missing);
                 },
             );
-        let values = if is_turned { OnceLock::from(values) } else { OnceLock::new() };
+        let values = if is_transposed { OnceLock::from(values) } else { OnceLock::new() };
         Panels { values, with_missing, expected, sums, byte_codes, numbers, classes }
     }
 
-    /// A of every row, infinite for nobody.
+    /// A of every row, infinite for padding.
     pub fn sums(&self) -> impl Iterator<Item = f32> {
         self.sums.iter().copied()
     }
@@ -147,7 +147,7 @@ impl Panels {
         self.classes.len()
     }
 
-    /// Returns true if there is none.
+    /// Returns true if there is no panel.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

@@ -1,20 +1,20 @@
-//! Rows that lie together, in parts of whole vectors.
+//! Rows in f32, stored row by row, for the distances of single pairs.
 
-use super::layout::{LANES, Layout, turn};
+use super::layout::{LANES, Layout, transpose};
 
-/// Where the parts of a row stand: each is followed by zeros up to a multiple of [`LANES`], which add nothing.
+/// Offsets of the parts of a row. Each part is padded with zeros to a multiple of [`LANES`]; zeros add nothing.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Parts {
-    /// Where nominal values start; numeric ones are first.
+    /// Start of the nominal values; numeric ones are first.
     pub(super) nominal: usize,
-    /// Where those of numeric features start that miss some, and those of nominal ones.
+    /// Start of the numeric features with missing values, and of the nominal ones.
     pub(super) with_missing: [usize; 2],
-    /// From one row to the next.
+    /// Values from one row to the next.
     pub(super) stride: usize,
 }
 
 impl Parts {
-    pub(super) fn of(layout: &Layout) -> Self {
+    pub(super) fn new(layout: &Layout) -> Self {
         let after = |start: usize, n: usize| start + n.next_multiple_of(LANES);
         let nominal = after(0, layout.n_numeric);
         let numeric_missing = after(nominal, layout.halves.len());
@@ -23,7 +23,7 @@ impl Parts {
         Parts { nominal, with_missing: [numeric_missing, nominal_missing], stride }
     }
 
-    /// Writes a row of whole values and of those that may be missing.
+    /// Writes a row: `whole`, the values of features without missing values, and the others.
     pub(super) fn write(
         self,
         layout: &Layout,
@@ -44,12 +44,12 @@ impl Parts {
         }
     }
 
-    /// Turns the whole values of a panel's rows into its lines.
-    pub(super) fn turn(self, layout: &Layout, rows: &[f32], panel: &mut [f32]) {
+    /// Transposes the rows of a panel, as far as features have no missing values, into its lines.
+    pub(super) fn transpose(self, layout: &Layout, rows: &[f32], panel: &mut [f32]) {
         let (numeric, nominal) = panel.split_at_mut(layout.n_numeric * LANES);
-        turn(rows, self.stride, numeric);
+        transpose(rows, self.stride, numeric);
         if !nominal.is_empty() {
-            turn(&rows[self.nominal..], self.stride, nominal);
+            transpose(&rows[self.nominal..], self.stride, nominal);
         }
     }
 }

@@ -1,79 +1,70 @@
-//! Tiles of rows going past queries.
+//! Walks over all pairs of queries and rows, tile by tile, in parallel over groups of queries.
+
+use std::ops::Range;
 
 use pulp::Arch;
 use rayon::prelude::*;
 
-use super::layout::{Error, Layout};
-use super::lists::{ExactDistance, Lists, NearestParams};
-use super::pairwise_bounds::PairwiseBounds;
+use super::layout::Layout;
 use super::panels::Panels;
-use super::quantized::Scale;
-use super::sweep::Sweep;
-use super::tile::Piece;
+use super::sink::{ExactDistance, PairSink};
+use super::tile::{RowBlock, Tile};
 use ferrank_runtime::error::Result;
 use ferrank_runtime::monitor::Monitor;
 
-/// Most panels whose lists are worked on together.
+/// Most panels of queries that share a sink.
 const GROUP: usize = 16;
 
-/// What measuring panels takes.
+/// What a walk over pairs needs.
 #[derive(Clone, Copy)]
 pub struct Scan<'a> {
     /// Where features stand in panels.
     pub layout: &'a Layout,
-    /// Progress, and the request to stop.
+    /// Takes progress and the request to stop.
     pub monitor: &'a Monitor,
     /// Vector instructions of this machine.
     pub arch: Arch,
-    /// Where the rows are the queries, and all pairs were compared.
-    pub pairwise: Option<&'a PairwiseBounds>,
 }
 
 impl Scan<'_> {
-    /// Empty lists of the nearest of each class for all of `queries`, by groups of panels that are enough for
-    /// all threads; `error` says how far the distances from a row of a given A may be off.
-    pub fn lists(
-        self,
-        queries: &Panels,
-        wanted: NearestParams,
-        n_classes: usize,
-        error: impl Fn(f64) -> Error,
-    ) -> Vec<Lists> {
-        let group = GROUP.min(queries.len().div_ceil(4 * rayon::current_num_threads())).max(1);
-        let groups = (0..queries.len()).step_by(group).map(|first| first..(first + group).min(queries.len()));
-        groups.map(|panels| Lists::new(self.layout, queries, panels, wanted, n_classes, &error)).collect()
+    /// Splits the panels of `queries` into groups, enough of them to keep all threads busy.
+    pub fn groups(self, queries: &Panels) -> impl Iterator<Item = Range<usize>> {
+        let n = queries.len();
+        let group = GROUP.min(n.div_ceil(4 * rayon::current_num_threads())).max(1);
+        (0..n).step_by(group).map(move |first| first..(first + group).min(n))
     }
 
-    /// Offers the rows of `tile` to the queries of all `lists`, each of which is then dealt with by `end`.
-    pub fn offer(
+    /// Offers all `rows` to the queries of each of `sinks`, then calls `end` with the sink.
+    ///
+    /// # Errors
+    /// [`Interrupted`](ferrank_runtime::error::Error::Interrupted) on request.
+    pub fn offer<K: PairSink>(
         self,
-        context: impl ExactDistance,
-        queries: &Panels,
-        tile: &Panels,
-        lists: &mut [Lists],
-        end: impl Fn(&mut Lists) + Sync,
+        exact: impl ExactDistance,
+        [queries, rows]: [&Panels; 2],
+        shared: K::Shared<'_>,
+        sinks: &mut [K],
+        end: impl Fn(&mut K) + Sync,
     ) -> Result<()> {
-        let pieces = Piece::of(self.layout, tile);
-        let scale = match self.pairwise {
-            Some(pairwise) => Some(pairwise.scale),
-            None => lists.first().and_then(|l| Scale::of(self.layout, self.arch, queries, tile, l.k())),
-        };
-        let bounds = scale.map(|scale| (scale, self.pairwise));
-        lists.par_iter_mut().try_for_each_init(Sweep::default, |sweep, lists| {
-            for piece in &pieces {
-                for number in lists.panels() {
-                    self.monitor.check()?;
-                    sweep.run(
-                        (self.layout, self.arch),
-                        bounds,
-                        context,
-                        (number, queries.panel(self.layout, number)),
-                        piece,
-                        lists,
-                    );
+        let Scan { layout, monitor, arch } = self;
+        let blocks = RowBlock::cut(layout, rows);
+        sinks.par_iter_mut().try_for_each_init(K::Buffers::default, |buffers, sink| {
+            for block in &blocks {
+                for query_panel in sink.panels() {
+                    monitor.check()?;
+                    let tile = Tile {
+                        layout,
+                        exact,
+                        query_panel,
+                        queries: queries.panel(layout, query_panel),
+                        first_row_panel: block.first,
+                        rows: &block.panels,
+                        quantization_error: block.quantization_error,
+                    };
+                    sink.take(arch, tile, shared, buffers);
                 }
             }
-            end(lists);
+            end(sink);
             Ok(())
         })
     }

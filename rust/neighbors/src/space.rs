@@ -1,21 +1,21 @@
 //! The distance space: how values become numbers that differ by at most 1, and by how much rows differ
 //! (Robnik-Šikonja and Kononenko 1999 Eq. 1, 2, 7, 8; Petković et al. 2020a Eq. 5, 6).
 //!
-//! A numeric value is kept as its place between the lowest, 0, and the highest, 1; a nominal one as the
-//! number of its category; a missing one as NaN. Features constant in the data are 0 everywhere.
+//! A numeric value is scaled to [0, 1] by the minimum and maximum of its feature, a nominal one is the number of its
+//! category, a missing one is NaN. Features that are constant in the data are 0 everywhere.
 
-use crate::lists::{DECIMALS, key};
 use pulp::{Arch, Simd, WithSimd};
 
 use super::missing::MissingModel;
+use super::sink::{DECIMALS, distance_key};
 use ferrank_data::profile::{Categories, ColumnProfile};
 
 /// How the values of a feature become numbers.
 #[derive(Debug)]
 pub enum Scale {
-    /// The same number for all.
+    /// All values become 0.
     Constant,
-    /// The place between the lowest and the highest.
+    /// (value − low) / (high − low)
     Numeric {
         /// Lowest value.
         low: f64,
@@ -28,7 +28,7 @@ pub enum Scale {
 
 impl Scale {
     /// The scale of a column with this profile.
-    pub fn of(profile: &ColumnProfile) -> Self {
+    pub fn from_profile(profile: &ColumnProfile) -> Self {
         match profile {
             ColumnProfile::Numeric(numeric) if numeric.min < numeric.max => {
                 Scale::Numeric { low: numeric.min, high: numeric.max }
@@ -40,19 +40,19 @@ impl Scale {
         }
     }
 
-    /// Places `value` between `low` and `high`; halved where their difference overflows.
-    pub fn place(value: f64, low: f64, high: f64) -> f64 {
+    /// Scales `value` to its position between `low` and `high`; halves them first where high − low overflows.
+    pub fn normalize(value: f64, low: f64, high: f64) -> f64 {
         let range = high - low;
         if range.is_finite() { (value - low) / range } else { (value / 2.0 - low / 2.0) / (high / 2.0 - low / 2.0) }
     }
 }
 
-/// What kind of difference a feature makes.
+/// How two values of a feature differ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shape {
-    /// Nothing.
+    /// 0: all values are equal.
     Constant,
-    /// Nothing, since no row has a value; the data set of which the rows are a part has some.
+    /// 0: none of the rows has a value, but other rows of the data set do.
     Unknown,
     /// |a − b|
     Numeric,
@@ -61,8 +61,8 @@ pub enum Shape {
 }
 
 impl Shape {
-    /// How values on this scale differ.
-    pub fn of(scale: &Scale) -> Self {
+    /// How values on `scale` differ.
+    pub fn from_scale(scale: &Scale) -> Self {
         match scale {
             Scale::Constant => Shape::Constant,
             Scale::Numeric { .. } => Shape::Numeric,
@@ -71,22 +71,22 @@ impl Shape {
     }
 }
 
-/// The features' part of the distance.
+/// The features, and how they contribute to distances.
 #[derive(Debug)]
 pub struct Space {
     /// n_features
     pub shapes: Vec<Shape>,
-    /// n_features; `None` where nothing is missing, or nothing known.
+    /// n_features; `None` where no value is missing, or none is known.
     pub missing_models: Vec<Option<MissingModel>>,
     /// n_rows; the class that a missing value is conditional on. Empty unless in classification.
     pub classes: Vec<u16>,
     /// At least 1.
     pub n_classes: usize,
-    /// Whether all features are numeric and nothing is missing.
+    /// True if all features are numeric and no value is missing.
     plain: bool,
 }
 
-/// A row: its values, and the class that its missing values are conditional on.
+/// A row: its values, and its class, on which the distribution of missing values is conditional.
 #[derive(Debug, Clone, Copy)]
 pub struct Example<'a> {
     /// n_features
@@ -95,11 +95,11 @@ pub struct Example<'a> {
     pub class: usize,
 }
 
-/// Rows measured side by side: a sum in the order of features waits for each of its additions.
-const ABREAST: usize = 8;
+/// Rows measured together: a single sum in the order of features would wait for each of its additions.
+const TOGETHER: usize = 8;
 
 impl Space {
-    /// The space of features with these shapes and models of missing values.
+    /// Creates the space of features with these shapes and models of missing values.
     pub fn new(
         shapes: Vec<Shape>,
         missing_models: Vec<Option<MissingModel>>,
@@ -116,7 +116,7 @@ impl Space {
         self.classes.get(row as usize).map_or(0, |&class| usize::from(class))
     }
 
-    /// The difference that feature `i` makes.
+    /// The difference of `a` and `b` in feature `i`, in [0, 1].
     #[inline]
     pub fn difference(&self, i: usize, a: Example<'_>, b: Example<'_>) -> f64 {
         self.apart(i, (a.values[i], a.class), (b.values[i], b.class))
@@ -137,26 +137,26 @@ impl Space {
         }
     }
 
-    /// Whether all features are numeric and nothing is missing.
+    /// Returns true if all features are numeric and no value is missing.
     pub fn is_plain(&self) -> bool {
         self.plain
     }
 
-    /// The difference that each feature makes.
+    /// Sets `out` to the difference of `a` and `b` in each feature.
     pub fn differences(&self, arch: Arch, a: Example<'_>, b: Example<'_>, out: &mut [f64]) {
         if self.plain {
-            arch.dispatch(TargetMetric { a: a.values, b: b.values, out });
+            arch.dispatch(AbsDifferences { a: a.values, b: b.values, out });
         } else {
             out.iter_mut().enumerate().for_each(|(i, out)| *out = self.difference(i, a, b));
         }
     }
 
-    /// The sums of the differences, in the order of features, between `a` and each of `others`.
+    /// Sets `out` to the sums of differences, in the order of features, between `a` and each of `others`.
     pub fn distances(&self, a: Example<'_>, others: &[Example<'_>], out: &mut Vec<f64>) {
         out.clear();
-        for group in others.chunks(ABREAST) {
-            let rows: [Example<'_>; ABREAST] = std::array::from_fn(|n| group[n.min(group.len() - 1)]);
-            let mut sums = [0.0; ABREAST];
+        for group in others.chunks(TOGETHER) {
+            let rows: [Example<'_>; TOGETHER] = std::array::from_fn(|n| group[n.min(group.len() - 1)]);
+            let mut sums = [0.0; TOGETHER];
             if self.plain {
                 let mut columns = rows.map(|row| row.values.iter());
                 for x in a.values {
@@ -177,13 +177,13 @@ impl Space {
 }
 
 /// |a − b|, element by element.
-struct TargetMetric<'a> {
+struct AbsDifferences<'a> {
     a: &'a [f64],
     b: &'a [f64],
     out: &'a mut [f64],
 }
 
-impl WithSimd for TargetMetric<'_> {
+impl WithSimd for AbsDifferences<'_> {
     type Output = ();
 
     #[inline(always)]
@@ -199,14 +199,14 @@ impl WithSimd for TargetMetric<'_> {
     }
 }
 
-/// Adds `weight` times `by` to `sums`, element by element; without fused operations, which round
-/// otherwise than machines that have none.
+/// Adds `weight` times `by` to `sums`, element by element. Without fused operations: machines that have none would round
+/// differently.
 pub struct AddTimes<'a> {
-    /// What is added to.
+    /// The sums, changed in place.
     pub sums: &'a mut [f64],
     /// The factor.
     pub weight: f64,
-    /// What is added, times `weight`.
+    /// Values to add, times `weight`.
     pub by: &'a [f64],
 }
 
@@ -227,7 +227,7 @@ impl WithSimd for AddTimes<'_> {
     }
 }
 
-/// The distance of rows whose differences sum up to `sum`, to the decimals that distances are compared to.
+/// The mean of `n_features` differences with sum `sum`, rounded to 12 decimals.
 pub fn rounded(sum: f64, n_features: usize) -> f64 {
-    key(sum, n_features) as f64 / DECIMALS
+    distance_key(sum, n_features) as f64 / DECIMALS
 }

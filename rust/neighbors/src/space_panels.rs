@@ -1,17 +1,17 @@
-//! Relief's rows in panels: which features stand where, and how far distances from panels may be off.
+//! Rows of a distance [`Space`] in panels: the order of features, and the error of distances.
 //!
-//! M sums up the smaller of two numeric values and 1/2 for each nominal value in common. Features constant
-//! in the data are left out.
+//! M is the sum of the minima of numeric values and of 1/2 for each pair of equal nominal values. Features that are
+//! constant in the data are left out.
 
 use super::rows::Rows;
 use super::space::{Example, Shape, Space};
-use crate::layout::{Error, LANES, Layout, MissingFeature, NONE, ROUNDING, additions};
+use crate::layout::{Error, LANES, Layout, MissingFeature, NO_SLOT, ROUNDING, additions};
 use crate::panels::{Cells, Panels};
 
-/// Sums that a row's A is kept in, which need not wait for each other.
+/// Partial sums of a row's A, which need not wait for each other.
 const SUMS: usize = 8;
 
-/// Where the features of `space` stand in panels.
+/// The order of the features of `space` in panels.
 pub fn layout_of(space: &Space) -> Layout {
     let mut layout = Layout { n_classes: space.n_classes, ..Layout::default() };
     for wanted in [Shape::Numeric, Shape::Nominal] {
@@ -33,24 +33,23 @@ pub fn layout_of(space: &Space) -> Layout {
 fn add_missing_feature(layout: &mut Layout, feature: usize, shape: Shape, missed: &[bool]) {
     layout.with_missing.push(MissingFeature { feature: feature as u32, nominal: shape == Shape::Nominal });
     for missed in missed {
-        layout.slots.push(if *missed { layout.n_slots as u32 } else { NONE });
+        layout.slots.push(if *missed { layout.n_slots as u32 } else { NO_SLOT });
         layout.n_slots += usize::from(*missed);
     }
 }
 
 /// The error of distances from a row whose A is `sum`.
 ///
-/// Values are rounded by at most 2⁻²⁵ each; A, A' and M by 2⁻²⁴ of themselves, and M once more for
-/// each addition on its way; M ≤ A and A + A' = distance + 2 M. Differences of features that miss values are
-/// added up one after the other.
+/// Values are rounded by at most 2⁻²⁵ each. A, A' and M are rounded by 2⁻²⁴ of themselves, and M once more for each
+/// addition. M ≤ A and A + A' = distance + 2 M. Differences in features with missing values are added one by one.
 pub fn error_of(layout: &Layout, sum: f64) -> Error {
     let all = layout.whole.len() + layout.with_missing.len();
     let fixed = sum * (2.0 * additions(layout.whole.len()) + 4.0 * ROUNDING) + 2.0 * all as f64 * ROUNDING;
-    // A tenth for the errors of errors, and of sums in f64.
+    // One tenth more for errors of second order and of sums in f64.
     Error { fixed: 1.1 * fixed, relative: 1.1 * (6.0 + layout.with_missing.len() as f64) * ROUNDING }
 }
 
-/// Writes the whole values of a row; gives its A.
+/// Writes the values of a row in features without missing values; returns its A.
 fn fill(layout: &Layout, example: Example<'_>, cells: &mut Cells<'_>) -> f32 {
     for (out, &feature) in cells.values.iter_mut().zip(&layout.whole) {
         *out = example.values[feature as usize] as f32;
@@ -65,8 +64,10 @@ fn fill(layout: &Layout, example: Example<'_>, cells: &mut Cells<'_>) -> f32 {
 fn fill_missing(layout: &Layout, space: &Space, example: Example<'_>, cells: &mut Cells<'_>) {
     for (number, with_missing) in layout.with_missing.iter().enumerate() {
         let feature = with_missing.feature as usize;
-        let (value, model) =
-            (example.values[feature], space.missing_models[feature].as_ref().expect("it misses values"));
+        let (value, model) = (
+            example.values[feature],
+            space.missing_models[feature].as_ref().expect("a feature with missing values has a model"),
+        );
         cells.with_missing[number * LANES + cells.lane] = value as f32;
         if let Some(substitute) = cells.substitutes.get_mut(number) {
             *substitute = if value.is_nan() { model.mean(example.class) } else { value } as f32;
@@ -80,11 +81,11 @@ fn fill_missing(layout: &Layout, space: &Space, example: Example<'_>, cells: &mu
     }
 }
 
-/// All of `rows`, by class and number.
+/// Panels of all `rows`, by class and row number.
 pub fn panels_of(layout: &Layout, space: &Space, rows: &Rows) -> Panels {
     let mut members = vec![Vec::new(); space.n_classes];
     rows.numbers.iter().for_each(|&number| members[space.class(number)].push(number));
-    Panels::of(layout, members, |number, cells| {
+    Panels::new(layout, members, |number, cells| {
         let example = Example { values: rows.row(number), class: space.class(number) };
         fill_missing(layout, space, example, cells);
         fill(layout, example, cells)

@@ -1,32 +1,38 @@
-//! The rows of a data set: held, sparse, or read anew for each pass.
+//! The rows of a data set: in memory, sparse in memory, or read anew for each pass.
 
 use ferrank_runtime::error::Result;
 use ferrank_runtime::monitor::Phase;
 
-use super::rows::{Reader, Rows, TURN};
+use super::rows::{BLOCK_ROWS, Reader, Rows};
 use super::sparse::SparseRows;
 
-/// All rows, wherever they are.
+/// All rows of a data set.
 pub enum Table<'a> {
     /// In memory.
     Held(Rows),
-    /// In memory, by what is unusual.
+    /// In memory, without usual values.
     Sparse(SparseRows),
-    /// In their source.
+    /// Read from the source in each pass.
     Streamed(Reader<'a>),
 }
 
 impl Table<'_> {
-    /// Hands all rows to `each`, in order: at once, or tile by tile.
+    /// Calls `each` with all rows in order, at once or tile by tile.
+    ///
+    /// # Errors
+    /// Errors of reading, and of `each`.
     pub fn pass(&self, phase: Phase, mut each: impl FnMut(&Rows) -> Result<()>) -> Result<()> {
         match self {
             Table::Held(rows) => each(rows),
-            Table::Sparse(rows) => rows.expand(TURN, each),
+            Table::Sparse(rows) => rows.expand(BLOCK_ROWS, each),
             Table::Streamed(reader) => reader.pass(phase, |_, rows| each(rows)),
         }
     }
 
-    /// Columns number `features`, each over all rows.
+    /// The columns of `features`, each over all rows.
+    ///
+    /// # Errors
+    /// Errors of reading.
     pub fn columns(&self, features: &[usize]) -> Result<Vec<Vec<f64>>> {
         if let Table::Sparse(rows) = self {
             return Ok(rows.columns(features));

@@ -1,53 +1,72 @@
-//! Rows of one class that are compared with the queries of a panel at once.
+//! Tiles: the queries of one panel and a block of rows of one class, the unit of work of a scan.
 
+use pulp::Arch;
+
+use super::kernel::{Lines, Measure};
 use super::layout::{LANES, Layout};
 use super::panels::{Panel, Panels};
 
-/// Most panels of a piece: what is written down for a panel of queries stays in the cache.
+/// Most panels of a block of rows, so that what is written down for a panel of queries stays in the cache.
 const MOST_PANELS: usize = 512;
-/// Most differences that are looked at without asking whether to stop.
+/// Most differences of values in a tile; the request to stop is looked at between tiles.
 const MOST_WORK: usize = 1 << 30;
-/// Groups of a piece have so many rows, the least of each lane, for each that is asked for.
-pub(super) const SPREAD: usize = 2;
 
-/// Rows of one class that go past at once.
-pub(crate) struct Piece<'a> {
+/// Some panels of rows of one class.
+pub(crate) struct RowBlock<'a> {
     /// Number of the first panel.
     pub(super) first: usize,
     pub(super) panels: Vec<Panel<'a>>,
-    /// The most of all of them.
+    /// The largest quantization error of a row.
     pub(super) quantization_error: f32,
 }
 
-impl<'a> Piece<'a> {
-    /// All of `rows`.
-    pub(super) fn of(layout: &'a Layout, rows: &'a Panels) -> Vec<Self> {
+impl<'a> RowBlock<'a> {
+    /// Cuts `rows` into blocks.
+    pub(super) fn cut(layout: &'a Layout, rows: &'a Panels) -> Vec<Self> {
         let most = MOST_WORK / (LANES * LANES) / (layout.whole.len() + layout.with_missing.len()).max(1);
         let most = most.clamp(1, MOST_PANELS);
         let panels: Vec<Panel<'a>> = (0..rows.len()).map(|number| rows.panel(layout, number)).collect();
-        let pieces = panels.chunk_by(|a, b| a.class == b.class).flat_map(|class| class.chunks(most));
+        let blocks = panels.chunk_by(|a, b| a.class == b.class).flat_map(|class| class.chunks(most));
         let mut first = 0;
-        let piece = |panels: &[Panel<'a>]| {
+        let block = |panels: &[Panel<'a>]| {
             let quantization_error =
                 panels.iter().flat_map(|panel| panel.byte_codes.quantization_error).copied().fold(0.0, f32::max);
-            let piece = Piece { first, panels: panels.to_vec(), quantization_error };
+            let block = RowBlock { first, panels: panels.to_vec(), quantization_error };
             first += panels.len();
-            piece
+            block
         };
-        pieces.map(piece).collect()
+        blocks.map(block).collect()
     }
 }
 
-/// A panel of queries, and the rows that go past.
+/// The pairs of the queries of a panel and some rows of one class.
 #[derive(Clone, Copy)]
-pub(super) struct Tile<'a, G> {
-    pub(super) layout: &'a Layout,
-    pub(super) context: G,
-    pub(super) number: usize,
-    pub(super) one: Panel<'a>,
-    /// Number of the first of the others.
-    pub(super) first: usize,
-    pub(super) others: &'a [Panel<'a>],
-    /// The most slack that one of them has.
-    pub(super) quantization_error: f32,
+pub struct Tile<'a, D> {
+    /// Where features stand in panels.
+    pub layout: &'a Layout,
+    /// Measures pairs in f64.
+    pub exact: D,
+    /// Number of the panel of queries.
+    pub query_panel: usize,
+    /// The panel of queries.
+    pub queries: Panel<'a>,
+    /// Number of the first panel of rows.
+    pub first_row_panel: usize,
+    /// Panels of rows, all of one class.
+    pub rows: &'a [Panel<'a>],
+    /// The largest quantization error of a row.
+    pub quantization_error: f32,
+}
+
+impl<D> Tile<'_, D> {
+    /// Sets `out` to the distances in f32 of all pairs, for each panel of rows a line for each query. Calls `each`
+    /// with the number of the panel of rows and its distances while they are in the cache.
+    #[inline]
+    pub fn measure(&self, arch: Arch, out: &mut Vec<Lines>, mut each: impl FnMut(usize, &Lines)) {
+        out.resize(self.rows.len(), [[0.0; LANES]; LANES]);
+        for (number, (&rows, lines)) in self.rows.iter().zip(out).enumerate() {
+            arch.dispatch(Measure::new(self.layout, self.queries, rows, lines));
+            each(number, lines);
+        }
+    }
 }

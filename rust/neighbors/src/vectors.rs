@@ -16,7 +16,7 @@ pub(super) fn line<S: Simd, const V: usize>(simd: S, values: &[f32]) -> [S::f32s
     line
 }
 
-/// The lanes of `mask`, a bit for each.
+/// The lanes of `mask` as bits of a word.
 #[inline(always)]
 pub(super) fn word<S: Simd>(simd: S, mask: S::m32s) -> u32 {
     /// 1, 2, 4 …: a sum of distinct ones is the word with these bits, which f32 holds exactly.
@@ -39,7 +39,7 @@ pub(super) fn word<S: Simd>(simd: S, mask: S::m32s) -> u32 {
     simd.reduce_sum_f32s(simd.select_f32s(mask, powers, simd.splat_f32s(0.0))) as u32
 }
 
-/// Numbers of the bits that are set.
+/// The positions of the bits that are set, ascending.
 pub(super) fn bits(mut word: u64) -> impl Iterator<Item = u32> {
     std::iter::from_fn(move || {
         let bit = (word != 0).then(|| word.trailing_zeros())?;
@@ -48,8 +48,7 @@ pub(super) fn bits(mut word: u64) -> impl Iterator<Item = u32> {
     })
 }
 
-/// Where a row's word stands in a line of a panel: even rows first, so that two vectors of words make one of
-/// numbers.
-pub(super) fn place(row: usize) -> usize {
+/// The position of a row's word in a line of a panel: even rows first, so that two vectors of words make one of f32.
+pub(super) fn word_position(row: usize) -> usize {
     row / 2 + row % 2 * (LANES / 2)
 }

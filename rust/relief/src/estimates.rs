@@ -1,7 +1,7 @@
 //! Importances from the sums over blocks of queries, with standard errors.
 //!
-//! Importances are ratios of sums, W = Σ wᵦ / m or RReliefF's Eq. 12. Their standard errors are those of the
-//! ratios' linear terms over the blocks, whose queries are a random part of all.
+//! Importances are ratios of sums: W = Σ wᵦ / m, or Eq. 12 of RReliefF. Standard errors come from the linear terms of the
+//! ratios, over the blocks, whose queries are a random sample.
 
 use std::ops::Range;
 
@@ -11,36 +11,36 @@ use super::targets::TargetMetric;
 use ferrank_ranking::{Estimate, Form, Part, RunData, ScoreRanking, effective};
 use ferrank_runtime::error::{Error, Result};
 
-/// A probability below this is 0 but for rounding, and what is conditional on it counts 0.
-const NOTHING: f64 = 1e-12;
+/// A probability below this is 0 but for rounding; probabilities conditional on it count as 0.
+const NEGLIGIBLE: f64 = 1e-12;
 
-/// Number of blocks of queries of a complete run, and one for `myopic`.
+/// Number of keys of a complete run: its blocks of queries, and one for `myopic`.
 pub(super) fn n_keys(data: &RunData, params: &ReliefParams) -> u64 {
     n_blocks(data, params) + u64::from(params.scores.contains(&ReliefScore::Myopic))
 }
 
-/// Number of blocks of queries; the contribution of `myopic` has this key.
+/// Number of blocks of queries. The contribution of `myopic` has this number as its key.
 pub(super) fn n_blocks(data: &RunData, params: &ReliefParams) -> u64 {
     let queries = params.queries(data.rows).unwrap_or(0);
-    let asked = params.scores.contains(&ReliefScore::Relief);
-    if asked { Outline::of(data, params).n_blocks(queries) } else { 0 }
+    let requested = params.scores.contains(&ReliefScore::Relief);
+    if requested { Outline::from_run(data, params).n_blocks(queries) } else { 0 }
 }
 
-/// What the vectors of the contribution of `key` look like.
+/// The vectors of the contribution of `key`.
 pub(super) fn forms(data: &RunData, params: &ReliefParams, key: u64) -> Vec<Form> {
     match key < n_blocks(data, params) {
-        true => Outline::of(data, params).forms(),
+        true => Outline::from_run(data, params).forms(),
         false => vec![Form::Dense(data.features.len())],
     }
 }
 
-/// The keys of the blocks of queries, and that of `myopic` where it is asked for.
+/// The keys of the blocks of queries, and the key of `myopic` if it is requested.
 pub(super) fn populations(data: &RunData, params: &ReliefParams) -> Vec<Range<u64>> {
     let n_blocks = n_blocks(data, params);
     vec![0..n_blocks, n_blocks..n_keys(data, params)]
 }
 
-/// What the blocks of queries say, and `myopic`: the scores in the order asked for.
+/// The scores in the order of the settings.
 pub(super) fn scores(
     data: &RunData,
     params: &ReliefParams,
@@ -52,7 +52,7 @@ pub(super) fn scores(
     for score in &params.scores {
         match score {
             ReliefScore::Relief => {
-                let outline = Outline::of(data, params);
+                let outline = Outline::from_run(data, params);
                 if blocks.is_empty() {
                     return Err(none("block of queries"));
                 }
@@ -72,11 +72,11 @@ pub(super) fn scores(
 
 /// The sums of blocks of queries.
 trait Block {
-    /// Number of queries, each as far as its pairs in a scheme have something to say.
+    /// Number of queries of a scheme, less what their pairs lack in influence.
     fn queries(&self, scheme: usize) -> f64;
-    /// Sum number `number` of the distances of the targets.
+    /// Sum number `number` of distances of the targets.
     fn target(&self, number: usize) -> f64;
-    /// Sum number `number` of a feature.
+    /// Sum number `number` of differences in a feature.
     fn sum(&self, number: usize, feature: usize) -> f64;
 }
 
@@ -94,27 +94,27 @@ impl Block for Part<'_> {
     }
 }
 
-/// One estimate for each column of scores, in the order of [`Outline::names`].
+/// One estimate for each score, in the order of [`Outline::names`].
 fn estimates(blocks: &[Part<'_>], outline: &Outline) -> Vec<Estimate> {
-    let Outline { schemes, apart, shares, n_features } = outline;
+    let Outline { schemes, metrics, shares, n_features } = outline;
     let mut estimates = Vec::new();
     for scheme in 0..schemes.len() {
         let queries = |block: &Part<'_>| block.queries(scheme);
         let ratio = |n: usize, feature: usize| {
-            let near = scheme * (1 + apart.len());
+            let near = scheme * (1 + metrics.len());
             let sum = |number: usize| move |block: &Part<'_>| block.sum(number, feature);
-            let target = |block: &Part<'_>| block.target(scheme * apart.len() + n);
+            let target = |block: &Part<'_>| block.target(scheme * metrics.len() + n);
             Linear::difference(blocks, queries, sum(near), sum(near + 1 + n), target)
         };
-        match apart.first() {
+        match metrics.first() {
             None => estimates.push(estimate(blocks, *n_features, |feature| {
                 Linear::mean(blocks, queries, |block| block.sum(scheme, feature))
             })),
             Some(TargetMetric::Target(_)) => estimates.push(estimate(blocks, *n_features, |feature| {
-                Linear::average((0..apart.len()).map(|n| (shares[n], ratio(n, feature))))
+                Linear::average((0..metrics.len()).map(|n| (shares[n], ratio(n, feature))))
             })),
             Some(_) => {
-                estimates.extend((0..apart.len()).map(|n| estimate(blocks, *n_features, |feature| ratio(n, feature))))
+                estimates.extend((0..metrics.len()).map(|n| estimate(blocks, *n_features, |feature| ratio(n, feature))))
             }
         }
     }
@@ -133,10 +133,10 @@ fn estimate(blocks: &[Part<'_>], n_features: usize, of: impl Fn(usize) -> Linear
     Estimate { mean, variance }
 }
 
-/// A function of sums over blocks, and what each block adds to its linear term.
+/// A function of sums over blocks, and its linear terms by block.
 struct Linear {
     value: f64,
-    /// n_blocks; they sum up to 0.
+    /// n_blocks; they sum to 0.
     terms: Vec<f64>,
 }
 
@@ -160,7 +160,7 @@ impl Linear {
         let all_queries = total(&queries);
         let (all_both, all_target) = (total(&both), total(&target));
         let given =
-            |joint: f64, condition: f64| if condition > NOTHING * all_queries { joint / condition } else { 0.0 };
+            |joint: f64, condition: f64| if condition > NEGLIGIBLE * all_queries { joint / condition } else { 0.0 };
         let differ = given(all_both, all_target);
         let agree = given(total(&feature) - all_both, all_queries - all_target);
         let terms = blocks.iter().map(|block| {
@@ -173,7 +173,7 @@ impl Linear {
         Linear { value: differ - agree, terms: terms.collect() }
     }
 
-    /// The weighted mean of `parts`, whose weights sum up to 1.
+    /// The weighted mean of `parts`, whose weights sum to 1.
     fn average(parts: impl Iterator<Item = (f64, Linear)>) -> Self {
         parts.fold(Linear { value: 0.0, terms: Vec::new() }, |mut mean, (share, part)| {
             mean.terms.resize(part.terms.len(), 0.0);

@@ -1,14 +1,12 @@
-//! What rows without a target have to say (Petković et al. 2023 §5.2, Alg. 3).
+//! The influence of rows without a target (Petković et al. 2023 §5.2, Alg. 3).
 //!
-//! Where a row has a target, its influence is 1. Else it falls in a straight line from w1 for the rows
-//! nearest to a row with a target to w0 for those farthest from one; where all are equally far, it is w1.
-//! The influences of the two rows of a pair multiply, and where one of them has no target, the distance of
-//! the features stands in for that of the targets.
+//! A row with a target has influence 1. The influence of another row is linear in its distance from the nearest row with
+//! a target: w1 at the smallest distance, w0 at the largest, and w1 if all are equal. The influences of a pair are
+//! multiplied. If one of its rows has no target, the distance of the features replaces that of the targets.
 //!
-//! The paper writes the two ends of the line as points (d, w) and leaves open how the influences of a pair
-//! come together.
+//! The paper gives the ends of the line as points (d, w) and leaves open how the influences of a pair combine.
 //!
-//! Memory: 8 bytes a row.
+//! Memory: 9 bytes a row.
 
 use pulp::Arch;
 use rayon::prelude::*;
@@ -16,50 +14,49 @@ use rayon::prelude::*;
 use super::prepared::{Prepared, gather};
 use ferrank_data::store::TargetColumn;
 use ferrank_neighbors::context::DistanceContext;
-use ferrank_neighbors::lists::NearestParams;
+use ferrank_neighbors::nearest::{NearestParams, Search};
 use ferrank_neighbors::panels::Panels;
-use ferrank_neighbors::search::Search;
 use ferrank_neighbors::sparse::Index;
 use ferrank_neighbors::table::Table;
 use ferrank_runtime::error::Result;
 
-/// How much each row has to say.
+/// The influence of each row.
 #[derive(Debug)]
 pub(crate) struct Influence {
     /// n_rows; in [0, 1].
     of: Vec<f64>,
-    /// n_rows; whether some target is known.
-    labelled: Vec<bool>,
+    /// n_rows; true if a target of the row is known.
+    is_labelled: Vec<bool>,
 }
 
 impl Influence {
-    /// The line through (`least`, w1) and (`most`, w0), for the distances of rows from the nearest row with
-    /// a target; `None` for those that have one.
+    /// Computes influences from the distance of each row from the nearest row with a target; `None` for rows that have
+    /// one.
     fn new(distances: &[Option<f64>], (w0, w1): (f64, f64)) -> Self {
         let known = || distances.iter().flatten().copied();
         let (least, most) = (known().fold(f64::INFINITY, f64::min), known().fold(0.0, f64::max));
         let line = |distance: f64| if most > least { w1 + (w0 - w1) * (distance - least) / (most - least) } else { w1 };
         Influence {
             of: distances.iter().map(|distance| distance.map_or(1.0, line)).collect(),
-            labelled: distances.iter().map(Option::is_none).collect(),
+            is_labelled: distances.iter().map(Option::is_none).collect(),
         }
     }
 
-    /// What a pair of rows has to say, and whether the targets of both are known.
+    /// The influence of a pair of rows, and true if the targets of both are known.
     pub(crate) fn of_pair(&self, a: u32, b: u32) -> (f64, bool) {
         let (a, b) = (a as usize, b as usize);
-        (self.of[a] * self.of[b], self.labelled[a] && self.labelled[b])
+        (self.of[a] * self.of[b], self.is_labelled[a] && self.is_labelled[b])
     }
 }
 
-/// The rows of which some target is known, and the others.
+/// The rows with a known target, and the others.
 fn by_label(targets: &[TargetColumn], n_rows: usize) -> (Vec<u32>, Vec<u32>) {
     let is_known = |row: usize| targets.iter().any(|target| target.is_known(row));
     (0..n_rows as u32).partition(|&row| is_known(row as usize))
 }
 
 impl Prepared<'_> {
-    /// The influence of all rows, through these two.
+    /// The influence of all rows, for `ends` (w0, w1).
     pub(super) fn influence(&self, ends: (f64, f64)) -> Result<Influence> {
         let (labelled, others) = by_label(&self.targets, self.n_rows);
         let mut distances = vec![None; self.n_rows];
@@ -69,27 +66,26 @@ impl Prepared<'_> {
         Ok(Influence::new(&distances, ends))
     }
 
-    /// The distance of each of `rows` from the nearest of `others`, to the decimals that neighbours are
-    /// compared to.
+    /// The distance of each of `rows` from the nearest of `others`, rounded to 12 decimals.
     fn distances(&self, rows: &[u32], others: &[u32]) -> Result<Vec<f64>> {
         if let Table::Sparse(table) = &self.table {
             return Index::new(table, &self.space).distances(rows, others, self.monitor);
         }
         let (layout, monitor) = (&self.layout, self.monitor);
-        let wanted = NearestParams { k: 1, in_order: false };
-        let search = Search { space: &self.space, layout, wanted, monitor, arch: Arch::new() };
+        let params = NearestParams { k: 1, in_order: false };
+        let search = Search { space: &self.space, layout, params, monitor, arch: Arch::new() };
         let together = (self.limits.group / (Panels::row_bytes(&self.layout) + 8 * self.space.shapes.len())).max(1);
         let mut least = vec![f64::INFINITY; rows.len()];
         for others in others.chunks(together) {
             let near = Table::Held(gather(&self.table, others, self.space.shapes.len())?);
             for (rows, least) in rows.chunks(together).zip(least.chunks_mut(together)) {
                 let queries = gather(&self.table, rows, self.space.shapes.len())?;
-                let neighbours = search.among(&near, &queries)?;
-                let Table::Held(near) = &near else { unreachable!("as it was made") };
+                let neighbors = search.among(&near, &queries)?;
+                let Table::Held(near) = &near else { unreachable!("held, as created above") };
                 let context = DistanceContext { space: &self.space, queries: &queries, rows: near };
                 rows.par_iter().zip(least).for_each(|(row, least)| {
-                    // Without classes, or by class: the nearest of all.
-                    let nearest = neighbours.of(*row).flatten();
+                    // The nearest of any class.
+                    let nearest = neighbors.of(*row).flatten();
                     nearest.for_each(|&other| *least = least.min(context.distance(*row, other)));
                 });
             }

@@ -1,8 +1,8 @@
-//! The estimate that any two rows give, drawn with replacement, near or not (Robnik-Šikonja and Kononenko 1999 Eq. 4):
-//! for a nominal feature that is Eq. 5, for a numeric one the same with its differences.
+//! Myopic Relief: the estimate from all pairs of rows, drawn with replacement, instead of near ones (Robnik-Šikonja and
+//! Kononenko 1999 Eq. 4). For a nominal feature that is Eq. 5, for a numeric one the same with its differences.
 //!
-//! A missing value differs by what is expected in its class, so that the mean difference between the rows
-//! of two classes is that between their known values.
+//! A missing value has the distribution of its class, so the mean difference between two classes is that of their known
+//! values.
 
 use rayon::prelude::*;
 
@@ -15,7 +15,7 @@ use ferrank_runtime::monitor::Monitor;
 /// Values of columns read together.
 const VALUES: usize = 1 << 23;
 
-/// The importances of all features; they have no standard errors.
+/// The importances of all features, without standard errors.
 pub(crate) fn importances(table: &Table<'_>, space: &Space, priors: &[f64], monitor: &Monitor) -> Result<Vec<f64>> {
     let features: Vec<usize> = (0..space.shapes.len()).collect();
     let together = (VALUES / space.classes.len().max(1)).max(1);

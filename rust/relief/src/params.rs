@@ -7,12 +7,12 @@ use ferrank_data::schema::{Task, check_target_weights};
 use ferrank_ranking::DataShape;
 use ferrank_runtime::error::{Error, Result, check};
 
-/// Distance between the label sets of two rows, in [0, 1]; two empty sets are at distance 0. In a hierarchy
-/// each label counts with its weight.
+/// Distance between the label sets of two rows, in [0, 1]. Two empty sets are at distance 0. In a hierarchy each label
+/// counts with its weight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TargetDistance {
-    /// Share of the labels that one of the rows has (Petković et al. 2023 Eq. 7).
+    /// Share of the labels that exactly one of the rows has (Petković et al. 2023 Eq. 7).
     Hamming,
     /// 1 − |A ∩ B| / |A ∪ B|.
     Accuracy,
@@ -46,13 +46,13 @@ impl TargetDistance {
     }
 }
 
-/// A way to turn differences between rows into importances.
+/// A way to compute importances from differences between rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ReliefScore {
     /// ReliefF for one nominal target, RReliefF for all others.
     Relief,
-    /// Any two rows instead of near ones (Robnik-Šikonja and Kononenko 1999 Eq. 4, 5); one nominal target only.
+    /// All pairs of rows instead of near ones (Robnik-Šikonja and Kononenko 1999 Eq. 4, 5); one nominal target only.
     Myopic,
 }
 
@@ -75,7 +75,7 @@ impl ReliefScore {
     }
 }
 
-/// How many rows are queries.
+/// Number of rows that are queries.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Iterations {
@@ -90,25 +90,23 @@ pub enum Iterations {
 /// Settings of the Relief ranker.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ReliefParams {
-    /// The scores asked for.
+    /// The scores to compute.
     pub scores: Vec<ReliefScore>,
-    /// k; one neighbour search answers for all of them, with a score for each.
+    /// k, with a score for each; one search finds the neighbors of all.
     pub n_neighbors: Vec<usize>,
-    /// σ of the rank weights `exp(−(rank/σ)²)`; `None`: all neighbours weigh the same.
+    /// σ of the rank weights `exp(−(rank/σ)²)`; `None`: equal weights.
     pub sigma: Vec<Option<f64>>,
-    /// How many rows are queries; they are drawn without replacement.
+    /// Number of queries, drawn without replacement.
     pub n_iterations: Iterations,
-    /// Distances between label sets; empty: Hamming for label sets, and what the kind of the target
-    /// says for all others.
+    /// Distances between label sets; empty: Hamming. Other targets have the distance of their kind.
     pub target_distance: Vec<TargetDistance>,
-    /// Importances for each target on its own, averaged with the target weights (Petković et al. 2020a §2.3).
+    /// True to compute importances for each target on its own and average them with the target weights (Petković et al. 2020a §2.3).
     pub per_target: bool,
     /// Weight of each target, in target order; `None`: 1 each.
     pub target_weights: Option<Vec<f64>>,
-    /// What becomes of rows without any target.
+    /// How rows without any target are treated.
     pub unlabelled: Unlabelled,
-    /// w0 and w1: what the row farthest from all rows with a target has to say, and the nearest, of those
-    /// without one (Petković et al. 2023 §5.2).
+    /// w0 and w1: the influence of the unlabelled row farthest from all labelled rows, and of the nearest one (Petković et al. 2023 §5.2).
     pub influence: (f64, f64),
     /// Seed of the draw of queries.
     pub seed: u64,
@@ -135,7 +133,7 @@ impl ReliefParams {
     /// Number of queries among `n_rows` rows.
     ///
     /// # Errors
-    /// [`Error::Setting`] if more are asked for than there are.
+    /// [`Error::Setting`] if the setting exceeds the number of rows.
     pub fn queries(&self, n_rows: u64) -> Result<u64> {
         match self.n_iterations {
             Iterations::All => Ok(n_rows),
@@ -147,7 +145,7 @@ impl ReliefParams {
         }
     }
 
-    /// The same settings with another seed, for `rows` rows; a number of queries is at most as large.
+    /// The settings with another seed, for a block of `rows` rows; a count of queries is at most `rows`.
     pub fn for_block(&self, seed: u64, rows: u64) -> Self {
         let n_iterations = match self.n_iterations {
             Iterations::Count(count) => Iterations::Count(rows.min(count)),
@@ -156,10 +154,10 @@ impl ReliefParams {
         ReliefParams { seed, n_iterations, ..self.clone() }
     }
 
-    /// Checks each setting, and those that depend on each other, on the task and on the targets.
+    /// Checks each setting, alone and together with other settings, the task and the targets.
     ///
     /// # Errors
-    /// [`Error::Setting`] naming the setting, what was found and what would do.
+    /// [`Error::Setting`] with the setting, its value and valid values.
     pub fn validate(&self, shape: &DataShape) -> Result<()> {
         let DataShape { task, n_rows, n_targets, is_weighted, .. } = *shape;
         check(!is_weighted, "weight: Relief does not weigh rows; leave it out, or use the forest")?;
@@ -194,7 +192,7 @@ impl ReliefParams {
         )?;
         check(
             self.unlabelled != Unlabelled::Use || !self.scores.contains(&ReliefScore::Myopic),
-            "scores: myopic looks at rows with a target alone; leave it out, or use unlabelled=\"ignore\"",
+            "scores: myopic uses rows with a target only; leave it out, or use unlabelled=\"ignore\"",
         )?;
         self.validate_targets(task)?;
         check_target_weights(self.target_weights.as_deref(), n_targets)?;
@@ -203,13 +201,13 @@ impl ReliefParams {
 
     fn validate_targets(&self, task: Task) -> Result<()> {
         each_once("target_distance", self.target_distance.iter().map(|distance| distance.name().to_string()))?;
-        let asked = !self.target_distance.is_empty();
+        let requested = !self.target_distance.is_empty();
         check(
-            matches!(task, Task::MultiLabel | Task::Hierarchical) || !asked,
+            matches!(task, Task::MultiLabel | Task::Hierarchical) || !requested,
             format!("target_distance: only for label sets, the task is {}; leave it out", task.name()),
         )?;
         check(
-            !(self.per_target && asked),
+            !(self.per_target && requested),
             "target_distance: not with per_target, where each label is alone; leave one of them out",
         )
     }

@@ -1,5 +1,5 @@
-//! A source read as far as a search needs it: ranges, targets, what missing values are expected to be,
-//! and the rows themselves where they are held.
+//! Reads a source as far as a search needs it: scales, targets, models of missing values, and the rows if they fit in
+//! memory.
 
 use rayon::prelude::*;
 
@@ -20,20 +20,19 @@ use ferrank_ranking::ScanSummary;
 use ferrank_runtime::error::Result;
 use ferrank_runtime::monitor::{Monitor, Phase};
 
-/// Bytes of a value that is held: as it is, in f32 by panels and by rows, and in a byte.
+/// Bytes of a value in memory: in f64, in f32 in panels and by rows, and as byte code.
 const VALUE_BYTES: usize = 8 + 4 + 4 + 1;
-/// Values of columns with missing ones that are looked at together.
-const LACK_VALUES: usize = 1 << 22;
+/// Values of the columns with missing values that are modelled together.
+const MODEL_VALUES: usize = 1 << 22;
 
-/// A source, read as far as a search needs it.
-pub(super) struct Prepared<'a> {
+/// The data of a run.
+pub(crate) struct Prepared<'a> {
     pub(super) limits: Limits,
     pub(super) problem: &'a Problem,
     pub(super) monitor: &'a Monitor,
     pub(super) n_rows: usize,
-    /// Whether rows without a target take part.
+    /// True if rows without a target are used.
     pub(super) is_semi_supervised: bool,
-    /// Where the rows are.
     pub(super) table: Table<'a>,
     pub(super) space: Space,
     pub(super) layout: Layout,
@@ -42,11 +41,11 @@ pub(super) struct Prepared<'a> {
 }
 
 impl<'a> Prepared<'a> {
-    pub(super) fn read(limits: Limits, intake: Intake<'a>, met: &ScanSummary<'_>) -> Result<Self> {
-        let (problem, monitor, profile, n_rows) = (intake.problem, intake.monitor, &met.profile, met.rows);
+    pub(super) fn read(limits: Limits, intake: Intake<'a>, scan: &ScanSummary<'_>) -> Result<Self> {
+        let (problem, monitor, profile, n_rows) = (intake.problem, intake.monitor, &scan.profile, scan.rows);
         let all_rows = profile.counts.kept as usize;
-        let scales: Vec<Scale> = profile.features.iter().map(Scale::of).collect();
-        let mut shapes: Vec<Shape> = scales.iter().map(Shape::of).collect();
+        let scales: Vec<Scale> = profile.features.iter().map(Scale::from_profile).collect();
+        let mut shapes: Vec<Shape> = scales.iter().map(Shape::from_scale).collect();
         let with_missing: Vec<usize> =
             (0..shapes.len()).filter(|&i| shapes[i] != Shape::Constant && profile.features[i].missing() > 0).collect();
         let mut targets = empty_targets(problem, profile, n_rows as usize, intake.source.name())?;
@@ -54,8 +53,8 @@ impl<'a> Prepared<'a> {
         let reader = Reader { intake, scales, n_rows, clip: false };
         let by_class = problem.task == Task::Classification && !is_semi_supervised;
         let classes = if by_class { profile.targets[0].n_categories() } else { 1 };
-        let usual = Usual::of(&profile.features, &reader.scales, all_rows);
-        let table = if usual.is_rare(all_rows, limits.rows) {
+        let usual = Usual::new(&profile.features, &reader.scales, all_rows);
+        let table = if usual.is_worthwhile(all_rows, limits.rows) {
             read_sparse(&reader, usual, &mut targets)?
         } else {
             let held = n_rows as usize * (VALUE_BYTES * shapes.len() + 4 * with_missing.len() * classes) <= limits.rows;
@@ -82,7 +81,7 @@ impl<'a> Prepared<'a> {
     }
 }
 
-/// Reads the targets, and the rows where they are to be held.
+/// Reads the targets, and the rows if `held`.
 fn read_table<'a>(reader: Reader<'a>, held: bool, targets: &mut [TargetColumn]) -> Result<Table<'a>> {
     if !held {
         reader.intake.pass(Phase::Coding, |batch| add_values(targets, &reader.intake, batch))?;
@@ -91,7 +90,7 @@ fn read_table<'a>(reader: Reader<'a>, held: bool, targets: &mut [TargetColumn]) 
     Ok(Table::Held(reader.hold(Phase::Coding, |batch| add_values(targets, &reader.intake, batch))?))
 }
 
-/// Reads the targets, and the rows by what is unusual.
+/// Reads the targets, and the rows without their usual values.
 fn read_sparse<'a>(reader: &Reader<'_>, usual: Usual, targets: &mut [TargetColumn]) -> Result<Table<'a>> {
     let mut rows = SparseRows::new(usual);
     reader.pass(Phase::Coding, |batch, tile| {
@@ -101,7 +100,7 @@ fn read_sparse<'a>(reader: &Reader<'_>, usual: Usual, targets: &mut [TargetColum
     Ok(Table::Sparse(rows))
 }
 
-/// What missing values of the features `with_missing` are expected to differ by.
+/// Models of the missing values of the features `with_missing`; `None` for other features.
 fn missing_models(
     table: &Table<'_>,
     with_missing: &[usize],
@@ -116,7 +115,7 @@ fn missing_models(
         Table::Sparse(rows) => rows.len(),
         Table::Streamed(reader) => reader.n_rows as usize,
     };
-    for features in with_missing.chunks((LACK_VALUES / n_rows).max(1)) {
+    for features in with_missing.chunks((MODEL_VALUES / n_rows).max(1)) {
         let columns = table.columns(features)?;
         let found: Vec<Option<MissingModel>> = (columns.par_iter().zip(features))
             .map(|(column, &feature)| {
@@ -129,11 +128,11 @@ fn missing_models(
     Ok(missing_models)
 }
 
-/// The rows called `numbers`, of `width` features, in ascending order.
-pub(super) fn gather(table: &Table<'_>, numbers: &[u32], width: usize) -> Result<Rows> {
+/// The rows numbered `numbers`, of `width` features, in ascending order.
+pub(crate) fn gather(table: &Table<'_>, numbers: &[u32], width: usize) -> Result<Rows> {
     let mut wanted = numbers.to_vec();
     wanted.sort_unstable();
-    let mut gathered = Rows::with_room(wanted.len(), width);
+    let mut gathered = Rows::with_capacity(wanted.len(), width);
     table.pass(Phase::Coding, |rows| {
         gathered.add_some(rows, &wanted);
         Ok(())

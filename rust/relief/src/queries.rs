@@ -1,4 +1,4 @@
-//! Which rows are queries, and which of them share a block.
+//! The draw of queries, and their blocks.
 
 use std::ops::Range;
 
@@ -17,20 +17,20 @@ pub(super) struct Queries {
 }
 
 impl Queries {
-    /// The queries of the rows in `met`. Those of a whole data set come in `n_blocks` blocks; a part of one
-    /// draws its share of them among its rows, for the blocks `own`.
-    pub(super) fn new(params: &ReliefParams, met: &ScanSummary<'_>, own: Range<u64>, n_blocks: u64) -> Result<Self> {
-        let all = met.profile.counts.kept;
+    /// Draws the queries of the rows in `scan`. Queries of a whole data set are split into `n_blocks` blocks. A part of
+    /// a data set draws its share of the queries among its rows, for the blocks `own`.
+    pub(super) fn new(params: &ReliefParams, scan: &ScanSummary<'_>, own: Range<u64>, n_blocks: u64) -> Result<Self> {
+        let all = scan.profile.counts.kept;
         let queries = params.queries(all)?;
-        let draw = |count: u64| draw(params.seed, met.rows as usize, count as usize);
-        if !met.is_part() {
+        let draw = |count: u64| draw(params.seed, scan.rows as usize, count as usize);
+        if !scan.is_part() {
             return Ok(Queries { rows: draw(queries), first: 0, n_blocks });
         }
-        let share = (queries as f64 * (met.rows as f64 / all as f64)).round() as u64;
-        Ok(Queries { rows: draw(share.clamp(1, met.rows)), first: own.start, n_blocks: own.end - own.start })
+        let share = (queries as f64 * (scan.rows as f64 / all as f64)).round() as u64;
+        Ok(Queries { rows: draw(share.clamp(1, scan.rows)), first: own.start, n_blocks: own.end - own.start })
     }
 
-    /// Most queries of a block.
+    /// The largest number of queries of a block.
     pub(super) fn largest_block(&self) -> usize {
         self.rows.len().div_ceil(self.n_blocks.max(1) as usize)
     }
@@ -43,11 +43,11 @@ impl Queries {
     }
 }
 
-/// Keys that are held beside those of the rows drawn, at least.
+/// Least number of keys held during a draw.
 const LEAST_KEYS: usize = 1 << 16;
 
-/// Rows drawn without replacement, in the order of the draw, which does not depend on anything but the
-/// seed, `count` and the number of rows: those whose key is lowest.
+/// Draws `count` rows without replacement: those with the smallest random keys, in the order of the keys. The result
+/// depends on the arguments alone.
 pub(crate) fn draw(seed: u64, n_rows: usize, count: usize) -> Vec<u32> {
     let mut keys: Vec<(u64, u32)> = Vec::with_capacity(n_rows.min(2 * count.max(LEAST_KEYS)));
     let keep = |keys: &mut Vec<(u64, u32)>| {

@@ -1,4 +1,4 @@
-//! Relief as a ranker: what accumulators know of it.
+//! Relief as a [`Ranker`], the interface that accumulators use.
 
 use std::ops::Range;
 use std::sync::Arc;

@@ -149,7 +149,7 @@ pub(crate) fn scale(train: &ColumnProfile, test: &ColumnProfile, how: Convention
             if low < high { Scale::Numeric { low, high } } else { Scale::Constant }
         }
         (ColumnProfile::Nominal(train), ColumnProfile::Nominal(test)) => {
-            Scale::of(&ColumnProfile::Nominal(union(train, test)))
+            Scale::from_profile(&ColumnProfile::Nominal(union(train, test)))
         }
         _ => unreachable!("a feature is of one kind in both sources"),
     }

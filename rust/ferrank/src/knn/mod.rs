@@ -10,7 +10,7 @@
 //!
 //! The distance is Σ w d², with d the difference of two values of a feature, in [0, 1], and w = max(importance,
 //! 0) over the sum of these; all weigh the same if none is above 0. Distances are compared to 12 decimals, and
-//! equals go to the lower training row. What predictions are made of the neighbours, and how good these are,
+//! equals go to the lower training row. What predictions are made of the neighbors, and how good these are,
 //! is left to the caller, who gets the targets as well.
 //!
 //! The papers say neither how values are scaled nor what becomes of missing ones, so there are two
@@ -39,7 +39,7 @@ use metric::Metric;
 use read::Pair;
 use search::Search;
 
-/// Neighbours, and the targets of both sources.
+/// NeighborLists, and the targets of both sources.
 #[derive(Debug)]
 pub struct Neighbors {
     /// What is to be predicted.
@@ -56,7 +56,7 @@ pub struct Neighbors {
     pub distances: Vec<Vec<f64>>,
 }
 
-/// Finds the neighbours that the rows of `test` have in `train`, on a pool of `threads` threads.
+/// Finds the neighbors that the rows of `test` have in `train`, on a pool of `threads` threads.
 ///
 /// The columns of `test` are found by name; those that `train` lacks are not used. The same arguments give
 /// the same bits, whatever the number of threads, the chunking of the rows, and the container they come in.
@@ -81,7 +81,7 @@ pub fn neighbors(
         check(
             params.n_neighbors <= pair.train.numbers.len(),
             format!(
-                "n_neighbors: {} neighbours of {} training rows in {}; ask for fewer",
+                "n_neighbors: {} neighbors of {} training rows in {}; ask for fewer",
                 params.n_neighbors,
                 pair.train.numbers.len(),
                 train.name()

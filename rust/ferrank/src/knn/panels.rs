@@ -80,7 +80,7 @@ impl<'a> Places<'a> {
 
     /// All of `rows`.
     pub(crate) fn panels(&self, rows: &Rows, side: Side) -> Panels {
-        Panels::of(&self.layout, vec![rows.numbers.clone()], |number, cells| self.fill(rows.row(number), side, cells))
+        Panels::new(&self.layout, vec![rows.numbers.clone()], |number, cells| self.fill(rows.row(number), side, cells))
     }
 
     /// Writes a row; gives its A.

@@ -1,4 +1,4 @@
-//! Settings of a search for neighbours under rankings, and their checks.
+//! Settings of a search for neighbors under rankings, and their checks.
 
 use ferrank_data::intake::Unlabelled;
 use ferrank_runtime::error::{Error, Result, check};
@@ -29,7 +29,7 @@ impl Conventions {
 /// What to search for.
 #[derive(Debug, Clone)]
 pub struct KnnParams {
-    /// Neighbours of each test row.
+    /// NeighborLists of each test row.
     pub n_neighbors: usize,
     /// n_rankings x n_features; importances.
     pub rankings: Vec<Vec<f64>>,
@@ -41,7 +41,7 @@ pub struct KnnParams {
 
 impl KnnParams {
     pub(super) fn validate(&self, n_features: usize) -> Result<()> {
-        check(self.n_neighbors > 0, "n_neighbors: at least 1 neighbour is needed")?;
+        check(self.n_neighbors > 0, "n_neighbors: at least 1 neighbor is needed")?;
         check(
             self.unlabelled != Unlabelled::Use,
             "unlabelled: rows without a target neither predict nor are predicted; use error or ignore",

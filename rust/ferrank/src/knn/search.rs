@@ -6,8 +6,9 @@ use rayon::prelude::*;
 use super::metric::Metric;
 use super::panels::{Places, Side};
 use super::read::Pair;
-use ferrank_neighbors::lists::{ExactDistance, Lists, NearestParams};
+use ferrank_neighbors::nearest::{Bounds, NearestK, NearestParams};
 use ferrank_neighbors::scan::Scan;
+use ferrank_neighbors::sink::ExactDistance;
 use ferrank_runtime::error::Result;
 use ferrank_runtime::monitor::{Monitor, Phase};
 
@@ -15,7 +16,7 @@ use ferrank_runtime::monitor::{Monitor, Phase};
 pub(crate) struct Search<'a> {
     pub(crate) pair: &'a Pair,
     pub(crate) metric: &'a Metric<'a>,
-    /// Neighbours wanted, at most as many as there are training rows.
+    /// NeighborLists wanted, at most as many as there are training rows.
     pub(crate) k: usize,
     pub(crate) monitor: &'a Monitor,
 }
@@ -28,15 +29,20 @@ impl Search<'_> {
         let places = Places::new(self.metric);
         let (queries, rows) = (places.panels(test, Side::Query), places.panels(train, Side::Row));
         let most = rows.sums().filter(|sum| sum.is_finite()).fold(0.0, f32::max);
-        let scan = Scan { layout: &places.layout, monitor: self.monitor, arch: Arch::new(), pairwise: None };
+        let (layout, arch) = (&places.layout, Arch::new());
+        let scan = Scan { layout, monitor: self.monitor, arch };
+        let params = NearestParams { k: self.k, in_order: true };
         let error = |sum| places.error(sum, f64::from(most));
-        let mut lists = scan.lists(&queries, NearestParams { k: self.k, in_order: true }, 1, error);
-        scan.offer(self, &queries, &rows, &mut lists, |lists| {
+        let groups = scan.groups(&queries);
+        let mut lists: Vec<NearestK> =
+            groups.map(|group| NearestK::new(layout, &queries, group, params, 1, error)).collect();
+        let bounds = Bounds::new(layout, arch, &queries, &rows, self.k);
+        scan.offer(self, [&queries, &rows], bounds, &mut lists, |lists| {
             lists.finish(self);
             self.monitor.advance(lists.n_queries() as u64);
         })?;
         // Panels hold the test rows in their order.
-        let found: Vec<u32> = lists.iter().flat_map(Lists::neighbours).flat_map(|(_, rows)| rows.flatten()).collect();
+        let found: Vec<u32> = lists.iter().flat_map(NearestK::neighbors).flat_map(|(_, rows)| rows.flatten()).collect();
         let distances = found.par_chunks(self.k).zip(&test.numbers).flat_map_iter(|(near, &query)| {
             near.iter().map(move |&row| self.metric.distance(test.row(query), train.row(row)))
         });
@@ -46,11 +52,11 @@ impl Search<'_> {
 }
 
 impl ExactDistance for &Search<'_> {
-    fn whole(self) -> usize {
+    fn divisor(self) -> usize {
         1
     }
 
-    fn is_itself(self, _: u32, _: u32) -> bool {
+    fn is_self(self, _: u32, _: u32) -> bool {
         false
     }
 

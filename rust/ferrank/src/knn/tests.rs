@@ -13,7 +13,7 @@ use ferrank_data::intake::Unlabelled;
 use ferrank_data::schema::{Problem, Roles, Targets};
 use ferrank_data::source::{ChunkSource, TableSource};
 use ferrank_neighbors::kernel::Measure;
-use ferrank_neighbors::layout::{LANES, NOBODY};
+use ferrank_neighbors::layout::{LANES, NO_ROW};
 use ferrank_runtime::monitor::Monitor;
 use ferrank_runtime::random::mix;
 
@@ -133,8 +133,8 @@ fn panels_give_the_distances_of_the_metric_within_their_error() {
             for (a, b) in [(0, 0), (1, 2), (queries.len() - 1, rows.len() - 1)] {
                 let (one, other) = (queries.panel(&places.layout, a), rows.panel(&places.layout, b));
                 arch.dispatch(Measure::new(&places.layout, one, other, &mut block));
-                for (line, &x) in one.numbers.iter().enumerate().filter(|(_, x)| **x != NOBODY) {
-                    for (lane, &y) in other.numbers.iter().enumerate().filter(|(_, y)| **y != NOBODY) {
+                for (line, &x) in one.numbers.iter().enumerate().filter(|(_, x)| **x != NO_ROW) {
+                    for (lane, &y) in other.numbers.iter().enumerate().filter(|(_, y)| **y != NO_ROW) {
                         let exact = metric.distance(pair.test.row(x), pair.train.row(y));
                         let error = places.error(f64::from(one.sums[line]), f64::from(most));
                         let found = f64::from(block[line][lane]);
@@ -189,7 +189,7 @@ fn more_neighbours_than_rows_are_an_error() {
     let (train, test) = (table(4, 0, 0.0, 4), table(3, 1, 0.0, 3));
     let run = |k| neighbors(&train, &test, &roles(), &params(k, Conventions::Clus), 1, &Monitor::default());
     assert_eq!(run(4).unwrap().rows[0].len(), 12);
-    assert!(run(5).unwrap_err().to_string().contains("5 neighbours of 4 training rows"));
+    assert!(run(5).unwrap_err().to_string().contains("5 neighbors of 4 training rows"));
     assert!(run(0).is_err());
 }
 

@@ -1,11 +1,10 @@
-//! Rows of which most values are what is usual for the feature, 0 as a rule: only the others are held.
+//! Sparse rows: most values are the usual one of their feature, as a rule 0, and only the others are held.
 //!
-//! Where two rows have the usual value of a feature they do not differ, and adding 0 changes no sum. So
-//! the walk over the features in which either of two rows is unusual, in their order, gives the bits that
-//! the walk over all features does. Where the values come from (SciPy's sparse rows, sparse ARFF, a table
-//! full of zeros) makes no difference.
+//! Two rows with the usual value of a feature do not differ in it, and adding 0 changes no sum. So sums over the features
+//! in which either row has another value, in order, have the same bits as sums over all features. It makes no difference
+//! where the values come from: sparse rows of SciPy, sparse ARFF, a dense table full of zeros.
 //!
-//! Memory: 12 bytes for each unusual value, and as much again while neighbours are searched.
+//! Memory: 12 bytes for each value held, and as much again during a search for neighbors.
 
 mod search;
 
@@ -17,18 +16,18 @@ use super::rows::Rows;
 use super::space::{Scale, Space};
 use ferrank_data::profile::ColumnProfile;
 
-/// Rows are held this way where at most one in so many of their values is unusual. Dense rows are
-/// faster from about one in eight.
+/// Rows are held sparse where at most one in this many values is not the usual one. Dense rows are faster from about one
+/// in eight.
 const RARE: usize = 16;
 
-/// What is usual for each feature, and how much is not.
+/// The usual value of each feature, and the number of other values.
 #[derive(Debug, Default)]
 pub struct Usual {
     /// n_features; never missing.
     values: Vec<f64>,
-    /// Features that are not constant.
+    /// Number of features that are not constant.
     varied: usize,
-    /// Values of other features than constant ones that are not the usual one.
+    /// Number of values that are not the usual one of their feature.
     others: usize,
 }
 
@@ -45,13 +44,13 @@ pub struct SparseRows {
 }
 
 impl Usual {
-    /// For `n_rows` rows of features with these profiles and scales.
-    pub fn of(profiles: &[ColumnProfile], scales: &[Scale], n_rows: usize) -> Self {
+    /// The usual values of `n_rows` rows with these profiles and scales.
+    pub fn new(profiles: &[ColumnProfile], scales: &[Scale], n_rows: usize) -> Self {
         let mut usual = Usual::default();
         for (profile, scale) in profiles.iter().zip(scales) {
             let (value, count) = match (profile, scale) {
                 (ColumnProfile::Numeric(numeric), Scale::Numeric { low, high }) if numeric.zeros > 0 => {
-                    (Scale::place(0.0, *low, *high), numeric.zeros as usize)
+                    (Scale::normalize(0.0, *low, *high), numeric.zeros as usize)
                 }
                 (ColumnProfile::Nominal(nominal), Scale::Nominal(_)) => {
                     let most = nominal.counts.values().enumerate().max_by_key(|(_, count)| **count);
@@ -67,26 +66,26 @@ impl Usual {
         usual
     }
 
-    /// The same value for all of some features.
+    /// The same usual value for all features.
     #[cfg(test)]
     pub fn constant(value: f64, n_features: usize) -> Self {
         Usual { values: vec![value; n_features], ..Usual::default() }
     }
 
-    /// Whether `n_rows` rows, held by what is unusual, take at most `bytes` and are searched faster.
-    pub fn is_rare(&self, n_rows: usize, bytes: usize) -> bool {
+    /// Returns true if sparse rows take at most `bytes` for `n_rows` rows and are faster to search.
+    pub fn is_worthwhile(&self, n_rows: usize, bytes: usize) -> bool {
         self.others.saturating_mul(RARE) <= n_rows * self.varied && self.others.saturating_mul(24) <= bytes
     }
 }
 
 impl SparseRows {
-    /// No rows yet, of features with these usual values.
+    /// Creates an empty table of features with these usual values.
     pub fn new(usual: Usual) -> Self {
         let (features, values) = (Vec::with_capacity(usual.others), Vec::with_capacity(usual.others));
         SparseRows { usual, starts: vec![0], features, values }
     }
 
-    /// Appends `rows`, which follow those that are there.
+    /// Appends `rows`, whose numbers follow those already present.
     pub fn append(&mut self, rows: &Rows) {
         for row in rows.values().chunks_exact(rows.width) {
             for (feature, (value, usual)) in row.iter().zip(&self.usual.values).enumerate() {
@@ -104,12 +103,12 @@ impl SparseRows {
         self.starts.len() - 1
     }
 
-    /// Returns true if there is none.
+    /// Returns true if there is no row.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The unusual values of a row.
+    /// The values of a row that are held, as (feature, value).
     fn row(&self, number: u32) -> impl Iterator<Item = (usize, f64)> {
         let entries = self.entries(number);
         self.features[entries.clone()].iter().map(|&feature| feature as usize).zip(self.values[entries].iter().copied())
@@ -119,7 +118,8 @@ impl SparseRows {
         self.starts[number as usize]..self.starts[number as usize + 1]
     }
 
-    /// Calls `each` with every feature in which rows `a` and `b` could differ, in order, and by how much.
+    /// Calls `each` with every feature in which either of rows `a` and `b` has an unusual value, in order, and their
+    /// difference.
     pub fn differences(&self, space: &Space, a: u32, b: u32, mut each: impl FnMut(usize, f64)) {
         let (a_class, b_class) = (space.class(a), space.class(b));
         let (mut of_a, mut of_b) = (self.row(a).peekable(), self.row(b).peekable());
@@ -133,10 +133,10 @@ impl SparseRows {
         }
     }
 
-    /// Hands all rows to `each`, some at a time, with all their values.
+    /// Calls `each` with all rows as dense ones, `together` at a time.
     pub fn expand<E>(&self, together: usize, mut each: impl FnMut(&Rows) -> Result<(), E>) -> Result<(), E> {
         let n_rows = self.len() as u32;
-        let mut rows = Rows::with_room(together.min(self.len()), self.usual.values.len());
+        let mut rows = Rows::with_capacity(together.min(self.len()), self.usual.values.len());
         for first in (0..n_rows).step_by(together) {
             rows.clear();
             for number in first..n_rows.min(first + together as u32) {
@@ -149,7 +149,7 @@ impl SparseRows {
         Ok(())
     }
 
-    /// Columns number `features`, each over all rows.
+    /// The columns of `features`, each over all rows.
     pub fn columns(&self, features: &[usize]) -> Vec<Vec<f64>> {
         let mut columns: Vec<Vec<f64>> = features.iter().map(|&i| vec![self.usual.values[i]; self.len()]).collect();
         let mut place = vec![usize::MAX; self.usual.values.len()];

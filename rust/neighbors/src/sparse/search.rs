@@ -1,38 +1,37 @@
-//! The exact k nearest neighbours, of every class, among rows that are mostly usual.
+//! The exact k nearest neighbors, of each class, among sparse rows.
 //!
 //! ```text
-//! sums[b] = how far each row b is from a row of usual values only
+//! sums[b] = distance of row b from a row of usual values only
 //! for each unusual value x of the query
-//!     for each row b that has an unusual y there   from an index by feature
+//!     for each row b with an unusual value y of that feature   from an index by feature
 //!         sums[b] += |x − y| − |x − usual| − |y − usual|
 //! ```
 //!
-//! The sums, with the query's own added, are its distances from all rows, but for the order of additions.
-//! They choose; those who could be among the nearest are measured in the order of features.
+//! Together with the query's own distance from a row of usual values, these are its distances from all rows, but for the
+//! order of additions. They choose candidates, which are then measured in the order of features.
 
 use rayon::prelude::*;
 
 use super::SparseRows;
-use crate::lists::{key, unit};
-use crate::neighbours::Neighbours;
-use crate::space::Space;
-use crate::space::rounded;
+use crate::nearest::NeighborLists;
+use crate::sink::{distance_key, key_unit};
+use crate::space::{Space, rounded};
 use ferrank_runtime::error::Result;
 use ferrank_runtime::monitor::{Monitor, Phase};
 
-/// Rows by feature, and what is known of each row alone.
+/// An index of sparse rows by feature, and sums of each row alone.
 pub struct Index<'a> {
     rows: &'a SparseRows,
     space: &'a Space,
-    /// n_features + 1; where the entries of a feature start.
+    /// n_features + 1; start of each feature in `entries`.
     starts: Vec<usize>,
     /// n_entries; row and value.
     entries: Vec<(u32, f64)>,
     /// n_rows; distance from a row of usual values only.
     alone: Vec<f64>,
-    /// n_classes; rows of each.
+    /// n_classes; row numbers of each class.
     members: Vec<Vec<u32>>,
-    /// Most entries of a row, and the greatest of `alone`.
+    /// The largest number of entries of a row, and the largest of `alone`.
     most: (usize, f64),
 }
 
@@ -61,14 +60,14 @@ impl<'a> Index<'a> {
         index
     }
 
-    /// How far a value of row `number` is from the usual one.
+    /// Difference between a value of row `number` and the usual one.
     fn unusual(&self, number: u32, (feature, value): (usize, f64)) -> f64 {
         let class = self.space.class(number);
         self.space.apart(feature, (value, class), (self.rows.usual.values[feature], class))
     }
 
     /// The `k` nearest rows of each class for each of `queries`.
-    pub fn neighbours(&self, queries: &[u32], k: usize, monitor: &Monitor) -> Result<Neighbours> {
+    pub fn neighbors(&self, queries: &[u32], k: usize, monitor: &Monitor) -> Result<NeighborLists> {
         monitor.enter(Phase::Searching, queries.len() as u64);
         let search = |sums: &mut Vec<f64>, &query: &u32| {
             monitor.check()?;
@@ -78,12 +77,12 @@ impl<'a> Index<'a> {
             Ok(lists)
         };
         let found: Vec<Vec<Vec<u32>>> = queries.par_iter().map_init(Vec::new, search).collect::<Result<_>>()?;
-        let mut neighbours = Neighbours::new(self.members.len());
-        queries.iter().zip(found).for_each(|(&query, lists)| neighbours.add(query, lists));
-        Ok(neighbours.sorted())
+        let mut neighbors = NeighborLists::new(self.members.len());
+        queries.iter().zip(found).for_each(|(&query, lists)| neighbors.add(query, lists));
+        Ok(neighbors.sorted())
     }
 
-    /// The distance of each of `rows` from the nearest of `others`; infinite where there are none.
+    /// The distance of each of `rows` from the nearest of `others`; infinite without others.
     pub fn distances(&self, rows: &[u32], others: &[u32], monitor: &Monitor) -> Result<Vec<f64>> {
         let n_features = self.space.shapes.len();
         let search = |sums: &mut Vec<f64>, &row: &u32| {
@@ -116,8 +115,8 @@ impl<'a> Index<'a> {
         }
     }
 
-    /// How far a sum by [`Index::measure`] may be from one in the order of features: a unit in the last
-    /// place of what is summed up, for each addition. A difference is at most 1.
+    /// Bound on the rounding error of a sum by [`Index::measure`]: one unit in the last place for each addition. A
+    /// difference is at most 1.
     fn error(&self, query: u32) -> f64 {
         let n = self.rows.entries(query).len();
         let additions = 4 * (n + self.most.0 + 1);
@@ -131,10 +130,12 @@ impl<'a> Index<'a> {
         let others = || members.iter().copied().filter(|row| *row != query);
         let mut found: Vec<f64> = others().map(|row| sums[row as usize]).collect();
         let threshold = match found.len() > k {
-            true => *found.select_nth_unstable_by(k - 1, f64::total_cmp).1 + 2.0 * self.error(query) + unit(n_features),
+            true => {
+                *found.select_nth_unstable_by(k - 1, f64::total_cmp).1 + 2.0 * self.error(query) + key_unit(n_features)
+            }
             false => f64::INFINITY,
         };
-        let measured = |row: u32| (key(self.sum(query, row), n_features), row);
+        let measured = |row: u32| (distance_key(self.sum(query, row), n_features), row);
         let mut nearest: Vec<(u64, u32)> =
             others().filter(|row| sums[*row as usize] <= threshold).map(measured).collect();
         nearest.sort_unstable();

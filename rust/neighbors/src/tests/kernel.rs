@@ -2,7 +2,7 @@
 
 use super::{archs, small};
 use crate::kernel::Measure;
-use crate::layout::{LANES, NOBODY};
+use crate::layout::{LANES, NO_ROW};
 use crate::space::{Example, Shape};
 use crate::space_panels::{error_of, panels_of};
 
@@ -18,10 +18,10 @@ fn panels_give_the_distances_of_the_space_within_their_error() {
                 let (one, other) = (panels.panel(&layout, a), panels.panel(&layout, b));
                 let mut block = [[0.0; LANES]; LANES];
                 arch.dispatch(Measure::new(&layout, one, other, &mut block));
-                for (line, &x) in one.numbers.iter().enumerate().filter(|(_, x)| **x != NOBODY) {
+                for (line, &x) in one.numbers.iter().enumerate().filter(|(_, x)| **x != NO_ROW) {
                     for (lane, &y) in other.numbers.iter().enumerate() {
-                        assert_eq!(block[line][lane].is_finite(), y != NOBODY);
-                        if y != NOBODY {
+                        assert_eq!(block[line][lane].is_finite(), y != NO_ROW);
+                        if y != NO_ROW {
                             let example = |row| Example { values: rows.row(row), class: space.class(row) };
                             let mut exact = Vec::new();
                             space.distances(example(x), &[example(y)], &mut exact);

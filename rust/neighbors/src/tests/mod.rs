@@ -1,4 +1,4 @@
-//! Neighbour search on small cases by hand and beside naive twins.
+//! Neighbor search on small cases by hand and beside naive twins.
 
 mod kernel;
 mod search;
@@ -45,7 +45,7 @@ fn small(n_rows: usize, shapes: &[Shape], missing: f64, n_classes: usize, seed: 
     let classes: Vec<u16> = (0..n_rows)
         .map(|row| (ferrank_runtime::random::mix([seed, 7, row as u64]) % n_classes as u64) as u16)
         .collect();
-    let rows = Rows::of(width, &values);
+    let rows = Rows::from_values(width, &values);
     let mut missing_models = Vec::new();
     for (i, shape) in shapes.iter().enumerate() {
         let column: Vec<f64> = rows.values().iter().skip(i).step_by(width).copied().collect();

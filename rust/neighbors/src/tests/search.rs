@@ -5,16 +5,14 @@ use pulp::Arch;
 use super::{archs, small};
 use crate::layout::LANES;
 use crate::layout::Layout;
-use crate::lists::NearestParams;
-use crate::neighbours::Neighbours;
+use crate::nearest::{NearestParams, NeighborLists, Search};
 use crate::rows::Rows;
-use crate::search::Search;
 use crate::space::{Example, Shape, Space};
 use crate::table::Table;
 use ferrank_runtime::monitor::Monitor;
 
 /// The k nearest of each class, by distance to 12 decimals and then by row.
-fn naive(rows: &Rows, space: &Space, k: usize) -> Neighbours {
+fn naive(rows: &Rows, space: &Space, k: usize) -> NeighborLists {
     let example = |row: u32| Example { values: rows.row(row), class: space.class(row) };
     let near = |query: u32, class: usize| {
         let mut found: Vec<(u64, u32)> = Vec::new();
@@ -26,17 +24,17 @@ fn naive(rows: &Rows, space: &Space, k: usize) -> Neighbours {
         found.sort_unstable();
         found.into_iter().take(k).map(|(_, row)| row).collect::<Vec<u32>>()
     };
-    let mut neighbours = Neighbours::new(space.n_classes);
+    let mut neighbors = NeighborLists::new(space.n_classes);
     for &query in &rows.numbers {
-        neighbours.add(query, (0..space.n_classes).map(|class| near(query, class)));
+        neighbors.add(query, (0..space.n_classes).map(|class| near(query, class)));
     }
-    neighbours.sorted()
+    neighbors.sorted()
 }
 
 /// The same lists for the same queries.
-fn assert_same(found: &Neighbours, expected: &Neighbours, queries: &[u32], what: &str) {
+fn assert_same(found: &NeighborLists, expected: &NeighborLists, queries: &[u32], what: &str) {
     for &query in queries {
-        let lists = |neighbours: &Neighbours| neighbours.of(query).map(<[u32]>::to_vec).collect::<Vec<_>>();
+        let lists = |neighbors: &NeighborLists| neighbors.of(query).map(<[u32]>::to_vec).collect::<Vec<_>>();
         assert_eq!(lists(found), lists(expected), "query {query}, {what}");
     }
 }
@@ -49,7 +47,7 @@ fn assert_found(rows: &Rows, space: &Space, layout: &Layout, k: usize, what: &st
         for room in [0, usize::MAX] {
             assert_same(&search.of_all(rows, room).unwrap(), &expected, &rows.numbers, what);
         }
-        let found = Search { wanted: NearestParams { k, in_order: false }, ..search }.of_all(rows, 0).unwrap();
+        let found = Search { params: NearestParams { k, in_order: false }, ..search }.of_all(rows, 0).unwrap();
         for &query in &rows.numbers {
             for (list, expected) in found.of(query).zip(expected.of(query)) {
                 let sorted = [list, expected].map(|list| {
@@ -64,7 +62,7 @@ fn assert_found(rows: &Rows, space: &Space, layout: &Layout, k: usize, what: &st
 }
 
 fn search<'a>(space: &'a Space, layout: &'a Layout, k: usize, monitor: &'a Monitor) -> Search<'a> {
-    Search { space, layout, wanted: NearestParams { k, in_order: true }, monitor, arch: Arch::new() }
+    Search { space, layout, params: NearestParams { k, in_order: true }, monitor, arch: Arch::new() }
 }
 
 #[test]
@@ -82,7 +80,7 @@ fn it_finds_the_nearest_of_each_class_also_where_many_tie() {
         for &k in most {
             let what = format!("seed {seed}, k {k}");
             assert_found(&rows, &space, &layout, k, &what);
-            let mut held = Rows::with_room(rows.numbers.len(), width);
+            let mut held = Rows::with_capacity(rows.numbers.len(), width);
             held.add_some(&rows, &rows.numbers);
             let found = search(&space, &layout, k, &monitor).among(&Table::Held(held), &rows).unwrap();
             assert_same(&found, &naive(&rows, &space, k), &rows.numbers, &what);

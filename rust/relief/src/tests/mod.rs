@@ -1,8 +1,8 @@
 //! The Relief ranker on small cases by hand, and laws that its rankings obey.
 
 mod laws;
+mod queries;
 mod sparse;
-mod sums;
 
 /// A random number in [0, 1), another one for each `n`.
 fn uniform(n: u64) -> f64 {

@@ -1,23 +1,23 @@
-//! Who the neighbours of queries are.
+//! The result of a search.
 
 /// The nearest rows of each query, by class, nearest first.
 #[derive(Debug, Default, PartialEq)]
-pub struct Neighbours {
+pub struct NeighborLists {
     n_classes: usize,
-    /// (query, its place), by query.
+    /// (query, its position), by query.
     queries: Vec<(u32, u32)>,
-    /// Where the list of each place and class ends.
+    /// n_queries x n_classes; end of the list of each position and class in `rows`.
     ends: Vec<usize>,
     rows: Vec<u32>,
 }
 
-impl Neighbours {
-    /// None yet.
+impl NeighborLists {
+    /// Creates a result without queries.
     pub fn new(n_classes: usize) -> Self {
-        Neighbours { n_classes, ..Neighbours::default() }
+        NeighborLists { n_classes, ..NeighborLists::default() }
     }
 
-    /// Adds a query, which is not there, with its list of each class.
+    /// Adds a new query with its list of each class.
     pub fn add<L: IntoIterator<Item = u32>>(&mut self, query: u32, lists: impl IntoIterator<Item = L>) {
         self.queries.push((query, self.queries.len() as u32));
         for list in lists {
@@ -26,13 +26,16 @@ impl Neighbours {
         }
     }
 
-    /// To be asked from now on.
+    /// Sorts the queries, which [`NeighborLists::of`] searches.
     pub fn sorted(mut self) -> Self {
         self.queries.sort_unstable();
         self
     }
 
-    /// The lists of `query`, one for each class; it is one of the queries.
+    /// The lists of `query`, one for each class.
+    ///
+    /// # Panics
+    /// If `query` was not added.
     pub fn of(&self, query: u32) -> impl Iterator<Item = &[u32]> {
         let found = self.queries.binary_search_by_key(&query, |(query, _)| *query).expect("one of the queries");
         let first = self.queries[found].1 as usize * self.n_classes;

@@ -1,48 +1,55 @@
-//! How far all rows of a table are at least from each other, each pair compared once.
+//! Lower bounds of the distances between all rows, each pair compared once.
 //!
-//! Where rows are wide, comparing them costs more than writing down what came of it: a level, a byte a pair.
+//! Where rows are wide, comparing byte codes costs more than storing the result, a level of one byte for each pair.
 
 use pulp::Arch;
 use rayon::prelude::*;
 
-use super::byte_codes::{n_bytes, serves};
-use super::bytes::{Bytes, WithBytes, dispatch};
-use super::layout::{LANES, Layout};
-use super::panels::{Panel, Panels};
 use super::quantized::{QuantizedDistances, Scale, any_is_large, levels};
+use crate::byte_codes::{are_supported, n_bytes};
+use crate::bytes::{Bytes, WithBytes, dispatch};
+use crate::layout::{LANES, Layout};
+use crate::panels::{Panel, Panels};
 use ferrank_runtime::error::Result;
 use ferrank_runtime::monitor::Monitor;
 use ferrank_runtime::pages::{Large, prefetch};
 
-/// Rows of fewer bytes are compared as fast as they are looked up.
+/// Rows of fewer bytes are compared as fast as a stored level is loaded.
 const FEWEST_BYTES: usize = 64;
-/// Tiles that are read after one is asked for and before it is read.
+/// Tiles between the one that is read and the one that is prefetched.
 const AHEAD: usize = 12;
 /// Pairs of two panels.
 const TILE: usize = LANES * LANES;
 
 /// The levels of all pairs of rows.
 #[derive(Debug)]
-pub struct PairwiseBounds {
+pub(super) struct PairwiseBounds {
     pub(super) scale: Scale,
     n_panels: usize,
-    /// For each panel its tiles with itself and those after it: the panel's rows x the others'.
+    /// For each panel the tiles with itself and the panels after it: rows of the panel x rows of the other.
     tiles: Large<u8>,
 }
 
-/// Bytes that those of `n` panels take; `None` where they would not serve.
-pub fn bytes(layout: &Layout, n: usize) -> Option<usize> {
-    let serve = serves(layout) && n_bytes(layout) >= FEWEST_BYTES;
-    serve.then(|| TILE * (n * (n + 1) / 2))
+/// Bytes of the bounds of `n` panels; `None` where they would not be faster.
+pub(super) fn bytes(layout: &Layout, n: usize) -> Option<usize> {
+    let is_worthwhile = are_supported(layout) && n_bytes(layout) >= FEWEST_BYTES;
+    is_worthwhile.then(|| TILE * (n * (n + 1) / 2))
 }
 
 impl PairwiseBounds {
-    /// Those of `panels`, for the `k` nearest of each class; `None` where bytes do not serve to find them.
+    /// Compares all rows of `panels`, for a search of the `k` nearest of each class. `None` where the classes are too
+    /// small for a search by byte codes.
     ///
     /// # Errors
     /// [`Interrupted`](ferrank_runtime::error::Error::Interrupted) on request.
-    pub fn new(layout: &Layout, panels: &Panels, k: usize, arch: Arch, monitor: &Monitor) -> Result<Option<Self>> {
-        let scale = if any_is_large(panels, k) { Scale::of(layout, arch, panels, panels, k) } else { None };
+    pub(super) fn new(
+        layout: &Layout,
+        panels: &Panels,
+        k: usize,
+        arch: Arch,
+        monitor: &Monitor,
+    ) -> Result<Option<Self>> {
+        let scale = if any_is_large(panels, k) { Scale::new(layout, arch, panels, panels, k) } else { None };
         let Some(scale) = scale else { return Ok(None) };
         let n_panels = panels.len();
         let mut pairwise =
@@ -64,14 +71,14 @@ impl PairwiseBounds {
         Ok(Some(pairwise))
     }
 
-    /// The levels of the rows of panel `other` for those of panel `one`; what follows is asked for from the memory.
+    /// The levels between the rows of panel `one` and those of panel `other`; prefetches tiles that follow.
     #[inline(always)]
     pub(super) fn levels<S: Bytes>(&self, simd: S, one: usize, other: usize) -> QuantizedDistances {
         if other + AHEAD < self.n_panels {
             prefetch(self.tile(one, other + AHEAD));
         }
         let tile = pulp::cast(*self.tile(one, other));
-        if one <= other { tile } else { turned(simd, tile) }
+        if one <= other { tile } else { transposed(simd, tile) }
     }
 
     #[inline(always)]
@@ -82,9 +89,9 @@ impl PairwiseBounds {
     }
 }
 
-/// Columns as lines: shuffled like two halves of a deck of cards, once for each bit of a line's number.
+/// Transposes a tile: a perfect shuffle of its lines for each bit of a line's number.
 #[inline(always)]
-fn turned<S: Bytes>(simd: S, mut tile: QuantizedDistances) -> QuantizedDistances {
+fn transposed<S: Bytes>(simd: S, mut tile: QuantizedDistances) -> QuantizedDistances {
     for _ in 0..LANES.ilog2() {
         let mut shuffled = [[0; LANES]; LANES];
         for line in 0..LANES / 2 {
@@ -95,7 +102,7 @@ fn turned<S: Bytes>(simd: S, mut tile: QuantizedDistances) -> QuantizedDistances
     tile
 }
 
-/// Compares the rows of a panel with those of others, each of which has a tile.
+/// Compares the rows of a panel with those of others, into a tile for each.
 struct Compare<'a> {
     one: Panel<'a>,
     others: &'a [Panel<'a>],

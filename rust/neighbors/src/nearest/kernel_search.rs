@@ -1,0 +1,95 @@
+//! The search that measures all pairs of a tile by the kernel.
+
+use pulp::{Arch, Simd, WithSimd};
+
+use super::GROUPS_PER_NEIGHBOR;
+use super::nearest_k::NearestK;
+use crate::kernel::Lines;
+use crate::layout::{LANES, NO_ROW};
+use crate::sink::ExactDistance;
+use crate::tile::Tile;
+use crate::vectors::{bits, word};
+
+/// Panels whose rows have a bit each in a word.
+const MARKED: usize = u64::BITS as usize / LANES;
+
+/// Buffers of a search, reused from tile to tile.
+#[derive(Default)]
+pub(super) struct KernelSearch {
+    /// n_row_panels; distances in f32.
+    distances: Vec<Lines>,
+    /// n_groups; the smallest distance of each query and lane in a group of panels.
+    smallest: Vec<Lines>,
+    scratch: Vec<f32>,
+}
+
+impl KernelSearch {
+    /// Pushes the rows that may be among the nearest to the lists of the queries.
+    pub(super) fn run(&mut self, arch: Arch, tile: Tile<'_, impl ExactDistance>, lists: &mut NearestK) {
+        let groups = (GROUPS_PER_NEIGHBOR * (lists.k() + 1)).div_ceil(LANES).min(tile.rows.len());
+        let KernelSearch { distances, smallest, .. } = self;
+        smallest.clear();
+        smallest.resize(groups, [[f32::INFINITY; LANES]; LANES]);
+        tile.measure(arch, distances, |number, lines| {
+            let smallest = smallest[number % groups].as_flattened_mut();
+            for (smallest, distance) in smallest.iter_mut().zip(lines.as_flattened()) {
+                *smallest = smallest.min(*distance);
+            }
+        });
+        arch.dispatch(Offer { buffers: self, tile, lists });
+    }
+
+    /// A distance in f32 that at least `n` rows do not exceed, for the query in `line`.
+    fn kth_bound(&mut self, line: usize, n: usize) -> f32 {
+        let scratch = &mut self.scratch;
+        scratch.clear();
+        self.smallest.iter().for_each(|smallest| scratch.extend_from_slice(&smallest[line]));
+        if scratch.len() < n {
+            return f32::MAX;
+        }
+        // Infinite where there are fewer rows.
+        scratch.select_nth_unstable_by(n - 1, f32::total_cmp).1.min(f32::MAX)
+    }
+}
+
+/// Pushes rows that were measured.
+struct Offer<'a, 'b, D> {
+    buffers: &'a mut KernelSearch,
+    tile: Tile<'b, D>,
+    lists: &'a mut NearestK,
+}
+
+impl<D: ExactDistance> WithSimd for Offer<'_, '_, D> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        let Offer { buffers, tile, lists } = self;
+        let class = tile.rows[0].class;
+        for line in (0..LANES).filter(|line| tile.queries.numbers[*line] != NO_ROW) {
+            let query = lists.position(tile.query_panel, line);
+            let mut threshold = lists.threshold(tile.exact, query, class);
+            if threshold == f32::MAX {
+                let first = buffers.kth_bound(line, lists.k() + 1);
+                threshold = lists.threshold_at(tile.exact, query, first).min(f32::MAX);
+            }
+            let threshold = simd.splat_f32s(threshold);
+            'rows: for (panels, rows) in buffers.distances.chunks(MARKED).zip(tile.rows.chunks(MARKED)) {
+                let mut marks = 0;
+                for (number, distances) in panels.iter().enumerate() {
+                    for (part, &distances) in S::as_simd_f32s(&distances[line]).0.iter().enumerate() {
+                        let lanes = u64::from(word(simd, simd.less_than_or_equal_f32s(distances, threshold)));
+                        marks |= lanes << (number * LANES + part * S::F32_LANES);
+                    }
+                }
+                for position in bits(marks) {
+                    let (panel, lane) = (position as usize / LANES, position as usize % LANES);
+                    let candidate = (panels[panel][line][lane], rows[panel].numbers[lane]);
+                    if !lists.push(tile.exact, query, class, candidate) {
+                        break 'rows;
+                    }
+                }
+            }
+        }
+    }
+}

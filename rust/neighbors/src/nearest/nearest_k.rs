@@ -1,0 +1,320 @@
+//! Lists of nearest neighbors, one for each query and class.
+//!
+//! A list holds the k best rows by (distance, row number), in whatever order rows were pushed; so lists of parts of
+//! the data merge into the lists of all. Distances in f32 only choose candidates: a row is kept as long as its
+//! distance less its error does not exceed the k-th smallest distance plus its error. Candidates that remain are
+//! *refined*: measured in f64, in the order of features, and rounded to 12 decimals.
+
+use std::ops::Range;
+
+use crate::layout::{Error, LANES, Layout, NO_ROW};
+use crate::panels::Panels;
+use crate::sink::{ExactDistance, distance_key, key_unit};
+
+/// Candidates beside k that a list takes before it is pruned.
+const EXTRA: usize = 8;
+/// Most candidates for which a list reserves memory at once.
+const MOST_RESERVED: usize = 256;
+
+/// Which neighbors a search finds.
+#[derive(Debug, Clone, Copy)]
+pub struct NearestParams {
+    /// Neighbors of each class.
+    pub k: usize,
+    /// True if the order of the neighbors matters; if not, fewer pairs are measured in f64.
+    pub in_order: bool,
+}
+
+/// The k nearest rows of each class for the queries of some panels.
+#[derive(Debug)]
+pub struct NearestK {
+    /// Number of the first panel.
+    first_panel: usize,
+    params: NearestParams,
+    n_classes: usize,
+    /// n_queries; row numbers.
+    numbers: Vec<u32>,
+    /// n_queries
+    errors: Vec<Error>,
+    /// n_classes x n_queries; rows with a larger distance in f32 are not among the nearest.
+    thresholds: Vec<f32>,
+    /// n_queries x n_classes
+    lists: Vec<List>,
+    buffers: Buffers,
+}
+
+#[derive(Debug, Clone, Default)]
+struct List {
+    /// (rounded distance, row), ascending, at most k.
+    refined: Vec<(u64, u32)>,
+    candidates: Vec<Candidate>,
+}
+
+/// A distance in f32 and a row number, in a word that sorts fast.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Candidate(u64);
+
+impl Candidate {
+    fn new(distance: f32, row: u32) -> Self {
+        // Rounding may give a distance below 0; the bits of numbers from 0 on are in the order of the numbers.
+        Candidate(u64::from(distance.max(0.0).to_bits()) << 32 | u64::from(row))
+    }
+
+    fn distance(self) -> f32 {
+        f32::from_bits((self.0 >> 32) as u32)
+    }
+
+    fn row(self) -> u32 {
+        self.0 as u32
+    }
+}
+
+impl Error {
+    /// Upper bound of the true distance of a row whose distance in f32 is `distance`.
+    fn highest(self, distance: f32) -> f64 {
+        (f64::from(distance) + self.fixed) * (1.0 + self.relative)
+    }
+
+    /// Lower bound of the true distance of a row whose distance in f32 is `distance`.
+    fn lowest(self, distance: f32) -> f64 {
+        (f64::from(distance) - self.fixed) / (1.0 + self.relative)
+    }
+
+    /// Upper bound of the distance in f32 of rows whose true distance is at most `most`.
+    fn threshold(self, most: f64) -> f32 {
+        ((most * (1.0 + self.relative) + self.fixed) as f32).next_up()
+    }
+}
+
+#[derive(Debug, Default)]
+struct Buffers {
+    highest: Vec<f64>,
+    distances: Vec<f64>,
+}
+
+/// Bytes of the lists of one query, for all classes.
+pub fn bytes(k: usize, n_classes: usize) -> usize {
+    n_classes * (size_of::<List>() + 16 * k + 8 * capacity(k) + size_of::<f32>())
+}
+
+/// Most candidates of a list.
+fn capacity(k: usize) -> usize {
+    k.saturating_add(k / 2).saturating_add(EXTRA)
+}
+
+/// The rounded distances of `rows` from the query, each with its row.
+fn measured<D: ExactDistance>(
+    exact: D,
+    query: u32,
+    rows: Vec<u32>,
+    distances: &mut Vec<f64>,
+) -> impl Iterator<Item = (u64, u32)> {
+    exact.distances(query, &rows, distances);
+    let divisor = exact.divisor();
+    distances.iter().map(move |&sum| distance_key(sum, divisor)).zip(rows)
+}
+
+impl NearestK {
+    /// Creates empty lists for the queries in panels number `panels`. `error` gives the error of the distances of a
+    /// row from its A (see [`Panels`]).
+    pub fn new(
+        layout: &Layout,
+        queries: &Panels,
+        panels: Range<usize>,
+        params: NearestParams,
+        n_classes: usize,
+        error: impl Fn(f64) -> Error,
+    ) -> Self {
+        let (mut numbers, mut errors) = (Vec::new(), Vec::new());
+        for panel in panels.clone().map(|number| queries.panel(layout, number)) {
+            numbers.extend_from_slice(panel.numbers);
+            errors.extend(panel.sums.iter().map(|&sum| error(f64::from(sum))));
+        }
+        let n = numbers.len();
+        NearestK {
+            first_panel: panels.start,
+            params,
+            n_classes,
+            numbers,
+            errors,
+            thresholds: vec![f32::MAX; n_classes * n],
+            lists: vec![List::default(); n_classes * n],
+            buffers: Buffers::default(),
+        }
+    }
+
+    /// Number of queries.
+    pub fn n_queries(&self) -> usize {
+        self.numbers.iter().filter(|&&number| number != NO_ROW).count()
+    }
+
+    /// Numbers of the panels.
+    pub(super) fn panels(&self) -> Range<usize> {
+        self.first_panel..self.first_panel + self.numbers.len() / LANES
+    }
+
+    /// Neighbors of each class.
+    pub(super) fn k(&self) -> usize {
+        self.params.k
+    }
+
+    /// The position of the query in a lane of panel number `panel`.
+    pub(super) fn position(&self, panel: usize, lane: usize) -> usize {
+        (panel - self.first_panel) * LANES + lane
+    }
+
+    /// The largest distance in f32 that a row of `class` may have, after all candidates so far.
+    pub(super) fn threshold(&mut self, exact: impl ExactDistance, query: usize, class: usize) -> f32 {
+        if self.lists[query * self.n_classes + class].candidates.len() > self.params.k {
+            self.prune(exact, query, class);
+        }
+        self.thresholds[class * self.numbers.len() + query]
+    }
+
+    /// The threshold of a query if the distance in f32 of its k-th nearest row is at most `kth`.
+    pub(super) fn threshold_at(&self, exact: impl ExactDistance, query: usize, kth: f32) -> f32 {
+        let error = self.errors[query];
+        error.threshold(error.highest(kth) + key_unit(exact.divisor()))
+    }
+
+    /// Pushes a row with its distance in f32 to the query's list of `class`. Returns false if no row with a higher
+    /// number can enter the list.
+    pub(super) fn push(
+        &mut self,
+        exact: impl ExactDistance,
+        query: usize,
+        class: usize,
+        (distance, row): (f32, u32),
+    ) -> bool {
+        let threshold = self.thresholds[class * self.numbers.len() + query];
+        if distance > threshold || exact.is_self(self.numbers[query], row) {
+            return true;
+        }
+        let list = &mut self.lists[query * self.n_classes + class];
+        // No row is nearer than 0, and of equally near rows the lower stays: any number of rows may be identical.
+        if list.refined.len() == self.params.k && list.refined.last().is_some_and(|last| *last < (0, row)) {
+            return false;
+        }
+        if list.candidates.is_empty() {
+            list.candidates.reserve_exact(capacity(self.params.k).min(MOST_RESERVED));
+        }
+        list.candidates.push(Candidate::new(distance, row));
+        if list.candidates.len() >= capacity(self.params.k) {
+            self.maybe_refine(exact, query, class);
+        }
+        true
+    }
+
+    /// Prunes a full list, and refines it if most candidates stay.
+    fn maybe_refine(&mut self, exact: impl ExactDistance, query: usize, class: usize) {
+        self.prune(exact, query, class);
+        if self.lists[query * self.n_classes + class].candidates.len() + EXTRA / 2 >= capacity(self.params.k) {
+            self.refine_exact(exact, query, class);
+        }
+    }
+
+    /// Drops candidates that cannot be among the nearest, and lowers the threshold.
+    fn prune(&mut self, exact: impl ExactDistance, query: usize, class: usize) {
+        let threshold = self.kth_upper_bound(exact, query, class);
+        self.lists[query * self.n_classes + class].candidates.retain(|candidate| candidate.distance() <= threshold);
+        self.set_threshold(query, class, threshold);
+    }
+
+    fn set_threshold(&mut self, query: usize, class: usize, threshold: f32) {
+        let position = class * self.numbers.len() + query;
+        self.thresholds[position] = threshold;
+    }
+
+    /// Upper bound of the distance in f32 of the k nearest rows so far.
+    fn kth_upper_bound(&mut self, exact: impl ExactDistance, query: usize, class: usize) -> f32 {
+        let (list, error) = (&self.lists[query * self.n_classes + class], self.errors[query]);
+        let unit = key_unit(exact.divisor());
+        let highest = &mut self.buffers.highest;
+        highest.clear();
+        highest.extend(list.refined.iter().map(|(key, _)| (*key as f64 + 1.0) * unit));
+        highest.extend(list.candidates.iter().map(|candidate| error.highest(candidate.distance()) + unit));
+        if highest.len() < self.params.k {
+            return f32::MAX;
+        }
+        error.threshold(*highest.select_nth_unstable_by(self.params.k - 1, f64::total_cmp).1)
+    }
+
+    /// Measures the candidates of a list in f64 and keeps the k nearest.
+    fn refine_exact(&mut self, exact: impl ExactDistance, query: usize, class: usize) {
+        let list = &mut self.lists[query * self.n_classes + class];
+        if list.candidates.is_empty() {
+            return;
+        }
+        let rows = list.candidates.drain(..).map(Candidate::row).collect();
+        list.refined.extend(measured(exact, self.numbers[query], rows, &mut self.buffers.distances));
+        list.refined.sort_unstable();
+        list.refined.truncate(self.params.k);
+        let threshold = self.kth_upper_bound(exact, query, class);
+        self.set_threshold(query, class, threshold);
+    }
+
+    /// Refines all lists, after which the rows offered so far are not needed any more.
+    pub fn refine_all(&mut self, exact: impl ExactDistance) {
+        for query in 0..self.numbers.len() {
+            for class in 0..self.n_classes {
+                if !self.lists[query * self.n_classes + class].candidates.is_empty() {
+                    self.prune(exact, query, class);
+                    self.refine_exact(exact, query, class);
+                }
+            }
+        }
+    }
+
+    /// Decides the final lists after the last row was offered.
+    pub fn finish(&mut self, exact: impl ExactDistance) {
+        for query in 0..self.numbers.len() {
+            for class in 0..self.n_classes {
+                if self.lists[query * self.n_classes + class].refined.is_empty() {
+                    self.order(exact, query, class);
+                } else {
+                    self.prune(exact, query, class);
+                    self.refine_exact(exact, query, class);
+                }
+            }
+        }
+    }
+
+    /// Keeps the k nearest candidates, in order where the order matters. Candidates whose distances in f32 differ by
+    /// more than all errors are not measured again.
+    fn order(&mut self, exact: impl ExactDistance, query: usize, class: usize) {
+        let (number, error, NearestParams { k, in_order }) = (self.numbers[query], self.errors[query], self.params);
+        let List { refined, candidates } = &mut self.lists[query * self.n_classes + class];
+        let mut candidates = std::mem::take(candidates);
+        candidates.sort_unstable();
+        refined.reserve_exact(k.min(candidates.len()));
+        let in_doubt = |a: &Candidate, b: &Candidate| {
+            error.lowest(b.distance()) <= error.highest(a.distance()) + key_unit(exact.divisor())
+        };
+        for run in candidates.chunk_by(in_doubt) {
+            if refined.len() >= k {
+                break;
+            }
+            let rank = refined.len() as u64;
+            match run {
+                run if run.len() == 1 || (!in_order && refined.len() + run.len() <= k) => {
+                    refined.extend((rank..).zip(run.iter().map(|candidate| candidate.row())));
+                }
+                run => {
+                    let rows = run.iter().map(|candidate| candidate.row()).collect();
+                    let mut found: Vec<(u64, u32)> =
+                        measured(exact, number, rows, &mut self.buffers.distances).collect();
+                    found.sort_unstable();
+                    refined.extend((rank..).zip(found.iter().map(|(_, row)| *row)).take(k - refined.len()));
+                }
+            }
+        }
+    }
+
+    /// The neighbors of each query by class, nearest first: (query, n_classes lists).
+    pub fn neighbors(&self) -> impl Iterator<Item = (u32, impl Iterator<Item = impl Iterator<Item = u32>>)> {
+        let queries = self.numbers.iter().zip(self.lists.chunks_exact(self.n_classes));
+        queries
+            .filter(|(number, _)| **number != NO_ROW)
+            .map(|(&number, lists)| (number, lists.iter().map(|list| list.refined.iter().map(|(_, row)| *row))))
+    }
+}

@@ -1,0 +1,98 @@
+//! Searches of Relief: queries among the rows of a table, or all rows among themselves.
+
+use pulp::Arch;
+
+use super::nearest_k::{NearestK, NearestParams};
+use super::neighbor_lists::NeighborLists;
+use super::pairwise_bounds::{self, PairwiseBounds};
+use super::sweep::Bounds;
+use crate::context::DistanceContext;
+use crate::layout::Layout;
+use crate::panels::Panels;
+use crate::rows::Rows;
+use crate::scan::Scan;
+use crate::space::Space;
+use crate::space_panels::{error_of, panels_of};
+use crate::table::Table;
+use ferrank_runtime::error::Result;
+use ferrank_runtime::monitor::{Monitor, Phase};
+
+/// A search for the nearest rows of each class.
+#[derive(Clone, Copy)]
+pub struct Search<'a> {
+    /// The features and their differences.
+    pub space: &'a Space,
+    /// Where features stand in panels.
+    pub layout: &'a Layout,
+    /// How many neighbors, and whether their order matters.
+    pub params: NearestParams,
+    /// Takes progress and the request to stop.
+    pub monitor: &'a Monitor,
+    /// Vector instructions of this machine.
+    pub arch: Arch,
+}
+
+impl Search<'_> {
+    /// Finds the neighbors of `queries` among the rows of `table`.
+    ///
+    /// # Errors
+    /// What reading the table gives, and [`Interrupted`](ferrank_runtime::error::Error::Interrupted) on request.
+    pub fn among(self, table: &Table<'_>, queries: &Rows) -> Result<NeighborLists> {
+        let Search { space, layout, params, arch, .. } = self;
+        let panels = panels_of(layout, space, queries);
+        let mut lists = self.lists(&panels);
+        table.pass(Phase::Searching, |rows| {
+            let row_panels = panels_of(layout, space, rows);
+            let exact = DistanceContext { space, queries, rows };
+            let bounds = Bounds::new(layout, arch, &panels, &row_panels, params.k);
+            self.scan().offer(exact, [&panels, &row_panels], bounds, &mut lists, |lists| match table {
+                Table::Held(_) => lists.finish(exact),
+                Table::Sparse(_) | Table::Streamed(_) => lists.refine_all(exact),
+            })
+        })?;
+        Ok(self.neighbors(&lists))
+    }
+
+    /// Finds the neighbors of all `rows` among themselves, in at most `budget` bytes beside the lists.
+    ///
+    /// # Errors
+    /// [`Interrupted`](ferrank_runtime::error::Error::Interrupted) on request.
+    pub fn of_all(self, rows: &Rows, budget: usize) -> Result<NeighborLists> {
+        let Search { space, layout, params, arch, monitor } = self;
+        let panels = panels_of(layout, space, rows);
+        let mut lists = self.lists(&panels);
+        let exact = DistanceContext { space, queries: rows, rows };
+        monitor.enter(Phase::Searching, rows.numbers.len() as u64);
+        let pairwise = match pairwise_bounds::bytes(layout, panels.len()) {
+            Some(bytes) if bytes <= budget => PairwiseBounds::new(layout, &panels, params.k, arch, monitor)?,
+            _ => None,
+        };
+        let bounds = match &pairwise {
+            Some(pairwise) => Bounds::from_pairwise(pairwise),
+            None => Bounds::new(layout, arch, &panels, &panels, params.k),
+        };
+        self.scan().offer(exact, [&panels, &panels], bounds, &mut lists, |lists| {
+            lists.finish(exact);
+            monitor.advance(lists.n_queries() as u64);
+        })?;
+        Ok(self.neighbors(&lists))
+    }
+
+    fn neighbors(self, lists: &[NearestK]) -> NeighborLists {
+        let mut neighbors = NeighborLists::new(self.space.n_classes);
+        lists.iter().flat_map(NearestK::neighbors).for_each(|(query, rows)| neighbors.add(query, rows));
+        neighbors.sorted()
+    }
+
+    fn scan(&self) -> Scan<'_> {
+        Scan { layout: self.layout, monitor: self.monitor, arch: self.arch }
+    }
+
+    fn lists(&self, panels: &Panels) -> Vec<NearestK> {
+        let error = |sum| error_of(self.layout, sum);
+        let groups = self.scan().groups(panels);
+        groups
+            .map(|group| NearestK::new(self.layout, panels, group, self.params, self.space.n_classes, error))
+            .collect()
+    }
+}

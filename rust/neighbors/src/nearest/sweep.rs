@@ -1,0 +1,87 @@
+//! The nearest rows as a sink of pairs: bounds from byte codes first, the kernel where these leave too many.
+
+use std::ops::Range;
+
+use pulp::Arch;
+
+use super::byte_search::ByteSearch;
+use super::kernel_search::KernelSearch;
+use super::nearest_k::NearestK;
+use super::pairwise_bounds::PairwiseBounds;
+use super::quantized::Scale;
+use crate::layout::Layout;
+use crate::panels::Panels;
+use crate::sink::{ExactDistance, PairSink};
+use crate::tile::Tile;
+
+/// Most tiles that go without byte codes after byte codes did not help.
+const MOST_SKIPPED: u32 = 31;
+
+/// Lower bounds of the distances between some queries and rows; none where values have no byte codes.
+#[derive(Debug, Clone, Copy)]
+pub struct Bounds<'a>(pub(super) Option<(Scale, Option<&'a PairwiseBounds>)>);
+
+impl<'a> Bounds<'a> {
+    /// Bounds of the distances from which `k` neighbors of each class are searched.
+    pub fn new(layout: &Layout, arch: Arch, queries: &Panels, rows: &Panels, k: usize) -> Self {
+        Bounds(Scale::new(layout, arch, queries, rows, k).map(|scale| (scale, None)))
+    }
+
+    /// Bounds that were computed for all pairs.
+    pub(super) fn from_pairwise(pairwise: &'a PairwiseBounds) -> Self {
+        Bounds(Some((pairwise.scale, Some(pairwise))))
+    }
+}
+
+/// Buffers of a search, reused from tile to tile.
+#[derive(Default)]
+pub struct Sweep {
+    byte_search: ByteSearch,
+    kernel_search: KernelSearch,
+    backoff: Backoff,
+}
+
+/// Says when to try byte codes again: each time they did not help doubles the wait.
+#[derive(Debug, Default)]
+struct Backoff {
+    /// Tiles to skip after the last attempt.
+    skipped: u32,
+    /// Tiles still to skip.
+    left: u32,
+}
+
+impl Backoff {
+    /// Returns true if byte codes are to be tried for this tile.
+    fn is_due(&mut self) -> bool {
+        let due = self.left == 0;
+        self.left = self.left.saturating_sub(1);
+        due
+    }
+
+    fn record(&mut self, helped: bool) {
+        self.skipped = if helped { 0 } else { (2 * self.skipped + 1).min(MOST_SKIPPED) };
+        self.left = self.skipped;
+    }
+}
+
+impl PairSink for NearestK {
+    type Shared<'a> = Bounds<'a>;
+    type Buffers = Sweep;
+
+    fn panels(&self) -> Range<usize> {
+        NearestK::panels(self)
+    }
+
+    fn take<D: ExactDistance>(&mut self, arch: Arch, tile: Tile<'_, D>, bounds: Bounds<'_>, buffers: &mut Sweep) {
+        if let Bounds(Some(bounds)) = bounds
+            && buffers.backoff.is_due()
+        {
+            let helped = buffers.byte_search.run(arch, bounds, tile, self);
+            buffers.backoff.record(helped);
+            if helped {
+                return;
+            }
+        }
+        buffers.kernel_search.run(arch, tile, self);
+    }
+}

@@ -1,0 +1,181 @@
+//! The k nearest rows of each class (ReliefF), or of all rows (RReliefF), with weights by rank.
+
+use pulp::Arch;
+use rayon::prelude::*;
+
+use super::rule::{Neighborhood, Queries};
+use crate::outline::Outline;
+use crate::params::ReliefParams;
+use crate::plan::Plan;
+use crate::prepared::{Prepared, gather};
+use crate::sums::{self, pair_bytes};
+use ferrank_neighbors::context::DistanceContext;
+use ferrank_neighbors::nearest::{NearestParams, NeighborLists, Search, bytes};
+use ferrank_neighbors::panels::Panels;
+use ferrank_neighbors::rows::Rows;
+use ferrank_neighbors::sparse::Index;
+use ferrank_neighbors::table::Table;
+use ferrank_ranking::Checkpoint;
+use ferrank_runtime::error::Result;
+use ferrank_runtime::monitor::Phase;
+
+/// The k nearest rows, for the largest k of the settings.
+pub(super) struct Nearest {
+    k: usize,
+}
+
+/// Shares of the ranks 1 … n, which sum to 1 (Robnik-Šikonja and Kononenko 1999 Eq. 13, 14).
+fn rank_shares(n: usize, sigma: Option<f64>) -> Vec<f64> {
+    // Times exp(1/σ²), or all of them could underflow.
+    let raw = |rank: usize| sigma.map_or(1.0, |sigma| ((1.0 - (rank * rank) as f64) / sigma / sigma).exp());
+    let shares: Vec<f64> = (1..=n).map(raw).collect();
+    let total: f64 = shares.iter().sum();
+    shares.into_iter().map(|share| share / total).collect()
+}
+
+impl Neighborhood for Nearest {
+    fn query_bytes(&self, n_classes: usize, n_vectors: usize) -> usize {
+        bytes(self.k, n_classes) + self.k * n_classes * pair_bytes(n_vectors)
+    }
+
+    fn contribute(
+        &self,
+        data: &Prepared<'_>,
+        plan: &Plan,
+        blocks: &[Queries<'_>],
+        checkpoint: &Checkpoint,
+    ) -> Result<()> {
+        let Prepared { space, layout, monitor, limits, .. } = data;
+        let n_features = space.shapes.len();
+        let params = NearestParams { k: self.k, in_order: self.needs_order(&plan.outline) };
+        let search = Search { space, layout, params, monitor, arch: Arch::new() };
+        let query_bytes = self.query_bytes(space.n_classes, plan.outline.n_vectors());
+        let largest = blocks.iter().map(|(_, queries)| queries.len()).max().unwrap_or(1).max(1);
+        let n_queries = blocks.iter().map(|(_, queries)| queries.len()).sum::<usize>();
+        let groups = |query_bytes: usize| blocks.chunks((limits.group / query_bytes / largest).max(1));
+        let queries =
+            |group: &[Queries<'_>]| -> Vec<u32> { group.iter().flat_map(|(_, queries)| *queries).copied().collect() };
+        let add = |group, neighbors: &NeighborLists, query_rows: &Rows| {
+            Pairs { data, plan, neighbors, query_rows }.add(group, checkpoint)
+        };
+        match &data.table {
+            Table::Held(rows) if n_queries == data.n_rows && data.n_rows * query_bytes <= limits.group => {
+                let budget = limits.group - data.n_rows * query_bytes;
+                add(blocks, &search.of_all(rows, budget)?, rows)
+            }
+            Table::Sparse(rows) => {
+                let index = Index::new(rows, space);
+                groups(query_bytes).try_for_each(|group| {
+                    let neighbors = index.neighbors(&queries(group), self.k, monitor)?;
+                    add(group, &neighbors, &Rows::default())
+                })
+            }
+            table => groups(query_bytes + Panels::row_bytes(layout) + 8 * n_features).try_for_each(|group| {
+                let query_rows = gather(table, &queries(group), n_features)?;
+                add(group, &search.among(table, &query_rows)?, &query_rows)
+            }),
+        }
+    }
+}
+
+impl Nearest {
+    pub(super) fn new(params: &ReliefParams, n_rows: usize) -> Self {
+        Nearest { k: params.n_neighbors.iter().copied().max().unwrap_or(1).min(n_rows) }
+    }
+
+    /// Returns false if the order of the neighbors changes no sum: all have the same weight, and no target distance is
+    /// added in their order.
+    fn needs_order(&self, outline: &Outline) -> bool {
+        let equal = outline.schemes.iter().all(|scheme| scheme.k >= self.k && scheme.sigma.is_none());
+        !(outline.metrics.is_empty() && equal)
+    }
+}
+
+/// The pairs of queries and their neighbors.
+struct Pairs<'a> {
+    data: &'a Prepared<'a>,
+    plan: &'a Plan,
+    neighbors: &'a NeighborLists,
+    /// The values of the queries; empty where the table is sparse and holds them.
+    query_rows: &'a Rows,
+}
+
+impl Pairs<'_> {
+    /// The values of queries and `rows`.
+    fn context<'b>(&'b self, rows: &'b Rows) -> DistanceContext<'b> {
+        DistanceContext { space: &self.data.space, queries: self.query_rows, rows }
+    }
+
+    /// Adds up the pairs of `blocks`, and their contributions to `checkpoint`.
+    fn add(&self, blocks: &[Queries<'_>], checkpoint: &Checkpoint) -> Result<()> {
+        let Prepared { space, table, monitor, n_rows, .. } = self.data;
+        let arch = Arch::new();
+        monitor.enter(Phase::Summing, *n_rows as u64);
+        // Plain blocks that are added together share the rows in the cache; others check for a stop after each.
+        let shares_rows = space.is_plain() && !matches!(table, Table::Sparse(_));
+        let together = if shares_rows { blocks.len().div_ceil(rayon::current_num_threads()).max(1) } else { 1 };
+        let open = |blocks: &[Queries<'_>]| -> Vec<sums::Block> {
+            blocks.iter().map(|(_, queries)| self.block(queries)).collect()
+        };
+        let close = |blocks: &[Queries<'_>], sums: Vec<sums::Block>| {
+            blocks.iter().zip(sums).try_for_each(|(&(key, queries), block)| {
+                monitor.advance(queries.len() as u64);
+                checkpoint.add(key, block.finish())
+            })
+        };
+        let by_group = |add: &(dyn Fn(&mut [sums::Block]) + Sync)| {
+            blocks.par_chunks(together).try_for_each(|blocks| {
+                monitor.check()?;
+                let mut sums = open(blocks);
+                add(&mut sums);
+                close(blocks, sums)
+            })
+        };
+        match table {
+            Table::Held(rows) => by_group(&|blocks| sums::Block::add(blocks, arch, self.context(rows))),
+            Table::Sparse(rows) => {
+                by_group(&|blocks| blocks.iter_mut().for_each(|block| block.add_sparse(rows, space)))
+            }
+            Table::Streamed(_) => {
+                let mut sums: Vec<_> = blocks.par_chunks(together).flat_map_iter(open).collect();
+                table.pass(Phase::Summing, |rows| {
+                    sums.par_chunks_mut(together).for_each(|blocks| sums::Block::add(blocks, arch, self.context(rows)));
+                    Ok(())
+                })?;
+                close(blocks, sums)
+            }
+        }
+    }
+
+    /// The pairs of a block of queries, nothing of which is added yet.
+    fn block(&self, queries: &[u32]) -> sums::Block {
+        let Pairs { data, plan, neighbors, .. } = self;
+        let mut block = plan.block(queries.len());
+        for &query in queries {
+            for (class, rows) in neighbors.of(query).enumerate() {
+                let schemes = plan.outline.schemes.iter();
+                let shares: Vec<Vec<f64>> =
+                    schemes.map(|scheme| rank_shares(scheme.k.min(rows.len()), scheme.sigma)).collect();
+                plan.push(&mut block, &data.space, query, (class, rows), &shares);
+            }
+        }
+        block.sorted()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::rank_shares;
+
+    #[test]
+    fn rank_shares_sum_to_one() {
+        assert_eq!(rank_shares(2, None), [0.5, 0.5]);
+        let raw: Vec<f64> = [1.0f64, 4.0, 9.0].iter().map(|square| (-square / 4.0).exp()).collect();
+        let total: f64 = raw.iter().sum();
+        for (found, raw) in rank_shares(3, Some(2.0)).iter().zip(&raw) {
+            assert!((found - raw / total).abs() < 1e-15);
+        }
+        assert_eq!(rank_shares(3, Some(1e-3)), [1.0, 0.0, 0.0]);
+        assert!(rank_shares(0, None).is_empty());
+    }
+}

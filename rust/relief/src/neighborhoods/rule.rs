@@ -1,0 +1,28 @@
+//! The interface of a rule of neighborhood.
+
+use ferrank_ranking::Checkpoint;
+use ferrank_runtime::error::Result;
+
+use crate::plan::Plan;
+use crate::prepared::Prepared;
+
+/// Number of a block of queries, and its queries.
+pub(crate) type Queries<'a> = (u64, &'a [u32]);
+
+/// A rule of neighborhood.
+pub(crate) trait Neighborhood {
+    /// Bytes of a query while neighbors are searched and summed up, beside its values.
+    fn query_bytes(&self, n_classes: usize, n_vectors: usize) -> usize;
+
+    /// Adds the contribution of each of `blocks` to `checkpoint`.
+    ///
+    /// # Errors
+    /// Errors of reading and writing, and a requested stop.
+    fn contribute(
+        &self,
+        data: &Prepared<'_>,
+        plan: &Plan,
+        blocks: &[Queries<'_>],
+        checkpoint: &Checkpoint,
+    ) -> Result<()>;
+}
