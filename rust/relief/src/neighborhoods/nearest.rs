@@ -159,7 +159,8 @@ impl Pairs<'_> {
                 plan.push(&mut block, &data.space, query, (class, rows), &shares);
             }
         }
-        block.sorted()
+        block.sort();
+        block
     }
 }
 

@@ -108,7 +108,7 @@ impl Block {
     }
 
     /// Sorts the pairs by (row, query), the order in which they are added.
-    pub(crate) fn sorted(mut self) -> Self {
+    pub(crate) fn sort(&mut self) {
         // Single words sort fastest, and few pairs share a row.
         let mut order: Vec<u64> =
             (0..).zip(&self.pairs).map(|(number, pair)| u64::from(pair.row) << 32 | number).collect();
@@ -116,13 +116,13 @@ impl Block {
         let mut pairs: Vec<Pair> = order.into_iter().map(|word| self.pairs[word as u32 as usize]).collect();
         pairs.chunk_by_mut(|a, b| a.row == b.row).for_each(|same| same.sort_unstable_by_key(|pair| pair.query));
         self.pairs = pairs;
-        self
     }
 
-    /// Adds the pairs of `blocks` whose row is among `context.rows`. Rows must come in order.
+    /// Adds the pairs of `blocks` whose row is among `context.rows`; rows must come in order. Frees the pairs of a block
+    /// once all are added: a rule may push, sort and add the pairs of one tile of rows after the other.
     pub(crate) fn add(blocks: &mut [Block], arch: Arch, context: DistanceContext<'_>) {
         let mut parts = Parts::default();
-        for block in blocks {
+        for block in &mut *blocks {
             let pairs = block.next(context.rows.span().1);
             block.substitute(arch, context, pairs.clone());
             if context.space.is_plain() {
@@ -132,6 +132,9 @@ impl Block {
             }
         }
         parts.add(arch, context);
+        for block in blocks.iter_mut().filter(|block| block.done == block.pairs.len()) {
+            (block.pairs, block.weights, block.done) = (Vec::new(), Vec::new(), 0);
+        }
     }
 
     /// The pairs to be added whose row is before `end`.
