@@ -2,9 +2,8 @@
 
 import os
 from collections.abc import Sequence
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
-from ferrank.rankers.base import plain, seed_of
 from ferrank.rankers.streaming import StreamRanker
 
 __all__ = ["ForestRanker"]
@@ -142,6 +141,8 @@ class ForestRanker(StreamRanker):
     >>> forest.result_.top(2)
     ['x1', 'x4']
     """
+
+    _engine: ClassVar[str] = "forest"
 
     def __init__(
         self,
@@ -289,34 +290,7 @@ class ForestRanker(StreamRanker):
         """
         return self._partial_fit(X, y, sample_weight)
 
-    def _treatment(self) -> str:
-        """Return what becomes of rows without a target."""
-        if self.unlabelled is None:
-            return "error" if self.supervision is None else "use"
-        return self.unlabelled
-
-    def _settings(self) -> dict[str, Any]:
-        """Return what the engine needs to know; the importances follow from it and the data alone."""
-        settings = {
-            "ranker": "forest",
-            "ensemble": self.ensemble,
-            "scores": (self.scores,) if isinstance(self.scores, str) else self.scores,
-            "n_estimators": self.n_estimators,
-            "max_features": self.max_features,
-            "min_samples_leaf": self.min_samples_leaf,
-            "max_depth": self.max_depth,
-            "bootstrap": self.bootstrap,
-            "max_samples": self.max_samples,
-            "max_bins": self.max_bins,
-            "ties": self.ties,
-            "decay": self.decay,
-            "per_target": self.per_target,
-            "by_target": self.by_target,
-            "target_weights": self.target_weights,
-            "hierarchy_decay": self.hierarchy_decay,
-            "supervision": self.supervision,
-            "unlabelled": self._treatment(),
-            **self._goal(),
-            "seed": seed_of(self.random_state),
-        }
-        return plain(settings)
+    def _resolved(self) -> dict[str, Any]:
+        scores = (self.scores,) if isinstance(self.scores, str) else self.scores
+        used = "error" if self.supervision is None else "use"
+        return {"scores": scores, "unlabelled": used if self.unlabelled is None else self.unlabelled}

@@ -2,10 +2,9 @@
 
 import os
 from collections.abc import Sequence
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 from ferrank.errors import SettingError
-from ferrank.rankers.base import plain, seed_of
 from ferrank.rankers.streaming import StreamRanker
 
 __all__ = ["ReliefRanker"]
@@ -130,6 +129,8 @@ class ReliefRanker(StreamRanker):
     ['relief_k5', 'relief_k10']
     """
 
+    _engine: ClassVar[str] = "relief"
+
     def __init__(
         self,
         task: str | None = None,
@@ -252,31 +253,21 @@ class ReliefRanker(StreamRanker):
         """
         return self._partial_fit(X, y, None)
 
-    def _settings(self) -> dict[str, Any]:
-        """Return what the engine needs to know; the importances follow from it and the data alone."""
+    def _resolved(self) -> dict[str, Any]:
         if self.influence is not None and self.unlabelled not in {None, "use"}:
             raise SettingError(
                 f"influence: is of rows without a target, unlabelled={self.unlabelled!r} lets none "
                 "take part; leave one of the two out"
             )
         used = "use" if self.influence is not None else "error"
-        return plain(
-            {
-                "ranker": "relief",
-                "scores": _listed(self.scores),
-                "n_neighbors": _listed(self.n_neighbors),
-                "sigma": _listed(self.sigma),
-                "n_iterations": self.n_iterations,
-                "target_distance": [] if self.target_distance is None else _listed(self.target_distance),
-                "per_target": self.per_target,
-                "target_weights": self.target_weights,
-                "hierarchy_decay": self.hierarchy_decay,
-                "unlabelled": self.unlabelled or used,
-                "influence": _INFLUENCE if self.influence is None else self.influence,
-                **self._goal(),
-                "seed": seed_of(self.random_state),
-            }
-        )
+        return {
+            "scores": _listed(self.scores),
+            "n_neighbors": _listed(self.n_neighbors),
+            "sigma": _listed(self.sigma),
+            "target_distance": [] if self.target_distance is None else _listed(self.target_distance),
+            "unlabelled": self.unlabelled or used,
+            "influence": _INFLUENCE if self.influence is None else self.influence,
+        }
 
 
 _INFLUENCE = (0.0, 1.0)

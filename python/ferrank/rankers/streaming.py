@@ -9,7 +9,7 @@ from ferrank import _core
 from ferrank._core import Source
 from ferrank.data.source import is_lazy
 from ferrank.errors import ColumnTypeError, SettingError
-from ferrank.rankers.base import Ranker, plain
+from ferrank.rankers.base import EngineRanker, plain
 from ferrank.ranking import Ranking
 from ferrank.run import finish
 
@@ -59,16 +59,15 @@ def _restore(data: bytes, roles: dict[str, Any], settings: dict[str, Any], secon
     return stream
 
 
-class StreamRanker(Ranker):
+class StreamRanker(EngineRanker):
     """Base of the rankers that can be fed with batches, by ``partial_fit``.
 
-    They have the parameters ``block_rows``, ``reservoir_rows``, ``half_life`` and ``random_state``, too.
+    They have the parameters ``block_rows``, ``reservoir_rows`` and ``half_life``, too.
     """
 
     block_rows: int
     reservoir_rows: int
     half_life: float | None
-    random_state: Any
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> Self:
         self._forget()

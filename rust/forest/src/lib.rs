@@ -359,7 +359,7 @@ impl<'a> TreeWorker<'a> {
         let GrowContext { params, monitor, .. } = self.context;
         monitor.check()?;
         self.draw(tree);
-        let mut scores = SplitScores::new(&params.scores, score_size(self.context));
+        let mut scores = SplitScores::new(params, score_size(self.context));
         let Some(oob) = oob else {
             return Ok(self.grower.score(&self.bag, tree, scores)?.harvest());
         };

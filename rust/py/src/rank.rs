@@ -14,7 +14,7 @@ use crate::accumulator::Accumulator;
 use crate::input::Source;
 use crate::results::{self, NamedTree};
 use crate::run::Run;
-use crate::settings;
+use crate::{roles, settings};
 
 /// Computes contributions with the ranker that the settings name, on `threads` threads, within `memory` bytes and with
 /// temporary files in the folder `temp_dir`; the result is an `Accumulator`.
@@ -36,7 +36,7 @@ pub(crate) fn accumulate(
     resume: Option<PathBuf>,
 ) -> PyResult<Run> {
     let (source, roles, ranker) =
-        (source.0.clone(), settings::ranked_roles(roles, settings)?, settings::ranker(settings)?);
+        (source.0.clone(), roles::ranked_roles(roles, settings)?, settings::ranker(settings)?);
     Run::start(
         move |monitor| {
             let profile = profile.map(|bytes| Profile::from_ipc(bytes.to_vec())).transpose()?;
@@ -66,7 +66,7 @@ pub(crate) fn rank_until(
     memory: Option<u64>,
     temp_dir: Option<PathBuf>,
 ) -> PyResult<Run> {
-    let (source, roles, goal) = (source.0.clone(), settings::ranked_roles(roles, settings)?, settings::goal(settings)?);
+    let (source, roles, goal) = (source.0.clone(), roles::ranked_roles(roles, settings)?, settings::goal(settings)?);
     let ranker = settings::ranker(settings)?;
     Run::start(
         move |monitor| {
@@ -93,7 +93,7 @@ pub(crate) fn profile(
     of_rows: Option<u64>,
 ) -> PyResult<Run> {
     let (source, roles, settings) =
-        (source.0.clone(), settings::ranked_roles(roles, settings)?, settings::ranker(settings)?);
+        (source.0.clone(), roles::ranked_roles(roles, settings)?, settings::ranker(settings)?);
     Run::start(
         move |monitor| {
             let ranker = settings.ranker();
@@ -115,7 +115,7 @@ pub(crate) fn count(
     alone: Option<usize>,
 ) -> PyResult<Run> {
     let (source, roles, settings) =
-        (source.0.clone(), settings::ranked_roles(roles, settings)?, settings::ranker(settings)?);
+        (source.0.clone(), roles::ranked_roles(roles, settings)?, settings::ranker(settings)?);
     Run::start(
         move |monitor| {
             let unlabelled = settings.ranker().unlabelled();
@@ -137,7 +137,7 @@ pub(crate) fn code(
     alone: Option<usize>,
 ) -> PyResult<Run> {
     let (source, roles, params) =
-        (source.0.clone(), settings::ranked_roles(roles, settings)?, settings::forest(settings)?);
+        (source.0.clone(), roles::ranked_roles(roles, settings)?, settings::forest(settings)?);
     Run::start(
         move |monitor| {
             let view = View { source: &*source, roles: &roles, unlabelled: params.treatment(), alone };
@@ -156,7 +156,7 @@ pub(crate) fn grow_tree(
     tree: usize,
 ) -> PyResult<Run> {
     let (source, roles, params) =
-        (source.0.clone(), settings::ranked_roles(roles, settings)?, settings::forest(settings)?);
+        (source.0.clone(), roles::ranked_roles(roles, settings)?, settings::forest(settings)?);
     Run::start(
         move |monitor| {
             let tree = forest::grow_tree(&*source, &roles, &params, tree, monitor)?;
