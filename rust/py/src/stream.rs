@@ -40,6 +40,12 @@ impl Stream {
         Ok(PyBytes::new(py, &bytes))
     }
 
+    /// Number of complete blocks, and of rows without a target.
+    #[getter]
+    fn counts(&self) -> (u64, u64) {
+        self.0.counts()
+    }
+
     /// Takes copies of the rows of `batch`, on `threads` threads, within `memory` bytes and with temporary files
     /// in the folder `temp_dir`; the result is another `Stream`.
     #[pyo3(signature = (batch, threads, memory=None, temp_dir=None))]
