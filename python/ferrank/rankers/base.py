@@ -62,12 +62,18 @@ class Ranker(SelectorMixin, BaseEstimator):
         resume: str | os.PathLike[str] | None = None,
         profile: bytes | None = None,
     ) -> Ranking:
-        """Rank the features of ``source`` with these roles of its columns and, where known, its profile."""
+        """Rank the features of ``source`` with these roles of its columns, and its profile if known."""
         settings = self._settings()
         started = time.perf_counter()
         if self.until is None:
             run = _core.accumulate(
-                source, roles, settings, *self._resources(), profile=profile, resume=resume
+                source,
+                roles,
+                settings,
+                *self._resources(),
+                profile=profile,
+                resume=resume,
+                is_profiled=profile is not None,
             )
             result = finish(run, progress).ranking()
         else:
@@ -237,6 +243,11 @@ class EngineRanker(Ranker):
                 "seed": seed_of(self.random_state),
             }
         )
+
+    def _profile(self, source: Source, roles: dict[str, Any]) -> bytes:
+        """Return the profile of ``source``, with which :meth:`_rank_source` reads it once less."""
+        found: bytes = finish(_core.profile(source, roles, self._settings(), 0, threads_of(self.n_jobs)))
+        return found
 
     def _resolved(self) -> dict[str, Any]:
         """Return the settings whose values are not those of the parameters as they were given."""

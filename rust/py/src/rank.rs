@@ -20,9 +20,9 @@ use crate::{roles, settings};
 /// temporary files in the folder `temp_dir`; the result is an `Accumulator`.
 ///
 /// `keys`: range of the trees or blocks wanted; `profile`: bytes of the profile of the data set; `resume`: file that
-/// keeps contributions.
+/// keeps contributions; `is_profiled`: the profile was made of `source` as it is.
 #[pyfunction]
-#[pyo3(signature = (source, roles, settings, threads, memory=None, temp_dir=None, keys=None, profile=None, resume=None))]
+#[pyo3(signature = (source, roles, settings, threads, memory=None, temp_dir=None, keys=None, profile=None, resume=None, is_profiled=false))]
 #[allow(clippy::too_many_arguments)]
 pub(crate) fn accumulate(
     source: &Source,
@@ -34,6 +34,7 @@ pub(crate) fn accumulate(
     keys: Option<(u64, u64)>,
     profile: Option<PyBackedBytes>,
     resume: Option<PathBuf>,
+    is_profiled: bool,
 ) -> PyResult<Run> {
     let (source, roles, ranker) =
         (source.0.clone(), roles::ranked_roles(roles, settings)?, settings::ranker(settings)?);
@@ -46,6 +47,7 @@ pub(crate) fn accumulate(
                 temp_dir: temp_dir.as_deref(),
                 keys: keys.map(|(first, end)| first..end),
                 profile: profile.as_ref(),
+                is_profiled,
                 resume: resume.as_deref(),
             };
             ferrank::run::accumulate(&*source, &roles, &ranker, &options, monitor)
