@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -64,6 +66,48 @@ def test_a_profile_serves_the_next_ranker(
     assert len(made) == 3, "other bins, and no bins at all, are other profiles"
     fr.rank(columns, "y", n_estimators=2)
     assert len(made) == 3, "without a data set nothing is made twice"
+
+
+def test_the_source_is_read_no_more_than_it_must_be(columns: dict[str, np.ndarray]) -> None:
+    table, passes = pa.table(columns), 0
+
+    def make() -> pa.RecordBatchReader:
+        nonlocal passes
+        passes += 1
+        return table.to_reader()
+
+    def passes_of(work: Callable[[], object]) -> int:
+        nonlocal passes
+        passes = 0
+        work()
+        return passes
+
+    data = fr.Dataset(table, "y", drop="who")
+    data._source = _core.Source.factory(table.schema, make, str, "counted", None)
+    tuned = partial(fr.tune, data, n_estimators=2, grid={"supervision": (0.5,)})
+    assert passes_of(tuned) == 1, "rows of a search are in memory"
+    assert passes_of(lambda: fr.rank(data, n_estimators=2, supervision=0.5)) == 1, "profiled while tuning"
+    assert passes_of(lambda: fr.rank(data, n_estimators=2)) == 2, "a profile, and codes"
+    assert passes_of(lambda: fr.rank(data, n_estimators=2, random_state=1)) == 1, "codes"
+    assert passes_of(tuned) == 1
+    rankers = {"forest": fr.ForestRanker(n_estimators=2)}
+    assert passes_of(lambda: curves(data, rankers=rankers, folds=2)) == 1
+    assert same(
+        tuned().ranking,
+        fr.tune(table, "y", drop=["who"], n_estimators=2, grid={"supervision": (0.5,)}).ranking,
+    )
+
+
+def test_rows_that_change_after_their_profile_are_an_error(columns: dict[str, np.ndarray]) -> None:
+    tables = [pa.table(columns), pa.table(columns).slice(1)]
+    data = fr.Dataset(tables[0], "y")
+    data._source = _core.Source.factory(tables[0].schema, lambda: tables[0].to_reader(), str, "rows", None)
+    for ranker in ("forest", "relief"):
+        fr.rank(data, ranker=ranker)
+    tables.pop(0)
+    for ranker in ("forest", "relief"):
+        with pytest.raises(fr.DataError, match="the data changed while they were read"):
+            fr.rank(data, ranker=ranker)
 
 
 def test_evaluation_takes_data_sets(columns: dict[str, np.ndarray]) -> None:

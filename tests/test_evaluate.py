@@ -260,7 +260,7 @@ def test_what_is_wrong_is_named(tmp_path: Path) -> None:
         ([], SMALL, {"n_neighbors": 4}, fr.SettingError, "4 neighbours of 3 training rows"),
         ([], SMALL, {"n_neighbors": 0}, fr.SettingError, "at least 1"),
         ([], SMALL, {"n_neighbors": "few"}, fr.SettingError, "n_neighbors: 'few'"),
-        ([], SMALL, {"conventions": "weka"}, fr.SettingError, "conventions: 'weka' is unknown"),
+        ([], SMALL, {"conventions": "weka"}, fr.SettingError, "conventions: 'weka' is not 'textbook' or 'clus'"),
         ([], SMALL, {"unlabelled": "keep"}, fr.SettingError, "unlabelled: 'keep'"),
         ([], SMALL, {"label_weights": [1.0]}, fr.SettingError, "for multi-label targets, not for regression"),
         ([], {"a": [1.0], "y": [1.0]}, {}, fr.DataError, "no column 'b', which the training data have"),

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import argparse
 import inspect
 import json
+import re
 from typing import Any
 
 import pytest
@@ -23,6 +25,16 @@ IN_PYTHON = {
 }  # fmt: skip
 WORDS = {"seed": "random_state"}
 """The engine's word and scikit-learn's."""
+CHANGED: dict[str, dict[str, Any]] = {
+    "forest": {
+        "max_features": 0.5,
+        "max_samples": 3,
+        "decay": 0.25,
+        "scores": ("genie3", "symbolic"),
+        "ties": "lowest",
+    },
+    "relief": {"n_iterations": 0.5, "sigma": (None, 2.5), "n_neighbors": 2, "influence": (0.25, 0.5)},
+}
 NOT_IN_THE_SHELL = {"scope", "n_features_to_select", "block_rows", "reservoir_rows", "half_life"}
 
 
@@ -45,18 +57,58 @@ def test_defaults_are_the_engines(name: str) -> None:
 @pytest.mark.parametrize("name", RANKERS)
 def test_parameters_are_the_engines_settings(name: str) -> None:
     own = {WORDS.get(setting, setting) for setting in engine(name) if setting != "ranker"}
-    # The decay is a part of the score symbolic in the engine.
-    extra = {"decay"} if name == "forest" else set()
-    assert parameters(name).keys() - IN_PYTHON == own | extra
+    assert parameters(name).keys() - IN_PYTHON == own
+
+
+def options() -> dict[str, argparse.Action]:
+    """The options of ``ferrank rank`` by the names of the parameters that they set."""
+    commands: Any = next(
+        action for action in build_parser()._actions if action.choices and "rank" in action.choices
+    )
+    found = {action.dest: action for action in commands.choices["rank"]._actions}
+    assert len(found) > 20
+    return found
 
 
 @pytest.mark.parametrize("name", RANKERS)
 def test_each_parameter_is_an_option_of_the_shell(name: str) -> None:
-    parser = build_parser()
-    commands = next(action for action in parser._actions if action.choices and "rank" in action.choices)
-    options = {action.dest for action in commands.choices["rank"]._actions}
-    assert len(options) > 20
-    assert parameters(name).keys() - NOT_IN_THE_SHELL <= options
+    assert parameters(name).keys() - NOT_IN_THE_SHELL <= options().keys()
+
+
+@pytest.mark.parametrize("name", RANKERS)
+def test_choices_of_the_shell_are_the_engines(name: str) -> None:
+    checked = [setting for setting in engine(name) if setting in options() and options()[setting].choices]
+    for setting in checked:
+        settings = RANKERS[name]()._settings()
+        wrong = ["?"] if isinstance(settings[setting], list) else "?"
+        with pytest.raises(fr.SettingError, match=rf"^{setting}: '\?' is not ") as error:
+            _core.settings_json(settings | {setting: wrong})
+        assert set(re.findall(r"'(\w+)'", str(error.value))) == set(options()[setting].choices or ())
+    assert checked
+
+
+@pytest.mark.parametrize("name", RANKERS)
+def test_defaults_in_the_help_of_the_shell_are_the_engines(name: str) -> None:
+    shown = {
+        setting: float(found[1])
+        for setting in engine(name)
+        if setting != "ranker"
+        and (found := re.search(r"default: ([\d.]+)$", options()[WORDS.get(setting, setting)].help or ""))
+    }
+    own = {
+        setting: value[0] if isinstance(value := engine(name)[setting], list) else value for setting in shown
+    }
+    assert shown == own
+    assert len(shown) >= 2
+
+
+@pytest.mark.parametrize("name", RANKERS)
+def test_settings_of_an_accumulator_are_the_rankers(name: str) -> None:
+    ranker = RANKERS[name](random_state=7, **CHANGED[name])
+    data = {"a": [1.0, 2.0, 3.0, 4.0], "y": [1.0, 2.0, 4.0, 3.0]}
+    accumulator = fr.accumulate(data, "y", ranker=ranker)
+    assert accumulator.settings == ranker._settings()
+    assert fr.Accumulator.from_bytes(accumulator.to_bytes()).settings == ranker._settings()
 
 
 @pytest.mark.parametrize("name", RANKERS)

@@ -16,11 +16,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import spearmanr
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 from sklearn.feature_selection import SelectFromModel
 from sklearn.metrics import roc_auc_score
 
 import ferrank as fr
 from ferrank import ForestRanker, Ranking, ReliefRanker
+from ferrank.run import finish
 
 Batch = tuple[Any, ...]
 
@@ -70,11 +72,17 @@ def frame(n_rows: int, seed: int = 0) -> pd.DataFrame:
     )
 
 
-def feed(ranker: Any, batches: Iterator[Batch] | list[Batch]) -> Any:
+def fed(ranker: Any, batches: Iterator[Batch] | list[Batch]) -> Any:
+    """A ranker that was given these batches."""
     ranker = clone(ranker)
     for batch in batches:
         ranker.partial_fit(*batch)
     return ranker
+
+
+def feed(ranker: Any, batches: Iterator[Batch] | list[Batch]) -> Any:
+    """A ranker that was given these batches, with a ranking of all complete blocks or of the rows so far."""
+    return fed(ranker, batches).partial_fit()
 
 
 def cut(data: pd.DataFrame, ends: list[int]) -> Iterator[Batch]:
@@ -144,16 +152,16 @@ def test_all_tasks_are_ranked_as_by_fit(ranker: Any, y: Any, block_rows: int) ->
         if y is None
         else (lambda rows: y.iloc[rows] if hasattr(y, "iloc") else [y[row] for row in rows])
     )
-    fed = feed(ranker, [(X.iloc[taken], part(taken)) for taken in rows])
-    found, wanted = fed.result_, fitted.result_
+    done = feed(ranker, [(X.iloc[taken], part(taken)) for taken in rows])
+    found, wanted = done.result_, fitted.result_
     if wanted.n_rows <= block_rows:
         assert same(found, wanted)
     assert list(found.scores) == list(wanted.scores)
     assert all(np.isfinite(found.importances(score)).all() for score in found.scores)
     if y is not None:
         assert found.top(1)[0] in {"a", "word"}
-    assert fed.feature_importances_.shape == (4,)
-    assert fed.transform(X).shape == (300, 2)
+    assert done.feature_importances_.shape == (4,)
+    assert done.transform(X).shape == (300, 2)
 
 
 def stationary(rng: np.random.Generator, n_rows: int) -> Batch:
@@ -173,13 +181,13 @@ def test_a_stream_without_drift_is_ranked_as_all_its_rows_are(ranker: Any) -> No
     rng = np.random.default_rng(2)
     batches = [stationary(rng, 250) for _ in range(16)]
     fitted = clone(ranker).fit(*(np.concatenate(parts) for parts in zip(*batches, strict=True)))
-    fed = feed(ranker, batches)
+    done = feed(ranker, batches)
     relevant = np.arange(20) < 6
-    assert roc_auc_score(relevant, fed.feature_importances_) == 1
-    assert fed.result_.top(3) == fitted.result_.top(3) == ["x0", "x1", "x2"]
-    assert spearmanr(fed.feature_importances_, fitted.feature_importances_).statistic > 0.6
+    assert roc_auc_score(relevant, done.feature_importances_) == 1
+    assert done.result_.top(3) == fitted.result_.top(3) == ["x0", "x1", "x2"]
+    assert spearmanr(done.feature_importances_, fitted.feature_importances_).statistic > 0.6
     first = feed(ranker, batches[:2]).result_
-    ratio = fed.result_.score().std_error[:6] / first.score().std_error[:6]
+    ratio = done.result_.score().std_error[:6] / first.score().std_error[:6]
     assert (ratio < 0.75).all(), ratio
 
 
@@ -276,11 +284,11 @@ def test_rows_are_copied() -> None:
 def test_a_stream_goes_on_elsewhere(ranker: Any, move: Any) -> None:
     batches = list(cut(frame(330), [40, 90, 200]))
     for stop in (1, 2, 3):
-        half = move(feed(ranker, batches[:stop]))
-        before = half.result_
+        half = move(fed(ranker, batches[:stop]))
+        before = half.partial_fit().result_
         for batch in batches[stop:]:
             half.partial_fit(*batch)
-        assert same(half.result_, feed(ranker, batches).result_)
+        assert same(half.partial_fit().result_, feed(ranker, batches).result_)
         assert not same(half.result_, before)
 
 
@@ -341,6 +349,45 @@ def test_settings_of_the_stream_are_told() -> None:
     assert anyhow.partial_fit(X, y).result_.n_rows == 100
 
 
+@pytest.mark.parametrize("ranker", RANKERS, ids=str)
+def test_looking_for_an_attribute_starts_no_work(ranker: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    worked: list[str] = []
+
+    def watched(run: Any, *rest: Any, **more: Any) -> Any:
+        worked.append("run")
+        return finish(run, *rest, **more)
+
+    for module in ("ferrank.rankers.streaming", "ferrank.rankers.base"):
+        monkeypatch.setattr(f"{module}.finish", watched)
+    fitted = ("result_", "ranking_", "feature_importances_")
+    few, many = fed(ranker, cut(frame(40), [])), fed(ranker, cut(frame(90), []))
+    assert worked
+    worked.clear()
+    names = {name for one in (few, many) for name in dir(one)} | set(fitted)
+    for one in (few, many):
+        assert sum(hasattr(one, name) for name in names) > 20
+    assert not worked
+    assert [hasattr(few, name) for name in fitted] == [False] * 3
+    assert [hasattr(many, name) for name in fitted] == [True] * 3
+    assert not any(isinstance(getattr(type(many), name, None), property) for name in fitted)
+
+
+def test_rows_of_less_than_a_block_are_ranked_on_request() -> None:
+    X, y = stationary(np.random.default_rng(11), 60)
+    ranker = ForestRanker(n_estimators=2, block_rows=80)
+    with pytest.raises(fr.DataError, match="no batch has come yet"):
+        ranker.partial_fit()
+    ranker.partial_fit(X, y)
+    with pytest.raises(NotFittedError, match="no block of 80 rows is complete yet"):
+        ranker.transform(X)
+    with pytest.raises(fr.DataError, match="X: None was given"):
+        ranker.partial_fit(None, y)
+    assert ranker.partial_fit().result_.n_rows == 60
+    ranker.partial_fit(X[:10], y[:10])
+    assert not hasattr(ranker, "result_")
+    assert ranker.partial_fit(X, y).result_.n_rows == 80
+
+
 def errors() -> Iterator[Any]:
     """What to set, a batch that will not do after a good one, the error and what it names."""
     good = frame(20)
@@ -368,7 +415,7 @@ def test_batches_that_will_not_do_change_nothing(ranker: Any, batch: Batch, erro
     ranker = clone(ranker).partial_fit(*good[0])
     with pytest.raises(error, match=message):
         ranker.partial_fit(*batch)
-    ranker.partial_fit(*good[1])
+    ranker.partial_fit(*good[1]).partial_fit()
     assert same(ranker.result_, feed(ranker, good).result_)
 
 
@@ -407,7 +454,7 @@ def test_settings_may_not_change_on_the_way() -> None:
             ranker.set_params(**{setting: value}).partial_fit(*second)
         ranker.set_params(**{setting: before})
     ranker.set_params(n_jobs=1, n_features_to_select=1).partial_fit(*second)
-    assert ranker.result_.n_rows == 40
+    assert ranker.partial_fit().result_.n_rows == 40
 
 
 def test_a_memory_limit_holds_for_rows_that_wait() -> None:
@@ -425,6 +472,6 @@ def test_collections_are_refused() -> None:
 def test_a_single_row_is_a_batch() -> None:
     for ranker in (ForestRanker(n_estimators=2, block_rows=3), ReliefRanker(block_rows=3)):
         for row in frame(10).itertuples(index=False):
-            ranker.partial_fit([[row.b, row.count]], [row.y])
+            ranker.partial_fit([[row.b, row.count]], [row.y]).partial_fit()
             assert np.isfinite(ranker.feature_importances_).all()
         assert ranker.result_.n_rows == 9

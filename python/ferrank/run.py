@@ -4,6 +4,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
+from ferrank import logs
 from ferrank._core import Run
 from ferrank.errors import ResumeWarning
 
@@ -21,6 +22,7 @@ def finish(run: Run, progress: Progress | None = None, *, early: bool = False) -
     """Wait for ``run`` and return its outcome.
 
     Python's main thread wakes ten times a second, so Ctrl-C is answered and ``progress`` is called.
+    The engine's events go to its loggers.
     Whatever is raised meanwhile stops the run, but for the first Ctrl-C where ``early`` says that the run can
     end with the answer it has.
     """
@@ -38,6 +40,8 @@ def finish(run: Run, progress: Progress | None = None, *, early: bool = False) -
         run.abort()
         run.wait(_GRACE_SECONDS)
         raise
+    finally:
+        logs.emit()
     for note in run.notes():
         warnings.warn(note, ResumeWarning, stacklevel=3)
     return run.result()
@@ -45,5 +49,6 @@ def finish(run: Run, progress: Progress | None = None, *, early: bool = False) -
 
 def _watch(run: Run, progress: Progress | None) -> None:
     while not run.wait(_POLL_SECONDS):
+        logs.emit()
         if progress is not None:
             progress(*run.progress())

@@ -10,6 +10,7 @@ import time
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,10 +19,11 @@ from sklearn.base import clone
 from sklearn.model_selection import KFold, StratifiedKFold
 
 from ferrank._core import Source
+from ferrank.data.dataset import Dataset
 from ferrank.data.source import read_all
 from ferrank.errors import DataError, SettingError
 from ferrank.evaluate import MEASURES, Evaluation, evaluate
-from ferrank.rankers.base import Ranker
+from ferrank.rankers.base import EngineRanker, Ranker
 from ferrank.rankers.forest import ForestRanker
 from ferrank.rankers.registry import dataset_of, opened, ranker_of
 from ferrank.rankers.relief import ReliefRanker
@@ -162,7 +164,8 @@ def tune(
     if dataset.hierarchy is not None:
         chosen = clone(chosen).set_params(hierarchy=dataset.hierarchy)
     source, roles = opened(chosen, dataset)
-    return tune_source(source, roles, chosen, grid, folds, n_neighbors, random_state, progress)
+    given = dataset if dataset is data else None
+    return tune_source(source, roles, chosen, grid, folds, n_neighbors, random_state, progress, given)
 
 
 def tune_source(
@@ -174,8 +177,9 @@ def tune_source(
     n_neighbors: int = 20,
     random_state: int = 0,
     progress: Progress | None = None,
+    dataset: Dataset | None = None,
 ) -> Tuning:
-    """Do what :func:`tune` does for a source whose ``roles`` are told."""
+    """Do what :func:`tune` does for a source with these roles, and keep its profile in ``dataset``."""
     started = time.perf_counter()
     problem = source.resolve(roles)
     targets = [name for name, _ in problem["targets"]]
@@ -217,7 +221,10 @@ def tune_source(
         measure, values[:, fold] = _judged(found)
     best = int(np.argmax(_goodness(measure, values)))
     chosen = clone(ranker).set_params(**candidates[best])
-    ranking = chosen._rank_source(Source.table(rows, source.name), named)
+    whole, known = Source.table(rows, source.name), {}
+    if dataset is not None and chosen.until is None and isinstance(chosen, EngineRanker):
+        known["profile"] = dataset.profile(roles, chosen._settings(), partial(chosen._profile, whole, named))
+    ranking = chosen._rank_source(whole, named, **known)
     return Tuning(measure, candidates, values, best, ranking, time.perf_counter() - started)
 
 

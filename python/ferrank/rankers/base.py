@@ -1,10 +1,12 @@
 """What the rankers share: scikit-learn's side of an estimator that selects features."""
 
+import functools
+import json
 import numbers
 import os
 import time
 from abc import abstractmethod
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -22,7 +24,7 @@ from ferrank.ranking import Ranking
 from ferrank.resources import bytes_of, threads_of
 from ferrank.run import Progress, finish
 
-__all__ = ["Ranker", "plain", "seed_of"]
+__all__ = ["EngineRanker", "Ranker", "plain", "seed_of"]
 
 
 class Ranker(SelectorMixin, BaseEstimator):
@@ -60,12 +62,18 @@ class Ranker(SelectorMixin, BaseEstimator):
         resume: str | os.PathLike[str] | None = None,
         profile: bytes | None = None,
     ) -> Ranking:
-        """Rank the features of ``source`` with these roles of its columns and, where known, its profile."""
+        """Rank the features of ``source`` with these roles of its columns, and its profile if known."""
         settings = self._settings()
         started = time.perf_counter()
         if self.until is None:
             run = _core.accumulate(
-                source, roles, settings, *self._resources(), profile=profile, resume=resume
+                source,
+                roles,
+                settings,
+                *self._resources(),
+                profile=profile,
+                resume=resume,
+                is_profiled=profile is not None,
             )
             result = finish(run, progress).ranking()
         else:
@@ -209,6 +217,47 @@ class Ranker(SelectorMixin, BaseEstimator):
         tags.target_tags.required = self.task != "unsupervised"
         tags.target_tags.multi_output = True
         return tags
+
+
+class EngineRanker(Ranker):
+    """Base of the rankers whose parameters are the settings of a ranker of the engine.
+
+    A setting of the engine is the parameter of the same name, ``seed`` is ``random_state``.
+    """
+
+    _engine: ClassVar[str]
+    """The name of the engine's ranker."""
+    hierarchy_decay: float
+    random_state: Any
+
+    def _settings(self) -> dict[str, Any]:
+        """Return what the engine needs to know; the importances follow from it and the data alone."""
+        names = [name for name in _settings_of(self._engine) if name != "seed"]
+        return plain(
+            {
+                "ranker": self._engine,
+                **{name: getattr(self, name) for name in names},
+                **self._resolved(),
+                "hierarchy_decay": self.hierarchy_decay,
+                **self._goal(),
+                "seed": seed_of(self.random_state),
+            }
+        )
+
+    def _profile(self, source: Source, roles: dict[str, Any]) -> bytes:
+        """Return the profile of ``source``, with which :meth:`_rank_source` reads it once less."""
+        found: bytes = finish(_core.profile(source, roles, self._settings(), 0, threads_of(self.n_jobs)))
+        return found
+
+    def _resolved(self) -> dict[str, Any]:
+        """Return the settings whose values are not those of the parameters as they were given."""
+        return {}
+
+
+@functools.cache
+def _settings_of(engine: str) -> list[str]:
+    """Return the names of the settings of the engine's ranker ``engine``."""
+    return [name for name in json.loads(_core.default_settings_json(engine)) if name != "ranker"]
 
 
 def _label_sets(roles: dict[str, Any]) -> bool:

@@ -2,9 +2,8 @@
 
 import os
 from collections.abc import Sequence
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
-from ferrank.rankers.base import plain, seed_of
 from ferrank.rankers.streaming import StreamRanker
 
 __all__ = ["ForestRanker"]
@@ -112,8 +111,10 @@ class ForestRanker(StreamRanker):
 
     Attributes
     ----------
-    ranking_ : Ranking
+    result_ : Ranking
         Importances, standard errors and ranks under each score.
+    ranking_ : ndarray of shape (n_features,)
+        The ranks under the first score, 1 is best.
     feature_importances_ : ndarray of shape (n_features,)
         The importances under the first score.
     n_features_in_ : int
@@ -142,6 +143,8 @@ class ForestRanker(StreamRanker):
     >>> forest.result_.top(2)
     ['x1', 'x4']
     """
+
+    _engine: ClassVar[str] = "forest"
 
     def __init__(
         self,
@@ -238,13 +241,14 @@ class ForestRanker(StreamRanker):
         """
         return self._fit(X, y, sample_weight)
 
-    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def partial_fit(self, X: Any = None, y: Any = None, sample_weight: Any = None) -> Self:
         """Rank the features by the batches of all calls so far, which come once and are not kept.
 
         Whenever ``block_rows`` rows have come since the last time, ``n_estimators`` trees are grown on them
-        and on a uniform sample of ``reservoir_rows`` of all rows before. ``ranking_`` is by the trees of all
-        complete blocks; before the first is, by a forest on the rows there are. It is made when it is looked
-        at. Memory is bounded, and the importances have the same bits however rows are cut into batches.
+        and on a uniform sample of ``reservoir_rows`` of all rows before. ``result_`` is by the trees of all
+        complete blocks, and is set whenever a block is complete. Before the first block is complete there is
+        no ranking, unless a call without ``X`` ranks the rows so far. Memory is bounded, and the importances
+        have the same bits however rows are cut into batches.
 
         Standard errors come from the spread of the trees; of many, from that of the means of trees that came
         one after another. Cut points, and the weights of targets, are those of each block and its sample.
@@ -258,8 +262,8 @@ class ForestRanker(StreamRanker):
         X, y, sample_weight
             As in :meth:`fit`, of at least one row. All batches have the same columns. Categories and classes
             may come up at any time, and the type of a numeric column may change, be it that values are
-            missing. Where ``task`` is None, the first batch tells it. Rows of sparse arrays are held with
-            their zeros.
+            missing. Where ``task`` is None, the first batch decides. Rows of sparse arrays are held with
+            their zeros. Without ``X``, the rows so far are ranked where no block is complete.
 
         Returns
         -------
@@ -289,34 +293,7 @@ class ForestRanker(StreamRanker):
         """
         return self._partial_fit(X, y, sample_weight)
 
-    def _treatment(self) -> str:
-        """Return what becomes of rows without a target."""
-        if self.unlabelled is None:
-            return "error" if self.supervision is None else "use"
-        return self.unlabelled
-
-    def _settings(self) -> dict[str, Any]:
-        """Return what the engine needs to know; the importances follow from it and the data alone."""
-        settings = {
-            "ranker": "forest",
-            "ensemble": self.ensemble,
-            "scores": (self.scores,) if isinstance(self.scores, str) else self.scores,
-            "n_estimators": self.n_estimators,
-            "max_features": self.max_features,
-            "min_samples_leaf": self.min_samples_leaf,
-            "max_depth": self.max_depth,
-            "bootstrap": self.bootstrap,
-            "max_samples": self.max_samples,
-            "max_bins": self.max_bins,
-            "ties": self.ties,
-            "decay": self.decay,
-            "per_target": self.per_target,
-            "by_target": self.by_target,
-            "target_weights": self.target_weights,
-            "hierarchy_decay": self.hierarchy_decay,
-            "supervision": self.supervision,
-            "unlabelled": self._treatment(),
-            **self._goal(),
-            "seed": seed_of(self.random_state),
-        }
-        return plain(settings)
+    def _resolved(self) -> dict[str, Any]:
+        scores = (self.scores,) if isinstance(self.scores, str) else self.scores
+        used = "error" if self.supervision is None else "use"
+        return {"scores": scores, "unlabelled": used if self.unlabelled is None else self.unlabelled}

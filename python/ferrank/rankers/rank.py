@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, Literal
 
 import pyarrow as pa
@@ -9,9 +10,9 @@ import pyarrow as pa
 from ferrank import _core
 from ferrank.data.dataset import Dataset
 from ferrank.errors import SettingError
-from ferrank.rankers.base import Ranker
+from ferrank.rankers.base import EngineRanker, Ranker
 from ferrank.rankers.forest import ForestRanker
-from ferrank.rankers.registry import RANKERS, dataset_of, given_twice, opened, ranker_of
+from ferrank.rankers.registry import dataset_of, given_twice, opened, ranker_of
 from ferrank.ranking import Ranking
 from ferrank.run import Progress, finish
 
@@ -110,16 +111,10 @@ def rank(
         roles = dataset.roles(chosen.task, chosen.hierarchy)
         return chosen._rank_partitions(_partitions(dataset, resume), roles, progress)
     source, roles = opened(chosen, dataset)
-    known = {}
-    if dataset is data and chosen.until is None and isinstance(chosen, tuple(RANKERS.values())):
-        # A profile of its own costs a pass, which pays where it serves further rankers.
-        known["profile"] = dataset.profile(roles, chosen._settings(), lambda: _profile(chosen, source, roles))
-    return chosen._rank_source(source, roles, progress, resume, **known)
-
-
-def _profile(ranker: Ranker, source: _core.Source, roles: dict[str, Any]) -> bytes:
-    found: bytes = finish(_core.profile(source, roles, ranker._settings(), 0, ranker._resources()[0]))
-    return found
+    if dataset is not data or chosen.until is not None or not isinstance(chosen, EngineRanker):
+        return chosen._rank_source(source, roles, progress, resume)
+    profile = dataset.profile(roles, chosen._settings(), partial(chosen._profile, source, roles))
+    return chosen._rank_source(source, roles, progress, resume, profile)
 
 
 def _partitions(dataset: Dataset, resume: Any) -> Any:

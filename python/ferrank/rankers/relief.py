@@ -2,10 +2,9 @@
 
 import os
 from collections.abc import Sequence
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 from ferrank.errors import SettingError
-from ferrank.rankers.base import plain, seed_of
 from ferrank.rankers.streaming import StreamRanker
 
 __all__ = ["ReliefRanker"]
@@ -100,8 +99,10 @@ class ReliefRanker(StreamRanker):
 
     Attributes
     ----------
-    ranking_ : Ranking
+    result_ : Ranking
         Importances, standard errors and ranks under each score.
+    ranking_ : ndarray of shape (n_features,)
+        The ranks under the first score, 1 is best.
     feature_importances_ : ndarray of shape (n_features,)
         The importances under the first score, in [-1, 1].
     n_features_in_ : int
@@ -129,6 +130,8 @@ class ReliefRanker(StreamRanker):
     >>> list(relief.result_.scores)
     ['relief_k5', 'relief_k10']
     """
+
+    _engine: ClassVar[str] = "relief"
 
     def __init__(
         self,
@@ -209,14 +212,15 @@ class ReliefRanker(StreamRanker):
         """
         return self._fit(X, y, None)
 
-    def partial_fit(self, X: Any, y: Any) -> Self:
+    def partial_fit(self, X: Any = None, y: Any = None) -> Self:
         """Rank the features by the batches of all calls so far, which come once and are not kept.
 
         Whenever ``block_rows`` rows have come since the last time, these and a uniform sample of
         ``reservoir_rows`` of all rows before are searched for the neighbours of ``n_iterations`` of them, and
-        what neighbours say is added up. ``ranking_`` is by all complete blocks; before the first is, by the
-        rows there are. It is made when it is looked at. Memory is bounded, and the importances have the same
-        bits however the rows are cut into batches. Ranges of values are those of each block and its sample.
+        their contributions are added up. ``result_`` is by all complete blocks, and is set whenever a block
+        is complete. Before the first block is complete there is no ranking, unless a call without ``X`` ranks
+        the rows so far. Memory is bounded, and the importances have the same bits however the rows are cut
+        into batches. Ranges of values are those of each block and its sample.
 
         The first call after ``fit`` starts anew, as does ``fit``. A call that fails changes nothing that was
         learned. Not with ``until`` or dask collections, nor with ``unlabelled="use"`` in classification.
@@ -226,8 +230,8 @@ class ReliefRanker(StreamRanker):
         X, y
             As in :meth:`fit`, of at least one row. All batches have the same columns. Categories and classes
             may come up at any time, and the type of a numeric column may change, be it that values are
-            missing. Where ``task`` is None, the first batch tells it. Rows of sparse arrays are held with
-            their zeros.
+            missing. Where ``task`` is None, the first batch decides. Rows of sparse arrays are held with
+            their zeros. Without ``X``, the rows so far are ranked where no block is complete.
 
         Returns
         -------
@@ -252,31 +256,21 @@ class ReliefRanker(StreamRanker):
         """
         return self._partial_fit(X, y, None)
 
-    def _settings(self) -> dict[str, Any]:
-        """Return what the engine needs to know; the importances follow from it and the data alone."""
+    def _resolved(self) -> dict[str, Any]:
         if self.influence is not None and self.unlabelled not in {None, "use"}:
             raise SettingError(
                 f"influence: is of rows without a target, unlabelled={self.unlabelled!r} lets none "
                 "take part; leave one of the two out"
             )
         used = "use" if self.influence is not None else "error"
-        return plain(
-            {
-                "ranker": "relief",
-                "scores": _listed(self.scores),
-                "n_neighbors": _listed(self.n_neighbors),
-                "sigma": _listed(self.sigma),
-                "n_iterations": self.n_iterations,
-                "target_distance": [] if self.target_distance is None else _listed(self.target_distance),
-                "per_target": self.per_target,
-                "target_weights": self.target_weights,
-                "hierarchy_decay": self.hierarchy_decay,
-                "unlabelled": self.unlabelled or used,
-                "influence": _INFLUENCE if self.influence is None else self.influence,
-                **self._goal(),
-                "seed": seed_of(self.random_state),
-            }
-        )
+        return {
+            "scores": _listed(self.scores),
+            "n_neighbors": _listed(self.n_neighbors),
+            "sigma": _listed(self.sigma),
+            "target_distance": [] if self.target_distance is None else _listed(self.target_distance),
+            "unlabelled": self.unlabelled or used,
+            "influence": _INFLUENCE if self.influence is None else self.influence,
+        }
 
 
 _INFLUENCE = (0.0, 1.0)

@@ -1,15 +1,16 @@
 """Ranking rows that come in batches and are seen once: the side of ``partial_fit``."""
 
-import functools
 import numbers
 import time
 from typing import Any, Self
 
+from sklearn.exceptions import NotFittedError
+
 from ferrank import _core
 from ferrank._core import Source
 from ferrank.data.source import is_lazy
-from ferrank.errors import ColumnTypeError, SettingError
-from ferrank.rankers.base import Ranker, plain
+from ferrank.errors import ColumnTypeError, DataError, SettingError
+from ferrank.rankers.base import EngineRanker, plain
 from ferrank.ranking import Ranking
 from ferrank.run import finish
 
@@ -44,6 +45,16 @@ class Stream:
         after.seconds = self.seconds + time.perf_counter() - started
         return after
 
+    @property
+    def counts(self) -> tuple[int, int]:
+        """Number of complete blocks, and of rows without a target."""
+        return self._core.counts
+
+    @property
+    def n_blocks(self) -> int:
+        """Number of complete blocks."""
+        return self._core.counts[0]
+
     def ranking(self, *resources: Any) -> Ranking:
         """Return the ranking by all complete blocks; before the first is, by the rows that there are."""
         result = finish(self._core.ranking(*resources))
@@ -59,22 +70,23 @@ def _restore(data: bytes, roles: dict[str, Any], settings: dict[str, Any], secon
     return stream
 
 
-class StreamRanker(Ranker):
+class StreamRanker(EngineRanker):
     """Base of the rankers that can be fed with batches, by ``partial_fit``.
 
-    They have the parameters ``block_rows``, ``reservoir_rows``, ``half_life`` and ``random_state``, too.
+    They have the parameters ``block_rows``, ``reservoir_rows`` and ``half_life``, too.
     """
 
     block_rows: int
     reservoir_rows: int
     half_life: float | None
-    random_state: Any
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> Self:
         self._forget()
         return super()._fit(X, y, sample_weight)
 
     def _partial_fit(self, X: Any, y: Any, sample_weight: Any) -> Self:
+        if X is None:
+            return self._rank_rows(y, sample_weight)
         if is_lazy(X):
             raise ColumnTypeError(
                 "X: partial_fit takes a batch in memory; fit takes a dask collection as a whole"
@@ -90,8 +102,25 @@ class StreamRanker(Ranker):
         else:
             self._check_same(before, roles, settings)
         after = before.push(source, *self._resources())
-        self._forget()
+        result = None
+        if after.n_blocks > 0 and after.counts != before.counts:
+            result = after.ranking(*self._resources())
+        if after.n_blocks == 0:
+            self._forget()
         self._stream = after
+        if result is not None:
+            self._keep(result)
+        return self
+
+    def _rank_rows(self, y: Any, sample_weight: Any) -> Self:
+        """Rank by the rows so far, where no block is complete."""
+        if y is not None or sample_weight is not None:
+            raise DataError("X: None was given; give the rows too, or nothing at all to rank the rows so far")
+        stream: Stream | None = self.__dict__.get("_stream")
+        if stream is None:
+            raise DataError("X: no batch has come yet; give one to partial_fit")
+        if "result_" not in self.__dict__:
+            self._keep(stream.ranking(*self._resources()))
         return self
 
     def _check_same(self, before: Stream, roles: dict[str, Any], settings: dict[str, Any]) -> None:
@@ -106,34 +135,17 @@ class StreamRanker(Ranker):
                 )
 
     def _forget(self) -> None:
-        for name in ("_stream", "result_", "ranking_", "feature_importances_"):
+        for name in ("_stream", *_FITTED):
             self.__dict__.pop(name, None)
 
-    # What fit sets goes before a cached property; after partial_fit there is none until someone looks.
+    def __getattr__(self, name: str) -> Any:
+        """Explain why a fitted attribute is missing; looking for one starts no work."""
+        if name in _FITTED and "_stream" in self.__dict__:
+            raise NotFittedError(
+                f"{name}: no block of {self.block_rows:,} rows is complete yet; go on with batches, or call "
+                "partial_fit without a batch to rank the rows so far"
+            )
+        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 
-    @functools.cached_property
-    def result_(self) -> Ranking:  # type: ignore[override]
-        """The ranking by ``fit``, or by the batches so far."""
-        return self._fed("result_").ranking(*self._resources())
 
-    @functools.cached_property
-    def ranking_(self) -> Any:  # type: ignore[override]
-        """The ranks under the first score, 1 is best; of shape (n_features,)."""
-        self._fed("ranking_")
-        return self.result_.ranks()
-
-    @functools.cached_property
-    def feature_importances_(self) -> Any:  # type: ignore[override]
-        """The importances under the first score."""
-        self._fed("feature_importances_")
-        return self.result_.importances()
-
-    def _fed(self, name: str) -> Stream:
-        """Return the stream that the attribute ``name`` comes from."""
-        try:
-            stream: Stream = self.__dict__["_stream"]
-        except KeyError:
-            raise AttributeError(
-                f"'{type(self).__name__}' object has no attribute '{name}'; call fit or partial_fit first"
-            ) from None
-        return stream
+_FITTED = ("result_", "ranking_", "feature_importances_")

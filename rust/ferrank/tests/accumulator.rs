@@ -67,18 +67,18 @@ struct Case(&'static [&'static str], &'static [&'static str], Settings);
 fn cases() -> Vec<Case> {
     let forest = ForestParams::default()
         .with_n_estimators(9)
-        .with_scores(vec![Score::Genie3, Score::Symbolic { decay: 0.5 }, Score::Coverage, Score::Permutation])
+        .with_scores(vec![Score::Genie3, Score::Symbolic, Score::Coverage, Score::Permutation])
         .with_by_target(true)
         .with_max_bins(40);
-    let relief = ReliefParams { n_neighbors: vec![3, 7], n_iterations: Iterations::Share(0.7), ..Default::default() };
+    let relief = ReliefParams::default().with_n_neighbors(vec![3, 7]).with_n_iterations(Iterations::Share(0.7));
     let both = vec![ReliefScore::Relief, ReliefScore::Myopic];
     vec![
         Case(&["y", "z"], &["class"], Settings::Forest(forest.clone())),
         Case(&["y", "z"], &["class"], Settings::Forest(forest.clone().with_per_target(true))),
         Case(&["class"], &["y", "z"], Settings::Forest(forest.with_by_target(false))),
         Case(&["y", "z"], &["class"], Settings::Relief(relief.clone())),
-        Case(&["y", "z"], &["class"], Settings::Relief(ReliefParams { per_target: true, ..relief.clone() })),
-        Case(&["class"], &["y", "z"], Settings::Relief(ReliefParams { scores: both, ..relief })),
+        Case(&["y", "z"], &["class"], Settings::Relief(relief.clone().with_per_target(true))),
+        Case(&["class"], &["y", "z"], Settings::Relief(relief.with_scores(both))),
     ]
 }
 

@@ -81,6 +81,7 @@ use oob::OobContext;
 use pulp::Arch;
 use scores::{SplitScores, need_oob, score_size};
 use space::{Plan, Space};
+use tracing::info;
 use tree_buffer::{BufferedNode, CodeTest, TreeBuffer};
 
 /// Ranks the features of `source` with an ensemble of trees, on a pool of `threads` threads.
@@ -230,6 +231,15 @@ impl Prepared {
         drop(scan);
         let outside =
             resources.filter(|resources| !external::holds_all(rows, &book, params, resources.budget.left())).cloned();
+        match &outside {
+            None => info!("memory plan: the codes of {rows} rows are held in memory"),
+            Some(Resources { scratch, .. }) => {
+                info!(
+                    "memory plan: the codes of {rows} rows are kept in temporary files in {}",
+                    scratch.folder().display()
+                );
+            }
+        }
         let keep = outside.as_ref().map_or(Keep::Memory, |resources| Keep::Scratch(&resources.scratch));
         let part = Part::of(intake, &book, counts, keep)?;
         let store = CodeStore::of_parts(book, vec![part], keep)?;
@@ -359,7 +369,7 @@ impl<'a> TreeWorker<'a> {
         let GrowContext { params, monitor, .. } = self.context;
         monitor.check()?;
         self.draw(tree);
-        let mut scores = SplitScores::new(&params.scores, score_size(self.context));
+        let mut scores = SplitScores::new(params, score_size(self.context));
         let Some(oob) = oob else {
             return Ok(self.grower.score(&self.bag, tree, scores)?.harvest());
         };

@@ -5,7 +5,8 @@ use serde::{Deserialize, Serialize};
 use crate::score::Score;
 use ferrank_data::intake::Unlabelled;
 use ferrank_data::schema::Task;
-use ferrank_runtime::error::{Error, Result};
+use ferrank_ranking::settings;
+use ferrank_runtime::error::{Result, check};
 
 /// A kind of ensemble: how its trees differ from each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -19,32 +20,12 @@ pub enum Ensemble {
     ExtraTrees,
 }
 
-impl Ensemble {
-    /// The ensemble's name in settings.
-    pub fn name(self) -> &'static str {
-        match self {
-            Ensemble::RandomForest => "random_forest",
-            Ensemble::Bagging => "bagging",
-            Ensemble::ExtraTrees => "extra_trees",
-        }
-    }
-
-    /// The ensemble called `name`.
-    pub fn parse(name: &str) -> Result<Self> {
-        match name {
-            "random_forest" => Ok(Ensemble::RandomForest),
-            "bagging" => Ok(Ensemble::Bagging),
-            "extra_trees" => Ok(Ensemble::ExtraTrees),
-            _ => Err(Error::Setting(format!(
-                "ensemble: unknown ensemble '{name}'; use random_forest, bagging or extra_trees"
-            ))),
-        }
-    }
-}
-
 /// How many non-constant features are looked at in a node.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[serde(
+    rename_all = "snake_case",
+    expecting = "a number of features, a share in (0, 1], 'sqrt', 'log2', 'all' or None"
+)]
 pub enum MaxFeatures {
     /// `ceil(sqrt(D))`.
     Sqrt,
@@ -53,14 +34,16 @@ pub enum MaxFeatures {
     /// All of them.
     All,
     /// A number of features.
+    #[serde(untagged)]
     Count(usize),
     /// A share of the features in (0, 1], at least one feature.
+    #[serde(untagged)]
     Share(f64),
 }
 
 /// How many rows are drawn for a tree.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[serde(untagged, expecting = "a number of rows, a share in (0, 1] or None")]
 pub enum MaxSamples {
     /// As many as there are.
     All,
@@ -83,133 +66,84 @@ pub enum Ties {
     Lowest,
 }
 
-impl Ties {
-    /// The rule's name in settings.
-    pub fn name(self) -> &'static str {
-        match self {
-            Ties::Random => "random",
-            Ties::Lowest => "lowest",
-        }
+settings! {
+    /// Settings of the forest ranker.
+    ///
+    /// ```
+    /// use ferrank_forest::{Ensemble, ForestParams};
+    ///
+    /// let params = ForestParams::default().with_ensemble(Ensemble::ExtraTrees).with_n_estimators(500);
+    /// assert!(!params.bootstraps());
+    /// ```
+    pub struct ForestParams {
+        /// The kind of ensemble.
+        ensemble, with_ensemble: Ensemble = Ensemble::RandomForest;
+        /// Number of trees.
+        n_estimators, with_n_estimators: usize = 100;
+        /// Features looked at in a node; `None`: `Sqrt` for a random forest, else `All`.
+        max_features, with_max_features: Option<MaxFeatures> = None;
+        /// Least number of examples in a leaf, counted with bag multiplicity.
+        min_samples_leaf, with_min_samples_leaf: u64 = 2;
+        /// Greatest depth of a tree; `None`: no limit. The root is at depth 0.
+        max_depth, with_max_depth: Option<usize> = None;
+        /// Whether rows are drawn with replacement; `None`: yes, except for extra trees.
+        bootstrap, with_bootstrap: Option<bool> = None;
+        /// Rows drawn for a tree; only with bootstrap.
+        max_samples, with_max_samples: MaxSamples = MaxSamples::All;
+        /// Greatest number of codes of a numeric feature, 2 to 65,535. A feature with no more distinct
+        /// values is searched exactly, others at quantiles.
+        max_bins, with_max_bins: usize = 255;
+        /// Which of the features with equal gains is tested.
+        ties, with_ties: Ties = Ties::Random;
+        /// The scores; all are computed from the same trees.
+        scores, with_scores: Vec<Score> = vec![Score::Genie3];
+        /// For [`Score::Symbolic`]: what a split counts for, as a share of a split one level above; in (0, 1].
+        decay, with_decay: f64 = 0.5;
+        /// One ensemble for each target, importances averaged with the target weights
+        /// (Petković et al. 2020a, §2.1, the STR variant).
+        per_target, with_per_target: bool = false;
+        /// Whether `genie3` is reported by target as well.
+        by_target, with_by_target: bool = false;
+        /// Weight of each target in the impurity, in target order; `None`: 1 each.
+        target_weights, with_target_weights: Option<Vec<f64>> = None;
+        /// The share w of the targets in the impurity, in [0, 1]; features make up the rest (Petković et al. 2023, Eq. 1).
+        /// `None`: the targets alone, and rows without any are not used.
+        supervision, with_supervision: Option<f64> = None;
+        /// How rows without any target are treated. With a supervision of 1 they have no effect, so that
+        /// [`Unlabelled::Use`] means [`Unlabelled::Ignore`].
+        unlabelled, with_unlabelled: Unlabelled = Unlabelled::Error;
+        /// Seed of all random draws.
+        seed, with_seed: u64 = 0;
     }
-
-    /// The rule called `name`.
-    pub fn parse(name: &str) -> Result<Self> {
-        match name {
-            "random" => Ok(Ties::Random),
-            "lowest" => Ok(Ties::Lowest),
-            _ => Err(Error::Setting(format!("ties: unknown rule '{name}'; use random or lowest"))),
-        }
-    }
-}
-
-/// Settings of the forest ranker.
-///
-/// ```
-/// use ferrank_forest::{Ensemble, ForestParams};
-///
-/// let params = ForestParams::default().with_ensemble(Ensemble::ExtraTrees).with_n_estimators(500);
-/// assert!(!params.bootstraps());
-/// ```
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[non_exhaustive]
-pub struct ForestParams {
-    /// The kind of ensemble.
-    pub ensemble: Ensemble,
-    /// Number of trees.
-    pub n_estimators: usize,
-    /// Features looked at in a node; `None`: `Sqrt` for a random forest, else `All`.
-    pub max_features: Option<MaxFeatures>,
-    /// Least number of examples in a leaf, counted with bag multiplicity.
-    pub min_samples_leaf: u64,
-    /// Greatest depth of a tree; `None`: no limit. The root is at depth 0.
-    pub max_depth: Option<usize>,
-    /// Whether rows are drawn with replacement; `None`: yes, except for extra trees.
-    pub bootstrap: Option<bool>,
-    /// Rows drawn for a tree; only with bootstrap.
-    pub max_samples: MaxSamples,
-    /// Greatest number of codes of a numeric feature, 2 to 65,535. A feature with no more distinct
-    /// values is searched exactly, others at quantiles.
-    pub max_bins: usize,
-    /// Which of the features with equal gains is tested.
-    pub ties: Ties,
-    /// The scores; all are computed from the same trees.
-    pub scores: Vec<Score>,
-    /// One ensemble for each target, importances averaged with the target weights
-    /// (Petković et al. 2020a, §2.1, the STR variant).
-    pub per_target: bool,
-    /// Whether `genie3` is reported by target as well.
-    pub by_target: bool,
-    /// Weight of each target in the impurity, in target order; `None`: 1 each.
-    pub target_weights: Option<Vec<f64>>,
-    /// The share w of the targets in the impurity, in [0, 1]; features make up the rest (Petković et al. 2023, Eq. 1).
-    /// `None`: the targets alone, and rows without any are not used.
-    pub supervision: Option<f64>,
-    /// How rows without any target are treated. With a supervision of 1 they have no effect, so that
-    /// [`Unlabelled::Use`] means [`Unlabelled::Ignore`].
-    pub unlabelled: Unlabelled,
-    /// Seed of all random draws.
-    pub seed: u64,
-}
-
-impl Default for ForestParams {
-    fn default() -> Self {
-        ForestParams {
-            ensemble: Ensemble::RandomForest,
-            n_estimators: 100,
-            max_features: None,
-            min_samples_leaf: 2,
-            max_depth: None,
-            bootstrap: None,
-            max_samples: MaxSamples::All,
-            max_bins: 255,
-            ties: Ties::Random,
-            scores: vec![Score::Genie3],
-            per_target: false,
-            by_target: false,
-            target_weights: None,
-            supervision: None,
-            unlabelled: Unlabelled::Error,
-            seed: 0,
-        }
-    }
-}
-
-/// Makes a method for each setting that returns the settings with another value of it.
-macro_rules! setters {
-    ($($name:ident: $field:ident: $type:ty;)*) => {
-        impl ForestParams {
-            $(
-                #[doc = concat!("The same settings with another [`", stringify!($field), "`](Self::", stringify!($field), ").")]
-                #[must_use]
-                pub fn $name(mut self, $field: $type) -> Self {
-                    self.$field = $field;
-                    self
-                }
-            )*
-        }
-    };
-}
-
-setters! {
-    with_ensemble: ensemble: Ensemble;
-    with_n_estimators: n_estimators: usize;
-    with_max_features: max_features: Option<MaxFeatures>;
-    with_min_samples_leaf: min_samples_leaf: u64;
-    with_max_depth: max_depth: Option<usize>;
-    with_bootstrap: bootstrap: Option<bool>;
-    with_max_samples: max_samples: MaxSamples;
-    with_max_bins: max_bins: usize;
-    with_ties: ties: Ties;
-    with_scores: scores: Vec<Score>;
-    with_per_target: per_target: bool;
-    with_by_target: by_target: bool;
-    with_target_weights: target_weights: Option<Vec<f64>>;
-    with_supervision: supervision: Option<f64>;
-    with_unlabelled: unlabelled: Unlabelled;
-    with_seed: seed: u64;
 }
 
 impl ForestParams {
+    /// Checks each setting on its own.
+    ///
+    /// # Errors
+    /// [`Error::Setting`](ferrank_runtime::Error::Setting) that names the setting, the value and the values allowed.
+    pub(crate) fn validate_values(&self) -> Result<()> {
+        check(self.n_estimators >= 1, "n_estimators: 0 trees; use at least 1")?;
+        check(self.min_samples_leaf >= 1, "min_samples_leaf: 0; use at least 1")?;
+        check(self.max_depth != Some(0), "max_depth: 0; use at least 1, or none for no limit")?;
+        check((2..=65_535).contains(&self.max_bins), format!("max_bins: {} is not in 2 … 65535", self.max_bins))?;
+        if let Some(MaxFeatures::Share(share)) = self.max_features {
+            check(is_share(share), format!("max_features: share {share} is not in (0, 1]"))?;
+        }
+        if let MaxSamples::Share(share) = self.max_samples {
+            check(is_share(share), format!("max_samples: share {share} is not in (0, 1]"))?;
+        }
+        check(is_share(self.decay), format!("decay: {} is not in (0, 1]", self.decay))?;
+        if let Some(w) = self.supervision {
+            check((0.0..=1.0).contains(&w), format!("supervision: {w} is not in 0 … 1"))?;
+        }
+        check(!self.scores.is_empty(), format!("scores: none given; use {}", Score::names()))?;
+        for (i, score) in self.scores.iter().enumerate() {
+            check(!self.scores[..i].contains(score), format!("scores: '{}' is given twice", score.name()))?;
+        }
+        Ok(())
+    }
+
     /// Returns true if rows are drawn with replacement.
     pub fn bootstraps(&self) -> bool {
         self.bootstrap.unwrap_or(self.ensemble != Ensemble::ExtraTrees)
@@ -270,4 +204,8 @@ impl ForestParams {
         };
         ForestParams { seed, max_samples, ..self.clone() }
     }
+}
+
+fn is_share(share: f64) -> bool {
+    share > 0.0 && share <= 1.0
 }

@@ -18,7 +18,7 @@ use pyo3::types::{PyBytes, PyDict};
 use crate::error::to_py;
 use crate::input::Source;
 use crate::run::Run;
-use crate::{results, settings};
+use crate::{results, roles, settings};
 
 /// Contributions of a run or of a part of it.
 #[pyclass(frozen, module = "ferrank._core")]
@@ -74,8 +74,8 @@ impl Accumulator {
 
     /// Settings of the ranker.
     #[getter]
-    fn settings<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        settings::told(py, self.0.identity())
+    fn settings<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        settings::to_dict(py, self.0.identity())
     }
 }
 
@@ -104,7 +104,7 @@ impl Coded {
         alone: Option<usize>,
         own: Option<PyBackedBytes>,
     ) -> PyResult<Self> {
-        let (roles, params) = (settings::ranked_roles(roles, settings)?, settings::forest(settings)?);
+        let (roles, params) = (roles::ranked_roles(roles, settings)?, settings::forest(settings)?);
         let coded = py.detach(|| {
             let options = RunOptions { threads, memory, temp_dir: temp_dir.as_deref(), ..RunOptions::default() };
             let parts = parts.into_iter().map(|part| Bytes::from_owner(part).into()).collect();
@@ -145,7 +145,7 @@ pub(crate) fn n_keys(
     settings: &Bound<'_, PyDict>,
     profile: PyBackedBytes,
 ) -> PyResult<u64> {
-    let (roles, ranker) = (settings::ranked_roles(roles, settings)?, settings::ranker(settings)?);
+    let (roles, ranker) = (roles::ranked_roles(roles, settings)?, settings::ranker(settings)?);
     let n_keys = py.detach(|| {
         let profile = Profile::from_ipc(profile.to_vec())?;
         ferrank::run::n_keys(&*source.0, &roles, &ranker, &profile)

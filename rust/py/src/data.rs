@@ -14,7 +14,7 @@ use pyo3::types::PyDict;
 use crate::input::Source;
 use crate::reader::reader;
 use crate::run::Run;
-use crate::{results, settings};
+use crate::{results, roles, settings};
 
 /// Finds the nearest rows of `train` to each row of `test`, under every ranking in the settings.
 #[pyfunction]
@@ -26,7 +26,7 @@ pub(crate) fn neighbors(
     threads: usize,
 ) -> PyResult<Run> {
     let (train, test) = (train.0.clone(), test.0.clone());
-    let (roles, params) = (settings::ranked_roles(roles, settings)?, settings::knn(settings)?);
+    let (roles, params) = (roles::ranked_roles(roles, settings)?, settings::knn(settings)?);
     Run::start(
         move |monitor| knn::neighbors(&*train, &*test, &roles, &params, threads, monitor),
         |py, neighbors| Ok(results::neighbors(py, neighbors)?.into_any()),
@@ -36,7 +36,7 @@ pub(crate) fn neighbors(
 /// Reads the label sets of all rows of `source`, with the labels above them.
 #[pyfunction]
 pub(crate) fn closed_sets(source: &Source, roles: &Bound<'_, PyDict>, settings: &Bound<'_, PyDict>) -> PyResult<Run> {
-    let (source, roles) = (source.0.clone(), settings::ranked_roles(roles, settings)?);
+    let (source, roles) = (source.0.clone(), roles::ranked_roles(roles, settings)?);
     Run::start(
         move |monitor| read_closed_sets(&*source, &roles, monitor),
         |py, sets| Ok(results::closed_sets(py, sets)?.into_any()),

@@ -15,7 +15,7 @@ use crate::error::to_py;
 use crate::factory::FactorySource;
 use crate::reader::reader;
 use crate::replay::Replay;
-use crate::{results, settings};
+use crate::{results, roles};
 
 /// Rows that can be read again and again.
 #[pyclass(frozen, module = "ferrank._core")]
@@ -98,7 +98,7 @@ impl Source {
 
     /// The task that `roles` make, and the features and targets with their kinds.
     fn resolve<'py>(&self, py: Python<'py>, roles: &Bound<'py, PyDict>) -> PyResult<Bound<'py, PyDict>> {
-        let roles = settings::roles(roles)?;
+        let roles = roles::roles(roles)?;
         let problem = Problem::resolve(&self.0.schema(), &roles, self.0.name()).map_err(|e| to_py(py, e))?;
         results::problem(py, problem)
     }

@@ -10,10 +10,13 @@ mod data;
 mod error;
 mod factory;
 mod input;
+mod json;
+mod logs;
 mod rank;
 mod reader;
 mod replay;
 mod results;
+mod roles;
 mod run;
 mod settings;
 mod sparse;
@@ -32,6 +35,8 @@ mod _core {
     use super::data::{closed_sets, convert, inspect, neighbors, spill};
     #[pymodule_export]
     use super::input::Source;
+    #[pymodule_export]
+    use super::logs::take_events;
     #[pymodule_export]
     use super::rank::{accumulate, code, count, grow_tree, profile, rank_until};
     #[pymodule_export]

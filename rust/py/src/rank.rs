@@ -14,15 +14,15 @@ use crate::accumulator::Accumulator;
 use crate::input::Source;
 use crate::results::{self, NamedTree};
 use crate::run::Run;
-use crate::settings;
+use crate::{roles, settings};
 
 /// Computes contributions with the ranker that the settings name, on `threads` threads, within `memory` bytes and with
 /// temporary files in the folder `temp_dir`; the result is an `Accumulator`.
 ///
 /// `keys`: range of the trees or blocks wanted; `profile`: bytes of the profile of the data set; `resume`: file that
-/// keeps contributions.
+/// keeps contributions; `is_profiled`: the profile was made of `source` as it is.
 #[pyfunction]
-#[pyo3(signature = (source, roles, settings, threads, memory=None, temp_dir=None, keys=None, profile=None, resume=None))]
+#[pyo3(signature = (source, roles, settings, threads, memory=None, temp_dir=None, keys=None, profile=None, resume=None, is_profiled=false))]
 #[allow(clippy::too_many_arguments)]
 pub(crate) fn accumulate(
     source: &Source,
@@ -34,9 +34,10 @@ pub(crate) fn accumulate(
     keys: Option<(u64, u64)>,
     profile: Option<PyBackedBytes>,
     resume: Option<PathBuf>,
+    is_profiled: bool,
 ) -> PyResult<Run> {
     let (source, roles, ranker) =
-        (source.0.clone(), settings::ranked_roles(roles, settings)?, settings::ranker(settings)?);
+        (source.0.clone(), roles::ranked_roles(roles, settings)?, settings::ranker(settings)?);
     Run::start(
         move |monitor| {
             let profile = profile.map(|bytes| Profile::from_ipc(bytes.to_vec())).transpose()?;
@@ -46,6 +47,7 @@ pub(crate) fn accumulate(
                 temp_dir: temp_dir.as_deref(),
                 keys: keys.map(|(first, end)| first..end),
                 profile: profile.as_ref(),
+                is_profiled,
                 resume: resume.as_deref(),
             };
             ferrank::run::accumulate(&*source, &roles, &ranker, &options, monitor)
@@ -66,7 +68,7 @@ pub(crate) fn rank_until(
     memory: Option<u64>,
     temp_dir: Option<PathBuf>,
 ) -> PyResult<Run> {
-    let (source, roles, goal) = (source.0.clone(), settings::ranked_roles(roles, settings)?, settings::goal(settings)?);
+    let (source, roles, goal) = (source.0.clone(), roles::ranked_roles(roles, settings)?, settings::goal(settings)?);
     let ranker = settings::ranker(settings)?;
     Run::start(
         move |monitor| {
@@ -93,7 +95,7 @@ pub(crate) fn profile(
     of_rows: Option<u64>,
 ) -> PyResult<Run> {
     let (source, roles, settings) =
-        (source.0.clone(), settings::ranked_roles(roles, settings)?, settings::ranker(settings)?);
+        (source.0.clone(), roles::ranked_roles(roles, settings)?, settings::ranker(settings)?);
     Run::start(
         move |monitor| {
             let ranker = settings.ranker();
@@ -115,7 +117,7 @@ pub(crate) fn count(
     alone: Option<usize>,
 ) -> PyResult<Run> {
     let (source, roles, settings) =
-        (source.0.clone(), settings::ranked_roles(roles, settings)?, settings::ranker(settings)?);
+        (source.0.clone(), roles::ranked_roles(roles, settings)?, settings::ranker(settings)?);
     Run::start(
         move |monitor| {
             let unlabelled = settings.ranker().unlabelled();
@@ -137,7 +139,7 @@ pub(crate) fn code(
     alone: Option<usize>,
 ) -> PyResult<Run> {
     let (source, roles, params) =
-        (source.0.clone(), settings::ranked_roles(roles, settings)?, settings::forest(settings)?);
+        (source.0.clone(), roles::ranked_roles(roles, settings)?, settings::forest(settings)?);
     Run::start(
         move |monitor| {
             let view = View { source: &*source, roles: &roles, unlabelled: params.treatment(), alone };
@@ -156,7 +158,7 @@ pub(crate) fn grow_tree(
     tree: usize,
 ) -> PyResult<Run> {
     let (source, roles, params) =
-        (source.0.clone(), settings::ranked_roles(roles, settings)?, settings::forest(settings)?);
+        (source.0.clone(), roles::ranked_roles(roles, settings)?, settings::forest(settings)?);
     Run::start(
         move |monitor| {
             let tree = forest::grow_tree(&*source, &roles, &params, tree, monitor)?;

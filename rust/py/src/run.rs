@@ -11,7 +11,7 @@ use ferrank::monitor::Monitor;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 
-use crate::error;
+use crate::{error, logs};
 
 /// Converts the result of a run to a Python object, when Python asks for it.
 pub(crate) type Convert = Box<dyn for<'py> FnOnce(Python<'py>) -> PyResult<Bound<'py, PyAny>> + Send>;
@@ -52,10 +52,12 @@ impl Run {
         work: impl FnOnce(&Monitor) -> Result<T> + Send + 'static,
         convert: impl for<'py> FnOnce(Python<'py>, T) -> PyResult<Bound<'py, PyAny>> + Send + 'static,
     ) -> PyResult<Self> {
+        Python::attach(logs::configure)?;
         let run = Run { monitor: Arc::default(), end: Arc::default() };
         let (monitor, slot) = (run.monitor.clone(), run.end.clone());
         thread::Builder::new().name("ferrank".into()).spawn(move || {
             let result = catch_unwind(AssertUnwindSafe(|| work(&monitor)));
+            monitor.end();
             let convert = |value| -> Convert { Box::new(move |py| convert(py, value)) };
             *slot.lock() = State::Done(result.map(|result| result.map(convert)).map_err(|panic| message(&*panic)));
             slot.done.notify_all();

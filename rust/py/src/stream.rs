@@ -11,7 +11,7 @@ use pyo3::types::{PyBytes, PyDict};
 use crate::error::to_py;
 use crate::input::Source;
 use crate::run::Run;
-use crate::{results, settings};
+use crate::{results, roles, settings};
 
 /// The state after the batches so far.
 #[pyclass(frozen, module = "ferrank._core")]
@@ -22,7 +22,7 @@ impl Stream {
     /// An empty stream for columns with these roles and the ranker that the settings name.
     #[staticmethod]
     fn start(py: Python<'_>, roles: &Bound<'_, PyDict>, settings: &Bound<'_, PyDict>) -> PyResult<Self> {
-        let (roles, ranker) = (settings::ranked_roles(roles, settings)?, settings::ranker(settings)?);
+        let (roles, ranker) = (roles::ranked_roles(roles, settings)?, settings::ranker(settings)?);
         let stream = Core::new(ranker, roles, settings::stream(settings)?);
         stream.map(|stream| Stream(Arc::new(stream))).map_err(|e| to_py(py, e))
     }
@@ -38,6 +38,12 @@ impl Stream {
     fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         let bytes = py.detach(|| self.0.to_bytes()).map_err(|e| to_py(py, e))?;
         Ok(PyBytes::new(py, &bytes))
+    }
+
+    /// Number of complete blocks, and of rows without a target.
+    #[getter]
+    fn counts(&self) -> (u64, u64) {
+        self.0.counts()
     }
 
     /// Takes copies of the rows of `batch`, on `threads` threads, within `memory` bytes and with temporary files

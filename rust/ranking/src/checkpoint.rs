@@ -23,6 +23,7 @@ use crate::ipc::{Stream, identity_like, records};
 use ferrank_data::source::{IpcSource, unfinished};
 use ferrank_runtime::error::{Error, Result};
 use ferrank_runtime::monitor::Monitor;
+use tracing::{debug, info};
 
 /// Time after which what was written is brought to the disk.
 const SYNC: Duration = Duration::from_secs(1);
@@ -70,6 +71,7 @@ impl Checkpoint {
         let State { accumulator, log } = self.state.into_inner().unwrap_or_else(PoisonError::into_inner);
         if let Some(log) = log {
             log.sync()?;
+            info!("{}: {} contributions are written", log.path.display(), accumulator.contributions.len());
         }
         Ok(accumulator)
     }
@@ -114,6 +116,7 @@ impl Log {
             log.write(&begin)?;
         } else {
             log.take(bytes, &begin, accumulator, monitor)?;
+            info!("{}: the file has {} contributions", path.display(), accumulator.contributions.len());
         }
         Ok(log)
     }
@@ -175,6 +178,7 @@ impl Log {
         self.write(&record)?;
         if self.synced.elapsed() >= SYNC {
             self.sync()?;
+            debug!("{}: written up to key {key}", self.path.display());
             self.synced = Instant::now();
         }
         Ok(())

@@ -8,6 +8,7 @@
 //! | module | what |
 //! |---|---|
 //! | [`ranker`] | the interface of a ranker; nothing here names one |
+//! | [`settings!`] | the settings of a ranker, each declared once |
 //! | [`run`] | how a run is carried out, and its first pass over the data |
 //! | [`contribution`] | the numbers of one tree or of one block of queries |
 //! | [`data`], [`identity`] | settings, columns and profile, which must be the same for what is merged |
@@ -41,6 +42,7 @@ pub mod ipc;
 pub mod ranker;
 pub mod ranking;
 pub mod run;
+mod settings;
 
 pub use accumulator::Accumulator;
 pub use checkpoint::Checkpoint;

@@ -12,6 +12,7 @@ use ferrank_data::profile::Profile;
 use ferrank_data::schema::names;
 use ferrank_runtime::budget::Budget;
 use ferrank_runtime::error::{Error, Result, check};
+use tracing::info;
 
 /// How a run is carried out.
 #[derive(Debug, Clone)]
@@ -27,13 +28,23 @@ pub struct RunOptions<'a> {
     /// The profile of the data set, where it is known. If it has more rows than the source, the source is a
     /// part of the data set; then it must be told which `keys` are its own.
     pub profile: Option<&'a Profile>,
+    /// Whether `profile` was made of the source as it is, whose rows are then not counted again.
+    pub is_profiled: bool,
     /// File that keeps contributions as they are made, and from which a killed run goes on.
     pub resume: Option<&'a Path>,
 }
 
 impl Default for RunOptions<'_> {
     fn default() -> Self {
-        RunOptions { threads: 1, memory: None, temp_dir: None, keys: None, profile: None, resume: None }
+        RunOptions {
+            threads: 1,
+            memory: None,
+            temp_dir: None,
+            keys: None,
+            profile: None,
+            is_profiled: false,
+            resume: None,
+        }
     }
 }
 
@@ -67,6 +78,7 @@ impl RunOptions<'_> {
             }
             let profile = Profile::of(intake, max_bins)?;
             let counts = profile.counts;
+            log_ignored(name, counts);
             return Ok(ScanSummary {
                 profile: Cow::Owned(profile),
                 counts,
@@ -78,7 +90,8 @@ impl RunOptions<'_> {
             profile.max_bins() == max_bins,
             format!("max_bins: the profile was made for {}, not for {max_bins}", profile.max_bins()),
         )?;
-        let counts = intake.count()?;
+        let counts = if self.is_profiled { profile.counts } else { intake.count()? };
+        log_ignored(name, counts);
         let (all, own) = (profile.counts, counts);
         if own.rows > all.rows || own.unlabelled > all.unlabelled || own.weightless > all.weightless {
             return Err(Error::Data(format!(
@@ -104,5 +117,14 @@ impl RunOptions<'_> {
             format!("keys: {} … {} are not in 0 … {n_keys}, the trees or blocks of the run", keys.start, keys.end),
         )?;
         Ok(keys)
+    }
+}
+
+/// Logs how many rows of the source called `name` take no part, if there are some.
+fn log_ignored(name: &str, Counts { rows, weightless, kept, .. }: Counts) {
+    let ignored = rows - kept;
+    if ignored > 0 {
+        let untargeted = ignored - weightless;
+        info!("{name}: {ignored} of {rows} rows are ignored, {untargeted} without a target, {weightless} of weight 0");
     }
 }

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use ferrank_data::intake::Unlabelled;
 use ferrank_data::schema::{Task, check_target_weights};
-use ferrank_ranking::DataShape;
+use ferrank_ranking::{DataShape, settings};
 use ferrank_runtime::error::{Error, Result, check};
 
 /// Distance between the label sets of two rows, in [0, 1]. Two empty sets are at distance 0. In a hierarchy each label
@@ -32,18 +32,6 @@ impl TargetDistance {
             TargetDistance::Subset => "subset",
         }
     }
-
-    /// The distance called `name`.
-    pub fn parse(name: &str) -> Result<Self> {
-        [TargetDistance::Hamming, TargetDistance::Accuracy, TargetDistance::F1, TargetDistance::Subset]
-            .into_iter()
-            .find(|distance| distance.name() == name)
-            .ok_or_else(|| {
-                Error::Setting(format!(
-                    "target_distance: unknown distance '{name}'; use hamming, accuracy, f1 or subset"
-                ))
-            })
-    }
 }
 
 /// A way to compute importances from differences between rows.
@@ -64,20 +52,11 @@ impl ReliefScore {
             ReliefScore::Myopic => "myopic",
         }
     }
-
-    /// The score called `name`.
-    pub fn parse(name: &str) -> Result<Self> {
-        match name {
-            "relief" => Ok(ReliefScore::Relief),
-            "myopic" => Ok(ReliefScore::Myopic),
-            _ => Err(Error::Setting(format!("scores: unknown score '{name}' of Relief; use relief or myopic"))),
-        }
-    }
 }
 
 /// Number of rows that are queries.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[serde(untagged, expecting = "a number of rows, a share in (0, 1] or None")]
 pub enum Iterations {
     /// All.
     All,
@@ -87,45 +66,39 @@ pub enum Iterations {
     Share(f64),
 }
 
-/// Settings of the Relief ranker.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct ReliefParams {
-    /// The scores to compute.
-    pub scores: Vec<ReliefScore>,
-    /// k, with a score for each; one search finds the neighbors of all.
-    pub n_neighbors: Vec<usize>,
-    /// σ of the rank weights `exp(−(rank/σ)²)`; `None`: equal weights.
-    pub sigma: Vec<Option<f64>>,
-    /// Number of queries, drawn without replacement.
-    pub n_iterations: Iterations,
-    /// Distances between label sets; empty: Hamming. Other targets have the distance of their kind.
-    pub target_distance: Vec<TargetDistance>,
-    /// True to compute importances for each target on its own and average them with the target weights (Petković et al. 2020a §2.3).
-    pub per_target: bool,
-    /// Weight of each target, in target order; `None`: 1 each.
-    pub target_weights: Option<Vec<f64>>,
-    /// How rows without any target are treated.
-    pub unlabelled: Unlabelled,
-    /// w0 and w1: the influence of the unlabelled row farthest from all labelled rows, and of the nearest one (Petković et al. 2023 §5.2).
-    pub influence: (f64, f64),
-    /// Seed of the draw of queries.
-    pub seed: u64,
-}
-
-impl Default for ReliefParams {
-    fn default() -> Self {
-        ReliefParams {
-            scores: vec![ReliefScore::Relief],
-            n_neighbors: vec![10],
-            sigma: vec![None],
-            n_iterations: Iterations::All,
-            target_distance: Vec::new(),
-            per_target: false,
-            target_weights: None,
-            unlabelled: Unlabelled::Error,
-            influence: (0.0, 1.0),
-            seed: 0,
-        }
+settings! {
+    /// Settings of the Relief ranker.
+    ///
+    /// ```
+    /// use ferrank_relief::ReliefParams;
+    ///
+    /// let params = ReliefParams::default().with_n_neighbors(vec![5, 10]);
+    /// assert_eq!(params.queries(150)?, 150);
+    /// # Ok::<(), ferrank_runtime::Error>(())
+    /// ```
+    pub struct ReliefParams {
+        /// The scores to compute.
+        scores, with_scores: Vec<ReliefScore> = vec![ReliefScore::Relief];
+        /// k, with a score for each; one search finds the neighbors of all.
+        n_neighbors, with_n_neighbors: Vec<usize> = vec![10];
+        /// σ of the rank weights `exp(−(rank/σ)²)`; `None`: equal weights.
+        sigma, with_sigma: Vec<Option<f64>> = vec![None];
+        /// Number of queries, drawn without replacement.
+        n_iterations, with_n_iterations: Iterations = Iterations::All;
+        /// Distances between label sets; empty: Hamming. Other targets have the distance of their kind.
+        target_distance, with_target_distance: Vec<TargetDistance> = Vec::new();
+        /// True to compute importances for each target on its own and average them with the target weights
+        /// (Petković et al. 2020a §2.3).
+        per_target, with_per_target: bool = false;
+        /// Weight of each target, in target order; `None`: 1 each.
+        target_weights, with_target_weights: Option<Vec<f64>> = None;
+        /// How rows without any target are treated.
+        unlabelled, with_unlabelled: Unlabelled = Unlabelled::Error;
+        /// w0 and w1: the influence of the unlabelled row farthest from all labelled rows, and of the nearest one
+        /// (Petković et al. 2023 §5.2).
+        influence, with_influence: (f64, f64) = (0.0, 1.0);
+        /// Seed of the draw of queries.
+        seed, with_seed: u64 = 0;
     }
 }
 

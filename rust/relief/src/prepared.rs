@@ -19,6 +19,7 @@ use ferrank_neighbors::table::Table;
 use ferrank_ranking::ScanSummary;
 use ferrank_runtime::error::Result;
 use ferrank_runtime::monitor::{Monitor, Phase};
+use tracing::info;
 
 /// Bytes of a value in memory: in f64, in f32 in panels and by rows, and as byte code.
 const VALUE_BYTES: usize = 8 + 4 + 4 + 1;
@@ -60,6 +61,12 @@ impl<'a> Prepared<'a> {
             let held = n_rows as usize * (VALUE_BYTES * shapes.len() + 4 * with_missing.len() * classes) <= limits.rows;
             read_table(reader, held, &mut targets)?
         };
+        let place = match &table {
+            Table::Held(_) => "held in memory",
+            Table::Sparse(_) => "held in memory without their zeros",
+            Table::Streamed(_) => "read again for each pass",
+        };
+        info!("memory plan: {n_rows} rows are {place}");
         let (classes, n_classes) = if by_class { targets::classes(&targets[0]) } else { (Vec::new(), 1) };
         let missing_models = missing_models(&table, &with_missing, &shapes, &classes, n_classes, monitor)?;
         for &feature in with_missing.iter().filter(|&&feature| missing_models[feature].is_none()) {

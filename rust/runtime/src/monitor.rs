@@ -1,10 +1,16 @@
 //! Progress of a run, and the request to stop it; shared between the thread that works and the one
-//! that watches.
+//! that watches. The start and the end of each phase are logged.
 
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering::Relaxed};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use tracing::info;
 
 use crate::error::{Error, Result};
+
+/// The target of the events of phases.
+const LOG: &str = "ferrank::run";
 
 /// What a run is doing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,6 +42,11 @@ impl Phase {
             Phase::Sampling => "sampling",
         }
     }
+
+    /// What the phase counts.
+    fn unit(self) -> &'static str {
+        if self == Phase::Growing { "trees" } else { "rows" }
+    }
 }
 
 /// A snapshot of a run.
@@ -59,6 +70,8 @@ pub struct Monitor {
     done: AtomicU64,
     total: AtomicU64,
     notes: Mutex<Vec<String>>,
+    /// The phase that has not ended, and when it started.
+    current: Mutex<Option<(Phase, Instant)>>,
 }
 
 impl Monitor {
@@ -115,11 +128,29 @@ impl Monitor {
         self.notes.lock().unwrap_or_else(PoisonError::into_inner).push(note);
     }
 
-    /// Starts a phase of `total` units of work; 0 where unknown.
+    /// Ends the phase before, and starts a phase of `total` units of work; 0 where unknown.
     pub fn enter(&self, phase: Phase, total: u64) {
+        self.end();
+        match total {
+            0 => info!(target: LOG, "{} starts", phase.name()),
+            _ => info!(target: LOG, "{} starts: {total} {}", phase.name(), phase.unit()),
+        }
+        *self.current() = Some((phase, Instant::now()));
         self.done.store(0, Relaxed);
         self.total.store(total, Relaxed);
         self.phase.store(phase as u8, Relaxed);
+    }
+
+    /// Ends the phase, if there is one that has not ended.
+    pub fn end(&self) {
+        if let Some((phase, started)) = self.current().take() {
+            let (done, seconds) = (self.done.load(Relaxed), started.elapsed().as_secs_f64());
+            info!(target: LOG, "{} ends: {done} {} in {seconds:.2} s", phase.name(), phase.unit());
+        }
+    }
+
+    fn current(&self) -> MutexGuard<'_, Option<(Phase, Instant)>> {
+        self.current.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Counts `by` more units of work as done.

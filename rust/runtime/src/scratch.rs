@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use arrow_buffer::{ArrowNativeType, Buffer, ScalarBuffer, ToByteSlice};
 use memmap2::Mmap;
+use tracing::debug;
 
 use crate::error::{Error, Result};
 
@@ -26,11 +27,17 @@ impl Scratch {
         Scratch { folder: folder.map_or_else(std::env::temp_dir, PathBuf::from) }
     }
 
+    /// The folder.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
     /// A new file without a name.
     ///
     /// # Errors
     /// [`Error::File`] if the folder does not exist or cannot be written to.
     pub fn file(&self) -> Result<File> {
+        debug!("temporary file in {}", self.folder.display());
         tempfile::tempfile_in(&self.folder).map_err(|e| self.failed(e))
     }
 

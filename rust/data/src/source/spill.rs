@@ -11,6 +11,7 @@ use super::IpcSource;
 use super::chunking::conform;
 use ferrank_runtime::error::{Error, Result};
 use ferrank_runtime::scratch::Scratch;
+use tracing::info;
 
 /// Writes `batches` to a scratch file and maps it. The file has no name in its folder, so it is gone
 /// with the source, also after a crash.
@@ -33,6 +34,7 @@ pub fn spill(
         ArrowError::IoError(_, source) => scratch.failed(source),
         other => Error::Data(format!("{name}: {other}")),
     };
+    info!("{name}: can be read only once and is kept in a temporary file in {}", scratch.folder().display());
     let file = scratch.file()?;
     let mut writer = StreamWriter::try_new(BufWriter::new(&file), &schema).map_err(failed)?;
     for (number, batch) in batches.enumerate() {

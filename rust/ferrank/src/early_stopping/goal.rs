@@ -4,12 +4,14 @@ use statrs::distribution::{ContinuousCDF, StudentsT};
 
 use ferrank_ranking::ScoreRanking;
 use ferrank_runtime::error::{Result, check};
+use serde::Deserialize;
 
 /// When a ranking is good enough: the `top` features with the greatest importances are those, at this
 /// confidence.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
 pub struct Goal {
     /// Number of features that are to stand clear of the others; all but one of them at most count.
+    #[serde(rename = "stable_top")]
     pub top: usize,
     /// Probability, in (0, 1), that none is among them by chance.
     pub confidence: f64,

@@ -51,8 +51,8 @@ impl Growth for ReliefGrowth<'_> {
             true => params.n_iterations,
             false => Iterations::Share(queries as f64 / self.n_rows as f64),
         };
-        ferrank_relief::accumulate(source, roles, &ReliefParams { n_iterations, ..params.clone() }, options, monitor)?
-            .ranking()
+        let params = params.clone().with_n_iterations(n_iterations);
+        ferrank_relief::accumulate(source, roles, &params, options, monitor)?.ranking()
     }
 
     fn freedom(&self, _: u64) -> f64 {

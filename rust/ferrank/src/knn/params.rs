@@ -1,10 +1,12 @@
 //! Settings of a search for neighbors under rankings, and their checks.
 
 use ferrank_data::intake::Unlabelled;
-use ferrank_runtime::error::{Error, Result, check};
+use ferrank_runtime::error::{Result, check};
+use serde::Deserialize;
 
 /// Choices where the papers leave one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Conventions {
     /// Numeric features are scaled by the training rows alone, and test values outside of their range count
     /// as its nearest end. A missing value differs as is expected of one drawn from the known training
@@ -15,19 +17,8 @@ pub enum Conventions {
     Clus,
 }
 
-impl Conventions {
-    /// The conventions called `name`.
-    pub fn parse(name: &str) -> Result<Self> {
-        match name {
-            "textbook" => Ok(Conventions::Textbook),
-            "clus" => Ok(Conventions::Clus),
-            _ => Err(Error::Setting(format!("conventions: '{name}' is unknown; use textbook or clus"))),
-        }
-    }
-}
-
 /// What to search for.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Deserialize)]
 pub struct KnnParams {
     /// NeighborLists of each test row.
     pub n_neighbors: usize,

@@ -173,6 +173,11 @@ impl Stream {
         Ok(Ranking { n_rows, n_unlabelled: self.n_unlabelled, ..ranking })
     }
 
+    /// Number of complete blocks, and of rows without a target.
+    pub fn counts(&self) -> (u64, u64) {
+        (self.n_blocks, self.n_unlabelled)
+    }
+
     /// Brings all rows held to `schema`.
     fn hold_as(&mut self, schema: SchemaRef) -> Result<()> {
         if self.schema.as_ref().is_some_and(|own| *own != schema) {

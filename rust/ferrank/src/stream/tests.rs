@@ -50,7 +50,7 @@ fn forest() -> Settings {
 }
 
 fn relief() -> Settings {
-    Settings::Relief(ReliefParams { n_neighbors: vec![2, 5], ..ReliefParams::default() })
+    Settings::Relief(ReliefParams::default().with_n_neighbors(vec![2, 5]))
 }
 
 fn stream(settings: Settings, params: StreamParams) -> Stream {
@@ -196,7 +196,7 @@ fn settings_that_make_no_sense_are_refused() {
         assert!(said(StreamParams { half_life: Some(half_life), ..PARAMS }).contains("half_life"));
     }
     let roles = Roles::of(Targets::Named(vec!["word".into()]));
-    let params = ReliefParams { unlabelled: ferrank_data::Unlabelled::Use, ..ReliefParams::default() };
+    let params = ReliefParams::default().with_unlabelled(ferrank_data::Unlabelled::Use);
     let stream = Stream::new(Settings::Relief(params), roles, PARAMS).unwrap();
     assert!(push(&stream, &rows(0, 9)).unwrap_err().to_string().contains("unlabelled"));
     let none = super::tests::stream(forest(), PARAMS).ranking(&RunOptions::default(), &Monitor::default());

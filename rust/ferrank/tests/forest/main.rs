@@ -15,7 +15,7 @@ use ferrank_ranking::Ranking;
 use ferrank_runtime::error::Error;
 use ferrank_runtime::monitor::Monitor;
 
-const SCORES: [Score; 4] = [Score::Genie3, Score::Symbolic { decay: 0.5 }, Score::Coverage, Score::Permutation];
+const SCORES: [Score; 4] = [Score::Genie3, Score::Symbolic, Score::Coverage, Score::Permutation];
 
 fn table(columns: Vec<(&str, ArrayRef)>) -> RecordBatch {
     RecordBatch::try_from_iter_with_nullable(columns.into_iter().map(|(name, array)| (name, array, true))).unwrap()

@@ -12,6 +12,7 @@ use ferrank_data::intake::CHUNK_ROWS;
 use ferrank_data::store::Codebook;
 use ferrank_runtime::budget::Budget;
 use ferrank_runtime::error::Result;
+use tracing::debug;
 
 /// Least number of rows of a bucket for which passes make sense.
 const LEAST_ROWS: usize = 4096;
@@ -62,6 +63,7 @@ impl MemoryPlan {
         }
         // Rows of a bucket have numbers of 32 bits.
         let bucket_rows = bucket_rows.min(u32::MAX as usize - 1);
+        debug!("memory plan: subtrees of up to {bucket_rows} rows in memory, {most} bytes of sums");
         Ok(MemoryPlan { at_once, ..MemoryPlan::with_sizes(bucket_rows, most, context) })
     }
 

@@ -110,7 +110,7 @@ fn finish(
     oob: Option<&OobContext<'_>>,
     grower: &mut Grower<'_>,
 ) -> Result<Contribution> {
-    let mut scores = SplitScores::new(&context.params.scores, score_size(context));
+    let mut scores = SplitScores::new(context.params, score_size(context));
     let mut complete = oob.map(OobContext::tree);
     let mut block = Block::default();
     let mut stack = vec![(0, None)];

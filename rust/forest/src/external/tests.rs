@@ -49,8 +49,8 @@ fn params() -> impl Strategy<Value = ForestParams> {
                 (_, Some(share)) => MaxSamples::Share(share),
             },
             scores: match ensemble {
-                Ensemble::ExtraTrees => vec![Score::Genie3, Score::Symbolic { decay: 0.5 }, Score::Coverage],
-                _ => vec![Score::Symbolic { decay: 0.5 }, Score::Permutation, Score::Genie3],
+                Ensemble::ExtraTrees => vec![Score::Genie3, Score::Symbolic, Score::Coverage],
+                _ => vec![Score::Symbolic, Score::Permutation, Score::Genie3],
             },
             by_target: true,
             seed,

@@ -1,11 +1,12 @@
 //! Coverage: the sum over a feature's splits of the share of the bag that reaches them (Petković et al. 2023, Eq. 2).
 
 use super::observer::{FeatureSums, Harvest, Observer, ScoreMethod, ScoreSize, SplitEvent};
+use crate::params::ForestParams;
 
 pub(super) struct Coverage;
 
 impl ScoreMethod for Coverage {
-    fn observer(&self, size: ScoreSize) -> Box<dyn Observer> {
+    fn observer(&self, _: &ForestParams, size: ScoreSize) -> Box<dyn Observer> {
         Box::new(Shares { sums: FeatureSums::new(size.n_features) })
     }
 }

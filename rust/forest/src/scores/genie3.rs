@@ -4,6 +4,7 @@
 //! The gain is a sum over components, so the importances can be reported by target.
 
 use super::observer::{FeatureSums, Harvest, Observer, ScoreMethod, ScoreSize, SplitEvent, TargetSums};
+use crate::params::ForestParams;
 
 pub(super) struct Genie3;
 
@@ -12,7 +13,7 @@ impl ScoreMethod for Genie3 {
         true
     }
 
-    fn observer(&self, size: ScoreSize) -> Box<dyn Observer> {
+    fn observer(&self, _: &ForestParams, size: ScoreSize) -> Box<dyn Observer> {
         let sums = FeatureSums::new(size.n_features);
         Box::new(Decreases { sums, n_targets: size.n_targets, by_target: TargetSums::default() })
     }

@@ -31,7 +31,7 @@ impl Score {
     pub(crate) fn method(self) -> Box<dyn ScoreMethod> {
         match self {
             Score::Genie3 => Box::new(genie3::Genie3),
-            Score::Symbolic { decay } => Box::new(symbolic::Symbolic { decay }),
+            Score::Symbolic => Box::new(symbolic::Symbolic),
             Score::Coverage => Box::new(coverage::Coverage),
             Score::Permutation => Box::new(permutation::Permutation),
         }
@@ -62,8 +62,8 @@ pub(crate) struct SplitScores {
 }
 
 impl SplitScores {
-    pub(crate) fn new(scores: &[Score], size: ScoreSize) -> Self {
-        let observers = scores.iter().map(|score| score.method().observer(size)).collect();
+    pub(crate) fn new(params: &ForestParams, size: ScoreSize) -> Self {
+        let observers = params.scores.iter().map(|score| score.method().observer(params, size)).collect();
         SplitScores { root: None, observers }
     }
 

@@ -31,8 +31,8 @@ pub(crate) trait ScoreMethod {
         0
     }
 
-    /// A new observer of a tree.
-    fn observer(&self, size: ScoreSize) -> Box<dyn Observer>;
+    /// A new observer of a tree that grows under `params`.
+    fn observer(&self, params: &ForestParams, size: ScoreSize) -> Box<dyn Observer>;
 }
 
 /// The score of one tree while it grows.

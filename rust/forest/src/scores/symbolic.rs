@@ -1,14 +1,13 @@
 //! The symbolic score: the sum of `decay^depth` over a feature's splits (Petković et al. 2020a, Eq. 1).
 
 use super::observer::{FeatureSums, Harvest, Observer, ScoreMethod, ScoreSize, SplitEvent};
+use crate::params::ForestParams;
 
-pub(super) struct Symbolic {
-    pub(super) decay: f64,
-}
+pub(super) struct Symbolic;
 
 impl ScoreMethod for Symbolic {
-    fn observer(&self, size: ScoreSize) -> Box<dyn Observer> {
-        Box::new(Depths { decay: self.decay, sums: FeatureSums::new(size.n_features) })
+    fn observer(&self, params: &ForestParams, size: ScoreSize) -> Box<dyn Observer> {
+        Box::new(Depths { decay: params.decay, sums: FeatureSums::new(size.n_features) })
     }
 }
 

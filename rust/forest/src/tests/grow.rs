@@ -11,7 +11,6 @@ use crate::grow::Grower;
 use crate::oob::{Node, PackedTree};
 use crate::params::{Ensemble, ForestParams, MaxFeatures};
 use crate::router::Router;
-use crate::score::Score;
 use crate::scores::{SplitScores, score_size};
 use crate::space::Space;
 use crate::split::tests::arches;
@@ -176,7 +175,7 @@ proptest! {
 
         let monitor = Monitor::default();
         let context = GrowContext { store: &coded.store, space: &space, params: &params, monitor: &monitor };
-        let scores = || SplitScores::new(&[Score::Genie3], score_size(context));
+        let scores = || SplitScores::new(context.params, score_size(context));
         let mut afterwards = scores();
         afterwards.add_splits(&tree);
         let meanwhile = Grower::new(context, Arch::new()).score(&bag, 0, scores()).unwrap();

@@ -1,3 +1,4 @@
+use crate::params::ForestParams;
 use crate::score::Score;
 use crate::scores::{ScoreSize, SplitScores};
 use crate::tree_buffer::{BufferedNode, BufferedSplit, CodeTest, TreeBuffer};
@@ -25,34 +26,38 @@ fn tree() -> TreeBuffer {
     }
 }
 
-/// The vector of `score`, and those of `genie3` by target.
-fn harvest(tree: &TreeBuffer, score: Score) -> (Vector, Vec<Vector>) {
-    let mut scores = SplitScores::new(&[score], ScoreSize { n_features: 5, n_targets: 2 });
+/// The vector of the one score of `params`, and those of `genie3` by target.
+fn harvest(tree: &TreeBuffer, params: &ForestParams) -> (Vector, Vec<Vector>) {
+    let mut scores = SplitScores::new(params, ScoreSize { n_features: 5, n_targets: 2 });
     scores.add_splits(tree);
     let mut vectors = scores.harvest();
     (vectors.remove(0), vectors)
 }
 
-fn check(score: Score, expected: [(usize, f64); 2]) {
-    let found = harvest(&tree(), score).0;
+fn params(score: Score) -> ForestParams {
+    ForestParams::default().with_scores(vec![score])
+}
+
+fn check(params: &ForestParams, expected: [(usize, f64); 2]) {
+    let found = harvest(&tree(), params).0;
     assert_eq!(found.values.len(), 2);
     for ((feature, value), expected) in found.entries().zip(expected) {
         assert_eq!(feature, expected.0);
-        assert!((value - expected.1).abs() < 1e-15, "{score:?} {found:?}");
+        assert!((value - expected.1).abs() < 1e-15, "{params:?} {found:?}");
     }
 }
 
 #[test]
 fn scores_of_a_tree_made_by_hand() {
-    check(Score::Genie3, [(1, 0.6 * 2.0), (3, 0.5 + 0.4 * 0.25)]);
-    check(Score::Symbolic { decay: 0.5 }, [(1, 0.5), (3, 1.5)]);
-    check(Score::Symbolic { decay: 1.0 }, [(1, 1.0), (3, 2.0)]);
-    check(Score::Coverage, [(1, 0.6), (3, 1.4)]);
+    check(&params(Score::Genie3), [(1, 0.6 * 2.0), (3, 0.5 + 0.4 * 0.25)]);
+    check(&params(Score::Symbolic), [(1, 0.5), (3, 1.5)]);
+    check(&params(Score::Symbolic).with_decay(1.0), [(1, 1.0), (3, 2.0)]);
+    check(&params(Score::Coverage), [(1, 0.6), (3, 1.4)]);
 }
 
 #[test]
 fn gains_are_told_apart_by_target() {
-    let found = harvest(&tree(), Score::Genie3).1;
+    let found = harvest(&tree(), &params(Score::Genie3)).1;
     assert_eq!(found.len(), 2);
     for (vector, expected) in found.iter().zip([[0.0, 0.55], [1.2, 0.05]]) {
         assert_eq!(vector.features, Some(vec![1, 3]));
@@ -64,6 +69,6 @@ fn gains_are_told_apart_by_target() {
 fn a_leaf_says_nothing() {
     let leaf = BufferedNode { depth: 0, examples: 3.0, weight: 3.0, split: None };
     let tree = TreeBuffer { nodes: vec![leaf], ..TreeBuffer::default() };
-    let (values, by_target) = harvest(&tree, Score::Genie3);
+    let (values, by_target) = harvest(&tree, &params(Score::Genie3));
     assert!(values.values.is_empty() && by_target.iter().all(|vector| vector.values.is_empty()));
 }

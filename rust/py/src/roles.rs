@@ -1,0 +1,45 @@
+//! Roles of columns from Python.
+
+use ferrank::schema::{Roles, Targets, Task};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::{error, settings};
+
+/// The roles of the columns, for a ranker with these settings.
+pub(crate) fn ranked_roles(roles: &Bound<'_, PyDict>, ranker: &Bound<'_, PyDict>) -> PyResult<Roles> {
+    let hierarchy_decay = settings::hierarchy_decay(ranker)?;
+    Ok(Roles { hierarchy_decay, ..self::roles(roles)? })
+}
+
+/// The roles of the columns.
+pub(crate) fn roles(dict: &Bound<'_, PyDict>) -> PyResult<Roles> {
+    let named: Option<Vec<String>> = get(dict, "target", "a list of column names")?;
+    let last: Option<usize> = get(dict, "target_last", "a number of columns")?;
+    let task: Option<String> = get(dict, "task", "the name of a task")?;
+    let targets = match (named, last) {
+        (Some(names), _) => Targets::Named(names),
+        (None, Some(count)) => Targets::Last(count),
+        (None, None) => Targets::Labels,
+    };
+    Ok(Roles {
+        task: task.map(|name| Task::parse(&name)).transpose().map_err(|e| error::to_py(dict.py(), e))?,
+        drop: get(dict, "drop", "a list of column names")?,
+        weight: get(dict, "weight", "the name of a column")?,
+        hierarchy: get(dict, "hierarchy", "a list of pairs: the parent's name or None, the label's name")?,
+        ..Roles::of(targets)
+    })
+}
+
+/// The role called `name`; `wanted` describes its values.
+fn get<'py, T>(dict: &Bound<'py, PyDict>, name: &str, wanted: &str) -> PyResult<T>
+where
+    T: for<'b> FromPyObject<'b, 'py>,
+{
+    let value = dict.as_any().get_item(name)?;
+    let wrong = |_| {
+        let found = value.repr().map_or_else(|_| "the value".into(), |text| text.to_string());
+        error::setting(dict.py(), format!("{name}: {found} is not {wanted}"))
+    };
+    value.extract().map_err(wrong)
+}
