@@ -10,8 +10,9 @@ use crate::candidates::SplitCandidates;
 use crate::context::GrowContext;
 use crate::criterion::Criterion;
 use crate::items::Items;
+use crate::params::Ensemble;
 use crate::pool::{FeaturePool, Mark};
-use crate::scores::SplitScores;
+use crate::scores::{SplitScores, need_oob};
 use crate::space::Block;
 use crate::split::batch::Batch;
 use crate::split::dense::LeftSides;
@@ -110,6 +111,44 @@ pub(crate) struct Grower<'a> {
     pub(super) gathered: [GatheredRows; CASCADE.len()],
 }
 
+impl<'a> Grower<'a> {
+    pub(crate) fn new(context: GrowContext<'a>, arch: Arch) -> Self {
+        let (store, space) = (context.store, context.space);
+        let criterion = Criterion::new(space);
+        let is_single = criterion.is_single();
+        let pool = FeaturePool::new(store.codings.iter().map(|coding| coding.n_codes() < 2));
+        let most_codes = |narrow: bool| {
+            let codings = store.codings.iter().filter(|coding| coding.is_narrow() == narrow);
+            codings.map(|coding| coding.n_codes()).max().unwrap_or(0)
+        };
+        let features = FeatureCodes::all(context);
+        Grower {
+            context,
+            tree: 0,
+            arch,
+            is_single,
+            kernels: Kernels::new(arch, &criterion, context.params.ensemble == Ensemble::ExtraTrees),
+            is_plain: is_single && !context.params.by_target && features.iter().all(|find| find.fits_batch),
+            features,
+            per_node: context.params.features_per_node(store.codings.len()),
+            row_bytes: store.row_bytes() + if is_single { 0 } else { space.row_bytes(store.columns()) },
+            keeps_members: need_oob(&context.params.scores),
+            items: Items::default(),
+            whole: pool.mark(),
+            pool,
+            totals: Vec::new(),
+            tree_buffer: TreeBuffer::default(),
+            scores: None,
+            since_check: 0,
+            narrow: CodeBuffer::new(most_codes(true)),
+            wide: CodeBuffer::new(most_codes(false)),
+            buffers: Buffers::new(&criterion),
+            criterion,
+            gathered: Default::default(),
+        }
+    }
+}
+
 /// Codes and values of rows that were copied together.
 #[derive(Default)]
 pub(super) struct GatheredRows {
@@ -142,6 +181,32 @@ pub(super) struct Buffers {
     pub(super) left: Vec<f64>,
     pub(super) total: Vec<f64>,
     pub(super) spill: Items,
+}
+
+impl Buffers {
+    fn new(criterion: &Criterion) -> Self {
+        Buffers {
+            known: Items::default(),
+            node: node::Node::default(),
+            known_node: node::Node::default(),
+            scratch: scan::Scratch::new(criterion),
+            present: PresentCategories::default(),
+            batch: Batch::default(),
+            histograms: single::Histograms::new(),
+            side_by_side: Vec::new(),
+            alone: Vec::new(),
+            thresholds: RandomThresholds::default(),
+            multi_feature: MultiFeatureHistogram::default(),
+            lefts: LeftSides::default(),
+            gram: Gram::default(),
+            candidates: SplitCandidates::default(),
+            batch_candidates: SplitCandidates::default(),
+            sides: Vec::new(),
+            left: Vec::new(),
+            total: Vec::new(),
+            spill: Items::default(),
+        }
+    }
 }
 
 /// For codes of one type.

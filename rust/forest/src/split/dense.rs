@@ -5,10 +5,11 @@
 use pulp::{Arch, Simd, WithSimd};
 
 use super::examples::Examples;
+use super::gain::GainFormula;
 use super::node::Node;
 use super::prefix::Prefixes;
 use super::search::Search;
-use super::single::{GainFormula, Pair};
+use super::single::Pair;
 use super::values::vectors_of;
 use super::{Best, Cut};
 use crate::criterion::Criterion;

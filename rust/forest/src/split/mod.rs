@@ -20,6 +20,8 @@
 pub(crate) mod batch;
 pub(crate) mod dense;
 pub(crate) mod examples;
+mod gain;
+mod given_cut;
 pub(crate) mod gram;
 pub(crate) mod kernel;
 mod label_bins;
@@ -32,9 +34,11 @@ pub(crate) mod nominal;
 mod order;
 mod prefix;
 mod quality;
+pub(crate) mod random_test;
 pub(crate) mod random_thresholds;
 pub(crate) mod scan;
 pub(crate) mod search;
+mod side_sums;
 pub(crate) mod single;
 #[cfg(test)]
 pub(crate) mod tests;

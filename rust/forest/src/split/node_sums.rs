@@ -9,14 +9,13 @@
 //! Memory: n_codes + 1 vectors of sums; pairs of numbers where there is a single component.
 
 use pulp::{Arch, Simd, WithSimd};
-use rand::{Rng, RngExt};
 
-use super::batch::threshold;
 use super::examples::Examples;
 use super::examples::add_row;
 use super::node::Node;
 use super::nominal::{PresentCategories, Subset};
 use super::quality::{dense_quality, indicator_quality};
+use super::random_test::{random_cut, random_subset};
 use super::vectors::add_times;
 use super::{Best, Cut, SplitConstraint};
 use crate::candidates::Candidate;
@@ -242,9 +241,7 @@ impl SumSearch<'_> {
         let found = match (&coding.scale, at_random) {
             (Scale::Numeric(_), false) => self.best_cut(total, constraint),
             (Scale::Numeric(cuts), true) => {
-                let at = threshold(cuts.values[low], cuts.values[high], random.random());
-                let cut = low + cuts.values[low..high].partition_point(|&value| value <= at) - 1;
-                self.given_cut(&total, constraint, cut)
+                self.given_cut(&total, constraint, random_cut(&cuts.values, low, high, random))
             }
             (Scale::Nominal(_), _) => {
                 let codes: Vec<u16> = sums.present().map(|(code, _)| code as u16).collect();
@@ -295,14 +292,4 @@ impl WithSimd for BestCut<'_> {
 
 fn add_to(total: &mut [f64], sums: &[f64]) {
     total.iter_mut().zip(sums).for_each(|(total, sum)| *total += sum);
-}
-
-/// A random subset of `n` positions, neither none nor all.
-pub(crate) fn random_subset(n: usize, random: &mut Stream) -> Vec<usize> {
-    loop {
-        let chosen: Vec<usize> = (0..n).filter(|_| random.next_u32() & 1 == 1).collect();
-        if !chosen.is_empty() && chosen.len() < n {
-            return chosen;
-        }
-    }
 }

@@ -5,7 +5,7 @@
 
 use pulp::Simd;
 
-use super::single::GainFormula;
+use super::gain::GainFormula;
 use super::{Cut, STEP, first_best};
 
 /// The left side after each example in order, in whole vectors.
@@ -67,7 +67,7 @@ impl Prefixes {
         let gains = S::as_mut_simd_f64s(&mut self.gains).0;
         let mut most = none;
         for (i, out) in gains.iter_mut().enumerate() {
-            let found = gain.of_quality(simd, counts[i], qualities[i]);
+            let found = gain.gains_of_qualities(simd, counts[i], qualities[i]);
             *out = simd.select_f64s(simd.less_than_f64s(keys[i], next[i]), found, none);
             most = simd.max_f64s(most, *out);
         }
