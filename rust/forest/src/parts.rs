@@ -6,16 +6,15 @@
 use arrow_buffer::Buffer;
 
 use super::external::holds_all;
-use super::{ForestParams, Prepared, Resources, single_target};
+use super::params::ForestParams;
+use super::prepared::{Prepared, Resources, single_target};
 use ferrank_data::intake::View;
 use ferrank_data::profile::Profile;
 use ferrank_data::store::{CodeStore, Codebook, Keep, Part};
 use ferrank_ranking::RunOptions;
 use ferrank_ranking::{Accumulator, Checkpoint, DataShape, Identity};
-use ferrank_runtime::budget::Budget;
 use ferrank_runtime::error::{Error, Result};
 use ferrank_runtime::monitor::{Monitor, Phase};
-use ferrank_runtime::scratch::Scratch;
 use ferrank_runtime::threads::pool;
 
 /// The codes of a part of the data set of `profile`: an Arrow file in bytes.
@@ -76,7 +75,7 @@ impl Coded {
         let identity = Identity::new(params.clone(), &all, profile);
         let book = Codebook::of(own.unwrap_or(profile), &problem, params.clusters(problem.task), "the data set")?;
         let expected = own.unwrap_or(profile).counts.kept;
-        let resources = Resources { budget: Budget::new(options.memory), scratch: Scratch::new(options.temp_dir) };
+        let resources = Resources::new(options);
         let bytes = resources.budget.left() + parts.iter().map(Buffer::len).sum::<usize>();
         let fits = pool(options.threads)?.install(|| holds_all(expected, &book, params, bytes));
         let outside = (!fits).then_some(resources);

@@ -6,10 +6,10 @@ use std::sync::Mutex;
 use proptest::prelude::*;
 
 use super::*;
-use crate::TreeWorker;
 use crate::params::{Ensemble, ForestParams, MaxFeatures, MaxSamples};
 use crate::score::Score;
 use crate::tests::{Coded, batches, label_sets};
+use crate::tree_worker::TreeWorker;
 use ferrank_runtime::monitor::Monitor;
 
 /// Trees 0 … 4 in memory, and in passes with memory for so many rows and bytes of sums.
