@@ -15,7 +15,7 @@ pub(crate) struct OutOfBagRows {
 }
 
 impl OutOfBagRows {
-    /// All rows below `rows`.
+    /// The rows 0 … `rows` − 1.
     pub(crate) fn all(rows: usize) -> Self {
         let mut bits = vec![u64::MAX; rows.div_ceil(BITS)];
         if !rows.is_multiple_of(BITS) {
@@ -39,7 +39,7 @@ impl OutOfBagRows {
         self.count -= bag.rows.len();
     }
 
-    /// Keeps the rows for which `wanted` holds.
+    /// Keeps the rows for which `wanted` returns true.
     pub(crate) fn retain(&mut self, wanted: impl Fn(usize) -> bool) {
         for (word, bits) in self.bits.iter_mut().enumerate() {
             for bit in ones(*bits).filter(|bit| !wanted(word * BITS + bit)) {
