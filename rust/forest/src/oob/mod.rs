@@ -5,6 +5,7 @@
 //!
 //! Memory: the tree, 16 bytes for a split and the predictions of its leaves; a bit for each row.
 
+mod leaf_totals;
 mod packed;
 mod predictions;
 mod rows;
@@ -17,8 +18,9 @@ use ferrank_runtime::scratch::Scratch;
 use crate::bag::Bag;
 use crate::context::GrowContext;
 use crate::tree_buffer::{BufferedSplit, TreeBuffer};
+pub(crate) use leaf_totals::LeafTotals;
 pub(crate) use packed::{LEAF, Link, Node, PackedTree};
-pub(crate) use predictions::{LeafPredictions, LeafTotals, mean};
+pub(crate) use predictions::{LeafPredictions, mean};
 pub(crate) use rows::OutOfBagRows;
 pub(crate) use targets::{Numeric, Targets};
 

@@ -62,8 +62,7 @@ impl OutOfBagRows {
         self.bits.iter().enumerate().flat_map(|(word, &bits)| ones(bits).map(move |bit| word * BITS + bit))
     }
 
-    /// Calls `each` for each block of rows, with the number of the block's first row and the rows counted from
-    /// there.
+    /// Calls `each` for each block of rows, with the number of the first row of the block, and the rows relative to it.
     pub(crate) fn by_block(&self, mut each: impl FnMut(usize, &[u32]) -> Result<()>) -> Result<()> {
         let mut rows = Vec::new();
         for (block, words) in self.bits.chunks(CHUNK_ROWS / BITS).enumerate() {
