@@ -55,7 +55,7 @@ impl Grower<'_> {
         Ok(&self.tree_buffer)
     }
 
-    /// Adds the splits of the tree with number `tree` to `scores`, and keeps nothing of it.
+    /// Grows the tree with number `tree` on `bag` and adds its splits to `scores`, without keeping its nodes.
     ///
     /// # Errors
     /// [`Interrupted`](ferrank_runtime::error::Error::Interrupted) on request.
@@ -63,7 +63,7 @@ impl Grower<'_> {
         self.with_scores(scores, |grower| grower.grow(bag, tree).map(drop))
     }
 
-    /// Grows the subtree at `place`; its nodes number from there.
+    /// Grows the subtree at `place`, whose root has number 0.
     ///
     /// # Errors
     /// [`Interrupted`](ferrank_runtime::error::Error::Interrupted) on request.
@@ -84,7 +84,7 @@ impl Grower<'_> {
         Ok(&self.tree_buffer)
     }
 
-    /// Adds the splits of the subtree at `place` to `scores`, and keeps nothing of it.
+    /// Grows the subtree at `place` and adds its splits to `scores`, without keeping its nodes.
     ///
     /// # Errors
     /// [`Interrupted`](ferrank_runtime::error::Error::Interrupted) on request.
@@ -97,7 +97,7 @@ impl Grower<'_> {
         self.with_scores(scores, |grower| grower.grow_below(below, place).map(drop))
     }
 
-    /// Lets `scores` take what `grow` grows.
+    /// Adds the splits of what `grow` grows to `scores`.
     fn with_scores(&mut self, scores: SplitScores, grow: impl FnOnce(&mut Self) -> Result<()>) -> Result<SplitScores> {
         self.scores = Some(scores);
         let done = grow(self);
@@ -105,7 +105,7 @@ impl Grower<'_> {
         done.map(|()| scores)
     }
 
-    /// Grows everything below `root`, whose rows are numbered as in `view`.
+    /// Grows the subtree of `root`, whose rows are numbered as in `view`.
     fn subtree(&mut self, view: View<'_>, stage: usize, root: PendingNode) -> Result<()> {
         let mut stack = vec![root];
         let plain = view.chunk().filter(|_| self.is_plain);
@@ -113,7 +113,7 @@ impl Grower<'_> {
             self.pool.rewind(pending.mark);
             let n = pending.examples.len();
             if let Some(next) = (stage..CASCADE.len()).rev().find(|&next| n * self.row_bytes <= CASCADE[next]) {
-                // Only worthwhile where the subtree reads the codes more than once.
+                // A copy is worthwhile only if the subtree reads the codes more than once.
                 if n >= 64 {
                     self.gather_subtree(view, next, pending)?;
                     continue;
@@ -136,7 +136,7 @@ impl Grower<'_> {
         let mut copy = std::mem::take(&mut self.gathered[stage]);
         let rows = &mut self.items.rows[pending.examples.clone()];
         view.gather(rows, &mut copy.codes);
-        // Pairs hold all values of a single component.
+        // The values of a single component are in the pairs.
         if !self.is_single {
             view.block.gather(rows, &mut copy.block);
         }
@@ -157,7 +157,7 @@ impl Grower<'_> {
             let count = if self.is_single { self.items.pairs[i][0] as u32 } else { self.items.counts[i] };
             self.tree_buffer.members.push((view.origin(self.items.rows[i]), count));
         }
-        // A test without gain may have parted them.
+        // A test without gain may have changed their order.
         self.tree_buffer.members[start..].sort_unstable();
         self.tree_buffer.member_ends.push(self.tree_buffer.members.len() as u32);
     }

@@ -12,7 +12,7 @@ use ferrank_runtime::error::Result;
 use ferrank_runtime::random::child;
 
 impl Grower<'_> {
-    /// Makes a node of `pending`; if it is split, its children go to the stack, the left one last.
+    /// Grows the node `pending`. If it is split, its children are pushed to the stack, the left one last, and true is returned.
     pub(super) fn node(&mut self, view: View<'_>, pending: PendingNode, stack: &mut Vec<PendingNode>) -> Result<bool> {
         self.check(pending.examples.len())?;
         let range = pending.examples.clone();
@@ -40,7 +40,7 @@ impl Grower<'_> {
         Ok(true)
     }
 
-    /// Numbers the node of `pending`, and keeps it where nodes are kept.
+    /// Numbers the node `pending`, and keeps it if nodes are kept.
     pub(super) fn number(&mut self, pending: &PendingNode, examples: f64, weight: f64) -> u32 {
         let number = self.tree_buffer.nodes.len() as u32;
         if self.scores.is_none() {
@@ -60,7 +60,7 @@ impl Grower<'_> {
             && !self.is_pure(view, pending.examples.clone())
     }
 
-    /// Keeps or adds up the split of the node of `pending`, whose children go to the stack, the left one last.
+    /// Keeps or scores the split of the node `pending`, and pushes its children to the stack, the left one last.
     pub(super) fn split(
         &mut self,
         pending: &PendingNode,
@@ -84,7 +84,7 @@ impl Grower<'_> {
         }
     }
 
-    /// The sums of `pending`.
+    /// Determines the sums of `pending`.
     fn open(&mut self, view: View<'_>, pending: &PendingNode) -> NodeTotals {
         let total = &mut self.buffers.node.total;
         match pending.sums {
@@ -121,7 +121,7 @@ impl Grower<'_> {
         }
         let block = view.block;
         if !block.weights.is_empty() {
-            // Values carry the row weights; equal ones are found by a gain of nothing.
+            // Values are multiplied by row weights, so equal values are not recognized. Their gain is 0.
             return false;
         }
         let first = self.items.rows[range.start] as usize;

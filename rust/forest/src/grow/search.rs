@@ -15,7 +15,7 @@ use ferrank_runtime::error::Result;
 use ferrank_runtime::random::{Purpose, Stream, stream};
 
 impl Grower<'_> {
-    /// The best test over the features drawn for the node, whose examples and weight are `size`.
+    /// The best test over the features drawn for the node, whose number of examples and weight are `size`.
     pub(super) fn search(
         &mut self,
         view: View<'_>,
@@ -64,7 +64,7 @@ impl Grower<'_> {
         }))
     }
 
-    /// Takes `feature` into the batch. Returns true if it varies in the node.
+    /// Adds `feature` to the batch. Returns true if it varies in the node.
     fn add_to_batch(&mut self, view: View<'_>, range: Range<usize>, feature: u32, random: &mut Stream) -> bool {
         let Grower { items, narrow, wide, buffers, features, .. } = self;
         let (rows, batch) = (&items.rows[range], &mut buffers.batch);
@@ -80,7 +80,7 @@ impl Grower<'_> {
         }
     }
 
-    /// Searches the tests of the batch.
+    /// Judges the tests of the batch.
     fn judge_batch(
         &mut self,
         view: View<'_>,
@@ -118,7 +118,7 @@ impl Grower<'_> {
         SplitConstraint { min_leaf: self.context.params.min_samples_leaf as f64, missing: 0.0 }
     }
 
-    /// Returns true if `feature` varies in the node, and its best test.
+    /// Returns whether `feature` varies in the node, and its best test.
     fn candidate(
         &mut self,
         view: View<'_>,
