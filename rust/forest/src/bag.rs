@@ -1,8 +1,8 @@
 //! The bag of a tree: its rows and their multiplicities.
 //!
 //! A bootstrap draws an exact number of rows with replacement. The number of draws in each half of the row blocks is
-//! binomial, and so on down to a single block, whose rows are drawn one by one. Each level has its own random stream, so
-//! that any block can be drawn without the others.
+//! binomial, and so on down to a single block, whose rows are drawn one by one. Each level has its own random stream,
+//! so that any block can be drawn without the others.
 
 use std::ops::Range;
 
@@ -37,8 +37,8 @@ impl Bag {
         self.take_blocks(seed, tree, rows, draws, 0..rows.div_ceil(CHUNK_ROWS));
     }
 
-    /// Draws the part of the bootstrap replicate in `blocks` of [`CHUNK_ROWS`] rows. Rows are numbered from the first of these
-    /// blocks.
+    /// Draws the part of the bootstrap replicate in `blocks` of [`CHUNK_ROWS`] rows. Rows are numbered from the first
+    /// of these blocks.
     pub(crate) fn take_blocks(&mut self, seed: u64, tree: u64, rows: usize, draws: u64, blocks: Range<usize>) {
         self.rows.clear();
         self.counts.clear();

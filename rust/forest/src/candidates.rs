@@ -35,7 +35,8 @@ impl<T> SplitCandidates<T> {
         self.candidates.push(candidate);
     }
 
-    /// Removes all candidates and returns the one with the greatest gain. `ties` and `random` decide between equal gains.
+    /// Removes all candidates and returns the one with the greatest gain. `ties` and `random` decide between equal
+    /// gains.
     #[inline(always)]
     pub(super) fn best(&mut self, ties: Ties, random: &mut Stream) -> Option<Candidate<T>> {
         let greatest = std::mem::take(&mut self.greatest);

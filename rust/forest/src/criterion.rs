@@ -1,8 +1,8 @@
 //! Sums over the examples of a node, and the gain of a split from the sums of one side.
 //!
 //! Sums are a flat vector, so that adding and subtracting are loops over numbers. They are the number of examples, the
-//! weight, a sum for each number of a row of the block (dense components, then the weights of components and groups that
-//! are missing in some rows), and a sum for each indicator.
+//! weight, a sum for each number of a row of the block (dense components, then the weights of components and groups
+//! that are missing in some rows), and a sum for each indicator.
 //!
 //! With node mean m and left sums (W_L, S_L), the decrease of the variance of a component is
 //! (S_L − m·W_L)² / (W_L·W_R), which takes one division and has no cancellation.
@@ -71,8 +71,8 @@ impl Criterion {
         self.width() == 0 && !self.is_weighted && !self.indicator_weight.is_empty()
     }
 
-    /// Returns true if the best subset of categories is a prefix in the order of their means (Breiman et al. 1984, Theorem
-    /// 4.5). This holds for a single mean.
+    /// Returns true if the best subset of categories is a prefix in the order of their means (Breiman et al. 1984,
+    /// Theorem 4.5). This holds for a single mean.
     pub(crate) fn is_ordered(&self) -> bool {
         self.n_dense() == 1 && self.indicator_weight.is_empty()
     }
@@ -163,8 +163,8 @@ impl Criterion {
     }
 }
 
-/// Gains of at least this share of the greatest gain tie: 1 − 2⁻³⁶. Two tests that divide the examples in the same way have
-/// equal gains, and rounding noise must not choose between them.
+/// Gains of at least this share of the greatest gain tie: 1 − 2⁻³⁶. Two tests that divide the examples in the same way
+/// have equal gains, and rounding noise must not choose between them.
 pub(crate) const TIE: f64 = 1.0 - 1.0 / (1u64 << 36) as f64;
 
 /// Returns true if `gain` ties with `most`, the greatest gain.

@@ -82,8 +82,8 @@ impl Items {
         codes.retain(|&code| code != C::MISSING);
     }
 
-    /// Moves the right side of `range` behind the left side; each side keeps its order. Returns the start of the right side.
-    /// `sides` are [`LEFT`] or [`RIGHT`].
+    /// Moves the right side of `range` behind the left side; each side keeps its order. Returns the start of the right
+    /// side. `sides` are [`LEFT`] or [`RIGHT`].
     pub(super) fn partition(&mut self, range: Range<usize>, sides: &[u8], spill: &mut Items) -> usize {
         let sides = &sides[..range.len()];
         let goes_left = |i: usize, _| sides[i] == LEFT;
@@ -95,8 +95,8 @@ impl Items {
         start + part((&mut self.rows[range.clone()], &mut self.counts[range]), spilled, goes_left)
     }
 
-    /// Moves the right side of `range` behind the left side, for items with pairs. The arguments of `goes_left` are the position
-    /// in `range` and the row. Returns the number of examples on the left.
+    /// Moves the right side of `range` behind the left side, for items with pairs. The arguments of `goes_left` are the
+    /// position in `range` and the row. Returns the number of examples on the left.
     pub(super) fn part_pairs(
         &mut self,
         range: Range<usize>,

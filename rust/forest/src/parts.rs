@@ -1,7 +1,7 @@
 //! A data set in parts: each part is coded where its rows are, and trees are grown where all codes are.
 //!
-//! The trees have the same bits as those of the whole data set, because the parts make the same store as a pass over all
-//! rows.
+//! The trees have the same bits as those of the whole data set, because the parts make the same store as a pass over
+//! all rows.
 
 use arrow_buffer::Buffer;
 
@@ -53,8 +53,8 @@ impl Coded {
     /// Assembles the data set from `parts`, whose rows follow each other. `view` has the columns and needs no rows;
     /// `profile` is that of all rows.
     ///
-    /// With `per_target`, a target that is missing in some rows has an ensemble of the other rows. Then `view` has only this
-    /// target, and `parts` have only its rows, whose profile is `own`.
+    /// With `per_target`, a target that is missing in some rows has an ensemble of the other rows. Then `view` has only
+    /// this target, and `parts` have only its rows, whose profile is `own`.
     ///
     /// The parts are in memory. If the memory limit leaves too little for the bags of all threads, trees are grown in
     /// external memory.

@@ -1,7 +1,8 @@
 //! The features that a node can still test.
 //!
-//! A feature that is constant in a node is constant in the whole subtree, and is excluded there. The draws of a node depend
-//! only on its path: every draw restores the order of the pool, and the pool is rewound when growth leaves a subtree.
+//! A feature that is constant in a node is constant in the whole subtree, and is excluded there. The draws of a node
+//! depend only on its path: every draw restores the order of the pool, and the pool is rewound when growth leaves a
+//! subtree.
 
 use std::convert::Infallible;
 
@@ -67,8 +68,8 @@ impl FeaturePool {
         let Ok(()) = self.try_draw(wanted, random, |feature, random| Ok::<_, Infallible>(visit(feature, random)));
     }
 
-    /// Calls `visit` with features until `wanted` of them vary, or none is left. `visit` returns true if the feature varies.
-    /// The order is random if `wanted` is less than the number of features, and otherwise that of the pool.
+    /// Calls `visit` with features until `wanted` of them vary, or none is left. `visit` returns true if the feature
+    /// varies. The order is random if `wanted` is less than the number of features, and otherwise that of the pool.
     ///
     /// # Errors
     /// The first error of `visit`.

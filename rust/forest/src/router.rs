@@ -39,8 +39,8 @@ impl Router {
         Reached { items: &self.items, range, view, codes: &mut self.codes }
     }
 
-    /// Moves the examples in `range` that go right behind those that go left; each side keeps its order. `rule` decides from
-    /// the codes in `slot`. Returns the start of the right side.
+    /// Moves the examples in `range` that go right behind those that go left; each side keeps its order. `rule` decides
+    /// from the codes in `slot`. Returns the start of the right side.
     pub(crate) fn part(&mut self, range: Range<usize>, view: View<'_>, slot: Slot, rule: impl GoesLeft) -> usize {
         let mut sides = std::mem::take(&mut self.sides);
         sides.clear();

@@ -37,8 +37,8 @@ pub(crate) struct TreeBuffer {
     pub(crate) nodes: Vec<BufferedNode>,
     /// n_splits x n_targets; the part of each target in the gain of each split, in preorder. Empty unless requested.
     pub(crate) gain_by_target: Vec<f64>,
-    /// The rows of the bag in each leaf, ascending, with their multiplicities; leaves in preorder. Empty unless some score reads
-    /// out-of-bag rows.
+    /// The rows of the bag in each leaf, ascending, with their multiplicities; leaves in preorder. Empty unless some
+    /// score reads out-of-bag rows.
     pub(super) members: Vec<(u32, u32)>,
     /// The end of the members of each leaf.
     pub(super) member_ends: Vec<u32>,

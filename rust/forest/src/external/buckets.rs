@@ -1,8 +1,8 @@
 //! Buckets: rows of nodes that fit into memory, kept on disk until their subtrees are grown.
 //!
-//! All buckets are in one temporary file, each in pieces. A row is a record: its codes band by band, its multiplicity, and
-//! its targets, feature values and weight as in the data. Instead of label sets, a record has the number of the row in the
-//! store.
+//! All buckets are in one temporary file, each in pieces. A row is a record: its codes band by band, its multiplicity,
+//! and its targets, feature values and weight as in the data. Instead of label sets, a record has the number of the row
+//! in the store.
 
 use std::fs::File;
 use std::io::Write;

@@ -51,7 +51,8 @@ use upper_tree::{State, UpperTree};
 ///
 /// # Errors
 /// [`Error::Resource`](ferrank_runtime::error::Error::Resource) if the sums of a single node do not fit into memory,
-/// [`Error::File`](ferrank_runtime::error::Error::File) if the disk is full, [`Interrupted`](ferrank_runtime::error::Error::Interrupted) on request.
+/// [`Error::File`](ferrank_runtime::error::Error::File) if the disk is full,
+/// [`Interrupted`](ferrank_runtime::error::Error::Interrupted) on request.
 pub(super) fn grow(
     context: GrowContext<'_>,
     budget: &Budget,

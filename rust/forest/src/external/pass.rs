@@ -82,8 +82,8 @@ impl<'a> Passes<'a> {
         })
     }
 
-    /// Calls `visit` for each node for which `wanted` returns true, with its examples, block by block. The last argument is the
-    /// number of row 0 of the block in the store.
+    /// Calls `visit` for each node for which `wanted` returns true, with its examples, block by block. The last
+    /// argument is the number of row 0 of the block in the store.
     fn pass(
         &self,
         trees: &mut [UpperTree],

@@ -12,7 +12,8 @@ use ferrank_runtime::error::Result;
 use ferrank_runtime::random::child;
 
 impl Grower<'_> {
-    /// Grows the node `pending`. If it is split, its children are pushed to the stack, the left one last, and true is returned.
+    /// Grows the node `pending`. If it is split, its children are pushed to the stack, the left one last, and true is
+    /// returned.
     pub(super) fn node(&mut self, view: View<'_>, pending: PendingNode, stack: &mut Vec<PendingNode>) -> Result<bool> {
         self.check(pending.examples.len())?;
         let range = pending.examples.clone();

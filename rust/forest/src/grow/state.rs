@@ -89,8 +89,8 @@ pub(crate) struct Grower<'a> {
     pub(super) kernels: Kernels,
     /// n_features
     pub(super) features: Vec<FeatureCodes<'a>>,
-    /// Whether [`plain`](super::plain) nodes are grown: a single component, features that all fit a batch, and no gains by
-    /// target.
+    /// Whether [`plain`](super::plain) nodes are grown: a single component, features that all fit a batch, and no gains
+    /// by target.
     pub(super) is_plain: bool,
     /// Number of varying features to search in a node.
     pub(super) per_node: usize,

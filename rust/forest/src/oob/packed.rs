@@ -1,7 +1,7 @@
 //! A complete tree in compact form, which routes rows to its nodes.
 //!
-//! Splits are numbered in preorder, and so are leaves. A tree is assembled in preorder from splits, leaves and subtrees, which
-//! may have been grown elsewhere.
+//! Splits are numbered in preorder, and so are leaves. A tree is assembled in preorder from splits, leaves and
+//! subtrees, which may have been grown elsewhere.
 //!
 //! Memory: 16 bytes for each split, and a bit for each category of a tested subset.
 
@@ -45,8 +45,8 @@ impl Subset {
 pub(crate) struct Step {
     /// Position of the feature in [`TestedColumns`]; the feature itself until the tree is complete.
     pub(crate) column: u32,
-    /// The highest code that goes left, plus 1 and [`MISSING_LEFT`] if missing values go left. With [`SUBSET`], the number of
-    /// the subset.
+    /// The highest code that goes left, plus 1 and [`MISSING_LEFT`] if missing values go left. With [`SUBSET`], the
+    /// number of the subset.
     test: u32,
     /// The left and the right branch; see [`LEAF`].
     pub(crate) branches: [u32; 2],
@@ -71,7 +71,8 @@ pub(crate) enum Node {
 /// Marks the number of a leaf.
 pub(crate) const LEAF: u32 = 1 << 31;
 const SUBSET: u32 = 1 << 31;
-/// Marks a test whose missing values go left. Codes are then increased by 1, so that the code of a missing value wraps to 0.
+/// Marks a test whose missing values go left. Codes are then increased by 1, so that the code of a missing value wraps
+/// to 0.
 const MISSING_LEFT: u32 = 1 << 16;
 
 impl PackedTree {
@@ -135,8 +136,8 @@ impl PackedTree {
         prefetch(&self.steps[step.min(self.steps.len() - 1)..][..1]);
     }
 
-    /// Returns true if `code` goes left from `step`. `SUBSETS` is true if some tests are on subsets; otherwise the compiler omits
-    /// a branch.
+    /// Returns true if `code` goes left from `step`. `SUBSETS` is true if some tests are on subsets; otherwise the
+    /// compiler omits a branch.
     #[inline(always)]
     fn goes_left<C: Code, const SUBSETS: bool>(&self, step: Step, code: C) -> bool {
         if SUBSETS && step.test & SUBSET != 0 {
@@ -155,8 +156,8 @@ impl PackedTree {
         std::hint::select_unpredictable(left, step.branches[0], step.branches[1])
     }
 
-    /// Routes the examples of `router`, whose rows are numbered as in `view`, down the tree. Calls `visit` in preorder for each
-    /// node that some examples reach, with these examples in the order of their rows.
+    /// Routes the examples of `router`, whose rows are numbered as in `view`, down the tree. Calls `visit` in preorder
+    /// for each node that some examples reach, with these examples in the order of their rows.
     ///
     /// # Errors
     /// The first error of `visit`.

@@ -1,7 +1,7 @@
 //! Predictions of leaves: the mean, the most frequent class, the labels of more than half of the members.
 //!
-//! A leaf whose members have no known value takes the prediction of its nearest ancestor with known values. The totals of
-//! a node are those of its left child plus those of its right child. They have the same bits however the tree was
+//! A leaf whose members have no known value takes the prediction of its nearest ancestor with known values. The totals
+//! of a node are those of its left child plus those of its right child. They have the same bits however the tree was
 //! assembled.
 
 use std::ops::Range;
@@ -102,8 +102,8 @@ impl LeafPredictions {
         self.count += n_leaves;
     }
 
-    /// Sets the predictions of the leaves of `grown` without known values to those of the nearest ancestor. The leaves are
-    /// the last that were added. Returns the totals of the whole tree.
+    /// Sets the predictions of the leaves of `grown` without known values to those of the nearest ancestor. The leaves
+    /// are the last that were added. Returns the totals of the whole tree.
     fn climb(&mut self, targets: &Targets<'_>, grown: &TreeBuffer) -> LeafTotals {
         let mut members: Vec<_> = grown.leaf_members().collect();
         let mut end = self.count + members.len();

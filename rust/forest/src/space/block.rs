@@ -5,8 +5,8 @@
 pub(crate) struct Block {
     /// Number of values of a row.
     pub(crate) width: usize,
-    /// n_rows x width: row weight times scaled value of each dense component, the whole ones first; then the weight of the
-    /// row in each partial component, and in each group of indicators.
+    /// n_rows x width: row weight times scaled value of each dense component, the whole ones first; then the weight of
+    /// the row in each partial component, and in each group of indicators.
     pub(crate) dense: Vec<f64>,
     /// n_rows row weights; empty if all are 1.
     pub(crate) weights: Vec<f64>,

@@ -1,14 +1,14 @@
 //! The component space: every task as one weighted sum of variances.
 //!
-//! A numeric variable is one dense component, and so is a variable with two classes. A variable with more classes has an
-//! indicator for each class, and a label set has one for each label. A row then has a short list of the indicators that
-//! are 1. The weight of a label of a hierarchy is its share of the weights of all labels.
+//! A numeric variable is one dense component, and so is a variable with two classes. A variable with more classes has
+//! an indicator for each class, and a label set has one for each label. A row then has a short list of the indicators
+//! that are 1. The weight of a label of a hierarchy is its share of the weights of all labels.
 //!
 //! Variables are the targets and, under semi-supervision, the features (Petković et al. 2023, Eq. 1). With supervision
-//! level w, targets share w among them, and features share 1 − w. If a variable is missing for some rows, its components
-//! are *partial*: they count the rows where the variable is known. A partial dense component has its own weight as one
-//! more number of the row, 0 where it is missing. Indicators that are missing in the same rows share one such weight.
-//! All sums are therefore plain sums of rows.
+//! level w, targets share w among them, and features share 1 − w. If a variable is missing for some rows, its
+//! components are *partial*: they count the rows where the variable is known. A partial dense component has its own
+//! weight as one more number of the row, 0 where it is missing. Indicators that are missing in the same rows share one
+//! such weight. All sums are therefore plain sums of rows.
 //!
 //! Components are centred, scaled by the square root of their weight, and rounded to multiples of a power of two. The
 //! multiples are so coarse that every partial sum over a bag is exact in f64, whatever the order of additions.
@@ -16,8 +16,8 @@
 //! A space describes how values become components. The components of all rows are [held](Space::hold) in memory, or
 //! computed a block at a time for data larger than memory.
 //!
-//! Memory: 8 bytes for each dense component of a row (16 for a partial one), 4 for each indicator that is 1. With features
-//! as components, each of their values takes 16 bytes, because the values are kept beside their codes.
+//! Memory: 8 bytes for each dense component of a row (16 for a partial one), 4 for each indicator that is 1. With
+//! features as components, each of their values takes 16 bytes, because the values are kept beside their codes.
 
 mod block;
 mod groups;

@@ -123,8 +123,8 @@ impl<'a> RowWeights<'a> {
         if weights.iter().all(|&w| w == max) {
             return RowWeights { weights, weighing: None, rows };
         }
-        // The greatest weight is scaled to (1/2, 1], so that no sum overflows. The scale is a power of two, so that equal
-        // sums of weights stay equal.
+        // The greatest weight is scaled to (1/2, 1], so that no sum overflows. The scale is a power of two, so that
+        // equal sums of weights stay equal.
         let scale = max.log2().ceil().exp2();
         RowWeights { weights, weighing: Some(Weighing { scale, grid: Grid::for_sums(1.0, rows) }), rows }
     }
@@ -187,8 +187,8 @@ impl<'a> RowWeights<'a> {
         gini(&weight)
     }
 
-    /// ω of each label, without the share of the target: the share of the label over its variance; 0 if all rows or no rows
-    /// have the label.
+    /// ω of each label, without the share of the target: the share of the label over its variance; 0 if all rows or no
+    /// rows have the label.
     pub(super) fn label_weights(&self, labels: &LabelColumn) -> Vec<f64> {
         let mut weight = vec![0.0; labels.hierarchy.names().len()];
         let mut total = 0.0;

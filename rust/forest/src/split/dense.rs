@@ -1,7 +1,7 @@
 //! Cuts for dense components that are known for all rows and so few that their sums stay in registers.
 //!
-//! The best cut of a small node is found by adding up the examples in the order of their codes. The gain of a given cut is
-//! computed from the smaller side.
+//! The best cut of a small node is found by adding up the examples in the order of their codes. The gain of a given cut
+//! is computed from the smaller side.
 
 use pulp::{Arch, Simd, WithSimd};
 
@@ -205,8 +205,8 @@ pub(super) fn best_cut<S: Simd, C: Code, const VECTORS: usize>(
     best.cut()
 }
 
-/// The number of examples with `keys` up to `at`, and the gain of splitting them off, times the weights of both sides. Row
-/// weights must be 1, and the values of the node set.
+/// The number of examples with `keys` up to `at`, and the gain of splitting them off, times the weights of both sides.
+/// Row weights must be 1, and the values of the node set.
 #[inline(always)]
 pub(super) fn side_up_to<S: Simd, const VECTORS: usize>(
     simd: S,

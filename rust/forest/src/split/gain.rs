@@ -17,7 +17,8 @@ impl GainFormula {
         GainFormula { node, constraint }
     }
 
-    /// The formula for a node of `examples` whose gains are computed with [`gains_of_qualities`](Self::gains_of_qualities) alone.
+    /// The formula for a node of `examples` whose gains are computed with
+    /// [`gains_of_qualities`](Self::gains_of_qualities) alone.
     pub(crate) fn from_qualities(examples: f64, constraint: SplitConstraint) -> Self {
         GainFormula::new(Node { examples, sum: 0.0 }, constraint)
     }
@@ -38,8 +39,8 @@ impl GainFormula {
         self.gains_of_qualities(simd, left, simd.mul_f64s(difference, difference))
     }
 
-    /// The gains of left sides with counts `left`; −1 where the constraint forbids the split. `quality` is the gain times
-    /// the weights of both sides.
+    /// The gains of left sides with counts `left`; −1 where the constraint forbids the split. `quality` is the gain
+    /// times the weights of both sides.
     #[inline(always)]
     pub(crate) fn gains_of_qualities<S: Simd>(self, simd: S, left: S::f64s, quality: S::f64s) -> S::f64s {
         let splat = |x: f64| simd.splat_f64s(x);

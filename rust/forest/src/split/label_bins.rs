@@ -30,8 +30,8 @@ pub(super) struct LabelBins {
     omega: Vec<f64>,
 }
 
-/// Returns true if counting `n` rows is faster than adding them up in order, as measured. `examples` is the number of rows
-/// counted with multiplicity.
+/// Returns true if counting `n` rows is faster than adding them up in order, as measured. `examples` is the number of
+/// rows counted with multiplicity.
 pub(super) fn is_worthwhile(criterion: &Criterion, n: usize, examples: f64, n_codes: usize) -> bool {
     let n_labels = criterion.indicator_weight.len();
     examples <= f64::from(i32::MAX)

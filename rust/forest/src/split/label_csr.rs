@@ -11,8 +11,8 @@ use super::prefix::Prefixes;
 use crate::criterion::Criterion;
 use ferrank_data::store::Code;
 
-/// Number of labels of weight 0 with which groups are padded. Several are used in turn, because each addition to the same
-/// label would wait for the one before it.
+/// Number of labels of weight 0 with which groups are padded. Several are used in turn, because each addition to the
+/// same label would wait for the one before it.
 const FILLERS: usize = 32;
 
 /// The weights of labels in a node.
@@ -25,8 +25,8 @@ struct Weights<'a> {
 }
 
 impl Weights<'_> {
-    /// Returns true if other examples than one of `weight` have `label`. If not, the sum of the label is 0 when the example
-    /// is added, and is not read afterwards.
+    /// Returns true if other examples than one of `weight` have `label`. If not, the sum of the label is 0 when the
+    /// example is added, and is not read afterwards.
     #[inline(always)]
     fn has_others(self, label: u32, weight: f64) -> bool {
         self.weighted[label as usize] > self.omega[label as usize] * weight
@@ -48,8 +48,8 @@ impl Weights<'_> {
         }
     }
 
-    /// Puts up to [`GROUP`] labels into `example`, which has none yet. Which labels are kept is unpredictable, so there is no
-    /// branch.
+    /// Puts up to [`GROUP`] labels into `example`, which has none yet. Which labels are kept is unpredictable, so there
+    /// is no branch.
     #[inline(always)]
     fn add_few(self, labels: &[u32], example: &mut LabelEntry) {
         let (mut omega, mut weighted, mut n) = (0.0, 0.0, 0);

@@ -18,7 +18,8 @@ pub(super) struct LabelEntry {
 }
 
 impl LabelEntry {
-    /// Adds the labels to `sums`, ω·C_L of each label. Returns Σ ω·C_L over the labels of the entry before the addition.
+    /// Adds the labels to `sums`, ω·C_L of each label. Returns Σ ω·C_L over the labels of the entry before the
+    /// addition.
     #[inline(always)]
     pub(super) fn add(&self, sums: &mut [f64]) -> f64 {
         let mut had = 0.0;

@@ -140,8 +140,8 @@ impl Best {
     }
 }
 
-/// The position of the first of `gains` that [ties] with the greatest gain `most`; `None` if `most` is negative. The length
-/// of `gains` is a multiple of [`STEP`].
+/// The position of the first of `gains` that [ties] with the greatest gain `most`; `None` if `most` is negative. The
+/// length of `gains` is a multiple of [`STEP`].
 #[inline(always)]
 fn first_best(gains: &[f64], most: f64) -> Option<usize> {
     let start = STEP * first_step_of_best(gains, most)?;

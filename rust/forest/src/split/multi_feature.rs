@@ -1,7 +1,7 @@
 //! Best cuts of several features of a large node, for few dense components.
 //!
-//! One pass over the values of the examples fills the histograms of all the features, because the values of a large node
-//! do not stay in the cache.
+//! One pass over the values of the examples fills the histograms of all the features, because the values of a large
+//! node do not stay in the cache.
 //!
 //! Memory: a vector of sums for each code of these features, at most 640 KiB.
 

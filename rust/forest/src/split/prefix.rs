@@ -1,7 +1,7 @@
 //! Prefix sums of examples in the order of their codes, for rows of weight 1.
 //!
-//! The sums after each example are recorded, and the gains of all cuts are computed in vectors. Cuts between examples with
-//! the same code are masked, because branches at the ends of codes would be unpredictable.
+//! The sums after each example are recorded, and the gains of all cuts are computed in vectors. Cuts between examples
+//! with the same code are masked, because branches at the ends of codes would be unpredictable.
 
 use pulp::Simd;
 
@@ -42,8 +42,8 @@ impl Prefixes {
         cells.map(|(((key, count), quality), cross)| Step { key, count, quality, cross })
     }
 
-    /// Computes the qualities Σ ω·(C_L − c·r)² from the sums of labels. r is the share of the `examples` of the node on the
-    /// left, and `squares` is Σ ω·c² of the node.
+    /// Computes the qualities Σ ω·(C_L − c·r)² from the sums of labels. r is the share of the `examples` of the node on
+    /// the left, and `squares` is Σ ω·c² of the node.
     #[inline(always)]
     pub(super) fn measure_labels<S: Simd>(&mut self, simd: S, examples: f64, squares: f64) {
         let (all, two, squares) = (simd.splat_f64s(examples), simd.splat_f64s(2.0), simd.splat_f64s(squares));

@@ -1,8 +1,8 @@
 //! The best cut for any components, from the examples in the order of their codes.
 //!
 //! Examples are sorted by code, and the sums of the left side grow example by example. For indicators (labels, classes)
-//! the sum Σ ω·(C_L − p·W_L)² is updated label by label. A search then costs the number of labels that examples have, not
-//! the number of all labels:
+//! the sum Σ ω·(C_L − p·W_L)² is updated label by label. A search then costs the number of labels that examples have,
+//! not the number of all labels:
 //!
 //! ```text
 //! for each example, of weight w and labels l:
@@ -12,8 +12,8 @@
 //! Σ ω·(C_L − c·r)² = squares − 2·r·cross + r²·Σ ω·c²,  r = W_L / W
 //! ```
 //!
-//! Of these only Σ ω_l·C_l depends on the order. Indicators that are missing in some rows are summed up in the same way,
-//! group by group, with r the group's share of weight.
+//! Of these only Σ ω_l·C_l depends on the order. Indicators that are missing in some rows are summed up in the same
+//! way, group by group, with r the group's share of weight.
 //!
 //! Large nodes are searched with sums by code instead ([`node_sums`](super::node_sums)).
 

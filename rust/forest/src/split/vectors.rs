@@ -23,8 +23,8 @@ pub(super) fn total<S: Simd>(simd: S, [a, b, c, d]: [S::f64s; ABREAST]) -> f64 {
     simd.reduce_sum_f64s(simd.add_f64s(simd.add_f64s(a, b), simd.add_f64s(c, d)))
 }
 
-/// Σ (S_L − m·W_L)² / (W_L·W_R) over partial dense components. `weights` are those of the left side, `totals` those of the
-/// node.
+/// Σ (S_L − m·W_L)² / (W_L·W_R) over partial dense components. `weights` are those of the left side, `totals` those of
+/// the node.
 #[inline(always)]
 pub(super) fn dense_gain<S: Simd>(simd: S, sums: &[f64], weights: &[f64], totals: &[f64], means: &[f64]) -> f64 {
     let zero = simd.splat_f64s(0.0);

@@ -1,8 +1,8 @@
 //! Errors of the predictions for the out-of-bag rows.
 //!
-//! The error is a mean over the targets: the relative root squared error of a numeric target, the error rate of a nominal
-//! target. For labels this mean is the Hamming loss. Label sets of a hierarchy are one target, whose error is the Hamming
-//! loss weighted by the shares of the labels.
+//! The error is a mean over the targets: the relative root squared error of a numeric target, the error rate of a
+//! nominal target. For labels this mean is the Hamming loss. Label sets of a hierarchy are one target, whose error is
+//! the Hamming loss weighted by the shares of the labels.
 
 use super::walk::Walk;
 use crate::oob::{LeafPredictions, OobView, OutOfBagRows, mean};

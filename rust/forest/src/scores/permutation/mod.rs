@@ -1,21 +1,22 @@
-//! The permutation score: the increase of the out-of-bag error of a tree when the values of a feature are permuted among
-//! the out-of-bag rows (Petković et al. 2020a, Eq. 3; Breiman 2001).
+//! The permutation score: the increase of the out-of-bag error of a tree when the values of a feature are permuted
+//! among the out-of-bag rows (Petković et al. 2020a, Eq. 3; Breiman 2001).
 //!
-//! The rows form a ring in a random order, which is drawn once for a tree (`ring`). To permute a feature, each row takes
-//! the value of the row `turn` positions ahead, where `turn` is drawn for the feature from 1 … n − 1. These permutations
-//! are not uniform, but the score has the same properties:
+//! The rows form a ring in a random order, which is drawn once for a tree (`ring`). To permute a feature, each row
+//! takes the value of the row `turn` positions ahead, where `turn` is drawn for the feature from 1 … n − 1. These
+//! permutations are not uniform, but the score has the same properties:
 //! - A row takes the value of each other row with the same probability. The expected error is therefore the mean over
-//!   all pairs of rows (e_switch of Fisher, Rudin and Dominici 2019). In a uniform permutation one row in n keeps its own
+//! all pairs of rows (e_switch of Fisher, Rudin and Dominici 2019). In a uniform permutation one row in n keeps its own
 //!   value, so that the expected increase is (n − 1) / n of this.
-//! - Two rows take the values of any two other rows with the same probability, up to terms of order 1 / n². The variance
+//! - Two rows take the values of any two other rows with the same probability, up to terms of order 1 / n². The
+//! variance
 //!   is therefore the same up to a share of order 1 / n. A turn by 0 would add variance, because all rows would keep
 //!   their values at once.
 //! - The increases of two features are uncorrelated, because their turns are independent.
 //!
-//! Only features on the path of a row can change its prediction, from the first node where the permuted value goes to the
-//! other side. Each row therefore walks its path once, and a detour from such a node for each such feature. A step has to
-//! wait until its node is in the cache; many rows and detours are walked together, so that these waits overlap (`walk`).
-//! Rows without a target have no error and are skipped.
+//! Only features on the path of a row can change its prediction, from the first node where the permuted value goes to
+//! the other side. Each row therefore walks its path once, and a detour from such a node for each such feature. A step
+//! has to wait until its node is in the cache; many rows and detours are walked together, so that these waits overlap
+//! (`walk`). Rows without a target have no error and are skipped.
 //!
 //! Memory: a code for each out-of-bag row and tested feature, or with temporary files for each feature of one band and
 //! one more; and the codes of a block of rows.

@@ -19,8 +19,8 @@ pub(crate) const BLOCK_BYTES: usize = size_of::<BlockCodes<u16>>();
 /// Codes of a feature: the own codes of rows, and their codes when the feature is permuted.
 type BlockCodes<C> = [[C; BLOCK_ROWS]; 2];
 
-/// The rows in random order, in which the first follows the last, and the codes of the features that a tree tests. When a
-/// feature is permuted, each row takes the value of the row `turn` positions ahead.
+/// The rows in random order, in which the first follows the last, and the codes of the features that a tree tests. When
+/// a feature is permuted, each row takes the value of the row `turn` positions ahead.
 pub(super) struct Ring {
     /// The row at each position.
     rows: Vec<u32>,
@@ -107,8 +107,8 @@ pub(super) struct Codes<C> {
 }
 
 impl<C: Code> Codes<C> {
-    /// Takes the codes of the rows from position `first` on, in the order of the ring. `C` can represent the codes of all
-    /// features.
+    /// Takes the codes of the rows from position `first` on, in the order of the ring. `C` can represent the codes of
+    /// all features.
     #[inline(always)]
     pub(super) fn take(&mut self, ring: &Ring, first: usize) {
         self.by_column.resize(ring.turns.len(), [[C::default(); BLOCK_ROWS]; 2]);

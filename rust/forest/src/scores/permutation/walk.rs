@@ -105,8 +105,8 @@ impl Walk {
         }
     }
 
-    /// Walks the `n` rows of `codes` from row `first` on to their leaves. Also walks each row with each permuted value that
-    /// leads off its path.
+    /// Walks the `n` rows of `codes` from row `first` on to their leaves. Also walks each row with each permuted value
+    /// that leads off its path.
     pub(super) fn walk<C: Code>(&mut self, tree: &PackedTree, codes: &Codes<C>, first: usize, n: usize) {
         match tree.has_subsets() {
             true => self.walk_by::<C, true>(tree, codes, first, n),

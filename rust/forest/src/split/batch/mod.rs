@@ -1,9 +1,9 @@
 //! All candidate features of a small node at once.
 //!
-//! Most nodes of a fully grown tree hold a handful of examples. A search feature by feature would spend most of the time
-//! on starting searches. Here the keys of the examples lie in one row per feature, padded to whole vectors, and each
-//! example is compared with each. For example i, the left side of the cut just above its key is the sum over all j with
-//! key_j ≤ key_i.
+//! Most nodes of a fully grown tree hold a handful of examples. A search feature by feature would spend most of the
+//! time on starting searches. Here the keys of the examples lie in one row per feature, padded to whole vectors, and
+//! each example is compared with each. For example i, the left side of the cut just above its key is the sum over all j
+//! with key_j ≤ key_i.
 //!
 //! Memory: 16 bytes for each candidate and example of the node.
 
@@ -152,8 +152,8 @@ impl Batch {
         self.judge_random_sums(arch, SumSource::Products(gram), examples, constraint);
     }
 
-    /// Judges the random cuts of the candidates from the values of `node`, which are set. `counts` is the multiplicity of
-    /// each example.
+    /// Judges the random cuts of the candidates from the values of `node`, which are set. `counts` is the multiplicity
+    /// of each example.
     pub(crate) fn judge_random_values(
         &mut self,
         arch: Arch,
@@ -172,7 +172,8 @@ impl Batch {
         self.at_random = true;
     }
 
-    /// The feature and the gain of each candidate, after they are judged. The gain is −1 if the constraint allows no cut.
+    /// The feature and the gain of each candidate, after they are judged. The gain is −1 if the constraint allows no
+    /// cut.
     pub(crate) fn judged(&self) -> impl Iterator<Item = (u32, f64)> {
         self.rows.iter().map(|row| (row.feature, row.gain))
     }

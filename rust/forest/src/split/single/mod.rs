@@ -6,10 +6,10 @@
 //! at once, in vectors.
 //!
 //! This kernel does not have the bits of the general way. Small nodes are the reason: for any components they are
-//! searched with inner products ([`gram`](super::gram)), whose rounding errors are relative to the node's impurity; here
-//! sums are exact and errors are relative to the gain. Where a gain is below about 1e-5 of the impurity, two equal gains
-//! may then differ by more than ties allow, and another of the tied tests is taken. With inner products switched off,
-//! both ways grow the same trees.
+//! searched with inner products ([`gram`](super::gram)), whose rounding errors are relative to the node's impurity;
+//! here sums are exact and errors are relative to the gain. Where a gain is below about 1e-5 of the impurity, two equal
+//! gains may then differ by more than ties allow, and another of the tied tests is taken. With inner products switched
+//! off, both ways grow the same trees.
 //!
 //! Memory: 24 bytes for each code.
 
