@@ -1,8 +1,8 @@
-//! The bag of a tree: which rows it sees, and how often.
+//! The bag of a tree: its rows and their multiplicities.
 //!
-//! A bootstrap draws an exact number of rows with replacement. The number of draws that
-//! fall on each half of the row blocks is binomial, and so on down to a block, where rows are drawn
-//! one by one. Each level has its own random stream, so any block can be drawn without the others.
+//! A bootstrap draws an exact number of rows with replacement. The number of draws in each half of the row blocks is
+//! binomial, and so on down to a single block, whose rows are drawn one by one. Each level has its own random stream,
+//! so that any block can be drawn without the others.
 
 use std::ops::Range;
 
@@ -17,14 +17,14 @@ use ferrank_runtime::random::{Purpose, stream};
 pub(crate) struct Bag {
     /// Row numbers, ascending.
     pub(crate) rows: Vec<u32>,
-    /// How often each is in the bag.
+    /// The multiplicity of each row.
     pub(crate) counts: Vec<u32>,
-    /// Draws that fell on each row of a block.
+    /// Number of draws of each row of a block.
     pub(super) drawn: Vec<u32>,
 }
 
 impl Bag {
-    /// Takes every row once.
+    /// Puts every row into the bag once.
     pub(crate) fn take_all(&mut self, rows: usize) {
         self.rows.clear();
         self.rows.extend(0..rows as u32);
@@ -32,13 +32,13 @@ impl Bag {
         self.counts.resize(rows, 1);
     }
 
-    /// Takes the bootstrap replicate of tree number `tree`: `draws` draws from `rows` rows.
+    /// Draws the bootstrap replicate of tree number `tree`: `draws` draws from `rows` rows.
     pub(crate) fn take_bootstrap(&mut self, seed: u64, tree: u64, rows: usize, draws: u64) {
         self.take_blocks(seed, tree, rows, draws, 0..rows.div_ceil(CHUNK_ROWS));
     }
 
-    /// Takes the part of the bootstrap replicate that falls on `blocks` of [`CHUNK_ROWS`] rows. Rows are numbered from the
-    /// first block on.
+    /// Draws the part of the bootstrap replicate in `blocks` of [`CHUNK_ROWS`] rows. Rows are numbered from the first
+    /// of these blocks.
     pub(crate) fn take_blocks(&mut self, seed: u64, tree: u64, rows: usize, draws: u64, blocks: Range<usize>) {
         self.rows.clear();
         self.counts.clear();
@@ -63,7 +63,7 @@ impl Bag {
         }
     }
 
-    /// Draws from `size` rows from row `first` on.
+    /// Draws from the `size` rows that start at row `first`.
     fn draw_block(&mut self, first: usize, size: usize, draws: u64, random: &mut ferrank_runtime::random::Stream) {
         let size = size as u32;
         self.drawn.clear();

@@ -1,4 +1,4 @@
-//! The candidate splits of a node, and which of them is taken.
+//! The candidate splits of a node, and the choice among them.
 
 use rand::RngExt;
 
@@ -7,7 +7,7 @@ use super::params::Ties;
 use super::tree_buffer::CodeTest;
 use ferrank_runtime::random::Stream;
 
-/// A feature's best test in a node.
+/// The best test of a feature in a node.
 #[derive(Debug)]
 pub(super) struct Candidate<T = CodeTest> {
     pub(super) gain: f64,
@@ -15,9 +15,9 @@ pub(super) struct Candidate<T = CodeTest> {
     pub(super) test: T,
 }
 
-/// The candidates of a node, with their tests or references to them. Empty again after [`best`](Self::best).
+/// The candidates of a node, with their tests or references to tests. [`best`](Self::best) leaves it empty.
 pub(super) struct SplitCandidates<T = CodeTest> {
-    /// The greatest gain, 0 if no gain is positive.
+    /// The greatest gain; 0 if no gain is positive.
     greatest: f64,
     candidates: Vec<Candidate<T>>,
 }
@@ -35,11 +35,12 @@ impl<T> SplitCandidates<T> {
         self.candidates.push(candidate);
     }
 
-    /// Takes the candidate with the greatest gain; `ties` and `random` decide between equal ones.
+    /// Removes all candidates and returns the one with the greatest gain. `ties` and `random` decide between equal
+    /// gains.
     #[inline(always)]
     pub(super) fn best(&mut self, ties: Ties, random: &mut Stream) -> Option<Candidate<T>> {
         let greatest = std::mem::take(&mut self.greatest);
-        // Counted without branches: mostly a single candidate has the greatest gain.
+        // Counted without branches, because mostly a single candidate has the greatest gain.
         let (mut n_tied, mut one) = (0, 0);
         for (i, candidate) in self.candidates.iter().enumerate() {
             let is_tied = criterion::ties(candidate.gain, greatest);

@@ -11,7 +11,7 @@ use crate::space::Space;
 use crate::split::batch::BatchCut;
 use crate::tree_buffer::CodeTest;
 
-/// Nodes larger than this check for an interrupt after each feature, smaller ones once in a while.
+/// Nodes with more examples check for an interrupt after each feature, smaller nodes from time to time.
 pub(crate) const LARGE_NODE: usize = 4096;
 
 /// The inputs shared by all trees of an ensemble.
@@ -24,7 +24,7 @@ pub(crate) struct GrowContext<'a> {
 }
 
 impl GrowContext<'_> {
-    /// Checks for an interrupt before a step of a node of so many examples, if that takes long.
+    /// Checks for an interrupt before a step in a node with this number of `examples`, if the node is large.
     pub(crate) fn check_large(self, examples: usize) -> Result<()> {
         match examples > LARGE_NODE {
             true => self.monitor.check(),
@@ -50,7 +50,7 @@ impl GrowContext<'_> {
 }
 
 impl<'a> GrowContext<'a> {
-    /// What the codes of `feature` stand for, where cuts are at random and so among values, not codes.
+    /// The values of the codes of `feature`, if cuts are random. Random cuts are drawn among values, not codes.
     pub(crate) fn values(self, feature: u32) -> Option<&'a [f64]> {
         match (&self.store.codings[feature as usize].scale, self.params.ensemble) {
             (Scale::Numeric(cuts), Ensemble::ExtraTrees) => Some(&cuts.values),

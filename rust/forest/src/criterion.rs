@@ -1,11 +1,11 @@
 //! Sums over the examples of a node, and the gain of a split from the sums of one side.
 //!
-//! Sums lie flat in one vector, so that adding, subtracting and merging are loops over numbers:
-//! examples, weight, one sum for each number of a row of the block (dense components, then the weights
-//! of those that are missing in some rows), then one for each indicator.
+//! Sums are a flat vector, so that adding and subtracting are loops over numbers. They are the number of examples, the
+//! weight, a sum for each number of a row of the block (dense components, then the weights of components and groups
+//! that are missing in some rows), and a sum for each indicator.
 //!
-//! With node mean m and left sums (W_L, S_L), the decrease of a component's variance is
-//! (S_L − m·W_L)² / (W_L·W_R): one division, and nothing cancels.
+//! With node mean m and left sums (W_L, S_L), the decrease of the variance of a component is
+//! (S_L − m·W_L)² / (W_L·W_R), which takes one division and has no cancellation.
 
 use super::space::{Block, Space};
 
@@ -16,18 +16,18 @@ pub(crate) const WEIGHT: usize = 1;
 /// Position of the first dense component.
 pub(crate) const FIRST: usize = 2;
 
-/// How the sums of a space are laid out and weighed.
+/// The layout and the weights of the sums over a space.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Criterion {
-    /// Dense components that are known for all rows.
+    /// Number of dense components known for all rows.
     pub(crate) n_whole: usize,
-    /// Dense components, after those, that have their own weights.
+    /// Number of dense components missing in some rows, which have their own weights; they come last.
     pub(crate) n_partial: usize,
     /// n_indicators; ω of each.
     pub(crate) indicator_weight: Vec<f64>,
-    /// The group of each of the last indicators, those that have weights of their own.
+    /// The group of each partial indicator; these come last.
     pub(crate) indicator_group: Vec<u32>,
-    /// Number of groups.
+    /// Number of groups of partial indicators.
     pub(crate) n_groups: usize,
     /// Whether rows have weights that differ.
     pub(crate) is_weighted: bool,
@@ -45,7 +45,7 @@ impl Criterion {
         }
     }
 
-    /// Numbers of a row of the block.
+    /// Number of values of a row of the block.
     pub(crate) fn width(&self) -> usize {
         self.n_whole + 2 * self.n_partial + self.n_groups
     }
@@ -55,7 +55,7 @@ impl Criterion {
         FIRST + self.width() + self.indicator_weight.len()
     }
 
-    /// Returns true if some components have weights of their own.
+    /// Returns true if some components are missing in some rows, and so have weights of their own.
     pub(crate) fn is_partial(&self) -> bool {
         self.n_partial + self.n_groups > 0
     }
@@ -71,8 +71,8 @@ impl Criterion {
         self.width() == 0 && !self.is_weighted && !self.indicator_weight.is_empty()
     }
 
-    /// Returns true if the categories of a nominal feature have an order in which the best subset is a
-    /// prefix: there is but one mean to order by (Breiman et al. 1984, Theorem 4.5).
+    /// Returns true if the best subset of categories is a prefix in the order of their means (Breiman et al. 1984,
+    /// Theorem 4.5). This holds for a single mean.
     pub(crate) fn is_ordered(&self) -> bool {
         self.n_dense() == 1 && self.indicator_weight.is_empty()
     }
@@ -81,7 +81,7 @@ impl Criterion {
         self.n_whole + self.n_partial
     }
 
-    /// Indicators that are known for all rows; they come first.
+    /// Number of indicators known for all rows; they come first.
     pub(crate) fn n_whole_indicators(&self) -> usize {
         self.indicator_weight.len() - self.indicator_group.len()
     }
@@ -90,12 +90,12 @@ impl Criterion {
         &sums[FIRST..FIRST + self.n_dense()]
     }
 
-    /// The sums of a whole row of the block.
+    /// The sums of the numbers of a row of the block.
     pub(crate) fn row<'a>(&self, sums: &'a [f64]) -> &'a [f64] {
         &sums[FIRST..FIRST + self.width()]
     }
 
-    /// The weight that counts for a dense component.
+    /// The weight of the examples for which a dense component is known.
     pub(crate) fn weight_of_dense(&self, sums: &[f64], component: usize) -> f64 {
         match component.checked_sub(self.n_whole) {
             None => sums[WEIGHT],
@@ -103,7 +103,7 @@ impl Criterion {
         }
     }
 
-    /// The weight that counts for an indicator.
+    /// The weight of the examples for which an indicator is known.
     pub(crate) fn weight_of_indicator(&self, sums: &[f64], indicator: usize) -> f64 {
         match indicator.checked_sub(self.n_whole_indicators()) {
             None => sums[WEIGHT],
@@ -130,7 +130,7 @@ impl Criterion {
         }
     }
 
-    /// Adds examples whose only component sums to `sum`, where row weights are 1.
+    /// Adds `count` examples of row weight 1 whose only component sums up to `sum`.
     #[inline(always)]
     pub(crate) fn add_single(&self, sums: &mut [f64], count: f64, sum: f64) {
         sums[EXAMPLES] += count;
@@ -138,14 +138,14 @@ impl Criterion {
         sums[FIRST] += sum;
     }
 
-    /// The impurity decrease of splitting off `left` from `total`.
+    /// The impurity decrease due to splitting `total` into `left` and the rest.
     pub(crate) fn gain(&self, left: &[f64], total: &[f64]) -> f64 {
         let mut gain = 0.0;
         self.gains(left, total, |_, part| gain += part);
         gain
     }
 
-    /// The parts that make up the gain: dense components first, then indicators, by number.
+    /// Calls `each` with each component and its part of the gain: dense components, then indicators.
     pub(crate) fn gains(&self, left: &[f64], total: &[f64], mut each: impl FnMut(usize, f64)) {
         let decrease = |sum_left: f64, left: f64, sum: f64, all: f64| {
             let right = all - left;
@@ -163,11 +163,11 @@ impl Criterion {
     }
 }
 
-/// Gains tie down to this share of the greatest: 1 − 2⁻³⁶. Two tests that part the same examples have
-/// equal gains, and rounding noise must not choose between them.
+/// Gains of at least this share of the greatest gain tie: 1 − 2⁻³⁶. Two tests that divide the examples in the same way
+/// have equal gains, and rounding noise must not choose between them.
 pub(crate) const TIE: f64 = 1.0 - 1.0 / (1u64 << 36) as f64;
 
-/// Returns true if `gain` is as good as `most`, the greatest there is.
+/// Returns true if `gain` ties with `most`, the greatest gain.
 #[inline(always)]
 pub(crate) fn ties(gain: f64, most: f64) -> bool {
     gain >= most * TIE

@@ -6,12 +6,12 @@ use super::params::ForestParams;
 use ferrank_ranking::{Estimate, Form, Part, RunData, ScoreRanking};
 use ferrank_runtime::error::{Error, Result};
 
-/// Number of trees of a complete run.
+/// The number of trees of a complete run.
 pub(super) fn n_keys(data: &RunData, params: &ForestParams) -> u64 {
     (params.n_estimators as u64).saturating_mul(n_ensembles(data, params) as u64)
 }
 
-/// What the vectors of a tree look like: the scores, then those of them that are reported by target.
+/// The forms of the vectors of a tree: one for each score, then those by target.
 pub(super) fn forms(data: &RunData, params: &ForestParams) -> Vec<Form> {
     let by_target =
         if is_by_target(params) { data.targets.len() * n_by_target(params, params.scores.len()) } else { 0 };
@@ -24,7 +24,7 @@ pub(super) fn populations(data: &RunData, params: &ForestParams) -> Vec<Range<u6
     (0..n_ensembles(data, params) as u64).map(|ensemble| ensemble * n_trees..(ensemble + 1) * n_trees).collect()
 }
 
-/// What the trees of all `ensembles` say: one for each score.
+/// The importances from the trees of all `ensembles`, one ranking for each score.
 ///
 /// With `per_target`, importances are the means over the ensembles, weighted with the target weights.
 pub(super) fn scores(data: &RunData, params: &ForestParams, ensembles: &[Vec<Part<'_>>]) -> Result<Vec<ScoreRanking>> {
@@ -72,7 +72,7 @@ fn is_by_target(params: &ForestParams) -> bool {
     params.by_target && !params.per_target
 }
 
-/// How many of the first `n` scores can be reported by target.
+/// The number of the first `n` scores that can be reported by target.
 fn n_by_target(params: &ForestParams, n: usize) -> usize {
     params.scores[..n].iter().filter(|score| score.method().is_by_target()).count()
 }

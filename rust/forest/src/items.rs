@@ -1,4 +1,4 @@
-//! Examples of the bag, ordered by node, and how they are parted.
+//! The examples of the bag, ordered by node, and their partition by a split.
 
 use std::ops::Range;
 
@@ -9,29 +9,29 @@ use super::tree_buffer::CodeTest;
 use super::view::View;
 use ferrank_data::store::Code;
 
-/// Where an example goes, as small numbers.
+/// The side of an example.
 pub(super) const LEFT: u8 = 0;
 pub(super) const RIGHT: u8 = 1;
 pub(super) const MISSING: u8 = 2;
 
-/// Examples of the bag, in the order of the nodes they are in.
+/// The examples of the bag, ordered by node.
 #[derive(Default)]
 pub(super) struct Items {
     pub(super) rows: Vec<u32>,
-    /// Empty where there are pairs.
+    /// The multiplicity of each row; empty if there are pairs.
     pub(super) counts: Vec<u32>,
-    /// Where there is but one component, rows of weight 1 and nothing missing; else empty.
+    /// The sums of each example, for a single component, known for all rows, of weight 1; otherwise empty.
     pub(super) pairs: Vec<Pair>,
 }
 
 impl Items {
-    /// Takes the rows of `bag`, with pairs if there is a single component with these `values`.
+    /// Takes the rows of `bag`, with pairs if there is a single component, whose `values` are given.
     pub(super) fn take(&mut self, bag: &Bag, values: Option<&[f64]>) {
         self.rows.clone_from(&bag.rows);
         self.take_counts(&bag.counts, values);
     }
 
-    /// Takes the rows from 0 on, as often as `counts` says.
+    /// Takes the rows from row 0 on, with the multiplicities `counts`.
     pub(super) fn take_first(&mut self, counts: &[u32], values: Option<&[f64]>) {
         self.rows.clear();
         self.rows.extend(0..counts.len() as u32);
@@ -50,7 +50,7 @@ impl Items {
         }
     }
 
-    /// How often the example at `position` is in the bag.
+    /// The multiplicity of the example at `position`.
     pub(super) fn count(&self, position: usize) -> u32 {
         match self.pairs.get(position) {
             Some(pair) => pair[0] as u32,
@@ -70,7 +70,7 @@ impl Items {
         }
     }
 
-    /// Takes those of `from` whose value is known.
+    /// Takes the examples of `from` whose value is known.
     pub(super) fn take_known<C: Code>(&mut self, from: Examples<'_>, codes: &mut Vec<C>) {
         fn known<T: Copy, C: Code>(to: &mut Vec<T>, from: &[T], codes: &[C]) {
             to.clear();
@@ -82,8 +82,8 @@ impl Items {
         codes.retain(|&code| code != C::MISSING);
     }
 
-    /// Moves the right side of `range` behind the left one, keeping the order of each. Returns where the right side
-    /// starts. Sides are [`LEFT`] or [`RIGHT`].
+    /// Moves the right side of `range` behind the left side; each side keeps its order. Returns the start of the right
+    /// side. `sides` are [`LEFT`] or [`RIGHT`].
     pub(super) fn partition(&mut self, range: Range<usize>, sides: &[u8], spill: &mut Items) -> usize {
         let sides = &sides[..range.len()];
         let goes_left = |i: usize, _| sides[i] == LEFT;
@@ -95,8 +95,8 @@ impl Items {
         start + part((&mut self.rows[range.clone()], &mut self.counts[range]), spilled, goes_left)
     }
 
-    /// Moves the right side of `range` behind the left one, where there are pairs. `goes_left` gets the position in `range`
-    /// and the row. Returns the number of examples on the left.
+    /// Moves the right side of `range` behind the left side, for items with pairs. The arguments of `goes_left` are the
+    /// position in `range` and the row. Returns the number of examples on the left.
     pub(super) fn part_pairs(
         &mut self,
         range: Range<usize>,
@@ -108,7 +108,7 @@ impl Items {
     }
 }
 
-/// The first `n` of both, which never shrink.
+/// The first `n` elements of both, which never shrink.
 fn grown<'a, T: Copy + Default>(
     rows: &'a mut Vec<u32>,
     values: &'a mut Vec<T>,
@@ -119,7 +119,7 @@ fn grown<'a, T: Copy + Default>(
     (&mut rows[..n], &mut values[..n])
 }
 
-/// Moves items that do not go left behind those that do, by way of `spill`; all slices are of one length.
+/// Moves the items that do not go left behind the others, through the buffer `spill`. All slices have the same length.
 #[inline(never)]
 fn part<T: Copy>(
     (rows, values): (&mut [u32], &mut [T]),
@@ -133,7 +133,7 @@ fn part<T: Copy>(
         // SAFETY: left + right = i < n, the length of all four slices.
         unsafe {
             let (row, value) = (*rows.get_unchecked(i), *values.get_unchecked(i));
-            // Written to both, which spares an unpredictable branch.
+            // Written to both, which avoids an unpredictable branch.
             *rows.get_unchecked_mut(left) = row;
             *values.get_unchecked_mut(left) = value;
             *spilled_rows.get_unchecked_mut(right) = row;
@@ -148,7 +148,7 @@ fn part<T: Copy>(
     left
 }
 
-/// Writes the side of each code. Returns true if one is missing.
+/// Writes the side of each code. Returns true if some value is missing.
 pub(super) fn tell_sides<C: Code>(codes: &[C], test: &CodeTest, has_missing: bool, sides: &mut Vec<u8>) -> bool {
     sides.clear();
     match test {

@@ -39,6 +39,7 @@ mod oob;
 mod params;
 mod parts;
 mod pool;
+mod prepared;
 mod ranker;
 mod router;
 mod score;
@@ -49,40 +50,25 @@ mod split;
 mod tests;
 mod tree;
 mod tree_buffer;
+mod tree_worker;
 mod validation;
 mod view;
-
-use std::sync::{Mutex, PoisonError};
-
-use rayon::prelude::*;
 
 pub use params::{Ensemble, ForestParams, MaxFeatures, MaxSamples, Ties};
 pub use parts::{Coded, code};
 pub use score::Score;
 pub use tree::{Node, Split, Test, Tree};
 
-use bag::Bag;
 use context::GrowContext;
-use ferrank_data::intake::{Intake, Unlabelled, numbered};
-use ferrank_data::profile::Scale;
-use ferrank_data::schema::{Problem, Roles, names};
+use ferrank_data::intake::{Intake, Unlabelled};
+use ferrank_data::schema::{Problem, Roles};
 use ferrank_data::source::ChunkSource;
-use ferrank_data::store::{CodeStore, Codebook, Keep, Part};
-use ferrank_ranking::Ranking;
-use ferrank_ranking::{Accumulator, Checkpoint, Contribution, DataShape, Identity};
-use ferrank_ranking::{RunOptions, ScanSummary};
-use ferrank_runtime::budget::Budget;
+use ferrank_ranking::{Accumulator, Checkpoint, DataShape, Identity, Ranking, RunOptions};
 use ferrank_runtime::error::{Error, Result};
 use ferrank_runtime::monitor::{Monitor, Phase};
-use ferrank_runtime::scratch::Scratch;
 use ferrank_runtime::threads::pool;
-use grow::Grower;
-use oob::OobContext;
-use pulp::Arch;
-use scores::{SplitScores, need_oob, score_size};
-use space::{Plan, Space};
-use tracing::info;
-use tree_buffer::{BufferedNode, CodeTest, TreeBuffer};
+use prepared::{Prepared, Resources, single_target};
+use tree_worker::TreeWorker;
 
 /// Ranks the features of `source` with an ensemble of trees, on a pool of `threads` threads.
 ///
@@ -126,7 +112,7 @@ pub fn accumulate(
         let checkpoint = Checkpoint::open(identity, options.resume, monitor)?;
         let missing = checkpoint.missing(asked.clone());
         if !missing.is_empty() {
-            let resources = Resources { budget: Budget::new(options.memory), scratch: Scratch::new(options.temp_dir) };
+            let resources = Resources::new(options);
             let prepared = Prepared::read(&intake, scan, params, Some(&resources))?;
             monitor.enter(Phase::Growing, asked.end - asked.start);
             monitor.advance(asked.end - asked.start - missing.len() as u64);
@@ -177,207 +163,6 @@ pub fn grow_tree(
         let all: Vec<usize> = (0..problem.targets.len()).collect();
         let space = prepared.space(&all, params)?.hold(&prepared.store);
         let context = GrowContext { store: &prepared.store, space: &space, params, monitor };
-        let mut worker = TreeWorker::new(context);
-        worker.draw(tree as u64);
-        Ok(prepared.describe(worker.grower.grow(&worker.bag, tree as u64)?))
+        Ok(prepared.describe(TreeWorker::new(context).grow(tree as u64)?))
     })
-}
-
-/// The settings of the ensemble of a single target of several.
-fn single_target(params: &ForestParams) -> ForestParams {
-    ForestParams { target_weights: None, by_target: false, unlabelled: Unlabelled::Ignore, ..params.clone() }
-}
-
-/// Resources of a run besides threads.
-#[derive(Debug, Clone)]
-struct Resources {
-    budget: Budget,
-    scratch: Scratch,
-}
-
-/// A source that was read and coded.
-#[derive(Debug)]
-struct Prepared {
-    problem: Problem,
-    store: CodeStore,
-    /// Resources for growth in external memory, where memory does not hold the store and the bags.
-    outside: Option<Resources>,
-}
-
-impl Prepared {
-    /// Profiles and codes the rows of `intake`.
-    fn profile(intake: &Intake<'_>, params: &ForestParams, resources: Option<&Resources>) -> Result<Self> {
-        let options = RunOptions::default();
-        let scan = options.scan(intake, params.max_bins)?;
-        params.validate(&DataShape::new(intake.problem).with_rows(scan.rows))?;
-        Prepared::read(intake, scan, params, resources)
-    }
-
-    /// Codes the rows of `intake`, which was scanned before. Codes are in memory, unless they do not fit the budget of
-    /// `resources`.
-    fn read(
-        intake: &Intake<'_>,
-        scan: ScanSummary<'_>,
-        params: &ForestParams,
-        resources: Option<&Resources>,
-    ) -> Result<Self> {
-        let (rows, counts) = (scan.rows, scan.counts);
-        if resources.is_none() || need_oob(&params.scores) {
-            numbered(rows, intake.source.name(), "a tree in memory, or a score of out-of-bag rows,")?;
-        }
-        let problem = intake.problem;
-        let book = Codebook::of(&scan.profile, problem, params.clusters(problem.task), intake.source.name())?;
-        // It holds a sample of the rows.
-        drop(scan);
-        let outside =
-            resources.filter(|resources| !external::holds_all(rows, &book, params, resources.budget.left())).cloned();
-        match &outside {
-            None => info!("memory plan: the codes of {rows} rows are held in memory"),
-            Some(Resources { scratch, .. }) => {
-                info!(
-                    "memory plan: the codes of {rows} rows are kept in temporary files in {}",
-                    scratch.folder().display()
-                );
-            }
-        }
-        let keep = outside.as_ref().map_or(Keep::Memory, |resources| Keep::Scratch(&resources.scratch));
-        let part = Part::of(intake, &book, counts, keep)?;
-        let store = CodeStore::of_parts(book, vec![part], keep)?;
-        Ok(Prepared { problem: problem.clone(), store, outside })
-    }
-
-    fn space(&self, subset: &[usize], params: &ForestParams) -> Result<Space> {
-        let names = names(&self.problem.targets);
-        let plan = Plan {
-            task: self.problem.task,
-            subset,
-            names: &names,
-            weights: params.target_weights.as_deref(),
-            supervision: params.share_of_targets(self.problem.task),
-        };
-        Space::new(&self.store, &plan)
-    }
-
-    /// Grows `trees`, by their numbers in the whole run. `without` prepares the rows that have a target, where
-    /// it is missing in others and each target has its own ensemble.
-    fn contribute(
-        &self,
-        trees: &[u64],
-        params: &ForestParams,
-        checkpoint: &Checkpoint,
-        monitor: &Monitor,
-        without: impl Fn(usize) -> Result<Prepared>,
-    ) -> Result<()> {
-        let n_targets = self.problem.targets.len();
-        if !params.per_target {
-            return self.grow(&(0..n_targets).collect::<Vec<usize>>(), trees, params, checkpoint, monitor);
-        }
-        for target in 0..n_targets {
-            let own = target * params.n_estimators..(target + 1) * params.n_estimators;
-            let trees: Vec<u64> = trees.iter().copied().filter(|&tree| own.contains(&(tree as usize))).collect();
-            if trees.is_empty() {
-                continue;
-            }
-            // Where features are components, too, rows without this target take part all the same.
-            let has_missing = !params.clusters(self.problem.task) && self.store.targets[target].has_missing();
-            match has_missing {
-                true => without(target)?.grow(&[0], &trees, &single_target(params), checkpoint, monitor)?,
-                false => self.grow(&[target], &trees, &single_target(params), checkpoint, monitor)?,
-            }
-        }
-        Ok(())
-    }
-
-    /// Grows `trees` for the targets `subset`.
-    fn grow(
-        &self,
-        subset: &[usize],
-        trees: &[u64],
-        params: &ForestParams,
-        checkpoint: &Checkpoint,
-        monitor: &Monitor,
-    ) -> Result<()> {
-        let space = self.space(subset, params)?;
-        if let Some(Resources { budget, scratch }) = &self.outside {
-            let context = GrowContext { store: &self.store, space: &space, params, monitor };
-            return external::grow(context, budget, scratch, subset, trees, &|tree, vectors| {
-                checkpoint.add(tree, vectors)
-            });
-        }
-        let space = space.hold(&self.store);
-        let context = GrowContext { store: &self.store, space: &space, params, monitor };
-        let oob = need_oob(&params.scores).then(|| OobContext::new(context, subset, None));
-        let idle = Mutex::new(Vec::new());
-        let free = || idle.lock().unwrap_or_else(PoisonError::into_inner);
-        trees.par_iter().with_max_len(1).try_for_each(|&tree| {
-            let worker = free().pop();
-            let mut worker = worker.unwrap_or_else(|| TreeWorker::new(context));
-            checkpoint.add(tree, worker.tree(oob.as_ref(), tree)?)?;
-            monitor.advance(1);
-            free().push(worker);
-            Ok(())
-        })
-    }
-
-    /// A grown tree with tests on the values of the source.
-    fn describe(&self, grown: &TreeBuffer) -> Tree {
-        let test = |feature: usize, test: &CodeTest| match (&self.store.codings[feature].scale, test) {
-            (Scale::Numeric(cuts), CodeTest::Cut(code)) => Test::Cut(cuts.cuts[usize::from(*code)]),
-            (Scale::Nominal(categories), CodeTest::Subset(codes)) => {
-                Test::Subset(codes.iter().map(|&code| categories.names[usize::from(code)].clone()).collect())
-            }
-            _ => unreachable!("numeric features are cut, nominal ones parted"),
-        };
-        let node = |node: &BufferedNode| Node {
-            depth: node.depth as usize,
-            n_examples: node.examples as u64,
-            split: node.split.as_ref().map(|split| Split {
-                feature: split.feature as usize,
-                test: test(split.feature as usize, &split.test),
-                missing_left: split.missing_left,
-                gain: split.gain,
-                children: (split.children[0] as usize, split.children[1] as usize),
-            }),
-        };
-        Tree { nodes: grown.nodes.iter().map(node).collect() }
-    }
-}
-
-/// Buffers with which a thread grows its trees.
-struct TreeWorker<'a> {
-    context: GrowContext<'a>,
-    bag: Bag,
-    grower: Grower<'a>,
-}
-
-impl<'a> TreeWorker<'a> {
-    fn new(context: GrowContext<'a>) -> Self {
-        TreeWorker { context, bag: Bag::default(), grower: Grower::new(context, Arch::new()) }
-    }
-
-    /// Draws the bag of tree number `tree`.
-    fn draw(&mut self, tree: u64) {
-        let (rows, params) = (self.context.store.rows, self.context.params);
-        match params.bootstraps() {
-            true => self.bag.take_bootstrap(params.seed, tree, rows, params.rows_per_tree(rows as u64)),
-            false => self.bag.take_all(rows),
-        }
-    }
-
-    /// Grows tree number `tree` and scores the features; `oob` is needed by scores that read out-of-bag rows.
-    fn tree(&mut self, oob: Option<&OobContext<'_>>, tree: u64) -> Result<Contribution> {
-        let GrowContext { params, monitor, .. } = self.context;
-        monitor.check()?;
-        self.draw(tree);
-        let mut scores = SplitScores::new(params, score_size(self.context));
-        let Some(oob) = oob else {
-            return Ok(self.grower.score(&self.bag, tree, scores)?.harvest());
-        };
-        let grown = self.grower.grow(&self.bag, tree)?;
-        scores.add_splits(grown);
-        let mut complete = oob.tree();
-        complete.add_tree(None, grown, &oob.targets);
-        scores.on_tree(&oob.view(tree, &mut complete, &oob.rows(&self.bag)))?;
-        Ok(scores.harvest())
-    }
 }

@@ -1,21 +1,20 @@
-//! A data set in parts: each is coded where it lies, and trees are grown where all codes are.
+//! A data set in parts: each part is coded where its rows are, and trees are grown where all codes are.
 //!
-//! The trees are those of the whole data set, bit by bit: the store that parts make is the one that a pass
-//! over all rows would.
+//! The trees have the same bits as those of the whole data set, because the parts make the same store as a pass over
+//! all rows.
 
 use arrow_buffer::Buffer;
 
 use super::external::holds_all;
-use super::{ForestParams, Prepared, Resources, single_target};
+use super::params::ForestParams;
+use super::prepared::{Prepared, Resources, single_target};
 use ferrank_data::intake::View;
 use ferrank_data::profile::Profile;
 use ferrank_data::store::{CodeStore, Codebook, Keep, Part};
 use ferrank_ranking::RunOptions;
 use ferrank_ranking::{Accumulator, Checkpoint, DataShape, Identity};
-use ferrank_runtime::budget::Budget;
 use ferrank_runtime::error::{Error, Result};
 use ferrank_runtime::monitor::{Monitor, Phase};
-use ferrank_runtime::scratch::Scratch;
 use ferrank_runtime::threads::pool;
 
 /// The codes of a part of the data set of `profile`: an Arrow file in bytes.
@@ -45,20 +44,20 @@ pub fn code(
 pub struct Coded {
     identity: Identity,
     params: ForestParams,
-    /// The target whose ensemble alone can be grown.
+    /// The only target whose ensemble can be grown; `None` for all targets.
     alone: Option<usize>,
     prepared: Prepared,
 }
 
 impl Coded {
-    /// The data set whose columns are those of `view`, which needs no rows, and whose rows are in `parts`, one
-    /// after the other. `profile` is that of all rows.
+    /// Assembles the data set from `parts`, whose rows follow each other. `view` has the columns and needs no rows;
+    /// `profile` is that of all rows.
     ///
-    /// With `per_target`, a target that is missing in some rows has an ensemble of the other rows. Then `view` has this
-    /// target alone, and `parts` are of its rows, whose profile is `own`.
+    /// With `per_target`, a target that is missing in some rows has an ensemble of the other rows. Then `view` has only
+    /// this target, and `parts` have only its rows, whose profile is `own`.
     ///
-    /// The parts are held already; where the memory limit leaves too little for the bags of all threads, trees are
-    /// grown in external memory.
+    /// The parts are in memory. If the memory limit leaves too little for the bags of all threads, trees are grown in
+    /// external memory.
     ///
     /// # Errors
     /// What is wrong with a setting or a role; [`Error::Data`] if a part is damaged or another store's.
@@ -76,7 +75,7 @@ impl Coded {
         let identity = Identity::new(params.clone(), &all, profile);
         let book = Codebook::of(own.unwrap_or(profile), &problem, params.clusters(problem.task), "the data set")?;
         let expected = own.unwrap_or(profile).counts.kept;
-        let resources = Resources { budget: Budget::new(options.memory), scratch: Scratch::new(options.temp_dir) };
+        let resources = Resources::new(options);
         let bytes = resources.budget.left() + parts.iter().map(Buffer::len).sum::<usize>();
         let fits = pool(options.threads)?.install(|| holds_all(expected, &book, params, bytes));
         let outside = (!fits).then_some(resources);
@@ -112,7 +111,7 @@ impl Coded {
                 None => self.prepared.contribute(&trees, &self.params, &checkpoint, monitor, |target| {
                     let name = &self.prepared.problem.targets[target].name;
                     Err(Error::Data(format!(
-                        "some rows lack the target '{name}'; its trees need a store of the others"
+                        "some rows miss the target '{name}'; its trees need a store of the other rows"
                     )))
                 })?,
             }

@@ -1,8 +1,8 @@
-//! The features that a node may still test.
+//! The features that a node can still test.
 //!
-//! A feature that is constant in a node is constant below it, so it is excluded in the whole
-//! subtree. The draws of a node depend only on its path: the order of the pool is restored after
-//! every draw, and rewound when growth leaves a subtree.
+//! A feature that is constant in a node is constant in the whole subtree, and is excluded there. The draws of a node
+//! depend only on its path: every draw restores the order of the pool, and the pool is rewound when growth leaves a
+//! subtree.
 
 use std::convert::Infallible;
 
@@ -10,7 +10,7 @@ use rand::RngExt;
 
 use ferrank_runtime::random::Stream;
 
-/// Features in an order of which the first `constant` are excluded.
+/// Features in an order; the first `constant` of them are excluded.
 #[derive(Debug, Default)]
 pub(crate) struct FeaturePool {
     order: Vec<u32>,
@@ -24,7 +24,7 @@ pub(crate) struct FeaturePool {
     found: Vec<u32>,
 }
 
-/// A state to come back to.
+/// A state to return to.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Mark {
     constant: usize,
@@ -32,7 +32,7 @@ pub(crate) struct Mark {
 }
 
 impl FeaturePool {
-    /// All features but those that are `constant` in the whole data.
+    /// All features except those that are `constant` in the whole data.
     pub(crate) fn new(constant: impl Iterator<Item = bool>) -> Self {
         let constant: Vec<bool> = constant.collect();
         let order = 0..constant.len() as u32;
@@ -53,7 +53,7 @@ impl FeaturePool {
         Mark { constant: self.constant, swaps: self.swaps.len() }
     }
 
-    /// Back to `mark`.
+    /// Restores the state at `mark`.
     pub(crate) fn rewind(&mut self, mark: Mark) {
         while self.swaps.len() > mark.swaps {
             let (a, b) = self.swaps.pop().expect("longer than the mark");
@@ -62,17 +62,17 @@ impl FeaturePool {
         self.constant = mark.constant;
     }
 
-    /// [`FeaturePool::try_draw`] where `visit` cannot fail.
+    /// [`FeaturePool::try_draw`] with a `visit` that cannot fail.
     #[inline(always)]
     pub(crate) fn draw(&mut self, wanted: usize, random: &mut Stream, mut visit: impl FnMut(u32, &mut Stream) -> bool) {
         let Ok(()) = self.try_draw(wanted, random, |feature, random| Ok::<_, Infallible>(visit(feature, random)));
     }
 
-    /// Visits features until `wanted` of them vary, or none is left. They come in random order if fewer are wanted than
-    /// there are, else in the order of the pool. `visit` returns true if the feature varies.
+    /// Calls `visit` with features until `wanted` of them vary, or none is left. `visit` returns true if the feature
+    /// varies. The order is random if `wanted` is less than the number of features, and otherwise that of the pool.
     ///
     /// # Errors
-    /// The first of `visit`.
+    /// The first error of `visit`.
     pub(crate) fn try_draw<E>(
         &mut self,
         wanted: usize,
@@ -88,7 +88,7 @@ impl FeaturePool {
                 break;
             }
             if shuffled {
-                // The order is restored before positions are used.
+                // The order must be restored before positions are used.
                 let j = random.random_range(i..self.order.len());
                 self.drawn.push((i as u32, j as u32));
                 self.order.swap(i, j);

@@ -57,8 +57,8 @@ impl Ranker for ForestParams {
     }
 
     fn continued(&self, mut other: Value) -> Value {
-        // With one ensemble for each target, the numbers of the trees of a target depend on how many trees those
-        // before it have.
+        // With one ensemble for each target, the numbers of the trees of a target depend on the size of the ensembles
+        // before it.
         if !self.per_target
             && let Some(n_estimators) = other.get_mut("n_estimators")
         {

@@ -1,4 +1,4 @@
-//! Routing examples down a tree: buffers that are reused from node to node.
+//! Routing examples down a tree, with buffers that are reused from node to node.
 
 use std::ops::Range;
 
@@ -18,7 +18,7 @@ pub(crate) struct Router {
     codes: CodeBuffers,
 }
 
-/// Codes of one feature, of either type.
+/// The codes of a feature, of either type.
 #[derive(Default)]
 struct CodeBuffers {
     narrow: Vec<u8>,
@@ -39,8 +39,8 @@ impl Router {
         Reached { items: &self.items, range, view, codes: &mut self.codes }
     }
 
-    /// Moves the examples in `range` that go right behind those that go left, each side in its order. Returns where
-    /// the right side starts. `rule` tells the sides from the codes in `slot`.
+    /// Moves the examples in `range` that go right behind those that go left; each side keeps its order. `rule` decides
+    /// from the codes in `slot`. Returns the start of the right side.
     pub(crate) fn part(&mut self, range: Range<usize>, view: View<'_>, slot: Slot, rule: impl GoesLeft) -> usize {
         let mut sides = std::mem::take(&mut self.sides);
         sides.clear();
@@ -51,7 +51,7 @@ impl Router {
     }
 }
 
-/// Which codes go left.
+/// Decides which codes go left.
 pub(crate) trait GoesLeft {
     fn goes_left<C: Code>(&self, code: C) -> bool;
 }
@@ -67,7 +67,7 @@ impl<R: GoesLeft> OnCodes for TellSides<'_, R> {
     }
 }
 
-/// A step on codes of either type.
+/// A task on codes of either type.
 pub(crate) trait OnCodes {
     fn run<C: Code>(self, codes: &[C]);
 }

@@ -3,42 +3,42 @@
 /// The test of a node.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Test {
-    /// Left if the value is at most this. A value between two observed ones, on the feature's scale.
+    /// Examples go left if their value is at most this number, which lies between two observed values.
     Cut(f64),
-    /// Left if the category is one of these, in category order.
+    /// Examples go left if their category is one of these. The order is that of the categories of the feature.
     Subset(Vec<String>),
 }
 
 /// A split node.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Split {
-    /// Number of the feature, in input order.
+    /// The number of the feature, in input order.
     pub feature: usize,
     /// The test.
     pub test: Test,
-    /// Whether examples that miss the feature go left.
+    /// Whether examples with a missing value go left.
     pub missing_left: bool,
-    /// Impurity decrease: impurity of the node minus the weighted mean of its children's, times the
-    /// share of the node's weight whose value is known.
+    /// The impurity decrease: the impurity of the node minus the weighted mean of the impurities of its children, times
+    /// the share of the weight of the node for which the feature is known.
     pub gain: f64,
-    /// The nodes to the left and right, as positions in [`Tree::nodes`].
+    /// The positions of the left and the right child in [`Tree::nodes`].
     pub children: (usize, usize),
 }
 
 /// A node of a tree.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Node {
-    /// Distance from the root, which is at 0.
+    /// The depth; 0 for the root.
     pub depth: usize,
-    /// Examples of the bag that reach the node, counted with multiplicity.
+    /// Number of examples of the bag that reach the node, counted with multiplicity.
     pub n_examples: u64,
     /// The split; `None` for a leaf.
     pub split: Option<Split>,
 }
 
-/// A tree; the root comes first, each node before its children, left before right.
+/// A grown tree with tests on values, as [`grow_tree`](crate::grow_tree) returns it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Tree {
-    /// All nodes in preorder.
+    /// The nodes in preorder: the root comes first, each node before its children, left before right.
     pub nodes: Vec<Node>,
 }

@@ -1,11 +1,11 @@
-//! A tree as it is grown: tests on codes, nodes in preorder.
+//! A tree during growth: tests on codes, nodes in preorder.
 
 /// A test on codes.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum CodeTest {
-    /// Codes up to this go left.
+    /// Codes up to this code go left.
     Cut(u16),
-    /// These go left; ascending.
+    /// These codes, ascending, go left.
     Subset(Vec<u16>),
 }
 
@@ -15,7 +15,7 @@ pub(crate) struct BufferedSplit {
     pub(crate) feature: u32,
     pub(crate) test: CodeTest,
     pub(crate) missing_left: bool,
-    /// Impurity decrease.
+    /// Impurity decrease due to the split.
     pub(crate) gain: f64,
     /// Positions of the left and the right child.
     pub(crate) children: [u32; 2],
@@ -33,14 +33,14 @@ pub(crate) struct BufferedNode {
 /// A grown tree.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct TreeBuffer {
-    /// In preorder, left before right.
+    /// Nodes in preorder, left before right.
     pub(crate) nodes: Vec<BufferedNode>,
-    /// For each split in preorder, n_targets parts of its gain; empty unless requested.
+    /// n_splits x n_targets; the part of each target in the gain of each split, in preorder. Empty unless requested.
     pub(crate) gain_by_target: Vec<f64>,
-    /// For each leaf in preorder, the rows of the bag in it ascending, with their multiplicities; empty unless
-    /// some score reads out-of-bag rows.
+    /// The rows of the bag in each leaf, ascending, with their multiplicities; leaves in preorder. Empty unless some
+    /// score reads out-of-bag rows.
     pub(super) members: Vec<(u32, u32)>,
-    /// Where the members of each leaf end.
+    /// The end of the members of each leaf.
     pub(super) member_ends: Vec<u32>,
 }
 

@@ -1,9 +1,10 @@
 //! The codes that a part of a tree is grown on.
 //!
-//! The upper part of a tree reads the store's chunks. Once a node's codes fit the outer cache they are
-//! copied together, and again once they fit each one further in, and the subtree is grown there ("gather
-//! cascade"): rows of a small node lie far apart in the store, and each access would fetch a cache
-//! line for one byte. 1.4x on one target (100k x 50), 1.7x (500k x 20), 1.1 to 1.2x on more (200k x 20).
+//! The upper part of a tree reads the chunks of the store. When the codes of a node fit the outer cache, they are
+//! copied together and the subtree is grown on the copy; again for each inner cache ("gather cascade"). The rows of a
+//! small node are far apart in the store, where each access would fetch a cache line for one byte.
+//!
+//! Gain in speed: 1.4x on one target (100k x 50), 1.7x (500k x 20), 1.1 to 1.2x on several (200k x 20).
 
 use std::ops::Range;
 
@@ -11,19 +12,19 @@ use super::space::Block;
 use ferrank_data::store::bands::{BAND, Bands, Column};
 use ferrank_data::store::{Chunk, Code, CodeStore, Stored};
 
-/// Nodes whose codes take up to so many bytes are copied together, from the largest to the smallest.
+/// The sizes in bytes at which the codes of a node are copied together, in descending order.
 pub(crate) const CASCADE: [usize; 4] = [16 << 20, 2 << 20, 256 << 10, 16 << 10];
 
 /// Codes and component values of the rows `0 .. rows`.
 #[derive(Clone, Copy)]
 pub(crate) struct View<'a> {
     chunks: &'a [Chunk],
-    /// n_chunks; the store's first row in each.
+    /// n_chunks; the first row of each chunk in the store.
     firsts: &'a [usize],
-    /// The store's number of row 0.
+    /// The number of row 0 in the store.
     base: usize,
     pub(crate) block: &'a Block,
-    /// The store's number of each row, where it is kept; empty in the store itself.
+    /// The number of each row in the store, if it is kept; empty for the store itself.
     origin: &'a [u32],
 }
 
@@ -33,14 +34,14 @@ impl<'a> View<'a> {
         View { chunks: &store.chunks, firsts: &store.firsts, base: 0, block, origin: &[] }
     }
 
-    /// The rows of the store from number `base` on, where only codes are asked for.
+    /// The rows of the store from row `base` on, without values.
     pub(crate) fn from_codes(store: &'a CodeStore, base: usize) -> Self {
         static NO_BLOCK: Block =
             Block { width: 0, dense: Vec::new(), weights: Vec::new(), starts: Vec::new(), indicators: Vec::new() };
         View::from_block(store, base, &NO_BLOCK)
     }
 
-    /// The rows of the store from number `base` on; `block` has their values.
+    /// The rows of the store from row `base` on; `block` has their values.
     pub(crate) fn from_block(store: &'a CodeStore, base: usize, block: &'a Block) -> Self {
         View { base, ..View::from_store(store, block) }
     }
@@ -100,8 +101,8 @@ impl<'a> View<'a> {
         });
     }
 
-    /// Calls `each` with each chunk that has some of `rows`, the number of its first row (wrapped around
-    /// if that is before row 0), and the range of them.
+    /// Calls `each` with each chunk that has some of `rows`, the number of its first row (wrapped around if that is
+    /// before row 0), and the range of these rows.
     #[inline(always)]
     fn by_chunk(&self, rows: &[u32], mut each: impl FnMut(&Chunk, usize, Range<usize>)) {
         let mut done = 0;

@@ -1,10 +1,10 @@
-//! Rows of a node on their way to disk.
+//! The rows of a node that are written to disk.
 
-/// Rows of a node on their way to disk.
+/// The rows of a node that are written to disk.
 #[derive(Debug, Default)]
 pub(super) struct Bucket {
     pub(super) rows: usize,
     pub(super) waiting: Vec<u8>,
-    /// Where in the file its pieces start and end.
+    /// Start and end of each piece in the file.
     pub(super) pieces: Vec<(usize, usize)>,
 }

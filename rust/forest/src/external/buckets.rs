@@ -1,8 +1,8 @@
-//! Buckets: the rows of nodes that fit into memory, on disk until their subtrees are grown.
+//! Buckets: rows of nodes that fit into memory, kept on disk until their subtrees are grown.
 //!
-//! All buckets share a scratch file, each in pieces. A row is a record: its codes band by band, its number of
-//! draws, its targets, kept features and weight as they are in the data; for label sets, the number of the row that
-//! has them in the store.
+//! All buckets are in one temporary file, each in pieces. A row is a record: its codes band by band, its multiplicity,
+//! and its targets, feature values and weight as in the data. Instead of label sets, a record has the number of the row
+//! in the store.
 
 use std::fs::File;
 use std::io::Write;
@@ -28,22 +28,22 @@ const PIECE: usize = 32 << 10;
 pub(super) struct Buckets<'a> {
     records: Records<'a>,
     scratch: &'a Scratch,
-    /// Bytes of a bucket that wait until they are written at once.
+    /// Bytes of a bucket that are buffered and written at once.
     piece: usize,
-    /// And its length.
+    /// The file and its length.
     file: Mutex<(File, usize)>,
 }
 
-/// The file of all buckets once it is written.
+/// The complete file of all buckets.
 pub(super) struct Stored<'a> {
     records: Records<'a>,
     bytes: Buffer,
 }
 
-/// How rows are laid out.
+/// The layout of rows in the file.
 struct Records<'a> {
     store: &'a CodeStore,
-    /// Bytes of a row.
+    /// Bytes of a record.
     size: usize,
 }
 
@@ -52,10 +52,10 @@ pub(super) struct Rows {
     pub(super) chunk: Chunk,
     pub(super) counts: Vec<u32>,
     pub(super) targets: Vec<TargetColumn>,
-    /// Of the features; none where they are not kept.
+    /// The values of the features; empty if features are not components.
     pub(super) values: Vec<TargetColumn>,
     pub(super) weights: Vec<f64>,
-    /// n_rows; numbers of the rows in the store, where that has label sets.
+    /// n_rows; the numbers of the rows in the store, if some target has label sets.
     numbers: Vec<u64>,
 }
 
@@ -67,7 +67,7 @@ impl Rows {
 }
 
 impl<'a> Buckets<'a> {
-    /// For the buckets of `trees`, which hold up to `waiting` bytes until they are written.
+    /// A file for the buckets of `trees`, which together buffer up to `waiting` bytes.
     pub(super) fn new(
         context: GrowContext<'a>,
         scratch: &'a Scratch,
@@ -82,7 +82,7 @@ impl<'a> Buckets<'a> {
         Ok(Buckets { records: Records { store, size: Records::size_of(store) }, scratch, piece, file })
     }
 
-    /// Adds the examples of a block that reached the node; `base` is the store's number of row 0 of the block.
+    /// Adds the examples of a block that reached the node. `base` is the number of row 0 of the block in the store.
     pub(super) fn add(&self, bucket: &mut Bucket, reached: &Reached<'_>, base: usize) -> Result<()> {
         self.records.write(reached, base, &mut bucket.waiting);
         bucket.rows += reached.range.len();
@@ -99,7 +99,7 @@ impl<'a> Buckets<'a> {
         Ok(())
     }
 
-    /// Writes what is left of the buckets of `trees`.
+    /// Writes what the buckets of `trees` still buffer.
     pub(super) fn finish(self, trees: &mut [UpperTree]) -> Result<Stored<'a>> {
         for node in trees.iter_mut().flat_map(|tree| &mut tree.nodes) {
             if let State::Bucket(bucket) = &mut node.state {
@@ -175,7 +175,7 @@ impl Records<'_> {
         }
     }
 
-    /// Memoryzeros for `n` rows.
+    /// Buffers of zeros for `n` rows.
     fn allocate(&self, n: usize) -> Rows {
         let store = self.store;
         let mut chunk = Chunk { rows: n, ..Chunk::default() };
@@ -231,23 +231,23 @@ fn has_labels(store: &CodeStore) -> bool {
     store.targets.iter().any(|target| matches!(target, TargetColumn::Labels(_)))
 }
 
-/// The fields of records, one after the other.
+/// The fields of records, in order.
 struct Fields {
     /// Bytes of a record.
     size: usize,
-    /// Where the next field starts.
+    /// Start of the next field.
     at: usize,
 }
 
 impl Fields {
-    /// Where the next field, a `T`, of each record starts.
+    /// The start of the next field, a `T`, in each record.
     fn next<T>(&mut self) -> impl Fn(usize) -> usize + use<T> {
         let (at, size) = (self.at, self.size);
         self.at += size_of::<T>();
         move |row| row * size + at
     }
 
-    /// Puts `values` into the next field.
+    /// Writes `values` into the next field of the records.
     fn put<T: Pod>(&mut self, bytes: &mut [u8], values: impl Iterator<Item = T>) {
         let start = self.next::<T>();
         for (row, value) in values.enumerate() {
@@ -255,7 +255,7 @@ impl Fields {
         }
     }
 
-    /// Puts the codes of `rows` in `band` into the next field.
+    /// Writes the codes of `rows` in `band` into the next field of the records.
     fn put_band<C: StoredCode>(&mut self, bytes: &mut [u8], view: View<'_>, band: usize, rows: &[u32]) {
         let start = self.next::<[C; BAND]>();
         view.band(band, rows, |row, codes: &[C; BAND]| {
@@ -263,7 +263,7 @@ impl Fields {
         });
     }
 
-    /// Takes the next field of each record.
+    /// Reads the next field of each record.
     fn get<T: Pod>(&mut self, bytes: &[u8], values: &mut [T]) {
         let start = self.next::<T>();
         for (row, value) in values.iter_mut().enumerate() {

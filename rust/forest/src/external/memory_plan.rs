@@ -1,4 +1,4 @@
-//! The memory plan of growth in external memory: bytes for sums, rows of a bucket, trees at a time.
+//! The memory plan of growth in external memory: bytes of sums, rows of a bucket, trees at a time.
 
 use crate::context::GrowContext;
 use crate::criterion::Criterion;
@@ -14,21 +14,21 @@ use ferrank_runtime::budget::Budget;
 use ferrank_runtime::error::Result;
 use tracing::debug;
 
-/// Least number of rows of a bucket for which passes make sense.
+/// The least number of rows of a bucket for which growth in external memory is feasible.
 const LEAST_ROWS: usize = 4096;
-/// Disk that the rows of buckets may take, as a multiple of all rows.
+/// Disk space for the rows of buckets, as a multiple of all rows.
 const DISK: usize = 3;
 
-/// Sizes that fit into memory and on disk.
+/// Sizes that fit the memory and the disk.
 #[derive(Debug)]
 pub(crate) struct MemoryPlan {
-    /// Bytes of the sums of all nodes that are open in a pass.
+    /// Bytes of the sums of all open nodes in a pass.
     pub(super) sums: usize,
     /// Rows of a bucket.
     pub(super) bucket_rows: usize,
-    /// Trees that are finished at a time.
+    /// Number of trees that are finished together.
     pub(super) at_once: usize,
-    /// Different rows of a bag for each draw.
+    /// Distinct rows of a bag for each draw.
     pub(super) rows_per_draw: f64,
     /// Rows of a bag.
     bag_rows: f64,
@@ -44,7 +44,7 @@ impl MemoryPlan {
         let store = context.store;
         let threads = rayon::current_num_threads();
         let per_row = bytes_per_row(context);
-        // What a thread holds of a block in a pass, and the blocks that a subtree is copied to.
+        // The memory of a thread for a block in a pass, and for the copies of a subtree.
         let codes: usize = CASCADE[1..].iter().sum();
         let fixed =
             threads * (CHUNK_ROWS * 48 + codes) + CHUNK_ROWS * (context.space.row_bytes(context.store.columns()) + 8);
@@ -67,7 +67,7 @@ impl MemoryPlan {
         Ok(MemoryPlan { at_once, ..MemoryPlan::with_sizes(bucket_rows, most, context) })
     }
 
-    /// MemoryPlan for so many rows of a bucket and bytes of sums.
+    /// A plan with these rows of a bucket and bytes of sums.
     pub(super) fn with_sizes(bucket_rows: usize, sums: usize, context: GrowContext<'_>) -> Self {
         let (params, n_rows) = (context.params, context.store.rows);
         let n = n_rows as f64;
@@ -82,14 +82,14 @@ impl MemoryPlan {
         MemoryPlan { sums, bucket_rows, at_once: 1, rows_per_draw, bag_rows, n_rows }
     }
 
-    /// Returns true if the rows of a node with so many examples fit.
+    /// Returns true if the rows of a node with this number of `examples` fit into memory.
     pub(super) fn fits(&self, examples: f64) -> bool {
-        // Shares of different rows spread by chance, the less the more rows there are.
+        // The share of distinct rows varies by chance; more rows vary less.
         let rows = examples * self.rows_per_draw;
         rows + 4.0 * rows.sqrt() <= self.bucket_rows as f64
     }
 
-    /// Trees whose rows the disk holds together.
+    /// The number of trees whose rows fit on the disk together.
     pub(super) fn trees_on_disk(&self) -> usize {
         ((DISK * self.n_rows) as f64 / self.bag_rows) as usize
     }
@@ -97,9 +97,9 @@ impl MemoryPlan {
 
 /// Returns true if `left` bytes of memory hold the store of `rows` rows, and the bags and trees of all threads.
 pub(crate) fn holds_all(rows: u64, book: &Codebook, params: &ForestParams, left: usize) -> bool {
-    // A value as it is, and as a component that is missing in other rows.
+    // The value itself, and its component with a weight of its own.
     let store = book.row_bytes() + 24 * (book.n_kept() + 1) + book.label_bytes();
-    // Rows, counts and pairs, as they are and parted; nodes.
+    // Rows, counts and pairs, twice, because a partition needs a copy; nodes.
     let bag = 8 + 2 * 20 + 2 + 2 * size_of::<BufferedNode>();
     let threads = rayon::current_num_threads().min(params.n_estimators);
     let share = params.rows_per_tree(rows) as f64 / rows as f64;
@@ -123,7 +123,7 @@ fn bytes_per_row(context: GrowContext<'_>) -> usize {
     let store = context.store;
     let values = store.targets.iter().chain(&store.values).map(|column| column.row_bytes());
     let raw = store.row_bytes() + values.sum::<usize>() + if store.weights.is_empty() { 0 } else { 8 } + 4;
-    // Rows, counts or pairs, as they are and parted; codes and sides.
+    // Rows, counts or pairs, twice, because a partition needs a copy; codes and sides.
     let items = 2 * 20 + 4;
     let known = if store.codings.iter().any(|coding| coding.has_missing) { 20 } else { 0 };
     // Nodes are kept only for scores that read out-of-bag rows.

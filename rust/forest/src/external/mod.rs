@@ -2,23 +2,21 @@
 //!
 //! ```text
 //! while a node of a tree is open                     upper trees
-//!     one pass over the store: sums of the open nodes' examples by code, for the features they draw
-//!     the best test of each, and its children        (upper_tree, split::node_sums)
+//!     one pass over the store: sums of the examples of open nodes by code, for the features they draw
+//!     split each node by its best test               (upper_tree, split::node_sums)
 //! a node whose rows fit the memory is a bucket
-//! for each group of trees, as many as the disk holds
+//! for each group of trees, as many as fit on the disk
 //!     one pass over the store: rows of buckets to a scratch file     (buckets)
 //!     for each tree, bucket by bucket: grow the subtree in memory, add up its splits in preorder
 //! ```
 //!
-//! A pass reads the store once for all trees. The rows of a block of 65,536 are routed down the tree so far, so nothing is
-//! kept of a row from pass to pass.
+//! A pass reads the store once for all trees. Blocks of 65,536 rows are routed down each tree from its root, so that no
+//! state of a row is kept between passes.
 //!
-//! The trees are those of the in-memory run, bit by bit: sums are exact, a node draws from its own stream,
-//! and importances are added up in preorder. Which nodes are buckets depends on the memory and changes
-//! nothing.
+//! The trees have the same bits as in memory: sums are exact, each node has its own random stream, and importances are
+//! added up in preorder. The memory determines which nodes are buckets, but not the result.
 //!
-//! Memory: in a pass the sums of the open nodes, of which a pass takes as many as fit; in growing the rows
-//! of one bucket for each thread.
+//! Memory: in a pass the sums of as many open nodes as fit; in growth the rows of one bucket for each thread.
 
 mod bucket;
 mod buckets;
@@ -49,11 +47,12 @@ pub(super) use memory_plan::holds_all;
 use pass::Passes;
 use upper_tree::{State, UpperTree};
 
-/// Grows `trees` for the targets `subset`, and hands each to `each` once it is done.
+/// Grows `trees` for the targets `subset`. Calls `each` with the number and the contribution of each complete tree.
 ///
 /// # Errors
-/// [`Error::Resource`](ferrank_runtime::error::Error::Resource) if memory does not hold even one node's sums,
-/// [`Error::File`](ferrank_runtime::error::Error::File) if the disk is full, [`Interrupted`](ferrank_runtime::error::Error::Interrupted) on request.
+/// [`Error::Resource`](ferrank_runtime::error::Error::Resource) if the sums of a single node do not fit into memory,
+/// [`Error::File`](ferrank_runtime::error::Error::File) if the disk is full,
+/// [`Interrupted`](ferrank_runtime::error::Error::Interrupted) on request.
 pub(super) fn grow(
     context: GrowContext<'_>,
     budget: &Budget,
@@ -83,7 +82,7 @@ fn grow_in(
     let growers = Mutex::new(Vec::new());
     let idle = || growers.lock().unwrap_or_else(PoisonError::into_inner);
     for group in trees.chunks_mut(plan.trees_on_disk()) {
-        // The sums of open nodes are freed by now.
+        // The sums of open nodes are no longer in memory here.
         let buckets = Buckets::new(context, scratch, group, plan.sums)?;
         passes.collect(group, &buckets, oob.as_ref().map(|oob| &oob.targets))?;
         let stored = buckets.finish(group)?;

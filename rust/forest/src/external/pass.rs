@@ -1,4 +1,4 @@
-//! A pass over the store, which routes the rows of each block to the nodes of the upper trees.
+//! Passes over the store, which route the rows of each block to the nodes of the upper trees.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -41,7 +41,7 @@ impl<'a> Passes<'a> {
         Passes { context, arch: Arch::new(), criterion, idle: Mutex::default() }
     }
 
-    /// Adds up the sums that the open nodes wait for.
+    /// Adds the examples of all rows to the sums of the open nodes.
     pub(super) fn sum(&self, trees: &mut [UpperTree]) -> Result<()> {
         let (arch, criterion, slots) = (self.arch, &self.criterion, &self.context.store.slots);
         self.pass(trees, UpperNode::waits, |node, reached, _| {
@@ -54,7 +54,7 @@ impl<'a> Passes<'a> {
         })
     }
 
-    /// Writes the rows of buckets to disk. Adds up the `targets` of the rows in leaves, if there are any.
+    /// Writes the rows of buckets to disk. Adds up the `targets` of the rows in leaves, if given.
     pub(super) fn collect(
         &self,
         trees: &mut [UpperTree],
@@ -82,8 +82,8 @@ impl<'a> Passes<'a> {
         })
     }
 
-    /// Calls `visit` for each node for which `wanted` holds, with its examples, block by block. The last argument is
-    /// the store's number of row 0 of the block.
+    /// Calls `visit` for each node for which `wanted` returns true, with its examples, block by block. The last
+    /// argument is the number of row 0 of the block in the store.
     fn pass(
         &self,
         trees: &mut [UpperTree],
@@ -144,12 +144,12 @@ impl OnCodes for AddExamples<'_> {
 /// The part of an upper tree that leads to wanted nodes.
 struct Frontier {
     packed: PackedTree,
-    /// The node of each leaf of `packed`, if it is wanted.
+    /// The node at each leaf of `packed`, if that node is wanted.
     nodes: Vec<Option<usize>>,
 }
 
 impl Frontier {
-    /// Cuts off everything below which no node is `wanted`. Wanted nodes are not split.
+    /// Omits the subtrees without `wanted` nodes. Wanted nodes are not split.
     fn new(nodes: &[UpperNode], wanted: impl Fn(&UpperNode) -> bool, store: &CodeStore) -> Self {
         let wanted = on_the_way(nodes, wanted);
         let mut frontier = Frontier { packed: PackedTree::default(), nodes: Vec::new() };

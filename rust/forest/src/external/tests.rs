@@ -6,13 +6,13 @@ use std::sync::Mutex;
 use proptest::prelude::*;
 
 use super::*;
-use crate::TreeWorker;
 use crate::params::{Ensemble, ForestParams, MaxFeatures, MaxSamples};
 use crate::score::Score;
 use crate::tests::{Coded, batches, label_sets};
+use crate::tree_worker::TreeWorker;
 use ferrank_runtime::monitor::Monitor;
 
-/// Trees 0 … 4 in memory, and in passes with memory for so many rows and bytes of sums.
+/// Trees 0 … 4 grown in memory, and in external memory with a plan for these rows of a bucket and bytes of sums.
 fn both(
     coded: &Coded,
     supervision: f64,

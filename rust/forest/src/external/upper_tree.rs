@@ -1,4 +1,4 @@
-//! The upper part of a tree, whose nodes are split by sums alone.
+//! The upper part of a tree, whose nodes are split from sums alone.
 
 use pulp::Arch;
 
@@ -11,12 +11,13 @@ use crate::grow::LEAST_GAIN;
 use crate::oob::LeafTotals;
 use crate::params::Ensemble;
 use crate::pool::FeaturePool;
-use crate::split::node_sums::{NodeSums, SumLayout, SumSearch, random_subset};
+use crate::split::node_sums::{NodeSums, SumLayout, SumSearch};
+use crate::split::random_test::random_subset;
 use crate::tree_buffer::BufferedSplit;
 use ferrank_data::profile::Scale;
 use ferrank_runtime::random::{Purpose, ROOT, child, stream};
 
-/// The upper part of a tree. The root is the first node, each node comes before its children.
+/// The upper part of a tree. The root comes first, each node before its children.
 #[derive(Debug)]
 pub(super) struct UpperTree {
     /// The number of the tree.
@@ -28,16 +29,16 @@ pub(super) struct UpperTree {
 pub(super) struct UpperNode {
     pub(super) depth: u32,
     pub(super) path: u64,
-    /// Sums of the examples; empty while they are not known.
+    /// The sums of the examples; empty until they are known.
     pub(super) sums: Vec<f64>,
-    /// Features found to be constant here or above, in the order in which they were.
+    /// The features known to be constant in the node, in the order in which they were found.
     pub(super) constant_features: Vec<u32>,
     pub(super) state: State,
 }
 
 #[derive(Debug)]
 pub(super) enum State {
-    /// Features are being summed up: `next` by the next pass, `done` are complete.
+    /// The node is still to be split. The next pass computes the sums in `next`; those in `done` are complete.
     Open {
         next: Vec<FeatureSums>,
         done: Vec<FeatureSums>,
@@ -46,7 +47,7 @@ pub(super) enum State {
         split: BufferedSplit,
         gains: Vec<f64>,
     },
-    /// With the totals of its targets, if some score reads out-of-bag rows; else empty.
+    /// A leaf with the totals of its targets if some score reads out-of-bag rows; otherwise empty.
     Leaf(LeafTotals),
     /// The rows of the node fit into memory.
     Bucket(Bucket),
@@ -58,14 +59,14 @@ impl State {
     }
 }
 
-/// Sums of a node's examples by the code of a feature.
+/// A feature, and the sums of the examples of a node by its codes.
 #[derive(Debug)]
 pub(super) struct FeatureSums {
     pub(super) feature: u32,
     pub(super) sums: NodeSums,
 }
 
-/// Chooses the open nodes that the next pass sums up. Returns true if there are any.
+/// Chooses the open nodes whose sums the next pass computes. Returns true if there are any.
 pub(super) fn open(trees: &mut [UpperTree], context: GrowContext<'_>, plan: &MemoryPlan) -> bool {
     let layout = SumLayout::new(&Criterion::new(context.space));
     let n_codes = |feature: u32| context.store.codings[feature as usize].n_codes();
@@ -80,12 +81,12 @@ pub(super) fn open(trees: &mut [UpperTree], context: GrowContext<'_>, plan: &Mem
             let zeros = |feature: u32| FeatureSums { feature, sums: NodeSums::new(layout, n_codes(feature)) };
             let NodeDraw { unsummed, .. } = tree.draw(n, context);
             if unsummed.is_empty() {
-                // No feature varies.
+                // All features are constant.
                 tree.nodes[n].state = State::leaf();
                 continue;
             }
             let bytes: usize = unsummed.iter().map(|&feature| layout.bytes(n_codes(feature))).sum();
-            // At least one node is taken, so that growth ends.
+            // At least one node is chosen, so that growth terminates.
             if bytes <= left || !any {
                 left = left.saturating_sub(bytes);
                 any = true;
@@ -100,7 +101,7 @@ pub(super) fn open(trees: &mut [UpperTree], context: GrowContext<'_>, plan: &Mem
 
 /// The result of drawing the features of a node.
 struct NodeDraw {
-    /// Features drawn whose sums are not known. Which of them are needed depends on which of them vary.
+    /// Drawn features whose sums are not known. How many of them are needed depends on which of them vary.
     unsummed: Vec<u32>,
     /// Features found to be constant.
     constant: Vec<u32>,
@@ -135,11 +136,11 @@ impl UpperTree {
         UpperTree { number, nodes: vec![root] }
     }
 
-    /// Draws the features of node `n`, as far as is known which of them vary.
+    /// Draws the features of node `n`. A feature whose sums are not known counts as varying.
     fn draw(&self, n: usize, context: GrowContext<'_>) -> NodeDraw {
         let (store, params) = (context.store, context.params);
         let node = &self.nodes[n];
-        let State::Open { done, .. } = &node.state else { unreachable!("asked of open nodes") };
+        let State::Open { done, .. } = &node.state else { unreachable!("only open nodes draw features") };
         let criterion = Criterion::new(context.space);
         let mut pool = FeaturePool::new(store.codings.iter().map(|coding| coding.n_codes() < 2));
         node.constant_features.iter().for_each(|&feature| pool.mark_constant(feature));
@@ -149,7 +150,7 @@ impl UpperTree {
             let coding = &store.codings[feature as usize];
             let Some(histogram) = done.iter().find(|histogram| histogram.feature == feature) else {
                 unsummed.push(feature);
-                // Draws about as much from the stream as the draw of a test will.
+                // Consumes about as much of the stream as the draw of a test.
                 match (&coding.scale, params.ensemble) {
                     (_, Ensemble::RandomForest | Ensemble::Bagging) => {}
                     (Scale::Numeric(_), _) => drop(rand::RngExt::random::<f64>(random)),
@@ -172,7 +173,7 @@ impl UpperTree {
         NodeDraw { unsummed, constant, best }
     }
 
-    /// Takes the sums of a pass, and splits the nodes whose features are all summed up.
+    /// Takes the sums of a pass, and splits the nodes for which all sums are known.
     pub(super) fn choose(&mut self, context: GrowContext<'_>, plan: &MemoryPlan) {
         let criterion = Criterion::new(context.space);
         for n in 0..self.nodes.len() {
@@ -198,7 +199,7 @@ impl UpperTree {
     }
 
     /// Splits node `n` by `found`; `left` and `known` are the sums of the left side and of all examples whose value
-    /// is known. It stays a leaf if the gain is rounding noise.
+    /// is known. The node becomes a leaf if the gain is rounding noise.
     #[allow(clippy::too_many_arguments)]
     fn split(
         &mut self,
@@ -241,7 +242,7 @@ impl UpperTree {
     }
 }
 
-/// The state of a new node with so many examples.
+/// The state of a new node with this number of `examples`.
 fn state(examples: f64, depth: u32, context: GrowContext<'_>, plan: &MemoryPlan) -> State {
     let params = context.params;
     let may_split =

@@ -1,5 +1,6 @@
-//! The codes of each feature, and how a batch takes them.
+//! The codes of a feature: where they are, how a batch takes them, and their range.
 
+use pulp::{Arch, Simd, WithSimd};
 use rand::RngExt;
 
 use crate::context::GrowContext;
@@ -12,14 +13,14 @@ use ferrank_runtime::random::Stream;
 pub(super) struct FeatureCodes<'a> {
     pub(super) slot: Slot,
     pub(super) n_codes: usize,
-    /// What they stand for, where cuts are at random.
+    /// The value of each code, if cuts are random.
     values: Option<&'a [f64]>,
-    /// Whether a batch takes the feature: it is numeric, and known for all rows.
+    /// Whether a batch can take the feature: it is numeric and known for all rows.
     pub(super) fits_batch: bool,
 }
 
 impl<'a> FeatureCodes<'a> {
-    /// For each feature.
+    /// The codes of each feature.
     pub(super) fn all(context: GrowContext<'a>) -> Vec<FeatureCodes<'a>> {
         let store = context.store;
         let features = (0..).zip(&store.slots).zip(&store.codings).map(|((feature, &slot), coding)| FeatureCodes {
@@ -77,4 +78,22 @@ fn fill<C: Code>(keys: &mut [f64], codes: impl Iterator<Item = C> + Clone, key: 
         *to = key(code);
     }
     varies
+}
+
+/// The least and the greatest of `codes`; the greatest possible code and 0 if `codes` is empty.
+pub(super) fn extremes<C: Code>(arch: Arch, codes: &[C]) -> (C, C) {
+    struct Extremes<'a, C>(&'a [C]);
+    impl<C: Code> WithSimd for Extremes<'_, C> {
+        type Output = (C, C);
+        #[inline(always)]
+        fn with_simd<S: Simd>(self, _: S) -> (C, C) {
+            let (mut low, mut high) = (C::MISSING, C::default());
+            for &code in self.0 {
+                low = if code < low { code } else { low };
+                high = if code > high { code } else { high };
+            }
+            (low, high)
+        }
+    }
+    arch.dispatch(Extremes(codes))
 }

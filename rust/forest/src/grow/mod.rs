@@ -1,23 +1,22 @@
 //! Growing one tree: top-down, depth first, with an explicit stack.
 //!
-//! The examples of a node are a range of the bag. A split parts the range in two, keeping the order
-//! of rows, so that sums are taken in row order wherever the rows lie.
+//! The examples of a node are a range of the bag. A split divides the range in two and keeps the order of rows, so that
+//! sums are added up in the order of rows wherever the rows are stored.
 //!
 //! ```text
-//! while nodes wait:
-//!     take the last; if its codes fit the next cache, copy them together and grow the subtree there
-//!     draw features until enough of them vary; search the best test of each            (search; plain)
-//!     take the best one, part the examples, and let both children wait, the left one last   (part)
+//! while the stack is not empty:
+//!     pop a node; if its codes fit the next cache, copy them together and grow the subtree there
+//!     draw features until enough of them vary; search the best test of each   (search, group, feature_search; plain)
+//!     divide the examples by the best test; push the right child, then the left one   (part)
 //! ```
 //!
-//! Memory: for each thread 20 bytes for each row of the bag, twice, the sums of the nodes that wait, and copies of the
-//! codes of nodes that fit the caches.
-
-use std::ops::Range;
-
-use pulp::Arch;
+//! Memory: for each thread 20 bytes for each row of the bag, twice, the sums of the nodes on the stack, and copies of
+//! the codes of nodes that fit the caches.
 
 mod feature_codes;
+mod feature_search;
+mod group;
+mod node;
 mod part;
 mod plain;
 mod search;
@@ -25,87 +24,18 @@ mod state;
 
 pub(super) use state::{Grower, LEAST_GAIN, SubtreeRoot, SubtreeRows};
 
+use std::ops::Range;
+
 use super::bag::Bag;
-use super::candidates::SplitCandidates;
-use super::context::{GrowContext, LARGE_NODE};
-use super::criterion::Criterion;
-use super::items::Items;
-use super::params::Ensemble;
-use super::pool::FeaturePool;
-use super::scores::{SplitScores, need_oob};
-use super::split::batch::Batch;
-use super::split::dense::LeftSides;
-use super::split::gram::Gram;
-use super::split::kernel::Kernels;
-use super::split::multi_feature::MultiFeatureHistogram;
-use super::split::nominal::PresentCategories;
-use super::split::random_thresholds::RandomThresholds;
-use super::split::single;
-use super::split::{node, scan};
-use super::tree_buffer::{BufferedNode, TreeBuffer};
+use super::context::GrowContext;
+use super::scores::SplitScores;
+use super::tree_buffer::TreeBuffer;
 use super::view::{CASCADE, View};
-use feature_codes::FeatureCodes;
 use ferrank_runtime::error::Result;
-use ferrank_runtime::random::{ROOT, child};
-use state::{Buffers, CodeBuffer, KnownSums, NodeTotals, Partition, PendingNode};
+use ferrank_runtime::random::ROOT;
+use state::{KnownSums, PendingNode};
 
-impl<'a> Grower<'a> {
-    pub(crate) fn new(context: GrowContext<'a>, arch: Arch) -> Self {
-        let (store, space) = (context.store, context.space);
-        let criterion = Criterion::new(space);
-        let is_single = criterion.is_single();
-        let pool = FeaturePool::new(store.codings.iter().map(|coding| coding.n_codes() < 2));
-        let most_codes = |narrow: bool| {
-            let codings = store.codings.iter().filter(|coding| coding.is_narrow() == narrow);
-            codings.map(|coding| coding.n_codes()).max().unwrap_or(0)
-        };
-        let features = FeatureCodes::all(context);
-        Grower {
-            context,
-            tree: 0,
-            arch,
-            is_single,
-            kernels: Kernels::new(arch, &criterion, context.params.ensemble == Ensemble::ExtraTrees),
-            is_plain: is_single && !context.params.by_target && features.iter().all(|find| find.fits_batch),
-            features,
-            per_node: context.params.features_per_node(store.codings.len()),
-            row_bytes: store.row_bytes() + if is_single { 0 } else { space.row_bytes(store.columns()) },
-            keeps_members: need_oob(&context.params.scores),
-            items: Items::default(),
-            whole: pool.mark(),
-            pool,
-            totals: Vec::new(),
-            tree_buffer: TreeBuffer::default(),
-            scores: None,
-            since_check: 0,
-            narrow: CodeBuffer::new(most_codes(true)),
-            wide: CodeBuffer::new(most_codes(false)),
-            buffers: Buffers {
-                known: Items::default(),
-                node: node::Node::default(),
-                known_node: node::Node::default(),
-                scratch: scan::Scratch::new(&criterion),
-                present: PresentCategories::default(),
-                batch: Batch::default(),
-                histograms: single::Histograms::new(),
-                side_by_side: Vec::new(),
-                alone: Vec::new(),
-                thresholds: RandomThresholds::default(),
-                multi_feature: MultiFeatureHistogram::default(),
-                lefts: LeftSides::default(),
-                gram: Gram::default(),
-                candidates: SplitCandidates::default(),
-                batch_candidates: SplitCandidates::default(),
-                sides: Vec::new(),
-                left: Vec::new(),
-                total: Vec::new(),
-                spill: Items::default(),
-            },
-            criterion,
-            gathered: Default::default(),
-        }
-    }
-
+impl Grower<'_> {
     /// Grows the tree with number `tree` on `bag`.
     ///
     /// # Errors
@@ -125,7 +55,7 @@ impl<'a> Grower<'a> {
         Ok(&self.tree_buffer)
     }
 
-    /// Adds the splits of the tree with number `tree` to `scores`, and keeps nothing of it.
+    /// Grows the tree with number `tree` on `bag` and adds its splits to `scores`, without keeping its nodes.
     ///
     /// # Errors
     /// [`Interrupted`](ferrank_runtime::error::Error::Interrupted) on request.
@@ -133,7 +63,7 @@ impl<'a> Grower<'a> {
         self.with_scores(scores, |grower| grower.grow(bag, tree).map(drop))
     }
 
-    /// Grows the subtree at `place`; its nodes number from there.
+    /// Grows the subtree at `place`, whose root has number 0.
     ///
     /// # Errors
     /// [`Interrupted`](ferrank_runtime::error::Error::Interrupted) on request.
@@ -154,7 +84,7 @@ impl<'a> Grower<'a> {
         Ok(&self.tree_buffer)
     }
 
-    /// Adds the splits of the subtree at `place` to `scores`, and keeps nothing of it.
+    /// Grows the subtree at `place` and adds its splits to `scores`, without keeping its nodes.
     ///
     /// # Errors
     /// [`Interrupted`](ferrank_runtime::error::Error::Interrupted) on request.
@@ -167,7 +97,7 @@ impl<'a> Grower<'a> {
         self.with_scores(scores, |grower| grower.grow_below(below, place).map(drop))
     }
 
-    /// Lets `scores` take what `grow` grows.
+    /// Adds the splits of what `grow` grows to `scores`.
     fn with_scores(&mut self, scores: SplitScores, grow: impl FnOnce(&mut Self) -> Result<()>) -> Result<SplitScores> {
         self.scores = Some(scores);
         let done = grow(self);
@@ -175,7 +105,7 @@ impl<'a> Grower<'a> {
         done.map(|()| scores)
     }
 
-    /// Grows everything below `root`, whose rows are numbered as in `view`.
+    /// Grows the subtree of `root`, whose rows are numbered as in `view`.
     fn subtree(&mut self, view: View<'_>, stage: usize, root: PendingNode) -> Result<()> {
         let mut stack = vec![root];
         let plain = view.chunk().filter(|_| self.is_plain);
@@ -183,7 +113,7 @@ impl<'a> Grower<'a> {
             self.pool.rewind(pending.mark);
             let n = pending.examples.len();
             if let Some(next) = (stage..CASCADE.len()).rev().find(|&next| n * self.row_bytes <= CASCADE[next]) {
-                // Only worthwhile where the subtree reads the codes more than once.
+                // A copy is worthwhile only if the subtree reads the codes more than once.
                 if n >= 64 {
                     self.gather_subtree(view, next, pending)?;
                     continue;
@@ -206,7 +136,7 @@ impl<'a> Grower<'a> {
         let mut copy = std::mem::take(&mut self.gathered[stage]);
         let rows = &mut self.items.rows[pending.examples.clone()];
         view.gather(rows, &mut copy.codes);
-        // Pairs hold all values of a single component.
+        // The values of a single component are in the pairs.
         if !self.is_single {
             view.block.gather(rows, &mut copy.block);
         }
@@ -227,127 +157,8 @@ impl<'a> Grower<'a> {
             let count = if self.is_single { self.items.pairs[i][0] as u32 } else { self.items.counts[i] };
             self.tree_buffer.members.push((view.origin(self.items.rows[i]), count));
         }
-        // A test without gain may have parted them.
+        // A test without gain may have changed their order.
         self.tree_buffer.members[start..].sort_unstable();
         self.tree_buffer.member_ends.push(self.tree_buffer.members.len() as u32);
-    }
-
-    /// Makes a node of `pending`; if it is split, its children go to the stack, the left one last.
-    fn node(&mut self, view: View<'_>, pending: PendingNode, stack: &mut Vec<PendingNode>) -> Result<bool> {
-        self.check(pending.examples.len())?;
-        let range = pending.examples.clone();
-        let open = self.open(view, &pending);
-        let (examples, weight) = match open {
-            NodeTotals::Single(node) => (node.examples, node.examples),
-            NodeTotals::Any => (self.buffers.node.examples(), self.buffers.node.weight()),
-        };
-        let number = self.number(&pending, examples, weight);
-        if !self.may_split(view, &pending, examples) {
-            return Ok(false);
-        }
-        let params = self.context.params;
-        if let NodeTotals::Any = open {
-            let examples = self.items.examples(range.clone(), view);
-            let node = &mut self.buffers.node;
-            node.open(&self.criterion);
-            if params.ensemble == Ensemble::ExtraTrees && self.kernels.in_batch(range.len()) {
-                node.set_values(self.arch, &self.criterion, examples);
-            }
-        }
-        let Some(found) = self.search(view, &pending, open, (examples, weight))? else { return Ok(false) };
-        let Some(parted) = self.part(view, range.clone(), found, open, weight) else { return Ok(false) };
-        self.split(&pending, number, weight, parted, stack);
-        Ok(true)
-    }
-
-    /// Numbers the node of `pending`, and keeps it where nodes are kept.
-    fn number(&mut self, pending: &PendingNode, examples: f64, weight: f64) -> u32 {
-        let number = self.tree_buffer.nodes.len() as u32;
-        if self.scores.is_none() {
-            if let Some((parent, side)) = pending.parent {
-                let split = self.tree_buffer.nodes[parent as usize].split.as_mut().expect("a parent is split");
-                split.children[side] = number;
-            }
-            self.tree_buffer.nodes.push(BufferedNode { depth: pending.depth, examples, weight, split: None });
-        }
-        number
-    }
-
-    fn may_split(&self, view: View<'_>, pending: &PendingNode, examples: f64) -> bool {
-        let params = self.context.params;
-        examples >= (2 * params.min_samples_leaf) as f64
-            && params.max_depth.is_none_or(|most| (pending.depth as usize) < most)
-            && !self.is_pure(view, pending.examples.clone())
-    }
-
-    /// Keeps or adds up the split of the node of `pending`, whose children go to the stack, the left one last.
-    fn split(
-        &mut self,
-        pending: &PendingNode,
-        number: u32,
-        weight: f64,
-        parted: Partition,
-        stack: &mut Vec<PendingNode>,
-    ) {
-        let Partition { split, middle, sums } = parted;
-        match &mut self.scores {
-            None => self.tree_buffer.nodes[number as usize].split = Some(split),
-            Some(scores) => {
-                scores.on_split(pending.depth, weight, &split, &self.tree_buffer.gain_by_target);
-                self.tree_buffer.gain_by_target.clear();
-            }
-        }
-        let mark = self.pool.mark();
-        for (side, examples) in [(1, middle..pending.examples.end), (0, pending.examples.start..middle)] {
-            let (depth, path) = (pending.depth + 1, child(pending.path, side == 1));
-            stack.push(PendingNode { examples, depth, path, parent: Some((number, side)), mark, sums: sums[side] });
-        }
-    }
-
-    /// The sums of `pending`.
-    fn open(&mut self, view: View<'_>, pending: &PendingNode) -> NodeTotals {
-        let total = &mut self.buffers.node.total;
-        match pending.sums {
-            KnownSums::Single(node) => return NodeTotals::Single(node),
-            KnownSums::Nothing if self.is_single => {
-                return NodeTotals::Single(single::Node::new(&self.items.pairs[pending.examples.clone()]));
-            }
-            KnownSums::Nothing => {
-                self.items.examples(pending.examples.clone(), view).total(self.arch, &self.criterion, total);
-            }
-            KnownSums::Any(start) => {
-                total.clear();
-                total.extend(self.totals.drain(start..));
-            }
-        }
-        NodeTotals::Any
-    }
-
-    fn check(&mut self, examples: usize) -> Result<()> {
-        self.since_check += examples + 1;
-        if self.since_check > LARGE_NODE {
-            self.since_check = 0;
-            self.context.monitor.check()?;
-        }
-        Ok(())
-    }
-
-    /// Returns true if all examples have the same component values.
-    fn is_pure(&self, view: View<'_>, range: Range<usize>) -> bool {
-        if self.is_single {
-            let pairs = &self.items.pairs[range];
-            let [count, sum] = pairs[0];
-            return pairs.iter().all(|&[c, s]| s * count == sum * c);
-        }
-        let block = view.block;
-        if !block.weights.is_empty() {
-            // Values carry the row weights; equal ones are found by a gain of nothing.
-            return false;
-        }
-        let first = self.items.rows[range.start] as usize;
-        self.items.rows[range].iter().all(|&row| {
-            let row = row as usize;
-            block.dense(row) == block.dense(first) && block.indicators(row) == block.indicators(first)
-        })
     }
 }

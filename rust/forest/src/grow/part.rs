@@ -1,4 +1,4 @@
-//! Parting the examples of a node by its test.
+//! Dividing the examples of a node by its test.
 
 use std::ops::Range;
 
@@ -12,7 +12,7 @@ use crate::view::View;
 use ferrank_data::store::Slot;
 
 impl Grower<'_> {
-    /// Parts the examples of a node by `found`. `None` if the gain is rounding noise.
+    /// Divides the examples of a node by the test of `found`. `None` if the gain is rounding noise.
     pub(super) fn part(
         &mut self,
         view: View<'_>,
@@ -27,7 +27,7 @@ impl Grower<'_> {
             self.sum_known(view, range.clone(), &sides);
             None
         } else {
-            // Sums of a side that lies together are cheaper than those of a side picked out.
+            // A contiguous side is added up faster than a side that is picked out.
             let middle = self.items.partition(range.clone(), &sides, &mut self.buffers.spill);
             self.sum_left(view, range.clone(), middle, found.feature, open);
             Some(middle)
@@ -52,8 +52,8 @@ impl Grower<'_> {
         parted
     }
 
-    /// Sums of the examples before `middle`, which a test of `feature` put there, and of all in `range`, into the
-    /// buffers.
+    /// Writes the sums of the examples before `middle`, the left side of a test of `feature`, and of all examples in
+    /// `range` into the buffers.
     fn sum_left(&mut self, view: View<'_>, range: Range<usize>, middle: usize, feature: u32, open: NodeTotals) {
         let Buffers { left, total, lefts, node, .. } = &mut self.buffers;
         if let Some(known) = lefts.get(feature) {
@@ -82,7 +82,7 @@ impl Grower<'_> {
         }
     }
 
-    /// Sums of the left side and of all examples whose value is known, into the buffers.
+    /// Writes the sums of the left side and of all examples whose value is known into the buffers.
     fn sum_known(&mut self, view: View<'_>, range: Range<usize>, sides: &[u8]) {
         let (left, total) = (&mut self.buffers.left, &mut self.buffers.total);
         for sums in [&mut *left, &mut *total] {
@@ -93,7 +93,7 @@ impl Grower<'_> {
         for (i, &side) in sides.iter().enumerate() {
             match side {
                 LEFT => examples.add(&self.criterion, left, i),
-                // The right side for now.
+                // `total` has the sums of the right side until the left side is added below.
                 RIGHT => examples.add(&self.criterion, total, i),
                 _ => {}
             }
@@ -101,7 +101,7 @@ impl Grower<'_> {
         total.iter_mut().zip(&*left).for_each(|(total, left)| *total += left);
     }
 
-    /// Keeps the sums of both sides for when their nodes are made.
+    /// Keeps the sums of both sides for their nodes.
     fn sums_of_children(&mut self) -> [KnownSums; 2] {
         let (left, total) = (&self.buffers.left, &self.buffers.total);
         if self.is_single {
@@ -117,7 +117,7 @@ impl Grower<'_> {
         [KnownSums::Any(of_left), KnownSums::Any(of_right)]
     }
 
-    /// Writes where each example goes. Returns true if the feature is missing in some.
+    /// Writes the side of each example. Returns true if the feature is missing in some.
     fn sides(&mut self, view: View<'_>, range: Range<usize>, found: &Candidate, sides: &mut Vec<u8>) -> bool {
         let Grower { context, items, narrow, wide, buffers, .. } = self;
         if let (Some(keys), CodeTest::Cut(code)) = (buffers.batch.keys(found.feature), &found.test) {

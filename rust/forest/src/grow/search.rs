@@ -2,33 +2,20 @@
 
 use std::ops::Range;
 
-use pulp::{Arch, Simd, WithSimd};
-use rand::RngExt;
-
 use super::feature_codes::FeatureCodes;
-use super::state::{Buffers, CodeBuffer, Grower, NodeTotals, PendingNode, TestSource};
+use super::feature_search::FeatureSearch;
+use super::state::{Buffers, Grower, NodeTotals, PendingNode, TestSource};
 use crate::candidates::{Candidate, SplitCandidates};
-use crate::context::GrowContext;
-use crate::criterion::Criterion;
 use crate::params::Ensemble;
-use crate::split::batch::threshold;
-use crate::split::examples::Examples;
-use crate::split::kernel::{Kernel, Kernels};
-use crate::split::node_sums::random_subset;
-use crate::split::nominal::Subset;
-use crate::split::scan;
-use crate::split::search::Search;
-use crate::split::single;
-use crate::split::{Cut, SplitConstraint};
-use crate::tree_buffer::CodeTest;
+use crate::split::SplitConstraint;
+use crate::split::kernel::Kernel;
 use crate::view::View;
-use ferrank_data::profile::Scale;
-use ferrank_data::store::{Code, Slot};
+use ferrank_data::store::Slot;
 use ferrank_runtime::error::Result;
 use ferrank_runtime::random::{Purpose, Stream, stream};
 
 impl Grower<'_> {
-    /// The best test over the features drawn for the node, whose examples and weight are `size`.
+    /// The best test over the features drawn for the node, whose number of examples and weight are `size`.
     pub(super) fn search(
         &mut self,
         view: View<'_>,
@@ -77,7 +64,7 @@ impl Grower<'_> {
         }))
     }
 
-    /// Takes `feature` into the batch. Returns true if it varies in the node.
+    /// Adds `feature` to the batch. Returns true if it varies in the node.
     fn add_to_batch(&mut self, view: View<'_>, range: Range<usize>, feature: u32, random: &mut Stream) -> bool {
         let Grower { items, narrow, wide, buffers, features, .. } = self;
         let (rows, batch) = (&items.rows[range], &mut buffers.batch);
@@ -93,7 +80,7 @@ impl Grower<'_> {
         }
     }
 
-    /// Searches the tests of the batch.
+    /// Judges the tests of the batch.
     fn judge_batch(
         &mut self,
         view: View<'_>,
@@ -126,47 +113,12 @@ impl Grower<'_> {
         }
     }
 
-    /// Adds `feature` to those that are searched together, and searches them when no more fit. Returns true if it varies
-    /// in the node.
-    fn add_to_group(
-        &mut self,
-        view: View<'_>,
-        range: Range<usize>,
-        feature: u32,
-        random: &mut Stream,
-        candidates: &mut SplitCandidates<TestSource>,
-    ) -> bool {
-        let Grower { context, arch, criterion, items, narrow, wide, buffers, features, .. } = self;
-        let rows = &items.rows[range.clone()];
-        let member = GroupMember { context: *context, arch: *arch, criterion, feature };
-        let (varies, is_full) = match features[feature as usize].slot {
-            Slot::Narrow(slot) => member.join(narrow.take(view, slot, rows), buffers, random),
-            Slot::Wide(slot) => member.join(wide.take(view, slot, rows), buffers, random),
-        };
-        if is_full {
-            self.judge_group(view, range, candidates);
-        }
-        varies
-    }
-
-    /// Searches the features taken so far.
-    fn judge_group(&mut self, view: View<'_>, range: Range<usize>, candidates: &mut SplitCandidates<TestSource>) {
-        let constraint = self.constraint();
-        let examples = self.items.examples(range, view);
-        let Buffers { thresholds, multi_feature, lefts, node, .. } = &mut self.buffers;
-        let thresholds = thresholds.judge(self.arch, &self.criterion, examples, node, constraint, lefts);
-        let best = multi_feature.best_cuts(self.arch, &self.criterion, examples, node, constraint, Some(lefts));
-        for (feature, cut) in thresholds.chain(best) {
-            candidates.push(Candidate { gain: cut.gain, feature, test: TestSource::Alone(CodeTest::Cut(cut.code)) });
-        }
-    }
-
-    /// SplitConstraint where no example misses the feature.
-    fn constraint(&self) -> SplitConstraint {
+    /// The constraint on the splits of a feature that no example misses.
+    pub(super) fn constraint(&self) -> SplitConstraint {
         SplitConstraint { min_leaf: self.context.params.min_samples_leaf as f64, missing: 0.0 }
     }
 
-    /// Returns true if `feature` varies in the node, and its best test.
+    /// Returns whether `feature` varies in the node, and its best test.
     fn candidate(
         &mut self,
         view: View<'_>,
@@ -201,184 +153,4 @@ impl Grower<'_> {
             }
         }
     }
-}
-
-/// A feature of a node of any size.
-struct FeatureSearch<'a> {
-    context: GrowContext<'a>,
-    kernels: Kernels,
-    arch: Arch,
-    criterion: &'a Criterion,
-    examples: Examples<'a>,
-    view: View<'a>,
-    feature: u32,
-    open: NodeTotals,
-    /// Examples and weight of the node.
-    size: (f64, f64),
-}
-
-impl FeatureSearch<'_> {
-    /// Returns true if it varies, and its best test; `of_type` has its codes.
-    fn run<C: Code>(
-        self,
-        buffer: &mut CodeBuffer<C>,
-        buffers: &mut Buffers,
-        random: &mut Stream,
-    ) -> (bool, Option<Candidate>) {
-        let FeatureSearch {
-            context,
-            kernels,
-            arch,
-            criterion,
-            mut examples,
-            view,
-            feature,
-            mut open,
-            size: (all, all_weight),
-        } = self;
-        let CodeBuffer { codes, bins } = buffer;
-        let coding = &context.store.codings[feature as usize];
-        let mut node = &buffers.node;
-        let (mut share, mut missing) = (1.0, 0.0);
-        if coding.has_missing && codes.contains(&C::MISSING) {
-            buffers.known.take_known(examples, codes);
-            examples = buffers.known.examples(0..codes.len(), view);
-            let (known, known_weight);
-            if let NodeTotals::Single(node) = &mut open {
-                *node = single::Node::new(examples.pairs);
-                (known, known_weight) = (node.examples, node.examples);
-            } else {
-                examples.total(arch, criterion, &mut buffers.known_node.total);
-                buffers.known_node.open(criterion);
-                node = &buffers.known_node;
-                (known, known_weight) = (node.examples(), node.weight());
-            }
-            (share, missing) = (known_weight / all_weight, all - known);
-        }
-        let (low, high) = extremes(arch, codes);
-        if low >= high {
-            return (false, None);
-        }
-        let search = NodeSearch {
-            kernels,
-            arch,
-            open,
-            search: Search {
-                criterion,
-                examples,
-                codes,
-                n_codes: coding.n_codes(),
-                node,
-                constraint: SplitConstraint { min_leaf: context.params.min_samples_leaf as f64, missing },
-            },
-        };
-        let at_random = context.params.ensemble == Ensemble::ExtraTrees;
-        let found = match (&coding.scale, at_random) {
-            (Scale::Numeric(_), false) => search.best_cut(bins, &mut buffers.scratch).map(cut_test),
-            (Scale::Numeric(cuts), true) => {
-                let cut = random_cut(&cuts.values, low, high, random);
-                search.given_cut(cut, &mut buffers.scratch).map(cut_test)
-            }
-            (Scale::Nominal(_), _) => {
-                let Search { criterion, constraint, n_codes, .. } = search.search;
-                buffers.present.open(criterion, examples, codes, n_codes);
-                let subset = if at_random {
-                    let chosen = random_subset(buffers.present.codes.len(), random);
-                    buffers.present.given(criterion, constraint, &chosen)
-                } else {
-                    buffers.present.best(criterion, constraint)
-                };
-                subset.map(|Subset { gain, codes }| (gain, CodeTest::Subset(codes)))
-            }
-        };
-        (true, found.map(|(gain, test)| Candidate { gain: share * gain, feature, test }))
-    }
-}
-
-/// A search in either form of sums.
-struct NodeSearch<'a, C> {
-    kernels: Kernels,
-    arch: Arch,
-    open: NodeTotals,
-    search: Search<'a, C>,
-}
-
-impl<C: Code> NodeSearch<'_, C> {
-    fn best_cut(&self, bins: &mut single::Bins, scratch: &mut scan::Scratch) -> Option<Cut> {
-        let Search { criterion, examples, codes, n_codes, constraint, node } = self.search;
-        match self.open {
-            NodeTotals::Single(node) => {
-                single::best_cut(self.arch, (codes.iter().copied(), n_codes), examples.pairs, node, constraint, bins)
-            }
-            NodeTotals::Any => {
-                let kernel = self.kernels.for_feature(criterion, examples, node, n_codes);
-                self.search.best_cut(kernel, self.arch, scratch)
-            }
-        }
-    }
-
-    fn given_cut(&self, cut: C, scratch: &mut scan::Scratch) -> Option<Cut> {
-        let Search { examples, codes, constraint, .. } = self.search;
-        match self.open {
-            NodeTotals::Single(node) => single::given_cut(self.arch, codes, examples.pairs, node, constraint, cut),
-            NodeTotals::Any => self.search.given_cut(self.kernels.for_cut(), self.arch, cut, scratch),
-        }
-    }
-}
-
-fn cut_test(cut: Cut) -> (f64, CodeTest) {
-    (cut.gain, CodeTest::Cut(cut.code))
-}
-
-/// A feature that is to be searched together with others.
-struct GroupMember<'a> {
-    context: GrowContext<'a>,
-    arch: Arch,
-    criterion: &'a Criterion,
-    feature: u32,
-}
-
-impl GroupMember<'_> {
-    /// Adds the feature to the others, with a random cut where cuts are random. Returns whether it varies in the node, and
-    /// whether no more features fit.
-    fn join<C: Code>(self, codes: &[C], buffers: &mut Buffers, random: &mut Stream) -> (bool, bool) {
-        let GroupMember { context, arch, criterion, feature } = self;
-        let (low, high) = extremes(arch, codes);
-        if low >= high {
-            return (false, false);
-        }
-        let is_full = match context.values(feature) {
-            Some(values) => buffers.thresholds.take(arch, feature, codes, random_cut(values, low, high, random)),
-            None => {
-                let n_codes = context.store.codings[feature as usize].n_codes();
-                buffers.multi_feature.take(criterion, feature, codes, n_codes)
-            }
-        };
-        (true, is_full)
-    }
-}
-
-/// A cut uniform between the least and the greatest value (Geurts et al. 2006, Table 1).
-fn random_cut<C: Code>(values: &[f64], low: C, high: C, random: &mut Stream) -> C {
-    let (low, high) = (low.index(), high.index());
-    let at = threshold(values[low], values[high], random.random());
-    C::from_u16((low + values[low..high].partition_point(|&value| value <= at)) as u16 - 1)
-}
-
-/// Least and greatest of `codes`; (greatest, least) possible if there are none.
-fn extremes<C: Code>(arch: Arch, codes: &[C]) -> (C, C) {
-    struct Extremes<'a, C>(&'a [C]);
-    impl<C: Code> WithSimd for Extremes<'_, C> {
-        type Output = (C, C);
-        #[inline(always)]
-        fn with_simd<S: Simd>(self, _: S) -> (C, C) {
-            let (mut low, mut high) = (C::MISSING, C::default());
-            for &code in self.0 {
-                low = if code < low { code } else { low };
-                high = if code > high { code } else { high };
-            }
-            (low, high)
-        }
-    }
-    arch.dispatch(Extremes(codes))
 }

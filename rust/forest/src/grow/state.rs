@@ -1,4 +1,4 @@
-//! What is kept while trees grow.
+//! The state of growth: the grower, its buffers, and the nodes on the stack.
 
 use std::ops::Range;
 
@@ -10,8 +10,9 @@ use crate::candidates::SplitCandidates;
 use crate::context::GrowContext;
 use crate::criterion::Criterion;
 use crate::items::Items;
+use crate::params::Ensemble;
 use crate::pool::{FeaturePool, Mark};
-use crate::scores::SplitScores;
+use crate::scores::{SplitScores, need_oob};
 use crate::space::Block;
 use crate::split::batch::Batch;
 use crate::split::dense::LeftSides;
@@ -27,12 +28,12 @@ use crate::view::{CASCADE, View};
 /// Decreases below this are rounding noise: the impurity of the whole data is 1.
 pub(crate) const LEAST_GAIN: f64 = 1e-18;
 
-/// The rows of a subtree, apart from their store.
+/// The rows of a subtree, read from disk.
 #[derive(Clone, Copy)]
 pub(crate) struct SubtreeRows<'a> {
     pub(crate) chunk: &'a Chunk,
     pub(crate) block: &'a Block,
-    /// How often each row is in the bag.
+    /// The multiplicity of each row in the bag.
     pub(crate) counts: &'a [u32],
 }
 
@@ -43,28 +44,28 @@ pub(crate) struct SubtreeRoot<'a> {
     pub(crate) tree: u64,
     pub(crate) depth: u32,
     pub(crate) path: u64,
-    /// Features known to be constant there.
+    /// Features known to be constant at the root of the subtree.
     pub(crate) constant_features: &'a [u32],
 }
 
-/// A node that is still to be grown.
+/// A node on the stack, which is still to be grown.
 pub(super) struct PendingNode {
-    /// Range of the items.
+    /// The range of the examples in the items.
     pub(super) examples: Range<usize>,
     pub(super) depth: u32,
     pub(super) path: u64,
-    /// The parent's position, and 0 for its left or 1 for its right child.
+    /// The position of the parent, and 0 for its left or 1 for its right child.
     pub(super) parent: Option<(u32, usize)>,
     pub(super) mark: Mark,
     pub(super) sums: KnownSums,
 }
 
-/// The sums of a node as far as the split of its parent determined them.
+/// The sums of a node that are known from the split of its parent.
 #[derive(Clone, Copy)]
 pub(super) enum KnownSums {
     Nothing,
     Single(single::Node),
-    /// The last of the totals, from here on.
+    /// The totals from this position to the end.
     Any(usize),
 }
 
@@ -72,7 +73,7 @@ pub(super) enum KnownSums {
 #[derive(Clone, Copy)]
 pub(super) enum NodeTotals {
     Single(single::Node),
-    /// In the buffers, as [`Criterion`] lays them out.
+    /// The sums are in the buffers, in the layout of [`Criterion`].
     Any,
 }
 
@@ -83,34 +84,74 @@ pub(crate) struct Grower<'a> {
     pub(super) tree: u64,
     pub(super) arch: Arch,
     pub(super) criterion: Criterion,
-    /// One dense component, row weights all 1, nothing missing.
+    /// Whether there is a single dense component, known for all rows, with row weights 1.
     pub(super) is_single: bool,
     pub(super) kernels: Kernels,
     /// n_features
     pub(super) features: Vec<FeatureCodes<'a>>,
-    /// A single component, features that all fit a batch, and no gains by target.
+    /// Whether [`plain`](super::plain) nodes are grown: a single component, features that all fit a batch, and no gains
+    /// by target.
     pub(super) is_plain: bool,
+    /// Number of varying features to search in a node.
     pub(super) per_node: usize,
     pub(super) keeps_members: bool,
     pub(super) row_bytes: usize,
     pub(super) items: Items,
     pub(super) pool: FeaturePool,
-    /// The pool at the root.
+    /// The state of the pool at the root.
     pub(super) whole: Mark,
-    /// Sums of the nodes that wait, the next one's last.
+    /// The sums of the nodes on the stack; those of the top node come last.
     pub(super) totals: Vec<f64>,
     pub(super) tree_buffer: TreeBuffer,
-    /// Takes splits as they are made, where nodes are not kept.
+    /// Takes the splits during growth, if nodes are not kept.
     pub(super) scores: Option<SplitScores>,
     pub(super) since_check: usize,
     pub(super) narrow: CodeBuffer<u8>,
     pub(super) wide: CodeBuffer<u16>,
     pub(super) buffers: Buffers,
-    /// One for each stage of the cascade.
+    /// The copies for each stage of the cascade.
     pub(super) gathered: [GatheredRows; CASCADE.len()],
 }
 
-/// Codes and values of rows that were copied together.
+impl<'a> Grower<'a> {
+    pub(crate) fn new(context: GrowContext<'a>, arch: Arch) -> Self {
+        let (store, space) = (context.store, context.space);
+        let criterion = Criterion::new(space);
+        let is_single = criterion.is_single();
+        let pool = FeaturePool::new(store.codings.iter().map(|coding| coding.n_codes() < 2));
+        let most_codes = |narrow: bool| {
+            let codings = store.codings.iter().filter(|coding| coding.is_narrow() == narrow);
+            codings.map(|coding| coding.n_codes()).max().unwrap_or(0)
+        };
+        let features = FeatureCodes::all(context);
+        Grower {
+            context,
+            tree: 0,
+            arch,
+            is_single,
+            kernels: Kernels::new(arch, &criterion, context.params.ensemble == Ensemble::ExtraTrees),
+            is_plain: is_single && !context.params.by_target && features.iter().all(|find| find.fits_batch),
+            features,
+            per_node: context.params.features_per_node(store.codings.len()),
+            row_bytes: store.row_bytes() + if is_single { 0 } else { space.row_bytes(store.columns()) },
+            keeps_members: need_oob(&context.params.scores),
+            items: Items::default(),
+            whole: pool.mark(),
+            pool,
+            totals: Vec::new(),
+            tree_buffer: TreeBuffer::default(),
+            scores: None,
+            since_check: 0,
+            narrow: CodeBuffer::new(most_codes(true)),
+            wide: CodeBuffer::new(most_codes(false)),
+            buffers: Buffers::new(&criterion),
+            criterion,
+            gathered: Default::default(),
+        }
+    }
+}
+
+/// The codes and the values of rows, copied together.
 #[derive(Default)]
 pub(super) struct GatheredRows {
     pub(super) codes: Chunk,
@@ -118,7 +159,7 @@ pub(super) struct GatheredRows {
     pub(super) origin: Vec<u32>,
 }
 
-/// Reused from node to node.
+/// Buffers that are reused from node to node.
 pub(super) struct Buffers {
     pub(super) known: Items,
     pub(super) node: node::Node,
@@ -127,16 +168,17 @@ pub(super) struct Buffers {
     pub(super) present: PresentCategories,
     pub(super) batch: Batch,
     pub(super) histograms: single::Histograms,
-    /// Features drawn whose histograms are filled in one pass, with their slots, and the others.
+    /// Drawn features whose histograms are filled in one pass, with their slots.
     pub(super) side_by_side: Vec<(u32, usize)>,
+    /// Drawn features that are searched one by one.
     pub(super) alone: Vec<u32>,
     pub(super) thresholds: RandomThresholds,
     pub(super) multi_feature: MultiFeatureHistogram,
-    /// Of cuts that were found together.
+    /// The left sides of cuts that were found together.
     pub(super) lefts: LeftSides,
     pub(super) gram: Gram,
     pub(super) candidates: SplitCandidates<TestSource>,
-    /// Among the candidates of a batch alone.
+    /// The candidates of a plain node; the test is a position in the batch or a code.
     pub(super) batch_candidates: SplitCandidates<usize>,
     pub(super) sides: Vec<u8>,
     pub(super) left: Vec<f64>,
@@ -144,7 +186,33 @@ pub(super) struct Buffers {
     pub(super) spill: Items,
 }
 
-/// For codes of one type.
+impl Buffers {
+    fn new(criterion: &Criterion) -> Self {
+        Buffers {
+            known: Items::default(),
+            node: node::Node::default(),
+            known_node: node::Node::default(),
+            scratch: scan::Scratch::new(criterion),
+            present: PresentCategories::default(),
+            batch: Batch::default(),
+            histograms: single::Histograms::new(),
+            side_by_side: Vec::new(),
+            alone: Vec::new(),
+            thresholds: RandomThresholds::default(),
+            multi_feature: MultiFeatureHistogram::default(),
+            lefts: LeftSides::default(),
+            gram: Gram::default(),
+            candidates: SplitCandidates::default(),
+            batch_candidates: SplitCandidates::default(),
+            sides: Vec::new(),
+            left: Vec::new(),
+            total: Vec::new(),
+            spill: Items::default(),
+        }
+    }
+}
+
+/// Buffers for codes of one type.
 pub(super) struct CodeBuffer<C> {
     pub(super) codes: Vec<C>,
     pub(super) bins: single::Bins,
@@ -155,24 +223,24 @@ impl<C: Stored> CodeBuffer<C> {
         CodeBuffer { codes: Vec::new(), bins: single::Bins::new(n_codes) }
     }
 
-    /// The codes of `rows` in the column at `slot`.
+    /// Reads the codes of `rows` in the column at `slot`.
     pub(super) fn take(&mut self, view: View<'_>, slot: usize, rows: &[u32]) -> &mut Vec<C> {
         view.take(slot, rows, &mut self.codes)
     }
 }
 
-/// A node's examples in two parts.
+/// The examples of a node, divided by a split.
 pub(super) struct Partition {
     pub(super) split: BufferedSplit,
-    /// Where the right side starts.
+    /// The start of the right side.
     pub(super) middle: usize,
-    /// Of the left and the right side.
+    /// The sums of the left and the right side.
     pub(super) sums: [KnownSums; 2],
 }
 
-/// Where a candidate's best test is.
+/// The best test of a candidate, or a reference to it.
 pub(super) enum TestSource {
-    /// The candidate's number in the batch.
+    /// The number of the candidate in the batch.
     Batch(usize),
     Alone(CodeTest),
 }

@@ -1,10 +1,11 @@
-//! Out-of-bag rows: the rows that a tree was not grown on, and the tree to route them down.
+//! Out-of-bag rows: the rows that are not in the bag of a tree, and the tree that routes them.
 //!
-//! A score that reads them gets an [`OobView`] of each complete tree. The tree is put together in preorder from
+//! A score that reads out-of-bag rows gets an [`OobView`] of each complete tree. The tree is assembled in preorder from
 //! splits, leaves and subtrees ([`OobTree`]), because growth in external memory never holds all of its nodes.
 //!
 //! Memory: the tree, 16 bytes for a split and the predictions of its leaves; a bit for each row.
 
+mod leaf_totals;
 mod packed;
 mod predictions;
 mod rows;
@@ -17,23 +18,24 @@ use ferrank_runtime::scratch::Scratch;
 use crate::bag::Bag;
 use crate::context::GrowContext;
 use crate::tree_buffer::{BufferedSplit, TreeBuffer};
+pub(crate) use leaf_totals::LeafTotals;
 pub(crate) use packed::{LEAF, Link, Node, PackedTree};
-pub(crate) use predictions::{LeafPredictions, LeafTotals, mean};
+pub(crate) use predictions::{LeafPredictions, mean};
 pub(crate) use rows::OutOfBagRows;
 pub(crate) use targets::{Numeric, Targets};
 
-/// What the out-of-bag views of all trees of an ensemble share.
+/// What is shared by the out-of-bag views of all trees of an ensemble.
 pub(crate) struct OobContext<'a> {
     context: GrowContext<'a>,
     /// The targets that trees predict.
     pub(crate) targets: Targets<'a>,
     has_missing: bool,
-    /// Folder for temporary files, where memory does not hold the rows.
+    /// The folder of temporary files, if the rows do not fit into memory.
     scratch: Option<&'a Scratch>,
 }
 
 impl<'a> OobContext<'a> {
-    /// For trees that predict the targets `subset`.
+    /// The context of trees that predict the targets `subset`.
     pub(crate) fn new(context: GrowContext<'a>, subset: &[usize], scratch: Option<&'a Scratch>) -> Self {
         let targets = Targets::new(context.store, subset);
         OobContext { context, has_missing: targets.has_missing(), targets, scratch }
@@ -50,7 +52,7 @@ impl<'a> OobContext<'a> {
         self.with_targets(OutOfBagRows::outside(bag, self.context.store.rows))
     }
 
-    /// The rows with a target that are not in the bag of tree number `tree`, which is drawn again, block by block.
+    /// The rows with a target that are not in the bag of tree number `tree`. The bag is drawn again, block by block.
     ///
     /// # Errors
     /// [`Interrupted`](ferrank_runtime::error::Error::Interrupted) on request.
@@ -73,7 +75,7 @@ impl<'a> OobContext<'a> {
         rows
     }
 
-    /// The view of `tree`, whose number is `number` and which is complete.
+    /// The view of the complete `tree` with number `number`.
     pub(crate) fn view<'b>(&'b self, number: u64, tree: &'b mut OobTree, rows: &'b OutOfBagRows) -> OobView<'b> {
         tree.packed.finish(self.context.store);
         tree.leaves.finish();
@@ -86,44 +88,44 @@ impl<'a> OobContext<'a> {
 /// A complete tree and its out-of-bag rows.
 pub(crate) struct OobView<'a> {
     pub(crate) context: GrowContext<'a>,
-    /// Number of the tree.
+    /// The number of the tree.
     pub(crate) number: u64,
     pub(crate) tree: &'a PackedTree,
     pub(crate) predictions: &'a LeafPredictions,
     pub(crate) targets: &'a Targets<'a>,
     /// The rows with a target that are not in the bag.
     pub(crate) rows: &'a OutOfBagRows,
-    /// Folder for temporary files, where memory does not hold the rows.
+    /// The folder of temporary files, if the rows do not fit into memory.
     pub(crate) scratch: Option<&'a Scratch>,
 }
 
-/// A tree that is put together in preorder: where rows go, and what leaves predict.
+/// A tree that is assembled in preorder: its splits and the predictions of its leaves.
 pub(crate) struct OobTree {
     packed: PackedTree,
     leaves: LeafPredictions,
 }
 
 impl OobTree {
-    /// Adds a split, to which `link` leads, and returns the branches to its children.
+    /// Adds the split that `link` leads to. Returns the branches to its children.
     pub(crate) fn add_split(&mut self, link: Option<Link>, split: &BufferedSplit) -> [Link; 2] {
         self.leaves.add_split();
         self.packed.add_split(link, split)
     }
 
-    /// Adds a leaf whose members have these totals.
+    /// Adds a leaf with the totals of its members.
     pub(crate) fn add_leaf(&mut self, link: Option<Link>, totals: &LeafTotals) {
         self.packed.add_leaf(link);
         self.leaves.add(totals);
     }
 
-    /// Adds a tree or a subtree, grown with its members kept; `targets` are those of the rows it was grown on.
+    /// Adds a tree or a subtree that was grown with its members kept. `targets` are those of its rows.
     pub(crate) fn add_tree(&mut self, link: Option<Link>, tree: &TreeBuffer, targets: &Targets<'_>) {
         self.packed.add_tree(link, tree);
         self.leaves.add_members(targets, tree);
     }
 }
 
-/// Size of a tree in external memory, as far as it is known beforehand.
+/// The expected size of a tree in external memory.
 #[derive(Debug)]
 pub(crate) struct OobSize {
     /// Expected number of leaves.
@@ -141,7 +143,7 @@ pub(crate) struct OobSize {
 impl OobSize {
     /// Bytes of the tree and of its out-of-bag rows.
     pub(crate) fn tree_bytes(&self) -> usize {
-        // Vectors of the tree grow as it does, by half their size on average too much.
+        // Vectors grow by doubling, and so have on average half their size to spare.
         (self.leaves * (16 + 8 * self.n_targets) as f64 * 1.5) as usize + self.n_rows / 8
     }
 }

@@ -1,9 +1,9 @@
-//! A complete tree in few bytes, which routes rows to its nodes.
+//! A complete tree in compact form, which routes rows to its nodes.
 //!
-//! Splits are numbered in preorder, and so are leaves. A tree is put together in preorder from splits, leaves and
-//! subtrees, so that subtrees may have been grown anywhere.
+//! Splits are numbered in preorder, and so are leaves. A tree is assembled in preorder from splits, leaves and
+//! subtrees, which may have been grown elsewhere.
 //!
-//! Memory: 16 bytes for each split, and the categories of tests of subsets.
+//! Memory: 16 bytes for each split, and a bit for each category of a tested subset.
 
 use crate::router::{GoesLeft, Reached, Router};
 use crate::tree_buffer::{BufferedSplit, CodeTest, TreeBuffer};
@@ -12,14 +12,14 @@ use ferrank_data::store::{Code, CodeStore, Slot};
 use ferrank_runtime::error::Result;
 use ferrank_runtime::pages::prefetch;
 
-/// A tree in few bytes. Branches lead to positions of its steps, or to leaves by number.
+/// A compact tree. A branch is the position of a step or the number of a leaf.
 #[derive(Default)]
 pub(crate) struct PackedTree {
     /// The splits in preorder.
     pub(crate) steps: Vec<Step>,
     pub(crate) columns: TestedColumns,
     n_leaves: u32,
-    /// What goes left, for tests of subsets.
+    /// The categories that go left, for each test of a subset.
     subsets: Vec<Subset>,
 }
 
@@ -40,19 +40,19 @@ impl Subset {
     }
 }
 
-/// A split of a packed tree.
+/// A split of a [`PackedTree`].
 #[derive(Clone, Copy)]
 pub(crate) struct Step {
     /// Position of the feature in [`TestedColumns`]; the feature itself until the tree is complete.
     pub(crate) column: u32,
-    /// The highest code that goes left; where missing values go left, with [`MISSING_LEFT`] and one more. With
-    /// [`SUBSET`] the number of the subset.
+    /// The highest code that goes left, plus 1 and [`MISSING_LEFT`] if missing values go left. With [`SUBSET`], the
+    /// number of the subset.
     test: u32,
-    /// Where the left and the right branch lead; [`LEAF`].
+    /// The left and the right branch; see [`LEAF`].
     pub(crate) branches: [u32; 2],
 }
 
-/// A branch of a step that is still to lead somewhere.
+/// A branch of a step whose node is still to be added.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Link {
     step: u32,
@@ -62,16 +62,17 @@ pub(crate) struct Link {
 /// A node that rows reach.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Node {
-    /// Number of a split, in preorder.
+    /// The number of a split, in preorder.
     Split(u32),
-    /// Number of a leaf, in preorder.
+    /// The number of a leaf, in preorder.
     Leaf(u32),
 }
 
-/// With the number of a leaf.
+/// Marks the number of a leaf.
 pub(crate) const LEAF: u32 = 1 << 31;
 const SUBSET: u32 = 1 << 31;
-/// Added to a code in the upper half, which makes missing 0, so that it is the first to go left.
+/// Marks a test whose missing values go left. Codes are then increased by 1, so that the code of a missing value wraps
+/// to 0.
 const MISSING_LEFT: u32 = 1 << 16;
 
 impl PackedTree {
@@ -81,7 +82,7 @@ impl PackedTree {
         }
     }
 
-    /// Adds a split, to which `link` leads, and returns the branches to its children.
+    /// Adds the split that `link` leads to. Returns the branches to its children.
     pub(crate) fn add_split(&mut self, link: Option<Link>, split: &BufferedSplit) -> [Link; 2] {
         let test = match &split.test {
             CodeTest::Cut(cut) if split.missing_left => (u32::from(*cut) + 1) | MISSING_LEFT,
@@ -102,11 +103,11 @@ impl PackedTree {
         self.n_leaves += 1;
     }
 
-    /// Adds a whole tree, or a subtree to which `link` leads.
+    /// Adds a whole tree, or the subtree that `link` leads to.
     pub(crate) fn add_tree(&mut self, link: Option<Link>, tree: &TreeBuffer) {
         let mut links = vec![link];
         for node in &tree.nodes {
-            // In preorder the node that the last link leads to is the next.
+            // In preorder the last link leads to the next node.
             let link = links.pop().flatten();
             match &node.split {
                 Some(split) => links.extend(self.add_split(link, split).map(Some).into_iter().rev()),
@@ -115,7 +116,7 @@ impl PackedTree {
         }
     }
 
-    /// Completes the tree: finds the columns of the features.
+    /// Completes the tree: replaces features by columns.
     pub(crate) fn finish(&mut self, store: &CodeStore) {
         self.columns = TestedColumns::new(&self.steps, store);
         for step in &mut self.steps {
@@ -123,31 +124,31 @@ impl PackedTree {
         }
     }
 
-    /// Returns true if some tests are of subsets.
+    /// Returns true if some tests are on subsets.
     pub(crate) fn has_subsets(&self) -> bool {
         !self.subsets.is_empty()
     }
 
-    /// Prefetches the step that `node` is. For a leaf it prefetches in vain, as a branch would be unpredictable.
+    /// Prefetches the step of `node`. For a leaf the prefetch has no use, but a branch would be unpredictable.
     #[inline(always)]
     pub(crate) fn prefetch(&self, node: u32) {
         let step = (node & !LEAF) as usize;
         prefetch(&self.steps[step.min(self.steps.len() - 1)..][..1]);
     }
 
-    /// Returns true if `code` goes left from `step`. `SUBSETS` says whether some tests are of subsets, and lets the
-    /// compiler do without a branch if none is.
+    /// Returns true if `code` goes left from `step`. `SUBSETS` is true if some tests are on subsets; otherwise the
+    /// compiler omits a branch.
     #[inline(always)]
     fn goes_left<C: Code, const SUBSETS: bool>(&self, step: Step, code: C) -> bool {
         if SUBSETS && step.test & SUBSET != 0 {
             return self.subsets[(step.test & !SUBSET) as usize].has(code);
         }
-        // Missing is the highest number of the type, so that one more is 0.
+        // The code of a missing value is the highest number of the type, so that adding 1 gives 0.
         let code = (code.index() as u16).wrapping_add((step.test >> 16) as u16);
         C::from_u16(code) <= C::from_u16(step.test as u16)
     }
 
-    /// Where `code` goes from `step`; see [`goes_left`](Self::goes_left).
+    /// The branch that `code` takes from `step`; see [`goes_left`](Self::goes_left).
     #[inline(always)]
     pub(crate) fn next<C: Code, const SUBSETS: bool>(&self, step: Step, code: C) -> u32 {
         let left = self.goes_left::<C, SUBSETS>(step, code);
@@ -155,8 +156,8 @@ impl PackedTree {
         std::hint::select_unpredictable(left, step.branches[0], step.branches[1])
     }
 
-    /// Routes the examples of `router`, whose rows are numbered as in `view`, down the tree. Calls `visit` for each
-    /// node that some of them reach, in preorder, with these examples in the order of their rows.
+    /// Routes the examples of `router`, whose rows are numbered as in `view`, down the tree. Calls `visit` in preorder
+    /// for each node that some examples reach, with these examples in the order of their rows.
     ///
     /// # Errors
     /// The first error of `visit`.
@@ -191,7 +192,7 @@ impl PackedTree {
     }
 }
 
-/// The test of a step, of a subset if `SUBSET`.
+/// The test of a step, on a subset if `SUBSET`.
 struct Rule<'a, const SUBSET: bool> {
     tree: &'a PackedTree,
     step: Step,
@@ -209,12 +210,12 @@ fn bits(codes: &[u16]) -> Vec<u64> {
     bits
 }
 
-/// The features that a tree tests: first those with codes of one byte, then those with codes of two.
+/// The features that a tree tests: those with codes of one byte, then those with codes of two bytes.
 #[derive(Default)]
 pub(crate) struct TestedColumns {
     /// The feature of each column.
     pub(crate) features: Vec<u32>,
-    /// Slots of the features with codes of one byte and of two, ascending.
+    /// The slots of the features with codes of one byte, and with codes of two bytes, ascending.
     pub(crate) narrow: Vec<usize>,
     pub(crate) wide: Vec<usize>,
 }
@@ -245,7 +246,7 @@ impl TestedColumns {
         self.features.len()
     }
 
-    /// Position of the column in `slot`, which is tested.
+    /// The position of the column in `slot`, which must be tested.
     fn position(&self, slot: Slot) -> usize {
         let position = match slot {
             Slot::Narrow(slot) => self.narrow.binary_search(&slot),
@@ -254,7 +255,7 @@ impl TestedColumns {
         position.expect("the feature is tested")
     }
 
-    /// Slot of the column at `position`.
+    /// The slot of the column at `position`.
     fn slot(&self, position: usize) -> Slot {
         match position.checked_sub(self.narrow.len()) {
             None => Slot::Narrow(self.narrow[position]),

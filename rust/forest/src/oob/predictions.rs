@@ -1,114 +1,34 @@
-//! Predictions of leaves: the mean, the most frequent class, the labels that most members have.
+//! Predictions of leaves: the mean, the most frequent class, the labels of more than half of the members.
 //!
-//! A leaf without a known value among its members predicts what the nearest node above it with known values does. The sums of a node are those of its children, left and right, so that they are the same numbers
-//! however the tree was put together.
+//! A leaf whose members have no known value takes the prediction of its nearest ancestor with known values. The totals
+//! of a node are those of its left child plus those of its right child. They have the same bits however the tree was
+//! assembled.
 
 use std::ops::Range;
 
+use super::leaf_totals::LeafTotals;
 use super::targets::{Numeric, Targets};
 use crate::tree_buffer::TreeBuffer;
 use ferrank_data::labels::LabelColumn;
 use ferrank_data::profile::MISSING_U16;
 
-/// What is predicted for the rows of a node, row by row.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct LeafTotals {
-    /// n_numeric; weighted sum and weight of the values that are known.
-    numeric: Vec<(f64, f64)>,
-    /// n_nominal; weight by class.
-    nominal: Vec<Vec<f64>>,
-    /// n_sets; weight by label, and that of the sets that are known.
-    sets: Vec<(Vec<f64>, f64)>,
-}
-
-impl LeafTotals {
-    pub(crate) fn new(targets: &Targets<'_>) -> Self {
-        LeafTotals {
-            numeric: vec![(0.0, 0.0); targets.numeric.len()],
-            nominal: targets.nominal.iter().map(|(_, classes)| vec![0.0; *classes]).collect(),
-            sets: targets.sets.iter().map(|sets| (vec![0.0; sets.shares.len()], 0.0)).collect(),
-        }
-    }
-
-    pub(crate) fn is_empty(&self) -> bool {
-        self.numeric.is_empty() && self.nominal.is_empty() && self.sets.is_empty()
-    }
-
-    /// Adds `count` copies of `row`; rows come in ascending order.
-    pub(crate) fn add(&mut self, targets: &Targets<'_>, row: usize, count: u32) {
-        let weight = f64::from(count) * targets.weight(row);
-        for ((sum, total), y) in self.numeric.iter_mut().zip(&targets.numeric) {
-            let value = y.at(row);
-            if !value.is_nan() {
-                *sum += weight * value;
-                *total += weight;
-            }
-        }
-        for (weights, (codes, _)) in self.nominal.iter_mut().zip(&targets.nominal) {
-            if codes[row] != MISSING_U16 {
-                weights[usize::from(codes[row])] += weight;
-            }
-        }
-        for ((weights, total), sets) in self.sets.iter_mut().zip(&targets.sets) {
-            if let Some(set) = sets.labels.of(row) {
-                set.iter().for_each(|&label| weights[label as usize] += weight);
-                *total += weight;
-            }
-        }
-    }
-
-    /// Adds the sums of other rows.
-    fn merge(&mut self, other: &LeafTotals) {
-        let add = |to: &mut [f64], from: &[f64]| to.iter_mut().zip(from).for_each(|(to, from)| *to += from);
-        for ((sum, total), other) in self.numeric.iter_mut().zip(&other.numeric) {
-            *sum += other.0;
-            *total += other.1;
-        }
-        self.nominal.iter_mut().zip(&other.nominal).for_each(|(to, from)| add(to, from));
-        for ((weights, total), other) in self.sets.iter_mut().zip(&other.sets) {
-            add(weights, &other.0);
-            *total += other.1;
-        }
-    }
-
-    /// Mean of a numeric target.
-    fn mean(&self, number: usize) -> Option<f64> {
-        let (sum, total) = self.numeric[number];
-        (total > 0.0).then(|| sum / total)
-    }
-
-    /// Most frequent class of a nominal target.
-    fn class(&self, number: usize) -> Option<u16> {
-        let weights = &self.nominal[number];
-        let most = weights.iter().copied().fold(0.0, f64::max);
-        (most > 0.0).then(|| weights.iter().position(|&weight| weight == most))?.map(|class| class as u16)
-    }
-
-    /// Labels of most, of a target with label sets.
-    fn set(&self, number: usize) -> Option<Vec<u32>> {
-        let (weights, total) = &self.sets[number];
-        let most = |(label, weight): (u32, &f64)| (*weight > total / 2.0).then_some(label);
-        (*total > 0.0).then(|| (0..).zip(weights).filter_map(most).collect())
-    }
-}
-
-/// What each leaf predicts: the mean, the most frequent class (the first of equals), and the labels that more
-/// than half of its members have, so with each label those above it.
+/// The predictions of each leaf: the mean, the most frequent class (the first of equals), and the labels that more than
+/// half of its members have. In a hierarchy, these include the ancestors of each label.
 pub(crate) struct LeafPredictions {
     n_numeric: usize,
     n_nominal: usize,
     n_sets: usize,
-    /// n_leaves x n_numeric; NaN where nothing is known.
+    /// n_leaves x n_numeric; NaN if no value is known.
     means: Vec<f64>,
-    /// n_leaves x n_nominal; [`MISSING_U16`] where nothing is known.
+    /// n_leaves x n_nominal; [`MISSING_U16`] if no value is known.
     classes: Vec<u16>,
-    /// n_leaves x n_sets; ascending labels, `None` where nothing is known.
+    /// n_leaves x n_sets; ascending labels, `None` if no set is known.
     sets: Vec<Option<Vec<u32>>>,
     /// Number of leaves.
     count: usize,
-    /// Weights by class, and by label, all 0.
+    /// A buffer of zeros for the weights of classes or labels.
     counts: Vec<f64>,
-    /// What the tree is put together of, in preorder; empty where all values are known.
+    /// The parts of the tree, in preorder; empty if all values are known.
     nodes: Vec<Part>,
     has_missing: bool,
 }
@@ -121,7 +41,7 @@ enum Part {
 }
 
 impl LeafPredictions {
-    /// None yet, of a tree whose bag has these targets.
+    /// The predictions of a tree without leaves, whose bag has these targets.
     pub(crate) fn new(targets: &Targets<'_>, has_missing: bool) -> Self {
         let classes = targets.nominal.iter().map(|(_, classes)| *classes);
         let labels = targets.sets.iter().map(|sets| sets.shares.len());
@@ -139,14 +59,14 @@ impl LeafPredictions {
         }
     }
 
-    /// Adds a split; what is below it comes next.
+    /// Adds a split, whose subtrees are added next.
     pub(super) fn add_split(&mut self) {
         if self.has_missing {
             self.nodes.push(Part::Split);
         }
     }
 
-    /// Adds the leaf whose members have these sums.
+    /// Adds a leaf with the totals of its members.
     pub(super) fn add(&mut self, sums: &LeafTotals) {
         self.means.extend((0..self.n_numeric).map(|number| sums.mean(number).unwrap_or(f64::NAN)));
         self.classes.extend((0..self.n_nominal).map(|number| sums.class(number).unwrap_or(MISSING_U16)));
@@ -182,12 +102,12 @@ impl LeafPredictions {
         self.count += n_leaves;
     }
 
-    /// Lets the leaves of `grown`, which were just added, predict what the nearest node above them does, where none of their
-    /// own values is known. Returns the totals of the whole tree.
+    /// Sets the predictions of the leaves of `grown` without known values to those of the nearest ancestor. The leaves
+    /// are the last that were added. Returns the totals of the whole tree.
     fn climb(&mut self, targets: &Targets<'_>, grown: &TreeBuffer) -> LeafTotals {
         let mut members: Vec<_> = grown.leaf_members().collect();
         let mut end = self.count + members.len();
-        // Nodes come in preorder, so backwards both children of a node come before it, the left one last.
+        // In reverse preorder, the children of a node come before it, the left one last.
         let mut done: Vec<(Range<usize>, LeafTotals)> = Vec::new();
         for node in grown.nodes.iter().rev() {
             let (leaves, sums) = match node.split {
@@ -207,7 +127,7 @@ impl LeafPredictions {
         done.pop().map(|(_, sums)| sums).unwrap_or_default()
     }
 
-    /// Fills the predictions of `leaves` without known values with those of a node above them, which has these totals.
+    /// Sets the predictions of `leaves` without known values to those of an ancestor with these totals.
     fn fill(&mut self, leaves: Range<usize>, sums: &LeafTotals) {
         for number in 0..self.n_numeric {
             let mean = sums.mean(number).unwrap_or(f64::NAN);
@@ -229,7 +149,7 @@ impl LeafPredictions {
         }
     }
 
-    /// Lets all leaves predict something, now that the tree is complete.
+    /// Completes the predictions: every leaf predicts some value.
     pub(super) fn finish(&mut self) {
         let mut done: Vec<(Range<usize>, LeafTotals)> = Vec::new();
         for node in std::mem::take(&mut self.nodes).into_iter().rev() {
@@ -256,7 +176,7 @@ impl LeafPredictions {
     }
 }
 
-/// What the two last of `done`, the right and the left child of a node, make together.
+/// Removes the last two of `done`, the right and the left child of a node. Returns the leaves and totals of the node.
 fn merged(done: &mut Vec<(Range<usize>, LeafTotals)>) -> (Range<usize>, LeafTotals) {
     let (Some((left, mut sums)), Some((right, others))) = (done.pop(), done.pop()) else {
         unreachable!("a split has two children")
@@ -265,7 +185,7 @@ fn merged(done: &mut Vec<(Range<usize>, LeafTotals)>) -> (Range<usize>, LeafTota
     (left.start..right.end, sums)
 }
 
-/// Weighted mean over the members whose value is known.
+/// The weighted mean over the members whose value is known.
 pub(crate) fn mean(
     values: &Numeric<'_>,
     targets: &Targets<'_>,
@@ -283,7 +203,7 @@ pub(crate) fn mean(
     (total > 0.0).then(|| sum / total)
 }
 
-/// The class of most weight among the members whose class is known; `counts` is scratch of zeros.
+/// The class of most weight among the members whose class is known. `counts` is a buffer of zeros.
 fn majority(codes: &[u16], targets: &Targets<'_>, members: &[(u32, u32)], counts: &mut [f64]) -> Option<u16> {
     let mut best: Option<(f64, u16)> = None;
     for &(row, count) in members {
@@ -304,8 +224,7 @@ fn majority(codes: &[u16], targets: &Targets<'_>, members: &[(u32, u32)], counts
     best.map(|(_, code)| code)
 }
 
-/// The labels that more than half of the members have, by weight, of those whose labels are known;
-/// `weights` is scratch of zeros.
+/// The labels that more than half of the members with known labels have, by weight. `weights` is a buffer of zeros.
 fn most_have(
     labels: &LabelColumn,
     targets: &Targets<'_>,

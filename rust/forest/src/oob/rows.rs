@@ -15,7 +15,7 @@ pub(crate) struct OutOfBagRows {
 }
 
 impl OutOfBagRows {
-    /// All rows below `rows`.
+    /// The rows 0 … `rows` − 1.
     pub(crate) fn all(rows: usize) -> Self {
         let mut bits = vec![u64::MAX; rows.div_ceil(BITS)];
         if !rows.is_multiple_of(BITS) {
@@ -39,7 +39,7 @@ impl OutOfBagRows {
         self.count -= bag.rows.len();
     }
 
-    /// Keeps the rows for which `wanted` holds.
+    /// Keeps the rows for which `wanted` returns true.
     pub(crate) fn retain(&mut self, wanted: impl Fn(usize) -> bool) {
         for (word, bits) in self.bits.iter_mut().enumerate() {
             for bit in ones(*bits).filter(|bit| !wanted(word * BITS + bit)) {
@@ -62,8 +62,7 @@ impl OutOfBagRows {
         self.bits.iter().enumerate().flat_map(|(word, &bits)| ones(bits).map(move |bit| word * BITS + bit))
     }
 
-    /// Calls `each` for each block of rows, with the number of the block's first row and the rows counted from
-    /// there.
+    /// Calls `each` for each block of rows, with the number of the first row of the block, and the rows relative to it.
     pub(crate) fn by_block(&self, mut each: impl FnMut(usize, &[u32]) -> Result<()>) -> Result<()> {
         let mut rows = Vec::new();
         for (block, words) in self.bits.chunks(CHUNK_ROWS / BITS).enumerate() {

@@ -4,14 +4,14 @@ use ferrank_data::labels::LabelColumn;
 use ferrank_data::profile::MISSING_U16;
 use ferrank_data::store::{CodeStore, Columns, TargetColumn};
 
-/// The targets a tree predicts, by kind.
+/// The targets that a tree predicts, by kind.
 pub(crate) struct Targets<'a> {
     pub(crate) numeric: Vec<Numeric<'a>>,
     /// Codes, and the number of classes.
     pub(crate) nominal: Vec<(&'a [u16], usize)>,
     pub(crate) sets: Vec<Sets<'a>>,
     weights: &'a [f64],
-    /// Positions of the targets among those of the store.
+    /// The positions of the targets in the store.
     subset: Vec<usize>,
 }
 
@@ -21,7 +21,8 @@ pub(crate) struct Sets<'a> {
     pub(crate) shares: Vec<f64>,
 }
 
-/// A numeric target seen on the scale from −1 to 1: errors are relative, and squares do not overflow.
+/// A numeric target, scaled to the range −1 to 1. Errors are relative, so the scale has no effect, and squares do not
+/// overflow.
 pub(crate) struct Numeric<'a> {
     values: &'a [f64],
     middle: f64,
@@ -48,7 +49,7 @@ impl<'a> Numeric<'a> {
 }
 
 impl<'a> Targets<'a> {
-    /// Targets `subset` of `store`.
+    /// The targets `subset` of `store`.
     pub(crate) fn new(store: &'a CodeStore, subset: &[usize]) -> Self {
         let mut targets = Targets::none(&store.weights, subset);
         for &target in subset {
@@ -61,7 +62,7 @@ impl<'a> Targets<'a> {
         targets
     }
 
-    /// The same targets on the same scales for other rows, whose values are in `columns`.
+    /// The same targets, on the same scales, for other rows, whose values are in `columns`.
     pub(crate) fn over<'b>(&self, columns: Columns<'b>) -> Targets<'b> {
         let mut targets = Targets::none(columns.weights, &self.subset);
         let (mut scales, mut sets) = (self.numeric.iter(), self.sets.iter());

@@ -1,4 +1,4 @@
-//! Genie3: the sum of the impurity decreases of a feature's splits, each weighed with the share of the bag that
+//! Genie3: the sum of the impurity decreases of a feature's splits, each weighted by the share of the bag that
 //! reaches it (Huynh-Thu et al. 2010; Petković et al. 2020a, Eq. 2).
 //!
 //! The gain is a sum over components, so the importances can be reported by target.

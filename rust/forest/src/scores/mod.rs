@@ -2,7 +2,7 @@
 //!
 //! A [`Score`] is a setting. Its implementation is a [`ScoreMethod`] in a file of its own, which [`Score::method`]
 //! looks up. A method declares what it needs and makes an [`Observer`] for each tree. The observer sees every split,
-//! then the whole tree with its out-of-bag rows if the method needs them, and ends as the tree's contribution.
+//! then the whole tree with its out-of-bag rows if the method needs them, and becomes the contribution of the tree.
 //!
 //! To add a score, add its file, its name in `score.rs`, and its line in [`Score::method`].
 //!
@@ -56,7 +56,7 @@ pub(crate) fn need_oob(scores: &[Score]) -> bool {
 
 /// The observers of one tree, one for each score.
 pub(crate) struct SplitScores {
-    /// Weight of the root, whose split comes first.
+    /// The weight of the root, whose split comes first.
     root: Option<f64>,
     observers: Vec<Box<dyn Observer>>,
 }
@@ -67,7 +67,7 @@ impl SplitScores {
         SplitScores { root: None, observers }
     }
 
-    /// Adds a split of a node of this depth and weight; `gain_by_target` are the targets' parts of its gain.
+    /// Adds the split of a node of this depth and weight. `gain_by_target` are the parts of the targets in its gain.
     pub(crate) fn on_split(&mut self, depth: u32, weight: f64, split: &BufferedSplit, gain_by_target: &[f64]) {
         let root = *self.root.get_or_insert(weight);
         let BufferedSplit { feature, gain, .. } = *split;

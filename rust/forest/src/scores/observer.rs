@@ -9,7 +9,7 @@ use ferrank_runtime::error::Result;
 use crate::oob::{OobSize, OobView};
 use crate::params::ForestParams;
 
-/// What a score declares of itself, and its observer.
+/// The implementation of a score: what it declares, and its observer.
 pub(crate) trait ScoreMethod {
     /// Checks that the score is defined under `params` for `task`.
     fn validate(&self, _params: &ForestParams, _task: Task) -> Result<()> {
@@ -45,20 +45,20 @@ pub(crate) trait Observer: Send {
         Ok(())
     }
 
-    /// What the tree contributes.
+    /// The contribution of the tree.
     fn harvest(self: Box<Self>) -> Harvest;
 }
 
-/// What an observer sees of a split.
+/// A split as observers see it.
 #[derive(Debug)]
 pub(crate) struct SplitEvent<'a> {
     pub(crate) feature: u32,
     pub(crate) depth: u32,
-    /// Share of the tree's weight that reaches the node.
+    /// The share of the weight of the tree that reaches the node.
     pub(crate) share: f64,
     /// Impurity decrease.
     pub(crate) gain: f64,
-    /// n_targets; their parts of the gain. Empty unless requested.
+    /// n_targets; the part of each target in the gain. Empty unless requested.
     pub(crate) gain_by_target: &'a [f64],
 }
 
@@ -97,7 +97,7 @@ impl FeatureSums {
         *self.0[feature as usize].get_or_insert(0.0) += value;
     }
 
-    /// The sums of the features that have one.
+    /// The sums of the features that were added to.
     pub(super) fn into_vector(self) -> Vector {
         Vector::sparse((0..).zip(self.0).filter_map(|(feature, sum)| Some((feature, sum?))).collect())
     }

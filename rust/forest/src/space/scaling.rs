@@ -1,16 +1,16 @@
-//! Values to components: centred, scaled by the square root of their weight, and rounded to a grid on
-//! which sums are exact.
+//! From values to components: centred, scaled by the square root of the weight, and rounded to a grid on which sums are
+//! exact.
 
 use ferrank_data::labels::LabelColumn;
 use ferrank_data::profile::MISSING_U16;
 use ferrank_data::store::{Columns, Origin, TargetColumn};
 
-/// A power of two to which numbers are rounded so that sums of them are exact.
+/// A power of two. Sums of numbers rounded to its multiples are exact.
 #[derive(Debug, Clone, Copy)]
 struct Grid(f64);
 
 impl Grid {
-    /// For sums of up to `count` numbers of magnitude up to `max`.
+    /// The finest grid on which sums of `count` numbers of magnitude up to `max` are exact.
     fn for_sums(max: f64, count: usize) -> Self {
         // 2^51 units leave two bits for the rounding itself.
         let unit = (max.max(f64::MIN_POSITIVE) * count.max(1) as f64).log2().ceil() as i32 - 51;
@@ -25,7 +25,7 @@ impl Grid {
 /// The value of a row; `None` where it is missing.
 type Value<'a> = Box<dyn Fn(usize) -> Option<f64> + Send + Sync + 'a>;
 
-/// A variable's values of one component before scaling.
+/// The values of one component before scaling.
 pub(super) struct Raw<'a> {
     value: Value<'a>,
     min: f64,
@@ -70,7 +70,7 @@ pub(super) struct Dense {
 }
 
 impl Dense {
-    /// The values in `columns` that it is made of.
+    /// The values of the component before scaling, read from `columns`.
     pub(super) fn raw<'a>(&self, columns: Columns<'a>) -> Value<'a> {
         match columns.of(self.origin) {
             TargetColumn::Numeric(values) => number(values),
@@ -79,7 +79,7 @@ impl Dense {
         }
     }
 
-    /// The component of `y` in a row of this weight, times the weight.
+    /// The component of the value `y`, times the `weight` of the row.
     #[inline(always)]
     pub(super) fn value(&self, y: f64, weight: f64) -> f64 {
         let Scaling { scale, middle, mean, grid } = self.scaling;
@@ -87,7 +87,7 @@ impl Dense {
     }
 }
 
-/// A component's place and scale.
+/// The centre and the scale of a component.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Scaling {
     scale: f64,
@@ -96,7 +96,7 @@ pub(super) struct Scaling {
     grid: Grid,
 }
 
-/// How row weights are brought onto a grid.
+/// The scale and the grid of row weights.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Weighing {
     scale: f64,
@@ -109,7 +109,7 @@ impl Weighing {
     }
 }
 
-/// Row weights on a grid, none above 1, and what they weigh.
+/// Row weights, scaled to at most 1 and rounded to a grid; and weighted statistics of columns.
 pub(super) struct RowWeights<'a> {
     /// n_rows
     weights: &'a [f64],
@@ -123,8 +123,8 @@ impl<'a> RowWeights<'a> {
         if weights.iter().all(|&w| w == max) {
             return RowWeights { weights, weighing: None, rows };
         }
-        // Scaled to (1/2, 1] at most, so that no sum overflows; by a power of two, so that weights that
-        // were equal in sum stay so.
+        // The greatest weight is scaled to (1/2, 1], so that no sum overflows. The scale is a power of two, so that
+        // equal sums of weights stay equal.
         let scale = max.log2().ceil().exp2();
         RowWeights { weights, weighing: Some(Weighing { scale, grid: Grid::for_sums(1.0, rows) }), rows }
     }
@@ -133,7 +133,7 @@ impl<'a> RowWeights<'a> {
         self.weighing.map_or(1.0, |weighing| weighing.of(self.weights[row]))
     }
 
-    /// Weighted mean of `value` over the rows where it is known; `max` bounds its magnitude.
+    /// The weighted mean of `value` over the rows where it is known; `max` bounds its magnitude.
     fn mean(&self, max: f64, value: impl Fn(usize) -> Option<f64>) -> f64 {
         let grid = Grid::for_sums(max, self.rows);
         let (mut sum, mut weight) = (0.0, 0.0);
@@ -146,26 +146,26 @@ impl<'a> RowWeights<'a> {
         sum / weight
     }
 
-    /// The component of a variable with weight `share`, or `None` if it is constant.
+    /// The scaling of a numeric component with this `share` of the impurity; `None` if the values are constant.
     pub(super) fn component(&self, raw: &Raw<'_>, share: f64) -> Option<Scaling> {
         if raw.min >= raw.max {
             return None;
         }
         let (middle, mean) = self.centre(raw);
-        // Relative to the spread, so that squares neither overflow nor vanish. Halves cannot overflow.
+        // Relative to the spread, so that squares neither overflow nor underflow. Halves cannot overflow.
         let spread = 2.0 * (raw.max / 2.0 - raw.min / 2.0).min(f64::MAX / 2.0);
         let square = |row: usize| (raw.value)(row).map(|y| ((y - middle - mean) / spread).powi(2));
         let variance = self.mean(1.0, square);
         (variance > 0.0).then(|| self.centred(raw, share.sqrt() / variance.sqrt() / spread, middle, mean))
     }
 
-    /// The component of `raw` with weight `omega`.
+    /// The scaling of a component with weight `omega`.
     pub(super) fn scaled(&self, raw: &Raw<'_>, omega: f64) -> Scaling {
         let (middle, mean) = self.centre(raw);
         self.centred(raw, omega.sqrt(), middle, mean)
     }
 
-    /// The middle of the range, and the mean counted from there.
+    /// The middle of the range, and the mean relative to it.
     fn centre(&self, raw: &Raw<'_>) -> (f64, f64) {
         let middle = f64::midpoint(raw.min, raw.max);
         (middle, self.mean(raw.max - middle, |row| (raw.value)(row).map(|y| y - middle)))
@@ -176,7 +176,7 @@ impl<'a> RowWeights<'a> {
         Scaling { scale, middle, mean, grid: Grid::for_sums(farthest * scale, self.rows) }
     }
 
-    /// Gini index of the classes.
+    /// The Gini index of the classes.
     pub(super) fn gini(&self, codes: &[u16], classes: usize) -> f64 {
         let mut weight = vec![0.0; classes];
         for (row, &code) in codes.iter().enumerate() {
@@ -187,8 +187,8 @@ impl<'a> RowWeights<'a> {
         gini(&weight)
     }
 
-    /// ω of each label but for the share of its target: the label's own share over its variance, and 0
-    /// where all rows have the label, or none.
+    /// ω of each label, without the share of the target: the share of the label over its variance; 0 if all rows or no
+    /// rows have the label.
     pub(super) fn label_weights(&self, labels: &LabelColumn) -> Vec<f64> {
         let mut weight = vec![0.0; labels.hierarchy.names().len()];
         let mut total = 0.0;
@@ -206,7 +206,7 @@ impl<'a> RowWeights<'a> {
     }
 }
 
-/// Gini index of classes of these weights.
+/// The Gini index of classes with these weights.
 fn gini(weights: &[f64]) -> f64 {
     let total: f64 = weights.iter().sum();
     weights.iter().map(|w| w / total * (1.0 - w / total)).sum()

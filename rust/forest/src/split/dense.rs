@@ -1,25 +1,27 @@
-//! Cuts where all components are dense, known for all rows and few enough for their sums to stay in registers.
+//! Cuts for dense components that are known for all rows and so few that their sums stay in registers.
 //!
-//! Small nodes are sorted by code and walked; a given cut adds up the smaller side.
+//! The best cut of a small node is found by adding up the examples in the order of their codes. The gain of a given cut
+//! is computed from the smaller side.
 
 use pulp::{Arch, Simd, WithSimd};
 
 use super::examples::Examples;
+use super::gain::GainFormula;
 use super::node::Node;
 use super::prefix::Prefixes;
 use super::search::Search;
-use super::single::{GainFormula, Pair};
+use super::single::Pair;
 use super::values::vectors_of;
 use super::{Best, Cut};
 use crate::criterion::Criterion;
 use ferrank_data::store::Code;
 
-/// A task on a node with sums in registers.
+/// A task on the examples of a node with sums in registers.
 pub(super) trait OnRegisters {
     fn run<S: Simd, const VECTORS: usize>(self, simd: S);
 }
 
-/// Runs `task` with as many vectors as the components of `criterion` take, which are all dense and few enough.
+/// Runs `task` with as many vectors as the components of `criterion` take, which must be dense and few.
 pub(super) fn in_registers<T: OnRegisters>(arch: Arch, criterion: &Criterion, task: T) {
     struct Task<'a, T>(&'a Criterion, T);
     impl<T: OnRegisters> WithSimd for Task<'_, T> {
@@ -36,17 +38,17 @@ pub(super) fn in_registers<T: OnRegisters>(arch: Arch, criterion: &Criterion, ta
     arch.dispatch(Task(criterion, task));
 }
 
-/// Sums of some groups of examples.
+/// Sums of groups of examples.
 #[derive(Debug, Default)]
 pub(super) struct GroupSums {
-    /// n_groups; weight and number of the examples.
+    /// n_groups; weight and number of the examples of each group.
     sizes: Vec<[f64; 2]>,
-    /// n_groups x width; their components.
+    /// n_groups x width; the sums of each component.
     sums: Vec<f64>,
 }
 
 impl GroupSums {
-    /// The sums of `n` groups, all 0.
+    /// Sets the sums of `n` groups to 0 and returns them.
     #[inline(always)]
     pub(super) fn cleared<S: Simd, const VECTORS: usize>(
         &mut self,
@@ -60,14 +62,14 @@ impl GroupSums {
     }
 }
 
-/// Weight and number of the example at `position`.
+/// Weight and count of the example at `position`.
 #[inline(always)]
 pub(super) fn size_of(examples: Examples<'_>, position: usize) -> [f64; 2] {
     let (row, count) = (examples.rows[position] as usize, f64::from(examples.counts[position]));
     [count * examples.block.weight(row), count]
 }
 
-/// Count times the component values of the example at `position`.
+/// The component values of the example at `position`, times its count.
 #[inline(always)]
 pub(super) fn values_of<S: Simd, const VECTORS: usize>(
     simd: S,
@@ -82,11 +84,11 @@ pub(super) fn values_of<S: Simd, const VECTORS: usize>(
     values
 }
 
-/// Sums of the left sides of some features' cuts.
+/// Sums of the left sides of the cuts of some features.
 #[derive(Debug, Default)]
 pub(crate) struct LeftSides {
     features: Vec<u32>,
-    /// n_features x the number of sums
+    /// n_features x n_sums
     sums: Vec<f64>,
 }
 
@@ -131,7 +133,7 @@ impl<S: Simd, const VECTORS: usize> RegisterSums<S, VECTORS> {
         }
     }
 
-    /// Adds sums of some examples, with their weight and number.
+    /// Adds the sums of some examples, with their weight and number.
     #[inline(always)]
     pub(super) fn add_sums(&mut self, simd: S, [weight, count]: [f64; 2], sums: [S::f64s; VECTORS]) {
         self.weight += weight;
@@ -139,7 +141,7 @@ impl<S: Simd, const VECTORS: usize> RegisterSums<S, VECTORS> {
         self.add_values(simd, sums);
     }
 
-    /// Adds the sums to `lefts`, as those of the left side of the cut of `feature`.
+    /// Records the sums in `lefts` as those of the left side of the cut of `feature`.
     #[inline(always)]
     pub(super) fn note(&self, simd: S, criterion: &Criterion, feature: u32, lefts: &mut LeftSides) {
         lefts.features.push(feature);
@@ -151,7 +153,7 @@ impl<S: Simd, const VECTORS: usize> RegisterSums<S, VECTORS> {
         }
     }
 
-    /// Makes it the other side, of this weight, in a node with these sums.
+    /// Replaces the sums by those of the other side, which has this `weight`, in a node with the sums `total`.
     #[inline(always)]
     pub(super) fn turn(&mut self, simd: S, total: [S::f64s; VECTORS], weight: f64) {
         self.weight = weight;
@@ -173,7 +175,7 @@ impl<S: Simd, const VECTORS: usize> RegisterSums<S, VECTORS> {
     }
 }
 
-/// The best cut, examples walked in `order` of their codes.
+/// The best cut, from the examples in the `order` of their codes.
 #[inline(always)]
 pub(super) fn best_cut<S: Simd, C: Code, const VECTORS: usize>(
     simd: S,
@@ -203,8 +205,8 @@ pub(super) fn best_cut<S: Simd, C: Code, const VECTORS: usize>(
     best.cut()
 }
 
-/// Examples, and the gain times the weights of both sides, of the side whose `keys` are up to `at`;
-/// row weights are 1 and the node's values set.
+/// The number of examples with `keys` up to `at`, and the gain of splitting them off, times the weights of both sides.
+/// Row weights must be 1, and the values of the node set.
 #[inline(always)]
 pub(super) fn side_up_to<S: Simd, const VECTORS: usize>(
     simd: S,
@@ -224,7 +226,7 @@ pub(super) fn side_up_to<S: Simd, const VECTORS: usize>(
     [side.weight, side.quality(simd)]
 }
 
-/// Weight, examples and gain of the side whose codes are up to `cut`, or of the other.
+/// The weight, the examples and the gain of the left side of `cut`, or of its right side.
 #[inline(always)]
 pub(super) fn side_gain<S: Simd, C: Code, const VECTORS: usize>(
     simd: S,
@@ -253,10 +255,10 @@ pub(super) fn side_gain<S: Simd, C: Code, const VECTORS: usize>(
     (side.weight, side.count, gain)
 }
 
-/// Codes that have a bit each of a word.
+/// Number of codes with a bit in a word.
 const WORD: usize = u64::BITS as usize;
 
-/// A bit for each code that is at most `cut`.
+/// A word with the bits of the codes that are at most `cut`.
 #[inline(always)]
 fn up_to<C: Code>(codes: &[C; WORD], cut: C) -> u64 {
     let mut marks = 0;
@@ -266,7 +268,7 @@ fn up_to<C: Code>(codes: &[C; WORD], cut: C) -> u64 {
     marks
 }
 
-/// `values` in vectors, zeros behind them.
+/// `values` in vectors, padded with zeros.
 #[inline(always)]
 pub(super) fn load<S: Simd, const VECTORS: usize>(simd: S, values: &[f64]) -> [S::f64s; VECTORS] {
     std::array::from_fn(|v| {

@@ -7,32 +7,32 @@ use super::vectors::add_times;
 use crate::criterion::{Criterion, EXAMPLES, FIRST, WEIGHT};
 use crate::space::Block;
 
-/// Examples of a node: row numbers in the block, and how often each occurs.
+/// The examples of a node: rows of the block and their multiplicities.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Examples<'a> {
     pub(crate) block: &'a Block,
     pub(crate) rows: &'a [u32],
-    /// Empty where there are pairs.
+    /// The multiplicity of each row; empty if there are pairs.
     pub(crate) counts: &'a [u32],
-    /// Sums of each example, where there is a single component; else empty.
+    /// The sums of each example, for a single component; otherwise empty.
     pub(crate) pairs: &'a [Pair],
 }
 
 impl Examples<'_> {
-    /// Their sums, into `sums`.
+    /// Writes the sums of the examples into `sums`.
     pub(crate) fn total(self, arch: Arch, criterion: &Criterion, sums: &mut Vec<f64>) {
         sums.clear();
         sums.resize(criterion.len(), 0.0);
         arch.dispatch(Total { examples: self, criterion, sums });
     }
 
-    /// Dense components of the example at `position`, and how often it occurs.
+    /// The numbers of the row at `position`, and its multiplicity.
     #[inline(always)]
     pub(super) fn dense(&self, position: usize) -> (&[f64], f64) {
         (self.block.dense(self.rows[position] as usize), f64::from(self.counts[position]))
     }
 
-    /// Adds example number `i` to `sums`.
+    /// Adds the example at position `i` to `sums`.
     #[inline(always)]
     pub(crate) fn add(&self, criterion: &Criterion, sums: &mut [f64], i: usize) {
         match self.pairs.get(i) {
@@ -59,7 +59,7 @@ impl WithSimd for Total<'_> {
     }
 }
 
-/// Adds an example to `sums`: [`Criterion::add`], side by side.
+/// Adds an example to `sums`: [`Criterion::add`] in vectors.
 #[inline(always)]
 pub(super) fn add_row<S: Simd>(
     simd: S,

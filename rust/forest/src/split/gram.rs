@@ -1,11 +1,11 @@
-//! Inner products of the examples of a small node, which serve all its candidates.
+//! Inner products of the examples of a small node, for the search of all its candidates.
 //!
-//! With d_i the example's centred sums, s_i − m·w_i, the gain of a side L times the weights of both
-//! sides is |Σ_{i ∈ L} d_i|² = Σ_{i,j ∈ L} G_ij, G_ij = d_i·d_j. The cost of a search
-//! then does not depend on the number of components.
+//! Let d_i = s_i − m·w_i be the centred sums of example i. The gain of a side L, times the weights of both sides, is
+//! |Σ_{i ∈ L} d_i|² = Σ_{i,j ∈ L} G_ij with G_ij = d_i·d_j. The cost of a search then does not depend on the number of
+//! components.
 //!
 //! For indicators, d_i·d_j = w_i·w_j·(Σ_{l in both} ω_l − u_i − u_j + v) with u_i = Σ_{l in i} ω_l·p_l,
-//! v = Σ_l ω_l·p_l², and p_l the share of the node's weight that has l.
+//! v = Σ_l ω_l·p_l², and p_l the share of the weight of the node that has l.
 
 use pulp::{Arch, Simd, WithSimd};
 
@@ -13,26 +13,26 @@ use super::examples::Examples;
 use super::node::Node;
 use crate::criterion::Criterion;
 
-/// Most examples of a node: a word has a bit for each.
+/// The most examples of a node; a word has a bit for each.
 pub(super) const MOST: usize = 64;
 
-/// G, and the examples' counts.
+/// The matrix G, and the counts of the examples.
 #[derive(Debug, Default)]
 pub(crate) struct Gram {
-    /// From one row to the next.
+    /// Distance from one row to the next.
     width: usize,
     /// n x width; zeros beyond the examples.
     cells: Vec<f64>,
-    /// width
+    /// width; zeros beyond the examples.
     counts: Vec<f64>,
     /// n_whole x width; centred sums, component by component.
     centred: Vec<f64>,
-    /// n_indicators; the examples that have each.
+    /// n_indicators; a bit for each example that has the indicator.
     holders: Vec<u64>,
 }
 
 impl Gram {
-    /// The products of `examples`, at most [`MOST`] of them, all of row weight 1, with rows of `width`.
+    /// Computes the products of at most [`MOST`] `examples`, all of row weight 1. Rows of G are `width` apart.
     pub(crate) fn open(
         &mut self,
         arch: Arch,
@@ -57,7 +57,7 @@ impl Gram {
         }
     }
 
-    /// Row `i`.
+    /// Row `i` of G.
     #[inline(always)]
     pub(super) fn row(&self, i: usize) -> &[f64] {
         &self.cells[i * self.width..(i + 1) * self.width]
@@ -78,7 +78,7 @@ impl Gram {
         }
     }
 
-    /// Sets the products of the indicators, for whose first part the cells below the diagonal serve.
+    /// Sets the products of the indicators. The cells below the diagonal are a buffer for their first part.
     fn set_indicators(&mut self, criterion: &Criterion, examples: Examples<'_>, node: &Node) {
         let labels = |i: usize| {
             let all = examples.block.indicators(examples.rows[i] as usize);

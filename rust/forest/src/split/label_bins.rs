@@ -1,6 +1,6 @@
-//! Cuts of large nodes where components are labels alone, known for all rows, and rows weigh 1.
+//! Cuts of large nodes for labels alone, known for all rows, of weight 1.
 //!
-//! Labels are counted by code as integers, and the counts of all codes are walked. Examples need not be sorted.
+//! Labels are counted by code as integers, and counts are added up code by code. Examples need not be sorted.
 
 use pulp::Simd;
 
@@ -10,27 +10,27 @@ use super::{Best, Cut, STEP};
 use crate::criterion::Criterion;
 use ferrank_data::store::Code;
 
-/// Most bytes of counts: with more, they leave the second cache.
+/// The most bytes of counts, which fit the second cache.
 const MOST_BYTES: usize = 1 << 20;
 
-/// Counts by code: zeros between searches.
+/// Counts of labels by code: zeros between searches.
 #[derive(Debug, Default)]
 pub(super) struct LabelBins {
-    /// n_codes; examples.
+    /// n_codes; the number of examples.
     examples: Vec<u32>,
-    /// n_codes x width, that is n_indicators in whole vectors.
+    /// n_codes x width; the counts of labels. The width is n_indicators, padded to whole vectors.
     labels: Vec<u32>,
-    /// width; the left side.
+    /// width; the counts of the left side.
     left: Vec<u32>,
-    /// width; the same as numbers that multiply.
+    /// width; the counts of the left side as floating-point numbers.
     sums: Vec<f64>,
-    /// width; of the whole node.
+    /// width; the counts of the node.
     totals: Vec<f64>,
-    /// width; ω, 0 for what all examples have.
+    /// width; ω, 0 for labels that all examples have.
     omega: Vec<f64>,
 }
 
-/// Returns true if counting `n` rows costs less than walking them in order, as measured. `examples` is the number of
+/// Returns true if counting `n` rows is faster than adding them up in order, as measured. `examples` is the number of
 /// rows counted with multiplicity.
 pub(super) fn is_worthwhile(criterion: &Criterion, n: usize, examples: f64, n_codes: usize) -> bool {
     let n_labels = criterion.indicator_weight.len();
@@ -68,7 +68,7 @@ impl LabelBins {
             count += f64::from(std::mem::take(examples));
             for ((left, sum), label) in left.iter_mut().zip(&mut *sums).zip(labels) {
                 *left += std::mem::take(label);
-                // All are below 2³¹, and signed integers become floating-point numbers faster.
+                // All counts are below 2³¹, and signed integers are converted faster.
                 *sum = f64::from(*left as i32);
             }
             let quality = quality(simd, sums, totals, omega, count / node.weight());
@@ -92,7 +92,8 @@ impl LabelBins {
     }
 }
 
-/// Σ ω·(C_L − c·share)², C_L the `sums` of the left side, c the `totals`, and `share` that of the weight on the left.
+/// Σ ω·(C_L − c·share)² with C_L the `sums` of the left side, c the `totals` of the node, and `share` the share of the
+/// weight on the left.
 #[inline(always)]
 fn quality<S: Simd>(simd: S, sums: &[f64], totals: &[f64], omega: &[f64], share: f64) -> f64 {
     let shares = simd.splat_f64s(share);

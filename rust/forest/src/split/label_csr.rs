@@ -1,7 +1,7 @@
-//! The labels of a node's examples as compressed sparse rows, with what each label adds to the sums of a side.
+//! The labels of the examples of a node as compressed sparse rows, with the addend of each label.
 //!
-//! Rows are padded to groups of equal length, and what a label adds is multiplied out beforehand. A walk over examples
-//! then has no unpredictable branch and no multiplication.
+//! Rows are padded to groups of equal length, and addends are computed in advance. The loop over examples then has no
+//! unpredictable branch and no multiplication.
 //!
 //! Memory: 72 bytes for each group of labels in the node.
 
@@ -11,28 +11,28 @@ use super::prefix::Prefixes;
 use crate::criterion::Criterion;
 use ferrank_data::store::Code;
 
-/// Number of labels of weight 0 with which groups are padded. They are taken by turns, because each addition to the same
-/// label would wait for the one before.
+/// Number of labels of weight 0 with which groups are padded. Several are used in turn, because each addition to the
+/// same label would wait for the one before it.
 const FILLERS: usize = 32;
 
-/// What labels weigh in a node.
+/// The weights of labels in a node.
 #[derive(Clone, Copy)]
 struct Weights<'a> {
     /// n_indicators
     omega: &'a [f64],
-    /// n_indicators; ω·c, 0 for labels to leave out.
+    /// n_indicators; ω·c, 0 for labels to omit.
     weighted: &'a [f64],
 }
 
 impl Weights<'_> {
-    /// Returns true if an example of `weight` shares a label with others. If not, nothing is there to add to when it comes,
-    /// and no later example adds to it.
+    /// Returns true if other examples than one of `weight` have `label`. If not, the sum of the label is 0 when the
+    /// example is added, and is not read afterwards.
     #[inline(always)]
     fn has_others(self, label: u32, weight: f64) -> bool {
         self.weighted[label as usize] > self.omega[label as usize] * weight
     }
 
-    /// What has no labels, at `position`.
+    /// An entry without labels, at `position`.
     #[inline(always)]
     fn none(self, position: usize, weight: f64, count: f64) -> LabelEntry {
         let filler = self.weighted.len() + position * GROUP % FILLERS;
@@ -40,7 +40,7 @@ impl Weights<'_> {
         LabelEntry { labels, added: [0.0; GROUP], weight, count, squares: 0.0, cross: 0.0 }
     }
 
-    /// Puts up to [`GROUP`] labels to `listed`, which has none yet.
+    /// Puts up to [`GROUP`] labels into the entry `listed`, which has none yet.
     fn put(self, labels: &[u32], listed: &mut LabelEntry) {
         for (i, &label) in labels.iter().enumerate() {
             listed.labels[i] = label;
@@ -48,7 +48,8 @@ impl Weights<'_> {
         }
     }
 
-    /// Up to [`GROUP`] labels of `example`, which has none yet. Which labels stay is unpredictable, so there is no branch.
+    /// Puts up to [`GROUP`] labels into `example`, which has none yet. Which labels are kept is unpredictable, so there
+    /// is no branch.
     #[inline(always)]
     fn add_few(self, labels: &[u32], example: &mut LabelEntry) {
         let (mut omega, mut weighted, mut n) = (0.0, 0.0, 0);
@@ -66,29 +67,29 @@ impl Weights<'_> {
     }
 }
 
-/// Labels of a node's examples.
+/// The labels of the examples of a node.
 #[derive(Debug, Default)]
 pub(super) struct LabelCsr {
-    /// n_examples, and after them those for whose labels one has no place.
+    /// n_examples entries, then further entries for examples with more than [`GROUP`] labels.
     listed: Vec<LabelEntry>,
-    /// n_examples; how many of the latter there are up to each example.
+    /// n_examples; the number of further entries up to each example.
     ends: Vec<u32>,
-    /// The example that each of the latter goes with, in ascending order.
+    /// The example of each further entry, ascending.
     owners: Vec<u32>,
-    /// Labels with weights of their own, example after example.
+    /// Partial labels, example by example.
     partial: Vec<u32>,
-    /// n_examples, empty where no label has weights of its own; where those of each example end.
+    /// n_examples; the end of the partial labels of each example. Empty if no label is partial.
     partial_ends: Vec<u32>,
-    /// The labels of one example.
+    /// A buffer for the labels of an example.
     own: Vec<u32>,
-    /// Where those beyond the examples are made.
+    /// A buffer for further entries.
     beyond: Vec<LabelEntry>,
 }
 
-/// Where the labels of one side are summed up: zeros between searches.
+/// The sums of the labels of one side: zeros between searches.
 #[derive(Debug)]
 pub(super) struct LabelSums {
-    /// n_indicators + [`FILLERS`], empty without indicators; ω·C_L.
+    /// n_indicators + [`FILLERS`]; ω·C_L. Empty without indicators.
     of_labels: Vec<f64>,
 }
 
@@ -103,7 +104,7 @@ impl LabelSums {
         &mut self.of_labels[label]
     }
 
-    /// Back to zeros, once the labels at `n` places were `added` to.
+    /// Sets the sums to 0. The labels `added` of `n` entries were added to.
     #[inline(always)]
     pub(super) fn clear<'a>(&mut self, n: usize, added: impl Iterator<Item = &'a u32>) {
         if GROUP * n >= self.of_labels.len() {
@@ -115,7 +116,7 @@ impl LabelSums {
 }
 
 impl LabelCsr {
-    /// Sets the labels of `examples`. `weighted` is ω·c of each label, 0 for labels to leave out.
+    /// Sets the labels of `examples`. `weighted` is ω·c of each label, 0 for labels to omit.
     pub(super) fn set(&mut self, criterion: &Criterion, examples: Examples<'_>, weighted: &[f64]) {
         self.listed.clear();
         self.ends.clear();
@@ -140,7 +141,7 @@ impl LabelCsr {
         self.listed.append(&mut self.beyond);
     }
 
-    /// Any labels of `example`, the one at `position`, which has none yet.
+    /// Puts any number of labels into `example`, the entry at `position`, which has none yet.
     fn add_many(
         &mut self,
         all: Weights<'_>,
@@ -171,7 +172,7 @@ impl LabelCsr {
         all.put(few, example);
     }
 
-    /// Takes the codes of all places into `listed`; `codes` are those of the examples.
+    /// Writes the code of each entry into `listed`; `codes` are those of the examples.
     #[inline(always)]
     pub(super) fn take_codes<C: Code>(&self, codes: &[C], listed: &mut Vec<u16>) {
         listed.clear();
@@ -179,7 +180,7 @@ impl LabelCsr {
         listed.extend(self.owners.iter().map(|&owner| codes[owner as usize].index() as u16));
     }
 
-    /// What is at `position`, one of an example or beyond them.
+    /// The entry at `position`.
     #[inline(always)]
     pub(super) fn at(&self, position: usize) -> &LabelEntry {
         &self.listed[position]
@@ -201,9 +202,9 @@ impl LabelCsr {
         &self.listed[self.ends.len()..][before as usize..self.ends[position] as usize]
     }
 
-    /// Adds up all that is at the places in `order`, whose codes these are, and writes down what they are after each.
+    /// Adds up the entries in `order`, and records their code and the sums after each in `walk`.
     ///
-    /// Not inlined, so that it has all registers.
+    /// Not inlined, so that it can use all registers.
     #[inline(never)]
     pub(super) fn walk(&self, codes: &[u16], order: &[u32], sums: &mut LabelSums, walk: &mut Prefixes) {
         let (listed, sums) = (&self.listed[..], &mut sums.of_labels[..]);
@@ -217,7 +218,7 @@ impl LabelCsr {
         }
     }
 
-    /// Adds up all that is at `places`. Returns the number of examples and their sums.
+    /// Adds up the entries at `places`. Returns the number of examples and their sums.
     #[inline(never)]
     pub(super) fn sum(&self, places: &[u32], sums: &mut LabelSums) -> (f64, IndicatorSums) {
         let (listed, sums) = (&self.listed[..], &mut sums.of_labels[..]);
@@ -230,12 +231,12 @@ impl LabelCsr {
         (count, side)
     }
 
-    /// The labels at `place`, those that weigh nothing among them.
+    /// The labels of the entry at `place`, including fillers.
     pub(super) fn labels_at(&self, place: u32) -> &[u32; GROUP] {
         &self.listed[place as usize].labels
     }
 
-    /// The labels of the example at `position` that have weights of their own.
+    /// The partial labels of the example at `position`.
     #[inline(always)]
     pub(super) fn partial(&self, position: usize) -> &[u32] {
         let Some(&end) = self.partial_ends.get(position) else { return &[] };
@@ -243,12 +244,12 @@ impl LabelCsr {
         &self.partial[start as usize..end as usize]
     }
 
-    /// The labels of all examples that have no weights of their own, those that weigh nothing among them.
+    /// The labels of all entries, including fillers.
     pub(super) fn all_labels(&self) -> impl Iterator<Item = &u32> {
         self.listed.iter().flat_map(|listed| &listed.labels)
     }
 
-    /// All labels of the example at `position`, those that weigh nothing among them.
+    /// All labels of the example at `position`, including fillers.
     pub(super) fn labels(&self, position: usize) -> impl Iterator<Item = &u32> {
         let listed = std::iter::once(&self.listed[position]).chain(self.beyond_of(position));
         listed.flat_map(|listed| &listed.labels).chain(self.partial(position))

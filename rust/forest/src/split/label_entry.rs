@@ -1,13 +1,13 @@
-//! What an example adds to the label sums of a side.
+//! The addends of an example to the label sums of a side.
 
-/// Labels that are added together, because the ends of lists are unpredictable.
+/// Number of labels that are added together, because the ends of lists are unpredictable.
 pub(super) const GROUP: usize = 4;
 
-/// What an example adds to the sums of a side: all of it, or some of its labels.
+/// The addends of an example to the sums of a side, or those of some of its labels.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct LabelEntry {
     pub(super) labels: [u32; GROUP],
-    /// ω·w of each.
+    /// ω·w of each label.
     pub(super) added: [f64; GROUP],
     pub(super) weight: f64,
     pub(super) count: f64,
@@ -18,7 +18,8 @@ pub(super) struct LabelEntry {
 }
 
 impl LabelEntry {
-    /// Adds the labels to ω·C_L of each label. Returns Σ ω·C_L over them, as it was before.
+    /// Adds the labels to `sums`, ω·C_L of each label. Returns Σ ω·C_L over the labels of the entry before the
+    /// addition.
     #[inline(always)]
     pub(super) fn add(&self, sums: &mut [f64]) -> f64 {
         let mut had = 0.0;
@@ -31,7 +32,7 @@ impl LabelEntry {
     }
 }
 
-/// Σ ω·C_L² and Σ ω·C_L·c of some indicators.
+/// Σ ω·C_L² and Σ ω·C_L·c over some indicators.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct IndicatorSums {
     pub(super) squares: f64,
@@ -39,14 +40,14 @@ pub(super) struct IndicatorSums {
 }
 
 impl IndicatorSums {
-    /// Adds an example whose labels had `had` = Σ ω·C_L before it.
+    /// Adds an example; `had` is Σ ω·C_L over its labels before the addition.
     #[inline(always)]
     pub(super) fn add(&mut self, example: &LabelEntry, had: f64) {
         self.squares += example.squares + 2.0 * example.weight * had;
         self.cross += example.cross;
     }
 
-    /// Σ ω·(C_L − c·share)², with Σ ω·c² of the node.
+    /// Σ ω·(C_L − c·share)²; `node_squares` is Σ ω·c² of the node.
     #[inline(always)]
     pub(super) fn quality(self, share: f64, node_squares: f64) -> f64 {
         self.squares - 2.0 * share * self.cross + share * share * node_squares

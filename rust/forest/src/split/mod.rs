@@ -1,12 +1,12 @@
-//! Searching the best test of one feature in one node.
+//! Split search: the best test of a feature in a node.
 //!
-//! A search gets the node's codes as a slice, in the order of its examples. It returns the test with
-//! the highest gain that leaves enough examples on both sides. Between equal gains the lowest cut is taken.
-//! [`kernel`] chooses the kernel of a node, and shows what each of them buys.
+//! A search reads the codes of the examples as a slice, in the order of the examples. It returns the test with the
+//! highest gain that leaves enough examples on both sides. Of equal gains, the lowest cut is taken. [`kernel`] chooses
+//! the kernel of a node; its table lists the gain in speed of each.
 //!
-//! The general ways, for any components:
-//! - [`node_sums`]: sums by code, for large nodes in memory and for nodes whose rows lie elsewhere;
-//! - [`scan`]: examples in the order of their codes, for the other nodes;
+//! Searches for any components:
+//! - [`node_sums`]: sums by code, for large nodes in memory and for nodes whose rows are on disk;
+//! - [`scan`]: examples in the order of their codes, for the other nodes; `given_cut` for a random cut;
 //! - [`nominal`]: subsets of categories.
 //!
 //! Kernels for special cases:
@@ -15,11 +15,14 @@
 //! - [`dense`], [`multi_feature`], [`random_thresholds`]: few dense components;
 //! - `label_csr`, `label_bins`: labels alone.
 //!
-//! `prefix` judges the cuts of sorted examples.
+//! Parts of these: `gain` (gains of many cuts), `prefix` (cuts of sorted examples), `side_sums` (sums of a side),
+//! `random_test` (random cuts and subsets).
 
 pub(crate) mod batch;
 pub(crate) mod dense;
 pub(crate) mod examples;
+mod gain;
+mod given_cut;
 pub(crate) mod gram;
 pub(crate) mod kernel;
 mod label_bins;
@@ -32,9 +35,11 @@ pub(crate) mod nominal;
 mod order;
 mod prefix;
 mod quality;
+pub(crate) mod random_test;
 pub(crate) mod random_thresholds;
 pub(crate) mod scan;
 pub(crate) mod search;
+mod side_sums;
 pub(crate) mod single;
 #[cfg(test)]
 pub(crate) mod tests;
@@ -43,15 +48,15 @@ mod vectors;
 
 use crate::criterion::{TIE, ties};
 
-/// Arrays for vectors are padded to multiples of this, the width of the widest vector.
+/// The number of lanes of the widest vectors. Arrays for vectors are padded to multiples of it.
 const STEP: usize = 8;
 
 /// The least size of the children of a split.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct SplitConstraint {
-    /// Least number of examples, counted with multiplicity.
+    /// Least number of examples of a child, counted with multiplicity.
     pub(crate) min_leaf: f64,
-    /// Number of examples whose value is missing; they follow the heavier side, the left one if equal.
+    /// Number of examples whose value is missing. They go to the heavier side; to the left side if both weigh the same.
     pub(crate) missing: f64,
 }
 
@@ -69,7 +74,7 @@ impl SplitConstraint {
     }
 }
 
-/// The best of the cuts offered, in ascending order of codes, so far.
+/// The best of the cuts offered so far, which come in ascending order of codes.
 #[derive(Debug)]
 struct Best {
     /// Weight and number of examples of the node.
@@ -85,14 +90,14 @@ struct Best {
 
 impl Best {
     const TIED: usize = 8;
-    /// A little below 1. A comparison with this share of the greatest gain spares most divisions.
+    /// Slightly less than [`TIE`]. A comparison with this share of the greatest gain avoids most divisions.
     const LOOSE: f64 = TIE - 1e-12;
 
     fn new(weight: f64, examples: f64, constraint: SplitConstraint) -> Self {
         Best { weight, examples, constraint, most: 0.0, tied: [(0.0, 0); Best::TIED], n_tied: 0 }
     }
 
-    /// Offers the cut above `code`, whose left side has this weight and these examples; `quality` is
+    /// Offers the cut above `code`, whose left side has this `weight` and number of `examples`. `quality` is
     /// Σ_c (S_L − m·W_L)², the gain times the weights of both sides.
     #[inline(always)]
     fn offer(&mut self, code: usize, quality: f64, weight: f64, examples: f64) {
@@ -102,7 +107,7 @@ impl Best {
         }
     }
 
-    /// Offers the cut above `code` with its gain, which is not a number where a side is empty.
+    /// Offers the cut above `code` with its gain, which is NaN if a side is empty.
     #[inline(always)]
     fn offer_gain(&mut self, code: usize, gain: f64, weight: f64, examples: f64) {
         let (weights, examples) = ((weight, self.weight - weight), (examples, self.examples - examples));
@@ -135,21 +140,22 @@ impl Best {
     }
 }
 
-/// The first of `gains`, in whole steps, that [ties] with the greatest, `most`, which is negative if no cut is allowed.
+/// The position of the first of `gains` that [ties] with the greatest gain `most`; `None` if `most` is negative. The
+/// length of `gains` is a multiple of [`STEP`].
 #[inline(always)]
 fn first_best(gains: &[f64], most: f64) -> Option<usize> {
     let start = STEP * first_step_of_best(gains, most)?;
     gains[start..].iter().position(|&gain| ties(gain, most)).map(|place| start + place)
 }
 
-/// The step with the first of `gains` that ties with the greatest; see [`first_best`].
+/// The step with the first of `gains` that ties with the greatest gain; see [`first_best`].
 #[inline(always)]
 fn first_step_of_best(gains: &[f64], most: f64) -> Option<usize> {
     if most < 0.0 {
         return None;
     }
     gains.as_chunks::<STEP>().0.iter().position(|gains| {
-        // All of them, without a branch for each.
+        // All gains of a step, without a branch for each.
         let mut is_here = false;
         for &gain in gains {
             is_here |= ties(gain, most);
@@ -163,6 +169,6 @@ fn first_step_of_best(gains: &[f64], most: f64) -> Option<usize> {
 pub(crate) struct Cut {
     /// Impurity decrease over the examples whose value is known.
     pub(crate) gain: f64,
-    /// Highest code that goes left.
+    /// The highest code that goes left.
     pub(crate) code: u16,
 }

@@ -1,7 +1,7 @@
-//! Best cuts of several features of a large node, for few dense components: histograms of several features.
+//! Best cuts of several features of a large node, for few dense components.
 //!
-//! Examples are added up by code for all features in one pass over their values, because the values of a large node do
-//! not stay in the cache.
+//! One pass over the values of the examples fills the histograms of all the features, because the values of a large
+//! node do not stay in the cache.
 //!
 //! Memory: a vector of sums for each code of these features, at most 640 KiB.
 
@@ -14,15 +14,15 @@ use super::{Best, Cut, SplitConstraint};
 use crate::criterion::Criterion;
 use ferrank_data::store::Code;
 
-/// Features to be searched together.
+/// Features that are searched together.
 #[derive(Debug, Default)]
 pub(crate) struct MultiFeatureHistogram {
     features: Vec<Coded>,
     /// n_features x n_examples
     codes: Vec<u16>,
-    /// For each feature n_codes; the examples of each code.
+    /// n_codes of each feature; the sums of the examples of each code.
     groups: GroupSums,
-    /// [`BLOCK`] x width; count times the components of some examples.
+    /// [`BLOCK`] x width; the components of a block of examples, times their counts.
     values: Vec<f64>,
 }
 
@@ -33,16 +33,16 @@ struct Coded {
     best: Option<Cut>,
 }
 
-/// Examples that are added up for a feature before the next.
+/// Number of examples that are added up for one feature before the next feature.
 const BLOCK: usize = 128;
-/// Most bytes of sums at once, but for those of a single feature: as many as the cache holds.
+/// The most bytes of sums of several features, which fit the cache.
 const MOST_BYTES: usize = 640 << 10;
-/// From so many codes on no more features are taken, so that an interrupt does not wait long for a pass.
+/// With this number of codes no more features are taken, so that an interrupt does not wait long for a pass.
 const MANY_CODES: usize = 1 << 24;
 
 impl MultiFeatureHistogram {
-    /// Takes a feature, with the codes of the examples, none missing and all below `n_codes`. Returns true if there
-    /// is no space for another like it.
+    /// Adds a feature with the codes of the examples, none missing and all below `n_codes`. Returns true if there is no
+    /// space for another feature of this size.
     pub(crate) fn take<C: Code>(&mut self, criterion: &Criterion, feature: u32, codes: &[C], n_codes: usize) -> bool {
         self.features.push(Coded { feature, n_codes, best: None });
         self.codes.extend(codes.iter().map(|code| code.index() as u16));
@@ -50,8 +50,8 @@ impl MultiFeatureHistogram {
         all * criterion.len() * size_of::<f64>() > MOST_BYTES || self.codes.len() >= MANY_CODES
     }
 
-    /// The best cuts of the features, of those that have one, with the sums of their left sides in `lefts` if it is
-    /// given. Starts anew afterwards.
+    /// Removes all features and returns the best cut of each that has one. The sums of the left sides are recorded in
+    /// `lefts`.
     pub(crate) fn best_cuts<'a>(
         &'a mut self,
         arch: Arch,

@@ -1,4 +1,4 @@
-//! The sums of a node, and what follows from them for every search in it.
+//! The sums of a node, and what all searches in the node derive from them.
 
 use std::cell::{OnceCell, RefCell};
 
@@ -9,27 +9,28 @@ use super::label_csr::LabelCsr;
 use super::values::Values;
 use crate::criterion::{Criterion, EXAMPLES, WEIGHT};
 
-/// A node's sums, and what follows from them for every search in it.
+/// The sums of a node, and what all searches in the node derive from them.
 #[derive(Debug, Default)]
 pub(crate) struct Node {
+    /// The sums of the examples, in the layout of [`Criterion`].
     pub(crate) total: Vec<f64>,
-    /// n_dense; 0 where nothing is known.
+    /// n_dense; the mean of each component, 0 if no value is known.
     pub(super) means: Vec<f64>,
-    /// n_indicators; ω·c, and 0 for what all examples have, which gains nothing.
+    /// n_indicators; ω·c, and 0 for an indicator that all examples have, whose gain is 0.
     pub(super) weighted: Vec<f64>,
     /// Σ ω·c² over the indicators known for all rows.
     pub(super) squares: f64,
-    /// n_groups; the same over each group.
+    /// n_groups; Σ ω·c² over the indicators of each group.
     pub(super) group_squares: Vec<f64>,
-    /// Made by the first search that needs them.
+    /// The labels of the examples, set by the first search that needs them.
     lists: OnceCell<LabelCsr>,
-    /// The lists of an earlier node, whose buffers are reused.
+    /// The labels of an earlier node, whose buffers are reused.
     used: RefCell<LabelCsr>,
     pub(super) values: Values,
 }
 
 impl Node {
-    /// Sets what follows from the total.
+    /// Sets what is derived from the total.
     pub(crate) fn open(&mut self, criterion: &Criterion) {
         self.values.clear();
         if let Some(lists) = self.lists.take() {
@@ -58,7 +59,7 @@ impl Node {
         }
     }
 
-    /// The labels of its `examples`.
+    /// The labels of the `examples` of the node.
     pub(super) fn lists(&self, criterion: &Criterion, examples: Examples<'_>) -> &LabelCsr {
         self.lists.get_or_init(|| {
             let mut lists = self.used.take();
@@ -67,7 +68,7 @@ impl Node {
         })
     }
 
-    /// Copies the values of `examples` together, if components are dense and few.
+    /// Copies the values of `examples` together, if components are dense, known for all rows, and few.
     pub(crate) fn set_values(&mut self, arch: Arch, criterion: &Criterion, examples: Examples<'_>) {
         self.values.set(arch, criterion, examples);
     }

@@ -1,22 +1,34 @@
-//! Sums of a node's examples by the code of a feature, and the best test that follows from them.
+//! Sums of the examples of a node by the code of a feature, and the best test that follows from them.
 //!
-//! Large nodes in memory and nodes whose rows lie elsewhere differ only in where the sums were taken. Sums are exact,
-//! so sums of disjoint sets of rows add up, in any order, to those of all rows.
+//! This search supports any components, row weights and missing values. It is used for large nodes in memory and for
+//! nodes whose rows are on disk, which differ only in where the sums were computed. The kernels for special cases are
+//! faster.
 //!
-//! This is the general way: it serves any components, weights and missing values. Kernels beside it serve special
-//! cases faster, with the same bits.
+//! # Sums are exact
 //!
-//! Memory: n_codes + 1 vectors of sums; pairs of numbers where there is a single component.
+//! Each number that is added is a multiple of a power of two, the grid of its component ([`space`](crate::space)). The
+//! grid is so coarse that no partial sum over a bag is rounded. Therefore:
+//!
+//! - Examples may be added in any order and in any number of calls; the sums have the same bits.
+//! - The sums of disjoint parts of the rows, added cell by cell in any order, have the bits of the sums of all rows.
+//! - The sums of all rows less those of a part are the sums of the other rows.
+//!
+//! The parts must share the [`Space`](crate::space::Space), because the grid depends on all rows, and the codes of the
+//! feature. Growth in external memory relies on the first property: it adds examples block by block.
+//!
+//! Memory: n_codes + 1 vectors of sums; pairs of numbers for a single component.
+
+#[cfg(test)]
+mod tests;
 
 use pulp::{Arch, Simd, WithSimd};
-use rand::{Rng, RngExt};
 
-use super::batch::threshold;
 use super::examples::Examples;
 use super::examples::add_row;
 use super::node::Node;
 use super::nominal::{PresentCategories, Subset};
 use super::quality::{dense_quality, indicator_quality};
+use super::random_test::{random_cut, random_subset};
 use super::vectors::add_times;
 use super::{Best, Cut, SplitConstraint};
 use crate::candidates::Candidate;
@@ -27,17 +39,17 @@ use ferrank_data::profile::{Coding, Scale};
 use ferrank_data::store::Code;
 use ferrank_runtime::random::Stream;
 
-/// The numbers kept for each code.
+/// The numbers for each code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SumLayout {
-    /// Examples and sum, where there is a single component and rows weigh 1.
+    /// Count and sum, for a single component and rows of weight 1.
     Pairs,
-    /// So many sums, as [`Criterion`] lays them out.
+    /// This number of sums, in the layout of [`Criterion`].
     Full(usize),
 }
 
 impl SumLayout {
-    /// The layout with the fewest numbers for `criterion`.
+    /// The smallest layout for `criterion`.
     pub(crate) fn new(criterion: &Criterion) -> Self {
         if criterion.is_single() { SumLayout::Pairs } else { SumLayout::Full(criterion.len()) }
     }
@@ -55,11 +67,11 @@ impl SumLayout {
     }
 }
 
-/// Sums of a node's examples by the code of a feature.
+/// Sums of the examples of a node by the code of a feature; exact in any order of additions.
 #[derive(Debug, Clone)]
 pub(crate) struct NodeSums {
     layout: SumLayout,
-    /// (n_codes + 1) x stride; the last are the sums of examples whose value is missing.
+    /// (n_codes + 1) x stride; the last row has the sums of the examples whose value is missing.
     cells: Vec<f64>,
 }
 
@@ -70,12 +82,12 @@ impl Default for NodeSums {
 }
 
 impl NodeSums {
-    /// Zeros for codes below `n_codes`.
+    /// Sums of no examples, for codes below `n_codes`.
     pub(crate) fn new(layout: SumLayout, n_codes: usize) -> Self {
         NodeSums { layout, cells: vec![0.0; layout.stride() * (n_codes + 1)] }
     }
 
-    /// Back to zeros, for codes below `n_codes`.
+    /// Sets all sums to 0, for codes below `n_codes`.
     pub(crate) fn reset(&mut self, layout: SumLayout, n_codes: usize) {
         self.layout = layout;
         self.cells.clear();
@@ -132,13 +144,13 @@ impl NodeSums {
         }
     }
 
-    /// The sums of each code, the missing ones last.
+    /// The sums of each code, then those of missing values.
     #[inline(always)]
     fn rows(&self) -> impl DoubleEndedIterator<Item = &[f64]> + ExactSizeIterator {
         self.cells.chunks_exact(self.layout.stride())
     }
 
-    /// The codes that occur with their sums, ascending.
+    /// The codes that occur, ascending, with their sums.
     #[inline(always)]
     fn present(&self) -> impl DoubleEndedIterator<Item = (usize, &[f64])> {
         let mut rows = self.rows();
@@ -151,7 +163,7 @@ impl NodeSums {
         &self.cells[self.cells.len() - self.layout.stride()..]
     }
 
-    /// The sums of the examples with a code for which `wanted` holds.
+    /// The sums of the examples with codes for which `wanted` returns true.
     fn sum(&self, wanted: impl Fn(usize) -> bool) -> Vec<f64> {
         let mut total = vec![0.0; self.layout.stride()];
         self.present().filter(|&(code, _)| wanted(code)).for_each(|(_, sums)| add_to(&mut total, sums));
@@ -165,7 +177,7 @@ impl NodeSums {
         total
     }
 
-    /// Sums of the left side of `test`, and of all examples whose value is known.
+    /// The sums of the left side of `test`, and those of all examples whose value is known.
     pub(crate) fn sides(&self, test: &CodeTest) -> (Vec<f64>, Vec<f64>) {
         let left = match test {
             CodeTest::Cut(cut) => self.sum(|code| code <= usize::from(*cut)),
@@ -174,7 +186,8 @@ impl NodeSums {
         (left, self.sum(|_| true))
     }
 
-    /// The best cut; `node` has the sums of the examples whose value is known, and `left` is zeros, also afterwards.
+    /// The best cut. `node` has the sums of the examples whose value is known; `left` is a buffer of zeros, which are
+    /// restored.
     #[inline(always)]
     pub(super) fn best_cut<S: Simd>(
         &self,
@@ -216,7 +229,7 @@ impl<C: Code> WithSimd for AddExamples<'_, C> {
     }
 }
 
-/// Searches the best test of a feature from the sums alone, with the same draws as a node whose examples are in memory.
+/// Searches the best test of a feature from sums alone, with the same random draws as the search from examples.
 pub(crate) struct SumSearch<'a> {
     pub(crate) arch: Arch,
     pub(crate) criterion: &'a Criterion,
@@ -227,7 +240,7 @@ pub(crate) struct SumSearch<'a> {
 }
 
 impl SumSearch<'_> {
-    /// Returns true if the feature varies in the node, and its best test.
+    /// Returns whether the feature varies in the node, and its best test.
     pub(crate) fn run(&self, params: &ForestParams, random: &mut Stream) -> (bool, Option<Candidate>) {
         let SumSearch { sums, criterion, coding, feature, .. } = *self;
         let ends = (sums.present().next(), sums.present().next_back());
@@ -242,9 +255,7 @@ impl SumSearch<'_> {
         let found = match (&coding.scale, at_random) {
             (Scale::Numeric(_), false) => self.best_cut(total, constraint),
             (Scale::Numeric(cuts), true) => {
-                let at = threshold(cuts.values[low], cuts.values[high], random.random());
-                let cut = low + cuts.values[low..high].partition_point(|&value| value <= at) - 1;
-                self.given_cut(&total, constraint, cut)
+                self.given_cut(&total, constraint, random_cut(&cuts.values, low, high, random))
             }
             (Scale::Nominal(_), _) => {
                 let codes: Vec<u16> = sums.present().map(|(code, _)| code as u16).collect();
@@ -295,14 +306,4 @@ impl WithSimd for BestCut<'_> {
 
 fn add_to(total: &mut [f64], sums: &[f64]) {
     total.iter_mut().zip(sums).for_each(|(total, sum)| *total += sum);
-}
-
-/// A random subset of `n` positions, neither none nor all.
-pub(crate) fn random_subset(n: usize, random: &mut Stream) -> Vec<usize> {
-    loop {
-        let chosen: Vec<usize> = (0..n).filter(|_| random.next_u32() & 1 == 1).collect();
-        if !chosen.is_empty() && chosen.len() < n {
-            return chosen;
-        }
-    }
 }

@@ -1,21 +1,21 @@
 //! Subsets of the categories of a nominal feature.
 //!
-//! With a single mean to order by, the best subset is a prefix of the categories in that order
-//! (Breiman et al. 1984). Otherwise the subset grows greedily, category by category, while the gain
-//! rises; above [`MOST_GREEDY`] categories, where that would take time with their square, categories
-//! are ordered along the first principal axis of their means and scanned.
+//! For a single mean, the best subset is a prefix of the categories in the order of their means (Breiman et al. 1984).
+//! Otherwise the subset grows greedily, category by category, while the gain rises. The time of the greedy search is
+//! quadratic. Above [`MOST_GREEDY`] categories, the best prefix is taken in the order along the first principal axis of
+//! the means.
 
 use super::SplitConstraint;
 use crate::criterion::{Criterion, EXAMPLES, TIE, WEIGHT, ties};
 use crate::split::examples::Examples;
 use ferrank_data::store::Code;
 
-/// Most categories in a node that are put together greedily.
+/// The most categories in a node for the greedy search.
 const MOST_GREEDY: usize = 256;
-/// Steps of the power iteration for the principal axis; a rough axis does.
+/// Steps of the power iteration for the principal axis, which need not be accurate.
 const AXIS_STEPS: usize = 32;
 
-/// The best subset of a feature's categories in a node.
+/// A subset of the categories of a feature, with its gain.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Subset {
     /// Impurity decrease over the examples whose value is known.
@@ -27,22 +27,22 @@ pub(crate) struct Subset {
 /// The categories present in a node, with the sums of each.
 #[derive(Debug, Default)]
 pub(crate) struct PresentCategories {
-    /// Ascending.
+    /// The categories present, ascending.
     pub(crate) codes: Vec<u16>,
     /// n_present x n_sums.
     sums: Vec<f64>,
     total: Vec<f64>,
-    /// n_codes; position in `codes`.
+    /// n_codes; the position of each code in `codes`.
     position: Vec<u32>,
 }
 
 impl PresentCategories {
-    /// The categories with these `codes`, which ascend; `sums` are theirs, one after the other.
+    /// The categories with the ascending `codes`; `sums` has the sums of each in turn.
     pub(crate) fn from_sums(codes: Vec<u16>, sums: Vec<f64>, total: Vec<f64>) -> Self {
         PresentCategories { codes, sums, total, position: Vec::new() }
     }
 
-    /// Sums up `examples` by category; `codes` has none missing.
+    /// Sums up `examples` by category; `codes` has no missing value.
     pub(crate) fn open<C: Code>(&mut self, criterion: &Criterion, examples: Examples<'_>, codes: &[C], n_codes: usize) {
         const ABSENT: u32 = u32::MAX;
         self.position.clear();
@@ -155,7 +155,7 @@ impl PresentCategories {
         best.map(|(gain, n)| self.subset(gain, &taken[..n]))
     }
 
-    /// Coordinate of each category's mean on the first principal axis of all means.
+    /// The coordinate of the mean of each category on the first principal axis of all means.
     fn principal_coordinates(&self, criterion: &Criterion) -> Vec<f64> {
         let mean_total = self.scaled_means(criterion, &self.total);
         let means: Vec<Vec<f64>> = (0..self.codes.len())
@@ -203,13 +203,13 @@ fn norm(a: &[f64]) -> f64 {
     dot(a, a)
 }
 
-/// Position of the first gain that ties with the greatest, and the greatest.
+/// The position of the first gain that ties with the greatest gain, and the greatest gain.
 fn first_of_best(gains: &[f64]) -> Option<(usize, f64)> {
     let most = gains.iter().copied().max_by(f64::total_cmp)?;
     Some((gains.iter().position(|&gain| ties(gain, most))?, most))
 }
 
-/// Positions by ascending key. Keys that differ by rounding alone are equal; equal ones keep their
+/// Positions by ascending key. Keys that differ only by rounding count as equal; positions with equal keys keep their
 /// order.
 fn by_key(keys: Vec<f64>) -> Vec<usize> {
     let mut order: Vec<usize> = (0..keys.len()).collect();

@@ -2,10 +2,10 @@
 
 use ferrank_data::store::Code;
 
-/// Values of a byte.
+/// Number of values of a byte.
 const BYTE: usize = 256;
 
-/// Writes the positions of the codes for which `wanted` holds, without a branch for each.
+/// Writes the positions of the codes for which `wanted` returns true, without a branch for each.
 #[inline(always)]
 pub(super) fn positions<C: Code>(codes: &[C], wanted: impl Fn(C) -> bool, out: &mut Vec<u32>) {
     out.clear();
@@ -18,7 +18,7 @@ pub(super) fn positions<C: Code>(codes: &[C], wanted: impl Fn(C) -> bool, out: &
     out.truncate(n);
 }
 
-/// Positions by code, then by row.
+/// Writes the positions by ascending code; positions with equal codes keep their order.
 #[inline(always)]
 pub(super) fn sort<C: Code>(codes: &[C], n_codes: usize, order: &mut Vec<u32>, spare: &mut Vec<u32>) {
     match codes.len() {
@@ -33,8 +33,7 @@ pub(super) fn sort<C: Code>(codes: &[C], n_codes: usize, order: &mut Vec<u32>, s
     }
 }
 
-/// Sorts up to `N` codes by counting for each how many come before it: n² comparisons side by side,
-/// without branches.
+/// Sorts up to `N` codes by counting for each how many come before it, with n² comparisons in vectors and no branches.
 #[inline(always)]
 pub(super) fn by_rank<const N: usize, C: Code>(codes: &[C], order: &mut Vec<u32>) {
     let mut keys = [u32::MAX; N];
@@ -54,9 +53,9 @@ pub(super) fn by_rank<const N: usize, C: Code>(codes: &[C], order: &mut Vec<u32>
     }
 }
 
-/// Sorts `positions` by what `byte` makes of their codes; equals stay in their order.
+/// Sorts `positions` by a `byte` of their codes; positions with equal bytes keep their order.
 ///
-/// Not inlined, so that it has all registers.
+/// Not inlined, so that it can use all registers.
 #[inline(never)]
 pub(super) fn by_byte<C: Code>(
     codes: &[C],

@@ -1,27 +1,27 @@
-//! Prefix sums of examples in the order of their codes, where rows weigh 1.
+//! Prefix sums of examples in the order of their codes, for rows of weight 1.
 //!
-//! The sums after each example are written down, and all cuts are judged in vectors. Cuts between examples with the same
-//! code are masked, because branches at the ends of codes would be unpredictable.
+//! The sums after each example are recorded, and the gains of all cuts are computed in vectors. Cuts between examples
+//! with the same code are masked, because branches at the ends of codes would be unpredictable.
 
 use pulp::Simd;
 
-use super::single::GainFormula;
+use super::gain::GainFormula;
 use super::{Cut, STEP, first_best};
 
 /// The left side after each example in order, in whole vectors.
 #[derive(Debug, Default)]
 pub(super) struct Prefixes {
-    /// Codes, and one more that is infinite.
+    /// The codes, padded with infinite ones, at least one.
     keys: Vec<f64>,
     counts: Vec<f64>,
-    /// Gains times the weights of both sides; of labels Σ ω·C_L² at first.
+    /// Gains times the weights of both sides; for labels, Σ ω·C_L² until [`measure_labels`](Self::measure_labels).
     qualities: Vec<f64>,
-    /// Of labels Σ ω·C_L·c.
+    /// Σ ω·C_L·c, for labels.
     cross: Vec<f64>,
     gains: Vec<f64>,
 }
 
-/// Where an example is written down.
+/// The record of an example.
 pub(super) struct Step<'a> {
     pub(super) key: &'a mut f64,
     pub(super) count: &'a mut f64,
@@ -30,7 +30,7 @@ pub(super) struct Step<'a> {
 }
 
 impl Prefixes {
-    /// SplitConstraint for `n` examples, in order.
+    /// The records of `n` examples, in order.
     #[inline(always)]
     pub(super) fn steps(&mut self, n: usize) -> impl Iterator<Item = Step<'_>> {
         let Prefixes { keys, counts, qualities, cross, gains } = self;
@@ -42,8 +42,8 @@ impl Prefixes {
         cells.map(|(((key, count), quality), cross)| Step { key, count, quality, cross })
     }
 
-    /// Makes qualities of the sums of labels: Σ ω·(C_L − c·r)², r the share of the node's `examples` on the left and
-    /// `squares` its Σ ω·c².
+    /// Computes the qualities Σ ω·(C_L − c·r)² from the sums of labels. r is the share of the `examples` of the node on
+    /// the left, and `squares` is Σ ω·c² of the node.
     #[inline(always)]
     pub(super) fn measure_labels<S: Simd>(&mut self, simd: S, examples: f64, squares: f64) {
         let (all, two, squares) = (simd.splat_f64s(examples), simd.splat_f64s(2.0), simd.splat_f64s(squares));
@@ -67,7 +67,7 @@ impl Prefixes {
         let gains = S::as_mut_simd_f64s(&mut self.gains).0;
         let mut most = none;
         for (i, out) in gains.iter_mut().enumerate() {
-            let found = gain.of_quality(simd, counts[i], qualities[i]);
+            let found = gain.gains_of_qualities(simd, counts[i], qualities[i]);
             *out = simd.select_f64s(simd.less_than_f64s(keys[i], next[i]), found, none);
             most = simd.max_f64s(most, *out);
         }

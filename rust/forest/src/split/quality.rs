@@ -1,4 +1,4 @@
-//! Qualities of splits from the sums of a side.
+//! The quality of a split: its gain times the weights of both sides, from the sums of one side.
 
 use pulp::Simd;
 
@@ -6,7 +6,7 @@ use super::node::Node;
 use super::vectors::{ABREAST, total};
 use crate::criterion::{Criterion, WEIGHT};
 
-/// Adds `factor` times `from` to `sums`, of dense components known for all rows. Returns Σ (S − m·W)².
+/// Adds `factor` times `from` to the `sums` of dense components known for all rows. Returns Σ (S − m·W)².
 #[inline(always)]
 pub(super) fn add_measured<S: Simd>(
     simd: S,
@@ -43,6 +43,7 @@ pub(super) fn add_measured<S: Simd>(
     total(simd, squares) + rest
 }
 
+/// Σ (S − m·W)² over dense components known for all rows.
 #[inline(always)]
 pub(super) fn dense_quality<S: Simd>(simd: S, sums: &[f64], weight: f64, node: &Node) -> f64 {
     let weights = simd.splat_f64s(weight);
@@ -59,6 +60,7 @@ pub(super) fn dense_quality<S: Simd>(simd: S, sums: &[f64], weight: f64, node: &
     total(simd, squares) + rest
 }
 
+/// Σ ω·(C_L − c·W_L / W)² over indicators known for all rows.
 #[inline(always)]
 pub(super) fn indicator_quality(criterion: &Criterion, left: &[f64], node: &Node) -> f64 {
     let (weight, all) = (left[WEIGHT], node.weight());

@@ -52,7 +52,8 @@ impl RandomThresholds {
     }
 
     /// Judges the cuts. Returns those that the constraint allows with their features, and puts the sums of their left
-    /// sides into `lefts`. Starts anew afterwards. The bits are those of [`Search::given_cut`](super::scan::Search::given_cut).
+    /// sides into `lefts`. Starts anew afterwards. The bits are those of
+    /// [`Search::given_cut`](super::scan::Search::given_cut).
     pub(crate) fn judge<'a>(
         &'a mut self,
         arch: Arch,

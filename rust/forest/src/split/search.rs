@@ -10,9 +10,9 @@ use crate::criterion::Criterion;
 pub(crate) struct Search<'a, C> {
     pub(crate) criterion: &'a Criterion,
     pub(crate) examples: Examples<'a>,
-    /// One for each example, none missing.
+    /// The code of each example, none missing.
     pub(crate) codes: &'a [C],
-    /// Codes lie below this.
+    /// All codes are below this number.
     pub(crate) n_codes: usize,
     pub(crate) node: &'a Node,
     pub(crate) constraint: SplitConstraint,

@@ -1,18 +1,18 @@
-//! Values of the examples of a node, copied together in whole vectors.
+//! The values of the examples of a node, copied together in whole vectors.
 
 use pulp::{Arch, Simd, WithSimd};
 
 use super::examples::Examples;
 use crate::criterion::Criterion;
 
-/// Vectors that hold the sums, if components are all dense and few enough.
+/// The number of vectors that hold the sums, if components are dense, known for all rows, and few.
 #[inline(always)]
 pub(super) fn vectors_of<S: Simd>(criterion: &Criterion) -> Option<usize> {
     let vectors = criterion.n_whole.div_ceil(S::F64_LANES).next_power_of_two();
     (criterion.indicator_weight.is_empty() && !criterion.is_partial() && vectors <= 4).then_some(vectors)
 }
 
-/// Numbers of the vectors that hold the sums, if components are all dense and few enough.
+/// The number of lanes of the vectors that hold the sums, if components are dense, known for all rows, and few.
 pub(super) fn width(arch: Arch, criterion: &Criterion) -> Option<usize> {
     struct Width<'a>(&'a Criterion);
     impl WithSimd for Width<'_> {
@@ -25,7 +25,7 @@ pub(super) fn width(arch: Arch, criterion: &Criterion) -> Option<usize> {
     arch.dispatch(Width(criterion))
 }
 
-/// Count times the component values of each example of a node, in whole vectors.
+/// The component values of each example of a node, times its count, in whole vectors.
 #[derive(Debug, Default)]
 pub(super) struct Values {
     pub(super) width: usize,
@@ -38,12 +38,12 @@ impl Values {
         self.cells.clear();
     }
 
-    /// Returns true if they are there.
+    /// Returns true if the values are set.
     pub(super) fn is_set(&self) -> bool {
         !self.cells.is_empty()
     }
 
-    /// Sets those of `examples`, if components are all dense and few enough.
+    /// Sets the values of `examples`, if components are dense, known for all rows, and few.
     pub(super) fn set(&mut self, arch: Arch, criterion: &Criterion, examples: Examples<'_>) {
         self.clear();
         let Some(width) = width(arch, criterion) else { return };

@@ -2,10 +2,10 @@
 
 use pulp::Simd;
 
-/// Vectors added up side by side: a sum waits for each of its additions.
+/// Number of vectors that are added up independently, because each addition to a sum waits for the one before it.
 pub(super) const ABREAST: usize = 4;
 
-/// Adds `factor` times `from` to `to`, which is as long.
+/// Adds `factor` times `from` to `to`, which has the same length.
 #[inline(always)]
 pub(super) fn add_times<S: Simd>(simd: S, to: &mut [f64], from: &[f64], factor: f64) {
     let times = simd.splat_f64s(factor);
@@ -17,13 +17,14 @@ pub(super) fn add_times<S: Simd>(simd: S, to: &mut [f64], from: &[f64], factor: 
     to_rest.iter_mut().zip(from_rest).for_each(|(to, from)| *to += factor * from);
 }
 
+/// The sum of all lanes.
 #[inline(always)]
 pub(super) fn total<S: Simd>(simd: S, [a, b, c, d]: [S::f64s; ABREAST]) -> f64 {
     simd.reduce_sum_f64s(simd.add_f64s(simd.add_f64s(a, b), simd.add_f64s(c, d)))
 }
 
-/// Σ (S_L − m·W_L)² / (W_L·W_R) over dense components with weights of their own; `weights` are those of
-/// the left side, `totals` those of the node.
+/// Σ (S_L − m·W_L)² / (W_L·W_R) over partial dense components. `weights` are those of the left side, `totals` those of
+/// the node.
 #[inline(always)]
 pub(super) fn dense_gain<S: Simd>(simd: S, sums: &[f64], weights: &[f64], totals: &[f64], means: &[f64]) -> f64 {
     let zero = simd.splat_f64s(0.0);

@@ -73,8 +73,8 @@ fn prediction(numeric: bool, known: &[(f64, f64)]) -> Option<f64> {
     classes.into_iter().find(|(_, weight)| *weight == most).map(|(class, _)| f64::from(class))
 }
 
-/// Mean over the targets of relative root squared errors and error rates, of labels by their shares, where the out-of-bag row
-/// number i is predicted by leaf `leaves[i]`.
+/// Mean over the targets of relative root squared errors and error rates, of labels by their shares, where the
+/// out-of-bag row number i is predicted by leaf `leaves[i]`.
 fn error(coded: &Coded, tree: &TreeBuffer, bag: &Bag, oob: &[u32], leaves: &[usize]) -> f64 {
     let weight = |row: usize| if coded.store.weights.is_empty() { 1.0 } else { coded.store.weights[row] };
     let (mut sum, mut n) = (0.0, 0.0);

@@ -1,8 +1,8 @@
 //! Errors of the predictions for the out-of-bag rows.
 //!
-//! The error is the mean over the targets of the relative root squared error (numeric) and the share of
-//! mistakes (nominal); on labels that mean is the Hamming loss. Label sets of a hierarchy are one target,
-//! whose error is the Hamming loss with the labels' shares for weights.
+//! The error is a mean over the targets: the relative root squared error of a numeric target, the error rate of a
+//! nominal target. For labels this mean is the Hamming loss. Label sets of a hierarchy are one target, whose error is
+//! the Hamming loss weighted by the shares of the labels.
 
 use super::walk::Walk;
 use crate::oob::{LeafPredictions, OobView, OutOfBagRows, mean};
@@ -15,13 +15,13 @@ const NO_ERROR: f64 = 1e-12;
 
 /// How the errors of the targets are combined into one number.
 pub(super) struct ErrorScale {
-    /// n_numeric; sum of squares around the mean of the rows looked at, 0 where a target is constant.
+    /// n_numeric; sum of squares around the mean of the out-of-bag rows; 0 for a constant target.
     spread: Vec<f64>,
-    /// n_nominal; what a mistake on a row of weight 1 adds.
+    /// n_nominal; the error of a misclassified row of weight 1.
     mistake: Vec<f64>,
-    /// n_sets; what a row of weight 1 adds that has all labels for none.
+    /// n_sets; the error of a row of weight 1 with all labels wrong.
     difference: Vec<f64>,
-    /// Targets that count.
+    /// Number of targets with an error.
     n_targets: f64,
 }
 
@@ -32,7 +32,7 @@ impl ErrorScale {
             let Some(mean) = mean(y, targets, rows.iter().map(|row| (row, 1))) else { return 0.0 };
             let mut values = known.clone().map(|(value, _)| value);
             let first = values.next();
-            // The mean of equal values may be another by rounding.
+            // The mean of equal values may differ from them by rounding.
             if values.all(|value| Some(value) == first) {
                 return 0.0;
             }
@@ -57,7 +57,7 @@ impl ErrorScale {
         !self.mistake.is_empty() || !self.difference.is_empty()
     }
 
-    /// Share of the error rate that `leaf` makes for `row` on the nominal targets and label sets.
+    /// The error of the prediction of `leaf` for `row` on nominal targets and label sets.
     fn mistakes(&self, targets: &Targets<'_>, row: usize, leaves: &LeafPredictions, leaf: usize) -> f64 {
         let (classes, predicted_sets) = leaves.classes_and_sets(leaf);
         let mut sum = 0.0;
@@ -75,7 +75,7 @@ impl ErrorScale {
     }
 }
 
-/// Errors of the tree, and how they change with each permuted feature.
+/// The errors of a tree, and their changes by each permuted feature.
 pub(super) struct ErrorSums {
     /// n_numeric
     squares: Vec<f64>,
@@ -98,7 +98,7 @@ struct Group {
     mistakes: Vec<f64>,
 }
 
-/// Squared error of predicting `mean` for a row of this weight, 0 where the value is missing.
+/// The weighted squared error of predicting `mean`; 0 if the value is missing.
 #[inline(always)]
 fn square(value: f64, mean: f64, weight: f64) -> f64 {
     let error = value - mean;
@@ -117,7 +117,7 @@ impl ErrorSums {
         }
     }
 
-    /// Adds the errors of `rows`, which `walk` led to leaves, and the changes by their detours.
+    /// Adds the errors of `rows` at the leaves in `walk`, and the changes by their detours.
     pub(super) fn add(&mut self, scale: &ErrorScale, view: &OobView<'_>, rows: &[u32], walk: &Walk) {
         let OobView { targets, predictions: leaves, .. } = *view;
         self.group.weights.clear();

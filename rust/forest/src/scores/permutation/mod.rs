@@ -1,24 +1,25 @@
-//! The permutation score: how much worse a tree predicts its out-of-bag rows when one feature's
-//! values are shuffled among them (Petković et al. 2020a, Eq. 3; Breiman 2001).
+//! The permutation score: the increase of the out-of-bag error of a tree when the values of a feature are permuted
+//! among the out-of-bag rows (Petković et al. 2020a, Eq. 3; Breiman 2001).
 //!
-//! Values are shuffled in a ring (`ring`): the rows stand in it in a random order, drawn once for a tree. With a
-//! feature permuted, each row takes the value of the row `turn` positions on, where `turn` is drawn for the feature
-//! from 1 … n − 1. This is not a uniform permutation, but as good:
-//! - A row takes the value of each other row with the same probability. So the expected error is the mean over all
-//!   pairs of rows (e_switch of Fisher, Rudin and Dominici 2019). A uniform permutation lets one row in n keep its own
-//!   value, and expects (n − 1) / n of the increase.
-//! - Any two rows take the values of any two others with the same probability but for terms of 1 / n². So the variance
-//!   is the same but for 1 / n of it. A turn by 0 would add to it, since all rows keep their own values at once.
-//! - Increases of two features are uncorrelated, since their turns are independent.
+//! The rows form a ring in a random order, which is drawn once for a tree (`ring`). To permute a feature, each row
+//! takes the value of the row `turn` positions ahead, where `turn` is drawn for the feature from 1 … n − 1. These
+//! permutations are not uniform, but the score has the same properties:
+//! - A row takes the value of each other row with the same probability. The expected error is therefore the mean over
+//! all pairs of rows (e_switch of Fisher, Rudin and Dominici 2019). In a uniform permutation one row in n keeps its own
+//!   value, so that the expected increase is (n − 1) / n of this.
+//! - Two rows take the values of any two other rows with the same probability, up to terms of order 1 / n². The
+//! variance
+//!   is therefore the same up to a share of order 1 / n. A turn by 0 would add variance, because all rows would keep
+//!   their values at once.
+//! - The increases of two features are uncorrelated, because their turns are independent.
 //!
-//! A row's prediction can change only through features on its own path, and only from the first node
-//! on at which the shuffled value goes the other way. So each row walks its path once and makes a
-//! detour from there for each such feature. A step waits for the node it leads to; many rows and detours are
-//! walked at a time, so that these waits overlap (`walk`). Rows without a target have no error and are not
-//! looked at.
+//! Only features on the path of a row can change its prediction, from the first node where the permuted value goes to
+//! the other side. Each row therefore walks its path once, and a detour from such a node for each such feature. A step
+//! has to wait until its node is in the cache; many rows and detours are walked together, so that these waits overlap
+//! (`walk`). Rows without a target have no error and are skipped.
 //!
-//! Memory: a code for each out-of-bag row and feature that the tree tests, or where temporary files keep them, for
-//! each feature of one band and one more; and the codes of a block of rows.
+//! Memory: a code for each out-of-bag row and tested feature, or with temporary files for each feature of one band and
+//! one more; and the codes of a block of rows.
 
 mod errors;
 mod ring;
@@ -66,7 +67,7 @@ impl ScoreMethod for Permutation {
     }
 }
 
-/// Increases of the error by ascending feature.
+/// The increases of the error, by ascending feature.
 #[derive(Default)]
 struct Increases(Vec<(u32, f64)>);
 

@@ -1,4 +1,4 @@
-//! The out-of-bag rows of a tree in a ring, and the codes that they have and take there.
+//! The out-of-bag rows of a tree in a ring, with their own codes and the permuted ones.
 
 use arrow_buffer::ScalarBuffer;
 use rand::RngExt;
@@ -10,24 +10,24 @@ use ferrank_data::store::{Code, Stored};
 use ferrank_runtime::error::Result;
 use ferrank_runtime::random::{Purpose, Stream, stream};
 
-/// Rows whose codes are laid out together.
+/// Number of rows whose codes are copied together.
 pub(super) const BLOCK_ROWS: usize = 128;
 
-/// Bytes of the codes of a block of rows for each feature.
+/// Bytes of the codes of a block of rows, for each feature.
 pub(crate) const BLOCK_BYTES: usize = size_of::<BlockCodes<u16>>();
 
-/// Codes of a feature: the rows' own codes, and the codes that they take when it is permuted.
+/// Codes of a feature: the own codes of rows, and their codes when the feature is permuted.
 type BlockCodes<C> = [[C; BLOCK_ROWS]; 2];
 
-/// The rows in random order, the last before the first, and the codes of the features that a tree tests. With the
-/// values of one feature shuffled, each row takes the value of the row `turn` positions on.
+/// The rows in random order, in which the first follows the last, and the codes of the features that a tree tests. When
+/// a feature is permuted, each row takes the value of the row `turn` positions ahead.
 pub(super) struct Ring {
     /// The row at each position.
     rows: Vec<u32>,
     /// Codes by feature and position.
     narrow: Vec<ScalarBuffer<u8>>,
     wide: Vec<ScalarBuffer<u16>>,
-    /// By place of the feature; below the number of rows.
+    /// The turn of each column; below the number of rows.
     turns: Vec<usize>,
 }
 
@@ -53,13 +53,13 @@ impl Ring {
         self.wide.is_empty()
     }
 
-    /// The rows by position, as many at a time as are laid out together, with the position of the first.
+    /// The rows by position, in blocks, with the position of the first row of each block.
     pub(super) fn blocks(&self) -> impl Iterator<Item = (usize, &[u32])> {
         (0..).step_by(BLOCK_ROWS).zip(self.rows.chunks(BLOCK_ROWS))
     }
 }
 
-/// The numbers below `n`, every order being as likely (Fisher and Yates).
+/// The numbers below `n` in random order, all orders with the same probability (Fisher and Yates).
 fn in_random_order(n: usize, random: &mut Stream) -> Vec<u32> {
     let mut numbers: Vec<u32> = (0..n as u32).collect();
     for last in (1..n).rev() {
@@ -68,12 +68,12 @@ fn in_random_order(n: usize, random: &mut Stream) -> Vec<u32> {
     numbers
 }
 
-/// The turn of a feature in a ring of `n` rows; not 0 unless there is no other.
+/// The turn of a feature in a ring of `n` rows; 0 only for a single row.
 fn random_turn(n: usize, random: &mut Stream) -> usize {
     if n > 1 { random.random_range(1..n as u32) as usize } else { 0 }
 }
 
-/// The codes in each of `slots` of the out-of-bag rows, each row at its position.
+/// The codes of the out-of-bag rows in each of `slots`, by position.
 fn gather<C: Stored>(slots: &[usize], view: &OobView<'_>, positions: &[u32]) -> Result<Vec<ScalarBuffer<C>>> {
     let n_rows = positions.len();
     let mut cells = vec![[C::default(); BAND]; n_rows];
@@ -107,8 +107,8 @@ pub(super) struct Codes<C> {
 }
 
 impl<C: Code> Codes<C> {
-    /// Takes the codes of the rows from position `first` on; after the last row come the first ones. `C` holds the
-    /// codes of all features.
+    /// Takes the codes of the rows from position `first` on, in the order of the ring. `C` can represent the codes of
+    /// all features.
     #[inline(always)]
     pub(super) fn take(&mut self, ring: &Ring, first: usize) {
         self.by_column.resize(ring.turns.len(), [[C::default(); BLOCK_ROWS]; 2]);
@@ -128,14 +128,14 @@ impl<C: Code> Codes<C> {
     }
 }
 
-/// Takes the rows' own codes, from position `first` on, and the codes `turn` positions on.
+/// Takes the own codes of the rows from position `first` on, and the codes `turn` positions ahead.
 #[inline(always)]
 fn take_both<C: Code, F: Code>([own, taken]: &mut BlockCodes<C>, column: &[F], first: usize, turn: usize) {
     take(own, column, first);
     take(taken, column, (first + turn) % column.len());
 }
 
-/// Takes the codes from position `start` on.
+/// Takes the codes from position `start` on, in the order of the ring.
 #[inline(always)]
 fn take<C: Code, F: Code>(codes: &mut [C; BLOCK_ROWS], column: &[F], start: usize) {
     let from = &column[start..];

@@ -1,41 +1,41 @@
-//! The ways of rows through a tree, and their detours.
+//! The paths of rows through a tree, and their detours.
 
 use super::ring::{BLOCK_ROWS, Codes};
 use crate::oob::{LEAF, PackedTree};
 use ferrank_data::store::Code;
 
-/// Rows that walk side by side.
+/// Number of rows that are walked together.
 pub(super) const GROUP_ROWS: usize = 32;
 
 /// Bits of the number of a row in its group.
 const ROW_BITS: u32 = GROUP_ROWS.trailing_zeros();
 
-/// Most features: the codes of a block alone would take 64 GiB.
+/// The most features. With more, the codes of a block alone would take 64 GiB.
 const MOST_COLUMNS: usize = 1 << (u32::BITS - ROW_BITS);
 
 const _: () = assert!(GROUP_ROWS == u32::BITS as usize && BLOCK_ROWS.is_multiple_of(GROUP_ROWS));
 
-/// The ways of a group of rows through the tree.
+/// The paths and detours of a group of rows.
 pub(super) struct Walk {
-    /// Rows on their paths.
+    /// The rows on their paths.
     paths: List,
-    /// Rows that left their paths; and rows that reached a leaf off their paths.
+    /// The rows on detours.
     detours: List,
-    /// The `detours` that go on after the current step.
+    /// The `detours` that continue after the current step.
     ahead: List,
     arrived: List,
-    /// By row.
+    /// The leaf of each row.
     leaves: [u32; GROUP_ROWS],
-    /// By column; a bit for each row that left its path by this feature.
+    /// n_columns; a bit for each row that left its path because of this feature.
     left: Vec<u32>,
 }
 
-/// A row at a node of the tree; with another value of one feature once it has left its path.
+/// A row at a node of the tree. On a detour, the row has a permuted value of one feature.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Detour {
-    /// The column of the feature, then [`ROW_BITS`] for the number of the row in its group.
+    /// The column of the feature, then [`ROW_BITS`] bits for the number of the row in its group.
     what: u32,
-    /// A step, or with [`LEAF`] a leaf.
+    /// The position of a step, or with [`LEAF`] the number of a leaf.
     node: u32,
 }
 
@@ -45,13 +45,13 @@ impl Detour {
         Detour { what: column << ROW_BITS | row, node }
     }
 
-    /// Number of the row in its group.
+    /// The number of the row in its group.
     #[inline(always)]
     pub(super) fn row(self) -> usize {
         self.what as usize % GROUP_ROWS
     }
 
-    /// Of the feature.
+    /// The column of the permuted feature.
     #[inline(always)]
     pub(super) fn column(self) -> usize {
         (self.what >> ROW_BITS) as usize
@@ -68,7 +68,7 @@ impl Detour {
     }
 }
 
-/// Entries that are added without branches, which would be unpredictable.
+/// A list with entries that are added without branches, which would be unpredictable.
 #[derive(Default)]
 struct List {
     entries: Vec<Detour>,
@@ -76,14 +76,14 @@ struct List {
 }
 
 impl List {
-    /// SplitConstraint for `n` entries more.
+    /// Reserves space for `n` more entries.
     fn reserve(&mut self, n: usize) {
         if self.entries.len() < self.len + n {
             self.entries.resize(self.len + n, Detour::default());
         }
     }
 
-    /// Adds `entry` if it is `wanted`. Space for it must be reserved in any case.
+    /// Adds `entry` if it is `wanted`. Space must be reserved in any case.
     #[inline(always)]
     fn add(&mut self, entry: Detour, wanted: bool) {
         self.entries[self.len] = entry;
@@ -92,7 +92,7 @@ impl List {
 }
 
 impl Walk {
-    /// Through a tree that tests `n_columns` features.
+    /// A walk through a tree that tests `n_columns` features.
     pub(super) fn new(n_columns: usize) -> Self {
         assert!(n_columns <= MOST_COLUMNS);
         Walk {
@@ -105,8 +105,8 @@ impl Walk {
         }
     }
 
-    /// Walks the `n` rows of `codes` from number `first` on to their leaves, and each also with each feature's shuffled
-    /// value that leads off its path.
+    /// Walks the `n` rows of `codes` from row `first` on to their leaves. Also walks each row with each permuted value
+    /// that leads off its path.
     pub(super) fn walk<C: Code>(&mut self, tree: &PackedTree, codes: &Codes<C>, first: usize, n: usize) {
         match tree.has_subsets() {
             true => self.walk_by::<C, true>(tree, codes, first, n),
@@ -132,7 +132,7 @@ impl Walk {
         let n = std::mem::take(&mut self.paths.len);
         self.detours.reserve(n);
         self.arrived.reserve(n);
-        // As variables of this function the lists stay in registers.
+        // Local variables, so that the lists stay in registers.
         let [mut paths, mut detours, mut arrived] =
             [&mut self.paths, &mut self.detours, &mut self.arrived].map(std::mem::take);
         for i in 0..n {
@@ -175,7 +175,7 @@ impl Walk {
         &self.leaves
     }
 
-    /// The detours, at their leaves.
+    /// The detours, each at its leaf.
     pub(super) fn detours(&self) -> &[Detour] {
         &self.arrived.entries[..self.arrived.len]
     }

@@ -1,0 +1,134 @@
+//! Growing a node: its sums, whether it may be split, and its children.
+
+use std::ops::Range;
+
+use super::state::{Grower, KnownSums, NodeTotals, Partition, PendingNode};
+use crate::context::LARGE_NODE;
+use crate::params::Ensemble;
+use crate::split::single;
+use crate::tree_buffer::BufferedNode;
+use crate::view::View;
+use ferrank_runtime::error::Result;
+use ferrank_runtime::random::child;
+
+impl Grower<'_> {
+    /// Grows the node `pending`. If it is split, its children are pushed to the stack, the left one last, and true is
+    /// returned.
+    pub(super) fn node(&mut self, view: View<'_>, pending: PendingNode, stack: &mut Vec<PendingNode>) -> Result<bool> {
+        self.check(pending.examples.len())?;
+        let range = pending.examples.clone();
+        let open = self.open(view, &pending);
+        let (examples, weight) = match open {
+            NodeTotals::Single(node) => (node.examples, node.examples),
+            NodeTotals::Any => (self.buffers.node.examples(), self.buffers.node.weight()),
+        };
+        let number = self.number(&pending, examples, weight);
+        if !self.may_split(view, &pending, examples) {
+            return Ok(false);
+        }
+        let params = self.context.params;
+        if let NodeTotals::Any = open {
+            let examples = self.items.examples(range.clone(), view);
+            let node = &mut self.buffers.node;
+            node.open(&self.criterion);
+            if params.ensemble == Ensemble::ExtraTrees && self.kernels.in_batch(range.len()) {
+                node.set_values(self.arch, &self.criterion, examples);
+            }
+        }
+        let Some(found) = self.search(view, &pending, open, (examples, weight))? else { return Ok(false) };
+        let Some(parted) = self.part(view, range.clone(), found, open, weight) else { return Ok(false) };
+        self.split(&pending, number, weight, parted, stack);
+        Ok(true)
+    }
+
+    /// Numbers the node `pending`, and keeps it if nodes are kept.
+    pub(super) fn number(&mut self, pending: &PendingNode, examples: f64, weight: f64) -> u32 {
+        let number = self.tree_buffer.nodes.len() as u32;
+        if self.scores.is_none() {
+            if let Some((parent, side)) = pending.parent {
+                let split = self.tree_buffer.nodes[parent as usize].split.as_mut().expect("a parent is split");
+                split.children[side] = number;
+            }
+            self.tree_buffer.nodes.push(BufferedNode { depth: pending.depth, examples, weight, split: None });
+        }
+        number
+    }
+
+    pub(super) fn may_split(&self, view: View<'_>, pending: &PendingNode, examples: f64) -> bool {
+        let params = self.context.params;
+        examples >= (2 * params.min_samples_leaf) as f64
+            && params.max_depth.is_none_or(|most| (pending.depth as usize) < most)
+            && !self.is_pure(view, pending.examples.clone())
+    }
+
+    /// Keeps or scores the split of the node `pending`, and pushes its children to the stack, the left one last.
+    pub(super) fn split(
+        &mut self,
+        pending: &PendingNode,
+        number: u32,
+        weight: f64,
+        parted: Partition,
+        stack: &mut Vec<PendingNode>,
+    ) {
+        let Partition { split, middle, sums } = parted;
+        match &mut self.scores {
+            None => self.tree_buffer.nodes[number as usize].split = Some(split),
+            Some(scores) => {
+                scores.on_split(pending.depth, weight, &split, &self.tree_buffer.gain_by_target);
+                self.tree_buffer.gain_by_target.clear();
+            }
+        }
+        let mark = self.pool.mark();
+        for (side, examples) in [(1, middle..pending.examples.end), (0, pending.examples.start..middle)] {
+            let (depth, path) = (pending.depth + 1, child(pending.path, side == 1));
+            stack.push(PendingNode { examples, depth, path, parent: Some((number, side)), mark, sums: sums[side] });
+        }
+    }
+
+    /// Determines the sums of `pending`.
+    fn open(&mut self, view: View<'_>, pending: &PendingNode) -> NodeTotals {
+        let total = &mut self.buffers.node.total;
+        match pending.sums {
+            KnownSums::Single(node) => return NodeTotals::Single(node),
+            KnownSums::Nothing if self.is_single => {
+                return NodeTotals::Single(single::Node::new(&self.items.pairs[pending.examples.clone()]));
+            }
+            KnownSums::Nothing => {
+                self.items.examples(pending.examples.clone(), view).total(self.arch, &self.criterion, total);
+            }
+            KnownSums::Any(start) => {
+                total.clear();
+                total.extend(self.totals.drain(start..));
+            }
+        }
+        NodeTotals::Any
+    }
+
+    pub(super) fn check(&mut self, examples: usize) -> Result<()> {
+        self.since_check += examples + 1;
+        if self.since_check > LARGE_NODE {
+            self.since_check = 0;
+            self.context.monitor.check()?;
+        }
+        Ok(())
+    }
+
+    /// Returns true if all examples have the same component values.
+    fn is_pure(&self, view: View<'_>, range: Range<usize>) -> bool {
+        if self.is_single {
+            let pairs = &self.items.pairs[range];
+            let [count, sum] = pairs[0];
+            return pairs.iter().all(|&[c, s]| s * count == sum * c);
+        }
+        let block = view.block;
+        if !block.weights.is_empty() {
+            // Values are multiplied by row weights, so equal values are not recognized. Their gain is 0.
+            return false;
+        }
+        let first = self.items.rows[range.start] as usize;
+        self.items.rows[range].iter().all(|&row| {
+            let row = row as usize;
+            block.dense(row) == block.dense(first) && block.indicators(row) == block.indicators(first)
+        })
+    }
+}

@@ -1,0 +1,189 @@
+//! A data set that was read and coded, and the ensembles that are grown on it.
+
+use std::sync::{Mutex, PoisonError};
+
+use rayon::prelude::*;
+
+use crate::context::GrowContext;
+use crate::external;
+use crate::oob::OobContext;
+use crate::params::ForestParams;
+use crate::scores::need_oob;
+use crate::space::{Plan, Space};
+use crate::tree::{Node, Split, Test, Tree};
+use crate::tree_buffer::{BufferedNode, CodeTest, TreeBuffer};
+use crate::tree_worker::TreeWorker;
+use ferrank_data::intake::{Intake, Unlabelled, numbered};
+use ferrank_data::profile::Scale;
+use ferrank_data::schema::{Problem, names};
+use ferrank_data::store::{CodeStore, Codebook, Keep, Part};
+use ferrank_ranking::{Checkpoint, DataShape, RunOptions, ScanSummary};
+use ferrank_runtime::budget::Budget;
+use ferrank_runtime::error::Result;
+use ferrank_runtime::monitor::Monitor;
+use ferrank_runtime::scratch::Scratch;
+use tracing::info;
+
+/// The settings of the ensemble of a single target, with `per_target`.
+pub(crate) fn single_target(params: &ForestParams) -> ForestParams {
+    ForestParams { target_weights: None, by_target: false, unlabelled: Unlabelled::Ignore, ..params.clone() }
+}
+
+/// The memory and the disk space of a run.
+#[derive(Debug, Clone)]
+pub(crate) struct Resources {
+    pub(crate) budget: Budget,
+    pub(crate) scratch: Scratch,
+}
+
+impl Resources {
+    pub(crate) fn new(options: &RunOptions<'_>) -> Self {
+        Resources { budget: Budget::new(options.memory), scratch: Scratch::new(options.temp_dir) }
+    }
+}
+
+/// A data set that was read and coded.
+#[derive(Debug)]
+pub(crate) struct Prepared {
+    pub(crate) problem: Problem,
+    pub(crate) store: CodeStore,
+    /// The resources for growth in external memory, if memory does not hold the store and the bags.
+    pub(crate) outside: Option<Resources>,
+}
+
+impl Prepared {
+    /// Scans the rows of `intake` and codes them.
+    pub(crate) fn profile(intake: &Intake<'_>, params: &ForestParams, resources: Option<&Resources>) -> Result<Self> {
+        let options = RunOptions::default();
+        let scan = options.scan(intake, params.max_bins)?;
+        params.validate(&DataShape::new(intake.problem).with_rows(scan.rows))?;
+        Prepared::read(intake, scan, params, resources)
+    }
+
+    /// Codes the rows of `intake`, which were scanned before. Codes are in memory, unless they do not fit the budget of
+    /// `resources`.
+    pub(crate) fn read(
+        intake: &Intake<'_>,
+        scan: ScanSummary<'_>,
+        params: &ForestParams,
+        resources: Option<&Resources>,
+    ) -> Result<Self> {
+        let (rows, counts) = (scan.rows, scan.counts);
+        if resources.is_none() || need_oob(&params.scores) {
+            numbered(rows, intake.source.name(), "a tree in memory, or a score of out-of-bag rows,")?;
+        }
+        let problem = intake.problem;
+        let book = Codebook::of(&scan.profile, problem, params.clusters(problem.task), intake.source.name())?;
+        // The scan holds a sample of the rows.
+        drop(scan);
+        let outside =
+            resources.filter(|resources| !external::holds_all(rows, &book, params, resources.budget.left())).cloned();
+        match &outside {
+            None => info!("memory plan: the codes of {rows} rows are held in memory"),
+            Some(Resources { scratch, .. }) => info!(
+                "memory plan: the codes of {rows} rows are kept in temporary files in {}",
+                scratch.folder().display()
+            ),
+        }
+        let keep = outside.as_ref().map_or(Keep::Memory, |resources| Keep::Scratch(&resources.scratch));
+        let part = Part::of(intake, &book, counts, keep)?;
+        let store = CodeStore::of_parts(book, vec![part], keep)?;
+        Ok(Prepared { problem: problem.clone(), store, outside })
+    }
+
+    pub(crate) fn space(&self, subset: &[usize], params: &ForestParams) -> Result<Space> {
+        let names = names(&self.problem.targets);
+        let plan = Plan {
+            task: self.problem.task,
+            subset,
+            names: &names,
+            weights: params.target_weights.as_deref(),
+            supervision: params.share_of_targets(self.problem.task),
+        };
+        Space::new(&self.store, &plan)
+    }
+
+    /// Grows `trees`, by their numbers in the whole run. If each target has an ensemble and a target is missing in some
+    /// rows, `without` prepares the other rows.
+    pub(crate) fn contribute(
+        &self,
+        trees: &[u64],
+        params: &ForestParams,
+        checkpoint: &Checkpoint,
+        monitor: &Monitor,
+        without: impl Fn(usize) -> Result<Prepared>,
+    ) -> Result<()> {
+        let n_targets = self.problem.targets.len();
+        if !params.per_target {
+            return self.grow(&(0..n_targets).collect::<Vec<usize>>(), trees, params, checkpoint, monitor);
+        }
+        for target in 0..n_targets {
+            let own = target * params.n_estimators..(target + 1) * params.n_estimators;
+            let trees: Vec<u64> = trees.iter().copied().filter(|&tree| own.contains(&(tree as usize))).collect();
+            if trees.is_empty() {
+                continue;
+            }
+            // With features as components, rows without this target take part too.
+            let has_missing = !params.clusters(self.problem.task) && self.store.targets[target].has_missing();
+            match has_missing {
+                true => without(target)?.grow(&[0], &trees, &single_target(params), checkpoint, monitor)?,
+                false => self.grow(&[target], &trees, &single_target(params), checkpoint, monitor)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Grows `trees` for the targets `subset`.
+    pub(crate) fn grow(
+        &self,
+        subset: &[usize],
+        trees: &[u64],
+        params: &ForestParams,
+        checkpoint: &Checkpoint,
+        monitor: &Monitor,
+    ) -> Result<()> {
+        let space = self.space(subset, params)?;
+        if let Some(Resources { budget, scratch }) = &self.outside {
+            let context = GrowContext { store: &self.store, space: &space, params, monitor };
+            return external::grow(context, budget, scratch, subset, trees, &|tree, vectors| {
+                checkpoint.add(tree, vectors)
+            });
+        }
+        let space = space.hold(&self.store);
+        let context = GrowContext { store: &self.store, space: &space, params, monitor };
+        let oob = need_oob(&params.scores).then(|| OobContext::new(context, subset, None));
+        let idle = Mutex::new(Vec::new());
+        let free = || idle.lock().unwrap_or_else(PoisonError::into_inner);
+        trees.par_iter().with_max_len(1).try_for_each(|&tree| {
+            let worker = free().pop();
+            let mut worker = worker.unwrap_or_else(|| TreeWorker::new(context));
+            checkpoint.add(tree, worker.tree(oob.as_ref(), tree)?)?;
+            monitor.advance(1);
+            free().push(worker);
+            Ok(())
+        })
+    }
+
+    /// The grown tree with tests on values instead of codes.
+    pub(crate) fn describe(&self, grown: &TreeBuffer) -> Tree {
+        let test = |feature: usize, test: &CodeTest| match (&self.store.codings[feature].scale, test) {
+            (Scale::Numeric(cuts), CodeTest::Cut(code)) => Test::Cut(cuts.cuts[usize::from(*code)]),
+            (Scale::Nominal(categories), CodeTest::Subset(codes)) => {
+                Test::Subset(codes.iter().map(|&code| categories.names[usize::from(code)].clone()).collect())
+            }
+            _ => unreachable!("numeric features are cut, nominal ones parted"),
+        };
+        let node = |node: &BufferedNode| Node {
+            depth: node.depth as usize,
+            n_examples: node.examples as u64,
+            split: node.split.as_ref().map(|split| Split {
+                feature: split.feature as usize,
+                test: test(split.feature as usize, &split.test),
+                missing_left: split.missing_left,
+                gain: split.gain,
+                children: (split.children[0] as usize, split.children[1] as usize),
+            }),
+        };
+        Tree { nodes: grown.nodes.iter().map(node).collect() }
+    }
+}

@@ -1,0 +1,116 @@
+//! The variables of a space, and the components that each of them has.
+
+use ferrank_data::schema::Task;
+use ferrank_data::store::{CodeStore, Origin, TargetColumn};
+use ferrank_runtime::error::{Error, Result};
+
+use super::scaling::{Dense, Raw, RowWeights};
+
+/// Up to this many labels are dense components: adding a few numbers in vectors is cheaper than following a list.
+pub(super) const DENSE_LABELS: usize = 8;
+
+/// What a [`Space`](super::Space) is made of.
+pub(crate) struct Plan<'a> {
+    pub(crate) task: Task,
+    /// Positions of the targets whose components the space has.
+    pub(crate) subset: &'a [usize],
+    /// Names of all targets.
+    pub(crate) names: &'a [String],
+    /// Weights of all targets; `None` if all are 1.
+    pub(crate) weights: Option<&'a [f64]>,
+    /// The share of the targets in the impurity; the features share the rest.
+    pub(crate) supervision: f64,
+}
+
+/// A target or a feature.
+pub(super) struct Variable<'a> {
+    pub(super) column: &'a TargetColumn,
+    pub(super) origin: Origin,
+    /// The variable's share of the impurity of the whole data.
+    pub(super) share: f64,
+    /// Whether the variable is one of several labels, with two values.
+    is_label: bool,
+}
+
+/// The components of a variable.
+pub(super) struct Components<'a> {
+    pub(super) variable: &'a Variable<'a>,
+    /// Whether the variable is known for all rows.
+    pub(super) is_whole: bool,
+    pub(super) dense: Vec<Dense>,
+    /// ω of the indicator of each class or label; `None` for a class or label without indicator.
+    pub(super) omegas: Vec<Option<f64>>,
+}
+
+impl Plan<'_> {
+    /// The targets and the features of `store` that the space is made of.
+    ///
+    /// # Errors
+    /// [`Error::Data`] for a label with more than two values.
+    pub(super) fn variables<'a>(&self, store: &'a CodeStore) -> Result<Vec<Variable<'a>>> {
+        let weight = |target: usize| self.weights.map_or(1.0, |weights| weights[target]);
+        let total: f64 = self.subset.iter().map(|&target| weight(target)).sum();
+        let is_label = self.task == Task::MultiLabel;
+        let mut variables = Vec::with_capacity(self.subset.len() + store.values.len());
+        for &target in self.subset {
+            let column = &store.targets[target];
+            if let (true, TargetColumn::Nominal { categories, .. }) = (is_label, column)
+                && categories.names.len() > 2
+            {
+                return Err(Error::Data(format!(
+                    "the label '{}' has {} values ({}, …); a label has two",
+                    self.names[target],
+                    categories.names.len(),
+                    categories.names[..3].join(", ")
+                )));
+            }
+            let share = self.supervision * (weight(target) / total);
+            variables.push(Variable { column, origin: Origin::Target(target), share, is_label });
+        }
+        let share = (1.0 - self.supervision) / store.values.len().max(1) as f64;
+        let feature = |(number, column)| Variable { column, origin: Origin::Feature(number), share, is_label: false };
+        variables.extend(store.values.iter().enumerate().map(feature));
+        Ok(variables)
+    }
+}
+
+impl Variable<'_> {
+    /// The components of the variable. With `lists_labels`, a label becomes an indicator instead of a dense component.
+    pub(super) fn components<'a>(&'a self, rows: &RowWeights<'_>, lists_labels: bool) -> Components<'a> {
+        let dense_of = |which: u32| move |scaling| Dense { origin: self.origin, which, scaling };
+        let (mut dense, mut omegas) = (Vec::new(), Vec::new());
+        match self.column {
+            TargetColumn::Numeric(values) => {
+                dense.extend(rows.component(&Raw::numeric(values), self.share).map(dense_of(0)))
+            }
+            TargetColumn::Nominal { categories, codes } => {
+                let classes = categories.names.len();
+                let gini = rows.gini(codes, classes);
+                let omega = self.share / gini;
+                match classes {
+                    0 | 1 => {}
+                    // In a part of the data set the variable may be constant, or known for no row.
+                    _ if gini.is_nan() || gini == 0.0 => {}
+                    // One indicator describes two classes; its variance is half of the Gini index.
+                    2 if self.is_label && lists_labels => omegas = vec![None, Some(2.0 * omega)],
+                    2 => dense.push(dense_of(1)(rows.scaled(&Raw::indicator(codes, 1), 2.0 * omega))),
+                    _ => omegas = vec![Some(omega); classes],
+                }
+            }
+            TargetColumn::Labels(labels) => {
+                let weights = rows.label_weights(labels).into_iter();
+                let of_labels: Vec<Option<f64>> =
+                    weights.map(|weight| (weight > 0.0).then_some(self.share * weight)).collect();
+                if of_labels.iter().flatten().count() > DENSE_LABELS {
+                    omegas = of_labels;
+                } else {
+                    let component = |(label, omega): (u32, Option<f64>)| {
+                        Some(dense_of(label)(rows.scaled(&Raw::label(labels, label), omega?)))
+                    };
+                    dense.extend((0..).zip(of_labels).filter_map(component));
+                }
+            }
+        }
+        Components { variable: self, is_whole: !self.column.has_missing(), dense, omegas }
+    }
+}

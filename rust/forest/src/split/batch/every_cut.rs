@@ -1,0 +1,145 @@
+//! Every cut of each candidate: the sums of the left sides of all cuts, in vectors.
+
+use bytemuck::cast_slice;
+use pulp::{Simd, WithSimd};
+
+use super::row::Row;
+use crate::split::gain::GainFormula;
+use crate::split::gram::{self, Gram};
+use crate::split::single::Pair;
+
+/// 0, 1, 2, …
+const POSITIONS: [f64; gram::MOST] = {
+    let mut positions = [0.0; gram::MOST];
+    let mut i = 0;
+    while i < positions.len() {
+        positions[i] = i as f64;
+        i += 1;
+    }
+    positions
+};
+
+/// How the sums of a left side become its gain.
+pub(super) trait Measure: Copy {
+    /// The count and the addend of each example, for a candidate with these `keys`; `own` is a buffer for them.
+    fn pairs<'a, S: Simd, const VECTORS: usize>(&'a self, simd: S, keys: &[f64], own: &'a mut [Pair]) -> &'a [Pair];
+    /// The gains of left sides with these sums of counts and of addends.
+    fn gains<S: Simd>(&self, simd: S, counts: S::f64s, sums: S::f64s) -> S::f64s;
+}
+
+/// A single component: the gain follows from the square of the centred sum.
+#[derive(Clone, Copy)]
+pub(super) struct Squares<'a> {
+    pub(super) pairs: &'a [Pair],
+    pub(super) gain: GainFormula,
+}
+
+impl Measure for Squares<'_> {
+    #[inline(always)]
+    fn pairs<'a, S: Simd, const VECTORS: usize>(&'a self, _: S, _: &[f64], _: &'a mut [Pair]) -> &'a [Pair] {
+        self.pairs
+    }
+
+    #[inline(always)]
+    fn gains<S: Simd>(&self, simd: S, counts: S::f64s, sums: S::f64s) -> S::f64s {
+        self.gain.gains(simd, counts, sums)
+    }
+}
+
+/// Any components: example k, in the order of keys, adds G_kk + 2·Σ_j G_jk over the examples j before it.
+#[derive(Clone, Copy)]
+pub(super) struct Products<'a> {
+    pub(super) gram: &'a Gram,
+    pub(super) gain: GainFormula,
+}
+
+impl Measure for Products<'_> {
+    #[inline(always)]
+    fn pairs<'a, S: Simd, const VECTORS: usize>(&'a self, simd: S, keys: &[f64], own: &'a mut [Pair]) -> &'a [Pair] {
+        let (zero, times) = (simd.splat_f64s(0.0), simd.splat_f64s(gram::MOST as f64));
+        let (keys, positions) = (S::as_simd_f64s(keys).0, S::as_simd_f64s(&POSITIONS).0);
+        // Examples with the same key come in the order of their rows.
+        let mut places = [zero; VECTORS];
+        for v in 0..VECTORS {
+            places[v] = simd.add_f64s(simd.mul_f64s(keys[v], times), positions[v]);
+        }
+        let mut before = [zero; VECTORS];
+        for (j, &place) in cast_slice(&places).iter().enumerate().take(own.len()) {
+            let place = simd.splat_f64s(place);
+            let (row, _) = S::as_simd_f64s(self.gram.row(j));
+            for v in 0..VECTORS {
+                let comes_after = simd.less_than_f64s(place, places[v]);
+                before[v] = simd.add_f64s(before[v], simd.select_f64s(comes_after, row[v], zero));
+            }
+        }
+        for (k, (pair, before)) in own.iter_mut().zip(cast_slice::<_, f64>(&before)).enumerate() {
+            *pair = [self.gram.counts()[k], self.gram.row(k)[k] + 2.0 * before];
+        }
+        own
+    }
+
+    #[inline(always)]
+    fn gains<S: Simd>(&self, simd: S, counts: S::f64s, sums: S::f64s) -> S::f64s {
+        self.gain.gains_of_qualities(simd, counts, simd.max_f64s(sums, simd.splat_f64s(0.0)))
+    }
+}
+
+/// Judges every cut of the candidates in `rows`; see [`Batch`](super::Batch) for the fields.
+pub(super) struct EveryCut<'a, M> {
+    pub(super) n: usize,
+    pub(super) width: usize,
+    pub(super) rows: &'a mut [Row],
+    pub(super) keys: &'a [f64],
+    pub(super) gains: &'a mut [f64],
+    pub(super) measure: M,
+}
+
+impl<M: Measure> WithSimd for EveryCut<'_, M> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        match self.width / S::F64_LANES {
+            1 => self.run::<S, 1>(simd),
+            2 => self.run::<S, 2>(simd),
+            3 => self.run::<S, 3>(simd),
+            4 => self.run::<S, 4>(simd),
+            5 => self.run::<S, 5>(simd),
+            6 => self.run::<S, 6>(simd),
+            7 => self.run::<S, 7>(simd),
+            _ => self.run::<S, 8>(simd),
+        }
+    }
+}
+
+impl<M: Measure> EveryCut<'_, M> {
+    #[inline(always)]
+    fn run<S: Simd, const VECTORS: usize>(self, simd: S) {
+        let EveryCut { n, width, rows, keys, gains, measure } = self;
+        let zero = simd.splat_f64s(0.0);
+        let lines = keys.chunks_exact(width).zip(gains.chunks_exact_mut(width));
+        let mut own = [[0.0; 2]; gram::MOST];
+        for (row, (keys, gains)) in rows.iter_mut().zip(lines) {
+            let (vectors, _) = S::as_simd_f64s(keys);
+            let vectors: [S::f64s; VECTORS] = std::array::from_fn(|v| vectors[v]);
+            let pairs = measure.pairs::<S, VECTORS>(simd, keys, &mut own[..n]);
+            let (mut examples, mut sums) = ([zero; VECTORS], [zero; VECTORS]);
+            for (&key, pair) in keys.iter().zip(pairs) {
+                let key = simd.splat_f64s(key);
+                let [count, value] = pair.map(|x| simd.splat_f64s(x));
+                for v in 0..VECTORS {
+                    let left = simd.less_than_or_equal_f64s(key, vectors[v]);
+                    examples[v] = simd.add_f64s(examples[v], simd.select_f64s(left, count, zero));
+                    sums[v] = simd.add_f64s(sums[v], simd.select_f64s(left, value, zero));
+                }
+            }
+            let (out, _) = S::as_mut_simd_f64s(gains);
+            let mut most = simd.splat_f64s(-1.0);
+            for v in 0..VECTORS {
+                out[v] = measure.gains(simd, examples[v], sums[v]);
+                most = simd.max_f64s(most, out[v]);
+            }
+            row.gain = simd.reduce_max_f64s(most);
+        }
+    }
+}

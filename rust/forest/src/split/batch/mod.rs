@@ -1,0 +1,195 @@
+//! All candidate features of a small node at once.
+//!
+//! Most nodes of a fully grown tree hold a handful of examples. A search feature by feature would spend most of the
+//! time on starting searches. Here the keys of the examples lie in one row per feature, padded to whole vectors, and
+//! each example is compared with each. For example i, the left side of the cut just above its key is the sum over all j
+//! with key_j ≤ key_i.
+//!
+//! Memory: 16 bytes for each candidate and example of the node.
+
+mod every_cut;
+mod random_cut;
+mod row;
+
+use pulp::{Arch, Simd, WithSimd};
+
+use super::gain::GainFormula;
+use super::gram::{self, Gram};
+use super::single::{Node, Pair};
+use super::{STEP, SplitConstraint, node};
+use crate::criterion::{Criterion, ties};
+use every_cut::{EveryCut, Measure, Products, Squares};
+use random_cut::{RandomCut, SumSource};
+use row::Row;
+
+/// Keys of the examples of a node, a row for each candidate feature.
+#[derive(Debug, Default)]
+pub(crate) struct Batch {
+    n: usize,
+    width: usize,
+    rows: Vec<Row>,
+    /// (most candidates) x width, of which the first n_rows are in use; infinite beyond the examples. Codes, or values
+    /// for random cuts.
+    keys: Vec<f64>,
+    /// n_rows x width; the gain of the cut above each key.
+    gains: Vec<f64>,
+    /// 2 x width; the counts of the examples, then their sums, for random cuts.
+    columns: Vec<f64>,
+    /// Whether the gains are those of random cuts.
+    at_random: bool,
+}
+
+/// The best test of a candidate.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct BatchCut {
+    pub(crate) feature: u32,
+    pub(crate) gain: f64,
+    /// The highest key that goes left, or the random threshold.
+    pub(crate) key: f64,
+}
+
+impl Batch {
+    /// The most examples for which comparing each with each is faster than a histogram.
+    pub(crate) fn most_examples(arch: Arch) -> usize {
+        struct Lanes;
+        impl WithSimd for Lanes {
+            type Output = usize;
+            #[inline(always)]
+            fn with_simd<S: Simd>(self, _: S) -> usize {
+                S::F64_LANES
+            }
+        }
+        // Each vector of examples takes three registers, out of 32 or of 16.
+        match arch.dispatch(Lanes) {
+            8 => gram::MOST,
+            4 => 16,
+            _ => STEP,
+        }
+    }
+
+    /// Starts a node of `n` examples and at most `n_rows` candidates. `n` is 0 for a node that uses no batch.
+    pub(crate) fn start(&mut self, n: usize, n_rows: usize) {
+        self.n = n;
+        self.width = n.next_multiple_of(STEP);
+        self.rows.clear();
+        self.keys.resize(self.keys.len().max(n_rows * self.width), f64::INFINITY);
+    }
+
+    /// Adds `feature`. `fill` writes the keys of the examples and returns true if they differ; otherwise the feature is
+    /// dropped. Returns what `fill` returned.
+    #[inline]
+    pub(crate) fn add(&mut self, feature: u32, fill: impl FnOnce(&mut [f64]) -> bool) -> bool {
+        let keys = &mut self.keys[self.rows.len() * self.width..][..self.width];
+        keys[self.width - STEP..].fill(f64::INFINITY);
+        let varies = fill(&mut keys[..self.n]);
+        if varies {
+            self.rows.push(Row { feature, share: 0.0, gain: -1.0, threshold: 0.0 });
+        }
+        varies
+    }
+
+    /// Sets the position of the random cut of the last feature, from 0 (least key) to 1 (greatest key).
+    pub(crate) fn set_share(&mut self, share: f64) {
+        if let Some(row) = self.rows.last_mut() {
+            row.share = share;
+        }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    /// The keys of the examples in `feature`, if the feature is a candidate.
+    pub(crate) fn keys(&self, feature: u32) -> Option<&[f64]> {
+        let row = self.rows.iter().position(|row| row.feature == feature)?;
+        Some(&self.keys[row * self.width..][..self.n])
+    }
+
+    /// The distance from one row of keys to the next.
+    pub(crate) fn width(&self) -> usize {
+        self.width
+    }
+
+    /// Judges all cuts of the candidates, for a single component.
+    pub(crate) fn judge(&mut self, arch: Arch, pairs: &[Pair], node: Node, constraint: SplitConstraint) {
+        self.every_cut(arch, Squares { pairs, gain: GainFormula::new(node, constraint) });
+    }
+
+    /// Judges all cuts of the candidates, for any components, from the inner products of the examples.
+    pub(crate) fn judge_products(&mut self, arch: Arch, gram: &Gram, examples: f64, constraint: SplitConstraint) {
+        self.every_cut(arch, Products { gram, gain: GainFormula::from_qualities(examples, constraint) });
+    }
+
+    fn every_cut<M: Measure>(&mut self, arch: Arch, measure: M) {
+        self.gains.resize(self.keys.len().max(self.gains.len()), 0.0);
+        let Batch { n, width, rows, keys, gains, .. } = self;
+        arch.dispatch(EveryCut { n: *n, width: *width, rows, keys, gains, measure });
+        self.at_random = false;
+    }
+
+    /// Judges the random cuts of the candidates, for a single component.
+    pub(crate) fn judge_random(&mut self, arch: Arch, pairs: &[Pair], node: Node, constraint: SplitConstraint) {
+        self.columns.clear();
+        self.columns.resize(2 * self.width, 0.0);
+        let (counts, sums) = self.columns.split_at_mut(self.width);
+        for ((count, sum), pair) in counts.iter_mut().zip(sums).zip(pairs) {
+            (*count, *sum) = (pair[0], pair[1]);
+        }
+        let Batch { n, width, rows, keys, columns, .. } = self;
+        let gain = GainFormula::new(node, constraint);
+        arch.dispatch(RandomCut { n: *n, width: *width, rows, keys, sums: SumSource::Columns(columns), gain });
+        self.at_random = true;
+    }
+
+    /// Judges the random cuts of the candidates, for any components, from the inner products of the examples.
+    pub(crate) fn judge_random_products(
+        &mut self,
+        arch: Arch,
+        gram: &Gram,
+        examples: f64,
+        constraint: SplitConstraint,
+    ) {
+        self.judge_random_sums(arch, SumSource::Products(gram), examples, constraint);
+    }
+
+    /// Judges the random cuts of the candidates from the values of `node`, which are set. `counts` is the multiplicity
+    /// of each example.
+    pub(crate) fn judge_random_values(
+        &mut self,
+        arch: Arch,
+        criterion: &Criterion,
+        node: &node::Node,
+        counts: &[u32],
+        constraint: SplitConstraint,
+    ) {
+        self.judge_random_sums(arch, SumSource::Values { criterion, node, counts }, node.examples(), constraint);
+    }
+
+    fn judge_random_sums(&mut self, arch: Arch, sums: SumSource<'_>, examples: f64, constraint: SplitConstraint) {
+        let Batch { n, width, rows, keys, .. } = self;
+        let gain = GainFormula::from_qualities(examples, constraint);
+        arch.dispatch(RandomCut { n: *n, width: *width, rows, keys, sums, gain });
+        self.at_random = true;
+    }
+
+    /// The feature and the gain of each candidate, after they are judged. The gain is −1 if the constraint allows no
+    /// cut.
+    pub(crate) fn judged(&self) -> impl Iterator<Item = (u32, f64)> {
+        self.rows.iter().map(|row| (row.feature, row.gain))
+    }
+
+    /// The cut with the gain of a candidate: the lowest of the cuts that tie, or the random cut.
+    pub(crate) fn cut(&self, candidate: usize) -> BatchCut {
+        let Row { feature, gain, threshold, .. } = self.rows[candidate];
+        if self.at_random {
+            return BatchCut { feature, gain, key: threshold };
+        }
+        let row = candidate * self.width..candidate * self.width + self.n;
+        let mut key = f64::INFINITY;
+        for (&own_key, &own_gain) in self.keys[row.clone()].iter().zip(&self.gains[row]) {
+            let own_key = if ties(own_gain, gain) { own_key } else { f64::INFINITY };
+            key = if own_key < key { own_key } else { key };
+        }
+        BatchCut { feature, gain, key }
+    }
+}

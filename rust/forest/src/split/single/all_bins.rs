@@ -1,0 +1,101 @@
+//! All cuts of a histogram at once, in vectors, where most bins are in use.
+
+use pulp::{Arch, Simd, WithSimd};
+
+use super::node::{Pair, add};
+use crate::criterion::ties;
+use crate::split::gain::GainFormula;
+use crate::split::{Cut, STEP, first_step_of_best};
+
+/// Bins are added up in this many runs side by side, because each addition waits for the one before it.
+const RUNS: usize = 4;
+
+/// The best cut of the `bins` below `n_codes`, which are cleared; `gains` is overwritten.
+pub(super) fn best_cut(
+    arch: Arch,
+    bins: &mut [Pair],
+    gains: &mut [f64],
+    n_codes: usize,
+    gain: GainFormula,
+) -> Option<Cut> {
+    let n = n_codes.next_multiple_of(RUNS * STEP);
+    let (bins, gains) = (&mut bins[..n], &mut gains[..n]);
+    let before = add_up(bins);
+    arch.dispatch(AllBins { bins, before, gains, gain })
+}
+
+/// Makes each bin the sum of its run up to it. Returns the sums of the bins before each run.
+#[inline(never)]
+fn add_up(bins: &mut [Pair]) -> [Pair; RUNS] {
+    let (first, second) = bins.split_at_mut(bins.len() / 2);
+    let (first, second) = (first.split_at_mut(first.len() / 2), second.split_at_mut(second.len() / 2));
+    let runs = first.0.iter_mut().zip(first.1).zip(second.0.iter_mut().zip(second.1));
+    let mut sums = [[0.0; 2]; RUNS];
+    for ((a, b), (c, d)) in runs {
+        for (sum, bin) in sums.iter_mut().zip([a, b, c, d]) {
+            add(sum, *bin);
+            *bin = *sum;
+        }
+    }
+    let mut before = [0.0; 2];
+    sums.map(|sum| {
+        let these = before;
+        add(&mut before, sum);
+        these
+    })
+}
+
+/// Judges the cut above each bin, empty or not, and clears all bins.
+struct AllBins<'a> {
+    /// Each bin with the bins before it in its run added.
+    bins: &'a mut [Pair],
+    /// The sums of the bins before each run.
+    before: [Pair; RUNS],
+    gains: &'a mut [f64],
+    gain: GainFormula,
+}
+
+impl WithSimd for AllBins<'_> {
+    type Output = Option<Cut>;
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) -> Option<Cut> {
+        let AllBins { bins, before, gains, gain } = self;
+        let zero = simd.splat_f64s(0.0);
+        let mut most = simd.splat_f64s(-1.0);
+        let length = bins.len() / RUNS;
+        for (run, before) in before.into_iter().enumerate() {
+            let range = run * length..(run + 1) * length;
+            let before = [before; STEP];
+            let before = S::as_simd_f64s(before.as_flattened()).0;
+            let (twos, _) = S::as_mut_simd_f64s(bins[range.clone()].as_flattened_mut()).0.as_chunks_mut::<2>();
+            for (two, out) in twos.iter_mut().zip(S::as_mut_simd_f64s(&mut gains[range]).0) {
+                let left = [simd.add_f64s(two[0], before[0]), simd.add_f64s(two[1], before[1])];
+                let [examples, sums] = simd.deinterleave_shfl_f64s(left);
+                *two = [zero; 2];
+                *out = gain.gains(simd, examples, sums);
+                most = simd.max_f64s(most, *out);
+            }
+        }
+        let most = simd.reduce_max_f64s(most);
+        // An empty bin repeats the gain of the bin before it; the first of equal gains is taken.
+        let step = first_step_of_best(gains, most)?;
+        let mut place = f64::INFINITY;
+        for (at, &gain) in places(simd).into_iter().zip(&gains[step * STEP..]) {
+            place = if ties(gain, most) { place.min(at) } else { place };
+        }
+        Some(Cut { gain: most, code: (step * STEP) as u16 + place as u16 })
+    }
+}
+
+/// The bin within a step that each of the step's gains belongs to.
+#[inline(always)]
+fn places<S: Simd>(simd: S) -> [f64; STEP] {
+    let pairs: [Pair; STEP] = std::array::from_fn(|bin| [bin as f64; 2]);
+    let mut places = [0.0; STEP];
+    let (twos, _) = S::as_simd_f64s(pairs.as_flattened()).0.as_chunks::<2>();
+    for (two, out) in twos.iter().zip(S::as_mut_simd_f64s(&mut places).0) {
+        [*out, _] = simd.deinterleave_shfl_f64s(*two);
+    }
+    places
+}

@@ -1,0 +1,133 @@
+//! Sums by code, and the best cut that follows from them.
+
+use pulp::Arch;
+
+use super::all_bins;
+use super::node::{Node, Pair, add};
+use crate::split::gain::GainFormula;
+use crate::split::{Best, Cut, SplitConstraint};
+use ferrank_data::store::Code;
+
+/// Number of codes of one byte.
+pub(super) const N_BYTES: usize = 1 << 8;
+
+/// The non-empty bins are visited one by one if a node has fewer examples than this share of the bins.
+const SPARSE_SHARE: f64 = 0.15;
+
+/// Returns true if `examples` fill enough of `n_codes` bins that judging all bins at once is faster.
+#[inline(always)]
+pub(crate) fn is_dense(examples: usize, n_codes: usize) -> bool {
+    examples as f64 >= SPARSE_SHARE * n_codes as f64
+}
+
+/// A histogram of [`Pair`]s by code. All bins are 0 between searches.
+#[derive(Debug)]
+pub(crate) struct Bins {
+    bins: Vec<Pair>,
+    /// A bit for each bin that is not empty.
+    used: Vec<u64>,
+    /// A bit for each word of `used` that is not 0.
+    used_words: Vec<u64>,
+    /// The gain of the cut above each bin; within a [`STEP`](crate::split::STEP) in the order of the vector lanes.
+    gains: Vec<f64>,
+}
+
+impl Bins {
+    /// Empty bins for codes below `n_codes`.
+    pub(crate) fn new(n_codes: usize) -> Self {
+        let words = n_codes.div_ceil(64).max(1);
+        Bins {
+            bins: vec![[0.0; 2]; 64 * words],
+            used: vec![0; words],
+            used_words: vec![0; words.div_ceil(64)],
+            gains: vec![0.0; 64 * words],
+        }
+    }
+
+    /// The best cut of the filled bins, all below `n_codes`. Clears the bins.
+    pub(super) fn best_cut(&mut self, arch: Arch, n_codes: usize, gain: GainFormula) -> Option<Cut> {
+        all_bins::best_cut(arch, &mut self.bins, &mut self.gains, n_codes, gain)
+    }
+
+    /// The bins of all codes of one byte.
+    pub(super) fn bytes(&mut self) -> &mut [Pair; N_BYTES] {
+        self.bins.first_chunk_mut().expect("a bin for each byte")
+    }
+
+    /// Adds examples up by code.
+    #[inline(always)]
+    fn fill<C: Code>(&mut self, codes: impl Iterator<Item = C>, pairs: &[Pair]) {
+        for (code, &pair) in codes.zip(pairs) {
+            add(&mut self.bins[code.index()], pair);
+        }
+    }
+
+    /// Adds examples up by code, and marks the bins that are not empty.
+    #[inline(always)]
+    fn fill_and_mark<C: Code>(&mut self, codes: impl Iterator<Item = C>, pairs: &[Pair]) {
+        // With fewer examples than words, marking the word of each example is cheaper than looking at all words.
+        let by_one = pairs.len() < self.used.len();
+        for (code, &pair) in codes.zip(pairs) {
+            let code = code.index();
+            add(&mut self.bins[code], pair);
+            self.used[code / 64] |= 1 << (code % 64);
+            if by_one {
+                self.used_words[code / 4096] |= 1 << (code / 64 % 64);
+            }
+        }
+        if !by_one {
+            for (word, _) in self.used.iter().enumerate().filter(|&(_, &used)| used != 0) {
+                self.used_words[word / 64] |= 1 << (word % 64);
+            }
+        }
+    }
+
+    /// Calls `each` for the non-empty bins in ascending order, and clears them.
+    #[inline(always)]
+    fn drain(&mut self, mut each: impl FnMut(usize, Pair)) {
+        for group in 0..self.used_words.len() {
+            let mut words = std::mem::take(&mut self.used_words[group]);
+            while words != 0 {
+                let word = group * 64 + words.trailing_zeros() as usize;
+                words &= words - 1;
+                let mut bits = std::mem::take(&mut self.used[word]);
+                while bits != 0 {
+                    let code = word * 64 + bits.trailing_zeros() as usize;
+                    bits &= bits - 1;
+                    each(code, std::mem::take(&mut self.bins[code]));
+                }
+            }
+        }
+    }
+}
+
+/// The best cut over `codes`, one for each example of `node`, all below `n_codes`. `None` if the constraint allows no
+/// cut.
+#[inline(always)]
+pub(crate) fn best_cut<C: Code>(
+    arch: Arch,
+    (codes, n_codes): (impl Iterator<Item = C>, usize),
+    pairs: &[Pair],
+    node: Node,
+    constraint: SplitConstraint,
+    bins: &mut Bins,
+) -> Option<Cut> {
+    if is_dense(pairs.len(), n_codes) {
+        bins.fill(codes, pairs);
+        return bins.best_cut(arch, n_codes, GainFormula::new(node, constraint));
+    }
+    bins.fill_and_mark(codes, pairs);
+    best_used(node, constraint, bins)
+}
+
+/// The best cut, found by visiting the non-empty bins.
+fn best_used(node: Node, constraint: SplitConstraint, bins: &mut Bins) -> Option<Cut> {
+    let mut best = Best::new(node.examples, node.examples, constraint);
+    let (mean, mut left) = (node.mean(), [0.0; 2]);
+    bins.drain(|code, bin| {
+        add(&mut left, bin);
+        let difference = left[1] - mean * left[0];
+        best.offer(code, difference * difference, left[0], left[0]);
+    });
+    best.cut()
+}

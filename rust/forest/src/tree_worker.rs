@@ -1,0 +1,63 @@
+//! What a thread needs to grow trees: a bag, a grower and their buffers.
+
+use pulp::Arch;
+
+use crate::bag::Bag;
+use crate::context::GrowContext;
+use crate::grow::Grower;
+use crate::oob::OobContext;
+use crate::scores::{SplitScores, score_size};
+use crate::tree_buffer::TreeBuffer;
+use ferrank_ranking::Contribution;
+use ferrank_runtime::error::Result;
+
+/// Grows and scores trees, one after the other, on one thread.
+pub(crate) struct TreeWorker<'a> {
+    context: GrowContext<'a>,
+    bag: Bag,
+    grower: Grower<'a>,
+}
+
+impl<'a> TreeWorker<'a> {
+    pub(crate) fn new(context: GrowContext<'a>) -> Self {
+        TreeWorker { context, bag: Bag::default(), grower: Grower::new(context, Arch::new()) }
+    }
+
+    /// Draws the bag of tree number `tree`.
+    fn draw(&mut self, tree: u64) {
+        let (rows, params) = (self.context.store.rows, self.context.params);
+        match params.bootstraps() {
+            true => self.bag.take_bootstrap(params.seed, tree, rows, params.rows_per_tree(rows as u64)),
+            false => self.bag.take_all(rows),
+        }
+    }
+
+    /// Grows tree number `tree`.
+    ///
+    /// # Errors
+    /// [`Interrupted`](ferrank_runtime::error::Error::Interrupted) on request.
+    pub(crate) fn grow(&mut self, tree: u64) -> Result<&TreeBuffer> {
+        self.draw(tree);
+        self.grower.grow(&self.bag, tree)
+    }
+
+    /// Grows tree number `tree` and scores the features. Scores that read out-of-bag rows need `oob`.
+    ///
+    /// # Errors
+    /// [`Interrupted`](ferrank_runtime::error::Error::Interrupted) on request.
+    pub(crate) fn tree(&mut self, oob: Option<&OobContext<'_>>, tree: u64) -> Result<Contribution> {
+        let GrowContext { params, monitor, .. } = self.context;
+        monitor.check()?;
+        self.draw(tree);
+        let mut scores = SplitScores::new(params, score_size(self.context));
+        let Some(oob) = oob else {
+            return Ok(self.grower.score(&self.bag, tree, scores)?.harvest());
+        };
+        let grown = self.grower.grow(&self.bag, tree)?;
+        scores.add_splits(grown);
+        let mut complete = oob.tree();
+        complete.add_tree(None, grown, &oob.targets);
+        scores.on_tree(&oob.view(tree, &mut complete, &oob.rows(&self.bag)))?;
+        Ok(scores.harvest())
+    }
+}
