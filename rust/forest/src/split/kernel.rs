@@ -1,9 +1,8 @@
-//! Which kernel searches the cuts of a numeric feature in a node. All choices between kernels are made here.
+//! The choice of the kernel that searches the cuts of a numeric feature in a node.
 //!
-//! The general ways are [`Kernel::NodeSums`] for large nodes and [`Kernel::InOrder`] for the others: they serve any
-//! components. Each other kernel serves a special case, finds the same cuts, and is here because it pays. The table
-//! shows CPU time of a fit without the kernel over that with it, medians of alternating runs on one thread; a feature
-//! count stands behind the number of rows.
+//! [`Kernel::NodeSums`] for large nodes and [`Kernel::InOrder`] for other nodes support any components. Each other
+//! kernel supports a special case, finds the same cuts, and is faster. The table lists the CPU time of a fit without
+//! the kernel over that with it: medians of alternating runs on one thread, by rows x features.
 //!
 //! | kernel | without it |
 //! |---|---|
@@ -25,10 +24,10 @@ use super::{label_bins, values};
 use crate::criterion::Criterion;
 use crate::space::Block;
 
-/// Most dense components of [`Kernel::NodeSums`]. With more, the sums of all codes do not stay in the inner cache, and
-/// walking examples in order is faster.
+/// The most dense components of [`Kernel::NodeSums`]. With more, the sums of all codes do not stay in the inner cache,
+/// and adding up examples in order is faster.
 const MOST_SUMMED: usize = 64;
-/// Most bytes of sums by code.
+/// The most bytes of sums by code.
 const MOST_SUM_BYTES: usize = 1 << 20;
 
 /// A way to search the cuts of a numeric feature.
@@ -50,7 +49,7 @@ pub(crate) enum Kernel {
     NodeSums,
     /// Labels alone ([`label_csr`](super::label_csr)).
     Labels,
-    /// Few dense components ([`dense`]).
+    /// Few dense components ([`dense`](super::dense)).
     Dense,
     /// Any components ([`scan`](super::scan)).
     InOrder,
@@ -61,16 +60,16 @@ pub(crate) enum Kernel {
 pub(crate) struct Kernels {
     at_random: bool,
     is_single: bool,
-    /// Whether components are all dense and few.
+    /// Whether components are dense, known for all rows, and few.
     is_dense: bool,
-    /// Whether components are labels alone, known for all rows, and rows weigh 1.
+    /// Whether components are labels alone, known for all rows, of weight 1.
     is_labels: bool,
-    /// Nodes with up to this many rows take their candidates together.
+    /// Nodes with up to this number of rows use [`Kernel::Batch`].
     most_in_batch: usize,
 }
 
 impl Kernels {
-    /// For nodes judged by `criterion`; `at_random` says whether cuts are drawn at random.
+    /// The choice for `criterion`; `at_random` is true if cuts are random.
     pub(crate) fn new(arch: Arch, criterion: &Criterion, at_random: bool) -> Self {
         Kernels {
             at_random,
@@ -87,8 +86,8 @@ impl Kernels {
         n <= self.most_in_batch
     }
 
-    /// The kernel that searches a feature together with others in a node of `n` rows, if there is one. The feature has
-    /// `n_codes` codes and no missing values.
+    /// The kernel that searches a feature together with others in a node of `n` rows, if there is one. The feature is
+    /// numeric, with `n_codes` codes and no missing value.
     pub(crate) fn for_group(&self, criterion: &Criterion, block: &Block, n: usize, n_codes: usize) -> Option<Kernel> {
         if self.in_batch(n) {
             return Some(Kernel::Batch);
@@ -100,12 +99,12 @@ impl Kernels {
         }
     }
 
-    /// Returns true if [`for_group`](Self::for_group) may choose a kernel for large nodes.
+    /// Returns true if [`for_group`](Self::for_group) can return a kernel for large nodes.
     pub(crate) fn may_join(&self) -> bool {
         self.is_dense && !self.is_single
     }
 
-    /// The kernel that finds the best cut of a feature on its own, among `examples` of `node`.
+    /// The kernel that finds the best cut of a single feature, among the `examples` of `node`.
     pub(crate) fn for_feature(
         &self,
         criterion: &Criterion,
@@ -127,7 +126,7 @@ impl Kernels {
         }
     }
 
-    /// The kernel that judges a given cut of a feature on its own.
+    /// The kernel that computes the gain of a given cut of a single feature.
     pub(crate) fn for_cut(&self) -> Kernel {
         if self.is_single { Kernel::Single } else { self.without_sums() }
     }
@@ -141,7 +140,7 @@ impl Kernels {
     }
 }
 
-/// Returns true if adding up `n` examples by code costs less than walking them in order.
+/// Returns true if adding up `n` examples by code is estimated to be faster than adding them up in order.
 fn uses_sums(criterion: &Criterion, block: &Block, n: usize, n_codes: usize) -> bool {
     let labels = if block.starts.is_empty() { 0 } else { block.indicators.len() * n / (block.starts.len() - 1) };
     let adding = n * (2 + criterion.width()) + labels;
@@ -149,7 +148,7 @@ fn uses_sums(criterion: &Criterion, block: &Block, n: usize, n_codes: usize) -> 
     adding >= 4 * walking && 8 * walking <= MOST_SUM_BYTES && criterion.width() <= MOST_SUMMED
 }
 
-/// Most rows for which comparing each example with each is faster, as measured.
+/// The most rows for which [`Kernel::Batch`] is faster, as measured.
 fn most_in_batch(arch: Arch, criterion: &Criterion, at_random: bool) -> usize {
     if criterion.is_partial() || criterion.is_weighted {
         return 0;

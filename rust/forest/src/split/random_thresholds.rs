@@ -1,8 +1,8 @@
-//! Random cuts of several features at once, for few dense components.
+//! Random cuts of several features of a large node, for few dense components.
 //!
-//! For each example, a bit for each feature says whether its cut puts the example on the left. Examples with
-//! the same bits are summed up together, in one pass over their values for all the features; the left side
-//! of a cut is then the sum over all that have its bit.
+//! Each example has a bit for each cut, which is 1 if the cut sends the example to the left. Examples with the same
+//! bits are a group. One pass over the values of the examples adds up the groups for all cuts. The sums of the left
+//! side of a cut are then those of all groups with its bit.
 
 use pulp::{Arch, Simd, WithSimd};
 
@@ -13,33 +13,33 @@ use super::{Cut, SplitConstraint};
 use crate::criterion::{Criterion, EXAMPLES, WEIGHT};
 use ferrank_data::store::Code;
 
-/// Cuts that were given, and which examples they put on the left.
+/// Random cuts, and the examples on their left sides.
 #[derive(Debug, Default)]
 pub(crate) struct RandomThresholds {
-    /// n_examples
+    /// n_examples; the bits of each example.
     marks: Vec<u8>,
-    cuts: Vec<Given>,
-    /// 2^n_cuts; the examples with these bits.
+    cuts: Vec<RandomCut>,
+    /// 2^n_cuts; the sums of the examples with these bits.
     groups: GroupSums,
 }
 
-/// A cut that was given.
+/// A random cut of a feature.
 #[derive(Debug, Clone, Copy)]
-struct Given {
+struct RandomCut {
     feature: u32,
     code: u16,
-    /// Whether fewer examples, each counted once, are on the left than on the right.
+    /// Whether at most half of the rows are on the left.
     left_is_smaller: bool,
-    /// −1 if the constraint forbids it.
+    /// −1 if the constraint forbids the cut.
     gain: f64,
 }
 
 impl RandomThresholds {
-    /// Most cuts at once: each doubles the sums there are.
+    /// The most cuts at once; each doubles the number of groups.
     const MOST: usize = 7;
 
-    /// Takes the cut of `feature` above `cut`; `codes` are those of the examples, none missing. Returns true if
-    /// there is no space for another.
+    /// Adds the cut of `feature` above the code `cut`. `codes` are those of the examples, none missing. Returns true if
+    /// there is no space for another cut.
     pub(crate) fn take<C: Code>(&mut self, arch: Arch, feature: u32, codes: &[C], cut: C) -> bool {
         if self.cuts.is_empty() {
             self.marks.clear();
@@ -47,13 +47,13 @@ impl RandomThresholds {
         }
         let n_left = arch.dispatch(Mark { codes, cut, bit: 1 << self.cuts.len(), marks: &mut self.marks });
         let left_is_smaller = 2 * n_left <= codes.len();
-        self.cuts.push(Given { feature, code: cut.index() as u16, left_is_smaller, gain: -1.0 });
+        self.cuts.push(RandomCut { feature, code: cut.index() as u16, left_is_smaller, gain: -1.0 });
         self.cuts.len() == RandomThresholds::MOST
     }
 
-    /// Judges the cuts. Returns those that the constraint allows with their features, and puts the sums of their left
-    /// sides into `lefts`. Starts anew afterwards. The bits are those of
-    /// [`Search::given_cut`](super::scan::Search::given_cut).
+    /// Removes all cuts and returns those that the constraint allows, with their features. The sums of their left sides
+    /// are recorded in `lefts`. Gains have the bits of [`Search::given_cut`](super::search::Search::given_cut) with
+    /// [`Kernel::Dense`](super::kernel::Kernel::Dense).
     pub(crate) fn judge<'a>(
         &'a mut self,
         arch: Arch,
@@ -66,8 +66,8 @@ impl RandomThresholds {
         if !self.cuts.is_empty() {
             dense::in_registers(arch, criterion, Judge { cuts: self, criterion, examples, node, constraint, lefts });
         }
-        let fitting = self.cuts.drain(..).filter(|given| given.gain >= 0.0);
-        fitting.map(|Given { feature, code, gain, .. }| (feature, Cut { gain, code }))
+        let fitting = self.cuts.drain(..).filter(|cut| cut.gain >= 0.0);
+        fitting.map(|RandomCut { feature, code, gain, .. }| (feature, Cut { gain, code }))
     }
 }
 
@@ -86,7 +86,7 @@ impl<C: Code> WithSimd for Mark<'_, C> {
     fn with_simd<S: Simd>(self, _: S) -> usize {
         let Mark { codes, cut, bit, marks } = self;
         let mut n_left = 0;
-        // As many as a byte can count.
+        // The most that a byte can count.
         let most = usize::from(u8::MAX);
         for (codes, marks) in codes.chunks(most).zip(marks.chunks_mut(most)) {
             let mut left = 0u8;
@@ -126,8 +126,9 @@ impl OnRegisters for Judge<'_> {
             }
         }
         let total: [S::f64s; VECTORS] = dense::load(simd, criterion.dense(&node.total));
-        for (number, given) in cuts.iter_mut().enumerate().rev() {
-            // Those with the bit of this cut; what is left of it then are those with and without it together.
+        for (number, cut) in cuts.iter_mut().enumerate().rev() {
+            // Adds up the groups with the bit of this cut, then drops the bit by merging groups that differ in it
+            // alone.
             let half = 1 << number;
             let ((without, with), (few_without, few_with)) = (sums.split_at_mut(half), sizes.split_at_mut(half));
             let mut side = RegisterSums::<S, VECTORS>::new(simd, node);
@@ -144,11 +145,11 @@ impl OnRegisters for Judge<'_> {
             let sides =
                 [(side.weight, node.total[WEIGHT] - side.weight), (side.count, node.total[EXAMPLES] - side.count)];
             if constraint.allows(sides[0], sides[1]) {
-                side.note(simd, criterion, given.feature, lefts);
-                if !given.left_is_smaller {
+                side.note(simd, criterion, cut.feature, lefts);
+                if !cut.left_is_smaller {
                     side.turn(simd, total, sides[0].1);
                 }
-                given.gain = (side.quality(simd) / (sides[0].0 * sides[0].1)).max(0.0);
+                cut.gain = (side.quality(simd) / (sides[0].0 * sides[0].1)).max(0.0);
             }
         }
     }

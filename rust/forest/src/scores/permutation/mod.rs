@@ -5,12 +5,11 @@
 //! takes the value of the row `turn` positions ahead, where `turn` is drawn for the feature from 1 … n − 1. These
 //! permutations are not uniform, but the score has the same properties:
 //! - A row takes the value of each other row with the same probability. The expected error is therefore the mean over
-//! all pairs of rows (e_switch of Fisher, Rudin and Dominici 2019). In a uniform permutation one row in n keeps its own
-//!   value, so that the expected increase is (n − 1) / n of this.
+//!   all pairs of rows (e_switch of Fisher, Rudin and Dominici 2019). In a uniform permutation one row in n keeps its
+//!   own value, so that the expected increase is (n − 1) / n of this.
 //! - Two rows take the values of any two other rows with the same probability, up to terms of order 1 / n². The
-//! variance
-//!   is therefore the same up to a share of order 1 / n. A turn by 0 would add variance, because all rows would keep
-//!   their values at once.
+//!   variance is therefore the same up to a share of order 1 / n. A turn by 0 would add variance, because all rows
+//!   would keep their values at once.
 //! - The increases of two features are uncorrelated, because their turns are independent.
 //!
 //! Only features on the path of a row can change its prediction, from the first node where the permuted value goes to

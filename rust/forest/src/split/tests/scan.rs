@@ -138,7 +138,7 @@ fn best_cut_kernels<C: Code>(search: Search<'_, C>, arch: Arch) -> Vec<Kernel> {
     [special, Kernel::InOrder].into_iter().chain(sums).collect()
 }
 
-/// With the codes in other orders as other features: more than find place at once.
+/// Rotated codes are those of other features, which are more than are searched at once.
 fn cuts_found_together_are_those_found_alone<C: Code>(
     search: Search<'_, C>,
     arch: Arch,
