@@ -1,4 +1,4 @@
-"""Data sets: rows, what their columns are, and what a ranker found out about them."""
+"""Data sets: rows, the roles of their columns, and cached profiles."""
 
 import json
 import os
@@ -20,37 +20,37 @@ Labels = str | os.PathLike[str] | None
 
 
 class Dataset:
-    """Rows and the roles of their columns, for all functions that take a data set.
+    """A data set: rows and the roles of their columns.
 
-    The source is opened once. A profile that one ranker makes serves the next one with the same number of
-    bins. The object is not changed by rankings and may be used by several at a time.
+    Every function that takes data accepts a data set. The source is opened once. The profile computed by one
+    ranker is reused by the next one with the same number of bins. A data set may be used by several threads.
 
     Parameters
     ----------
     data : path or paths, frame, table, reader, array, mapping of columns or dask collection
         As in :func:`ferrank.rank`.
     target : str or sequence of str, optional
-        The targets. One of ``target``, ``target_last`` and ``labels`` is needed, unless the file marks its
-        labels itself, or the task is "unsupervised".
+        The targets. One of ``target``, ``target_last`` and ``labels`` is required, unless the file defines
+        its labels or the task is "unsupervised".
     target_last : int, optional
-        Number of columns, at the end, that are the targets.
+        Number of columns at the end that are the targets.
     labels : path, optional
         MULAN label XML of an ARFF file; the labels are the targets.
     task : str, optional
         "classification", "regression", "multi-target", "multi-label", "hierarchical" or "unsupervised"; by
-        default what the targets' types make.
+        default it follows from the types of the targets.
     hierarchy : path, mapping, frame or table, optional
         Labels and their parents; see :class:`ferrank.ForestRanker`.
     sample_weight : str, optional
         Column of row weights.
     groups : str, optional
-        Column whose rows belong together, such as a patient. It is no feature. Rankers that do not support
-        groups refuse the data set.
+        Column of group labels, such as the patient that a row belongs to. It is not a feature. Rankers that
+        do not support groups raise an error.
     drop : str or sequence of str, default=()
         Columns to leave out.
     categorical_features : sequence of str or int, or mask, optional
-        Features that are taken for categories whatever their type, by name, by position, or as a mask over
-        all columns. Data in memory only.
+        Columns that are nominal features whatever their type: names, positions, or a mask over all columns.
+        For data in memory only.
 
     Examples
     --------
@@ -97,7 +97,7 @@ class Dataset:
 
     @property
     def is_lazy(self) -> bool:
-        """Whether the rows are those of a dask collection."""
+        """True for a dask collection."""
         return is_lazy(self.data)
 
     @property
@@ -118,12 +118,12 @@ class Dataset:
     def roles(self, task: str | None = None, hierarchy: Any = None) -> dict[str, Any]:
         """Return the roles of the columns as the engine takes them.
 
-        ``task`` and ``hierarchy`` are a ranker's own, which hold where the data set has none.
+        ``task`` and ``hierarchy`` are those of a ranker, used if the data set has none.
         """
         if self.groups is not None:
             if not self.is_lazy and self.groups not in self.columns:
                 raise DataError(f"groups: there is no column '{self.groups}'")
-            raise SettingError("groups: this ranker treats all rows alike; leave groups out")
+            raise SettingError("groups: this ranker does not support groups; leave groups out")
         return self._roles(task, hierarchy)
 
     def _roles(self, task: str | None, hierarchy: Any) -> dict[str, Any]:
@@ -137,10 +137,10 @@ class Dataset:
         }
 
     def source(self, temp_dir: Folder = None, *, has_label_sets: bool = False) -> _core.Source:
-        """Return the rows as the engine reads them, opened at the first call.
+        """Return the rows as a source of the engine, opened at the first call.
 
-        Columns that are left out and label sets are not converted to numbers. ``temp_dir`` is the folder for
-        temporary files of data that can be read only once.
+        Dropped columns and label sets are not converted to numbers. Data that can be read only once is copied
+        to a temporary file in ``temp_dir``.
         """
         if self._source is None:
             is_labels = has_label_sets or self.task == "hierarchical" or self.hierarchy is not None
@@ -159,7 +159,9 @@ class Dataset:
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
         """Return the rows as an Arrow stream, batch by batch."""
         if self.is_lazy:
-            raise ColumnTypeError("a dask collection has no rows here; compute it, or rank it as it is")
+            raise ColumnTypeError(
+                "a dask collection has no Arrow stream; compute it first, or rank it as it is"
+            )
         return self.source().__arrow_c_stream__(requested_schema)
 
     def _problem(self) -> dict[str, Any]:
@@ -181,8 +183,8 @@ def _with_categories(data: Any, categorical: Iterable[Any]) -> pa.Table:
     """Return ``data`` as a table in which the columns ``categorical`` are dictionaries of strings."""
     if isinstance(data, str | os.PathLike | list | tuple) or is_lazy(data):
         raise SettingError(
-            "categorical_features: works for data in memory; in a file or a dask collection make the columns "
-            "strings or dictionaries"
+            "categorical_features: available for data in memory; in a file or a dask collection, store the "
+            "columns as strings or dictionaries"
         )
     if isinstance(data, np.ndarray):
         table = pa.table(dict(zip(numbered(data.shape[1]), data.T, strict=True)))

@@ -1,4 +1,4 @@
-"""What the rankers share: scikit-learn's side of an estimator that selects features."""
+"""Base classes of the rankers: scikit-learn estimators that select features."""
 
 import functools
 import json
@@ -28,7 +28,7 @@ __all__ = ["EngineRanker", "Ranker", "plain", "seed_of"]
 
 
 class Ranker(SelectorMixin, BaseEstimator):
-    """Base of the rankers: ranks in ``fit``, selects the best features in ``transform``.
+    """Base class of the rankers: ``fit`` ranks the features, ``transform`` selects the best.
 
     A ranker has the parameters ``task``, ``hierarchy``, ``until``, ``n_jobs``, ``memory_limit``,
     ``temp_dir``, ``scope`` and ``n_features_to_select``. Its method ``_settings`` returns the name and the
@@ -48,7 +48,7 @@ class Ranker(SelectorMixin, BaseEstimator):
 
     @abstractmethod
     def _settings(self) -> dict[str, Any]:
-        """Return what the engine needs to know; the importances follow from it and the data alone."""
+        """Return the settings of the engine's ranker, which determine the importances of given data."""
 
     def _resources(self) -> tuple[int, int | None, str | os.PathLike[str] | None]:
         """Return threads, bytes of memory and folder for temporary files, as the engine takes them."""
@@ -62,7 +62,7 @@ class Ranker(SelectorMixin, BaseEstimator):
         resume: str | os.PathLike[str] | None = None,
         profile: bytes | None = None,
     ) -> Ranking:
-        """Rank the features of ``source`` with these roles of its columns, and its profile if known."""
+        """Rank the features of ``source``, with the ``roles`` of its columns and its ``profile`` if known."""
         settings = self._settings()
         started = time.perf_counter()
         if self.until is None:
@@ -107,21 +107,21 @@ class Ranker(SelectorMixin, BaseEstimator):
         )
 
     def _goal(self) -> dict[str, Any]:
-        """Return the settings that say when a run ends, if not with the last tree or query."""
+        """Return the settings of early stopping, if it is on."""
         if self.until is None:
             return {}
         return {"until": self.until, "stable_top": self.stable_top, "confidence": self.confidence}
 
     def _check_is_whole(self, what: str) -> None:
-        """Raise where it is not known before how many trees or queries a run has, as ``what`` needs it."""
+        """Raise an error if the number of trees or queries, which ``what`` needs, is not known."""
         if self.until is not None:
             raise SettingError(
-                f"until: {self.until!r} leaves open how many trees or queries there are, which {what} must "
-                "know; leave one of the two out"
+                f"until: with {self.until!r} the number of trees or queries is not known in advance, which "
+                f"{what} requires; leave one of the two out"
             )
 
     def transform(self, X: Any) -> Any:
-        """Return the selected features of ``X``; of a dask collection, a dask collection of them."""
+        """Return the selected features of ``X``; for a dask collection, a dask collection."""
         if not is_lazy(X):
             return super().transform(X)
         from dask.delayed import Delayed, delayed
@@ -152,7 +152,7 @@ class Ranker(SelectorMixin, BaseEstimator):
     def _examples(
         self, X: Any, y: Any, sample_weight: Any, like: dict[str, Any] | None = None
     ) -> tuple[Source, dict[str, Any]]:
-        """Return the rows as a source, and the roles of its columns; ``like`` are those of batches before."""
+        """Return the rows as a source and the roles of its columns, ``like`` those of earlier batches."""
         own = self._own_roles()
         if _label_sets(own):
             y = validation.label_sets(y)
@@ -163,7 +163,7 @@ class Ranker(SelectorMixin, BaseEstimator):
         return source, roles | own
 
     def _own_roles(self) -> dict[str, Any]:
-        """Return what the ranker itself says of the columns."""
+        """Return the roles of columns that the ranker's own parameters determine."""
         return {
             "target_last": None,
             "task": self.task,
@@ -190,7 +190,7 @@ class Ranker(SelectorMixin, BaseEstimator):
         return self
 
     def _count_selected(self) -> int:
-        """Return how many features to keep, as scikit-learn's RFE counts them."""
+        """Return the number of features to keep, computed as by scikit-learn's RFE."""
         wanted, n_features = self.n_features_to_select, int(self.n_features_in_)
         if wanted is None:
             return max(1, n_features // 2)
@@ -220,9 +220,9 @@ class Ranker(SelectorMixin, BaseEstimator):
 
 
 class EngineRanker(Ranker):
-    """Base of the rankers whose parameters are the settings of a ranker of the engine.
+    """Base class of rankers whose parameters are the settings of a ranker of the engine.
 
-    A setting of the engine is the parameter of the same name, ``seed`` is ``random_state``.
+    Settings and parameters have the same names, except that the setting ``seed`` is ``random_state``.
     """
 
     _engine: ClassVar[str]
@@ -231,7 +231,7 @@ class EngineRanker(Ranker):
     random_state: Any
 
     def _settings(self) -> dict[str, Any]:
-        """Return what the engine needs to know; the importances follow from it and the data alone."""
+        """Return the settings of the engine's ranker, which determine the importances of given data."""
         names = [name for name in _settings_of(self._engine) if name != "seed"]
         return plain(
             {
@@ -245,12 +245,12 @@ class EngineRanker(Ranker):
         )
 
     def _profile(self, source: Source, roles: dict[str, Any]) -> bytes:
-        """Return the profile of ``source``, with which :meth:`_rank_source` reads it once less."""
+        """Return the profile of ``source``, which saves :meth:`_rank_source` a pass over the data."""
         found: bytes = finish(_core.profile(source, roles, self._settings(), 0, threads_of(self.n_jobs)))
         return found
 
     def _resolved(self) -> dict[str, Any]:
-        """Return the settings whose values are not those of the parameters as they were given."""
+        """Return the settings whose values differ from the parameters as given."""
         return {}
 
 
@@ -261,12 +261,12 @@ def _settings_of(engine: str) -> list[str]:
 
 
 def _label_sets(roles: dict[str, Any]) -> bool:
-    """Return whether the target holds a list of labels for each row, as far as the ranker says."""
+    """Return True if the ranker's parameters imply that the target holds a list of labels for each row."""
     return roles["task"] == "hierarchical" or (roles["task"] is None and roles["hierarchy"] is not None)
 
 
 def plain(settings: dict[str, Any]) -> dict[str, Any]:
-    """Return ``settings`` as JSON would give them back: NumPy's numbers and tuples as Python's and lists."""
+    """Return ``settings`` as read back from JSON: NumPy numbers as Python numbers, tuples as lists."""
     return {name: _plain(value) for name, value in settings.items()}
 
 
@@ -277,7 +277,7 @@ def _plain(value: Any) -> Any:
 
 
 def seed_of(random_state: Any) -> int:
-    """Return the seed that ``random_state`` stands for: an integer is its own."""
+    """Return the seed given by ``random_state``; an integer is the seed itself."""
     if isinstance(random_state, numbers.Integral):
         return int(random_state)
     if isinstance(random_state, np.random.Generator):

@@ -1,4 +1,4 @@
-"""Ranking by an ensemble of trees."""
+"""Feature ranking by ensembles of trees."""
 
 import os
 from collections.abc import Sequence
@@ -10,117 +10,121 @@ __all__ = ["ForestRanker"]
 
 
 class ForestRanker(StreamRanker):
-    """Rank features by an ensemble of predictive clustering trees.
+    """Feature ranking by an ensemble of predictive clustering trees [1]_.
 
-    The impurity of a node is the weighted sum of the variances of all targets, where a nominal target or a
-    set of labels is its indicators, whose variances sum up to the Gini index. Trees are grown until no test
-    lowers it. All scores asked for come from the same trees.
+    The impurity of a node is the weighted sum of the variances of all targets. A nominal target or a set of
+    labels is represented by indicators; the variances of the indicators of a class sum to the Gini index.
+    Trees are grown until no split decreases the impurity. All scores are computed from the same trees.
 
     Parameters
     ----------
     task : str, optional
-        "classification", "regression", "multi-target", "multi-label", "hierarchical" or "unsupervised".
-        What is predicted. By default the targets tell: strings, categories and booleans are classes, numbers
-        are quantities; several booleans are a set of labels, and lists of strings are sets of labels out of
-        a hierarchy. "unsupervised" has no target: rows are clustered by the features.
+        The learning task: "classification", "regression", "multi-target", "multi-label", "hierarchical" or
+        "unsupervised". By default it follows from the type of the targets: strings, categories and booleans
+        are classes, numbers are quantities, several booleans are a set of labels, and lists of strings are
+        sets of labels in a hierarchy. "unsupervised" has no target: trees cluster the rows by the features.
     ensemble : {"random_forest", "bagging", "extra_trees"}, default="random_forest"
-        Bootstrap and random features at each node; bootstrap and all features; all rows and random cuts.
+        "random_forest": bootstrap samples, and random candidate features in each node. "bagging": bootstrap
+        samples and all features. "extra_trees": all rows, and random cut points.
     scores : sequence of {"genie3", "symbolic", "coverage", "permutation"}, default=("genie3",)
-        ``genie3`` sums the impurity decreases of a feature's splits. ``symbolic`` sums ``decay**depth`` over
-        them, ``coverage`` the shares of the examples that reach them. ``permutation`` is the relative
-        increase of the out-of-bag error when the feature is permuted. The first is the main one.
+        ``genie3`` [2]_: the sum of the impurity decreases of a feature's splits. ``symbolic``: the sum of
+        ``decay**depth`` over its splits. ``coverage``: the sum of the shares of rows that reach its splits.
+        ``permutation``: the relative increase of the out-of-bag error when the feature is permuted. The first
+        score is the main one.
     n_estimators : int, default=100
         Number of trees.
     max_features : {"sqrt", "log2", "all"}, int, float or None, default=None
-        How many features that are not constant are looked at in a node; a float is a share of them. None is
-        "sqrt" for a random forest, else "all".
+        Number of features considered in a node, of those that are not constant in it; a float is a share.
+        None is "sqrt" for a random forest, else "all".
     min_samples_leaf : int, default=2
-        Least number of examples in a leaf, counted as often as they were drawn.
+        Minimum number of rows in a leaf; rows drawn several times count as often.
     max_depth : int, optional
-        Greatest depth of a tree, whose root is at depth 0.
+        Maximum depth of a tree; the root has depth 0.
     bootstrap : bool, optional
-        Whether rows are drawn with replacement. None is yes, except for extra trees.
+        Whether to draw rows with replacement. None is True except for extra trees.
     max_samples : int, float or None, default=None
-        Rows drawn for a tree; a float is a share. None is as many as there are.
+        Number of rows drawn for a tree; a float is a share. None draws as many as there are.
     max_bins : int, default=255
-        Greatest number of codes of a numeric feature, 2 to 65,535. A feature with no more distinct values is
-        searched exactly, others at quantiles.
+        Maximum number of bins of a numeric feature, from 2 to 65,535. A feature with no more distinct values
+        is split at any value, others at quantiles.
     ties : {"random", "lowest"}, default="random"
-        Which of the features whose tests gain the same is tested: one drawn, or the first. In nodes of a few
-        examples many tie, and with "lowest", CLUS's rule, importances fall with the number of the column.
+        How to choose between features whose best splits are equally good: at random, or the first column.
+        Ties are frequent in small nodes; with "lowest", the rule of CLUS, later columns get lower
+        importances.
     decay : float, default=0.5
-        Of the score ``symbolic``, in (0, 1]; 1 counts the tests.
+        Decay of the score ``symbolic`` by depth, in (0, 1]; with 1 the score counts splits.
     per_target : bool, default=False
-        Grow an ensemble for each target and average the importances.
+        Grow a separate ensemble for each target and average the importances.
     by_target : bool, default=False
-        Tell ``genie3`` apart by target as well.
+        Also split the score ``genie3`` by target.
     target_weights : sequence of float, optional
-        Weight of each target. None is 1 each.
+        Weight of each target; None gives all targets weight 1.
     hierarchy : path, mapping, frame or table, optional
-        What stands above the labels of a hierarchical target: an edge table with the columns ``parent`` and
-        ``child``, the CSV file of one, or a mapping of each label to its parent, its parents or None; a tree
-        or a DAG. By default the data file tells, or the labels are paths, such as ``animal/koala``.
+        The hierarchy of the labels of a hierarchical target, a tree or a DAG: a table of edges with columns
+        ``parent`` and ``child``, a CSV file of one, or a mapping of each label to its parent, its parents or
+        None. By default it is read from the data file, or from labels that are paths such as
+        ``animal/koala``.
     hierarchy_decay : float, default=0.75
-        In (0, 1]. A label weighs this times the mean weight of its parents, a root 1.
+        Weight of a label relative to the mean weight of its parents, in (0, 1]; roots have weight 1.
     supervision : float, optional
-        The share of the targets in the impurity, from 0 to 1; the features make up the rest [3]_. Rows
-        without a target then help to find the tests, while predictions and errors are those of rows with
-        one. With 0 rows are clustered by the features alone, with 1 by the targets alone, and rows without
-        any are left out. None is 1, with an error where rows have no target. Values of the features are
-        then held in memory, 16 bytes each.
+        Semi-supervised learning: the share of the targets in the impurity, from 0 to 1; the features have the
+        rest [3]_. Rows without a target then contribute to the choice of splits; predictions and errors use
+        rows with a target only. With 0 trees cluster the rows by the features alone. With 1 they use the
+        targets alone, and rows without any target are left out. None is 1, and rows without a target are an
+        error. For values below 1 feature values are held in memory, 16 bytes each.
     unlabelled : {"error", "ignore", "use"}, optional
-        What becomes of rows whose targets are all missing. None is "error", or "use" where ``supervision`` is
+        How to treat rows whose targets are all missing. None is "error", or "use" if ``supervision`` is
         given.
     until : {"stable"}, optional
-        With "stable" the run goes no further than it must for the ``stable_top`` best features to stand clear
-        of all others: from few trees with small bags, drawn from a sample of the rows, to more trees and
-        larger bags, at most ``n_estimators`` of ``max_samples``. ``ranking_.stopped`` says why it ended.
-        Ctrl-C once ends it with the answer it has, twice stops it.
+        With "stable" the run ends once the ``stable_top`` best features are separated from all others. It
+        starts with few trees on small samples of the rows and goes on to more trees and larger samples, at
+        most ``n_estimators`` trees of ``max_samples`` rows. ``result_.stopped`` gives the reason for the end.
+        Ctrl-C ends the run with the ranking so far; a second Ctrl-C cancels it.
     stable_top : int, default=10
-        See ``until``; at most all features but one count.
+        Number of features that ``until`` separates from the others; at most n_features - 1 are used.
     confidence : float, default=0.95
-        See ``until``; the probability that none stands clear by chance.
+        Probability for ``until`` that none of them is separated by chance.
     random_state : int, RandomState, Generator or None, default=0
-        Seed of all random draws. With None it is another one each time.
+        Seed of all random draws. None draws a new seed for each run.
     n_jobs : int, optional
-        Number of threads; -1 is all cores, and so is None, except within a joblib worker, where it is one.
-        The importances have the same bits for any number. A worker of a dask cluster uses those that it has.
+        Number of threads. None and -1 use all cores, but None uses one thread inside a joblib worker. A
+        worker of a dask cluster uses its own threads. Importances do not depend on this number, to the bit.
     memory_limit : int or str, optional
-        Most memory that the process holds, in bytes or as "2GiB" or "500MB". None is half of what the
-        machine, or its control group, has free. What does not fit is kept in temporary files; the importances
-        have the same bits for any limit. Of a dask collection it is the limit of each worker process while it
-        grows trees or looks for neighbours, and no more than 70 % of the worker's own limit, from which on
-        dask writes data to disk; without either, workers of one machine share half of what is free.
+        Maximum memory of the process, in bytes or as a string such as "2GiB" or "500MB". None uses half of
+        the free memory of the machine or its control group. Data that does not fit is kept in temporary
+        files; importances do not depend on the limit, to the bit. For a dask collection it is the limit of
+        each worker process, and at most 70 % of the worker's own limit, above which dask spills to disk.
+        Without either limit, workers on one machine share half of its free memory.
     temp_dir : path, optional
-        Folder for temporary files, which are removed with the run. None is the system's temporary folder, or
-        that of the worker of a dask cluster.
+        Folder for temporary files, which are removed after the run. None uses the system's temporary folder,
+        or that of the worker of a dask cluster.
     n_features_to_select : int, float or None, default=None
-        How many features ``transform`` keeps, best first: a number, a share, or None for half of them, as in
-        scikit-learn's RFE. To keep those above a threshold, use ``SelectFromModel``.
+        Number of features that ``transform`` keeps, the best first; a float is a share. None keeps half of
+        them, as scikit-learn's RFE does. To keep features above a threshold, use ``SelectFromModel``.
     scope : {"global", "partition"}, default="global"
-        Of a dask collection: "global" ranks over all rows, with the bits of one machine. With "partition"
-        each partition grows its share of the trees on its own rows; no row moves then, and a
-        :class:`DriftWarning` says so if partitions differ in their distributions.
+        For a dask collection. "global" grows trees on all rows, with the same bits as on one machine. With
+        "partition" each partition grows its share of the trees on its own rows, and no row moves; a
+        :class:`DriftWarning` is issued if the distributions of partitions differ.
     block_rows : int, default=20_000
-        Of ``partial_fit``: rows that are ranked together, when so many have come.
+        For ``partial_fit``: number of new rows that make a block, which is ranked once it is complete.
     reservoir_rows : int, default=20_000
-        Of ``partial_fit``: size of the sample of all rows so far that is ranked with each block.
+        For ``partial_fit``: size of the uniform sample of all earlier rows that is ranked with each block.
     half_life : float, optional
-        Of ``partial_fit``: number of rows after which what was seen counts half as much, at least
-        ``block_rows``; the reservoir then has at most ``half_life / ln 2`` rows. None is to forget nothing.
+        For ``partial_fit``: number of rows after which the weight of a contribution halves, at least
+        ``block_rows``. The reservoir then has at most ``half_life / ln 2`` rows. None keeps all weights.
 
     Attributes
     ----------
     result_ : Ranking
-        Importances, standard errors and ranks under each score.
+        Importances, standard errors and ranks for each score.
     ranking_ : ndarray of shape (n_features,)
-        The ranks under the first score, 1 is best.
+        Ranks under the first score; 1 is the most important feature.
     feature_importances_ : ndarray of shape (n_features,)
-        The importances under the first score.
+        Importances under the first score.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features,)
-        Their names, where ``X`` had names that are strings.
+        Names of the features, if all column names of ``X`` are strings.
 
     References
     ----------
@@ -219,14 +223,14 @@ class ForestRanker(StreamRanker):
         Parameters
         ----------
         X : array, sparse array or frame of shape (n_rows, n_features)
-            NumPy arrays of any order are not copied as a whole, sparse ones of SciPy not made dense. In
-            frames and Arrow tables, columns of strings and categories are nominal features. NaN and null are
-            missing; infinity is an error. Or a dask DataFrame, Array or list of delayed partitions, with
+            The features. Columns of strings or categories in frames and Arrow tables are nominal features.
+            NaN and null are missing values; infinity is an error. NumPy arrays are not copied as a whole,
+            sparse arrays are not made dense. Also a dask DataFrame, Array or list of delayed partitions, with
             ``y`` in the same partitions.
         y : array or frame of shape (n_rows,) or (n_rows, n_targets)
-            Numbers are quantities unless ``task`` says otherwise; strings and booleans are classes. With a
-            ``hierarchy`` or the task "hierarchical", a list of labels for each row. Missing values are NaN or
-            None. Not looked at where the task is "unsupervised".
+            The targets. Strings and booleans are classes; numbers are quantities unless ``task`` is
+            "classification". With a ``hierarchy`` or the task "hierarchical", a list of labels for each row.
+            Missing values are NaN or None. Ignored if the task is "unsupervised".
         sample_weight : array of shape (n_rows,), optional
             Weights of the rows.
 
@@ -237,33 +241,33 @@ class ForestRanker(StreamRanker):
         Raises
         ------
         DataError, ColumnTypeError, SettingError
-            The message names the column or the setting, and says what would do.
+            For invalid data or settings; the message names the column or setting and what is valid.
         """
         return self._fit(X, y, sample_weight)
 
     def partial_fit(self, X: Any = None, y: Any = None, sample_weight: Any = None) -> Self:
-        """Rank the features by the batches of all calls so far, which come once and are not kept.
+        """Rank the features of a stream, batch by batch; batches are not kept.
 
-        Whenever ``block_rows`` rows have come since the last time, ``n_estimators`` trees are grown on them
-        and on a uniform sample of ``reservoir_rows`` of all rows before. ``result_`` is by the trees of all
-        complete blocks, and is set whenever a block is complete. Before the first block is complete there is
-        no ranking, unless a call without ``X`` ranks the rows so far. Memory is bounded, and the importances
-        have the same bits however rows are cut into batches.
+        Every ``block_rows`` new rows make a block, on which ``n_estimators`` trees are grown together with a
+        uniform sample of ``reservoir_rows`` earlier rows. ``result_`` covers the trees of all complete blocks
+        and is set when a block is complete. Before that there is no ranking, unless a call without ``X``
+        ranks the rows so far. Memory is bounded. Importances do not depend on how the rows are split into
+        batches, to the bit.
 
-        Standard errors come from the spread of the trees; of many, from that of the means of trees that came
-        one after another. Cut points, and the weights of targets, are those of each block and its sample.
-        With ``half_life``, the sample prefers recent rows [1]_, and old trees count for less.
+        Standard errors come from the variance between trees; if there are many, between means of consecutive
+        trees. Cut points and target weights are computed for each block and its sample. With ``half_life``
+        the sample prefers recent rows [1]_, and the weight of old trees decays.
 
-        The first call after ``fit`` starts anew, as does ``fit``. A call that fails changes nothing that was
-        learned. Not with ``until`` or dask collections.
+        The first call after ``fit`` starts a new stream. A call that fails changes nothing. Not available
+        with ``until`` and for dask collections.
 
         Parameters
         ----------
         X, y, sample_weight
-            As in :meth:`fit`, of at least one row. All batches have the same columns. Categories and classes
-            may come up at any time, and the type of a numeric column may change, be it that values are
-            missing. Where ``task`` is None, the first batch decides. Rows of sparse arrays are held with
-            their zeros. Without ``X``, the rows so far are ranked where no block is complete.
+            As in :meth:`fit`, with at least one row. All batches have the same columns. New categories and
+            classes may appear in any batch, and numeric columns may change their numeric type. If ``task`` is
+            None, the first batch determines it. Sparse rows are held dense. Without ``X``, the rows so far
+            are ranked if no block is complete.
 
         Returns
         -------
@@ -272,7 +276,7 @@ class ForestRanker(StreamRanker):
         Raises
         ------
         DataError, ColumnTypeError, SettingError
-            As in :meth:`fit`; or a parameter has changed since the first batch.
+            As in :meth:`fit`, and if a parameter changed since the first batch.
 
         References
         ----------

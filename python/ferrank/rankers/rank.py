@@ -1,4 +1,4 @@
-"""Ranking whole data sets: files, frames, tables, readers."""
+"""Ranking of data sets: files, frames, tables, readers, dask collections."""
 
 import os
 from collections.abc import Sequence
@@ -39,38 +39,38 @@ def rank(
     Parameters
     ----------
     data : Dataset, path or paths, frame, table, reader, array or mapping of columns
-        A :class:`Dataset`, which says what its columns are. Or an Arrow, ARFF, Parquet or CSV file; a
-        pattern such as ``"parts/*.arrow"``, a folder or a list of paths, whose files are one data set; an
-        object that speaks Arrow (pyarrow, pandas, polars, DuckDB …), of which a reader is kept in a temporary
-        file; a NumPy or sparse SciPy array with columns ``x0``, ``x1`` …. Or a dask DataFrame, Array, or list
-        of delayed partitions, which are ranked where they lie.
+        A :class:`Dataset`, which includes the roles of the columns. Or an Arrow, ARFF, Parquet or CSV file; a
+        pattern such as ``"parts/*.arrow"``, a folder or a list of paths, whose files make one data set; any
+        object with the Arrow C stream interface (pyarrow, pandas, polars, DuckDB …), where a reader is first
+        copied to a temporary file; a NumPy array or sparse SciPy array, with columns ``x0``, ``x1`` …. Or a
+        dask DataFrame, Array, or list of delayed partitions, which are ranked on the cluster.
     target : str or sequence of str, optional
-        The targets. One of ``target``, ``target_last`` and ``labels`` is needed, unless the file marks its
-        labels itself, or the task is "unsupervised".
+        The targets. One of ``target``, ``target_last`` and ``labels`` is required, unless the file defines
+        its labels or the task is "unsupervised".
     target_last : int, optional
-        Number of columns, at the end, that are the targets.
+        Number of columns at the end that are the targets.
     labels : path, optional
         MULAN label XML of an ARFF file; the labels are the targets.
     task : str, optional
-        See :class:`ForestRanker`; goes before the ranker's own.
+        See :class:`ForestRanker`; takes precedence over the ranker's own.
     hierarchy : path, mapping, frame or table, optional
-        What stands above the labels of the target; see :class:`ForestRanker`, goes before the ranker's own.
+        The hierarchy of the labels; see :class:`ForestRanker`. Takes precedence over the ranker's own.
     drop : sequence of str, default=()
         Columns to leave out.
     sample_weight : str, optional
         Column of row weights.
     ranker : Ranker or {"forest", "relief"}, optional
-        A :class:`ForestRanker`, which is the default, or a :class:`ReliefRanker`; a name stands for one with
-        the parameters in ``settings``.
+        A :class:`ForestRanker` (the default), a :class:`ReliefRanker`, or the name of one, which is then
+        created with the parameters in ``settings``.
     resume : path, optional
-        File that keeps the contributions of trees or queries as they are made. A run that was killed goes on
-        from there with the same arguments, and ends with the same bits; a run that has ended goes on to more
-        trees (``n_estimators``; not with ``per_target``). What the kill left incomplete is dropped with a
-        :class:`ResumeWarning`; a file of another run is refused.
+        File to which the contributions of trees or queries are written as they are computed. A run that was
+        killed continues from the file when called with the same arguments, and gives the same bits. A
+        complete run can be extended to more trees (``n_estimators``; not with ``per_target``). An incomplete
+        last entry is dropped with a :class:`ResumeWarning`. A file of another run is an error.
     progress : callable, optional
-        Called as ``progress(phase, done, total)`` ten times a second.
+        Called as ``progress(phase, done, total)`` ten times per second.
     **settings
-        Parameters of the ranker, where ``ranker`` is a name or left out.
+        Parameters of the ranker, if ``ranker`` is a name or not given.
 
     Returns
     -------
@@ -79,7 +79,7 @@ def rank(
     Raises
     ------
     DataError, ColumnTypeError, SettingError, ResourceError
-        The message names the file, the column or the setting.
+        For invalid data, columns, settings or resources; the message names the file, column or setting.
 
     Examples
     --------
@@ -90,7 +90,7 @@ def rank(
     >>> ferrank.rank({"a": a, "b": b, "y": a > 0}, "y", ranker="relief", n_neighbors=5).top(1)
     ['a']
 
-    Labels of a hierarchy, a list for each row; here they are paths:
+    A hierarchical target has a list of labels for each row; here the labels are paths:
 
     >>> labels = [["animal/koala"] if value > 0 else ["animal", "plant"] for value in b]
     >>> ferrank.rank({"a": a, "b": b, "y": labels}, "y", n_estimators=20).top(1)
@@ -122,7 +122,7 @@ def _partitions(dataset: Dataset, resume: Any) -> Any:
 
     for name, given in [("labels", dataset.labels), ("resume", resume)]:
         if given is not None:
-            raise SettingError(f"{name}: goes with a file, not with a dask collection; leave it out")
+            raise SettingError(f"{name}: available for files, not for a dask collection; leave it out")
     return Partitions.of(dataset.data)
 
 
@@ -147,20 +147,20 @@ def grow_tree(
     data, target, target_last, labels, task, hierarchy, drop, sample_weight, ranker, **settings
         As in :func:`rank`.
     tree : int, default=0
-        Number of the tree. With ``per_target``, trees are numbered target by target.
+        Index of the tree. With ``per_target``, trees are numbered target by target.
 
     Returns
     -------
     pyarrow.Table
-        A row for each node, the root first and each node before its children: ``node, parent, depth,
-        n_examples`` (of the bag, as often as drawn), and for a split ``feature``, ``cut`` (left if at
-        most this) or ``categories`` (left if one of these), ``missing_left``, ``gain`` (impurity decrease),
-        ``left, right``.
+        A row for each node, each node before its children: ``node, parent, depth,
+        n_examples`` (rows of the bootstrap sample, with repetitions), and for a split ``feature``, ``cut``
+        (values up to it go left) or ``categories`` (these go left), ``missing_left``, ``gain`` (impurity
+        decrease), ``left, right``.
 
     Raises
     ------
     DataError, ColumnTypeError, SettingError, ResourceError
-        The message names the file, the column or the setting; also where there is no such tree.
+        For invalid data, columns, settings or resources, and if there is no such tree.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Ranking by neighbours: the Relief family."""
+"""Feature ranking by nearest neighbors: the Relief family."""
 
 import os
 from collections.abc import Sequence
@@ -11,109 +11,116 @@ __all__ = ["ReliefRanker"]
 
 
 class ReliefRanker(StreamRanker):
-    """Rank features by how much they differ between near rows whose targets differ, and do not.
+    """Feature ranking by the Relief family.
 
-    One nominal target is ranked for by ReliefF: features gain by differing between a row and its nearest
-    rows of other classes, weighted by the classes' shares, and lose by differing from those of its own.
-    All other targets are ranked for by RReliefF, in which rows are more or less alike: by the
-    range-normalised difference of a number, 0 or 1 for classes, the mean of these for several targets, or a
-    distance between label sets. Neighbours are exact: the nearest in the mean over features of the
-    range-normalised difference of numbers and 0 or 1 for categories. A missing value differs by what is
-    expected from the known values, in classification from those of the row's class.
+    A feature is important if it differs between neighboring rows with different targets and is equal between
+    neighboring rows with equal targets.
+
+    A single nominal target is ranked by ReliefF [1]_: differences between a row and its nearest rows of other
+    classes (misses, weighted by the prior of the class) count for a feature, differences from the nearest
+    rows of its own class (hits) count against it. All other targets are ranked by RReliefF [1]_ with a
+    distance between targets: the range-normalized difference of numbers, 0 or 1 for classes, the mean of
+    these for several targets [2]_, or a distance between label sets [3]_.
+
+    Neighbors are exact. The distance of two rows is the mean over features of the range-normalized difference
+    of numbers and of 0 or 1 for categories. The difference from a missing value is its expected value given
+    the known values, in classification those of the row's class.
 
     Parameters
     ----------
     task : {"classification", "regression", "multi-target", "multi-label", "hierarchical"}, optional
-        What is predicted. By default the targets tell: strings, categories and booleans are classes, numbers
-        are quantities; several booleans are a set of labels, and lists of strings are sets of labels out of
-        a hierarchy.
+        The learning task. By default it follows from the type of the targets: strings, categories and
+        booleans are classes, numbers are quantities, several booleans are a set of labels, and lists of
+        strings are sets of labels in a hierarchy.
     n_neighbors : int or sequence of int, default=10
-        Neighbours of each row, in classification of each class; a class that has fewer counts with those.
-        One search answers for several numbers, with a score for each: ``relief_k10``, ``relief_k70`` ….
+        Number of neighbors of each row, in classification of each class; smaller classes count with the rows
+        they have. Several numbers share one search and give a score each: ``relief_k10``, ``relief_k70`` ….
     sigma : float, None or sequence of them, default=None
-        The neighbour of rank r weighs ``exp(-(r / sigma)**2)``; None is 1 each. Several give a score each,
-        such as ``relief_sigma20``.
+        Width of the rank weights: the neighbor of rank r has weight ``exp(-(r / sigma)**2)``. None gives all
+        neighbors the same weight. Several values give a score each, such as ``relief_sigma20``.
     scores : sequence of {"relief", "myopic"}, default=("relief",)
-        ``myopic`` takes any two rows instead of near ones and needs one nominal target; it has no standard
-        errors. The first is the main one.
+        ``myopic`` uses all pairs of rows instead of neighbors; it needs a single nominal target and has no
+        standard errors. The first score is the main one.
     n_iterations : int, float or None, default=None
-        Rows whose neighbours are looked for, drawn without replacement; a float is a share. None is all.
+        Number of rows whose neighbors are searched (m in the papers), drawn without replacement; a float is a
+        share. None uses all rows.
     target_distance : {"hamming", "accuracy", "f1", "subset"} or sequence of them, optional
-        Distance between label sets, Hamming by default. Several give a score each, such as ``relief_f1``.
-        In a hierarchy each label counts with its weight; distances are normalised to [0, 1].
+        Distance between label sets; Hamming by default. Several distances give a score each, such as
+        ``relief_f1``. In a hierarchy labels count with their weights. Distances are normalized to [0, 1].
     per_target : bool, default=False
-        Rank for each target on its own, with the same neighbours, and average the importances. It takes
-        no part in classification and regression, which have one target.
+        Compute importances for each target on its own, with the same neighbors, and average them. No effect
+        with a single target.
     target_weights : sequence of float, optional
-        Weight of each target. None is 1 each.
+        Weight of each target; None gives all targets weight 1.
     hierarchy : path, mapping, frame or table, optional
-        What stands above the labels of a hierarchical target: an edge table with the columns ``parent`` and
-        ``child``, the CSV file of one, or a mapping of each label to its parent, its parents or None; a tree
-        or a DAG. By default the data file tells, or the labels are paths, such as ``animal/koala``.
+        The hierarchy of the labels of a hierarchical target, a tree or a DAG: a table of edges with columns
+        ``parent`` and ``child``, a CSV file of one, or a mapping of each label to its parent, its parents or
+        None. By default it is read from the data file, or from labels that are paths such as
+        ``animal/koala``.
     hierarchy_decay : float, default=0.75
-        In (0, 1]. A label weighs this times the mean weight of its parents, a root 1.
+        Weight of a label relative to the mean weight of its parents, in (0, 1]; roots have weight 1.
     unlabelled : {"error", "ignore", "use"}, optional
-        What becomes of rows whose targets are all missing. With "use" they take part [3]_: in a pair with
-        one of them, the distance of the features stands in for that of the targets. Classes are then ranked
-        for by RReliefF, with 0 or 1 between them. None is "error", or "use" where ``influence`` is given.
+        How to treat rows whose targets are all missing. With "use" they take part [3]_: in a pair with such a
+        row, the distance of the features replaces that of the targets, and classes are ranked by RReliefF
+        with distance 0 or 1. None is "error", or "use" if ``influence`` is given.
     influence : (float, float), optional
-        What the rows without a target have to say, from 0 to 1: the one farthest from all rows with a target,
-        and the nearest; those between lie on a straight line. Rows with a target count 1, and the influences
-        of the rows of a pair multiply. None is (0, 1) where such rows are used.
+        Influence of rows without a target, in [0, 1]: of the row farthest from all rows with a target, and of
+        the nearest; linear in between. Rows with a target have influence 1. The influences of a pair are
+        multiplied. None is (0, 1) if such rows are used.
     until : {"stable"}, optional
-        With "stable" the run goes no further than it must for the ``stable_top`` best features to stand clear
-        of all others: it takes more and more queries, at most ``n_iterations``.
-        ``ranking_.stopped`` says why it ended. Ctrl-C once ends it with the answer it has, twice stops it.
+        With "stable" the number of queries grows, up to ``n_iterations``, until the ``stable_top`` best
+        features are separated from all others. ``result_.stopped`` gives the reason for the end. Ctrl-C ends
+        the run with the ranking so far; a second Ctrl-C cancels it.
     stable_top : int, default=10
-        See ``until``; at most all features but one count.
+        Number of features that ``until`` separates from the others; at most n_features - 1 are used.
     confidence : float, default=0.95
-        See ``until``; the probability that none stands clear by chance.
+        Probability for ``until`` that none of them is separated by chance.
     random_state : int, RandomState, Generator or None, default=0
-        Seed of the draw of rows, and of the blocks that standard errors are taken over.
+        Seed of the draw of rows, and of the blocks that standard errors are computed from.
     n_jobs : int, optional
-        Number of threads; -1 is all cores, and so is None, except within a joblib worker, where it is one.
-        The importances have the same bits for any number. A worker of a dask cluster uses those that it has.
+        Number of threads. None and -1 use all cores, but None uses one thread inside a joblib worker. A
+        worker of a dask cluster uses its own threads. Importances do not depend on this number, to the bit.
     memory_limit : int or str, optional
-        Most memory that the process holds, in bytes or as "2GiB" or "500MB". None is half of what the
-        machine, or its control group, has free. What does not fit is kept in temporary files; the importances
-        have the same bits for any limit. Of a dask collection it is the limit of each worker process while it
-        grows trees or looks for neighbours, and no more than 70 % of the worker's own limit, from which on
-        dask writes data to disk; without either, workers of one machine share half of what is free.
+        Maximum memory of the process, in bytes or as a string such as "2GiB" or "500MB". None uses half of
+        the free memory of the machine or its control group. Data that does not fit is kept in temporary
+        files; importances do not depend on the limit, to the bit. For a dask collection it is the limit of
+        each worker process, and at most 70 % of the worker's own limit, above which dask spills to disk.
+        Without either limit, workers on one machine share half of its free memory.
     temp_dir : path, optional
-        Folder for temporary files, which are removed with the run. None is the system's temporary folder, or
-        that of the worker of a dask cluster.
+        Folder for temporary files, which are removed after the run. None uses the system's temporary folder,
+        or that of the worker of a dask cluster.
     n_features_to_select : int, float or None, default=None
-        How many features ``transform`` keeps, best first: a number, a share, or None for half of them, as in
-        scikit-learn's RFE. To keep those above a threshold, use ``SelectFromModel``.
+        Number of features that ``transform`` keeps, the best first; a float is a share. None keeps half of
+        them, as scikit-learn's RFE does. To keep features above a threshold, use ``SelectFromModel``.
     scope : {"global", "partition"}, default="global"
-        Of a dask collection: "global" ranks over all rows, with the bits of one machine. With "partition"
-        each partition looks for the neighbours of its share of the queries among its own rows; no row moves
-        then, and a :class:`DriftWarning` says so if partitions differ in their distributions.
+        For a dask collection. "global" searches neighbors among all rows, with the same bits as on one
+        machine. With "partition" each partition searches for its share of the queries among its own rows, and
+        no row moves; a :class:`DriftWarning` is issued if the distributions of partitions differ.
     block_rows : int, default=20_000
-        Of ``partial_fit``: rows that are ranked together, when so many have come.
+        For ``partial_fit``: number of new rows that make a block, which is ranked once it is complete.
     reservoir_rows : int, default=20_000
-        Of ``partial_fit``: size of the sample of all rows so far that is ranked with each block.
+        For ``partial_fit``: size of the uniform sample of all earlier rows that is ranked with each block.
     half_life : float, optional
-        Of ``partial_fit``: number of rows after which what was seen counts half as much, at least
-        ``block_rows``; the reservoir then has at most ``half_life / ln 2`` rows. None is to forget nothing.
+        For ``partial_fit``: number of rows after which the weight of a contribution halves, at least
+        ``block_rows``. The reservoir then has at most ``half_life / ln 2`` rows. None keeps all weights.
 
     Attributes
     ----------
     result_ : Ranking
-        Importances, standard errors and ranks under each score.
+        Importances, standard errors and ranks for each score.
     ranking_ : ndarray of shape (n_features,)
-        The ranks under the first score, 1 is best.
+        Ranks under the first score; 1 is the most important feature.
     feature_importances_ : ndarray of shape (n_features,)
-        The importances under the first score, in [-1, 1].
+        Importances under the first score, in [-1, 1].
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features,)
-        Their names, where ``X`` had names that are strings.
+        Names of the features, if all column names of ``X`` are strings.
 
     References
     ----------
     .. [1] M. Robnik-Šikonja, I. Kononenko, "Comprehensiveness of tree based models: attribute dependencies
-       and split selection", ICML 1999; Figures 3 and 4.
+       and split selection", University of Ljubljana, 1999; Figures 3 and 4.
     .. [2] M. Petković, D. Kocev, S. Džeroski, "Feature ranking for multi-target regression",
        Machine Learning 109, 2020; Section 2.2.
     .. [3] M. Petković, S. Džeroski, D. Kocev, "Feature ranking for semi-supervised learning",
@@ -192,14 +199,14 @@ class ReliefRanker(StreamRanker):
         Parameters
         ----------
         X : array, sparse array or frame of shape (n_rows, n_features)
-            NumPy arrays of any order are not copied as a whole, sparse ones of SciPy not made dense. In
-            frames and Arrow tables, columns of strings and categories are nominal features. NaN and null are
-            missing; infinity is an error. Or a dask DataFrame, Array or list of delayed partitions, with
+            The features. Columns of strings or categories in frames and Arrow tables are nominal features.
+            NaN and null are missing values; infinity is an error. NumPy arrays are not copied as a whole,
+            sparse arrays are not made dense. Also a dask DataFrame, Array or list of delayed partitions, with
             ``y`` in the same partitions.
         y : array or frame of shape (n_rows,) or (n_rows, n_targets)
-            Numbers are quantities unless ``task`` says otherwise; strings and booleans are classes. With a
-            ``hierarchy`` or the task "hierarchical", a list of labels for each row. Missing values are NaN or
-            None.
+            The targets. Strings and booleans are classes; numbers are quantities unless ``task`` is
+            "classification". With a ``hierarchy`` or the task "hierarchical", a list of labels for each row.
+            Missing values are NaN or None.
 
         Returns
         -------
@@ -208,30 +215,30 @@ class ReliefRanker(StreamRanker):
         Raises
         ------
         DataError, ColumnTypeError, SettingError
-            The message names the column or the setting, and says what would do.
+            For invalid data or settings; the message names the column or setting and what is valid.
         """
         return self._fit(X, y, None)
 
     def partial_fit(self, X: Any = None, y: Any = None) -> Self:
-        """Rank the features by the batches of all calls so far, which come once and are not kept.
+        """Rank the features of a stream, batch by batch; batches are not kept.
 
-        Whenever ``block_rows`` rows have come since the last time, these and a uniform sample of
-        ``reservoir_rows`` of all rows before are searched for the neighbours of ``n_iterations`` of them, and
-        their contributions are added up. ``result_`` is by all complete blocks, and is set whenever a block
-        is complete. Before the first block is complete there is no ranking, unless a call without ``X`` ranks
-        the rows so far. Memory is bounded, and the importances have the same bits however the rows are cut
-        into batches. Ranges of values are those of each block and its sample.
+        Every ``block_rows`` new rows make a block. A block is ranked together with a uniform sample of
+        ``reservoir_rows`` earlier rows, and its contributions are added to those of earlier blocks.
+        ``result_`` covers all complete blocks and is set when a block is complete. Before that there is no
+        ranking, unless a call without ``X`` ranks the rows so far. Memory is bounded. Importances do not
+        depend on how the rows are split into batches, to the bit. Values are normalized by the range of each
+        block and its sample.
 
-        The first call after ``fit`` starts anew, as does ``fit``. A call that fails changes nothing that was
-        learned. Not with ``until`` or dask collections, nor with ``unlabelled="use"`` in classification.
+        The first call after ``fit`` starts a new stream. A call that fails changes nothing. Not available
+        with ``until``, for dask collections, and with ``unlabelled="use"`` in classification.
 
         Parameters
         ----------
         X, y
-            As in :meth:`fit`, of at least one row. All batches have the same columns. Categories and classes
-            may come up at any time, and the type of a numeric column may change, be it that values are
-            missing. Where ``task`` is None, the first batch decides. Rows of sparse arrays are held with
-            their zeros. Without ``X``, the rows so far are ranked where no block is complete.
+            As in :meth:`fit`, with at least one row. All batches have the same columns. New categories and
+            classes may appear in any batch, and numeric columns may change their numeric type. If ``task`` is
+            None, the first batch determines it. Sparse rows are held dense. Without ``X``, the rows so far
+            are ranked if no block is complete.
 
         Returns
         -------
@@ -240,7 +247,7 @@ class ReliefRanker(StreamRanker):
         Raises
         ------
         DataError, ColumnTypeError, SettingError
-            As in :meth:`fit`; or a parameter has changed since the first batch.
+            As in :meth:`fit`, and if a parameter changed since the first batch.
 
         Examples
         --------
@@ -259,8 +266,8 @@ class ReliefRanker(StreamRanker):
     def _resolved(self) -> dict[str, Any]:
         if self.influence is not None and self.unlabelled not in {None, "use"}:
             raise SettingError(
-                f"influence: is of rows without a target, unlabelled={self.unlabelled!r} lets none "
-                "take part; leave one of the two out"
+                f"influence: applies to rows without a target, which unlabelled={self.unlabelled!r} "
+                "excludes; leave one of the two out"
             )
         used = "use" if self.influence is not None else "error"
         return {
@@ -277,5 +284,5 @@ _INFLUENCE = (0.0, 1.0)
 
 
 def _listed(value: Any) -> Any:
-    """Return one value as a list of it, several as they are."""
+    """Return a single value as a list, a sequence as it is."""
     return [value] if value is None or isinstance(value, str) or not hasattr(value, "__len__") else value
