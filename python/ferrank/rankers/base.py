@@ -152,7 +152,7 @@ class Ranker(SelectorMixin, BaseEstimator):
     def _examples(
         self, X: Any, y: Any, sample_weight: Any, like: dict[str, Any] | None = None
     ) -> tuple[Source, dict[str, Any]]:
-        """Return the rows as a source and the roles of its columns, ``like`` those of earlier batches."""
+        """Return the rows as a source and the roles of its columns, given those of earlier batches."""
         own = self._own_roles()
         if _label_sets(own):
             y = validation.label_sets(y)

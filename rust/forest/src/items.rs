@@ -89,7 +89,7 @@ impl Items {
         let goes_left = |i: usize, _| sides[i] == LEFT;
         let start = range.start;
         if !self.pairs.is_empty() {
-            return start + self.part_pairs(range, spill, goes_left);
+            return start + self.partition_pairs(range, spill, goes_left);
         }
         let spilled = grown(&mut spill.rows, &mut spill.counts, range.len());
         start + part((&mut self.rows[range.clone()], &mut self.counts[range]), spilled, goes_left)
@@ -97,7 +97,7 @@ impl Items {
 
     /// Moves the right side of `range` behind the left side, for items with pairs. The arguments of `goes_left` are the
     /// position in `range` and the row. Returns the number of examples on the left.
-    pub(super) fn part_pairs(
+    pub(super) fn partition_pairs(
         &mut self,
         range: Range<usize>,
         spill: &mut Items,
@@ -149,7 +149,7 @@ fn part<T: Copy>(
 }
 
 /// Writes the side of each code. Returns true if some value is missing.
-pub(super) fn tell_sides<C: Code>(codes: &[C], test: &CodeTest, has_missing: bool, sides: &mut Vec<u8>) -> bool {
+pub(super) fn write_sides<C: Code>(codes: &[C], test: &CodeTest, has_missing: bool, sides: &mut Vec<u8>) -> bool {
     sides.clear();
     match test {
         CodeTest::Cut(cut) => {

@@ -1,28 +1,61 @@
 //! The forest ranker: ensembles of predictive clustering trees (Petković et al. 2020a, §2.1, Petković et al. 2020b, §3,
 //! Petković et al. 2023, §4), and the scores they give to features.
 //!
+//! ```
+//! use std::sync::Arc;
+//!
+//! use arrow_array::{ArrayRef, Float64Array, RecordBatch};
+//! use ferrank_data::schema::{Roles, Targets};
+//! use ferrank_data::source::TableSource;
+//! use ferrank_forest::{ForestParams, rank};
+//! use ferrank_runtime::monitor::Monitor;
+//!
+//! let column = |f: &dyn Fn(i32) -> f64| Arc::new((0..200).map(f).collect::<Float64Array>()) as ArrayRef;
+//! let batch = RecordBatch::try_from_iter([
+//!     ("noise", column(&|i| f64::from(i * 37 % 101))),
+//!     ("signal", column(&|i| f64::from(i * 53 % 97))),
+//!     ("y", column(&|i| 2.0 * f64::from(i * 53 % 97))),
+//! ])
+//! .unwrap();
+//! let source = TableSource::new("table", batch.schema(), vec![batch])?;
+//! let params = ForestParams::default().with_n_estimators(20);
+//! let ranking = rank(&source, &Roles::of(Targets::Last(1)), &params, 1, &Monitor::default())?;
+//! assert_eq!(ranking.scores[0].rank, [2, 1]);
+//! # Ok::<(), ferrank_runtime::Error>(())
+//! ```
+//!
 //! Modules follow the steps of the work:
 //!
 //! | step | modules |
 //! |---|---|
-//! | settings | [`params`](ForestParams), [`scores`](Score) |
+//! | settings | [`params`](ForestParams), [`score`](Score), `validation` |
+//! | read and code the data | `prepared`; `parts` for data sets in parts |
 //! | targets → components of one impurity | `space`, `criterion` |
 //! | rows of a tree | `bag` |
 //! | growth | `grow`, with `pool` (candidate features), `items` (examples), `view` (codes), `split` (kernels) |
-//! | growth where memory does not hold the rows | `external` |
-//! | tree → importances | `scores`; `oob` and `router` for out-of-bag rows |
-//! | accumulators | `ranker`, `estimates`; `parts` for data sets in parts |
+//! | growth of trees whose rows do not fit into memory | `external` |
+//! | tree → importances | `tree_worker`, `scores`; `oob` and `router` for out-of-bag rows |
+//! | accumulators | `ranker`, `estimates` |
 //!
-//! Vocabulary: a *component* is a numeric target or the indicator of a class or label; the *criterion* is the weighted
-//! sum of the variances of all components; a *code* is a small integer that stands for a value of a feature; a
-//! *constraint* is the least size of a child; a *kernel* is a fast way to search cuts.
+//! # Vocabulary
 //!
-//! Differences from the papers: gains tie when they agree to 36 binary digits, so that rounding
-//! noise does not choose between equal tests. Ties between features are broken at random, from the node's own stream.
-//! Examples with a missing value follow the heavier branch.
+//! - A *component* is a numeric target, or the indicator of a class or label.
+//! - The *criterion* is the weighted sum of the variances of all components.
+//! - A *code* is a small integer that represents a value of a feature.
+//! - An *example* is a row of the bag with its multiplicity.
+//! - A *constraint* is the least size of a child.
+//! - A *kernel* is a fast search of cuts for a special case.
 //!
-//! Memory: the codes of all features, a byte or two each, the components of each row, and for each thread a bag and
-//! the buffers of a tree; see `external` for data sets that do not fit.
+//! # Differences from the papers
+//!
+//! - Gains tie if they agree to 36 binary digits, so that rounding noise does not choose between equal tests.
+//! - Ties between features are broken at random, with the random stream of the node.
+//! - Examples with a missing value go to the heavier child.
+//!
+//! # Memory
+//!
+//! The codes of all features, one or two bytes each, the components of each row, and for each thread a bag and the
+//! buffers of a tree. See `external` for data sets that do not fit into memory.
 
 mod bag;
 mod candidates;
@@ -72,12 +105,10 @@ use tree_worker::TreeWorker;
 
 /// Ranks the features of `source` with an ensemble of trees, on a pool of `threads` threads.
 ///
-/// The same arguments give the same bits, whatever the number of threads, the chunking of the rows,
-/// and the container they come in.
+/// The same arguments give the same bits, whatever the number of threads and the batches of the source.
 ///
 /// # Errors
-/// What is wrong with a setting, a column or a value; [`Error::Interrupted`] once `monitor` was
-/// asked to stop.
+/// An error that describes the invalid setting, column or value; [`Error::Interrupted`] on request of `monitor`.
 pub fn rank(
     source: &dyn ChunkSource,
     roles: &Roles,
@@ -93,7 +124,7 @@ pub fn rank(
 /// With `per_target`, trees are numbered target by target.
 ///
 /// # Errors
-/// The errors of [`rank`], and what is wrong with `options`.
+/// The errors of [`rank`], and an error that describes an invalid option.
 pub fn accumulate(
     source: &dyn ChunkSource,
     roles: &Roles,
@@ -108,14 +139,14 @@ pub fn accumulate(
         let scan = options.scan(&intake, params.max_bins)?;
         params.validate(&DataShape::new(&problem).with_rows(scan.rows))?;
         let identity = Identity::new(params.clone(), &problem, &scan.profile);
-        let asked = options.keys(identity.n_keys())?;
+        let requested = options.keys(identity.n_keys())?;
         let checkpoint = Checkpoint::open(identity, options.resume, monitor)?;
-        let missing = checkpoint.missing(asked.clone());
+        let missing = checkpoint.missing(requested.clone());
         if !missing.is_empty() {
             let resources = Resources::new(options);
             let prepared = Prepared::read(&intake, scan, params, Some(&resources))?;
-            monitor.enter(Phase::Growing, asked.end - asked.start);
-            monitor.advance(asked.end - asked.start - missing.len() as u64);
+            monitor.enter(Phase::Growing, requested.end - requested.start);
+            monitor.advance(requested.end - requested.start - missing.len() as u64);
             prepared.contribute(&missing, params, &checkpoint, monitor, |target| {
                 // Rows without this target take no part in its trees.
                 let problem = problem.alone(target);
@@ -129,7 +160,7 @@ pub fn accumulate(
     })
 }
 
-/// Grows tree number `tree` of the ensemble that [`rank`] grows with the same arguments.
+/// Grows the tree with number `tree` of the ensemble that [`rank`] grows with the same arguments.
 ///
 /// With `per_target`, trees are numbered target by target.
 ///

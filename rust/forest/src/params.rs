@@ -9,6 +9,14 @@ use ferrank_ranking::settings;
 use ferrank_runtime::error::{Result, check};
 
 /// A kind of ensemble: how its trees differ from each other.
+///
+/// ```
+/// use ferrank_forest::{Ensemble, ForestParams};
+///
+/// let params = ForestParams::default().with_ensemble(Ensemble::Bagging);
+/// assert!(params.bootstraps());
+/// assert_eq!(params.features_per_node(100), 100);
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Ensemble {
@@ -20,7 +28,15 @@ pub enum Ensemble {
     ExtraTrees,
 }
 
-/// How many non-constant features are looked at in a node.
+/// The number of non-constant features that are searched in a node.
+///
+/// ```
+/// use ferrank_forest::{ForestParams, MaxFeatures};
+///
+/// let params = ForestParams::default();
+/// assert_eq!(params.features_per_node(90), 10);
+/// assert_eq!(params.with_max_features(Some(MaxFeatures::Share(0.5))).features_per_node(90), 45);
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(
     rename_all = "snake_case",
@@ -41,7 +57,15 @@ pub enum MaxFeatures {
     Share(f64),
 }
 
-/// How many rows are drawn for a tree.
+/// The number of rows that are drawn for a tree.
+///
+/// ```
+/// use ferrank_forest::{ForestParams, MaxSamples};
+///
+/// let params = ForestParams::default();
+/// assert_eq!(params.rows_per_tree(1_000), 1_000);
+/// assert_eq!(params.with_max_samples(MaxSamples::Share(0.2)).rows_per_tree(1_000), 200);
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(untagged, expecting = "a number of rows, a share in (0, 1] or None")]
 pub enum MaxSamples {
@@ -53,16 +77,24 @@ pub enum MaxSamples {
     Share(f64),
 }
 
-/// Which of the features with equal gains is tested.
+/// The rule that chooses among features with equal gains.
 ///
-/// In nodes of a few examples many features separate them perfectly. If the lowest of them were always taken,
-/// importances would fall with the number of the column, even among irrelevant features.
+/// In a node of few examples, many features separate the examples perfectly. If the first of them were always taken,
+/// importances would decrease with the number of the column, even among irrelevant features.
+///
+/// ```
+/// use ferrank_forest::{ForestParams, Ties};
+///
+/// assert_eq!(ForestParams::default().ties, Ties::Random);
+/// let as_clus = ForestParams::default().with_ties(Ties::Lowest);
+/// # assert_eq!(as_clus.ties, Ties::Lowest);
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Ties {
-    /// One drawn at random.
+    /// A feature drawn at random.
     Random,
-    /// The one with the lowest number, as in CLUS.
+    /// The feature with the lowest number, as in CLUS.
     Lowest,
 }
 

@@ -17,10 +17,10 @@ use ferrank_runtime::error::{Error, Result};
 use ferrank_runtime::monitor::{Monitor, Phase};
 use ferrank_runtime::threads::pool;
 
-/// The codes of a part of the data set of `profile`: an Arrow file in bytes.
+/// The codes of a part of the data set of `profile`, as the bytes of an Arrow file. See [`Coded`] for an example.
 ///
 /// # Errors
-/// What is wrong with a role, a column or a value; [`Error::Data`] if a category is not in the profile.
+/// An error that describes the invalid role, column or value; [`Error::Data`] if a category is not in the profile.
 pub fn code(
     part: View<'_>,
     params: &ForestParams,
@@ -39,7 +39,40 @@ pub fn code(
     })
 }
 
-/// A data set made of the codes of its parts.
+/// A data set assembled from the codes of its parts.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use arrow_array::{ArrayRef, Float64Array, RecordBatch};
+/// use ferrank_data::intake::{Unlabelled, View};
+/// use ferrank_data::profile::{Place, profile};
+/// use ferrank_data::schema::{Roles, Targets};
+/// use ferrank_data::source::TableSource;
+/// use ferrank_forest::{Coded, ForestParams, accumulate, code};
+/// use ferrank_ranking::RunOptions;
+/// use ferrank_runtime::monitor::Monitor;
+///
+/// let column = |f: &dyn Fn(i32) -> f64| Arc::new((0..80).map(f).collect::<Float64Array>()) as ArrayRef;
+/// let columns = [("x", column(&|i| f64::from(i * 7 % 31))), ("z", column(&|i| f64::from(i % 5))), ("y", column(&f64::from))];
+/// let batch = RecordBatch::try_from_iter(columns).unwrap();
+/// let source = |batch: RecordBatch| TableSource::new("table", batch.schema(), vec![batch]);
+/// let (roles, params, monitor) = (Roles::of(Targets::Last(1)), ForestParams::default(), Monitor::default());
+/// let (parts, all) = ([source(batch.slice(0, 30))?, source(batch.slice(30, 50))?], source(batch)?);
+/// fn view<'a>(source: &'a TableSource, roles: &'a Roles) -> View<'a> {
+///     View { source, roles, unlabelled: Unlabelled::Error, alone: None }
+/// }
+///
+/// let profile = profile(view(&all, &roles), params.max_bins, Place::default(), 1, &monitor)?;
+/// let codes = |part| code(view(part, &roles), &params, &profile, 1, &monitor).map(Into::into);
+/// let codes = parts.iter().map(codes).collect::<Result<Vec<_>, _>>()?;
+/// let options = RunOptions::default();
+/// let coded = Coded::new(view(&all, &roles), &params, &profile, None, codes, &options)?;
+/// let ranking = coded.accumulate(&options, &monitor)?.ranking()?;
+/// let whole = accumulate(&all, &roles, &params, &options, &monitor)?.ranking()?;
+/// assert_eq!(ranking.scores[0].importance, whole.scores[0].importance);
+/// # Ok::<(), ferrank_runtime::Error>(())
+/// ```
 #[derive(Debug)]
 pub struct Coded {
     identity: Identity,
@@ -60,7 +93,7 @@ impl Coded {
     /// external memory.
     ///
     /// # Errors
-    /// What is wrong with a setting or a role; [`Error::Data`] if a part is damaged or another store's.
+    /// An error that describes the invalid setting or role; [`Error::Data`] if a part is damaged or of another data set.
     pub fn new(
         view: View<'_>,
         params: &ForestParams,
@@ -99,12 +132,12 @@ impl Coded {
     /// Grows the trees that `options` request.
     ///
     /// # Errors
-    /// What is wrong with `options`; [`Error::Interrupted`] once `monitor` was asked to stop.
+    /// An error that describes an invalid option; [`Error::Interrupted`] on request of `monitor`.
     pub fn accumulate(&self, options: &RunOptions<'_>, monitor: &Monitor) -> Result<Accumulator> {
         pool(options.threads)?.install(|| {
-            let asked = options.keys(self.identity.n_keys())?;
+            let requested = options.keys(self.identity.n_keys())?;
             let checkpoint = Checkpoint::open(self.identity.clone(), options.resume, monitor)?;
-            let trees = checkpoint.missing(asked);
+            let trees = checkpoint.missing(requested);
             monitor.enter(Phase::Growing, trees.len() as u64);
             match self.alone {
                 Some(_) => self.prepared.grow(&[0], &trees, &single_target(&self.params), &checkpoint, monitor)?,

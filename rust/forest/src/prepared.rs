@@ -171,7 +171,7 @@ impl Prepared {
             (Scale::Nominal(categories), CodeTest::Subset(codes)) => {
                 Test::Subset(codes.iter().map(|&code| categories.names[usize::from(code)].clone()).collect())
             }
-            _ => unreachable!("numeric features are cut, nominal ones parted"),
+            _ => unreachable!("a numeric feature has cuts, a nominal one subsets"),
         };
         let node = |node: &BufferedNode| Node {
             depth: node.depth as usize,

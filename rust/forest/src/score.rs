@@ -3,6 +3,13 @@
 use serde::{Deserialize, Serialize};
 
 /// A way to turn trees into importances.
+///
+/// ```
+/// use ferrank_forest::{ForestParams, Score};
+///
+/// let params = ForestParams::default().with_scores(vec![Score::Genie3, Score::Coverage]);
+/// assert_eq!(params.scores.iter().map(|score| score.name()).collect::<Vec<_>>(), ["genie3", "coverage"]);
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]

@@ -1,6 +1,13 @@
 //! A grown tree with tests on values, for users.
 
 /// The test of a node.
+///
+/// ```
+/// use ferrank_forest::Test;
+///
+/// let goes_left = |test: &Test, value: f64| matches!(test, Test::Cut(cut) if value <= *cut);
+/// assert!(goes_left(&Test::Cut(2.5), 2.0));
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub enum Test {
     /// Examples go left if their value is at most this number, which lies between two observed values.
@@ -9,7 +16,18 @@ pub enum Test {
     Subset(Vec<String>),
 }
 
-/// A split node.
+/// The split of a node.
+///
+/// ```
+/// use ferrank_forest::{Split, Test};
+///
+/// let next = |split: &Split, value: f64| match &split.test {
+///     Test::Cut(cut) if value <= *cut => split.children.0,
+///     _ => split.children.1,
+/// };
+/// let split = Split { feature: 0, test: Test::Cut(2.5), missing_left: true, gain: 0.5, children: (1, 4) };
+/// assert_eq!((next(&split, 2.0), next(&split, 3.0)), (1, 4));
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Split {
     /// The number of the feature, in input order.
@@ -26,6 +44,14 @@ pub struct Split {
 }
 
 /// A node of a tree.
+///
+/// ```
+/// use ferrank_forest::{Node, Tree};
+///
+/// let leaves = |tree: &Tree| tree.nodes.iter().filter(|node| node.split.is_none()).count();
+/// let stump = Tree { nodes: vec![Node { depth: 0, n_examples: 7, split: None }] };
+/// assert_eq!(leaves(&stump), 1);
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Node {
     /// The depth; 0 for the root.
@@ -37,6 +63,26 @@ pub struct Node {
 }
 
 /// A grown tree with tests on values, as [`grow_tree`](crate::grow_tree) returns it.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use arrow_array::{ArrayRef, Float64Array, RecordBatch};
+/// use ferrank_data::schema::{Roles, Targets};
+/// use ferrank_data::source::TableSource;
+/// use ferrank_forest::{ForestParams, Test, grow_tree};
+/// use ferrank_runtime::monitor::Monitor;
+///
+/// let column = |values: [f64; 4]| Arc::new(Float64Array::from_iter_values(values)) as ArrayRef;
+/// let columns = [("x", column([1.0, 2.0, 3.0, 4.0])), ("y", column([0.0, 0.0, 9.0, 9.0]))];
+/// let batch = RecordBatch::try_from_iter(columns).unwrap();
+/// let source = TableSource::new("table", batch.schema(), vec![batch])?;
+/// let params = ForestParams::default().with_bootstrap(Some(false));
+/// let tree = grow_tree(&source, &Roles::of(Targets::Last(1)), &params, 0, &Monitor::default())?;
+/// let root = tree.nodes[0].split.as_ref().unwrap();
+/// assert_eq!((tree.nodes.len(), root.feature, &root.test), (3, 0, &Test::Cut(2.5)));
+/// # Ok::<(), ferrank_runtime::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Tree {
     /// The nodes in preorder: the root comes first, each node before its children, left before right.

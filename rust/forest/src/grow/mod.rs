@@ -7,7 +7,7 @@
 //! while the stack is not empty:
 //!     pop a node; if its codes fit the next cache, copy them together and grow the subtree there
 //!     draw features until enough of them vary; search the best test of each   (search, group, feature_search; plain)
-//!     divide the examples by the best test; push the right child, then the left one   (part)
+//!     divide the examples by the best test; push the right child, then the left one   (partition)
 //! ```
 //!
 //! Memory: for each thread 20 bytes for each row of the bag, twice, the sums of the nodes on the stack, and copies of
@@ -17,7 +17,7 @@ mod feature_codes;
 mod feature_search;
 mod group;
 mod node;
-mod part;
+mod partition;
 mod plain;
 mod search;
 mod state;

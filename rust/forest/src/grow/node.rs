@@ -36,8 +36,8 @@ impl Grower<'_> {
             }
         }
         let Some(found) = self.search(view, &pending, open, (examples, weight))? else { return Ok(false) };
-        let Some(parted) = self.part(view, range.clone(), found, open, weight) else { return Ok(false) };
-        self.split(&pending, number, weight, parted, stack);
+        let Some(partition) = self.partition(view, range.clone(), found, open, weight) else { return Ok(false) };
+        self.split(&pending, number, weight, partition, stack);
         Ok(true)
     }
 
@@ -67,10 +67,10 @@ impl Grower<'_> {
         pending: &PendingNode,
         number: u32,
         weight: f64,
-        parted: Partition,
+        partition: Partition,
         stack: &mut Vec<PendingNode>,
     ) {
-        let Partition { split, middle, sums } = parted;
+        let Partition { split, middle, sums } = partition;
         match &mut self.scores {
             None => self.tree_buffer.nodes[number as usize].split = Some(split),
             Some(scores) => {

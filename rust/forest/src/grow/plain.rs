@@ -48,10 +48,10 @@ impl Grower<'_> {
             }
             Ensemble::RandomForest | Ensemble::Bagging => self.histogram_cut(chunk, &pending, node)?,
         };
-        let Some(parted) = found.and_then(|found| self.part_plain(chunk, &pending, node, found)) else {
+        let Some(partition) = found.and_then(|found| self.partition_plain(chunk, &pending, node, found)) else {
             return Ok(false);
         };
-        self.split(&pending, number, node.examples, parted, stack);
+        self.split(&pending, number, node.examples, partition, stack);
         Ok(true)
     }
 
@@ -145,7 +145,7 @@ impl Grower<'_> {
     }
 
     /// Divides the examples of `node` by the cut of `found`. `None` if the gain is rounding noise.
-    fn part_plain(
+    fn partition_plain(
         &mut self,
         chunk: &Chunk,
         pending: &PendingNode,
@@ -160,15 +160,15 @@ impl Grower<'_> {
         let n_left = match (batch.keys(feature), features[feature as usize].slot) {
             (Some(keys), _) => {
                 let highest = context.key_of(feature, code);
-                items.part_pairs(range.clone(), spill, |i, _| keys[i] <= highest)
+                items.partition_pairs(range.clone(), spill, |i, _| keys[i] <= highest)
             }
             (None, Slot::Narrow(slot)) => {
                 let (column, code) = (u8::of(chunk).column(slot), u8::from_u16(code));
-                items.part_pairs(range.clone(), spill, |_, row| column.at(row as usize) <= code)
+                items.partition_pairs(range.clone(), spill, |_, row| column.at(row as usize) <= code)
             }
             (None, Slot::Wide(slot)) => {
                 let column = u16::of(chunk).column(slot);
-                items.part_pairs(range.clone(), spill, |_, row| column.at(row as usize) <= code)
+                items.partition_pairs(range.clone(), spill, |_, row| column.at(row as usize) <= code)
             }
         };
         let middle = range.start + n_left;

@@ -59,8 +59,9 @@ impl GainFormula {
             simd.greater_than_or_equal_f64s(held_right, least),
         );
         // Without missing values `enough` implies it, because the least number of examples is above 0.
-        let parted = simd.and_m64s(simd.greater_than_f64s(left, splat(0.0)), simd.greater_than_f64s(right, splat(0.0)));
-        let fits = if self.constraint.missing > 0.0 { simd.and_m64s(enough, parted) } else { enough };
+        let both_sides =
+            simd.and_m64s(simd.greater_than_f64s(left, splat(0.0)), simd.greater_than_f64s(right, splat(0.0)));
+        let fits = if self.constraint.missing > 0.0 { simd.and_m64s(enough, both_sides) } else { enough };
         simd.select_f64s(fits, gain, splat(-1.0))
     }
 }

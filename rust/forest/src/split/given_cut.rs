@@ -67,12 +67,12 @@ impl<C: Code> Search<'_, C> {
     #[inline(always)]
     fn side_of_labels(self, cut: C, left: bool, scratch: &mut Scratch) -> (f64, f64, f64) {
         let Search { criterion, examples, codes, node, .. } = self;
-        let Scratch { order, listed, side, .. } = scratch;
-        let lists = node.lists(criterion, examples);
-        lists.take_codes(codes, listed);
-        positions(listed, |code| (code.index() <= cut.index()) == left, order);
-        let (count, whole) = lists.sum(order, &mut side.labels);
-        side.labels.clear(order.len(), order.iter().flat_map(|&place| lists.labels_at(place)));
+        let Scratch { order, entry_codes, side, .. } = scratch;
+        let labels = node.labels(criterion, examples);
+        labels.write_codes(codes, entry_codes);
+        positions(entry_codes, |code| (code.index() <= cut.index()) == left, order);
+        let (count, whole) = labels.sum(order, &mut side.labels);
+        side.labels.clear(order.len(), order.iter().flat_map(|&place| labels.labels_at(place)));
         let gain = whole.quality(count / node.weight(), node.squares) / (count * (node.weight() - count));
         (count, count, gain)
     }

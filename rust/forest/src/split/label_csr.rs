@@ -40,11 +40,11 @@ impl Weights<'_> {
         LabelEntry { labels, added: [0.0; GROUP], weight, count, squares: 0.0, cross: 0.0 }
     }
 
-    /// Puts up to [`GROUP`] labels into the entry `listed`, which has none yet.
-    fn put(self, labels: &[u32], listed: &mut LabelEntry) {
+    /// Puts up to [`GROUP`] labels into `entry`, which has none yet.
+    fn put(self, labels: &[u32], entry: &mut LabelEntry) {
         for (i, &label) in labels.iter().enumerate() {
-            listed.labels[i] = label;
-            listed.added[i] = self.omega[label as usize] * listed.weight;
+            entry.labels[i] = label;
+            entry.added[i] = self.omega[label as usize] * entry.weight;
         }
     }
 
@@ -71,7 +71,7 @@ impl Weights<'_> {
 #[derive(Debug, Default)]
 pub(super) struct LabelCsr {
     /// n_examples entries, then further entries for examples with more than [`GROUP`] labels.
-    listed: Vec<LabelEntry>,
+    entries: Vec<LabelEntry>,
     /// n_examples; the number of further entries up to each example.
     ends: Vec<u32>,
     /// The example of each further entry, ascending.
@@ -118,7 +118,7 @@ impl LabelSums {
 impl LabelCsr {
     /// Sets the labels of `examples`. `weighted` is ω·c of each label, 0 for labels to omit.
     pub(super) fn set(&mut self, criterion: &Criterion, examples: Examples<'_>, weighted: &[f64]) {
-        self.listed.clear();
+        self.entries.clear();
         self.ends.clear();
         self.owners.clear();
         self.partial.clear();
@@ -135,10 +135,10 @@ impl LabelCsr {
             } else {
                 self.add_many(all, n_whole, labels, position, &mut example);
             }
-            self.listed.push(example);
+            self.entries.push(example);
             self.ends.push(self.owners.len() as u32);
         }
-        self.listed.append(&mut self.beyond);
+        self.entries.append(&mut self.beyond);
     }
 
     /// Puts any number of labels into `example`, the entry at `position`, which has none yet.
@@ -172,24 +172,24 @@ impl LabelCsr {
         all.put(few, example);
     }
 
-    /// Writes the code of each entry into `listed`; `codes` are those of the examples.
+    /// Writes the code of each entry into `out`; `codes` are those of the examples.
     #[inline(always)]
-    pub(super) fn take_codes<C: Code>(&self, codes: &[C], listed: &mut Vec<u16>) {
-        listed.clear();
-        listed.extend(codes.iter().map(|code| code.index() as u16));
-        listed.extend(self.owners.iter().map(|&owner| codes[owner as usize].index() as u16));
+    pub(super) fn write_codes<C: Code>(&self, codes: &[C], out: &mut Vec<u16>) {
+        out.clear();
+        out.extend(codes.iter().map(|code| code.index() as u16));
+        out.extend(self.owners.iter().map(|&owner| codes[owner as usize].index() as u16));
     }
 
     /// The entry at `position`.
     #[inline(always)]
     pub(super) fn at(&self, position: usize) -> &LabelEntry {
-        &self.listed[position]
+        &self.entries[position]
     }
 
     /// Adds all labels of the example at `position`, as [`LabelEntry::add`] does.
     #[inline(always)]
     pub(super) fn add(&self, position: usize, sums: &mut LabelSums) -> f64 {
-        let mut had = self.listed[position].add(&mut sums.of_labels);
+        let mut had = self.entries[position].add(&mut sums.of_labels);
         for beyond in self.beyond_of(position) {
             had += beyond.add(&mut sums.of_labels);
         }
@@ -199,7 +199,7 @@ impl LabelCsr {
     #[inline(always)]
     fn beyond_of(&self, position: usize) -> &[LabelEntry] {
         let before = position.checked_sub(1).map_or(0, |before| self.ends[before]);
-        &self.listed[self.ends.len()..][before as usize..self.ends[position] as usize]
+        &self.entries[self.ends.len()..][before as usize..self.ends[position] as usize]
     }
 
     /// Adds up the entries in `order`, and records their code and the sums after each in `walk`.
@@ -207,10 +207,10 @@ impl LabelCsr {
     /// Not inlined, so that it can use all registers.
     #[inline(never)]
     pub(super) fn walk(&self, codes: &[u16], order: &[u32], sums: &mut LabelSums, walk: &mut Prefixes) {
-        let (listed, sums) = (&self.listed[..], &mut sums.of_labels[..]);
+        let (entries, sums) = (&self.entries[..], &mut sums.of_labels[..]);
         let (mut count, mut side) = (0.0, IndicatorSums::default());
         for (step, &place) in walk.steps(order.len()).zip(order) {
-            let added = &listed[place as usize];
+            let added = &entries[place as usize];
             count += added.count;
             side.add(added, added.add(sums));
             *step.key = f64::from(codes[place as usize]);
@@ -221,10 +221,10 @@ impl LabelCsr {
     /// Adds up the entries at `places`. Returns the number of examples and their sums.
     #[inline(never)]
     pub(super) fn sum(&self, places: &[u32], sums: &mut LabelSums) -> (f64, IndicatorSums) {
-        let (listed, sums) = (&self.listed[..], &mut sums.of_labels[..]);
+        let (entries, sums) = (&self.entries[..], &mut sums.of_labels[..]);
         let (mut count, mut side) = (0.0, IndicatorSums::default());
         for &place in places {
-            let added = &listed[place as usize];
+            let added = &entries[place as usize];
             count += added.count;
             side.add(added, added.add(sums));
         }
@@ -233,7 +233,7 @@ impl LabelCsr {
 
     /// The labels of the entry at `place`, including fillers.
     pub(super) fn labels_at(&self, place: u32) -> &[u32; GROUP] {
-        &self.listed[place as usize].labels
+        &self.entries[place as usize].labels
     }
 
     /// The partial labels of the example at `position`.
@@ -246,12 +246,12 @@ impl LabelCsr {
 
     /// The labels of all entries, including fillers.
     pub(super) fn all_labels(&self) -> impl Iterator<Item = &u32> {
-        self.listed.iter().flat_map(|listed| &listed.labels)
+        self.entries.iter().flat_map(|entry| &entry.labels)
     }
 
     /// All labels of the example at `position`, including fillers.
     pub(super) fn labels(&self, position: usize) -> impl Iterator<Item = &u32> {
-        let listed = std::iter::once(&self.listed[position]).chain(self.beyond_of(position));
-        listed.flat_map(|listed| &listed.labels).chain(self.partial(position))
+        let entries = std::iter::once(&self.entries[position]).chain(self.beyond_of(position));
+        entries.flat_map(|entry| &entry.labels).chain(self.partial(position))
     }
 }

@@ -23,7 +23,7 @@ pub(crate) struct Node {
     /// n_groups; Σ ω·c² over the indicators of each group.
     pub(super) group_squares: Vec<f64>,
     /// The labels of the examples, set by the first search that needs them.
-    lists: OnceCell<LabelCsr>,
+    labels: OnceCell<LabelCsr>,
     /// The labels of an earlier node, whose buffers are reused.
     used: RefCell<LabelCsr>,
     pub(super) values: Values,
@@ -33,8 +33,8 @@ impl Node {
     /// Sets what is derived from the total.
     pub(crate) fn open(&mut self, criterion: &Criterion) {
         self.values.clear();
-        if let Some(lists) = self.lists.take() {
-            self.used.replace(lists);
+        if let Some(labels) = self.labels.take() {
+            self.used.replace(labels);
         }
         self.means.clear();
         let mean = |(c, sum): (usize, &f64)| {
@@ -60,11 +60,11 @@ impl Node {
     }
 
     /// The labels of the `examples` of the node.
-    pub(super) fn lists(&self, criterion: &Criterion, examples: Examples<'_>) -> &LabelCsr {
-        self.lists.get_or_init(|| {
-            let mut lists = self.used.take();
-            lists.set(criterion, examples, &self.weighted);
-            lists
+    pub(super) fn labels(&self, criterion: &Criterion, examples: Examples<'_>) -> &LabelCsr {
+        self.labels.get_or_init(|| {
+            let mut labels = self.used.take();
+            labels.set(criterion, examples, &self.weighted);
+            labels
         })
     }
 

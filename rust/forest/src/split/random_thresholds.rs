@@ -18,14 +18,14 @@ use ferrank_data::store::Code;
 pub(crate) struct RandomThresholds {
     /// n_examples; the bits of each example.
     marks: Vec<u8>,
-    cuts: Vec<RandomCut>,
+    cuts: Vec<MarkedCut>,
     /// 2^n_cuts; the sums of the examples with these bits.
     groups: GroupSums,
 }
 
 /// A random cut of a feature.
 #[derive(Debug, Clone, Copy)]
-struct RandomCut {
+struct MarkedCut {
     feature: u32,
     code: u16,
     /// Whether at most half of the rows are on the left.
@@ -47,7 +47,7 @@ impl RandomThresholds {
         }
         let n_left = arch.dispatch(Mark { codes, cut, bit: 1 << self.cuts.len(), marks: &mut self.marks });
         let left_is_smaller = 2 * n_left <= codes.len();
-        self.cuts.push(RandomCut { feature, code: cut.index() as u16, left_is_smaller, gain: -1.0 });
+        self.cuts.push(MarkedCut { feature, code: cut.index() as u16, left_is_smaller, gain: -1.0 });
         self.cuts.len() == RandomThresholds::MOST
     }
 
@@ -67,7 +67,7 @@ impl RandomThresholds {
             dense::in_registers(arch, criterion, Judge { cuts: self, criterion, examples, node, constraint, lefts });
         }
         let fitting = self.cuts.drain(..).filter(|cut| cut.gain >= 0.0);
-        fitting.map(|RandomCut { feature, code, gain, .. }| (feature, Cut { gain, code }))
+        fitting.map(|MarkedCut { feature, code, gain, .. }| (feature, Cut { gain, code }))
     }
 }
 

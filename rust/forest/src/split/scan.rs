@@ -40,8 +40,8 @@ pub(crate) struct Scratch {
     pub(super) order: Vec<u32>,
     /// Positions of the examples by the low bytes of their codes.
     spare: Vec<u32>,
-    /// The code of each entry of the node's label lists.
-    pub(super) listed: Vec<u16>,
+    /// The code of each entry of the node's label labels.
+    pub(super) entry_codes: Vec<u16>,
     pub(super) side: SideBuffers,
     walk: Prefixes,
     sums: NodeSums,
@@ -56,7 +56,7 @@ impl Scratch {
         Scratch {
             order: Vec::new(),
             spare: Vec::new(),
-            listed: Vec::new(),
+            entry_codes: Vec::new(),
             side: SideBuffers::new(criterion),
             walk: Prefixes::default(),
             sums: NodeSums::default(),
@@ -152,12 +152,12 @@ impl<C: Code> BestCut<'_, C> {
     #[inline(always)]
     fn by_labels<S: Simd>(self, simd: S) -> Option<Cut> {
         let Search { criterion, examples, codes, n_codes, node, constraint } = self.search;
-        let Scratch { order, spare, listed, side, walk, .. } = self.scratch;
-        let lists = node.lists(criterion, examples);
-        lists.take_codes(codes, listed);
-        sort(listed, n_codes, order, spare);
-        lists.walk(listed, order, &mut side.labels, walk);
-        side.labels.clear(order.len(), lists.all_labels());
+        let Scratch { order, spare, entry_codes, side, walk, .. } = self.scratch;
+        let labels = node.labels(criterion, examples);
+        labels.write_codes(codes, entry_codes);
+        sort(entry_codes, n_codes, order, spare);
+        labels.walk(entry_codes, order, &mut side.labels, walk);
+        side.labels.clear(order.len(), labels.all_labels());
         walk.measure_labels(simd, node.examples(), node.squares);
         walk.best_cut(simd, GainFormula::from_qualities(node.examples(), constraint))
     }

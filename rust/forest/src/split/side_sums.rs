@@ -38,7 +38,7 @@ pub(super) struct SideSums<'a> {
     /// Sums of the numbers of a row of the block.
     row: &'a mut [f64],
     /// The labels of the examples of the node, if there are labels.
-    lists: Option<&'a LabelCsr>,
+    entries: Option<&'a LabelCsr>,
     labels: &'a mut LabelSums,
     pub(super) weight: f64,
     pub(super) count: f64,
@@ -54,8 +54,8 @@ impl<'a> SideSums<'a> {
         let Search { criterion, examples, node, .. } = search;
         let SideBuffers { sums, labels, groups } = side;
         let row = &mut sums[..criterion.width()];
-        let lists = (!criterion.indicator_weight.is_empty()).then(|| node.lists(criterion, examples));
-        SideSums { criterion, row, lists, labels, weight: 0.0, count: 0.0, whole: IndicatorSums::default(), groups }
+        let entries = (!criterion.indicator_weight.is_empty()).then(|| node.labels(criterion, examples));
+        SideSums { criterion, row, entries, labels, weight: 0.0, count: 0.0, whole: IndicatorSums::default(), groups }
     }
 
     /// Adds the example at `position`.
@@ -92,20 +92,20 @@ impl<'a> SideSums<'a> {
     /// Adds the example at `position` except for its dense components.
     #[inline(always)]
     fn add_rest<C: Code>(&mut self, search: Search<'_, C>, position: usize) {
-        let Some(lists) = self.lists else {
+        let Some(entries) = self.entries else {
             let Examples { block, rows, counts, .. } = search.examples;
             let count = f64::from(counts[position]);
             self.count += count;
             self.weight += count * block.weight(rows[position] as usize);
             return;
         };
-        let example = lists.at(position);
+        let example = entries.at(position);
         self.count += example.count;
         self.weight += example.weight;
-        let had = lists.add(position, self.labels);
+        let had = entries.add(position, self.labels);
         self.whole.add(example, had);
         if !self.groups.is_empty() {
-            self.add_partial(search.node, lists.partial(position), example.weight);
+            self.add_partial(search.node, entries.partial(position), example.weight);
         }
     }
 
@@ -125,7 +125,7 @@ impl<'a> SideSums<'a> {
     /// Σ ω·(S − m·W)² over all components known for all rows; `dense` is the sum over the dense ones.
     #[inline(always)]
     fn quality(&self, node: &Node, dense: f64) -> f64 {
-        if self.lists.is_none() {
+        if self.entries.is_none() {
             return dense;
         }
         dense + self.whole.quality(self.weight / node.weight(), node.squares)
@@ -160,8 +160,8 @@ impl<'a> SideSums<'a> {
     pub(super) fn clear(&mut self, added: &[u32]) {
         self.row.fill(0.0);
         self.groups.fill(IndicatorSums::default());
-        if let Some(lists) = self.lists {
-            self.labels.clear(added.len(), added.iter().flat_map(|&position| lists.labels(position as usize)));
+        if let Some(entries) = self.entries {
+            self.labels.clear(added.len(), added.iter().flat_map(|&position| entries.labels(position as usize)));
         }
     }
 }

@@ -155,7 +155,7 @@ pub(crate) fn batches(rows: std::ops::Range<usize>, gaps: bool, weighted: bool) 
     })
 }
 
-/// The sums of `rows` of `block`, each as often as `counts` says.
+/// The sums of `rows` of `block` with the multiplicities `counts`.
 fn total(criterion: &Criterion, block: &Block, rows: &[u32], counts: &[u32]) -> Vec<f64> {
     let mut sums = vec![0.0; criterion.len()];
     for (&row, &count) in rows.iter().zip(counts) {

@@ -311,7 +311,7 @@ fn moments(draws: &[Vec<f64>]) -> Vec<[f64; 3]> {
 
 #[test]
 fn a_ring_is_as_good_as_uniform_permutations() {
-    // Rows that follow each other are alike; `x` says most of the class, `z` and `u` some.
+    // Consecutive rows are similar; `x` determines most of the class, `z` and `u` some of it.
     let rows = || 0..160u32;
     let parts = |row: u32| [row / 16, row * 7 % 11, row * row % 13];
     let class = rows().map(|row| ["a", "b", "c"][(parts(row).iter().sum::<u32>() / 8 % 3) as usize]);

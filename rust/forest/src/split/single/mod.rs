@@ -1,15 +1,14 @@
-//! Cuts for a single dense component, known for all rows, where rows weigh 1.
+//! Cuts for a single dense component, known for all rows, with row weights 1.
 //!
-//! An example is a pair {count, count · value}, so that both sums grow by one vector addition. A
-//! histogram adds pairs up by code; histograms of several features of one byte are filled in one pass. Where most
-//! bins stay empty, a bitmap marks the bins in use, and only those are visited and cleared; else all cuts are judged
-//! at once, in vectors.
+//! An example is a pair {count, count · value}, so that one vector addition updates both sums. A histogram adds up pairs
+//! by code; the histograms of several features with codes of one byte are filled in one pass. If most bins stay empty, a
+//! bitmap marks the non-empty bins, and only those are visited and cleared. Otherwise all cuts are judged in vectors.
 //!
-//! This kernel does not have the bits of the general way. Small nodes are the reason: for any components they are
-//! searched with inner products ([`gram`](super::gram)), whose rounding errors are relative to the node's impurity;
-//! here sums are exact and errors are relative to the gain. Where a gain is below about 1e-5 of the impurity, two equal
-//! gains may then differ by more than ties allow, and another of the tied tests is taken. With inner products switched
-//! off, both ways grow the same trees.
+//! Rankings from this kernel can differ from those of the searches for any components, because small nodes are searched
+//! there with inner products ([`gram`](super::gram)). The rounding errors of inner products are relative to the impurity
+//! of the node, those of the exact sums here are relative to the gain. If a gain is below about 1e-5 of the impurity, the
+//! errors of inner products exceed the tolerance of ties, and another of several equal cuts can be chosen. A test shows
+//! such nodes.
 //!
 //! Memory: 24 bytes for each code.
 

@@ -3,10 +3,12 @@ use proptest::prelude::*;
 use pulp::Arch;
 
 use super::{Examples, arches, constraint};
-use crate::criterion::ties;
+use crate::criterion::{Criterion, ties};
+use crate::space::Block;
 use crate::split::batch::{Batch, BatchCut};
+use crate::split::gram::Gram;
 use crate::split::single::{Node, Pair};
-use crate::split::{Cut, SplitConstraint};
+use crate::split::{Cut, SplitConstraint, examples, node};
 
 const FEATURES: usize = 4;
 
@@ -132,4 +134,51 @@ proptest! {
     fn random_cuts_of_many_features_are_the_naive_ones((features, shares, constraint) in node()) {
         check(&features, &shares, constraint, true)?;
     }
+}
+
+/// The keys of the best cut of eight examples with three keys, found from sums and from inner products.
+///
+/// The values of the three keys add up to e, −2·e and e. Both cuts have three examples on one side, whose values add up
+/// to e. So both have the gain e² / 15, and the lower cut is to be taken.
+fn symmetric_cuts([a, b, c]: [f64; 3], e: f64) -> [f64; 2] {
+    let values = [a, b, e - a - b, c - 2.0 * e, -c, b, c, e - b - c];
+    let keys = [0.0, 0.0, 0.0, 1.0, 1.0, 2.0, 2.0, 2.0];
+    let (arch, constraint) = (Arch::new(), SplitConstraint { min_leaf: 1.0, missing: 0.0 });
+    let mut batch = Batch::default();
+    let start = |batch: &mut Batch| {
+        batch.start(8, 1);
+        batch.add(0, |to| {
+            to.copy_from_slice(&keys);
+            true
+        });
+    };
+    start(&mut batch);
+    let pairs = values.map(|value| [1.0, value]);
+    batch.judge(arch, &pairs, Node::new(&pairs), constraint);
+    let from_sums = batch.cut(0).key;
+
+    let criterion = Criterion { n_whole: 1, ..Criterion::default() };
+    let block = Block { width: 1, dense: values.to_vec(), ..Block::default() };
+    let rows: [u32; 8] = std::array::from_fn(|i| i as u32);
+    let examples = examples::Examples { block: &block, rows: &rows, counts: &[1; 8], pairs: &[] };
+    let mut node = node::Node::default();
+    examples.total(arch, &criterion, &mut node.total);
+    node.open(&criterion);
+    start(&mut batch);
+    let mut gram = Gram::default();
+    gram.open(arch, &criterion, examples, &node, batch.width());
+    batch.judge_products(arch, &gram, node.examples(), constraint);
+    [from_sums, batch.cut(0).key]
+}
+
+/// Errors of inner products are relative to the impurity, those of sums to the gain.
+#[test]
+fn tiny_gains_that_are_equal_tie_from_sums_but_not_from_inner_products() {
+    // On a grid on which sums are exact and products are not.
+    let root = |i: i32| (f64::from(i).sqrt() * 2f64.powi(40)).round() / 2f64.powi(40);
+    let cuts = |e: f64| (2..40).map(|i| symmetric_cuts([i, i + 40, i + 80].map(root), e)).collect::<Vec<_>>();
+    assert!(cuts(0.5).iter().all(|&cuts| cuts == [0.0, 0.0]));
+    let tiny = cuts(2f64.powi(-15));
+    assert!(tiny.iter().all(|cuts| cuts[0] == 0.0));
+    assert!(tiny.iter().any(|cuts| cuts[1] == 1.0), "{tiny:?}");
 }

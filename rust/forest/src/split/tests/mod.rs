@@ -115,7 +115,7 @@ impl Examples {
         sums.iter().zip(omegas).map(gain).sum()
     }
 
-    /// Returns true if both sides have room, those that miss the feature following the heavier side.
+    /// Returns true if the constraint allows the split; examples that miss the feature go to the heavier side.
     fn fits(&self, constraint: SplitConstraint, left: impl Fn(u16) -> bool) -> bool {
         let (mut weights, mut examples) = ([0i64; 2], [0i64; 2]);
         for i in 0..self.codes.len() {
@@ -138,7 +138,7 @@ impl Examples {
         codes
     }
 
-    /// The lowest of the best cuts that have room.
+    /// The lowest of the best cuts that the constraint allows.
     fn best_cut(&self, constraint: SplitConstraint) -> Option<Cut> {
         let cuts: Vec<Cut> = (self.present().into_iter())
             .filter(|&cut| self.fits(constraint, |code| code <= cut))
@@ -171,7 +171,7 @@ impl Examples {
         };
         let impurity = self.impurity();
         prop_assert!((found.gain - naive.gain).abs() <= 1e-13 * impurity, "{found:?} {naive:?} {impurity}");
-        // Below, rounding to 1e-14 of the impurity may tell equal gains apart.
+        // Below, rounding to 1e-14 of the impurity can make equal gains differ.
         if naive.gain > 1e-3 * impurity {
             prop_assert_eq!(found.code, naive.code);
         }
@@ -200,7 +200,7 @@ fn on_every_arch(mut search: impl FnMut(Arch) -> Option<Cut>) -> Result<Option<C
     Ok(found[0])
 }
 
-/// SplitConstraint that some cuts of `examples` have and others do not.
+/// Constraints that allow some cuts of `examples` and forbid others.
 fn constraint(examples: usize) -> impl Strategy<Value = SplitConstraint> {
     let most = examples as u32;
     let min_leaf = prop_oneof![1..=2u32, 1..=most.max(1)];

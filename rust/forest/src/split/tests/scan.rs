@@ -15,7 +15,7 @@ use crate::split::values;
 use crate::split::{Cut, SplitConstraint};
 use ferrank_data::store::Code;
 
-/// What the components of a space are.
+/// The kinds of components of a space.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Kinds {
     n_dense: usize,
@@ -126,7 +126,7 @@ fn check<C: Code>(examples: &Examples, constraint: SplitConstraint, n_codes: usi
     Ok(())
 }
 
-/// The kernel that serves the node, and the general ones.
+/// The kernel that is chosen for the node, and the general ones.
 fn best_cut_kernels<C: Code>(search: Search<'_, C>, arch: Arch) -> Vec<Kernel> {
     let Search { criterion, examples, node, n_codes, .. } = search;
     let special = match Kernels::new(arch, criterion, false).for_feature(criterion, examples, node, n_codes) {

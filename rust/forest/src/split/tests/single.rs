@@ -9,7 +9,7 @@ use ferrank_data::store::bands::Bands;
 
 /// One numeric component, no weights.
 fn examples(n_codes: u16) -> impl Strategy<Value = (Examples, SplitConstraint)> {
-    // Every width of vectors each against each, bins told by bits, bins walked from end to end.
+    // Sizes for batches of every vector width, for bitmaps of bins, and for all bins at once.
     let sizes = prop_oneof![1..=9usize, 1..=70usize, 71..=600usize, 512..=600usize];
     let values = prop_oneof![-1000..=1000i64, -2..=2i64, 0..=1i64];
     let example = move |spread: i64| (0..n_codes, 1..=3u32, -spread..=spread);

@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::state::{Buffers, Grower, KnownSums, LEAST_GAIN, NodeTotals, Partition};
 use crate::candidates::Candidate;
 use crate::criterion::{EXAMPLES, FIRST, WEIGHT};
-use crate::items::{LEFT, MISSING, RIGHT, tell_sides};
+use crate::items::{LEFT, MISSING, RIGHT, write_sides};
 use crate::split::single;
 use crate::tree_buffer::{BufferedSplit, CodeTest};
 use crate::view::View;
@@ -13,7 +13,7 @@ use ferrank_data::store::Slot;
 
 impl Grower<'_> {
     /// Divides the examples of a node by the test of `found`. `None` if the gain is rounding noise.
-    pub(super) fn part(
+    pub(super) fn partition(
         &mut self,
         view: View<'_>,
         range: Range<usize>,
@@ -36,7 +36,7 @@ impl Grower<'_> {
         let share = total[WEIGHT] / weight;
         let gain = share * self.criterion.gain(left, total);
         let missing_left = left[WEIGHT] >= total[WEIGHT] - left[WEIGHT];
-        let parted = (gain > LEAST_GAIN).then(|| {
+        let partition = (gain > LEAST_GAIN).then(|| {
             self.record_by_target(share);
             let split =
                 BufferedSplit { feature: found.feature, test: found.test, missing_left, gain, children: [0; 2] };
@@ -49,7 +49,7 @@ impl Grower<'_> {
             Partition { split, middle, sums: [KnownSums::Nothing; 2] }
         });
         self.buffers.sides = sides;
-        parted
+        partition
     }
 
     /// Writes the sums of the examples before `middle`, the left side of a test of `feature`, and of all examples in
@@ -129,8 +129,8 @@ impl Grower<'_> {
         let rows = &items.rows[range];
         let has_missing = context.store.codings[found.feature as usize].has_missing;
         match context.store.slots[found.feature as usize] {
-            Slot::Narrow(slot) => tell_sides(narrow.take(view, slot, rows), &found.test, has_missing, sides),
-            Slot::Wide(slot) => tell_sides(wide.take(view, slot, rows), &found.test, has_missing, sides),
+            Slot::Narrow(slot) => write_sides(narrow.take(view, slot, rows), &found.test, has_missing, sides),
+            Slot::Wide(slot) => write_sides(wide.take(view, slot, rows), &found.test, has_missing, sides),
         }
     }
 
