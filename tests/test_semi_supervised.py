@@ -182,7 +182,7 @@ def test_bits_depend_neither_on_threads_nor_on_the_container():
         ("forest", {"supervision": 0.5, "unlabelled": "error"}, "270 of 300 rows have no target value"),
         ("relief", {"influence": (0.5, 0.2)}, "influence: 0.5 and 0.2 are not in 0 … 1, the lower one first"),
         ("relief", {"influence": 0.5}, "influence: 0.5 is not a list of 2 values"),
-        ("relief", {"influence": (0, 1), "unlabelled": "ignore"}, "influence: applies to rows without a target"),
+        ("relief", {"influence": (0, 1), "unlabelled": "ignore"}, "influence: applies to rows without"),
         ("relief", {"unlabelled": "use", "scores": ("myopic",)}, "scores: myopic"),
     ],
 )
