@@ -130,7 +130,7 @@ pub(super) fn shown(bytes: &[u8]) -> String {
 pub(super) struct Token<'a> {
     /// Its bytes, unescaped where it was quoted.
     pub(super) bytes: Cow<'a, [u8]>,
-    /// Whether it stood in quotes.
+    /// True if it stood in quotes.
     pub(super) quoted: bool,
     /// Where it begins in the line.
     pub(super) at: usize,

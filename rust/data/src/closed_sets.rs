@@ -21,7 +21,7 @@ pub struct ClosedSets {
     pub starts: Vec<u32>,
     /// Numbers of labels, row after row, ascending within a row.
     pub labels: Vec<u32>,
-    /// n_rows; whether the labels of a row are known. One of which they are not has none here.
+    /// n_rows; true if the labels of a row are known. One of which they are not has none here.
     pub known: Vec<bool>,
 }
 

@@ -111,7 +111,7 @@ pub struct Inspection {
 /// Reads `source` once and describes its columns, in memory bounded by their number.
 ///
 /// # Errors
-/// Those of reading the source, or a request to stop.
+/// The errors of reading the source, or a request to stop.
 pub fn inspect(source: &dyn ChunkSource, monitor: &Monitor) -> Result<Inspection> {
     let schema = source.schema();
     let most = (BUDGET / schema.fields().len().max(1)).clamp(DISTINCT.1, DISTINCT.0);
@@ -140,7 +140,7 @@ struct Counts {
     values: Values,
     /// Most values that are told apart.
     most: usize,
-    /// Whether there are more.
+    /// True if there are more.
     more: bool,
 }
 

@@ -193,7 +193,7 @@ pub struct View<'a> {
 
 impl View<'_> {
     /// # Errors
-    /// Those of [`Problem::resolve`].
+    /// The errors of [`Problem::resolve`].
     pub fn problem(&self) -> Result<Problem> {
         let problem = Problem::resolve(&self.source.schema(), self.roles, self.source.name())?;
         match self.alone {

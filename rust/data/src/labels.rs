@@ -258,7 +258,7 @@ impl LabelColumn {
         }
     }
 
-    /// Whether a row has a label; `None` where that is unknown.
+    /// Returns true if a row has a label; `None` where that is unknown.
     pub fn has(&self, row: usize, label: u32) -> Option<bool> {
         self.of(row).map(|labels| labels.binary_search(&label).is_ok())
     }
@@ -273,7 +273,7 @@ impl LabelColumn {
         self.len() == 0
     }
 
-    /// Whether the labels of some row are unknown.
+    /// Returns true if the labels of some row are unknown.
     pub fn has_missing(&self) -> bool {
         (0..self.len()).any(|row| self.of(row).is_none())
     }

@@ -359,7 +359,7 @@ impl<'a> Resolver<'a> {
         Ok(columns)
     }
 
-    /// The task asked for, or the one that the targets' kinds make; adapts the kinds to it.
+    /// The task requested, or the one that the targets' kinds make; adapts the kinds to it.
     fn task(&self, roles: &Roles, targets: &mut [Attribute]) -> Result<Task> {
         if roles.task == Some(Task::Unsupervised) {
             return Ok(Task::Unsupervised);

@@ -76,7 +76,7 @@ pub struct CodeStore {
     pub slots: Vec<Slot>,
     /// n_targets.
     pub targets: Vec<TargetColumn>,
-    /// n_features; empty where they are not asked for.
+    /// n_features; empty where they are not requested.
     pub values: Vec<TargetColumn>,
     /// n_rows; empty without weights.
     pub weights: Values<f64>,
@@ -87,7 +87,7 @@ impl CodeStore {
     /// features, too, if `with_values`.
     ///
     /// # Errors
-    /// Those of [`Codebook::of`] and [`Part::of`].
+    /// The errors of [`Codebook::of`] and [`Part::of`].
     pub fn of(
         intake: &Intake<'_>,
         profile: &Profile,

@@ -13,7 +13,7 @@ use crate::settings::{Settings, parse_ranker};
 ///
 /// # Errors
 /// What is wrong with a setting, a column, a value or a file;
-/// [`Error::Interrupted`](crate::Error::Interrupted) after `monitor` was asked to stop.
+/// [`Error::Interrupted`](crate::Error::Interrupted) when `monitor` requests a stop.
 pub fn accumulate(
     source: &dyn ChunkSource,
     roles: &Roles,
@@ -27,7 +27,7 @@ pub fn accumulate(
 /// Ranks the features of `source`.
 ///
 /// # Errors
-/// Those of [`accumulate`].
+/// The errors of [`accumulate`].
 pub fn rank(
     source: &dyn ChunkSource,
     roles: &Roles,

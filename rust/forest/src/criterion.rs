@@ -29,7 +29,7 @@ pub(crate) struct Criterion {
     pub(crate) indicator_group: Vec<u32>,
     /// Number of groups of partial indicators.
     pub(crate) n_groups: usize,
-    /// Whether rows have weights that differ.
+    /// True if rows have weights that differ.
     pub(crate) is_weighted: bool,
 }
 

@@ -118,7 +118,7 @@ settings! {
         min_samples_leaf, with_min_samples_leaf: u64 = 2;
         /// Greatest depth of a tree; `None`: no limit. The root is at depth 0.
         max_depth, with_max_depth: Option<usize> = None;
-        /// Whether rows are drawn with replacement; `None`: yes, except for extra trees.
+        /// True if rows are drawn with replacement; `None`: yes, except for extra trees.
         bootstrap, with_bootstrap: Option<bool> = None;
         /// Rows drawn for a tree; only with bootstrap.
         max_samples, with_max_samples: MaxSamples = MaxSamples::All;
@@ -134,7 +134,7 @@ settings! {
         /// One ensemble for each target, importances averaged with the target weights
         /// (Petković et al. 2020a, §2.1, the STR variant).
         per_target, with_per_target: bool = false;
-        /// Whether `genie3` is reported by target as well.
+        /// True if `genie3` is reported by target as well.
         by_target, with_by_target: bool = false;
         /// Weight of each target in the impurity, in target order; `None`: 1 each.
         target_weights, with_target_weights: Option<Vec<f64>> = None;

@@ -34,7 +34,7 @@ pub struct Split {
     pub feature: usize,
     /// The test.
     pub test: Test,
-    /// Whether examples with a missing value go left.
+    /// True if examples with a missing value go left.
     pub missing_left: bool,
     /// The impurity decrease: the impurity of the node minus the weighted mean of the impurities of its children, times
     /// the share of the weight of the node for which the feature is known.

@@ -43,7 +43,7 @@ impl SparseMatrix {
         Ok(matrix)
     }
 
-    /// Whether the arrays of the matrix called `name` fit together; SciPy does not always look.
+    /// Returns true if the arrays of the matrix called `name` fit together; SciPy does not always look.
     pub(crate) fn check(&self, name: &str) -> Result<()> {
         let (starts, columns, n) = (self.starts.values(), self.columns.values(), self.columns.len());
         let fault = if starts.first() != Some(&0) || starts.last() != Some(&(n as i64)) || self.values.len() != n {

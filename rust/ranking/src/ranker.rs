@@ -48,7 +48,7 @@ pub trait Ranker: fmt::Debug + Send + Sync + 'static {
     /// Checks the settings for rows that come in blocks.
     ///
     /// # Errors
-    /// Those of [`validate`](Self::validate), and settings that do not work block by block.
+    /// The errors of [`validate`](Self::validate), and settings that do not work block by block.
     fn validate_stream(&self, shape: &DataShape) -> Result<()> {
         self.validate(shape)
     }

@@ -15,7 +15,7 @@ pub struct Ranking {
     pub features: Vec<String>,
     /// Names of the targets.
     pub targets: Vec<String>,
-    /// One entry for each score asked for, in that order.
+    /// One entry for each score requested, in that order.
     pub scores: Vec<ScoreRanking>,
 }
 
@@ -33,6 +33,6 @@ pub struct ScoreRanking {
     /// n_features; best and worst rank that the 95 % intervals of the importances allow.
     pub rank_interval: Vec<(u32, u32)>,
     /// n_features x n_targets, row-major: the part of the importance that each target makes.
-    /// Empty unless asked for.
+    /// Empty unless requested.
     pub by_target: Vec<f64>,
 }

@@ -28,7 +28,7 @@ pub struct RunOptions<'a> {
     /// The profile of the data set, where it is known. If it has more rows than the source, the source is a
     /// part of the data set; then it must be told which `keys` are its own.
     pub profile: Option<&'a Profile>,
-    /// Whether `profile` was made of the source as it is, whose rows are then not counted again.
+    /// True if `profile` was made of the source as it is, whose rows are then not counted again.
     pub is_profiled: bool,
     /// File that keeps contributions as they are made, and from which a killed run goes on.
     pub resume: Option<&'a Path>,
@@ -109,7 +109,7 @@ impl RunOptions<'_> {
         Ok(summary)
     }
 
-    /// The keys asked for, of `n_keys`.
+    /// The keys requested, of `n_keys`.
     pub fn keys(&self, n_keys: u64) -> Result<Range<u64>> {
         let keys = self.keys.clone().unwrap_or(0..n_keys);
         check(

@@ -100,7 +100,7 @@ impl Monitor {
         self.may_finish.store(true, Relaxed);
     }
 
-    /// Whether the run was asked to end with the answer it has, and not to stop.
+    /// Returns true if the run was asked to end with the answer it has, and not to stop.
     pub fn is_finishing(&self) -> bool {
         self.finish.load(Relaxed) && !self.stop.load(Relaxed)
     }

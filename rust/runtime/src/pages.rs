@@ -26,7 +26,7 @@ pub fn prefetch<T>(values: &[T]) {
     }
 }
 
-/// As many numbers as were asked for, 0 at first; what is not touched takes no memory.
+/// As many numbers as were requested, 0 at first; what is not touched takes no memory.
 #[derive(Debug)]
 pub struct Large<T> {
     /// `None` where there are no numbers.

@@ -235,7 +235,7 @@ impl Hierarchy {
 #[derive(Debug)]
 pub struct Closure<'a> {
     hierarchy: &'a Hierarchy,
-    /// n_labels; whether it is in the set at hand.
+    /// n_labels; true if it is in the set at hand.
     has: Vec<bool>,
 }
 

@@ -12,7 +12,7 @@ impl Hierarchy {
     /// The tree in which the labels are `paths`, such as `animal/African/elephant`, and their beginnings.
     ///
     /// # Errors
-    /// [`Error::Data`] for a path with an empty part, and those of [`of_edges`](Self::of_edges).
+    /// [`Error::Data`] for a path with an empty part, and the errors of [`of_edges`](Self::of_edges).
     pub fn of_paths<'a>(paths: impl IntoIterator<Item = &'a str>, decay: f64) -> Result<Self> {
         let mut labels = BTreeSet::new();
         for path in paths {
@@ -39,7 +39,7 @@ impl Hierarchy {
     /// with `root/`, which stands above the roots, and each has two parts. Else they are paths of a tree.
     ///
     /// # Errors
-    /// Those of [`of_paths`](Self::of_paths) and [`of_edges`](Self::of_edges).
+    /// The errors of [`of_paths`](Self::of_paths) and [`of_edges`](Self::of_edges).
     pub fn of_domain(domain: &str, decay: f64) -> Result<Self> {
         let entries = || domain.split(',').map(str::trim).filter(|entry| !entry.is_empty());
         let edges: Option<Vec<(&str, &str)>> =
@@ -57,7 +57,7 @@ impl Hierarchy {
     /// The tree of labels that nothing is said about but their names, which are paths.
     ///
     /// # Errors
-    /// [`Error::Data`] if there are labels and none is a path, besides those of [`of_paths`](Self::of_paths).
+    /// [`Error::Data`] if there are labels and none is a path, besides the errors of [`of_paths`](Self::of_paths).
     pub fn of_found(labels: &BTreeSet<String>, decay: f64) -> Result<Self> {
         if let (Some(first), true) = (labels.first(), labels.iter().all(|label| !label.contains('/'))) {
             return Err(Error::Data(format!(

@@ -13,7 +13,7 @@ pub const MISSING_U16: u16 = u16::MAX;
 pub struct Coding {
     /// The scale of the codes.
     pub scale: Scale,
-    /// Whether any value is missing.
+    /// True if any value is missing.
     pub has_missing: bool,
 }
 
@@ -45,7 +45,7 @@ impl Coding {
         }
     }
 
-    /// Whether codes fit in a byte, with one left for missing.
+    /// Returns true if codes fit in a byte, with one left for missing.
     pub fn is_narrow(&self) -> bool {
         self.n_codes() <= usize::from(MISSING_U8)
     }

@@ -399,7 +399,7 @@ impl LabelProfile {
     /// About how many labels the closed set of one of `rows` rows has.
     ///
     /// # Errors
-    /// Those of [`hierarchy`](Self::hierarchy).
+    /// The errors of [`hierarchy`](Self::hierarchy).
     pub fn mean_closed(&self, rows: u64) -> Result<f64> {
         Ok(self.listed as f64 / rows.max(1) as f64 * self.hierarchy()?.mean_closed())
     }

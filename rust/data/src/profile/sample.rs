@@ -27,7 +27,7 @@ impl RowSample {
         self.limit = self.limit.min((most / rows as f64 * u64::MAX as f64) as u64);
     }
 
-    /// Draws from the rows `first .. first + count`; gives their positions counted from `first`.
+    /// Draws from the rows `first .. first + count`; returns their positions counted from `first`.
     pub(super) fn draw(&mut self, first: u64, count: usize) -> Vec<u32> {
         let mut drawn = Vec::new();
         for position in 0..count {
@@ -40,7 +40,7 @@ impl RowSample {
         drawn
     }
 
-    /// Takes the rows that `other` holds, after its own; gives the positions of those that stay in the sample,
+    /// Takes the rows that `other` holds, after its own; returns the positions of those that stay in the sample,
     /// counted over both.
     pub(super) fn merge(&mut self, other: &RowSample) -> Vec<u32> {
         self.hashes.extend(&other.hashes);

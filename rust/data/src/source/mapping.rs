@@ -101,14 +101,14 @@ impl Mapping {
     }
 }
 
-/// Whether two descriptions are of one file.
+/// Returns true if two descriptions are of one file.
 #[cfg(unix)]
 fn is_same(one: &Metadata, other: &Metadata) -> bool {
     use std::os::unix::fs::MetadataExt;
     (one.dev(), one.ino()) == (other.dev(), other.ino())
 }
 
-/// Whether two descriptions are of one file; other systems do not let a mapped file be replaced.
+/// Returns true if two descriptions are of one file; other systems do not let a mapped file be replaced.
 #[cfg(not(unix))]
 fn is_same(_: &Metadata, _: &Metadata) -> bool {
     true

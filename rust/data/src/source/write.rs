@@ -22,7 +22,7 @@ use ferrank_runtime::monitor::Monitor;
 /// chunks are; other dictionaries become plain columns.
 ///
 /// # Errors
-/// Those of reading the source, a folder that cannot be written, a full disk, or a request to stop.
+/// The errors of reading the source, a folder that cannot be written, a full disk, or a request to stop.
 pub fn write_ipc(source: &dyn ChunkSource, path: &Path, monitor: &Monitor) -> Result<u64> {
     let failed = |error: ArrowError| match error {
         ArrowError::IoError(_, source) => Error::file(path, source),

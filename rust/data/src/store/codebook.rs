@@ -32,7 +32,7 @@ pub struct Codebook {
     pub n_targets: usize,
     /// Labels of the closed sets of a row, about.
     listed: f64,
-    /// Whether rows have weights.
+    /// True if rows have weights.
     pub(super) weighted: bool,
 }
 

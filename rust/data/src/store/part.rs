@@ -42,7 +42,7 @@ impl Part {
     /// Codes what `intake` gives by `book`; `counts` is what the profile found there.
     ///
     /// # Errors
-    /// Besides what reading gives: [`Error::Data`] if the pass meets other rows than the profile did,
+    /// Besides the errors of reading: [`Error::Data`] if the pass meets other rows than the profile did,
     /// [`Error::File`] if the disk is full.
     pub fn of(intake: &Intake<'_>, book: &Codebook, counts: Counts, keep: Keep<'_>) -> Result<Self> {
         let rows = counts.kept as usize;

@@ -108,7 +108,7 @@ impl TargetColumn {
         self.len() == 0
     }
 
-    /// Whether the value of a row is known.
+    /// Returns true if the value of a row is known.
     pub fn is_known(&self, row: usize) -> bool {
         match self {
             TargetColumn::Numeric(values) => !values[row].is_nan(),
@@ -117,7 +117,7 @@ impl TargetColumn {
         }
     }
 
-    /// Whether the value of some row is not.
+    /// Returns true if the value of some row is not.
     pub fn has_missing(&self) -> bool {
         (0..self.len()).any(|row| !self.is_known(row))
     }

@@ -30,7 +30,7 @@ impl<'a> Sampled<'a> {
     /// The sample in memory, or itself where it is too large.
     ///
     /// # Errors
-    /// What reading gives.
+    /// The errors of reading.
     pub(super) fn hold(self, monitor: &Monitor) -> Result<Box<dyn ChunkSource + 'a>> {
         let schema = self.schema();
         if self.expected.saturating_mul(8 * schema.fields().len() as u64) > HELD_BYTES {

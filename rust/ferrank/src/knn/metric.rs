@@ -103,7 +103,7 @@ impl Feature {
 pub(crate) struct Metric<'a> {
     /// Ascending; number, weight and feature. The weights of all features sum up to 1.
     pub(crate) terms: Vec<(usize, f64, &'a Feature)>,
-    /// Whether all of them are numeric and no row misses one.
+    /// True if all of them are numeric and no row misses one.
     plain: bool,
 }
 

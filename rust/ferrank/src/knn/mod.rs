@@ -62,7 +62,7 @@ pub struct Neighbors {
 /// the same bits, whatever the number of threads, the chunking of the rows, and the container they come in.
 ///
 /// # Errors
-/// What is wrong with a setting, a column or a value; [`Error::Interrupted`](crate::Error::Interrupted) once `monitor`
+/// An invalid setting, column or value; [`Error::Interrupted`](crate::Error::Interrupted) once `monitor`
 /// was asked to stop.
 pub fn neighbors(
     train: &dyn ChunkSource,

@@ -36,7 +36,7 @@ enum Column {
     Value,
     /// What an unknown value of the other side makes of this one.
     OfOther,
-    /// Whether the query's value is unknown, and what that makes of the row's.
+    /// True if the value of the query is unknown; then, the distance for each state of the row.
     OfQuery,
 }
 
@@ -83,7 +83,7 @@ impl<'a> Places<'a> {
         Panels::new(&self.layout, vec![rows.numbers.clone()], |number, cells| self.fill(rows.row(number), side, cells))
     }
 
-    /// Writes a row; gives its A.
+    /// Writes a row; returns its A.
     fn fill(&self, values: &[f64], side: Side, cells: &mut Cells<'_>) -> f32 {
         for (place, (&term, column)) in self.layout.whole.iter().zip(&self.columns).enumerate() {
             let (number, weight, feature) = self.metric.terms[term as usize];
@@ -112,7 +112,7 @@ impl<'a> Places<'a> {
 }
 
 impl Feature {
-    /// Whether missing values go through products of their own.
+    /// Returns true if missing values go through products of their own.
     fn has_products(&self) -> bool {
         matches!(
             (self.shape, &self.unknown),

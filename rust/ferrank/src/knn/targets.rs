@@ -35,7 +35,7 @@ pub enum TargetPair {
         /// n_test
         test: Vec<Option<u16>>,
     },
-    /// Whether rows have a label; `None` where missing.
+    /// True if rows have a label; `None` where missing.
     Label {
         /// n_train
         train: Vec<Option<bool>>,

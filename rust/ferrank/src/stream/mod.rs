@@ -132,8 +132,8 @@ impl Stream {
     /// The stream with the rows of `batch`, which are copied. Of `options`, threads, memory and scratch count.
     ///
     /// # Errors
-    /// What is wrong with a setting, a column or a value, or that the columns are not those of the batches
-    /// before; [`Error::Interrupted`] once `monitor` was asked to stop.
+    /// An invalid setting, column or value, or that the columns are not those of the batches
+    /// before; [`Error::Interrupted`] when `monitor` requests a stop.
     pub fn push(&self, batch: &dyn ChunkSource, options: &RunOptions<'_>, monitor: &Monitor) -> Result<Stream> {
         let problem = Problem::resolve(&batch.schema(), &self.roles, batch.name())?;
         self.settings.ranker().validate_stream(&DataShape::new(&problem))?;
@@ -164,7 +164,7 @@ impl Stream {
     /// The ranking by all complete blocks; by the rows there are, where there is none yet.
     ///
     /// # Errors
-    /// Those of a run over these rows; [`Error::Data`] if there are none.
+    /// The errors of a run over these rows; [`Error::Data`] if there are none.
     pub fn ranking(&self, options: &RunOptions<'_>, monitor: &Monitor) -> Result<Ranking> {
         let (ranking, n_rows) = match &self.condensed {
             Some(condensed) => (condensed.ranking()?, self.n_blocks * self.params.block_rows),

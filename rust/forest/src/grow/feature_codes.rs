@@ -15,7 +15,7 @@ pub(super) struct FeatureCodes<'a> {
     pub(super) n_codes: usize,
     /// The value of each code, if cuts are random.
     values: Option<&'a [f64]>,
-    /// Whether a batch can take the feature: it is numeric and known for all rows.
+    /// True if a batch can take the feature: it is numeric and known for all rows.
     pub(super) fits_batch: bool,
 }
 

@@ -84,12 +84,12 @@ pub(crate) struct Grower<'a> {
     pub(super) tree: u64,
     pub(super) arch: Arch,
     pub(super) criterion: Criterion,
-    /// Whether there is a single dense component, known for all rows, with row weights 1.
+    /// True if there is a single dense component, known for all rows, with row weights 1.
     pub(super) is_single: bool,
     pub(super) kernels: Kernels,
     /// n_features
     pub(super) features: Vec<FeatureCodes<'a>>,
-    /// Whether [`plain`](super::plain) nodes are grown: a single component, features that all fit a batch, and no gains
+    /// True if [`plain`](super::plain) nodes are grown: a single component, features that all fit a batch, and no gains
     /// by target.
     pub(super) is_plain: bool,
     /// Number of varying features to search in a node.

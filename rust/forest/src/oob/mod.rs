@@ -136,7 +136,7 @@ pub(crate) struct OobSize {
     pub(crate) n_targets: usize,
     /// Number of rows of the store.
     pub(crate) n_rows: usize,
-    /// Whether all codes fit in a byte.
+    /// True if all codes fit in a byte.
     pub(crate) is_narrow: bool,
 }
 

@@ -28,14 +28,14 @@ pub(super) struct Variable<'a> {
     pub(super) origin: Origin,
     /// The variable's share of the impurity of the whole data.
     pub(super) share: f64,
-    /// Whether the variable is one of several labels, with two values.
+    /// True if the variable is one of several labels, with two values.
     is_label: bool,
 }
 
 /// The components of a variable.
 pub(super) struct Components<'a> {
     pub(super) variable: &'a Variable<'a>,
-    /// Whether the variable is known for all rows.
+    /// True if the variable is known for all rows.
     pub(super) is_whole: bool,
     pub(super) dense: Vec<Dense>,
     /// ω of the indicator of each class or label; `None` for a class or label without indicator.

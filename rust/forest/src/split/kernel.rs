@@ -60,9 +60,9 @@ pub(crate) enum Kernel {
 pub(crate) struct Kernels {
     at_random: bool,
     is_single: bool,
-    /// Whether components are dense, known for all rows, and few.
+    /// True if components are dense, known for all rows, and few.
     is_dense: bool,
-    /// Whether components are labels alone, known for all rows, of weight 1.
+    /// True if components are labels alone, known for all rows, of weight 1.
     is_labels: bool,
     /// Nodes with up to this number of rows use [`Kernel::Batch`].
     most_in_batch: usize,

@@ -28,7 +28,7 @@ pub(crate) struct RandomThresholds {
 struct MarkedCut {
     feature: u32,
     code: u16,
-    /// Whether at most half of the rows are on the left.
+    /// True if at most half of the rows are on the left.
     left_is_smaller: bool,
     /// −1 if the constraint forbids the cut.
     gain: f64,

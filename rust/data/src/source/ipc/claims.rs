@@ -48,7 +48,7 @@ pub(super) fn check(batch: &RecordBatch<'_>, schema: Option<&Schema>, body: &[u8
     Vec::<u8>::new().try_reserve_exact(unpacked).map_err(|_| format!("a batch would unpack to {unpacked} bytes"))
 }
 
-/// Whether a column of this type stores something for each row, so that the decoder's check of its
+/// Returns true if a column of this type stores something for each row, so that the decoder's check of its
 /// buffers bounds the number of rows.
 fn takes_room(data_type: &DataType) -> bool {
     !matches!(

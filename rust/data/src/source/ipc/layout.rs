@@ -36,7 +36,7 @@ pub(super) fn is_file(bytes: &[u8]) -> bool {
     bytes.starts_with(MAGIC)
 }
 
-/// Whether `bytes` begin with the marker of a stream, or (before Arrow 0.15) with its schema.
+/// Returns true if `bytes` begin with the marker of a stream, or (before Arrow 0.15) with its schema.
 pub(super) fn is_stream(bytes: &[u8]) -> bool {
     bytes.starts_with(&CONTINUATION)
         || prefix(bytes, 0).ok().flatten().is_some_and(|metadata| {
@@ -99,7 +99,7 @@ impl Layout {
         Ok(Layout { schema: schema_of(schema)?, blocks: Vec::new(), rows: 0, end: block.body.end })
     }
 
-    /// Takes the next message of a stream; whether there was one.
+    /// Takes the next message of a stream; true if there was one.
     fn extend(&mut self, bytes: &[u8]) -> Checked<bool> {
         let Some(block) = message(bytes, self.end)? else { return Ok(false) };
         self.rows = self.rows.checked_add(rows_of(bytes, &block)?).ok_or("too many rows")?;

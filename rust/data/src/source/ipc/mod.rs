@@ -96,7 +96,7 @@ impl IpcSource {
         std::iter::once(first).chain(self.layout.blocks.iter().map(|block| block.body.end))
     }
 
-    /// Whether `bytes` begin like an Arrow file or stream.
+    /// Returns true if `bytes` begin like an Arrow file or stream.
     pub(super) fn recognises(bytes: &[u8]) -> bool {
         layout::is_file(bytes) || layout::is_stream(bytes)
     }

@@ -35,7 +35,7 @@ pub(crate) struct Batch {
     gains: Vec<f64>,
     /// 2 x width; the counts of the examples, then their sums, for random cuts.
     columns: Vec<f64>,
-    /// Whether the gains are those of random cuts.
+    /// True if the gains are those of random cuts.
     at_random: bool,
 }
 
