@@ -319,7 +319,7 @@ def test_evaluate_as_json_and_in_a_file(run: Run, data: Path, rankings: list[Pat
         (["--test", "none.csv"], "none.csv: no such file"),
         (["--test", "DATA", "--ranking", "none.csv"], "none.csv: No such file"),
         (["--test", "DATA", "--neighbors", "0"], "--neighbors"),
-        (["--test", "DATA", "--neighbors", "241"], "241 neighbours of 240 training rows"),
+        (["--test", "DATA", "--neighbors", "241"], "241 neighbors of 240 training rows"),
         (["--test", "DATA", "--output", "found.txt"], "unknown suffix '.txt'"),
         (["--test", "DATA", "--weight", "b"], "unrecognized arguments"),
     ],

@@ -257,7 +257,7 @@ def test_what_is_wrong_is_named(tmp_path: Path) -> None:
         ({"r": ["p", "q"]}, SMALL, {}, fr.ColumnTypeError, "r: its importances are not numbers"),
         ([[1.0, 2.0]], SMALL, {}, fr.ColumnTypeError, "give arrays a name"),
         (3, SMALL, {}, fr.ColumnTypeError, "cannot judge a int"),
-        ([], SMALL, {"n_neighbors": 4}, fr.SettingError, "4 neighbours of 3 training rows"),
+        ([], SMALL, {"n_neighbors": 4}, fr.SettingError, "4 neighbors of 3 training rows"),
         ([], SMALL, {"n_neighbors": 0}, fr.SettingError, "at least 1"),
         ([], SMALL, {"n_neighbors": "few"}, fr.SettingError, "n_neighbors: 'few'"),
         (

@@ -113,7 +113,10 @@ def test_trees_of_a_forest_make_its_importances(mixed):
         assert features == ranking.features
         assert importances.mean(axis=0) == pytest.approx(ranking.importances(score))
     assert 0 < stability(importances).canberra.mean() < 1
-    with pytest.raises(ferrank.SettingError, match="unknown score 'relief'; use genie3"):
+    with pytest.raises(
+        ferrank.SettingError,
+        match="scores: 'relief' is not 'genie3', 'symbolic', 'coverage' or 'permutation'",
+    ):
         trees(mixed, "y", forest, score="relief")
 
 
