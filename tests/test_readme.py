@@ -1,0 +1,110 @@
+"""The Python of the README runs, on small data under the names that it uses; its ranking is the one printed."""
+
+import logging
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.feather
+import pyarrow.parquet as pq
+import pytest
+
+import ferrank as fr
+
+ROOT = Path(__file__).parent.parent
+README = (ROOT / "README.md").read_text()
+DASK = "dask.distributed"
+
+
+def blocks() -> Iterator[tuple[int, str]]:
+    """Yield the Python blocks of the README, each with the number of lines before it."""
+    for block in re.finditer(r"^```python\n(.*?)^```$", README, re.MULTILINE | re.DOTALL):
+        yield README[: block.start(1)].count("\n"), block[1]
+
+
+def compiled(line: int, code: str) -> Any:
+    """Compile a block so that a traceback shows its lines in the README."""
+    return compile("\n" * line + code, ROOT / "README.md", "exec")
+
+
+def write_data(folder: Path) -> None:
+    """Write the files that the README names and the repository does not hold."""
+    (folder / "tests").mkdir()
+    (folder / "tests" / "data").symlink_to(ROOT / "tests" / "data")
+    for name in ("train.arff", "test.arff"):
+        shutil.copy(ROOT / "tests" / "data" / "jura.arff", folder / name)
+    fr.rank(folder / "train.arff", ["Cd", "Co", "Cu"], n_estimators=5).save(folder / "ranking.csv")
+    pa.feather.write_feather(assays(), folder / "assays.arrow", compression="uncompressed")
+    pa.feather.write_feather(measurements(), folder / "measurements.arrow", compression="uncompressed")
+    (folder / "measurements").mkdir()
+    for part in range(3):
+        pq.write_table(measurements().slice(part * 1000, 1000), folder / "measurements" / f"{part}.parquet")
+
+
+def measurements() -> pa.Table:
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(3000, 5))
+    columns = {f"x{feature}": X[:, feature] for feature in range(5)}
+    return pa.table(columns | {"yield": X[:, 0] + X[:, 1], "y1": X[:, 0], "y2": X[:, 1]})
+
+
+def assays() -> pa.Table:
+    table = measurements().select([f"x{feature}" for feature in range(5)])
+    activity = [value if row % 3 == 0 else None for row, value in enumerate(table["x0"].to_pylist())]
+    return table.append_column("activity", pa.array(activity))
+
+
+def names() -> dict[str, Any]:
+    """Return what the README's blocks use without making it."""
+    rng = np.random.default_rng(2)
+    X = pd.DataFrame(rng.normal(size=(90, 3)), columns=["a", "b", "c"])
+    y = pd.Series(X["a"], name="y")
+    part = X.assign(y=y)
+    return {
+        "X": X,
+        "labels": [[["elephant"], ["Asian"], []][row % 3] for row in range(90)],
+        "parts": [part[:45], part[45:]],
+        "batches": [(pd.concat([X] * 120), pd.concat([y] * 120))] * 2,  # more than a block of 20,000 rows
+        "features": [f"x{feature}" for feature in range(5)],
+        "logging": logging,
+    }
+
+
+@pytest.mark.slow
+def test_python_of_the_readme_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    distributed = pytest.importorskip(DASK)
+    import dask.dataframe
+
+    write_data(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(logging, "basicConfig", lambda: None)
+    level = logging.getLogger("ferrank").level
+    namespace = names() | {"dask": dask}
+    with distributed.LocalCluster(n_workers=1, processes=False, dashboard_address=None) as cluster:
+        try:
+            for line, code in blocks():
+                code = code.replace("scheduler:8786", cluster.scheduler_address)
+                exec(compiled(line, code), namespace)
+        finally:
+            logging.getLogger("ferrank").setLevel(level)
+            if "client" in namespace:
+                namespace["client"].close()
+    assert (tmp_path / "ranking.parquet").exists()
+    assert (tmp_path / "report.html").stat().st_size > 10_000
+    assert namespace["forest"].result_.features == ["a", "b", "c"]
+
+
+def test_the_first_ranking_of_the_readme_is_what_the_command_prints() -> None:
+    shown = re.search(r"^```console\n\$ ferrank (.*)\n((?:.*\n)*?)```$", README, re.MULTILINE)
+    assert shown is not None
+    command = [sys.executable, "-m", "ferrank.cli", *shlex.split(shown[1])]
+    printed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    assert printed == shown[2]
