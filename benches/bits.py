@@ -39,7 +39,7 @@ class Compat:
     @staticmethod
     def result(ranker: Any) -> Any:
         """Return the Ranking of a fitted ranker."""
-        return getattr(ranker, "result_", None) or vars(ranker)["ranking" + "_"]
+        return getattr(ranker, "result_", None) or ranker.ranking_
 
 
 def plain(value: Any) -> Any:
