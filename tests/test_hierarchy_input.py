@@ -128,7 +128,7 @@ def test_estimators_take_a_list_of_labels_for_each_row(ranker) -> None:
         (
             {"a": "b", "b": "c", "c": "a"},
             fr.DataError,
-            r"'[abc]', '[abc]', '[abc]', '[abc]' stand in a circle",
+            r"'[abc]', '[abc]', '[abc]', '[abc]' form a cycle",
         ),
         ({"a": None, "b": "c"}, fr.DataError, "1 of its 3 labels have no parent .* 'c'; give"),
         (

@@ -17,7 +17,7 @@
 //! - Text is UTF-8; a name or value that is not is read as Latin-1.
 //! - Dates are kept as text. Instance weights and relational attributes are errors.
 //! - Values are separated by commas or tabs; a comma at the end of a row is ignored.
-//! - An attribute of CLUS's type `hierarchical` is text; its declaration stands in the field's metadata under
+//! - An attribute of CLUS's type `hierarchical` is text; its declaration is in the field's metadata under
 //!   [`HIERARCHY`].
 //!
 //! Memory: the header, and one batch from at most 32 MiB of text.

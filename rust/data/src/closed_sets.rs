@@ -25,7 +25,7 @@ pub struct ClosedSets {
     pub known: Vec<bool>,
 }
 
-/// Reads the label sets of all rows of `source`, whatever else they lack, in two passes.
+/// Reads the label sets of all rows of `source` in two passes, also of rows whose other targets or weights are missing.
 ///
 /// # Errors
 /// [`Error::Setting`](ferrank_runtime::error::Error::Setting) for any task but the hierarchical one; what is wrong with

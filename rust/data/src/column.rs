@@ -11,7 +11,7 @@ use arrow_schema::DataType;
 
 use ferrank_runtime::error::{Error, Result};
 
-/// Position that stands for a missing category.
+/// Position of a missing category.
 pub const MISSING: u32 = u32::MAX;
 
 /// The numbers of `array`, appended to `out`; NaN where missing. Booleans are 0 and 1.
@@ -44,21 +44,22 @@ pub fn numeric_values(array: &ArrayRef, out: &mut Vec<f64>) -> Result<()> {
     Ok(())
 }
 
-/// The numbers of `array`, as [`numeric_values`] gives them: its own where it has them, else from `room`.
-pub fn numbers<'a>(array: &'a ArrayRef, room: &'a mut Vec<f64>) -> Result<&'a [f64]> {
+/// The numbers of `array`, as [`numeric_values`] gives them: without a copy if they are f64 without nulls, otherwise
+/// converted into `buffer`.
+pub fn numbers<'a>(array: &'a ArrayRef, buffer: &'a mut Vec<f64>) -> Result<&'a [f64]> {
     if let Some(floats) = array.as_primitive_opt::<Float64Type>().filter(|floats| floats.null_count() == 0) {
         return Ok(floats.values());
     }
-    room.clear();
-    numeric_values(array, room)?;
-    Ok(room)
+    buffer.clear();
+    numeric_values(array, buffer)?;
+    Ok(buffer)
 }
 
-/// For each row whether its value is known: neither null nor NaN.
+/// For each row, true if its value is known: neither null nor NaN.
 pub fn known_rows(array: &ArrayRef) -> Result<Vec<bool>> {
     if array.data_type().is_floating() {
-        let mut room = Vec::new();
-        return Ok(numbers(array, &mut room)?.iter().map(|v| !v.is_nan()).collect());
+        let mut buffer = Vec::new();
+        return Ok(numbers(array, &mut buffer)?.iter().map(|v| !v.is_nan()).collect());
     }
     let nulls = array.logical_nulls();
     Ok((0..array.len()).map(|row| nulls.as_ref().is_none_or(|n| n.is_valid(row))).collect())
@@ -84,8 +85,8 @@ pub fn categories(array: &ArrayRef) -> Result<Categories<'_>> {
             array.as_boolean().iter().map(|value| value.map(|v| Cow::Borrowed(if v { "true" } else { "false" }))),
         )),
         _ => {
-            let mut room = Vec::new();
-            let values = numbers(array, &mut room)?;
+            let mut buffer = Vec::new();
+            let values = numbers(array, &mut buffer)?;
             // Adding 0 turns -0 into 0, so that the two are one category.
             let number = |v: &f64| (!v.is_nan()).then(|| Cow::Owned((v + 0.0).to_string()));
             Ok(collect(values.iter().map(number)))

@@ -14,9 +14,9 @@ use crate::source::{ChunkSource, LABEL, ROLE};
 use ferrank_runtime::error::{Error, Result};
 use ferrank_runtime::monitor::Monitor;
 
-/// Most values that are told apart in all columns together; also the most bytes of their texts in one.
+/// Most distinct values that are counted in all columns together; also the most bytes of their texts in one column.
 const BUDGET: usize = 4 << 20;
-/// Most values that are told apart in one column, and the least.
+/// Bounds of the number of distinct values that are counted in one column: greatest and least.
 const DISTINCT: (usize, usize) = (65_536, 256);
 /// Categories that are named.
 const TOP: usize = 5;
@@ -138,7 +138,7 @@ struct Counts {
     kind: ColumnKind,
     missing: u64,
     values: Values,
-    /// Most values that are told apart.
+    /// Most distinct values that are counted.
     most: usize,
     /// True if there are more.
     more: bool,
@@ -168,8 +168,8 @@ impl Counts {
     fn add(&mut self, array: &ArrayRef) -> Result<()> {
         match &mut self.values {
             Values::Numbers(distinct, range) => {
-                let mut room = Vec::new();
-                for &value in numbers(array, &mut room)? {
+                let mut buffer = Vec::new();
+                for &value in numbers(array, &mut buffer)? {
                     if value.is_nan() {
                         self.missing += 1;
                         continue;
@@ -335,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn it_stops_when_asked() {
+    fn it_stops_on_request() {
         let monitor = Monitor::default();
         monitor.stop();
         assert!(matches!(inspect(&mixed(), &monitor), Err(Error::Interrupted)));

@@ -37,7 +37,7 @@ pub struct Intake<'a> {
     pub monitor: &'a Monitor,
 }
 
-/// What a pass met.
+/// Numbers of rows that a pass has read and left out.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Rows of the source.
@@ -87,7 +87,7 @@ impl Counts {
     }
 }
 
-/// Ok if `rows` rows of the source called `name` can be told apart by numbers of 32 bits, as `what` wants them.
+/// Checks that the `rows` rows of the source called `name` can be numbered with 32 bits, as `what` requires.
 ///
 /// # Errors
 /// [`Error::Data`] if they are too many.
@@ -149,7 +149,7 @@ impl Intake<'_> {
         filter_record_batch(&batch, &BooleanArray::from(keep)).map_err(|e| Error::Data(e.to_string()))
     }
 
-    /// That a pass met other rows than the one before.
+    /// The error of a pass that read other rows than the pass before.
     pub fn changed(&self) -> Error {
         Error::Data(format!("{}: the data changed while they were read", self.source.name()))
     }

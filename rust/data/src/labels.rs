@@ -136,7 +136,7 @@ pub struct LabelColumn {
 }
 
 impl LabelColumn {
-    /// No rows yet, with room for `rows`.
+    /// Label sets of no rows, with a capacity of `rows`.
     pub fn new(hierarchy: Arc<Hierarchy>, rows: usize) -> Self {
         let mut starts = Vec::with_capacity(rows + 1);
         starts.push(0);
@@ -342,7 +342,7 @@ mod tests {
         sets.rows().map(|row| row.map(set)).collect()
     }
 
-    fn told(rows: &[Row<'_>]) -> Vec<Option<Vec<String>>> {
+    fn owned(rows: &[Row<'_>]) -> Vec<Option<Vec<String>>> {
         rows.iter().map(|row| row.as_ref().map(|row| row.iter().map(|label| label.to_string()).collect())).collect()
     }
 
@@ -360,15 +360,15 @@ mod tests {
         let DataType::List(item) = short.data_type() else { panic!() };
         let long = cast(&short, &DataType::LargeList(item.clone())).unwrap();
         for array in [&short, &long, &plain, &dictionary] {
-            assert_eq!(read(array), told(&rows), "{}", array.data_type());
-            assert_eq!(read(&array.slice(2, 2)), told(&rows[2..4]), "a slice of {}", array.data_type());
+            assert_eq!(read(array), owned(&rows), "{}", array.data_type());
+            assert_eq!(read(&array.slice(2, 2)), owned(&rows[2..4]), "a slice of {}", array.data_type());
         }
         assert_eq!(LabelSets::of(&short.slice(3, 1)).unwrap().texts, ["d"], "labels of other rows are none");
         let rows = [Some(vec!["a", "d"])];
         for other in [DataType::FixedSizeList(item.clone(), 2), DataType::ListView(item.clone())] {
             let array = cast(&lists(&rows), &other).unwrap();
             assert!(crate::column::is_text_list(&other));
-            assert_eq!(read(&array), told(&rows), "{other}");
+            assert_eq!(read(&array), owned(&rows), "{other}");
         }
     }
 

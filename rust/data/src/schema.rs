@@ -104,25 +104,25 @@ pub enum Targets {
     Labels,
 }
 
-/// What the user said about the columns.
+/// The roles of columns that a user has set.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Roles {
     /// The targets.
     pub targets: Targets,
-    /// The task; `None`: told by the kinds of the targets.
+    /// The task; `None`: derived from the kinds of the targets.
     pub task: Option<Task>,
     /// Columns to leave out.
     pub drop: Vec<String>,
     /// Column of row weights.
     pub weight: Option<String>,
-    /// The edges of the target's hierarchy; `None`: those that its file tells, or else its labels are paths.
+    /// The edges of the target's hierarchy; `None`: the edges that its file declares, or paths if it declares none.
     pub hierarchy: Option<Vec<Edge>>,
-    /// What a label weighs of the mean of its parents, in (0, 1]; counts for hierarchical targets only.
+    /// Weight of a label over the mean weight of its parents, in (0, 1]; used for hierarchical targets only.
     pub hierarchy_decay: f64,
 }
 
 impl Roles {
-    /// These targets, and nothing else said.
+    /// Roles with these targets and defaults for the rest.
     pub fn of(targets: Targets) -> Self {
         let hierarchy_decay = crate::hierarchy::DECAY;
         Roles { targets, task: None, drop: Vec::new(), weight: None, hierarchy: None, hierarchy_decay }
@@ -364,7 +364,7 @@ impl<'a> Resolver<'a> {
         if roles.task == Some(Task::Unsupervised) {
             return Ok(Task::Unsupervised);
         }
-        let told = match (targets.len(), targets[0].kind) {
+        let derived = match (targets.len(), targets[0].kind) {
             _ if roles.targets == Targets::Labels => Task::MultiLabel,
             (1, Kind::Labels) => Task::Hierarchical,
             (1, Kind::Nominal) if roles.hierarchy.is_some() => Task::Hierarchical,
@@ -374,7 +374,7 @@ impl<'a> Resolver<'a> {
             _ if targets.iter().all(|t| self.is_boolean(t.column)) => Task::MultiLabel,
             _ => Task::MultiTarget,
         };
-        let task = roles.task.unwrap_or(told);
+        let task = roles.task.unwrap_or(derived);
         let one = targets.len() == 1;
         let wrong = |why: String| Err(Error::Setting(format!("task: {} {why}", task.name())));
         match task {

@@ -1,9 +1,8 @@
 //! The code store: features as small integers, in bands of features within chunks of rows, and the
 //! raw values of the targets, and of the features where trees cluster by them.
 //!
-//! A store is made of [`Part`]s: consecutive rows that were coded by the same [`Codebook`], wherever that
-//! was done. A part lies in memory, or in an Arrow file that is mapped; whoever reads codes does not know
-//! which.
+//! A store consists of [`Part`]s: consecutive rows that were coded by the same [`Codebook`], in this process or in
+//! another. A part is in memory or in a mapped Arrow file, which makes no difference to readers of codes.
 //!
 //! Memory: one byte for each value of a feature with at most 255 codes, two for the others, eight for
 //! each value of a numeric target, two of a nominal one; label sets are `labels`' own. The values of features,
@@ -83,8 +82,8 @@ pub struct CodeStore {
 }
 
 impl CodeStore {
-    /// Codes what `intake` gives, of which the first pass met `expected`, in a second pass; keeps the values of
-    /// features, too, if `with_values`.
+    /// Codes the rows of `intake` in a second pass; the first pass has counted `expected`. Keeps the values of features,
+    /// too, if `with_values`.
     ///
     /// # Errors
     /// The errors of [`Codebook::of`] and [`Part::of`].

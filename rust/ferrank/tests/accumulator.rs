@@ -269,7 +269,7 @@ fn damaged_accumulators_are_errors() {
         damaged[at] ^= 0x55;
         if let Ok(found) = read(damaged) {
             let _ = found.ranking();
-            // What passes are bytes that mean nothing, such as padding; or the head, which tells runs apart.
+            // What passes are bytes that mean nothing, such as padding; or the head, which identifies the run.
             if found.identity() == whole.identity() {
                 let (one, other) = (found.ranking().unwrap(), whole.ranking().unwrap());
                 assert_same(&one, &other);

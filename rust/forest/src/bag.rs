@@ -83,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_bootstrap_has_exactly_the_draws_asked_for_spread_evenly() {
+    fn a_bootstrap_has_exactly_the_requested_draws_spread_evenly() {
         let rows = 3 * CHUNK_ROWS + 1000;
         let mut bag = Bag::default();
         for draws in [1, 1000, rows as u64] {

@@ -1,4 +1,4 @@
-//! Checks of the forest's settings that depend on each other or on the data. Those of a single setting are in
+//! Checks of the forest's settings that depend on each other or on the data. Checks of a single setting are in
 //! [`params`](crate::params).
 
 use ferrank_data::intake::Unlabelled;

@@ -18,7 +18,7 @@ const GROUP: usize = 16;
 /// What a walk over pairs needs.
 #[derive(Clone, Copy)]
 pub struct Scan<'a> {
-    /// Where features stand in panels.
+    /// The columns of panels in which features are stored.
     pub layout: &'a Layout,
     /// Takes progress and the request to stop.
     pub monitor: &'a Monitor,

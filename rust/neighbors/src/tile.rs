@@ -42,7 +42,7 @@ impl<'a> RowBlock<'a> {
 /// The pairs of the queries of a panel and some rows of one class.
 #[derive(Clone, Copy)]
 pub struct Tile<'a, D> {
-    /// Where features stand in panels.
+    /// The columns of panels in which features are stored.
     pub layout: &'a Layout,
     /// Measures pairs in f64.
     pub exact: D,

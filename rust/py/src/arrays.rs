@@ -212,7 +212,7 @@ impl Matrix {
     fn gather<T: Copy + Send>(&self, start: usize, len: usize) -> Vec<T> {
         let width = self.shape[1];
         let mut values = Vec::with_capacity(len * width);
-        let room = &mut values.spare_capacity_mut()[..len * width];
+        let free = &mut values.spare_capacity_mut()[..len * width];
         // Work that has no threads of its own is not to start any.
         let has_threads = rayon::current_thread_index().is_some();
         let n_threads = if has_threads { rayon::current_num_threads() } else { 1 };
@@ -220,10 +220,10 @@ impl Matrix {
         let most = (abreast * len).max(1);
         let fill = |(tile, columns): (usize, &mut [_])| self.fill(start, len, tile * abreast, columns);
         match has_threads {
-            true => room.par_chunks_mut(most).enumerate().for_each(fill),
-            false => room.chunks_mut(most).enumerate().for_each(fill),
+            true => free.par_chunks_mut(most).enumerate().for_each(fill),
+            false => free.chunks_mut(most).enumerate().for_each(fill),
         }
-        // SAFETY: the tiles are all of the room, and each is filled.
+        // SAFETY: the tiles are all of `free`, and each is filled.
         unsafe { values.set_len(len * width) };
         values
     }

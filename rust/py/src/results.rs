@@ -131,7 +131,7 @@ fn codes<T: Into<i32>>(py: Python<'_>, codes: Vec<Option<T>>) -> Bound<'_, PyArr
     PyArray1::from_iter(py, codes.into_iter().map(|code| code.map_or(-1, T::into)))
 }
 
-/// Labels with their shares, and the closed set of each row: offsets, numbers of labels, whether they are known.
+/// Labels with their shares, and the closed set of each row: offsets, numbers of labels, and true for sets that are known.
 pub(crate) fn closed_sets<'py>(py: Python<'py>, sets: ClosedSets) -> PyResult<Bound<'py, PyDict>> {
     let dict = PyDict::new(py);
     dict.set_item("names", sets.names)?;

@@ -81,7 +81,7 @@ pub(crate) fn hierarchy_decay(dict: &Bound<'_, PyDict>) -> PyResult<f64> {
     parts(dict, Some(&[HIERARCHY_DECAY])).map(|Weights { hierarchy_decay }| hierarchy_decay)
 }
 
-/// Those of the settings called `names`, or of all, that are fields of `T`.
+/// The settings called `names`, or all settings, that are fields of `T`.
 fn parts<T: DeserializeOwned>(dict: &Bound<'_, PyDict>, names: Option<&[&str]>) -> PyResult<T> {
     read(dict.py(), &Value::Object(object(dict, names)?))
 }

@@ -5,7 +5,7 @@
 //! power cut may leave it, is dropped with all that follows, and its contributions are made again.
 //!
 //! A file of fewer trees is gone on with under the head of the larger run; one of more trees keeps its own, and
-//! those that are asked for are taken from it.
+//! the requested ones are taken from it.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
@@ -51,7 +51,7 @@ impl Checkpoint {
         Ok(Checkpoint { state: Mutex::new(State { accumulator, log }) })
     }
 
-    /// Those of `keys` whose contributions are still to be made.
+    /// The `keys` whose contributions are still to be computed.
     pub fn missing(&self, keys: Range<u64>) -> Vec<u64> {
         let state = self.state();
         keys.filter(|key| !state.accumulator.contributions.contains_key(key)).collect()

@@ -50,7 +50,7 @@ impl Vector {
         self.values.iter().enumerate().map(move |(place, &value)| (feature(place), value))
     }
 
-    /// The sum of both, features that one of them lacks counting as 0 there.
+    /// The sum of both; a feature that is not in a sparse vector counts as 0.
     pub fn plus(&self, other: &Vector) -> Vector {
         if self.features.is_none() && other.features.is_none() {
             return Vector::dense(self.values.iter().zip(&other.values).map(|(a, b)| a + b).collect());

@@ -10,7 +10,7 @@
 //! | `values` | list of float64 | the values |
 //! | `checksum` | uint64 | XXH3-64 of the contribution, the same in all its rows |
 //!
-//! Forest: the vectors are the scores in the order asked for, then with `by_target` those of `genie3` for
+//! Forest: the vectors are the scores in the order of the settings, then with `by_target` those of `genie3` for
 //! each target; `per_target`, tree `t` of target `i` has the key `i * n_estimators + t`. Relief: the first
 //! vector holds the number of queries of the block, the second for each scheme (k, sigma) the sums of the
 //! distances of the targets, and then come for each scheme the sums of the differences of the features, and
@@ -77,7 +77,7 @@ impl Stream {
         Stream::of_parts(identity, None)
     }
 
-    /// That of parts of such weights.
+    /// The layout of parts with these weights.
     fn of_parts(identity: &Identity, parts: Option<Vec<Vec<f64>>>) -> Result<(Self, Vec<u8>)> {
         let run = identity.to_json();
         let head = serde_json::to_string(&Head { format: FORMAT, run, parts }).map_err(|e| unwritable(&e))?;

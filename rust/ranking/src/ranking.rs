@@ -9,7 +9,7 @@ pub struct Ranking {
     pub task: Task,
     /// Rows that took part.
     pub n_rows: u64,
-    /// Rows of which all targets are missing, whether they took part or not.
+    /// Number of rows without any target value, used or not.
     pub n_unlabelled: u64,
     /// Names of the features, in input order.
     pub features: Vec<String>,

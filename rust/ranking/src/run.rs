@@ -26,7 +26,7 @@ pub struct RunOptions<'a> {
     /// The trees or blocks of queries to contribute; `None`: all.
     pub keys: Option<Range<u64>>,
     /// The profile of the data set, where it is known. If it has more rows than the source, the source is a
-    /// part of the data set; then it must be told which `keys` are its own.
+    /// part of the data set; then `keys` must be given.
     pub profile: Option<&'a Profile>,
     /// True if `profile` was made of the source as it is, whose rows are then not counted again.
     pub is_profiled: bool,

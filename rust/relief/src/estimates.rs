@@ -72,7 +72,7 @@ pub(super) fn scores(
 
 /// The sums of blocks of queries.
 trait Block {
-    /// Number of queries of a scheme, less what their pairs lack in influence.
+    /// Number of queries of a scheme, less the influence that their pairs miss to 1.
     fn queries(&self, scheme: usize) -> f64;
     /// Sum number `number` of distances of the targets.
     fn target(&self, number: usize) -> f64;

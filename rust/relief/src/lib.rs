@@ -33,7 +33,7 @@
 //!   together (Petković et al. 2020a §2.3).
 //!
 //! Rows without a target can take part (`influence`). A class is then a target like any other: its distance is 0 or 1,
-//! and neighbors are the nearest rows of any class (Petković et al. 2023 §5.2). If no row lacks a target, the ranking is
+//! and neighbors are the nearest rows of any class (Petković et al. 2023 §5.2). If every row has a target, the ranking is
 //! the supervised one.
 //!
 //! Memory: 13 bytes a value for rows in memory, 17 where values have no byte codes, and one byte for each pair of rows

@@ -171,6 +171,6 @@ fn normalize(column: &TargetColumn, scale: &Scale) -> (Shape, Vec<f64>) {
             let number = |&code: &u16| if code == MISSING_U16 { f64::NAN } else { f64::from(code) };
             (shape, codes.iter().map(number).collect())
         }
-        (TargetColumn::Labels(_), _) => unreachable!("a hierarchical target stands alone"),
+        (TargetColumn::Labels(_), _) => unreachable!("a hierarchical target is the only target"),
     }
 }

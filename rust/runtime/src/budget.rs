@@ -8,7 +8,7 @@ use std::sync::Once;
 
 use crate::error::{Error, Result};
 
-/// Parts of a run that cannot be told beforehand: buffers of readers, stacks, what the allocator keeps.
+/// Memory that cannot be computed beforehand: buffers of readers, stacks, what the allocator keeps.
 const RESERVE: usize = 16 << 20;
 
 /// By how much what the process holds differs from run to run.

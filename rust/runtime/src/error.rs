@@ -30,7 +30,7 @@ pub enum Error {
     /// Memory or another resource does not do.
     #[error("{0}")]
     Resource(String),
-    /// The run was asked to stop.
+    /// The run was stopped on request.
     #[error("interrupted")]
     Interrupted,
 }

@@ -24,7 +24,7 @@ pub enum Phase {
     Growing,
     /// Looking for neighbours. Counts rows.
     Searching,
-    /// Summing up what neighbours say. Counts rows.
+    /// Adding up the differences of neighbors. Counts rows.
     Summing,
     /// Reading a sample. Counts its rows.
     Sampling,
@@ -100,7 +100,7 @@ impl Monitor {
         self.may_finish.store(true, Relaxed);
     }
 
-    /// Returns true if the run was asked to end with the answer it has, and not to stop.
+    /// Returns true if the run should end with the result so far, and was not requested to stop.
     pub fn is_finishing(&self) -> bool {
         self.finish.load(Relaxed) && !self.stop.load(Relaxed)
     }

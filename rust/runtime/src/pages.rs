@@ -44,10 +44,10 @@ impl<T: Pod> Large<T> {
         if n_bytes == 0 {
             return Large::default();
         }
-        // Whole pages, and room to begin where one does; what is not touched takes no memory.
+        // Whole pages, and space to align the start; pages that are not touched take no memory.
         let whole = if n_bytes < LARGE { 0 } else { n_bytes.next_multiple_of(LARGE) };
-        let room = if whole == 0 { n_bytes } else { whole + LARGE };
-        let map = MmapMut::map_anon(room).unwrap_or_else(|_| handle_alloc_error(layout));
+        let n_mapped = if whole == 0 { n_bytes } else { whole + LARGE };
+        let map = MmapMut::map_anon(n_mapped).unwrap_or_else(|_| handle_alloc_error(layout));
         let at = map.as_ptr().addr();
         let start = if whole == 0 { 0 } else { at.next_multiple_of(LARGE) - at };
         #[cfg(target_os = "linux")]
@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn there_are_as_many_zeros_as_were_asked_for() {
+    fn a_buffer_has_the_requested_number_of_zeros() {
         for len in [0, 1, 511, 3 << 18] {
             let mut numbers = Large::<f64>::zeros(len);
             assert_eq!(numbers.len(), len);

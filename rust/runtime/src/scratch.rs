@@ -61,7 +61,7 @@ impl Scratch {
         if file.metadata().map_err(|e| self.failed(e))?.len() == 0 {
             return Ok(Buffer::from(&[] as &[u8]));
         }
-        // SAFETY: the file has no name, so nobody else can cut it short while it is mapped.
+        // SAFETY: the file has no name, so no other process can cut it short while it is mapped.
         let map = Arc::new(unsafe { Mmap::map(file) }.map_err(|e| self.failed(e))?);
         let start = NonNull::from_ref(&map[..]).cast();
         // SAFETY: the pointer and the length are those of the map, which the buffer owns a share of.

@@ -1,10 +1,9 @@
-//! Label hierarchies, trees and DAGs: which labels there are, which stand above each, and what each
-//! weighs (Petković et al. 2023 §2 and §3.1).
+//! Label hierarchies, trees and DAGs: the labels, their ancestors and their weights (Petković et al. 2023 §2 and
+//! §3.1).
 //!
-//! A row that has a label has all labels above it: its set is closed upward. A label with nothing above
-//! it is a root and weighs 1, every other one weighs the decay times the mean weight of its parents, as
-//! the paper writes; CLUS adds the weights of several parents up unless told otherwise, so that DAGs
-//! weigh otherwise there.
+//! A row with a label has all ancestors of the label, too: its set is closed upward. A label without parents is a root
+//! and has the weight 1. Every other label has the decay times the mean weight of its parents, as in the paper. CLUS
+//! adds up the weights of several parents by default, so that labels of a DAG have other weights there.
 //!
 //! Labels are numbered in the order of their names, so that nothing depends on the order in which edges
 //! or rows come. They come as edges, as the paths of a tree, or as the domain of a CLUS attribute
@@ -17,10 +16,10 @@ use std::collections::BTreeSet;
 use ferrank_runtime::error::nearest;
 use ferrank_runtime::error::{Error, Result, check};
 
-/// What stands above a label, and the label; `None` makes the label a root.
+/// The parent of a label, and the label; without a parent the label is a root.
 pub type Edge = (Option<String>, String);
 
-/// The decay of weights from parents to children, if nothing is said.
+/// The default decay of weights from parents to children.
 pub const DECAY: f64 = 0.75;
 /// Most labels on a way from a root down.
 const MAX_LEVELS: usize = 255;
@@ -64,7 +63,7 @@ impl Hierarchy {
             return wrong("a label without a name; write the name, and leave only a root's parent empty".into());
         }
         if distinct.len() > MAX_LABELS {
-            return wrong(format!("{} labels; at most {MAX_LABELS} can be told apart", distinct.len()));
+            return wrong(format!("{} labels; at most {MAX_LABELS} are supported", distinct.len()));
         }
         let names: Vec<String> = distinct.into_iter().cloned().collect();
         let mut hierarchy = Hierarchy { parents: vec![Vec::new(); names.len()], weights: Vec::new(), names };
@@ -169,7 +168,7 @@ impl Hierarchy {
             }
             check_data(levels[label] <= MAX_LEVELS, || {
                 format!(
-                    "hierarchy: '{}' stands more than {MAX_LEVELS} levels deep; at most so many can be",
+                    "hierarchy: '{}' is more than {MAX_LEVELS} levels deep; at most {MAX_LEVELS} are supported",
                     self.names[label]
                 )
             })?;
@@ -182,7 +181,7 @@ impl Hierarchy {
             }
         }
         check_data(n_weighed == n_labels, || {
-            format!("hierarchy: the labels {} stand in a circle; remove one of its edges", self.circle(&open))
+            format!("hierarchy: the labels {} form a cycle; remove one of its edges", self.circle(&open))
         })
     }
 
@@ -303,8 +302,8 @@ mod tests {
     #[test]
     fn what_is_wrong_is_named() {
         let circle = message(&[("a", "b"), ("b", "c"), ("c", "d"), ("d", "b"), ("x", "y")]);
-        assert!(circle.contains("'c', 'd', 'b', 'c' stand in a circle"), "{circle}");
-        assert!(message(&[("a", "a")]).contains("'a', 'a' stand in a circle"));
+        assert!(circle.contains("'c', 'd', 'b', 'c' form a cycle"), "{circle}");
+        assert!(message(&[("a", "a")]).contains("'a', 'a' form a cycle"));
         let orphans = message(&[("", "a"), ("a", "b"), ("x", "y"), ("w", "y")]);
         assert!(
             orphans.contains("2 of its 5 labels have no parent and are not among the roots given: 'w', 'x'"),
@@ -314,7 +313,7 @@ mod tests {
         assert!(message(&[("a", "")]).contains("a label without a name"));
         let deep: Vec<(String, String)> = (0..300).map(|n| (format!("{n:03}"), format!("{:03}", n + 1))).collect();
         let deep: Vec<(&str, &str)> = deep.iter().map(|(a, b)| (a.as_str(), b.as_str())).collect();
-        assert!(message(&deep).contains("'255' stands more than 255 levels deep"));
+        assert!(message(&deep).contains("'255' is more than 255 levels deep"));
         let unknown = of(&[("a", "b")]).number("bb").unwrap_err().to_string();
         assert!(unknown.contains("'bb' is not one of the 2 of its hierarchy; the nearest are 'b', 'a'"), "{unknown}");
         for decay in [0.0, 1.1, f64::NAN] {

@@ -35,8 +35,8 @@ impl Hierarchy {
     /// The hierarchy in `domain`, the text that follows the word `hierarchical` in an ARFF file of CLUS:
     /// labels or edges with commas between.
     ///
-    /// Nothing in a file says which: they are edges of a DAG, `parent/child`, if there is one that begins
-    /// with `root/`, which stands above the roots, and each has two parts. Else they are paths of a tree.
+    /// A file does not say which. They are edges of a DAG, `parent/child`, if each has two parts and one begins with
+    /// `root/`, the parent of the roots. Otherwise they are paths of a tree.
     ///
     /// # Errors
     /// The errors of [`of_paths`](Self::of_paths) and [`of_edges`](Self::of_edges).

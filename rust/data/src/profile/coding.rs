@@ -78,7 +78,7 @@ impl Categories {
 pub struct Cuts {
     /// n_codes − 1, ascending; a test `x ≤ cuts[k]` sends the codes up to k to the left.
     pub cuts: Vec<f64>,
-    /// n_codes; a value that stands for each code: the value itself where codes are exact.
+    /// n_codes; a representative value of each code: the value itself where codes are exact.
     pub values: Vec<f64>,
 }
 
@@ -125,10 +125,10 @@ impl Cuts {
 
 /// Where to look for the code of a value.
 ///
-/// A grid over the cut points says at which of them the search starts, so that it takes a step or two where cuts
-/// are spread evenly, and never more than one over all cuts. The cell of a value does not fall as the value rises,
-/// whatever is rounded, and cuts are told theirs by the same sum: those of lower cells lie below the value, those
-/// of higher ones above it.
+/// A grid over the cut points gives the cut at which the search starts. The search takes one or two steps if cuts are
+/// spread evenly, and never more than a search over all cuts. The cell is a monotone function of the value in spite of
+/// rounding, and the cells of cuts are computed in the same way. So cuts in lower cells are below the value, and cuts in
+/// higher cells are above it.
 struct Lookup {
     low: f64,
     /// Cells for each unit.

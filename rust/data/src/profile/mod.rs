@@ -78,7 +78,7 @@ pub fn profile(part: View<'_>, max_bins: usize, place: Place, threads: usize, mo
 pub struct Profile {
     /// Names of the features, then of the targets.
     pub names: Vec<String>,
-    /// Rows met and left out.
+    /// Numbers of rows that were read and left out.
     pub counts: Counts,
     /// One for each feature.
     pub features: Vec<ColumnProfile>,
@@ -231,7 +231,7 @@ impl Profile {
     }
 }
 
-/// Where no codes are wanted, the sample is as many times smaller: it only tells distributions apart.
+/// The factor by which the sample is smaller if no codes are made: it then serves only to compare distributions.
 const FEWER: usize = 64;
 
 /// Values of a slice that is worth handing to all columns.
@@ -307,8 +307,8 @@ impl NumericProfile {
     }
 
     fn add(&mut self, array: &ArrayRef, sampled: &[u32]) -> Result<()> {
-        let mut room = Vec::new();
-        let values = numbers(array, &mut room)?;
+        let mut buffer = Vec::new();
+        let values = numbers(array, &mut buffer)?;
         let Range { low, high, missing, zeros } = Range::of(values);
         if (values.len() as u64 > missing) && !(low.is_finite() && high.is_finite()) {
             let found = if high.is_finite() { low } else { high };

@@ -49,7 +49,7 @@ impl Stored {
 pub(super) struct Unified {
     position: HashMap<String, i32>,
     values: ArrayRef,
-    // The dictionary met last, and where its values are in `values`. Most sources keep theirs.
+    // The dictionary of the batch before, and where its values are in `values`. Most sources keep one dictionary.
     last: Option<ArrayRef>,
     moved: Vec<Option<i32>>,
 }

@@ -1,8 +1,8 @@
 //! Several sources as one: the files of a data set, one after the other.
 //!
-//! Writers pick types file by file: a dictionary's keys by the number of its entries, integers or floats by whether
-//! some are missing, no type at all where all are. What is read the same way goes together: texts become plain
-//! strings, numbers f64, as which they are read anyway.
+//! Writers choose the types of columns file by file: a dictionary's keys by the number of its entries, floats instead of
+//! integers if values are missing, the type null if all are. So types that are read in the same way are unified: texts
+//! become plain strings, numbers f64.
 
 use std::sync::Arc;
 
@@ -40,7 +40,7 @@ impl JoinedSource {
         }
         let schema = first.schema();
         let typed = |(field, data_type): (&Arc<Field>, DataType)| {
-            // What one file has in every row, another may lack.
+            // A column without nulls in one file may have nulls in another.
             field.as_ref().clone().with_data_type(data_type).with_nullable(true)
         };
         let fields: Vec<Field> = schema.fields().iter().zip(types).map(typed).collect();

@@ -11,7 +11,7 @@
 //! | several of these | [`JoinedSource`] | that of one at a time |
 //! | one-shot stream | [`spill`], then [`IpcSource`] | one batch, and disk |
 //!
-//! [`open`] tells the files apart by their content. Chunks have at most 65,536 rows and (but for a
+//! [`open`] recognises a file by its content. Chunks have at most 65,536 rows and (but for a
 //! single row) 4 million cells, so no reader needs more for wide tables than for narrow ones.
 //!
 //! Beyond the Arrow types, two keys of field metadata carry what other formats know:

@@ -7,7 +7,7 @@ use super::mapping::Mapping;
 use super::{ArffSource, ChunkSource, IpcSource};
 use ferrank_runtime::error::{Error, Result};
 
-/// Opens the file at `path`: Arrow IPC (file or stream) or ARFF, told by the content.
+/// Opens the file at `path`: Arrow IPC (file or stream) or ARFF, recognised by the content.
 ///
 /// `labels` is a MULAN label XML; its columns are marked with [`ROLE`](super::ROLE) =
 /// [`LABEL`](super::LABEL).

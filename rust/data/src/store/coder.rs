@@ -62,8 +62,8 @@ impl Coder<'_> {
         let column = self.part.column(column);
         match &coding.scale {
             Scale::Numeric(cuts) => {
-                let mut room = Vec::new();
-                cuts.encode(numbers(column, &mut room)?, u16::MAX, |row, code| {
+                let mut buffer = Vec::new();
+                cuts.encode(numbers(column, &mut buffer)?, u16::MAX, |row, code| {
                     emit(row, if code == u16::MAX { C::MISSING } else { C::from_u16(code) });
                 });
             }

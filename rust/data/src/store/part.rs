@@ -189,7 +189,7 @@ fn cell(bytes: usize) -> DataType {
     DataType::FixedSizeBinary((BAND * bytes) as i32)
 }
 
-/// A chunk as a record batch, with what `answers` say from row `first` on.
+/// A chunk as a record batch, with the targets of `answers` from row `first` on.
 fn batch(
     book: &Codebook,
     chunk: &Chunk,

@@ -70,7 +70,7 @@ impl<'a> Columns<'a> {
     }
 }
 
-/// The targets of `problem`, in the source called `name`, without rows but with room for `rows` of them.
+/// The targets of `problem`, in the source called `name`, without rows but with a capacity of `rows`.
 ///
 /// # Errors
 /// [`Error::Data`] where the labels found make no hierarchy.
@@ -140,7 +140,7 @@ impl TargetColumn {
         }
     }
 
-    /// The column that `profile` describes, with room for `rows` rows.
+    /// The column that `profile` describes, without rows but with a capacity of `rows`.
     ///
     /// # Errors
     /// [`Error::Data`] where the labels found make no hierarchy.
@@ -191,7 +191,7 @@ impl Answers {
         Ok(())
     }
 
-    /// Those of all `pieces`, one after the other; `none` are of the same kinds and have no rows.
+    /// Concatenates `pieces`; `none` has columns of the same kinds and no rows.
     pub(super) fn joined(none: Answers, mut pieces: Vec<Answers>, keep: Keep<'_>) -> Result<Self> {
         let mut columns = none.columns;
         for (c, column) in columns.iter_mut().enumerate() {
@@ -224,8 +224,7 @@ impl Answers {
         Ok(Answers { columns, weights: Values::joined(weights, keep)? })
     }
 
-    /// Those of the rows `first .. first + count`, as Arrow columns: the values, then the weights if there
-    /// are some.
+    /// The rows `first .. first + count` as Arrow columns: the values, then the weights if there are any.
     pub(super) fn columns(&self, first: usize, count: usize) -> Vec<ArrayRef> {
         let numbers = |values: &Values<f64>| Arc::new(Float64Array::new(values.slice(first, count), None)) as ArrayRef;
         let columns = self.columns.iter().map(|column| match column {

@@ -88,8 +88,8 @@ impl Growth for ForestGrowth<'_> {
         let sample = Sampled::new(source, params.seed, sampled, self.n_rows).hold(monitor)?;
         let mut ranking = match self.rank_by(&*sample, stage, MaxSamples::Share(1.0 / stage.trees as f64)) {
             Ok(ranking) => ranking,
-            // A sample may lack what the data have, a target above all. If it is the data, they say so themselves.
-            // Their trees see all rows, so nothing hides a variance.
+            // A target may be constant or missing in the sample alone. A run over all rows then succeeds, or fails with
+            // the error that describes the data.
             Err(Error::Data(_)) => return self.rank_by(source, stage, share),
             Err(error) => return Err(error),
         };

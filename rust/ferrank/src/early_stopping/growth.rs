@@ -86,7 +86,7 @@ pub(super) trait Growth {
     fn extent(&self, stage: Self::Stage) -> (u64, Option<u64>, u64);
 }
 
-/// Runs stage after stage until `goal` is met, the last stage is done, or the run is asked to finish.
+/// Runs stage after stage until `goal` is reached, the last stage is done, or the user requests the end of the run.
 pub(super) fn grow<G: Growth>(growth: &G, goal: &Goal, monitor: &Monitor) -> Result<(Ranking, Stop)> {
     let mut stage = growth.first();
     let mut best: Option<(Ranking, Stop)> = None;

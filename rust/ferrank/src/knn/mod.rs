@@ -1,19 +1,19 @@
-//! The nearest training rows of each test row, under the weights of rankings: what a ranking is judged by
+//! The nearest training rows of each test row under the weights of rankings, by which rankings are evaluated
 //! (Petković et al. 2020b Eq. 4, Petković et al. 2020a Eq. 11, Petković et al. 2023 §6.4).
 //!
 //! ```text
 //! read both sources on one scale         read
 //! for each ranking
 //!     rows to panels, weighted           panels (of metric)
-//!     the k nearest of each test row     search, with the room `neighbors`
+//!     the k nearest of each test row     search, by `ferrank-neighbors`
 //! ```
 //!
 //! The distance is Σ w d², with d the difference of two values of a feature, in [0, 1], and w = max(importance,
 //! 0) over the sum of these; all weigh the same if none is above 0. Distances are compared to 12 decimals, and
-//! equals go to the lower training row. What predictions are made of the neighbors, and how good these are,
-//! is left to the caller, who gets the targets as well.
+//! ties go to the training row with the lower number. Callers get the targets, too, make the predictions and evaluate
+//! them.
 //!
-//! The papers say neither how values are scaled nor what becomes of missing ones, so there are two
+//! The papers do not define the scale of values and the treatment of missing values, so there are two
 //! [`Conventions`].
 //!
 //! Memory: 8 bytes a value of both sources, and 4 a value of the training rows in the panels of one ranking.
@@ -58,12 +58,12 @@ pub struct Neighbors {
 
 /// Finds the neighbors that the rows of `test` have in `train`, on a pool of `threads` threads.
 ///
-/// The columns of `test` are found by name; those that `train` lacks are not used. The same arguments give
+/// The columns of `test` are found by name; columns that `train` does not have are not used. The same arguments give
 /// the same bits, whatever the number of threads, the chunking of the rows, and the container they come in.
 ///
 /// # Errors
-/// An invalid setting, column or value; [`Error::Interrupted`](crate::Error::Interrupted) once `monitor`
-/// was asked to stop.
+/// An invalid setting, column or value; [`Error::Interrupted`](crate::Error::Interrupted) when `monitor`
+/// requests a stop.
 pub fn neighbors(
     train: &dyn ChunkSource,
     test: &dyn ChunkSource,

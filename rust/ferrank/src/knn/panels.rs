@@ -5,9 +5,9 @@
 //! nominal, w        A, B: w/2       M: w/2 where equal              = w [a ≠ b]
 //! ```
 //!
-//! A missing number that is expected to be m with variance v stands as m and adds w v to A, which gives the
-//! expected square. Otherwise what a missing value adds goes through products that are 0 unless one row
-//! misses it and the other side tells what that makes. With k = 1 where a value is known and 0 where not:
+//! A missing number with mean m and variance v is stored as m and adds w v to A, which gives the expected square.
+//! The contributions of other missing values are sums of products that are 0 unless the value of one row is missing;
+//! the other row then determines the contribution. With k = 1 where a value is known and 0 where it is missing:
 //!
 //! ```text
 //! numeric, as far as can be: f(a) = max(a, 1 − a)²
@@ -29,29 +29,29 @@ pub(crate) enum Side {
     Row,
 }
 
-/// What stands at a place of a panel.
+/// The content of a column of panels.
 #[derive(Debug, Clone, Copy)]
 enum Column {
-    /// The value, or what is expected of it.
+    /// The value, or its expectation if it is missing.
     Value,
-    /// What an unknown value of the other side makes of this one.
-    OfOther,
-    /// True if the value of the query is unknown; then, the distance for each state of the row.
-    OfQuery,
+    /// Missing values of rows: 1 in such a row; in a query, the contribution of its known value.
+    MissingInRow,
+    /// Missing values of queries: 1 in such a query; in a row, the contribution of its value, known or missing.
+    MissingInQuery,
 }
 
-/// Where the features of a metric stand in panels.
+/// The columns of panels in which the features of a metric are stored.
 #[derive(Debug)]
-pub(crate) struct Places<'a> {
+pub(crate) struct MetricPanels<'a> {
     pub(crate) layout: Layout,
     /// n_whole
     columns: Vec<Column>,
     metric: &'a Metric<'a>,
-    /// What the products of missing values sum up to at most.
+    /// The largest sum of the products of missing values.
     missing: f64,
 }
 
-impl<'a> Places<'a> {
+impl<'a> MetricPanels<'a> {
     pub(crate) fn new(metric: &'a Metric<'a>) -> Self {
         let mut layout = Layout { common: Common::Product, n_classes: 1, ..Layout::default() };
         let mut columns = Vec::new();
@@ -65,8 +65,8 @@ impl<'a> Places<'a> {
                 add(&mut layout, term, Column::Value);
             }
             if feature.has_products() {
-                add(&mut layout, term, Column::OfOther);
-                add(&mut layout, term, Column::OfQuery);
+                add(&mut layout, term, Column::MissingInRow);
+                add(&mut layout, term, Column::MissingInQuery);
                 missing += 2.0 * weight;
             }
         }
@@ -75,7 +75,7 @@ impl<'a> Places<'a> {
             add(&mut layout, term, Column::Value);
             layout.halves.push((weight / 2.0) as f32);
         }
-        Places { layout, columns, metric, missing }
+        MetricPanels { layout, columns, metric, missing }
     }
 
     /// All of `rows`.
@@ -131,15 +131,15 @@ impl Feature {
         }
     }
 
-    /// What stands in a column of products, over the square root of the weight.
+    /// The factor that is stored in `column`, over the square root of the weight.
     fn factor(&self, column: Column, side: Side, value: f64) -> f64 {
         let missing = f64::from(u8::from(value.is_nan()));
         match (column, side, &self.unknown) {
             (Column::Value, _, Some(Unknown::Number { mean, .. })) if value.is_nan() => *mean,
             (Column::Value, _, _) if value.is_nan() => 0.0,
             (Column::Value, _, _) => value,
-            (Column::OfOther, Side::Row, _) | (Column::OfQuery, Side::Query, _) => missing,
-            (Column::OfOther, Side::Query, _) if value.is_nan() => 0.0,
+            (Column::MissingInRow, Side::Row, _) | (Column::MissingInQuery, Side::Query, _) => missing,
+            (Column::MissingInRow, Side::Query, _) if value.is_nan() => 0.0,
             (_, _, Some(unknown)) => unknown.half(value),
             (_, _, None) => 0.0,
         }
@@ -147,7 +147,7 @@ impl Feature {
 }
 
 impl Unknown {
-    /// Half of what an unknown value on the other side adds to M.
+    /// Half of the contribution to M of a missing value on the other side.
     fn half(&self, value: f64) -> f64 {
         match self {
             Unknown::Most if value.is_nan() => -0.5,

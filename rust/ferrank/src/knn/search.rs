@@ -4,7 +4,7 @@ use pulp::Arch;
 use rayon::prelude::*;
 
 use super::metric::Metric;
-use super::panels::{Places, Side};
+use super::panels::{MetricPanels, Side};
 use super::read::Pair;
 use ferrank_neighbors::nearest::{Bounds, NearestK, NearestParams};
 use ferrank_neighbors::scan::Scan;
@@ -26,13 +26,13 @@ impl Search<'_> {
     pub(crate) fn run(&self) -> Result<(Vec<u32>, Vec<f64>)> {
         let Pair { train, test, .. } = self.pair;
         self.monitor.enter(Phase::Searching, test.numbers.len() as u64);
-        let places = Places::new(self.metric);
-        let (queries, rows) = (places.panels(test, Side::Query), places.panels(train, Side::Row));
+        let panels = MetricPanels::new(self.metric);
+        let (queries, rows) = (panels.panels(test, Side::Query), panels.panels(train, Side::Row));
         let most = rows.sums().filter(|sum| sum.is_finite()).fold(0.0, f32::max);
-        let (layout, arch) = (&places.layout, Arch::new());
+        let (layout, arch) = (&panels.layout, Arch::new());
         let scan = Scan { layout, monitor: self.monitor, arch };
         let params = NearestParams { k: self.k, in_order: true };
-        let error = |sum| places.error(sum, f64::from(most));
+        let error = |sum| panels.error(sum, f64::from(most));
         let groups = scan.groups(&queries);
         let mut lists: Vec<NearestK> =
             groups.map(|group| NearestK::new(layout, &queries, group, params, 1, error)).collect();

@@ -6,7 +6,7 @@ use arrow_array::{ArrayRef, Float64Array, RecordBatch, StringArray};
 use pulp::Arch;
 
 use super::metric::{Feature, Metric, Shape, Unknown};
-use super::panels::{Places, Side};
+use super::panels::{MetricPanels, Side};
 use super::read::{Pair, elsewhere};
 use super::{Conventions, KnnParams, Neighbors, TargetPair, neighbors};
 use ferrank_data::intake::Unlabelled;
@@ -126,17 +126,17 @@ fn panels_give_the_distances_of_the_metric_within_their_error() {
         let (pair, params) = (read(conventions, missing), params(1, conventions));
         for (arch, importances) in archs.iter().flat_map(|arch| params.rankings.iter().map(move |of| (arch, of))) {
             let metric = Metric::new(&pair.features, importances);
-            let places = Places::new(&metric);
-            let (queries, rows) = (places.panels(&pair.test, Side::Query), places.panels(&pair.train, Side::Row));
+            let panels = MetricPanels::new(&metric);
+            let (queries, rows) = (panels.panels(&pair.test, Side::Query), panels.panels(&pair.train, Side::Row));
             let most = rows.sums().filter(|sum| sum.is_finite()).fold(0.0, f32::max);
             let mut block = [[0.0; LANES]; LANES];
             for (a, b) in [(0, 0), (1, 2), (queries.len() - 1, rows.len() - 1)] {
-                let (one, other) = (queries.panel(&places.layout, a), rows.panel(&places.layout, b));
-                arch.dispatch(Measure::new(&places.layout, one, other, &mut block));
+                let (one, other) = (queries.panel(&panels.layout, a), rows.panel(&panels.layout, b));
+                arch.dispatch(Measure::new(&panels.layout, one, other, &mut block));
                 for (line, &x) in one.numbers.iter().enumerate().filter(|(_, x)| **x != NO_ROW) {
                     for (lane, &y) in other.numbers.iter().enumerate().filter(|(_, y)| **y != NO_ROW) {
                         let exact = metric.distance(pair.test.row(x), pair.train.row(y));
-                        let error = places.error(f64::from(one.sums[line]), f64::from(most));
+                        let error = panels.error(f64::from(one.sums[line]), f64::from(most));
                         let found = f64::from(block[line][lane]);
                         let allowed = error.fixed + error.relative * exact;
                         assert!(

@@ -101,7 +101,7 @@ impl Stream {
     }
 }
 
-/// The bytes of the length that stands before them, and what comes after.
+/// Splits `bytes` after a part that is preceded by its length.
 fn part(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     let (length, rest) = bytes.split_first_chunk::<8>()?;
     rest.split_at_checked(usize::try_from(u64::from_le_bytes(*length)).ok()?)

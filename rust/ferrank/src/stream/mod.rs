@@ -5,17 +5,16 @@
 //!             └────▶ reservoir (for the next block)   (as of any rows)
 //! ```
 //!
-//! Rows that take part are numbered as they come, and every `block_rows` of them are a block. Once it is
-//! complete, its rows and those of the reservoir are ranked as any others are: each row counts in its own block,
-//! and those before it stand beside it, so that an order of the rows (by class, say) does not hide what tells
-//! them apart. The contributions are added up in few parts. Then the block goes into the reservoir, a sample of
-//! all rows so far whose draw depends on their numbers alone. So nothing depends on how the rows were cut into
-//! batches, and memory is that of a block and a reservoir, however many rows come.
+//! Rows that take part are numbered in the order of arrival, and `block_rows` consecutive rows are a block. Each
+//! complete block is ranked together with the reservoir, a uniform sample of all earlier rows. So importances do not
+//! degrade if the rows are sorted, for example by class. The contributions are added up in a bounded number of parts,
+//! and the block is merged into the reservoir. The sample depends on the numbers of the rows alone. Therefore the result
+//! does not depend on the division into batches, and memory is bounded by a block and a reservoir.
 //!
-//! With a half-life, a row is kept in the reservoir with a probability, and a contribution counts, half as
-//! much for each that many rows which came after it.
+//! With a half-life of h rows, the probability of a row to be in the reservoir and the weight of a contribution are
+//! halved by each h later rows.
 //!
-//! | room | what |
+//! | module | what |
 //! |---|---|
 //! | `rows` | copies of rows under one schema, whatever containers they came in |
 //! | `reservoir` | the sample |
@@ -48,7 +47,7 @@ use ferrank_runtime::threads::pool;
 use reservoir::{Draw, Reservoir};
 use rows::{Rows, held, plain, united};
 
-/// How a stream is parted, and how fast it forgets.
+/// The division of a stream into blocks, and how fast earlier rows lose weight.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct StreamParams {
     /// Rows that are ranked together, when so many have come.
@@ -79,7 +78,7 @@ impl StreamParams {
         // With a rate of forgetting, all rows together count as much as 1 / rate new ones, which is the most
         // that a reservoir can hold without rows being in it for longer than they should (Aggarwal 2006).
         let most = self.half_life.map_or(u64::MAX, |_| (1.0 / rate).ceil() as u64);
-        Draw { seed, rate, room: self.reservoir_rows.min(most) as usize }
+        Draw { seed, rate, capacity: self.reservoir_rows.min(most) as usize }
     }
 
     /// How much a contribution counts when a block later, of what it did.
@@ -197,8 +196,8 @@ impl Stream {
         Budget::new(options.memory).check(bytes, "rows that wait for their block; fewer block_rows need less")?;
         let mut start = 0;
         while start < batch.num_rows() {
-            let room = self.params.block_rows as usize - self.block.len();
-            let end = batch.num_rows().min(start + room);
+            let n_free = self.params.block_rows as usize - self.block.len();
+            let end = batch.num_rows().min(start + n_free);
             self.block.append(&batch, start..end)?;
             start = end;
             if self.block.len() as u64 == self.params.block_rows {

@@ -19,7 +19,7 @@ pub(super) struct Draw {
     /// By how much the logarithm of a row's weight exceeds that of the row before it.
     pub(super) rate: f64,
     /// Most rows.
-    pub(super) room: usize,
+    pub(super) capacity: usize,
 }
 
 impl Draw {
@@ -29,12 +29,12 @@ impl Draw {
         (-uniform.ln()).ln() - number as f64 * self.rate
     }
 
-    /// Those of `numbers`, which ascend, that stay.
+    /// The numbers of the rows that stay, of the ascending `numbers`.
     fn keep(&self, numbers: impl Iterator<Item = u64>) -> Vec<u64> {
         let mut keys: Vec<(f64, u64)> = numbers.map(|number| (self.key(number), number)).collect();
-        if self.room < keys.len() {
-            keys.select_nth_unstable_by(self.room, |(a, m), (b, n)| a.total_cmp(b).then(m.cmp(n)));
-            keys.truncate(self.room);
+        if self.capacity < keys.len() {
+            keys.select_nth_unstable_by(self.capacity, |(a, m), (b, n)| a.total_cmp(b).then(m.cmp(n)));
+            keys.truncate(self.capacity);
         }
         let mut kept: Vec<u64> = keys.into_iter().map(|(_, number)| number).collect();
         kept.sort_unstable();

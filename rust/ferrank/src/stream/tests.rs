@@ -105,15 +105,17 @@ fn a_stream_goes_on_from_its_bytes() {
 
 #[test]
 fn a_reservoir_is_a_uniform_sample_of_all_rows() {
-    let (n_seeds, n_rows, room) = (400, 200, 20);
+    let (n_seeds, n_rows, capacity) = (400, 200, 20);
     let mut counts = [0; 4];
     for seed in 0..n_seeds {
         let mut reservoir = Reservoir::default();
         for first in (0..n_rows).step_by(25) {
             let block = rows(first, first + 25);
-            reservoir.take_in(&[block.slice(0, 5), block.slice(5, 20)], first, Draw { seed, rate: 0.0, room }).unwrap();
+            reservoir
+                .take_in(&[block.slice(0, 5), block.slice(5, 20)], first, Draw { seed, rate: 0.0, capacity })
+                .unwrap();
         }
-        assert_eq!(reservoir.numbers.len(), room);
+        assert_eq!(reservoir.numbers.len(), capacity);
         let held = reservoir.rows().unwrap()["a"].as_primitive::<Float64Type>().values().to_vec();
         let wanted: Vec<f64> = reservoir.numbers.iter().map(|&row| uniform(0, row)).collect();
         assert_eq!(held, wanted);
@@ -128,7 +130,7 @@ fn a_half_life_keeps_recent_rows_twice_as_often() {
     let mut counts = [0.0; 4];
     for seed in 0..400 {
         let mut reservoir = Reservoir::default();
-        let draw = Draw { seed, rate: std::f64::consts::LN_2 / 500.0, room: 20 };
+        let draw = Draw { seed, rate: std::f64::consts::LN_2 / 500.0, capacity: 20 };
         for first in (0..2_000).step_by(500) {
             reservoir.take_in(&[rows(first, first + 500)], first, draw).unwrap();
         }

@@ -101,7 +101,7 @@ fn a_missing_target_leaves_its_row_out_of_its_own_ensemble() {
 }
 
 #[test]
-fn a_tree_tells_its_tests_in_the_words_of_the_source() {
+fn tests_of_a_tree_have_the_values_of_the_source() {
     let batch = table(vec![
         ("x", numbers([1.0, 1.0, 2.0, 2.0, 8.0, 8.0, 9.0, 9.0])),
         ("c", texts(["p", "p", "q", "q", "r", "r", "r", "r"])),

@@ -65,7 +65,7 @@ fn so_many_categories_and_no_more() {
 }
 
 #[test]
-fn a_run_stops_when_it_is_asked_to() {
+fn a_run_stops_on_request() {
     let batch = plain(5_000);
     let params = few_trees(&[Score::Genie3]).with_n_estimators(1_000_000);
     let source = source(vec![batch]);
@@ -83,8 +83,8 @@ fn a_run_stops_when_it_is_asked_to() {
             std::thread::sleep(Duration::from_millis(1));
         }
         monitor.stop();
-        let asked = Instant::now();
+        let requested = Instant::now();
         assert!(matches!(run.join().unwrap(), Err(Error::Interrupted)));
-        assert!(asked.elapsed() < Duration::from_secs(1));
+        assert!(requested.elapsed() < Duration::from_secs(1));
     });
 }

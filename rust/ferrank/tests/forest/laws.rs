@@ -35,7 +35,7 @@ fn awkward(rows: std::ops::RangeInclusive<usize>) -> impl Strategy<Value = Recor
     })
 }
 
-/// Settings for [`awkward`] tables: targets, ensemble, and whether rows are weighed.
+/// Settings for [`awkward`] tables: targets, ensemble, and true if rows have weights.
 fn settings() -> impl Strategy<Value = (Roles, ForestParams)> {
     let targets = prop_oneof![
         Just(vec!["far"]),

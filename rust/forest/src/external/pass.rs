@@ -183,7 +183,7 @@ impl Frontier {
     }
 }
 
-/// For each node, whether it is `wanted` or one below it is.
+/// For each node, true if it or a node below it is `wanted`.
 fn on_the_way(nodes: &[UpperNode], wanted: impl Fn(&UpperNode) -> bool) -> Vec<bool> {
     let mut found: Vec<bool> = nodes.iter().map(wanted).collect();
     for n in (0..nodes.len()).rev() {

@@ -37,7 +37,7 @@ pub(super) struct FeatureSearch<'a> {
 }
 
 impl FeatureSearch<'_> {
-    /// Returns whether the feature varies in the node, and its best test. `buffer` has the codes of the feature.
+    /// Returns true if the feature varies in the node, and its best test. `buffer` has the codes of the feature.
     pub(super) fn run<C: Code>(
         self,
         buffer: &mut CodeBuffer<C>,

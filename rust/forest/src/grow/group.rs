@@ -66,8 +66,8 @@ struct GroupMember<'a> {
 }
 
 impl GroupMember<'_> {
-    /// Adds the feature to the others, with a random cut if cuts are random. Returns whether the feature varies in the
-    /// node, and whether no more features fit.
+    /// Adds the feature to the others, with a random cut if cuts are random. Returns true if the feature varies in the
+    /// node, and true if no more features fit.
     fn join<C: Code>(self, codes: &[C], buffers: &mut Buffers, random: &mut Stream) -> (bool, bool) {
         let GroupMember { context, arch, criterion, feature } = self;
         let (low, high) = extremes(arch, codes);

@@ -1,4 +1,4 @@
-//! Growing a node: its sums, whether it may be split, and its children.
+//! Growing a node: its sums, the test whether it may be split, and its children.
 
 use std::ops::Range;
 

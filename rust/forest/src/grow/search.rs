@@ -118,7 +118,7 @@ impl Grower<'_> {
         SplitConstraint { min_leaf: self.context.params.min_samples_leaf as f64, missing: 0.0 }
     }
 
-    /// Returns whether `feature` varies in the node, and its best test.
+    /// Returns true if `feature` varies in the node, and its best test.
     fn candidate(
         &mut self,
         view: View<'_>,

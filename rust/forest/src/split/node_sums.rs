@@ -240,7 +240,7 @@ pub(crate) struct SumSearch<'a> {
 }
 
 impl SumSearch<'_> {
-    /// Returns whether the feature varies in the node, and its best test.
+    /// Returns true if the feature varies in the node, and its best test.
     pub(crate) fn run(&self, params: &ForestParams, random: &mut Stream) -> (bool, Option<Candidate>) {
         let SumSearch { sums, criterion, coding, feature, .. } = *self;
         let ends = (sums.present().next(), sums.present().next_back());

@@ -22,9 +22,9 @@ use ferrank_runtime::monitor::{Monitor, Phase};
 pub struct Search<'a> {
     /// The features and their differences.
     pub space: &'a Space,
-    /// Where features stand in panels.
+    /// The columns of panels in which features are stored.
     pub layout: &'a Layout,
-    /// How many neighbors, and whether their order matters.
+    /// The number of neighbors, and true if their order matters.
     pub params: NearestParams,
     /// Takes progress and the request to stop.
     pub monitor: &'a Monitor,

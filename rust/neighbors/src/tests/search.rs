@@ -44,8 +44,8 @@ fn assert_found(rows: &Rows, space: &Space, layout: &Layout, k: usize, what: &st
     let (expected, monitor) = (naive(rows, space, k), Monitor::default());
     for arch in archs() {
         let search = Search { arch, ..search(space, layout, k, &monitor) };
-        for room in [0, usize::MAX] {
-            assert_same(&search.of_all(rows, room).unwrap(), &expected, &rows.numbers, what);
+        for budget in [0, usize::MAX] {
+            assert_same(&search.of_all(rows, budget).unwrap(), &expected, &rows.numbers, what);
         }
         let found = Search { params: NearestParams { k, in_order: false }, ..search }.of_all(rows, 0).unwrap();
         for &query in &rows.numbers {
@@ -99,14 +99,14 @@ fn of_identical_rows_the_lowest_are_nearest_also_if_met_last() {
 }
 
 #[test]
-fn bytes_leave_nobody_out() {
+fn byte_codes_leave_no_neighbor_out() {
     for (n_rows, width, missing, n_classes, seed) in [
         (300, 40, 0.0, 1, 1),
         (200, 130, 0.0, 1, 2),
         (400, 40, 0.0, 2, 1),
         (150, 40, 0.1, 2, 1),
         (180, 40, 0.6, 3, 1),
-        // So wide that pairs are compared once, where there is room.
+        // So wide that pairs are compared once, if memory allows.
         (90, 259, 0.0, 1, 1),
         (120, 150, 0.1, 2, 1),
     ] {

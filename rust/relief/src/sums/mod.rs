@@ -19,7 +19,7 @@ use plain::{Parts, Position, Term};
 /// The sums of a block of queries.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Sums {
-    /// n_schemes; number of queries, less what their pairs lack in influence.
+    /// n_schemes; number of queries, less the influence that their pairs miss to 1.
     pub(crate) queries: Vec<f64>,
     /// n_vectors x n_features
     vectors: Vec<f64>,

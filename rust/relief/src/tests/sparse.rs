@@ -54,7 +54,7 @@ fn sparse_rows_have_the_bits_of_dense_ones() {
             if target == "class" {
                 params.scores.push(ReliefScore::Myopic);
             }
-            // As text, which tells all numbers apart but not NaN, the error of an estimate that has none.
+            // As text, which differs for all numbers and is the same for NaN, the standard error of an estimate without one.
             let text = |way| format!("{:?}", ranked(&batch, &[target], &params, way).scores);
             let expected = text(dense);
             for way in [(LIMITS, 300, 1), (LIMITS, 77, 3), (Limits { group: 20_000, ..LIMITS }, 300, 2)] {

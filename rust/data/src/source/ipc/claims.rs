@@ -8,7 +8,7 @@ use arrow_schema::{DataType, Schema};
 
 use super::checked::Checked;
 
-/// Most rows of a batch none of whose columns takes room for its rows.
+/// Most rows of a batch whose columns take no memory for their rows.
 const BARE_ROWS: i64 = 1 << 20;
 
 /// Checks `batch`, whose buffers are in `body`. `schema` is that of its columns; `None` for the values
