@@ -1,4 +1,4 @@
-"""The Python of the README runs, on small data under the names that it uses; its ranking is the one printed."""
+"""The Python of the README runs, on small data under its names; its ranking is the one printed."""
 
 import logging
 import re

@@ -38,7 +38,7 @@ pub fn closed_sets(source: &dyn ChunkSource, roles: &Roles, monitor: &Monitor) -
     )?;
     let problem = Problem { features: Vec::new(), weight: None, ..problem };
     let intake = Intake { source, problem: &problem, unlabelled: Unlabelled::Use, monitor };
-    let profile = Profile::of(&intake, 0)?;
+    let profile = Profile::new(&intake, 0)?;
     let mut columns = empty_targets(&problem, &profile, profile.counts.kept as usize, source.name())?;
     intake.pass(Phase::Coding, |batch| add_values(&mut columns, &intake, batch))?;
     match columns.pop() {
@@ -92,7 +92,7 @@ mod tests {
 
     #[test]
     fn rows_have_the_labels_above_theirs_and_features_are_not_read() {
-        let roles = Roles { hierarchy_decay: 0.5, ..Roles::of(Targets::Named(vec!["y".into()])) };
+        let roles = Roles { hierarchy_decay: 0.5, ..Roles::new(Targets::Named(vec!["y".into()])) };
         let sets = closed_sets(&table(), &roles, &Monitor::default()).unwrap();
         assert_eq!(sets.names, ["a", "a/b", "d"]);
         assert_eq!(sets.shares, [0.4, 0.2, 0.4]);
@@ -102,7 +102,7 @@ mod tests {
 
     #[test]
     fn other_tasks_have_no_hierarchy() {
-        let roles = Roles { drop: vec!["y".into()], ..Roles::of(Targets::Named(vec!["x".into()])) };
+        let roles = Roles { drop: vec!["y".into()], ..Roles::new(Targets::Named(vec!["x".into()])) };
         let error = closed_sets(&table(), &roles, &Monitor::default()).unwrap_err().to_string();
         assert!(error.contains("the task is regression"), "{error}");
     }

@@ -51,8 +51,8 @@ impl ColumnKind {
         }
     }
 
-    fn of(field: &Field) -> Self {
-        match Kind::of(field) {
+    fn from_field(field: &Field) -> Self {
+        match Kind::from_field(field) {
             None => ColumnKind::Unsupported,
             Some(Kind::Labels) => ColumnKind::Hierarchical,
             Some(_) if field.metadata().get(ROLE).is_some_and(|role| role == LABEL) => ColumnKind::Label,
@@ -154,7 +154,7 @@ enum Values {
 
 impl Counts {
     fn new(field: &Field, most: usize) -> Self {
-        let kind = ColumnKind::of(field);
+        let kind = ColumnKind::from_field(field);
         let values = match kind {
             ColumnKind::Numeric => Values::Numbers(FxHashSet::default(), None),
             ColumnKind::Nominal | ColumnKind::Boolean | ColumnKind::Label | ColumnKind::Hierarchical => {
@@ -249,7 +249,7 @@ fn texts(array: &ArrayRef) -> Result<Tally<'_>> {
 
 /// The labels that the sets in `array` list.
 fn labels(array: &ArrayRef) -> Result<Tally<'_>> {
-    let sets = LabelSets::of(array)?;
+    let sets = LabelSets::from_array(array)?;
     let mut missing = 0;
     let mut rows = vec![0; sets.texts.len()];
     for set in sets.rows() {
@@ -307,7 +307,7 @@ mod tests {
         for column in inspect(&source, &Monitor::default()).unwrap().columns {
             let roles = Roles {
                 drop: if column.name == "day" { vec![] } else { vec!["day".into()] },
-                ..Roles::of(Targets::Named(vec![column.name.clone()]))
+                ..Roles::new(Targets::Named(vec![column.name.clone()]))
             };
             assert_eq!(Problem::resolve(&source.schema(), &roles, "table").ok().map(|p| p.task), column.task);
         }

@@ -43,19 +43,19 @@ impl LabelSets {
     ///
     /// # Errors
     /// [`Error::Data`] for a list that misses a label.
-    pub fn of(array: &ArrayRef) -> Result<Self> {
+    pub fn from_array(array: &ArrayRef) -> Result<Self> {
         match array.data_type() {
-            DataType::List(_) => Self::of_lists(array.as_list::<i32>()),
-            DataType::LargeList(_) => Self::of_lists(array.as_list::<i64>()),
+            DataType::List(_) => Self::from_lists(array.as_list::<i32>()),
+            DataType::LargeList(_) => Self::from_lists(array.as_list::<i64>()),
             DataType::FixedSizeList(item, _) | DataType::ListView(item) | DataType::LargeListView(item) => {
                 let lists = cast(array, &DataType::LargeList(item.clone())).map_err(|e| Error::Data(e.to_string()))?;
-                Self::of_lists(lists.as_list::<i64>())
+                Self::from_lists(lists.as_list::<i64>())
             }
-            _ => Ok(Self::of_texts(&categories(array)?)),
+            _ => Ok(Self::from_texts(&categories(array)?)),
         }
     }
 
-    fn of_lists<O: OffsetSizeTrait>(lists: &GenericListArray<O>) -> Result<Self> {
+    fn from_lists<O: OffsetSizeTrait>(lists: &GenericListArray<O>) -> Result<Self> {
         let offsets = lists.offsets();
         let first = offsets[0].as_usize();
         // Rows of a long column share its values; only their own are read.
@@ -82,7 +82,7 @@ impl LabelSets {
         Ok(sets)
     }
 
-    fn of_texts(cells: &Categories<'_>) -> Self {
+    fn from_texts(cells: &Categories<'_>) -> Self {
         let mut sets = LabelSets::default();
         let mut positions = HashMap::new();
         let mut read = |cell: &str| -> Vec<u32> {
@@ -149,7 +149,7 @@ impl LabelColumn {
     /// [`Error::Data`] for a label that the hierarchy does not have, or too many labels.
     pub fn add(&mut self, array: &ArrayRef) -> Result<()> {
         let (hierarchy, starts, labels) = (&self.hierarchy, self.starts.held(), self.labels.held());
-        let sets = LabelSets::of(array)?;
+        let sets = LabelSets::from_array(array)?;
         let numbers: Vec<u32> = sets.texts.iter().map(|label| hierarchy.number(label)).collect::<Result<_>>()?;
         let mut closure = Closure::new(hierarchy);
         let mut closed = Vec::new();
@@ -337,7 +337,7 @@ mod tests {
     }
 
     fn read(array: &ArrayRef) -> Vec<Option<Vec<String>>> {
-        let sets = LabelSets::of(array).unwrap();
+        let sets = LabelSets::from_array(array).unwrap();
         let set = |set: &[u32]| set.iter().map(|&position| sets.texts[position as usize].clone()).collect();
         sets.rows().map(|row| row.map(set)).collect()
     }
@@ -347,7 +347,7 @@ mod tests {
     }
 
     fn hierarchy() -> Arc<Hierarchy> {
-        Arc::new(Hierarchy::of_paths(["a/b", "a/c", "d"], 0.5).unwrap())
+        Arc::new(Hierarchy::from_paths(["a/b", "a/c", "d"], 0.5).unwrap())
     }
 
     #[test]
@@ -363,7 +363,7 @@ mod tests {
             assert_eq!(read(array), owned(&rows), "{}", array.data_type());
             assert_eq!(read(&array.slice(2, 2)), owned(&rows[2..4]), "a slice of {}", array.data_type());
         }
-        assert_eq!(LabelSets::of(&short.slice(3, 1)).unwrap().texts, ["d"], "labels of other rows are none");
+        assert_eq!(LabelSets::from_array(&short.slice(3, 1)).unwrap().texts, ["d"], "labels of other rows are none");
         let rows = [Some(vec!["a", "d"])];
         for other in [DataType::FixedSizeList(item.clone(), 2), DataType::ListView(item.clone())] {
             let array = cast(&lists(&rows), &other).unwrap();
@@ -376,7 +376,7 @@ mod tests {
     fn a_list_must_not_miss_a_label() {
         let mut lists = ListBuilder::new(StringBuilder::new());
         lists.append_value([Some("a"), None]);
-        let error = LabelSets::of(&(Arc::new(lists.finish()) as ArrayRef)).unwrap_err();
+        let error = LabelSets::from_array(&(Arc::new(lists.finish()) as ArrayRef)).unwrap_err();
         assert!(error.to_string().contains("misses one"), "{error}");
     }
 

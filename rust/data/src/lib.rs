@@ -26,7 +26,7 @@
 //! let column = |values: Vec<f64>| Arc::new(Float64Array::from(values)) as ArrayRef;
 //! let batch = RecordBatch::try_from_iter([("x", column(vec![1.0, 2.0])), ("y", column(vec![0.5, 1.5]))]).unwrap();
 //! let table = TableSource::new("table", batch.schema(), vec![batch])?;
-//! let roles = Roles::of(Targets::Named(vec!["y".into()]));
+//! let roles = Roles::new(Targets::Named(vec!["y".into()]));
 //! let problem = Problem::resolve(&table.schema(), &roles, table.name())?;
 //! assert_eq!(problem.task, Task::Regression);
 //! assert_eq!(problem.features[0].name, "x");

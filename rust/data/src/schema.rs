@@ -74,7 +74,7 @@ pub enum Kind {
 impl Kind {
     /// The kind of an Arrow column. `None` where the type cannot be ranked (dates, lists of numbers,
     /// binary, …). Booleans are the numbers 0 and 1.
-    pub fn of(field: &Field) -> Option<Self> {
+    pub fn from_field(field: &Field) -> Option<Self> {
         let data_type = field.data_type();
         if is_text_list(data_type) || (field.metadata().contains_key(HIERARCHY) && is_text(data_type)) {
             return Some(Kind::Labels);
@@ -123,7 +123,7 @@ pub struct Roles {
 
 impl Roles {
     /// Roles with these targets and defaults for the rest.
-    pub fn of(targets: Targets) -> Self {
+    pub fn new(targets: Targets) -> Self {
         let hierarchy_decay = crate::hierarchy::DECAY;
         Roles { targets, task: None, drop: Vec::new(), weight: None, hierarchy: None, hierarchy_decay }
     }
@@ -249,7 +249,7 @@ impl<'a> Resolver<'a> {
                 if role == "target" { ", lists of strings" } else { "" }
             ))
         };
-        let kind = Kind::of(field).ok_or_else(|| cannot(format!("is of type {}", field.data_type())))?;
+        let kind = Kind::from_field(field).ok_or_else(|| cannot(format!("is of type {}", field.data_type())))?;
         if kind == Kind::Labels && role != "target" {
             return Err(cannot("holds label sets".into()));
         }
@@ -303,10 +303,10 @@ impl<'a> Resolver<'a> {
         let decay = roles.hierarchy_decay;
         let hierarchy = match (&roles.hierarchy, field.metadata().get(HIERARCHY)) {
             (Some(edges), _) if edges.is_empty() => Err(Error::Setting("hierarchy: it has no labels".into())),
-            (Some(edges), _) => Hierarchy::of_edges(edges, decay).map(Some),
-            (None, Some(domain)) if !domain.trim().is_empty() => Hierarchy::of_domain(domain, decay).map(Some),
+            (Some(edges), _) => Hierarchy::from_edges(edges, decay).map(Some),
+            (None, Some(domain)) if !domain.trim().is_empty() => Hierarchy::from_domain(domain, decay).map(Some),
             // The decay is looked at all the same.
-            (None, _) => Hierarchy::of_edges(&[], decay).map(|_| None),
+            (None, _) => Hierarchy::from_edges(&[], decay).map(|_| None),
         };
         let named = |error| match error {
             Error::Data(what) => Error::Data(format!("{}: column '{}': {what}", self.source, field.name())),

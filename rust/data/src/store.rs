@@ -86,17 +86,17 @@ impl CodeStore {
     /// too, if `with_values`.
     ///
     /// # Errors
-    /// The errors of [`Codebook::of`] and [`Part::of`].
-    pub fn of(
+    /// The errors of [`Codebook::new`] and [`Part::new`].
+    pub fn new(
         intake: &Intake<'_>,
         profile: &Profile,
         expected: Counts,
         with_values: bool,
         keep: Keep<'_>,
     ) -> Result<Self> {
-        let book = Codebook::of(profile, intake.problem, with_values, intake.source.name())?;
-        let part = Part::of(intake, &book, expected, keep)?;
-        CodeStore::of_parts(book, vec![part], keep)
+        let book = Codebook::new(profile, intake.problem, with_values, intake.source.name())?;
+        let part = Part::new(intake, &book, expected, keep)?;
+        CodeStore::from_parts(book, vec![part], keep)
     }
 
     /// The rows of `parts`, one part after the other, all coded by `book`.
@@ -104,7 +104,7 @@ impl CodeStore {
     /// # Errors
     /// [`Error::File`](ferrank_runtime::error::Error::File) if the disk is full,
     /// [`Error::Data`](ferrank_runtime::error::Error::Data) for more labels than can be counted.
-    pub fn of_parts(book: Codebook, parts: Vec<Part>, keep: Keep<'_>) -> Result<Self> {
+    pub fn from_parts(book: Codebook, parts: Vec<Part>, keep: Keep<'_>) -> Result<Self> {
         let (none, n_targets) = (book.no_answers(), book.n_targets);
         let (mut chunks, mut answers) = (Vec::<Chunk>::new(), Vec::new());
         for part in parts {

@@ -10,7 +10,7 @@ use ferrank::source::open;
 
 fn main() -> Result<()> {
     let source = open(Path::new("tests/data/iris.arff"), None)?;
-    let roles = Roles::of(Targets::Last(1));
+    let roles = Roles::new(Targets::Last(1));
     let settings = Settings::from(ForestParams::default());
     let monitor = Monitor::default();
     let share = |keys| {

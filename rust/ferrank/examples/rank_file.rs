@@ -10,7 +10,7 @@ use ferrank::source::open;
 fn main() -> Result<()> {
     let file = std::env::args().nth(1).unwrap_or_else(|| "tests/data/iris.arff".into());
     let source = open(Path::new(&file), None)?;
-    let roles = Roles::of(Targets::Last(1));
+    let roles = Roles::new(Targets::Last(1));
     for settings in [Settings::from(ForestParams::default()), Settings::from(ReliefParams::default())] {
         let ranking = rank(&*source, &roles, &settings, &RunOptions::default(), &Monitor::default())?;
         let score = &ranking.scores[0];

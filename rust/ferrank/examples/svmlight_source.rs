@@ -89,7 +89,7 @@ fn parse(path: &str, line: &str) -> Result<(f64, Vec<(usize, f64)>)> {
 fn main() -> Result<()> {
     let path = std::env::args().nth(1).ok_or_else(|| Error::Setting("give an SVMlight file".into()))?;
     let source = SvmlightSource::open(path)?;
-    let roles = Roles::of(Targets::Named(vec!["target".into()]));
+    let roles = Roles::new(Targets::Named(vec!["target".into()]));
     let settings = Settings::from(ForestParams::default());
     let ranking = rank(&source, &roles, &settings, &RunOptions::default(), &Monitor::default())?;
     for (feature, rank) in ranking.features.iter().zip(&ranking.scores[0].rank) {

@@ -31,7 +31,7 @@
 //! ])
 //! .unwrap();
 //! let table = TableSource::new("table", batch.schema(), vec![batch])?;
-//! let roles = Roles::of(Targets::Named(vec!["y".into()]));
+//! let roles = Roles::new(Targets::Named(vec!["y".into()]));
 //! let settings = Settings::from(ForestParams::default());
 //! let ranking = rank(&table, &roles, &settings, &RunOptions::default(), &Monitor::default())?;
 //! assert_eq!(ranking.scores[0].rank, [2, 1]);

@@ -45,7 +45,7 @@ impl Settings {
     }
 
     /// The settings of a run.
-    pub fn of_run(run: &Identity) -> Option<Self> {
+    pub fn from_run(run: &Identity) -> Option<Self> {
         serde_json::from_value(ferrank_ranking::ranker::ranker_to_json(&*run.ranker)).ok()
     }
 

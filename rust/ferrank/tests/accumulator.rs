@@ -85,7 +85,7 @@ fn cases() -> Vec<Case> {
 impl Case {
     fn roles(&self) -> Roles {
         let names = |names: &[&str]| names.iter().map(|name| name.to_string()).collect();
-        Roles { drop: names(self.1), ..Roles::of(Targets::Named(names(self.0))) }
+        Roles { drop: names(self.1), ..Roles::new(Targets::Named(names(self.0))) }
     }
 
     fn accumulate(&self, batch: &RecordBatch, options: &RunOptions<'_>) -> Result<Accumulator> {

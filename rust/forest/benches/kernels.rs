@@ -76,7 +76,7 @@ fn table(rows: usize, features: usize) -> (TableSource, Roles) {
     let columns = names.zip(columns).map(|(name, values)| (name, Arc::new(Float32Array::from(values)) as ArrayRef));
     let batch = RecordBatch::try_from_iter(columns).expect("columns of one length");
     let source = TableSource::new("table", batch.schema(), vec![batch]).expect("the batch's own schema");
-    (source, Roles::of(Targets::Last(1)))
+    (source, Roles::new(Targets::Last(1)))
 }
 
 fn whole_steps(criterion: &mut Criterion) {

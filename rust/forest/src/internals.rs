@@ -111,6 +111,6 @@ pub fn code(source: &dyn ChunkSource, roles: &Roles, max_bins: usize) -> Result<
     let problem = Problem::resolve(&source.schema(), roles, source.name())?;
     let monitor = Monitor::default();
     let intake = Intake { source, problem: &problem, unlabelled: Unlabelled::Error, monitor: &monitor };
-    let profile = Profile::of(&intake, max_bins)?;
-    Ok(CodeStore::of(&intake, &profile, profile.counts, false, Keep::Memory)?.rows)
+    let profile = Profile::new(&intake, max_bins)?;
+    Ok(CodeStore::new(&intake, &profile, profile.counts, false, Keep::Memory)?.rows)
 }

@@ -19,7 +19,7 @@
 //! .unwrap();
 //! let source = TableSource::new("table", batch.schema(), vec![batch])?;
 //! let params = ForestParams::default().with_n_estimators(20);
-//! let ranking = rank(&source, &Roles::of(Targets::Last(1)), &params, 1, &Monitor::default())?;
+//! let ranking = rank(&source, &Roles::new(Targets::Last(1)), &params, 1, &Monitor::default())?;
 //! assert_eq!(ranking.scores[0].rank, [2, 1]);
 //! # Ok::<(), ferrank_runtime::Error>(())
 //! ```

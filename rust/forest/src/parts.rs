@@ -31,10 +31,10 @@ pub fn code(
     let problem = part.problem()?;
     let intake = part.intake(&problem, monitor);
     pool(threads)?.install(|| {
-        let book = Codebook::of(profile, &problem, params.clusters(problem.task), part.source.name())?;
+        let book = Codebook::new(profile, &problem, params.clusters(problem.task), part.source.name())?;
         let counts = intake.count()?;
         let mut bytes = Vec::new();
-        Part::of(&intake, &book, counts, Keep::Memory)?.write(&book, &mut bytes)?;
+        Part::new(&intake, &book, counts, Keep::Memory)?.write(&book, &mut bytes)?;
         Ok(bytes)
     })
 }
@@ -57,7 +57,7 @@ pub fn code(
 /// let columns = [("x", column(&|i| f64::from(i * 7 % 31))), ("z", column(&|i| f64::from(i % 5))), ("y", column(&f64::from))];
 /// let batch = RecordBatch::try_from_iter(columns).unwrap();
 /// let source = |batch: RecordBatch| TableSource::new("table", batch.schema(), vec![batch]);
-/// let (roles, params, monitor) = (Roles::of(Targets::Last(1)), ForestParams::default(), Monitor::default());
+/// let (roles, params, monitor) = (Roles::new(Targets::Last(1)), ForestParams::default(), Monitor::default());
 /// let (parts, all) = ([source(batch.slice(0, 30))?, source(batch.slice(30, 50))?], source(batch)?);
 /// fn view<'a>(source: &'a TableSource, roles: &'a Roles) -> View<'a> {
 ///     View { source, roles, unlabelled: Unlabelled::Error, alone: None }
@@ -106,7 +106,7 @@ impl Coded {
         let rows = profile.counts.taking_part("the data set", params.treatment())?;
         params.validate(&DataShape::new(&all).with_rows(rows))?;
         let identity = Identity::new(params.clone(), &all, profile);
-        let book = Codebook::of(own.unwrap_or(profile), &problem, params.clusters(problem.task), "the data set")?;
+        let book = Codebook::new(own.unwrap_or(profile), &problem, params.clusters(problem.task), "the data set")?;
         let expected = own.unwrap_or(profile).counts.kept;
         let resources = Resources::new(options);
         let bytes = resources.budget.left() + parts.iter().map(Buffer::len).sum::<usize>();
@@ -114,7 +114,7 @@ impl Coded {
         let outside = (!fits).then_some(resources);
         let keep = outside.as_ref().map_or(Keep::Memory, |resources| Keep::Scratch(&resources.scratch));
         let parts = parts.into_iter().map(|part| Part::read(&book, part)).collect::<Result<Vec<Part>>>()?;
-        let store = CodeStore::of_parts(book, parts, keep)?;
+        let store = CodeStore::from_parts(book, parts, keep)?;
         if store.rows as u64 != expected {
             return Err(Error::Data(format!(
                 "the parts have {} rows, the profile {expected}; hand over all parts, each once",

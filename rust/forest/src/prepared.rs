@@ -73,7 +73,7 @@ impl Prepared {
             numbered(rows, intake.source.name(), "a tree in memory, or a score of out-of-bag rows,")?;
         }
         let problem = intake.problem;
-        let book = Codebook::of(&scan.profile, problem, params.clusters(problem.task), intake.source.name())?;
+        let book = Codebook::new(&scan.profile, problem, params.clusters(problem.task), intake.source.name())?;
         // The scan holds a sample of the rows.
         drop(scan);
         let outside =
@@ -86,8 +86,8 @@ impl Prepared {
             ),
         }
         let keep = outside.as_ref().map_or(Keep::Memory, |resources| Keep::Scratch(&resources.scratch));
-        let part = Part::of(intake, &book, counts, keep)?;
-        let store = CodeStore::of_parts(book, vec![part], keep)?;
+        let part = Part::new(intake, &book, counts, keep)?;
+        let store = CodeStore::from_parts(book, vec![part], keep)?;
         Ok(Prepared { problem: problem.clone(), store, outside })
     }
 

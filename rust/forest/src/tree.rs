@@ -78,7 +78,7 @@ pub struct Node {
 /// let batch = RecordBatch::try_from_iter(columns).unwrap();
 /// let source = TableSource::new("table", batch.schema(), vec![batch])?;
 /// let params = ForestParams::default().with_bootstrap(Some(false));
-/// let tree = grow_tree(&source, &Roles::of(Targets::Last(1)), &params, 0, &Monitor::default())?;
+/// let tree = grow_tree(&source, &Roles::new(Targets::Last(1)), &params, 0, &Monitor::default())?;
 /// let root = tree.nodes[0].split.as_ref().unwrap();
 /// assert_eq!((tree.nodes.len(), root.feature, &root.test), (3, 0, &Test::Cut(2.5)));
 /// # Ok::<(), ferrank_runtime::Error>(())

@@ -27,7 +27,7 @@ pub(crate) fn roles(dict: &Bound<'_, PyDict>) -> PyResult<Roles> {
         drop: get(dict, "drop", "a list of column names")?,
         weight: get(dict, "weight", "the name of a column")?,
         hierarchy: get(dict, "hierarchy", "a list of pairs: the parent's name or None, the label's name")?,
-        ..Roles::of(targets)
+        ..Roles::new(targets)
     })
 }
 

@@ -100,7 +100,7 @@ pub(crate) fn default_settings_json(py: Python<'_>, ranker: &str) -> PyResult<St
 
 /// The dict that [`ranker`] and [`hierarchy_decay`] read as the settings of `run`.
 pub(crate) fn to_dict<'py>(py: Python<'py>, run: &Identity) -> PyResult<Bound<'py, PyAny>> {
-    let mut settings = Settings::of_run(run).as_ref().map(flat).unwrap_or_default();
+    let mut settings = Settings::from_run(run).as_ref().map(flat).unwrap_or_default();
     settings.insert(HIERARCHY_DECAY.into(), run.data.hierarchy_decay.unwrap_or(hierarchy::DECAY).into());
     to_py(py, &Value::Object(settings))
 }

@@ -133,7 +133,7 @@ impl Log {
         let marked = bytes.ends_with(&END);
         let length = bytes.len();
         let bytes = Buffer::from(bytes);
-        let source = IpcSource::of_cut_buffer(name.clone(), bytes.clone()).map_err(with_advice)?;
+        let source = IpcSource::from_cut_buffer(name.clone(), bytes.clone()).map_err(with_advice)?;
         let own = accumulator.identity.clone();
         let whole = identity_like(&source, &own, "this one").map_err(with_advice)?;
         own.continues(&whole, "this one", &name).map_err(with_advice)?;

@@ -74,11 +74,11 @@ pub(crate) struct Stream {
 impl Stream {
     /// The stream of a run, and its first bytes.
     pub(crate) fn new(identity: &Identity) -> Result<(Self, Vec<u8>)> {
-        Stream::of_parts(identity, None)
+        Stream::from_parts(identity, None)
     }
 
     /// The layout of parts with these weights.
-    fn of_parts(identity: &Identity, parts: Option<Vec<Vec<f64>>>) -> Result<(Self, Vec<u8>)> {
+    fn from_parts(identity: &Identity, parts: Option<Vec<Vec<f64>>>) -> Result<(Self, Vec<u8>)> {
         let run = identity.to_json();
         let head = serde_json::to_string(&Head { format: FORMAT, run, parts }).map_err(|e| unwritable(&e))?;
         let schema = schema(head);
@@ -150,7 +150,7 @@ impl Accumulator {
     /// # Errors
     /// [`Error::Data`] if they are something else, damaged, or cut off.
     pub fn from_ipc(bytes: Vec<u8>, name: &str, parse: ParseRanker<'_>) -> Result<Self> {
-        let source = IpcSource::of_buffer(name.to_string(), bytes.into())?;
+        let source = IpcSource::from_buffer(name.to_string(), bytes.into())?;
         let mut accumulator = Accumulator::new(identity(&source, parse)?);
         for record in records(&source, &accumulator.identity.clone()) {
             let (key, contribution) = record?;
@@ -168,7 +168,7 @@ impl Condensed {
     pub fn to_ipc(&self) -> Result<Vec<u8>> {
         let weights = |sums: &Vec<Sum>| sums.iter().map(|sum| sum.weight).collect();
         let weights = self.populations.iter().map(weights).collect();
-        let (mut stream, mut bytes) = Stream::of_parts(&self.identity, Some(weights))?;
+        let (mut stream, mut bytes) = Stream::from_parts(&self.identity, Some(weights))?;
         for (key, sum) in (0..).zip(self.populations.iter().flatten()) {
             bytes.extend(stream.record(key, &sum.sums)?);
         }
@@ -181,7 +181,7 @@ impl Condensed {
     /// # Errors
     /// [`Error::Data`] if they are something else, damaged, or cut off.
     pub fn from_ipc(bytes: Vec<u8>, name: &str, parse: ParseRanker<'_>) -> Result<Self> {
-        let source = IpcSource::of_buffer(name.to_string(), bytes.into())?;
+        let source = IpcSource::from_buffer(name.to_string(), bytes.into())?;
         let (identity, weights) = head(&source, parse)?;
         let damaged = || Error::Data(format!("{name}: what was added up is damaged"));
         let (weights, keys) = (weights.ok_or_else(damaged)?, identity.populations());

@@ -76,7 +76,7 @@ impl RunOptions<'_> {
                 let bytes = Profile::bytes(problem, max_bins, rows);
                 Budget::check_early(self.memory, bytes, "the profile of so many columns")?;
             }
-            let profile = Profile::of(intake, max_bins)?;
+            let profile = Profile::new(intake, max_bins)?;
             let counts = profile.counts;
             log_ignored(name, counts);
             return Ok(ScanSummary {

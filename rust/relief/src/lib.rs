@@ -55,7 +55,7 @@
 //!     ("y", column(|i| 2 * i) as _),
 //! ])?;
 //! let source = TableSource::new("example", batch.schema(), vec![batch])?;
-//! let roles = Roles::of(Targets::Named(vec!["y".into()]));
+//! let roles = Roles::new(Targets::Named(vec!["y".into()]));
 //! let ranking = rank(&source, &roles, &ReliefParams::default(), 1, &Monitor::default())?;
 //! assert!(ranking.scores[0].importance[0] > ranking.scores[0].importance[1]);
 //! # Ok::<(), Box<dyn std::error::Error>>(())

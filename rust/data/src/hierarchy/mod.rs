@@ -32,7 +32,7 @@ pub const MAX_LABELS: usize = 1 << 20;
 /// # use ferrank_data::hierarchy::Hierarchy;
 /// let edge = |parent: &str, child: &str| (Some(parent.to_string()), child.to_string());
 /// let elephants = [edge("animal", "African"), edge("animal", "Asian"), edge("African", "elephant"), edge("Asian", "elephant")];
-/// let hierarchy = Hierarchy::of_edges(&elephants, 0.75).unwrap();
+/// let hierarchy = Hierarchy::from_edges(&elephants, 0.75).unwrap();
 /// assert_eq!(hierarchy.names(), ["African", "Asian", "animal", "elephant"]);
 /// assert_eq!(hierarchy.weights(), [0.75, 0.75, 1.0, 0.5625]);
 /// ```
@@ -54,7 +54,7 @@ impl Hierarchy {
     /// # Errors
     /// [`Error::Data`] that names the labels of a cycle, or the orphans: labels without a parent that are
     /// not among the roots. [`Error::Setting`] for a decay out of range.
-    pub fn of_edges(edges: &[Edge], decay: f64) -> Result<Self> {
+    pub fn from_edges(edges: &[Edge], decay: f64) -> Result<Self> {
         check(decay > 0.0 && decay <= 1.0, format!("hierarchy_decay: {decay} is not in (0, 1]"))?;
         let both = edges.iter().flat_map(|(parent, child)| parent.iter().chain([child]));
         let distinct: BTreeSet<&String> = both.collect();
@@ -87,7 +87,7 @@ impl Hierarchy {
         Ok(hierarchy)
     }
 
-    /// The edges, of which [`of_edges`](Self::of_edges) makes the same hierarchy.
+    /// The edges, of which [`from_edges`](Self::from_edges) makes the same hierarchy.
     pub fn edges(&self) -> impl Iterator<Item = Edge> {
         self.names.iter().zip(&self.parents).flat_map(|(name, parents)| {
             let root = parents.is_empty().then(|| (None, name.clone()));
@@ -271,11 +271,11 @@ mod tests {
     }
 
     fn of(pairs: &[(&str, &str)]) -> Hierarchy {
-        Hierarchy::of_edges(&edges(pairs), 0.5).unwrap()
+        Hierarchy::from_edges(&edges(pairs), 0.5).unwrap()
     }
 
     fn message(pairs: &[(&str, &str)]) -> String {
-        Hierarchy::of_edges(&edges(pairs), 0.5).unwrap_err().to_string()
+        Hierarchy::from_edges(&edges(pairs), 0.5).unwrap_err().to_string()
     }
 
     #[test]
@@ -317,7 +317,7 @@ mod tests {
         let unknown = of(&[("a", "b")]).number("bb").unwrap_err().to_string();
         assert!(unknown.contains("'bb' is not one of the 2 of its hierarchy; the nearest are 'b', 'a'"), "{unknown}");
         for decay in [0.0, 1.1, f64::NAN] {
-            assert!(Hierarchy::of_edges(&[], decay).unwrap_err().to_string().contains("hierarchy_decay"));
+            assert!(Hierarchy::from_edges(&[], decay).unwrap_err().to_string().contains("hierarchy_decay"));
         }
     }
 
@@ -331,11 +331,11 @@ mod tests {
             seed in any::<u64>(),
         ) {
             let mut pairs: Vec<Edge> = pairs.into_iter().map(|(a, b)| (Some(a), b)).collect();
-            let first = Hierarchy::of_edges(&pairs, 0.75).unwrap();
+            let first = Hierarchy::from_edges(&pairs, 0.75).unwrap();
             let places = seed % pairs.len().max(1) as u64;
             pairs.rotate_left(places as usize);
             pairs.reverse();
-            prop_assert_eq!(Hierarchy::of_edges(&pairs, 0.75).unwrap(), first);
+            prop_assert_eq!(Hierarchy::from_edges(&pairs, 0.75).unwrap(), first);
         }
     }
 }

@@ -70,7 +70,7 @@ impl Labels {
     }
 
     fn plan(&self) -> Result<LabelPlan> {
-        let hierarchy = self.edges.as_ref().map(|edges| Hierarchy::of_edges(edges, self.decay)).transpose()?;
+        let hierarchy = self.edges.as_ref().map(|edges| Hierarchy::from_edges(edges, self.decay)).transpose()?;
         Ok(LabelPlan { hierarchy: hierarchy.map(Arc::new), decay: self.decay })
     }
 }
@@ -194,7 +194,7 @@ impl Profile {
     /// # Errors
     /// [`Error::Data`] if they are damaged, or something else.
     pub fn from_ipc(bytes: Vec<u8>) -> Result<Self> {
-        let source = IpcSource::of_buffer(NAME.to_string(), bytes.into())?;
+        let source = IpcSource::from_buffer(NAME.to_string(), bytes.into())?;
         let damaged = || Error::Data(format!("{NAME}: these bytes are not a profile, or are damaged"));
         let found = source.schema();
         let text = found.metadata().get(KEY).ok_or_else(damaged)?;

@@ -70,7 +70,7 @@ pub struct Place {
 pub fn profile(part: View<'_>, max_bins: usize, place: Place, threads: usize, monitor: &Monitor) -> Result<Profile> {
     let problem = part.problem()?;
     let intake = part.intake(&problem, monitor);
-    pool(threads)?.install(|| Profile::of_part(&intake, max_bins, place))
+    pool(threads)?.install(|| Profile::new_part(&intake, max_bins, place))
 }
 
 /// Everything one pass must know.
@@ -140,12 +140,12 @@ impl Profile {
     /// Profiles what `intake` gives, in one pass, columns in parallel on the current pool.
     ///
     /// With 0 for `max_bins` it learns ranges, categories and counts, and nothing for codes.
-    pub fn of(intake: &Intake<'_>, max_bins: usize) -> Result<Self> {
-        Profile::of_part(intake, max_bins, Place::default())
+    pub fn new(intake: &Intake<'_>, max_bins: usize) -> Result<Self> {
+        Profile::new_part(intake, max_bins, Place::default())
     }
 
     /// The same for a part of the data set.
-    fn of_part(intake: &Intake<'_>, max_bins: usize, place: Place) -> Result<Self> {
+    fn new_part(intake: &Intake<'_>, max_bins: usize, place: Place) -> Result<Self> {
         let mut profile = Profile::empty(intake.problem, max_bins);
         let Place { mut first_row, of_rows } = place;
         of_rows.into_iter().for_each(|rows| profile.sample.expect(rows));
@@ -377,7 +377,7 @@ impl LabelProfile {
     }
 
     fn add(&mut self, array: &ArrayRef) -> Result<()> {
-        let sets = LabelSets::of(array)?;
+        let sets = LabelSets::from_array(array)?;
         self.missing += sets.rows().filter(Option::is_none).count() as u64;
         self.listed += sets.rows().flatten().map(|set| set.len() as u64).sum::<u64>();
         match &self.plan.hierarchy {
@@ -411,7 +411,7 @@ impl LabelProfile {
     pub fn hierarchy(&self) -> Result<Arc<Hierarchy>> {
         match &self.plan.hierarchy {
             Some(hierarchy) => Ok(hierarchy.clone()),
-            None => Hierarchy::of_found(&self.found, self.plan.decay).map(Arc::new),
+            None => Hierarchy::from_labels(&self.found, self.plan.decay).map(Arc::new),
         }
     }
 }

@@ -24,7 +24,7 @@ fn table(rows: &[(Option<f64>, Option<u8>, Option<f64>)]) -> RecordBatch {
 }
 
 fn roles() -> Roles {
-    Roles::of(Targets::Named(vec!["y".into()]))
+    Roles::new(Targets::Named(vec!["y".into()]))
 }
 
 fn source(batch: &RecordBatch) -> TableSource {

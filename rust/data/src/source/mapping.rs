@@ -48,12 +48,12 @@ impl Mapping {
         if kind.len() == 0 {
             return Err(Error::Data(format!("{}: the file is empty", path.display())));
         }
-        let mapping = Self::of(&file, path.display().to_string()).map_err(|e| Error::file(path, e))?;
+        let mapping = Self::from_file(&file, path.display().to_string()).map_err(|e| Error::file(path, e))?;
         Ok(Mapping { file: Some(Arc::new(Mapped { path: path.to_path_buf(), known: kind })), ..mapping })
     }
 
     /// Maps an open file, called `name`.
-    pub(super) fn of(file: &File, name: String) -> std::io::Result<Self> {
+    pub(super) fn from_file(file: &File, name: String) -> std::io::Result<Self> {
         // SAFETY: the mapping is read-only and private to this process. As with every mapped file, it must not be
         // cut short by another process while it is read; `check` finds out before each batch.
         let bytes = unsafe { Mmap::map(file)? };

@@ -18,7 +18,7 @@ use ferrank_runtime::error::{Error, Result};
 pub fn open(path: &Path, labels: Option<&Path>) -> Result<Box<dyn ChunkSource>> {
     let mapping = Mapping::open(path)?;
     let source: Box<dyn ChunkSource> = if IpcSource::recognises(mapping.bytes()) {
-        Box::new(IpcSource::of(mapping)?)
+        Box::new(IpcSource::from_mapping(mapping)?)
     } else if ArffSource::recognises(mapping.bytes()) {
         Box::new(ArffSource::from_mapping(mapping)?)
     } else {

@@ -42,7 +42,7 @@ impl Codebook {
     ///
     /// # Errors
     /// [`Error::Data`](ferrank_runtime::error::Error::Data) where the labels found make no hierarchy.
-    pub fn of(profile: &Profile, problem: &Problem, with_values: bool, name: &str) -> Result<Self> {
+    pub fn new(profile: &Profile, problem: &Problem, with_values: bool, name: &str) -> Result<Self> {
         let codings = profile.codings();
         let (mut narrow, mut wide) = (0, 0);
         let slots = codings

@@ -44,7 +44,7 @@ impl Part {
     /// # Errors
     /// Besides the errors of reading: [`Error::Data`] if the pass meets other rows than the profile did,
     /// [`Error::File`] if the disk is full.
-    pub fn of(intake: &Intake<'_>, book: &Codebook, counts: Counts, keep: Keep<'_>) -> Result<Self> {
+    pub fn new(intake: &Intake<'_>, book: &Codebook, counts: Counts, keep: Keep<'_>) -> Result<Self> {
         let rows = counts.kept as usize;
         match keep {
             Keep::Memory => {
@@ -93,7 +93,7 @@ impl Part {
     /// # Errors
     /// [`Error::Data`] if the bytes are damaged, or of another codebook.
     pub fn read(book: &Codebook, bytes: Buffer) -> Result<Self> {
-        let source = IpcSource::of_buffer("a part of the code store".into(), bytes)?;
+        let source = IpcSource::from_buffer("a part of the code store".into(), bytes)?;
         let mut part = Part::default();
         for batch in source.batches() {
             let batch = batch?;

@@ -68,8 +68,8 @@ fn coded(batch: &RecordBatch, borders: &[usize], max_bins: usize) -> (Profile, C
 
 fn kept(batch: &RecordBatch, borders: &[usize], max_bins: usize, keep: Keep<'_>) -> (Profile, CodeStore) {
     with_intake(batch, borders, |intake| {
-        let profile = Profile::of(intake, max_bins).unwrap();
-        let store = CodeStore::of(intake, &profile, profile.counts, false, keep).unwrap();
+        let profile = Profile::new(intake, max_bins).unwrap();
+        let store = CodeStore::new(intake, &profile, profile.counts, false, keep).unwrap();
         (profile, store)
     })
 }
@@ -77,7 +77,7 @@ fn kept(batch: &RecordBatch, borders: &[usize], max_bins: usize, keep: Keep<'_>)
 fn with_intake<T>(batch: &RecordBatch, borders: &[usize], work: impl FnOnce(&Intake<'_>) -> T) -> T {
     let pieces = borders.windows(2).map(|pair| batch.slice(pair[0], pair[1] - pair[0])).collect();
     let source = TableSource::new("table", batch.schema(), pieces).unwrap();
-    let roles = Roles { weight: Some("w".into()), ..Roles::of(Targets::Named(vec!["y".into()])) };
+    let roles = Roles { weight: Some("w".into()), ..Roles::new(Targets::Named(vec!["y".into()])) };
     let problem = Problem::resolve(&batch.schema(), &roles, "table").unwrap();
     let monitor = Monitor::default();
     work(&Intake { source: &source, problem: &problem, unlabelled: Unlabelled::Ignore, monitor: &monitor })
@@ -168,21 +168,21 @@ fn a_store_in_scratch_files_and_one_of_parts_are_those_in_memory() {
     for max_bins in [255, 1000] {
         let (profile, memory) = coded(&whole, &[0, 150_000], max_bins);
         let (_, disk) = kept(&whole, &[0, 70_000, 150_000], max_bins, Keep::Scratch(&scratch));
-        let of_intake = |intake: &Intake<'_>| Codebook::of(&profile, intake.problem, false, "table").unwrap();
+        let of_intake = |intake: &Intake<'_>| Codebook::new(&profile, intake.problem, false, "table").unwrap();
         let book = with_intake(&whole, &[0, 150_000], of_intake);
         let parts: Vec<Part> = [0, 40_001, 40_001 + 70_000, 150_000]
             .windows(2)
             .map(|pair| {
                 with_intake(&whole.slice(pair[0], pair[1] - pair[0]), &[0, pair[1] - pair[0]], |intake| {
-                    let counts = Profile::of(intake, 0).unwrap().counts;
-                    let part = Part::of(intake, &book, counts, Keep::Memory).unwrap();
+                    let counts = Profile::new(intake, 0).unwrap().counts;
+                    let part = Part::new(intake, &book, counts, Keep::Memory).unwrap();
                     let mut bytes = Vec::new();
                     part.write(&book, &mut bytes).unwrap();
                     Part::read(&book, bytes.into()).unwrap()
                 })
             })
             .collect();
-        let parted = CodeStore::of_parts(book, parts, Keep::Memory).unwrap();
+        let parted = CodeStore::from_parts(book, parts, Keep::Memory).unwrap();
         for store in [disk, parted] {
             check(&rows, &store, &profile);
             assert_eq!(store.row_bytes(), memory.row_bytes());
@@ -197,12 +197,12 @@ fn a_store_in_scratch_files_and_one_of_parts_are_those_in_memory() {
 fn a_part_of_another_store_is_refused() {
     let batch = batch(&[Row { few: None, many: 1.0, word: None, y: Some(1.0), w: 1.0 }]);
     with_intake(&batch, &[0, 1], |intake| {
-        let profile = Profile::of(intake, 10).unwrap();
-        let book = Codebook::of(&profile, intake.problem, false, "table").unwrap();
+        let profile = Profile::new(intake, 10).unwrap();
+        let book = Codebook::new(&profile, intake.problem, false, "table").unwrap();
         let mut bytes = Vec::new();
-        Part::of(intake, &book, profile.counts, Keep::Memory).unwrap().write(&book, &mut bytes).unwrap();
+        Part::new(intake, &book, profile.counts, Keep::Memory).unwrap().write(&book, &mut bytes).unwrap();
         let problem = Problem { weight: None, ..intake.problem.clone() };
-        let unweighted = Codebook::of(&profile, &problem, false, "table").unwrap();
+        let unweighted = Codebook::new(&profile, &problem, false, "table").unwrap();
         assert!(Part::read(&unweighted, bytes.clone().into()).unwrap_err().to_string().contains("other columns"));
         bytes.truncate(bytes.len() / 2);
         assert!(Part::read(&book, bytes.into()).unwrap_err().to_string().contains("damaged"));
@@ -225,12 +225,12 @@ fn label_sets_and_values_of_features_come_back_from_a_part_and_from_disk() {
         let part = batch.slice(rows.start, rows.len());
         let source = TableSource::new("table", part.schema(), vec![part]).unwrap();
         let problem =
-            Problem::resolve(&batch.schema(), &Roles::of(Targets::Named(vec!["sets".into()])), "table").unwrap();
+            Problem::resolve(&batch.schema(), &Roles::new(Targets::Named(vec!["sets".into()])), "table").unwrap();
         let monitor = Monitor::default();
         let intake = Intake { source: &source, problem: &problem, unlabelled: Unlabelled::Use, monitor: &monitor };
-        let profile = Profile::of(&intake, 255).unwrap();
-        let book = book.cloned().unwrap_or_else(|| Codebook::of(&profile, &problem, true, "table").unwrap());
-        (Part::of(&intake, &book, profile.counts, keep).unwrap(), book)
+        let profile = Profile::new(&intake, 255).unwrap();
+        let book = book.cloned().unwrap_or_else(|| Codebook::new(&profile, &problem, true, "table").unwrap());
+        (Part::new(&intake, &book, profile.counts, keep).unwrap(), book)
     };
     let scratch = Scratch::new(None);
     let (memory, book) = coded(0..100, Keep::Memory, None);
@@ -242,7 +242,7 @@ fn label_sets_and_values_of_features_come_back_from_a_part_and_from_disk() {
     };
     let parts = vec![sent(0..33), sent(33..100)];
     let values = |parts: Vec<Part>, keep| {
-        let store = CodeStore::of_parts(book.clone(), parts, keep).unwrap();
+        let store = CodeStore::from_parts(book.clone(), parts, keep).unwrap();
         let [TargetColumn::Labels(sets)] = &store.targets[..] else { panic!() };
         let [TargetColumn::Numeric(few)] = &store.values[..] else { panic!() };
         let sets: Vec<_> = (0..100).map(|row| sets.of(row).map(<[u32]>::to_vec)).collect();

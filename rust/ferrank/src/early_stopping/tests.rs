@@ -32,7 +32,7 @@ fn source(rows: usize, chunk: usize) -> TableSource {
 }
 
 fn roles() -> Roles {
-    Roles::of(Targets::Named(vec!["y".into()]))
+    Roles::new(Targets::Named(vec!["y".into()]))
 }
 
 fn forest(source: &TableSource, params: &ForestParams, monitor: &Monitor) -> Result<(Ranking, Stop)> {

@@ -48,7 +48,7 @@ pub(crate) fn elsewhere(problem: &Problem, source: &dyn ChunkSource) -> Result<P
                 _ => format!("{}: two columns are called '{name}'; rename one", source.name()),
             }));
         };
-        match (attribute.kind, Kind::of(schema.field(column))) {
+        match (attribute.kind, Kind::from_field(schema.field(column))) {
             (_, None) | (Kind::Numeric, Some(Kind::Nominal)) => Err(Error::Type(format!(
                 "{}: column '{name}' is of type {}, in the training data it is numeric; use one type in both",
                 source.name(),
@@ -64,7 +64,7 @@ pub(crate) fn elsewhere(problem: &Problem, source: &dyn ChunkSource) -> Result<P
 impl Pair {
     pub(crate) fn read(parts: [Part<'_>; 2], params: &KnnParams, monitor: &Monitor) -> Result<Self> {
         let intakes = parts.map(|(source, problem)| Intake { source, problem, unlabelled: params.unlabelled, monitor });
-        let [train, test] = intakes.each_ref().map(|intake| Profile::of(intake, 0));
+        let [train, test] = intakes.each_ref().map(|intake| Profile::new(intake, 0));
         let profiles = [train?, test?];
         let mut n_rows = [0; 2];
         for (part, n_rows) in n_rows.iter_mut().enumerate() {

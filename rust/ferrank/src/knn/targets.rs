@@ -47,7 +47,7 @@ pub enum TargetPair {
 impl Target {
     pub(super) fn new(task: Task, name: &str, train: TargetColumn, test: TargetColumn) -> Result<Vec<Self>> {
         match (train, test) {
-            (TargetColumn::Labels(train), TargetColumn::Labels(test)) => Ok(Target::of_hierarchy(&train, &test)),
+            (TargetColumn::Labels(train), TargetColumn::Labels(test)) => Ok(Target::from_hierarchy(&train, &test)),
             (train, test) => {
                 let values = TargetPair::new(task, name, train, test)?;
                 Ok(vec![Target { name: name.to_string(), weight: 1.0, values }])
@@ -55,7 +55,7 @@ impl Target {
         }
     }
 
-    fn of_hierarchy(train: &LabelColumn, test: &LabelColumn) -> Vec<Self> {
+    fn from_hierarchy(train: &LabelColumn, test: &LabelColumn) -> Vec<Self> {
         let hierarchy = &train.hierarchy;
         let label = |((number, name), weight): ((u32, &String), &f64)| {
             let has = |column: &LabelColumn| (0..column.len()).map(|row| column.has(row, number)).collect();

@@ -58,7 +58,7 @@ fn table(n_rows: usize, seed: u64, missing: f64, chunk: usize) -> TableSource {
 
 fn roles() -> Roles {
     let targets = Targets::Named(vec!["y".into(), "z".into()]);
-    Roles::of(targets)
+    Roles::new(targets)
 }
 
 /// Importances of all features.

@@ -79,7 +79,7 @@ impl Stream {
             ..Stream::new(head.settings, head.roles, head.params)?
         };
         if !rows.is_empty() {
-            let source = IpcSource::of_buffer(NAME.into(), rows.to_vec().into())?;
+            let source = IpcSource::from_buffer(NAME.into(), rows.to_vec().into())?;
             stream.schema = Some(source.schema());
             let mut batches = source.batches();
             let sampled = batches.next().transpose()?.filter(|rows| rows.num_rows() > 0);

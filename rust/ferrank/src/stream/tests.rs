@@ -54,7 +54,7 @@ fn relief() -> Settings {
 }
 
 fn stream(settings: Settings, params: StreamParams) -> Stream {
-    Stream::new(settings, Roles::of(Targets::Named(vec!["y".into()])), params).unwrap()
+    Stream::new(settings, Roles::new(Targets::Named(vec!["y".into()])), params).unwrap()
 }
 
 fn fed(settings: Settings, params: StreamParams, cuts: &[u64]) -> Stream {
@@ -78,7 +78,7 @@ fn no_cutting_of_the_rows_changes_a_bit() {
 #[test]
 fn a_first_block_is_ranked_as_its_rows_are() {
     for settings in [forest(), relief()] {
-        let roles = Roles::of(Targets::Named(vec!["y".into()]));
+        let roles = Roles::new(Targets::Named(vec!["y".into()]));
         for end in [40, 100] {
             let batch = rows(0, end);
             let whole =
@@ -192,12 +192,12 @@ fn a_batch_that_will_not_do_changes_nothing() {
 
 #[test]
 fn settings_that_make_no_sense_are_refused() {
-    let said = |params| Stream::new(forest(), Roles::of(Targets::Last(1)), params).unwrap_err().to_string();
+    let said = |params| Stream::new(forest(), Roles::new(Targets::Last(1)), params).unwrap_err().to_string();
     assert!(said(StreamParams { block_rows: 0, ..PARAMS }).contains("block_rows: 0"));
     for half_life in [0.0, 99.0, f64::NAN, f64::INFINITY] {
         assert!(said(StreamParams { half_life: Some(half_life), ..PARAMS }).contains("half_life"));
     }
-    let roles = Roles::of(Targets::Named(vec!["word".into()]));
+    let roles = Roles::new(Targets::Named(vec!["word".into()]));
     let params = ReliefParams::default().with_unlabelled(ferrank_data::Unlabelled::Use);
     let stream = Stream::new(Settings::Relief(params), roles, PARAMS).unwrap();
     assert!(push(&stream, &rows(0, 9)).unwrap_err().to_string().contains("unlabelled"));

@@ -31,7 +31,7 @@ fn texts<'a>(values: impl IntoIterator<Item = &'a str>) -> ArrayRef {
 
 fn roles(targets: &[&str]) -> Roles {
     let targets = Targets::Named(targets.iter().map(|name| name.to_string()).collect());
-    Roles::of(targets)
+    Roles::new(targets)
 }
 
 fn source(batches: Vec<RecordBatch>) -> TableSource {

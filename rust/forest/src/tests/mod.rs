@@ -48,13 +48,13 @@ impl Coded {
         let targets = Targets::Named(targets.iter().map(|name| name.to_string()).collect());
         let weight = batch.column_by_name("w").map(|_| "w".to_string());
         let source = TableSource::new("table", batch.schema(), vec![batch.clone()]).unwrap();
-        let roles = Roles { task, weight, ..Roles::of(targets) };
+        let roles = Roles { task, weight, ..Roles::new(targets) };
         let problem = Problem::resolve(&source.schema(), &roles, "table").unwrap();
         let monitor = Monitor::default();
         let unlabelled = if use_all { Unlabelled::Use } else { Unlabelled::Ignore };
         let intake = Intake { source: &source, problem: &problem, unlabelled, monitor: &monitor };
-        let profile = Profile::of(&intake, max_bins).unwrap();
-        let store = CodeStore::of(&intake, &profile, profile.counts, use_all, Keep::Memory).unwrap();
+        let profile = Profile::new(&intake, max_bins).unwrap();
+        let store = CodeStore::new(&intake, &profile, profile.counts, use_all, Keep::Memory).unwrap();
         Coded { problem, store }
     }
 
@@ -102,7 +102,7 @@ pub(crate) fn label_sets(rows: usize, n_labels: usize, missing: bool) -> TargetC
         lists.append_option((!missing || row % 5 > 0).then_some(labels));
     }
     let paths: Vec<String> = (0..n_labels).map(|label| format!("l{label}/x")).collect();
-    let hierarchy = Hierarchy::of_paths(paths.iter().map(String::as_str), 0.75).unwrap();
+    let hierarchy = Hierarchy::from_paths(paths.iter().map(String::as_str), 0.75).unwrap();
     let mut column = LabelColumn::new(Arc::new(hierarchy), rows);
     column.add(&(Arc::new(lists.finish()) as ArrayRef)).unwrap();
     TargetColumn::Labels(column)

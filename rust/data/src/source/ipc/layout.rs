@@ -46,10 +46,10 @@ pub(super) fn is_stream(bytes: &[u8]) -> bool {
 
 impl Layout {
     pub(super) fn read(bytes: &[u8]) -> Checked<Self> {
-        if is_file(bytes) { Self::of_file(bytes) } else { Self::of_stream(bytes) }
+        if is_file(bytes) { Self::from_file(bytes) } else { Self::from_stream(bytes) }
     }
 
-    fn of_file(bytes: &[u8]) -> Checked<Self> {
+    fn from_file(bytes: &[u8]) -> Checked<Self> {
         let end = bytes.strip_suffix(MAGIC).ok_or("the footer is missing")?;
         let (rest, length) = end.split_last_chunk::<4>().ok_or("the footer is missing")?;
         let length = usize::try_from(i32::from_le_bytes(*length)).map_err(|_| "the footer has a negative length")?;
@@ -78,14 +78,14 @@ impl Layout {
         Ok(Layout { schema, blocks, rows, end: start })
     }
 
-    fn of_stream(bytes: &[u8]) -> Checked<Self> {
+    fn from_stream(bytes: &[u8]) -> Checked<Self> {
         let mut layout = Self::begin(bytes)?;
         while layout.extend(bytes)? {}
         Ok(layout)
     }
 
     /// The messages of a stream that are whole; those behind one that is cut off or damaged are left out.
-    pub(super) fn of_cut_stream(bytes: &[u8]) -> Checked<Self> {
+    pub(super) fn from_cut_stream(bytes: &[u8]) -> Checked<Self> {
         let mut layout = Self::begin(bytes)?;
         while layout.extend(bytes).unwrap_or(false) {}
         Ok(layout)

@@ -51,27 +51,27 @@ impl IpcSource {
     /// # Errors
     /// The file cannot be read, is not Arrow, or is damaged.
     pub fn open(path: &Path) -> Result<Self> {
-        Self::of(Mapping::open(path)?)
+        Self::from_mapping(Mapping::open(path)?)
     }
 
     /// Maps an open file, called `name`.
-    pub(super) fn of_file(file: &File, name: &str) -> Result<Self> {
-        Self::of(Mapping::of(file, name.to_string()).map_err(|e| Error::file(name, e))?)
+    pub(super) fn from_file(file: &File, name: &str) -> Result<Self> {
+        Self::from_mapping(Mapping::from_file(file, name.to_string()).map_err(|e| Error::file(name, e))?)
     }
 
-    pub(super) fn of(mapping: Mapping) -> Result<Self> {
-        let source = Self::of_buffer(mapping.name.clone(), mapping.buffer())?;
+    pub(super) fn from_mapping(mapping: Mapping) -> Result<Self> {
+        let source = Self::from_buffer(mapping.name.clone(), mapping.buffer())?;
         Ok(IpcSource { mapping: Some(mapping), ..source })
     }
 
     /// The file or stream in `buffer`, called `name`.
-    pub fn of_buffer(name: String, buffer: Buffer) -> Result<Self> {
+    pub fn from_buffer(name: String, buffer: Buffer) -> Result<Self> {
         Self::laid_out(name, buffer, Layout::read)
     }
 
     /// The batches of the stream in `buffer` that are whole.
-    pub fn of_cut_buffer(name: String, buffer: Buffer) -> Result<Self> {
-        Self::laid_out(name, buffer, Layout::of_cut_stream)
+    pub fn from_cut_buffer(name: String, buffer: Buffer) -> Result<Self> {
+        Self::laid_out(name, buffer, Layout::from_cut_stream)
     }
 
     fn laid_out(name: String, buffer: Buffer, read: fn(&[u8]) -> Checked<Layout>) -> Result<Self> {
