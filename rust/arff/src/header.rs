@@ -235,6 +235,7 @@ mod tests {
             ("@attribute 'a numeric", 11, "not closed"),
             ("@attribut a numeric", 0, "'@attribut'"),
             ("1,2,3", 0, "'1,2,3'"),
+            ("@data", 0, "before any @attribute"),
         ] {
             let fault = one(line).unwrap_err();
             assert!(fault.what.contains(words), "{line}: {}", fault.what);

@@ -420,3 +420,22 @@ impl<'a> Resolver<'a> {
         *self.schema.field(column).data_type() == DataType::Boolean
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hierarchy_in_the_metadata_makes_labels_of_text_alone() {
+        for (data_type, plain, with_hierarchy) in [
+            (DataType::Utf8, Kind::Nominal, Kind::Labels),
+            (DataType::Int32, Kind::Numeric, Kind::Numeric),
+            (DataType::Boolean, Kind::Numeric, Kind::Numeric),
+        ] {
+            let field = Field::new("y", data_type, true);
+            assert_eq!(Kind::from_field(&field), Some(plain));
+            let field = field.with_metadata(HashMap::from([(HIERARCHY.to_string(), "a/b".to_string())]));
+            assert_eq!(Kind::from_field(&field), Some(with_hierarchy));
+        }
+    }
+}

@@ -99,3 +99,19 @@ pub fn checksum(key: u64, contribution: &[Vector]) -> u64 {
     }
     hash.digest()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sparse_vector_has_each_feature_once_in_order() {
+        let sparse = |features: &[u32]| Vector::sparse(features.iter().map(|&feature| (feature, 1.0)).collect());
+        assert!(sparse(&[]).has(Form::Sparse(3)));
+        assert!(sparse(&[0, 2]).has(Form::Sparse(3)));
+        for wrong in [&[1, 1][..], &[2, 0], &[3]] {
+            assert!(!sparse(wrong).has(Form::Sparse(3)), "{wrong:?}");
+        }
+        assert!(!sparse(&[0, 1, 2]).has(Form::Dense(3)));
+    }
+}

@@ -173,3 +173,23 @@ impl WithBytes for Sample<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_level_ends_beyond_its_distances() {
+        let scale = Scale { base: 0.75, per_unit: 13.0 };
+        for step in 0..2_000 {
+            let distance = 0.75 + step as f32 * 0.0091;
+            let level = scale.level(distance);
+            assert_eq!(level == BEYOND, distance >= 0.75 + 255.0 / 13.0, "{distance}");
+            if level < BEYOND {
+                assert!(distance < scale.end(level), "{distance} is not in level {level}");
+                assert!(distance >= scale.end(level) - 1.0001 / 13.0, "{distance} is not in level {level}");
+            }
+        }
+        assert_eq!(scale.level(0.0), 0);
+    }
+}
