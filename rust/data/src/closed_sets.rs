@@ -92,7 +92,7 @@ mod tests {
 
     #[test]
     fn rows_have_the_labels_above_theirs_and_features_are_not_read() {
-        let roles = Roles { hierarchy_decay: 0.5, ..Roles::new(Targets::Named(vec!["y".into()])) };
+        let roles = Roles::new(Targets::Named(vec!["y".into()])).with_hierarchy_decay(0.5);
         let sets = closed_sets(&table(), &roles, &Monitor::default()).unwrap();
         assert_eq!(sets.names, ["a", "a/b", "d"]);
         assert_eq!(sets.shares, [0.4, 0.2, 0.4]);
@@ -102,7 +102,7 @@ mod tests {
 
     #[test]
     fn other_tasks_have_no_hierarchy() {
-        let roles = Roles { drop: vec!["y".into()], ..Roles::new(Targets::Named(vec!["x".into()])) };
+        let roles = Roles::new(Targets::Named(vec!["x".into()])).with_drop(vec!["y".into()]);
         let error = closed_sets(&table(), &roles, &Monitor::default()).unwrap_err().to_string();
         assert!(error.contains("the task is regression"), "{error}");
     }

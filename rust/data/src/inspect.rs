@@ -23,6 +23,7 @@ const TOP: usize = 5;
 
 /// What a column is good for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum ColumnKind {
     /// Numbers.
     Numeric,
@@ -75,6 +76,7 @@ impl ColumnKind {
 
 /// What one pass over a column shows.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct Column {
     /// The column's name.
     pub name: String,
@@ -99,6 +101,7 @@ pub struct Column {
 
 /// What one pass over a source shows.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct Inspection {
     /// Number of rows.
     pub rows: u64,
@@ -305,10 +308,11 @@ mod tests {
     fn tasks_are_those_that_a_ranking_would_take() {
         let source = mixed();
         for column in inspect(&source, &Monitor::default()).unwrap().columns {
-            let roles = Roles {
-                drop: if column.name == "day" { vec![] } else { vec!["day".into()] },
-                ..Roles::new(Targets::Named(vec![column.name.clone()]))
-            };
+            let roles = Roles::new(Targets::Named(vec![column.name.clone()])).with_drop(if column.name == "day" {
+                vec![]
+            } else {
+                vec!["day".into()]
+            });
             assert_eq!(Problem::resolve(&source.schema(), &roles, "table").ok().map(|p| p.task), column.task);
         }
     }

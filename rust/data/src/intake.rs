@@ -9,6 +9,7 @@ use crate::schema::{Problem, Roles};
 use crate::source::{ChunkSource, cut};
 use ferrank_runtime::error::{Error, Result};
 use ferrank_runtime::monitor::{Monitor, Phase};
+use ferrank_runtime::with_methods;
 
 /// Most rows handled at once; also the height of a chunk of the code store.
 pub const CHUNK_ROWS: usize = 65_536;
@@ -179,6 +180,7 @@ impl Intake<'_> {
 
 /// A part of a data set, seen through roles.
 #[derive(Clone, Copy)]
+#[non_exhaustive]
 pub struct View<'a> {
     /// The rows.
     pub source: &'a dyn ChunkSource,
@@ -191,7 +193,16 @@ pub struct View<'a> {
     pub alone: Option<usize>,
 }
 
-impl View<'_> {
+impl<'a> View<'a> {
+    /// The rows of `source` in their `roles`, for which all targets count.
+    pub fn new(source: &'a dyn ChunkSource, roles: &'a Roles, unlabelled: Unlabelled) -> Self {
+        View { source, roles, unlabelled, alone: None }
+    }
+
+    with_methods! {
+        with_alone => alone: Option<usize>;
+    }
+
     /// # Errors
     /// The errors of [`Problem::resolve`].
     pub fn problem(&self) -> Result<Problem> {

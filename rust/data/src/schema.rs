@@ -10,6 +10,7 @@ use crate::column::{is_text, is_text_list};
 use crate::hierarchy::{Edge, Hierarchy};
 use crate::source::{HIERARCHY, LABEL, ROLE};
 use ferrank_runtime::error::{Error, Result, check, nearest};
+use ferrank_runtime::with_methods;
 
 /// What is predicted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -106,6 +107,7 @@ pub enum Targets {
 
 /// The roles of columns that a user has set.
 #[derive(Debug, Clone, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Roles {
     /// The targets.
     pub targets: Targets,
@@ -126,6 +128,14 @@ impl Roles {
     pub fn new(targets: Targets) -> Self {
         let hierarchy_decay = crate::hierarchy::DECAY;
         Roles { targets, task: None, drop: Vec::new(), weight: None, hierarchy: None, hierarchy_decay }
+    }
+
+    with_methods! {
+        with_task => task: Option<Task>;
+        with_drop => drop: Vec<String>;
+        with_weight => weight: Option<String>;
+        with_hierarchy => hierarchy: Option<Vec<Edge>>;
+        with_hierarchy_decay => hierarchy_decay: f64;
     }
 }
 

@@ -13,9 +13,7 @@ fn main() -> Result<()> {
     let roles = Roles::new(Targets::Last(1));
     let settings = Settings::from(ForestParams::default());
     let monitor = Monitor::default();
-    let share = |keys| {
-        accumulate(&*source, &roles, &settings, &RunOptions { keys: Some(keys), ..RunOptions::default() }, &monitor)
-    };
+    let share = |keys| accumulate(&*source, &roles, &settings, &RunOptions::default().with_keys(Some(keys)), &monitor);
     let (mut one, two) = (share(0..50)?, share(50..100)?);
     // Shares travel as Arrow streams.
     one.merge(&read_accumulator(two.to_ipc()?, "the other share")?)?;

@@ -85,7 +85,7 @@ fn cases() -> Vec<Case> {
 impl Case {
     fn roles(&self) -> Roles {
         let names = |names: &[&str]| names.iter().map(|name| name.to_string()).collect();
-        Roles { drop: names(self.1), ..Roles::new(Targets::Named(names(self.0))) }
+        Roles::new(Targets::Named(names(self.0))).with_drop(names(self.1))
     }
 
     fn accumulate(&self, batch: &RecordBatch, options: &RunOptions<'_>) -> Result<Accumulator> {
@@ -93,12 +93,13 @@ impl Case {
     }
 
     fn whole(&self, batch: &RecordBatch) -> Accumulator {
-        self.accumulate(batch, &RunOptions { threads: 2, ..RunOptions::default() }).unwrap()
+        self.accumulate(batch, &RunOptions::default().with_threads(2)).unwrap()
     }
 
     fn profile(&self, batch: &RecordBatch, first_row: u64) -> Profile {
         let monitor = Monitor::default();
-        let view = View { source: &source(batch), roles: &self.roles(), unlabelled: Unlabelled::Ignore, alone: None };
+        let (source, roles) = (source(batch), self.roles());
+        let view = View::new(&source, &roles, Unlabelled::Ignore);
         profile(view, self.2.ranker().max_bins(), Place { first_row, of_rows: None }, 1, &monitor).unwrap()
     }
 }
@@ -123,7 +124,7 @@ fn shares_of_a_run_merge_in_any_order_to_its_bits() {
         assert_eq!(whole.keys().collect::<Vec<u64>>(), (0..n).collect::<Vec<u64>>());
         let known = case.profile(&batch, 0);
         let share = |keys| {
-            let options = RunOptions { keys: Some(keys), profile: Some(&known), ..RunOptions::default() };
+            let options = RunOptions::default().with_keys(Some(keys)).with_profile(Some(&known));
             case.accumulate(&batch, &options).unwrap()
         };
         let (one, two, three) = (share(0..n / 3), share(n / 3..n / 2), share(n / 4..n));
@@ -167,13 +168,12 @@ fn parts_of_the_rows_contribute_under_one_profile() {
     let batch = table(400);
     let parts = [batch.slice(0, 150), batch.slice(150, 250)];
     for case in cases() {
-        let view =
-            View { source: &source(&parts[0]), roles: &case.roles(), unlabelled: Unlabelled::Ignore, alone: None };
-        let counted = count(view, &Monitor::default()).unwrap();
+        let (source, roles) = (source(&parts[0]), case.roles());
+        let counted = count(View::new(&source, &roles, Unlabelled::Ignore), &Monitor::default()).unwrap();
         let mut known = case.profile(&parts[0], 0);
         known.merge(&case.profile(&parts[1], counted.kept)).unwrap();
         let of_part = |part: &RecordBatch, keys| {
-            let options = RunOptions { keys: Some(keys), profile: Some(&known), ..RunOptions::default() };
+            let options = RunOptions::default().with_keys(Some(keys)).with_profile(Some(&known));
             case.accumulate(part, &options).unwrap()
         };
         let n = case.whole(&batch).identity().n_keys();
@@ -182,7 +182,7 @@ fn parts_of_the_rows_contribute_under_one_profile() {
         let ranking = merged.ranking().unwrap();
         assert_eq!(ranking.n_rows, 400);
         assert!(ranking.scores.iter().all(|score| score.importance.iter().all(|value| value.is_finite())));
-        let nothing_told = case.accumulate(&parts[0], &RunOptions { profile: Some(&known), ..RunOptions::default() });
+        let nothing_told = case.accumulate(&parts[0], &RunOptions::default().with_profile(Some(&known)));
         assert!(nothing_told.unwrap_err().to_string().contains("keys: table is a part"));
     }
 }
@@ -204,7 +204,7 @@ fn a_part_may_lack_classes_and_targets() {
             let mut known = case.profile(&batch, 0);
             known.merge(&case.profile(&part, 400)).unwrap();
             let n = case.whole(&batch).identity().n_keys();
-            let options = |keys| RunOptions { keys: Some(keys), profile: Some(&known), ..RunOptions::default() };
+            let options = |keys| RunOptions::default().with_keys(Some(keys)).with_profile(Some(&known));
             let some = match &case.2 {
                 // No row of the part has the second target, whose trees then have no rows.
                 Settings::Forest(params) if params.per_target => 0..n / 2,
@@ -247,7 +247,7 @@ fn what_does_not_belong_together_does_not_merge() {
 fn a_score_without_contributions_is_an_error() {
     let batch = table(120);
     for (case, keys, missing) in [(1, 0..4, "no tree of the target 'z'"), (5, 0..4, "no contribution of myopic")] {
-        let options = RunOptions { keys: Some(keys), ..RunOptions::default() };
+        let options = RunOptions::default().with_keys(Some(keys));
         let some = cases()[case].accumulate(&batch, &options).unwrap();
         assert!(some.ranking().unwrap_err().to_string().contains(missing));
     }
@@ -280,9 +280,17 @@ fn damaged_accumulators_are_errors() {
 
 fn resumed(case: &Case, batch: &RecordBatch, path: &Path) -> (Result<Accumulator>, Vec<String>) {
     let monitor = Monitor::default();
-    let options = RunOptions { threads: 2, resume: Some(path), ..RunOptions::default() };
+    let options = RunOptions::default().with_threads(2).with_resume(Some(path));
     let accumulator = run::accumulate(&source(batch), &case.roles(), &case.2, &options, &monitor);
     (accumulator, monitor.take_notes())
+}
+
+/// What stays the same as long as a file is not replaced by another one; nothing where the system has no such number.
+fn file_number(path: &Path) -> Option<u64> {
+    #[cfg(unix)]
+    return Some(std::os::unix::fs::MetadataExt::ino(&fs::metadata(path).unwrap()));
+    #[cfg(not(unix))]
+    return None;
 }
 
 #[test]
@@ -300,8 +308,10 @@ fn a_run_resumes_from_wherever_its_file_ends() {
         let begin = Accumulator::new(whole.identity().clone()).to_ipc().unwrap().len() - END_MARKER;
 
         // Nothing is left to do; then cut off at any place, and damaged.
+        let file = file_number(&path);
         assert!(resumed(&case, &batch, &path).1.is_empty());
         assert_eq!(fs::read(&path).unwrap(), bytes);
+        assert_eq!(file_number(&path), file, "a complete file is not written anew");
         for part in 0..6 {
             // Records are multiples of 8 bytes long, so this is within one.
             let end = begin + part * (bytes.len() - begin) / 6 / 8 * 8 + if part > 0 { 3 } else { 0 };

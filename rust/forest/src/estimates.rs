@@ -58,7 +58,9 @@ pub(super) fn scores(data: &RunData, params: &ForestParams, ensembles: &[Vec<Par
             true => Estimate::average(&parts),
             false => parts.into_iter().next().map(|(_, estimate)| estimate).expect("one ensemble"),
         };
-        ScoreRanking { by_target, ..estimate.rank(score.name()) }
+        let mut ranking = estimate.rank(score.name());
+        ranking.by_target = by_target;
+        ranking
     });
     Ok(rankings.collect())
 }

@@ -116,7 +116,7 @@ pub fn rank(
     threads: usize,
     monitor: &Monitor,
 ) -> Result<Ranking> {
-    accumulate(source, roles, params, &RunOptions { threads, ..RunOptions::default() }, monitor)?.ranking()
+    accumulate(source, roles, params, &RunOptions::default().with_threads(threads), monitor)?.ranking()
 }
 
 /// Grows the trees that `options` request. Each tree is a contribution under its number.

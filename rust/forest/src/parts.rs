@@ -60,7 +60,7 @@ pub fn code(
 /// let (roles, params, monitor) = (Roles::new(Targets::Last(1)), ForestParams::default(), Monitor::default());
 /// let (parts, all) = ([source(batch.slice(0, 30))?, source(batch.slice(30, 50))?], source(batch)?);
 /// fn view<'a>(source: &'a TableSource, roles: &'a Roles) -> View<'a> {
-///     View { source, roles, unlabelled: Unlabelled::Error, alone: None }
+///     View::new(source, roles, Unlabelled::Error)
 /// }
 ///
 /// let profile = profile(view(&all, &roles), params.max_bins, Place::default(), 1, &monitor)?;
@@ -102,7 +102,7 @@ impl Coded {
         parts: Vec<Buffer>,
         options: &RunOptions<'_>,
     ) -> Result<Self> {
-        let (all, problem) = (View { alone: None, ..view }.problem()?, view.problem()?);
+        let (all, problem) = (view.with_alone(None).problem()?, view.problem()?);
         let rows = profile.counts.taking_part("the data set", params.treatment())?;
         params.validate(&DataShape::new(&all).with_rows(rows))?;
         let identity = Identity::new(params.clone(), &all, profile);

@@ -106,11 +106,12 @@ impl Coded {
     ) -> PyResult<Self> {
         let (roles, params) = (roles::ranked_roles(roles, settings)?, settings::forest(settings)?);
         let coded = py.detach(|| {
-            let options = RunOptions { threads, memory, temp_dir: temp_dir.as_deref(), ..RunOptions::default() };
+            let options =
+                RunOptions::default().with_threads(threads).with_memory(memory).with_temp_dir(temp_dir.as_deref());
             let parts = parts.into_iter().map(|part| Bytes::from_owner(part).into()).collect();
             let (profile, own) =
                 (Profile::from_ipc(profile.to_vec())?, own.map(|bytes| Profile::from_ipc(bytes.to_vec())).transpose()?);
-            let view = View { source: &*source.0, roles: &roles, unlabelled: params.treatment(), alone };
+            let view = View::new(&*source.0, &roles, params.treatment()).with_alone(alone);
             forest::Coded::new(view, &params, &profile, own.as_ref(), parts, &options)
         });
         coded.map(|coded| Coded(Arc::new(coded))).map_err(|e| to_py(py, e))
@@ -121,7 +122,7 @@ impl Coded {
         let coded = self.0.clone();
         Run::start(
             move |monitor| {
-                let options = RunOptions { threads, keys: Some(first..end), ..RunOptions::default() };
+                let options = RunOptions::default().with_threads(threads).with_keys(Some(first..end));
                 coded.accumulate(&options, monitor)
             },
             |py, accumulator| Ok(Bound::new(py, Accumulator(accumulator))?.into_any()),

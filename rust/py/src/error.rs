@@ -15,6 +15,7 @@ pub(crate) fn to_py(py: Python<'_>, error: Error) -> PyErr {
         Error::Setting(_) => of_class(py, "SettingError", message),
         Error::Type(_) => of_class(py, "ColumnTypeError", message),
         Error::File { .. } | Error::Resource(_) => of_class(py, "ResourceError", message),
+        _ => of_class(py, "FerrankError", message),
     }
 }
 

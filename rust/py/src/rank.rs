@@ -41,15 +41,14 @@ pub(crate) fn accumulate(
     Run::start(
         move |monitor| {
             let profile = profile.map(|bytes| Profile::from_ipc(bytes.to_vec())).transpose()?;
-            let options = RunOptions {
-                threads,
-                memory,
-                temp_dir: temp_dir.as_deref(),
-                keys: keys.map(|(first, end)| first..end),
-                profile: profile.as_ref(),
-                is_profiled,
-                resume: resume.as_deref(),
-            };
+            let options = RunOptions::default()
+                .with_threads(threads)
+                .with_memory(memory)
+                .with_temp_dir(temp_dir.as_deref())
+                .with_keys(keys.map(|(first, end)| first..end))
+                .with_profile(profile.as_ref())
+                .with_is_profiled(is_profiled)
+                .with_resume(resume.as_deref());
             ferrank::run::accumulate(&*source, &roles, &ranker, &options, monitor)
         },
         |py, accumulator| Ok(Bound::new(py, Accumulator(accumulator))?.into_any()),
@@ -72,7 +71,8 @@ pub(crate) fn rank_until(
     let ranker = settings::ranker(settings)?;
     Run::start(
         move |monitor| {
-            let options = RunOptions { threads, memory, temp_dir: temp_dir.as_deref(), ..RunOptions::default() };
+            let options =
+                RunOptions::default().with_threads(threads).with_memory(memory).with_temp_dir(temp_dir.as_deref());
             early_stopping::rank(&*source, &roles, &ranker, &goal, &options, monitor)
         },
         |py, (ranking, stop)| Ok(results::ranking(py, ranking, Some(stop))?.into_any()),
@@ -99,7 +99,7 @@ pub(crate) fn profile(
     Run::start(
         move |monitor| {
             let ranker = settings.ranker();
-            let view = View { source: &*source, roles: &roles, unlabelled: ranker.unlabelled(), alone };
+            let view = View::new(&*source, &roles, ranker.unlabelled()).with_alone(alone);
             let place = Place { first_row, of_rows };
             ferrank::profile::profile(view, ranker.max_bins(), place, threads, monitor)?.to_ipc()
         },
@@ -121,7 +121,7 @@ pub(crate) fn count(
     Run::start(
         move |monitor| {
             let unlabelled = settings.ranker().unlabelled();
-            ferrank::profile::count(View { source: &*source, roles: &roles, unlabelled, alone }, monitor)
+            ferrank::profile::count(View::new(&*source, &roles, unlabelled).with_alone(alone), monitor)
         },
         |py, counts| Ok((counts.rows, counts.kept).into_pyobject(py)?.into_any()),
     )
@@ -142,7 +142,7 @@ pub(crate) fn code(
         (source.0.clone(), roles::ranked_roles(roles, settings)?, settings::forest(settings)?);
     Run::start(
         move |monitor| {
-            let view = View { source: &*source, roles: &roles, unlabelled: params.treatment(), alone };
+            let view = View::new(&*source, &roles, params.treatment()).with_alone(alone);
             code_part(view, &params, &Profile::from_ipc(profile.to_vec())?, threads, monitor)
         },
         to_bytes,

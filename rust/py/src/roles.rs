@@ -9,7 +9,7 @@ use crate::{error, settings};
 /// The roles of the columns, for a ranker with these settings.
 pub(crate) fn ranked_roles(roles: &Bound<'_, PyDict>, ranker: &Bound<'_, PyDict>) -> PyResult<Roles> {
     let hierarchy_decay = settings::hierarchy_decay(ranker)?;
-    Ok(Roles { hierarchy_decay, ..self::roles(roles)? })
+    Ok(self::roles(roles)?.with_hierarchy_decay(hierarchy_decay))
 }
 
 /// The roles of the columns.
@@ -22,13 +22,11 @@ pub(crate) fn roles(dict: &Bound<'_, PyDict>) -> PyResult<Roles> {
         (None, Some(count)) => Targets::Last(count),
         (None, None) => Targets::Labels,
     };
-    Ok(Roles {
-        task: task.map(|name| Task::parse(&name)).transpose().map_err(|e| error::to_py(dict.py(), e))?,
-        drop: get(dict, "drop", "a list of column names")?,
-        weight: get(dict, "weight", "the name of a column")?,
-        hierarchy: get(dict, "hierarchy", "a list of pairs: the parent's name or None, the label's name")?,
-        ..Roles::new(targets)
-    })
+    Ok(Roles::new(targets)
+        .with_task(task.map(|name| Task::parse(&name)).transpose().map_err(|e| error::to_py(dict.py(), e))?)
+        .with_drop(get(dict, "drop", "a list of column names")?)
+        .with_weight(get(dict, "weight", "the name of a column")?)
+        .with_hierarchy(get(dict, "hierarchy", "a list of pairs: the parent's name or None, the label's name")?))
 }
 
 /// The role called `name`; `wanted` describes its values.

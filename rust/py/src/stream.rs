@@ -53,7 +53,8 @@ impl Stream {
         let (stream, batch) = (self.0.clone(), batch.0.clone());
         Run::start(
             move |monitor| {
-                let options = RunOptions { threads, memory, temp_dir: temp_dir.as_deref(), ..RunOptions::default() };
+                let options =
+                    RunOptions::default().with_threads(threads).with_memory(memory).with_temp_dir(temp_dir.as_deref());
                 stream.push(&*batch, &options, monitor)
             },
             |py, stream| Ok(Bound::new(py, Stream(Arc::new(stream)))?.into_any()),
@@ -66,7 +67,8 @@ impl Stream {
         let stream = self.0.clone();
         Run::start(
             move |monitor| {
-                let options = RunOptions { threads, memory, temp_dir: temp_dir.as_deref(), ..RunOptions::default() };
+                let options =
+                    RunOptions::default().with_threads(threads).with_memory(memory).with_temp_dir(temp_dir.as_deref());
                 stream.ranking(&options, monitor)
             },
             |py, ranking| Ok(results::ranking(py, ranking, None)?.into_any()),

@@ -44,6 +44,9 @@ pub mod ranking;
 pub mod run;
 mod settings;
 
+#[doc(hidden)] // for `settings!`
+pub use ferrank_runtime::with_methods;
+
 pub use accumulator::Accumulator;
 pub use checkpoint::Checkpoint;
 pub use condensed::{Condensed, most_parts};

@@ -4,6 +4,7 @@ use ferrank_data::schema::Task;
 
 /// The result of a run.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct Ranking {
     /// What was predicted.
     pub task: Task,
@@ -21,6 +22,7 @@ pub struct Ranking {
 
 /// Importances under one score. Vectors are in feature order.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct ScoreRanking {
     /// Name of the score.
     pub score: String,

@@ -12,10 +12,12 @@ use ferrank_data::profile::Profile;
 use ferrank_data::schema::names;
 use ferrank_runtime::budget::Budget;
 use ferrank_runtime::error::{Error, Result, check};
+use ferrank_runtime::with_methods;
 use tracing::info;
 
 /// How a run is carried out.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct RunOptions<'a> {
     /// Number of threads.
     pub threads: usize,
@@ -62,6 +64,18 @@ impl ScanSummary<'_> {
     /// Returns true if the source is only a part of the data set.
     pub fn is_part(&self) -> bool {
         self.counts != self.profile.counts
+    }
+}
+
+impl<'a> RunOptions<'a> {
+    with_methods! {
+        with_threads => threads: usize;
+        with_memory => memory: Option<u64>;
+        with_temp_dir => temp_dir: Option<&'a Path>;
+        with_keys => keys: Option<Range<u64>>;
+        with_profile => profile: Option<&'a Profile>;
+        with_is_profiled => is_profiled: bool;
+        with_resume => resume: Option<&'a Path>;
     }
 }
 

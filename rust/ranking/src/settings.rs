@@ -44,14 +44,7 @@ macro_rules! settings {
         }
 
         impl $params {
-            $(
-                #[doc = concat!("The same settings with another [`", stringify!($name), "`](Self::", stringify!($name), ").")]
-                #[must_use]
-                pub fn $with(mut self, $name: $type) -> Self {
-                    self.$name = $name;
-                    self
-                }
-            )*
+            $crate::with_methods! { $($with => $name: $type;)* }
         }
     };
 }

@@ -109,7 +109,7 @@ pub fn rank(
     threads: usize,
     monitor: &Monitor,
 ) -> Result<Ranking> {
-    accumulate(source, roles, params, &RunOptions { threads, ..RunOptions::default() }, monitor)?.ranking()
+    accumulate(source, roles, params, &RunOptions::default().with_threads(threads), monitor)?.ranking()
 }
 
 /// Computes the contributions of the blocks of queries in `options.keys`, each under its number, and of `myopic` under

@@ -9,6 +9,7 @@ pub type Result<T> = std::result::Result<T, Error>;
 
 /// Everything that can go wrong in a way the caller can mend.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum Error {
     /// The data are not what the call needs: a column, a value, a malformed file.
     #[error("{0}")]

@@ -9,6 +9,7 @@
 //! | [`threads`] | a thread pool for each run |
 //! | [`random`] | random streams keyed by what they are for |
 //! | [`pages`] | large buffers, zeroed by the system |
+//! | [`with_methods!`] | the `with_*` methods of structs that may gain fields |
 //!
 //! ```
 //! use ferrank_runtime::error::Error;
@@ -21,6 +22,7 @@
 //! ```
 
 pub mod budget;
+mod builder;
 pub mod error;
 pub mod monitor;
 pub mod pages;

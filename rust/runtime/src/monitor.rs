@@ -15,6 +15,7 @@ const LOG: &str = "ferrank::run";
 /// What a run is doing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
+#[non_exhaustive]
 pub enum Phase {
     /// First pass over the data: ranges, categories, cut points. Counts rows.
     Profiling,
@@ -51,6 +52,7 @@ impl Phase {
 
 /// A snapshot of a run.
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub struct Progress {
     /// What is being done.
     pub phase: Phase,

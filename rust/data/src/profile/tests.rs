@@ -33,7 +33,7 @@ fn source(batch: &RecordBatch) -> TableSource {
 
 fn of(batch: &RecordBatch, max_bins: usize, first_row: u64) -> Profile {
     profile(
-        View { source: &source(batch), roles: &roles(), unlabelled: Unlabelled::Ignore, alone: None },
+        View::new(&source(batch), &roles(), Unlabelled::Ignore),
         max_bins,
         Place { first_row, of_rows: None },
         1,
@@ -48,8 +48,8 @@ fn parts(batch: &RecordBatch, borders: &[usize], max_bins: usize) -> Vec<Profile
     let part = |pair: &[usize]| {
         let part = batch.slice(pair[0], pair[1] - pair[0]);
         let profile = of(&part, max_bins, first);
-        let view = View { source: &source(&part), roles: &roles(), unlabelled: Unlabelled::Ignore, alone: None };
-        first += count(view, &Monitor::default()).unwrap().kept;
+        let (source, roles) = (source(&part), roles());
+        first += count(View::new(&source, &roles, Unlabelled::Ignore), &Monitor::default()).unwrap().kept;
         profile
     };
     borders.windows(2).map(part).collect()
@@ -155,8 +155,9 @@ fn profiles_of_label_sets_travel_and_merge() {
             .unwrap()
     };
     let of = |batch: &RecordBatch, hierarchy: Option<Vec<Edge>>, hierarchy_decay: f64| {
-        let roles = Roles { hierarchy, hierarchy_decay, ..roles() };
-        let view = View { source: &source(batch), roles: &roles, unlabelled: Unlabelled::Use, alone: None };
+        let roles = roles().with_hierarchy(hierarchy).with_hierarchy_decay(hierarchy_decay);
+        let source = source(batch);
+        let view = View::new(&source, &roles, Unlabelled::Use);
         let profile = profile(view, 10, Place::default(), 1, &Monitor::default()).unwrap();
         let bytes = profile.to_ipc().unwrap();
         let read = Profile::from_ipc(bytes.clone()).unwrap();

@@ -77,7 +77,7 @@ fn kept(batch: &RecordBatch, borders: &[usize], max_bins: usize, keep: Keep<'_>)
 fn with_intake<T>(batch: &RecordBatch, borders: &[usize], work: impl FnOnce(&Intake<'_>) -> T) -> T {
     let pieces = borders.windows(2).map(|pair| batch.slice(pair[0], pair[1] - pair[0])).collect();
     let source = TableSource::new("table", batch.schema(), pieces).unwrap();
-    let roles = Roles { weight: Some("w".into()), ..Roles::new(Targets::Named(vec!["y".into()])) };
+    let roles = Roles::new(Targets::Named(vec!["y".into()])).with_weight(Some("w".into()));
     let problem = Problem::resolve(&batch.schema(), &roles, "table").unwrap();
     let monitor = Monitor::default();
     work(&Intake { source: &source, problem: &problem, unlabelled: Unlabelled::Ignore, monitor: &monitor })

@@ -4,11 +4,13 @@ use statrs::distribution::{ContinuousCDF, StudentsT};
 
 use ferrank_ranking::ScoreRanking;
 use ferrank_runtime::error::{Result, check};
+use ferrank_runtime::with_methods;
 use serde::Deserialize;
 
 /// When a ranking is good enough: the `top` features with the greatest importances are those, at this
 /// confidence.
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+#[non_exhaustive]
 pub struct Goal {
     /// Number of features that are to stand clear of the others; all but one of them at most count.
     #[serde(rename = "stable_top")]
@@ -33,7 +35,18 @@ pub(super) struct Verdict {
     pub(super) factor: f64,
 }
 
+impl Default for Goal {
+    fn default() -> Self {
+        Goal { top: 10, confidence: 0.95 }
+    }
+}
+
 impl Goal {
+    with_methods! {
+        with_top => top: usize;
+        with_confidence => confidence: f64;
+    }
+
     pub(super) fn validate(&self) -> Result<()> {
         check(self.top >= 1, "stable_top: 0; use at least 1")?;
         let sound = self.confidence > 0.0 && self.confidence < 1.0;

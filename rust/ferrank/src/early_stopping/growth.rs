@@ -10,6 +10,7 @@ use super::goal::Goal;
 
 /// Why a run with early stopping ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Reason {
     /// The best features are separated from all others.
     Settled,
@@ -32,6 +33,7 @@ impl Reason {
 
 /// How far a run went, and how much more it would need.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct Stop {
     /// Why it ended.
     pub reason: Reason,

@@ -12,7 +12,7 @@ use ferrank_data::intake::Unlabelled;
 use ferrank_data::schema::Targets;
 use ferrank_data::source::TableSource;
 use ferrank_forest::{ForestParams, MaxSamples};
-use ferrank_ranking::ScoreRanking;
+use ferrank_ranking::{Estimate, ScoreRanking};
 use ferrank_runtime::random::mix;
 
 const GOAL: Goal = Goal { top: 2, confidence: 0.95 };
@@ -36,25 +36,12 @@ fn roles() -> Roles {
 }
 
 fn forest(source: &TableSource, params: &ForestParams, monitor: &Monitor) -> Result<(Ranking, Stop)> {
-    rank(
-        source,
-        &roles(),
-        &Settings::Forest(params.clone()),
-        &GOAL,
-        &RunOptions { threads: 2, ..RunOptions::default() },
-        monitor,
-    )
+    rank(source, &roles(), &Settings::Forest(params.clone()), &GOAL, &RunOptions::default().with_threads(2), monitor)
 }
 
 fn score(importance: &[f64], std_error: &[f64]) -> ScoreRanking {
-    ScoreRanking {
-        score: "genie3".into(),
-        importance: importance.to_vec(),
-        std_error: std_error.to_vec(),
-        rank: Vec::new(),
-        rank_interval: Vec::new(),
-        by_target: Vec::new(),
-    }
+    let variance = std_error.iter().map(|error| error * error).collect();
+    Estimate { mean: importance.to_vec(), variance }.rank("genie3")
 }
 
 #[test]
@@ -117,7 +104,7 @@ fn a_sample_without_a_target_gives_way_to_all_rows() {
         RecordBatch::try_from_iter_with_nullable(names.into_iter().zip(columns).map(|(n, c)| (n, c, true))).unwrap();
     let source = TableSource::new("table", batch.schema(), vec![batch]).unwrap();
 
-    let (roles, options) = (roles(), RunOptions { threads: 2, ..RunOptions::default() });
+    let (roles, options) = (roles(), RunOptions::default().with_threads(2));
     let case = Case { source: &source, roles: &roles, params: &params, options: &options, monitor: &monitor };
     let growth = forest::ForestGrowth::new(case).unwrap();
     let ranking = growth.rank(growth.first()).unwrap();

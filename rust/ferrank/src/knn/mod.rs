@@ -41,6 +41,7 @@ use search::Search;
 
 /// NeighborLists, and the targets of both sources.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct Neighbors {
     /// What is to be predicted.
     pub task: Task,

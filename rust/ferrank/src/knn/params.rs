@@ -2,6 +2,7 @@
 
 use ferrank_data::intake::Unlabelled;
 use ferrank_runtime::error::{Result, check};
+use ferrank_runtime::with_methods;
 use serde::Deserialize;
 
 /// Choices where the papers leave one.
@@ -19,8 +20,9 @@ pub enum Conventions {
 
 /// What to search for.
 #[derive(Debug, Clone, Deserialize)]
+#[non_exhaustive]
 pub struct KnnParams {
-    /// NeighborLists of each test row.
+    /// Number of neighbors of each test row.
     pub n_neighbors: usize,
     /// n_rankings x n_features; importances.
     pub rankings: Vec<Vec<f64>>,
@@ -31,6 +33,17 @@ pub struct KnnParams {
 }
 
 impl KnnParams {
+    /// Searches for `n_neighbors` neighbors under each of the `rankings`, with textbook conventions. A row without any
+    /// target is an error.
+    pub fn new(n_neighbors: usize, rankings: Vec<Vec<f64>>) -> Self {
+        KnnParams { n_neighbors, rankings, conventions: Conventions::Textbook, unlabelled: Unlabelled::Error }
+    }
+
+    with_methods! {
+        with_conventions => conventions: Conventions;
+        with_unlabelled => unlabelled: Unlabelled;
+    }
+
     pub(super) fn validate(&self, n_features: usize) -> Result<()> {
         check(self.n_neighbors > 0, "n_neighbors: at least 1 neighbor is needed")?;
         check(

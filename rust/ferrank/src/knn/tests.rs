@@ -9,7 +9,6 @@ use super::metric::{Feature, Metric, Shape, Unknown};
 use super::panels::{MetricPanels, Side};
 use super::read::{Pair, elsewhere};
 use super::{Conventions, KnnParams, Neighbors, TargetPair, neighbors};
-use ferrank_data::intake::Unlabelled;
 use ferrank_data::schema::{Problem, Roles, Targets};
 use ferrank_data::source::{ChunkSource, TableSource};
 use ferrank_neighbors::kernel::Measure;
@@ -73,7 +72,7 @@ fn params(k: usize, conventions: Conventions) -> KnnParams {
         importances([0.0, 0.0, 2.0, 0.0, 0.0, -1.0], |_| 0.0),
         importances([-1.0; 6], |_| -1.0),
     ];
-    KnnParams { n_neighbors: k, rankings, conventions, unlabelled: Unlabelled::Error }
+    KnnParams::new(k, rankings).with_conventions(conventions)
 }
 
 fn read(conventions: Conventions, missing: f64) -> Pair {

@@ -44,11 +44,13 @@ use ferrank_runtime::error::{Error, Result, check};
 use ferrank_runtime::monitor::{Monitor, Phase};
 use ferrank_runtime::random::{Purpose, mix};
 use ferrank_runtime::threads::pool;
+use ferrank_runtime::with_methods;
 use reservoir::{Draw, Reservoir};
 use rows::{Rows, held, plain, united};
 
 /// The division of a stream into blocks, and how fast earlier rows lose weight.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct StreamParams {
     /// Rows that are ranked together, when so many have come.
     pub block_rows: u64,
@@ -58,7 +60,19 @@ pub struct StreamParams {
     pub half_life: Option<f64>,
 }
 
+impl Default for StreamParams {
+    fn default() -> Self {
+        StreamParams { block_rows: 20_000, reservoir_rows: 20_000, half_life: None }
+    }
+}
+
 impl StreamParams {
+    with_methods! {
+        with_block_rows => block_rows: u64;
+        with_reservoir_rows => reservoir_rows: u64;
+        with_half_life => half_life: Option<f64>;
+    }
+
     fn validate(&self) -> Result<()> {
         check(self.block_rows >= 1, "block_rows: 0; use at least 1")?;
         let Some(half_life) = self.half_life else { return Ok(()) };
@@ -165,11 +179,13 @@ impl Stream {
     /// # Errors
     /// The errors of a run over these rows; [`Error::Data`] if there are none.
     pub fn ranking(&self, options: &RunOptions<'_>, monitor: &Monitor) -> Result<Ranking> {
-        let (ranking, n_rows) = match &self.condensed {
+        let (mut ranking, n_rows) = match &self.condensed {
             Some(condensed) => (condensed.ranking()?, self.n_blocks * self.params.block_rows),
             None => (self.run(options, monitor)?.ranking()?, self.block.len() as u64),
         };
-        Ok(Ranking { n_rows, n_unlabelled: self.n_unlabelled, ..ranking })
+        ranking.n_rows = n_rows;
+        ranking.n_unlabelled = self.n_unlabelled;
+        Ok(ranking)
     }
 
     /// Number of complete blocks, and of rows without a target.
@@ -236,7 +252,7 @@ impl Stream {
             &source,
             &self.roles,
             &settings,
-            &RunOptions { threads, memory, temp_dir, ..RunOptions::default() },
+            &RunOptions::default().with_threads(threads).with_memory(memory).with_temp_dir(temp_dir),
             monitor,
         )
     }

@@ -38,7 +38,7 @@ fn table(batch: &RecordBatch) -> TableSource {
 }
 
 fn push(stream: &Stream, batch: &RecordBatch) -> Result<Stream> {
-    stream.push(&table(batch), &RunOptions { threads: 2, ..RunOptions::default() }, &Monitor::default())
+    stream.push(&table(batch), &RunOptions::default().with_threads(2), &Monitor::default())
 }
 
 fn ranking(stream: &Stream) -> Ranking {

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Float64Array, RecordBatch};
-use ferrank_data::schema::Roles;
 use ferrank_forest::{Ensemble, MaxFeatures, Score, Test, Ties, grow_tree};
 use ferrank_runtime::monitor::Monitor;
 
@@ -30,7 +29,7 @@ fn equal_weights_are_no_weights_and_their_scale_does_not_count() {
         let mut columns: Vec<(String, ArrayRef)> =
             plain.schema().fields().iter().map(|f| f.name().clone()).zip(plain.columns().to_vec()).collect();
         columns.push(("w".into(), numbers((0..90).map(weight))));
-        let roles = Roles { weight: Some("w".into()), ..roles(&["y"]) };
+        let roles = roles(&["y"]).with_weight(Some("w".into()));
         let batch = RecordBatch::try_from_iter_with_nullable(columns.into_iter().map(|(n, c)| (n, c, true))).unwrap();
         ranked(&batch, &roles, &few_trees(&SCORES)).unwrap()
     };
@@ -95,7 +94,7 @@ fn a_missing_target_leaves_its_row_out_of_its_own_ensemble() {
     let params = few_trees(&SCORES).with_per_target(true).with_target_weights(Some(vec![1.0, 0.0]));
     let both = ranked(&with(rows.clone().collect()), &roles(&["y", "z"]), &params).unwrap();
     let known = with(rows.filter(|&row| y(row).is_some()).collect());
-    let alone = ranked(&known, &Roles { drop: vec!["z".into()], ..roles(&["y"]) }, &few_trees(&SCORES)).unwrap();
+    let alone = ranked(&known, &roles(&["y"]).with_drop(vec!["z".into()]), &few_trees(&SCORES)).unwrap();
     assert_eq!(bits(&both)[..2], bits(&alone)[..2]);
     assert_eq!(both.scores[3].importance, alone.scores[3].importance);
 }
@@ -120,7 +119,7 @@ fn tests_of_a_tree_have_the_values_of_the_source() {
     assert_eq!(tree.nodes[1].split.as_ref().unwrap().test, Test::Cut(1.5));
     assert_eq!(tree.nodes.iter().map(|node| node.n_examples).collect::<Vec<_>>(), [8, 4, 2, 2, 4]);
 
-    let only_c = Roles { drop: vec!["x".into()], ..roles(&["y"]) };
+    let only_c = roles(&["y"]).with_drop(vec!["x".into()]);
     let batch = table(vec![
         ("x", numbers([0.0; 6])),
         ("c", texts(["p", "p", "q", "q", "r", "r"])),

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use arrow_array::{ArrayRef, BooleanArray, Float64Array, Int32Array};
 use ferrank_data::intake::Unlabelled;
-use ferrank_data::schema::{Roles, Task};
+use ferrank_data::schema::Task;
 use ferrank_forest::{ForestParams, Score, grow_tree, rank};
 use ferrank_runtime::error::Error;
 use ferrank_runtime::monitor::{Monitor, Phase};
@@ -26,7 +26,7 @@ fn errors_say_what_is_wrong_and_where() {
         ("two", Arc::new(BooleanArray::from(vec![true, false, true, true])) as ArrayRef),
         ("three", texts(["0", "1", "2", "0"])),
     ]);
-    let multi_label = Roles { task: Some(Task::MultiLabel), ..roles(&["two", "three"]) };
+    let multi_label = roles(&["two", "three"]).with_task(Some(Task::MultiLabel));
     let error = message(&labels, &multi_label, &params);
     assert!(error.contains("'three'") && error.contains("3 values"), "{error}");
 
@@ -44,7 +44,7 @@ fn errors_say_what_is_wrong_and_where() {
     assert!(message(&unknown, &roles(&["y"]), &ignore).contains("none of 4 rows"));
 
     let weights = table(vec![("x", y()), ("w", numbers([1.0, -1.0, 0.0, 1.0])), ("y", y())]);
-    let error = message(&weights, &Roles { weight: Some("w".into()), ..roles(&["y"]) }, &params);
+    let error = message(&weights, &roles(&["y"]).with_weight(Some("w".into())), &params);
     assert!(error.contains("column 'w'") && error.contains("-1"), "{error}");
 }
 

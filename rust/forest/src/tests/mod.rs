@@ -48,7 +48,7 @@ impl Coded {
         let targets = Targets::Named(targets.iter().map(|name| name.to_string()).collect());
         let weight = batch.column_by_name("w").map(|_| "w".to_string());
         let source = TableSource::new("table", batch.schema(), vec![batch.clone()]).unwrap();
-        let roles = Roles { task, weight, ..Roles::new(targets) };
+        let roles = Roles::new(targets).with_task(task).with_weight(weight);
         let problem = Problem::resolve(&source.schema(), &roles, "table").unwrap();
         let monitor = Monitor::default();
         let unlabelled = if use_all { Unlabelled::Use } else { Unlabelled::Ignore };

@@ -52,8 +52,8 @@ pub(super) fn ranked(
     let source = TableSource::new("table", batch.schema(), parts.collect()).unwrap();
     let drop = ["y", "class"].iter().filter(|name| !targets.contains(name)).map(|name| name.to_string()).collect();
     let targets = Targets::Named(targets.iter().map(|name| name.to_string()).collect());
-    let roles = Roles { drop, ..Roles::new(targets) };
-    let options = RunOptions { threads, ..RunOptions::default() };
+    let roles = Roles::new(targets).with_drop(drop);
+    let options = RunOptions::default().with_threads(threads);
     accumulate_within(Some(limits), &source, &roles, params, &options, &Monitor::default()).unwrap().ranking().unwrap()
 }
 
