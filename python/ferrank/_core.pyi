@@ -4,6 +4,9 @@ from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
 from typing import Any, final
 
+import numpy as np
+from numpy.typing import NDArray
+
 __version__: str
 
 @final
@@ -153,6 +156,9 @@ def code(
 def grow_tree(
     source: Source, roles: Mapping[str, object], settings: Mapping[str, object], tree: int
 ) -> Run: ...
+def rank_intervals(
+    importance: NDArray[np.float64], standard_error: NDArray[np.float64], freedom: float
+) -> NDArray[np.uint32]: ...
 def neighbors(
     train: Source,
     test: Source,

@@ -130,7 +130,7 @@ def _rows(ranking: "Ranking", top: int) -> list[list[str]]:
 
 
 def _importances(score: "ScoreRanking", order: np.ndarray) -> list[str]:
-    values, errors = score.importance[order], score.std_error[order]
+    values, errors = score.importance[order], score.standard_error[order]
     largest = np.abs(values).max(initial=0.0)
     magnitude = math.floor(math.log10(largest)) if largest > 0 and np.isfinite(largest) else 0
     style = f".{min(max(_DIGITS - 1 - magnitude, 0), 9)}f" if -5 < magnitude < 7 else f".{_DIGITS - 1}e"

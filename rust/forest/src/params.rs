@@ -144,6 +144,8 @@ settings! {
         /// How rows without any target are treated. With a supervision of 1 they have no effect, so that
         /// [`Unlabelled::Use`] means [`Unlabelled::Ignore`].
         unlabelled, with_unlabelled: Unlabelled = Unlabelled::Error;
+        /// True if each tree has companions on subsamples of the rows, from which standard errors follow.
+        standard_errors, with_standard_errors: bool = true;
         /// Seed of all random draws.
         seed, with_seed: u64 = 0;
     }
@@ -228,13 +230,14 @@ impl ForestParams {
         }
     }
 
-    /// The same settings with another seed, for `rows` rows; a number of drawn rows is at most as large.
+    /// The same settings with another seed, for `rows` rows; a number of drawn rows is at most as large. Blocks of a
+    /// stream share rows, so that they have no standard errors.
     pub fn for_block(&self, seed: u64, rows: u64) -> Self {
         let max_samples = match self.max_samples {
             MaxSamples::Count(count) => MaxSamples::Count(rows.min(count)),
             other => other,
         };
-        ForestParams { seed, max_samples, ..self.clone() }
+        ForestParams { seed, max_samples, standard_errors: false, ..self.clone() }
     }
 }
 

@@ -21,6 +21,11 @@ pub(crate) trait ScoreMethod {
         false
     }
 
+    /// Returns true if importances are shares of the impurity of the training data.
+    fn is_share_of_impurity(&self) -> bool {
+        false
+    }
+
     /// Returns true if the importances can be reported by target.
     fn is_by_target(&self) -> bool {
         false
