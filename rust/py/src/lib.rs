@@ -42,7 +42,7 @@ mod _core {
     #[pymodule_export]
     use super::run::Run;
     #[pymodule_export]
-    use super::settings::{default_settings_json, settings_json};
+    use super::settings::{default_settings_json, score_definitions, settings_json};
     #[pymodule_export]
     use super::stream::Stream;
 

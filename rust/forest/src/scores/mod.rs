@@ -4,7 +4,7 @@
 //! looks up. A method declares what it needs and makes an [`Observer`] for each tree. The observer sees every split,
 //! then the whole tree with its out-of-bag rows if the method needs them, and becomes the contribution of the tree.
 //!
-//! To add a score, add its file, its name in `score.rs`, and its line in [`Score::method`].
+//! To add a score, add its file, its name and definition in `score.rs`, and its line in [`Score::method`].
 //!
 //! Memory: a number for each feature, score and thread.
 
