@@ -77,7 +77,7 @@ mod targets;
 #[cfg(test)]
 mod tests;
 
-pub use params::{Iterations, ReliefParams, ReliefScore, TargetDistance};
+pub use params::*;
 
 use ferrank_data::intake::{Intake, numbered};
 use ferrank_data::schema::{Problem, Roles, Task};
