@@ -221,6 +221,11 @@ impl ForestParams {
         wanted.clamp(1, n_features)
     }
 
+    /// Returns true if the settings allow to split a node at `depth` with this number of `examples`.
+    pub(crate) fn may_split(&self, examples: f64, depth: u32) -> bool {
+        examples >= (2 * self.min_samples_leaf) as f64 && self.max_depth.is_none_or(|most| (depth as usize) < most)
+    }
+
     /// Number of rows to draw for a tree, of `n_rows`.
     pub fn rows_per_tree(&self, n_rows: u64) -> u64 {
         match self.max_samples {
