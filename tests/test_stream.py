@@ -42,7 +42,7 @@ RANKERS = [
 
 def same(a: Ranking, b: Ranking) -> bool:
     """Whether two rankings have the same bits."""
-    arrays = ("importance", "monte_carlo_error", "rank", "rank_interval", "by_target")
+    arrays = ("importance", "standard_error", "monte_carlo_error", "rank", "rank_interval", "by_target")
     whole = (a.task, a.n_rows, a.features, a.targets, list(a.scores))
     return whole == (b.task, b.n_rows, b.features, b.targets, list(b.scores)) and all(
         np.array_equal(

@@ -225,6 +225,12 @@ def _add_forest(parser: argparse.ArgumentParser) -> None:
         help="minimum rows in a leaf; default: 2",
     )
     setting(
+        "--no-standard-errors",
+        dest="standard_errors",
+        action="store_false",
+        help="leave out standard errors, which take up to as long as the trees themselves on a few thousand rows",
+    )
+    setting(
         "--max-depth",
         type=int,
         metavar="N",

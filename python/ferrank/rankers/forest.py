@@ -84,6 +84,11 @@ class ForestRanker(StreamRanker):
         Number of features that ``until`` separates from the others; at most n_features - 1 are used.
     confidence : float, default=0.95
         Probability for ``until`` that none of them is separated by chance.
+    standard_errors : bool, default=True
+        Whether to compute standard errors: how far other rows from the same population would move the
+        importances. Each tree then has two companions on half of the rows, at most 2,000, which do not
+        affect the importances. Without them there are only Monte Carlo errors: how far more trees would move
+        the importances. Streams of ``partial_fit`` and rankings in parts have no standard errors.
     random_state : int, RandomState, Generator or None, default=0
         Seed of all random draws. None draws a new seed for each run.
     n_jobs : int, optional
@@ -116,7 +121,7 @@ class ForestRanker(StreamRanker):
     Attributes
     ----------
     result_ : Ranking
-        Importances, standard errors and ranks for each score.
+        Importances, their errors and ranks for each score.
     ranking_ : ndarray of shape (n_features,)
         Ranks under the first score; 1 is the most important feature.
     feature_importances_ : ndarray of shape (n_features,)
@@ -175,6 +180,7 @@ class ForestRanker(StreamRanker):
         until: Literal["stable"] | None = None,
         stable_top: int = 10,
         confidence: float = 0.95,
+        standard_errors: bool = True,
         random_state: Any = 0,
         n_jobs: int | None = None,
         memory_limit: int | str | None = None,
@@ -207,6 +213,7 @@ class ForestRanker(StreamRanker):
         self.until = until
         self.stable_top = stable_top
         self.confidence = confidence
+        self.standard_errors = standard_errors
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.memory_limit = memory_limit
@@ -254,8 +261,8 @@ class ForestRanker(StreamRanker):
         ranks the rows so far. Memory is bounded. Importances do not depend on how the rows are split into
         batches, to the bit.
 
-        Standard errors come from the variance between trees; if there are many, between means of consecutive
-        trees. Cut points and target weights are computed for each block and its sample. With ``half_life``
+        Monte Carlo errors come from the variance between trees; if there are many, between means of
+        consecutive trees. Cut points and target weights are computed for each block and its sample. With ``half_life``
         the sample prefers recent rows [1]_, and the weight of old trees decays.
 
         The first call after ``fit`` starts a new stream. A call that fails changes nothing. Not available

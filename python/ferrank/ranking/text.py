@@ -17,6 +17,8 @@ __all__ = ["html", "labels", "shorten", "table", "text"]
 
 _NAME_WIDTH = 40
 _DIGITS = 4
+_NOTABLE = 0.2
+"""Share of the Monte Carlo variance in a squared standard error from which on it is mentioned."""
 
 
 def shorten(name: str, width: int = _NAME_WIDTH) -> str:
@@ -118,8 +120,11 @@ def _rows(ranking: "Ranking", top: int) -> list[list[str]]:
     columns.append([str(rank) for rank in ranking.score().rank[order]])
     columns.append(labels([ranking.features[number] for number in order]))
     for name, score in ranking.scores.items():
-        head += [name, "ranks"]
-        columns += [_importances(score, order), _intervals(score, order)]
+        head.append(name)
+        columns.append(_importances(score, order))
+        if _has_errors(score):
+            head.append("ranks")
+            columns.append(_intervals(score, order))
     return [head, *(list(row) for row in zip(*columns, strict=True))]
 
 
@@ -149,12 +154,34 @@ def _definitions(ranking: "Ranking") -> list[str]:
     return [f"{kind}: {definitions[kind]}" for kind in kinds if kind]
 
 
+def _has_errors(score: "ScoreRanking") -> bool:
+    return bool(np.isfinite(score.standard_error).any())
+
+
+def _errors(ranking: "Ranking", top: int) -> list[str]:
+    """Return what the errors in the table mean."""
+    known = [score for score in ranking.scores.values() if _has_errors(score)]
+    if not known:
+        return ["no standard errors: how far other rows would move the importances is unknown"]
+    lines = [
+        "±: standard error, how far other rows from the same population would move it; "
+        "ranks: those that it allows, 95 % for all at once"
+    ]
+    order = ranking.order()[:top]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        shares = [(score.monte_carlo_error[order] / score.standard_error[order]) ** 2 for score in known]
+    finite = np.concatenate(shares)[np.isfinite(np.concatenate(shares))]
+    if finite.size and np.median(finite) >= _NOTABLE:
+        lines.append(f"more trees or queries would take away {np.median(finite):.0%} of its square")
+    return lines
+
+
 def _footer(ranking: "Ranking", top: int) -> list[str]:
     lines = []
     if len(ranking.features) > top:
         lines.append(f"… and {len(ranking.features) - top:,} more features")
     lines += ["", *_definitions(ranking)]
-    lines.append("±: standard error; ranks: those that the 95 % intervals allow")
+    lines += _errors(ranking, top)
     if ranking.stopped is not None:
         lines.append(str(ranking.stopped))
     if ranking.n_unlabelled:

@@ -10,7 +10,7 @@ use ferrank_ranking::{Form, RunData, most_parts};
 /// The weights of neighbors.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Scheme {
-    /// NeighborLists of each class.
+    /// Number of neighbors of each class.
     pub(crate) k: usize,
     /// Width of the rank weights; `None`: equal weights.
     pub(crate) sigma: Option<f64>,

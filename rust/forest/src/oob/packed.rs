@@ -157,7 +157,8 @@ impl PackedTree {
     }
 
     /// Routes the examples of `router`, whose rows are numbered as in `view`, down the tree. Calls `visit` in preorder
-    /// for each node that some examples reach, with these examples in the order of their rows.
+    /// for each node that some examples reach, with these examples in the order of their rows. Each row of `router` needs
+    /// its multiplicity or its pair.
     ///
     /// # Errors
     /// The first error of `visit`.

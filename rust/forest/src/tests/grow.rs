@@ -219,7 +219,7 @@ proptest! {
                         prop_assert!(split.gain <= best + 1e-12);
                     }
                 }
-                // TreeBuffer until no test lowers the impurity.
+                // Grown until no test lowers the impurity.
                 None => prop_assert!(best < 1e-12, "{best} in a leaf"),
             }
         }
