@@ -21,6 +21,10 @@ from tables import NOMINAL, NUMERIC, tables
 SETS = {"hamming": None, "accuracy": distance.accuracy, "f1": distance.f1, "subset": distance.subset}
 
 
+def ranked(features: list[distance.Feature], scaling: str) -> list[distance.Feature]:
+    return [distance.mid_ranks(feature) for feature in features] if scaling == "rank" else features
+
+
 def some_known(table: pa.Table, targets: list[str]) -> pa.Array:
     return pa.array(np.any([table[name].is_valid().to_numpy() for name in targets], axis=0))
 
@@ -31,12 +35,15 @@ ALL = (*NUMERIC, *NOMINAL)
 
 @pytest.mark.slow
 @many_cases
-@given(tables(st.sampled_from([["classes"], ["two"], ["several"]]), features=ALL, missing=True))
-def test_relieff_agrees_with_the_reference(drawn):
+@given(
+    tables(st.sampled_from([["classes"], ["two"], ["several"]]), features=ALL, missing=True),
+    st.sampled_from(["range", "rank"]),
+)
+def test_relieff_agrees_with_the_reference(drawn, scaling):
     table, [target] = drawn
     names = [name for name in table.column_names if name != target]
-    features, classes = features_of(table, names), table[target].to_pylist()
-    found = importances(table, [target], scores=("relief", "myopic"), **MANY)
+    features, classes = ranked(features_of(table, names), scaling), table[target].to_pylist()
+    found = importances(table, [target], scores=("relief", "myopic"), scaling=scaling, **MANY)
     expected = several(lambda **scheme: relieff(features, classes, **scheme))
     assert_close(found, expected | {"myopic": myopic(features, classes)})
 
@@ -49,15 +56,17 @@ def test_relieff_agrees_with_the_reference(drawn):
         features=ALL,
         missing=True,
         missing_targets=True,
-    )
+    ),
+    st.sampled_from(["range", "rank"]),
 )
-def test_rrelieff_agrees_with_the_reference(drawn):
+def test_rrelieff_agrees_with_the_reference(drawn, scaling):
     table, targets = drawn
     table = table.filter(some_known(table, targets))
     features = features_of(table, [name for name in table.column_names if name not in targets])
     columns = features_of(table, targets, nominal=[n for n in targets if pa.types.is_boolean(table[n].type)])
+    features, columns = ranked(features, scaling), ranked(columns, scaling)
     weights = [2.0, 1.0, 0.5][: len(targets)]
-    options = {"task": "multi-target", "target_weights": weights, **MANY}
+    options = {"task": "multi-target", "target_weights": weights, "scaling": scaling, **MANY}
     apart = distance.mean_distance(columns, weights)
     expected = several(lambda **scheme: rrelieff(features, apart, **scheme))
     assert_close(importances(table, targets, **options), expected)
@@ -113,6 +122,26 @@ def test_agrees_with_clus_where_distances_do_not_tie(case):
     ranking = fr.rank(path, about["targets"], task=task, ranker=fr.ReliefRanker(n_neighbors=k))
     assert ranking.features == about["features"]
     np.testing.assert_allclose(ranking.importances(), case["importance"], rtol=0, atol=1e-6)
+
+
+def test_ranks_find_what_outliers_hide():
+    rng = np.random.default_rng(0)
+    X = rng.standard_cauchy((400, 10)) * 10.0 ** rng.integers(-6, 7, 10)
+    y = np.sign(X[:, 3]) * np.log1p(np.abs(X[:, 3])) + 0.1 * rng.standard_cauchy(400)
+    best = {
+        scaling: fr.ReliefRanker(n_neighbors=30, scaling=scaling).fit(X, y).ranking_.argmin()
+        for scaling in ("range", "rank")
+    }
+    assert best["range"] != best["rank"] == 3
+
+
+def test_ranks_do_not_change_with_a_monotonic_function():
+    rng = np.random.default_rng(1)
+    X, y = rng.normal(size=(200, 4)), rng.integers(0, 2, 200).astype(str)
+    X[rng.random(X.shape) < 0.1] = np.nan
+    relief = fr.ReliefRanker(scaling="rank")
+    as_they_are, changed = (relief.fit(x, y).feature_importances_ for x in (X, np.exp(9 * X)))
+    np.testing.assert_array_equal(as_they_are, changed)
 
 
 def test_neither_threads_nor_chunks_change_a_bit():
@@ -179,6 +208,7 @@ def test_scores_are_named_by_what_differs():
         ({"sigma": 0.0}, "sigma: 0 is not above 0"),
         ({"n_iterations": 9}, "n_iterations: 9 is not in 1 … 4"),
         ({"n_iterations": 1.5}, "n_iterations: share 1.5"),
+        ({"scaling": "log"}, "scaling: 'log' is not 'range' or 'rank'"),
         ({"scores": ("genie3",)}, "scores: 'genie3' is not 'relief' or 'myopic'"),
         ({"scores": ("myopic",)}, "myopic needs one nominal target"),
         ({"target_distance": "f1"}, "target_distance: only for label sets"),

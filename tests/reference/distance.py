@@ -63,6 +63,19 @@ def possible(feature: Feature, classes: Sequence | None, row: int) -> list[Value
     return [feature.values[i] for i in alike or known]
 
 
+def mid_ranks(feature: Feature) -> Feature:
+    """Numbers replaced by their mean rank among the known ones; nominal features stay as they are."""
+    if feature.nominal:
+        return feature
+    known = [value for value in feature.values if value is not None]
+
+    def rank(value: Value) -> float:
+        below, equal = sum(v < value for v in known), sum(v == value for v in known)
+        return below + (equal + 1) / 2
+
+    return Feature(feature.name, False, [None if v is None else rank(v) for v in feature.values])
+
+
 def row_distances(features: Sequence[Feature], classes: Sequence | None = None) -> np.ndarray:
     """Mean difference over the features, summed in their order, to 12 decimals."""
     total = sum(differences(feature, classes) for feature in features)

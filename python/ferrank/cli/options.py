@@ -283,6 +283,12 @@ def _add_relief(parser: argparse.ArgumentParser) -> None:
         help="rows whose neighbors are searched; number or share; default: all",
     )
     setting(
+        "--scaling",
+        choices=["range", "rank"],
+        help="how numbers are scaled: by the range of their feature (default), or by ranks, for which outliers "
+        "do not matter",
+    )
+    setting(
         "--influence",
         nargs=2,
         type=float,

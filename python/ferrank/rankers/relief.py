@@ -44,6 +44,11 @@ class ReliefRanker(StreamRanker):
     n_iterations : int, float or None, default=None
         Number of rows whose neighbors are searched (m in the papers), drawn without replacement; a float is a
         share. None uses all rows.
+    scaling : {"range", "rank"}, default="range"
+        How numeric features and targets are scaled to [0, 1]. "range" divides differences by the range of the
+        feature [1]_; a single outlier then makes all other differences small. "rank" replaces each value by
+        its rank among all rows, equal values by the mean of their ranks, so that outliers and skewed
+        distributions do not matter. Missing values have no rank.
     target_distance : {"hamming", "accuracy", "f1", "subset"} or sequence of them, optional
         Distance between label sets; Hamming by default. Several distances give a score each, such as
         ``relief_f1``. In a hierarchy labels count with their weights. Distances are normalized to [0, 1].
@@ -148,6 +153,7 @@ class ReliefRanker(StreamRanker):
         sigma: float | Sequence[float | None] | None = None,
         scores: Sequence[str] = ("relief",),
         n_iterations: int | float | None = None,
+        scaling: Literal["range", "rank"] = "range",
         target_distance: str | Sequence[str] | None = None,
         per_target: bool = False,
         target_weights: Sequence[float] | None = None,
@@ -173,6 +179,7 @@ class ReliefRanker(StreamRanker):
         self.sigma = sigma
         self.scores = scores
         self.n_iterations = n_iterations
+        self.scaling = scaling
         self.target_distance = target_distance
         self.per_target = per_target
         self.target_weights = target_weights
@@ -226,8 +233,8 @@ class ReliefRanker(StreamRanker):
         ``reservoir_rows`` earlier rows, and its contributions are added to those of earlier blocks.
         ``result_`` covers all complete blocks and is set when a block is complete. Before that there is no
         ranking, unless a call without ``X`` ranks the rows so far. Memory is bounded. Importances do not
-        depend on how the rows are split into batches, to the bit. Values are normalized by the range of each
-        block and its sample.
+        depend on how the rows are split into batches, to the bit. Values are scaled by the range of each block
+        and its sample, or ranked among their rows.
 
         The first call after ``fit`` starts a new stream. A call that fails changes nothing. Not available
         with ``until``, for dask collections, and with ``unlabelled="use"`` in classification.

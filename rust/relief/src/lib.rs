@@ -26,6 +26,8 @@
 //! - Missing values differ by the expected difference, for numeric features too.
 //! - Distances are means over features, summed in f64 in the order of features and rounded to 12 decimals; of equally
 //!   near rows the one with the lower number is nearer.
+//! - With [`Scaling::Rank`], mid-ranks replace the numbers of features and targets. They are those of all rows that are
+//!   ranked together, and missing values have none.
 //! - A class with fewer than k rows counts with the rows it has.
 //! - Two empty label sets are at distance 0.
 //! - The rank weight is exp(−(rank/σ)²); Petković et al. 2020a write 1/σ for σ.
@@ -37,7 +39,8 @@
 //! the supervised one.
 //!
 //! Memory: 13 bytes a value for rows in memory, 17 where values have no byte codes, and one byte for each pair of rows
-//! where rows are few and wide; for other tables one tile of rows, and the queries of a group.
+//! where rows are few and wide; for other tables one tile of rows, and the queries of a group. Ranks need 24 bytes a row
+//! for a column at a time, and a temporary file of 8 bytes a value where the rows are not held.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -77,15 +80,17 @@ mod targets;
 #[cfg(test)]
 mod tests;
 
-pub use params::{Iterations, ReliefParams, ReliefScore, TargetDistance};
+pub use params::{Iterations, ReliefParams, ReliefScore, Scaling, TargetDistance};
 
 use ferrank_data::intake::{Intake, numbered};
 use ferrank_data::schema::{Problem, Roles, Task};
 use ferrank_data::source::ChunkSource;
+use ferrank_neighbors::spilled::COLUMN_BYTES;
 use ferrank_ranking::{Accumulator, Checkpoint, DataShape, Identity, Ranking, RunOptions, ScanSummary, Vector};
 use ferrank_runtime::budget::Budget;
 use ferrank_runtime::error::Result;
 use ferrank_runtime::monitor::Monitor;
+use ferrank_runtime::scratch::Scratch;
 use ferrank_runtime::threads::pool;
 use limits::Limits;
 use neighborhoods::neighborhood;
@@ -157,7 +162,7 @@ fn accumulate_within(
             Some(limits) => limits,
             None => memory_limits(params, &problem, &scan, &outline, queries.largest_block(), options.memory)?,
         };
-        let prepared = Prepared::read(limits, intake, &scan)?;
+        let prepared = Prepared::read(limits, intake, &scan, params.scaling, &Scratch::new(options.temp_dir))?;
         let (blocks, myopic): (Vec<u64>, Vec<u64>) = missing.into_iter().partition(|&key| key < n_blocks);
         if !blocks.is_empty() {
             let rule = neighborhood(params, prepared.n_rows);
@@ -194,7 +199,8 @@ fn memory_limits(
     // A query beside streamed rows: its lists and sums, its values as rows and in panels.
     let query = neighborhood(params, scan.rows as usize).query_bytes(n_classes, outline.n_vectors())
         + 20 * problem.features.len();
-    Limits::within(Budget::new(memory), scan.rows, target_bytes, largest_block * query)
+    let column = if params.scaling == Scaling::Rank { COLUMN_BYTES * scan.rows as usize } else { 0 };
+    Limits::within(Budget::new(memory), scan.rows, target_bytes, column.max(largest_block * query))
 }
 
 impl Prepared<'_> {
@@ -217,6 +223,7 @@ impl Prepared<'_> {
                 &self.target_profiles,
                 &self.problem.targets,
                 task,
+                params.scaling,
                 params.target_weights.as_deref(),
             )?),
         };

@@ -54,6 +54,17 @@ impl ReliefScore {
     }
 }
 
+/// How numbers are scaled to [0, 1] before differences are taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Scaling {
+    /// (value − minimum) / (maximum − minimum).
+    Range,
+    /// Mid-ranks, scaled to [0, 1]: equal values share the mean of their ranks. Differences then count the rows between
+    /// two values, so that outliers and skewed distributions do not matter.
+    Rank,
+}
+
 /// Number of rows that are queries.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(untagged, expecting = "a number of rows, a share in (0, 1] or None")]
@@ -85,6 +96,8 @@ settings! {
         sigma, with_sigma: Vec<Option<f64>> = vec![None];
         /// Number of queries, drawn without replacement.
         n_iterations, with_n_iterations: Iterations = Iterations::All;
+        /// How numeric features and targets are scaled.
+        scaling, with_scaling: Scaling = Scaling::Range;
         /// Distances between label sets; empty: Hamming. Other targets have the distance of their kind.
         target_distance, with_target_distance: Vec<TargetDistance> = Vec::new();
         /// True to compute importances for each target on its own and average them with the target weights

@@ -1,9 +1,11 @@
 //! Reads a source as far as a search needs it: scales, targets, models of missing values, and the rows if they fit in
 //! memory.
 
+use arrow_array::RecordBatch;
 use rayon::prelude::*;
 
 use super::limits::Limits;
+use super::params::Scaling;
 use super::targets;
 use ferrank_data::intake::{Intake, Unlabelled};
 use ferrank_data::profile::ColumnProfile;
@@ -15,10 +17,12 @@ use ferrank_neighbors::rows::{Reader, Rows};
 use ferrank_neighbors::space::{Scale, Shape, Space};
 use ferrank_neighbors::space_panels::layout_of;
 use ferrank_neighbors::sparse::{SparseRows, Usual};
+use ferrank_neighbors::spilled::{COLUMN_BYTES, SpilledRows};
 use ferrank_neighbors::table::Table;
 use ferrank_ranking::ScanSummary;
 use ferrank_runtime::error::Result;
 use ferrank_runtime::monitor::{Monitor, Phase};
+use ferrank_runtime::scratch::Scratch;
 use tracing::info;
 
 /// Bytes of a value in memory: in f64, in f32 in panels and by rows, and as byte code.
@@ -42,10 +46,17 @@ pub(crate) struct Prepared<'a> {
 }
 
 impl<'a> Prepared<'a> {
-    pub(super) fn read(limits: Limits, intake: Intake<'a>, scan: &ScanSummary<'_>) -> Result<Self> {
+    /// Reads the rows of `intake` as far as `limits` allow, with mid-ranks in place of numbers if `scaling` says so.
+    pub(super) fn read(
+        limits: Limits,
+        intake: Intake<'a>,
+        scan: &ScanSummary<'_>,
+        scaling: Scaling,
+        scratch: &Scratch,
+    ) -> Result<Self> {
         let (problem, monitor, profile, n_rows) = (intake.problem, intake.monitor, &scan.profile, scan.rows);
         let all_rows = profile.counts.kept as usize;
-        let scales: Vec<Scale> = profile.features.iter().map(Scale::from_profile).collect();
+        let scales: Vec<Scale> = profile.features.iter().map(|profile| scaled(profile, scaling)).collect();
         let mut shapes: Vec<Shape> = scales.iter().map(Shape::from_scale).collect();
         let with_missing: Vec<usize> =
             (0..shapes.len()).filter(|&i| shapes[i] != Shape::Constant && profile.features[i].missing() > 0).collect();
@@ -55,15 +66,29 @@ impl<'a> Prepared<'a> {
         let by_class = problem.task == Task::Classification && !is_semi_supervised;
         let classes = if by_class { profile.targets[0].n_categories() } else { 1 };
         let usual = Usual::new(&profile.features, &reader.scales, all_rows);
+        let (n, width) = (n_rows as usize, shapes.len());
+        let ranked: Vec<usize> =
+            (0..width).filter(|&feature| matches!(reader.scales[feature], Scale::Ranked { .. })).collect();
+        let read = |batch: &RecordBatch| add_values(&mut targets, &reader.intake, batch);
+        let held_bytes = n * (VALUE_BYTES * width + 4 * with_missing.len() * classes);
+        let ranking_bytes = if ranked.is_empty() { 0 } else { n * (size_of::<f64>() * width + COLUMN_BYTES) };
         let table = if usual.is_worthwhile(all_rows, limits.rows) {
-            read_sparse(&reader, usual, &mut targets)?
+            read_sparse(&reader, usual, &ranked, read)?
+        } else if held_bytes.max(ranking_bytes) <= limits.rows {
+            let mut rows = reader.hold(Phase::Coding, read)?;
+            let left = limits.rows - n * size_of::<f64>() * width;
+            rows.rank(&ranked, (left / (COLUMN_BYTES * n)).max(1));
+            Table::Held(rows)
+        } else if !ranked.is_empty() {
+            Table::Spilled(SpilledRows::new(&reader, &ranked, scratch, limits.group, read)?)
         } else {
-            let held = n_rows as usize * (VALUE_BYTES * shapes.len() + 4 * with_missing.len() * classes) <= limits.rows;
-            read_table(reader, held, &mut targets)?
+            reader.intake.pass(Phase::Coding, read)?;
+            Table::Streamed(reader)
         };
         let place = match &table {
             Table::Held(_) => "held in memory",
             Table::Sparse(_) => "held in memory without their zeros",
+            Table::Spilled(_) => "kept in a temporary file",
             Table::Streamed(_) => "read again for each pass",
         };
         info!("memory plan: {n_rows} rows are {place}");
@@ -88,22 +113,29 @@ impl<'a> Prepared<'a> {
     }
 }
 
-/// Reads the targets, and the rows if `held`.
-fn read_table<'a>(reader: Reader<'a>, held: bool, targets: &mut [TargetColumn]) -> Result<Table<'a>> {
-    if !held {
-        reader.intake.pass(Phase::Coding, |batch| add_values(targets, &reader.intake, batch))?;
-        return Ok(Table::Streamed(reader));
+/// The scale of a feature with this profile.
+fn scaled(profile: &ColumnProfile, scaling: Scaling) -> Scale {
+    match Scale::from_profile(profile) {
+        Scale::Numeric { low, high } if scaling == Scaling::Rank => Scale::Ranked { low, high },
+        scale => scale,
     }
-    Ok(Table::Held(reader.hold(Phase::Coding, |batch| add_values(targets, &reader.intake, batch))?))
 }
 
-/// Reads the targets, and the rows without their usual values.
-fn read_sparse<'a>(reader: &Reader<'_>, usual: Usual, targets: &mut [TargetColumn]) -> Result<Table<'a>> {
+/// Reads the rows without their usual values, and ranks the features `ranked`; calls `each` with every batch.
+fn read_sparse<'a>(
+    reader: &Reader<'_>,
+    usual: Usual,
+    ranked: &[usize],
+    mut each: impl FnMut(&RecordBatch) -> Result<()>,
+) -> Result<Table<'a>> {
     let mut rows = SparseRows::new(usual);
     reader.pass(Phase::Coding, |batch, tile| {
         rows.append(tile);
-        add_values(targets, &reader.intake, batch)
+        each(batch)
     })?;
+    if !ranked.is_empty() {
+        rows.rank(ranked);
+    }
     Ok(Table::Sparse(rows))
 }
 
@@ -120,6 +152,7 @@ fn missing_models(
     let n_rows = match table {
         Table::Held(rows) => rows.numbers.len(),
         Table::Sparse(rows) => rows.len(),
+        Table::Spilled(rows) => rows.len(),
         Table::Streamed(reader) => reader.n_rows as usize,
     };
     for features in with_missing.chunks((MODEL_VALUES / n_rows).max(1)) {

@@ -136,7 +136,7 @@ impl Pairs<'_> {
             Table::Sparse(rows) => {
                 by_group(&|blocks| blocks.iter_mut().for_each(|block| block.add_sparse(rows, space)))
             }
-            Table::Streamed(_) => {
+            Table::Spilled(_) | Table::Streamed(_) => {
                 let mut sums: Vec<_> = blocks.par_chunks(together).flat_map_iter(open).collect();
                 table.pass(Phase::Summing, |rows| {
                     sums.par_chunks_mut(together).for_each(|blocks| sums::Block::add(blocks, arch, self.context(rows)));
