@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -21,8 +23,17 @@ from tables import NOMINAL, NUMERIC, tables
 SETS = {"hamming": None, "accuracy": distance.accuracy, "f1": distance.f1, "subset": distance.subset}
 
 
-def ranked(features: list[distance.Feature], scaling: str) -> list[distance.Feature]:
-    return [distance.mid_ranks(feature) for feature in features] if scaling == "rank" else features
+SCALES = st.fixed_dictionaries(
+    {
+        "scaling": st.sampled_from(["range", "rank"]),
+        "missing": st.sampled_from(["expected", "informative"]),
+    }
+)
+
+
+def scaled(features: list[distance.Feature], scaling: str, missing: str) -> list[distance.Feature]:
+    informative = [replace(feature, informative=missing == "informative") for feature in features]
+    return [distance.mid_ranks(feature) for feature in informative] if scaling == "rank" else informative
 
 
 def some_known(table: pa.Table, targets: list[str]) -> pa.Array:
@@ -37,13 +48,13 @@ ALL = (*NUMERIC, *NOMINAL)
 @many_cases
 @given(
     tables(st.sampled_from([["classes"], ["two"], ["several"]]), features=ALL, missing=True),
-    st.sampled_from(["range", "rank"]),
+    SCALES,
 )
-def test_relieff_agrees_with_the_reference(drawn, scaling):
+def test_relieff_agrees_with_the_reference(drawn, scales):
     table, [target] = drawn
     names = [name for name in table.column_names if name != target]
-    features, classes = ranked(features_of(table, names), scaling), table[target].to_pylist()
-    found = importances(table, [target], scores=("relief", "myopic"), scaling=scaling, **MANY)
+    features, classes = scaled(features_of(table, names), **scales), table[target].to_pylist()
+    found = importances(table, [target], scores=("relief", "myopic"), **scales, **MANY)
     expected = several(lambda **scheme: relieff(features, classes, **scheme))
     assert_close(found, expected | {"myopic": myopic(features, classes)})
 
@@ -57,16 +68,16 @@ def test_relieff_agrees_with_the_reference(drawn, scaling):
         missing=True,
         missing_targets=True,
     ),
-    st.sampled_from(["range", "rank"]),
+    SCALES,
 )
-def test_rrelieff_agrees_with_the_reference(drawn, scaling):
+def test_rrelieff_agrees_with_the_reference(drawn, scales):
     table, targets = drawn
     table = table.filter(some_known(table, targets))
     features = features_of(table, [name for name in table.column_names if name not in targets])
     columns = features_of(table, targets, nominal=[n for n in targets if pa.types.is_boolean(table[n].type)])
-    features, columns = ranked(features, scaling), ranked(columns, scaling)
+    features, columns = scaled(features, **scales), scaled(columns, scales["scaling"], "expected")
     weights = [2.0, 1.0, 0.5][: len(targets)]
-    options = {"task": "multi-target", "target_weights": weights, "scaling": scaling, **MANY}
+    options = {"task": "multi-target", "target_weights": weights, **scales, **MANY}
     apart = distance.mean_distance(columns, weights)
     expected = several(lambda **scheme: rrelieff(features, apart, **scheme))
     assert_close(importances(table, targets, **options), expected)
@@ -144,6 +155,20 @@ def test_ranks_do_not_change_with_a_monotonic_function():
     np.testing.assert_array_equal(as_they_are, changed)
 
 
+def test_missing_values_that_tell_are_found():
+    rng = np.random.default_rng(2)
+    X, y = rng.normal(size=(400, 12)), rng.integers(0, 2, 400)
+    gaps = rng.random(X.shape) < np.where(y == 1, 0.3, 0.1)[:, None] * (np.arange(12) < 3)
+    X[gaps] = np.nan
+    X[:, 11] = np.where(rng.random(400) < 0.2 + 0.5 * y, np.nan, 1.0)  # known or not, and nothing else
+    expected, informative = (
+        fr.ReliefRanker("classification", n_neighbors=30, missing=missing).fit(X, y).result_
+        for missing in ("expected", "informative")
+    )
+    assert set(informative.top(4)) == {"x0", "x1", "x2", "x11"}
+    assert expected.score().importance[11] == 0
+
+
 def test_neither_threads_nor_chunks_change_a_bit():
     rng = np.random.default_rng(5)
     n_rows = 70_000
@@ -208,6 +233,7 @@ def test_scores_are_named_by_what_differs():
         ({"sigma": 0.0}, "sigma: 0 is not above 0"),
         ({"n_iterations": 9}, "n_iterations: 9 is not in 1 … 4"),
         ({"n_iterations": 1.5}, "n_iterations: share 1.5"),
+        ({"missing": "ignore"}, "missing: 'ignore' is not 'expected' or 'informative'"),
         ({"scaling": "log"}, "scaling: 'log' is not 'range' or 'rank'"),
         ({"scores": ("genie3",)}, "scores: 'genie3' is not 'relief' or 'myopic'"),
         ({"scores": ("myopic",)}, "myopic needs one nominal target"),

@@ -15,7 +15,7 @@ RANKERS = [
     fr.ForestRanker(n_estimators=5, scores=("genie3", "permutation")),
     fr.ReliefRanker(n_neighbors=(2, 7)),
     fr.ReliefRanker(n_neighbors=3, n_iterations=20, sigma=2.0),
-    fr.ReliefRanker(n_neighbors=3, scaling="rank"),
+    fr.ReliefRanker(n_neighbors=3, scaling="rank", missing="informative"),
 ]
 
 

@@ -23,7 +23,8 @@
 //!
 //! Decisions where the papers are silent or contradict themselves:
 //!
-//! - Missing values differ by the expected difference, for numeric features too.
+//! - Missing values differ by the expected difference, for numeric features too. With [`Missing::Informative`] missing is a
+//!   value of its own in features, not in targets; a feature with one known value and missing ones is not constant then.
 //! - Distances are means over features, summed in f64 in the order of features and rounded to 12 decimals; of equally
 //!   near rows the one with the lower number is nearer.
 //! - With [`Scaling::Rank`], mid-ranks replace the numbers of features and targets. They are those of all rows that are
@@ -80,7 +81,7 @@ mod targets;
 #[cfg(test)]
 mod tests;
 
-pub use params::{Iterations, ReliefParams, ReliefScore, Scaling, TargetDistance};
+pub use params::{Iterations, Missing, ReliefParams, ReliefScore, Scaling, TargetDistance};
 
 use ferrank_data::intake::{Intake, numbered};
 use ferrank_data::schema::{Problem, Roles, Task};
@@ -162,7 +163,7 @@ fn accumulate_within(
             Some(limits) => limits,
             None => memory_limits(params, &problem, &scan, &outline, queries.largest_block(), options.memory)?,
         };
-        let prepared = Prepared::read(limits, intake, &scan, params.scaling, &Scratch::new(options.temp_dir))?;
+        let prepared = Prepared::read(limits, intake, &scan, params, &Scratch::new(options.temp_dir))?;
         let (blocks, myopic): (Vec<u64>, Vec<u64>) = missing.into_iter().partition(|&key| key < n_blocks);
         if !blocks.is_empty() {
             let rule = neighborhood(params, prepared.n_rows);

@@ -65,6 +65,18 @@ pub enum Scaling {
     Rank,
 }
 
+/// How much a missing value of a feature differs from others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Missing {
+    /// As much as is expected, given the known values of the feature, in classification those of the row's class
+    /// (Robnik-Šikonja and Kononenko 1999 Eq. 7, 8).
+    Expected,
+    /// By 1 from known values, and not at all from other missing ones. A feature whose missing values depend on the target
+    /// is then found.
+    Informative,
+}
+
 /// Number of rows that are queries.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(untagged, expecting = "a number of rows, a share in (0, 1] or None")]
@@ -98,6 +110,8 @@ settings! {
         n_iterations, with_n_iterations: Iterations = Iterations::All;
         /// How numeric features and targets are scaled.
         scaling, with_scaling: Scaling = Scaling::Range;
+        /// How much a missing value of a feature differs from others.
+        missing, with_missing: Missing = Missing::Expected;
         /// Distances between label sets; empty: Hamming. Other targets have the distance of their kind.
         target_distance, with_target_distance: Vec<TargetDistance> = Vec::new();
         /// True to compute importances for each target on its own and average them with the target weights

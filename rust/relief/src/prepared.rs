@@ -5,10 +5,10 @@ use arrow_array::RecordBatch;
 use rayon::prelude::*;
 
 use super::limits::Limits;
-use super::params::Scaling;
+use super::params::{Missing, ReliefParams, Scaling};
 use super::targets;
 use ferrank_data::intake::{Intake, Unlabelled};
-use ferrank_data::profile::ColumnProfile;
+use ferrank_data::profile::{Categories, ColumnProfile};
 use ferrank_data::schema::{Problem, Task};
 use ferrank_data::store::{TargetColumn, add_values, empty_targets};
 use ferrank_neighbors::layout::Layout;
@@ -46,17 +46,17 @@ pub(crate) struct Prepared<'a> {
 }
 
 impl<'a> Prepared<'a> {
-    /// Reads the rows of `intake` as far as `limits` allow, with mid-ranks in place of numbers if `scaling` says so.
+    /// Reads the rows of `intake` as far as `limits` allow, scaled as `params` say.
     pub(super) fn read(
         limits: Limits,
         intake: Intake<'a>,
         scan: &ScanSummary<'_>,
-        scaling: Scaling,
+        params: &ReliefParams,
         scratch: &Scratch,
     ) -> Result<Self> {
         let (problem, monitor, profile, n_rows) = (intake.problem, intake.monitor, &scan.profile, scan.rows);
         let all_rows = profile.counts.kept as usize;
-        let scales: Vec<Scale> = profile.features.iter().map(|profile| scaled(profile, scaling)).collect();
+        let scales: Vec<Scale> = profile.features.iter().map(|profile| scaled(profile, params)).collect();
         let mut shapes: Vec<Shape> = scales.iter().map(Shape::from_scale).collect();
         let with_missing: Vec<usize> =
             (0..shapes.len()).filter(|&i| shapes[i] != Shape::Constant && profile.features[i].missing() > 0).collect();
@@ -64,7 +64,8 @@ impl<'a> Prepared<'a> {
         let is_semi_supervised = intake.unlabelled == Unlabelled::Use && profile.counts.unlabelled > 0;
         let reader = Reader { intake, scales, n_rows, clip: false };
         let by_class = problem.task == Task::Classification && !is_semi_supervised;
-        let classes = if by_class { profile.targets[0].n_categories() } else { 1 };
+        let has_classes = by_class && params.missing == Missing::Expected;
+        let classes = if has_classes { profile.targets[0].n_categories() } else { 1 };
         let usual = Usual::new(&profile.features, &reader.scales, all_rows);
         let (n, width) = (n_rows as usize, shapes.len());
         let ranked: Vec<usize> =
@@ -93,7 +94,13 @@ impl<'a> Prepared<'a> {
         };
         info!("memory plan: {n_rows} rows are {place}");
         let (classes, n_classes) = if by_class { targets::classes(&targets[0]) } else { (Vec::new(), 1) };
-        let missing_models = missing_models(&table, &with_missing, &shapes, &classes, n_classes, monitor)?;
+        let missing_models = match params.missing {
+            Missing::Expected => expected(&table, &with_missing, &shapes, &classes, n_classes, monitor)?,
+            Missing::Informative => {
+                let models = (0..width).map(|i| with_missing.binary_search(&i).ok().map(|_| MissingModel::Informative));
+                models.collect()
+            }
+        };
         for &feature in with_missing.iter().filter(|&&feature| missing_models[feature].is_none()) {
             shapes[feature] = Shape::Unknown;
         }
@@ -114,10 +121,18 @@ impl<'a> Prepared<'a> {
 }
 
 /// The scale of a feature with this profile.
-fn scaled(profile: &ColumnProfile, scaling: Scaling) -> Scale {
-    match Scale::from_profile(profile) {
-        Scale::Numeric { low, high } if scaling == Scaling::Rank => Scale::Ranked { low, high },
-        scale => scale,
+fn scaled(profile: &ColumnProfile, params: &ReliefParams) -> Scale {
+    let varies = params.missing == Missing::Informative && profile.missing() > 0;
+    match (Scale::from_profile(profile), profile) {
+        (Scale::Numeric { low, high }, _) if params.scaling == Scaling::Rank => Scale::Ranked { low, high },
+        // A single known value becomes 0.
+        (Scale::Constant, ColumnProfile::Numeric(numeric)) if varies && numeric.min == numeric.max => {
+            Scale::Numeric { low: numeric.min, high: numeric.max.next_up() }
+        }
+        (Scale::Constant, ColumnProfile::Nominal(nominal)) if varies && !nominal.counts.is_empty() => {
+            Scale::Nominal(Categories::new(nominal.counts.keys().cloned()))
+        }
+        (scale, _) => scale,
     }
 }
 
@@ -139,8 +154,8 @@ fn read_sparse<'a>(
     Ok(Table::Sparse(rows))
 }
 
-/// Models of the missing values of the features `with_missing`; `None` for other features.
-fn missing_models(
+/// Models of the expected differences of missing values of the features `with_missing`; `None` for other features.
+fn expected(
     table: &Table<'_>,
     with_missing: &[usize],
     shapes: &[Shape],
