@@ -20,7 +20,7 @@ RANKERS = pytest.mark.parametrize("ranker", [FOREST, RELIEF], ids=["forest", "re
 def same(one: fr.Ranking, other: fr.Ranking) -> bool:
     """Whether two rankings have the same bits."""
     pairs = zip(one.scores.values(), other.scores.values(), strict=True)
-    arrays = ("importance", "std_error", "rank", "rank_interval", "by_target")
+    arrays = ("importance", "monte_carlo_error", "rank", "rank_interval", "by_target")
     return list(one.scores) == list(other.scores) and all(
         np.array_equal(getattr(a, name), getattr(b, name), equal_nan=True)
         for a, b in pairs

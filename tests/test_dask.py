@@ -63,7 +63,7 @@ def cluster() -> Iterator[distributed.LocalCluster]:
 
 def same(one: fr.Ranking, other: fr.Ranking) -> bool:
     pairs = zip(one.scores.values(), other.scores.values(), strict=True)
-    arrays = ("importance", "std_error", "rank", "rank_interval", "by_target")
+    arrays = ("importance", "monte_carlo_error", "rank", "rank_interval", "by_target")
     return (list(one.scores), one.features, one.n_rows) == (
         list(other.scores),
         other.features,

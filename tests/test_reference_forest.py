@@ -92,6 +92,6 @@ def test_forest(ensemble, targets, task):
     )
     ours = fr.rank(data, target=targets, task=task, ranker=ranker)
     for score, trees in theirs.items():
-        noise = np.hypot(trees.std(axis=0, ddof=1) / np.sqrt(len(trees)), ours.score(score).std_error)
+        noise = np.hypot(trees.std(axis=0, ddof=1) / np.sqrt(len(trees)), ours.score(score).monte_carlo_error)
         apart = np.abs(ours.importances(score) - trees.mean(axis=0))
         assert (apart <= 4.5 * noise).all(), (score, apart, noise)

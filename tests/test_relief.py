@@ -204,14 +204,14 @@ def test_standard_errors_are_those_of_repeated_draws():
         fr.ReliefRanker(n_iterations=300, random_state=seed).fit(X, y).result_.score() for seed in range(60)
     ]
     spread = np.std([draw.importance for draw in draws], axis=0)
-    told = np.mean([draw.std_error for draw in draws], axis=0)
+    told = np.mean([draw.monte_carlo_error for draw in draws], axis=0)
     # A tenth of the rows without replacement: the spread is that much smaller.
     np.testing.assert_allclose(told, spread / np.sqrt(0.9), rtol=0.3)
 
 
 def test_one_query_has_no_standard_error():
     ranking = fr.rank({"a": [1.0, 2.0, 4.0], "y": [1.0, 2.0, 3.0]}, "y", ranker="relief", n_iterations=1)
-    assert np.isnan(ranking.score().std_error).all()
+    assert np.isnan(ranking.score().monte_carlo_error).all()
 
 
 def test_scores_are_named_by_what_differs():

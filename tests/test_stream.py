@@ -42,7 +42,7 @@ RANKERS = [
 
 def same(a: Ranking, b: Ranking) -> bool:
     """Whether two rankings have the same bits."""
-    arrays = ("importance", "std_error", "rank", "rank_interval", "by_target")
+    arrays = ("importance", "monte_carlo_error", "rank", "rank_interval", "by_target")
     whole = (a.task, a.n_rows, a.features, a.targets, list(a.scores))
     return whole == (b.task, b.n_rows, b.features, b.targets, list(b.scores)) and all(
         np.array_equal(
@@ -187,7 +187,7 @@ def test_a_stream_without_drift_is_ranked_as_all_its_rows_are(ranker: Any) -> No
     assert done.result_.top(3) == fitted.result_.top(3) == ["x0", "x1", "x2"]
     assert spearmanr(done.feature_importances_, fitted.feature_importances_).statistic > 0.6
     first = feed(ranker, batches[:2]).result_
-    ratio = done.result_.score().std_error[:6] / first.score().std_error[:6]
+    ratio = done.result_.score().monte_carlo_error[:6] / first.score().monte_carlo_error[:6]
     assert (ratio < 0.75).all(), ratio
 
 
@@ -228,7 +228,7 @@ def test_a_half_life_lets_new_features_come_up(ranker: Any) -> None:
     forgetful = feed(clone(ranker).set_params(half_life=500), drifting(30)).result_
     assert set(lasting.top(2)) == {"x0", "x1"}
     assert set(forgetful.top(2)) == {"x2", "x3"}
-    assert (forgetful.score().std_error > lasting.score().std_error)[4:].all()
+    assert (forgetful.score().monte_carlo_error > lasting.score().monte_carlo_error)[4:].all()
 
 
 def held() -> int:

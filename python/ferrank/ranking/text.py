@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ferrank import _core
+
 if TYPE_CHECKING:
     from ferrank.ranking.result import Ranking
     from ferrank.ranking.scores import ScoreRanking
@@ -15,14 +17,6 @@ __all__ = ["html", "labels", "shorten", "table", "text"]
 
 _NAME_WIDTH = 40
 _DIGITS = 4
-_DEFINITIONS = {
-    "genie3": "impurity decrease",
-    "symbolic": "tests, weighted by depth",
-    "coverage": "share of examples that reach the tests",
-    "permutation": "increase of out-of-bag error",
-    "relief": "how much more it differs between near rows whose targets differ",
-    "myopic": "how much more it differs between rows of different classes",
-}
 
 
 def shorten(name: str, width: int = _NAME_WIDTH) -> str:
@@ -130,7 +124,7 @@ def _rows(ranking: "Ranking", top: int) -> list[list[str]]:
 
 
 def _importances(score: "ScoreRanking", order: np.ndarray) -> list[str]:
-    values, errors = score.importance[order], score.std_error[order]
+    values, errors = score.importance[order], score.standard_error[order]
     largest = np.abs(values).max(initial=0.0)
     magnitude = math.floor(math.log10(largest)) if largest > 0 and np.isfinite(largest) else 0
     style = f".{min(max(_DIGITS - 1 - magnitude, 0), 9)}f" if -5 < magnitude < 7 else f".{_DIGITS - 1}e"
@@ -146,8 +140,13 @@ def _intervals(score: "ScoreRanking", order: np.ndarray) -> list[str]:
 
 def _definitions(ranking: "Ranking") -> list[str]:
     """Return a line for each kind of score; `relief_k10` is of the kind `relief`."""
-    kinds = dict.fromkeys(name.partition("_")[0] for name in ranking.scores)
-    return [f"{kind}: {_DEFINITIONS[kind]}" for kind in kinds if kind in _DEFINITIONS]
+    definitions = dict(_core.score_definitions())
+
+    def kind(name: str) -> str:
+        return max((kind for kind in definitions if f"{name}_".startswith(f"{kind}_")), key=len, default="")
+
+    kinds = dict.fromkeys(map(kind, ranking.scores))
+    return [f"{kind}: {definitions[kind]}" for kind in kinds if kind]
 
 
 def _footer(ranking: "Ranking", top: int) -> list[str]:

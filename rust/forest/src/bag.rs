@@ -10,7 +10,7 @@ use rand::RngExt;
 use rand_distr::{Binomial, Distribution};
 
 use ferrank_data::intake::CHUNK_ROWS;
-use ferrank_runtime::random::{Purpose, stream};
+use ferrank_runtime::random::{Purpose, Stream, stream};
 
 /// Rows of one tree.
 #[derive(Debug, Clone, Default)]
@@ -30,6 +30,29 @@ impl Bag {
         self.rows.extend(0..rows as u32);
         self.counts.clear();
         self.counts.resize(rows, 1);
+    }
+
+    /// Puts each of `rows`, which ascend, into the bag once.
+    pub(crate) fn take_rows(&mut self, rows: Vec<u32>) {
+        self.counts.clear();
+        self.counts.resize(rows.len(), 1);
+        self.rows = rows;
+    }
+
+    /// Draws `draws` times from `rows`, which ascend, with replacement.
+    pub(crate) fn take_draws(&mut self, rows: &[u32], draws: u64, random: &mut Stream) {
+        self.rows.clear();
+        self.counts.clear();
+        self.draw_block(0, rows.len(), draws, random);
+        self.rows.iter_mut().for_each(|row| *row = rows[*row as usize]);
+    }
+
+    /// Keeps the rows in `kept`, numbered from the first of them.
+    pub(crate) fn keep(&mut self, kept: Range<usize>) {
+        let place = |row| self.rows.partition_point(|&other| (other as usize) < row);
+        let range = place(kept.start)..place(kept.end);
+        self.counts = self.counts[range.clone()].to_vec();
+        self.rows = self.rows[range].iter().map(|row| row - kept.start as u32).collect();
     }
 
     /// Draws the bootstrap replicate of tree number `tree`: `draws` draws from `rows` rows.
@@ -64,7 +87,7 @@ impl Bag {
     }
 
     /// Draws from the `size` rows that start at row `first`.
-    fn draw_block(&mut self, first: usize, size: usize, draws: u64, random: &mut ferrank_runtime::random::Stream) {
+    fn draw_block(&mut self, first: usize, size: usize, draws: u64, random: &mut Stream) {
         let size = size as u32;
         self.drawn.clear();
         self.drawn.resize(size as usize, 0);

@@ -5,6 +5,7 @@ use ferrank_data::store::CodeStore;
 use ferrank_runtime::error::Result;
 use ferrank_runtime::monitor::Monitor;
 
+use crate::companions::{self, Bags};
 use crate::criterion::Criterion;
 use crate::params::{Ensemble, ForestParams};
 use crate::space::Space;
@@ -30,6 +31,18 @@ impl GrowContext<'_> {
             true => self.monitor.check(),
             false => Ok(()),
         }
+    }
+
+    /// The bags of the ensemble.
+    pub(crate) fn bags(&self) -> Bags<'_> {
+        Bags::new(self.params, self.store.rows)
+    }
+
+    /// The numbers of the companions of tree number `tree`.
+    pub(crate) fn companions(&self, tree: u64) -> impl Iterator<Item = u64> + use<> {
+        let is_requested = self.params.standard_errors && companions::subsample_rows(self.store.rows) > 0;
+        let n = if is_requested { companions::COMPANIONS } else { 0 };
+        (0..n).map(move |which| companions::companion(tree, which))
     }
 
     /// The part of each target in the gain of a split, times `share`.

@@ -31,7 +31,7 @@
 //! | settings | [`params`](ForestParams), [`score`](Score), `validation` |
 //! | read and code the data | `prepared`; `parts` for data sets in parts |
 //! | targets → components of one impurity | `space`, `criterion` |
-//! | rows of a tree | `bag` |
+//! | rows of a tree | `bag`; `companions` for trees from which standard errors follow |
 //! | growth | `grow`, with `pool` (candidate features), `items` (examples), `view` (codes), `split` (kernels) |
 //! | growth of trees whose rows do not fit into memory | `external` |
 //! | tree → importances | `tree_worker`, `scores`; `oob` and `router` for out-of-bag rows |
@@ -59,6 +59,7 @@
 
 mod bag;
 mod candidates;
+mod companions;
 mod context;
 mod criterion;
 mod estimates;
@@ -87,7 +88,7 @@ mod tree_worker;
 mod validation;
 mod view;
 
-pub use params::{Ensemble, ForestParams, MaxFeatures, MaxSamples, Ties};
+pub use params::*;
 pub use parts::{Coded, code};
 pub use score::Score;
 pub use tree::{Node, Split, Test, Tree};
@@ -138,6 +139,8 @@ pub fn accumulate(
         let intake = Intake { source, problem: &problem, unlabelled: params.treatment(), monitor };
         let scan = options.scan(&intake, params.max_bins)?;
         params.validate(&DataShape::new(&problem).with_rows(scan.rows))?;
+        // Rows that are a part of the data set say nothing about the spread of the whole.
+        let params = &params.clone().with_standard_errors(params.standard_errors && !scan.is_part());
         let identity = Identity::new(params.clone(), &problem, &scan.profile);
         let requested = options.keys(identity.n_keys())?;
         let checkpoint = Checkpoint::open(identity, options.resume, monitor)?;

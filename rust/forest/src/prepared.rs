@@ -157,7 +157,7 @@ impl Prepared {
         trees.par_iter().with_max_len(1).try_for_each(|&tree| {
             let worker = free().pop();
             let mut worker = worker.unwrap_or_else(|| TreeWorker::new(context));
-            checkpoint.add(tree, worker.tree(oob.as_ref(), tree)?)?;
+            checkpoint.add(tree, worker.contribution(oob.as_ref(), tree)?)?;
             monitor.advance(1);
             free().push(worker);
             Ok(())

@@ -5,9 +5,10 @@
 //! keeps lists of candidates and measures as few pairs as it can. A sink of all pairs within a radius measures each
 //! tile by [`Tile::measure`] and adds up what it wants, so that it never holds n² pairs.
 //!
-//! Distances from panels are in f32 and off by at most [`layout::Error`](crate::layout::Error). A sink decides by them
-//! where that error leaves no doubt, and by [`ExactDistance`] elsewhere. Its result then depends neither on tiles nor
-//! on vector instructions.
+//! Distances from panels are sums of differences in f32, off by at most [`error_of`](crate::space_panels::error_of) the
+//! query. A sink decides by their bounds ([`lowest`](crate::layout::Error::lowest) and
+//! [`highest`](crate::layout::Error::highest)) where these leave no doubt, and by [`ExactDistance`] elsewhere. Its
+//! result then depends neither on tiles nor on vector instructions.
 
 use std::ops::Range;
 

@@ -130,7 +130,7 @@ fn estimate(blocks: &[Part<'_>], n_features: usize, of: impl Fn(usize) -> Linear
             (value, if n > 1.0 { n / (n - 1.0) * squares } else { f64::NAN })
         })
         .unzip();
-    Estimate { mean, variance }
+    Estimate::new(mean, variance)
 }
 
 /// A function of sums over blocks, and its linear terms by block.

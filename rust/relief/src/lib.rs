@@ -81,7 +81,7 @@ mod targets;
 #[cfg(test)]
 mod tests;
 
-pub use params::{Iterations, Missing, ReliefParams, ReliefScore, Scaling, TargetDistance};
+pub use params::*;
 
 use ferrank_data::intake::{Intake, numbered};
 use ferrank_data::schema::{Problem, Roles, Task};

@@ -45,11 +45,24 @@ pub enum ReliefScore {
 }
 
 impl ReliefScore {
+    /// All scores.
+    pub const ALL: &[ReliefScore] = &[ReliefScore::Relief, ReliefScore::Myopic];
+
     /// The score's name in settings and results.
     pub fn name(self) -> &'static str {
+        self.description().0
+    }
+
+    /// The score's definition in a few words, for readers of a ranking.
+    pub fn definition(self) -> &'static str {
+        self.description().1
+    }
+
+    /// Name and definition.
+    fn description(self) -> (&'static str, &'static str) {
         match self {
-            ReliefScore::Relief => "relief",
-            ReliefScore::Myopic => "myopic",
+            ReliefScore::Relief => ("relief", "how much more it differs between near rows whose targets differ"),
+            ReliefScore::Myopic => ("myopic", "how much more it differs between rows of different classes"),
         }
     }
 }

@@ -39,9 +39,9 @@ fn forest(source: &TableSource, params: &ForestParams, monitor: &Monitor) -> Res
     rank(source, &roles(), &Settings::Forest(params.clone()), &GOAL, &RunOptions::default().with_threads(2), monitor)
 }
 
-fn score(importance: &[f64], std_error: &[f64]) -> ScoreRanking {
-    let variance = std_error.iter().map(|error| error * error).collect();
-    Estimate { mean: importance.to_vec(), variance }.rank("genie3")
+fn score(importance: &[f64], errors: &[f64]) -> ScoreRanking {
+    let variance = errors.iter().map(|error| error * error).collect();
+    Estimate::new(importance.to_vec(), variance).rank("genie3")
 }
 
 #[test]
@@ -110,8 +110,8 @@ fn a_sample_without_a_target_gives_way_to_all_rows() {
     let ranking = growth.rank(growth.first()).unwrap();
     let same = params.with_n_estimators(32).with_max_samples(MaxSamples::Share(1_000.0 / rows as f64));
     let expected = ferrank_forest::accumulate(&source, &roles, &same, &options, &monitor).unwrap().ranking().unwrap();
-    assert!(expected.scores[0].std_error.iter().all(|error| *error > 0.0));
-    assert_eq!(ranking.scores[0].std_error, expected.scores[0].std_error);
+    assert!(expected.scores[0].monte_carlo_error.iter().all(|error| *error > 0.0));
+    assert_eq!(ranking.scores[0].monte_carlo_error, expected.scores[0].monte_carlo_error);
     assert_eq!(ranking.scores[0].rank_interval, expected.scores[0].rank_interval);
 }
 

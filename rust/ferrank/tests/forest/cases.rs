@@ -17,7 +17,7 @@ fn features_without_variation_get_nothing() {
         for score in ranking.scores {
             assert!(score.importance[0] > 0.0 && score.importance[2] > 0.0, "{score:?}");
             assert!(score.importance[1] == 0.0 && score.importance[3] == 0.0, "{score:?}");
-            assert!(score.std_error[1] == 0.0 && score.std_error[3] == 0.0, "{score:?}");
+            assert!(score.monte_carlo_error[1] == 0.0 && score.monte_carlo_error[3] == 0.0, "{score:?}");
         }
     }
 }

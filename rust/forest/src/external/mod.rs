@@ -26,11 +26,13 @@ mod pass;
 mod tests;
 mod upper_tree;
 
+use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
 use pulp::Arch;
 use rayon::prelude::*;
 
+use super::companions;
 use super::context::GrowContext;
 use super::criterion::WEIGHT;
 use super::grow::{Grower, SubtreeRoot, SubtreeRows};
@@ -74,7 +76,9 @@ fn grow_in(
 ) -> Result<()> {
     let oob = need_oob(&context.params.scores).then(|| OobContext::new(context, subset, Some(scratch)));
     let passes = Passes::new(context);
-    let mut trees: Vec<UpperTree> = trees.iter().map(|&number| UpperTree::new(number, context, plan)).collect();
+    let numbers = trees.iter().flat_map(|&tree| std::iter::once(tree).chain(context.companions(tree)));
+    let mut trees: Vec<UpperTree> = numbers.map(|number| UpperTree::new(number, context, plan)).collect();
+    let contributions = Families::new(context);
     while upper_tree::open(&mut trees, context, plan) {
         passes.sum(&mut trees)?;
         trees.par_iter_mut().for_each(|tree| tree.choose(context, plan));
@@ -92,13 +96,41 @@ fn grow_in(
                 let mut grower = grower.unwrap_or_else(|| Grower::new(context, Arch::new()));
                 let result = finish(context, tree, &stored, oob.as_ref(), &mut grower)?;
                 idle().push(grower);
-                each(tree.number, result)?;
+                let Some((number, contribution)) = contributions.add(tree.number, result) else { return Ok(()) };
+                each(number, contribution)?;
                 context.monitor.advance(1);
                 Ok(())
             })?;
         }
     }
     Ok(())
+}
+
+/// The vectors of trees and of their companions, until those of all of them are there.
+struct Families<'a> {
+    context: GrowContext<'a>,
+    incomplete: Mutex<HashMap<u64, Vec<Option<Contribution>>>>,
+}
+
+impl<'a> Families<'a> {
+    fn new(context: GrowContext<'a>) -> Self {
+        Families { context, incomplete: Mutex::default() }
+    }
+
+    /// Adds the vectors of `tree`. Returns the number and the contribution of its tree once that is complete.
+    fn add(&self, tree: u64, vectors: Contribution) -> Option<(u64, Contribution)> {
+        let (number, place) = companions::family(tree);
+        let vectors = if place == 0 { vectors } else { companions::kept(vectors, tree, self.context) };
+        let mut incomplete = self.incomplete.lock().unwrap_or_else(PoisonError::into_inner);
+        let family =
+            incomplete.entry(number).or_insert_with(|| vec![None; 1 + self.context.companions(number).count()]);
+        family[place] = Some(vectors);
+        if family.iter().any(Option::is_none) {
+            return None;
+        }
+        let family = incomplete.remove(&number)?;
+        Some((number, family.into_iter().flatten().flatten().collect()))
+    }
 }
 
 /// Grows the subtrees of `tree` and adds up the scores of all splits.

@@ -24,7 +24,7 @@ fn both(
     let context = GrowContext { store: &coded.store, space: &inside, params, monitor: &monitor };
     let subset: Vec<usize> = (0..coded.store.targets.len()).collect();
     let oob = need_oob(&params.scores).then(|| OobContext::new(context, &subset, None));
-    let expected = (0..5).map(|tree| TreeWorker::new(context).tree(oob.as_ref(), tree).unwrap()).collect();
+    let expected = (0..5).map(|tree| TreeWorker::new(context).contribution(oob.as_ref(), tree).unwrap()).collect();
     let context = GrowContext { space: &outside, ..context };
     let plan = MemoryPlan::with_sizes(bucket_rows, sums, context);
     let found = Mutex::new(BTreeMap::new());

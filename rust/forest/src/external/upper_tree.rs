@@ -128,9 +128,7 @@ impl UpperNode {
 
 impl UpperTree {
     pub(super) fn new(number: u64, context: GrowContext<'_>, plan: &MemoryPlan) -> Self {
-        let params = context.params;
-        let rows = context.store.rows as u64;
-        let examples = if params.bootstraps() { params.rows_per_tree(rows) } else { rows } as f64;
+        let examples = context.bags().n_examples(number) as f64;
         let mut root = UpperNode::new(0, ROOT, Vec::new(), Vec::new());
         root.state = state(examples, 0, context, plan);
         UpperTree { number, nodes: vec![root] }
@@ -244,10 +242,7 @@ impl UpperTree {
 
 /// The state of a new node with this number of `examples`.
 fn state(examples: f64, depth: u32, context: GrowContext<'_>, plan: &MemoryPlan) -> State {
-    let params = context.params;
-    let may_split =
-        examples >= (2 * params.min_samples_leaf) as f64 && params.max_depth.is_none_or(|most| (depth as usize) < most);
-    match may_split {
+    match context.params.may_split(examples, depth) {
         false => State::leaf(),
         true if plan.fits(examples) => State::Bucket(Bucket::default()),
         true => State::Open { next: Vec::new(), done: Vec::new() },

@@ -47,9 +47,9 @@ impl<'a> OobContext<'a> {
         OobTree { packed: PackedTree::default(), leaves }
     }
 
-    /// The rows with a target that are not in `bag`, a bag of the whole store.
-    pub(crate) fn rows(&self, bag: &Bag) -> OutOfBagRows {
-        self.with_targets(OutOfBagRows::outside(bag, self.context.store.rows))
+    /// The rows with a target that are not in `bag`, the bag of tree number `tree`.
+    pub(crate) fn rows(&self, tree: u64, bag: &Bag) -> OutOfBagRows {
+        self.with_targets(self.context.bags().out_of_bag(tree, bag))
     }
 
     /// The rows with a target that are not in the bag of tree number `tree`. The bag is drawn again, block by block.
@@ -57,12 +57,12 @@ impl<'a> OobContext<'a> {
     /// # Errors
     /// [`Interrupted`](ferrank_runtime::error::Error::Interrupted) on request.
     pub(crate) fn rows_of_tree(&self, tree: u64) -> Result<OutOfBagRows> {
-        let GrowContext { store, params, monitor, .. } = self.context;
-        let mut rows = OutOfBagRows::all(store.rows);
-        let (mut bag, draws) = (Bag::default(), params.rows_per_tree(store.rows as u64));
+        let GrowContext { store, monitor, .. } = self.context;
+        let bags = self.context.bags();
+        let (mut rows, mut bag) = (bags.candidates(tree), Bag::default());
         for (block, base) in (0..store.rows).step_by(CHUNK_ROWS).enumerate() {
             monitor.check()?;
-            bag.take_blocks(params.seed, tree, store.rows, draws, block..block + 1);
+            bags.draw_block(tree, block, &mut bag);
             rows.remove(base, &bag);
         }
         Ok(self.with_targets(rows))

@@ -24,11 +24,11 @@ impl OutOfBagRows {
         OutOfBagRows { bits, count: rows }
     }
 
-    /// The rows below `rows` that are not in `bag`.
-    pub(crate) fn outside(bag: &Bag, rows: usize) -> Self {
-        let mut out = OutOfBagRows::all(rows);
-        out.remove(0, bag);
-        out
+    /// Some of the rows 0 … `n_rows` − 1.
+    pub(crate) fn of(rows: &[u32], n_rows: usize) -> Self {
+        let mut bits = vec![0; n_rows.div_ceil(BITS)];
+        rows.iter().for_each(|&row| bits[row as usize / BITS] |= 1 << (row as usize % BITS));
+        OutOfBagRows { bits, count: rows.len() }
     }
 
     /// Removes the rows of `bag`, which are numbered from `base`.
@@ -94,7 +94,8 @@ mod tests {
         let rows = CHUNK_ROWS + 70;
         let mut bag = Bag::default();
         bag.take_bootstrap(1, 2, rows, 50_000);
-        let out = OutOfBagRows::outside(&bag, rows);
+        let mut out = OutOfBagRows::all(rows);
+        out.remove(0, &bag);
         let mut all: Vec<usize> = out.iter().chain(bag.rows.iter().map(|&row| row as usize)).collect();
         assert_eq!(out.len() + bag.rows.len(), rows);
         all.sort_unstable();

@@ -4,7 +4,7 @@
 //! looks up. A method declares what it needs and makes an [`Observer`] for each tree. The observer sees every split,
 //! then the whole tree with its out-of-bag rows if the method needs them, and becomes the contribution of the tree.
 //!
-//! To add a score, add its file, its name in `score.rs`, and its line in [`Score::method`].
+//! To add a score, add its file, its name and definition in `score.rs`, and its line in [`Score::method`].
 //!
 //! Memory: a number for each feature, score and thread.
 
@@ -16,7 +16,7 @@ mod symbolic;
 
 use ferrank_data::schema::Task;
 use ferrank_ranking::Contribution;
-use ferrank_runtime::error::Result;
+use ferrank_runtime::error::{Result, check};
 
 use crate::context::GrowContext;
 use crate::oob::OobView;
@@ -46,7 +46,11 @@ pub(crate) fn score_size(context: GrowContext<'_>) -> ScoreSize {
 
 /// Checks that `score` is defined under `params` for `task`.
 pub(crate) fn defined(score: Score, params: &ForestParams, task: Task) -> Result<()> {
-    score.method().validate(params, task)
+    let method = score.method();
+    // Without a bootstrap there are no such rows.
+    let message = "needs out-of-bag rows, so a bootstrap; set bootstrap, or leave the score out";
+    check(!method.needs_oob() || params.bootstraps(), format!("scores: {} {message}", score.name()))?;
+    method.validate(params, task)
 }
 
 /// Returns true if one of `scores` reads out-of-bag rows.

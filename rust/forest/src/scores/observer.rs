@@ -11,13 +11,19 @@ use crate::params::ForestParams;
 
 /// The implementation of a score: what it declares, and its observer.
 pub(crate) trait ScoreMethod {
-    /// Checks that the score is defined under `params` for `task`.
+    /// Checks that the score is defined under `params` for `task`, beside what [`needs_oob`](Self::needs_oob) asks for.
     fn validate(&self, _params: &ForestParams, _task: Task) -> Result<()> {
         Ok(())
     }
 
-    /// Returns true if [`Observer::on_tree`] is to be called. Trees are then kept until they are complete.
+    /// Returns true if [`Observer::on_tree`] is to be called. Trees are then kept until they are complete, and an
+    /// ensemble without a bootstrap is an error.
     fn needs_oob(&self) -> bool {
+        false
+    }
+
+    /// Returns true if importances are shares of the impurity of the training data.
+    fn is_share_of_impurity(&self) -> bool {
         false
     }
 

@@ -54,6 +54,8 @@ pub(crate) struct Space {
     pub(crate) indicator_weight: Vec<f64>,
     /// The group of each partial indicator, which has the weight of its rows.
     pub(crate) indicator_group: Vec<u32>,
+    /// The impurity of the training data: the sum of the shares of all variables that vary.
+    pub(crate) impurity: f64,
     /// n_groups; a column of each group. All columns of a group are missing in the same rows.
     groups: Vec<Origin>,
     /// How row weights become weights of the block; `None` if all are 1.
@@ -90,6 +92,7 @@ impl Space {
             indicator_target: Vec::new(),
             indicator_weight: Vec::new(),
             indicator_group: Vec::new(),
+            impurity: components.iter().map(|part| part.impurity).sum(),
             groups: Vec::new(),
             weighing: row_weights.weighing,
             dense: Vec::new(),

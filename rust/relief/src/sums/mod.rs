@@ -119,7 +119,9 @@ impl Block {
     }
 
     /// Adds the pairs of `blocks` whose row is among `context.rows`; rows must come in order. Frees the pairs of a block
-    /// once all are added: a rule may push, sort and add the pairs of one tile of rows after the other.
+    /// once all are added: a rule may push, sort and add the pairs of one tile of rows after the other. Such tiles have
+    /// to begin at the same rows wherever these are held, because distances of the targets are added up when pairs are
+    /// pushed.
     pub(crate) fn add(blocks: &mut [Block], arch: Arch, context: DistanceContext<'_>) {
         let mut parts = Parts::default();
         for block in &mut *blocks {

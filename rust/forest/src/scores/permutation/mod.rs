@@ -41,11 +41,7 @@ use walk::{GROUP_ROWS, Walk};
 pub(super) struct Permutation;
 
 impl ScoreMethod for Permutation {
-    fn validate(&self, params: &ForestParams, task: Task) -> Result<()> {
-        check(
-            params.bootstraps(),
-            "scores: permutation needs out-of-bag rows, so a bootstrap; set bootstrap, or leave the score out",
-        )?;
+    fn validate(&self, _: &ForestParams, task: Task) -> Result<()> {
         check(
             task != Task::Unsupervised,
             "scores: permutation needs a target to predict, the task unsupervised has none; leave it out",

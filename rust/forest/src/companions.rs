@@ -1,0 +1,251 @@
+//! Companion trees: trees on subsamples of the rows, from which standard errors follow.
+//!
+//! The error over trees says how far more trees would move an importance, not how far other rows would. For the latter,
+//! each tree has [`COMPANIONS`] companions, which are grown and scored as trees are, but on the m rows of a subsample as
+//! if there were no others. The companions of [`TREES`] consecutive trees share a subsample. Of the mean importances of
+//! these groups, the variance between groups less that of their trees is the variance over subsamples, v (Sexton and
+//! Laake 2009; Athey, Tibshirani and Wager 2019, §4). A subsample is drawn without replacement from n rows, so that
+//! v = (1 − m/n) · V(m), where V(m) is the variance over samples of m rows from the population. V decreases as 1/m, so
+//! that V(n) = v · (m/n) / (1 − m/n) (Politis, Romano and Wolf 1999, §2). With m = n/2 this is v itself.
+//!
+//! Subsamples are half of the rows, and at most [`MOST_ROWS`]: with many rows the error over trees is the larger part
+//! of the standard error, and trees on few rows cost little.
+//!
+//! The trees of the ensemble itself are not affected.
+
+use rand::seq::index;
+
+use ferrank_data::intake::CHUNK_ROWS;
+use ferrank_ranking::Contribution;
+use ferrank_runtime::random::{Purpose, stream};
+
+use crate::bag::Bag;
+use crate::context::GrowContext;
+use crate::criterion::Criterion;
+use crate::oob::OutOfBagRows;
+use crate::params::ForestParams;
+use crate::space::Block;
+
+/// Number of companions of a tree.
+pub(crate) const COMPANIONS: usize = 2;
+/// Number of consecutive trees whose companions share a subsample.
+pub(crate) const TREES: u64 = 5;
+/// The most rows of a subsample.
+const MOST_ROWS: usize = 2_000;
+/// Marks the numbers of companions, which have random streams of their own.
+const COMPANION: u64 = 1 << 63;
+
+/// The number of companion `which` of tree number `tree`.
+pub(crate) fn companion(tree: u64, which: usize) -> u64 {
+    COMPANION | (COMPANIONS as u64 * tree + which as u64)
+}
+
+/// The number of the tree that tree number `tree` belongs to, and its place among it and its companions.
+pub(crate) fn family(tree: u64) -> (u64, usize) {
+    let (number, n) = (tree & !COMPANION, COMPANIONS as u64);
+    match tree & COMPANION {
+        0 => (tree, 0),
+        _ => (number / n, (number % n) as usize + 1),
+    }
+}
+
+/// The number of the subsample of the companions of tree number `tree`, in its ensemble.
+pub(crate) fn subsample(tree: u64, params: &ForestParams) -> u64 {
+    tree % params.n_estimators as u64 / TREES
+}
+
+/// Number of rows of a subsample of `n_rows` rows.
+pub(crate) fn subsample_rows(n_rows: usize) -> usize {
+    (n_rows / 2).min(MOST_ROWS)
+}
+
+/// V(n) / v, see the [module](self).
+pub(crate) fn variance_factor(n_rows: u64) -> f64 {
+    let share = subsample_rows(n_rows as usize) as f64 / n_rows as f64;
+    share / (1.0 - share)
+}
+
+/// The vectors of companion number `tree` that its tree keeps: one for each score.
+///
+/// Shares of the impurity of the training data become shares of the impurity of the subsample.
+pub(crate) fn kept(mut vectors: Contribution, tree: u64, context: GrowContext<'_>) -> Contribution {
+    let GrowContext { space, params, .. } = context;
+    vectors.truncate(params.scores.len());
+    let own = impurity(context, &context.bags().subsample(tree));
+    let factor = if own > 0.0 { space.impurity / own } else { 1.0 };
+    for (vector, _) in vectors.iter_mut().zip(&params.scores).filter(|(_, score)| score.method().is_share_of_impurity())
+    {
+        vector.values.iter_mut().for_each(|value| *value *= factor);
+    }
+    vectors
+}
+
+/// The impurity of `rows`.
+fn impurity(context: GrowContext<'_>, rows: &[u32]) -> f64 {
+    let GrowContext { store, space, .. } = context;
+    let criterion = Criterion::new(space);
+    let (mut sums, mut squares) = (vec![0.0; criterion.len()], vec![0.0; criterion.n_dense()]);
+    let is_held = space.block.width > 0 || !space.block.starts.is_empty();
+    let mut one = Block::default();
+    for &row in rows {
+        let row = row as usize;
+        let (block, place) = match is_held {
+            true => (&space.block, row),
+            false => {
+                space.values(store.columns(), row..row + 1, &mut one);
+                (&one, 0)
+            }
+        };
+        criterion.add(&mut sums, block, place, 1.0);
+        // A component is a value times the weight of the row, which is 0 where the value is missing.
+        let weight = block.weight(place);
+        if weight > 0.0 {
+            let add = |(sum, value): (&mut f64, &f64)| *sum += value * value / weight;
+            squares.iter_mut().zip(block.dense(place)).for_each(add);
+        }
+    }
+    let variance =
+        |sum: f64, square: f64, weight: f64| if weight > 0.0 { square / weight - (sum / weight).powi(2) } else { 0.0 };
+    let dense = (0..criterion.n_dense())
+        .map(|c| variance(criterion.dense(&sums)[c], squares[c], criterion.weight_of_dense(&sums, c)));
+    let indicators = (0..).zip(criterion.indicators(&sums)).zip(&criterion.indicator_weight);
+    let indicators =
+        indicators.map(|((i, &sum), omega)| omega * variance(sum, sum, criterion.weight_of_indicator(&sums, i)));
+    dense.chain(indicators).sum()
+}
+
+/// How the bags of an ensemble are drawn, those of companions included.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Bags<'a> {
+    params: &'a ForestParams,
+    n_rows: usize,
+}
+
+impl<'a> Bags<'a> {
+    /// Bags of `n_rows` rows.
+    pub(crate) fn new(params: &'a ForestParams, n_rows: usize) -> Self {
+        Bags { params, n_rows }
+    }
+
+    /// Number of examples of the bag of tree number `tree`.
+    pub(crate) fn n_examples(&self, tree: u64) -> u64 {
+        let n_rows = self.n_rows as u64;
+        let draws = if self.params.bootstraps() { self.params.rows_per_tree(n_rows) } else { n_rows };
+        match tree & COMPANION {
+            0 => draws,
+            // The same share of the subsample.
+            _ => (draws as f64 / n_rows as f64 * subsample_rows(self.n_rows) as f64).round().max(1.0) as u64,
+        }
+    }
+
+    /// Draws the bag of tree number `tree`.
+    pub(crate) fn draw(&self, tree: u64, bag: &mut Bag) {
+        let params = self.params;
+        match (tree & COMPANION, params.bootstraps()) {
+            (0, true) => bag.take_bootstrap(params.seed, tree, self.n_rows, self.n_examples(tree)),
+            (0, false) => bag.take_all(self.n_rows),
+            (_, true) => {
+                let mut random = stream(params.seed, Purpose::Bag, tree, 0);
+                bag.take_draws(&self.subsample(tree), self.n_examples(tree), &mut random);
+            }
+            (_, false) => bag.take_rows(self.subsample(tree)),
+        }
+    }
+
+    /// Draws the part of the bag of tree number `tree` in block number `block` of [`CHUNK_ROWS`] rows, which are
+    /// numbered from the first of them.
+    pub(crate) fn draw_block(&self, tree: u64, block: usize, bag: &mut Bag) {
+        let params = self.params;
+        let rows = block * CHUNK_ROWS..self.n_rows.min((block + 1) * CHUNK_ROWS);
+        match (tree & COMPANION, params.bootstraps()) {
+            (0, true) => bag.take_blocks(params.seed, tree, self.n_rows, self.n_examples(tree), block..block + 1),
+            (0, false) => bag.take_all(rows.len()),
+            _ => {
+                self.draw(tree, bag);
+                bag.keep(rows);
+            }
+        }
+    }
+
+    /// The rows outside of `bag`, the bag of tree number `tree`. A companion knows those of its subsample alone.
+    pub(crate) fn out_of_bag(&self, tree: u64, bag: &Bag) -> OutOfBagRows {
+        let mut rows = self.candidates(tree);
+        rows.remove(0, bag);
+        rows
+    }
+
+    /// The rows that the bag of tree number `tree` is drawn from.
+    pub(crate) fn candidates(&self, tree: u64) -> OutOfBagRows {
+        match tree & COMPANION {
+            0 => OutOfBagRows::all(self.n_rows),
+            _ => OutOfBagRows::of(&self.subsample(tree), self.n_rows),
+        }
+    }
+
+    /// The rows of the subsample of companion number `tree`, ascending.
+    fn subsample(&self, tree: u64) -> Vec<u32> {
+        let number = subsample((tree & !COMPANION) / COMPANIONS as u64, self.params);
+        let mut random = stream(self.params.seed, Purpose::Subsample, number, 0);
+        let drawn = index::sample(&mut random, self.n_rows, subsample_rows(self.n_rows));
+        let mut rows: Vec<u32> = drawn.into_iter().map(|row| row as u32).collect();
+        rows.sort_unstable();
+        rows
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn companions_of_consecutive_trees_share_half_of_the_rows() {
+        let params = ForestParams::default();
+        let bags = Bags::new(&params, 301);
+        let rows = |tree, which| bags.subsample(companion(tree, which));
+        assert_eq!(rows(0, 0), rows(TREES - 1, 1));
+        assert_ne!(rows(0, 0), rows(TREES, 0));
+        assert_eq!(rows(7, 0).len(), 150);
+        assert!(rows(7, 0).is_sorted_by(|a, b| a < b));
+        assert_eq!(Bags::new(&params, 1_000_000).subsample(companion(0, 0)).len(), MOST_ROWS);
+    }
+
+    #[test]
+    fn a_companion_sees_no_row_outside_of_its_subsample() {
+        let (params, mut bag) = (ForestParams::default(), Bag::default());
+        let bags = Bags::new(&params, 500);
+        let number = companion(3, 1);
+        bags.draw(number, &mut bag);
+        let subsample = bags.subsample(number);
+        assert_eq!(bag.counts.iter().sum::<u32>(), 250);
+        let mut seen: Vec<u32> = bags.out_of_bag(number, &bag).iter().map(|row| row as u32).collect();
+        assert!(seen.len() > 50);
+        seen.extend(&bag.rows);
+        seen.sort_unstable();
+        assert_eq!(seen, subsample);
+    }
+
+    #[test]
+    fn blocks_of_a_bag_are_those_of_the_whole_bag() {
+        let n_rows = 2 * CHUNK_ROWS + 77;
+        for params in [ForestParams::default(), ForestParams::default().with_bootstrap(Some(false))] {
+            let bags = Bags::new(&params, n_rows);
+            for number in [4, companion(4, 0)] {
+                let (mut whole, mut part) = (Bag::default(), Bag::default());
+                bags.draw(number, &mut whole);
+                let mut joined = Vec::new();
+                for block in 0..3 {
+                    bags.draw_block(number, block, &mut part);
+                    let rows = part.rows.iter().map(|row| row + (block * CHUNK_ROWS) as u32);
+                    joined.extend(rows.zip(part.counts.iter().copied()));
+                }
+                assert!(joined.into_iter().eq(whole.rows.into_iter().zip(whole.counts)));
+            }
+        }
+    }
+
+    #[test]
+    fn half_of_the_rows_need_no_factor() {
+        assert_eq!(variance_factor(1_000), 1.0);
+        assert!((variance_factor(100_000) - 0.02 / 0.98).abs() < 1e-15);
+    }
+}
