@@ -161,14 +161,17 @@ fn accumulate_within(
         let outline = Outline::new(params, problem.task, problem.features.len(), problem.targets.len(), unlabelled);
         let limits = match limits {
             Some(limits) => limits,
-            None => memory_limits(params, &problem, &scan, &outline, queries.largest_block(), options.memory)?,
+            None => {
+                memory_limits(params, &problem, &scan, (&outline, n_blocks, queries.largest_block()), options.memory)?
+            }
         };
         let prepared = Prepared::read(limits, intake, &scan, params, &Scratch::new(options.temp_dir))?;
         let (blocks, myopic): (Vec<u64>, Vec<u64>) = missing.into_iter().partition(|&key| key < n_blocks);
         if !blocks.is_empty() {
             let rule = neighborhood(params, prepared.n_rows);
             let blocks: Vec<_> = blocks.iter().map(|&key| (key, queries.block(key))).collect();
-            rule.contribute(&prepared, &prepared.plan(params, outline)?, &blocks, &checkpoint)?;
+            let groups = queries.groups(params.seed, prepared.n_rows, outline.n_groups(), n_blocks);
+            rule.contribute(&prepared, &prepared.plan(params, outline, groups)?, &blocks, &checkpoint)?;
         }
         for key in myopic {
             checkpoint.add(key, vec![Vector::dense(prepared.myopic(monitor)?)])?;
@@ -182,8 +185,7 @@ fn memory_limits(
     params: &ReliefParams,
     problem: &Problem,
     scan: &ScanSummary<'_>,
-    outline: &Outline,
-    largest_block: usize,
+    (outline, n_blocks, largest_block): (&Outline, u64, usize),
     memory: Option<u64>,
 ) -> Result<Limits> {
     let (n_classes, target_bytes) = match problem.task {
@@ -200,8 +202,11 @@ fn memory_limits(
     // A query beside streamed rows: its lists and sums, its values as rows and in panels.
     let query = neighborhood(params, scan.rows as usize).query_bytes(n_classes, outline.n_vectors())
         + 20 * problem.features.len();
+    // The group of a row.
+    let row_bytes = target_bytes + size_of::<u8>();
     let column = if params.scaling == Scaling::Rank { COLUMN_BYTES * scan.rows as usize } else { 0 };
-    Limits::within(Budget::new(memory), scan.rows, target_bytes, column.max(largest_block * query))
+    let held = scan.rows as usize * row_bytes + outline.bytes(n_blocks);
+    Limits::within(Budget::new(memory), held, column.max(largest_block * query))
 }
 
 impl Prepared<'_> {
@@ -216,7 +221,7 @@ impl Prepared<'_> {
         myopic::importances(&self.table, &self.space, &self.priors(), monitor)
     }
 
-    fn plan(&self, params: &ReliefParams, outline: Outline) -> Result<Plan> {
+    fn plan(&self, params: &ReliefParams, outline: Outline, groups: Vec<u8>) -> Result<Plan> {
         let kind = match self.problem.task {
             Task::Classification if !self.is_semi_supervised => Kind::Classes { priors: self.priors() },
             task => Kind::Distances(Targets::new(
@@ -229,6 +234,6 @@ impl Prepared<'_> {
             )?),
         };
         let influence = self.is_semi_supervised.then(|| self.influence(params.influence)).transpose()?;
-        Ok(Plan { outline, kind, influence })
+        Ok(Plan { outline, groups, kind, influence })
     }
 }

@@ -35,6 +35,21 @@ impl Queries {
         self.rows.len().div_ceil(self.n_blocks.max(1) as usize)
     }
 
+    /// The group of each of `n_rows` rows, of `n_groups` groups. Queries are in groups by block, of which there are
+    /// `all_blocks` in all; other rows are spread at random over these groups.
+    pub(super) fn groups(&self, seed: u64, n_rows: usize, n_groups: usize, all_blocks: u64) -> Vec<u8> {
+        if self.n_blocks == 0 {
+            return Vec::new();
+        }
+        let group = |block: u64| (block * n_groups as u64 / all_blocks) as u8;
+        let other = |row: u64| group(self.first + mix([seed, Purpose::Groups as u64, row]) % self.n_blocks);
+        let mut groups: Vec<u8> = (0..n_rows as u64).map(other).collect();
+        for block in self.first..self.first + self.n_blocks {
+            self.block(block).iter().for_each(|&query| groups[query as usize] = group(block));
+        }
+        groups
+    }
+
     /// The queries of block number `block`.
     pub(super) fn block(&self, block: u64) -> &[u32] {
         let (n, count) = (self.rows.len() as u64, self.n_blocks);
