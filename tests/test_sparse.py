@@ -35,7 +35,9 @@ def assert_same(ranker: Any, sparse: Any, dense: np.ndarray, y: np.ndarray) -> N
     assert found.features == expected.features
     for name, score in expected.scores.items():
         np.testing.assert_array_equal(found.scores[name].importance, score.importance, strict=True)
-        np.testing.assert_array_equal(found.scores[name].monte_carlo_error, score.monte_carlo_error, strict=True)
+        np.testing.assert_array_equal(
+            found.scores[name].monte_carlo_error, score.monte_carlo_error, strict=True
+        )
 
 
 @pytest.mark.parametrize("ranker", RANKERS)

@@ -43,7 +43,7 @@ class ReliefRanker(StreamRanker):
         standard errors. The first score is the main one.
     n_iterations : int, float or None, default=None
         Number of rows whose neighbors are searched (m in the papers), drawn without replacement; a float is a
-        share. None uses all rows.
+        share. None uses all rows, as does a greater number.
     scaling : {"range", "rank"}, default="range"
         How numeric features and targets are scaled to [0, 1]. "range" divides differences by the range of the
         feature [1]_; a single outlier then makes all other differences small. "rank" replaces each value by

@@ -42,7 +42,7 @@ pub(super) fn n_keys(data: &RunData, params: &ReliefParams) -> u64 {
 
 /// Number of blocks of queries. The contribution of `myopic` has this number as its key.
 pub(super) fn n_blocks(data: &RunData, params: &ReliefParams) -> u64 {
-    let queries = params.queries(data.rows).unwrap_or(0);
+    let queries = params.queries(data.rows);
     let requested = params.scores.contains(&ReliefScore::Relief);
     if requested { Outline::from_run(data, params).n_blocks(queries) } else { 0 }
 }
@@ -77,7 +77,7 @@ pub(super) fn scores(
                 if blocks.is_empty() {
                     return Err(none("block of queries"));
                 }
-                let share = queried(data, params, blocks)?;
+                let share = queried(data, params, blocks);
                 let estimates = importances(blocks, &outline).map(|linear| linear.estimate(blocks, &outline, share));
                 scores.extend(estimates.zip(outline.names()).map(|(estimate, name)| estimate.rank(&name)));
             }
@@ -93,10 +93,10 @@ pub(super) fn scores(
 }
 
 /// Share of the rows that are queries of `blocks`, m/n.
-fn queried(data: &RunData, params: &ReliefParams, blocks: &[Part<'_>]) -> Result<f64> {
+fn queried(data: &RunData, params: &ReliefParams, blocks: &[Part<'_>]) -> f64 {
     let present: f64 = blocks.iter().map(|block| block.weight).sum();
     let complete = (present / n_blocks(data, params) as f64).min(1.0);
-    Ok(complete * params.queries(data.rows)? as f64 / data.rows as f64)
+    complete * params.queries(data.rows) as f64 / data.rows as f64
 }
 
 /// The sums of a block of queries, or what a group of rows makes of them.

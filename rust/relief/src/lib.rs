@@ -100,6 +100,7 @@ use plan::{Kind, Plan};
 use prepared::Prepared;
 use queries::Queries;
 use targets::Targets;
+use tracing::info;
 
 /// Ranks the features of `source` by Relief, on a pool of `threads` threads.
 ///
@@ -147,7 +148,7 @@ fn accumulate_within(
         let intake = Intake { source, problem: &problem, unlabelled: params.unlabelled, monitor };
         let scan = options.scan(&intake, 0)?;
         numbered(scan.rows, source.name(), "Relief")?;
-        params.queries(scan.profile.counts.kept)?;
+        log_capped(params, scan.profile.counts.kept);
         let identity = Identity::new(params.clone(), &problem, &scan.profile);
         let requested = options.keys(identity.n_keys())?;
         let n_blocks = estimates::n_blocks(&identity.data, params);
@@ -156,7 +157,7 @@ fn accumulate_within(
         if missing.is_empty() {
             return checkpoint.close();
         }
-        let queries = Queries::new(params, &scan, requested.start..requested.end.min(n_blocks), n_blocks)?;
+        let queries = Queries::new(params, &scan, requested.start..requested.end.min(n_blocks), n_blocks);
         let unlabelled = scan.profile.counts.unlabelled;
         let outline = Outline::new(params, problem.task, problem.features.len(), problem.targets.len(), unlabelled);
         let limits = match limits {
@@ -178,6 +179,15 @@ fn accumulate_within(
         }
         checkpoint.close()
     })
+}
+
+/// Logs if there are fewer rows than queries requested.
+fn log_capped(params: &ReliefParams, n_rows: u64) {
+    if let Iterations::Count(count) = params.n_iterations
+        && count > n_rows
+    {
+        info!("n_iterations: {count} queries were requested, and all {n_rows} rows are queries");
+    }
 }
 
 /// How much of rows and queries the memory limit lets a run hold at once.

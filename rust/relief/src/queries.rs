@@ -4,7 +4,6 @@ use std::ops::Range;
 
 use super::params::ReliefParams;
 use ferrank_ranking::ScanSummary;
-use ferrank_runtime::error::Result;
 use ferrank_runtime::random::{Purpose, mix};
 
 /// Queries by block.
@@ -19,15 +18,15 @@ pub(super) struct Queries {
 impl Queries {
     /// Draws the queries of the rows in `scan`. Queries of a whole data set are split into `n_blocks` blocks. A part of
     /// a data set draws its share of the queries among its rows, for the blocks `own`.
-    pub(super) fn new(params: &ReliefParams, scan: &ScanSummary<'_>, own: Range<u64>, n_blocks: u64) -> Result<Self> {
+    pub(super) fn new(params: &ReliefParams, scan: &ScanSummary<'_>, own: Range<u64>, n_blocks: u64) -> Self {
         let all = scan.profile.counts.kept;
-        let queries = params.queries(all)?;
+        let queries = params.queries(all);
         let draw = |count: u64| draw(params.seed, scan.rows as usize, count as usize);
         if !scan.is_part() {
-            return Ok(Queries { rows: draw(queries), first: 0, n_blocks });
+            return Queries { rows: draw(queries), first: 0, n_blocks };
         }
         let share = (queries as f64 * (scan.rows as f64 / all as f64)).round() as u64;
-        Ok(Queries { rows: draw(share.clamp(1, scan.rows)), first: own.start, n_blocks: own.end - own.start })
+        Queries { rows: draw(share.clamp(1, scan.rows)), first: own.start, n_blocks: own.end - own.start }
     }
 
     /// The largest number of queries of a block.
