@@ -95,7 +95,9 @@ def test_with_all_rows_labelled_relief_is_the_supervised_one(task):
     assert one.task == task
     for score in one.scores:
         np.testing.assert_array_equal(one.importances(score), other.importances(score))
-        np.testing.assert_array_equal(one.score(score).monte_carlo_error, other.score(score).monte_carlo_error)
+        np.testing.assert_array_equal(
+            one.score(score).monte_carlo_error, other.score(score).monte_carlo_error
+        )
 
 
 def some_labels(n_rows: int = 300, n_labelled: int = 30) -> pd.DataFrame:

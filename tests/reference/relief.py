@@ -157,6 +157,74 @@ def myopic(features: Sequence[Feature], classes: Sequence) -> np.ndarray:
     return np.array(importances)
 
 
+def relieff_errors(
+    features: Sequence[Feature], classes: Sequence, *, k: int, sigma: float | None = None
+) -> np.ndarray:
+    """Standard errors of ``relieff`` with all rows as queries, each row a group of its own."""
+    rows = range(len(classes))
+    prior = {c: list(classes).count(c) / len(classes) for c in sorted(set(classes))}
+    distances = row_distances(features, classes)
+    d = np.stack([differences(feature, classes) for feature in features], axis=-1)
+    queries, neighbours = np.zeros((len(rows), len(features))), np.zeros((len(rows), *d.shape[1:]))
+    for r in rows:
+        for c in prior:
+            weight = -1 if c == classes[r] else prior[c] / (1 - prior[classes[r]])
+            near = nearest(distances[r], (j for j in rows if j != r and classes[j] == c), k + 1)
+            for j, next_one, share in moving_up(near, k, sigma):
+                queries[r] += weight * share * d[r, j]
+                neighbours[r, j] += weight * share * (d[r, j] - d[r, next_one])
+    queries = queries - queries.mean(axis=0)
+    return grouped_jackknife(queries / len(rows), neighbours / len(rows))
+
+
+def rrelieff_errors(
+    features: Sequence[Feature], target_distance: np.ndarray, *, k: int, sigma: float | None = None
+) -> np.ndarray:
+    """Standard errors of ``rrelieff`` with all rows as queries, each row a group of its own."""
+    n = len(target_distance)
+    distances = row_distances(features)
+    d = np.stack([differences(feature) for feature in features], axis=-1)
+    # Differences of the features, the same times those of the targets, those of the targets, queries.
+    together = np.stack([d, d * target_distance[..., None], 0 * d + target_distance[..., None]])
+    queries, neighbours = np.zeros((3, *d.shape[1:])), np.zeros(together.shape)
+    for r in range(n):
+        near = nearest(distances[r], (j for j in range(n) if j != r), k + 1)
+        for j, next_one, share in moving_up(near, k, sigma):
+            queries[:, r] += share * together[:, r, j]
+            neighbours[:, r, j] += share * (together[:, r, j] - together[:, r, next_one])
+    feature, both, target = queries.sum(axis=1)
+    differ, agree = given(both, target[0]), given(feature - both, n - target[0])
+
+    def linear(sums: np.ndarray, count: float) -> np.ndarray:
+        f, b, t = sums
+        return given(b - differ * t, target[0]) - given(f - b - agree * (count - t), n - target[0])
+
+    return grouped_jackknife(linear(queries, 1.0), linear(neighbours, 0.0))
+
+
+def moving_up(near: list[int], k: int, sigma: float | None) -> list[tuple[int, int, float]]:
+    """The rows of a list, each with its share and the row that comes in its place where it is left out."""
+    shares = rank_weights(len(near[:k]), sigma)
+    found = []
+    for place, share in enumerate(shares):
+        fallen = (place + 1) * 0.6180339887498949 % 1 * share
+        then = next((s for s in range(place + 1, len(shares)) if shares[s] <= fallen), len(shares))
+        found.append((near[place], near[then if then < len(near) else (place + 1) % len(shares)], share))
+    return found
+
+
+def grouped_jackknife(queries: np.ndarray, neighbours: np.ndarray) -> np.ndarray:
+    """From what each row changes as a query, and as a neighbour of each query (query x row x feature)."""
+    n = len(queries)
+    change = queries + neighbours.sum(axis=0)
+    same_pairs = 0.0
+    for r in range(n):
+        others = np.delete(neighbours[r], r, axis=0)
+        same_pairs += ((others - others.mean(axis=0)) ** 2).sum(axis=0) * (n - 1) / (n - 2)
+    groups = ((change - change.mean(axis=0)) ** 2).sum(axis=0) - same_pairs
+    return np.sqrt(n / (n - 1) * np.maximum(groups, (queries**2).sum(axis=0)))
+
+
 def nearest(distances: np.ndarray, candidates: Iterable[int], k: int) -> list[int]:
     return sorted(candidates, key=lambda j: (distances[j], j))[:k]
 

@@ -289,6 +289,18 @@ def _add_relief(parser: argparse.ArgumentParser) -> None:
         help="rows whose neighbors are searched; number or share; default: all",
     )
     setting(
+        "--scaling",
+        choices=["range", "rank"],
+        help="how numbers are scaled: by the range of their feature (default), or by ranks, for which "
+        "outliers do not matter",
+    )
+    setting(
+        "--missing",
+        choices=["expected", "informative"],
+        help="how much missing values of features differ from others: as much as is expected (default), or "
+        "as a value of its own",
+    )
+    setting(
         "--influence",
         nargs=2,
         type=float,

@@ -102,8 +102,8 @@ impl Layout {
 
     /// Number of numeric features with missing values; they come before the nominal ones.
     ///
-    /// In lower bounds of distances the mean of its class substitutes a missing value: its distance to any value is at
-    /// most the expected one (Jensen's inequality).
+    /// Lower bounds of distances replace their missing values by
+    /// [substitutes](crate::missing::MissingModel::substitute).
     pub fn n_substitutes(&self) -> usize {
         self.with_missing.iter().take_while(|with_missing| !with_missing.nominal).count()
     }

@@ -22,6 +22,13 @@ pub enum Scale {
         /// Highest value.
         high: f64,
     },
+    /// The value itself, until all rows are read and [`ranks`](crate::ranks) replace it.
+    Ranked {
+        /// Lowest value.
+        low: f64,
+        /// Highest value.
+        high: f64,
+    },
     /// The number of the category.
     Nominal(Categories),
 }
@@ -65,7 +72,7 @@ impl Shape {
     pub fn from_scale(scale: &Scale) -> Self {
         match scale {
             Scale::Constant => Shape::Constant,
-            Scale::Numeric { .. } => Shape::Numeric,
+            Scale::Numeric { .. } | Scale::Ranked { .. } => Shape::Numeric,
             Scale::Nominal(_) => Shape::Nominal,
         }
     }

@@ -26,6 +26,8 @@ pub enum Purpose {
     Block = 7,
     /// The rows of a subsample.
     Subsample = 8,
+    /// The groups of rows that standard errors are computed from.
+    Groups = 9,
 }
 
 /// The stream for `purpose` in tree `tree`; `place` is a block of rows, a node's path, or a feature.

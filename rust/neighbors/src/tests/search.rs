@@ -2,7 +2,7 @@
 
 use pulp::Arch;
 
-use super::{archs, small};
+use super::{archs, informative, small};
 use crate::layout::LANES;
 use crate::layout::Layout;
 use crate::nearest::{NearestParams, NeighborLists, Search};
@@ -115,6 +115,10 @@ fn byte_codes_leave_no_neighbor_out() {
         let (rows, space, layout) = small(n_rows, &shapes, missing, n_classes, seed);
         let what = format!("{n_rows} x {width}, {missing} missing, {n_classes} classes");
         [1, 5, 40].into_iter().for_each(|k| assert_found(&rows, &space, &layout, k, &what));
+        if missing > 0.0 {
+            let (space, layout) = informative(&rows, space);
+            assert_found(&rows, &space, &layout, 5, &format!("{what}, informative"));
+        }
     }
     // Rows that are few steps of a byte apart in most features.
     let (mut rows, space, layout) = small(300, &[Shape::Numeric; 36], 0.0, 1, 1);

@@ -6,7 +6,7 @@ use arrow_array::{ArrayRef, Float64Array, RecordBatch, StringArray};
 
 use super::uniform;
 use crate::limits::{LIMITS, Limits};
-use crate::{Iterations, ReliefParams, accumulate_within};
+use crate::{Iterations, Missing, ReliefParams, Scaling, accumulate_within};
 use ferrank_data::schema::{Roles, Targets};
 use ferrank_data::source::TableSource;
 use ferrank_ranking::Ranking;
@@ -63,17 +63,29 @@ fn nothing_but_data_and_settings_changes_a_bit() {
     for (seed, n_iterations) in [(0, Iterations::All), (1, Iterations::Count(37)), (2, Iterations::Share(0.6))] {
         let batch = table(230, seed);
         for (targets, per_target) in [(vec!["class"], false), (vec!["y"], false), (vec!["y", "class"], true)] {
-            let params = ReliefParams {
-                n_neighbors: vec![3, 8],
-                sigma: vec![None, Some(2.0)],
-                n_iterations,
-                per_target,
-                ..ReliefParams::default()
-            };
-            let whole = ranked(&batch, &targets, &params, (LIMITS, 230, 1));
-            assert_eq!(whole.scores.len(), 4);
-            for way in [(LIMITS, 7, 4), (narrow, 230, 1), (narrow, 50, 2), (Limits { rows: 0, ..LIMITS }, 13, 1)] {
-                assert_eq!(whole, ranked(&batch, &targets, &params, way), "{targets:?}, {way:?}");
+            for (scaling, missing) in [
+                (Scaling::Range, Missing::Expected),
+                (Scaling::Range, Missing::Informative),
+                (Scaling::Rank, Missing::Expected),
+            ] {
+                let params = ReliefParams {
+                    n_neighbors: vec![3, 8],
+                    sigma: vec![None, Some(2.0)],
+                    n_iterations,
+                    scaling,
+                    missing,
+                    per_target,
+                    ..ReliefParams::default()
+                };
+                let whole = ranked(&batch, &targets, &params, (LIMITS, 230, 1));
+                assert_eq!(whole.scores.len(), 4);
+                for way in [(LIMITS, 7, 4), (narrow, 230, 1), (narrow, 50, 2), (Limits { rows: 0, ..LIMITS }, 13, 1)] {
+                    assert_eq!(
+                        whole,
+                        ranked(&batch, &targets, &params, way),
+                        "{targets:?}, {scaling:?}, {missing:?}, {way:?}"
+                    );
+                }
             }
         }
     }
