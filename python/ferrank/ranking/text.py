@@ -20,6 +20,7 @@ _DEFINITIONS = {
     "symbolic": "tests, weighted by depth",
     "coverage": "share of examples that reach the tests",
     "permutation": "increase of out-of-bag error",
+    "mdi_oob": "impurity decrease on out-of-bag rows",
     "relief": "how much more it differs between near rows whose targets differ",
     "myopic": "how much more it differs between rows of different classes",
 }
@@ -146,7 +147,7 @@ def _intervals(score: "ScoreRanking", order: np.ndarray) -> list[str]:
 
 def _definitions(ranking: "Ranking") -> list[str]:
     """Return a line for each kind of score; `relief_k10` is of the kind `relief`."""
-    kinds = dict.fromkeys(name.partition("_")[0] for name in ranking.scores)
+    kinds = dict.fromkeys(name if name in _DEFINITIONS else name.partition("_")[0] for name in ranking.scores)
     return [f"{kind}: {_DEFINITIONS[kind]}" for kind in kinds if kind in _DEFINITIONS]
 
 

@@ -30,7 +30,7 @@
 //! |---|---|
 //! | settings | [`params`](ForestParams), [`score`](Score), `validation` |
 //! | read and code the data | `prepared`; `parts` for data sets in parts |
-//! | targets → components of one impurity | `space`, `criterion` |
+//! | targets → components of one impurity | `space`, `criterion`, `contrasts` |
 //! | rows of a tree | `bag` |
 //! | growth | `grow`, with `pool` (candidate features), `items` (examples), `view` (codes), `split` (kernels) |
 //! | growth of trees whose rows do not fit into memory | `external` |
@@ -60,6 +60,7 @@
 mod bag;
 mod candidates;
 mod context;
+mod contrasts;
 mod criterion;
 mod estimates;
 mod external;

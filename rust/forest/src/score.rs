@@ -22,10 +22,12 @@ pub enum Score {
     Coverage,
     /// Increase of the out-of-bag error when the feature is permuted (Petković et al. 2020a, Eq. 3).
     Permutation,
+    /// Impurity decrease measured with out-of-bag rows (Li et al. 2019).
+    MdiOob,
 }
 
 impl Score {
-    const ALL: [Score; 4] = [Score::Genie3, Score::Symbolic, Score::Coverage, Score::Permutation];
+    const ALL: [Score; 5] = [Score::Genie3, Score::Symbolic, Score::Coverage, Score::Permutation, Score::MdiOob];
 
     /// The score's name in settings and results.
     pub fn name(self) -> &'static str {
@@ -34,6 +36,7 @@ impl Score {
             Score::Symbolic => "symbolic",
             Score::Coverage => "coverage",
             Score::Permutation => "permutation",
+            Score::MdiOob => "mdi_oob",
         }
     }
 

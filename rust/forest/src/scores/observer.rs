@@ -6,7 +6,8 @@ use ferrank_data::schema::Task;
 use ferrank_ranking::Vector;
 use ferrank_runtime::error::Result;
 
-use crate::oob::{OobSize, OobView};
+use crate::context::GrowContext;
+use crate::oob::{OobNeeds, OobSize, OobView};
 use crate::params::ForestParams;
 
 /// The implementation of a score: what it declares, and its observer.
@@ -16,9 +17,10 @@ pub(crate) trait ScoreMethod {
         Ok(())
     }
 
-    /// Returns true if [`Observer::on_tree`] is to be called. Trees are then kept until they are complete.
-    fn needs_oob(&self) -> bool {
-        false
+    /// What [`Observer::on_tree`] reads besides the splits; `None` if it is not to be called. Trees are kept until they
+    /// are complete if it is.
+    fn oob_needs(&self) -> Option<OobNeeds> {
+        None
     }
 
     /// Returns true if the importances can be reported by target.
@@ -27,7 +29,7 @@ pub(crate) trait ScoreMethod {
     }
 
     /// Bytes that [`Observer::on_tree`] needs for a tree of this size, besides the tree and its rows.
-    fn oob_bytes(&self, _size: &OobSize) -> usize {
+    fn oob_bytes(&self, _size: &OobSize, _context: GrowContext<'_>) -> usize {
         0
     }
 
