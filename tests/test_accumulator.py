@@ -11,7 +11,10 @@ import pytest
 import ferrank as fr
 
 FOREST = fr.ForestRanker(
-    scores=("genie3", "symbolic", "coverage", "permutation"), n_estimators=12, max_bins=30, by_target=True
+    scores=("genie3", "symbolic", "coverage", "permutation", "mdi_oob"),
+    n_estimators=12,
+    max_bins=30,
+    by_target=True,
 )
 RELIEF = fr.ReliefRanker(n_neighbors=(3, 8), sigma=(None, 4.0), n_iterations=0.8)
 RANKERS = pytest.mark.parametrize("ranker", [FOREST, RELIEF], ids=["forest", "relief"])

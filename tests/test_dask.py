@@ -27,11 +27,16 @@ dd = pytest.importorskip("dask.dataframe")
 distributed = pytest.importorskip("distributed")
 
 FOREST = fr.ForestRanker(
-    scores=("genie3", "symbolic", "coverage", "permutation"), n_estimators=10, max_bins=40, by_target=True
+    scores=("genie3", "symbolic", "coverage", "permutation", "mdi_oob"),
+    n_estimators=10,
+    max_bins=40,
+    by_target=True,
 )
 RANKERS = {
     "forest": FOREST,
-    "per_target": fr.ForestRanker(n_estimators=6, per_target=True, scores=("genie3", "permutation")),
+    "per_target": fr.ForestRanker(
+        n_estimators=6, per_target=True, scores=("genie3", "permutation", "mdi_oob")
+    ),
     "relief": fr.ReliefRanker(n_neighbors=(3, 8), n_iterations=0.8),
 }
 TARGETS = ["y", "z"]

@@ -45,8 +45,11 @@ def _little() -> int:
 @pytest.mark.parametrize(
     ("target", "settings"),
     [
-        (["y"], {"scores": ("genie3", "symbolic", "permutation")}),
-        (["y", "kind"], {"scores": ("permutation", "coverage"), "by_target": True, "max_samples": 0.9}),
+        (["y"], {"scores": ("genie3", "symbolic", "permutation", "mdi_oob")}),
+        (
+            ["y", "kind"],
+            {"scores": ("permutation", "coverage", "mdi_oob"), "by_target": True, "max_samples": 0.9},
+        ),
         (["kind"], {"ensemble": "extra_trees", "max_features": 4}),
     ],
 )

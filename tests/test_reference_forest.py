@@ -18,7 +18,7 @@ from reference.tree import Grower
 
 pytestmark = pytest.mark.slow
 
-SCORES = ("genie3", "symbolic", "coverage", "permutation")
+SCORES = ("genie3", "symbolic", "coverage", "permutation", "mdi_oob")
 N_ROWS, N_TREES, THEIR_TREES = 30, 4000, 150
 MAX_FEATURES = 2
 
@@ -58,6 +58,7 @@ def grown(problem: Problem, ensemble: str) -> dict[str, np.ndarray]:
         nodes = grower.tree()
         for score in SCORES[:3]:
             found[score].append(getattr(scores, score)(nodes, n_features))
+        found["mdi_oob"].append(scores.mdi_oob(problem, nodes, counts))
         found["permutation"].append(scores.permutation(problem, nodes, np.flatnonzero(counts == 0), rng))
     return {score: np.array(trees) for score, trees in found.items()}
 

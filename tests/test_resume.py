@@ -14,9 +14,12 @@ import ferrank as fr
 
 pytestmark = pytest.mark.slow
 
-FOREST = fr.ForestRanker(n_estimators=60, scores=("genie3", "permutation"))
+FOREST = fr.ForestRanker(n_estimators=60, scores=("genie3", "permutation", "mdi_oob"))
 RUNS: dict[str, tuple[fr.ForestRanker | fr.ReliefRanker, list[str]]] = {
-    "forest": (FOREST, ["--trees", "60", "--score", "genie3", "--score", "permutation"]),
+    "forest": (
+        FOREST,
+        ["--trees", "60", "--score", "genie3", "--score", "permutation", "--score", "mdi_oob"],
+    ),
     "per_target": (fr.ForestRanker(n_estimators=30, per_target=True), ["--trees", "30", "--per-target"]),
     "relief": (fr.ReliefRanker(n_iterations=0.9), ["--ranker", "relief", "--iterations", "0.9"]),
 }

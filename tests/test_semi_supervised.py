@@ -113,7 +113,7 @@ def some_labels(n_rows: int = 300, n_labelled: int = 30) -> pd.DataFrame:
 
 def test_full_supervision_leaves_unlabelled_rows_out():
     frame = some_labels()
-    scores = ("genie3", "symbolic", "coverage", "permutation")
+    scores = ("genie3", "symbolic", "coverage", "permutation", "mdi_oob")
     ignoring = fr.rank(frame, "y", unlabelled="ignore", scores=scores)
     full = fr.rank(frame, "y", supervision=1, scores=scores)
     assert (full.n_rows, full.n_unlabelled) == (30, 270)

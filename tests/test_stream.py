@@ -30,7 +30,7 @@ RANKERS = [
     ForestRanker(n_estimators=5, block_rows=80, reservoir_rows=50),
     ForestRanker(
         n_estimators=3,
-        scores=("genie3", "permutation", "symbolic"),
+        scores=("genie3", "permutation", "symbolic", "mdi_oob"),
         block_rows=50,
         reservoir_rows=120,
         half_life=60,

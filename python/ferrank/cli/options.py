@@ -149,8 +149,8 @@ def add_settings(parser: argparse.ArgumentParser, group: Any) -> None:
         dest="scores",
         action="append",
         metavar="NAME",
-        help="forest: genie3 (default), symbolic, coverage, permutation; relief: relief (default), myopic; "
-        "can be repeated, the first one orders the features",
+        help="forest: genie3 (default), symbolic, coverage, permutation, mdi_oob; relief: relief (default), "
+        "myopic; can be repeated, the first one orders the features",
     )
     setting(
         "--unlabelled",
@@ -261,7 +261,7 @@ def _add_forest(parser: argparse.ArgumentParser) -> None:
         help="share of the targets in the impurity, 0 to 1; the features have the rest, so that rows without "
         "a target contribute",
     )
-    setting("--by-target", action="store_true", help="also split the score genie3 by target")
+    setting("--by-target", action="store_true", help="also split the scores genie3 and mdi_oob by target")
 
 
 def _add_relief(parser: argparse.ArgumentParser) -> None:

@@ -116,7 +116,7 @@ def trees(
         As in :func:`ferrank.rank`.
     ranker : ForestRanker, optional
         The forest; not with ``per_target``, nor with ``until``.
-    score : {"genie3", "symbolic", "coverage", "permutation"}, default="genie3"
+    score : {"genie3", "symbolic", "coverage", "permutation", "mdi_oob"}, default="genie3"
 
     Returns
     -------

@@ -4,8 +4,9 @@ An accumulator file is an Arrow IPC stream with a record batch for each tree or 
 reads it as any other. Its columns are ``key`` (uint64, number of the tree or block), ``vector`` (uint32,
 place among the vectors of the key), ``features`` (list of uint32, null for all features in order),
 ``values`` (list of float64) and ``checksum`` (uint64). The vectors of a tree are the scores in the order
-asked for, then with ``by_target`` those of ``genie3`` for each target. Those of a block of queries are the
-numbers of queries by scheme, the sums of the targets' distances, and the sums of the features' differences.
+asked for, then with ``by_target`` those of ``genie3`` and ``mdi_oob`` for each target. Those of a block of
+queries are the numbers of queries by scheme, the sums of the targets' distances, and the sums of the
+features' differences.
 The metadata key ``ferrank:run`` is a JSON object with the settings, the columns and a hash of the profile.
 """
 

@@ -26,11 +26,13 @@ class ForestRanker(StreamRanker):
     ensemble : {"random_forest", "bagging", "extra_trees"}, default="random_forest"
         "random_forest": bootstrap samples, and random candidate features in each node. "bagging": bootstrap
         samples and all features. "extra_trees": all rows, and random cut points.
-    scores : sequence of {"genie3", "symbolic", "coverage", "permutation"}, default=("genie3",)
+    scores : sequence of {"genie3", "symbolic", "coverage", "permutation", "mdi_oob"}, default=("genie3",)
         ``genie3`` [2]_: the sum of the impurity decreases of a feature's splits. ``symbolic``: the sum of
         ``decay**depth`` over its splits. ``coverage``: the sum of the shares of rows that reach its splits.
-        ``permutation``: the relative increase of the out-of-bag error when the feature is permuted. The first
-        score is the main one.
+        ``permutation``: the relative increase of the out-of-bag error when the feature is permuted.
+        ``mdi_oob`` [4]_: as ``genie3``, but with the decreases measured on out-of-bag rows. Its expectation
+        is 0 for an irrelevant feature, however many values it has; that of ``genie3`` grows with them.
+        The first score is the main one.
     n_estimators : int, default=100
         Number of trees.
     max_features : {"sqrt", "log2", "all"}, int, float or None, default=None
@@ -56,7 +58,7 @@ class ForestRanker(StreamRanker):
     per_target : bool, default=False
         Grow a separate ensemble for each target and average the importances.
     by_target : bool, default=False
-        Also split the score ``genie3`` by target.
+        Also split the scores ``genie3`` and ``mdi_oob`` by target.
     target_weights : sequence of float, optional
         Weight of each target; None gives all targets weight 1.
     hierarchy : path, mapping, frame or table, optional
@@ -139,6 +141,8 @@ class ForestRanker(StreamRanker):
        expression data using tree-based methods", PLoS ONE 5, 2010.
     .. [3] M. Petković, S. Džeroski, D. Kocev, "Feature ranking for semi-supervised learning",
        Machine Learning 112, 2023; Eq. 1, and Section 3.1 for hierarchies of labels.
+    .. [4] X. Li, Y. Wang, S. Basu, K. Kumbier, B. Yu, "A debiased MDI feature importance measure for random
+       forests", NeurIPS 2019.
 
     Examples
     --------

@@ -160,11 +160,13 @@ class Ranking:
         Raises
         ------
         SettingError
-            They were not asked for with ``by_target=True``, which holds for ``genie3``.
+            They were not asked for with ``by_target=True``, which holds for ``genie3`` and ``mdi_oob``.
         """
         parts = self.score(score).by_target
         if parts is None:
-            raise SettingError("by_target: was not asked for; use by_target=True with the score genie3")
+            raise SettingError(
+                "by_target: was not asked for; use by_target=True with the score genie3 or mdi_oob"
+            )
         return parts
 
     def order(self, score: str | None = None) -> np.ndarray[Any, np.dtype[np.intp]]:

@@ -47,14 +47,9 @@ impl GrowContext<'_> {
 
     /// The part of each target in the gain of a split, times `share`.
     pub(crate) fn gains_by_target(self, criterion: &Criterion, left: &[f64], total: &[f64], share: f64) -> Vec<f64> {
-        let space = self.space;
         let mut parts = vec![0.0; self.store.targets.len()];
         criterion.gains(left, total, |component, gain| {
-            let target = match component.checked_sub(space.n_dense()) {
-                None => space.dense_target[component],
-                Some(indicator) => space.indicator_target[indicator],
-            };
-            if let Some(target) = target {
+            if let Some(target) = self.space.target_of(component) {
                 parts[target] += share * gain;
             }
         });

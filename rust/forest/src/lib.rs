@@ -30,7 +30,7 @@
 //! |---|---|
 //! | settings | [`params`](ForestParams), [`score`](Score), `validation` |
 //! | read and code the data | `prepared`; `parts` for data sets in parts |
-//! | targets → components of one impurity | `space`, `criterion` |
+//! | targets → components of one impurity | `space`, `criterion`, `contrasts` |
 //! | rows of a tree | `bag`; `companions` for trees from which standard errors follow |
 //! | growth | `grow`, with `pool` (candidate features), `items` (examples), `view` (codes), `split` (kernels) |
 //! | growth of trees whose rows do not fit into memory | `external` |
@@ -61,6 +61,7 @@ mod bag;
 mod candidates;
 mod companions;
 mod context;
+mod contrasts;
 mod criterion;
 mod estimates;
 mod external;

@@ -134,7 +134,7 @@ settings! {
         /// One ensemble for each target, importances averaged with the target weights
         /// (Petković et al. 2020a, §2.1, the STR variant).
         per_target, with_per_target: bool = false;
-        /// True if `genie3` is reported by target as well.
+        /// True if `genie3` and `mdi_oob` are reported by target as well.
         by_target, with_by_target: bool = false;
         /// Weight of each target in the impurity, in target order; `None`: 1 each.
         target_weights, with_target_weights: Option<Vec<f64>> = None;

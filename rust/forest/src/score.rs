@@ -22,11 +22,14 @@ pub enum Score {
     Coverage,
     /// Increase of the out-of-bag error when the feature is permuted (Petković et al. 2020a, Eq. 3).
     Permutation,
+    /// Impurity decrease measured with out-of-bag rows (Li et al. 2019).
+    MdiOob,
 }
 
 impl Score {
     /// All scores.
-    pub const ALL: &[Score] = &[Score::Genie3, Score::Symbolic, Score::Coverage, Score::Permutation];
+    pub const ALL: &[Score] =
+        &[Score::Genie3, Score::Symbolic, Score::Coverage, Score::Permutation, Score::MdiOob];
 
     /// The score's name in settings and results.
     pub fn name(self) -> &'static str {
@@ -45,6 +48,7 @@ impl Score {
             Score::Symbolic => ("symbolic", "tests, weighted by depth"),
             Score::Coverage => ("coverage", "share of examples that reach the tests"),
             Score::Permutation => ("permutation", "increase of out-of-bag error"),
+            Score::MdiOob => ("mdi_oob", "impurity decrease on out-of-bag rows"),
         }
     }
 

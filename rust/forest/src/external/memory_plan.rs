@@ -1,10 +1,11 @@
 //! The memory plan of growth in external memory: bytes of sums, rows of a bucket, trees at a time.
 
 use crate::context::GrowContext;
+use crate::contrasts::Contrasts;
 use crate::criterion::Criterion;
 use crate::oob::OobSize;
 use crate::params::ForestParams;
-use crate::scores::need_oob;
+use crate::scores::oob_needs;
 use crate::split::node_sums::SumLayout;
 use crate::tree_buffer::BufferedNode;
 use crate::view::CASCADE;
@@ -50,7 +51,7 @@ impl MemoryPlan {
             threads * (CHUNK_ROWS * 48 + codes) + CHUNK_ROWS * (context.space.row_bytes(context.store.columns()) + 8);
         let node = per_node(context) * sums_bytes(context);
         let least = fixed + node.max(threads * LEAST_ROWS * per_row);
-        let judging = if need_oob(&context.params.scores) { oob_bytes(context) } else { 0 };
+        let judging = if oob_needs(&context.params.scores).is_some() { oob_bytes(context) } else { 0 };
         let left = budget.left();
         if left < least + judging {
             return Err(budget.too_small(least + judging, "growing trees"));
@@ -127,8 +128,15 @@ fn bytes_per_row(context: GrowContext<'_>) -> usize {
     let items = 2 * 20 + 4;
     let known = if store.codings.iter().any(|coding| coding.has_missing) { 20 } else { 0 };
     // Nodes are kept only for scores that read out-of-bag rows.
-    let nodes = if need_oob(&context.params.scores) { 2 * size_of::<BufferedNode>() + 8 + 4 } else { 0 };
-    raw + context.space.row_bytes(context.store.columns()) + items + known + nodes
+    let (columns, needs) = (store.columns(), oob_needs(&context.params.scores));
+    let nodes = needs.map_or(0, |needs| {
+        let members = if needs.predictions { 8 + 4 } else { 0 };
+        let n_rows = LEAST_ROWS as f64;
+        let n_listed = context.space.n_listed(columns);
+        let contrasts = Contrasts::bytes(&Criterion::new(context.space), n_rows, n_rows, n_listed) / n_rows;
+        2 * size_of::<BufferedNode>() + members + if needs.contrasts { (1.5 * contrasts) as usize } else { 0 }
+    });
+    raw + context.space.row_bytes(columns) + items + known + nodes
 }
 
 /// Bytes that a tree and its out-of-bag rows take for the scores that read them.
@@ -143,5 +151,5 @@ fn oob_bytes(context: GrowContext<'_>) -> usize {
         n_rows: store.rows,
         is_narrow: store.codings.iter().all(|coding| coding.is_narrow()),
     };
-    size.tree_bytes() + params.scores.iter().map(|score| score.method().oob_bytes(&size)).sum::<usize>()
+    size.tree_bytes() + params.scores.iter().map(|score| score.method().oob_bytes(&size, context)).sum::<usize>()
 }

@@ -37,7 +37,7 @@ use super::context::GrowContext;
 use super::criterion::WEIGHT;
 use super::grow::{Grower, SubtreeRoot, SubtreeRows};
 use super::oob::OobContext;
-use super::scores::{SplitScores, need_oob, score_size};
+use super::scores::{SplitScores, oob_needs, score_size};
 use super::space::Block;
 use buckets::{Buckets, Stored};
 use ferrank_ranking::Contribution;
@@ -74,7 +74,7 @@ fn grow_in(
     trees: &[u64],
     each: &(dyn Fn(u64, Contribution) -> Result<()> + Sync),
 ) -> Result<()> {
-    let oob = need_oob(&context.params.scores).then(|| OobContext::new(context, subset, Some(scratch)));
+    let oob = oob_needs(&context.params.scores).map(|needs| OobContext::new(context, needs, subset, Some(scratch)));
     let passes = Passes::new(context);
     let numbers = trees.iter().flat_map(|&tree| std::iter::once(tree).chain(context.companions(tree)));
     let mut trees: Vec<UpperTree> = numbers.map(|number| UpperTree::new(number, context, plan)).collect();
@@ -88,7 +88,7 @@ fn grow_in(
     for group in trees.chunks_mut(plan.trees_on_disk()) {
         // The sums of open nodes are no longer in memory here.
         let buckets = Buckets::new(context, scratch, group, plan.sums)?;
-        passes.collect(group, &buckets, oob.as_ref().map(|oob| &oob.targets))?;
+        passes.collect(group, &buckets, oob.as_ref().and_then(OobContext::predicted))?;
         let stored = buckets.finish(group)?;
         for together in group.chunks_mut(plan.at_once) {
             together.par_iter_mut().with_max_len(1).try_for_each(|tree| {
@@ -148,9 +148,9 @@ fn finish(
     while let Some((n, link)) = stack.pop() {
         let node = &mut tree.nodes[n];
         match &mut node.state {
-            State::Split { split, gains } => {
+            State::Split { split, gains, contrasts } => {
                 scores.on_split(node.depth, node.sums[WEIGHT], split, gains);
-                let links = complete.as_mut().map(|complete| complete.add_split(link, split));
+                let links = complete.as_mut().map(|complete| complete.add_split(link, split, contrasts));
                 let [left, right] = [0, 1].map(|side| (split.children[side] as usize, links.map(|links| links[side])));
                 stack.extend([right, left]);
             }

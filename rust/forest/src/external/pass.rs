@@ -174,7 +174,7 @@ impl Frontier {
 
     fn node(&self, node: Node) -> Option<usize> {
         match node {
-            Node::Split(_) => None,
+            Node::Split(..) => None,
             Node::Leaf(leaf) => self.nodes[leaf as usize],
         }
     }

@@ -23,7 +23,7 @@ fn both(
     let (inside, outside) = (coded.space_of(None, supervision), coded.bare_space(None, supervision));
     let context = GrowContext { store: &coded.store, space: &inside, params, monitor: &monitor };
     let subset: Vec<usize> = (0..coded.store.targets.len()).collect();
-    let oob = need_oob(&params.scores).then(|| OobContext::new(context, &subset, None));
+    let oob = oob_needs(&params.scores).map(|needs| OobContext::new(context, needs, &subset, None));
     let expected = (0..5).map(|tree| TreeWorker::new(context).contribution(oob.as_ref(), tree).unwrap()).collect();
     let context = GrowContext { space: &outside, ..context };
     let plan = MemoryPlan::with_sizes(bucket_rows, sums, context);
@@ -50,7 +50,7 @@ fn params() -> impl Strategy<Value = ForestParams> {
             },
             scores: match ensemble {
                 Ensemble::ExtraTrees => vec![Score::Genie3, Score::Symbolic, Score::Coverage],
-                _ => vec![Score::Symbolic, Score::Permutation, Score::Genie3],
+                _ => vec![Score::Symbolic, Score::Permutation, Score::MdiOob, Score::Genie3],
             },
             by_target: true,
             seed,

@@ -6,11 +6,13 @@ use super::bucket::Bucket;
 use super::memory_plan::MemoryPlan;
 use crate::candidates::{Candidate, SplitCandidates};
 use crate::context::GrowContext;
+use crate::contrasts::Contrasts;
 use crate::criterion::{Criterion, EXAMPLES, WEIGHT};
 use crate::grow::LEAST_GAIN;
 use crate::oob::LeafTotals;
 use crate::params::Ensemble;
 use crate::pool::FeaturePool;
+use crate::scores::oob_needs;
 use crate::split::node_sums::{NodeSums, SumLayout, SumSearch};
 use crate::split::random_test::random_subset;
 use crate::tree_buffer::BufferedSplit;
@@ -39,15 +41,14 @@ pub(super) struct UpperNode {
 #[derive(Debug)]
 pub(super) enum State {
     /// The node is still to be split. The next pass computes the sums in `next`; those in `done` are complete.
-    Open {
-        next: Vec<FeatureSums>,
-        done: Vec<FeatureSums>,
-    },
+    Open { next: Vec<FeatureSums>, done: Vec<FeatureSums> },
     Split {
         split: BufferedSplit,
         gains: Vec<f64>,
+        /// The contrasts of this split, if some score reads them.
+        contrasts: Contrasts,
     },
-    /// A leaf with the totals of its targets if some score reads out-of-bag rows; otherwise empty.
+    /// A leaf with the totals of its targets if some score reads predictions; otherwise empty.
     Leaf(LeafTotals),
     /// The rows of the node fit into memory.
     Bucket(Bucket),
@@ -220,6 +221,10 @@ impl UpperTree {
             true => context.gains_by_target(criterion, &left, &known, share),
             false => Vec::new(),
         };
+        let mut contrasts = Contrasts::default();
+        if oob_needs(&context.params.scores).is_some_and(|needs| needs.contrasts) {
+            contrasts.add(criterion, &left, &known);
+        }
         if missing_left {
             left.iter_mut().zip(&node.sums).zip(&known).for_each(|((left, all), known)| *left += all - known);
         }
@@ -236,7 +241,7 @@ impl UpperTree {
         }
         let children = [first, first + 1];
         let split = BufferedSplit { feature: found.feature, test: found.test, missing_left, gain, children };
-        self.nodes[n].state = State::Split { split, gains };
+        self.nodes[n].state = State::Split { split, gains, contrasts };
     }
 }
 

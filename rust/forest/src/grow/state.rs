@@ -12,7 +12,7 @@ use crate::criterion::Criterion;
 use crate::items::Items;
 use crate::params::Ensemble;
 use crate::pool::{FeaturePool, Mark};
-use crate::scores::{SplitScores, need_oob};
+use crate::scores::{SplitScores, oob_needs};
 use crate::space::Block;
 use crate::split::batch::Batch;
 use crate::split::dense::LeftSides;
@@ -95,6 +95,7 @@ pub(crate) struct Grower<'a> {
     /// Number of varying features to search in a node.
     pub(super) per_node: usize,
     pub(super) keeps_members: bool,
+    pub(super) keeps_contrasts: bool,
     pub(super) row_bytes: usize,
     pub(super) items: Items,
     pub(super) pool: FeaturePool,
@@ -124,6 +125,7 @@ impl<'a> Grower<'a> {
             codings.map(|coding| coding.n_codes()).max().unwrap_or(0)
         };
         let features = FeatureCodes::all(context);
+        let needs = oob_needs(&context.params.scores);
         Grower {
             context,
             tree: 0,
@@ -134,7 +136,8 @@ impl<'a> Grower<'a> {
             features,
             per_node: context.params.features_per_node(store.codings.len()),
             row_bytes: store.row_bytes() + if is_single { 0 } else { space.row_bytes(store.columns()) },
-            keeps_members: need_oob(&context.params.scores),
+            keeps_members: needs.is_some_and(|needs| needs.predictions),
+            keeps_contrasts: needs.is_some_and(|needs| needs.contrasts),
             items: Items::default(),
             whole: pool.mark(),
             pool,

@@ -7,7 +7,7 @@ use ferrank_runtime::error::Result;
 const BITS: usize = u64::BITS as usize;
 
 /// A bit for each row, set if it is not in the bag.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct OutOfBagRows {
     bits: Vec<u64>,
     /// Rows that are not in the bag.

@@ -10,6 +10,7 @@
 
 mod coverage;
 mod genie3;
+mod mdi_oob;
 mod observer;
 pub(crate) mod permutation;
 mod symbolic;
@@ -19,7 +20,7 @@ use ferrank_ranking::Contribution;
 use ferrank_runtime::error::{Result, check};
 
 use crate::context::GrowContext;
-use crate::oob::OobView;
+use crate::oob::{OobNeeds, OobView};
 use crate::params::ForestParams;
 use crate::score::Score;
 use crate::tree_buffer::{BufferedSplit, TreeBuffer};
@@ -34,6 +35,7 @@ impl Score {
             Score::Symbolic => Box::new(symbolic::Symbolic),
             Score::Coverage => Box::new(coverage::Coverage),
             Score::Permutation => Box::new(permutation::Permutation),
+            Score::MdiOob => Box::new(mdi_oob::MdiOob),
         }
     }
 }
@@ -49,13 +51,13 @@ pub(crate) fn defined(score: Score, params: &ForestParams, task: Task) -> Result
     let method = score.method();
     // Without a bootstrap there are no such rows.
     let message = "needs out-of-bag rows, so a bootstrap; set bootstrap, or leave the score out";
-    check(!method.needs_oob() || params.bootstraps(), format!("scores: {} {message}", score.name()))?;
+    check(method.oob_needs().is_none() || params.bootstraps(), format!("scores: {} {message}", score.name()))?;
     method.validate(params, task)
 }
 
-/// Returns true if one of `scores` reads out-of-bag rows.
-pub(crate) fn need_oob(scores: &[Score]) -> bool {
-    scores.iter().any(|score| score.method().needs_oob())
+/// What `scores` read of a complete tree with its out-of-bag rows; `None` if none of them reads such rows.
+pub(crate) fn oob_needs(scores: &[Score]) -> Option<OobNeeds> {
+    scores.iter().filter_map(|score| score.method().oob_needs()).reduce(OobNeeds::and)
 }
 
 /// The observers of one tree, one for each score.

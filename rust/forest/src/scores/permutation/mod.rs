@@ -32,7 +32,8 @@ use ferrank_runtime::error::{Result, check};
 use pulp::Arch;
 
 use super::observer::{Harvest, Observer, ScoreMethod, ScoreSize};
-use crate::oob::{OobSize, OobView};
+use crate::context::GrowContext;
+use crate::oob::{OobNeeds, OobSize, OobView};
 use crate::params::ForestParams;
 use errors::{ErrorScale, ErrorSums};
 use ring::{BLOCK_BYTES, Codes, Ring};
@@ -48,11 +49,11 @@ impl ScoreMethod for Permutation {
         )
     }
 
-    fn needs_oob(&self) -> bool {
-        true
+    fn oob_needs(&self) -> Option<OobNeeds> {
+        Some(OobNeeds { predictions: true, contrasts: false })
     }
 
-    fn oob_bytes(&self, size: &OobSize) -> usize {
+    fn oob_bytes(&self, size: &OobSize, _: GrowContext<'_>) -> usize {
         let codes = (BAND + 1) * if size.is_narrow { 1 } else { 2 };
         (size.out_of_bag * (4 + codes) as f64 + size.leaves.min(size.n_features as f64) * BLOCK_BYTES as f64) as usize
     }
@@ -84,11 +85,12 @@ impl Observer for Increases {
 /// [`Error::File`](ferrank_runtime::error::Error::File) if the disk is full.
 pub(crate) fn importances(view: &OobView<'_>) -> Result<Vec<(u32, f64)>> {
     let features = &view.tree.columns.features;
-    if view.rows.is_empty() || features.is_empty() {
+    let rows = view.labelled_rows();
+    if rows.is_empty() || features.is_empty() {
         return Ok(Vec::new());
     }
-    let scale = ErrorScale::new(view.targets, view.rows);
-    let ring = Ring::new(view)?;
+    let scale = ErrorScale::new(view.targets, &rows);
+    let ring = Ring::new(view, &rows)?;
     let trial = Trial { view, scale: &scale, ring: &ring };
     let sums = if ring.is_narrow() { trial.run::<u8>()? } else { trial.run::<u16>()? };
     let mut importances: Vec<_> = features.iter().copied().zip(sums.importances(&scale)).collect();
