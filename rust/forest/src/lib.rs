@@ -87,7 +87,7 @@ mod tree_worker;
 mod validation;
 mod view;
 
-pub use params::{Ensemble, ForestParams, MaxFeatures, MaxSamples, Ties};
+pub use params::{Ensemble, ForestParams, MaxFeatures, MaxSamples, Missing, Ties};
 pub use parts::{Coded, code};
 pub use score::Score;
 pub use tree::{Node, Split, Test, Tree};

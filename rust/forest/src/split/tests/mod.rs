@@ -142,7 +142,7 @@ impl Examples {
     fn best_cut(&self, constraint: SplitConstraint) -> Option<Cut> {
         let cuts: Vec<Cut> = (self.present().into_iter())
             .filter(|&cut| self.fits(constraint, |code| code <= cut))
-            .map(|cut| Cut { gain: self.gain(|code| code <= cut), code: cut })
+            .map(|cut| Cut::new(self.gain(|code| code <= cut), cut))
             .collect();
         let most = cuts.iter().map(|cut| cut.gain).fold(0.0, f64::max);
         cuts.into_iter().find(|cut| ties(cut.gain, most))

@@ -107,7 +107,7 @@ fn check<C: Code>(examples: &Examples, constraint: SplitConstraint, n_codes: usi
     let cuts = examples.present();
     for &cut in [cuts[0], cuts[cuts.len() / 2], cuts[cuts.len() - 1]].iter() {
         let naive = examples.fits(constraint, |code| code <= cut);
-        let naive = naive.then(|| Cut { gain: examples.gain(|code| code <= cut), code: cut });
+        let naive = naive.then(|| Cut::new(examples.gain(|code| code <= cut), cut));
         for arch in arches() {
             for kernel in [Kernels::new(arch, &criterion, true).for_cut(), Kernel::InOrder] {
                 let found = search.given_cut(kernel, arch, C::from_u16(cut), &mut scratch);

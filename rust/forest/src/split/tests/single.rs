@@ -57,7 +57,7 @@ fn check<C: Code>(examples: &Examples, constraint: SplitConstraint, n_codes: u16
     let cuts = examples.present();
     for &cut in [cuts[0], cuts[cuts.len() / 2], cuts[cuts.len() - 1], n_codes - 1].iter() {
         let naive = examples.fits(constraint, |code| code <= cut);
-        let naive = naive.then(|| Cut { gain: examples.gain(|code| code <= cut), code: cut });
+        let naive = naive.then(|| Cut::new(examples.gain(|code| code <= cut), cut));
         let found = on_every_arch(|arch| given_cut(arch, &codes, &pairs, node, constraint, C::from_u16(cut)))?;
         examples.check(found, naive)?;
         prop_assert_eq!(found.map(|found| found.code), naive.map(|naive| naive.code));
