@@ -64,9 +64,9 @@ fn search(
         true => batch.judge_random(arch, &pairs, Node::new(&pairs), constraint),
         false => batch.judge(arch, &pairs, Node::new(&pairs), constraint),
     }
-    let most = batch.judged().map(|(_, gain)| gain).fold(0.0, f64::max);
-    let tied = batch.judged().enumerate().filter(|&(_, (_, gain))| ties(gain, most));
-    tied.map(|(candidate, _)| batch.cut(candidate)).collect()
+    let most = batch.judged().map(|(.., gain)| gain).fold(0.0, f64::max);
+    let tied = batch.judged().filter(|&(.., gain)| ties(gain, most));
+    tied.map(|(candidate, ..)| batch.cut(candidate)).collect()
 }
 
 /// The naive cuts that tie with the best, with their features.
