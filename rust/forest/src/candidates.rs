@@ -4,19 +4,27 @@ use rand::RngExt;
 
 use super::criterion;
 use super::params::Ties;
-use super::tree_buffer::CodeTest;
+use super::tree_buffer::NodeTest;
 use ferrank_runtime::random::Stream;
 
 /// The best test of a feature in a node.
 #[derive(Debug)]
-pub(super) struct Candidate<T = CodeTest> {
+pub(super) struct Candidate<T = NodeTest> {
     pub(super) gain: f64,
     pub(super) feature: u32,
     pub(super) test: T,
 }
 
+impl<T> Candidate<T> {
+    /// The candidate with another form of the test.
+    pub(super) fn map<U>(self, to: impl FnOnce(T) -> U) -> Candidate<U> {
+        let Candidate { gain, feature, test } = self;
+        Candidate { gain, feature, test: to(test) }
+    }
+}
+
 /// The candidates of a node, with their tests or references to tests. [`best`](Self::best) leaves it empty.
-pub(super) struct SplitCandidates<T = CodeTest> {
+pub(super) struct SplitCandidates<T = NodeTest> {
     /// The greatest gain; 0 if no gain is positive.
     greatest: f64,
     candidates: Vec<Candidate<T>>,

@@ -1,16 +1,16 @@
 //! The inputs shared by all trees of an ensemble.
 
-use ferrank_data::profile::Scale;
+use ferrank_data::profile::{Coding, Scale};
 use ferrank_data::store::CodeStore;
 use ferrank_runtime::error::Result;
 use ferrank_runtime::monitor::Monitor;
 
 use crate::companions::{self, Bags};
 use crate::criterion::Criterion;
-use crate::params::{Ensemble, ForestParams};
+use crate::params::{Ensemble, ForestParams, Missing};
 use crate::space::Space;
 use crate::split::batch::BatchCut;
-use crate::tree_buffer::CodeTest;
+use crate::tree_buffer::{CodeTest, KNOWN, NodeTest};
 
 /// Nodes with more examples check for an interrupt after each feature, smaller nodes from time to time.
 pub(crate) const LARGE_NODE: usize = 4096;
@@ -57,6 +57,20 @@ impl GrowContext<'_> {
     }
 }
 
+impl GrowContext<'_> {
+    /// Returns true if missing values of features are information.
+    pub(crate) fn is_informative(self) -> bool {
+        self.params.missing == Missing::Informative
+    }
+
+    /// For each feature, true if it is constant in the whole data.
+    pub(crate) fn constant_features(self) -> impl Iterator<Item = bool> {
+        let is_informative = self.is_informative();
+        let n_values = move |coding: &Coding| coding.n_codes() + usize::from(is_informative && coding.has_missing);
+        self.store.codings.iter().map(move |coding| n_values(coding) < 2)
+    }
+}
+
 impl<'a> GrowContext<'a> {
     /// The values of the codes of `feature`, if cuts are random. Random cuts are drawn among values, not codes.
     pub(crate) fn values(self, feature: u32) -> Option<&'a [f64]> {
@@ -72,10 +86,12 @@ impl<'a> GrowContext<'a> {
     }
 
     /// The test of a cut that a batch found.
-    pub(crate) fn test_of(self, cut: &BatchCut) -> CodeTest {
-        CodeTest::Cut(match self.values(cut.feature) {
+    pub(crate) fn test_of(self, cut: &BatchCut) -> NodeTest {
+        let code = match self.values(cut.feature) {
+            _ if cut.key == f64::INFINITY => KNOWN,
             Some(values) => values.partition_point(|&value| value <= cut.key) as u16 - 1,
             None => cut.key as u16,
-        })
+        };
+        NodeTest { test: CodeTest::Cut(code), missing: cut.missing }
     }
 }

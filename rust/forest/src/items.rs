@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::bag::Bag;
 use super::split::examples::Examples;
 use super::split::single::Pair;
-use super::tree_buffer::CodeTest;
+use super::tree_buffer::{CodeTest, MissingSide, NodeTest};
 use super::view::View;
 use ferrank_data::store::Code;
 
@@ -157,10 +157,10 @@ fn part<T: Copy>(
     left
 }
 
-/// Writes the side of each code. Returns true if some value is missing.
-pub(super) fn write_sides<C: Code>(codes: &[C], test: &CodeTest, has_missing: bool, sides: &mut Vec<u8>) -> bool {
+/// Writes the side of each code. Returns true if some value is missing and its side is still to be determined.
+pub(super) fn write_sides<C: Code>(codes: &[C], test: &NodeTest, has_missing: bool, sides: &mut Vec<u8>) -> bool {
     sides.clear();
-    match test {
+    match &test.test {
         CodeTest::Cut(cut) => {
             let cut = C::from_u16(*cut);
             sides.extend(codes.iter().map(|&code| if code <= cut { LEFT } else { RIGHT }));
@@ -171,13 +171,18 @@ pub(super) fn write_sides<C: Code>(codes: &[C], test: &CodeTest, has_missing: bo
             sides.extend(codes.iter().map(|code| side.get(code.index()).copied().unwrap_or(RIGHT)));
         }
     }
-    if !has_missing {
-        return false;
-    }
+    // So far missing values are on the right, because their code is above all others.
+    let missing = match test.missing {
+        _ if !has_missing => return false,
+        MissingSide::Right => return false,
+        MissingSide::Left => LEFT,
+        MissingSide::Heavier => MISSING,
+    };
     let mut any = false;
-    for (side, _) in sides.iter_mut().zip(codes).filter(|&(_, &code)| code == C::MISSING) {
-        *side = MISSING;
-        any = true;
+    for (side, &code) in sides.iter_mut().zip(codes) {
+        let is_missing = code == C::MISSING;
+        *side = if is_missing { missing } else { *side };
+        any |= is_missing;
     }
-    any
+    any && missing == MISSING
 }

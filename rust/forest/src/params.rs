@@ -98,6 +98,26 @@ pub enum Ties {
     Lowest,
 }
 
+/// What a missing value of a feature means.
+///
+/// ```
+/// use ferrank_forest::{ForestParams, Missing};
+///
+/// assert_eq!(ForestParams::default().missing, Missing::Informative);
+/// let as_the_papers = ForestParams::default().with_missing(Missing::Ignore);
+/// # assert_eq!(as_the_papers.missing, Missing::Ignore);
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Missing {
+    /// It is information, as in "missing incorporated in attributes" (Twala et al. 2008). Each test is tried with the
+    /// missing values on the left and on the right, and whether the value is known is a test of its own.
+    Informative,
+    /// It is left out of the gain, which is scaled by the share of the weight for which the feature is known. The
+    /// example follows the child with the greater weight.
+    Ignore,
+}
+
 settings! {
     /// Settings of the forest ranker.
     ///
@@ -127,6 +147,8 @@ settings! {
         max_bins, with_max_bins: usize = 255;
         /// Which of the features with equal gains is tested.
         ties, with_ties: Ties = Ties::Random;
+        /// What a missing value of a feature means.
+        missing, with_missing: Missing = Missing::Informative;
         /// The scores; all are computed from the same trees.
         scores, with_scores: Vec<Score> = vec![Score::Genie3];
         /// For [`Score::Symbolic`]: what a split counts for, as a share of a split one level above; in (0, 1].

@@ -11,7 +11,7 @@ use crate::params::ForestParams;
 use crate::scores::oob_needs;
 use crate::space::{Plan, Space};
 use crate::tree::{Node, Split, Test, Tree};
-use crate::tree_buffer::{BufferedNode, CodeTest, TreeBuffer};
+use crate::tree_buffer::{BufferedNode, CodeTest, KNOWN, TreeBuffer};
 use crate::tree_worker::TreeWorker;
 use ferrank_data::intake::{Intake, Unlabelled, numbered};
 use ferrank_data::profile::Scale;
@@ -167,7 +167,9 @@ impl Prepared {
     /// The grown tree with tests on values instead of codes.
     pub(crate) fn describe(&self, grown: &TreeBuffer) -> Tree {
         let test = |feature: usize, test: &CodeTest| match (&self.store.codings[feature].scale, test) {
+            (Scale::Numeric(_), CodeTest::Cut(KNOWN)) => Test::Cut(f64::INFINITY),
             (Scale::Numeric(cuts), CodeTest::Cut(code)) => Test::Cut(cuts.cuts[usize::from(*code)]),
+            (Scale::Nominal(categories), CodeTest::Cut(KNOWN)) => Test::Subset(categories.names.clone()),
             (Scale::Nominal(categories), CodeTest::Subset(codes)) => {
                 Test::Subset(codes.iter().map(|&code| categories.names[usize::from(code)].clone()).collect())
             }

@@ -10,9 +10,11 @@
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 pub enum Test {
-    /// Examples go left if their value is at most this number, which lies between two observed values.
+    /// Examples go left if their value is at most this number, which lies between two observed values. It is infinite
+    /// for the test whether the value is known, which sends all known values to the left.
     Cut(f64),
-    /// Examples go left if their category is one of these. The order is that of the categories of the feature.
+    /// Examples go left if their category is one of these. The order is that of the categories of the feature. These are
+    /// all categories for the test whether the value is known.
     Subset(Vec<String>),
 }
 
@@ -36,8 +38,9 @@ pub struct Split {
     pub test: Test,
     /// True if examples with a missing value go left.
     pub missing_left: bool,
-    /// The impurity decrease: the impurity of the node minus the weighted mean of the impurities of its children, times
-    /// the share of the weight of the node for which the feature is known.
+    /// The impurity decrease: the impurity of the node minus the weighted mean of the impurities of its children. With
+    /// [`Missing::Ignore`](crate::Missing::Ignore) it is computed from the examples whose value is known, times their
+    /// share of the weight of the node.
     pub gain: f64,
     /// The positions of the left and the right child in [`Tree::nodes`].
     pub children: (usize, usize),

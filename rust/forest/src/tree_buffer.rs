@@ -5,10 +5,47 @@ use crate::contrasts::Contrasts;
 /// A test on codes.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum CodeTest {
-    /// Codes up to this code go left.
+    /// Codes up to this code go left; all that are known if it is [`KNOWN`].
     Cut(u16),
     /// These codes, ascending, go left.
     Subset(Vec<u16>),
+}
+
+/// The cut of the test whether a value is known: at least as high as all codes, and below that of missing values, in one
+/// byte and in two.
+pub(crate) const KNOWN: u16 = u16::MAX - 1;
+
+/// The side of the examples whose value is missing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum MissingSide {
+    Left,
+    Right,
+    /// The side with the greater weight; the left one if both weigh the same.
+    Heavier,
+}
+
+/// A test of a node.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct NodeTest {
+    pub(crate) test: CodeTest,
+    /// The side of the examples whose value is missing.
+    pub(crate) missing: MissingSide,
+}
+
+impl NodeTest {
+    /// A test whose missing values, if any, go to the heavier side.
+    pub(crate) fn new(test: CodeTest) -> Self {
+        NodeTest { test, missing: MissingSide::Heavier }
+    }
+
+    /// Returns true if missing values go left, where the sides have these weights without them.
+    pub(crate) fn missing_left(&self, left: f64, right: f64) -> bool {
+        match self.missing {
+            MissingSide::Left => true,
+            MissingSide::Right => false,
+            MissingSide::Heavier => left >= right,
+        }
+    }
 }
 
 /// A split of a grown tree.

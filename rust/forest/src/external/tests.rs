@@ -8,6 +8,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::params::{Ensemble, ForestParams, MaxFeatures, MaxSamples};
 use crate::score::Score;
+use crate::tests::grow::missing;
 use crate::tests::{Coded, batches, label_sets};
 use crate::tree_worker::TreeWorker;
 use ferrank_runtime::monitor::Monitor;
@@ -38,11 +39,13 @@ fn both(
 
 fn params() -> impl Strategy<Value = ForestParams> {
     let ensemble = prop_oneof![Just(Ensemble::RandomForest), Just(Ensemble::Bagging), Just(Ensemble::ExtraTrees)];
-    (ensemble, 1..4u64, prop::option::of(0..6usize), 1..4usize, any::<u64>(), prop::option::of(0.2..1.0f64)).prop_map(
-        |(ensemble, min_samples_leaf, max_depth, features, seed, share)| ForestParams {
+    let draws = (any::<u64>(), prop::option::of(0.2..1.0f64));
+    (ensemble, 1..4u64, prop::option::of(0..6usize), 1..4usize, missing(), draws).prop_map(
+        |(ensemble, min_samples_leaf, max_depth, features, missing, (seed, share))| ForestParams {
             ensemble,
             min_samples_leaf,
             max_depth,
+            missing,
             max_features: Some(MaxFeatures::Count(features)),
             max_samples: match (ensemble, share) {
                 (Ensemble::ExtraTrees, _) | (_, None) => MaxSamples::All,

@@ -141,7 +141,7 @@ impl UpperTree {
         let node = &self.nodes[n];
         let State::Open { done, .. } = &node.state else { unreachable!("only open nodes draw features") };
         let criterion = Criterion::new(context.space);
-        let mut pool = FeaturePool::new(store.codings.iter().map(|coding| coding.n_codes() < 2));
+        let mut pool = FeaturePool::new(context.constant_features());
         node.constant_features.iter().for_each(|&feature| pool.mark_constant(feature));
         let mut random = stream(params.seed, Purpose::Node, self.number, node.path);
         let (mut unsummed, mut constant, mut best) = (Vec::new(), Vec::new(), SplitCandidates::default());
@@ -197,8 +197,8 @@ impl UpperTree {
         }
     }
 
-    /// Splits node `n` by `found`; `left` and `known` are the sums of the left side and of all examples whose value
-    /// is known. The node becomes a leaf if the gain is rounding noise.
+    /// Splits node `n` by `found`; `left` and `known` are the sums of the left side and of all examples that the test
+    /// divides, see [`NodeSums::sides`]. The node becomes a leaf if the gain is rounding noise.
     #[allow(clippy::too_many_arguments)]
     fn split(
         &mut self,
@@ -216,7 +216,7 @@ impl UpperTree {
         if gain <= LEAST_GAIN {
             return;
         }
-        let missing_left = left[WEIGHT] >= known[WEIGHT] - left[WEIGHT];
+        let missing_left = found.test.missing_left(left[WEIGHT], known[WEIGHT] - left[WEIGHT]);
         let gains = match context.params.by_target {
             true => context.gains_by_target(criterion, &left, &known, share),
             false => Vec::new(),
@@ -226,6 +226,7 @@ impl UpperTree {
             contrasts.add(criterion, &left, &known);
         }
         if missing_left {
+            // Nothing, unless missing values go to the heavier side.
             left.iter_mut().zip(&node.sums).zip(&known).for_each(|((left, all), known)| *left += all - known);
         }
         let right: Vec<f64> = node.sums.iter().zip(&left).map(|(all, left)| all - left).collect();
@@ -240,7 +241,7 @@ impl UpperTree {
             });
         }
         let children = [first, first + 1];
-        let split = BufferedSplit { feature: found.feature, test: found.test, missing_left, gain, children };
+        let split = BufferedSplit { feature: found.feature, test: found.test.test, missing_left, gain, children };
         self.nodes[n].state = State::Split { split, gains, contrasts };
     }
 }

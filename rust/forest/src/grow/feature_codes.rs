@@ -5,6 +5,8 @@ use rand::RngExt;
 
 use crate::context::GrowContext;
 use crate::split::batch::Batch;
+use crate::split::random_test::random_side;
+use crate::tree_buffer::MissingSide;
 use ferrank_data::profile::Scale;
 use ferrank_data::store::{Chunk, Code, Slot, Stored};
 use ferrank_runtime::random::Stream;
@@ -15,19 +17,23 @@ pub(super) struct FeatureCodes<'a> {
     pub(super) n_codes: usize,
     /// The value of each code, if cuts are random.
     values: Option<&'a [f64]>,
-    /// True if a batch can take the feature: it is numeric and known for all rows.
+    /// True if a batch can take the feature: it is numeric, and known for all rows unless missing values are information.
     pub(super) fits_batch: bool,
+    /// True if missing values are information, and there are some.
+    pub(super) has_missing: bool,
 }
 
 impl<'a> FeatureCodes<'a> {
     /// The codes of each feature.
     pub(super) fn all(context: GrowContext<'a>) -> Vec<FeatureCodes<'a>> {
         let store = context.store;
+        let is_informative = context.is_informative();
         let features = (0..).zip(&store.slots).zip(&store.codings).map(|((feature, &slot), coding)| FeatureCodes {
             slot,
             n_codes: coding.n_codes(),
             values: context.values(feature),
-            fits_batch: !coding.has_missing && matches!(coding.scale, Scale::Numeric(_)),
+            fits_batch: (is_informative || !coding.has_missing) && matches!(coding.scale, Scale::Numeric(_)),
+            has_missing: is_informative && coding.has_missing,
         });
         features.collect()
     }
@@ -57,6 +63,9 @@ impl<'a> FeatureCodes<'a> {
         batch: &mut Batch,
         random: &mut Stream,
     ) -> bool {
+        if self.has_missing && codes.clone().any(|code| code == C::MISSING) {
+            return self.take_incomplete(codes, feature, batch, random);
+        }
         let varies = batch.add(feature, |keys| match self.values {
             Some(values) => fill(keys, codes, |code| values[code.index()]),
             None => fill(keys, codes, |code| code.index() as f64),
@@ -65,6 +74,51 @@ impl<'a> FeatureCodes<'a> {
             batch.set_share(random.random());
         }
         varies
+    }
+
+    /// Takes `codes`, of which some are missing, into `batch`: once for each side of the missing values, or for a random
+    /// test. Returns true if some code is known.
+    fn take_incomplete<C: Code>(
+        &self,
+        codes: impl Iterator<Item = C> + Clone,
+        feature: u32,
+        batch: &mut Batch,
+        random: &mut Stream,
+    ) -> bool {
+        let known = codes.clone().filter(|&code| code != C::MISSING).map(C::index);
+        let Some((low, high)) = known.fold(None, |ends, code| {
+            let (low, high) = ends.unwrap_or((code, code));
+            Some((code.min(low), code.max(high)))
+        }) else {
+            return false;
+        };
+        let mut add = |key: &dyn Fn(C) -> f64, missing: f64, side: MissingSide, highest: f64| {
+            batch.add(feature, |keys| {
+                keys.iter_mut().zip(codes.clone()).for_each(|(to, code)| {
+                    *to = if code == C::MISSING { missing } else { key(code) };
+                });
+                true
+            });
+            batch.set_missing(side, highest);
+        };
+        let Some(values) = self.values else {
+            let key = |code: C| code.index() as f64;
+            add(&key, self.n_codes as f64, MissingSide::Right, high as f64);
+            if low < high {
+                add(&key, low as f64, MissingSide::Left, f64::INFINITY);
+            }
+            return true;
+        };
+        // Random cuts are at least as high as the lowest key and below the highest.
+        match random_side(low < high, random) {
+            None => add(&|_| 0.0, 1.0, MissingSide::Right, f64::NEG_INFINITY),
+            Some(side) => {
+                let missing = values[if side == MissingSide::Left { low } else { high }];
+                add(&|code| values[code.index()], missing, side, f64::INFINITY);
+                batch.set_share(random.random());
+            }
+        }
+        true
     }
 }
 
@@ -80,7 +134,8 @@ fn fill<C: Code>(keys: &mut [f64], codes: impl Iterator<Item = C> + Clone, key: 
     varies
 }
 
-/// The least and the greatest of `codes`; the greatest possible code and 0 if `codes` is empty.
+/// The least and the greatest of `codes`; the greatest possible code and 0 if `codes` is empty. Missing values are the
+/// greatest.
 pub(super) fn extremes<C: Code>(arch: Arch, codes: &[C]) -> (C, C) {
     struct Extremes<'a, C>(&'a [C]);
     impl<C: Code> WithSimd for Extremes<'_, C> {
@@ -96,4 +151,21 @@ pub(super) fn extremes<C: Code>(arch: Arch, codes: &[C]) -> (C, C) {
         }
     }
     arch.dispatch(Extremes(codes))
+}
+
+/// The greatest of `codes` that is known; 0 if all are missing.
+pub(super) fn highest_known<C: Code>(arch: Arch, codes: &[C]) -> C {
+    struct Highest<'a, C>(&'a [C]);
+    impl<C: Code> WithSimd for Highest<'_, C> {
+        type Output = C;
+        #[inline(always)]
+        fn with_simd<S: Simd>(self, _: S) -> C {
+            let mut high = C::default();
+            for &code in self.0 {
+                high = if code > high && code != C::MISSING { code } else { high };
+            }
+            high
+        }
+    }
+    arch.dispatch(Highest(codes))
 }

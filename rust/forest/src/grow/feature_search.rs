@@ -2,7 +2,7 @@
 
 use pulp::Arch;
 
-use super::feature_codes::extremes;
+use super::feature_codes::{extremes, highest_known};
 use super::state::{Buffers, CodeBuffer, NodeTotals};
 use crate::candidates::Candidate;
 use crate::context::GrowContext;
@@ -10,13 +10,14 @@ use crate::criterion::Criterion;
 use crate::params::Ensemble;
 use crate::split::examples::Examples;
 use crate::split::kernel::Kernels;
-use crate::split::nominal::Subset;
-use crate::split::random_test::{random_cut, random_subset};
+use crate::split::missing::{better, replace};
+use crate::split::node::Node;
+use crate::split::random_test::{random_sided_cut, random_subset};
 use crate::split::scan;
 use crate::split::search::Search;
 use crate::split::single;
 use crate::split::{Cut, SplitConstraint};
-use crate::tree_buffer::CodeTest;
+use crate::tree_buffer::{CodeTest, MissingSide, NodeTest};
 use crate::view::View;
 use ferrank_data::profile::Scale;
 use ferrank_data::store::Code;
@@ -59,7 +60,8 @@ impl FeatureSearch<'_> {
         let coding = &context.store.codings[feature as usize];
         let mut node = &buffers.node;
         let (mut share, mut missing) = (1.0, 0.0);
-        if coding.has_missing && codes.contains(&C::MISSING) {
+        let is_informative = context.is_informative();
+        if !is_informative && coding.has_missing && codes.contains(&C::MISSING) {
             buffers.known.take_known(examples, codes);
             examples = buffers.known.examples(0..codes.len(), view);
             let (known, known_weight);
@@ -78,36 +80,41 @@ impl FeatureSearch<'_> {
         if low >= high {
             return (false, None);
         }
-        let search = NodeSearch {
-            kernels,
-            arch,
-            open,
-            search: Search {
-                criterion,
-                examples,
-                codes,
-                n_codes: coding.n_codes(),
-                node,
-                constraint: SplitConstraint { min_leaf: context.params.min_samples_leaf as f64, missing },
-            },
-        };
+        let has_missing = high == C::MISSING;
+        let high = if has_missing { highest_known(arch, codes) } else { high };
+        let constraint = SplitConstraint { min_leaf: context.params.min_samples_leaf as f64, missing };
+        let search = NodeSearch { kernels, arch, open, criterion, examples, node, constraint };
         let at_random = context.params.ensemble == Ensemble::ExtraTrees;
+        let (n_codes, scratch) = (coding.n_codes(), &mut buffers.scratch);
         let found = match (&coding.scale, at_random) {
-            (Scale::Numeric(_), false) => search.best_cut(bins, &mut buffers.scratch).map(cut_test),
+            (Scale::Numeric(_), false) => {
+                let ends = has_missing.then_some((low, high));
+                search.best_cut(codes, n_codes, ends, bins, scratch).map(|cut| (cut.gain, cut.test()))
+            }
             (Scale::Numeric(cuts), true) => {
-                let cut = random_cut(&cuts.values, low.index(), high.index(), random);
-                search.given_cut(C::from_u16(cut as u16), &mut buffers.scratch).map(cut_test)
+                let ends = (low.index(), high.index());
+                let (code, missing) = random_sided_cut(&cuts.values, ends, has_missing, random);
+                if missing == MissingSide::Left {
+                    replace(codes, C::MISSING, low);
+                }
+                let gain = search.gain_of_cut(codes, n_codes, C::from_u16(code), scratch);
+                gain.map(|gain| (gain, NodeTest { test: CodeTest::Cut(code), missing }))
             }
             (Scale::Nominal(_), _) => {
-                let Search { criterion, constraint, n_codes, .. } = search.search;
-                buffers.present.open(criterion, examples, codes, n_codes);
+                // A missing value is one more category.
+                let missing = has_missing.then_some(n_codes as u16);
+                if let Some(missing) = missing {
+                    replace(codes, C::MISSING, C::from_u16(missing));
+                }
+                let present = &mut buffers.present;
+                present.open(criterion, examples, codes, n_codes + usize::from(has_missing));
                 let subset = if at_random {
-                    let chosen = random_subset(buffers.present.codes.len(), random);
-                    buffers.present.given(criterion, constraint, &chosen)
+                    let chosen = random_subset(present.codes.len(), random);
+                    present.given(criterion, constraint, &chosen)
                 } else {
-                    buffers.present.best(criterion, constraint)
+                    present.best(criterion, constraint)
                 };
-                subset.map(|Subset { gain, codes }| (gain, CodeTest::Subset(codes)))
+                subset.map(|subset| present.test_of(subset, missing))
             }
         };
         (true, found.map(|(gain, test)| Candidate { gain: share * gain, feature, test }))
@@ -115,36 +122,60 @@ impl FeatureSearch<'_> {
 }
 
 /// The search of a cut, with the sums of the node in either form.
-struct NodeSearch<'a, C> {
+struct NodeSearch<'a> {
     kernels: Kernels,
     arch: Arch,
     open: NodeTotals,
-    search: Search<'a, C>,
+    criterion: &'a Criterion,
+    examples: Examples<'a>,
+    node: &'a Node,
+    constraint: SplitConstraint,
 }
 
-impl<C: Code> NodeSearch<'_, C> {
-    fn best_cut(&self, bins: &mut single::Bins, scratch: &mut scan::Scratch) -> Option<Cut> {
-        let Search { criterion, examples, codes, n_codes, constraint, node } = self.search;
-        match self.open {
-            NodeTotals::Single(node) => {
-                single::best_cut(self.arch, (codes.iter().copied(), n_codes), examples.pairs, node, constraint, bins)
-            }
-            NodeTotals::Any => {
-                let kernel = self.kernels.for_feature(criterion, examples, node, n_codes);
-                self.search.best_cut(kernel, self.arch, scratch)
-            }
-        }
+impl<'a> NodeSearch<'a> {
+    fn search<C>(&self, codes: &'a [C], n_codes: usize) -> Search<'a, C> {
+        let NodeSearch { criterion, examples, node, constraint, .. } = *self;
+        Search { criterion, examples, codes, n_codes, node, constraint }
     }
 
-    fn given_cut(&self, cut: C, scratch: &mut scan::Scratch) -> Option<Cut> {
-        let Search { examples, codes, constraint, .. } = self.search;
-        match self.open {
-            NodeTotals::Single(node) => single::given_cut(self.arch, codes, examples.pairs, node, constraint, cut),
-            NodeTotals::Any => self.search.given_cut(self.kernels.for_cut(), self.arch, cut, scratch),
+    /// The best cut. If values are missing in the node, `ends` are the lowest and the highest code that is known there,
+    /// and missing values in `codes` are replaced.
+    fn best_cut<C: Code>(
+        &self,
+        codes: &mut [C],
+        n_codes: usize,
+        ends: Option<(C, C)>,
+        bins: &mut single::Bins,
+        scratch: &mut scan::Scratch,
+    ) -> Option<Cut> {
+        let NodeSearch { arch, criterion, examples, node, constraint, .. } = *self;
+        if let NodeTotals::Single(node) = self.open {
+            let codes = (codes.iter().copied(), n_codes);
+            return single::best_cut(arch, codes, examples.pairs, node, constraint, bins);
         }
+        let kernel = self.kernels.for_feature(criterion, examples, node, n_codes);
+        let Some((low, high)) = ends.filter(|_| !kernel.takes_missing()) else {
+            return self.search(codes, n_codes).best_cut(kernel, arch, scratch);
+        };
+        let above = C::from_u16(high.index() as u16 + 1);
+        replace(codes, C::MISSING, above);
+        let right = self.search(codes, n_codes + 1).best_cut(kernel, arch, scratch);
+        let left = if low < high {
+            replace(codes, above, low);
+            self.search(codes, n_codes).best_cut(kernel, arch, scratch)
+        } else {
+            None
+        };
+        better(right, left, high.index())
     }
-}
 
-fn cut_test(cut: Cut) -> (f64, CodeTest) {
-    (cut.gain, CodeTest::Cut(cut.code))
+    /// The gain of the cut above the code `cut`; `None` if the constraint forbids it.
+    fn gain_of_cut<C: Code>(&self, codes: &[C], n_codes: usize, cut: C, scratch: &mut scan::Scratch) -> Option<f64> {
+        let NodeSearch { arch, examples, constraint, .. } = *self;
+        let found = match self.open {
+            NodeTotals::Single(node) => single::given_cut(arch, codes, examples.pairs, node, constraint, cut),
+            NodeTotals::Any => self.search(codes, n_codes).given_cut(self.kernels.for_cut(), arch, cut, scratch),
+        };
+        found.map(|cut| cut.gain)
+    }
 }

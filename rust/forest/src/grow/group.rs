@@ -4,13 +4,14 @@ use std::ops::Range;
 
 use pulp::Arch;
 
-use super::feature_codes::extremes;
+use super::feature_codes::{extremes, highest_known};
 use super::state::{Buffers, Grower, TestSource};
 use crate::candidates::{Candidate, SplitCandidates};
 use crate::context::GrowContext;
 use crate::criterion::Criterion;
-use crate::split::random_test::random_cut;
-use crate::tree_buffer::CodeTest;
+use crate::split::missing::replace;
+use crate::split::random_test::random_sided_cut;
+use crate::tree_buffer::MissingSide;
 use crate::view::View;
 use ferrank_data::store::{Code, Slot};
 use ferrank_runtime::random::Stream;
@@ -52,7 +53,7 @@ impl Grower<'_> {
         let thresholds = thresholds.judge(self.arch, &self.criterion, examples, node, constraint, lefts);
         let best = multi_feature.best_cuts(self.arch, &self.criterion, examples, node, constraint, Some(lefts));
         for (feature, cut) in thresholds.chain(best) {
-            candidates.push(Candidate { gain: cut.gain, feature, test: TestSource::Alone(CodeTest::Cut(cut.code)) });
+            candidates.push(Candidate { gain: cut.gain, feature, test: TestSource::Alone(cut.test()) });
         }
     }
 }
@@ -68,7 +69,7 @@ struct GroupMember<'a> {
 impl GroupMember<'_> {
     /// Adds the feature to the others, with a random cut if cuts are random. Returns true if the feature varies in the
     /// node, and true if no more features fit.
-    fn join<C: Code>(self, codes: &[C], buffers: &mut Buffers, random: &mut Stream) -> (bool, bool) {
+    fn join<C: Code>(self, codes: &mut [C], buffers: &mut Buffers, random: &mut Stream) -> (bool, bool) {
         let GroupMember { context, arch, criterion, feature } = self;
         let (low, high) = extremes(arch, codes);
         if low >= high {
@@ -76,12 +77,18 @@ impl GroupMember<'_> {
         }
         let is_full = match context.values(feature) {
             Some(values) => {
-                let cut = random_cut(values, low.index(), high.index(), random);
-                buffers.thresholds.take(arch, feature, codes, C::from_u16(cut as u16))
+                let has_missing = high == C::MISSING;
+                let high = if has_missing { highest_known(arch, codes) } else { high };
+                let ends = (low.index(), high.index());
+                let (cut, missing) = random_sided_cut(values, ends, has_missing, random);
+                if missing == MissingSide::Left {
+                    replace(codes, C::MISSING, low);
+                }
+                buffers.thresholds.take(arch, feature, codes, cut, missing)
             }
             None => {
                 let n_codes = context.store.codings[feature as usize].n_codes();
-                buffers.multi_feature.take(criterion, feature, codes, n_codes)
+                buffers.multi_feature.take(criterion, feature, codes, n_codes, high == C::MISSING)
             }
         };
         (true, is_full)

@@ -35,14 +35,14 @@ impl Grower<'_> {
         let (left, total) = (&self.buffers.left, &self.buffers.total);
         let share = total[WEIGHT] / weight;
         let gain = share * self.criterion.gain(left, total);
-        let missing_left = left[WEIGHT] >= total[WEIGHT] - left[WEIGHT];
+        let missing_left = found.test.missing_left(left[WEIGHT], total[WEIGHT] - left[WEIGHT]);
         let partition = (gain > LEAST_GAIN).then(|| {
             self.record_by_target(share);
             if self.keeps_contrasts {
                 self.tree_buffer.contrasts.add(&self.criterion, &self.buffers.left, &self.buffers.total);
             }
             let split =
-                BufferedSplit { feature: found.feature, test: found.test, missing_left, gain, children: [0; 2] };
+                BufferedSplit { feature: found.feature, test: found.test.test, missing_left, gain, children: [0; 2] };
             if let Some(middle) = middle {
                 return Partition { split, middle, sums: self.sums_of_children() };
             }
@@ -120,10 +120,11 @@ impl Grower<'_> {
         [KnownSums::Any(of_left), KnownSums::Any(of_right)]
     }
 
-    /// Writes the side of each example. Returns true if the feature is missing in some.
+    /// Writes the side of each example. Returns true if the feature is missing in some whose side is still to be
+    /// determined.
     fn sides(&mut self, view: View<'_>, range: Range<usize>, found: &Candidate, sides: &mut Vec<u8>) -> bool {
         let Grower { context, items, narrow, wide, buffers, .. } = self;
-        if let (Some(keys), CodeTest::Cut(code)) = (buffers.batch.keys(found.feature), &found.test) {
+        if let (Some(keys), CodeTest::Cut(code)) = (buffers.batch.keys(found.feature), &found.test.test) {
             let highest = context.key_of(found.feature, *code);
             sides.clear();
             sides.extend(keys.iter().map(|&key| if key <= highest { LEFT } else { RIGHT }));

@@ -9,6 +9,7 @@ use crate::candidates::{Candidate, SplitCandidates};
 use crate::params::Ensemble;
 use crate::split::SplitConstraint;
 use crate::split::kernel::Kernel;
+use crate::tree_buffer::NodeTest;
 use crate::view::View;
 use ferrank_data::store::Slot;
 use ferrank_runtime::error::Result;
@@ -28,7 +29,7 @@ impl Grower<'_> {
         let mut candidates = std::mem::take(&mut self.buffers.candidates);
         let in_batch = self.kernels.in_batch(range.len());
         let most = self.per_node.min(self.pool.len());
-        self.buffers.batch.start(if in_batch { range.len() } else { 0 }, most);
+        self.buffers.batch.start(if in_batch { range.len() } else { 0 }, self.rows_per_feature * most);
         self.buffers.lefts.clear();
         let mut pool = std::mem::take(&mut self.pool);
         let drawn = pool.try_draw(self.per_node, &mut random, |feature, random| {
@@ -55,13 +56,15 @@ impl Grower<'_> {
         }
         let best = candidates.best(self.context.params.ties, &mut random);
         self.buffers.candidates = candidates;
-        Ok(best.map(|Candidate { gain, feature, test }| {
-            let test = match test {
-                TestSource::Batch(candidate) => self.context.test_of(&self.buffers.batch.cut(candidate)),
-                TestSource::Alone(test) => test,
-            };
-            Candidate { gain, feature, test }
-        }))
+        Ok(best.map(|best| best.map(|test| self.test_of(test))))
+    }
+
+    /// The test that was found.
+    pub(super) fn test_of(&self, source: TestSource) -> NodeTest {
+        match source {
+            TestSource::Batch(candidate) => self.context.test_of(&self.buffers.batch.cut(candidate)),
+            TestSource::Alone(test) => test,
+        }
     }
 
     /// Adds `feature` to the batch. Returns true if it varies in the node.
@@ -108,12 +111,12 @@ impl Grower<'_> {
             (NodeTotals::Any, true) => batch.judge_random_products(arch, gram, node.examples(), constraint),
             (NodeTotals::Any, false) => batch.judge_products(arch, gram, node.examples(), constraint),
         }
-        for (candidate, (feature, gain)) in batch.judged().enumerate() {
+        for (candidate, feature, gain) in batch.judged() {
             candidates.push(Candidate { gain, feature, test: TestSource::Batch(candidate) });
         }
     }
 
-    /// The constraint on the splits of a feature that no example misses.
+    /// The constraint on the splits of a feature of which no example is left out.
     pub(super) fn constraint(&self) -> SplitConstraint {
         SplitConstraint { min_leaf: self.context.params.min_samples_leaf as f64, missing: 0.0 }
     }

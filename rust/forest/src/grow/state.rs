@@ -22,7 +22,7 @@ use crate::split::multi_feature::MultiFeatureHistogram;
 use crate::split::nominal::PresentCategories;
 use crate::split::random_thresholds::RandomThresholds;
 use crate::split::{node, scan, single};
-use crate::tree_buffer::{BufferedSplit, CodeTest, TreeBuffer};
+use crate::tree_buffer::{BufferedSplit, NodeTest, TreeBuffer};
 use crate::view::{CASCADE, View};
 
 /// Decreases below this are rounding noise: the impurity of the whole data is 1.
@@ -94,6 +94,8 @@ pub(crate) struct Grower<'a> {
     pub(super) is_plain: bool,
     /// Number of varying features to search in a node.
     pub(super) per_node: usize,
+    /// The most rows of a batch for each feature.
+    pub(super) rows_per_feature: usize,
     pub(super) keeps_members: bool,
     pub(super) keeps_contrasts: bool,
     pub(super) row_bytes: usize,
@@ -119,13 +121,14 @@ impl<'a> Grower<'a> {
         let (store, space) = (context.store, context.space);
         let criterion = Criterion::new(space);
         let is_single = criterion.is_single();
-        let pool = FeaturePool::new(store.codings.iter().map(|coding| coding.n_codes() < 2));
+        let pool = FeaturePool::new(context.constant_features());
         let most_codes = |narrow: bool| {
             let codings = store.codings.iter().filter(|coding| coding.is_narrow() == narrow);
             codings.map(|coding| coding.n_codes()).max().unwrap_or(0)
         };
         let features = FeatureCodes::all(context);
         let needs = oob_needs(&context.params.scores);
+        let rows_per_feature = if features.iter().any(|find| find.has_missing) { 2 } else { 1 };
         Grower {
             context,
             tree: 0,
@@ -134,6 +137,7 @@ impl<'a> Grower<'a> {
             kernels: Kernels::new(arch, &criterion, context.params.ensemble == Ensemble::ExtraTrees),
             is_plain: is_single && !context.params.by_target && features.iter().all(|find| find.fits_batch),
             features,
+            rows_per_feature,
             per_node: context.params.features_per_node(store.codings.len()),
             row_bytes: store.row_bytes() + if is_single { 0 } else { space.row_bytes(store.columns()) },
             keeps_members: needs.is_some_and(|needs| needs.predictions),
@@ -181,7 +185,7 @@ pub(super) struct Buffers {
     pub(super) lefts: LeftSides,
     pub(super) gram: Gram,
     pub(super) candidates: SplitCandidates<TestSource>,
-    /// The candidates of a plain node; the test is a position in the batch or a code.
+    /// The candidates of a plain node that is searched in a batch; the test is a position in the batch.
     pub(super) batch_candidates: SplitCandidates<usize>,
     pub(super) sides: Vec<u8>,
     pub(super) left: Vec<f64>,
@@ -245,5 +249,5 @@ pub(super) struct Partition {
 pub(super) enum TestSource {
     /// The number of the candidate in the batch.
     Batch(usize),
-    Alone(CodeTest),
+    Alone(NodeTest),
 }

@@ -10,8 +10,8 @@
 //! mdi_oob    (W'_L W'_R / W') (L − R) (L' − R') / W'_root     weights W' out of the bag
 //! ```
 //!
-//! summed over components and splits. As in genie3, rows with a missing value of the feature do not count, and a
-//! component that is missing in some rows has weights of its own.
+//! summed over components and splits. As in genie3, rows with a missing value of the feature do not count if
+//! missing values are ignored, and a component that is missing in some rows has weights of its own.
 //!
 //! # Mean zero for an irrelevant feature
 //!
@@ -48,7 +48,7 @@ use crate::context::GrowContext;
 use crate::contrasts::Contrasts;
 use crate::criterion::{Criterion, FIRST, WEIGHT};
 use crate::oob::{Node, OobNeeds, OobSize, OobView};
-use crate::params::ForestParams;
+use crate::params::{ForestParams, Missing};
 use crate::router::{OnCodes, Reached, Router};
 use crate::space::Block;
 use crate::view::View;
@@ -254,11 +254,11 @@ impl<'a> Contrasted<'a> {
     }
 
     fn add_side(&mut self, split: usize, reached: &mut Reached<'_>, sums: &mut [f64]) {
-        let store = self.view.context.store;
+        let GrowContext { store, params, .. } = self.view.context;
         let feature = self.feature(split) as usize;
         let (block, mut rows) = (reached.view.block, reached.rows());
         let mut known_rows = std::mem::take(&mut self.known_rows);
-        if store.codings[feature].has_missing {
+        if store.codings[feature].has_missing && params.missing == Missing::Ignore {
             known_rows.clear();
             reached.with_codes(store.slots[feature], TakeKnown { rows, known_rows: &mut known_rows });
             rows = &known_rows;

@@ -48,7 +48,7 @@ impl<C: Code> WithSimd for GivenCut<'_, C> {
         } else {
             constraint.allows((weights.1, weights.0), (counts.1, counts.0))
         };
-        fits.then(|| Cut { gain: gain.max(0.0), code: self.cut.index() as u16 })
+        fits.then(|| Cut::new(gain.max(0.0), self.cut.index() as u16))
     }
 }
 

@@ -55,6 +55,14 @@ pub(crate) enum Kernel {
     InOrder,
 }
 
+impl Kernel {
+    /// Returns true if the kernel finds the best cut with missing values on either side, from codes of which some are
+    /// missing.
+    pub(crate) fn takes_missing(self) -> bool {
+        matches!(self, Kernel::NodeSums)
+    }
+}
+
 /// Chooses kernels for the nodes of an ensemble.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Kernels {
@@ -87,7 +95,7 @@ impl Kernels {
     }
 
     /// The kernel that searches a feature together with others in a node of `n` rows, if there is one. The feature is
-    /// numeric, with `n_codes` codes and no missing value.
+    /// numeric, with `n_codes` codes.
     pub(crate) fn for_group(&self, criterion: &Criterion, block: &Block, n: usize, n_codes: usize) -> Option<Kernel> {
         if self.in_batch(n) {
             return Some(Kernel::Batch);

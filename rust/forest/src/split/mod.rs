@@ -15,6 +15,8 @@
 //! - [`dense`], [`multi_feature`], [`random_thresholds`]: few dense components;
 //! - `label_csr`, `label_bins`: labels alone.
 //!
+//! Missing values: [`missing`].
+//!
 //! Parts of these: `gain` (gains of many cuts), `prefix` (cuts of sorted examples), `side_sums` (sums of a side),
 //! `random_test` (random cuts and subsets).
 
@@ -28,6 +30,7 @@ pub(crate) mod kernel;
 mod label_bins;
 mod label_csr;
 mod label_entry;
+pub(crate) mod missing;
 pub(crate) mod multi_feature;
 pub(crate) mod node;
 pub(crate) mod node_sums;
@@ -47,6 +50,7 @@ mod values;
 mod vectors;
 
 use crate::criterion::{TIE, ties};
+use crate::tree_buffer::{CodeTest, MissingSide, NodeTest};
 
 /// The number of lanes of the widest vectors. Arrays for vectors are padded to multiples of it.
 const STEP: usize = 8;
@@ -56,7 +60,8 @@ const STEP: usize = 8;
 pub(crate) struct SplitConstraint {
     /// Least number of examples of a child, counted with multiplicity.
     pub(crate) min_leaf: f64,
-    /// Number of examples whose value is missing. They go to the heavier side; to the left side if both weigh the same.
+    /// Number of examples that are left out of the search because their value is missing. They go to the heavier side;
+    /// to the left side if both weigh the same.
     pub(crate) missing: f64,
 }
 
@@ -136,7 +141,7 @@ impl Best {
 
     /// The lowest of the best cuts.
     fn cut(&self) -> Option<Cut> {
-        (self.n_tied > 0).then(|| Cut { gain: self.most, code: self.tied[0].1 })
+        (self.n_tied > 0).then(|| Cut::new(self.most, self.tied[0].1))
     }
 }
 
@@ -167,8 +172,22 @@ fn first_step_of_best(gains: &[f64], most: f64) -> Option<usize> {
 /// The best cut of a feature.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Cut {
-    /// Impurity decrease over the examples whose value is known.
+    /// Impurity decrease over the examples of the search.
     pub(crate) gain: f64,
     /// The highest code that goes left.
     pub(crate) code: u16,
+    /// The side of the examples whose value is missing.
+    pub(crate) missing: MissingSide,
+}
+
+impl Cut {
+    /// A cut whose missing values, if any, go to the heavier side.
+    #[inline(always)]
+    pub(crate) fn new(gain: f64, code: u16) -> Self {
+        Cut { gain, code, missing: MissingSide::Heavier }
+    }
+
+    pub(crate) fn test(self) -> NodeTest {
+        NodeTest { test: CodeTest::Cut(self.code), missing: self.missing }
+    }
 }

@@ -26,15 +26,16 @@ use pulp::{Arch, Simd, WithSimd};
 use super::examples::Examples;
 use super::examples::add_row;
 use super::node::Node;
-use super::nominal::{PresentCategories, Subset};
+use super::missing::better;
+use super::nominal::PresentCategories;
 use super::quality::{dense_quality, indicator_quality};
-use super::random_test::{random_cut, random_subset};
+use super::random_test::{random_sided_cut, random_subset};
 use super::vectors::add_times;
 use super::{Best, Cut, SplitConstraint};
 use crate::candidates::Candidate;
 use crate::criterion::{Criterion, EXAMPLES, WEIGHT};
-use crate::params::{Ensemble, ForestParams};
-use crate::tree_buffer::CodeTest;
+use crate::params::{Ensemble, ForestParams, Missing};
+use crate::tree_buffer::{CodeTest, MissingSide, NodeTest};
 use ferrank_data::profile::{Coding, Scale};
 use ferrank_data::store::Code;
 use ferrank_runtime::random::Stream;
@@ -163,6 +164,11 @@ impl NodeSums {
         &self.cells[self.cells.len() - self.layout.stride()..]
     }
 
+    /// The sums of the examples whose value is missing, if there are any.
+    pub(super) fn some_missing(&self) -> Option<&[f64]> {
+        Some(self.missing()).filter(|sums| sums[EXAMPLES] > 0.0)
+    }
+
     /// The sums of the examples with codes for which `wanted` returns true.
     fn sum(&self, wanted: impl Fn(usize) -> bool) -> Vec<f64> {
         let mut total = vec![0.0; self.layout.stride()];
@@ -177,19 +183,44 @@ impl NodeSums {
         total
     }
 
-    /// The sums of the left side of `test`, and those of all examples whose value is known.
-    pub(crate) fn sides(&self, test: &CodeTest) -> (Vec<f64>, Vec<f64>) {
-        let left = match test {
+    /// The sums of the left side of `test`, and those of all examples that it divides: missing values are left out if
+    /// they go to the heavier side.
+    pub(crate) fn sides(&self, NodeTest { test, missing }: &NodeTest) -> (Vec<f64>, Vec<f64>) {
+        let mut left = match test {
             CodeTest::Cut(cut) => self.sum(|code| code <= usize::from(*cut)),
             CodeTest::Subset(codes) => self.sum(|code| codes.binary_search(&(code as u16)).is_ok()),
         };
-        (left, self.sum(|_| true))
+        match missing {
+            MissingSide::Heavier => return (left, self.sum(|_| true)),
+            MissingSide::Left => add_to(&mut left, self.missing()),
+            MissingSide::Right => {}
+        }
+        (left, self.total())
     }
 
-    /// The best cut. `node` has the sums of the examples whose value is known; `left` is a buffer of zeros, which are
-    /// restored.
+    /// The best cut. `node` has the sums of the examples, those with `missing` values included if their sums are given.
+    /// `left` is a buffer of zeros, which are restored.
     #[inline(always)]
     pub(super) fn best_cut<S: Simd>(
+        &self,
+        simd: S,
+        criterion: &Criterion,
+        node: &Node,
+        constraint: SplitConstraint,
+        missing: Option<&[f64]>,
+        left: &mut [f64],
+    ) -> Option<Cut> {
+        let right = self.best_cut_from(simd, criterion, node, constraint, left);
+        let Some(missing) = missing else { return right };
+        left.copy_from_slice(missing);
+        let with_missing = self.best_cut_from(simd, criterion, node, constraint, left);
+        let highest = self.present().next_back().map_or(0, |(code, _)| code);
+        better(right, with_missing, highest)
+    }
+
+    /// The best cut, where `left` has the sums that are on the left of all cuts. Sets `left` to 0.
+    #[inline(always)]
+    fn best_cut_from<S: Simd>(
         &self,
         simd: S,
         criterion: &Criterion,
@@ -245,45 +276,63 @@ impl SumSearch<'_> {
         let SumSearch { sums, criterion, coding, feature, .. } = *self;
         let ends = (sums.present().next(), sums.present().next_back());
         let (Some((low, _)), Some((high, _))) = ends else { return (false, None) };
-        if low == high {
+        let missing = sums.some_missing();
+        let (informative, ignored) = match params.missing {
+            Missing::Informative => (missing, None),
+            Missing::Ignore => (None, missing),
+        };
+        if low == high && informative.is_none() {
             return (false, None);
         }
-        let (total, missing) = (sums.sum(|_| true), sums.missing());
-        let share = if missing[EXAMPLES] > 0.0 { total[WEIGHT] / (total[WEIGHT] + missing[WEIGHT]) } else { 1.0 };
-        let constraint = SplitConstraint { min_leaf: params.min_samples_leaf as f64, missing: missing[EXAMPLES] };
+        let mut total = sums.sum(|_| true);
+        if let Some(missing) = informative {
+            add_to(&mut total, missing);
+        }
+        let share = ignored.map_or(1.0, |missing| total[WEIGHT] / (total[WEIGHT] + missing[WEIGHT]));
+        let left_out = ignored.map_or(0.0, |missing| missing[EXAMPLES]);
+        let constraint = SplitConstraint { min_leaf: params.min_samples_leaf as f64, missing: left_out };
         let at_random = params.ensemble == Ensemble::ExtraTrees;
         let found = match (&coding.scale, at_random) {
-            (Scale::Numeric(_), false) => self.best_cut(total, constraint),
+            (Scale::Numeric(_), false) => self.best_cut(total, constraint, informative),
             (Scale::Numeric(cuts), true) => {
-                self.given_cut(&total, constraint, random_cut(&cuts.values, low, high, random))
+                let (code, missing) = random_sided_cut(&cuts.values, (low, high), informative.is_some(), random);
+                self.given_cut(&total, constraint, NodeTest { test: CodeTest::Cut(code), missing })
             }
             (Scale::Nominal(_), _) => {
-                let codes: Vec<u16> = sums.present().map(|(code, _)| code as u16).collect();
-                let cells = sums.present().flat_map(|(_, sums)| sums).copied().collect();
+                // A missing value is one more category.
+                let missing = informative.map(|sums| (coding.n_codes(), sums));
+                let categories = || sums.present().chain(missing);
+                let codes: Vec<u16> = categories().map(|(code, _)| code as u16).collect();
+                let cells = categories().flat_map(|(_, sums)| sums).copied().collect();
                 let present = PresentCategories::from_sums(codes, cells, total);
                 let subset = match at_random {
                     true => present.given(criterion, constraint, &random_subset(present.codes.len(), random)),
                     false => present.best(criterion, constraint),
                 };
-                subset.map(|Subset { gain, codes }| (gain, CodeTest::Subset(codes)))
+                subset.map(|subset| present.test_of(subset, missing.map(|(code, _)| code as u16)))
             }
         };
         (true, found.map(|(gain, test)| Candidate { gain: share * gain, feature, test }))
     }
 
-    fn best_cut(&self, total: Vec<f64>, constraint: SplitConstraint) -> Option<(f64, CodeTest)> {
+    fn best_cut(
+        &self,
+        total: Vec<f64>,
+        constraint: SplitConstraint,
+        missing: Option<&[f64]>,
+    ) -> Option<(f64, NodeTest)> {
         let mut node = Node::default();
         node.total = total;
         node.open(self.criterion);
-        let cut = self.arch.dispatch(BestCut { search: self, node: &node, constraint });
-        cut.map(|cut| (cut.gain, CodeTest::Cut(cut.code)))
+        let cut = self.arch.dispatch(BestCut { search: self, node: &node, constraint, missing });
+        cut.map(|cut| (cut.gain, cut.test()))
     }
 
-    fn given_cut(&self, total: &[f64], constraint: SplitConstraint, cut: usize) -> Option<(f64, CodeTest)> {
-        let left = self.sums.sum(|code| code <= cut);
+    fn given_cut(&self, total: &[f64], constraint: SplitConstraint, test: NodeTest) -> Option<(f64, NodeTest)> {
+        let (left, _) = self.sums.sides(&test);
         let right = (total[WEIGHT] - left[WEIGHT], total[EXAMPLES] - left[EXAMPLES]);
         let allowed = constraint.allows((left[WEIGHT], right.0), (left[EXAMPLES], right.1));
-        allowed.then(|| (self.criterion.gain(&left, total), CodeTest::Cut(cut as u16)))
+        allowed.then(|| (self.criterion.gain(&left, total), test))
     }
 }
 
@@ -291,6 +340,7 @@ struct BestCut<'a> {
     search: &'a SumSearch<'a>,
     node: &'a Node,
     constraint: SplitConstraint,
+    missing: Option<&'a [f64]>,
 }
 
 impl WithSimd for BestCut<'_> {
@@ -300,7 +350,7 @@ impl WithSimd for BestCut<'_> {
     fn with_simd<S: Simd>(self, simd: S) -> Option<Cut> {
         let SumSearch { criterion, sums, .. } = *self.search;
         let mut left = vec![0.0; criterion.len()];
-        sums.best_cut(simd, criterion, self.node, self.constraint, &mut left)
+        sums.best_cut(simd, criterion, self.node, self.constraint, self.missing, &mut left)
     }
 }
 

@@ -8,6 +8,7 @@
 use super::SplitConstraint;
 use crate::criterion::{Criterion, EXAMPLES, TIE, WEIGHT, ties};
 use crate::split::examples::Examples;
+use crate::tree_buffer::{CodeTest, KNOWN, MissingSide, NodeTest};
 use ferrank_data::store::Code;
 
 /// The most categories in a node for the greedy search.
@@ -90,6 +91,25 @@ impl PresentCategories {
         } else {
             self.best_prefix(criterion, constraint, &by_key(self.principal_coordinates(criterion)))
         }
+    }
+
+    /// The gain and the test of `subset`. Missing values of the node, if any, are the last category, with the code
+    /// `missing`.
+    pub(crate) fn test_of(&self, subset: Subset, missing: Option<u16>) -> (f64, NodeTest) {
+        let Subset { gain, mut codes } = subset;
+        let test = match missing {
+            None => NodeTest::new(CodeTest::Subset(codes)),
+            Some(missing) => {
+                let goes_left = codes.pop_if(|code| *code == missing).is_some();
+                let splits_known = !codes.is_empty() && codes.len() + 1 < self.codes.len();
+                match (splits_known, goes_left) {
+                    (true, true) => NodeTest { test: CodeTest::Subset(codes), missing: MissingSide::Left },
+                    (true, false) => NodeTest { test: CodeTest::Subset(codes), missing: MissingSide::Right },
+                    (false, _) => NodeTest { test: CodeTest::Cut(KNOWN), missing: MissingSide::Right },
+                }
+            }
+        };
+        (gain, test)
     }
 
     /// The gain of sending the categories at `positions` to the left; `None` if the constraint forbids it.

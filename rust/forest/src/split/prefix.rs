@@ -72,6 +72,6 @@ impl Prefixes {
             most = simd.max_f64s(most, *out);
         }
         let most = simd.reduce_max_f64s(most);
-        first_best(&self.gains, most).map(|first| Cut { gain: most, code: self.keys[first] as u16 })
+        first_best(&self.gains, most).map(|first| Cut::new(most, self.keys[first] as u16))
     }
 }

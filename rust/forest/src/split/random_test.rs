@@ -2,6 +2,7 @@
 
 use rand::{Rng, RngExt};
 
+use crate::tree_buffer::{KNOWN, MissingSide};
 use ferrank_runtime::random::Stream;
 
 /// The number at `share` of the way from `low` to `high`, at least `low` and below `high`.
@@ -12,9 +13,37 @@ pub(crate) fn threshold(low: f64, high: f64, share: f64) -> f64 {
 
 /// A cut uniform between the values of the codes `low` and `high`. Returns the highest code on the left; `values` are
 /// those of all codes.
-pub(crate) fn random_cut(values: &[f64], low: usize, high: usize, random: &mut Stream) -> usize {
+fn random_cut(values: &[f64], low: usize, high: usize, random: &mut Stream) -> usize {
     let at = threshold(values[low], values[high], random.random());
     low + values[low..high].partition_point(|&value| value <= at) - 1
+}
+
+/// The side of the missing values in a random test of a feature; `None` for the test whether the value is known, which is
+/// the only one unless the known values vary.
+pub(crate) fn random_side(known_vary: bool, random: &mut Stream) -> Option<MissingSide> {
+    if !known_vary {
+        return None;
+    }
+    match random.random_range(0..3) {
+        0 => None,
+        1 => Some(MissingSide::Left),
+        _ => Some(MissingSide::Right),
+    }
+}
+
+/// A random test of a numeric feature whose known codes in the node are between `low` and `high`: the highest code on the
+/// left, and the side of the missing values, if the node `has_missing` ones.
+pub(crate) fn random_sided_cut(
+    values: &[f64],
+    (low, high): (usize, usize),
+    has_missing: bool,
+    random: &mut Stream,
+) -> (u16, MissingSide) {
+    let side = if has_missing { random_side(low < high, random) } else { Some(MissingSide::Heavier) };
+    match side {
+        None => (KNOWN, MissingSide::Right),
+        Some(side) => (random_cut(values, low, high, random) as u16, side),
+    }
 }
 
 /// A random subset of `n` positions, neither none nor all.

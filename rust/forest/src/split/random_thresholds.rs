@@ -11,6 +11,7 @@ use super::examples::Examples;
 use super::node::Node;
 use super::{Cut, SplitConstraint};
 use crate::criterion::{Criterion, EXAMPLES, WEIGHT};
+use crate::tree_buffer::MissingSide;
 use ferrank_data::store::Code;
 
 /// Random cuts, and the examples on their left sides.
@@ -28,6 +29,7 @@ pub(crate) struct RandomThresholds {
 struct MarkedCut {
     feature: u32,
     code: u16,
+    missing: MissingSide,
     /// True if at most half of the rows are on the left.
     left_is_smaller: bool,
     /// −1 if the constraint forbids the cut.
@@ -38,16 +40,23 @@ impl RandomThresholds {
     /// The most cuts at once; each doubles the number of groups.
     const MOST: usize = 7;
 
-    /// Adds the cut of `feature` above the code `cut`. `codes` are those of the examples, none missing. Returns true if
-    /// there is no space for another cut.
-    pub(crate) fn take<C: Code>(&mut self, arch: Arch, feature: u32, codes: &[C], cut: C) -> bool {
+    /// Adds the cut of `feature` above the code `cut`. `codes` are those of the examples; missing values that go left
+    /// have a code up to `cut`. Returns true if there is no space for another cut.
+    pub(crate) fn take<C: Code>(
+        &mut self,
+        arch: Arch,
+        feature: u32,
+        codes: &[C],
+        cut: u16,
+        missing: MissingSide,
+    ) -> bool {
         if self.cuts.is_empty() {
             self.marks.clear();
             self.marks.resize(codes.len(), 0);
         }
-        let n_left = arch.dispatch(Mark { codes, cut, bit: 1 << self.cuts.len(), marks: &mut self.marks });
+        let n_left = arch.dispatch(Mark { codes, cut: C::from_u16(cut), bit: 1 << self.cuts.len(), marks: &mut self.marks });
         let left_is_smaller = 2 * n_left <= codes.len();
-        self.cuts.push(MarkedCut { feature, code: cut.index() as u16, left_is_smaller, gain: -1.0 });
+        self.cuts.push(MarkedCut { feature, code: cut, missing, left_is_smaller, gain: -1.0 });
         self.cuts.len() == RandomThresholds::MOST
     }
 
@@ -67,7 +76,7 @@ impl RandomThresholds {
             dense::in_registers(arch, criterion, Judge { cuts: self, criterion, examples, node, constraint, lefts });
         }
         let fitting = self.cuts.drain(..).filter(|cut| cut.gain >= 0.0);
-        fitting.map(|MarkedCut { feature, code, gain, .. }| (feature, Cut { gain, code }))
+        fitting.map(|MarkedCut { feature, code, missing, gain, .. }| (feature, Cut { gain, code, missing }))
     }
 }
 

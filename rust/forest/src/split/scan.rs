@@ -72,7 +72,7 @@ impl<C: Code> Search<'_, C> {
         let Search { criterion, examples, codes, n_codes, node, constraint } = self;
         if kernel == Kernel::MultiFeature {
             let multi_feature = &mut scratch.multi_feature;
-            multi_feature.take(criterion, 0, codes, n_codes);
+            multi_feature.take(criterion, 0, codes, n_codes, false);
             let mut best = multi_feature.best_cuts(arch, criterion, examples, node, constraint, None);
             return best.next().map(|(_, cut)| cut);
         }
@@ -108,7 +108,7 @@ impl<C: Code> BestCut<'_, C> {
         let Scratch { sums, side, .. } = self.scratch;
         sums.reset(SumLayout::Full(criterion.len()), n_codes);
         sums.add_all(simd, criterion, examples, codes);
-        sums.best_cut(simd, criterion, node, constraint, &mut side.sums)
+        sums.best_cut(simd, criterion, node, constraint, sums.some_missing(), &mut side.sums)
     }
 
     #[inline(always)]

@@ -1,3 +1,6 @@
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, Float64Array};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use pulp::Arch;
@@ -9,7 +12,7 @@ use crate::context::GrowContext;
 use crate::criterion::{Criterion, EXAMPLES, WEIGHT};
 use crate::grow::Grower;
 use crate::oob::{Node, PackedTree};
-use crate::params::{Ensemble, ForestParams, MaxFeatures};
+use crate::params::{Ensemble, ForestParams, MaxFeatures, Missing};
 use crate::router::Router;
 use crate::scores::{SplitScores, score_size};
 use crate::space::Space;
@@ -53,10 +56,14 @@ fn check(coded: &Coded, space: &Space, bag: &Bag, tree: &TreeBuffer, params: &Fo
         let Some(split) = &grown.split else { continue };
         assert!(params.max_depth.is_none_or(|most| (depth as usize) < most));
         let code = |i: usize| coded.code(split.feature as usize, bag.rows[i] as usize);
-        let known = || members[node].iter().copied().filter(|&i| code(i).is_some());
+        let is_informative = params.missing == Missing::Informative;
+        // Missing values that are no information are left out.
+        let known = || members[node].iter().copied().filter(|&i| is_informative || code(i).is_some());
         let total = sums(&criterion, space, bag, known());
         let left = sums(&criterion, space, bag, known().filter(|&i| goes_left(split, code(i))));
-        assert_eq!(split.missing_left, left[WEIGHT] >= total[WEIGHT] - left[WEIGHT]);
+        if !is_informative || members[node].iter().all(|&i| code(i).is_some()) {
+            assert_eq!(split.missing_left, left[WEIGHT] >= total[WEIGHT] - left[WEIGHT]);
+        }
         let gain = total[WEIGHT] / all[WEIGHT] * criterion.gain(&left, &total);
         assert!((split.gain - gain).abs() <= 1e-13, "{} {gain}", split.gain);
         let [left, right] = split.children.map(|child| child as usize);
@@ -67,7 +74,27 @@ fn check(coded: &Coded, space: &Space, bag: &Bag, tree: &TreeBuffer, params: &Fo
     members
 }
 
-/// The greatest gain of any cut of a numeric feature in a node.
+/// The greatest gain of any cut of a numeric feature in a node, with the missing values on either side.
+fn best_sided_gain(coded: &Coded, space: &Space, bag: &Bag, members: &[usize], min_leaf: f64) -> f64 {
+    let criterion = Criterion::new(space);
+    let total = sums(&criterion, space, bag, members.iter().copied());
+    let mut best: f64 = 0.0;
+    for (feature, coding) in coded.store.codings.iter().enumerate() {
+        let Scale::Numeric(_) = coding.scale else { continue };
+        let code = |i: usize| coded.code(feature, bag.rows[i] as usize);
+        for (cut, missing_left) in (0..coding.n_codes() as u16).flat_map(|cut| [(cut, false), (cut, true)]) {
+            let goes_left = |&i: &usize| code(i).map_or(missing_left, |code| code <= cut);
+            let left = sums(&criterion, space, bag, members.iter().copied().filter(goes_left));
+            let sides = [left[EXAMPLES], total[EXAMPLES] - left[EXAMPLES]];
+            if sides.iter().all(|&side| side >= min_leaf) {
+                best = best.max(criterion.gain(&left, &total));
+            }
+        }
+    }
+    best
+}
+
+/// The greatest gain of any cut of a numeric feature in a node, without the missing values.
 fn best_gain(coded: &Coded, space: &Space, bag: &Bag, members: &[usize], min_leaf: f64) -> f64 {
     let criterion = Criterion::new(space);
     let all = sums(&criterion, space, bag, members.iter().copied());
@@ -111,18 +138,23 @@ fn tables() -> impl Strategy<Value = (Coded, Bag)> {
     })
 }
 
-/// Numeric features without missing values, with codes of both types, and one numeric target.
+/// Numeric features with codes of both types, some missing, and one numeric target.
 fn plain_tables() -> impl Strategy<Value = (Coded, Bag)> {
-    let row = (0..1000i32, 0..300i32, 0..3i32, -40..40i32, 0..4u32);
-    (vec(row, 2..600), prop_oneof![Just(8usize), Just(255), Just(65_535)]).prop_filter_map(
+    let row = (0..1000i32, 0..300i32, 0..3i32, -40..40i32, 0..4u32, any::<[u8; 3]>());
+    let rows = (vec(row, 2..600), prop_oneof![Just(0u8), Just(2), Just(30), Just(200)]);
+    (rows, prop_oneof![Just(8usize), Just(255), Just(65_535)]).prop_filter_map(
         "an empty bag",
-        |(rows, bins)| {
-            let column = |of: fn(&(i32, i32, i32, i32, u32)) -> i32| numbers(rows.iter().map(|row| f64::from(of(row))));
+        |((rows, gone), bins)| {
+            type Row = (i32, i32, i32, i32, u32, [u8; 3]);
+            let column = |of: fn(&Row) -> i32, number: usize| {
+                let known = |row: &Row| (number == 3 || row.5[number] >= gone).then(|| f64::from(of(row)));
+                Arc::new(rows.iter().map(known).collect::<Float64Array>()) as ArrayRef
+            };
             let batch = table(vec![
-                ("most", column(|row| row.0)),
-                ("many", column(|row| row.1)),
-                ("few", column(|row| row.2)),
-                ("y", column(|row| row.3 + row.0 / 50 * row.2)),
+                ("most", column(|row| row.0, 0)),
+                ("many", column(|row| row.1, 1)),
+                ("few", column(|row| row.2, 2)),
+                ("y", column(|row| row.3 + row.0 / 50 * row.2 + 20 * i32::from(row.5[0] < 30), 3)),
             ]);
             let coded = Coded::new(&batch, &["y"], None, bins);
             let bag = bag(&rows.iter().map(|row| row.4).collect::<Vec<u32>>());
@@ -135,9 +167,19 @@ fn settings() -> impl Strategy<Value = ForestParams> {
     let ensemble = prop_oneof![Just(Ensemble::RandomForest), Just(Ensemble::ExtraTrees), Just(Ensemble::Bagging)];
     let min_samples_leaf = prop_oneof![Just(1u64), Just(2), 3..20u64];
     let max_depth = prop_oneof![Just(None), (1..5usize).prop_map(Some)];
-    (ensemble, min_samples_leaf, max_depth, any::<u64>()).prop_map(|(ensemble, min_samples_leaf, max_depth, seed)| {
-        ForestParams { ensemble, min_samples_leaf, max_depth, seed, ..ForestParams::default() }
+    let settings = (ensemble, min_samples_leaf, max_depth, missing(), any::<u64>());
+    settings.prop_map(|(ensemble, min_samples_leaf, max_depth, missing, seed)| ForestParams {
+        ensemble,
+        min_samples_leaf,
+        max_depth,
+        missing,
+        seed,
+        ..ForestParams::default()
     })
+}
+
+pub(crate) fn missing() -> impl Strategy<Value = Missing> {
+    prop_oneof![Just(Missing::Informative), Just(Missing::Ignore)]
 }
 
 impl std::fmt::Debug for Coded {
@@ -205,17 +247,26 @@ proptest! {
     }
 
     #[test]
-    fn no_cut_is_better_than_the_one_taken((coded, bag) in tables(), min_samples_leaf in 1..6u64) {
-        let params = ForestParams { ensemble: Ensemble::Bagging, min_samples_leaf, ..ForestParams::default() };
+    fn no_cut_is_better_than_the_one_taken(
+        (coded, bag) in tables(),
+        min_samples_leaf in 1..6u64,
+        missing in missing(),
+    ) {
+        let params = ForestParams { ensemble: Ensemble::Bagging, min_samples_leaf, missing, ..ForestParams::default() };
         let space = coded.space(None);
         let tree = grown(&coded, &space, &bag, &params);
         let members = check(&coded, &space, &bag, &tree, &params);
         for (node, members) in tree.nodes.iter().zip(&members) {
-            let best = best_gain(&coded, &space, &bag, members, min_samples_leaf as f64);
+            let best = match missing {
+                Missing::Informative => best_sided_gain(&coded, &space, &bag, members, min_samples_leaf as f64),
+                Missing::Ignore => best_gain(&coded, &space, &bag, members, min_samples_leaf as f64),
+            };
             match &node.split {
                 Some(split) => {
                     prop_assert!(split.gain >= best - 1e-12, "{} {best}", split.gain);
-                    if let CodeTest::Cut(_) = split.test {
+                    if let (CodeTest::Cut(_), Scale::Numeric(_)) =
+                        (&split.test, &coded.store.codings[split.feature as usize].scale)
+                    {
                         prop_assert!(split.gain <= best + 1e-12);
                     }
                 }

@@ -1,6 +1,6 @@
 //! Tests across modules, on tables small enough for naive implementations.
 
-mod grow;
+pub(crate) mod grow;
 mod permutation;
 mod scores;
 mod space;

@@ -18,6 +18,7 @@ use super::gram::{self, Gram};
 use super::single::{Node, Pair};
 use super::{STEP, SplitConstraint, node};
 use crate::criterion::{Criterion, ties};
+use crate::tree_buffer::MissingSide;
 use every_cut::{EveryCut, Measure, Products, Squares};
 use random_cut::{RandomCut, SumSource};
 use row::Row;
@@ -44,8 +45,10 @@ pub(crate) struct Batch {
 pub(crate) struct BatchCut {
     pub(crate) feature: u32,
     pub(crate) gain: f64,
-    /// The highest key that goes left, or the random threshold.
+    /// The highest key that goes left, or the random threshold; infinite for the test whether the value is known.
     pub(crate) key: f64,
+    /// The side of the examples whose value is missing.
+    pub(crate) missing: MissingSide,
 }
 
 impl Batch {
@@ -83,7 +86,8 @@ impl Batch {
         keys[self.width - STEP..].fill(f64::INFINITY);
         let varies = fill(&mut keys[..self.n]);
         if varies {
-            self.rows.push(Row { feature, share: 0.0, gain: -1.0, threshold: 0.0 });
+            let (missing, highest) = (MissingSide::Heavier, f64::INFINITY);
+            self.rows.push(Row { feature, share: 0.0, gain: -1.0, threshold: 0.0, missing, highest });
         }
         varies
     }
@@ -95,13 +99,22 @@ impl Batch {
         }
     }
 
+    /// Sets the side of the missing values of the last row. Cuts from the key `highest` on are the test whether the value
+    /// is known.
+    pub(crate) fn set_missing(&mut self, missing: MissingSide, highest: f64) {
+        if let Some(row) = self.rows.last_mut() {
+            (row.missing, row.highest) = (missing, highest);
+        }
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
 
-    /// The keys of the examples in `feature`, if the feature is a candidate.
+    /// The keys of the examples in `feature`, if the feature is a candidate without missing values.
     pub(crate) fn keys(&self, feature: u32) -> Option<&[f64]> {
-        let row = self.rows.iter().position(|row| row.feature == feature)?;
+        let wanted = |row: &Row| row.feature == feature && row.missing == MissingSide::Heavier;
+        let row = self.rows.iter().position(wanted)?;
         Some(&self.keys[row * self.width..][..self.n])
     }
 
@@ -172,17 +185,25 @@ impl Batch {
         self.at_random = true;
     }
 
-    /// The feature and the gain of each candidate, after they are judged. The gain is −1 if the constraint allows no
-    /// cut.
-    pub(crate) fn judged(&self) -> impl Iterator<Item = (u32, f64)> {
-        self.rows.iter().map(|row| (row.feature, row.gain))
+    /// The number, the feature and the gain of each candidate, after they are judged. The gain is −1 if the constraint
+    /// allows no cut.
+    pub(crate) fn judged(&self) -> impl Iterator<Item = (usize, u32, f64)> {
+        let mut first = 0;
+        self.rows.chunk_by(|row, next| row.feature == next.feature).map(move |rows| {
+            // Of equal gains, that with the missing values on the right is taken.
+            let other = usize::from(rows.len() > 1 && !ties(rows[0].gain, rows[1].gain));
+            let number = first + other;
+            first += rows.len();
+            (number, rows[other].feature, rows[other].gain)
+        })
     }
 
     /// The cut with the gain of a candidate: the lowest of the cuts that tie, or the random cut.
     pub(crate) fn cut(&self, candidate: usize) -> BatchCut {
-        let Row { feature, gain, threshold, .. } = self.rows[candidate];
+        let Row { feature, gain, threshold, missing, highest, .. } = self.rows[candidate];
+        let cut = |key: f64| BatchCut { feature, gain, key: if key >= highest { f64::INFINITY } else { key }, missing };
         if self.at_random {
-            return BatchCut { feature, gain, key: threshold };
+            return cut(threshold);
         }
         let row = candidate * self.width..candidate * self.width + self.n;
         let mut key = f64::INFINITY;
@@ -190,6 +211,6 @@ impl Batch {
             let own_key = if ties(own_gain, gain) { own_key } else { f64::INFINITY };
             key = if own_key < key { own_key } else { key };
         }
-        BatchCut { feature, gain, key }
+        cut(key)
     }
 }

@@ -1,6 +1,9 @@
-//! A candidate feature of a batch.
+//! A row of a batch: a candidate feature, or one of the two sides of its missing values.
 
-/// A candidate feature.
+use crate::tree_buffer::MissingSide;
+
+/// A candidate feature. A feature with missing values in the node has a row for each side of them, the right side
+/// first, or one row for a random test.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Row {
     pub(super) feature: u32,
@@ -10,4 +13,7 @@ pub(super) struct Row {
     pub(super) gain: f64,
     /// The random cut.
     pub(super) threshold: f64,
+    pub(super) missing: MissingSide,
+    /// From this key on, a cut has all known values on the left.
+    pub(super) highest: f64,
 }

@@ -5,23 +5,36 @@ use pulp::{Arch, Simd, WithSimd};
 use super::node::{Pair, add};
 use crate::criterion::ties;
 use crate::split::gain::GainFormula;
+use crate::split::missing::better;
 use crate::split::{Cut, STEP, first_step_of_best};
 
 /// Bins are added up in this many runs side by side, because each addition waits for the one before it.
 const RUNS: usize = 4;
 
-/// The best cut of the `bins` below `n_codes`, which are cleared; `gains` is overwritten.
+/// The best cut of the `bins` below `n_codes`, which are cleared; `gains` is overwritten. `missing` are the sums of the
+/// examples whose value is missing.
 pub(super) fn best_cut(
     arch: Arch,
     bins: &mut [Pair],
     gains: &mut [f64],
     n_codes: usize,
     gain: GainFormula,
+    missing: Pair,
 ) -> Option<Cut> {
     let n = n_codes.next_multiple_of(RUNS * STEP);
     let (bins, gains) = (&mut bins[..n], &mut gains[..n]);
+    let highest = if missing[0] > 0.0 { bins.iter().rposition(|bin| bin[0] > 0.0) } else { None };
     let before = add_up(bins);
-    arch.dispatch(AllBins { bins, before, gains, gain })
+    let Some(highest) = highest else {
+        return arch.dispatch(AllBins::<true> { bins, before, gains, gain });
+    };
+    let right = arch.dispatch(AllBins::<false> { bins, before, gains, gain });
+    let with_missing = before.map(|mut sums| {
+        add(&mut sums, missing);
+        sums
+    });
+    let left = arch.dispatch(AllBins::<true> { bins, before: with_missing, gains, gain });
+    better(right, left, highest)
 }
 
 /// Makes each bin the sum of its run up to it. Returns the sums of the bins before each run.
@@ -45,17 +58,17 @@ fn add_up(bins: &mut [Pair]) -> [Pair; RUNS] {
     })
 }
 
-/// Judges the cut above each bin, empty or not, and clears all bins.
-struct AllBins<'a> {
+/// Judges the cut above each bin, empty or not, and clears all bins if `CLEAR`.
+struct AllBins<'a, const CLEAR: bool> {
     /// Each bin with the bins before it in its run added.
     bins: &'a mut [Pair],
-    /// The sums of the bins before each run.
+    /// The sums of the left side before each run.
     before: [Pair; RUNS],
     gains: &'a mut [f64],
     gain: GainFormula,
 }
 
-impl WithSimd for AllBins<'_> {
+impl<const CLEAR: bool> WithSimd for AllBins<'_, CLEAR> {
     type Output = Option<Cut>;
 
     #[inline(always)]
@@ -72,7 +85,9 @@ impl WithSimd for AllBins<'_> {
             for (two, out) in twos.iter_mut().zip(S::as_mut_simd_f64s(&mut gains[range]).0) {
                 let left = [simd.add_f64s(two[0], before[0]), simd.add_f64s(two[1], before[1])];
                 let [examples, sums] = simd.deinterleave_shfl_f64s(left);
-                *two = [zero; 2];
+                if CLEAR {
+                    *two = [zero; 2];
+                }
                 *out = gain.gains(simd, examples, sums);
                 most = simd.max_f64s(most, *out);
             }
@@ -84,7 +99,7 @@ impl WithSimd for AllBins<'_> {
         for (at, &gain) in places(simd).into_iter().zip(&gains[step * STEP..]) {
             place = if ties(gain, most) { place.min(at) } else { place };
         }
-        Some(Cut { gain: most, code: (step * STEP) as u16 + place as u16 })
+        Some(Cut::new(most, (step * STEP) as u16 + place as u16))
     }
 }
 

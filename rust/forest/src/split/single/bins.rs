@@ -5,6 +5,7 @@ use pulp::Arch;
 use super::all_bins;
 use super::node::{Node, Pair, add};
 use crate::split::gain::GainFormula;
+use crate::split::missing::better;
 use crate::split::{Best, Cut, SplitConstraint};
 use ferrank_data::store::Code;
 
@@ -20,7 +21,7 @@ pub(crate) fn is_dense(examples: usize, n_codes: usize) -> bool {
     examples as f64 >= SPARSE_SHARE * n_codes as f64
 }
 
-/// A histogram of [`Pair`]s by code. All bins are 0 between searches.
+/// A histogram of [`Pair`]s by code; missing values have a bin above all codes. All bins are 0 between searches.
 #[derive(Debug)]
 pub(crate) struct Bins {
     bins: Vec<Pair>,
@@ -33,9 +34,9 @@ pub(crate) struct Bins {
 }
 
 impl Bins {
-    /// Empty bins for codes below `n_codes`.
+    /// Empty bins for codes below `n_codes`, and for missing values.
     pub(crate) fn new(n_codes: usize) -> Self {
-        let words = n_codes.div_ceil(64).max(1);
+        let words = (n_codes + 1).div_ceil(64);
         Bins {
             bins: vec![[0.0; 2]; 64 * words],
             used: vec![0; words],
@@ -44,9 +45,10 @@ impl Bins {
         }
     }
 
-    /// The best cut of the filled bins, all below `n_codes`. Clears the bins.
-    pub(super) fn best_cut(&mut self, arch: Arch, n_codes: usize, gain: GainFormula) -> Option<Cut> {
-        all_bins::best_cut(arch, &mut self.bins, &mut self.gains, n_codes, gain)
+    /// The best cut of the filled bins, all below `n_codes` except for that of missing values. Clears the bins.
+    pub(super) fn best_cut(&mut self, arch: Arch, n_codes: usize, missing: usize, gain: GainFormula) -> Option<Cut> {
+        let missing = std::mem::take(&mut self.bins[missing]);
+        all_bins::best_cut(arch, &mut self.bins, &mut self.gains, n_codes, gain, missing)
     }
 
     /// The bins of all codes of one byte.
@@ -54,21 +56,20 @@ impl Bins {
         self.bins.first_chunk_mut().expect("a bin for each byte")
     }
 
-    /// Adds examples up by code.
+    /// Adds up examples by their `places`.
     #[inline(always)]
-    fn fill<C: Code>(&mut self, codes: impl Iterator<Item = C>, pairs: &[Pair]) {
-        for (code, &pair) in codes.zip(pairs) {
-            add(&mut self.bins[code.index()], pair);
+    fn fill(&mut self, places: impl Iterator<Item = usize>, pairs: &[Pair]) {
+        for (place, &pair) in places.zip(pairs) {
+            add(&mut self.bins[place], pair);
         }
     }
 
-    /// Adds examples up by code, and marks the bins that are not empty.
+    /// Adds up examples by their `places`, and marks the bins that are not empty.
     #[inline(always)]
-    fn fill_and_mark<C: Code>(&mut self, codes: impl Iterator<Item = C>, pairs: &[Pair]) {
+    fn fill_and_mark(&mut self, places: impl Iterator<Item = usize>, pairs: &[Pair]) {
         // With fewer examples than words, marking the word of each example is cheaper than looking at all words.
         let by_one = pairs.len() < self.used.len();
-        for (code, &pair) in codes.zip(pairs) {
-            let code = code.index();
+        for (code, &pair) in places.zip(pairs) {
             add(&mut self.bins[code], pair);
             self.used[code / 64] |= 1 << (code % 64);
             if by_one {
@@ -101,8 +102,8 @@ impl Bins {
     }
 }
 
-/// The best cut over `codes`, one for each example of `node`, all below `n_codes`. `None` if the constraint allows no
-/// cut.
+/// The best cut over `codes`, one for each example of `node`, all below `n_codes` or missing. `None` if the constraint
+/// allows no cut.
 #[inline(always)]
 pub(crate) fn best_cut<C: Code>(
     arch: Arch,
@@ -112,22 +113,43 @@ pub(crate) fn best_cut<C: Code>(
     constraint: SplitConstraint,
     bins: &mut Bins,
 ) -> Option<Cut> {
+    let places = codes.map(|code| code.index().min(n_codes));
     if is_dense(pairs.len(), n_codes) {
-        bins.fill(codes, pairs);
-        return bins.best_cut(arch, n_codes, GainFormula::new(node, constraint));
+        bins.fill(places, pairs);
+        return bins.best_cut(arch, n_codes, n_codes, GainFormula::new(node, constraint));
     }
-    bins.fill_and_mark(codes, pairs);
-    best_used(node, constraint, bins)
+    bins.fill_and_mark(places, pairs);
+    best_used(node, constraint, bins, n_codes)
 }
 
-/// The best cut, found by visiting the non-empty bins.
-fn best_used(node: Node, constraint: SplitConstraint, bins: &mut Bins) -> Option<Cut> {
-    let mut best = Best::new(node.examples, node.examples, constraint);
+/// The best cut, found by visiting the non-empty bins. Those of known values are below `n_codes`.
+fn best_used(node: Node, constraint: SplitConstraint, bins: &mut Bins, n_codes: usize) -> Option<Cut> {
+    let missing = bins.bins[n_codes];
+    let mut right = Best::new(node.examples, node.examples, constraint);
     let (mean, mut left) = (node.mean(), [0.0; 2]);
+    let quality = |[count, sum]: Pair| {
+        let difference = sum - mean * count;
+        difference * difference
+    };
+    if missing[0] == 0.0 {
+        bins.drain(|code, bin| {
+            add(&mut left, bin);
+            right.offer(code, quality(left), left[0], left[0]);
+        });
+        return right.cut();
+    }
+    let mut with_missing = Best::new(node.examples, node.examples, constraint);
+    let mut highest = 0;
     bins.drain(|code, bin| {
+        if code == n_codes {
+            return;
+        }
+        highest = code;
         add(&mut left, bin);
-        let difference = left[1] - mean * left[0];
-        best.offer(code, difference * difference, left[0], left[0]);
+        right.offer(code, quality(left), left[0], left[0]);
+        let mut both = missing;
+        add(&mut both, left);
+        with_missing.offer(code, quality(both), both[0], both[0]);
     });
-    best.cut()
+    better(right.cut(), with_missing.cut(), highest)
 }

@@ -58,5 +58,5 @@ pub(crate) fn given_cut<C: Code>(
 ) -> Option<Cut> {
     let left = arch.dispatch(LeftOf { codes, pairs, cut });
     let gain = GainFormula::new(node, constraint).gain(left);
-    (gain >= 0.0).then(|| Cut { gain, code: cut.index() as u16 })
+    (gain >= 0.0).then(|| Cut::new(gain, cut.index() as u16))
 }

@@ -6,6 +6,7 @@ use super::bins::{Bins, N_BYTES};
 use super::node::{Node, Pair, add};
 use crate::split::gain::GainFormula;
 use crate::split::{Cut, SplitConstraint};
+use ferrank_data::store::Code;
 use ferrank_data::store::bands::Column;
 
 /// Most features whose histograms are filled in one pass. The inner cache holds so many and the examples.
@@ -42,7 +43,7 @@ impl Histograms {
         }
     }
 
-    /// The best cut of the column at `number`, whose codes are below `n_codes`. Clears its histogram.
+    /// The best cut of the column at `number`, whose codes are below `n_codes` or missing. Clears its histogram.
     pub(crate) fn best_cut(
         &mut self,
         arch: Arch,
@@ -51,6 +52,7 @@ impl Histograms {
         node: Node,
         constraint: SplitConstraint,
     ) -> Option<Cut> {
-        self.0[number].best_cut(arch, n_codes, GainFormula::new(node, constraint))
+        let missing = usize::from(u8::MISSING);
+        self.0[number].best_cut(arch, n_codes, missing, GainFormula::new(node, constraint))
     }
 }

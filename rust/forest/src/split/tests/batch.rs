@@ -64,9 +64,9 @@ fn search(
         true => batch.judge_random(arch, &pairs, Node::new(&pairs), constraint),
         false => batch.judge(arch, &pairs, Node::new(&pairs), constraint),
     }
-    let most = batch.judged().map(|(_, gain)| gain).fold(0.0, f64::max);
-    let tied = batch.judged().enumerate().filter(|&(_, (_, gain))| ties(gain, most));
-    tied.map(|(candidate, _)| batch.cut(candidate)).collect()
+    let most = batch.judged().map(|(.., gain)| gain).fold(0.0, f64::max);
+    let tied = batch.judged().filter(|&(.., gain)| ties(gain, most));
+    tied.map(|(candidate, ..)| batch.cut(candidate)).collect()
 }
 
 /// The naive cuts that tie with the best, with their features.
@@ -97,7 +97,7 @@ fn check(
                 let cut = code_at(examples, low * (1.0 - share) + high * share)?;
                 examples
                     .fits(constraint, |code| code <= cut)
-                    .then(|| Cut { gain: examples.gain(|code| code <= cut), code: cut })
+                    .then(|| Cut::new(examples.gain(|code| code <= cut), cut))
             })
             .collect(),
     );
@@ -116,7 +116,7 @@ fn check(
         for (found, (feature, cut)) in found.iter().zip(&naive) {
             prop_assert_eq!(found.feature, *feature);
             let code = code_at(&features[*feature as usize], found.key);
-            features[*feature as usize].check(code.map(|code| Cut { gain: found.gain, code }), Some(*cut))?;
+            features[*feature as usize].check(code.map(|code| Cut::new(found.gain, code)), Some(*cut))?;
         }
     }
     Ok(())

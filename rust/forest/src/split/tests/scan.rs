@@ -2,7 +2,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use pulp::Arch;
 
-use super::{Examples, N_GROUPS, arches, constraint};
+use super::{Examples, N_GROUPS, arches, code, constraint};
 use crate::split::dense::LeftSides;
 use crate::split::examples;
 use crate::split::kernel::{Kernel, Kernels};
@@ -13,6 +13,7 @@ use crate::split::scan::Scratch;
 use crate::split::search::Search;
 use crate::split::values;
 use crate::split::{Cut, SplitConstraint};
+use crate::tree_buffer::MissingSide;
 use ferrank_data::store::Code;
 
 /// The kinds of components of a space.
@@ -107,7 +108,7 @@ fn check<C: Code>(examples: &Examples, constraint: SplitConstraint, n_codes: usi
     let cuts = examples.present();
     for &cut in [cuts[0], cuts[cuts.len() / 2], cuts[cuts.len() - 1]].iter() {
         let naive = examples.fits(constraint, |code| code <= cut);
-        let naive = naive.then(|| Cut { gain: examples.gain(|code| code <= cut), code: cut });
+        let naive = naive.then(|| Cut::new(examples.gain(|code| code <= cut), cut));
         for arch in arches() {
             for kernel in [Kernels::new(arch, &criterion, true).for_cut(), Kernel::InOrder] {
                 let found = search.given_cut(kernel, arch, C::from_u16(cut), &mut scratch);
@@ -122,6 +123,37 @@ fn check<C: Code>(examples: &Examples, constraint: SplitConstraint, n_codes: usi
     // Searches leave the buffers clear.
     for kernel in best_cut_kernels(search, Arch::new()) {
         examples.check(search.best_cut(kernel, Arch::new(), &mut scratch), naive)?;
+    }
+    Ok(())
+}
+
+/// The kernels that take missing values.
+fn check_missing<C: Code>(
+    examples: &Examples,
+    constraint: SplitConstraint,
+    n_codes: usize,
+) -> Result<(), TestCaseError> {
+    let (criterion, block) = (examples.criterion(), examples.block());
+    let codes: Vec<C> = examples.codes.iter().map(|&of| code(of)).collect();
+    let rows: Vec<u32> = (0..codes.len() as u32).collect();
+    let in_node = examples::Examples { block: &block, rows: &rows, counts: &examples.counts, pairs: &[] };
+    let mut node = Node::default();
+    in_node.total(Arch::new(), &criterion, &mut node.total);
+    node.open(&criterion);
+    let search = Search { criterion: &criterion, examples: in_node, codes: &codes, n_codes, node: &node, constraint };
+    let mut scratch = Scratch::new(&criterion);
+    let naive = examples.best_sided_cut(constraint);
+    for arch in arches() {
+        examples.check(search.best_cut(Kernel::NodeSums, arch, &mut scratch), naive)?;
+        if values::width(arch, &criterion).is_some() {
+            let mut together = MultiFeatureHistogram::default();
+            together.take(&criterion, 0, &codes, n_codes, codes.contains(&C::MISSING));
+            let mut lefts = LeftSides::default();
+            let found: Vec<_> =
+                together.best_cuts(arch, &criterion, in_node, &node, constraint, Some(&mut lefts)).collect();
+            examples.check(found.first().map(|&(_, cut)| cut), naive)?;
+            left_sides_are_summed_up(search, &found, |_| codes.clone(), &lefts)?;
+        }
     }
     Ok(())
 }
@@ -145,7 +177,7 @@ fn cuts_found_together_are_those_found_alone<C: Code>(
     scratch: &mut Scratch,
 ) -> Result<(), TestCaseError> {
     let Search { criterion, examples, codes, n_codes, node, constraint } = search;
-    let n = codes.len();
+    let (n, has_missing) = (codes.len(), codes.contains(&C::MISSING));
     let of_feature = |feature: u32| {
         let mut codes = codes.to_vec();
         codes.rotate_left(feature as usize % n);
@@ -161,11 +193,11 @@ fn cuts_found_together_are_those_found_alone<C: Code>(
             let cut = codes[n / 2];
             let search = Search { codes: &codes, ..search };
             given_alone.extend(search.given_cut(Kernel::Dense, arch, cut, scratch).map(|cut| (feature, cut)));
-            prop_assert_eq!(given.take(arch, feature, &codes, cut), feature == 6);
+            prop_assert_eq!(given.take(arch, feature, &codes, cut.index() as u16, MissingSide::Heavier), feature == 6);
             let mut one = MultiFeatureHistogram::default();
-            one.take(criterion, feature, &codes, n_codes);
+            one.take(criterion, feature, &codes, n_codes, has_missing);
             best_alone.extend(one.best_cuts(arch, criterion, examples, node, constraint, None));
-            together.take(criterion, feature, &codes, n_codes);
+            together.take(criterion, feature, &codes, n_codes, has_missing);
         }
         let mut found: Vec<_> = given.judge(arch, criterion, examples, node, constraint, &mut lefts).collect();
         found.sort_by_key(|&(feature, _)| feature);
@@ -189,7 +221,7 @@ fn left_sides_are_summed_up<C: Code>(
     for &(feature, cut) in found {
         let mut sums = vec![0.0; search.criterion.len()];
         for (i, code) in codes(feature).iter().enumerate() {
-            if code.index() <= usize::from(cut.code) {
+            if if *code == C::MISSING { cut.missing == MissingSide::Left } else { code.index() <= cut.code.into() } {
                 search.examples.add(search.criterion, &mut sums, i);
             }
         }
@@ -210,6 +242,22 @@ proptest! {
         check::<u8>(&examples, constraint, n_codes)?;
         check::<u16>(&examples, constraint, 4 * examples.codes.len().max(n_codes))?;
         check::<u16>(&examples, constraint, 60_000)?;
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    #[test]
+    fn cuts_with_missing_values_on_either_side_are_the_naive_ones(
+        (examples, constraint) in case(),
+        gone in vec(prop::bool::weighted(0.3), 1..20),
+    ) {
+        let n_codes = usize::from(*examples.codes.iter().max().unwrap()) + 1;
+        let constraint = SplitConstraint { missing: 0.0, ..constraint };
+        let examples = examples.without(&gone);
+        check_missing::<u8>(&examples, constraint, n_codes)?;
+        check_missing::<u16>(&examples, constraint, 4 * n_codes)?;
     }
 }
 

@@ -1,7 +1,7 @@
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use super::{Examples, arches, constraint, on_every_arch};
+use super::{Examples, GONE, arches, code, constraint, on_every_arch};
 use crate::split::single::{Bins, Histograms, Node, Pair, SIDE_BY_SIDE, best_cut, given_cut, left_of};
 use crate::split::{Cut, SplitConstraint};
 use ferrank_data::store::Code;
@@ -57,13 +57,32 @@ fn check<C: Code>(examples: &Examples, constraint: SplitConstraint, n_codes: u16
     let cuts = examples.present();
     for &cut in [cuts[0], cuts[cuts.len() / 2], cuts[cuts.len() - 1], n_codes - 1].iter() {
         let naive = examples.fits(constraint, |code| code <= cut);
-        let naive = naive.then(|| Cut { gain: examples.gain(|code| code <= cut), code: cut });
+        let naive = naive.then(|| Cut::new(examples.gain(|code| code <= cut), cut));
         let found = on_every_arch(|arch| given_cut(arch, &codes, &pairs, node, constraint, C::from_u16(cut)))?;
         examples.check(found, naive)?;
         prop_assert_eq!(found.map(|found| found.code), naive.map(|naive| naive.code));
         let is_left = |i: &usize| examples.codes[*i] <= cut;
         let left = (0..codes.len()).filter(is_left).map(|i| pairs[i]).fold([0.0; 2], |[a, b], [x, y]| [a + x, b + y]);
         prop_assert_eq!(left_of(&codes, &pairs, C::from_u16(cut)), left);
+    }
+    Ok(())
+}
+
+/// Cuts with missing values on either side.
+fn check_missing<C: Code>(
+    examples: &Examples,
+    constraint: SplitConstraint,
+    n_codes: u16,
+) -> Result<(), TestCaseError> {
+    let codes: Vec<C> = examples.codes.iter().map(|&of| code(of)).collect();
+    let pairs = pairs(examples);
+    let node = Node::new(&pairs);
+    let mut bins = Bins::new(n_codes.into());
+    for _ in 0..2 {
+        let found = on_every_arch(|arch| {
+            best_cut(arch, (codes.iter().copied(), n_codes.into()), &pairs, node, constraint, &mut bins)
+        })?;
+        examples.check(found, examples.best_sided_cut(constraint))?;
     }
     Ok(())
 }
@@ -75,7 +94,10 @@ fn check_together(examples: &Examples, constraint: SplitConstraint, n_codes: u16
     let n = pairs.len();
     // Examples in another order of rows, codes turned by another number for each column.
     let rows: Vec<u32> = (0..n as u32).map(|i| 2 * i + 1).collect();
-    let turned = |column: usize, i: usize| (usize::from(examples.codes[i]) + 7 * column) % usize::from(n_codes);
+    let turned = |column: usize, i: usize| match examples.codes[i] {
+        GONE => usize::from(u8::MISSING),
+        code => (usize::from(code) + 7 * column) % usize::from(n_codes),
+    };
     let mut bands = Bands::<u8>::new(SIDE_BY_SIDE, 2 * n);
     for cells in bands.iter_mut() {
         for (i, &row) in rows.iter().enumerate() {
@@ -104,8 +126,12 @@ proptest! {
     #[test]
     fn cuts_on_one_byte_are_the_naive_ones(
         (n_codes, (examples, constraint)) in prop_oneof![2..=4u16, 2..=40u16, Just(255u16)].prop_flat_map(|n| (Just(n), examples(n))),
+        gone in vec(prop::bool::weighted(0.3), 1..20),
     ) {
         check::<u8>(&examples, constraint, n_codes)?;
+        check_together(&examples, constraint, n_codes)?;
+        let (examples, constraint) = (examples.without(&gone), SplitConstraint { missing: 0.0, ..constraint });
+        check_missing::<u8>(&examples, constraint, n_codes)?;
         check_together(&examples, constraint, n_codes)?;
     }
 
@@ -113,8 +139,11 @@ proptest! {
     fn cuts_on_two_bytes_are_the_naive_ones(
         (n_codes, (examples, constraint)) in prop_oneof![2..=4u16, 200..=600u16, Just(5_000u16), Just(u16::MAX)]
             .prop_flat_map(|n| (Just(n), examples(n))),
+        gone in vec(prop::bool::weighted(0.3), 1..20),
     ) {
         check::<u16>(&examples, constraint, n_codes)?;
+        let constraint = SplitConstraint { missing: 0.0, ..constraint };
+        check_missing::<u16>(&examples.without(&gone), constraint, n_codes)?;
     }
 }
 
