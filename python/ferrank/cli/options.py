@@ -82,6 +82,11 @@ def add_roles(parser: argparse.ArgumentParser, *, weights: bool = True) -> Any:
     if weights:
         group.add_argument("--weight", metavar="NAME", help="column of row weights")
     group.add_argument(
+        "--groups",
+        metavar="NAME",
+        help="column of groups, such as patients, whose rows stay together; it is not a feature",
+    )
+    group.add_argument(
         "--task",
         choices=[
             "classification",
@@ -110,7 +115,7 @@ def columns_of(chosen: argparse.Namespace, *others: str) -> dict[str, Any]:
     These are the options of :func:`add_data`, :func:`add_roles` and :func:`add_hierarchy` without the decay,
     which is a setting of rankers, and the ``others`` that are named.
     """
-    names = ("target", "target_last", "labels", "task", "hierarchy", "drop", *others)
+    names = ("target", "target_last", "labels", "task", "hierarchy", "drop", "groups", *others)
     return {name: value for name, value in vars(chosen).items() if name in names}
 
 

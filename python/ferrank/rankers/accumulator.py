@@ -167,6 +167,7 @@ def profile(
     hierarchy: Any = None,
     drop: Sequence[str] = (),
     sample_weight: str | None = None,
+    groups: str | None = None,
     ranker: Ranker | Literal["forest", "relief"] | None = None,
     first_row: int = 0,
     progress: Progress | None = None,
@@ -176,7 +177,7 @@ def profile(
 
     Parameters
     ----------
-    data, target, target_last, labels, task, hierarchy, drop, sample_weight, ranker, progress, **settings
+    data, target, target_last, labels, task, hierarchy, drop, sample_weight, groups, ranker, progress, **settings
         As in :func:`rank`.
     first_row : int, default=0
         Number of the first row, counted over the rows of all parts that take part: those with a target and a
@@ -211,6 +212,7 @@ def profile(
         hierarchy=hierarchy,
         drop=drop,
         sample_weight=sample_weight,
+        groups=groups,
     )
     run = _core.profile(source, roles, chosen._settings(), first_row, threads_of(chosen.n_jobs))
     return Profile(finish(run, progress))
@@ -226,6 +228,7 @@ def accumulate(
     hierarchy: Any = None,
     drop: Sequence[str] = (),
     sample_weight: str | None = None,
+    groups: str | None = None,
     ranker: Ranker | Literal["forest", "relief"] | None = None,
     profile: Profile | None = None,
     keys: range | None = None,
@@ -237,7 +240,7 @@ def accumulate(
 
     Parameters
     ----------
-    data, target, target_last, labels, task, hierarchy, drop, sample_weight, ranker, resume, progress
+    data, target, target_last, labels, task, hierarchy, drop, sample_weight, groups, ranker, resume, progress
         As in :func:`rank`.
     **settings
         As in :func:`rank`.
@@ -280,6 +283,7 @@ def accumulate(
         hierarchy=hierarchy,
         drop=drop,
         sample_weight=sample_weight,
+        groups=groups,
     )
     run = _core.accumulate(
         source,

@@ -29,6 +29,7 @@ def rank(
     hierarchy: Any = None,
     drop: Sequence[str] = (),
     sample_weight: str | None = None,
+    groups: str | None = None,
     ranker: Ranker | Literal["forest", "relief"] | None = None,
     resume: str | os.PathLike[str] | None = None,
     progress: Progress | None = None,
@@ -59,6 +60,11 @@ def rank(
         Columns to leave out.
     sample_weight : str, optional
         Column of row weights.
+    groups : str, optional
+        Column of groups, such as the patient that a row belongs to: strings, integers or any other type,
+        without missing values. It is not a feature. Rows of a group stay together: trees draw whole groups,
+        so that their out-of-bag rows are of groups that they have not seen. Otherwise a feature that merely
+        tells the groups apart has a high permutation score. Not available with ``until``.
     ranker : Ranker or {"forest", "relief"}, optional
         A :class:`ForestRanker` (the default), a :class:`ReliefRanker`, or the name of one, which is then
         created with the parameters in ``settings``.
@@ -106,6 +112,7 @@ def rank(
         hierarchy=hierarchy,
         drop=drop,
         sample_weight=sample_weight,
+        groups=groups,
     )
     if dataset.is_lazy:
         roles = dataset.roles(chosen.task, chosen.hierarchy)
@@ -137,6 +144,7 @@ def grow_tree(
     hierarchy: Any = None,
     drop: Sequence[str] = (),
     sample_weight: str | None = None,
+    groups: str | None = None,
     ranker: ForestRanker | None = None,
     **settings: Any,
 ) -> pa.Table:
@@ -144,7 +152,7 @@ def grow_tree(
 
     Parameters
     ----------
-    data, target, target_last, labels, task, hierarchy, drop, sample_weight, ranker, **settings
+    data, target, target_last, labels, task, hierarchy, drop, sample_weight, groups, ranker, **settings
         As in :func:`rank`.
     tree : int, default=0
         Index of the tree. With ``per_target``, trees are numbered target by target.
@@ -184,6 +192,7 @@ def grow_tree(
         hierarchy=hierarchy,
         drop=drop,
         sample_weight=sample_weight,
+        groups=groups,
     )
     batch = finish(_core.grow_tree(source, roles, chosen._settings(), tree))
     return pa.Table.from_batches([batch])

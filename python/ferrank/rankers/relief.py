@@ -217,7 +217,7 @@ class ReliefRanker(StreamRanker):
         DataError, ColumnTypeError, SettingError
             For invalid data or settings; the message names the column or setting and what is valid.
         """
-        return self._fit(X, y, None)
+        return self._fit(X, y, None, None)
 
     def partial_fit(self, X: Any = None, y: Any = None) -> Self:
         """Rank the features of a stream, batch by batch; batches are not kept.
@@ -261,7 +261,7 @@ class ReliefRanker(StreamRanker):
         >>> sorted(relief.result_.top(2)), relief.result_.n_rows
         (['x1', 'x4'], 400)
         """
-        return self._partial_fit(X, y, None)
+        return self._partial_fit(X, y, None, None)
 
     def _resolved(self) -> dict[str, Any]:
         if self.influence is not None and self.unlabelled not in {None, "use"}:

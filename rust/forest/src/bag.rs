@@ -3,14 +3,77 @@
 //! A bootstrap draws an exact number of rows with replacement. The number of draws in each half of the row blocks is
 //! binomial, and so on down to a single block, whose rows are drawn one by one. Each level has its own random stream,
 //! so that any block can be drawn without the others.
+//!
+//! If rows have groups, groups are drawn the same way instead of rows, and each row of a group has the multiplicity of
+//! the group (the cluster bootstrap; Field and Welsh 2007). A group is then either in the bag or out of it, as
+//! a whole. With a group for each row, the bags are those of the rows without groups.
 
 use std::ops::Range;
 
 use rand::RngExt;
 use rand_distr::{Binomial, Distribution};
 
+use ferrank_data::groups::Groups;
 use ferrank_data::intake::CHUNK_ROWS;
+use ferrank_data::store::CodeStore;
 use ferrank_runtime::random::{Purpose, stream};
+
+use crate::params::ForestParams;
+
+/// How the bags of all trees are drawn from the rows of a store.
+#[derive(Clone, Copy)]
+pub(crate) struct BagPlan<'a> {
+    seed: u64,
+    n_rows: usize,
+    groups: Option<&'a Groups>,
+    /// Draws of rows, or of groups; `None`: each row is taken once.
+    draws: Option<u64>,
+}
+
+impl<'a> BagPlan<'a> {
+    pub(crate) fn new(store: &'a CodeStore, params: &ForestParams) -> Self {
+        let groups = store.groups.as_ref();
+        let units = groups.map_or(store.rows, Groups::len);
+        let draws = params.bootstraps().then(|| params.rows_per_tree(units as u64));
+        BagPlan { seed: params.seed, n_rows: store.rows, groups, draws }
+    }
+
+    /// Fills `bag` with the rows of tree number `tree`.
+    pub(crate) fn take(&self, tree: u64, bag: &mut Bag) {
+        self.take_rows(tree, 0..self.n_rows, bag);
+    }
+
+    /// Fills `bag` with the rows of tree number `tree` in a block of [`CHUNK_ROWS`] rows, numbered from the first of
+    /// the block.
+    pub(crate) fn take_block(&self, tree: u64, block: usize, bag: &mut Bag) {
+        self.take_rows(tree, block * CHUNK_ROWS..self.n_rows.min((block + 1) * CHUNK_ROWS), bag);
+    }
+
+    fn take_rows(&self, tree: u64, rows: Range<usize>, bag: &mut Bag) {
+        match (self.draws, self.groups) {
+            (None, _) => bag.take_all(rows.len()),
+            (Some(draws), None) => {
+                let blocks = rows.start / CHUNK_ROWS..rows.end.div_ceil(CHUNK_ROWS);
+                bag.take_blocks(self.seed, tree, self.n_rows, draws, blocks);
+            }
+            (Some(draws), Some(groups)) => bag.take_groups(self.seed, tree, groups, draws, rows),
+        }
+    }
+
+    /// Number of examples in the bag of tree number `tree`.
+    pub(crate) fn n_examples(&self, tree: u64) -> u64 {
+        match (self.draws, self.groups) {
+            (None, _) => self.n_rows as u64,
+            (Some(draws), None) => draws,
+            (Some(draws), Some(groups)) => {
+                let mut bag = Bag::default();
+                bag.take_bootstrap(self.seed, tree, groups.len(), draws);
+                let drawn = bag.rows.iter().zip(&bag.counts);
+                drawn.map(|(&group, &count)| groups.sizes[group as usize] * u64::from(count)).sum()
+            }
+        }
+    }
+}
 
 /// Rows of one tree.
 #[derive(Debug, Clone, Default)]
@@ -19,13 +82,13 @@ pub(crate) struct Bag {
     pub(crate) rows: Vec<u32>,
     /// The multiplicity of each row.
     pub(crate) counts: Vec<u32>,
-    /// Number of draws of each row of a block.
+    /// Number of draws of each row of a block, or of each group.
     pub(super) drawn: Vec<u32>,
 }
 
 impl Bag {
     /// Puts every row into the bag once.
-    pub(crate) fn take_all(&mut self, rows: usize) {
+    fn take_all(&mut self, rows: usize) {
         self.rows.clear();
         self.rows.extend(0..rows as u32);
         self.counts.clear();
@@ -39,7 +102,7 @@ impl Bag {
 
     /// Draws the part of the bootstrap replicate in `blocks` of [`CHUNK_ROWS`] rows. Rows are numbered from the first
     /// of these blocks.
-    pub(crate) fn take_blocks(&mut self, seed: u64, tree: u64, rows: usize, draws: u64, blocks: Range<usize>) {
+    fn take_blocks(&mut self, seed: u64, tree: u64, rows: usize, draws: u64, blocks: Range<usize>) {
         self.rows.clear();
         self.counts.clear();
         let base = blocks.start * CHUNK_ROWS;
@@ -63,6 +126,27 @@ impl Bag {
         }
     }
 
+    /// Draws groups, and takes those of `rows` whose groups were drawn. Rows are numbered from the first of `rows`.
+    fn take_groups(&mut self, seed: u64, tree: u64, groups: &Groups, draws: u64, rows: Range<usize>) {
+        let of_row = &groups.of_row[rows];
+        let (first, last) = of_row.iter().fold((u32::MAX, 0), |(low, high), &group| (low.min(group), high.max(group)));
+        // Groups are numbered by their first rows, so that a block of sorted rows needs few of them.
+        let blocks = first as usize / CHUNK_ROWS..last as usize / CHUNK_ROWS + 1;
+        self.take_blocks(seed, tree, groups.len(), draws, blocks.clone());
+        self.drawn.clear();
+        self.drawn.resize(blocks.len() * CHUNK_ROWS, 0);
+        self.rows.iter().zip(&self.counts).for_each(|(&group, &count)| self.drawn[group as usize] = count);
+        self.rows.clear();
+        self.counts.clear();
+        for (row, &group) in (0..).zip(of_row) {
+            let count = self.drawn[group as usize - blocks.start * CHUNK_ROWS];
+            if count > 0 {
+                self.rows.push(row);
+                self.counts.push(count);
+            }
+        }
+    }
+
     /// Draws from the `size` rows that start at row `first`.
     fn draw_block(&mut self, first: usize, size: usize, draws: u64, random: &mut ferrank_runtime::random::Stream) {
         let size = size as u32;
@@ -81,6 +165,7 @@ impl Bag {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use ferrank_data::values::{Keep, Values};
 
     #[test]
     fn a_bootstrap_has_exactly_the_requested_draws_spread_evenly() {
@@ -110,5 +195,53 @@ mod tests {
             joined.extend(block.rows.iter().map(|row| base + row).zip(block.counts.iter().copied()));
         }
         assert!(joined.into_iter().eq(bag.rows.into_iter().zip(bag.counts)));
+    }
+
+    /// The plan of `draws` draws from these groups.
+    fn plan(groups: &Groups, draws: u64) -> BagPlan<'_> {
+        BagPlan { seed: 5, n_rows: groups.of_row.len(), groups: Some(groups), draws: Some(draws) }
+    }
+
+    fn groups(of_row: impl Iterator<Item = u64>) -> Groups {
+        Groups::new(&[Values::Held(of_row.collect())], "table", Keep::Memory).unwrap()
+    }
+
+    #[test]
+    fn a_group_is_drawn_as_a_whole_and_the_same_block_by_block() {
+        let n_rows = 2 * CHUNK_ROWS + 500;
+        let scattered = |row: u64| row.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 47;
+        let cases: [fn(u64) -> u64; 4] = [|row| row / 7, |row| row % 60, scattered, |row| row / 2];
+        for of_row in cases {
+            let groups = groups((0..n_rows as u64).map(of_row));
+            let plan = plan(&groups, groups.len() as u64 - 1);
+            let (mut bag, mut block) = (Bag::default(), Bag::default());
+            plan.take(3, &mut bag);
+            let mut drawn = Bag::default();
+            drawn.take_bootstrap(5, 3, groups.len(), groups.len() as u64 - 1);
+            let mut of_group = vec![0; groups.len()];
+            drawn.rows.iter().zip(&drawn.counts).for_each(|(&group, &count)| of_group[group as usize] = count);
+            let expected: Vec<u32> = groups.of_row.iter().map(|&group| of_group[group as usize]).collect();
+            let mut found = vec![0; n_rows];
+            bag.rows.iter().zip(&bag.counts).for_each(|(&row, &count)| found[row as usize] = count);
+            assert!(found == expected);
+            assert_eq!(plan.n_examples(3), bag.counts.iter().map(|&count| u64::from(count)).sum::<u64>());
+            let mut joined = Vec::new();
+            for number in 0..3 {
+                plan.take_block(3, number, &mut block);
+                let base = (number * CHUNK_ROWS) as u32;
+                joined.extend(block.rows.iter().map(|row| base + row).zip(block.counts.iter().copied()));
+            }
+            assert!(joined.into_iter().eq(bag.rows.into_iter().zip(bag.counts)));
+        }
+    }
+
+    #[test]
+    fn with_a_group_for_each_row_the_bags_are_those_without_groups() {
+        let n_rows = CHUNK_ROWS + 300;
+        let groups = groups((0..n_rows as u64).map(|row| row * row));
+        let (mut with, mut without) = (Bag::default(), Bag::default());
+        plan(&groups, 30_000).take(9, &mut with);
+        without.take_bootstrap(5, 9, n_rows, 30_000);
+        assert_eq!((with.rows, with.counts), (without.rows, without.counts));
     }
 }

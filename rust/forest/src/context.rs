@@ -5,6 +5,7 @@ use ferrank_data::store::CodeStore;
 use ferrank_runtime::error::Result;
 use ferrank_runtime::monitor::Monitor;
 
+use crate::bag::BagPlan;
 use crate::criterion::Criterion;
 use crate::params::{Ensemble, ForestParams};
 use crate::space::Space;
@@ -50,6 +51,11 @@ impl GrowContext<'_> {
 }
 
 impl<'a> GrowContext<'a> {
+    /// How the bags of the trees are drawn.
+    pub(crate) fn bags(self) -> BagPlan<'a> {
+        BagPlan::new(self.store, self.params)
+    }
+
     /// The values of the codes of `feature`, if cuts are random. Random cuts are drawn among values, not codes.
     pub(crate) fn values(self, feature: u32) -> Option<&'a [f64]> {
         match (&self.store.codings[feature as usize].scale, self.params.ensemble) {

@@ -25,11 +25,7 @@ impl<'a> TreeWorker<'a> {
 
     /// Draws the bag of tree number `tree`.
     fn draw(&mut self, tree: u64) {
-        let (rows, params) = (self.context.store.rows, self.context.params);
-        match params.bootstraps() {
-            true => self.bag.take_bootstrap(params.seed, tree, rows, params.rows_per_tree(rows as u64)),
-            false => self.bag.take_all(rows),
-        }
+        self.context.bags().take(tree, &mut self.bag);
     }
 
     /// Grows tree number `tree`.

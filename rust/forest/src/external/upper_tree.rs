@@ -128,9 +128,7 @@ impl UpperNode {
 
 impl UpperTree {
     pub(super) fn new(number: u64, context: GrowContext<'_>, plan: &MemoryPlan) -> Self {
-        let params = context.params;
-        let rows = context.store.rows as u64;
-        let examples = if params.bootstraps() { params.rows_per_tree(rows) } else { rows } as f64;
+        let examples = context.bags().n_examples(number) as f64;
         let mut root = UpperNode::new(0, ROOT, Vec::new(), Vec::new());
         root.state = state(examples, 0, context, plan);
         UpperTree { number, nodes: vec![root] }

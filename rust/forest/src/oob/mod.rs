@@ -57,12 +57,12 @@ impl<'a> OobContext<'a> {
     /// # Errors
     /// [`Interrupted`](ferrank_runtime::error::Error::Interrupted) on request.
     pub(crate) fn rows_of_tree(&self, tree: u64) -> Result<OutOfBagRows> {
-        let GrowContext { store, params, monitor, .. } = self.context;
+        let GrowContext { store, monitor, .. } = self.context;
         let mut rows = OutOfBagRows::all(store.rows);
-        let (mut bag, draws) = (Bag::default(), params.rows_per_tree(store.rows as u64));
+        let (mut bag, bags) = (Bag::default(), self.context.bags());
         for (block, base) in (0..store.rows).step_by(CHUNK_ROWS).enumerate() {
             monitor.check()?;
-            bag.take_blocks(params.seed, tree, store.rows, draws, block..block + 1);
+            bags.take_block(tree, block, &mut bag);
             rows.remove(base, &bag);
         }
         Ok(self.with_targets(rows))
