@@ -133,8 +133,8 @@ class Dataset:
     def source(self, temp_dir: Folder = None, *, has_label_sets: bool = False) -> _core.Source:
         """Return the rows as a source of the engine, opened at the first call.
 
-        Dropped columns, groups and label sets are not converted to numbers. Data that can be read only once is copied
-        to a temporary file in ``temp_dir``.
+        Dropped columns, groups and label sets are not converted to numbers. Data that can be read only once
+        is copied to a temporary file in ``temp_dir``.
         """
         if self._source is None:
             is_labels = has_label_sets or self.task == "hierarchical" or self.hierarchy is not None

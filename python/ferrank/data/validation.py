@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from sklearn.utils import check_consistent_length, get_tags
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
@@ -13,7 +14,16 @@ from ferrank.data.source import as_table
 from ferrank.data.sparse import compressed_rows, issparse
 from ferrank.errors import ColumnTypeError, DataError, IntegerTargetWarning
 
-__all__ = ["Column", "group_column", "join", "label_sets", "target_columns", "unlike", "warn_of_integers"]
+__all__ = [
+    "Column",
+    "group_column",
+    "group_numbers",
+    "join",
+    "label_sets",
+    "target_columns",
+    "unlike",
+    "warn_of_integers",
+]
 
 _FEW_INTEGERS = 20
 
@@ -33,8 +43,8 @@ def join(
 
     ``X`` is validated for ``estimator``, which gets ``n_features_in_`` and ``feature_names_in_``. Where its
     tags say that it needs no target, ``y`` is not looked at. ``like`` says what the targets, weights
-    and groups of the batches before are; ``X`` must then have the features that ``estimator`` knows, and targets are called
-    as they were.
+    and groups of the batches before are; ``X`` must then have the features that ``estimator`` knows, and
+    targets are called as they were.
     """
     supervised = get_tags(estimator).target_tags.required
     y = y if supervised else None
@@ -144,6 +154,19 @@ def _plain(array: np.ndarray[Any, Any], what: str) -> np.ndarray[Any, Any]:
     if array.dtype.itemsize > 8:
         return array.astype(np.float64)
     return array.astype(array.dtype.newbyteorder("="), copy=False)
+
+
+def group_numbers(groups: pa.ChunkedArray, source: str, name: str) -> np.ndarray[Any, Any]:
+    """Return the number of each row's group, of shape (n_rows,); column ``name`` of ``source`` has them."""
+    missing = pc.sum(pc.is_null(groups, nan_is_null=True)).as_py() or 0
+    if missing:
+        raise DataError(
+            f"{source}: column '{name}': {missing} of {len(groups)} rows have no group; leave these rows "
+            "out, or give each of them a group of its own"
+        )
+    if pa.types.is_dictionary(groups.type):
+        groups = groups.cast(groups.type.value_type)
+    return np.asarray(pc.index_in(groups, value_set=pc.unique(groups)).to_numpy())
 
 
 def target_columns(y: Any) -> list[Column]:

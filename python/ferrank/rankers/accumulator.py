@@ -177,11 +177,13 @@ def profile(
 
     Parameters
     ----------
-    data, target, target_last, labels, task, hierarchy, drop, sample_weight, groups, ranker, progress, **settings
+    data, target, target_last, labels, task, hierarchy, drop, sample_weight, groups, ranker, **settings
         As in :func:`rank`.
     first_row : int, default=0
         Number of the first row, counted over the rows of all parts that take part: those with a target and a
         weight. The rows sampled for cut points depend on it.
+    progress : callable, optional
+        As in :func:`rank`.
 
     Returns
     -------

@@ -45,6 +45,8 @@ class Ranker(SelectorMixin, BaseEstimator):
     scope: Literal["global", "partition"]
     memory_limit: int | str | None
     temp_dir: str | os.PathLike[str] | None = None
+    supports_groups: ClassVar[bool] = False
+    """Whether the ranker keeps rows of a group together."""
 
     @abstractmethod
     def _settings(self) -> dict[str, Any]:
@@ -225,6 +227,7 @@ class EngineRanker(Ranker):
     Settings and parameters have the same names, except that the setting ``seed`` is ``random_state``.
     """
 
+    supports_groups: ClassVar[bool] = True
     _engine: ClassVar[str]
     """The name of the engine's ranker."""
     hierarchy_decay: float

@@ -62,9 +62,10 @@ def rank(
         Column of row weights.
     groups : str, optional
         Column of groups, such as the patient that a row belongs to: strings, integers or any other type,
-        without missing values. It is not a feature. Rows of a group stay together: trees draw whole groups,
-        so that their out-of-bag rows are of groups that they have not seen. Otherwise a feature that merely
-        tells the groups apart has a high permutation score. Not available with ``until``.
+        without missing values. It is not a feature. Rows of a group stay together: the bags of trees consist
+        of whole groups, so that out-of-bag rows are of groups that the tree has not seen, and in Relief the
+        neighbors of a row are of other groups. Otherwise a feature that merely tells the groups apart has a
+        high permutation score. Not available with ``until``.
     ranker : Ranker or {"forest", "relief"}, optional
         A :class:`ForestRanker` (the default), a :class:`ReliefRanker`, or the name of one, which is then
         created with the parameters in ``settings``.

@@ -132,9 +132,8 @@ impl ReliefParams {
     /// # Errors
     /// [`Error::Setting`] with the setting, its value and valid values.
     pub fn validate(&self, shape: &DataShape) -> Result<()> {
-        let DataShape { task, n_rows, n_targets, is_weighted, is_grouped, .. } = *shape;
+        let DataShape { task, n_rows, n_targets, is_weighted, .. } = *shape;
         check(!is_weighted, "weight: Relief does not weigh rows; leave it out, or use the forest")?;
-        check(!is_grouped, "groups: Relief does not keep groups apart yet; leave groups out, or use the forest")?;
         check(
             task != Task::Unsupervised,
             "task: Relief compares targets, the task unsupervised has none; give a target, or use the forest",

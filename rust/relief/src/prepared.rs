@@ -5,10 +5,13 @@ use rayon::prelude::*;
 
 use super::limits::Limits;
 use super::targets;
+use arrow_array::RecordBatch;
+use ferrank_data::groups::Groups;
 use ferrank_data::intake::{Intake, Unlabelled};
 use ferrank_data::profile::ColumnProfile;
-use ferrank_data::schema::{Problem, Task};
+use ferrank_data::schema::{Attribute, Problem, Task};
 use ferrank_data::store::{TargetColumn, add_values, empty_targets};
+use ferrank_data::values::{Keep, Values};
 use ferrank_neighbors::layout::Layout;
 use ferrank_neighbors::missing::MissingModel;
 use ferrank_neighbors::rows::{Reader, Rows};
@@ -17,7 +20,7 @@ use ferrank_neighbors::space_panels::layout_of;
 use ferrank_neighbors::sparse::{SparseRows, Usual};
 use ferrank_neighbors::table::Table;
 use ferrank_ranking::ScanSummary;
-use ferrank_runtime::error::Result;
+use ferrank_runtime::error::{Result, check};
 use ferrank_runtime::monitor::{Monitor, Phase};
 use tracing::info;
 
@@ -49,17 +52,19 @@ impl<'a> Prepared<'a> {
         let mut shapes: Vec<Shape> = scales.iter().map(Shape::from_scale).collect();
         let with_missing: Vec<usize> =
             (0..shapes.len()).filter(|&i| shapes[i] != Shape::Constant && profile.features[i].missing() > 0).collect();
-        let mut targets = empty_targets(problem, profile, n_rows as usize, intake.source.name())?;
+        let name = intake.source.name();
+        let targets = empty_targets(problem, profile, n_rows as usize, name)?;
+        let mut labels = Labels { targets, groups: Vec::new() };
         let is_semi_supervised = intake.unlabelled == Unlabelled::Use && profile.counts.unlabelled > 0;
         let reader = Reader { intake, scales, n_rows, clip: false };
         let by_class = problem.task == Task::Classification && !is_semi_supervised;
         let classes = if by_class { profile.targets[0].n_categories() } else { 1 };
         let usual = Usual::new(&profile.features, &reader.scales, all_rows);
         let table = if usual.is_worthwhile(all_rows, limits.rows) {
-            read_sparse(&reader, usual, &mut targets)?
+            read_sparse(&reader, usual, &mut labels)?
         } else {
             let held = n_rows as usize * (VALUE_BYTES * shapes.len() + 4 * with_missing.len() * classes) <= limits.rows;
-            read_table(reader, held, &mut targets)?
+            read_table(reader, held, &mut labels)?
         };
         let place = match &table {
             Table::Held(_) => "held in memory",
@@ -67,12 +72,14 @@ impl<'a> Prepared<'a> {
             Table::Streamed(_) => "read again for each pass",
         };
         info!("memory plan: {n_rows} rows are {place}");
+        let Labels { targets, groups } = labels;
+        let groups = problem.groups.as_ref().map(|column| numbered_groups(groups, column, name)).transpose()?;
         let (classes, n_classes) = if by_class { targets::classes(&targets[0]) } else { (Vec::new(), 1) };
         let missing_models = missing_models(&table, &with_missing, &shapes, &classes, n_classes, monitor)?;
         for &feature in with_missing.iter().filter(|&&feature| missing_models[feature].is_none()) {
             shapes[feature] = Shape::Unknown;
         }
-        let space = Space::new(shapes, missing_models, classes, n_classes);
+        let space = Space::new(shapes, missing_models, classes, n_classes).with_groups(groups);
         Ok(Prepared {
             limits,
             problem,
@@ -88,21 +95,54 @@ impl<'a> Prepared<'a> {
     }
 }
 
-/// Reads the targets, and the rows if `held`.
-fn read_table<'a>(reader: Reader<'a>, held: bool, targets: &mut [TargetColumn]) -> Result<Table<'a>> {
-    if !held {
-        reader.intake.pass(Phase::Coding, |batch| add_values(targets, &reader.intake, batch))?;
-        return Ok(Table::Streamed(reader));
-    }
-    Ok(Table::Held(reader.hold(Phase::Coding, |batch| add_values(targets, &reader.intake, batch))?))
+/// The targets and the groups of the rows read so far.
+struct Labels {
+    targets: Vec<TargetColumn>,
+    /// n_rows; hashes, empty without groups.
+    groups: Vec<u64>,
 }
 
-/// Reads the targets, and the rows without their usual values.
-fn read_sparse<'a>(reader: &Reader<'_>, usual: Usual, targets: &mut [TargetColumn]) -> Result<Table<'a>> {
+impl Labels {
+    fn add(&mut self, intake: &Intake<'_>, batch: &RecordBatch) -> Result<()> {
+        if let Some(groups) = &intake.problem.groups {
+            self.groups.extend(intake.groups(batch, groups)?);
+        }
+        add_values(&mut self.targets, intake, batch)
+    }
+}
+
+/// The groups with these `hashes`, of the column of groups in the source called `name`.
+///
+/// # Errors
+/// [`Error::Data`](ferrank_runtime::error::Error::Data) if all rows are of the same group, and so have no neighbors.
+fn numbered_groups(hashes: Vec<u64>, column: &Attribute, name: &str) -> Result<Groups> {
+    let groups = Groups::new(&[Values::Held(hashes)], name, Keep::Memory)?;
+    check(
+        groups.len() >= 2,
+        format!(
+            "groups: all rows have the same value in column '{}', so that no row has a neighbor of another group; use a \
+             column with 2 or more values, or leave groups out",
+            column.name
+        ),
+    )?;
+    Ok(groups)
+}
+
+/// Reads the targets and groups, and the rows if `held`.
+fn read_table<'a>(reader: Reader<'a>, held: bool, labels: &mut Labels) -> Result<Table<'a>> {
+    if !held {
+        reader.intake.pass(Phase::Coding, |batch| labels.add(&reader.intake, batch))?;
+        return Ok(Table::Streamed(reader));
+    }
+    Ok(Table::Held(reader.hold(Phase::Coding, |batch| labels.add(&reader.intake, batch))?))
+}
+
+/// Reads the targets and groups, and the rows without their usual values.
+fn read_sparse<'a>(reader: &Reader<'_>, usual: Usual, labels: &mut Labels) -> Result<Table<'a>> {
     let mut rows = SparseRows::new(usual);
     reader.pass(Phase::Coding, |batch, tile| {
         rows.append(tile);
-        add_values(targets, &reader.intake, batch)
+        labels.add(&reader.intake, batch)
     })?;
     Ok(Table::Sparse(rows))
 }
