@@ -20,7 +20,6 @@ use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::column::numbers;
-use crate::intake::numbered;
 use crate::values::{Keep, Values};
 use ferrank_runtime::error::{Error, Result};
 
@@ -97,7 +96,13 @@ impl Groups {
             Keep::Scratch(scratch) => Values::Mapped(scratch.values(pieces)?),
         };
         // Numbers wrap around only where this fails.
-        numbered(sizes.len() as u64, name, "a run with groups (here as many)")?;
+        if sizes.len() >= u32::MAX as usize {
+            return Err(Error::Data(format!(
+                "{name}: {} groups; at most {} can be kept together, take a part of the rows",
+                sizes.len(),
+                u32::MAX - 1
+            )));
+        }
         Ok(Groups { of_row, sizes })
     }
 

@@ -92,16 +92,19 @@ fn it_finds_the_nearest_of_each_class_also_where_many_tie() {
 
 #[test]
 fn rows_of_the_same_group_are_no_neighbors() {
-    let scattered = |row: u64| ferrank_runtime::random::mix([row]) % 12;
-    let cases: [(&str, fn(u64) -> u64); 4] =
-        [("pairs", |row| row / 2), ("runs", |row| row / 40), ("one large", |row| row / 250), ("scattered", scattered)];
-    for (what, group) in cases {
-        for (width, missing, n_classes, seed) in [(2, 0.0, 1, 0), (3, 0.2, 2, 3), (40, 0.0, 1, 1), (64, 0.1, 2, 1)] {
+    for what in ["pairs", "runs", "one large", "scattered"] {
+        let group = |row: u64| match what {
+            "pairs" => row / 2,
+            "runs" => row / 40,
+            "one large" => row / 250,
+            _ => ferrank_runtime::random::mix([row]) % 12,
+        };
+        for (width, missing, n_classes, seed) in [(3, 0.2, 2, 3), (40, 0.0, 1, 1)] {
             let (rows, space, layout) = small(300, &vec![Shape::Numeric; width], missing, n_classes, seed);
             let hashes: Vec<u64> = (0..300).map(group).collect();
             let groups = Groups::new(&[Values::Held(hashes.clone())], "table", Keep::Memory).unwrap();
             let space = space.with_groups(Some(groups));
-            for k in [1, 5, 60] {
+            for k in [1, 20] {
                 let what = format!("{what}, {width} features, k {k}");
                 assert_found(&rows, &space, &layout, k, &what);
                 let monitor = Monitor::default();
