@@ -71,8 +71,11 @@ def add_data(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--labels", metavar="XML", help="MULAN label file of an ARFF file")
 
 
-def add_roles(parser: argparse.ArgumentParser, *, weights: bool = True) -> Any:
-    """Add the options for the roles of columns, with ``weights`` also for row weights; return the group."""
+def add_roles(parser: argparse.ArgumentParser, *, weights: bool = True, groups: bool = True) -> Any:
+    """Add the options for the roles of columns; return the group.
+
+    ``weights`` and ``groups`` say whether row weights and groups of rows are among them.
+    """
     group = parser.add_argument_group("columns")
     group.add_argument("--target", action="append", metavar="NAME", help="a target; can be repeated")
     group.add_argument("--target-last", type=int, metavar="N", help="the last N columns are the targets")
@@ -81,6 +84,12 @@ def add_roles(parser: argparse.ArgumentParser, *, weights: bool = True) -> Any:
     )
     if weights:
         group.add_argument("--weight", metavar="NAME", help="column of row weights")
+    if groups:
+        group.add_argument(
+            "--groups",
+            metavar="NAME",
+            help="column of groups, such as patients, whose rows stay together; it is not a feature",
+        )
     group.add_argument(
         "--task",
         choices=[
@@ -110,7 +119,7 @@ def columns_of(chosen: argparse.Namespace, *others: str) -> dict[str, Any]:
     These are the options of :func:`add_data`, :func:`add_roles` and :func:`add_hierarchy` without the decay,
     which is a setting of rankers, and the ``others`` that are named.
     """
-    names = ("target", "target_last", "labels", "task", "hierarchy", "drop", *others)
+    names = ("target", "target_last", "labels", "task", "hierarchy", "drop", "groups", *others)
     return {name: value for name, value in vars(chosen).items() if name in names}
 
 

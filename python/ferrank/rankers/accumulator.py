@@ -168,6 +168,7 @@ def profile(
     hierarchy: Any = None,
     drop: Sequence[str] = (),
     sample_weight: str | None = None,
+    groups: str | None = None,
     ranker: Ranker | Literal["forest", "relief"] | None = None,
     first_row: int = 0,
     progress: Progress | None = None,
@@ -177,11 +178,13 @@ def profile(
 
     Parameters
     ----------
-    data, target, target_last, labels, task, hierarchy, drop, sample_weight, ranker, progress, **settings
+    data, target, target_last, labels, task, hierarchy, drop, sample_weight, groups, ranker, **settings
         As in :func:`rank`.
     first_row : int, default=0
         Number of the first row, counted over the rows of all parts that take part: those with a target and a
         weight. The rows sampled for cut points depend on it.
+    progress : callable, optional
+        As in :func:`rank`.
 
     Returns
     -------
@@ -212,6 +215,7 @@ def profile(
         hierarchy=hierarchy,
         drop=drop,
         sample_weight=sample_weight,
+        groups=groups,
     )
     run = _core.profile(source, roles, chosen._settings(), first_row, threads_of(chosen.n_jobs))
     return Profile(finish(run, progress))
@@ -227,6 +231,7 @@ def accumulate(
     hierarchy: Any = None,
     drop: Sequence[str] = (),
     sample_weight: str | None = None,
+    groups: str | None = None,
     ranker: Ranker | Literal["forest", "relief"] | None = None,
     profile: Profile | None = None,
     keys: range | None = None,
@@ -238,7 +243,7 @@ def accumulate(
 
     Parameters
     ----------
-    data, target, target_last, labels, task, hierarchy, drop, sample_weight, ranker, resume, progress
+    data, target, target_last, labels, task, hierarchy, drop, sample_weight, groups, ranker, resume, progress
         As in :func:`rank`.
     **settings
         As in :func:`rank`.
@@ -281,6 +286,7 @@ def accumulate(
         hierarchy=hierarchy,
         drop=drop,
         sample_weight=sample_weight,
+        groups=groups,
     )
     run = _core.accumulate(
         source,

@@ -228,7 +228,7 @@ class ForestRanker(StreamRanker):
         self.reservoir_rows = reservoir_rows
         self.half_life = half_life
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None) -> Self:
         """Rank the features.
 
         Parameters
@@ -244,6 +244,10 @@ class ForestRanker(StreamRanker):
             Missing values are NaN or None. Ignored if the task is "unsupervised".
         sample_weight : array of shape (n_rows,), optional
             Weights of the rows.
+        groups : array of shape (n_rows,), optional
+            The group that each row belongs to, such as a patient: strings, integers or categories, without
+            missing values. Rows of a group stay together: bags are drawn group by group [1]_, and a tree's
+            out-of-bag rows are of groups that it has not seen. Without bootstrap, all trees see all rows.
 
         Returns
         -------
@@ -253,10 +257,17 @@ class ForestRanker(StreamRanker):
         ------
         DataError, ColumnTypeError, SettingError
             For invalid data or settings; the message names the column or setting and what is valid.
-        """
-        return self._fit(X, y, sample_weight)
 
-    def partial_fit(self, X: Any = None, y: Any = None, sample_weight: Any = None) -> Self:
+        References
+        ----------
+        .. [1] C. A. Field, A. H. Welsh, "Bootstrapping clustered data", Journal of the Royal Statistical
+           Society B 69, 2007.
+        """
+        return self._fit(X, y, sample_weight, groups)
+
+    def partial_fit(
+        self, X: Any = None, y: Any = None, sample_weight: Any = None, groups: Any = None
+    ) -> Self:
         """Rank the features of a stream, batch by batch; batches are not kept.
 
         Every ``block_rows`` new rows make a block, on which ``n_estimators`` trees are grown together with a
@@ -274,11 +285,11 @@ class ForestRanker(StreamRanker):
 
         Parameters
         ----------
-        X, y, sample_weight
+        X, y, sample_weight, groups
             As in :meth:`fit`, with at least one row. All batches have the same columns. New categories and
             classes may appear in any batch, and numeric columns may change their numeric type. If ``task`` is
             None, the first batch determines it. Sparse rows are held dense. Without ``X``, the rows so far
-            are ranked if no block is complete.
+            are ranked if no block is complete. Groups stay together within a block and its sample.
 
         Returns
         -------
@@ -306,7 +317,7 @@ class ForestRanker(StreamRanker):
         >>> forest.result_.top(2), forest.result_.n_rows
         (['x1', 'x4'], 2000)
         """
-        return self._partial_fit(X, y, sample_weight)
+        return self._partial_fit(X, y, sample_weight, groups)
 
     def _resolved(self) -> dict[str, Any]:
         scores = (self.scores,) if isinstance(self.scores, str) else self.scores

@@ -208,7 +208,7 @@ class ReliefRanker(StreamRanker):
         self.reservoir_rows = reservoir_rows
         self.half_life = half_life
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: Any, groups: Any = None) -> Self:
         """Rank the features.
 
         Parameters
@@ -222,6 +222,10 @@ class ReliefRanker(StreamRanker):
             The targets. Strings and booleans are classes; numbers are quantities unless ``task`` is
             "classification". With a ``hierarchy`` or the task "hierarchical", a list of labels for each row.
             Missing values are NaN or None.
+        groups : array of shape (n_rows,), optional
+            The group that each row belongs to, such as a patient: strings, integers or categories, without
+            missing values. The neighbors of a row are rows of other groups: rows of its own group are alike
+            for reasons that tell nothing of other groups.
 
         Returns
         -------
@@ -232,9 +236,9 @@ class ReliefRanker(StreamRanker):
         DataError, ColumnTypeError, SettingError
             For invalid data or settings; the message names the column or setting and what is valid.
         """
-        return self._fit(X, y, None)
+        return self._fit(X, y, None, groups)
 
-    def partial_fit(self, X: Any = None, y: Any = None) -> Self:
+    def partial_fit(self, X: Any = None, y: Any = None, groups: Any = None) -> Self:
         """Rank the features of a stream, batch by batch; batches are not kept.
 
         Every ``block_rows`` new rows make a block. A block is ranked together with a uniform sample of
@@ -249,7 +253,7 @@ class ReliefRanker(StreamRanker):
 
         Parameters
         ----------
-        X, y
+        X, y, groups
             As in :meth:`fit`, with at least one row. All batches have the same columns. New categories and
             classes may appear in any batch, and numeric columns may change their numeric type. If ``task`` is
             None, the first batch determines it. Sparse rows are held dense. Without ``X``, the rows so far
@@ -276,7 +280,7 @@ class ReliefRanker(StreamRanker):
         >>> sorted(relief.result_.top(2)), relief.result_.n_rows
         (['x1', 'x4'], 400)
         """
-        return self._partial_fit(X, y, None)
+        return self._partial_fit(X, y, None, groups)
 
     def _resolved(self) -> dict[str, Any]:
         if self.influence is not None and self.unlabelled not in {None, "use"}:

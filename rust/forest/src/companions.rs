@@ -15,14 +15,11 @@
 
 use rand::seq::index;
 
-use ferrank_data::intake::CHUNK_ROWS;
 use ferrank_ranking::Contribution;
 use ferrank_runtime::random::{Purpose, stream};
 
-use crate::bag::Bag;
 use crate::context::GrowContext;
 use crate::criterion::Criterion;
-use crate::oob::OutOfBagRows;
 use crate::params::ForestParams;
 use crate::space::Block;
 
@@ -52,6 +49,21 @@ pub(crate) fn family(tree: u64) -> (u64, usize) {
 /// The number of the subsample of the companions of tree number `tree`, in its ensemble.
 pub(crate) fn subsample(tree: u64, params: &ForestParams) -> u64 {
     tree % params.n_estimators as u64 / TREES
+}
+
+/// Returns true if tree number `tree` is a companion.
+pub(crate) fn is_companion(tree: u64) -> bool {
+    tree & COMPANION != 0
+}
+
+/// Draws `n_drawn` of `n_units` rows or groups for the subsample of companion number `tree`; they ascend.
+pub(crate) fn draw_subsample(tree: u64, params: &ForestParams, n_units: usize, n_drawn: usize) -> Vec<u32> {
+    let number = subsample(family(tree).0, params);
+    let mut random = stream(params.seed, Purpose::Subsample, number, 0);
+    let mut drawn: Vec<u32> =
+        index::sample(&mut random, n_units, n_drawn).into_iter().map(|unit| unit as u32).collect();
+    drawn.sort_unstable();
+    drawn
 }
 
 /// Number of rows of a subsample of `n_rows` rows.
@@ -114,127 +126,48 @@ fn impurity(context: GrowContext<'_>, rows: &[u32]) -> f64 {
     dense.chain(indicators).sum()
 }
 
-/// How the bags of an ensemble are drawn, those of companions included.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Bags<'a> {
-    params: &'a ForestParams,
-    n_rows: usize,
-}
-
-impl<'a> Bags<'a> {
-    /// Bags of `n_rows` rows.
-    pub(crate) fn new(params: &'a ForestParams, n_rows: usize) -> Self {
-        Bags { params, n_rows }
-    }
-
-    /// Number of examples of the bag of tree number `tree`.
-    pub(crate) fn n_examples(&self, tree: u64) -> u64 {
-        let n_rows = self.n_rows as u64;
-        let draws = if self.params.bootstraps() { self.params.rows_per_tree(n_rows) } else { n_rows };
-        match tree & COMPANION {
-            0 => draws,
-            // The same share of the subsample.
-            _ => (draws as f64 / n_rows as f64 * subsample_rows(self.n_rows) as f64).round().max(1.0) as u64,
-        }
-    }
-
-    /// Draws the bag of tree number `tree`.
-    pub(crate) fn draw(&self, tree: u64, bag: &mut Bag) {
-        let params = self.params;
-        match (tree & COMPANION, params.bootstraps()) {
-            (0, true) => bag.take_bootstrap(params.seed, tree, self.n_rows, self.n_examples(tree)),
-            (0, false) => bag.take_all(self.n_rows),
-            (_, true) => {
-                let mut random = stream(params.seed, Purpose::Bag, tree, 0);
-                bag.take_draws(&self.subsample(tree), self.n_examples(tree), &mut random);
-            }
-            (_, false) => bag.take_rows(self.subsample(tree)),
-        }
-    }
-
-    /// Draws the part of the bag of tree number `tree` in block number `block` of [`CHUNK_ROWS`] rows, which are
-    /// numbered from the first of them.
-    pub(crate) fn draw_block(&self, tree: u64, block: usize, bag: &mut Bag) {
-        let params = self.params;
-        let rows = block * CHUNK_ROWS..self.n_rows.min((block + 1) * CHUNK_ROWS);
-        match (tree & COMPANION, params.bootstraps()) {
-            (0, true) => bag.take_blocks(params.seed, tree, self.n_rows, self.n_examples(tree), block..block + 1),
-            (0, false) => bag.take_all(rows.len()),
-            _ => {
-                self.draw(tree, bag);
-                bag.keep(rows);
-            }
-        }
-    }
-
-    /// The rows outside of `bag`, the bag of tree number `tree`. A companion knows those of its subsample alone.
-    pub(crate) fn out_of_bag(&self, tree: u64, bag: &Bag) -> OutOfBagRows {
-        let mut rows = self.candidates(tree);
-        rows.remove(0, bag);
-        rows
-    }
-
-    /// The rows that the bag of tree number `tree` is drawn from.
-    pub(crate) fn candidates(&self, tree: u64) -> OutOfBagRows {
-        match tree & COMPANION {
-            0 => OutOfBagRows::all(self.n_rows),
-            _ => OutOfBagRows::of(&self.subsample(tree), self.n_rows),
-        }
-    }
-
-    /// The rows of the subsample of companion number `tree`, ascending.
-    fn subsample(&self, tree: u64) -> Vec<u32> {
-        let number = subsample((tree & !COMPANION) / COMPANIONS as u64, self.params);
-        let mut random = stream(self.params.seed, Purpose::Subsample, number, 0);
-        let drawn = index::sample(&mut random, self.n_rows, subsample_rows(self.n_rows));
-        let mut rows: Vec<u32> = drawn.into_iter().map(|row| row as u32).collect();
-        rows.sort_unstable();
-        rows
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use ferrank_data::intake::CHUNK_ROWS;
+
     use super::*;
+    use crate::bag::{Bag, BagPlan};
 
     #[test]
     fn companions_of_consecutive_trees_share_half_of_the_rows() {
         let params = ForestParams::default();
-        let bags = Bags::new(&params, 301);
-        let rows = |tree, which| bags.subsample(companion(tree, which));
+        let rows = |tree, which| BagPlan::of_rows(301, &params).subsample(companion(tree, which));
         assert_eq!(rows(0, 0), rows(TREES - 1, 1));
         assert_ne!(rows(0, 0), rows(TREES, 0));
         assert_eq!(rows(7, 0).len(), 150);
         assert!(rows(7, 0).is_sorted_by(|a, b| a < b));
-        assert_eq!(Bags::new(&params, 1_000_000).subsample(companion(0, 0)).len(), MOST_ROWS);
+        assert_eq!(BagPlan::of_rows(1_000_000, &params).subsample(companion(0, 0)).len(), MOST_ROWS);
     }
 
     #[test]
     fn a_companion_sees_no_row_outside_of_its_subsample() {
         let (params, mut bag) = (ForestParams::default(), Bag::default());
-        let bags = Bags::new(&params, 500);
+        let bags = BagPlan::of_rows(500, &params);
         let number = companion(3, 1);
-        bags.draw(number, &mut bag);
-        let subsample = bags.subsample(number);
-        assert_eq!(bag.counts.iter().sum::<u32>(), 250);
+        bags.take(number, &mut bag);
+        assert_eq!((u64::from(bag.counts.iter().sum::<u32>()), bags.n_examples(number)), (250, 250));
         let mut seen: Vec<u32> = bags.out_of_bag(number, &bag).iter().map(|row| row as u32).collect();
         assert!(seen.len() > 50);
         seen.extend(&bag.rows);
         seen.sort_unstable();
-        assert_eq!(seen, subsample);
+        assert_eq!(seen, bags.subsample(number));
     }
 
     #[test]
     fn blocks_of_a_bag_are_those_of_the_whole_bag() {
-        let n_rows = 2 * CHUNK_ROWS + 77;
         for params in [ForestParams::default(), ForestParams::default().with_bootstrap(Some(false))] {
-            let bags = Bags::new(&params, n_rows);
+            let bags = BagPlan::of_rows(2 * CHUNK_ROWS + 77, &params);
             for number in [4, companion(4, 0)] {
                 let (mut whole, mut part) = (Bag::default(), Bag::default());
-                bags.draw(number, &mut whole);
+                bags.take(number, &mut whole);
                 let mut joined = Vec::new();
                 for block in 0..3 {
-                    bags.draw_block(number, block, &mut part);
+                    bags.take_block(number, block, &mut part);
                     let rows = part.rows.iter().map(|row| row + (block * CHUNK_ROWS) as u32);
                     joined.extend(rows.zip(part.counts.iter().copied()));
                 }

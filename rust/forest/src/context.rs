@@ -5,7 +5,8 @@ use ferrank_data::store::CodeStore;
 use ferrank_runtime::error::Result;
 use ferrank_runtime::monitor::Monitor;
 
-use crate::companions::{self, Bags};
+use crate::bag::BagPlan;
+use crate::companions;
 use crate::criterion::Criterion;
 use crate::params::{Ensemble, ForestParams, Missing};
 use crate::space::Space;
@@ -31,11 +32,6 @@ impl GrowContext<'_> {
             true => self.monitor.check(),
             false => Ok(()),
         }
-    }
-
-    /// The bags of the ensemble.
-    pub(crate) fn bags(&self) -> Bags<'_> {
-        Bags::new(self.params, self.store.rows)
     }
 
     /// The numbers of the companions of tree number `tree`.
@@ -72,6 +68,11 @@ impl GrowContext<'_> {
 }
 
 impl<'a> GrowContext<'a> {
+    /// How the bags of the trees are drawn.
+    pub(crate) fn bags(self) -> BagPlan<'a> {
+        BagPlan::new(self.store, self.params)
+    }
+
     /// The values of the codes of `feature`, if cuts are random. Random cuts are drawn among values, not codes.
     pub(crate) fn values(self, feature: u32) -> Option<&'a [f64]> {
         match (&self.store.codings[feature as usize].scale, self.params.ensemble) {

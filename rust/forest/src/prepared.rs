@@ -88,6 +88,7 @@ impl Prepared {
         let keep = outside.as_ref().map_or(Keep::Memory, |resources| Keep::Scratch(&resources.scratch));
         let part = Part::new(intake, &book, counts, keep)?;
         let store = CodeStore::from_parts(book, vec![part], keep)?;
+        params.validate_groups(problem, &store)?;
         Ok(Prepared { problem: problem.clone(), store, outside })
     }
 

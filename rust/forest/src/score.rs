@@ -28,8 +28,7 @@ pub enum Score {
 
 impl Score {
     /// All scores.
-    pub const ALL: &[Score] =
-        &[Score::Genie3, Score::Symbolic, Score::Coverage, Score::Permutation, Score::MdiOob];
+    pub const ALL: &[Score] = &[Score::Genie3, Score::Symbolic, Score::Coverage, Score::Permutation, Score::MdiOob];
 
     /// The score's name in settings and results.
     pub fn name(self) -> &'static str {

@@ -26,7 +26,7 @@ impl<'a> TreeWorker<'a> {
 
     /// Draws the bag of tree number `tree`.
     fn draw(&mut self, tree: u64) {
-        self.context.bags().draw(tree, &mut self.bag);
+        self.context.bags().take(tree, &mut self.bag);
     }
 
     /// Grows tree number `tree`.

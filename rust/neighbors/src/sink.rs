@@ -24,8 +24,11 @@ pub trait ExactDistance: Copy + Sync {
     /// The divisor that turns a sum of differences into a distance, which is then rounded to 12 decimals.
     fn divisor(self) -> usize;
 
-    /// Returns true if the row is the query: a row is no neighbor of itself.
-    fn is_self(self, query: u32, row: u32) -> bool;
+    /// Returns true if the row is no neighbor of the query however near it is: the query itself, or a row of its group.
+    fn is_excluded(self, query: u32, row: u32) -> bool;
+
+    /// Number of rows that are excluded for the query, at most.
+    fn n_excluded(self, query: u32) -> usize;
 
     /// Sets `out` to the sums of differences, in the order of features, between the query and each of `rows`.
     fn distances(self, query: u32, rows: &[u32], out: &mut Vec<f64>);

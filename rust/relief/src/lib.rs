@@ -209,6 +209,8 @@ fn memory_limits(
             problem.targets.len() * (2 * size_of::<f64>() + size_of::<u16>()) + size_of::<f64>() + size_of::<bool>(),
         ),
     };
+    // The hash of the group, its number, and what is known of each.
+    let target_bytes = target_bytes + if problem.groups.is_some() { 48 } else { 0 };
     // A query beside streamed rows: its lists and sums, its values as rows and in panels.
     let query = neighborhood(params, scan.rows as usize).query_bytes(n_classes, outline.n_vectors())
         + 20 * problem.features.len();

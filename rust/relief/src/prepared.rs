@@ -7,10 +7,12 @@ use rayon::prelude::*;
 use super::limits::Limits;
 use super::params::{Missing, ReliefParams, Scaling};
 use super::targets;
+use ferrank_data::groups::Groups;
 use ferrank_data::intake::{Intake, Unlabelled};
 use ferrank_data::profile::{Categories, ColumnProfile};
-use ferrank_data::schema::{Problem, Task};
+use ferrank_data::schema::{Attribute, Problem, Task};
 use ferrank_data::store::{TargetColumn, add_values, empty_targets};
+use ferrank_data::values::{Keep, Values};
 use ferrank_neighbors::layout::Layout;
 use ferrank_neighbors::missing::MissingModel;
 use ferrank_neighbors::rows::{Reader, Rows};
@@ -20,7 +22,7 @@ use ferrank_neighbors::sparse::{SparseRows, Usual};
 use ferrank_neighbors::spilled::{COLUMN_BYTES, SpilledRows};
 use ferrank_neighbors::table::Table;
 use ferrank_ranking::ScanSummary;
-use ferrank_runtime::error::Result;
+use ferrank_runtime::error::{Result, check};
 use ferrank_runtime::monitor::{Monitor, Phase};
 use ferrank_runtime::scratch::Scratch;
 use tracing::info;
@@ -60,7 +62,9 @@ impl<'a> Prepared<'a> {
         let mut shapes: Vec<Shape> = scales.iter().map(Shape::from_scale).collect();
         let with_missing: Vec<usize> =
             (0..shapes.len()).filter(|&i| shapes[i] != Shape::Constant && profile.features[i].missing() > 0).collect();
-        let mut targets = empty_targets(problem, profile, n_rows as usize, intake.source.name())?;
+        let name = intake.source.name();
+        let targets = empty_targets(problem, profile, n_rows as usize, name)?;
+        let mut labels = Labels { targets, groups: Vec::new() };
         let is_semi_supervised = intake.unlabelled == Unlabelled::Use && profile.counts.unlabelled > 0;
         let reader = Reader { intake, scales, n_rows, clip: false };
         let by_class = problem.task == Task::Classification && !is_semi_supervised;
@@ -70,7 +74,7 @@ impl<'a> Prepared<'a> {
         let (n, width) = (n_rows as usize, shapes.len());
         let ranked: Vec<usize> =
             (0..width).filter(|&feature| matches!(reader.scales[feature], Scale::Ranked { .. })).collect();
-        let read = |batch: &RecordBatch| add_values(&mut targets, &reader.intake, batch);
+        let read = |batch: &RecordBatch| labels.add(&reader.intake, batch);
         let held_bytes = n * (VALUE_BYTES * width + 4 * with_missing.len() * classes);
         let ranking_bytes = if ranked.is_empty() { 0 } else { n * (size_of::<f64>() * width + COLUMN_BYTES) };
         let table = if usual.is_worthwhile(all_rows, limits.rows) {
@@ -93,6 +97,8 @@ impl<'a> Prepared<'a> {
             Table::Streamed(_) => "read again for each pass",
         };
         info!("memory plan: {n_rows} rows are {place}");
+        let Labels { targets, groups } = labels;
+        let groups = problem.groups.as_ref().map(|column| numbered_groups(groups, column, name)).transpose()?;
         let (classes, n_classes) = if by_class { targets::classes(&targets[0]) } else { (Vec::new(), 1) };
         let missing_models = match params.missing {
             Missing::Expected => expected(&table, &with_missing, &shapes, &classes, n_classes, monitor)?,
@@ -104,7 +110,7 @@ impl<'a> Prepared<'a> {
         for &feature in with_missing.iter().filter(|&&feature| missing_models[feature].is_none()) {
             shapes[feature] = Shape::Unknown;
         }
-        let space = Space::new(shapes, missing_models, classes, n_classes);
+        let space = Space::new(shapes, missing_models, classes, n_classes).with_groups(groups);
         Ok(Prepared {
             limits,
             problem,
@@ -134,6 +140,39 @@ fn scaled(profile: &ColumnProfile, params: &ReliefParams) -> Scale {
         }
         (scale, _) => scale,
     }
+}
+
+/// The targets and the groups of the rows read so far.
+struct Labels {
+    targets: Vec<TargetColumn>,
+    /// n_rows; hashes, empty without groups.
+    groups: Vec<u64>,
+}
+
+impl Labels {
+    fn add(&mut self, intake: &Intake<'_>, batch: &RecordBatch) -> Result<()> {
+        if let Some(groups) = &intake.problem.groups {
+            self.groups.extend(intake.groups(batch, groups)?);
+        }
+        add_values(&mut self.targets, intake, batch)
+    }
+}
+
+/// The groups with these `hashes`, of the column of groups in the source called `name`.
+///
+/// # Errors
+/// [`Error::Data`](ferrank_runtime::error::Error::Data) if all rows are of the same group, and so have no neighbors.
+fn numbered_groups(hashes: Vec<u64>, column: &Attribute, name: &str) -> Result<Groups> {
+    let groups = Groups::new(&[Values::Held(hashes)], name, Keep::Memory)?;
+    check(
+        groups.len() >= 2,
+        format!(
+            "groups: all rows have the same value in column '{}', so that no row has a neighbor of another group; use a \
+             column with 2 or more values, or leave groups out",
+            column.name
+        ),
+    )?;
+    Ok(groups)
 }
 
 /// Reads the rows without their usual values, and ranks the features `ranked`; calls `each` with every batch.

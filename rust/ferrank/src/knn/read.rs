@@ -58,7 +58,13 @@ pub(crate) fn elsewhere(problem: &Problem, source: &dyn ChunkSource) -> Result<P
         }
     };
     let all = |attributes: &[Attribute]| attributes.iter().map(find).collect::<Result<Vec<_>>>();
-    Ok(Problem { features: all(&problem.features)?, targets: all(&problem.targets)?, weight: None, ..problem.clone() })
+    Ok(Problem {
+        features: all(&problem.features)?,
+        targets: all(&problem.targets)?,
+        weight: None,
+        groups: None,
+        ..problem.clone()
+    })
 }
 
 impl Pair {

@@ -109,7 +109,7 @@ impl<'a> Passes<'a> {
                 monitor.check()?;
                 let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
                 let mut walker = idle.unwrap_or_default();
-                bags.draw_block(tree.number, number, &mut walker.bag);
+                bags.take_block(tree.number, number, &mut walker.bag);
                 let Walker { bag, router } = &mut walker;
                 router.items.take(bag, self.criterion.is_single().then_some(&block.dense[..]));
                 let done = frontier.packed.apply(view, router, |node, reached| match frontier.node(node) {

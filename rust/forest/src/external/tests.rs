@@ -9,7 +9,7 @@ use super::*;
 use crate::params::{Ensemble, ForestParams, MaxFeatures, MaxSamples};
 use crate::score::Score;
 use crate::tests::grow::missing;
-use crate::tests::{Coded, batches, label_sets};
+use crate::tests::{Coded, batches, label_sets, with_groups};
 use crate::tree_worker::TreeWorker;
 use ferrank_runtime::monitor::Monitor;
 
@@ -73,7 +73,9 @@ proptest! {
         max_bins in prop_oneof![Just(255), Just(1000), Just(7)],
         supervision in prop_oneof![Just(1.0), Just(0.5), Just(0.0)],
         memory in (1..60usize, prop_oneof![Just(0), Just(1 << 20)]),
+        n_groups in prop::option::of(2..50usize),
     ) {
+        let batch = n_groups.map_or(batch.clone(), |n_groups| with_groups(&batch, n_groups));
         let targets: &[&str] = [&["y"][..], &["class"], &["y", "t", "class"], &["t"]][which];
         prop_assume!(batch.column_by_name(targets[0]).unwrap().null_count() < batch.num_rows());
         let [expected, found] = {

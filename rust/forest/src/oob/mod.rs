@@ -74,10 +74,10 @@ impl<'a> OobContext<'a> {
     pub(crate) fn rows_of_tree(&self, tree: u64) -> Result<OutOfBagRows> {
         let GrowContext { store, monitor, .. } = self.context;
         let bags = self.context.bags();
-        let (mut rows, mut bag) = (bags.candidates(tree), Bag::default());
+        let (mut rows, mut bag) = (bags.rows(tree), Bag::default());
         for (block, base) in (0..store.rows).step_by(CHUNK_ROWS).enumerate() {
             monitor.check()?;
-            bags.draw_block(tree, block, &mut bag);
+            bags.take_block(tree, block, &mut bag);
             rows.remove(base, &bag);
         }
         Ok(rows)

@@ -54,7 +54,8 @@ impl RandomThresholds {
             self.marks.clear();
             self.marks.resize(codes.len(), 0);
         }
-        let n_left = arch.dispatch(Mark { codes, cut: C::from_u16(cut), bit: 1 << self.cuts.len(), marks: &mut self.marks });
+        let n_left =
+            arch.dispatch(Mark { codes, cut: C::from_u16(cut), bit: 1 << self.cuts.len(), marks: &mut self.marks });
         let left_is_smaller = 2 * n_left <= codes.len();
         self.cuts.push(MarkedCut { feature, code: cut, missing, left_is_smaller, gain: -1.0 });
         self.cuts.len() == RandomThresholds::MOST

@@ -170,7 +170,7 @@ impl NearestK {
         (distance, row): (f32, u32),
     ) -> bool {
         let threshold = self.thresholds[class * self.numbers.len() + query];
-        if distance > threshold || exact.is_self(self.numbers[query], row) {
+        if distance > threshold || exact.is_excluded(self.numbers[query], row) {
             return true;
         }
         let list = &mut self.lists[query * self.n_classes + class];

@@ -12,6 +12,13 @@
 //!   would keep their values at once.
 //! - The increases of two features are uncorrelated, because their turns are independent.
 //!
+//! If rows have groups, all rows of the ring are of groups that the tree has not seen, so that a feature which merely
+//! tells groups apart scores 0 on average. Values are exchanged among all rows of the ring, not between groups alone. Of
+//! n rows in G groups of about the same size, a row takes the value of its own group with probability 1 / G, so that a
+//! feature which is constant within groups scores (G − 1) / G of what it would between groups, and no other feature
+//! scores less. In return each row takes the value of another group than its neighbor in the group does, which averages
+//! over pairs of groups: an exchange of whole groups has the same mean and a greater variance.
+//!
 //! Only features on the path of a row can change its prediction, from the first node where the permuted value goes to
 //! the other side. Each row therefore walks its path once, and a detour from such a node for each such feature. A step
 //! has to wait until its node is in the cache; many rows and detours are walked together, so that these waits overlap
