@@ -59,6 +59,11 @@ impl Estimate {
         Estimate { sampling, freedom, ..self }
     }
 
+    /// The same importances with an unknown variance over samples of rows.
+    pub fn without_sampling(self) -> Estimate {
+        Estimate::new(self.mean, self.monte_carlo)
+    }
+
     /// The weighted mean of estimates whose trees are independent of each other. They have the rows in common, so that
     /// its variance over samples of rows is unknown.
     pub fn average(parts: &[(f64, Estimate)]) -> Estimate {

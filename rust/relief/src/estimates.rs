@@ -78,7 +78,11 @@ pub(super) fn scores(
                     return Err(none("block of queries"));
                 }
                 let share = queried(data, params, blocks);
-                let estimates = importances(blocks, &outline).map(|linear| linear.estimate(blocks, &outline, share));
+                // The groups of the jackknife are of rows, which hides what rows of a patient or a site have in common.
+                let is_known = data.groups.is_none();
+                let estimates = importances(blocks, &outline)
+                    .map(|linear| linear.estimate(blocks, &outline, share))
+                    .map(|estimate| if is_known { estimate } else { estimate.without_sampling() });
                 scores.extend(estimates.zip(outline.names()).map(|(estimate, name)| estimate.rank(&name)));
             }
             ReliefScore::Myopic => {
