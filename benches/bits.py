@@ -16,7 +16,7 @@ import tempfile
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -34,6 +34,10 @@ CASES: dict[str, Callable[[], Any]] = {}
 class Compat:
     """Names that users see and that changed."""
 
+    # Data with missing values are ranked by the rule that was the only one at first.
+    IGNORE: ClassVar[dict[str, Any]] = (
+        {"missing": "ignore"} if "missing" in fr.ForestRanker().get_params() else {}
+    )
     TEMP_DIR = "temp_dir" if "temp_dir" in fr.ForestRanker().get_params() else "scratch"
 
     @staticmethod
@@ -162,6 +166,11 @@ def forest(**settings: Any) -> Any:
     return fr.ForestRanker(**{"n_estimators": 8, "random_state": 3, "n_jobs": 2} | settings)
 
 
+def forest_on(gaps: bool, settings: dict[str, Any]) -> Any:  # noqa: FBT001
+    """Return a small forest for data with or without ``gaps``."""
+    return forest(**(Compat.IGNORE if gaps else {}) | settings)
+
+
 def relief(**settings: Any) -> Any:
     """Return a Relief ranker."""
     return fr.ReliefRanker(**{"random_state": 3, "n_jobs": 2} | settings)
@@ -169,23 +178,23 @@ def relief(**settings: Any) -> Any:
 
 def regression(seed: int = 1, **settings: Any) -> Any:
     """Rank for one number."""
-    return rank(
-        table(3000, seed, gaps=settings.pop("gaps", False), words=settings.pop("words", 0)),
-        "y",
-        forest(**settings),
-    )
+    gaps = settings.pop("gaps", False)
+    columns = table(3000, seed, gaps=gaps, words=settings.pop("words", 0))
+    return rank(columns, "y", forest_on(gaps, settings))
 
 
 def classification(count: int, **settings: Any) -> Any:
     """Rank for classes."""
-    columns = table(3000, 4, gaps=settings.pop("gaps", False), words=settings.pop("words", 0))
+    gaps = settings.pop("gaps", False)
+    columns = table(3000, 4, gaps=gaps, words=settings.pop("words", 0))
     columns["y"] = classes(columns["y"], count)
-    return rank(columns, "y", settings.pop("ranker", None) or forest(**settings))
+    return rank(columns, "y", settings.pop("ranker", None) or forest_on(gaps, settings))
 
 
 def several(count: int, **settings: Any) -> Any:
     """Rank for several numbers, or for numbers and classes."""
-    columns = table(2500, 5, gaps=settings.pop("gaps", False), words=settings.pop("words", 0))
+    gaps = settings.pop("gaps", False)
+    columns = table(2500, 5, gaps=gaps, words=settings.pop("words", 0))
     rng = np.random.default_rng(6)
     y = columns.pop("y")
     names = [f"y{number}" for number in range(count)]
@@ -197,7 +206,7 @@ def several(count: int, **settings: Any) -> Any:
     if settings.pop("mixed", False):
         columns["kind"] = classes(y, 3)
         names.append("kind")
-    return rank(columns, names, settings.pop("ranker", None) or forest(**settings))
+    return rank(columns, names, settings.pop("ranker", None) or forest_on(gaps, settings))
 
 
 def multi_label(count: int, **settings: Any) -> Any:
@@ -252,6 +261,12 @@ for ensemble in ("random_forest", "bagging", "extra_trees"):
     case(multi_label, 6, name=f"six labels {ensemble}", ensemble=ensemble, scores=scores)
     case(multi_label, 60, name=f"sixty labels {ensemble}", ensemble=ensemble, scores=PLAIN)
     case(hierarchical, name=f"hierarchy {ensemble}", ensemble=ensemble, scores=scores)
+    informative = {"ensemble": ensemble, "scores": scores, "gaps": True, "missing": "informative"}
+    case(regression, name=f"informative gaps {ensemble}", **informative)
+    case(regression, name=f"informative gaps and words {ensemble}", words=3, **informative)
+    case(classification, 5, name=f"informative gaps, classes {ensemble}", words=2, **informative)
+    case(several, 16, name=f"informative gaps, sixteen targets {ensemble}", **informative)
+    case(several, 2, name=f"informative gaps, mixed targets {ensemble}", mixed=True, words=1, **informative)
 case(regression, name="few bins", max_bins=16, scores=SCORES)
 case(regression, name="lowest ties", ties="lowest", words=2)
 case(regression, name="depth and leaves", max_depth=4, min_samples_leaf=20, scores=SCORES)
@@ -280,16 +295,16 @@ case(hierarchical, dag=True, name="directed acyclic hierarchy", scores=SCORES, h
 case(
     partly_labelled,
     0.3,
-    forest(supervision=0.5, unlabelled="use", scores=SCORES),
+    forest(supervision=0.5, unlabelled="use", scores=SCORES, **Compat.IGNORE),
     name="semi-supervised forest",
 )
 case(
     partly_labelled,
     0.3,
-    forest(supervision=0.2, unlabelled="use", ensemble="extra_trees"),
+    forest(supervision=0.2, unlabelled="use", ensemble="extra_trees", **Compat.IGNORE),
     name="semi-supervised extra trees",
 )
-case(partly_labelled, 0.5, forest(unlabelled="ignore"), name="unlabelled ignored")
+case(partly_labelled, 0.5, forest(unlabelled="ignore", **Compat.IGNORE), name="unlabelled ignored")
 
 for count in (2, 4):
     case(
@@ -328,7 +343,7 @@ case(partly_labelled, 0.5, relief(unlabelled="ignore"), name="Relief without unl
 def row_weights() -> Any:
     columns = table(2500, 11, gaps=True, words=1)
     columns["w"] = np.random.default_rng(1).random(2500) + 0.1
-    return rank(columns, "y", forest(scores=SCORES), sample_weight="w")
+    return rank(columns, "y", forest(scores=SCORES, **Compat.IGNORE), sample_weight="w")
 
 
 @case
@@ -350,7 +365,7 @@ def wide() -> Any:
 def unsupervised() -> Any:
     columns = table(1000, 14, gaps=True, words=1)
     del columns["y"]
-    return rank(columns, None, forest(scores=PLAIN), task="unsupervised")
+    return rank(columns, None, forest(scores=PLAIN, **Compat.IGNORE), task="unsupervised")
 
 
 @case
@@ -380,15 +395,16 @@ def containers() -> Any:
 def files() -> Any:
     enb = rank(DATA / "enb.arff", None, forest(scores=SCORES), target_last=2)
     emotions = rank(DATA / "emotions.arff", None, relief(target_distance="f1"), labels=DATA / "emotions.xml")
-    church = rank(DATA / "church_FUN.arff", "class", forest())
-    return [enb, emotions, church, rank(DATA / "anneal.arff", "class", forest(scores=SCORES))]
+    church = rank(DATA / "church_FUN.arff", "class", forest(**Compat.IGNORE))
+    anneal = rank(DATA / "anneal.arff", "class", forest(scores=SCORES, **Compat.IGNORE))
+    return [enb, emotions, church, anneal]
 
 
 @case
 def trees() -> Any:
     data = arrow(table(600, 17, gaps=True, words=2))
-    return [fr.grow_tree(data, "y", tree=tree, ranker=forest(ensemble=ensemble)) for tree in (0, 3)
-            for ensemble in ("random_forest", "extra_trees")]  # fmt: skip
+    return [fr.grow_tree(data, "y", tree=tree, ranker=forest(ensemble=ensemble, **Compat.IGNORE))
+            for tree in (0, 3) for ensemble in ("random_forest", "extra_trees")]  # fmt: skip
 
 
 @case
@@ -483,7 +499,8 @@ def judged() -> Any:
 
     data = arrow(table(900, 25, gaps=True, words=1))
     train, test = data.slice(0, 600), data.slice(600)
-    found = evaluate(train, {"forest": rank(train, "y", forest())}, test=test, target="y", n_neighbors=9)
+    ranking = rank(train, "y", forest(**Compat.IGNORE))
+    found = evaluate(train, {"forest": ranking}, test=test, target="y", n_neighbors=9)
     return found.to_pandas()
 
 

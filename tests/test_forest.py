@@ -13,9 +13,17 @@ import pytest
 from sklearn.base import clone
 from sklearn.feature_selection import SelectFromModel
 from sklearn.linear_model import LinearRegression
+from sklearn.metrics import roc_auc_score
 from sklearn.pipeline import make_pipeline
 
-from ferrank import ColumnTypeError, DataError, ForestRanker, IntegerTargetWarning, SettingError
+from ferrank import (
+    ColumnTypeError,
+    DataError,
+    ForestRanker,
+    IntegerTargetWarning,
+    SettingError,
+    grow_tree,
+)
 from ferrank.rankers.base import threads_of
 
 Numbers = tuple[np.ndarray, np.ndarray]
@@ -131,6 +139,49 @@ def test_missing_values_are_nan_or_null(numbers: Numbers) -> None:
     np.testing.assert_array_equal(
         small().fit(X, y).feature_importances_, small().fit(table, y).feature_importances_
     )
+
+
+def telling_gaps(seed: int, *, words: bool) -> tuple[pa.Table, list[str]]:
+    """Return 500 rows of 50 features and a class, which only the missing values of four features tell.
+
+    Of these, 30 % of the values are missing in one class and 10 % in the other, of the other features 20 %.
+    """
+    rng = np.random.default_rng(seed)
+    one = rng.random(500) < 0.5
+    columns: dict[str, Any] = {}
+    for feature in range(50):
+        share = np.where(one, 0.3, 0.1) if feature < 4 else 0.2
+        values = rng.integers(0, 6, 500).astype(str) if words else rng.normal(size=500)
+        columns[f"x{feature}"] = pa.array(values, mask=rng.random(500) < share)
+    return pa.table(columns), [f"c{int(value)}" for value in one]
+
+
+@pytest.mark.parametrize("words", [False, True])
+@pytest.mark.parametrize("ensemble", ["random_forest", "bagging", "extra_trees"])
+def test_missing_values_that_tell_the_class_are_found(ensemble: Any, words: bool) -> None:
+    found: dict[str, list[float]] = {"informative": [], "ignore": []}
+    for seed in range(3):
+        X, y = telling_gaps(seed, words=words)
+        relevant = np.arange(50) < 4
+        for missing, areas in found.items():
+            forest = ForestRanker(ensemble=ensemble, missing=missing, n_jobs=2).fit(X, y)  # type: ignore[arg-type]
+            areas.append(float(roc_auc_score(relevant, forest.feature_importances_)))
+    assert np.mean(found["informative"]) >= 0.995
+    assert np.mean(found["ignore"]) <= 0.9
+
+
+def test_a_feature_of_which_only_gaps_vary_is_not_constant() -> None:
+    rng = np.random.default_rng(0)
+    gone = rng.random(300) < 0.3
+    X = pa.table({"noise": rng.normal(size=300), "flat": pa.array(np.ones(300), mask=gone)})
+    y = gone + rng.normal(0, 0.1, 300)
+    for ensemble in ("random_forest", "extra_trees"):
+        settings: dict[str, Any] = {"ensemble": ensemble, "max_features": "all"}
+        assert small(**settings).fit(X, y).feature_importances_[1] > 0.8
+        assert small(missing="ignore", **settings).fit(X, y).feature_importances_[1] == 0.0
+    tree = grow_tree(X.append_column("y", pa.array(y)), "y", bootstrap=False, max_features="all", max_depth=1)
+    root = tree.to_pylist()[0]
+    assert (root["feature"], root["cut"], root["missing_left"]) == ("flat", np.inf, False)
 
 
 def test_seeds(numbers: Numbers) -> None:

@@ -69,9 +69,27 @@ def test_reference_on_a_missing_value_worked_by_hand():
     # Of the three known rows the test parts {0} from {6, 6}; variance 8 of 3 rows falls to 0, times 3/4.
     # The whole target has variance 9, and the fourth row follows the heavier right branch.
     problem = problem_of(pa.table({"x": [1.0, 2.0, 2.0, None], "y": [0.0, 6.0, 6.0, 0.0]}), ["y"])
-    root, left, right = tree.grow(problem, min_samples_leaf=1)[:3]
+    root, left, right = tree.grow(problem, min_samples_leaf=1, missing="ignore")[:3]
     assert root.split.gain == pytest.approx(8 / 9 * 3 / 4)
     assert (root.split.missing_left, left.n_examples, right.n_examples) == (False, 1, 3)
+
+
+def test_reference_on_missing_values_that_are_information_worked_by_hand():
+    # The variance is 9. With the gap on the right {0} is parted from {6, 6, 0}, of variance 8, so that
+    # 9 - 8 * 3/4 is gained; {0, 6, 6} from the gap gains as much; with the gap on the left nothing is left.
+    problem = problem_of(pa.table({"x": [1.0, 2.0, 2.0, None], "y": [0.0, 6.0, 6.0, 0.0]}), ["y"])
+    grower = tree.Grower(problem, 1, None, np.ones(4, dtype=int))
+    rows, values = np.arange(4), problem.features[0].values
+    right, known, left = grower.cuts(0, problem.features[0], values, rows)
+    assert [right.gain, known.gain, left.gain] == pytest.approx([1 / 3, 1 / 3, 1.0])
+    assert [right.goes_left.tolist(), known.goes_left.tolist(), left.goes_left.tolist()] == [
+        [True, False, False, False],
+        [True, True, True, False],
+        [True, False, False, True],
+    ]
+    assert (known.cut, right.missing_left, known.missing_left, left.missing_left) == (np.inf, False, False, True)
+    root, *_ = grower.tree()
+    assert (root.split.cut, root.split.missing_left) == (1.5, True)
 
 
 def test_reference_on_classes_worked_by_hand():

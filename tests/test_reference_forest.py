@@ -41,7 +41,7 @@ def table(*targets: str) -> pa.Table:
     return pa.table(columns).select(["x", "z", "noise", "flat", *targets])
 
 
-def grown(problem: Problem, ensemble: str) -> dict[str, np.ndarray]:
+def grown(problem: Problem, ensemble: str, missing: str) -> dict[str, np.ndarray]:
     """Importances under each score, trees x features."""
     rng = np.random.default_rng(1)
     n_features = len(problem.features)
@@ -50,11 +50,11 @@ def grown(problem: Problem, ensemble: str) -> dict[str, np.ndarray]:
         counts = np.bincount(rng.integers(0, N_ROWS, N_ROWS), minlength=N_ROWS)
         match ensemble:
             case "bagging":
-                grower = Grower(problem, 2, None, counts)
+                grower = Grower(problem, 2, None, counts, missing)
             case "random_forest":
-                grower = RandomForestGrower(problem, 2, None, counts, rng=rng, max_features=MAX_FEATURES)
+                grower = RandomForestGrower(problem, 2, None, counts, missing, rng=rng, max_features=MAX_FEATURES)
             case "extra_trees":
-                grower = ExtraTreesGrower(problem, 2, None, counts, rng=rng, max_features=MAX_FEATURES)
+                grower = ExtraTreesGrower(problem, 2, None, counts, missing, rng=rng, max_features=MAX_FEATURES)
         nodes = grower.tree()
         for score in SCORES[:3]:
             found[score].append(getattr(scores, score)(nodes, n_features))
@@ -65,22 +65,24 @@ def grown(problem: Problem, ensemble: str) -> dict[str, np.ndarray]:
 
 @pytest.mark.parametrize("ensemble", ["bagging", "random_forest", "extra_trees"])
 @pytest.mark.parametrize(
-    ("targets", "task"),
+    ("targets", "task", "missing"),
     [
-        (["number"], None),
-        (["class"], None),
-        (["number", "class"], None),
-        (["label", "other"], "multi-label"),
-        (["sets"], "hierarchical"),
+        (["number"], None, "informative"),
+        (["number"], None, "ignore"),
+        (["class"], None, "informative"),
+        (["number", "class"], None, "informative"),
+        (["number", "class"], None, "ignore"),
+        (["label", "other"], "multi-label", "informative"),
+        (["sets"], "hierarchical", "informative"),
     ],
 )
-def test_forest(ensemble, targets, task):
+def test_forest(ensemble, targets, task, missing):
     data = table(*targets)
     if task == "hierarchical":
         problem = hierarchical_problem(data, "sets", of_paths(data["sets"].to_pylist()))
     else:
         problem = problem_of(data, targets, labels=task == "multi-label")
-    theirs = grown(problem, ensemble)
+    theirs = grown(problem, ensemble, missing)
     ranker = fr.ForestRanker(
         ensemble=ensemble,
         bootstrap=True,
@@ -88,6 +90,7 @@ def test_forest(ensemble, targets, task):
         n_estimators=N_TREES,
         max_bins=65_535,
         ties="lowest",
+        missing=missing,
         scores=SCORES,
         random_state=0,
     )

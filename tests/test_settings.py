@@ -32,6 +32,7 @@ CHANGED: dict[str, dict[str, Any]] = {
         "decay": 0.25,
         "scores": ("genie3", "symbolic"),
         "ties": "lowest",
+        "missing": "ignore",
     },
     "relief": {"n_iterations": 0.5, "sigma": (None, 2.5), "n_neighbors": 2, "influence": (0.25, 0.5)},
 }

@@ -22,26 +22,36 @@ def assert_same_tree(
     max_depth: int | None = None,
     **others,
 ) -> None:
-    """The engine, asked so, grows the tree that the formulas grow for `problem`, with the same scores."""
+    """The engine, asked so, grows the tree that the formulas grow for `problem`, with the same scores.
+
+    If a feature has missing values, this holds for both things that they can mean.
+    """
+    incomplete = any(None in feature.values for feature in problem.features)
+    for missing in ("informative", "ignore") if incomplete else ("informative",):
+        limits = {"min_samples_leaf": min_samples_leaf, "max_depth": max_depth, "missing": missing}
+        _assert_same_tree(table, problem, asked, limits, others)
+
+
+def _assert_same_tree(table: pa.Table, problem: Problem, asked: dict, limits: dict, others: dict) -> None:
     ranker = fr.ForestRanker(
         n_estimators=1,
         ensemble="bagging",
         bootstrap=False,
-        min_samples_leaf=min_samples_leaf,
-        max_depth=max_depth,
         max_bins=65_535,
         ties="lowest",
         scores=SCORES,
         by_target=True,
-        **{"unlabelled": "ignore"} | others,
+        **{"unlabelled": "ignore"} | limits | others,
     )
-    nodes = tree.grow(problem, min_samples_leaf=min_samples_leaf, max_depth=max_depth)
+    nodes = tree.grow(problem, **limits)
     grown = fr.grow_tree(table, ranker=ranker, **asked).to_pylist()
     assert [shape(node) for node in grown] == [expected_shape(node, problem) for node in nodes]
     for ours, expected in zip(grown, nodes, strict=True):
         if expected.split is not None:
             assert ours["gain"] == pytest.approx(expected.split.gain, rel=1e-9, abs=1e-12)
-            if expected.split.cut is not None:
+            if expected.split.cut == np.inf:
+                assert ours["cut"] == np.inf
+            elif expected.split.cut is not None:
                 lowest, beyond = expected.split.between
                 assert lowest <= ours["cut"] < beyond
                 assert ours["cut"] == pytest.approx(expected.split.cut, rel=1e-9)

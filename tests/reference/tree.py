@@ -16,9 +16,9 @@ RELATIVE, ABSOLUTE = 2.0**-36, 1e-13
 @dataclass
 class Split:
     feature: int
-    cut: float | None  # numeric: left is x <= cut
+    cut: float | None  # numeric: left is x <= cut; infinite: left is what is known
     between: tuple[float, float] | None  # lowest cut that does the same, and the first that does not
-    categories: list[str] | None  # nominal: left is one of these
+    categories: list[str] | None  # nominal: left is one of these; all of them: left is what is known
     missing_left: bool
     gain: float
     gain_by_target: np.ndarray
@@ -42,6 +42,7 @@ class Grower:
     min_samples_leaf: int
     max_depth: int | None
     counts: np.ndarray  # multiplicity of each row in the bag
+    missing: str = "informative"
     nodes: list[Node] = field(default_factory=list)
 
     def tree(self) -> list[Node]:
@@ -99,13 +100,31 @@ class Grower:
             return self.prefixes(number, values, rows)
         return self.grown_subsets(number, values, rows, noise)
 
+    def incomplete(self, values: list) -> bool:
+        """Whether some values are missing, and that is information."""
+        return self.missing == "informative" and None in values
+
     def cuts(self, number: int, feature: Feature, values: list, rows: np.ndarray) -> Iterable[Split]:
         scale = sorted({v for v in feature.values if v is not None})
         present = sorted({v for v in values if v is not None})
-        for last_left in present[:-1]:
-            between = last_left, scale[scale.index(last_left) + 1]
-            cut = midway(*between)
-            yield self.split(number, values, rows, lambda v, cut=cut: v <= cut, cut=cut, between=between)
+        for missing_left in (False, True) if self.incomplete(values) else (None,):
+            for last_left in present[:-1]:
+                between = last_left, scale[scale.index(last_left) + 1]
+                cut = midway(*between)
+                goes_left = lambda v, cut=cut: v <= cut  # noqa: E731
+                yield self.split(number, values, rows, goes_left, missing_left, cut=cut, between=between)
+            if missing_left is False and present:
+                yield self.known(number, feature, values, rows)
+
+    def known(self, number: int, feature: Feature, values: list, rows: np.ndarray) -> Split:
+        """The test whether the value is known."""
+        scale = sorted({v for v in feature.values if v is not None})
+        test = {"categories": scale} if feature.nominal else {"cut": np.inf}
+        return self.split(number, values, rows, lambda _: True, missing_left=False, **test)
+
+    def present(self, values: list) -> list:
+        """The categories; where missing values are information, they are one more, which comes last."""
+        return sorted({v for v in values if v is not None}) + [None] * self.incomplete(values)
 
     def prefixes(self, number: int, values: list, rows: np.ndarray) -> Iterable[Split]:
         z, w = self.problem.components[rows, self.problem.ordering], self.weights(rows)
@@ -114,13 +133,13 @@ class Grower:
             here = np.array([v == category for v in values])
             return round(float((w[here] * z[here]).sum() / w[here].sum()), 12)
 
-        order = sorted(sorted({v for v in values if v is not None}), key=mean)
+        order = sorted(self.present(values), key=mean)
         for size in range(1, len(order)):
             yield self.subset(number, values, rows, order[:size])
 
     def grown_subsets(self, number: int, values: list, rows: np.ndarray, noise: float) -> Iterable[Split]:
-        categories = sorted({v for v in values if v is not None})
-        chosen: list[str] = []
+        categories = self.present(values)
+        chosen: list[str | None] = []
         gain = 0.0
         while len(chosen) < len(categories) - 1:
             best = None
@@ -135,12 +154,19 @@ class Grower:
             gain = best[0].gain
             yield best[0]
 
-    def subset(self, number: int, values: list, rows: np.ndarray, categories: list[str]) -> Split:
-        return self.split(number, values, rows, lambda v: v in categories, categories=sorted(categories))
+    def subset(self, number: int, values: list, rows: np.ndarray, categories: list[str | None]) -> Split:
+        left = sorted(v for v in categories if v is not None)
+        missing_left = None in categories if self.incomplete(values) else None
+        if missing_left is not None and len(left) in (0, len(self.present(values)) - 1):
+            return self.known(number, self.problem.features[number], values, rows)
+        return self.split(number, values, rows, lambda v: v in left, missing_left, categories=left)
 
-    def split(self, number, values, rows, is_left, *, cut=None, between=None, categories=None) -> Split:
-        known = np.array([v is not None for v in values])
-        left = np.array([v is not None and is_left(v) for v in values])
+    def split(
+        self, number, values, rows, is_left, missing_left=None, *, cut=None, between=None, categories=None
+    ) -> Split:
+        """The split with the missing values on this side, or without them and then on the heavier one."""
+        known = np.array([v is not None or missing_left is not None for v in values])
+        left = np.array([bool(missing_left) if v is None else is_left(v) for v in values])
         right = known & ~left
         z, w, omega = self.problem.components[rows], self.weights(rows), self.problem.omega
         var_left, w_left = variances(z[left], w[left])
@@ -148,7 +174,8 @@ class Grower:
         var_known, w_known = variances(z[known], w[known])
         children = (w_left * var_left + w_right * var_right) / np.where(w_known > 0, w_known, 1.0)
         gains = w[known].sum() / w.sum() * omega * (var_known - children)
-        missing_left = bool(w[left].sum() >= w[right].sum())
+        if missing_left is None:
+            missing_left = bool(w[left].sum() >= w[right].sum())
         by_target = np.bincount(self.problem.target_of, gains)
         goes_left = left | ~known if missing_left else left
         return Split(number, cut, between, categories, missing_left, float(gains.sum()), by_target, goes_left)
@@ -160,6 +187,13 @@ def midway(a: float, b: float) -> float:
     return c if a <= c < b else a
 
 
-def grow(problem: Problem, *, min_samples_leaf: int = 2, max_depth: int | None = None) -> list[Node]:
+def grow(
+    problem: Problem,
+    *,
+    min_samples_leaf: int = 2,
+    max_depth: int | None = None,
+    missing: str = "informative",
+) -> list[Node]:
     """The tree over all rows, once each."""
-    return Grower(problem, min_samples_leaf, max_depth, np.ones(len(problem.components), dtype=int)).tree()
+    counts = np.ones(len(problem.components), dtype=int)
+    return Grower(problem, min_samples_leaf, max_depth, counts, missing).tree()

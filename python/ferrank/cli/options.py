@@ -258,6 +258,12 @@ def _add_forest(parser: argparse.ArgumentParser) -> None:
         help="choice between equally good features: at random (default), or the first column",
     )
     setting(
+        "--missing",
+        choices=["informative", "ignore"],
+        help="missing values of features: each split is tried with them on either side, and known or missing "
+        "is a split of its own (informative, the default), or they are left out of gains (ignore)",
+    )
+    setting(
         "--bootstrap",
         action=argparse.BooleanOptionalAction,
         help="draw rows with replacement; default: yes, except for extra_trees",

@@ -53,6 +53,12 @@ class ForestRanker(StreamRanker):
         How to choose between features whose best splits are equally good: at random, or the first column.
         Ties are frequent in small nodes; with "lowest", the rule of CLUS, later columns get lower
         importances.
+    missing : {"informative", "ignore"}, default="informative"
+        What a missing value of a feature means. "informative": it may tell something about the targets [5]_.
+        Each split is tried with the missing values on either side, and whether the value is known is a split
+        of its own. With "ignore", the rule of the papers, gains are computed from the known values and scaled
+        by their share, and rows with missing values follow the larger child. In nodes without missing values
+        they follow the larger child in both cases.
     decay : float, default=0.5
         Decay of the score ``symbolic`` by depth, in (0, 1]; with 1 the score counts splits.
     per_target : bool, default=False
@@ -143,6 +149,8 @@ class ForestRanker(StreamRanker):
        Machine Learning 112, 2023; Eq. 1, and Section 3.1 for hierarchies of labels.
     .. [4] X. Li, Y. Wang, S. Basu, K. Kumbier, B. Yu, "A debiased MDI feature importance measure for random
        forests", NeurIPS 2019.
+    .. [5] B. E. T. H. Twala, M. C. Jones, D. J. Hand, "Good methods for coping with missing data in decision
+       trees", Pattern Recognition Letters 29, 2008.
 
     Examples
     --------
@@ -173,6 +181,7 @@ class ForestRanker(StreamRanker):
         max_samples: int | float | None = None,
         max_bins: int = 255,
         ties: Literal["random", "lowest"] = "random",
+        missing: Literal["informative", "ignore"] = "informative",
         decay: float = 0.5,
         per_target: bool = False,
         by_target: bool = False,
@@ -206,6 +215,7 @@ class ForestRanker(StreamRanker):
         self.max_samples = max_samples
         self.max_bins = max_bins
         self.ties = ties
+        self.missing = missing
         self.decay = decay
         self.per_target = per_target
         self.by_target = by_target

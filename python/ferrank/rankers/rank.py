@@ -163,8 +163,8 @@ def grow_tree(
     pyarrow.Table
         A row for each node, each node before its children: ``node, parent, depth,
         n_examples`` (rows of the bootstrap sample, with repetitions), and for a split ``feature``, ``cut``
-        (values up to it go left) or ``categories`` (these go left), ``missing_left``, ``gain`` (impurity
-        decrease), ``left, right``.
+        (values up to it go left; infinite, or all categories, for the split of known from missing values) or
+        ``categories`` (these go left), ``missing_left``, ``gain`` (impurity decrease), ``left, right``.
 
     Raises
     ------

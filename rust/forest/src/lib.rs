@@ -50,7 +50,12 @@
 //!
 //! - Gains tie if they agree to 36 binary digits, so that rounding noise does not choose between equal tests.
 //! - Ties between features are broken at random, with the random stream of the node.
-//! - Examples with a missing value go to the heavier child.
+//! - A missing value of a feature is information (Twala, Jones and Hand 2008): each test is tried with the missing values
+//!   on the left and on the right, and whether the value is known is a test of its own. Of equal gains, that with the
+//!   missing values on the right is taken. Extra trees draw one of the three at random; among categories, a missing
+//!   value is one more. CLUS sends an example with a missing value down both branches in proportion, so that a feature
+//!   whose missing values tell the target is not found. With [`Missing::Ignore`], missing values are left out of the
+//!   gain, which is scaled by the known share, and their examples go to the heavier child whole.
 //!
 //! # Memory
 //!

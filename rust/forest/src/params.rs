@@ -110,7 +110,7 @@ pub enum Ties {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Missing {
-    /// It is information, as in "missing incorporated in attributes" (Twala et al. 2008). Each test is tried with the
+    /// It is information, as in "missing incorporated in attributes" (Twala, Jones and Hand 2008). Each test is tried with the
     /// missing values on the left and on the right, and whether the value is known is a test of its own.
     Informative,
     /// It is left out of the gain, which is scaled by the share of the weight for which the feature is known. The

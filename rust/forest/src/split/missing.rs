@@ -1,4 +1,4 @@
-//! Missing values that are information ("missing incorporated in attributes", Twala et al. 2008).
+//! Missing values that are information ("missing incorporated in attributes", Twala, Jones and Hand 2008).
 //!
 //! Each cut is tried with the missing values on the right and on the left, and whether the value is known is a test of
 //! its own. Two ordinary searches over all examples of the node find the best of these tests:
