@@ -45,7 +45,6 @@ class Compat:
         """Return the Ranking of a fitted ranker."""
         return getattr(ranker, "result_", None) or ranker.ranking_
 
-
     @staticmethod
     def score(score: dict[str, Any]) -> dict[str, Any]:
         """Return what all versions have of a score: intervals of ranks once followed from Monte Carlo errors."""

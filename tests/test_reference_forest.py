@@ -52,9 +52,13 @@ def grown(problem: Problem, ensemble: str, missing: str) -> dict[str, np.ndarray
             case "bagging":
                 grower = Grower(problem, 2, None, counts, missing)
             case "random_forest":
-                grower = RandomForestGrower(problem, 2, None, counts, missing, rng=rng, max_features=MAX_FEATURES)
+                grower = RandomForestGrower(
+                    problem, 2, None, counts, missing, rng=rng, max_features=MAX_FEATURES
+                )
             case "extra_trees":
-                grower = ExtraTreesGrower(problem, 2, None, counts, missing, rng=rng, max_features=MAX_FEATURES)
+                grower = ExtraTreesGrower(
+                    problem, 2, None, counts, missing, rng=rng, max_features=MAX_FEATURES
+                )
         nodes = grower.tree()
         for score in SCORES[:3]:
             found[score].append(getattr(scores, score)(nodes, n_features))

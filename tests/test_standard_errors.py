@@ -17,19 +17,19 @@ def linear(seed, n_rows=300):
 def noise(seed, n_rows=300):
     """Draw features of mixed cardinality, none of which tells the target."""
     rng = np.random.default_rng([seed, 2])
-    X = np.column_stack([rng.integers(0, k, n_rows) for k in (2, 3, 5, 20)] + [rng.normal(size=n_rows)] * 3)
-    return X, rng.normal(size=n_rows)
+    categories = [rng.integers(0, k, n_rows) for k in (2, 3, 5, 20)]
+    return np.column_stack([*categories, *rng.normal(size=(3, n_rows))]), rng.normal(size=n_rows)
 
 
-def ranked(draw, n_sets, **settings):
+def ranked(draw, n_sets, scores=SCORES, **settings):
     """Rank ``n_sets`` samples of a population; return arrays of shape (n_sets, n_scores, n_features)."""
     importances, errors, intervals = [], [], []
     for seed in range(n_sets):
-        forest = fr.ForestRanker(scores=SCORES, random_state=seed, n_jobs=1, **settings).fit(*draw(seed))
-        scores = forest.result_.scores.values()
-        importances.append([score.importance for score in scores])
-        errors.append([score.standard_error for score in scores])
-        intervals.append([score.rank_interval for score in scores])
+        forest = fr.ForestRanker(scores=scores, random_state=seed, n_jobs=1, **settings).fit(*draw(seed))
+        found = forest.result_.scores.values()
+        importances.append([score.importance for score in found])
+        errors.append([score.standard_error for score in found])
+        intervals.append([score.rank_interval for score in found])
     return np.array(importances), np.array(errors), np.array(intervals)
 
 
@@ -46,14 +46,16 @@ def test_intervals_cover_the_importance_in_the_population(draw):
     ratio = typical / spread
     # Features that tell the target have about the right error, others may have too large a one.
     assert (ratio > 0.8).all(), ratio
-    assert (ratio[:, :2] < 1.6).all(), ratio
+    if draw is linear:
+        assert (ratio[:, :2] < 1.6).all(), ratio
 
 
 @pytest.mark.slow
 def test_on_noise_no_feature_is_surely_above_another():
-    _, _, intervals = ranked(noise, 60)
+    # The scores whose mean is 0 for such features. That of genie3 is not: it rewards many values.
+    _, _, intervals = ranked(noise, 60, scores=("mdi_oob", "permutation"))
     sure = (intervals[..., 0] > 1).any(axis=-1) | (intervals[..., 1] < intervals.shape[2]).any(axis=-1)
-    assert sure.mean(axis=0).max() <= 0.1, sure.mean(axis=0)
+    assert sure.mean(axis=0).max() <= 0.05, sure.mean(axis=0)
 
 
 @pytest.mark.slow
@@ -91,9 +93,9 @@ def test_companions_leave_the_importances_alone():
 @pytest.mark.parametrize("n_estimators", [1, 9])
 def test_few_trees_have_no_standard_error(n_estimators):
     X, y = linear(5)
-    assert np.isnan(fr.ForestRanker(n_estimators=n_estimators).fit(X, y).result_.score().standard_error).all() == (
-        n_estimators == 1
-    )
+    assert np.isnan(
+        fr.ForestRanker(n_estimators=n_estimators).fit(X, y).result_.score().standard_error
+    ).all() == (n_estimators == 1)
 
 
 def test_the_errors_have_the_same_bits_for_any_threads_and_per_target():

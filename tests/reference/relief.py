@@ -239,6 +239,8 @@ def grouped_jackknife(queries: np.ndarray, neighbours: np.ndarray) -> np.ndarray
         same_pairs += ((others - others.mean(axis=0)) ** 2).sum(axis=0) * (n - 1) / (n - 2)
     groups = ((change - change.mean(axis=0)) ** 2).sum(axis=0) - same_pairs
     return np.sqrt(n / (n - 1) * np.maximum(groups, (queries**2).sum(axis=0)))
+
+
 def others(row: int, rows: Iterable[int], groups: Sequence | None) -> list[int]:
     """The rows that can be neighbours of `row`."""
     return [j for j in rows if (j != row if groups is None else groups[j] != groups[row])]

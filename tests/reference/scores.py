@@ -60,7 +60,9 @@ def leaf_of(nodes: list[Node], values: list) -> Node:
     return nodes[path_of(nodes, values)[-1][0]]
 
 
-def mdi_oob_by_variable(problem: Problem, nodes: list[Node], counts: np.ndarray) -> np.ndarray:
+def mdi_oob_by_variable(
+    problem: Problem, nodes: list[Node], counts: np.ndarray, missing: str = "informative"
+) -> np.ndarray:
     """n_features x n_variables: over the out-of-bag rows of a node, the covariance of a component and its
     mean in the bag on the side of the split that a row is on. `counts` are the multiplicities in the bag.
     """
@@ -75,7 +77,8 @@ def mdi_oob_by_variable(problem: Problem, nodes: list[Node], counts: np.ndarray)
             continue
         feature = problem.features[node.split.feature]
         reached = np.array([number in path for path in paths])
-        reached &= np.array([value is not None for value in feature.values])
+        if missing == "ignore":
+            reached &= np.array([value is not None for value in feature.values])
         left = np.array([bool(path.get(number)) for path in paths])
         share = problem.row_weights[reached & out].sum() / root if root > 0 else 0.0
         for component, omega in enumerate(problem.omega):

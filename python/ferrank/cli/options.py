@@ -167,6 +167,13 @@ def add_settings(parser: argparse.ArgumentParser, group: Any) -> None:
         help="how to treat rows without any target; default: error, or use with --supervision or --influence",
     )
     setting(
+        "--missing",
+        choices=["informative", "ignore", "expected"],
+        help="missing values of features; forest: a split may tell them from known ones (informative, default), "
+        "or they are left out of gains (ignore); relief: they differ from others as much as is expected "
+        "(expected, default), or missing is a value of its own (informative)",
+    )
+    setting(
         "--target-weight",
         dest="target_weights",
         action="append",
@@ -258,12 +265,6 @@ def _add_forest(parser: argparse.ArgumentParser) -> None:
         help="choice between equally good features: at random (default), or the first column",
     )
     setting(
-        "--missing",
-        choices=["informative", "ignore"],
-        help="missing values of features: each split is tried with them on either side, and known or missing "
-        "is a split of its own (informative, the default), or they are left out of gains (ignore)",
-    )
-    setting(
         "--bootstrap",
         action=argparse.BooleanOptionalAction,
         help="draw rows with replacement; default: yes, except for extra_trees",
@@ -308,12 +309,6 @@ def _add_relief(parser: argparse.ArgumentParser) -> None:
         choices=["range", "rank"],
         help="how numbers are scaled: by the range of their feature (default), or by ranks, for which "
         "outliers do not matter",
-    )
-    setting(
-        "--missing",
-        choices=["expected", "informative"],
-        help="how much missing values of features differ from others: as much as is expected (default), or "
-        "as a value of its own",
     )
     setting(
         "--influence",
