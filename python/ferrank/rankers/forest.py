@@ -287,8 +287,8 @@ class ForestRanker(StreamRanker):
         batches, to the bit.
 
         Monte Carlo errors come from the variance between trees; if there are many, between means of
-        consecutive trees. Cut points and target weights are computed for each block and its sample. With ``half_life``
-        the sample prefers recent rows [1]_, and the weight of old trees decays.
+        consecutive trees. Cut points and target weights are computed for each block and its sample. With
+        ``half_life`` the sample prefers recent rows [1]_, and the weight of old trees decays.
 
         The first call after ``fit`` starts a new stream. A call that fails changes nothing. Not available
         with ``until`` and for dask collections.
