@@ -170,8 +170,8 @@ def add_settings(parser: argparse.ArgumentParser, group: Any) -> None:
         "--missing",
         choices=["informative", "ignore", "expected"],
         help="missing values of features; forest: a split may tell them from known ones (informative, "
-        "default), or they are left out of gains (ignore); relief: they differ from others as much as is expected "
-        "(expected, default), or missing is a value of its own (informative)",
+        "default), or they are left out of gains (ignore); relief: they differ from others as much as is "
+        "expected (expected, default), or missing is a value of its own (informative)",
     )
     setting(
         "--target-weight",
