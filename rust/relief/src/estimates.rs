@@ -347,3 +347,18 @@ impl Squares {
         self.sums[feature] - self.totals[feature] * self.totals[feature] / self.count
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_rounding_leaves_of_a_condition_does_not_count() {
+        // The targets of all pairs differ, but for rounding: those that agree say nothing.
+        let sums = Vec::new();
+        let block = Part { weight: 1.0, sums: &sums };
+        let found = |target: f64, both: f64| Linear::difference(&[block], |_| 3.0, |_| 1.5, |_| both, |_| target).value;
+        assert_eq!(found(3.0, 1.5), 0.5);
+        assert!((found(3.0f64.next_down(), 1.5f64.next_down()) - 0.5).abs() < 1e-9);
+    }
+}

@@ -104,6 +104,15 @@ fn a_stream_goes_on_from_its_bytes() {
 }
 
 #[test]
+fn no_stream_is_saved_with_a_full_block() {
+    let mut stream = fed(forest(), PARAMS, &[0, 30]);
+    for (block_rows, is_whole) in [(31, true), (30, false)] {
+        stream.params.block_rows = block_rows;
+        assert_eq!(Stream::from_bytes(&stream.to_bytes().unwrap()).is_ok(), is_whole);
+    }
+}
+
+#[test]
 fn a_reservoir_is_a_uniform_sample_of_all_rows() {
     let (n_seeds, n_rows, capacity) = (400, 200, 20);
     let mut counts = [0; 4];
