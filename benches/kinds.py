@@ -198,8 +198,8 @@ def products(rng: Random) -> Simulated:
 
 @kind("parity")
 def parity(rng: Random) -> Simulated:
-    """600 x 30 bits: the class is the parity of three, and wrong in 10 % of the rows."""
-    X = bits(rng, 600, 30)
+    """600 x 60 bits: the class is the parity of three, and wrong in 10 % of the rows."""
+    X = bits(rng, 600, 60)
     return shuffled(rng, X, X[:, :3].sum(axis=1) % 2 ^ (rng.random(600) < 0.1), 3)
 
 
@@ -251,9 +251,9 @@ def nominal_by_numeric(rng: Random) -> Simulated:
 
 @kind("wide")
 def wide(rng: Random) -> Simulated:
-    """200 x 10,000: 20 effects from 1 to 0.15 on the log-odds of two classes."""
+    """200 x 10,000: 20 effects of 1 on the log-odds of two classes."""
     X = rng.normal(size=(200, 10_000))
-    return shuffled(rng, X, classes(rng, X[:, :20] @ np.linspace(1, 0.15, 20)), 20)
+    return shuffled(rng, X, classes(rng, X[:, :20].sum(axis=1)), 20)
 
 
 @kind("rare")

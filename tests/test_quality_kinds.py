@@ -42,7 +42,7 @@ SHAPES = {
     "friedman": (400, 100, 5, 95, 0, "regression"),
     "xor": (600, 60, 6, 54, 0, "classification"),
     "products": (600, 60, 6, 54, 0, "regression"),
-    "parity": (600, 30, 3, 27, 0, "classification"),
+    "parity": (600, 60, 3, 57, 0, "classification"),
     "blocks": (500, 100, 10, 0, 0, "regression"),
     "weak-binary": (600, 40, 5, 35, 40, "classification"),
     "copies": (400, 60, 20, 40, 0, "regression"),
