@@ -196,7 +196,7 @@ mod tests {
 
     #[test]
     fn none_of_equal_importances_is_surely_above_another() {
-        assert_eq!(rank_intervals(&[1.0, 0.0, 1.0], &[0.0; 3]), [(1, 2), (3, 3), (1, 2)]);
+        assert_eq!(rank_intervals(&[1.0, 0.0, 1.0], &[0.0; 3], 9.0), [(1, 2), (3, 3), (1, 2)]);
     }
 
     #[test]

@@ -129,7 +129,7 @@ fn trees_that_share_their_rows_have_wider_standard_errors() {
     let over_trees =
         ferrank_forest::accumulate(&*sample, &roles, &same, &options, &monitor).unwrap().ranking().unwrap();
     assert_eq!(ranking.scores[0].importance, over_trees.scores[0].importance);
-    for (wide, error) in ranking.scores[0].std_error.iter().zip(&over_trees.scores[0].std_error) {
+    for (wide, error) in ranking.scores[0].monte_carlo_error.iter().zip(&over_trees.scores[0].monte_carlo_error) {
         assert!(*error > 0.0 && (wide / error - 1.2f64.sqrt()).abs() < 1e-12, "{wide} {error}");
     }
 }
