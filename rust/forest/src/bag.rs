@@ -121,7 +121,7 @@ impl<'a> BagPlan<'a> {
     fn subsample_units(&self, tree: u64) -> Vec<u32> {
         let n_units = self.groups.map_or(self.n_rows, Groups::len);
         let share = companions::subsample_rows(self.n_rows) as f64 / self.n_rows as f64;
-        let n_drawn = (n_units as f64 * share).round() as usize;
+        let n_drawn = (n_units as f64 * share).round().max(1.0) as usize;
         companions::draw_subsample(tree, self.params, n_units, n_drawn)
     }
 
@@ -346,6 +346,15 @@ mod tests {
         let of = |row: usize| row % 60;
         assert!(out.iter().all(|row| bag.rows.iter().all(|&other| of(other as usize) != of(row))));
         assert_eq!(plan.n_examples(number), bag.counts.iter().map(|&count| u64::from(count)).sum::<u64>());
+    }
+
+    #[test]
+    fn a_single_group_is_its_own_subsample() {
+        let groups = groups([7, 7, 7].into_iter());
+        let params = ForestParams::default();
+        let mut bag = Bag::default();
+        plan(&groups, 1, &params).take(companions::companion(0, 0), &mut bag);
+        assert_eq!((bag.rows, bag.counts), (vec![0, 1, 2], vec![1; 3]));
     }
 
     #[test]
