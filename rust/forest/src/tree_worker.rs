@@ -3,7 +3,7 @@
 use pulp::Arch;
 
 use crate::bag::Bag;
-use crate::companions;
+use crate::companion_scores;
 use crate::context::GrowContext;
 use crate::grow::Grower;
 use crate::oob::OobContext;
@@ -45,7 +45,7 @@ impl<'a> TreeWorker<'a> {
     pub(crate) fn contribution(&mut self, oob: Option<&OobContext<'_>>, tree: u64) -> Result<Contribution> {
         let mut vectors = self.tree(oob, tree)?;
         for companion in self.context.companions(tree) {
-            vectors.extend(companions::kept(self.tree(oob, companion)?, companion, self.context));
+            vectors.extend(companion_scores::kept(self.tree(oob, companion)?, companion, self.context));
         }
         Ok(vectors)
     }

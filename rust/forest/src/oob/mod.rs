@@ -64,7 +64,7 @@ impl<'a> OobContext<'a> {
 
     /// The rows that are not in `bag`, the bag of tree number `tree`.
     pub(crate) fn rows(&self, tree: u64, bag: &Bag) -> OutOfBagRows {
-        self.context.bags().out_of_bag(tree, bag)
+        OutOfBagRows::outside(self.context.bags(), tree, bag)
     }
 
     /// The rows that are not in the bag of tree number `tree`. The bag is drawn again, block by block.
@@ -74,7 +74,7 @@ impl<'a> OobContext<'a> {
     pub(crate) fn rows_of_tree(&self, tree: u64) -> Result<OutOfBagRows> {
         let GrowContext { store, monitor, .. } = self.context;
         let bags = self.context.bags();
-        let (mut rows, mut bag) = (bags.rows(tree), Bag::default());
+        let (mut rows, mut bag) = (OutOfBagRows::candidates(bags, tree), Bag::default());
         for (block, base) in (0..store.rows).step_by(CHUNK_ROWS).enumerate() {
             monitor.check()?;
             bags.take_block(tree, block, &mut bag);
