@@ -127,7 +127,8 @@ def test_the_target_follows_the_relevant_features_and_not_the_independent(name: 
         relevant, others = np.flatnonzero(data.relevant), np.flatnonzero(data.null)[: data.relevant.sum()]
         assert cross_validated(data, relevant) > 4
         if len(others):
-            assert cross_validated(data, others) < 3
+            # Of so many draws one has more than 3 deviations by chance.
+            assert cross_validated(data, others) < 4
 
 
 @pytest.mark.parametrize(
