@@ -247,6 +247,12 @@ def _add_forest(parser: argparse.ArgumentParser) -> None:
         help="leave out standard errors, which on a few thousand rows take up to as long as the trees",
     )
     setting(
+        "--shadows",
+        action="store_true",
+        help="say which features are relevant: trees also see each feature with its values in other rows; needs "
+        "at least 200 trees",
+    )
+    setting(
         "--max-depth",
         type=int,
         metavar="N",

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from ferrank.errors import SettingError
 from ferrank.ranking import plot, storage, text
+from ferrank.ranking.relevance import Dependence, Relevance
 from ferrank.ranking.scores import Floats, ScoreRanking, rank_importances
 from ferrank.ranking.stopping import Stop
 
@@ -44,6 +45,8 @@ class Ranking:
         Wall time of the run.
     stopped : Stop or None
         Why the run ended, with ``until="stable"``.
+    relevance : Relevance or None
+        P-values and what follows from them, with ``shadows=True``.
 
     Examples
     --------
@@ -63,6 +66,7 @@ class Ranking:
     settings: dict[str, Any] = field(default_factory=dict)
     seconds: float | None = None
     stopped: Stop | None = None
+    relevance: Relevance | None = None
 
     @classmethod
     def from_core(cls, result: dict[str, Any], settings: dict[str, Any], seconds: float | None) -> Self:
@@ -85,6 +89,7 @@ class Ranking:
             settings=settings,
             seconds=seconds,
             stopped=None if result["stopped"] is None else Stop(**result["stopped"]),
+            relevance=None if result["relevance"] is None else Relevance(*result["relevance"]),
         )
 
     @classmethod
@@ -177,10 +182,36 @@ class Ranking:
         """Return the names of the ``k`` best features, best first."""
         return [self.features[number] for number in self.order(score)[:k]]
 
+    def relevant(self, fdr: float = 0.1, dependence: Dependence = "positive") -> list[str]:
+        """Return the names of the relevant features, best first.
+
+        A feature is relevant if it is more important than a feature without any information is by chance. At most a
+        share of ``fdr`` of those that are returned is expected to be irrelevant.
+
+        Parameters
+        ----------
+        fdr : float, default=0.1
+            The false discovery rate, above 0 and below 1.
+        dependence : {"positive", "any"}, default="positive"
+            As in :meth:`Relevance.q_values`.
+
+        Raises
+        ------
+        SettingError
+            The ranking has no p-values, or a setting is not valid.
+        """
+        if self.relevance is None:
+            raise SettingError(
+                "relevant: the ranking has no p-values; rank by a forest with shadows=True and 200 trees or more"
+            )
+        verdicts = self.relevance.verdicts(fdr, dependence)
+        return [self.features[number] for number in self.order() if verdicts[number] == "relevant"]
+
     def to_arrow(self) -> pa.Table:
         """Return a table with a row for each feature, best first.
 
-        Its columns are ``feature`` and ``rank`` (by the first score), and for each score ``S`` the importance
+        Its columns are ``feature`` and ``rank`` (by the first score), with p-values also ``p_value``, ``q_value``
+        and ``verdict`` (at a false discovery rate of 0.1), and for each score ``S`` the importance
         ``S``, ``S_standard_error``, ``S_monte_carlo_error``, ``S_rank``, ``S_rank_best``, ``S_rank_worst``
         and, where asked for, ``S[target]`` for each target.
         """
@@ -203,7 +234,7 @@ class Ranking:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Save as .csv, .parquet, .arrow or .json, told by the suffix; replaces a file in one step.
 
-        A CSV has the columns ``feature, rank`` and for each score ``S, S_standard_error,
+        A CSV has the columns ``feature, rank``, with p-values ``p_value, q_value, verdict``, and for each score ``S, S_standard_error,
         S_monte_carlo_error``, best first. The other formats can be read again by :meth:`load`.
         """
         storage.save(self, path)

@@ -17,6 +17,7 @@ import pyarrow.parquet
 from ferrank._core import __version__
 from ferrank.errors import DataError, ResourceError, SettingError
 from ferrank.output import check_path, replace
+from ferrank.ranking.relevance import Relevance
 from ferrank.ranking.scores import Floats, ScoreRanking
 from ferrank.ranking.stopping import Stop
 
@@ -45,6 +46,13 @@ def to_dict(ranking: "Ranking") -> dict[str, Any]:
         result["n_unlabelled"] = ranking.n_unlabelled
     if ranking.stopped is not None:
         result["stopped"] = asdict(ranking.stopped)
+    if ranking.relevance is not None:
+        result["relevance"] = {
+            "p_value": ranking.relevance.p_value.tolist(),
+            "least_p_value": ranking.relevance.least_p_value.tolist(),
+            "q_value": ranking.relevance.q_values().tolist(),
+            "verdict": ranking.relevance.verdicts().tolist(),
+        }
     return result
 
 
@@ -61,6 +69,10 @@ def _score_to_dict(score: "ScoreRanking") -> dict[str, Any]:
     return result
 
 
+def _relevance(values: dict[str, Any]) -> Relevance:
+    return Relevance(*(np.asarray(values[name], dtype=np.float64) for name in ("p_value", "least_p_value")))
+
+
 def _without_nan(values: Floats) -> list[float | None]:
     return [None if math.isnan(value) else value for value in values.tolist()]
 
@@ -72,6 +84,10 @@ def to_table(ranking: "Ranking") -> pa.Table:
         "feature": pa.array(ranking.features).take(pa.array(order)),
         "rank": ranking.score().rank[order],
     }
+    if ranking.relevance is not None:
+        columns["p_value"] = ranking.relevance.p_value[order]
+        columns["q_value"] = ranking.relevance.q_values()[order]
+        columns["verdict"] = pa.array(ranking.relevance.verdicts().tolist()).take(pa.array(order))
     for name, score in ranking.scores.items():
         columns[name] = score.importance[order]
         columns[f"{name}_standard_error"] = score.standard_error[order]
@@ -91,6 +107,8 @@ def _parts(score: str, targets: list[str]) -> list[str]:
 
 def _write_csv(ranking: "Ranking", path: Path) -> None:
     kept = ["feature", "rank"]
+    if ranking.relevance is not None:
+        kept += ["p_value", "q_value", "verdict"]
     for name, score in ranking.scores.items():
         kept += [name, f"{name}_standard_error", f"{name}_monte_carlo_error"]
         if score.by_target is not None:
@@ -201,4 +219,5 @@ def _fields(about: dict[str, Any], scores: dict[str, dict[str, Any]]) -> dict[st
         "settings": about["settings"],
         "seconds": about["seconds"],
         "stopped": Stop(**about["stopped"]) if "stopped" in about else None,
+        "relevance": _relevance(about["relevance"]) if "relevance" in about else None,
     }
