@@ -325,6 +325,13 @@ def _add_relief(parser: argparse.ArgumentParser) -> None:
         "nearest; default, if they are used: 0 1",
     )
     setting(
+        "--target-draws",
+        type=positive,
+        metavar="B",
+        help="say which features are relevant: importances are compared to those for targets drawn anew, B times; "
+        "60 are enough",
+    )
+    setting(
         "--target-distance",
         action="append",
         choices=["hamming", "accuracy", "f1", "subset"],

@@ -23,7 +23,7 @@
 //! Xie 2020), which holds whatever their dependence.
 
 use ferrank_data::schema::Kind;
-use statrs::distribution::{ContinuousCDF, Normal};
+use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
 use statrs::function::gamma::checked_gamma_ur;
 
 use crate::contribution::Part;
@@ -192,6 +192,36 @@ pub fn from_shadows(
         (0..n_features).map(p_value).collect()
     };
     Some(Relevance::new(p_values(0.0), p_values(2.0)))
+}
+
+/// The p-values of one score whose importances are `own`: `drawn` are the importances of the same features for targets that
+/// have nothing to do with them, a vector for each draw; at least two.
+///
+/// Each feature has a law of its own, with the mean and the variance of its draws and the mean skewness of all features. That
+/// mean and variance are of few draws is allowed for as Student's t does.
+pub fn from_draws(own: &[f64], drawn: &[&[f64]]) -> Relevance {
+    let (n_draws, n_features) = (drawn.len() as f64, own.len());
+    let moment = |feature: usize, center: f64, power: i32| {
+        drawn.iter().map(|draw| (draw[feature] - center).powi(power)).sum::<f64>()
+    };
+    let means: Vec<f64> = (0..n_features).map(|feature| moment(feature, 0.0, 1) / n_draws).collect();
+    let variances: Vec<f64> =
+        (0..n_features).map(|feature| moment(feature, means[feature], 2) / (n_draws - 1.0)).collect();
+    let varying = || (0..n_features).filter(|&feature| variances[feature] > 0.0);
+    let skewness = |feature: usize| moment(feature, means[feature], 3) / n_draws / variances[feature].powf(1.5);
+    let skewness = varying().map(skewness).sum::<f64>() / (varying().count() as f64).max(1.0);
+    let student = StudentsT::new(0.0, 1.0, n_draws - 1.0).expect("at least two draws");
+    let p_value = |feature: usize| {
+        let above = own[feature] - means[feature];
+        if variances[feature] <= 0.0 {
+            return if above > 0.0 { LEAST } else { 1.0 };
+        }
+        let z = above / (variances[feature] * (1.0 + 1.0 / n_draws)).sqrt();
+        let p = upper_tail(z, skewness.clamp(0.0, MOST_SKEWED)).clamp(LEAST, 1.0 - LEAST);
+        student.sf(-Normal::standard().inverse_cdf(p)).clamp(LEAST, 1.0)
+    };
+    let p_value: Vec<f64> = (0..n_features).map(p_value).collect();
+    Relevance::new(p_value.clone(), p_value)
 }
 
 /// Means over all trees, and their variances from those of the means of blocks.

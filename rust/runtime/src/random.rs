@@ -30,6 +30,8 @@ pub enum Purpose {
     Groups = 9,
     /// The rows that shadows of features have their codes from.
     Shadows = 10,
+    /// The rows whose targets rows have in a draw of targets.
+    Targets = 11,
 }
 
 /// The stream for `purpose` in tree `tree`; `place` is a block of rows, a node's path, or a feature.
