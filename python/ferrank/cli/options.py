@@ -143,7 +143,13 @@ def add_hierarchy(group: Any) -> None:
 def add_rankers(parser: argparse.ArgumentParser) -> None:
     """Add the choice of the ranker and the settings of all rankers."""
     group = parser.add_argument_group("ranking")
-    group.add_argument("--ranker", choices=["forest", "relief"], default="forest", help="default: forest")
+    group.add_argument(
+        "--ranker",
+        choices=["auto", "joint", "forest", "relief"],
+        default="auto",
+        help="joint: a forest and Relief together, with verdicts; default: auto, which is joint unless settings of the "
+        "forest are given",
+    )
     add_settings(parser, group)
 
 
