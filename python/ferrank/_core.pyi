@@ -156,9 +156,12 @@ def code(
 def grow_tree(
     source: Source, roles: Mapping[str, object], settings: Mapping[str, object], tree: int
 ) -> Run: ...
-def q_values(evidence: NDArray[np.float64], any: bool) -> NDArray[np.float64]: ...
+def q_values(evidence: NDArray[np.float64], any_dependence: bool) -> NDArray[np.float64]: ...
 def verdicts(
-    evidence: NDArray[np.float64], most_evidence: NDArray[np.float64], rate: float, any: bool
+    evidence: NDArray[np.float64],
+    most_evidence: NDArray[np.float64],
+    rate: float,
+    any_dependence: bool,
 ) -> list[str]: ...
 def join_evidence(
     parts: Sequence[Sequence[NDArray[np.float64]]],

@@ -147,8 +147,8 @@ def add_rankers(parser: argparse.ArgumentParser) -> None:
         "--ranker",
         choices=["auto", "joint", "forest", "relief"],
         default="auto",
-        help="joint: a forest and Relief together, with verdicts; default: auto, which is joint unless settings of the "
-        "forest are given",
+        help="joint: a forest and Relief together, with verdicts; default: auto, which is joint unless "
+        "settings of the forest are given",
     )
     add_settings(parser, group)
 
@@ -255,8 +255,8 @@ def _add_forest(parser: argparse.ArgumentParser) -> None:
     setting(
         "--shadows",
         action="store_true",
-        help="say which features are relevant: trees also see each feature with its values in other rows; needs "
-        "at least 200 trees",
+        help="say which features are relevant: trees also see each feature with its values in other rows; "
+        "needs at least 200 trees",
     )
     setting(
         "--max-depth",
@@ -334,8 +334,8 @@ def _add_relief(parser: argparse.ArgumentParser) -> None:
         "--target-draws",
         type=positive,
         metavar="B",
-        help="say which features are relevant: importances are compared to those for targets drawn anew, B times; "
-        "60 are enough",
+        help="say which features are relevant: importances are compared to those for targets drawn anew, B "
+        "times; 60 are enough",
     )
     setting(
         "--target-distance",

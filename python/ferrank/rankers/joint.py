@@ -6,11 +6,11 @@ from typing import Any, ClassVar, Literal, Self
 
 from ferrank._core import Source
 from ferrank.errors import SettingError
-from ferrank.ranking import Ranking
-from ferrank.ranking.joint import join
 from ferrank.rankers.base import EngineRanker, Ranker, seed_of
 from ferrank.rankers.forest import ForestRanker
 from ferrank.rankers.relief import ReliefRanker
+from ferrank.ranking import Ranking
+from ferrank.ranking.joint import join
 from ferrank.run import Progress
 
 __all__ = ["JointRanker"]
@@ -19,11 +19,11 @@ __all__ = ["JointRanker"]
 class JointRanker(Ranker):
     """Ranks features by a forest and by Relief together, and tells which are relevant.
 
-    The two complement each other: trees find main effects, also where many features say the same, and are not misled by
-    irrelevant features; near neighbors find interactions of features none of which says anything alone. Each gives a p-value
-    for each feature: the forest from shadows (``ForestRanker(shadows=True)``), Relief from targets drawn anew
-    (``ReliefRanker(target_draws=60)``). Features are ranked by the sum of the evidence, minus the decimal logarithm of the
-    p-value; verdicts follow from the p-values together.
+    The two complement each other: trees find main effects, also where many features say the same, and are not
+    misled by irrelevant features; near neighbors find interactions of features none of which says anything
+    alone. Each gives a p-value for each feature: the forest from shadows (``ForestRanker(shadows=True)``),
+    Relief from targets drawn anew (``ReliefRanker(target_draws=60)``). Features are ranked by the sum of the
+    evidence, minus the decimal logarithm of the p-value; verdicts follow from the p-values together.
 
     Parameters
     ----------
@@ -54,16 +54,16 @@ class JointRanker(Ranker):
     temp_dir : path, optional
         As of :class:`ForestRanker`.
     n_features_to_select : int, float or None, default=None
-        Number of features that ``transform`` keeps, the best first; a float is a share. None keeps half of them. To keep
-        the relevant ones, use :class:`RelevantFeatures`.
+        Number of features that ``transform`` keeps, the best first; a float is a share. None keeps half of
+        them. To keep the relevant ones, use :class:`RelevantFeatures`.
     scope : {"global"}, default="global"
         For a dask collection: all rows are ranked together.
 
     Attributes
     ----------
     result_ : Ranking
-        The joint ranking. Its first score is ``evidence``; the others are those of the forest, ``permutation``, ``mdi_oob``
-        and ``genie3``, and ``relief``.
+        The joint ranking. Its first score is ``evidence``; the others are those of the forest,
+        ``permutation``, ``mdi_oob`` and ``genie3``, and ``relief``.
     ranking_ : ndarray of shape (n_features,)
         Ranks by evidence; 1 is the most important feature.
     feature_importances_ : ndarray of shape (n_features,)
@@ -142,11 +142,13 @@ class JointRanker(Ranker):
         """Return the rankers whose rankings are joined."""
         if self.unlabelled not in {None, "error", "ignore"}:
             raise SettingError(
-                f"unlabelled: {self.unlabelled!r} is neither 'error' nor 'ignore'; to use rows without a target, take the "
-                "ranker forest or relief"
+                f"unlabelled: {self.unlabelled!r} is neither 'error' nor 'ignore'; to use rows without a "
+                "target, take the ranker forest or relief"
             )
         if self.scope != "global":
-            raise SettingError(f"scope: {self.scope!r} is not 'global', where alone p-values are known; leave it out")
+            raise SettingError(
+                f"scope: {self.scope!r} is not 'global', where alone p-values are known; leave it out"
+            )
         shared = {
             name: getattr(self, name)
             for name in (
@@ -162,7 +164,10 @@ class JointRanker(Ranker):
         }
         shared["random_state"] = seed_of(self.random_state)
         forest = ForestRanker(
-            scores=("permutation", "mdi_oob", "genie3"), n_estimators=self.n_estimators, shadows=True, **shared
+            scores=("permutation", "mdi_oob", "genie3"),
+            n_estimators=self.n_estimators,
+            shadows=True,
+            **shared,
         )
         relief = ReliefRanker(
             n_neighbors=self.n_neighbors,
@@ -186,7 +191,9 @@ class JointRanker(Ranker):
         profile: bytes | None = None,
     ) -> Ranking:
         if roles.get("weight") is not None:
-            raise SettingError("sample_weight: Relief does not weigh rows; leave it out, or use ranker='forest'")
+            raise SettingError(
+                "sample_weight: Relief does not weigh rows; leave it out, or use ranker='forest'"
+            )
         started, rankers = time.perf_counter(), self._rankers()
         files = [None if resume is None else f"{os.fspath(resume)}.{ranker._engine}" for ranker in rankers]
         rankings = [

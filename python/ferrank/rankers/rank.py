@@ -67,15 +67,16 @@ def rank(
         neighbors of a row are of other groups. Otherwise a feature that merely tells the groups apart has a
         high permutation score. Not available with ``until``.
     ranker : Ranker or {"auto", "joint", "forest", "relief"}, default="auto"
-        A :class:`JointRanker`, a :class:`ForestRanker`, a :class:`ReliefRanker`, or the name of one, which is then
-        created with the parameters in ``settings``. "auto" is the joint ranker, or the forest if ``settings`` has
-        parameters of it, such as ``n_estimators``, if rows have weights, or if there is no target.
+        A :class:`JointRanker`, a :class:`ForestRanker`, a :class:`ReliefRanker`, or the name of one, which is
+        then created with the parameters in ``settings``. "auto" is the joint ranker, or the forest if
+        ``settings`` has parameters of it, such as ``n_estimators``, if rows have weights, or if there is no
+        target.
     resume : path, optional
         File to which the contributions of trees or queries are written as they are computed. A run that was
         killed continues from the file when called with the same arguments, and gives the same bits. A
-        complete run can be extended to more trees (``n_estimators``; not with ``per_target``). The joint ranker writes
-        a file for each of its rankers, with ``.forest`` or ``.relief`` appended to the name. An incomplete
-        last entry is dropped with a :class:`ResumeWarning`. A file of another run is an error.
+        complete run can be extended to more trees (``n_estimators``; not with ``per_target``). The joint
+        ranker writes a file for each of its rankers, with ``.forest`` or ``.relief`` appended to the name. An
+        incomplete last entry is dropped with a :class:`ResumeWarning`. A file of another run is an error.
     progress : callable, optional
         Called as ``progress(phase, done, total)`` ten times per second.
     **settings
@@ -121,9 +122,7 @@ def rank(
         sample_weight=sample_weight,
         groups=groups,
     )
-    chosen = chosen_ranker(
-        ranker, settings, weighted=dataset.sample_weight is not None, task=dataset.task
-    )
+    chosen = chosen_ranker(ranker, settings, weighted=dataset.sample_weight is not None, task=dataset.task)
     if dataset.is_lazy:
         roles = dataset.roles(chosen.task, chosen.hierarchy)
         return chosen._rank_partitions(_partitions(dataset, resume), roles, progress)

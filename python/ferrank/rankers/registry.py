@@ -37,12 +37,16 @@ def chosen_ranker(
 ) -> Ranker:
     """Return the ranker that was given or named. "auto", or None, is the joint ranker, or the forest.
 
-    The forest is chosen where it alone can do what is asked for: row weights, no target, or settings that the joint ranker
-    does not have.
+    The forest is chosen where it alone can do what is asked for: row weights, no target, or settings that the
+    joint ranker does not have.
     """
     if ranker is not None and ranker != AUTO:
         return ranker_of(ranker, settings)
-    is_joint = not weighted and task != "unsupervised" and settings.keys() <= signature(JointRanker).parameters.keys()
+    is_joint = (
+        not weighted
+        and task != "unsupervised"
+        and settings.keys() <= signature(JointRanker).parameters.keys()
+    )
     # These are settings of the forest, too, whose users expect it when they give them.
     is_joint = is_joint and "n_estimators" not in settings
     return ranker_of("joint" if is_joint else "forest", settings)

@@ -18,10 +18,10 @@ EVIDENCE = "evidence"
 def join(rankings: Sequence[Ranking], settings: dict[str, Any], seconds: float | None) -> Ranking:
     """Return one ranking by the evidence of all ``rankings``, which keeps their scores.
 
-    The importance of a feature is the sum of its evidence in each ranking, minus the decimal logarithm of the p-value
-    there (Fisher 1932), so that scores on different scales count the same and a feature that only one of the rankers
-    can find is found. Verdicts follow from Cauchy's combination of the p-values, because Fisher's holds for independent
-    ones only.
+    The importance of a feature is the sum of its evidence in each ranking, minus the decimal logarithm of the
+    p-value there (Fisher 1932), so that scores on different scales count the same and a feature that only one
+    of the rankers can find is found. Verdicts follow from Cauchy's combination of the p-values, because
+    Fisher's holds for independent ones only.
     """
     first = rankings[0]
     parts = [ranking.relevance for ranking in rankings if ranking.relevance is not None]

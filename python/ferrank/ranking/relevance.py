@@ -40,12 +40,13 @@ class Relevance:
     """the false discovery rate of :attr:`verdict`"""
 
     @classmethod
-    def joined(cls, parts: Sequence["Relevance"]) -> Self:
-        """Return what independent or dependent p-values of the same features say together (Liu and Xie 2020)."""
+    def joined(cls, parts: Sequence[Self]) -> Self:
+        """Return what p-values of the same features, however dependent, say together (Liu and Xie 2020)."""
         joined = _core.join_evidence([[part.evidence, part.most_evidence] for part in parts])
         if joined is None:
             raise SettingError("relevance: there is nothing to join; give at least one")
-        return cls(*joined, parts[0].fdr)
+        evidence, most_evidence = joined
+        return cls(evidence, most_evidence, parts[0].fdr)
 
     @property
     def p_value(self) -> Floats:
@@ -68,8 +69,8 @@ class Relevance:
         Parameters
         ----------
         dependence : {"positive", "any"}, default="positive"
-            Whether p-values depend on each other positively at most (Benjamini and Hochberg 1995), or in any way
-            (Benjamini and Yekutieli 2001).
+            Whether p-values depend on each other positively at most (Benjamini and Hochberg 1995), or in any
+            way (Benjamini and Yekutieli 2001).
 
         Raises
         ------
@@ -81,9 +82,9 @@ class Relevance:
     def verdicts(self, fdr: float = FDR, dependence: Dependence = "positive") -> Any:
         """Return "relevant", "irrelevant" or "undecided" for each feature, of shape (n_features,).
 
-        A feature is relevant if its q-value is at most ``fdr``, so that among features called relevant at most
-        this share is expected to be irrelevant. A feature is undecided if its q-value is greater, but more trees
-        could bring it there.
+        A feature is relevant if its q-value is at most ``fdr``, so that among features called relevant at
+        most this share is expected to be irrelevant. A feature is undecided if its q-value is greater, but
+        more trees could bring it there.
 
         Parameters
         ----------

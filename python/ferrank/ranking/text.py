@@ -198,8 +198,8 @@ def _verdicts(relevance: "Relevance") -> str:
     if not any(counts.values()):
         return "no feature is better than chance"
     line = (
-        f"{counts['relevant']:,} of {len(verdicts):,} features are relevant: q is at most {relevance.fdr:g}, the share of "
-        "false ones to expect among them"
+        f"{counts['relevant']:,} of {len(verdicts):,} features are relevant: q is at most {relevance.fdr:g}, "
+        "the share of false ones to expect among them"
     )
     return line + (f"; {counts['undecided']:,} undecided: more trees may tell" if counts["undecided"] else "")
 

@@ -175,15 +175,15 @@ fn to_bytes(py: Python<'_>, bytes: Vec<u8>) -> PyResult<Bound<'_, PyAny>> {
     Ok(PyBytes::new(py, &bytes).into_any())
 }
 
-/// The least false discovery rate at which each feature is relevant; `any`: whatever the dependence of p-values.
+/// The least false discovery rate at which each feature is relevant; `any_dependence`: whatever the dependence of p-values.
 #[pyfunction]
 pub(crate) fn q_values<'py>(
     py: Python<'py>,
     evidence: PyReadonlyArray1<'py, f64>,
-    any: bool,
+    any_dependence: bool,
 ) -> Bound<'py, PyArray1<f64>> {
     let evidence = evidence.as_array().to_vec();
-    PyArray1::from_vec(py, Relevance::new(evidence.clone(), evidence).q_values(dependence(any)))
+    PyArray1::from_vec(py, Relevance::new(evidence.clone(), evidence).q_values(dependence(any_dependence)))
 }
 
 /// The verdict about each feature at the false discovery rate `rate`.
@@ -192,10 +192,10 @@ pub(crate) fn verdicts(
     evidence: PyReadonlyArray1<'_, f64>,
     most_evidence: PyReadonlyArray1<'_, f64>,
     rate: f64,
-    any: bool,
+    any_dependence: bool,
 ) -> Vec<&'static str> {
     let relevance = Relevance::new(evidence.as_array().to_vec(), most_evidence.as_array().to_vec());
-    relevance.verdicts(rate, dependence(any)).into_iter().map(Verdict::name).collect()
+    relevance.verdicts(rate, dependence(any_dependence)).into_iter().map(Verdict::name).collect()
 }
 
 /// The evidence of several p-values together; each part is the evidence, and the most that more trees may bring.
