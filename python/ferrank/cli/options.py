@@ -140,16 +140,22 @@ def add_hierarchy(group: Any) -> None:
     )
 
 
-def add_rankers(parser: argparse.ArgumentParser) -> None:
-    """Add the choice of the ranker and the settings of all rankers."""
+def add_rankers(parser: argparse.ArgumentParser, *, automatic: bool = False) -> None:
+    """Add the choice of the ranker and the settings of all rankers.
+
+    ``automatic`` says whether it may be left to the settings, and be both rankers together.
+    """
     group = parser.add_argument_group("ranking")
-    group.add_argument(
-        "--ranker",
-        choices=["auto", "joint", "forest", "relief"],
-        default="auto",
-        help="joint: a forest and Relief together, with verdicts; default: auto, which is joint unless "
-        "settings of the forest are given",
-    )
+    if automatic:
+        group.add_argument(
+            "--ranker",
+            choices=["auto", "joint", "forest", "relief"],
+            default="auto",
+            help="joint: a forest and Relief together, which say what is relevant; default: auto, which is "
+            "joint unless settings of the forest are given",
+        )
+    else:
+        group.add_argument("--ranker", choices=["forest", "relief"], default="forest", help="default: forest")
     add_settings(parser, group)
 
 

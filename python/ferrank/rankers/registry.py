@@ -1,5 +1,6 @@
 """The engine's rankers by name, and data sets opened for them."""
 
+from collections.abc import Iterable
 from inspect import signature
 from typing import Any
 
@@ -11,7 +12,16 @@ from ferrank.rankers.forest import ForestRanker
 from ferrank.rankers.joint import JointRanker
 from ferrank.rankers.relief import ReliefRanker
 
-__all__ = ["AUTO", "RANKERS", "chosen_ranker", "dataset_of", "given_twice", "opened", "ranker_of"]
+__all__ = [
+    "AUTO",
+    "RANKERS",
+    "automatic",
+    "chosen_ranker",
+    "dataset_of",
+    "given_twice",
+    "opened",
+    "ranker_of",
+]
 
 RANKERS: dict[str, type[Ranker]] = {"forest": ForestRanker, "relief": ReliefRanker, "joint": JointRanker}
 """The rankers, by name."""
@@ -42,14 +52,15 @@ def chosen_ranker(
     """
     if ranker is not None and ranker != AUTO:
         return ranker_of(ranker, settings)
-    is_joint = (
-        not weighted
-        and task != "unsupervised"
-        and settings.keys() <= signature(JointRanker).parameters.keys()
-    )
-    # These are settings of the forest, too, whose users expect it when they give them.
-    is_joint = is_joint and "n_estimators" not in settings
-    return ranker_of("joint" if is_joint else "forest", settings)
+    return ranker_of(automatic(settings, weighted=weighted, task=task), settings)
+
+
+def automatic(settings: Iterable[str], *, weighted: bool, task: str | None) -> str:
+    """Return the name of the ranker that "auto" is, where settings of these names are given."""
+    # Both have a number of trees, which users give who want the forest.
+    of_joint = signature(JointRanker).parameters.keys() - {"n_estimators"}
+    is_joint = not weighted and task != "unsupervised" and of_joint >= set(settings)
+    return "joint" if is_joint else "forest"
 
 
 def given_twice(settings: dict[str, Any]) -> SettingError:

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -207,12 +207,24 @@ class Ranking:
         verdicts = self.relevance.verdicts(fdr, dependence)
         return [self.features[number] for number in self.order() if verdicts[number] == "relevant"]
 
+    def at_rate(self, fdr: float) -> Self:
+        """Return the ranking with verdicts at the false discovery rate ``fdr`` in its tables.
+
+        Raises
+        ------
+        SettingError
+            The ranking has no p-values, or ``fdr`` is not above 0 and below 1.
+        """
+        self.relevant(fdr)
+        assert self.relevance is not None
+        return replace(self, relevance=replace(self.relevance, fdr=float(fdr)))
+
     def to_arrow(self) -> pa.Table:
         """Return a table with a row for each feature, best first.
 
         Its columns are ``feature`` and ``rank`` (by the first score), with p-values also ``p_value``,
-        ``q_value`` and ``verdict`` (at a false discovery rate of 0.1), and for each score ``S`` the
-        importance ``S``, ``S_standard_error``, ``S_monte_carlo_error``, ``S_rank``, ``S_rank_best``,
+        ``q_value`` and ``verdict`` (at a false discovery rate of 0.1, or as :meth:`at_rate` says), and for
+        each score ``S`` the importance ``S``, ``S_standard_error``, ``S_monte_carlo_error``, ``S_rank``, ``S_rank_best``,
         ``S_rank_worst`` and, where asked for, ``S[target]`` for each target.
         """
         return storage.to_table(self)

@@ -166,7 +166,7 @@ def _definitions(ranking: "Ranking") -> list[str]:
     def kind(name: str) -> str:
         return max((kind for kind in definitions if f"{name}_".startswith(f"{kind}_")), key=len, default="")
 
-    kinds = dict.fromkeys(map(kind, ranking.scores))
+    kinds = dict.fromkeys(map(kind, _shown(ranking)))
     return [f"{kind}: {definitions[kind]}" for kind in kinds if kind]
 
 

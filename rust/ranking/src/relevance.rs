@@ -8,7 +8,7 @@
 //! 2018 have laws of permuted targets and of mirrored importances for the same purpose).
 //!
 //! The trees of a block add noise, which the average over all trees hardly has. The second and third cumulant of the
-//! law without this noise follow without bias from products over distinct trees (U-statistics, Hoeffding 1948):
+//! law without this noise follow without bias from products over distinct trees (Hoeffding 1948):
 //!
 //! ```text
 //! κ₂ = mean over blocks of (S₁² − S₂) / t(t − 1)                    S_p = Σ (x − mean of the shadow)^p

@@ -251,7 +251,7 @@ impl Prepared<'_> {
                     params.scaling,
                     params.target_weights.as_deref(),
                 )?;
-                Kind::Distances(targets, Draws::new(params.seed, self.n_rows, self.space.groups()))
+                Kind::Distances(Box::new(targets), Draws::new(params.seed, self.n_rows, self.space.groups()))
             }
         };
         let influence = self.is_semi_supervised.then(|| self.influence(params.influence)).transpose()?;

@@ -20,7 +20,7 @@ pub(crate) enum Kind {
     },
     /// RReliefF: for each scheme a sum of differences, and one of differences times target distance for each target
     /// metric.
-    Distances(Targets, Draws),
+    Distances(Box<Targets>, Draws),
 }
 
 /// The shares that the rows of a list have in each scheme.
