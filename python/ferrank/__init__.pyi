@@ -26,6 +26,7 @@ from .rankers.forest import ForestRanker as ForestRanker
 from .rankers.rank import grow_tree as grow_tree
 from .rankers.rank import rank as rank
 from .rankers.relief import ReliefRanker as ReliefRanker
+from .ranking import ModelError as ModelError
 from .ranking import Ranking as Ranking
 from .ranking import ScoreRanking as ScoreRanking
 from .ranking.stopping import Stop as Stop

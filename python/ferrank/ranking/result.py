@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from ferrank.errors import SettingError
 from ferrank.ranking import plot, storage, text
+from ferrank.ranking.model_error import ModelError
 from ferrank.ranking.scores import Floats, ScoreRanking, rank_importances
 from ferrank.ranking.stopping import Stop
 
@@ -44,6 +45,10 @@ class Ranking:
         Wall time of the run.
     stopped : Stop or None
         Why the run ended, with ``until="stable"``.
+    model_error : dict of str to ModelError
+        By target, how well the forest predicts rows that are out of bag, beside guessing. Up to 1,000 rows are
+        a sample for that. Empty where that is not known: without a bootstrap, without a target, for Relief,
+        with ``scope="partition"`` and after ``partial_fit``.
 
     Examples
     --------
@@ -63,6 +68,7 @@ class Ranking:
     settings: dict[str, Any] = field(default_factory=dict)
     seconds: float | None = None
     stopped: Stop | None = None
+    model_error: dict[str, ModelError] = field(default_factory=dict)
 
     @classmethod
     def from_core(cls, result: dict[str, Any], settings: dict[str, Any], seconds: float | None) -> Self:
@@ -85,6 +91,7 @@ class Ranking:
             settings=settings,
             seconds=seconds,
             stopped=None if result["stopped"] is None else Stop(**result["stopped"]),
+            model_error={target: ModelError(**error) for target, error in result["model_error"].items()},
         )
 
     @classmethod

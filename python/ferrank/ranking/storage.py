@@ -17,6 +17,7 @@ import pyarrow.parquet
 from ferrank._core import __version__
 from ferrank.errors import DataError, ResourceError, SettingError
 from ferrank.output import check_path, replace
+from ferrank.ranking.model_error import ModelError
 from ferrank.ranking.scores import Floats, ScoreRanking
 from ferrank.ranking.stopping import Stop
 
@@ -45,6 +46,8 @@ def to_dict(ranking: "Ranking") -> dict[str, Any]:
         result["n_unlabelled"] = ranking.n_unlabelled
     if ranking.stopped is not None:
         result["stopped"] = asdict(ranking.stopped)
+    if ranking.model_error:
+        result["model_error"] = {target: asdict(error) for target, error in ranking.model_error.items()}
     return result
 
 
@@ -201,4 +204,7 @@ def _fields(about: dict[str, Any], scores: dict[str, dict[str, Any]]) -> dict[st
         "settings": about["settings"],
         "seconds": about["seconds"],
         "stopped": Stop(**about["stopped"]) if "stopped" in about else None,
+        "model_error": {
+            target: ModelError(**error) for target, error in about.get("model_error", {}).items()
+        },
     }

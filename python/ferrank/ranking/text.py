@@ -176,12 +176,34 @@ def _errors(ranking: "Ranking", top: int) -> list[str]:
     return lines
 
 
+def _model_errors(ranking: "Ranking") -> list[str]:
+    """Return how well the forest predicts, and which targets no better than guessing."""
+    errors = ranking.model_error
+    if len(errors) > 1:
+        ratios = [error.error / error.guess for error in errors.values() if error.guess > 0]
+        lines = [
+            f"out-of-bag error: {min(ratios):.2g} to {max(ratios):.2g} of guessing, "
+            f"median {np.median(ratios):.2g} over {len(ratios):,} targets"
+        ] * bool(ratios)
+    else:
+        lines = [str(error) for error in errors.values()]
+    guessed = [target for target, error in errors.items() if not error.is_better]
+    if guessed:
+        names = ", ".join(shorten(name) for name in guessed[:3])
+        more = f" and {len(guessed) - 3:,} more" if len(guessed) > 3 else ""
+        which = "no target" if 1 < len(guessed) == len(errors) else names + more
+        no_better = "better" if which == "no target" else "no better"
+        lines.append(f"the forest predicts {which} {no_better} than guessing: importances say little")
+    return lines
+
+
 def _footer(ranking: "Ranking", top: int) -> list[str]:
     lines = []
     if len(ranking.features) > top:
         lines.append(f"… and {len(ranking.features) - top:,} more features")
     lines += ["", *_definitions(ranking)]
     lines += _errors(ranking, top)
+    lines += _model_errors(ranking)
     if ranking.stopped is not None:
         lines.append(str(ranking.stopped))
     if ranking.n_unlabelled:

@@ -6,8 +6,9 @@ use std::ops::Range;
 use statrs::distribution::{Continuous, ContinuousCDF, Normal};
 
 use super::companions::{COMPANIONS, subsample, subsample_rows, variance_factor};
+use super::model_error;
 use super::params::ForestParams;
-use ferrank_ranking::{Estimate, Form, Part, RunData, ScoreRanking, Vector};
+use ferrank_ranking::{Estimate, Form, ModelError, Part, RunData, ScoreRanking, Vector};
 use ferrank_runtime::error::{Error, Result};
 
 /// The number of trees of a complete run.
@@ -15,17 +16,35 @@ pub(super) fn n_keys(data: &RunData, params: &ForestParams) -> u64 {
     (params.n_estimators as u64).saturating_mul(n_ensembles(data, params) as u64)
 }
 
-/// The forms of the vectors of a tree: one for each score, those by target, and one for each score of each companion.
+/// The forms of the vectors of a tree: one for each score, those by target, those of the model error, and one for each
+/// score of each companion.
 pub(super) fn forms(data: &RunData, params: &ForestParams) -> Vec<Form> {
     let companions = if has_companions(data, params) { COMPANIONS * params.scores.len() } else { 0 };
-    vec![Form::Sparse(data.features.len()); n_own(data, params) + companions]
+    let sparse = Form::Sparse(data.features.len());
+    let mut forms = vec![sparse; n_importances(data, params)];
+    forms.extend(model_error::forms(data, params));
+    forms.resize(forms.len() + companions, sparse);
+    forms
 }
 
 /// Number of vectors of a tree, without those of its companions.
 fn n_own(data: &RunData, params: &ForestParams) -> usize {
+    n_importances(data, params) + model_error::forms(data, params).len()
+}
+
+/// Number of vectors of importances of a tree, which come first.
+fn n_importances(data: &RunData, params: &ForestParams) -> usize {
     let by_target =
         if is_by_target(params) { data.targets.len() * n_by_target(params, params.scores.len()) } else { 0 };
     params.scores.len() + by_target
+}
+
+/// The error of the forest by target.
+pub(super) fn model_error(data: &RunData, params: &ForestParams, ensembles: &[Vec<Part<'_>>]) -> Vec<ModelError> {
+    match model_error::forms(data, params).is_empty() {
+        true => Vec::new(),
+        false => model_error::estimate(data, params, ensembles, n_importances(data, params)),
+    }
 }
 
 fn has_companions(data: &RunData, params: &ForestParams) -> bool {

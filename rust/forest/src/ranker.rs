@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use ferrank_data::intake::Unlabelled;
-use ferrank_ranking::{DataShape, Form, Part, Ranker, RunData, ScoreRanking};
+use ferrank_ranking::{DataShape, Form, ModelError, Part, Ranker, RunData, ScoreRanking};
 use ferrank_runtime::error::Result;
 use serde_json::Value;
 
@@ -54,6 +54,10 @@ impl Ranker for ForestParams {
 
     fn scores(&self, data: &RunData, populations: &[Vec<Part<'_>>]) -> Result<Vec<ScoreRanking>> {
         estimates::scores(data, self, populations)
+    }
+
+    fn model_error(&self, data: &RunData, populations: &[Vec<Part<'_>>]) -> Vec<ModelError> {
+        estimates::model_error(data, self, populations)
     }
 
     fn continued(&self, mut other: Value) -> Value {

@@ -10,7 +10,7 @@ use ferrank::early_stopping::Stop;
 use ferrank::forest::{Node, Split, Test, Tree};
 use ferrank::inspect::{Column, Inspection};
 use ferrank::knn::{Neighbors, Target, TargetPair};
-use ferrank::ranking::{Ranking, ScoreRanking};
+use ferrank::ranking::{ModelError, Ranking, ScoreRanking};
 use ferrank::schema::{Attribute, Kind, Problem, Roles};
 use ferrank::source::ChunkSource;
 use numpy::{PyArray1, PyArrayMethods};
@@ -29,6 +29,17 @@ pub(crate) fn ranking<'py>(py: Python<'py>, ranking: Ranking, stopped: Option<St
     dict.set_item("features", ranking.features)?;
     dict.set_item("targets", ranking.targets)?;
     dict.set_item("scores", scores)?;
+    let model_error = PyDict::new(py);
+    for ModelError { target, measure, error, guess, standard_error, n_rows, .. } in ranking.model_error {
+        let entry = PyDict::new(py);
+        entry.set_item("measure", measure)?;
+        entry.set_item("error", error)?;
+        entry.set_item("guess", guess)?;
+        entry.set_item("standard_error", standard_error)?;
+        entry.set_item("n_rows", n_rows)?;
+        model_error.set_item(target, entry)?;
+    }
+    dict.set_item("model_error", model_error)?;
     dict.set_item("stopped", stopped.map(|stop| stop_as_dict(py, &stop)).transpose()?)?;
     Ok(dict)
 }

@@ -105,6 +105,7 @@ impl Identity {
             features: names(&self.data.features),
             targets: names(&self.data.targets),
             scores: self.ranker.scores(&self.data, populations)?,
+            model_error: self.ranker.model_error(&self.data, populations),
         })
     }
 

@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use crate::contribution::{Form, Part};
 use crate::data::{DataShape, RunData};
-use crate::ranking::ScoreRanking;
+use crate::ranking::{ModelError, ScoreRanking};
 
 /// A kind of ranker together with its settings.
 ///
@@ -67,6 +67,11 @@ pub trait Ranker: fmt::Debug + Send + Sync + 'static {
     /// # Errors
     /// [`Error::Data`](ferrank_runtime::Error::Data) if a score has no contribution.
     fn scores(&self, data: &RunData, populations: &[Vec<Part<'_>>]) -> Result<Vec<ScoreRanking>>;
+
+    /// How well the model behind the importances predicts each target, from the contributions of each population.
+    fn model_error(&self, _data: &RunData, _populations: &[Vec<Part<'_>>]) -> Vec<ModelError> {
+        Vec::new()
+    }
 
     /// `other` with those settings replaced by this ranker's that may differ when this run continues that of `other`.
     fn continued(&self, other: Value) -> Value {

@@ -18,6 +18,35 @@ pub struct Ranking {
     pub targets: Vec<String>,
     /// One entry for each score requested, in that order.
     pub scores: Vec<ScoreRanking>,
+    /// How well the model behind the importances predicts each target, in their order. Targets for which that is not
+    /// known are left out.
+    pub model_error: Vec<ModelError>,
+}
+
+/// The error of a model for a target, on rows that it has not seen, and that of a constant prediction for these rows.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct ModelError {
+    /// Name of the target.
+    pub target: String,
+    /// Name of the measure.
+    pub measure: String,
+    /// The error of the model.
+    pub error: f64,
+    /// The error of the constant prediction.
+    pub guess: f64,
+    /// Standard error of the difference between the two.
+    pub standard_error: f64,
+    /// Number of rows that both are computed from.
+    pub n_rows: usize,
+}
+
+impl ModelError {
+    /// The error of a model for `target`, and that of a constant prediction, in the order of the fields.
+    pub fn new(target: &str, measure: &str, error: f64, guess: f64, standard_error: f64, n_rows: usize) -> Self {
+        let (target, measure) = (target.to_string(), measure.to_string());
+        ModelError { target, measure, error, guess, standard_error, n_rows }
+    }
 }
 
 /// Importances under one score. Vectors are in feature order.

@@ -28,6 +28,8 @@ pub enum Purpose {
     Subsample = 8,
     /// The groups of rows that standard errors are computed from.
     Groups = 9,
+    /// The rows that the error of a forest is computed from.
+    ModelError = 10,
 }
 
 /// The stream for `purpose` in tree `tree`; `place` is a block of rows, a node's path, or a feature.

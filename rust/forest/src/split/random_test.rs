@@ -25,9 +25,15 @@ pub(crate) fn random_side(known_vary: bool, random: &mut Stream) -> Option<Missi
         return None;
     }
     static P: std::sync::OnceLock<f64> = std::sync::OnceLock::new();
-    let p = *P.get_or_init(|| std::env::var("FR_P").ok().and_then(|t| t.parse().ok()).unwrap_or(1.0/3.0));
+    let p = *P.get_or_init(|| std::env::var("FR_P").ok().and_then(|t| t.parse().ok()).unwrap_or(1.0 / 3.0));
     let u: f64 = random.random();
-    if u < p { None } else if u < p + 0.5 * (1.0 - p) { Some(MissingSide::Left) } else { Some(MissingSide::Right) }
+    if u < p {
+        None
+    } else if u < p + 0.5 * (1.0 - p) {
+        Some(MissingSide::Left)
+    } else {
+        Some(MissingSide::Right)
+    }
 }
 
 /// A random test of a numeric feature whose known codes in the node are between `low` and `high`: the highest code on the

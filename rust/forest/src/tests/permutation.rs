@@ -180,7 +180,7 @@ fn judged(
     let tree = Grower::new(context, Arch::new()).grow(bag, TREE).unwrap().clone();
     let subset: Vec<usize> = (0..coded.store.targets.len()).collect();
     let oob = OobContext::new(context, oob_needs(&params.scores).unwrap(), &subset, None);
-    let rows = oob.rows(TREE, bag);
+    let rows = context.bags().out_of_bag(TREE, bag);
     let importances = |number| {
         let mut complete = oob.tree();
         complete.add_tree(None, &tree, &oob.targets);
