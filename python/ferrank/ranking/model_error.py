@@ -5,7 +5,7 @@ from dataclasses import dataclass
 __all__ = ["ModelError"]
 
 _SURE = 1.645
-"""Standard errors by which an error must be below that of guessing; by chance that happens in 5 % of cases."""
+"""Standard errors by which the error must be below that of guessing; by chance that happens in 5 %."""
 
 
 @dataclass(frozen=True)

@@ -52,7 +52,8 @@ struct RowError {
     guess: f64,
 }
 
-/// The rows with the weights and entries of two vectors of `trees`. `None` if these are not there.
+/// The rows with the weights and entries of two vectors of `trees`. `None` if there are no entries, as of a constant
+/// target.
 fn rows(trees: &[Part<'_>], weights: usize, vector: usize) -> Option<Vec<Row>> {
     let mut rows: BTreeMap<u32, Row> = BTreeMap::new();
     let mut sums: FxHashMap<u32, f64> = FxHashMap::default();
@@ -70,7 +71,7 @@ fn rows(trees: &[Part<'_>], weights: usize, vector: usize) -> Option<Vec<Row>> {
     for place in places {
         rows.get_mut(&(place % STRIDE))?.sums.push((place / STRIDE, sums[&place]));
     }
-    Some(rows.into_values().collect())
+    (!sums.is_empty()).then(|| rows.into_values().collect())
 }
 
 impl Row {

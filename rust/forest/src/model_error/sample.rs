@@ -5,7 +5,7 @@ use rand::RngExt;
 use super::MOST_ROWS;
 use crate::context::GrowContext;
 use crate::criterion::{Criterion, WEIGHT};
-use crate::space::{Block, Indicator, Outcome};
+use crate::space::{Block, Indicator, NO_SHARE, Outcome};
 use crate::view::View;
 use ferrank_data::intake::CHUNK_ROWS;
 use ferrank_data::profile::MISSING_U16;
@@ -171,15 +171,18 @@ impl Guess {
             Outcome::Number(component) => Guess::Number(criterion.mean(totals, *component).unwrap_or(0.0)),
             Outcome::Classes(_) => {
                 let mut most = (0.0, 0);
-                outcome.shares(criterion, totals).into_iter().flatten().for_each(|(class, share)| {
-                    if share > most.0 {
+                for (class, share) in outcome.shares(criterion, totals).into_iter().flatten() {
+                    // Of equal shares the first counts.
+                    if share > most.0 + NO_SHARE {
                         most = (share, class);
                     }
-                });
+                }
                 Guess::Class(most.1)
             }
             Outcome::Labels(indicators) => {
-                let has = |indicator: Indicator| indicator.share(criterion, totals).is_some_and(|share| share > 0.5);
+                let has = |indicator: Indicator| {
+                    indicator.share(criterion, totals).is_some_and(|share| share > 0.5 + NO_SHARE)
+                };
                 Guess::Labels(indicators.iter().map(|indicator| indicator.map(has)).collect())
             }
         }

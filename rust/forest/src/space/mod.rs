@@ -37,7 +37,7 @@ use plan::{Components, DENSE_LABELS};
 use scaling::{Dense, RowWeights, Weighing};
 
 pub(crate) use block::Block;
-pub(crate) use outcome::{Indicator, Outcome};
+pub(crate) use outcome::{Indicator, NO_SHARE, Outcome};
 pub(crate) use plan::Plan;
 
 /// Rows whose dense components are computed together.

@@ -23,8 +23,8 @@ pub(crate) struct Indicator {
     values: [f64; 2],
 }
 
-/// Shares up to this are rounding noise.
-const NO_SHARE: f64 = 1e-9;
+/// Shares up to this, and differences between them, are rounding noise.
+pub(crate) const NO_SHARE: f64 = 1e-9;
 
 impl Indicator {
     /// The share of the weight that has the class or label; `None` if it is known for no row.
@@ -36,8 +36,8 @@ impl Indicator {
 }
 
 impl Outcome {
-    /// The shares of the classes or labels of which some of the weight in `sums` has some; `None` if the target is known
-    /// for no row, or is numeric.
+    /// The shares of the classes or labels that some of the weight in `sums` has, ascending; `None` if the target is
+    /// known for no row, or is numeric.
     pub(crate) fn shares(&self, criterion: &Criterion, sums: &[f64]) -> Option<Vec<(usize, f64)>> {
         let (Outcome::Classes(indicators) | Outcome::Labels(indicators)) = self else { return None };
         let mut shares = Vec::new();
@@ -52,6 +52,7 @@ impl Outcome {
             shares.push((other, 1.0 - shares.iter().map(|(_, share)| share).sum::<f64>()));
         }
         shares.retain(|&(_, share)| share > NO_SHARE);
+        shares.sort_unstable_by_key(|&(number, _)| number);
         Some(shares)
     }
 }
@@ -76,7 +77,7 @@ impl Space {
                 *indicator = Some(Indicator { component: self.n_dense() + number as usize, values: [0.0, 1.0] });
             }
         }
-        indicators.iter().any(Option::is_some).then(|| match column {
+        indicators.iter().any(Option::is_some).then_some(match column {
             TargetColumn::Labels(_) => Outcome::Labels(indicators),
             _ => Outcome::Classes(indicators),
         })
