@@ -33,10 +33,8 @@ def forest_errors(
             continue
         if problem.label_shares is not None:
             shares = np.where(omega > 0, problem.label_shares, 0.0)
-            error, guess = (
-                hamming(z[rows], p[rows], shares),
-                hamming(z[rows], np.round(constant) + 0 * z[rows], shares),
-            )
+            error = hamming(z[rows], p[rows], shares)
+            guess = hamming(z[rows], np.tile(np.round(constant), (rows.sum(), 1)), shares)
         elif nominal:
             error = mistakes(z[rows], p[rows])
             guess = (z[rows].argmax(axis=1) != np.round(constant, 12).argmax()).astype(float)
@@ -52,7 +50,7 @@ def forest_errors(
 def predictions(
     problem: Problem, trees: list[tuple[list[Node], np.ndarray]]
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Which rows are out of the bag of some tree, and the mean of the prototypes that such trees give them."""
+    """Which rows are out of the bag of some tree, and the mean prototype that such trees give them."""
     sums, n_trees = np.zeros(problem.components.shape), np.zeros(len(problem.components))
     for nodes, counts in trees:
         if nodes[0].split is None:

@@ -46,10 +46,10 @@ class Ranking:
     stopped : Stop or None
         Why the run ended, with ``until="stable"``.
     model_error : dict of str to ModelError
-        By target, how well the forest predicts rows that are out of bag, beside guessing; measured on a sample
-        of up to 1,000 rows. Empty where it is not known: without a bootstrap or a target, with
-        ``supervision=0``, for Relief, with ``scope="partition"``, and after ``partial_fit``. A constant target
-        has no entry.
+        By target, how well the forest predicts rows that are out of bag, beside guessing; measured on a
+        sample of up to 1,000 rows. Empty where it is not known: without a bootstrap or a target, with
+        ``supervision=0``, for Relief, with ``scope="partition"``, and after ``partial_fit``. A constant
+        target has no entry.
 
     Examples
     --------
