@@ -47,7 +47,7 @@ class Compat:
 
     @staticmethod
     def score(score: dict[str, Any]) -> dict[str, Any]:
-        """Return what all versions have of a score: intervals of ranks once followed from Monte Carlo errors."""
+        """Return what all versions have of a score; rank intervals once followed from other errors."""
         errors = score["monte_carlo_error"] if "monte_carlo_error" in score else score["std_error"]
         kept = {name: score[name] for name in ("importance", "rank", "by_target") if name in score}
         return kept | {"monte_carlo_error": errors}
@@ -165,7 +165,7 @@ def forest(**settings: Any) -> Any:
     return fr.ForestRanker(**{"n_estimators": 8, "random_state": 3, "n_jobs": 2} | settings)
 
 
-def forest_on(gaps: bool, settings: dict[str, Any]) -> Any:  # noqa: FBT001
+def forest_on(gaps: bool, settings: dict[str, Any]) -> Any:
     """Return a small forest for data with or without ``gaps``."""
     return forest(**(Compat.IGNORE if gaps else {}) | settings)
 

@@ -203,7 +203,9 @@ def test_estimators_take_frames_arrays_and_delayed_partitions(frame: pd.DataFram
         halves = [slice(0, 500), slice(500, 900)]
         parts = [[dask.delayed(side[half]) for half in halves] for side in (X, y, weight)]
         assert same(forest.fit(*parts).result_, alone)
-        assert np.array_equal(np.concatenate(dask.compute(*forest.transform(parts[0]))), forest.transform(X))
+        # The selected features have gaps, which tell something about the target.
+        found = np.concatenate(dask.compute(*forest.transform(parts[0])))
+        np.testing.assert_array_equal(found, forest.transform(X))
 
         table = frame.assign(weight=weight)
         collection = dd.from_pandas(table, npartitions=3, sort=False)

@@ -62,7 +62,7 @@ def grown(problem: Problem, ensemble: str, missing: str) -> dict[str, np.ndarray
         nodes = grower.tree()
         for score in SCORES[:3]:
             found[score].append(getattr(scores, score)(nodes, n_features))
-        found["mdi_oob"].append(scores.mdi_oob(problem, nodes, counts))
+        found["mdi_oob"].append(scores.mdi_oob(problem, nodes, counts, missing))
         found["permutation"].append(scores.permutation(problem, nodes, np.flatnonzero(counts == 0), rng))
     return {score: np.array(trees) for score, trees in found.items()}
 

@@ -96,8 +96,10 @@ def mdi_oob_by_variable(
     return importance
 
 
-def mdi_oob(problem: Problem, nodes: list[Node], counts: np.ndarray) -> np.ndarray:
-    return mdi_oob_by_variable(problem, nodes, counts).sum(axis=1)
+def mdi_oob(
+    problem: Problem, nodes: list[Node], counts: np.ndarray, missing: str = "informative"
+) -> np.ndarray:
+    return mdi_oob_by_variable(problem, nodes, counts, missing).sum(axis=1)
 
 
 def error(problem: Problem, truth: np.ndarray, predicted: np.ndarray) -> float:

@@ -169,9 +169,9 @@ def add_settings(parser: argparse.ArgumentParser, group: Any) -> None:
     setting(
         "--missing",
         choices=["informative", "ignore", "expected"],
-        help="missing values of features; forest: a split may tell them from known ones (informative, default), "
-        "or they are left out of gains (ignore); relief: they differ from others as much as is expected "
-        "(expected, default), or missing is a value of its own (informative)",
+        help="missing values of features; forest: a split may tell them from known ones (informative, "
+        "default), or they are left out of gains (ignore); relief: they differ from others as much as is "
+        "expected (expected, default), or missing is a value of its own (informative)",
     )
     setting(
         "--target-weight",
@@ -244,7 +244,7 @@ def _add_forest(parser: argparse.ArgumentParser) -> None:
         "--no-standard-errors",
         dest="standard_errors",
         action="store_false",
-        help="leave out standard errors, which take up to as long as the trees themselves on a few thousand rows",
+        help="leave out standard errors, which on a few thousand rows take up to as long as the trees",
     )
     setting(
         "--max-depth",

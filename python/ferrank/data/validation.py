@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from sklearn.utils import check_consistent_length, get_tags
-from sklearn.utils.validation import _check_sample_weight, validate_data
+from sklearn.utils.validation import _check_sample_weight, _num_samples, validate_data
 
 from ferrank._core import Source
 from ferrank.data.source import as_table
@@ -63,9 +63,11 @@ def join(
         weights = unlike(taken, [("sample_weight", _check_sample_weight(sample_weight, X, dtype=np.float64))])
     group: list[Column] = []
     if groups is not None:
-        check_consistent_length(X, groups)
+        column, n_rows = group_column(groups), _num_samples(X)
+        if len(column) != n_rows:
+            raise DataError(f"groups: {len(column)} values for the {n_rows} rows of X; give one for each row")
         taken = [*names, *(name for name, _ in targets + weights)]
-        group = unlike(taken, [("groups", group_column(groups))])
+        group = unlike(taken, [("groups", column)])
     source = _source(*features, targets + weights + group)
     return source, {
         "target": [name for name, _ in targets] or None,

@@ -160,7 +160,7 @@ def trees(
         task=task,
         hierarchy=hierarchy,
         drop=drop,
-        ranker=clone(ranker).set_params(scores=(score,), by_target=False),
+        ranker=clone(ranker).set_params(scores=(score,), by_target=False, standard_errors=False),
     )
     features = found.ranking().features
     importances = np.zeros((found.n_keys, len(features)))

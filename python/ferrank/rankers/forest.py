@@ -148,7 +148,7 @@ class ForestRanker(StreamRanker):
     .. [3] M. Petković, S. Džeroski, D. Kocev, "Feature ranking for semi-supervised learning",
        Machine Learning 112, 2023; Eq. 1, and Section 3.1 for hierarchies of labels.
     .. [4] X. Li, Y. Wang, S. Basu, K. Kumbier, B. Yu, "A debiased MDI feature importance measure for random
-       forests", NeurIPS 2019.
+       forests", Advances in Neural Information Processing Systems 32, 2019.
     .. [5] B. E. T. H. Twala, M. C. Jones, D. J. Hand, "Good methods for coping with missing data in decision
        trees", Pattern Recognition Letters 29, 2008.
 
@@ -287,8 +287,8 @@ class ForestRanker(StreamRanker):
         batches, to the bit.
 
         Monte Carlo errors come from the variance between trees; if there are many, between means of
-        consecutive trees. Cut points and target weights are computed for each block and its sample. With ``half_life``
-        the sample prefers recent rows [1]_, and the weight of old trees decays.
+        consecutive trees. Cut points and target weights are computed for each block and its sample. With
+        ``half_life`` the sample prefers recent rows [1]_, and the weight of old trees decays.
 
         The first call after ``fit`` starts a new stream. A call that fails changes nothing. Not available
         with ``until`` and for dask collections.

@@ -19,7 +19,6 @@ use ferrank_data::store::CodeStore;
 use ferrank_runtime::random::{Purpose, Stream, stream};
 
 use crate::companions;
-use crate::oob::OutOfBagRows;
 use crate::params::ForestParams;
 
 /// How the bags of all trees are drawn from the rows of a store, or from their groups.
@@ -92,19 +91,9 @@ impl<'a> BagPlan<'a> {
         bag.rows.iter().zip(&bag.counts).map(|(&unit, &count)| size(unit) * u64::from(count)).sum()
     }
 
-    /// The rows outside of `bag`, the bag of tree number `tree`. A companion knows those of its subsample alone.
-    pub(crate) fn out_of_bag(&self, tree: u64, bag: &Bag) -> OutOfBagRows {
-        let mut rows = self.rows(tree);
-        rows.remove(0, bag);
-        rows
-    }
-
-    /// The rows that the bag of tree number `tree` is drawn from.
-    pub(crate) fn rows(&self, tree: u64) -> OutOfBagRows {
-        match companions::is_companion(tree) {
-            false => OutOfBagRows::all(self.n_rows),
-            true => OutOfBagRows::of(&self.subsample(tree), self.n_rows),
-        }
+    /// Number of rows of the store.
+    pub(crate) fn n_rows(&self) -> usize {
+        self.n_rows
     }
 
     /// The rows of the subsample of companion number `tree`, ascending.
@@ -121,7 +110,7 @@ impl<'a> BagPlan<'a> {
     fn subsample_units(&self, tree: u64) -> Vec<u32> {
         let n_units = self.groups.map_or(self.n_rows, Groups::len);
         let share = companions::subsample_rows(self.n_rows) as f64 / self.n_rows as f64;
-        let n_drawn = (n_units as f64 * share).round() as usize;
+        let n_drawn = (n_units as f64 * share).round().max(1.0) as usize;
         companions::draw_subsample(tree, self.params, n_units, n_drawn)
     }
 
@@ -260,6 +249,7 @@ impl Bag {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::oob::OutOfBagRows;
     use ferrank_data::values::{Keep, Values};
 
     #[test]
@@ -341,11 +331,20 @@ mod tests {
         let subsample = plan.subsample(number);
         assert_eq!(subsample.len(), 600);
         assert!((0..20).all(|round| subsample[..30].iter().zip(&subsample[30 * round..]).all(|(a, b)| b % 60 == *a)));
-        let out = plan.out_of_bag(number, &bag);
+        let out = OutOfBagRows::outside(plan, number, &bag);
         assert_eq!(out.len() + bag.rows.len(), 600);
         let of = |row: usize| row % 60;
         assert!(out.iter().all(|row| bag.rows.iter().all(|&other| of(other as usize) != of(row))));
         assert_eq!(plan.n_examples(number), bag.counts.iter().map(|&count| u64::from(count)).sum::<u64>());
+    }
+
+    #[test]
+    fn a_single_group_is_its_own_subsample() {
+        let groups = groups([7, 7, 7].into_iter());
+        let params = ForestParams::default();
+        let mut bag = Bag::default();
+        plan(&groups, 1, &params).take(companions::companion(0, 0), &mut bag);
+        assert_eq!((bag.rows, bag.counts), (vec![0, 1, 2], vec![1; 3]));
     }
 
     #[test]

@@ -15,13 +15,9 @@
 
 use rand::seq::index;
 
-use ferrank_ranking::Contribution;
 use ferrank_runtime::random::{Purpose, stream};
 
-use crate::context::GrowContext;
-use crate::criterion::Criterion;
 use crate::params::ForestParams;
-use crate::space::Block;
 
 /// Number of companions of a tree.
 pub(crate) const COMPANIONS: usize = 2;
@@ -77,53 +73,13 @@ pub(crate) fn variance_factor(n_rows: u64) -> f64 {
     share / (1.0 - share)
 }
 
-/// The vectors of companion number `tree` that its tree keeps: one for each score.
-///
-/// Shares of the impurity of the training data become shares of the impurity of the subsample.
-pub(crate) fn kept(mut vectors: Contribution, tree: u64, context: GrowContext<'_>) -> Contribution {
-    let GrowContext { space, params, .. } = context;
-    vectors.truncate(params.scores.len());
-    let own = impurity(context, &context.bags().subsample(tree));
-    let factor = if own > 0.0 { space.impurity / own } else { 1.0 };
-    for (vector, _) in vectors.iter_mut().zip(&params.scores).filter(|(_, score)| score.method().is_share_of_impurity())
-    {
-        vector.values.iter_mut().for_each(|value| *value *= factor);
-    }
-    vectors
-}
-
-/// The impurity of `rows`.
-fn impurity(context: GrowContext<'_>, rows: &[u32]) -> f64 {
-    let GrowContext { store, space, .. } = context;
-    let criterion = Criterion::new(space);
-    let (mut sums, mut squares) = (vec![0.0; criterion.len()], vec![0.0; criterion.n_dense()]);
-    let mut one = Block::default();
-    for &row in rows {
-        let (block, place) = space.block_with(store.columns(), row as usize, &mut one);
-        criterion.add(&mut sums, block, place, 1.0);
-        // A component is a value times the weight of the row, which is 0 where the value is missing.
-        let weight = block.weight(place);
-        if weight > 0.0 {
-            let add = |(sum, value): (&mut f64, &f64)| *sum += value * value / weight;
-            squares.iter_mut().zip(block.dense(place)).for_each(add);
-        }
-    }
-    let variance =
-        |sum: f64, square: f64, weight: f64| if weight > 0.0 { square / weight - (sum / weight).powi(2) } else { 0.0 };
-    let dense = (0..criterion.n_dense())
-        .map(|c| variance(criterion.dense(&sums)[c], squares[c], criterion.weight_of_dense(&sums, c)));
-    let indicators = (0..).zip(criterion.indicators(&sums)).zip(&criterion.indicator_weight);
-    let indicators =
-        indicators.map(|((i, &sum), omega)| omega * variance(sum, sum, criterion.weight_of_indicator(&sums, i)));
-    dense.chain(indicators).sum()
-}
-
 #[cfg(test)]
 mod tests {
     use ferrank_data::intake::CHUNK_ROWS;
 
     use super::*;
     use crate::bag::{Bag, BagPlan};
+    use crate::oob::OutOfBagRows;
 
     #[test]
     fn companions_of_consecutive_trees_share_half_of_the_rows() {
@@ -143,7 +99,7 @@ mod tests {
         let number = companion(3, 1);
         bags.take(number, &mut bag);
         assert_eq!((u64::from(bag.counts.iter().sum::<u32>()), bags.n_examples(number)), (250, 250));
-        let mut seen: Vec<u32> = bags.out_of_bag(number, &bag).iter().map(|row| row as u32).collect();
+        let mut seen: Vec<u32> = OutOfBagRows::outside(bags, number, &bag).iter().map(|row| row as u32).collect();
         assert!(seen.len() > 50);
         seen.extend(&bag.rows);
         seen.sort_unstable();

@@ -65,6 +65,7 @@
 
 mod bag;
 mod candidates;
+mod companion_scores;
 mod companions;
 mod context;
 mod contrasts;

@@ -3,11 +3,12 @@
 use pulp::Arch;
 
 use crate::bag::Bag;
+use crate::companion_scores;
 use crate::companions;
 use crate::context::GrowContext;
 use crate::grow::Grower;
 use crate::model_error::RowSample;
-use crate::oob::OobContext;
+use crate::oob::{OobContext, OutOfBagRows};
 use crate::scores::{SplitScores, score_size};
 use crate::tree_buffer::TreeBuffer;
 use ferrank_ranking::Contribution;
@@ -48,7 +49,7 @@ impl<'a> TreeWorker<'a> {
         let mut vectors = self.tree(oob, tree)?;
         vectors.extend(self.grower.tracked.vectors());
         for companion in self.context.companions(tree) {
-            vectors.extend(companions::kept(self.tree(oob, companion)?, companion, self.context));
+            vectors.extend(companion_scores::kept(self.tree(oob, companion)?, companion, self.context));
         }
         Ok(vectors)
     }
@@ -60,7 +61,8 @@ impl<'a> TreeWorker<'a> {
         self.draw(tree);
         let mut scores = SplitScores::new(params, score_size(self.context));
         let is_tracked = self.grower.tracked.is_enabled() && !companions::is_companion(tree);
-        let out_of_bag = (is_tracked || oob.is_some()).then(|| self.context.bags().out_of_bag(tree, &self.bag));
+        let out_of_bag =
+            (is_tracked || oob.is_some()).then(|| OutOfBagRows::outside(self.context.bags(), tree, &self.bag));
         self.grower.tracked.start(out_of_bag.as_ref().filter(|_| is_tracked));
         let Some((oob, rows)) = oob.zip(out_of_bag) else {
             return Ok(self.grower.score(&self.bag, tree, scores)?.harvest());

@@ -179,3 +179,15 @@ impl Known {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_category_that_no_row_of_a_class_has_differs_from_all_its_values() {
+        let model = MissingModel::new(&[0.0, 1.0, 2.0, f64::NAN], true, &[0, 0, 1, 0], 2).unwrap();
+        assert_eq!([0.0, 1.0, 2.0].map(|value| model.one(value, 0)), [0.5, 0.5, 1.0]);
+        assert_eq!([0.0, 2.0].map(|value| model.one(value, 1)), [1.0, 0.0]);
+    }
+}

@@ -195,6 +195,11 @@ mod tests {
     }
 
     #[test]
+    fn none_of_equal_importances_is_surely_above_another() {
+        assert_eq!(rank_intervals(&[1.0, 0.0, 1.0], &[0.0; 3], 9.0), [(1, 2), (3, 3), (1, 2)]);
+    }
+
+    #[test]
     fn averages_weigh_means_and_variances() {
         let estimate = |mean, variance| Estimate::new(vec![mean], vec![variance]);
         let average = Estimate::average(&[(1.0, estimate(2.0, 4.0)), (3.0, estimate(6.0, 0.0))]);

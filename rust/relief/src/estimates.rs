@@ -347,3 +347,29 @@ impl Squares {
         self.sums[feature] - self.totals[feature] * self.totals[feature] / self.count
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use ferrank_ranking::Vector;
+
+    use super::*;
+    use crate::outline::Scheme;
+
+    #[test]
+    fn what_rounding_leaves_of_a_condition_does_not_count() {
+        // The targets of all pairs differ, but for rounding: those that agree say nothing.
+        let outline = Outline {
+            schemes: vec![Scheme { k: 1, sigma: None }],
+            metrics: vec![TargetMetric::Mean],
+            shares: vec![1.0],
+            n_features: 1,
+        };
+        let found = |target: f64, both: f64| {
+            // Queries, distances of the targets, differences of the feature, and both at once.
+            let sums = [3.0, target, 1.5, both].map(|sum| Vector::dense(vec![sum])).to_vec();
+            Linear::difference(&[Part { key: 0, weight: 1.0, sums: &sums }], &outline, 0, 0).value[0]
+        };
+        assert_eq!(found(3.0, 1.5), 0.5);
+        assert!((found(3.0f64.next_down(), 1.5f64.next_down()) - 0.5).abs() < 1e-9);
+    }
+}

@@ -163,7 +163,7 @@ impl ReliefParams {
     /// Checks each setting, alone and together with other settings, the task and the targets.
     ///
     /// # Errors
-    /// [`Error::Setting`] with the setting, its value and valid values.
+    /// [`Error::Setting`](ferrank_runtime::Error::Setting) with the setting, its value and valid values.
     pub fn validate(&self, shape: &DataShape) -> Result<()> {
         let DataShape { task, n_targets, is_weighted, .. } = *shape;
         check(!is_weighted, "weight: Relief does not weigh rows; leave it out, or use the forest")?;

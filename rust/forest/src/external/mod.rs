@@ -32,6 +32,7 @@ use std::sync::{Mutex, PoisonError};
 use pulp::Arch;
 use rayon::prelude::*;
 
+use super::companion_scores;
 use super::companions;
 use super::context::GrowContext;
 use super::criterion::{Criterion, WEIGHT};
@@ -121,7 +122,7 @@ impl<'a> Families<'a> {
     /// Adds the vectors of `tree`. Returns the number and the contribution of its tree once that is complete.
     fn add(&self, tree: u64, vectors: Contribution) -> Option<(u64, Contribution)> {
         let (number, place) = companions::family(tree);
-        let vectors = if place == 0 { vectors } else { companions::kept(vectors, tree, self.context) };
+        let vectors = if place == 0 { vectors } else { companion_scores::kept(vectors, tree, self.context) };
         let mut incomplete = self.incomplete.lock().unwrap_or_else(PoisonError::into_inner);
         let family =
             incomplete.entry(number).or_insert_with(|| vec![None; 1 + self.context.companions(number).count()]);

@@ -79,7 +79,7 @@ impl<'a> OobContext<'a> {
 pub(crate) fn rows_of_tree(context: GrowContext<'_>, tree: u64) -> Result<OutOfBagRows> {
     let GrowContext { store, monitor, .. } = context;
     let bags = context.bags();
-    let (mut rows, mut bag) = (bags.rows(tree), Bag::default());
+    let (mut rows, mut bag) = (OutOfBagRows::candidates(bags, tree), Bag::default());
     for (block, base) in (0..store.rows).step_by(CHUNK_ROWS).enumerate() {
         monitor.check()?;
         bags.take_block(tree, block, &mut bag);

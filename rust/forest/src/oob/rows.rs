@@ -1,6 +1,7 @@
 //! The rows that are not in a bag.
 
-use crate::bag::Bag;
+use crate::bag::{Bag, BagPlan};
+use crate::companions::is_companion;
 use ferrank_data::intake::CHUNK_ROWS;
 use ferrank_runtime::error::Result;
 
@@ -24,8 +25,23 @@ impl OutOfBagRows {
         OutOfBagRows { bits, count: rows }
     }
 
+    /// The rows that the bag of tree number `tree` is drawn from. A companion knows those of its subsample alone.
+    pub(crate) fn candidates(bags: BagPlan<'_>, tree: u64) -> Self {
+        match is_companion(tree) {
+            false => OutOfBagRows::all(bags.n_rows()),
+            true => OutOfBagRows::of(&bags.subsample(tree), bags.n_rows()),
+        }
+    }
+
+    /// The rows outside of `bag`, the bag of tree number `tree`.
+    pub(crate) fn outside(bags: BagPlan<'_>, tree: u64, bag: &Bag) -> Self {
+        let mut rows = OutOfBagRows::candidates(bags, tree);
+        rows.remove(0, bag);
+        rows
+    }
+
     /// Some of the rows 0 … `n_rows` − 1.
-    pub(crate) fn of(rows: &[u32], n_rows: usize) -> Self {
+    fn of(rows: &[u32], n_rows: usize) -> Self {
         let mut bits = vec![0; n_rows.div_ceil(BITS)];
         rows.iter().for_each(|&row| bits[row as usize / BITS] |= 1 << (row as usize % BITS));
         OutOfBagRows { bits, count: rows.len() }

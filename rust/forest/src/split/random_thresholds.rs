@@ -164,3 +164,18 @@ impl OnRegisters for Judge<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn more_left_codes_than_a_byte_counts_are_counted() {
+        for (n_left, left_is_smaller) in [(300, false), (151, false), (150, true)] {
+            let codes: Vec<u8> = (0..300).map(|position| u8::from(position >= n_left)).collect();
+            let mut thresholds = RandomThresholds::default();
+            thresholds.take(Arch::new(), 0, &codes, 0, MissingSide::Heavier);
+            assert_eq!(thresholds.cuts[0].left_is_smaller, left_is_smaller, "{n_left}");
+        }
+    }
+}
