@@ -45,7 +45,8 @@ class ForestRanker(StreamRanker):
     bootstrap : bool, optional
         Whether to draw rows with replacement. None is True except for extra trees.
     max_samples : int, float or None, default=None
-        Number of rows drawn for a tree; a float is a share. None draws as many as there are.
+        Number of rows drawn for a tree; a float is a share. None draws as many as there are. With groups,
+        the share is one of the groups, and a number is an error.
     max_bins : int, default=255
         Maximum number of bins of a numeric feature, from 2 to 65,535. A feature with no more distinct values
         is split at any value, others at quantiles.

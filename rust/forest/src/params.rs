@@ -140,7 +140,7 @@ settings! {
         max_depth, with_max_depth: Option<usize> = None;
         /// True if rows are drawn with replacement; `None`: yes, except for extra trees.
         bootstrap, with_bootstrap: Option<bool> = None;
-        /// Rows drawn for a tree; only with bootstrap.
+        /// Rows drawn for a tree; only with bootstrap. If rows have groups, a share of the groups.
         max_samples, with_max_samples: MaxSamples = MaxSamples::All;
         /// Greatest number of codes of a numeric feature, 2 to 65,535. A feature with no more distinct
         /// values is searched exactly, others at quantiles.
@@ -248,7 +248,7 @@ impl ForestParams {
         examples >= (2 * self.min_samples_leaf) as f64 && self.max_depth.is_none_or(|most| (depth as usize) < most)
     }
 
-    /// Number of rows to draw for a tree, of `n_rows`.
+    /// Number of rows to draw for a tree, of `n_rows`; or of groups.
     pub fn rows_per_tree(&self, n_rows: u64) -> u64 {
         match self.max_samples {
             MaxSamples::All => n_rows,
