@@ -29,7 +29,8 @@ RANKERS: dict[str, dict[str, Any]] = {
 
 
 def same(one: fr.Ranking, other: fr.Ranking) -> bool:
-    return list(one.scores) == list(other.scores) and all(
+    whole = (list(one.scores), one.model_error)
+    return whole == (list(other.scores), other.model_error) and all(
         np.array_equal(a.importance, b.importance)
         and np.array_equal(a.monte_carlo_error, b.monte_carlo_error, equal_nan=True)
         for a, b in zip(one.scores.values(), other.scores.values(), strict=True)

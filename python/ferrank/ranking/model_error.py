@@ -4,9 +4,6 @@ from dataclasses import dataclass
 
 __all__ = ["ModelError"]
 
-_SURE = 1.645
-"""Standard errors by which the error must be below that of guessing; by chance that happens in 5 %."""
-
 
 @dataclass(frozen=True)
 class ModelError:
@@ -14,12 +11,9 @@ class ModelError:
 
     Examples
     --------
-    >>> error = ModelError("error rate", 0.05, 0.6, 0.04, 150)
-    >>> error.is_better
-    True
-    >>> print(error)
-    out-of-bag error: 0.05, guessing 0.6 (error rate)
-    >>> print(ModelError("relative squared error", 0.21, 1.0, 0.05, 150))
+    >>> print(ModelError("error rate", 0.05, 0.6, 0.04, squared_error=0.12, is_better=True, n_rows=150))
+    out-of-bag error: 0.05, guessing 0.6 (error rate); squared error of shares: 0.12 of guessing
+    >>> print(ModelError("relative squared error", 0.21, 1.0, 0.05, 0.21, is_better=True, n_rows=150))
     out-of-bag error: 0.21 of guessing (relative squared error)
     """
 
@@ -33,14 +27,19 @@ class ModelError:
     have"""
     standard_error: float
     """Of the difference between the two"""
+    squared_error: float
+    """Squared error of the predicted mean, or of the predicted shares of classes or labels (Brier score),
+    relative to that of a constant prediction. It is below 1 for a rare class that is told from the others but
+    never the most probable one."""
+    is_better: bool
+    """Whether the model is better than guessing at 95 % confidence, by either of the two errors"""
     n_rows: int
-    """Rows that both are computed from"""
-
-    @property
-    def is_better(self) -> bool:
-        """Whether the model is surely better than guessing."""
-        return self.guess - self.error > _SURE * self.standard_error
+    """Rows that all of this is computed from"""
 
     def __str__(self) -> str:
-        of_guessing = " of guessing" if self.guess == 1 else f", guessing {self.guess:.2g}"
-        return f"out-of-bag error: {self.error:.2g}{of_guessing} ({self.measure})"
+        if self.measure == "relative squared error":
+            return f"out-of-bag error: {self.error:.2g} of guessing ({self.measure})"
+        return (
+            f"out-of-bag error: {self.error:.2g}, guessing {self.guess:.2g} ({self.measure}); "
+            f"squared error of shares: {self.squared_error:.2g} of guessing"
+        )

@@ -45,11 +45,13 @@ class Ranking:
         Wall time of the run.
     stopped : Stop or None
         Why the run ended, with ``until="stable"``.
-    model_error : dict of str to ModelError
+    model_error : dict of str to ModelError or None
         By target, how well the forest predicts rows that are out of bag, beside guessing; measured on a
-        sample of up to 1,000 rows. Empty where it is not known: without a bootstrap or a target, with
-        ``supervision=0``, for Relief, with ``scope="partition"``, and after ``partial_fit``. A constant
-        target has no entry.
+        sample of up to 1,000 rows. A constant target has no entry. None where it is not known: for Relief,
+        without a bootstrap or a target, with ``supervision=0``, with ``scope="partition"``, and after
+        ``partial_fit``.
+    no_model_error : str or None
+        Why ``model_error`` is None.
 
     Examples
     --------
@@ -69,7 +71,8 @@ class Ranking:
     settings: dict[str, Any] = field(default_factory=dict)
     seconds: float | None = None
     stopped: Stop | None = None
-    model_error: dict[str, ModelError] = field(default_factory=dict)
+    model_error: dict[str, ModelError] | None = None
+    no_model_error: str | None = None
 
     @classmethod
     def from_core(cls, result: dict[str, Any], settings: dict[str, Any], seconds: float | None) -> Self:
@@ -92,7 +95,8 @@ class Ranking:
             settings=settings,
             seconds=seconds,
             stopped=None if result["stopped"] is None else Stop(**result["stopped"]),
-            model_error={target: ModelError(**error) for target, error in result["model_error"].items()},
+            model_error=storage.model_error(result["model_error"]),
+            no_model_error=result["no_model_error"],
         )
 
     @classmethod

@@ -46,8 +46,10 @@ def to_dict(ranking: "Ranking") -> dict[str, Any]:
         result["n_unlabelled"] = ranking.n_unlabelled
     if ranking.stopped is not None:
         result["stopped"] = asdict(ranking.stopped)
-    if ranking.model_error:
+    if ranking.model_error is not None:
         result["model_error"] = {target: asdict(error) for target, error in ranking.model_error.items()}
+    if ranking.no_model_error is not None:
+        result["no_model_error"] = ranking.no_model_error
     return result
 
 
@@ -204,7 +206,11 @@ def _fields(about: dict[str, Any], scores: dict[str, dict[str, Any]]) -> dict[st
         "settings": about["settings"],
         "seconds": about["seconds"],
         "stopped": Stop(**about["stopped"]) if "stopped" in about else None,
-        "model_error": {
-            target: ModelError(**error) for target, error in about.get("model_error", {}).items()
-        },
+        "model_error": model_error(about.get("model_error")),
+        "no_model_error": about.get("no_model_error"),
     }
+
+
+def model_error(errors: dict[str, dict[str, Any]] | None) -> dict[str, ModelError] | None:
+    """Return the errors whose fields are given, by target."""
+    return None if errors is None else {target: ModelError(**error) for target, error in errors.items()}

@@ -178,13 +178,13 @@ def _errors(ranking: "Ranking", top: int) -> list[str]:
 
 def _model_errors(ranking: "Ranking") -> list[str]:
     """Return how well the forest predicts, and which targets no better than guessing."""
-    errors = ranking.model_error
+    errors = ranking.model_error or {}
     if len(errors) > 1:
-        ratios = [error.error / error.guess for error in errors.values() if error.guess > 0]
+        ratios = [error.squared_error for error in errors.values()]
         lines = [
-            f"out-of-bag error: {min(ratios):.2g} to {max(ratios):.2g} of guessing, "
+            f"out-of-bag error: {min(ratios):.2g} to {max(ratios):.2g} of guessing (relative squared error), "
             f"median {np.median(ratios):.2g} over {len(ratios):,} targets"
-        ] * bool(ratios)
+        ]
     else:
         lines = [str(error) for error in errors.values()]
     guessed = [target for target, error in errors.items() if not error.is_better]
@@ -193,7 +193,7 @@ def _model_errors(ranking: "Ranking") -> list[str]:
         more = f" and {len(guessed) - 3:,} more" if len(guessed) > 3 else ""
         which = "no target" if 1 < len(guessed) == len(errors) else names + more
         no_better = "better" if which == "no target" else "no better"
-        lines.append(f"the forest predicts {which} {no_better} than guessing: importances say little")
+        lines.append(f"the forest predicts {which} {no_better} than guessing: importances may be noise")
     return lines
 
 

@@ -39,11 +39,15 @@ fn n_importances(data: &RunData, params: &ForestParams) -> usize {
     params.scores.len() + by_target
 }
 
-/// The error of the forest by target.
-pub(super) fn model_error(data: &RunData, params: &ForestParams, ensembles: &[Vec<Part<'_>>]) -> Vec<ModelError> {
-    match model_error::forms(data, params).is_empty() {
-        true => Vec::new(),
-        false => model_error::estimate(data, params, ensembles, n_importances(data, params)),
+/// The error of the forest by target; otherwise the reason why it is not known.
+pub(super) fn model_error(
+    data: &RunData,
+    params: &ForestParams,
+    ensembles: &[Vec<Part<'_>>],
+) -> std::result::Result<Vec<ModelError>, &'static str> {
+    match model_error::unknown(data, params) {
+        Some(reason) => Err(reason),
+        None => model_error::estimate(data, params, ensembles, n_importances(data, params)),
     }
 }
 

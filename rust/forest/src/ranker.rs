@@ -56,7 +56,11 @@ impl Ranker for ForestParams {
         estimates::scores(data, self, populations)
     }
 
-    fn model_error(&self, data: &RunData, populations: &[Vec<Part<'_>>]) -> Vec<ModelError> {
+    fn model_error(
+        &self,
+        data: &RunData,
+        populations: &[Vec<Part<'_>>],
+    ) -> std::result::Result<Vec<ModelError>, &'static str> {
         estimates::model_error(data, self, populations)
     }
 

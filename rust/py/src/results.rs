@@ -29,18 +29,30 @@ pub(crate) fn ranking<'py>(py: Python<'py>, ranking: Ranking, stopped: Option<St
     dict.set_item("features", ranking.features)?;
     dict.set_item("targets", ranking.targets)?;
     dict.set_item("scores", scores)?;
-    let model_error = PyDict::new(py);
-    for ModelError { target, measure, error, guess, standard_error, n_rows, .. } in ranking.model_error {
-        let entry = PyDict::new(py);
-        entry.set_item("measure", measure)?;
-        entry.set_item("error", error)?;
-        entry.set_item("guess", guess)?;
-        entry.set_item("standard_error", standard_error)?;
-        entry.set_item("n_rows", n_rows)?;
-        model_error.set_item(target, entry)?;
-    }
-    dict.set_item("model_error", model_error)?;
+    let (errors, reason) = match ranking.model_error {
+        Ok(errors) => (Some(model_errors(py, errors)?), None),
+        Err(reason) => (None, Some(reason)),
+    };
+    dict.set_item("model_error", errors)?;
+    dict.set_item("no_model_error", reason)?;
     dict.set_item("stopped", stopped.map(|stop| stop_as_dict(py, &stop)).transpose()?)?;
+    Ok(dict)
+}
+
+/// The errors by target.
+fn model_errors(py: Python<'_>, errors: Vec<ModelError>) -> PyResult<Bound<'_, PyDict>> {
+    let dict = PyDict::new(py);
+    for error in errors {
+        let entry = PyDict::new(py);
+        entry.set_item("measure", error.measure)?;
+        entry.set_item("error", error.error)?;
+        entry.set_item("guess", error.guess)?;
+        entry.set_item("standard_error", error.standard_error)?;
+        entry.set_item("squared_error", error.squared_error)?;
+        entry.set_item("is_better", error.is_better)?;
+        entry.set_item("n_rows", error.n_rows)?;
+        dict.set_item(error.target, entry)?;
+    }
     Ok(dict)
 }
 

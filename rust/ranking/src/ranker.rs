@@ -68,9 +68,14 @@ pub trait Ranker: fmt::Debug + Send + Sync + 'static {
     /// [`Error::Data`](ferrank_runtime::Error::Data) if a score has no contribution.
     fn scores(&self, data: &RunData, populations: &[Vec<Part<'_>>]) -> Result<Vec<ScoreRanking>>;
 
-    /// How well the model behind the importances predicts each target, from the contributions of each population.
-    fn model_error(&self, _data: &RunData, _populations: &[Vec<Part<'_>>]) -> Vec<ModelError> {
-        Vec::new()
+    /// How well the model behind the importances predicts each target, from the contributions of each population;
+    /// otherwise the reason why that is not known.
+    fn model_error(
+        &self,
+        _data: &RunData,
+        _populations: &[Vec<Part<'_>>],
+    ) -> std::result::Result<Vec<ModelError>, &'static str> {
+        Err("the ranker makes no predictions")
     }
 
     /// `other` with those settings replaced by this ranker's that may differ when this run continues that of `other`.

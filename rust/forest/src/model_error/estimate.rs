@@ -5,73 +5,116 @@ use std::collections::BTreeMap;
 use super::STRIDE;
 use crate::params::ForestParams;
 use ferrank_data::schema::Kind;
-use ferrank_ranking::{Column, ModelError, Part, RunData};
+use ferrank_ranking::{Column, ModelError, Part, RunData, quantile};
 use rustc_hash::FxHashMap;
 
 /// Sums of shares that differ by less are equal.
 const EQUAL: f64 = 1e-9;
+/// The probability with which the forest is said to be better than the constant prediction if it is not.
+const LEVEL: f64 = 0.05;
 
-/// The error of the forest by target, from the trees of all `ensembles`. `first` is the number of the vector with the
-/// weights of the tracked rows. Targets for which no error is known are left out.
+/// The error of the forest by target, from the trees of all `ensembles`; otherwise the reason why it is not known.
+/// `first` is the number of the vector with the weights of the tracked rows.
 pub(crate) fn estimate(
     data: &RunData,
     params: &ForestParams,
     ensembles: &[Vec<Part<'_>>],
     first: usize,
-) -> Vec<ModelError> {
+) -> Result<Vec<ModelError>, &'static str> {
+    let ensemble = |number: usize| &ensembles[if params.per_target { number } else { 0 }];
     let error = |(number, target): (usize, &Column)| {
-        let (trees, vector) = match params.per_target {
-            true => (ensembles.get(number)?, first + 1),
-            false => (ensembles.first()?, first + 1 + number),
-        };
-        let rows = rows(trees, first, vector)?;
-        let (measure, error): (_, fn(&Row) -> Option<RowError>) = match target.kind {
-            Kind::Numeric => ("relative squared error", Row::square),
-            Kind::Nominal => ("error rate", Row::mistake),
-            Kind::Labels => ("Hamming loss", Row::hamming_loss),
-        };
-        let errors: Vec<RowError> = rows.iter().filter_map(error).collect();
-        summary(&target.name, measure, target.kind == Kind::Numeric, &errors)
+        target_error(target, rows(ensemble(number), first, first + 1 + if params.per_target { 0 } else { number }))
     };
-    data.targets.iter().enumerate().filter_map(error).collect()
+    let errors: Vec<ModelError> = data.targets.iter().enumerate().filter_map(error).collect();
+    match errors.is_empty() {
+        false => Ok(errors),
+        true => Err("no row is predicted: no target varies, no tree has a split, or each is of a part of the rows"),
+    }
 }
 
 /// A row that was out of bag, with the sums of its entries for a target over the trees of a forest.
 struct Row {
     weight: f64,
+    /// The number of its group; that of the row without groups.
+    group: u64,
     /// Number of trees that have it out of bag.
     n_trees: f64,
     /// Numbers of entries, ascending, and their sums.
     sums: Vec<(u32, f64)>,
 }
 
-/// The error of the forest for a row, and that of the constant prediction.
+/// The errors of the forest for a row, and those of the constant prediction.
 struct RowError {
     weight: f64,
+    group: u64,
     error: f64,
     guess: f64,
+    /// Sums of the squared errors of the forest, and of the constant prediction.
+    squares: [f64; 2],
 }
 
-/// The rows with the weights and entries of two vectors of `trees`. `None` if there are no entries, as of a constant
-/// target.
-fn rows(trees: &[Part<'_>], weights: usize, vector: usize) -> Option<Vec<Row>> {
+/// The rows with the weights and entries of two vectors of `trees`.
+fn rows(trees: &[Part<'_>], weights: usize, vector: usize) -> Vec<Row> {
     let mut rows: BTreeMap<u32, Row> = BTreeMap::new();
     let mut sums: FxHashMap<u32, f64> = FxHashMap::default();
     for tree in trees {
-        for (number, weight) in tree.sums.get(weights)?.entries() {
-            let row = rows.entry(number as u32).or_insert(Row { weight, n_trees: 0.0, sums: Vec::new() });
-            row.n_trees += 1.0;
+        for (place, value) in tree.sums.get(weights).into_iter().flat_map(|vector| vector.entries()) {
+            let (entry, number) = (place as u32 / STRIDE, place as u32 % STRIDE);
+            let (group, n_trees) = (u64::from(number), 0.0);
+            let row = rows.entry(number).or_insert(Row { weight: 0.0, group, n_trees, sums: Vec::new() });
+            match entry {
+                0 => (row.weight, row.n_trees) = (value, row.n_trees + 1.0),
+                _ => row.group = value as u64,
+            }
         }
-        for (place, value) in tree.sums.get(vector)?.entries() {
+        for (place, value) in tree.sums.get(vector).into_iter().flat_map(|vector| vector.entries()) {
             *sums.entry(place as u32).or_insert(0.0) += value;
         }
     }
     let mut places: Vec<u32> = sums.keys().copied().collect();
     places.sort_unstable();
     for place in places {
-        rows.get_mut(&(place % STRIDE))?.sums.push((place / STRIDE, sums[&place]));
+        if let Some(row) = rows.get_mut(&(place % STRIDE)) {
+            row.sums.push((place / STRIDE, sums[&place]));
+        }
     }
-    (!sums.is_empty()).then(|| rows.into_values().collect())
+    rows.into_values().filter(|row| row.n_trees > 0.0).collect()
+}
+
+/// The error for `target` on `rows`. `None` if the target has no entries, as a constant target, or if the constant
+/// prediction is right in all rows.
+fn target_error(target: &Column, mut rows: Vec<Row>) -> Option<ModelError> {
+    // Rows without the target have no entries.
+    rows.retain(|row| !row.sums.is_empty());
+    let (measure, errors): (_, Vec<RowError>) = match target.kind {
+        Kind::Numeric => ("relative squared error", rows.iter().filter_map(Row::number).collect()),
+        Kind::Nominal => ("error rate", {
+            let shares = ClassShares::new(&rows);
+            rows.iter().filter_map(|row| row.class(&shares)).collect()
+        }),
+        Kind::Labels => ("Hamming loss", rows.iter().filter_map(Row::labels).collect()),
+    };
+    if errors.len() < 2 {
+        return None;
+    }
+    let squared = Comparison::of_ratio(&errors, |row| row.squares)?;
+    let mut found = ModelError::new(&target.name, measure);
+    (found.squared_error, found.n_rows) = (squared.error, errors.len());
+    let shown = match target.kind {
+        Kind::Numeric => {
+            found.is_better = squared.is_better(LEVEL);
+            squared
+        }
+        // A rare class may be told from the others and yet never be the most probable one, and then the error rate is
+        // that of guessing. The shares show it.
+        Kind::Nominal | Kind::Labels => {
+            let rate = Comparison::of_difference(&errors, |row| [row.error, row.guess]);
+            found.is_better = [&rate, &squared].iter().any(|comparison| comparison.is_better(LEVEL / 2.0));
+            rate
+        }
+    };
+    (found.error, found.guess, found.standard_error) = (shown.error, shown.guess, shown.standard_error);
+    Some(found)
 }
 
 impl Row {
@@ -79,19 +122,25 @@ impl Row {
         self.sums.iter().find(|(number, _)| *number == entry).map(|(_, sum)| *sum)
     }
 
-    /// `None` if the target is missing.
-    fn square(&self) -> Option<RowError> {
-        let [guess, error] = [self.sum(0)?, self.sum(1)?].map(|sum| (sum / self.n_trees).powi(2));
-        Some(RowError { weight: self.weight, error, guess })
+    fn row_error(&self, [error, guess]: [f64; 2], squares: [f64; 2]) -> RowError {
+        RowError { weight: self.weight, group: self.group, error, guess, squares }
     }
 
-    /// `None` if the target is missing.
-    fn mistake(&self) -> Option<RowError> {
-        let guess = self.sum(0).unwrap_or(0.0) / self.n_trees;
+    fn number(&self) -> Option<RowError> {
+        let [guess, error] = [self.sum(0)?, self.sum(1)?].map(|sum| (sum / self.n_trees).powi(2));
+        Some(self.row_error([error, guess], [error, guess]))
+    }
+
+    /// The number of the true class.
+    fn true_class(&self) -> Option<u32> {
+        self.sum(0).map(|sum| (sum / self.n_trees).round() as u32)
+    }
+
+    fn class(&self, classes: &ClassShares) -> Option<RowError> {
+        let truth = self.true_class()?;
         let wrong = || self.sums.iter().filter(|(entry, _)| *entry > 0).map(|(_, sum)| *sum);
-        let most = wrong().fold(0.0, f64::max);
-        let of_truth = self.n_trees - wrong().sum::<f64>();
-        let error = match of_truth - most {
+        let (most, all) = (wrong().fold(0.0, f64::max), wrong().sum::<f64>());
+        let error = match self.n_trees - all - most {
             difference if difference > EQUAL => 0.0,
             difference if difference < -EQUAL => 1.0,
             _ => {
@@ -99,41 +148,119 @@ impl Row {
                 n_equal / (n_equal + 1.0)
             }
         };
-        (guess >= 0.0).then_some(RowError { weight: self.weight, error, guess })
+        let squares = (all.powi(2) + wrong().map(|share| share.powi(2)).sum::<f64>()) / self.n_trees.powi(2);
+        let share = classes.shares.get(&truth).copied().unwrap_or(0.0);
+        let of_guess = 1.0 - 2.0 * share + classes.shares.values().map(|share| share.powi(2)).sum::<f64>();
+        Some(self.row_error([error, f64::from(truth != classes.most)], [squares, of_guess]))
     }
 
-    /// `None` if the target is missing.
-    fn hamming_loss(&self) -> Option<RowError> {
-        let guess = self.sum(0)? / self.n_trees;
-        let loss = |pair: &[(u32, f64)]| match pair {
-            // The entries of a label follow each other.
-            &[(entry, wrong), (_, times_share)] if entry % 2 == 1 => {
+    fn labels(&self) -> Option<RowError> {
+        let [guess, of_guess] = [self.sum(0)?, self.sum(1)?].map(|sum| sum / self.n_trees);
+        let (mut error, mut squares) = (0.0, 0.0);
+        // The two entries of a label follow each other.
+        for pair in self.sums.windows(2) {
+            if let &[(entry, wrong), (next, weighted)] = pair
+                && entry >= 2
+                && entry % 2 == 0
+                && next == entry + 1
+            {
                 let is_wrong = match wrong - self.n_trees / 2.0 {
                     difference if difference > EQUAL => 1.0,
                     difference if difference < -EQUAL => 0.0,
                     _ => 0.5,
                 };
-                is_wrong * times_share / wrong
+                error += is_wrong * weighted / wrong;
+                squares += wrong * weighted / self.n_trees.powi(2);
             }
-            _ => 0.0,
-        };
-        Some(RowError { weight: self.weight, error: self.sums.windows(2).map(loss).sum(), guess })
+        }
+        Some(self.row_error([error, guess], [squares, of_guess]))
     }
 }
 
-/// The mean errors over rows. `None` with fewer than two rows, or if the constant prediction of a number has no error.
-fn summary(target: &str, measure: &str, is_relative: bool, rows: &[RowError]) -> Option<ModelError> {
-    let weight: f64 = rows.iter().map(|row| row.weight).sum();
-    let mean = |of: &dyn Fn(&RowError) -> f64| rows.iter().map(|row| row.weight * of(row)).sum::<f64>() / weight;
-    let (error, guess) = (mean(&|row| row.error), mean(&|row| row.guess));
-    if rows.len() < 2 || (is_relative && guess <= 0.0) {
-        return None;
+/// The shares of the classes in the weight of rows.
+struct ClassShares {
+    shares: BTreeMap<u32, f64>,
+    /// The most frequent class, of several the first.
+    most: u32,
+}
+
+impl ClassShares {
+    fn new(rows: &[Row]) -> Self {
+        let mut shares = BTreeMap::new();
+        for row in rows {
+            if let Some(class) = row.true_class() {
+                *shares.entry(class).or_insert(0.0) += row.weight;
+            }
+        }
+        let total: f64 = shares.values().sum();
+        shares.values_mut().for_each(|share| *share /= total);
+        let mut most = (0.0, 0);
+        for (&class, &share) in &shares {
+            if share > most.0 + EQUAL {
+                most = (share, class);
+            }
+        }
+        ClassShares { shares, most: most.1 }
     }
-    // The error relative to that of the constant prediction is a ratio, whose residuals those of the difference are.
-    let (unit, slope) = if is_relative { (guess, error / guess) } else { (1.0, 1.0) };
-    let residual = |row: &RowError| (row.error - error) - slope * (row.guess - guess);
-    let squares: f64 = rows.iter().map(|row| (row.weight * residual(row)).powi(2)).sum();
-    let n = rows.len() as f64;
-    let standard_error = (squares * n / (n - 1.0)).sqrt() / weight / unit;
-    Some(ModelError::new(target, measure, error / unit, guess / unit, standard_error, rows.len()))
+}
+
+/// The mean error of the forest beside that of the constant prediction.
+struct Comparison {
+    error: f64,
+    guess: f64,
+    standard_error: f64,
+    /// Degrees of freedom of the standard error.
+    freedom: f64,
+}
+
+impl Comparison {
+    /// Compares the means of the two errors that `of` gives for each row.
+    fn of_difference(rows: &[RowError], of: impl Fn(&RowError) -> [f64; 2]) -> Self {
+        let [error, guess] = means(rows, &of);
+        Comparison::with_residuals(rows, [error, guess], |row| {
+            let [of_forest, of_guess] = of(row);
+            (of_forest - error) - (of_guess - guess)
+        })
+    }
+
+    /// The same in units of the mean error of the constant prediction; `None` if that is 0.
+    fn of_ratio(rows: &[RowError], of: impl Fn(&RowError) -> [f64; 2]) -> Option<Self> {
+        let [error, guess] = means(rows, &of);
+        let ratio = error / guess;
+        // The linear part of the ratio's error.
+        let residual = |row: &RowError| {
+            let [of_forest, of_guess] = of(row);
+            (of_forest - ratio * of_guess) / guess
+        };
+        (guess > 0.0).then(|| Comparison::with_residuals(rows, [ratio, 1.0], residual))
+    }
+
+    /// The standard error is that of a sum over groups of rows. Its degrees of freedom are those of Satterthwaite (1946),
+    /// so that few rows with large residuals count as few.
+    fn with_residuals(rows: &[RowError], [error, guess]: [f64; 2], residual: impl Fn(&RowError) -> f64) -> Self {
+        let mut groups: BTreeMap<u64, f64> = BTreeMap::new();
+        for row in rows {
+            *groups.entry(row.group).or_insert(0.0) += row.weight * residual(row);
+        }
+        let weight: f64 = rows.iter().map(|row| row.weight).sum();
+        let (mut second, mut fourth) = (0.0, 0.0);
+        for sum in groups.values() {
+            second += sum.powi(2);
+            fourth += sum.powi(4);
+        }
+        let n = groups.len() as f64;
+        let standard_error = (second * n / (n - 1.0).max(1.0)).sqrt() / weight;
+        let freedom = if fourth > 0.0 && n > 1.0 { (second * second / fourth).min(n - 1.0) } else { 0.0 };
+        Comparison { error, guess, standard_error, freedom }
+    }
+
+    fn is_better(&self, level: f64) -> bool {
+        self.guess - self.error > quantile(1.0 - level, self.freedom) * self.standard_error
+    }
+}
+
+/// The weighted means of the two errors that `of` gives for each row.
+fn means(rows: &[RowError], of: impl Fn(&RowError) -> [f64; 2]) -> [f64; 2] {
+    let weight: f64 = rows.iter().map(|row| row.weight).sum();
+    [0, 1].map(|which| rows.iter().map(|row| row.weight * of(row)[which]).sum::<f64>() / weight)
 }

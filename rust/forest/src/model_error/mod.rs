@@ -19,6 +19,10 @@
 //!
 //! If two classes have the same share, or a label has half of it, the error is that of a random choice.
 //!
+//! Beside it stands the squared error of the shares (Brier 1950), relative to that of the shares in all rows. The forest
+//! is better than the constant prediction if one of the two errors is, by Student's one-sided test at the level 0.05, or
+//! 0.025 for each of two. Rows of a group count as one observation.
+//!
 //! Memory: the codes of the sampled rows, and for each tree about three numbers for each of these rows and target.
 
 mod estimate;
@@ -45,6 +49,16 @@ const _: () = assert!(MOST_ROWS <= STRIDE as usize);
 /// The forms of the vectors of a tree: the weights of the tracked rows, and the residuals for each target.
 pub(crate) fn forms(data: &RunData, params: &ForestParams) -> Vec<Form> {
     let n_targets = if params.per_target { data.targets.len().min(1) } else { data.targets.len() };
-    let is_measured = params.bootstraps() && n_targets > 0;
-    vec![Form::Entries; if is_measured { 1 + n_targets } else { 0 }]
+    let n_vectors = if unknown(data, params).is_none() { 1 + n_targets } else { 0 };
+    vec![Form::Entries; n_vectors]
+}
+
+/// Why trees predict no rows; `None` if they do.
+pub(crate) fn unknown(data: &RunData, params: &ForestParams) -> Option<&'static str> {
+    match (data.targets.is_empty(), params.bootstraps(), params.supervision) {
+        (true, ..) => Some("there is no target"),
+        (_, false, _) => Some("no row is out of bag without a bootstrap"),
+        (_, _, Some(0.0)) => Some("targets take no part with a supervision of 0"),
+        _ => None,
+    }
 }

@@ -99,31 +99,37 @@ impl<'a> TrackedRows<'a> {
     /// The vectors of the tree: the weights of the tracked rows, and the entries for each target. Without rows if the
     /// tree has no split.
     ///
-    /// Entry 0 of a row is the residual, or the error, of the constant prediction; for classes it is left out if it is 0,
-    /// and −1 if the class is missing. Entry 1 of a number is the residual. Entry c of a class is the share of the class
-    /// that comes c after the true one, in a circle. Label l has the share of wrong labels as entry 2l + 1, and this
-    /// times the share of the label as entry 2l + 2.
+    /// Entry 1 of a row's weight is the number of its group, if there are groups. Entry 0 of a number is the residual of
+    /// the constant prediction, entry 1 that of the tree. Entry 0 of a class is the number of the true one, entry 1 + c
+    /// the share of a wrong class c. Entries 0 and 1 of labels are the Hamming loss and the squared error of the constant
+    /// prediction; label l has the share of wrong labels as entry 2l + 2, and this times the weight of the label as entry
+    /// 2l + 3. Rows without the target have no entries.
     pub(crate) fn vectors(&mut self) -> Contribution {
         let Some(sample) = self.sample else { return Contribution::new() };
         let rows = if self.has_split { &mut self.rows[..self.len] } else { &mut [] };
         rows.sort_unstable();
-        let weights = rows.iter().map(|&row| (row, sample.weights[row as usize])).collect();
+        let mut weights: Vec<(u32, f64)> = rows.iter().map(|&row| (row, sample.weights[row as usize])).collect();
+        if let Some(groups) = &sample.context.store.groups {
+            let group = |&row: &u32| (STRIDE + row, f64::from(groups.of_row[sample.rows[row as usize]]));
+            weights.extend(rows.iter().map(group));
+        }
         let mut vectors = vec![Vector::sparse(weights)];
         let n_rows = sample.rows.len();
         for (number, target) in sample.targets.iter().enumerate() {
             let mut entries = Vec::new();
             for &row in rows.iter().filter(|_| target.outcome.is_some()) {
-                let guess = match (&target.truths[row as usize], &target.outcome) {
-                    (None, Some(Outcome::Classes(_))) => Some(-1.0),
-                    (None, _) => None,
-                    (Some(Truth::Class(_)), _) => Some(target.guesses[row as usize]).filter(|guess| *guess > 0.0),
-                    (Some(_), _) => Some(target.guesses[row as usize]),
-                };
-                entries.extend(guess.map(|guess| (row, guess)));
-                if target.truths[row as usize].is_some() {
-                    let residuals = &self.residuals[number * n_rows + row as usize];
-                    entries.extend(residuals.iter().map(|&(entry, value)| (entry * STRIDE + row, value)));
+                let Some(truth) = &target.truths[row as usize] else { continue };
+                let mut push = |entry: u32, value: f64| entries.push((entry * STRIDE + row, value));
+                match truth {
+                    Truth::Number(value) => push(0, target.guess - value),
+                    Truth::Class(class) => push(0, *class as f64),
+                    Truth::Labels { loss, squares, .. } => {
+                        push(0, *loss);
+                        push(1, *squares);
+                    }
                 }
+                let residuals = &self.residuals[number * n_rows + row as usize];
+                residuals.iter().for_each(|&(entry, value)| push(entry, value));
             }
             entries.sort_unstable_by_key(|&(place, _)| place);
             vectors.push(Vector::sparse(entries));
@@ -174,20 +180,15 @@ impl Prediction {
         match (self, truth) {
             (Prediction::Number(mean), Truth::Number(value)) => residuals.push((1, mean - value)),
             (Prediction::Shares(shares), Truth::Class(truth)) => {
-                let n_classes = match &target.outcome {
-                    Some(Outcome::Classes(indicators)) => indicators.len(),
-                    _ => return,
-                };
                 let wrong = shares.iter().filter(|(class, _)| class != truth);
-                residuals
-                    .extend(wrong.map(|&(class, share)| (((class + n_classes - truth) % n_classes) as u32, share)));
+                residuals.extend(wrong.map(|&(class, share)| (class as u32 + 1, share)));
             }
-            (Prediction::Shares(shares), Truth::Labels(labels)) => {
+            (Prediction::Shares(shares), Truth::Labels { labels, .. }) => {
                 let Some(Outcome::Labels(indicators)) = &target.outcome else { return };
                 let mut push = |label: u32, wrong: f64| {
                     if wrong > 0.0 {
-                        residuals.push((2 * label + 1, wrong));
-                        residuals.push((2 * label + 2, wrong * target.shares[label as usize]));
+                        residuals.push((2 * label + 2, wrong));
+                        residuals.push((2 * label + 3, wrong * target.shares[label as usize]));
                     }
                 };
                 let share = |label: u32| shares.binary_search_by_key(&(label as usize), |&(label, _)| label);
