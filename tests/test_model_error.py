@@ -272,19 +272,68 @@ def test_the_error_is_that_of_scikit_learn(name):
     assert apart < 3 * np.hypot(np.std(ours), np.std(theirs)) / np.sqrt(8) + 0.012
 
 
+def noise(kind: str, rng: np.random.Generator) -> tuple[dict, dict]:
+    """Columns in which no feature says anything of `y`, and settings."""
+    table = {f"x{i}": rng.normal(size=150) for i in range(8)}
+    patient = rng.integers(0, 30, 150)
+    if kind == "groups":
+        # Each patient has its own values, but they do not tell the target of another one.
+        table = {name: rng.normal(size=30)[patient] + 0.3 * x for name, x in table.items()}
+    if kind == "few rows":
+        table = {name: x[:20] for name, x in table.items()}
+    y = {
+        "number": lambda: rng.normal(size=150),
+        "wild": lambda: rng.standard_cauchy(150),
+        "few rows": lambda: rng.choice(["a", "b"], 20),
+        "two": lambda: rng.choice(["a", "b"], 150),
+        "five": lambda: rng.choice(list("abcde"), 150),
+        "skewed": lambda: rng.choice(["a", "b"], 150, p=[0.1, 0.9]),
+        "groups": lambda: rng.normal(size=30)[patient] + 0.3 * rng.normal(size=150),
+    }[kind]()
+    if kind == "groups":
+        return table | {"y": y, "patient": patient}, {"groups": "patient"}
+    return table | {"y": y}, {}
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["number", "two", "five", "skewed"])
+@pytest.mark.parametrize("kind", ["number", "wild", "few rows", "two", "five", "skewed", "groups"])
 def test_on_noise_the_forest_is_no_better_than_guessing(kind):
     told = 0
     for seed in range(60):
-        rng = np.random.default_rng(seed)
-        y = {
-            "number": lambda rng=rng: rng.normal(size=150),
-            "two": lambda rng=rng: rng.choice(["a", "b"], 150),
-            "five": lambda rng=rng: rng.choice(list("abcde"), 150),
-            "skewed": lambda rng=rng: rng.choice(["a", "b"], 150, p=[0.1, 0.9]),
-        }[kind]()
-        table = {f"x{i}": rng.normal(size=150) for i in range(8)} | {"y": y}
-        ranking = fr.rank(table, "y", n_estimators=50, standard_errors=False, random_state=seed)
+        table, how = noise(kind, np.random.default_rng(seed))
+        ranking = fr.rank(table, "y", n_estimators=50, standard_errors=False, random_state=seed, **how)
         told += "the forest predicts y no better than guessing: importances may be noise" in ranking.to_text()
-    assert told >= 54
+    assert told >= 57
+
+
+def test_without_groups_rows_of_a_patient_tell_each_other():
+    table, how = noise("groups", np.random.default_rng(0))
+    apart = fr.rank(table, "y", n_estimators=50, standard_errors=False, **how).model_error["y"]
+    mixed = fr.rank(table, "y", drop=["patient"], n_estimators=50, standard_errors=False).model_error["y"]
+    assert not apart.is_better
+    assert apart.error > 1
+    assert mixed.is_better
+    assert mixed.error < 0.5
+
+
+def test_a_rare_class_that_is_told_from_the_other_counts_though_it_is_never_the_most_probable():
+    rng = np.random.default_rng(3)
+    x = rng.normal(size=(8_000, 4))
+    value = x[:, 0] + 0.7 * rng.normal(size=8_000)
+    rare = value > np.sort(value)[-41]
+    table = {f"x{i}": x[:, i] for i in range(4)} | {"y": np.where(rare, "rare", "usual")}
+    forest = fr.ForestRanker(n_estimators=60, min_samples_leaf=25, standard_errors=False)
+    error = fr.rank(table, "y", ranker=forest).model_error["y"]
+    assert error.guess == pytest.approx(40 / 8_000, rel=0.05)
+    assert error.error > 0.9 * error.guess
+    assert error.is_better
+    assert error.squared_error < 0.95
+
+
+def test_any_threads_give_the_same_bits():
+    table = pa.table(data(2_500))
+    first, *others = (
+        fr.rank(table, ["y", "kind"], n_estimators=12, n_jobs=n_jobs, standard_errors=False).model_error
+        for n_jobs in (1, 2, 5)
+    )
+    assert all(other == first for other in others)

@@ -264,3 +264,54 @@ fn means(rows: &[RowError], of: impl Fn(&RowError) -> [f64; 2]) -> [f64; 2] {
     let weight: f64 = rows.iter().map(|row| row.weight).sum();
     [0, 1].map(|which| rows.iter().map(|row| row.weight * of(row)[which]).sum::<f64>() / weight)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(weight: f64, group: u64, error: f64) -> RowError {
+        RowError { weight, group, error, guess: 0.5, squares: [error, 0.5] }
+    }
+
+    fn compare(rows: &[RowError]) -> Comparison {
+        Comparison::of_difference(rows, |row| [row.error, row.guess])
+    }
+
+    fn is_close(a: f64, b: f64) -> bool {
+        (a - b).abs() < 1e-12
+    }
+
+    #[test]
+    fn rows_of_a_group_are_one_observation() {
+        let errors = [0.0, 0.1, 0.4, 1.0, 0.2];
+        let once: Vec<RowError> = (0..).zip(errors).map(|(group, error)| row(1.0, group, error)).collect();
+        let twice: Vec<RowError> =
+            (0..).zip(errors).flat_map(|(group, error)| [row(1.0, group, error), row(1.0, group, error)]).collect();
+        let (once, twice) = (compare(&once), compare(&twice));
+        assert!(is_close(once.error, 0.34) && is_close(once.guess, 0.5));
+        // Residuals −0.34, −0.24, 0.06, 0.66 and −0.14 have squares that add up to 0.632.
+        assert!(is_close(once.standard_error, (0.632_f64 / 4.0 / 5.0).sqrt()));
+        assert!(is_close(twice.standard_error, once.standard_error) && is_close(twice.freedom, once.freedom));
+    }
+
+    #[test]
+    fn few_rows_with_large_residuals_count_as_few() {
+        // The model is right in three rows more than the constant, of 1,000: chance has that in one of eight cases.
+        let rows: Vec<RowError> =
+            (0..1_000).map(|number| row(1.0, number, if number < 3 { 0.0 } else { 0.5 })).collect();
+        let found = compare(&rows);
+        assert!((found.guess - found.error) / found.standard_error > 1.645);
+        assert!(found.freedom < 3.1 && !found.is_better(0.025));
+    }
+
+    #[test]
+    fn the_standard_error_of_a_ratio_is_that_of_its_linear_part() {
+        let rows: Vec<RowError> = (0..)
+            .zip([0.1, 0.3, 0.2, 0.6])
+            .map(|(group, error)| RowError { squares: [error, 2.0 * error], ..row(1.0, group, error) })
+            .collect();
+        let found = Comparison::of_ratio(&rows, |row| row.squares).unwrap();
+        assert!(is_close(found.error, 0.5) && is_close(found.standard_error, 0.0));
+        assert!(Comparison::of_ratio(&rows, |_| [0.0, 0.0]).is_none());
+    }
+}
