@@ -55,8 +55,9 @@ impl MemoryPlan {
             threads * (CHUNK_ROWS * 48 + codes) + CHUNK_ROWS * (context.space.row_bytes(context.store.columns()) + 8);
         // The bag of a thread as groups, and the multiplicity of each.
         let fixed = fixed + threads * 12 * store.groups.as_ref().map_or(0, Groups::len);
-        // A bit for each row, for the rows out of the bag of a thread.
-        let fixed = fixed + if context.params.bootstraps() { threads * store.rows / 8 } else { 0 };
+        // A bit for each row, for the rows out of the bag of a thread; with out-of-bag scores they are counted there.
+        let tracks = context.params.bootstraps() && oob_needs(&context.params.scores).is_none();
+        let fixed = fixed + if tracks { threads * store.rows / 8 } else { 0 };
         let node = per_node(context) * sums_bytes(context);
         let least = fixed + node.max(threads * LEAST_ROWS * per_row);
         let judging = if oob_needs(&context.params.scores).is_some() { oob_bytes(context) } else { 0 };

@@ -51,7 +51,8 @@ pub(super) use memory_plan::holds_all;
 use pass::Passes;
 use upper_tree::{State, UpperTree};
 
-/// Grows `trees` for the targets `subset`, which predict the rows of `sample`. Calls `each` with the number and the contribution of each complete tree.
+/// Grows `trees` for the targets `subset`, which predict the rows of `sample`. Calls `each` with the number and the
+/// contribution of each complete tree.
 ///
 /// # Errors
 /// [`Error::Resource`](ferrank_runtime::error::Error::Resource) if the sums of a single node do not fit into memory,

@@ -7,7 +7,6 @@ use crate::context::GrowContext;
 use crate::criterion::{Criterion, WEIGHT};
 use crate::space::{Block, Indicator, NO_SHARE, Outcome};
 use crate::view::View;
-use ferrank_data::intake::CHUNK_ROWS;
 use ferrank_data::profile::MISSING_U16;
 use ferrank_data::store::bands::{BAND, Bands};
 use ferrank_data::store::{Chunk, CodeStore, Stored, TargetColumn};
@@ -17,6 +16,8 @@ use ferrank_runtime::random::{Purpose, stream};
 const MOST_NUMBERS: f64 = 16_000.0;
 /// The most bytes of the codes of sampled rows.
 const MOST_BYTES: usize = 16 << 20;
+/// Rows whose values are read together.
+const ROWS_AT_ONCE: usize = 2048;
 /// The least rows of a sample, if the data have so many.
 const LEAST_ROWS: usize = 64;
 
@@ -198,8 +199,8 @@ fn totals(context: GrowContext<'_>, criterion: &Criterion) -> Vec<f64> {
     let GrowContext { store, space, .. } = context;
     let mut sums = vec![0.0; criterion.len()];
     let mut block = Block::default();
-    for base in (0..store.rows).step_by(CHUNK_ROWS) {
-        let rows = base..store.rows.min(base + CHUNK_ROWS);
+    for base in (0..store.rows).step_by(ROWS_AT_ONCE) {
+        let rows = base..store.rows.min(base + ROWS_AT_ONCE);
         let (block, first) = match space.is_held() {
             true => (&space.block, base),
             false => {
