@@ -247,6 +247,12 @@ def _add_forest(parser: argparse.ArgumentParser) -> None:
         help="leave out standard errors, which on a few thousand rows take up to as long as the trees",
     )
     setting(
+        "--shadows",
+        action="store_true",
+        help="say which features are relevant: trees also see each feature with its values in other rows; needs "
+        "at least 200 trees",
+    )
+    setting(
         "--max-depth",
         type=int,
         metavar="N",
@@ -317,6 +323,13 @@ def _add_relief(parser: argparse.ArgumentParser) -> None:
         metavar=("W0", "W1"),
         help="influence of rows without a target, 0 to 1: of the farthest from all rows with one, and of the "
         "nearest; default, if they are used: 0 1",
+    )
+    setting(
+        "--target-draws",
+        type=positive,
+        metavar="B",
+        help="say which features are relevant: importances are compared to those for targets drawn anew, B times; "
+        "60 are enough",
     )
     setting(
         "--target-distance",

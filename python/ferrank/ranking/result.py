@@ -11,6 +11,7 @@ import pyarrow as pa
 from ferrank.errors import SettingError
 from ferrank.ranking import plot, storage, text
 from ferrank.ranking.model_error import ModelError
+from ferrank.ranking.relevance import Dependence, Relevance
 from ferrank.ranking.scores import Floats, ScoreRanking, rank_importances
 from ferrank.ranking.stopping import Stop
 
@@ -52,6 +53,8 @@ class Ranking:
         ``partial_fit``.
     no_model_error : str or None
         Why ``model_error`` is None.
+    relevance : Relevance or None
+        P-values and what follows from them, with ``shadows=True``.
 
     Examples
     --------
@@ -73,6 +76,7 @@ class Ranking:
     stopped: Stop | None = None
     model_error: dict[str, ModelError] | None = None
     no_model_error: str | None = None
+    relevance: Relevance | None = None
 
     @classmethod
     def from_core(cls, result: dict[str, Any], settings: dict[str, Any], seconds: float | None) -> Self:
@@ -97,6 +101,7 @@ class Ranking:
             stopped=None if result["stopped"] is None else Stop(**result["stopped"]),
             model_error=storage.model_error(result["model_error"]),
             no_model_error=result["no_model_error"],
+            relevance=None if result["relevance"] is None else Relevance(*result["relevance"]),
         )
 
     @classmethod
@@ -189,10 +194,36 @@ class Ranking:
         """Return the names of the ``k`` best features, best first."""
         return [self.features[number] for number in self.order(score)[:k]]
 
+    def relevant(self, fdr: float = 0.1, dependence: Dependence = "positive") -> list[str]:
+        """Return the names of the relevant features, best first.
+
+        A feature is relevant if it is more important than a feature without any information is by chance. At most a
+        share of ``fdr`` of those that are returned is expected to be irrelevant.
+
+        Parameters
+        ----------
+        fdr : float, default=0.1
+            The false discovery rate, above 0 and below 1.
+        dependence : {"positive", "any"}, default="positive"
+            As in :meth:`Relevance.q_values`.
+
+        Raises
+        ------
+        SettingError
+            The ranking has no p-values, or a setting is not valid.
+        """
+        if self.relevance is None:
+            raise SettingError(
+                "relevant: the ranking has no p-values; rank by a forest with shadows=True and 200 trees or more"
+            )
+        verdicts = self.relevance.verdicts(fdr, dependence)
+        return [self.features[number] for number in self.order() if verdicts[number] == "relevant"]
+
     def to_arrow(self) -> pa.Table:
         """Return a table with a row for each feature, best first.
 
-        Its columns are ``feature`` and ``rank`` (by the first score), and for each score ``S`` the importance
+        Its columns are ``feature`` and ``rank`` (by the first score), with p-values also ``p_value``, ``q_value``
+        and ``verdict`` (at a false discovery rate of 0.1), and for each score ``S`` the importance
         ``S``, ``S_standard_error``, ``S_monte_carlo_error``, ``S_rank``, ``S_rank_best``, ``S_rank_worst``
         and, where asked for, ``S[target]`` for each target.
         """
@@ -215,7 +246,7 @@ class Ranking:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Save as .csv, .parquet, .arrow or .json, told by the suffix; replaces a file in one step.
 
-        A CSV has the columns ``feature, rank`` and for each score ``S, S_standard_error,
+        A CSV has the columns ``feature, rank``, with p-values ``p_value, q_value, verdict``, and for each score ``S, S_standard_error,
         S_monte_carlo_error``, best first. The other formats can be read again by :meth:`load`.
         """
         storage.save(self, path)

@@ -18,6 +18,7 @@ from ferrank._core import __version__
 from ferrank.errors import DataError, ResourceError, SettingError
 from ferrank.output import check_path, replace
 from ferrank.ranking.model_error import ModelError
+from ferrank.ranking.relevance import Relevance
 from ferrank.ranking.scores import Floats, ScoreRanking
 from ferrank.ranking.stopping import Stop
 
@@ -50,6 +51,13 @@ def to_dict(ranking: "Ranking") -> dict[str, Any]:
         result["model_error"] = {target: asdict(error) for target, error in ranking.model_error.items()}
     if ranking.no_model_error is not None:
         result["no_model_error"] = ranking.no_model_error
+    if ranking.relevance is not None:
+        result["relevance"] = {
+            "p_value": ranking.relevance.p_value.tolist(),
+            "least_p_value": ranking.relevance.least_p_value.tolist(),
+            "q_value": ranking.relevance.q_values().tolist(),
+            "verdict": ranking.relevance.verdicts().tolist(),
+        }
     return result
 
 
@@ -66,6 +74,10 @@ def _score_to_dict(score: "ScoreRanking") -> dict[str, Any]:
     return result
 
 
+def _relevance(values: dict[str, Any]) -> Relevance:
+    return Relevance(*(np.asarray(values[name], dtype=np.float64) for name in ("p_value", "least_p_value")))
+
+
 def _without_nan(values: Floats) -> list[float | None]:
     return [None if math.isnan(value) else value for value in values.tolist()]
 
@@ -77,6 +89,10 @@ def to_table(ranking: "Ranking") -> pa.Table:
         "feature": pa.array(ranking.features).take(pa.array(order)),
         "rank": ranking.score().rank[order],
     }
+    if ranking.relevance is not None:
+        columns["p_value"] = ranking.relevance.p_value[order]
+        columns["q_value"] = ranking.relevance.q_values()[order]
+        columns["verdict"] = pa.array(ranking.relevance.verdicts().tolist()).take(pa.array(order))
     for name, score in ranking.scores.items():
         columns[name] = score.importance[order]
         columns[f"{name}_standard_error"] = score.standard_error[order]
@@ -96,6 +112,8 @@ def _parts(score: str, targets: list[str]) -> list[str]:
 
 def _write_csv(ranking: "Ranking", path: Path) -> None:
     kept = ["feature", "rank"]
+    if ranking.relevance is not None:
+        kept += ["p_value", "q_value", "verdict"]
     for name, score in ranking.scores.items():
         kept += [name, f"{name}_standard_error", f"{name}_monte_carlo_error"]
         if score.by_target is not None:
@@ -208,6 +226,7 @@ def _fields(about: dict[str, Any], scores: dict[str, dict[str, Any]]) -> dict[st
         "stopped": Stop(**about["stopped"]) if "stopped" in about else None,
         "model_error": model_error(about.get("model_error")),
         "no_model_error": about.get("no_model_error"),
+        "relevance": _relevance(about["relevance"]) if "relevance" in about else None,
     }
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from ferrank import _core
 
 if TYPE_CHECKING:
+    from ferrank.ranking.relevance import Relevance
     from ferrank.ranking.result import Ranking
     from ferrank.ranking.scores import ScoreRanking
 
@@ -119,6 +120,10 @@ def _rows(ranking: "Ranking", top: int) -> list[list[str]]:
     head, columns = ["rank", "feature"], []
     columns.append([str(rank) for rank in ranking.score().rank[order]])
     columns.append(labels([ranking.features[number] for number in order]))
+    if ranking.relevance is not None:
+        head += ["verdict", "q"]
+        columns.append(ranking.relevance.verdicts()[order].tolist())
+        columns.append([f"{value:.2g}" for value in ranking.relevance.q_values()[order]])
     for name, score in ranking.scores.items():
         head.append(name)
         columns.append(_importances(score, order))
@@ -197,6 +202,18 @@ def _model_errors(ranking: "Ranking") -> list[str]:
     return lines
 
 
+def _verdicts(relevance: "Relevance") -> str:
+    verdicts = relevance.verdicts()
+    counts = {name: int((verdicts == name).sum()) for name in ("relevant", "undecided")}
+    if not any(counts.values()):
+        return "no feature is better than chance"
+    line = (
+        f"{counts['relevant']:,} relevant of {len(verdicts):,}; q: the least share of false ones among those called "
+        "relevant down to it; relevant: q of 0.1 at most"
+    )
+    return line + (f"; {counts['undecided']:,} undecided: more trees may tell" if counts["undecided"] else "")
+
+
 def _footer(ranking: "Ranking", top: int) -> list[str]:
     lines = []
     if len(ranking.features) > top:
@@ -204,6 +221,8 @@ def _footer(ranking: "Ranking", top: int) -> list[str]:
     lines += ["", *_definitions(ranking)]
     lines += _errors(ranking, top)
     lines += _model_errors(ranking)
+    if ranking.relevance is not None:
+        lines.append(_verdicts(ranking.relevance))
     if ranking.stopped is not None:
         lines.append(str(ranking.stopped))
     if ranking.n_unlabelled:

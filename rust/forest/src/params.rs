@@ -168,6 +168,8 @@ settings! {
         unlabelled, with_unlabelled: Unlabelled = Unlabelled::Error;
         /// True if each tree has companions on subsamples of the rows, from which standard errors follow.
         standard_errors, with_standard_errors: bool = true;
+        /// True if trees choose among features and their shadows, from which p-values follow.
+        shadows, with_shadows: bool = false;
         /// Seed of all random draws.
         seed, with_seed: u64 = 0;
     }
@@ -226,7 +228,7 @@ impl ForestParams {
         }
     }
 
-    /// Number of non-constant features to look at in a node, of `n_features`.
+    /// Number of non-constant features to look at in a node, of `n_features`; both count shadows.
     pub fn features_per_node(&self, n_features: usize) -> usize {
         let default = match self.ensemble {
             Ensemble::RandomForest => MaxFeatures::Sqrt,
@@ -237,6 +239,7 @@ impl ForestParams {
             MaxFeatures::Sqrt => d.sqrt().ceil() as usize,
             MaxFeatures::Log2 => d.log2().ceil() as usize,
             MaxFeatures::All => n_features,
+            MaxFeatures::Count(count) if self.shadows => 2 * count,
             MaxFeatures::Count(count) => count,
             MaxFeatures::Share(share) => (share * d) as usize,
         };

@@ -10,6 +10,7 @@ use crate::model_error::RowSample;
 use crate::oob::OobContext;
 use crate::params::ForestParams;
 use crate::scores::oob_needs;
+use crate::shadows;
 use crate::space::{Plan, Space};
 use crate::tree::{Node, Split, Test, Tree};
 use crate::tree_buffer::{BufferedNode, CodeTest, KNOWN, TreeBuffer};
@@ -72,8 +73,8 @@ impl Prepared {
         resources: Option<&Resources>,
     ) -> Result<Self> {
         let (rows, counts, is_part) = (scan.rows, scan.counts, scan.is_part());
-        if resources.is_none() || oob_needs(&params.scores).is_some() {
-            numbered(rows, intake.source.name(), "a tree in memory, or a score of out-of-bag rows,")?;
+        if resources.is_none() || params.shadows || oob_needs(&params.scores).is_some() {
+            numbered(rows, intake.source.name(), "a tree in memory, shadows, or a score of out-of-bag rows,")?;
         }
         let problem = intake.problem;
         let book = Codebook::new(&scan.profile, problem, params.clusters(problem.task), intake.source.name())?;
@@ -90,7 +91,10 @@ impl Prepared {
         }
         let keep = outside.as_ref().map_or(Keep::Memory, |resources| Keep::Scratch(&resources.scratch));
         let part = Part::new(intake, &book, counts, keep)?;
-        let store = CodeStore::from_parts(book, vec![part], keep)?;
+        let mut store = CodeStore::from_parts(book, vec![part], keep)?;
+        if params.shadows {
+            store.share();
+        }
         params.validate_groups(problem, &store)?;
         Ok(Prepared { problem: problem.clone(), store, is_part, outside })
     }
@@ -147,15 +151,44 @@ impl Prepared {
         monitor: &Monitor,
     ) -> Result<()> {
         let space = self.space(subset, params)?;
-        if let Some(Resources { budget, scratch }) = &self.outside {
+        let space = if self.outside.is_none() { space.hold(&self.store) } else { space };
+        if !params.shadows {
             let context = GrowContext { store: &self.store, space: &space, params, monitor };
+            return self.grow_in(context, subset, trees, checkpoint);
+        }
+        let block = |&tree: &u64| shadows::block(tree, params);
+        for trees in trees.chunk_by(|a, b| block(a) == block(b)) {
+            monitor.check()?;
+            let sources = self.store.draw_shadows(&mut shadows::random(block(&trees[0]), params));
+            let store = match &self.outside {
+                None => self.store.with_shadows(&sources, Keep::Memory, self.store.rows)?,
+                Some(Resources { budget, scratch }) => {
+                    // Cells and the places that they come from.
+                    let window = budget.left() / 2 / (self.store.row_bytes() + 16);
+                    self.store.with_shadows(&sources, Keep::Scratch(scratch), window)?
+                }
+            };
+            drop(sources);
+            self.grow_in(GrowContext { store: &store, space: &space, params, monitor }, subset, trees, checkpoint)?;
+        }
+        Ok(())
+    }
+
+    /// Grows `trees` in `context`.
+    fn grow_in(
+        &self,
+        context: GrowContext<'_>,
+        subset: &[usize],
+        trees: &[u64],
+        checkpoint: &Checkpoint,
+    ) -> Result<()> {
+        let GrowContext { params, monitor, .. } = context;
+        if let Some(Resources { budget, scratch }) = &self.outside {
             let sample = RowSample::new(context, subset, self.is_part);
             return external::grow(context, budget, scratch, (subset, sample.as_ref()), trees, &|tree, vectors| {
                 checkpoint.add(tree, vectors)
             });
         }
-        let space = space.hold(&self.store);
-        let context = GrowContext { store: &self.store, space: &space, params, monitor };
         let oob = oob_needs(&params.scores).map(|needs| OobContext::new(context, needs, subset, None));
         let sample = RowSample::new(context, subset, self.is_part);
         let idle = Mutex::new(Vec::new());

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use ferrank::forest::{self, code as code_part};
 use ferrank::intake::View;
 use ferrank::profile::{Place, Profile};
+use ferrank::relevance::{Dependence, Relevance, Verdict};
 use ferrank::{RunOptions, early_stopping};
 use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1};
 use pyo3::exceptions::PyValueError;
@@ -172,6 +173,33 @@ pub(crate) fn grow_tree(
 
 fn to_bytes(py: Python<'_>, bytes: Vec<u8>) -> PyResult<Bound<'_, PyAny>> {
     Ok(PyBytes::new(py, &bytes).into_any())
+}
+
+/// The least false discovery rate at which each feature is relevant; `any`: whatever the dependence of p-values.
+#[pyfunction]
+pub(crate) fn q_values<'py>(
+    py: Python<'py>,
+    p_value: PyReadonlyArray1<'py, f64>,
+    any: bool,
+) -> Bound<'py, PyArray1<f64>> {
+    let p_value = p_value.as_array().to_vec();
+    PyArray1::from_vec(py, Relevance::new(p_value.clone(), p_value).q_values(dependence(any)))
+}
+
+/// The verdict about each feature at the false discovery rate `rate`.
+#[pyfunction]
+pub(crate) fn verdicts(
+    p_value: PyReadonlyArray1<'_, f64>,
+    least_p_value: PyReadonlyArray1<'_, f64>,
+    rate: f64,
+    any: bool,
+) -> Vec<&'static str> {
+    let relevance = Relevance::new(p_value.as_array().to_vec(), least_p_value.as_array().to_vec());
+    relevance.verdicts(rate, dependence(any)).into_iter().map(Verdict::name).collect()
+}
+
+fn dependence(any: bool) -> Dependence {
+    if any { Dependence::Any } else { Dependence::Positive }
 }
 
 /// The best and the worst rank that standard errors with `freedom` degrees of freedom allow, n_features x 2.

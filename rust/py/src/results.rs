@@ -11,6 +11,7 @@ use ferrank::forest::{Node, Split, Test, Tree};
 use ferrank::inspect::{Column, Inspection};
 use ferrank::knn::{Neighbors, Target, TargetPair};
 use ferrank::ranking::{ModelError, Ranking, ScoreRanking};
+use ferrank::relevance::Relevance;
 use ferrank::schema::{Attribute, Kind, Problem, Roles};
 use ferrank::source::ChunkSource;
 use numpy::{PyArray1, PyArrayMethods};
@@ -35,6 +36,10 @@ pub(crate) fn ranking<'py>(py: Python<'py>, ranking: Ranking, stopped: Option<St
     };
     dict.set_item("model_error", errors)?;
     dict.set_item("no_model_error", reason)?;
+    let relevance = ranking.relevance.map(|Relevance { p_value, least_p_value, .. }| {
+        [p_value, least_p_value].map(|values| PyArray1::from_vec(py, values))
+    });
+    dict.set_item("relevance", relevance)?;
     dict.set_item("stopped", stopped.map(|stop| stop_as_dict(py, &stop)).transpose()?)?;
     Ok(dict)
 }

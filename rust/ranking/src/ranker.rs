@@ -15,6 +15,7 @@ use serde_json::Value;
 use crate::contribution::{Form, Part};
 use crate::data::{DataShape, RunData};
 use crate::ranking::{ModelError, ScoreRanking};
+use crate::relevance::Relevance;
 
 /// A kind of ranker together with its settings.
 ///
@@ -76,6 +77,11 @@ pub trait Ranker: fmt::Debug + Send + Sync + 'static {
         _populations: &[Vec<Part<'_>>],
     ) -> std::result::Result<Vec<ModelError>, &'static str> {
         Err("the ranker makes no predictions")
+    }
+
+    /// Whether each feature is relevant, as far as the contributions tell.
+    fn relevance(&self, _data: &RunData, _populations: &[Vec<Part<'_>>]) -> Option<Relevance> {
+        None
     }
 
     /// `other` with those settings replaced by this ranker's that may differ when this run continues that of `other`.

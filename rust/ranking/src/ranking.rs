@@ -2,6 +2,8 @@
 
 use ferrank_data::schema::Task;
 
+use crate::relevance::Relevance;
+
 /// The result of a run.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
@@ -16,6 +18,8 @@ pub struct Ranking {
     pub features: Vec<String>,
     /// Names of the targets.
     pub targets: Vec<String>,
+    /// What the importances say about the relevance of each feature; `None` where nothing does.
+    pub relevance: Option<Relevance>,
     /// One entry for each score requested, in that order.
     pub scores: Vec<ScoreRanking>,
     /// How well the model behind the importances predicts each target, in their order; targets that do not vary are

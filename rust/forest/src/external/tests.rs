@@ -97,7 +97,7 @@ proptest! {
         memory in (1..60usize, prop_oneof![Just(0), Just(1 << 20)]),
     ) {
         let mut coded = Coded::new(&batch, &["y"], None, 255);
-        coded.store.targets = vec![label_sets(60, n_labels, missing)];
+        coded.store.targets = vec![label_sets(60, n_labels, missing)].into();
         let [expected, found] = both(&coded, 1.0, &params, memory);
         prop_assert_eq!(expected, found);
     }

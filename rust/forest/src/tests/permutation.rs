@@ -253,7 +253,7 @@ fn labels_of_a_hierarchy_count_with_their_weight() {
             ("y", numbers(row())),
         ]);
         let mut coded = Coded::new(&batch, &["y"], None, 255);
-        coded.store.targets = vec![label_sets(60, n_labels, missing)];
+        coded.store.targets = vec![label_sets(60, n_labels, missing)].into();
         let counts: Vec<u32> = (0..60).map(|row| row * row / 3 % 3).collect();
         let (tree, found) = grown(&coded, &bag(&counts), seed, 1.0);
         let naive = naive(&coded, &tree, &bag(&counts), in_a_ring(seed));
