@@ -330,6 +330,19 @@ def test_a_rare_class_that_is_told_from_the_other_counts_though_it_is_never_the_
     assert error.squared_error < 0.95
 
 
+def test_with_shadows_trees_of_all_blocks_predict_the_same_rows():
+    table, forest = pa.table(data(400)), fr.ForestRanker(n_estimators=200, shadows=True)
+    whole = fr.rank(table, "y", drop=["kind"], ranker=forest)
+    error = whole.model_error["y"]
+    assert error.n_rows == 400
+    assert error.is_better
+    parts = [
+        fr.accumulate(table, "y", drop=["kind"], ranker=forest, keys=keys)
+        for keys in (range(13), range(13, 200))
+    ]
+    assert fr.merge(parts[::-1]).ranking().model_error == whole.model_error
+
+
 def test_any_threads_give_the_same_bits():
     table = pa.table(data(2_500))
     first, *others = (
