@@ -158,7 +158,7 @@ def data(n_rows: int, seed: int = 0) -> dict:
 
 
 def test_with_one_ensemble_per_target_each_tells_its_own():
-    found = fr.rank(data(300), ["y", "kind"], per_target=True, n_estimators=30).model_error
+    found = fr.rank(data(300), ["y", "kind"], ranker="forest", per_target=True, n_estimators=30).model_error
     assert list(found) == ["y", "kind"]
     assert found["y"].measure == "relative squared error"
     assert found["y"].error < 0.5
@@ -168,12 +168,12 @@ def test_with_one_ensemble_per_target_each_tells_its_own():
 def test_a_sample_of_the_rows_has_nearly_the_error_of_all():
     # 3,000 rows of which 1,000 are a sample, the same whatever the batches.
     table = pa.table(data(3_000))
-    found = fr.rank(table, ["y", "kind"], n_estimators=30)
+    found = fr.rank(table, ["y", "kind"], ranker="forest", n_estimators=30)
     batches = pa.Table.from_batches(table.to_batches(max_chunksize=700))
-    assert fr.rank(batches, ["y", "kind"], n_estimators=30).model_error == found.model_error
+    assert fr.rank(batches, ["y", "kind"], ranker="forest", n_estimators=30).model_error == found.model_error
     # A row may stand for two.
     assert all(950 <= error.n_rows <= 1_000 for error in found.model_error.values())
-    few = fr.rank(table.slice(0, 1_000), ["y", "kind"], n_estimators=30).model_error
+    few = fr.rank(table.slice(0, 1_000), ["y", "kind"], ranker="forest", n_estimators=30).model_error
     for target, error in found.model_error.items():
         assert error.error == pytest.approx(few[target].error, abs=0.08)
 
@@ -195,7 +195,7 @@ def test_without_predictions_the_reason_is_told(how, reason):
         del table["kind"]
     else:
         how["drop"] = ["kind"]
-    ranking = fr.rank(table, target, n_estimators=5, **how)
+    ranking = fr.rank(table, target, ranker="forest", n_estimators=5, **how)
     assert ranking.model_error is None
     assert reason in ranking.no_model_error
     assert "out-of-bag" not in ranking.to_text()
@@ -208,6 +208,14 @@ def test_relief_makes_no_predictions():
     assert "no predictions" in ranking.no_model_error
 
 
+def test_a_joint_ranking_has_the_error_of_its_forest():
+    table = {name: column for name, column in data(150).items() if name != "kind"}
+    joint = fr.rank(table, "y", ranker="joint", n_estimators=200)
+    forest = fr.ForestRanker(n_estimators=200, scores=("permutation", "mdi_oob", "genie3"), shadows=True)
+    assert joint.model_error == fr.rank(table, "y", ranker=forest).model_error
+    assert str(joint.model_error["y"]) in joint.to_text()
+
+
 def test_a_stream_tells_no_error():
     table = data(400)
     X = np.column_stack([table[f"x{i}"] for i in range(4)])
@@ -217,13 +225,13 @@ def test_a_stream_tells_no_error():
 
 
 def test_errors_are_kept_and_told(tmp_path):
-    ranking = fr.rank(data(200), ["y", "kind"], n_estimators=20)
+    ranking = fr.rank(data(200), ["y", "kind"], ranker="forest", n_estimators=20)
     for suffix in ("json", "parquet", "arrow"):
         ranking.save(tmp_path / f"ranking.{suffix}")
         assert fr.Ranking.load(tmp_path / f"ranking.{suffix}").model_error == ranking.model_error
     assert "of guessing (relative squared error), median" in ranking.to_text()
     assert "of guessing (relative squared error), median" in ranking._repr_html_()
-    one = fr.rank(data(200), "y", drop=["kind"], n_estimators=20)
+    one = fr.rank(data(200), "y", drop=["kind"], ranker="forest", n_estimators=20)
     assert str(one.model_error["y"]) in one.to_text()
     assert "of guessing (relative squared error)" in one.to_text()
     assert "no better" not in one.to_text()
@@ -301,15 +309,17 @@ def test_on_noise_the_forest_is_no_better_than_guessing(kind):
     told = 0
     for seed in range(60):
         table, how = noise(kind, np.random.default_rng(seed))
-        ranking = fr.rank(table, "y", n_estimators=50, standard_errors=False, random_state=seed, **how)
+        forest = fr.ForestRanker(n_estimators=50, standard_errors=False, random_state=seed)
+        ranking = fr.rank(table, "y", ranker=forest, **how)
         told += "the forest predicts y no better than guessing: importances may be noise" in ranking.to_text()
     assert told >= 57
 
 
 def test_without_groups_rows_of_a_patient_tell_each_other():
     table, how = noise("groups", np.random.default_rng(0))
-    apart = fr.rank(table, "y", n_estimators=50, standard_errors=False, **how).model_error["y"]
-    mixed = fr.rank(table, "y", drop=["patient"], n_estimators=50, standard_errors=False).model_error["y"]
+    forest = fr.ForestRanker(n_estimators=50, standard_errors=False)
+    apart = fr.rank(table, "y", ranker=forest, **how).model_error["y"]
+    mixed = fr.rank(table, "y", drop=["patient"], ranker=forest).model_error["y"]
     assert not apart.is_better
     assert apart.error > 1
     assert mixed.is_better
@@ -346,7 +356,9 @@ def test_with_shadows_trees_of_all_blocks_predict_the_same_rows():
 def test_any_threads_give_the_same_bits():
     table = pa.table(data(2_500))
     first, *others = (
-        fr.rank(table, ["y", "kind"], n_estimators=12, n_jobs=n_jobs, standard_errors=False).model_error
+        fr.rank(
+            table, ["y", "kind"], ranker="forest", n_estimators=12, n_jobs=n_jobs, standard_errors=False
+        ).model_error
         for n_jobs in (1, 2, 5)
     )
     assert all(other == first for other in others)

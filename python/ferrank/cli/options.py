@@ -143,7 +143,13 @@ def add_hierarchy(group: Any) -> None:
 def add_rankers(parser: argparse.ArgumentParser) -> None:
     """Add the choice of the ranker and the settings of all rankers."""
     group = parser.add_argument_group("ranking")
-    group.add_argument("--ranker", choices=["forest", "relief"], default="forest", help="default: forest")
+    group.add_argument(
+        "--ranker",
+        choices=["auto", "joint", "forest", "relief"],
+        default="auto",
+        help="joint: a forest and Relief together, with verdicts; default: auto, which is joint unless "
+        "settings of the forest are given",
+    )
     add_settings(parser, group)
 
 
@@ -249,8 +255,8 @@ def _add_forest(parser: argparse.ArgumentParser) -> None:
     setting(
         "--shadows",
         action="store_true",
-        help="say which features are relevant: trees also see each feature with its values in other rows; needs "
-        "at least 200 trees",
+        help="say which features are relevant: trees also see each feature with its values in other rows; "
+        "needs at least 200 trees",
     )
     setting(
         "--max-depth",
@@ -328,8 +334,8 @@ def _add_relief(parser: argparse.ArgumentParser) -> None:
         "--target-draws",
         type=positive,
         metavar="B",
-        help="say which features are relevant: importances are compared to those for targets drawn anew, B times; "
-        "60 are enough",
+        help="say which features are relevant: importances are compared to those for targets drawn anew, B "
+        "times; 60 are enough",
     )
     setting(
         "--target-distance",

@@ -99,10 +99,11 @@ class ForestRanker(StreamRanker):
         affect the importances. Without them there are only Monte Carlo errors: how far more trees would move
         the importances. Streams of ``partial_fit`` and rankings in parts have no standard errors.
     shadows : bool, default=False
-        Whether to compute p-values, from which :meth:`Ranking.relevant` tells relevant features. Each feature gets a
-        shadow: its values in other rows. Trees choose among features and shadows, and what shadows achieve is what
-        an irrelevant feature achieves by chance [6]_. Needs 200 trees or more; 800 are advised. Takes the memory
-        of the codes twice. Not for streams, rankings in parts, ``until``, and ``supervision`` below 1.
+        Whether to compute p-values, from which :meth:`Ranking.relevant` tells relevant features. Each feature
+        gets a shadow: its values in other rows. Trees choose among features and shadows, and what shadows
+        achieve is what an irrelevant feature achieves by chance [6]_. Needs 200 trees or more; 800 are
+        advised. Takes the memory of the codes twice. Not for streams, rankings in parts, ``until``, and
+        ``supervision`` below 1.
     random_state : int, RandomState, Generator or None, default=0
         Seed of all random draws. None draws a new seed for each run.
     n_jobs : int, optional

@@ -197,8 +197,8 @@ class Ranking:
     def relevant(self, fdr: float = 0.1, dependence: Dependence = "positive") -> list[str]:
         """Return the names of the relevant features, best first.
 
-        A feature is relevant if it is more important than a feature without any information is by chance. At most a
-        share of ``fdr`` of those that are returned is expected to be irrelevant.
+        A feature is relevant if it is more important than a feature without any information is by chance. At
+        most a share of ``fdr`` of those that are returned is expected to be irrelevant.
 
         Parameters
         ----------
@@ -214,7 +214,7 @@ class Ranking:
         """
         if self.relevance is None:
             raise SettingError(
-                "relevant: the ranking has no p-values; rank by a forest with shadows=True and 200 trees or more"
+                "relevant: the ranking has no p-values; use ranker='joint', or a forest with shadows=True"
             )
         verdicts = self.relevance.verdicts(fdr, dependence)
         return [self.features[number] for number in self.order() if verdicts[number] == "relevant"]
@@ -222,10 +222,10 @@ class Ranking:
     def to_arrow(self) -> pa.Table:
         """Return a table with a row for each feature, best first.
 
-        Its columns are ``feature`` and ``rank`` (by the first score), with p-values also ``p_value``, ``q_value``
-        and ``verdict`` (at a false discovery rate of 0.1), and for each score ``S`` the importance
-        ``S``, ``S_standard_error``, ``S_monte_carlo_error``, ``S_rank``, ``S_rank_best``, ``S_rank_worst``
-        and, where asked for, ``S[target]`` for each target.
+        Its columns are ``feature`` and ``rank`` (by the first score), with p-values also ``p_value``,
+        ``q_value`` and ``verdict`` (at a false discovery rate of 0.1), and for each score ``S`` the
+        importance ``S``, ``S_standard_error``, ``S_monte_carlo_error``, ``S_rank``, ``S_rank_best``,
+        ``S_rank_worst`` and, where asked for, ``S[target]`` for each target.
         """
         return storage.to_table(self)
 
@@ -246,8 +246,9 @@ class Ranking:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Save as .csv, .parquet, .arrow or .json, told by the suffix; replaces a file in one step.
 
-        A CSV has the columns ``feature, rank``, with p-values ``p_value, q_value, verdict``, and for each score ``S, S_standard_error,
-        S_monte_carlo_error``, best first. The other formats can be read again by :meth:`load`.
+        A CSV has the columns ``feature, rank``, with p-values ``p_value, q_value, verdict``, and for each
+        score ``S, S_standard_error, S_monte_carlo_error``, best first. The other formats can be read again by
+        :meth:`load`.
         """
         storage.save(self, path)
 

@@ -53,10 +53,12 @@ def to_dict(ranking: "Ranking") -> dict[str, Any]:
         result["no_model_error"] = ranking.no_model_error
     if ranking.relevance is not None:
         result["relevance"] = {
+            "fdr": ranking.relevance.fdr,
             "p_value": ranking.relevance.p_value.tolist(),
-            "least_p_value": ranking.relevance.least_p_value.tolist(),
-            "q_value": ranking.relevance.q_values().tolist(),
-            "verdict": ranking.relevance.verdicts().tolist(),
+            "q_value": ranking.relevance.q_value.tolist(),
+            "verdict": ranking.relevance.verdict.tolist(),
+            "evidence": ranking.relevance.evidence.tolist(),
+            "most_evidence": ranking.relevance.most_evidence.tolist(),
         }
     return result
 
@@ -75,7 +77,8 @@ def _score_to_dict(score: "ScoreRanking") -> dict[str, Any]:
 
 
 def _relevance(values: dict[str, Any]) -> Relevance:
-    return Relevance(*(np.asarray(values[name], dtype=np.float64) for name in ("p_value", "least_p_value")))
+    evidence, most = (np.asarray(values[name], dtype=np.float64) for name in ("evidence", "most_evidence"))
+    return Relevance(evidence, most, values["fdr"])
 
 
 def _without_nan(values: Floats) -> list[float | None]:
@@ -91,8 +94,8 @@ def to_table(ranking: "Ranking") -> pa.Table:
     }
     if ranking.relevance is not None:
         columns["p_value"] = ranking.relevance.p_value[order]
-        columns["q_value"] = ranking.relevance.q_values()[order]
-        columns["verdict"] = pa.array(ranking.relevance.verdicts().tolist()).take(pa.array(order))
+        columns["q_value"] = ranking.relevance.q_value[order]
+        columns["verdict"] = pa.array(ranking.relevance.verdict.tolist()).take(pa.array(order))
     for name, score in ranking.scores.items():
         columns[name] = score.importance[order]
         columns[f"{name}_standard_error"] = score.standard_error[order]

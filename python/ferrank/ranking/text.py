@@ -18,6 +18,9 @@ __all__ = ["html", "labels", "shorten", "table", "text"]
 
 _NAME_WIDTH = 40
 _DIGITS = 4
+_JOINT = {"evidence": "minus log10 of the p-values by the forest and by Relief, added up"}
+_SCORES = 3
+"""Number of scores in a table that also has verdicts."""
 _NOTABLE = 0.2
 """Share of the Monte Carlo variance in a squared standard error from which on it is mentioned."""
 
@@ -122,15 +125,23 @@ def _rows(ranking: "Ranking", top: int) -> list[list[str]]:
     columns.append(labels([ranking.features[number] for number in order]))
     if ranking.relevance is not None:
         head += ["verdict", "q"]
-        columns.append(ranking.relevance.verdicts()[order].tolist())
-        columns.append([f"{value:.2g}" for value in ranking.relevance.q_values()[order]])
-    for name, score in ranking.scores.items():
+        columns.append(ranking.relevance.verdict[order].tolist())
+        columns.append([f"{value:.2g}" for value in ranking.relevance.q_value[order]])
+    for name, score in _shown(ranking).items():
         head.append(name)
         columns.append(_importances(score, order))
         if _has_errors(score):
             head.append("ranks")
             columns.append(_intervals(score, order))
     return [head, *(list(row) for row in zip(*columns, strict=True))]
+
+
+def _shown(ranking: "Ranking") -> dict[str, "ScoreRanking"]:
+    """Return the scores that have room in a terminal."""
+    names = list(ranking.scores)
+    if len(names) > _SCORES and ranking.relevance is not None:
+        names = [*names[: _SCORES - 1], names[-1]]
+    return {name: ranking.scores[name] for name in names}
 
 
 def _importances(score: "ScoreRanking", order: np.ndarray) -> list[str]:
@@ -150,7 +161,7 @@ def _intervals(score: "ScoreRanking", order: np.ndarray) -> list[str]:
 
 def _definitions(ranking: "Ranking") -> list[str]:
     """Return a line for each kind of score; `relief_k10` is of the kind `relief`."""
-    definitions = dict(_core.score_definitions())
+    definitions = {**dict(_core.score_definitions()), **_JOINT}
 
     def kind(name: str) -> str:
         return max((kind for kind in definitions if f"{name}_".startswith(f"{kind}_")), key=len, default="")
@@ -198,18 +209,20 @@ def _model_errors(ranking: "Ranking") -> list[str]:
         more = f" and {len(guessed) - 3:,} more" if len(guessed) > 3 else ""
         which = "no target" if 1 < len(guessed) == len(errors) else names + more
         no_better = "better" if which == "no target" else "no better"
-        lines.append(f"the forest predicts {which} {no_better} than guessing: importances may be noise")
+        # P-values tell by themselves what is noise, also of what another ranker has found.
+        noise = ": importances may be noise" if ranking.relevance is None else ""
+        lines.append(f"the forest predicts {which} {no_better} than guessing{noise}")
     return lines
 
 
 def _verdicts(relevance: "Relevance") -> str:
-    verdicts = relevance.verdicts()
+    verdicts = relevance.verdict
     counts = {name: int((verdicts == name).sum()) for name in ("relevant", "undecided")}
     if not any(counts.values()):
         return "no feature is better than chance"
     line = (
-        f"{counts['relevant']:,} relevant of {len(verdicts):,}; q: the least share of false ones among those called "
-        "relevant down to it; relevant: q of 0.1 at most"
+        f"{counts['relevant']:,} of {len(verdicts):,} features are relevant: q is at most {relevance.fdr:g}, "
+        "the share of false ones to expect among them"
     )
     return line + (f"; {counts['undecided']:,} undecided: more trees may tell" if counts["undecided"] else "")
 

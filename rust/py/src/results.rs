@@ -36,8 +36,8 @@ pub(crate) fn ranking<'py>(py: Python<'py>, ranking: Ranking, stopped: Option<St
     };
     dict.set_item("model_error", errors)?;
     dict.set_item("no_model_error", reason)?;
-    let relevance = ranking.relevance.map(|Relevance { p_value, least_p_value, .. }| {
-        [p_value, least_p_value].map(|values| PyArray1::from_vec(py, values))
+    let relevance = ranking.relevance.map(|Relevance { evidence, most_evidence, .. }| {
+        [evidence, most_evidence].map(|values| PyArray1::from_vec(py, values))
     });
     dict.set_item("relevance", relevance)?;
     dict.set_item("stopped", stopped.map(|stop| stop_as_dict(py, &stop)).transpose()?)?;

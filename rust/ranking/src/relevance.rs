@@ -17,14 +17,14 @@
 //!
 //! They are averaged over features whose values have about the same entropy, with Gaussian weights, because a feature
 //! with many categories has a wider law than one with two. κ₂ is raised by two of its standard errors over blocks, and
-//! κ₃ is at least that of an exponential law, 2 κ₂^1.5: importances of irrelevant features are about squares of chance
-//! correlations. To κ₂ the variance of the mean of the feature over blocks is added. The p-value is the upper tail of
+//! κ₃ is at least that of a χ² law with one degree of freedom, √8 κ₂^1.5: importances of irrelevant features are about
+//! squares of chance correlations. To κ₂ the variance of the mean of the feature over blocks is added. The p-value is the upper tail of
 //! the Pearson type III law with these cumulants. P-values of several scores are joined by Cauchy's combination (Liu and
 //! Xie 2020), which holds whatever their dependence.
 
 use ferrank_data::schema::Kind;
-use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
-use statrs::function::gamma::checked_gamma_ur;
+use statrs::distribution::{ContinuousCDF, Normal};
+use statrs::function::gamma::{checked_gamma_ur, ln_gamma};
 
 use crate::contribution::Part;
 use crate::data::RunData;
@@ -34,18 +34,21 @@ const LEAST_BLOCKS: usize = 10;
 /// The scale, in bits, on which entropies are alike.
 const BANDWIDTH: f64 = 0.35;
 /// The greatest skewness of a law.
-const MOST_SKEWED: f64 = 4.0;
-/// P-values below are not told apart.
-const LEAST: f64 = 1e-15;
+const MOST_SKEWED: f64 = 6.0;
+/// The logarithm of a p-value that is 0: above every other importance.
+const IMPOSSIBLE: f64 = -1e6;
+/// P-values near 1 would outweigh all others in Cauchy's combination.
+const MOST: f64 = 0.999;
 
 /// Whether each feature is relevant.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Relevance {
-    /// n_features; the chance that an irrelevant feature with such values is as important.
-    pub p_value: Vec<f64>,
-    /// n_features; the p-value if the importance were two Monte Carlo errors greater: more trees may bring it there.
-    pub least_p_value: Vec<f64>,
+    /// n_features; −log₁₀ of the p-value, the chance that an irrelevant feature with such values is as important.
+    /// P-values of strong features are too small for f64.
+    pub evidence: Vec<f64>,
+    /// n_features; the evidence if the importance were two Monte Carlo errors greater: more trees may bring it there.
+    pub most_evidence: Vec<f64>,
 }
 
 /// What a verdict about a feature is.
@@ -80,18 +83,31 @@ pub enum Dependence {
 }
 
 impl Relevance {
-    /// From `p_value` and `least_p_value`, a value for each feature.
-    pub fn new(p_value: Vec<f64>, least_p_value: Vec<f64>) -> Self {
-        Relevance { p_value, least_p_value }
+    /// From `evidence` and `most_evidence`, a value for each feature.
+    pub fn new(evidence: Vec<f64>, most_evidence: Vec<f64>) -> Self {
+        Relevance { evidence, most_evidence }
     }
 
-    /// The p-values of several scores together.
+    /// From natural logarithms of p-values.
+    fn from_ln(p_value: impl Iterator<Item = f64>, least_p_value: impl Iterator<Item = f64>) -> Self {
+        let evidence = |ln: f64| (-ln / std::f64::consts::LN_10).max(0.0);
+        Relevance::new(p_value.map(evidence).collect(), least_p_value.map(evidence).collect())
+    }
+
+    /// The evidence of several p-values together, by Cauchy's combination; `None` without any.
     pub fn joined(parts: &[Relevance]) -> Option<Self> {
-        let join = |of: &dyn Fn(&Relevance) -> &[f64]| {
-            let n_features = of(parts.first()?).len();
-            Some((0..n_features).map(|feature| cauchy(parts.iter().map(|part| of(part)[feature]))).collect())
+        let n_features = parts.first()?.evidence.len();
+        let join = |of: fn(&Relevance) -> &Vec<f64>| {
+            (0..n_features).map(move |feature| {
+                ln_cauchy(parts.iter().map(|part| -of(part)[feature] * std::f64::consts::LN_10).collect())
+            })
         };
-        Some(Relevance::new(join(&|part| &part.p_value)?, join(&|part| &part.least_p_value)?))
+        Some(Relevance::from_ln(join(|part| &part.evidence), join(|part| &part.most_evidence)))
+    }
+
+    /// The p-values, n_features.
+    pub fn p_values(&self) -> Vec<f64> {
+        self.evidence.iter().map(|evidence| 10f64.powf(-evidence)).collect()
     }
 
     /// The least rate of false discoveries at which each feature is relevant.
@@ -99,18 +115,18 @@ impl Relevance {
     /// ```
     /// use ferrank_ranking::relevance::{Dependence, Relevance};
     ///
-    /// let p_value = vec![0.01, 0.5, 0.03, 0.02];
-    /// let relevance = Relevance::new(p_value.clone(), p_value);
-    /// assert_eq!(relevance.q_values(Dependence::Positive), [0.04, 0.5, 0.04, 0.04]);
+    /// let evidence: Vec<f64> = [0.01f64, 0.5, 0.03, 0.02].map(|p| -p.log10()).into();
+    /// let q_values = Relevance::new(evidence.clone(), evidence).q_values(Dependence::Positive);
+    /// assert!(q_values.iter().zip([0.04, 0.5, 0.04, 0.04]).all(|(found, expected)| (found - expected).abs() < 1e-12));
     /// ```
     pub fn q_values(&self, dependence: Dependence) -> Vec<f64> {
-        let n = self.p_value.len();
+        let (n, p_values) = (self.evidence.len(), self.p_values());
         let mut order: Vec<usize> = (0..n).collect();
-        order.sort_by(|&a, &b| self.p_value[a].total_cmp(&self.p_value[b]));
+        order.sort_by(|&a, &b| p_values[a].total_cmp(&p_values[b]));
         let factor = n as f64 * harmonic(n, dependence);
         let (mut q_values, mut least) = (vec![1.0; n], 1.0f64);
         for (place, &feature) in order.iter().enumerate().rev() {
-            least = least.min(self.p_value[feature] * factor / (place + 1) as f64);
+            least = least.min(p_values[feature] * factor / (place + 1) as f64);
             q_values[feature] = least;
         }
         q_values
@@ -122,13 +138,13 @@ impl Relevance {
         let n = q_values.len();
         let n_relevant = q_values.iter().filter(|&&q| q <= rate).count();
         // What the next feature needs.
-        let threshold = rate * (n_relevant + 1) as f64 / n as f64 / harmonic(n, dependence);
-        let verdict = |(q, least): (f64, f64)| match (q <= rate, least <= threshold) {
+        let threshold = -(rate * (n_relevant + 1) as f64 / n as f64 / harmonic(n, dependence)).log10();
+        let verdict = |(q, most): (f64, f64)| match (q <= rate, most >= threshold) {
             (true, _) => Verdict::Relevant,
             (false, true) => Verdict::Undecided,
             (false, false) => Verdict::Irrelevant,
         };
-        q_values.into_iter().zip(self.least_p_value.iter().copied()).map(verdict).collect()
+        q_values.into_iter().zip(self.most_evidence.iter().copied()).map(verdict).collect()
     }
 }
 
@@ -177,21 +193,22 @@ pub fn from_shadows(
     }
     let law = law.finish(&classes, n_blocks);
     let p_values = |raised: f64| {
-        let p_value = |feature: usize| {
+        let (law, own, sums, classes) = (&law, &own, &sums, &classes);
+        let p_value = move |feature: usize| {
             let Cumulants { second, third, of_mean } = law[classes.of_feature[feature]];
             let monte_carlo = own.variance_of_mean[feature];
             let variance = second + monte_carlo + of_mean;
             let above = own.mean[feature] + raised * monte_carlo.sqrt() - sums.mean[feature];
             if variance <= 0.0 {
                 // Neither the feature nor a shadow like it is ever used.
-                return if above > 0.0 { LEAST } else { 1.0 };
+                return if above > 0.0 { IMPOSSIBLE } else { 0.0 };
             }
-            let skewness = third.max(2.0 * second.powf(1.5)) / variance.powf(1.5);
-            upper_tail(above / variance.sqrt(), skewness.min(MOST_SKEWED)).clamp(LEAST, 1.0)
+            let skewness = third.max(8f64.sqrt() * second.powf(1.5)) / variance.powf(1.5);
+            ln_upper_tail(above / variance.sqrt(), skewness.min(MOST_SKEWED))
         };
-        (0..n_features).map(p_value).collect()
+        (0..n_features).map(p_value)
     };
-    Some(Relevance::new(p_values(0.0), p_values(2.0)))
+    Some(Relevance::from_ln(p_values(0.0), p_values(2.0)))
 }
 
 /// The p-values of one score whose importances are `own`: `drawn` are the importances of the same features for targets that
@@ -210,18 +227,18 @@ pub fn from_draws(own: &[f64], drawn: &[&[f64]]) -> Relevance {
     let varying = || (0..n_features).filter(|&feature| variances[feature] > 0.0);
     let skewness = |feature: usize| moment(feature, means[feature], 3) / n_draws / variances[feature].powf(1.5);
     let skewness = varying().map(skewness).sum::<f64>() / (varying().count() as f64).max(1.0);
-    let student = StudentsT::new(0.0, 1.0, n_draws - 1.0).expect("at least two draws");
+    let freedom = n_draws - 1.0;
     let p_value = |feature: usize| {
         let above = own[feature] - means[feature];
         if variances[feature] <= 0.0 {
-            return if above > 0.0 { LEAST } else { 1.0 };
+            return if above > 0.0 { IMPOSSIBLE } else { 0.0 };
         }
-        let z = above / (variances[feature] * (1.0 + 1.0 / n_draws)).sqrt();
-        let p = upper_tail(z, skewness.clamp(0.0, MOST_SKEWED)).clamp(LEAST, 1.0 - LEAST);
-        student.sf(-Normal::standard().inverse_cdf(p)).clamp(LEAST, 1.0)
+        let t = above / (variances[feature] * (1.0 + 1.0 / n_draws)).sqrt();
+        // The normal value with the tail of Student's t (Wallace 1959).
+        let z = (freedom * (t * t / freedom).ln_1p()).sqrt() * (8.0 * freedom + 1.0) / (8.0 * freedom + 3.0);
+        ln_upper_tail(z.copysign(t), skewness.clamp(0.0, MOST_SKEWED))
     };
-    let p_value: Vec<f64> = (0..n_features).map(p_value).collect();
-    Relevance::new(p_value.clone(), p_value)
+    Relevance::from_ln((0..n_features).map(p_value), (0..n_features).map(p_value))
 }
 
 /// Means over all trees, and their variances from those of the means of blocks.
@@ -354,21 +371,97 @@ impl Law {
     }
 }
 
-/// The upper tail of the Pearson type III law with mean 0, variance 1 and `skewness`, which is not negative, at `z`.
-fn upper_tail(z: f64, skewness: f64) -> f64 {
-    if skewness < 1e-3 {
-        return Normal::standard().sf(z);
+/// The logarithm of the upper tail at `z` of the Pearson type III law with mean 0, variance 1 and `skewness`, which is not
+/// negative.
+fn ln_upper_tail(z: f64, skewness: f64) -> f64 {
+    if skewness < 1e-2 {
+        // The asymptotic series (Abramowitz and Stegun 1964, 26.2.12) errs by less than 1e-6 here.
+        let series = || (1.0 - 1.0 / (z * z) + 3.0 / z.powi(4) - 15.0 / z.powi(6)).ln();
+        return match z > 20.0 {
+            true => -0.5 * z * z - (z * std::f64::consts::TAU.sqrt()).ln() + series(),
+            false => Normal::standard().sf(z).ln(),
+        };
     }
-    // A gamma variable with shape 4 / skewness², shifted and scaled.
-    let x = 2.0 / skewness * (z + 2.0 / skewness);
-    if x <= 0.0 { 1.0 } else { checked_gamma_ur(4.0 / (skewness * skewness), x).unwrap_or(1.0) }
+    // A gamma variable of this shape, shifted and scaled.
+    let (shape, x) = (4.0 / (skewness * skewness), 2.0 / skewness * (z + 2.0 / skewness));
+    match checked_gamma_ur(shape, x.max(f64::MIN_POSITIVE)) {
+        _ if x <= 0.0 => 0.0,
+        Ok(tail) if tail > 1e-200 => tail.ln().min(0.0),
+        // Far above the shape, Q(a, x) is about x^(a − 1) e^(−x) / Γ(a), times 1 + (a − 1) / x + …
+        _ => (shape - 1.0) * x.ln() - x - ln_gamma(shape) - (-(shape - 1.0) / x).ln_1p(),
+    }
 }
 
-/// Cauchy's combination of p-values.
-fn cauchy(p_values: impl Iterator<Item = f64> + Clone) -> f64 {
-    let n = p_values.clone().count() as f64;
-    // The cotangent; p-values near 1 would outweigh all others.
-    let sum: f64 = p_values.map(|p| 1.0 / (std::f64::consts::PI * p.clamp(LEAST, 0.999)).tan()).sum();
-    let p = f64::atan2(1.0, sum / n) / std::f64::consts::PI;
-    p.clamp(LEAST, 1.0)
+/// Cauchy's combination of p-values, given and returned as logarithms.
+fn ln_cauchy(p_values: Vec<f64>) -> f64 {
+    let n = p_values.len() as f64;
+    let least = p_values.iter().copied().fold(0.0, f64::min);
+    if least < -30.0 {
+        // The cotangent of π p is 1 / π p.
+        let sum: f64 = p_values.iter().map(|p| (least - p).exp()).sum();
+        return (n.ln() + least - sum.ln()).min(0.0);
+    }
+    let cotangent = |p: &f64| 1.0 / (std::f64::consts::PI * p.exp().min(MOST)).tan();
+    let mean = p_values.iter().map(cotangent).sum::<f64>() / n;
+    (f64::atan2(1.0, mean) / std::f64::consts::PI).ln()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tails_are_those_of_the_tables_and_go_on_beyond_f64() {
+        let close = |found: f64, expected: f64| assert!((found / expected - 1.0).abs() < 1e-5, "{found}, {expected}");
+        // Of the exponential law, with skewness 2, e^(−1 − z).
+        for z in [0.0, 3.0, 40.0, 400.0, 1e5] {
+            close(ln_upper_tail(z, 2.0), -1.0 - z);
+        }
+        // Of the χ² law with one degree of freedom: 3.841459 has mean 1 and variance 2 to lose.
+        close(ln_upper_tail(2.841459 / 2f64.sqrt(), 8f64.sqrt()), 0.05f64.ln());
+        close(ln_upper_tail(1.959964, 0.0), 0.025f64.ln());
+        close(ln_upper_tail(19.99, 0.0), ln_upper_tail(20.01, 0.0) + 0.02 * 20.05);
+        assert_eq!(ln_upper_tail(-5.0, 2.0), 0.0);
+        for skewness in [0.005, 0.02, 0.3, 1.0, 4.0] {
+            let tails: Vec<f64> = (-30..2_000).map(|z| ln_upper_tail(f64::from(z) / 4.0, skewness)).collect();
+            assert!(tails.is_sorted_by(|a, b| a >= b), "{skewness}");
+            assert!(tails.iter().all(|tail| tail.is_finite()), "{skewness}");
+        }
+    }
+
+    #[test]
+    fn equal_p_values_stay_what_they_are_and_one_that_is_small_suffices() {
+        for p in [0.3f64, 1e-3, 1e-12, 1e-15] {
+            assert!((ln_cauchy(vec![p.ln(); 3]) - p.ln()).abs() < 1e-9, "{p}");
+        }
+        assert!((ln_cauchy(vec![1e-10f64.ln(), 0.5f64.ln()]) - 2e-10f64.ln()).abs() < 1e-6);
+        assert!((ln_cauchy(vec![-900.0, -2.0]) - (2f64.ln() - 900.0)).abs() < 1e-9);
+    }
+
+    #[test]
+    fn what_more_trees_may_bring_is_undecided() {
+        let evidence = |p: [f64; 4]| p.map(|p| -p.log10()).to_vec();
+        let relevance = Relevance::new(evidence([1e-6, 0.15, 0.15, 0.9]), evidence([1e-7, 0.04, 0.3, 0.5]));
+        let verdicts = relevance.verdicts(0.1, Dependence::Positive);
+        assert_eq!(
+            verdicts.iter().map(|verdict| verdict.name()).collect::<Vec<_>>(),
+            ["relevant", "undecided", "irrelevant", "irrelevant"]
+        );
+    }
+
+    #[test]
+    fn any_dependence_takes_the_harmonic_sum() {
+        let evidence = vec![2.0, 0.3];
+        let relevance = Relevance::new(evidence.clone(), evidence);
+        let [positive, any] = [Dependence::Positive, Dependence::Any].map(|it| relevance.q_values(it)[0]);
+        assert!((any / positive - 1.5).abs() < 1e-12);
+    }
+
+    #[test]
+    fn a_feature_above_all_draws_is_relevant_and_one_among_them_is_not() {
+        let drawn: Vec<Vec<f64>> = (0..60).map(|draw| vec![f64::from(draw * 37 % 60) / 60.0; 3]).collect();
+        let drawn: Vec<&[f64]> = drawn.iter().map(|draw| &draw[..]).collect();
+        let p = from_draws(&[0.5, 3.0, -1.0], &drawn).p_values();
+        assert!((p[0] - 0.5).abs() < 0.05 && p[1] < 1e-6 && p[2] > 0.99, "{p:?}");
+    }
 }

@@ -80,7 +80,7 @@ pub(super) fn scores(
                 }
                 let share = queried(data, params, blocks);
                 // The groups of the jackknife are of rows, which hides what rows of a patient or a site have in common.
-                let is_known = data.groups.is_none();
+                let is_known = data.groups.is_none() && outline.n_groups() > 0;
                 let estimates = importances(blocks, &outline, 0)
                     .map(|linear| linear.estimate(blocks, &outline, share))
                     .map(|estimate| if is_known { estimate } else { estimate.without_sampling() });
