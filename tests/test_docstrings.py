@@ -23,8 +23,9 @@ CHECKS = {
 WITHOUT_EXAMPLE = {"FerrankError", "DataError", "SettingError", "ColumnTypeError", "ResourceError",
                    "IntegerTargetWarning", "ResumeWarning", "DriftWarning"}  # fmt: skip
 """Raised, not called."""
-RESULTS = {"Accumulator", "Profile", "Ranking", "Relevance", "ScoreRanking", "Stop", "Tuning", "Areas",
-           "Comparison", "Curves", "Evaluation", "Measure", "Stability", "Synthetic"}  # fmt: skip
+RESULTS = {"Accumulator", "ModelError", "Profile", "Ranking", "Relevance", "ScoreRanking", "Stop",
+           "Tuning", "Areas", "Comparison", "Curves", "Evaluation", "Measure", "Stability",
+           "Synthetic"}  # fmt: skip
 """Returned, not made by users: described by attributes, and shown in the examples of functions."""
 
 

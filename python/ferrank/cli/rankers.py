@@ -30,7 +30,8 @@ def with_p_values(ranker: Ranker, given: Mapping[str, object]) -> Ranker:
     """Return the ranker with the settings from which p-values follow, unless they were ``given``."""
     wanted = {ForestRanker: {"shadows": True, "n_estimators": 800}, ReliefRanker: {"target_draws": 60}}
     settings = wanted.get(type(ranker), {})
-    return ranker.set_params(**{name: value for name, value in settings.items() if name not in given})
+    ranker.set_params(**{name: value for name, value in settings.items() if name not in given})
+    return ranker
 
 
 def make_rankers(

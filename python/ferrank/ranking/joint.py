@@ -21,9 +21,10 @@ def join(rankings: Sequence[Ranking], settings: dict[str, Any], seconds: float |
     The importance of a feature is the sum of its evidence in each ranking, minus the decimal logarithm of the
     p-value there (Fisher 1932), so that scores on different scales count the same and a feature that only one
     of the rankers can find is found. Verdicts follow from Cauchy's combination of the p-values, because
-    Fisher's holds for independent ones only.
+    Fisher's holds for independent ones only. The model error is that of the first ranking of a model.
     """
     first = rankings[0]
+    model = next((ranking for ranking in rankings if ranking.model_error is not None), first)
     parts = [ranking.relevance for ranking in rankings if ranking.relevance is not None]
     evidence = np.sum([part.evidence for part in parts], axis=0)
     scores = {EVIDENCE: rank_importances(evidence, None, len(first.features))}
@@ -39,4 +40,6 @@ def join(rankings: Sequence[Ranking], settings: dict[str, Any], seconds: float |
         settings,
         seconds,
         relevance=Relevance.joined(parts),
+        model_error=model.model_error,
+        no_model_error=model.no_model_error,
     )

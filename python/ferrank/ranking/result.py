@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from ferrank.errors import SettingError
 from ferrank.ranking import plot, storage, text
+from ferrank.ranking.model_error import ModelError
 from ferrank.ranking.relevance import Dependence, Relevance
 from ferrank.ranking.scores import Floats, ScoreRanking, rank_importances
 from ferrank.ranking.stopping import Stop
@@ -45,6 +46,13 @@ class Ranking:
         Wall time of the run.
     stopped : Stop or None
         Why the run ended, with ``until="stable"``.
+    model_error : dict of str to ModelError or None
+        By target, how well the forest predicts rows that are out of bag, beside guessing; measured on a
+        sample of up to 1,000 rows. A constant target has no entry. None where it is not known: for Relief,
+        without a bootstrap or a target, with ``supervision=0``, with ``scope="partition"``, and after
+        ``partial_fit``.
+    no_model_error : str or None
+        Why ``model_error`` is None.
     relevance : Relevance or None
         P-values and what follows from them, with ``shadows=True``.
 
@@ -66,6 +74,8 @@ class Ranking:
     settings: dict[str, Any] = field(default_factory=dict)
     seconds: float | None = None
     stopped: Stop | None = None
+    model_error: dict[str, ModelError] | None = None
+    no_model_error: str | None = None
     relevance: Relevance | None = None
 
     @classmethod
@@ -89,6 +99,8 @@ class Ranking:
             settings=settings,
             seconds=seconds,
             stopped=None if result["stopped"] is None else Stop(**result["stopped"]),
+            model_error=storage.model_error(result["model_error"]),
+            no_model_error=result["no_model_error"],
             relevance=None if result["relevance"] is None else Relevance(*result["relevance"]),
         )
 
@@ -224,8 +236,8 @@ class Ranking:
 
         Its columns are ``feature`` and ``rank`` (by the first score), with p-values also ``p_value``,
         ``q_value`` and ``verdict`` (at a false discovery rate of 0.1, or as :meth:`at_rate` says), and for
-        each score ``S`` the importance ``S``, ``S_standard_error``, ``S_monte_carlo_error``, ``S_rank``, ``S_rank_best``,
-        ``S_rank_worst`` and, where asked for, ``S[target]`` for each target.
+        each score ``S`` the importance ``S``, ``S_standard_error``, ``S_monte_carlo_error``, ``S_rank``,
+        ``S_rank_best``, ``S_rank_worst`` and, where asked for, ``S[target]`` for each target.
         """
         return storage.to_table(self)
 

@@ -17,6 +17,7 @@ import pyarrow.parquet
 from ferrank._core import __version__
 from ferrank.errors import DataError, ResourceError, SettingError
 from ferrank.output import check_path, replace
+from ferrank.ranking.model_error import ModelError
 from ferrank.ranking.relevance import Relevance
 from ferrank.ranking.scores import Floats, ScoreRanking
 from ferrank.ranking.stopping import Stop
@@ -46,6 +47,10 @@ def to_dict(ranking: "Ranking") -> dict[str, Any]:
         result["n_unlabelled"] = ranking.n_unlabelled
     if ranking.stopped is not None:
         result["stopped"] = asdict(ranking.stopped)
+    if ranking.model_error is not None:
+        result["model_error"] = {target: asdict(error) for target, error in ranking.model_error.items()}
+    if ranking.no_model_error is not None:
+        result["no_model_error"] = ranking.no_model_error
     if ranking.relevance is not None:
         result["relevance"] = {
             "fdr": ranking.relevance.fdr,
@@ -222,5 +227,12 @@ def _fields(about: dict[str, Any], scores: dict[str, dict[str, Any]]) -> dict[st
         "settings": about["settings"],
         "seconds": about["seconds"],
         "stopped": Stop(**about["stopped"]) if "stopped" in about else None,
+        "model_error": model_error(about.get("model_error")),
+        "no_model_error": about.get("no_model_error"),
         "relevance": _relevance(about["relevance"]) if "relevance" in about else None,
     }
+
+
+def model_error(errors: dict[str, dict[str, Any]] | None) -> dict[str, ModelError] | None:
+    """Return the errors whose fields are given, by target."""
+    return None if errors is None else {target: ModelError(**error) for target, error in errors.items()}

@@ -192,6 +192,29 @@ def _errors(ranking: "Ranking", top: int) -> list[str]:
     return lines
 
 
+def _model_errors(ranking: "Ranking") -> list[str]:
+    """Return how well the forest predicts, and which targets no better than guessing."""
+    errors = ranking.model_error or {}
+    if len(errors) > 1:
+        ratios = [error.squared_error for error in errors.values()]
+        lines = [
+            f"out-of-bag error: {min(ratios):.2g} to {max(ratios):.2g} of guessing (relative squared error), "
+            f"median {np.median(ratios):.2g} over {len(ratios):,} targets"
+        ]
+    else:
+        lines = [str(error) for error in errors.values()]
+    guessed = [target for target, error in errors.items() if not error.is_better]
+    if guessed:
+        names = ", ".join(shorten(name) for name in guessed[:3])
+        more = f" and {len(guessed) - 3:,} more" if len(guessed) > 3 else ""
+        which = "no target" if 1 < len(guessed) == len(errors) else names + more
+        no_better = "better" if which == "no target" else "no better"
+        # P-values tell by themselves what is noise, also of what another ranker has found.
+        noise = ": importances may be noise" if ranking.relevance is None else ""
+        lines.append(f"the forest predicts {which} {no_better} than guessing{noise}")
+    return lines
+
+
 def _verdicts(relevance: "Relevance") -> str:
     verdicts = relevance.verdict
     counts = {name: int((verdicts == name).sum()) for name in ("relevant", "undecided")}
@@ -210,6 +233,7 @@ def _footer(ranking: "Ranking", top: int) -> list[str]:
         lines.append(f"… and {len(ranking.features) - top:,} more features")
     lines += ["", *_definitions(ranking)]
     lines += _errors(ranking, top)
+    lines += _model_errors(ranking)
     if ranking.relevance is not None:
         lines.append(_verdicts(ranking.relevance))
     if ranking.stopped is not None:

@@ -6,10 +6,11 @@ use std::ops::Range;
 use statrs::distribution::{Continuous, ContinuousCDF, Normal};
 
 use super::companions::{COMPANIONS, has_companions, subsample, variance_factor};
+use super::model_error;
 use super::params::ForestParams;
 use super::shadows;
 use ferrank_ranking::relevance::Relevance;
-use ferrank_ranking::{Estimate, Form, Part, RunData, ScoreRanking, Vector};
+use ferrank_ranking::{Estimate, Form, ModelError, Part, RunData, ScoreRanking, Vector};
 use ferrank_runtime::error::{Error, Result};
 
 /// The number of trees of a complete run.
@@ -18,25 +19,46 @@ pub(super) fn n_keys(data: &RunData, params: &ForestParams) -> u64 {
 }
 
 /// The forms of the vectors of tree number `tree`: one for each score, those by target, one for each score of shadows,
-/// and one for each score of each companion.
+/// those of the model error, and one for each score of each companion.
 pub(super) fn forms(data: &RunData, params: &ForestParams, tree: u64) -> Vec<Form> {
     let has_companions = has_companions(tree, data.rows as usize, params);
     let companions = if has_companions { COMPANIONS * params.scores.len() } else { 0 };
-    vec![Form::Sparse(data.features.len()); n_own(data, params) + companions]
+    let sparse = Form::Sparse(data.features.len());
+    let mut forms = vec![sparse; n_importances(data, params)];
+    forms.extend(model_error::forms(data, params));
+    forms.resize(forms.len() + companions, sparse);
+    forms
 }
 
 /// The relevance of features, if there are shadows.
 pub(super) fn relevance(data: &RunData, params: &ForestParams, ensembles: &[Vec<Part<'_>>]) -> Option<Relevance> {
-    let first = n_own(data, params) - params.scores.len();
+    let first = n_importances(data, params) - params.scores.len();
     if params.shadows { shadows::relevance(data, params, ensembles, first) } else { None }
 }
 
 /// Number of vectors of a tree, without those of its companions.
 fn n_own(data: &RunData, params: &ForestParams) -> usize {
+    n_importances(data, params) + model_error::forms(data, params).len()
+}
+
+/// Number of vectors of importances of a tree, which come first.
+fn n_importances(data: &RunData, params: &ForestParams) -> usize {
     let by_target =
         if is_by_target(params) { data.targets.len() * n_by_target(params, params.scores.len()) } else { 0 };
     let shadows = if params.shadows { params.scores.len() } else { 0 };
     params.scores.len() + by_target + shadows
+}
+
+/// The error of the forest by target; otherwise the reason why it is not known.
+pub(super) fn model_error(
+    data: &RunData,
+    params: &ForestParams,
+    ensembles: &[Vec<Part<'_>>],
+) -> std::result::Result<Vec<ModelError>, &'static str> {
+    match model_error::unknown(data, params) {
+        Some(reason) => Err(reason),
+        None => model_error::estimate(data, params, ensembles, n_importances(data, params)),
+    }
 }
 
 /// The keys of each ensemble.

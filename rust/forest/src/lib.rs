@@ -35,6 +35,7 @@
 //! | growth | `grow`, with `pool` (candidate features), `items` (examples), `view` (codes), `split` (kernels) |
 //! | growth of trees whose rows do not fit into memory | `external` |
 //! | tree → importances | `tree_worker`, `scores`; `oob` and `router` for out-of-bag rows |
+//! | tree → error of the forest | `model_error` |
 //! | accumulators | `ranker`, `estimates` |
 //!
 //! # Vocabulary
@@ -76,6 +77,7 @@ mod grow;
 #[doc(hidden)]
 pub mod internals;
 mod items;
+mod model_error;
 mod oob;
 mod params;
 mod parts;
@@ -168,7 +170,8 @@ pub fn accumulate(
                 let silent = Monitor::default();
                 let unlabelled = Unlabelled::Ignore;
                 let intake = Intake { source, problem: &problem, unlabelled, monitor: &silent };
-                Prepared::profile(&intake, &single_target(params), Some(&resources))
+                let own = Prepared::profile(&intake, &single_target(params), Some(&resources))?;
+                Ok(Prepared { is_part: prepared.is_part, ..own })
             })?;
         }
         checkpoint.close()
@@ -210,6 +213,6 @@ pub fn grow_tree(
         let all: Vec<usize> = (0..problem.targets.len()).collect();
         let space = prepared.space(&all, params)?.hold(&prepared.store);
         let context = GrowContext { store: &prepared.store, space: &space, params, monitor };
-        Ok(prepared.describe(TreeWorker::new(context).grow(tree as u64)?))
+        Ok(prepared.describe(TreeWorker::new(context, None).grow(tree as u64)?))
     })
 }

@@ -129,7 +129,7 @@ impl Coded {
             identity,
             params: params.clone(),
             alone: view.alone,
-            prepared: Prepared { problem, store, outside },
+            prepared: Prepared { problem, store, is_part: false, outside },
         })
     }
 

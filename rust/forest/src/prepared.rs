@@ -6,6 +6,7 @@ use rayon::prelude::*;
 
 use crate::context::GrowContext;
 use crate::external;
+use crate::model_error::RowSample;
 use crate::oob::OobContext;
 use crate::params::ForestParams;
 use crate::scores::oob_needs;
@@ -48,6 +49,8 @@ impl Resources {
 pub(crate) struct Prepared {
     pub(crate) problem: Problem,
     pub(crate) store: CodeStore,
+    /// True if the rows are a part of the data set.
+    pub(crate) is_part: bool,
     /// The resources for growth in external memory, if memory does not hold the store and the bags.
     pub(crate) outside: Option<Resources>,
 }
@@ -69,7 +72,7 @@ impl Prepared {
         params: &ForestParams,
         resources: Option<&Resources>,
     ) -> Result<Self> {
-        let (rows, counts) = (scan.rows, scan.counts);
+        let (rows, counts, is_part) = (scan.rows, scan.counts, scan.is_part());
         if resources.is_none() || params.shadows || oob_needs(&params.scores).is_some() {
             numbered(rows, intake.source.name(), "a tree in memory, shadows, or a score of out-of-bag rows,")?;
         }
@@ -93,7 +96,7 @@ impl Prepared {
             store.share();
         }
         params.validate_groups(problem, &store)?;
-        Ok(Prepared { problem: problem.clone(), store, outside })
+        Ok(Prepared { problem: problem.clone(), store, is_part, outside })
     }
 
     pub(crate) fn space(&self, subset: &[usize], params: &ForestParams) -> Result<Space> {
@@ -181,16 +184,18 @@ impl Prepared {
     ) -> Result<()> {
         let GrowContext { params, monitor, .. } = context;
         if let Some(Resources { budget, scratch }) = &self.outside {
-            return external::grow(context, budget, scratch, subset, trees, &|tree, vectors| {
+            let sample = RowSample::new(context, subset, self.is_part);
+            return external::grow(context, budget, scratch, (subset, sample.as_ref()), trees, &|tree, vectors| {
                 checkpoint.add(tree, vectors)
             });
         }
         let oob = oob_needs(&params.scores).map(|needs| OobContext::new(context, needs, subset, None));
+        let sample = RowSample::new(context, subset, self.is_part);
         let idle = Mutex::new(Vec::new());
         let free = || idle.lock().unwrap_or_else(PoisonError::into_inner);
         trees.par_iter().with_max_len(1).try_for_each(|&tree| {
             let worker = free().pop();
-            let mut worker = worker.unwrap_or_else(|| TreeWorker::new(context));
+            let mut worker = worker.unwrap_or_else(|| TreeWorker::new(context, sample.as_ref()));
             checkpoint.add(tree, worker.contribution(oob.as_ref(), tree)?)?;
             monitor.advance(1);
             free().push(worker);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use ferrank_data::intake::Unlabelled;
 use ferrank_ranking::relevance::Relevance;
-use ferrank_ranking::{DataShape, Form, Part, Ranker, RunData, ScoreRanking};
+use ferrank_ranking::{DataShape, Form, ModelError, Part, Ranker, RunData, ScoreRanking};
 use ferrank_runtime::error::{Result, check};
 use serde_json::Value;
 
@@ -60,6 +60,14 @@ impl Ranker for ForestParams {
 
     fn scores(&self, data: &RunData, populations: &[Vec<Part<'_>>]) -> Result<Vec<ScoreRanking>> {
         estimates::scores(data, self, populations)
+    }
+
+    fn model_error(
+        &self,
+        data: &RunData,
+        populations: &[Vec<Part<'_>>],
+    ) -> std::result::Result<Vec<ModelError>, &'static str> {
+        estimates::model_error(data, self, populations)
     }
 
     fn relevance(&self, data: &RunData, populations: &[Vec<Part<'_>>]) -> Option<Relevance> {

@@ -106,6 +106,7 @@ impl Identity {
             targets: names(&self.data.targets),
             relevance: self.ranker.relevance(&self.data, populations),
             scores: self.ranker.scores(&self.data, populations)?,
+            model_error: self.ranker.model_error(&self.data, populations),
         })
     }
 

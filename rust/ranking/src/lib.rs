@@ -57,5 +57,5 @@ pub use data::{Column, DataShape, RunData};
 pub use estimate::{Estimate, effective, quantile, rank_intervals};
 pub use identity::Identity;
 pub use ranker::{ParseRanker, Ranker};
-pub use ranking::{Ranking, ScoreRanking};
+pub use ranking::{ModelError, Ranking, ScoreRanking};
 pub use run::{RunOptions, ScanSummary};

@@ -32,6 +32,8 @@ pub enum Purpose {
     Shadows = 10,
     /// The rows whose targets rows have in a draw of targets.
     Targets = 11,
+    /// The rows that the error of a forest is computed from.
+    ModelError = 12,
 }
 
 /// The stream for `purpose` in tree `tree`; `place` is a block of rows, a node's path, or a feature.

@@ -3,6 +3,7 @@
 use crate::context::GrowContext;
 use crate::contrasts::Contrasts;
 use crate::criterion::Criterion;
+use crate::model_error::RowSample;
 use crate::oob::OobSize;
 use crate::params::ForestParams;
 use crate::scores::oob_needs;
@@ -53,6 +54,9 @@ impl MemoryPlan {
             threads * (CHUNK_ROWS * 48 + codes) + CHUNK_ROWS * (context.space.row_bytes(context.store.columns()) + 8);
         // The bag of a thread as groups, and the multiplicity of each.
         let fixed = fixed + threads * 12 * store.groups.as_ref().map_or(0, |groups| groups.len());
+        // A bit for each row, for the rows out of the bag of a thread; with out-of-bag scores they are counted there.
+        let tracks = context.params.bootstraps() && oob_needs(&context.params.scores).is_none();
+        let fixed = fixed + if tracks { threads * store.rows / 8 } else { 0 };
         let node = per_node(context) * sums_bytes(context);
         let least = fixed + node.max(threads * LEAST_ROWS * per_row);
         let judging = if oob_needs(&context.params.scores).is_some() { oob_bytes(context) } else { 0 };
@@ -110,7 +114,9 @@ pub(crate) fn holds_all(rows: u64, book: &Codebook, params: &ForestParams, left:
     let bag = 8 + 2 * 20 + 2 + 2 * size_of::<BufferedNode>();
     let threads = rayon::current_num_threads().min(params.n_estimators);
     let share = params.rows_per_tree(rows) as f64 / rows as f64;
-    let bytes = rows as f64 * (store as f64 + (threads * bag) as f64 * share.min(1.0));
+    // The rows that trees predict.
+    let sample = RowSample::bytes(rows, book.row_bytes());
+    let bytes = sample as f64 + rows as f64 * (store as f64 + (threads * bag) as f64 * share.min(1.0));
     rows < u64::from(u32::MAX) && bytes <= left as f64
 }
 

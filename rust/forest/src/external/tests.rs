@@ -25,11 +25,15 @@ fn both(
     let context = GrowContext { store: &coded.store, space: &inside, params, monitor: &monitor };
     let subset: Vec<usize> = (0..coded.store.targets.len()).collect();
     let oob = oob_needs(&params.scores).map(|needs| OobContext::new(context, needs, &subset, None));
-    let expected = (0..5).map(|tree| TreeWorker::new(context).contribution(oob.as_ref(), tree).unwrap()).collect();
+    let sample = RowSample::new(context, &subset, false);
+    let expected = (0..5)
+        .map(|tree| TreeWorker::new(context, sample.as_ref()).contribution(oob.as_ref(), tree).unwrap())
+        .collect();
     let context = GrowContext { space: &outside, ..context };
     let plan = MemoryPlan::with_sizes(bucket_rows, sums, context);
     let found = Mutex::new(BTreeMap::new());
-    grow_in(context, &plan, &Scratch::new(None), &subset, &[0, 1, 2, 3, 4], &|tree, result| {
+    let sample = RowSample::new(context, &subset, false);
+    grow_in(context, &plan, &Scratch::new(None), (&subset, sample.as_ref()), &[0, 1, 2, 3, 4], &|tree, result| {
         found.lock().unwrap().insert(tree, result);
         Ok(())
     })
