@@ -281,8 +281,10 @@ def test_settings_of_the_other_ranker_are_refused(run: Run, data: Path) -> None:
     done = run("rank", data, "--target", "y", "--ranker", "relief", "--trees", 5)
     assert (done.returncode, done.stdout) == (2, "")
     assert "n_estimators: a setting of --ranker forest, not of relief" in done.stderr
-    done = run("rank", data, "--target", "y", "--neighbors", 5)
+    done = run("rank", data, "--target", "y", "--ranker", "forest", "--neighbors", 5)
     assert "n_neighbors: a setting of --ranker relief, not of forest" in done.stderr
+    done = run("rank", data, "--target", "y", "--neighbors", 5, "--sigma", 20)
+    assert "a setting of --ranker relief, not of forest" in done.stderr
 
 
 @pytest.fixture(scope="module")

@@ -160,11 +160,14 @@ def trees(
         task=task,
         hierarchy=hierarchy,
         drop=drop,
-        ranker=clone(ranker).set_params(scores=(score,), by_target=False, standard_errors=False),
+        ranker=clone(ranker).set_params(
+            scores=(score,), by_target=False, standard_errors=False, shadows=False
+        ),
     )
     features = found.ranking().features
     importances = np.zeros((found.n_keys, len(features)))
     for batch in pa.ipc.open_stream(found.to_bytes()):
-        [tree], [where], [values] = (batch[name].to_pylist() for name in ("key", "features", "values"))
+        # The first vector is the score; others are what the error of the forest is made of.
+        tree, where, values = (batch[name][0].as_py() for name in ("key", "features", "values"))
         importances[tree, slice(None) if where is None else where] = values
     return features, importances

@@ -22,8 +22,9 @@ class JointRanker(Ranker):
     The two complement each other: trees find main effects, also where many features say the same, and are not
     misled by irrelevant features; near neighbors find interactions of features none of which says anything
     alone. Each gives a p-value for each feature: the forest from shadows (``ForestRanker(shadows=True)``),
-    Relief from targets drawn anew (``ReliefRanker(target_draws=60)``). Features are ranked by the sum of the
-    evidence, minus the decimal logarithm of the p-value; verdicts follow from the p-values together.
+    Relief from targets drawn anew (``ReliefRanker(target_draws=60)``). Features are ranked by their evidence,
+    minus the decimal logarithm of the harmonic mean of both p-values [1]_; verdicts follow from the p-values
+    together [2]_.
 
     Parameters
     ----------
@@ -72,6 +73,12 @@ class JointRanker(Ranker):
         Number of features.
     feature_names_in_ : ndarray of shape (n_features,)
         Names of the features, if all column names of ``X`` are strings.
+
+    References
+    ----------
+    .. [1] D. J. Wilson, "The harmonic mean p-value for combining dependent tests", PNAS 116, 2019.
+    .. [2] Y. Liu, J. Xie, "Cauchy combination test: a powerful test with analytic p-value calculation under
+       arbitrary dependency structures", Journal of the American Statistical Association 115, 2020.
 
     Examples
     --------

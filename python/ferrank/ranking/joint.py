@@ -18,15 +18,14 @@ EVIDENCE = "evidence"
 def join(rankings: Sequence[Ranking], settings: dict[str, Any], seconds: float | None) -> Ranking:
     """Return one ranking by the evidence of all ``rankings``, which keeps their scores.
 
-    The importance of a feature is the sum of its evidence in each ranking, minus the decimal logarithm of the
-    p-value there (Fisher 1932), so that scores on different scales count the same and a feature that only one
-    of the rankers can find is found. Verdicts follow from Cauchy's combination of the p-values, because
-    Fisher's holds for independent ones only. The model error is that of the first ranking of a model.
+    The importance of a feature is minus the decimal logarithm of the harmonic mean of its p-values (Wilson
+    2019). Scores on different scales count the same, and a feature that only one of the rankers can find is
+    found. Verdicts follow from Cauchy's combination of the p-values, which is the same where they are small.
     """
     first = rankings[0]
-    model = next((ranking for ranking in rankings if ranking.model_error is not None), first)
     parts = [ranking.relevance for ranking in rankings if ranking.relevance is not None]
-    evidence = np.sum([part.evidence for part in parts], axis=0)
+    evidence = np.logaddexp.reduce([part.evidence * np.log(10) for part in parts]) / np.log(10)
+    evidence -= np.log10(len(parts))
     scores = {EVIDENCE: rank_importances(evidence, None, len(first.features))}
     for ranking in rankings:
         scores |= ranking.scores

@@ -18,7 +18,7 @@ __all__ = ["html", "labels", "shorten", "table", "text"]
 
 _NAME_WIDTH = 40
 _DIGITS = 4
-_JOINT = {"evidence": "minus log10 of the p-values by the forest and by Relief, added up"}
+_JOINT = {"evidence": "minus log10 of the harmonic mean of the p-values by the forest and by Relief"}
 _SCORES = 3
 """Number of scores in a table that also has verdicts."""
 _NOTABLE = 0.2
