@@ -23,6 +23,7 @@ def join(rankings: Sequence[Ranking], settings: dict[str, Any], seconds: float |
     found. Verdicts follow from Cauchy's combination of the p-values, which is the same where they are small.
     """
     first = rankings[0]
+    model = next((ranking for ranking in rankings if ranking.model_error is not None), first)
     parts = [ranking.relevance for ranking in rankings if ranking.relevance is not None]
     evidence = np.logaddexp.reduce([part.evidence * np.log(10) for part in parts]) / np.log(10)
     evidence -= np.log10(len(parts))
