@@ -21,6 +21,14 @@ pub struct Ranking {
 }
 
 /// Importances under one score. Vectors are in feature order.
+///
+/// ```
+/// use ferrank_ranking::{Estimate, ScoreRanking};
+///
+/// let estimate = Estimate::new(vec![0.2, 0.9, 0.2], vec![1e-4; 3]);
+/// let ScoreRanking { rank, standard_error, .. } = estimate.rank("genie3");
+/// assert_eq!(rank, [2, 1, 2]);
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct ScoreRanking {
