@@ -2,7 +2,7 @@
 
     python benches/bits.py [-k PART_OF_A_NAME] [--output FILE] [--compare FILE]
 
-Each line is the name of a case and a hash of its importances, errors, ranks and rank intervals, bit by bit.
+Each line is the name of a case and a hash of its importances, Monte Carlo errors and ranks, bit by bit.
 Data are drawn by NumPy's PCG64 or are sets of tests/data. `Compat` bridges names that changed, so that the
 script runs on older versions, too.
 """
@@ -45,11 +45,18 @@ class Compat:
         """Return the Ranking of a fitted ranker."""
         return getattr(ranker, "result_", None) or ranker.ranking_
 
+    @staticmethod
+    def score(score: dict[str, Any]) -> dict[str, Any]:
+        """Return what all versions have of a score; rank intervals once followed from other errors."""
+        errors = score["monte_carlo_error"] if "monte_carlo_error" in score else score["std_error"]
+        kept = {name: score[name] for name in ("importance", "rank", "by_target") if name in score}
+        return kept | {"monte_carlo_error": errors}
+
 
 def plain(value: Any) -> Any:
     """Return what a hash is taken of: numbers by their bits, objects by their public content."""
     if hasattr(value, "to_dict") and hasattr(value, "features"):
-        value = value.to_dict()["scores"]
+        value = {name: Compat.score(score) for name, score in value.to_dict()["scores"].items()}
     if isinstance(value, pa.Table):
         value = value.to_pydict()
     if isinstance(value, pd.DataFrame):
@@ -158,7 +165,7 @@ def forest(**settings: Any) -> Any:
     return fr.ForestRanker(**{"n_estimators": 8, "random_state": 3, "n_jobs": 2} | settings)
 
 
-def forest_on(gaps: bool, settings: dict[str, Any]) -> Any:  # noqa: FBT001
+def forest_on(gaps: bool, settings: dict[str, Any]) -> Any:
     """Return a small forest for data with or without ``gaps``."""
     return forest(**(Compat.IGNORE if gaps else {}) | settings)
 

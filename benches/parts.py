@@ -50,7 +50,7 @@ def rankers(n_rows: int) -> dict[str, fr.ForestRanker | fr.ReliefRanker]:
 def same(one: fr.Ranking, other: fr.Ranking) -> bool:
     return all(
         np.array_equal(a.importance, b.importance)
-        and np.array_equal(a.std_error, b.std_error, equal_nan=True)
+        and np.array_equal(a.monte_carlo_error, b.monte_carlo_error, equal_nan=True)
         for a, b in zip(one.scores.values(), other.scores.values(), strict=True)
     )
 

@@ -122,6 +122,48 @@ def benchmark(name: str, rows: list[Row]) -> str:
     )
 
 
+def quality_by_arm(rows: list[Row]) -> str:
+    """Return a table of the AUC of each ranker on each kind of data, and of its CPU seconds.
+
+    Mean and worst are over the kinds that the ranker has an AUC for; CPU seconds are for a table of each.
+    """
+    kinds, ranked = by_arm(rows, "auc")
+    lines = []
+    for arm, cells in ranked.items():
+        aucs = [row["auc"] for row in cells.values()]
+        done = "" if len(cells) == len(kinds) else f" ({len(cells)} of {len(kinds)} kinds)"
+        each = [f"{cells[kind]['auc']:.2f}" if kind in cells else "" for kind in kinds]
+        cpu = sum(row["cpu"] for row in cells.values())
+        lines.append([arm, f"{sum(aucs) / len(aucs):.3f}{done}", f"{min(aucs):.2f}", f"{cpu:.3g}", *each])
+    return markdown(["ranker", "mean AUC", "worst", "CPU s", *kinds], lines) if lines else ""
+
+
+def discoveries_by_arm(rows: list[Row]) -> str:
+    """Return a table of rankers that select: false discovery proportion / power on each kind of data."""
+    kinds, selected = by_arm(rows, "fdp")
+    lines = []
+    for arm, cells in selected.items():
+        each = [[cells.get(kind, {}).get(field) for field in ("fdp", "power")] for kind in kinds]
+        figures = [" / ".join(f"{value:.2f}" for value in both if value is not None) for both in each]
+        lines.append([arm, f"{sum(row['cpu'] for row in cells.values()):.3g}", *figures])
+    return markdown(["ranker", "CPU s", *kinds], lines) if lines else ""
+
+
+def by_arm(rows: list[Row], field: str) -> tuple[list[str], dict[str, dict[str, Row]]]:
+    """Return the kinds of data and, by ranker and kind, the rows that have the field."""
+    arms: dict[str, dict[str, Row]] = {row["baseline"]: {} for row in rows}
+    having = [row for row in rows if field in row]
+    for row in having:
+        arms[row["baseline"]][row["case"]] = row
+    return list(dict.fromkeys(row["case"] for row in having)), {
+        arm: cells for arm, cells in arms.items() if cells
+    }
+
+
+BY_ARM = {"quality": quality_by_arm, "discoveries": discoveries_by_arm}
+"""Tables of quality.py, which have a line for each ranker."""
+
+
 def shown(value: object) -> str:
     return f"{value:,g}" if isinstance(value, int | float) else str(value)
 
@@ -130,7 +172,13 @@ def filled(document: str, rows: list[Row]) -> str:
     """Return the document with its tables made anew."""
 
     def table(found: re.Match[str]) -> str:
-        made = figures(rows) if found[2] == "figures" else benchmark(found[2], rows)
+        name = found[2]
+        if name == "figures":
+            made = figures(rows)
+        elif name in BY_ARM:
+            made = BY_ARM[name]([row for row in rows if row["benchmark"] == "quality"])
+        else:
+            made = benchmark(name, rows)
         return f"{found[1]}\n{made}\n{found[3]}"
 
     return TABLE.sub(table, document)

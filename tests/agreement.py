@@ -28,4 +28,8 @@ def within(rankings: Importances) -> float:
 
 
 def bits(ranking: fr.Ranking) -> list[bytes]:
-    return [part.tobytes() for s in ranking.scores.values() for part in (s.importance, s.std_error, s.rank)]
+    return [
+        part.tobytes()
+        for s in ranking.scores.values()
+        for part in (s.importance, s.standard_error, s.monte_carlo_error, s.rank)
+    ]

@@ -11,7 +11,10 @@ import pytest
 import ferrank as fr
 
 FOREST = fr.ForestRanker(
-    scores=("genie3", "symbolic", "coverage", "permutation"), n_estimators=12, max_bins=30, by_target=True
+    scores=("genie3", "symbolic", "coverage", "permutation", "mdi_oob"),
+    n_estimators=12,
+    max_bins=30,
+    by_target=True,
 )
 RELIEF = fr.ReliefRanker(n_neighbors=(3, 8), sigma=(None, 4.0), n_iterations=0.8)
 RANKERS = pytest.mark.parametrize("ranker", [FOREST, RELIEF], ids=["forest", "relief"])
@@ -20,7 +23,7 @@ RANKERS = pytest.mark.parametrize("ranker", [FOREST, RELIEF], ids=["forest", "re
 def same(one: fr.Ranking, other: fr.Ranking) -> bool:
     """Whether two rankings have the same bits."""
     pairs = zip(one.scores.values(), other.scores.values(), strict=True)
-    arrays = ("importance", "std_error", "rank", "rank_interval", "by_target")
+    arrays = ("importance", "standard_error", "monte_carlo_error", "rank", "rank_interval", "by_target")
     return list(one.scores) == list(other.scores) and all(
         np.array_equal(getattr(a, name), getattr(b, name), equal_nan=True)
         for a, b in pairs

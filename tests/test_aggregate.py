@@ -47,7 +47,7 @@ def test_weights_and_standard_errors():
     plain = aggregate(rankings)
     assert plain.importances().tolist() == [1, 1, 1]
     # Mean of 2 and 0: standard deviation √2, error 1.
-    assert plain.score().std_error == pytest.approx([1, 0, 1])
+    assert plain.score().standard_error == pytest.approx([1, 0, 1])
     assert plain.score().rank.tolist() == [1, 1, 1]
 
 

@@ -88,7 +88,7 @@ def test_json(run: Run, data: Path) -> None:
     }
     assert list(found["scores"]) == ["symbolic", "genie3"]
     assert found["features"] == ["a", "b", "count", "colour"]
-    assert {"importance", "std_error", "rank"} <= set(found["scores"]["genie3"])
+    assert {"importance", "standard_error", "monte_carlo_error", "rank"} <= set(found["scores"]["genie3"])
     assert found["settings"]["n_estimators"] == 5
 
 
@@ -149,7 +149,11 @@ def test_output_and_plot(run: Run, data: Path, tmp_path: Path) -> None:
         assert done.returncode == 0
         assert f"saved {file}" in done.stderr
     assert (tmp_path / "r.png").read_bytes().startswith(b"\x89PNG")
-    assert files[0].read_text().startswith("feature,rank,genie3,genie3_std_error\n")
+    assert (
+        files[0]
+        .read_text()
+        .startswith("feature,rank,genie3,genie3_standard_error,genie3_monte_carlo_error\n")
+    )
     loaded = [ferrank.Ranking.load(file).to_dict()["scores"] for file in files[1:]]
     assert loaded[0] == loaded[1] == loaded[2]
 

@@ -34,7 +34,7 @@ def small(**settings: Any) -> ForestRanker:
 
 
 def test_finds_the_relevant_features(numbers: Numbers) -> None:
-    forest = small(scores=("genie3", "symbolic", "coverage", "permutation")).fit(*numbers)
+    forest = small(scores=("genie3", "symbolic", "coverage", "permutation", "mdi_oob")).fit(*numbers)
     for score in forest.scores:
         assert set(forest.result_.top(2, score)) == {"x1", "x4"}
     np.testing.assert_array_equal(forest.feature_importances_, forest.result_.importances("genie3"))
@@ -256,7 +256,10 @@ def test_target_weights(numbers: Numbers) -> None:
         ({"bootstrap": "yes"}, "bootstrap: 'yes' is not True, False or None"),
         ({"max_bins": 1}, "max_bins: 1 is not in"),
         ({"scores": ()}, "scores: none"),
-        ({"scores": ("gini",)}, "scores: 'gini' is not 'genie3', 'symbolic', 'coverage' or 'permutation'"),
+        (
+            {"scores": ("gini",)},
+            "scores: 'gini' is not 'genie3', 'symbolic', 'coverage', 'permutation' or 'mdi_oob'",
+        ),
         ({"scores": 3}, "scores: 3 is not a list"),
         ({"scores": ("permutation",), "bootstrap": False}, "permutation needs"),
         ({"decay": 2.0, "scores": ("symbolic",)}, "decay: 2 is not in"),

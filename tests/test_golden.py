@@ -40,8 +40,8 @@ def our_ranking(dataset: str, ensemble: str, n_trees: int, seed: int) -> fr.Rank
         max_features="all" if ensemble == "Bagging" else "sqrt",
         max_bins=65_535,
         ties="lowest",
-        # CLUS+ sends a row with a missing value down both branches, and what is missing tells nothing. Of these
-        # sets church_FUN alone has missing values.
+        # CLUS+ sends a row with a missing value down both branches, and what is missing tells nothing. Of
+        # these sets church_FUN alone has missing values.
         missing="ignore",
         scores=scores,
         random_state=seed,

@@ -20,7 +20,7 @@ def make(n_features: int = 4, scores: tuple[str, ...] = ("genie3", "permutation"
         rank = (up if number else down).astype(np.uint32)
         interval = np.column_stack([rank, np.minimum(rank + 1, n_features)]).astype(np.uint32)
         parts = None if number else np.column_stack([up / 4, 3 * up / 4])
-        made[name] = ScoreRanking(down if number else up, up / 10, rank, interval, parts)
+        made[name] = ScoreRanking(down if number else up, up / 10, up / 20, rank, interval, parts)
     names = [f"feature_{number}" for number in range(n_features)]
     return Ranking("multi-target", 100, names, ["u", "v"], made, 3, {"seed": 0}, 0.5)
 
@@ -39,14 +39,19 @@ def test_accessors() -> None:
 
 def test_equals_come_in_input_order() -> None:
     score = ScoreRanking(
-        np.array([0.0, 1.0, 0.0]), np.zeros(3), np.array([2, 1, 2], np.uint32), np.ones((3, 2), np.uint32)
+        np.array([0.0, 1.0, 0.0]),
+        np.zeros(3),
+        np.zeros(3),
+        np.array([2, 1, 2], np.uint32),
+        np.ones((3, 2), np.uint32),
     )
     assert Ranking("regression", 5, list("abc"), ["y"], {"genie3": score}).top(3) == ["b", "a", "c"]
 
 
 def test_tables() -> None:
     table = make().to_arrow()
-    assert table.column_names[:4] == ["feature", "rank", "genie3", "genie3_std_error"]
+    names = ["feature", "rank", "genie3", "genie3_standard_error", "genie3_monte_carlo_error"]
+    assert table.column_names[:5] == names
     assert table["feature"].to_pylist() == ["feature_3", "feature_2", "feature_1", "feature_0"]
     assert table["rank"].to_pylist() == [1, 2, 3, 4]
     assert table["permutation_rank"].to_pylist() == [4, 3, 2, 1]
@@ -75,8 +80,10 @@ def test_json_object() -> None:
 
 def test_standard_errors_of_one_tree_are_null() -> None:
     ranking = make()
-    ranking.scores["genie3"].std_error[:] = np.nan
-    assert ranking.to_dict()["scores"]["genie3"]["std_error"] == [None] * 4
+    score = ranking.scores["genie3"]
+    score.standard_error[:] = score.monte_carlo_error[:] = np.nan
+    found = ranking.to_dict()["scores"]["genie3"]
+    assert found["standard_error"] == found["monte_carlo_error"] == [None] * 4
     assert "nan" not in ranking.to_text()
 
 
@@ -84,7 +91,7 @@ def test_standard_errors_of_one_tree_are_null() -> None:
 def test_saved_and_loaded(tmp_path: Path, suffix: str) -> None:
     path = tmp_path / f"ranking.{suffix}"
     ranking = make()
-    ranking.scores["permutation"].std_error[1] = np.nan
+    ranking.scores["permutation"].monte_carlo_error[1] = np.nan
     ranking.save(path)
     assert Ranking.load(path).to_dict() == ranking.to_dict()
     assert [file.name for file in tmp_path.iterdir()] == [path.name]
@@ -93,9 +100,10 @@ def test_saved_and_loaded(tmp_path: Path, suffix: str) -> None:
 def test_csv(tmp_path: Path) -> None:
     make(2, ("genie3", "symbolic")).save(tmp_path / "r.csv")
     assert (tmp_path / "r.csv").read_text() == (
-        "feature,rank,genie3,genie3_std_error,genie3[u],genie3[v],symbolic,symbolic_std_error\n"
-        "feature_1,1,2.0,0.2,0.5,1.5,1.0,0.2\n"
-        "feature_0,2,1.0,0.1,0.25,0.75,2.0,0.1\n"
+        "feature,rank,genie3,genie3_standard_error,genie3_monte_carlo_error,genie3[u],genie3[v],"
+        "symbolic,symbolic_standard_error,symbolic_monte_carlo_error\n"
+        "feature_1,1,2.0,0.2,0.1,0.5,1.5,1.0,0.2,0.1\n"
+        "feature_0,2,1.0,0.1,0.05,0.25,0.75,2.0,0.1,0.05\n"
     )
 
 
@@ -165,10 +173,11 @@ def test_plot_of_unknown_score() -> None:
 
 
 def test_intervals_that_touch_do_not_decide_and_equals_share_ranks() -> None:
-    # Intervals of 1.96 standard errors: [0, 2], [2, 4] and [2, 4] touch, [5, 7] is apart.
-    error = 1 / 1.96
+    # For four features at once at 95 % intervals have 2.491 standard errors to either side:
+    # [0, 2], [2, 4] and [2, 4] touch, [5, 7] is apart.
+    error = 1 / 2.4909
     ranking = Ranking.from_importances(
-        list("abcd"), {"w": [1.0, 3.0, 3.0, 6.0]}, task="regression", std_errors={"w": [error] * 4}
+        list("abcd"), {"w": [1.0, 3.0, 3.0, 6.0]}, task="regression", standard_errors={"w": [error] * 4}
     )
     assert ranking.score().rank_interval.tolist() == [[2, 4], [2, 4], [2, 4], [1, 1]]
     assert ranking.ranks().tolist() == [4, 2, 2, 1]

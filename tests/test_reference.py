@@ -87,7 +87,12 @@ def test_reference_on_missing_values_that_are_information_worked_by_hand():
         [True, True, True, False],
         [True, False, False, True],
     ]
-    assert (known.cut, right.missing_left, known.missing_left, left.missing_left) == (np.inf, False, False, True)
+    assert (known.cut, right.missing_left, known.missing_left, left.missing_left) == (
+        np.inf,
+        False,
+        False,
+        True,
+    )
     root, *_ = grower.tree()
     assert (root.split.cut, root.split.missing_left) == (1.5, True)
 

@@ -18,7 +18,7 @@ from reference.tree import Grower
 
 pytestmark = pytest.mark.slow
 
-SCORES = ("genie3", "symbolic", "coverage", "permutation")
+SCORES = ("genie3", "symbolic", "coverage", "permutation", "mdi_oob")
 N_ROWS, N_TREES, THEIR_TREES = 30, 4000, 150
 MAX_FEATURES = 2
 
@@ -52,12 +52,17 @@ def grown(problem: Problem, ensemble: str, missing: str) -> dict[str, np.ndarray
             case "bagging":
                 grower = Grower(problem, 2, None, counts, missing)
             case "random_forest":
-                grower = RandomForestGrower(problem, 2, None, counts, missing, rng=rng, max_features=MAX_FEATURES)
+                grower = RandomForestGrower(
+                    problem, 2, None, counts, missing, rng=rng, max_features=MAX_FEATURES
+                )
             case "extra_trees":
-                grower = ExtraTreesGrower(problem, 2, None, counts, missing, rng=rng, max_features=MAX_FEATURES)
+                grower = ExtraTreesGrower(
+                    problem, 2, None, counts, missing, rng=rng, max_features=MAX_FEATURES
+                )
         nodes = grower.tree()
         for score in SCORES[:3]:
             found[score].append(getattr(scores, score)(nodes, n_features))
+        found["mdi_oob"].append(scores.mdi_oob(problem, nodes, counts, missing))
         found["permutation"].append(scores.permutation(problem, nodes, np.flatnonzero(counts == 0), rng))
     return {score: np.array(trees) for score, trees in found.items()}
 
@@ -95,6 +100,6 @@ def test_forest(ensemble, targets, task, missing):
     )
     ours = fr.rank(data, target=targets, task=task, ranker=ranker)
     for score, trees in theirs.items():
-        noise = np.hypot(trees.std(axis=0, ddof=1) / np.sqrt(len(trees)), ours.score(score).std_error)
+        noise = np.hypot(trees.std(axis=0, ddof=1) / np.sqrt(len(trees)), ours.score(score).monte_carlo_error)
         apart = np.abs(ours.importances(score) - trees.mean(axis=0))
         assert (apart <= 4.5 * noise).all(), (score, apart, noise)

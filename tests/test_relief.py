@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -14,11 +16,31 @@ from ferrank.evaluate import synthesize
 from golden_relief import CLUS, DATA, OTHERS, OTHERWISE_TIED, read
 from reference import distance
 from reference.distance import features_of
-from reference.relief import myopic, per_target, relieff, rrelieff
+from reference.relief import (
+    myopic,
+    per_target,
+    relieff,
+    relieff_errors,
+    rrelieff,
+    rrelieff_errors,
+)
 from relief_checks import MANY, assert_close, importances, several
 from tables import NOMINAL, NUMERIC, tables
 
 SETS = {"hamming": None, "accuracy": distance.accuracy, "f1": distance.f1, "subset": distance.subset}
+
+
+SCALES = st.fixed_dictionaries(
+    {
+        "scaling": st.sampled_from(["range", "rank"]),
+        "missing": st.sampled_from(["expected", "informative"]),
+    }
+)
+
+
+def scaled(features: list[distance.Feature], scaling: str, missing: str) -> list[distance.Feature]:
+    informative = [replace(feature, informative=missing == "informative") for feature in features]
+    return [distance.mid_ranks(feature) for feature in informative] if scaling == "rank" else informative
 
 
 def some_known(table: pa.Table, targets: list[str]) -> pa.Array:
@@ -31,12 +53,15 @@ ALL = (*NUMERIC, *NOMINAL)
 
 @pytest.mark.slow
 @many_cases
-@given(tables(st.sampled_from([["classes"], ["two"], ["several"]]), features=ALL, missing=True))
-def test_relieff_agrees_with_the_reference(drawn):
+@given(
+    tables(st.sampled_from([["classes"], ["two"], ["several"]]), features=ALL, missing=True),
+    SCALES,
+)
+def test_relieff_agrees_with_the_reference(drawn, scales):
     table, [target] = drawn
     names = [name for name in table.column_names if name != target]
-    features, classes = features_of(table, names), table[target].to_pylist()
-    found = importances(table, [target], scores=("relief", "myopic"), **MANY)
+    features, classes = scaled(features_of(table, names), **scales), table[target].to_pylist()
+    found = importances(table, [target], scores=("relief", "myopic"), **scales, **MANY)
     expected = several(lambda **scheme: relieff(features, classes, **scheme))
     assert_close(found, expected | {"myopic": myopic(features, classes)})
 
@@ -49,15 +74,17 @@ def test_relieff_agrees_with_the_reference(drawn):
         features=ALL,
         missing=True,
         missing_targets=True,
-    )
+    ),
+    SCALES,
 )
-def test_rrelieff_agrees_with_the_reference(drawn):
+def test_rrelieff_agrees_with_the_reference(drawn, scales):
     table, targets = drawn
     table = table.filter(some_known(table, targets))
     features = features_of(table, [name for name in table.column_names if name not in targets])
     columns = features_of(table, targets, nominal=[n for n in targets if pa.types.is_boolean(table[n].type)])
+    features, columns = scaled(features, **scales), scaled(columns, scales["scaling"], "expected")
     weights = [2.0, 1.0, 0.5][: len(targets)]
-    options = {"task": "multi-target", "target_weights": weights, **MANY}
+    options = {"task": "multi-target", "target_weights": weights, **scales, **MANY}
     apart = distance.mean_distance(columns, weights)
     expected = several(lambda **scheme: rrelieff(features, apart, **scheme))
     assert_close(importances(table, targets, **options), expected)
@@ -115,6 +142,40 @@ def test_agrees_with_clus_where_distances_do_not_tie(case):
     np.testing.assert_allclose(ranking.importances(), case["importance"], rtol=0, atol=1e-6)
 
 
+def test_ranks_find_what_outliers_hide():
+    rng = np.random.default_rng(0)
+    X = rng.standard_cauchy((400, 10)) * 10.0 ** rng.integers(-6, 7, 10)
+    y = np.sign(X[:, 3]) * np.log1p(np.abs(X[:, 3])) + 0.1 * rng.standard_cauchy(400)
+    best = {
+        scaling: fr.ReliefRanker(n_neighbors=30, scaling=scaling).fit(X, y).ranking_.argmin()
+        for scaling in ("range", "rank")
+    }
+    assert best["range"] != best["rank"] == 3
+
+
+def test_ranks_do_not_change_with_a_monotonic_function():
+    rng = np.random.default_rng(1)
+    X, y = rng.normal(size=(200, 4)), rng.integers(0, 2, 200).astype(str)
+    X[rng.random(X.shape) < 0.1] = np.nan
+    relief = fr.ReliefRanker(scaling="rank")
+    as_they_are, changed = (relief.fit(x, y).feature_importances_ for x in (X, np.exp(9 * X)))
+    np.testing.assert_array_equal(as_they_are, changed)
+
+
+def test_missing_values_that_tell_are_found():
+    rng = np.random.default_rng(2)
+    X, y = rng.normal(size=(400, 12)), rng.integers(0, 2, 400)
+    gaps = rng.random(X.shape) < np.where(y == 1, 0.3, 0.1)[:, None] * (np.arange(12) < 3)
+    X[gaps] = np.nan
+    X[:, 11] = np.where(rng.random(400) < 0.2 + 0.5 * y, np.nan, 1.0)  # known or not, and nothing else
+    expected, informative = (
+        fr.ReliefRanker("classification", n_neighbors=30, missing=missing).fit(X, y).result_
+        for missing in ("expected", "informative")
+    )
+    assert set(informative.top(4)) == {"x0", "x1", "x2", "x11"}
+    assert expected.score().importance[11] == 0
+
+
 def test_neither_threads_nor_chunks_change_a_bit():
     rng = np.random.default_rng(5)
     n_rows = 70_000
@@ -142,7 +203,7 @@ def test_xor_features_stand_above_irrelevant_ones_as_often_as_in_the_papers_algo
     np.testing.assert_allclose(found, relieff(features, made.y.tolist(), k=10), rtol=0, atol=1e-9)
 
 
-def test_standard_errors_are_those_of_repeated_draws():
+def test_monte_carlo_errors_are_those_of_repeated_draws():
     rng = np.random.default_rng(0)
     X = rng.random((3_000, 4))
     y = X[:, 0] + X[:, 1] ** 2 + 0.1 * rng.normal(size=3_000)
@@ -150,14 +211,74 @@ def test_standard_errors_are_those_of_repeated_draws():
         fr.ReliefRanker(n_iterations=300, random_state=seed).fit(X, y).result_.score() for seed in range(60)
     ]
     spread = np.std([draw.importance for draw in draws], axis=0)
-    told = np.mean([draw.std_error for draw in draws], axis=0)
-    # A tenth of the rows without replacement: the spread is that much smaller.
-    np.testing.assert_allclose(told, spread / np.sqrt(0.9), rtol=0.3)
+    told = np.mean([draw.monte_carlo_error for draw in draws], axis=0)
+    np.testing.assert_allclose(told, spread, rtol=0.3)
+    score = fr.ReliefRanker().fit(X, y).result_.score()
+    assert (score.monte_carlo_error == 0).all()
+    assert (score.standard_error > 0).all()
+
+
+@pytest.mark.parametrize("k", [1, 4, 50])
+@pytest.mark.parametrize("sigma", [None, 2.0])
+@pytest.mark.parametrize("seed", range(3))
+def test_standard_errors_agree_with_the_reference(k, sigma, seed):
+    """With so few rows each is a group of its own."""
+    rng = np.random.default_rng(seed)
+    table = pa.table(
+        {
+            "x": rng.normal(size=28),
+            "gaps": pa.array(rng.random(28), mask=rng.random(28) < 0.2),
+            "word": rng.choice(["a", "b", "c"], 28),
+            "few": rng.integers(0, 3, 28).astype(float),
+            "y": rng.normal(size=28),
+            "class": rng.choice(["u", "v", "w"], 28),
+        }
+    )
+    features = features_of(table, ["x", "gaps", "word", "few"])
+    relief = fr.ReliefRanker(n_neighbors=k, sigma=sigma)
+    found = fr.rank(table.drop_columns(["y"]), "class", ranker=relief).score().standard_error
+    expected = relieff_errors(features, table["class"].to_pylist(), k=k, sigma=sigma)
+    np.testing.assert_allclose(found, expected, rtol=1e-7, atol=1e-12)
+    found = fr.rank(table.drop_columns(["class"]), "y", ranker=relief).score().standard_error
+    apart = distance.mean_distance(features_of(table, ["y"]))
+    expected = rrelieff_errors(features, apart, k=k, sigma=sigma)
+    np.testing.assert_allclose(found, expected, rtol=1e-7, atol=1e-12)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("settings", "n_rows"),
+    [
+        ({}, 250),
+        ({"n_neighbors": 30, "sigma": 10.0}, 250),
+        ({"n_iterations": 80}, 250),
+        ({"scaling": "rank", "n_neighbors": 3}, 250),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("task", ["classification", "regression"])
+def test_standard_errors_cover_other_samples_of_rows(settings, n_rows, task):
+    rng = np.random.default_rng(0)
+    scores = []
+    for seed in range(150):
+        X = rng.random((n_rows, 6))
+        y = X[:, 0] + 0.5 * X[:, 1] + 0.3 * rng.normal(size=n_rows)
+        y = (y > 0.75).astype(str) if task == "classification" else y
+        scores.append(fr.ReliefRanker(task, random_state=seed, **settings).fit(X, y).result_.score())
+    found = np.array([score.importance for score in scores])
+    errors = np.array([score.standard_error for score in scores])
+    # Quantile of Student's t with 31 degrees of freedom.
+    covered = np.abs(found - found.mean(axis=0)) <= 2.04 * errors
+    ratio = np.sqrt((errors**2).mean(axis=0)) / found.std(axis=0)
+    assert 0.92 <= covered.mean() <= 0.995
+    assert (ratio > 0.8).all()
+    assert ratio.mean() < 4 / 3
 
 
 def test_one_query_has_no_standard_error():
     ranking = fr.rank({"a": [1.0, 2.0, 4.0], "y": [1.0, 2.0, 3.0]}, "y", ranker="relief", n_iterations=1)
-    assert np.isnan(ranking.score().std_error).all()
+    assert np.isnan(ranking.score().monte_carlo_error).all()
+    assert np.isnan(ranking.score().standard_error).all()
 
 
 def test_scores_are_named_by_what_differs():
@@ -177,8 +298,10 @@ def test_scores_are_named_by_what_differs():
         ({"sigma": (2.0, "wide")}, "sigma: 'wide' is not a number or None"),
         ({"sigma": float("inf")}, "sigma: inf is not a finite number"),
         ({"sigma": 0.0}, "sigma: 0 is not above 0"),
-        ({"n_iterations": 9}, "n_iterations: 9 is not in 1 … 4"),
+        ({"n_iterations": 0}, "n_iterations: 0; use at least 1"),
         ({"n_iterations": 1.5}, "n_iterations: share 1.5"),
+        ({"missing": "ignore"}, "missing: 'ignore' is not 'expected' or 'informative'"),
+        ({"scaling": "log"}, "scaling: 'log' is not 'range' or 'rank'"),
         ({"scores": ("genie3",)}, "scores: 'genie3' is not 'relief' or 'myopic'"),
         ({"scores": ("myopic",)}, "myopic needs one nominal target"),
         ({"target_distance": "f1"}, "target_distance: only for label sets"),
@@ -189,6 +312,14 @@ def test_scores_are_named_by_what_differs():
 def test_wrong_settings_are_named(settings, message):
     with pytest.raises(fr.SettingError, match=message):
         fr.rank({"a": [1.0, 2.0, 3.0, 4.0], "y": [1.0, 2.0, 4.0, 3.0]}, "y", ranker="relief", **settings)
+
+
+def test_more_queries_than_rows_are_all_rows(caplog):
+    data = {"a": [1.0, 2.0, 3.0, 4.0], "y": [1.0, 2.0, 4.0, 3.0]}
+    caplog.set_level("INFO", "ferrank")
+    found = fr.rank(data, "y", ranker="relief", n_iterations=9)
+    assert "n_iterations: 9 queries were requested, and all 4 rows are queries" in caplog.text
+    assert bits(found) == bits(fr.rank(data, "y", ranker="relief"))
 
 
 def test_row_weights_are_refused():

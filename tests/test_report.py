@@ -99,7 +99,7 @@ def test_bars_begin_at_zero_and_end_at_the_importance(tmp_path):
 
 def test_many_features_are_cut_and_csv_files_keep_their_errors(tmp_path):
     X = np.random.default_rng(0).normal(size=(60, 50))
-    ranking = ferrank.ForestRanker(n_estimators=5).fit(X, X[:, 3]).result_
+    ranking = ferrank.ForestRanker(n_estimators=10).fit(X, X[:, 3]).result_
     ranking.save(tmp_path / "saved.csv")
     report(tmp_path / "r.html", [tmp_path / "saved.csv"], top=5)
     page = Page(tmp_path / "r.html")

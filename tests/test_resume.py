@@ -14,9 +14,12 @@ import ferrank as fr
 
 pytestmark = pytest.mark.slow
 
-FOREST = fr.ForestRanker(n_estimators=60, scores=("genie3", "permutation"))
+FOREST = fr.ForestRanker(n_estimators=60, scores=("genie3", "permutation", "mdi_oob"))
 RUNS: dict[str, tuple[fr.ForestRanker | fr.ReliefRanker, list[str]]] = {
-    "forest": (FOREST, ["--trees", "60", "--score", "genie3", "--score", "permutation"]),
+    "forest": (
+        FOREST,
+        ["--trees", "60", "--score", "genie3", "--score", "permutation", "--score", "mdi_oob"],
+    ),
     "per_target": (fr.ForestRanker(n_estimators=30, per_target=True), ["--trees", "30", "--per-target"]),
     "relief": (fr.ReliefRanker(n_iterations=0.9), ["--ranker", "relief", "--iterations", "0.9"]),
 }
@@ -58,7 +61,7 @@ def test_a_killed_run_resumes_to_the_same_bits(run: str, data: Path, tmp_path: P
     whole = fr.rank(str(data), ["y", "z"], ranker=ranker)
     for name, score in whole.scores.items():
         assert np.array_equal(resumed.scores[name].importance, score.importance)
-        assert np.array_equal(resumed.scores[name].std_error, score.std_error, equal_nan=True)
+        assert np.array_equal(resumed.scores[name].monte_carlo_error, score.monte_carlo_error, equal_nan=True)
     # No record is there twice.
     keys = [batch["key"][0].as_py() for batch in pa.ipc.open_stream(path)]
     assert sorted(keys) == list(range(fr.Accumulator.load(path).n_keys))
@@ -88,7 +91,7 @@ def test_label_sets_and_unlabelled_rows_resume(case: str, ranker: str, tmp_path:
         resumed = fr.rank(table, "y", ranker=ranker, resume=path, memory_limit="1GiB", **settings)
     for name, score in whole.scores.items():
         assert np.array_equal(resumed.scores[name].importance, score.importance)
-        assert np.array_equal(resumed.scores[name].std_error, score.std_error, equal_nan=True)
+        assert np.array_equal(resumed.scores[name].monte_carlo_error, score.monte_carlo_error, equal_nan=True)
 
 
 def test_a_file_of_another_run_is_refused(data: Path, tmp_path: Path, mixed: pa.Table) -> None:

@@ -95,7 +95,9 @@ def test_with_all_rows_labelled_relief_is_the_supervised_one(task):
     assert one.task == task
     for score in one.scores:
         np.testing.assert_array_equal(one.importances(score), other.importances(score))
-        np.testing.assert_array_equal(one.score(score).std_error, other.score(score).std_error)
+        np.testing.assert_array_equal(
+            one.score(score).monte_carlo_error, other.score(score).monte_carlo_error
+        )
 
 
 def some_labels(n_rows: int = 300, n_labelled: int = 30) -> pd.DataFrame:
@@ -111,7 +113,7 @@ def some_labels(n_rows: int = 300, n_labelled: int = 30) -> pd.DataFrame:
 
 def test_full_supervision_leaves_unlabelled_rows_out():
     frame = some_labels()
-    scores = ("genie3", "symbolic", "coverage", "permutation")
+    scores = ("genie3", "symbolic", "coverage", "permutation", "mdi_oob")
     ignoring = fr.rank(frame, "y", unlabelled="ignore", scores=scores)
     full = fr.rank(frame, "y", supervision=1, scores=scores)
     assert (full.n_rows, full.n_unlabelled) == (30, 270)

@@ -15,6 +15,7 @@ RANKERS = [
     fr.ForestRanker(n_estimators=5, scores=("genie3", "permutation")),
     fr.ReliefRanker(n_neighbors=(2, 7)),
     fr.ReliefRanker(n_neighbors=3, n_iterations=20, sigma=2.0),
+    fr.ReliefRanker(n_neighbors=3, scaling="rank", missing="informative"),
 ]
 
 
@@ -34,7 +35,9 @@ def assert_same(ranker: Any, sparse: Any, dense: np.ndarray, y: np.ndarray) -> N
     assert found.features == expected.features
     for name, score in expected.scores.items():
         np.testing.assert_array_equal(found.scores[name].importance, score.importance, strict=True)
-        np.testing.assert_array_equal(found.scores[name].std_error, score.std_error, strict=True)
+        np.testing.assert_array_equal(
+            found.scores[name].monte_carlo_error, score.monte_carlo_error, strict=True
+        )
 
 
 @pytest.mark.parametrize("ranker", RANKERS)

@@ -105,7 +105,7 @@ def test_what_is_no_set_of_rankings_is_refused(rankings, match):
 
 
 def test_trees_of_a_forest_make_its_importances(mixed):
-    scores = ("genie3", "symbolic", "coverage", "permutation")
+    scores = ("genie3", "symbolic", "coverage", "permutation", "mdi_oob")
     forest = ferrank.ForestRanker(n_estimators=8, scores=scores, random_state=3)
     ranking = ferrank.rank(mixed, "y", ranker=forest)
     for score in forest.scores:
@@ -115,7 +115,7 @@ def test_trees_of_a_forest_make_its_importances(mixed):
     assert 0 < stability(importances).canberra.mean() < 1
     with pytest.raises(
         ferrank.SettingError,
-        match="scores: 'relief' is not 'genie3', 'symbolic', 'coverage' or 'permutation'",
+        match="scores: 'relief' is not 'genie3', 'symbolic', 'coverage', 'permutation' or 'mdi_oob'",
     ):
         trees(mixed, "y", forest, score="relief")
 

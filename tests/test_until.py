@@ -75,7 +75,7 @@ def test_standard_errors_cover_what_samples_hide() -> None:
     def first_stage(seed: int) -> tuple[float, float]:
         forest = ForestRanker(until="stable", stable_top=2, random_state=seed)
         score = forest.fit(X, y).result_.score()
-        return score.importance[0], score.std_error[0]
+        return score.importance[0], score.monte_carlo_error[0]
 
     importances, errors = np.array([first_stage(seed) for seed in range(40)]).T
     assert 0.75 < errors.mean() / importances.std(ddof=1) < 1.35

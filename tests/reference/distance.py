@@ -7,12 +7,14 @@ is missing could have any of the values known in rows of its own class (of all r
 classes, or where its class has none), and the difference is the expected one. For a nominal feature that is
 Eq. 7, 1 - P(v | class of the row without a value), and Eq. 8 read as 1 - sum of P(V | class 1) P(V | class
 2): the probabilities are the relative frequencies among the known values of the class. Both rows' values are
-drawn independently of each other. A feature of which nothing is known counts 0, as a constant one.
+drawn independently of each other. In an informative feature a missing value differs from known ones by 1, and
+not from other missing ones. A feature of which nothing is known counts 0, as a constant one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -39,6 +41,9 @@ def differences(feature: Feature, classes: Sequence | None = None) -> np.ndarray
     result[np.ix_(known, known)] = between(feature, values, values)
     for i in set(rows) - set(known):
         for j in rows:
+            if feature.informative:
+                result[i, j] = result[j, i] = float(j in known)
+                continue
             expected = between(feature, possible(feature, classes, i), possible(feature, classes, j)).mean()
             result[i, j] = result[j, i] = expected
     return result
@@ -61,6 +66,19 @@ def possible(feature: Feature, classes: Sequence | None, row: int) -> list[Value
     known = [i for i, v in enumerate(feature.values) if v is not None]
     alike = [i for i in known if classes is None or classes[i] == classes[row]]
     return [feature.values[i] for i in alike or known]
+
+
+def mid_ranks(feature: Feature) -> Feature:
+    """Numbers replaced by their mean rank among the known ones; nominal features stay as they are."""
+    if feature.nominal:
+        return feature
+    known = [value for value in feature.values if value is not None]
+
+    def rank(value: Value) -> float:
+        below, equal = sum(v < value for v in known), sum(v == value for v in known)
+        return below + (equal + 1) / 2
+
+    return replace(feature, values=[None if v is None else rank(v) for v in feature.values])
 
 
 def row_distances(features: Sequence[Feature], classes: Sequence | None = None) -> np.ndarray:

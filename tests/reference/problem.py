@@ -20,6 +20,7 @@ class Feature:
     name: str
     nominal: bool
     values: list[Value]  # one per row; None: missing
+    informative: bool = False  # a missing value is a value of its own
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,6 @@ class RandomForestGrower(Grower):
         ]
         return sorted(self.rng.permutation(varying)[: self.max_features].astype(int).tolist())
 
-
     def varies(self, values: list) -> bool:
         return len(set(values) if self.missing == "informative" else set(values) - {None}) > 1
 

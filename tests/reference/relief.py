@@ -1,9 +1,10 @@
 """Relief, ReliefF and RReliefF by their pseudo code (Robnik-Šikonja and Kononenko 1999, figures 1, 3 and 4;
 Petković et al. 2020a, 2.2).
 
-A neighbour of a row is another row, however alike; of equally distant rows the first is nearer. Where there
-are fewer than k neighbours to choose from (of a class, in classification), the mean is over those there are:
-rank weights always add up to 1. A query whose class has no other row has no hits and still counts in m.
+A neighbour of a row is another row, however alike; of equally distant rows the first is nearer. Where rows
+have groups, a neighbour is a row of another group. Where there are fewer than k neighbours to choose from
+(of a class, in classification), the mean is over those there are: rank weights always add up to 1. A query
+whose class has no other row has no hits and still counts in m.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ def relieff(
     k: int,
     sigma: float | None = None,
     queries: Sequence[int] | None = None,
+    groups: Sequence | None = None,
 ) -> np.ndarray:
     """Figure 3: k hits, and k misses of each other class weighted by its prior, P(C) / (1 - P(class(R)))."""
     rows = range(len(classes))
@@ -37,7 +39,7 @@ def relieff(
     for r in queries:
         for c in prior:
             weight = -1 if c == classes[r] else prior[c] / (1 - prior[classes[r]])
-            near = nearest(distances[r], (j for j in rows if j != r and classes[j] == c), k)
+            near = nearest(distances[r], (j for j in others(r, rows, groups) if classes[j] == c), k)
             for j, share in zip(near, rank_weights(len(near), sigma), strict=True):
                 pairs.append((r, j, weight * share / len(queries)))
     return over_pairs(pairs, features, classes)
@@ -65,6 +67,7 @@ def rrelieff(
     k: int,
     sigma: float | None = None,
     queries: Sequence[int] | None = None,
+    groups: Sequence | None = None,
 ) -> np.ndarray:
     """Figure 4, for every target that has a distance: `target_distance` is one of those in `distance`."""
     rows = range(len(target_distance))
@@ -72,7 +75,7 @@ def rrelieff(
     distances = row_distances(features)
     near_pairs, apart = [], []
     for r in queries:
-        near = nearest(distances[r], (j for j in rows if j != r), k)
+        near = nearest(distances[r], others(r, rows, groups), k)
         for j, share in zip(near, rank_weights(len(near), sigma), strict=True):
             near_pairs.append((r, j, share / len(queries)))
             apart.append((r, j, share / len(queries) * target_distance[r, j]))
@@ -91,6 +94,7 @@ def semi_supervised(
     k: int,
     sigma: float | None = None,
     queries: Sequence[int] | None = None,
+    groups: Sequence | None = None,
 ) -> np.ndarray:
     """Petković et al. 2023, Alg. 3: Figure 4 with the distance of the features for pairs of which a target
     is unknown.
@@ -101,10 +105,10 @@ def semi_supervised(
     queries = rows if queries is None else queries
     distances = row_distances(features)
     of_features = sum(differences(feature) for feature in features) / len(features)
-    say = influences(distances, labelled, influence)
+    say = influences(distances, labelled, influence, groups)
     near_pairs, apart = [], []
     for r in queries:
-        near = nearest(distances[r], (j for j in rows if j != r), k)
+        near = nearest(distances[r], others(r, rows, groups), k)
         for j, share in zip(near, rank_weights(len(near), sigma), strict=True):
             weight = share * say[r] * say[j]
             clustering = target_distance if labelled[r] and labelled[j] else of_features
@@ -117,16 +121,28 @@ def semi_supervised(
     return given(p_both, p_diff_target) - given(p_diff_feature - p_both, 1 - p_diff_target)
 
 
-def influences(distances: np.ndarray, labelled: Sequence[bool], ends: tuple[float, float]) -> list[float]:
-    """1 for labelled rows; the others lie on the line through (farthest from those, w0), (nearest, w1)."""
+def influences(
+    distances: np.ndarray,
+    labelled: Sequence[bool],
+    ends: tuple[float, float],
+    groups: Sequence | None = None,
+) -> list[float]:
+    """1 for labelled rows; the others lie on the line through (farthest from those, w0), (nearest, w1).
+
+    A row without a labelled one in another group has w0.
+    """
     rows = range(len(labelled))
-    d = {r: min(distances[r][j] for j in rows if labelled[j]) for r in rows if not labelled[r]}
+    labelled_others = {
+        r: [j for j in others(r, rows, groups) if labelled[j]] for r in rows if not labelled[r]
+    }
+    d = {r: min(distances[r][j] for j in near) for r, near in labelled_others.items() if near}
     low, high = min(d.values(), default=0), max(d.values(), default=0)
     w0, w1 = ends
-    return [
-        1.0 if r not in d else w1 if high == low else float(np.interp(d[r], [low, high], [w1, w0]))
-        for r in rows
-    ]
+    say = {
+        r: w1 if high == low else float(np.interp(distance, [low, high], [w1, w0]))
+        for r, distance in d.items()
+    }
+    return [1.0 if labelled[r] else say.get(r, w0) for r in rows]
 
 
 def per_target(
@@ -155,6 +171,79 @@ def myopic(features: Sequence[Feature], classes: Sequence) -> np.ndarray:
         d = differences(feature, classes)
         importances.append((d[~same].mean() if not same.all() else 0.0) - d[same].mean())
     return np.array(importances)
+
+
+def relieff_errors(
+    features: Sequence[Feature], classes: Sequence, *, k: int, sigma: float | None = None
+) -> np.ndarray:
+    """Standard errors of ``relieff`` with all rows as queries, each row a group of its own."""
+    rows = range(len(classes))
+    prior = {c: list(classes).count(c) / len(classes) for c in sorted(set(classes))}
+    distances = row_distances(features, classes)
+    d = np.stack([differences(feature, classes) for feature in features], axis=-1)
+    queries, neighbours = np.zeros((len(rows), len(features))), np.zeros((len(rows), *d.shape[1:]))
+    for r in rows:
+        for c in prior:
+            weight = -1 if c == classes[r] else prior[c] / (1 - prior[classes[r]])
+            near = nearest(distances[r], (j for j in rows if j != r and classes[j] == c), k + 1)
+            for j, next_one, share in moving_up(near, k, sigma):
+                queries[r] += weight * share * d[r, j]
+                neighbours[r, j] += weight * share * (d[r, j] - d[r, next_one])
+    queries = queries - queries.mean(axis=0)
+    return grouped_jackknife(queries / len(rows), neighbours / len(rows))
+
+
+def rrelieff_errors(
+    features: Sequence[Feature], target_distance: np.ndarray, *, k: int, sigma: float | None = None
+) -> np.ndarray:
+    """Standard errors of ``rrelieff`` with all rows as queries, each row a group of its own."""
+    n = len(target_distance)
+    distances = row_distances(features)
+    d = np.stack([differences(feature) for feature in features], axis=-1)
+    # Differences of the features, the same times those of the targets, those of the targets, queries.
+    together = np.stack([d, d * target_distance[..., None], 0 * d + target_distance[..., None]])
+    queries, neighbours = np.zeros((3, *d.shape[1:])), np.zeros(together.shape)
+    for r in range(n):
+        near = nearest(distances[r], (j for j in range(n) if j != r), k + 1)
+        for j, next_one, share in moving_up(near, k, sigma):
+            queries[:, r] += share * together[:, r, j]
+            neighbours[:, r, j] += share * (together[:, r, j] - together[:, r, next_one])
+    feature, both, target = queries.sum(axis=1)
+    differ, agree = given(both, target[0]), given(feature - both, n - target[0])
+
+    def linear(sums: np.ndarray, count: float) -> np.ndarray:
+        f, b, t = sums
+        return given(b - differ * t, target[0]) - given(f - b - agree * (count - t), n - target[0])
+
+    return grouped_jackknife(linear(queries, 1.0), linear(neighbours, 0.0))
+
+
+def moving_up(near: list[int], k: int, sigma: float | None) -> list[tuple[int, int, float]]:
+    """The rows of a list, each with its share and the row that comes in its place where it is left out."""
+    shares = rank_weights(len(near[:k]), sigma)
+    found = []
+    for place, share in enumerate(shares):
+        fallen = (place + 1) * 0.6180339887498949 % 1 * share
+        then = next((s for s in range(place + 1, len(shares)) if shares[s] <= fallen), len(shares))
+        found.append((near[place], near[then if then < len(near) else (place + 1) % len(shares)], share))
+    return found
+
+
+def grouped_jackknife(queries: np.ndarray, neighbours: np.ndarray) -> np.ndarray:
+    """From what each row changes as a query, and as a neighbour of each query (query x row x feature)."""
+    n = len(queries)
+    change = queries + neighbours.sum(axis=0)
+    same_pairs = 0.0
+    for r in range(n):
+        others = np.delete(neighbours[r], r, axis=0)
+        same_pairs += ((others - others.mean(axis=0)) ** 2).sum(axis=0) * (n - 1) / (n - 2)
+    groups = ((change - change.mean(axis=0)) ** 2).sum(axis=0) - same_pairs
+    return np.sqrt(n / (n - 1) * np.maximum(groups, (queries**2).sum(axis=0)))
+
+
+def others(row: int, rows: Iterable[int], groups: Sequence | None) -> list[int]:
+    """The rows that can be neighbours of `row`."""
+    return [j for j in rows if (j != row if groups is None else groups[j] != groups[row])]
 
 
 def nearest(distances: np.ndarray, candidates: Iterable[int], k: int) -> list[int]:

@@ -41,17 +41,65 @@ def coverage(nodes: list[Node], n_features: int) -> np.ndarray:
     return over_tests(nodes, n_features, lambda node, _: node.weight / nodes[0].weight)
 
 
-def leaf_of(nodes: list[Node], values: list) -> Node:
-    """The leaf that an example with these feature values reaches."""
-    node = nodes[0]
-    while node.split is not None:
-        split, value = node.split, values[node.split.feature]
+def path_of(nodes: list[Node], values: list) -> list[tuple[int, bool | None]]:
+    """The nodes that an example with these feature values reaches; whether it goes left, None in the leaf."""
+    path, number = [], 0
+    while (split := nodes[number].split) is not None:
+        value = values[split.feature]
         if value is None:
             left = split.missing_left
         else:
             left = value <= split.cut if split.cut is not None else value in split.categories
-        node = nodes[node.left if left else node.right]
-    return node
+        path.append((number, left))
+        number = nodes[number].left if left else nodes[number].right
+    return [*path, (number, None)]
+
+
+def leaf_of(nodes: list[Node], values: list) -> Node:
+    """The leaf that an example with these feature values reaches."""
+    return nodes[path_of(nodes, values)[-1][0]]
+
+
+def mdi_oob_by_variable(
+    problem: Problem, nodes: list[Node], counts: np.ndarray, missing: str = "informative"
+) -> np.ndarray:
+    """n_features x n_variables: over the out-of-bag rows of a node, the covariance of a component and its
+    mean in the bag on the side of the split that a row is on. `counts` are the multiplicities in the bag.
+    """
+    z, out = problem.components, counts == 0
+    paths = [
+        dict(path_of(nodes, [feature.values[row] for feature in problem.features])) for row in range(len(z))
+    ]
+    root = problem.row_weights[out].sum()
+    importance = np.zeros((len(problem.features), problem.target_of.max() + 1))
+    for number, node in enumerate(nodes):
+        if node.split is None:
+            continue
+        feature = problem.features[node.split.feature]
+        reached = np.array([number in path for path in paths])
+        if missing == "ignore":
+            reached &= np.array([value is not None for value in feature.values])
+        left = np.array([bool(path.get(number)) for path in paths])
+        share = problem.row_weights[reached & out].sum() / root if root > 0 else 0.0
+        for component, omega in enumerate(problem.omega):
+            known = reached & ~np.isnan(z[:, component])
+            sides = known & left, known & ~left
+            if not all((side & out).any() and (side & ~out).any() for side in sides):
+                continue
+            y, weight = z[:, component], problem.row_weights
+            side_mean = np.zeros(len(z))
+            for side in sides:
+                side_mean[side] = np.average(y[side & ~out], weights=(counts * weight)[side & ~out])
+            rows = known & out
+            covariance = np.cov(side_mean[rows], y[rows], aweights=weight[rows], ddof=0)[0, 1]
+            importance[node.split.feature, problem.target_of[component]] += share * omega * covariance
+    return importance
+
+
+def mdi_oob(
+    problem: Problem, nodes: list[Node], counts: np.ndarray, missing: str = "informative"
+) -> np.ndarray:
+    return mdi_oob_by_variable(problem, nodes, counts, missing).sum(axis=1)
 
 
 def error(problem: Problem, truth: np.ndarray, predicted: np.ndarray) -> float:

@@ -27,7 +27,7 @@ def add_to(commands: Any) -> None:
         help="say as well how far clusters tell the targets, 1 at best: whether rows without "
         "a target can help",
     )
-    add_hierarchy(add_roles(parser, weights=False))
+    add_hierarchy(add_roles(parser, weights=False, groups=False))
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of the table")
     parser.set_defaults(run=_run)
 

@@ -71,8 +71,11 @@ def add_data(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--labels", metavar="XML", help="MULAN label file of an ARFF file")
 
 
-def add_roles(parser: argparse.ArgumentParser, *, weights: bool = True) -> Any:
-    """Add the options for the roles of columns, with ``weights`` also for row weights; return the group."""
+def add_roles(parser: argparse.ArgumentParser, *, weights: bool = True, groups: bool = True) -> Any:
+    """Add the options for the roles of columns; return the group.
+
+    ``weights`` and ``groups`` say whether row weights and groups of rows are among them.
+    """
     group = parser.add_argument_group("columns")
     group.add_argument("--target", action="append", metavar="NAME", help="a target; can be repeated")
     group.add_argument("--target-last", type=int, metavar="N", help="the last N columns are the targets")
@@ -81,6 +84,12 @@ def add_roles(parser: argparse.ArgumentParser, *, weights: bool = True) -> Any:
     )
     if weights:
         group.add_argument("--weight", metavar="NAME", help="column of row weights")
+    if groups:
+        group.add_argument(
+            "--groups",
+            metavar="NAME",
+            help="column of groups, such as patients, whose rows stay together; it is not a feature",
+        )
     group.add_argument(
         "--task",
         choices=[
@@ -110,7 +119,7 @@ def columns_of(chosen: argparse.Namespace, *others: str) -> dict[str, Any]:
     These are the options of :func:`add_data`, :func:`add_roles` and :func:`add_hierarchy` without the decay,
     which is a setting of rankers, and the ``others`` that are named.
     """
-    names = ("target", "target_last", "labels", "task", "hierarchy", "drop", *others)
+    names = ("target", "target_last", "labels", "task", "hierarchy", "drop", "groups", *others)
     return {name: value for name, value in vars(chosen).items() if name in names}
 
 
@@ -149,13 +158,20 @@ def add_settings(parser: argparse.ArgumentParser, group: Any) -> None:
         dest="scores",
         action="append",
         metavar="NAME",
-        help="forest: genie3 (default), symbolic, coverage, permutation; relief: relief (default), myopic; "
-        "can be repeated, the first one orders the features",
+        help="forest: genie3 (default), symbolic, coverage, permutation, mdi_oob; relief: relief (default), "
+        "myopic; can be repeated, the first one orders the features",
     )
     setting(
         "--unlabelled",
         choices=["error", "ignore", "use"],
         help="how to treat rows without any target; default: error, or use with --supervision or --influence",
+    )
+    setting(
+        "--missing",
+        choices=["informative", "ignore", "expected"],
+        help="missing values of features; forest: a split may tell them from known ones (informative, "
+        "default), or they are left out of gains (ignore); relief: they differ from others as much as is "
+        "expected (expected, default), or missing is a value of its own (informative)",
     )
     setting(
         "--target-weight",
@@ -225,6 +241,12 @@ def _add_forest(parser: argparse.ArgumentParser) -> None:
         help="minimum rows in a leaf; default: 2",
     )
     setting(
+        "--no-standard-errors",
+        dest="standard_errors",
+        action="store_false",
+        help="leave out standard errors, which on a few thousand rows take up to as long as the trees",
+    )
+    setting(
         "--max-depth",
         type=int,
         metavar="N",
@@ -243,12 +265,6 @@ def _add_forest(parser: argparse.ArgumentParser) -> None:
         help="choice between equally good features: at random (default), or the first column",
     )
     setting(
-        "--missing",
-        choices=["informative", "ignore"],
-        help="missing values of features: each split is tried with them on either side, and known or missing "
-        "is a split of its own (informative, the default), or they are left out of gains (ignore)",
-    )
-    setting(
         "--bootstrap",
         action=argparse.BooleanOptionalAction,
         help="draw rows with replacement; default: yes, except for extra_trees",
@@ -261,7 +277,7 @@ def _add_forest(parser: argparse.ArgumentParser) -> None:
         help="share of the targets in the impurity, 0 to 1; the features have the rest, so that rows without "
         "a target contribute",
     )
-    setting("--by-target", action="store_true", help="also split the score genie3 by target")
+    setting("--by-target", action="store_true", help="also split the scores genie3 and mdi_oob by target")
 
 
 def _add_relief(parser: argparse.ArgumentParser) -> None:
@@ -287,6 +303,12 @@ def _add_relief(parser: argparse.ArgumentParser) -> None:
         type=count_or_share,
         metavar="M",
         help="rows whose neighbors are searched; number or share; default: all",
+    )
+    setting(
+        "--scaling",
+        choices=["range", "rank"],
+        help="how numbers are scaled: by the range of their feature (default), or by ranks, for which "
+        "outliers do not matter",
     )
     setting(
         "--influence",

@@ -44,8 +44,8 @@ class Dataset:
     sample_weight : str, optional
         Column of row weights.
     groups : str, optional
-        Column of group labels, such as the patient that a row belongs to. It is not a feature. Rankers that
-        do not support groups raise an error.
+        Column of groups, such as the patient that a row belongs to, of any type and without missing values.
+        It is not a feature. Rows of a group stay together: see :func:`ferrank.rank`.
     drop : str or sequence of str, default=()
         Columns to leave out.
     categorical_features : sequence of str or int, or mask, optional
@@ -120,13 +120,6 @@ class Dataset:
 
         ``task`` and ``hierarchy`` are those of a ranker, used if the data set has none.
         """
-        if self.groups is not None:
-            if not self.is_lazy and self.groups not in self.columns:
-                raise DataError(f"groups: there is no column '{self.groups}'")
-            raise SettingError("groups: this ranker does not support groups; leave groups out")
-        return self._roles(task, hierarchy)
-
-    def _roles(self, task: str | None, hierarchy: Any) -> dict[str, Any]:
         return {
             "target": self.target,
             "target_last": self.target_last,
@@ -134,17 +127,19 @@ class Dataset:
             "hierarchy": edges_of(hierarchy if self.hierarchy is None else self.hierarchy),
             "drop": self.drop,
             "weight": self.sample_weight,
+            "groups": self.groups,
         }
 
     def source(self, temp_dir: Folder = None, *, has_label_sets: bool = False) -> _core.Source:
         """Return the rows as a source of the engine, opened at the first call.
 
-        Dropped columns and label sets are not converted to numbers. Data that can be read only once is copied
-        to a temporary file in ``temp_dir``.
+        Dropped columns, groups and label sets are not converted to numbers. Data that can be read only once
+        is copied to a temporary file in ``temp_dir``.
         """
         if self._source is None:
             is_labels = has_label_sets or self.task == "hierarchical" or self.hierarchy is not None
-            as_text = [*self.drop, *((self.target or []) if is_labels else [])]
+            groups = [] if self.groups is None else [self.groups]
+            as_text = [*self.drop, *groups, *((self.target or []) if is_labels else [])]
             self._source = open_source(self.data, labels=self.labels, as_text=as_text, temp_dir=temp_dir)
         return self._source
 
@@ -165,8 +160,7 @@ class Dataset:
         return self.source().__arrow_c_stream__(requested_schema)
 
     def _problem(self) -> dict[str, Any]:
-        drop = self.drop if self.groups is None else [*self.drop, self.groups]
-        problem: dict[str, Any] = self.source().resolve(self._roles(None, None) | {"drop": drop})
+        problem: dict[str, Any] = self.source().resolve(self.roles())
         return problem
 
     def __repr__(self) -> str:

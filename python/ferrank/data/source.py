@@ -39,7 +39,8 @@ def open_source(
     labels : path, optional
         MULAN label XML of an ARFF file.
     as_text : iterable of str
-        Columns whose values a CSV file is not made to convert: those that will be left out, and label sets.
+        Columns whose values a CSV file is not made to convert: those that will be left out,
+        groups, and label sets.
     temp_dir : path, optional
         Folder for temporary files; the system's temporary one by default.
 

@@ -1,19 +1,29 @@
-"""Features, targets and weights as scikit-learn users hand them over, put side by side as one source."""
+"""Features, targets, weights and groups as scikit-learn users hand them over, side by side as one source."""
 
 import warnings
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from sklearn.utils import check_consistent_length, get_tags
-from sklearn.utils.validation import _check_sample_weight, validate_data
+from sklearn.utils.validation import _check_sample_weight, _num_samples, validate_data
 
 from ferrank._core import Source
 from ferrank.data.source import as_table
 from ferrank.data.sparse import compressed_rows, issparse
 from ferrank.errors import ColumnTypeError, DataError, IntegerTargetWarning
 
-__all__ = ["Column", "join", "label_sets", "target_columns", "unlike", "warn_of_integers"]
+__all__ = [
+    "Column",
+    "group_column",
+    "group_numbers",
+    "join",
+    "label_sets",
+    "target_columns",
+    "unlike",
+    "warn_of_integers",
+]
 
 _FEW_INTEGERS = 20
 
@@ -22,14 +32,19 @@ Column = tuple[str, Any]
 
 
 def join(
-    estimator: Any, X: Any, y: Any, sample_weight: Any, like: dict[str, Any] | None = None
+    estimator: Any,
+    X: Any,
+    y: Any,
+    sample_weight: Any,
+    groups: Any,
+    like: dict[str, Any] | None = None,
 ) -> tuple[Source, dict[str, Any]]:
-    """Return a source of all columns, and which of them are the targets and the weights.
+    """Return a source of all columns, and which of them are the targets, the weights and the groups.
 
     ``X`` is validated for ``estimator``, which gets ``n_features_in_`` and ``feature_names_in_``. Where its
-    tags say that it needs no target, ``y`` is not looked at. ``like`` says what the targets and weights of
-    the batches before are; ``X`` must then have the features that ``estimator`` knows, and targets are called
-    as they were.
+    tags say that it needs no target, ``y`` is not looked at. ``like`` says what the targets, weights
+    and groups of the batches before are; ``X`` must then have the features that ``estimator`` knows, and
+    targets are called as they were.
     """
     supervised = get_tags(estimator).target_tags.required
     y = y if supervised else None
@@ -40,21 +55,51 @@ def join(
     targets = unlike(names, target_columns(y)) if supervised else []
     if like is not None:
         targets = _called(like["target"] or [], targets, y)
-        if (sample_weight is None) != (like["weight"] is None):
-            here, before = ("are not", "were") if sample_weight is None else ("are", "were not")
-            raise DataError(
-                f"sample_weight: weights {here} given with this batch and {before} with those before; give "
-                "them with all batches or with none"
-            )
+        _check_given("sample_weight", "weights", sample_weight, like["weight"])
+        _check_given("groups", "groups", groups, like["groups"])
     weights: list[Column] = []
     if sample_weight is not None:
         taken = [*names, *(name for name, _ in targets)]
         weights = unlike(taken, [("sample_weight", _check_sample_weight(sample_weight, X, dtype=np.float64))])
-    source = _source(*features, targets + weights)
+    group: list[Column] = []
+    if groups is not None:
+        column, n_rows = group_column(groups), _num_samples(X)
+        if len(column) != n_rows:
+            raise DataError(f"groups: {len(column)} values for the {n_rows} rows of X; give one for each row")
+        taken = [*names, *(name for name, _ in targets + weights)]
+        group = unlike(taken, [("groups", column)])
+    source = _source(*features, targets + weights + group)
     return source, {
         "target": [name for name, _ in targets] or None,
         "weight": weights[0][0] if weights else None,
+        "groups": group[0][0] if group else None,
     }
+
+
+def _check_given(parameter: str, what: str, now: Any, before: str | None) -> None:
+    """Raise an error if ``what`` is given with this batch and was not with those before, or the reverse."""
+    if (now is None) != (before is None):
+        here, there = ("are not", "were") if now is None else ("are", "were not")
+        raise DataError(
+            f"{parameter}: {what} {here} given with this batch and {there} with those before; give them "
+            "with all batches or with none"
+        )
+
+
+def group_column(groups: Any) -> Any:
+    """Return the groups of rows as an Arrow array; NaN and None are missing."""
+    try:
+        if isinstance(groups, pa.Table):
+            groups = groups.column(0)
+        if _is_arrow(groups):
+            return groups
+        if hasattr(groups, "__arrow_c_stream__") and not hasattr(groups, "iloc"):
+            return pa.chunked_array(groups)
+        return pa.array(groups, from_pandas=True)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
+        raise ColumnTypeError(
+            f"groups: {error}; use one value for each row, such as strings or integers"
+        ) from error
 
 
 def _called(names: list[str], targets: list[Column], y: Any) -> list[Column]:
@@ -111,6 +156,19 @@ def _plain(array: np.ndarray[Any, Any], what: str) -> np.ndarray[Any, Any]:
     if array.dtype.itemsize > 8:
         return array.astype(np.float64)
     return array.astype(array.dtype.newbyteorder("="), copy=False)
+
+
+def group_numbers(groups: pa.ChunkedArray, source: str, name: str) -> np.ndarray[Any, Any]:
+    """Return the number of each row's group, of shape (n_rows,); column ``name`` of ``source`` has them."""
+    missing = pc.sum(pc.is_null(groups, nan_is_null=True)).as_py() or 0
+    if missing:
+        raise DataError(
+            f"{source}: column '{name}': {missing} of {len(groups)} rows have no group; leave these rows "
+            "out, or give each of them a group of its own"
+        )
+    if pa.types.is_dictionary(groups.type):
+        groups = groups.cast(groups.type.value_type)
+    return np.asarray(pc.index_in(groups, value_set=pc.unique(groups)).to_numpy())
 
 
 def target_columns(y: Any) -> list[Column]:

@@ -21,7 +21,7 @@ class Partitions:
     tables: list[Any]
     """delayed; each gives a table"""
     roles: dict[str, Any] | None = None
-    """which columns are targets and weights; None where the caller says so"""
+    """which columns are targets, weights and groups; None where the caller says so"""
 
     @classmethod
     def of(cls, data: Any) -> "Partitions":
@@ -30,16 +30,19 @@ class Partitions:
         return cls([table(part, number) for number, part in enumerate(_delayed(data, "data"))])
 
     @classmethod
-    def joined(cls, X: Any, y: Any, sample_weight: Any, *, as_labels: bool = False) -> "Partitions":
-        """Return the partitions of features, targets and weights, side by side.
+    def joined(
+        cls, X: Any, y: Any, sample_weight: Any, groups: Any = None, *, as_labels: bool = False
+    ) -> "Partitions":
+        """Return the partitions of features, targets, weights and groups, side by side.
 
         Rows belong together by their position. Where the parts of ``y`` have other rows than those of ``X``,
         both are counted, and ``y`` is cut like ``X``.
 
         Parameters
         ----------
-        X, y, sample_weight : collection
-            Without ``y``, there are no targets; without ``sample_weight``, no weights.
+        X, y, sample_weight, groups : collection
+            Without ``y``, there are no targets; without ``sample_weight``, no weights; without ``groups``, no
+            groups.
         as_labels : bool
             Whether each value of ``y`` is a set of labels.
 
@@ -48,7 +51,7 @@ class Partitions:
         DataError
             The numbers of rows differ.
         """
-        sides = {"y": y, "sample_weight": sample_weight}
+        sides = {"y": y, "sample_weight": sample_weight, "groups": groups}
         given = {name: _like(side, X) for name, side in sides.items() if side is not None}
         parts = _parts(X, given)
         features = parts.pop("X")
@@ -60,13 +63,15 @@ class Partitions:
         ]
         join = dask.delayed(tables.join, pure=True)
         joined = [
-            join(number, as_labels, *together)
+            join(number, as_labels, list(parts), *together)
             for number, together in enumerate(zip(features, *beside, strict=True))
         ]
-        names = dask.delayed(tables.side_names, pure=True)(as_labels, features[0], *(p[0] for p in beside))
+        side_names = dask.delayed(tables.side_names, pure=True)
+        names = side_names(as_labels, list(parts), features[0], *(part[0] for part in beside))
         found: list[str] = dask.compute(names)[0]
+        group = found.pop() if groups is not None else None
         weight = found.pop() if sample_weight is not None else None
-        return cls(joined, {"target": found or None, "weight": weight})
+        return cls(joined, {"target": found or None, "weight": weight, "groups": group})
 
 
 def _parts(X: Any, sides: dict[str, Any]) -> dict[str, list[Any]]:

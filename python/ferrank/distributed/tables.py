@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from ferrank.data.source import as_table
 from ferrank.data.sparse import issparse
-from ferrank.data.validation import Column, label_sets, target_columns, unlike
+from ferrank.data.validation import Column, group_column, label_sets, target_columns, unlike
 from ferrank.errors import ColumnTypeError, DataError, FerrankError
 
 __all__ = [
@@ -31,11 +31,15 @@ def table(part: Any, number: int) -> pa.Table:
         return _table(part, "data")
 
 
-def join(number: int, as_labels: bool, X: Any, *sides: Any) -> pa.Table:
-    """Return features, targets and weights of a partition, side by side."""
+def join(number: int, as_labels: bool, names: list[str], X: Any, *sides: Any) -> pa.Table:
+    """Return features, targets, weights and groups of a partition, side by side.
+
+    ``names`` says what each of ``sides`` is: "y", "sample_weight" or "groups".
+    """
     with _named(number):
         features = _table(X, "X")
-        for name, column in _side_columns(features, as_labels, *sides):
+        given = dict(zip(names, sides, strict=True))
+        for name, column in _side_columns(features, as_labels, **given):
             array = column if isinstance(column, pa.Array | pa.ChunkedArray) else pa.array(column)
             if len(array) != features.num_rows:
                 raise DataError(
@@ -45,10 +49,11 @@ def join(number: int, as_labels: bool, X: Any, *sides: Any) -> pa.Table:
         return features
 
 
-def side_names(as_labels: bool, X: Any, *sides: Any) -> list[str]:
+def side_names(as_labels: bool, names: list[str], X: Any, *sides: Any) -> list[str]:
     """Return the names of the columns that :func:`join` puts beside the features of the first partition."""
     with _named(0):
-        return [name for name, _ in _side_columns(_table(X, "X"), as_labels, *sides)]
+        given = dict(zip(names, sides, strict=True))
+        return [name for name, _ in _side_columns(_table(X, "X"), as_labels, **given)]
 
 
 def count_rows(part: Any) -> int:
@@ -79,13 +84,16 @@ def _table(part: Any, what: str) -> pa.Table:
     return pa.table(as_table(part))
 
 
-def _side_columns(features: pa.Table, as_labels: bool, *sides: Any) -> list[Column]:
-    if not sides:
-        return []
-    y, *weights = sides
-    targets = unlike(features.column_names, _target_columns(y, as_labels))
+def _side_columns(
+    features: pa.Table, as_labels: bool, *, y: Any = None, sample_weight: Any = None, groups: Any = None
+) -> list[Column]:
+    targets = [] if y is None else unlike(features.column_names, _target_columns(y, as_labels))
     taken = [*features.column_names, *(name for name, _ in targets)]
-    columns = [("sample_weight", np.asarray(weight, dtype=np.float64).ravel()) for weight in weights]
+    columns: list[Column] = []
+    if sample_weight is not None:
+        columns.append(("sample_weight", np.asarray(sample_weight, dtype=np.float64).ravel()))
+    if groups is not None:
+        columns.append(("groups", group_column(groups)))
     return targets + unlike(taken, columns)
 
 

@@ -72,7 +72,7 @@ def aggregate(
     return Ranking.from_importances(
         features,
         {method: values},
-        std_errors=None if errors is None else {method: errors},
+        standard_errors=None if errors is None else {method: errors},
         settings={"method": method, "n_rankings": len(importances)},
         **about,
     )

@@ -203,6 +203,7 @@ def curves(
     hierarchy: Any = None,
     hierarchy_decay: float = 0.75,
     drop: Any = (),
+    groups: str | None = None,
     model: Any = "knn",
     scoring: Callable[[Array, Array], float] | None = None,
     sizes: str | Any = "paper",
@@ -222,6 +223,9 @@ def curves(
         As in :func:`ferrank.rank`. The targets are one nominal or numeric one, several numeric ones, or
         labels. Those of a hierarchy that some row has are predicted with the ones above them, each as a class
         of its own.
+    groups : str, optional
+        Column of groups, such as patients, whose rows are in the same fold. The rankers keep them together,
+        too, if they support groups; to others the column is not shown.
     hierarchy_decay : float, default=0.75
         As in :class:`ferrank.ForestRanker`; of the error's weights, while rankers have their own.
     rankers : mapping of str to Ranker, Ranking, path or importances
@@ -279,6 +283,7 @@ def curves(
         task=task,
         hierarchy=hierarchy,
         drop=drop,
+        groups=groups,
     )
     rows = read_rows(dataset.source(), dataset.roles(), hierarchy_decay)
     rows.require_labels("curves")

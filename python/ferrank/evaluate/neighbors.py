@@ -24,8 +24,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from ferrank import _core
+from ferrank._core import Source
 from ferrank.errors import DataError, SettingError
 from ferrank.evaluate.evaluation import UNWEIGHTED, Evaluation
 from ferrank.evaluate.measures import class_measures, number_measures, variance_of
@@ -57,6 +59,7 @@ def evaluate(
     hierarchy: Any = None,
     hierarchy_decay: float = 0.75,
     drop: Sequence[str] = (),
+    groups: str | None = None,
     n_neighbors: int = 15,
     conventions: Conventions = "textbook",
     label_weights: Mapping[str, float] | Sequence[float] | None = None,
@@ -78,6 +81,9 @@ def evaluate(
         The rows to predict. Columns are matched by name; those that ``train`` lacks are not used.
     target, target_last, labels, task, hierarchy, drop
         As in :func:`ferrank.rank`; ``labels`` and ``hierarchy`` go with both files.
+    groups : str, optional
+        Column of groups, such as patients, in both files; no feature. A group that has rows in both is an
+        error: neighbours of its own group would be too good.
     hierarchy_decay : float, default=0.75
         As in :class:`ferrank.ForestRanker`. The labels of a hierarchy that some row has are judged as sets of
         labels are, by the weighted versions of their measures.
@@ -124,10 +130,13 @@ def evaluate(
         task=task,
         hierarchy=hierarchy,
         drop=drop,
+        groups=groups,
     )
     roles, source = dataset.roles(), dataset.source()
     other = dataset.with_rows(test).source()
     problem = source.resolve(roles)
+    if roles["groups"] is not None:
+        _check_apart(source, other, roles["groups"])
     weights = _label_weights(label_weights, problem)
     features = [name for name, _ in problem["features"]]
     judged = collect(rankings)
@@ -154,6 +163,24 @@ def evaluate(
         settings=settings,
         seconds=time.monotonic() - begin,
     )
+
+
+def _check_apart(train: Source, test: Source, groups: str) -> None:
+    """Raise an error if some group has rows in both sources."""
+    found: list[set[Any]] = []
+    for source in (train, test):
+        if groups not in source.columns:
+            raise DataError(f"{source.name}: there is no column '{groups}' for the groups")
+        values: set[Any] = set()
+        for batch in pa.RecordBatchReader.from_stream(source):
+            values.update(str(value) for value in batch[groups].unique().to_pylist())
+        found.append(values)
+    both = sorted(found[0] & found[1])
+    if both:
+        raise DataError(
+            f"groups: {len(both)} of {len(found[1])} groups in {test.name} have rows in {train.name}, too, "
+            f"such as '{both[0]}'; put all rows of a group into one of the two"
+        )
 
 
 def _label_weights(

@@ -35,7 +35,7 @@ class Importances:
     """None: those of the data, in their order"""
     values: Array
     """(n_features,)"""
-    std_errors: Array | None = None
+    standard_errors: Array | None = None
     """(n_features,), where they are known"""
     by_target: Array | None = None
     """(n_features, n_targets), where they are told apart"""
@@ -147,7 +147,7 @@ def _of(name: str | None, one: Any) -> Iterator[Importances]:
 def _scores(ranking: Ranking) -> list[Importances]:
     return [
         Importances(
-            name, ranking.features, score.importance, score.std_error, score.by_target, ranking.targets
+            name, ranking.features, score.importance, score.standard_error, score.by_target, ranking.targets
         )
         for name, score in ranking.scores.items()
     ]
@@ -184,7 +184,7 @@ def _read_csv(path: Path) -> list[Importances]:
     uneven = next((number for number, row in enumerate(rows, 2) if len(row) != len(head)), None)
     if uneven is not None:
         raise DataError(f"{path}: row {uneven} has {len(rows[uneven - 2])} of {len(head)} columns")
-    scores = [name for name in head if f"{name}_std_error" in head]
+    scores = [name for name in head if f"{name}_standard_error" in head]
     scores = scores or [name for name in head if name not in {"feature", "rank"}]
     if not scores:
         raise DataError(f"{path}: has no column of importances")
@@ -197,7 +197,7 @@ def _read_csv(path: Path) -> list[Importances]:
             name,
             features,
             _floats(path, name, columns[name]),
-            _errors(path, f"{name}_std_error", columns),
+            _errors(path, f"{name}_standard_error", columns),
             np.column_stack([_floats(path, part, columns[part]) for part in parts]) if parts else None,
             [part[len(name) + 1 : -1] for part in parts],
         )

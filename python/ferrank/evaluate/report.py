@@ -145,7 +145,7 @@ def _tables(found: Sequence[Importances], features: list[str], order: Array) -> 
         columns = [list(_cells(one, features, order)) for one in shown]
         yield {
             "scores": [one.name for one in shown],
-            "has_errors": any(one.std_errors is not None for one in shown),
+            "has_errors": any(one.standard_errors is not None for one in shown),
             "rows": [
                 {"feature": features[feature], "cells": [column[row] for column in columns]}
                 for row, feature in enumerate(order)
@@ -156,9 +156,9 @@ def _tables(found: Sequence[Importances], features: list[str], order: Array) -> 
 def _cells(one: Importances, features: list[str], order: Array) -> Iterator[dict[str, Any]]:
     values = one.matched(features, "the first ranking")
     errors = np.full(len(values), np.nan)
-    if one.std_errors is not None:
+    if one.standard_errors is not None:
         place = {name: number for number, name in enumerate(one.features or features)}
-        errors = one.std_errors[[place[name] for name in features]]
+        errors = one.standard_errors[[place[name] for name in features]]
     whiskers = np.nan_to_num(errors)
     rank = 1 + len(values) - np.searchsorted(np.sort(values), values, side="right")
     shown = values[order]

@@ -30,6 +30,7 @@ def resample(
     task: str | None = None,
     hierarchy: Any = None,
     drop: Any = (),
+    groups: str | None = None,
     random_state: int = 0,
     progress: Progress | None = None,
 ) -> list[Ranking]:
@@ -37,8 +38,8 @@ def resample(
 
     Parameters
     ----------
-    data, target, target_last, labels, task, hierarchy, drop
-        As in :func:`ferrank.rank`; the data are held in memory.
+    data, target, target_last, labels, task, hierarchy, drop, groups
+        As in :func:`ferrank.rank`; the data are held in memory. With ``groups``, whole groups are drawn.
     ranker : Ranker, optional
         A forest by default.
     n : int, default=30
@@ -81,19 +82,29 @@ def resample(
         task=task,
         hierarchy=hierarchy,
         drop=drop,
+        groups=groups,
     )
     rows = read_rows(source, roles)
+    members = None if rows.groups is None else _members(rows.groups)
+    n_units = rows.n_rows if members is None else len(members)
     rng = np.random.default_rng(random_state)
     rankings = []
     for number in range(n):
         if share is None:
-            chosen = rng.integers(0, rows.n_rows, rows.n_rows)
+            drawn = rng.integers(0, n_units, n_units)
         else:
-            chosen = rng.choice(rows.n_rows, max(round(share * rows.n_rows), 1), replace=False)
+            drawn = rng.choice(n_units, max(round(share * n_units), 1), replace=False)
+        chosen = drawn if members is None else np.concatenate([members[group] for group in drawn])
         rankings.append(rows.take(np.sort(chosen)).ranked_by(clone(ranker)))
         if progress is not None:
             progress("ranking", number + 1, n)
     return rankings
+
+
+def _members(groups: np.ndarray[Any, Any]) -> list[np.ndarray[Any, Any]]:
+    """Return the rows of each group."""
+    order = np.argsort(groups, kind="stable")
+    return np.split(order, np.flatnonzero(np.diff(groups[order])) + 1)
 
 
 def trees(
@@ -107,16 +118,17 @@ def trees(
     task: str | None = None,
     hierarchy: Any = None,
     drop: Any = (),
+    groups: str | None = None,
 ) -> tuple[list[str], np.ndarray[Any, Any]]:
     """Return the importances in each tree of a forest, whose mean is that of the forest.
 
     Parameters
     ----------
-    data, target, target_last, labels, task, hierarchy, drop
+    data, target, target_last, labels, task, hierarchy, drop, groups
         As in :func:`ferrank.rank`.
     ranker : ForestRanker, optional
         The forest; not with ``per_target``, nor with ``until``.
-    score : {"genie3", "symbolic", "coverage", "permutation"}, default="genie3"
+    score : {"genie3", "symbolic", "coverage", "permutation", "mdi_oob"}, default="genie3"
 
     Returns
     -------
@@ -148,7 +160,7 @@ def trees(
         task=task,
         hierarchy=hierarchy,
         drop=drop,
-        ranker=clone(ranker).set_params(scores=(score,), by_target=False),
+        ranker=clone(ranker).set_params(scores=(score,), by_target=False, standard_errors=False),
     )
     features = found.ranking().features
     importances = np.zeros((found.n_keys, len(features)))

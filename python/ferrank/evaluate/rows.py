@@ -18,6 +18,7 @@ from ferrank._core import Source
 from ferrank.data.hierarchy import Edge
 from ferrank.data.labels import ClosedSets, closed_sets
 from ferrank.data.source import as_table, open_source, read_all
+from ferrank.data.validation import group_numbers, unlike
 from ferrank.errors import DataError
 
 __all__ = ["MOST_CELLS", "Encoder", "Rows", "read_rows", "read_table", "unit_range"]
@@ -45,6 +46,8 @@ class Rows:
         What was said to stand above the labels of the target.
     labels : ClosedSets, optional
         The label sets of a hierarchy, closed, where they were asked for.
+    groups : array of int, shape (n_rows,), optional
+        The number of the group of each row.
     """
 
     source: str
@@ -53,6 +56,7 @@ class Rows:
     targets: pa.Table
     hierarchy: list[Edge] | None = None
     labels: ClosedSets | None = None
+    groups: Array | None = None
 
     @property
     def n_rows(self) -> int:
@@ -67,6 +71,7 @@ class Rows:
             features=self.features.take(numbers),
             targets=self.targets.take(numbers),
             labels=None if self.labels is None else self.labels.take(chosen),
+            groups=None if self.groups is None else self.groups[chosen],
         )
 
     def labelled(self) -> Array:
@@ -100,16 +105,21 @@ class Rows:
         return [pa.types.is_dictionary(field.type) for field in self.targets.schema]
 
     def ranked_by(self, ranker: Any) -> Any:
-        """Return the ranking of these rows by ``ranker``."""
+        """Return the ranking of these rows by ``ranker``, which gets their groups if it supports some."""
         table = self.features
         for field, column in zip(self.targets.schema, self.targets.columns, strict=True):
             table = table.append_column(field, column)
+        group = None
+        if self.groups is not None and ranker.supports_groups:
+            [(group, column)] = unlike(table.column_names, [("groups", pa.array(self.groups))])
+            table = table.append_column(group, column)
         roles = {
             "target": self.targets.column_names,
             "target_last": None,
             "task": self.task,
             "drop": [],
             "weight": None,
+            "groups": group,
             "hierarchy": self.hierarchy,
         }
         return ranker._rank_source(Source.table(table, self.source), roles)
@@ -143,7 +153,9 @@ def read_rows(source: Source, roles: Mapping[str, Any], hierarchy_decay: float |
     labels = None
     if problem["task"] == "hierarchical" and hierarchy_decay is not None:
         labels = closed_sets(source, roles, hierarchy_decay)
-    return Rows(source.name, problem["task"], features, targets, roles.get("hierarchy"), labels)
+    name = roles.get("groups")
+    groups = None if name is None else group_numbers(table[name], source.name, name)
+    return Rows(source.name, problem["task"], features, targets, roles.get("hierarchy"), labels, groups)
 
 
 def _column(source: str, name: str, column: pa.ChunkedArray, kind: str) -> pa.Array:

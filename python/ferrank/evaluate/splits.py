@@ -7,7 +7,12 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.model_selection import RepeatedKFold, RepeatedStratifiedKFold
+from sklearn.model_selection import (
+    GroupKFold,
+    RepeatedKFold,
+    RepeatedStratifiedKFold,
+    StratifiedGroupKFold,
+)
 from threadpoolctl import threadpool_limits
 
 from ferrank.errors import DataError, SettingError
@@ -15,7 +20,7 @@ from ferrank.evaluate.rows import Encoder, Rows
 from ferrank.rankers.base import Ranker
 from ferrank.ranking import Ranking
 
-__all__ = ["RANDOM", "Work", "splits_of"]
+__all__ = ["RANDOM", "Work", "group_folds", "splits_of"]
 
 Array = np.ndarray[Any, Any]
 
@@ -89,13 +94,18 @@ class Work:
 
 
 def splits_of(rows: Rows, folds: int, repeats: int, seed: int) -> list[tuple[Array, Array]]:
-    """Return the training and the test rows of each split; classes are stratified."""
+    """Return the training and the test rows of each split; classes are stratified.
+
+    Rows of a group are in the same fold.
+    """
     if folds < 2 or repeats < 1:
         raise SettingError(f"folds: {folds} must be 2 or more, repeats: {repeats} 1 or more")
     places = np.zeros(rows.n_rows)
     if rows.task != "classification":
         if rows.n_rows < folds:
             raise DataError(f"{rows.source}: {rows.n_rows} rows cannot be split into {folds} folds")
+        if rows.groups is not None:
+            return _splits_by_group(rows, rows.groups, None, folds, repeats, seed)
         return list(RepeatedKFold(n_splits=folds, n_repeats=repeats, random_state=seed).split(places))
     classes = rows.target_numbers()[:, 0]
     counts = np.unique(classes, return_counts=True)[1]
@@ -103,5 +113,58 @@ def splits_of(rows: Rows, folds: int, repeats: int, seed: int) -> list[tuple[Arr
         raise DataError(f"{rows.source}: the target '{rows.targets.column_names[0]}' has a single class")
     if counts.max() < folds:
         raise DataError(f"{rows.source}: no class has {folds} rows, one for each fold; use fewer folds")
+    if rows.groups is not None:
+        return _splits_by_group(rows, rows.groups, classes, folds, repeats, seed)
     splitter = RepeatedStratifiedKFold(n_splits=folds, n_repeats=repeats, random_state=seed)
     return list(splitter.split(places, classes))
+
+
+def _splits_by_group(
+    rows: Rows, groups: Array, classes: Array | None, folds: int, repeats: int, seed: int
+) -> list[tuple[Array, Array]]:
+    rng = np.random.RandomState(seed)
+    splits = []
+    for _ in range(repeats):
+        splits += group_folds(groups, classes, folds, rng, rows.source)
+    return splits
+
+
+def group_folds(
+    groups: Array, classes: Array | None, folds: int, seed: Any, source: str
+) -> list[tuple[Array, Array]]:
+    """Return the training and the test rows of each of ``folds`` folds of whole groups.
+
+    Parameters
+    ----------
+    groups : array of int, shape (n_rows,)
+    classes : array of shape (n_rows,), optional
+        Their shares in the folds are as even as the groups allow.
+    folds : int
+    seed : int or numpy.random.RandomState
+    source : str
+        How messages call the data.
+
+    Raises
+    ------
+    DataError
+        There are fewer groups than folds, or they are too uneven.
+    """
+    n_groups = len(np.unique(groups))
+    if n_groups < folds:
+        raise DataError(
+            f"{source}: {n_groups} groups cannot be split into {folds} folds; use at most {n_groups}"
+        )
+    places = np.zeros(len(groups))
+    if classes is None:
+        splitter: Any = GroupKFold(folds, shuffle=True, random_state=seed)
+    else:
+        splitter = StratifiedGroupKFold(folds, shuffle=True, random_state=seed)
+    with warnings.catch_warnings():
+        # Of classes with fewer rows than folds some folds have none.
+        warnings.simplefilter("ignore", UserWarning)
+        found = list(splitter.split(places, classes, groups))
+    if any(len(test) == 0 for _, test in found):
+        raise DataError(
+            f"{source}: the groups are too uneven in size and classes for {folds} folds; use fewer folds"
+        )
+    return found

@@ -92,12 +92,12 @@ class SupervisionSearch(Ranker):
         """Return what the engine needs to know of the ranker that is tuned."""
         return (self.ranker or ForestRanker())._settings()
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: Any, groups: Any = None) -> Self:
         """Try the settings and rank the features by the best.
 
         Parameters
         ----------
-        X, y
+        X, y, groups
             As in :meth:`ForestRanker.fit`; rows without a target have NaN or None in ``y``.
 
         Returns
@@ -108,7 +108,7 @@ class SupervisionSearch(Ranker):
             raise ColumnTypeError(
                 "X: the search splits rows in memory; give it a table, not a dask collection"
             )
-        source, roles = self._examples(X, y, None)
+        source, roles = self._examples(X, y, None, groups)
         ranker = self.ranker or ForestRanker()
         tuning = tune_source(
             source, roles, ranker, self.grid, self.folds, self.n_neighbors, self.random_state

@@ -21,8 +21,10 @@ from sklearn.model_selection import KFold, StratifiedKFold
 from ferrank._core import Source
 from ferrank.data.dataset import Dataset
 from ferrank.data.source import read_all
+from ferrank.data.validation import group_numbers
 from ferrank.errors import DataError, SettingError
 from ferrank.evaluate import MEASURES, Evaluation, evaluate
+from ferrank.evaluate.splits import group_folds
 from ferrank.rankers.base import EngineRanker, Ranker
 from ferrank.rankers.forest import ForestRanker
 from ferrank.rankers.registry import dataset_of, opened, ranker_of
@@ -113,6 +115,7 @@ def tune(
     task: str | None = None,
     hierarchy: Any = None,
     drop: Sequence[str] = (),
+    groups: str | None = None,
     ranker: Ranker | str | None = None,
     grid: Mapping[str, Sequence[Any]] | None = None,
     folds: int = 4,
@@ -125,8 +128,9 @@ def tune(
 
     Parameters
     ----------
-    data, target, target_last, labels, task, hierarchy, drop, ranker, **settings
-        As in :func:`ferrank.rank`. The data are held in memory.
+    data, target, target_last, labels, task, hierarchy, drop, groups, ranker, **settings
+        As in :func:`ferrank.rank`. The data are held in memory. With ``groups``, rows of a group are in the
+        same fold.
     grid : mapping of str to sequence, optional
         Settings to try, all with all. By default ``supervision`` over 0, 0.1 … 1 for a forest; for Relief
         ``influence`` over the pairs of 0, 0.25 … 1 with the lower first, and ``n_neighbors`` over 15, 20, 30.
@@ -159,7 +163,14 @@ def tune(
     """
     chosen = ranker_of(ranker, settings)
     dataset = dataset_of(
-        data, target=target, target_last=target_last, labels=labels, task=task, hierarchy=hierarchy, drop=drop
+        data,
+        target=target,
+        target_last=target_last,
+        labels=labels,
+        task=task,
+        hierarchy=hierarchy,
+        drop=drop,
+        groups=groups,
     )
     if dataset.hierarchy is not None:
         chosen = clone(chosen).set_params(hierarchy=dataset.hierarchy)
@@ -191,7 +202,9 @@ def tune_source(
         raise SettingError("grid: nothing to try; give a value for each setting")
     rows = read_all(source)
     named = roles | {"target": targets, "target_last": None, "task": problem["task"]}
-    parts = _folds(rows, targets, problem["task"], folds, random_state)
+    name = roles["groups"]
+    members = None if name is None else group_numbers(rows[name], source.name, name)
+    parts = _folds(rows, targets, problem["task"], folds, random_state, members, source.name)
     runs = _runs(ranker, grid)
     values = np.zeros((len(candidates), len(parts)))
     done, total = 0, len(parts) * len(runs)
@@ -214,6 +227,7 @@ def tune_source(
             hierarchy=ranker.hierarchy,
             hierarchy_decay=ranker._settings().get("hierarchy_decay", 0.75),
             drop=[name for name in roles["drop"] if name in rows.column_names],
+            groups=roles["groups"],
             n_neighbors=min(n_neighbors, _n_labelled(train, targets)),
             unlabelled="ignore",
             n_jobs=ranker.n_jobs,
@@ -268,15 +282,30 @@ def _n_labelled(rows: pa.Table, targets: Sequence[str]) -> int:
 
 
 def _folds(
-    rows: pa.Table, targets: Sequence[str], task: str, folds: int, seed: int
+    rows: pa.Table,
+    targets: Sequence[str],
+    task: str,
+    folds: int,
+    seed: int,
+    groups: np.ndarray[Any, Any] | None,
+    source: str,
 ) -> list[tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]]:
-    """Return for each fold the other rows and its own, which all have a target."""
+    """Return for each fold the other rows and its own, which all have a target.
+
+    The other rows of a fold are of other groups.
+    """
     labelled = _labelled(rows, targets)
     if folds < 2 or len(labelled) < 2 * folds:
         raise DataError(
             f"folds: {folds} of {len(labelled)} rows with a target; use at least 2, of at least 2 rows each"
         )
     classes = rows[targets[0]].take(labelled).cast(pa.string()) if task == "classification" else None
+    everyone = np.arange(rows.num_rows)
+    if groups is not None:
+        of_rows = None if classes is None else np.asarray(classes)
+        splits = group_folds(groups[labelled], of_rows, folds, seed, source)
+        tests = [labelled[test] for _, test in splits]
+        return [(everyone[~np.isin(groups, groups[test])], test) for test in tests]
     split: Any = StratifiedKFold if classes is not None else KFold
     with warnings.catch_warnings():
         # Of classes with fewer rows than folds some folds have none.
@@ -285,7 +314,6 @@ def _folds(
             parts = list(split(folds, shuffle=True, random_state=seed).split(labelled, classes))
         except ValueError:
             parts = list(KFold(folds, shuffle=True, random_state=seed).split(labelled))
-    everyone = np.arange(rows.num_rows)
     return [(np.delete(everyone, labelled[test]), labelled[test]) for _, test in parts]
 
 

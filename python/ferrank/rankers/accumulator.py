@@ -4,8 +4,9 @@ An accumulator file is an Arrow IPC stream with a record batch for each tree or 
 reads it as any other. Its columns are ``key`` (uint64, number of the tree or block), ``vector`` (uint32,
 place among the vectors of the key), ``features`` (list of uint32, null for all features in order),
 ``values`` (list of float64) and ``checksum`` (uint64). The vectors of a tree are the scores in the order
-asked for, then with ``by_target`` those of ``genie3`` for each target. Those of a block of queries are the
-numbers of queries by scheme, the sums of the targets' distances, and the sums of the features' differences.
+asked for, then with ``by_target`` those of ``genie3`` and ``mdi_oob`` for each target. Those of a block of
+queries are the numbers of queries by scheme, the sums of the targets' distances, and the sums of the
+features' differences.
 The metadata key ``ferrank:run`` is a JSON object with the settings, the columns and a hash of the profile.
 """
 
@@ -167,6 +168,7 @@ def profile(
     hierarchy: Any = None,
     drop: Sequence[str] = (),
     sample_weight: str | None = None,
+    groups: str | None = None,
     ranker: Ranker | Literal["forest", "relief"] | None = None,
     first_row: int = 0,
     progress: Progress | None = None,
@@ -176,11 +178,13 @@ def profile(
 
     Parameters
     ----------
-    data, target, target_last, labels, task, hierarchy, drop, sample_weight, ranker, progress, **settings
+    data, target, target_last, labels, task, hierarchy, drop, sample_weight, groups, ranker, **settings
         As in :func:`rank`.
     first_row : int, default=0
         Number of the first row, counted over the rows of all parts that take part: those with a target and a
         weight. The rows sampled for cut points depend on it.
+    progress : callable, optional
+        As in :func:`rank`.
 
     Returns
     -------
@@ -211,6 +215,7 @@ def profile(
         hierarchy=hierarchy,
         drop=drop,
         sample_weight=sample_weight,
+        groups=groups,
     )
     run = _core.profile(source, roles, chosen._settings(), first_row, threads_of(chosen.n_jobs))
     return Profile(finish(run, progress))
@@ -226,6 +231,7 @@ def accumulate(
     hierarchy: Any = None,
     drop: Sequence[str] = (),
     sample_weight: str | None = None,
+    groups: str | None = None,
     ranker: Ranker | Literal["forest", "relief"] | None = None,
     profile: Profile | None = None,
     keys: range | None = None,
@@ -237,7 +243,7 @@ def accumulate(
 
     Parameters
     ----------
-    data, target, target_last, labels, task, hierarchy, drop, sample_weight, ranker, resume, progress
+    data, target, target_last, labels, task, hierarchy, drop, sample_weight, groups, ranker, resume, progress
         As in :func:`rank`.
     **settings
         As in :func:`rank`.
@@ -280,6 +286,7 @@ def accumulate(
         hierarchy=hierarchy,
         drop=drop,
         sample_weight=sample_weight,
+        groups=groups,
     )
     run = _core.accumulate(
         source,

@@ -45,6 +45,8 @@ class Ranker(SelectorMixin, BaseEstimator):
     scope: Literal["global", "partition"]
     memory_limit: int | str | None
     temp_dir: str | os.PathLike[str] | None = None
+    supports_groups: ClassVar[bool] = False
+    """Whether the ranker keeps rows of a group together."""
 
     @abstractmethod
     def _settings(self) -> dict[str, Any]:
@@ -137,10 +139,10 @@ class Ranker(SelectorMixin, BaseEstimator):
             return X[[name for name, kept in zip(X.columns, mask, strict=True) if kept]]
         return X[:, np.flatnonzero(mask)]
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any) -> Self:
+    def _fit(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> Self:
         if is_lazy(X):
-            return self._fit_collection(X, y, sample_weight)
-        self._keep(self._rank_source(*self._examples(X, y, sample_weight)))
+            return self._fit_collection(X, y, sample_weight, groups)
+        self._keep(self._rank_source(*self._examples(X, y, sample_weight, groups)))
         return self
 
     def _keep(self, result: Ranking) -> None:
@@ -150,13 +152,13 @@ class Ranker(SelectorMixin, BaseEstimator):
         self.ranking_ = result.ranks()
 
     def _examples(
-        self, X: Any, y: Any, sample_weight: Any, like: dict[str, Any] | None = None
+        self, X: Any, y: Any, sample_weight: Any, groups: Any, like: dict[str, Any] | None = None
     ) -> tuple[Source, dict[str, Any]]:
         """Return the rows as a source and the roles of its columns, given those of earlier batches."""
         own = self._own_roles()
         if _label_sets(own):
             y = validation.label_sets(y)
-        source, roles = validation.join(self, X, y, sample_weight, like)
+        source, roles = validation.join(self, X, y, sample_weight, groups, like)
         if self.task is None and like is None:
             validation.warn_of_integers(y)
         self._count_selected()
@@ -171,7 +173,7 @@ class Ranker(SelectorMixin, BaseEstimator):
             "hierarchy": edges_of(self.hierarchy),
         }
 
-    def _fit_collection(self, X: Any, y: Any, sample_weight: Any) -> Self:
+    def _fit_collection(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> Self:
         from dask.delayed import Delayed
 
         from ferrank.distributed import Partitions
@@ -181,7 +183,7 @@ class Ranker(SelectorMixin, BaseEstimator):
         elif y is None:
             raise DataError("y: None was given; give the targets, or say task='unsupervised'")
         roles = self._own_roles()
-        partitions = Partitions.joined(X, y, sample_weight, as_labels=_label_sets(roles))
+        partitions = Partitions.joined(X, y, sample_weight, groups, as_labels=_label_sets(roles))
         self._keep(self._rank_partitions(partitions, roles, warn_of_integers=True))
         self.n_features_in_ = len(self.result_.features)
         if hasattr(X, "columns") and not isinstance(X, Delayed):
@@ -225,6 +227,7 @@ class EngineRanker(Ranker):
     Settings and parameters have the same names, except that the setting ``seed`` is ``random_state``.
     """
 
+    supports_groups: ClassVar[bool] = True
     _engine: ClassVar[str]
     """The name of the engine's ranker."""
     hierarchy_decay: float

@@ -26,11 +26,13 @@ class ForestRanker(StreamRanker):
     ensemble : {"random_forest", "bagging", "extra_trees"}, default="random_forest"
         "random_forest": bootstrap samples, and random candidate features in each node. "bagging": bootstrap
         samples and all features. "extra_trees": all rows, and random cut points.
-    scores : sequence of {"genie3", "symbolic", "coverage", "permutation"}, default=("genie3",)
+    scores : sequence of {"genie3", "symbolic", "coverage", "permutation", "mdi_oob"}, default=("genie3",)
         ``genie3`` [2]_: the sum of the impurity decreases of a feature's splits. ``symbolic``: the sum of
         ``decay**depth`` over its splits. ``coverage``: the sum of the shares of rows that reach its splits.
-        ``permutation``: the relative increase of the out-of-bag error when the feature is permuted. The first
-        score is the main one.
+        ``permutation``: the relative increase of the out-of-bag error when the feature is permuted.
+        ``mdi_oob`` [4]_: as ``genie3``, but with the decreases measured on out-of-bag rows. Its expectation
+        is 0 for an irrelevant feature, however many values it has; that of ``genie3`` grows with them.
+        The first score is the main one.
     n_estimators : int, default=100
         Number of trees.
     max_features : {"sqrt", "log2", "all"}, int, float or None, default=None
@@ -52,7 +54,7 @@ class ForestRanker(StreamRanker):
         Ties are frequent in small nodes; with "lowest", the rule of CLUS, later columns get lower
         importances.
     missing : {"informative", "ignore"}, default="informative"
-        What a missing value of a feature means. "informative": it may tell something about the targets [4]_.
+        What a missing value of a feature means. "informative": it may tell something about the targets [5]_.
         Each split is tried with the missing values on either side, and whether the value is known is a split
         of its own. With "ignore", the rule of the papers, gains are computed from the known values and scaled
         by their share, and rows with missing values follow the larger child. In nodes without missing values
@@ -62,7 +64,7 @@ class ForestRanker(StreamRanker):
     per_target : bool, default=False
         Grow a separate ensemble for each target and average the importances.
     by_target : bool, default=False
-        Also split the score ``genie3`` by target.
+        Also split the scores ``genie3`` and ``mdi_oob`` by target.
     target_weights : sequence of float, optional
         Weight of each target; None gives all targets weight 1.
     hierarchy : path, mapping, frame or table, optional
@@ -90,6 +92,11 @@ class ForestRanker(StreamRanker):
         Number of features that ``until`` separates from the others; at most n_features - 1 are used.
     confidence : float, default=0.95
         Probability for ``until`` that none of them is separated by chance.
+    standard_errors : bool, default=True
+        Whether to compute standard errors: how far other rows from the same population would move the
+        importances. Each tree then has two companions on half of the rows, at most 2,000, which do not
+        affect the importances. Without them there are only Monte Carlo errors: how far more trees would move
+        the importances. Streams of ``partial_fit`` and rankings in parts have no standard errors.
     random_state : int, RandomState, Generator or None, default=0
         Seed of all random draws. None draws a new seed for each run.
     n_jobs : int, optional
@@ -122,7 +129,7 @@ class ForestRanker(StreamRanker):
     Attributes
     ----------
     result_ : Ranking
-        Importances, standard errors and ranks for each score.
+        Importances, their errors and ranks for each score.
     ranking_ : ndarray of shape (n_features,)
         Ranks under the first score; 1 is the most important feature.
     feature_importances_ : ndarray of shape (n_features,)
@@ -140,7 +147,9 @@ class ForestRanker(StreamRanker):
        expression data using tree-based methods", PLoS ONE 5, 2010.
     .. [3] M. Petković, S. Džeroski, D. Kocev, "Feature ranking for semi-supervised learning",
        Machine Learning 112, 2023; Eq. 1, and Section 3.1 for hierarchies of labels.
-    .. [4] B. E. T. H. Twala, M. C. Jones, D. J. Hand, "Good methods for coping with missing data in decision
+    .. [4] X. Li, Y. Wang, S. Basu, K. Kumbier, B. Yu, "A debiased MDI feature importance measure for random
+       forests", Advances in Neural Information Processing Systems 32, 2019.
+    .. [5] B. E. T. H. Twala, M. C. Jones, D. J. Hand, "Good methods for coping with missing data in decision
        trees", Pattern Recognition Letters 29, 2008.
 
     Examples
@@ -184,6 +193,7 @@ class ForestRanker(StreamRanker):
         until: Literal["stable"] | None = None,
         stable_top: int = 10,
         confidence: float = 0.95,
+        standard_errors: bool = True,
         random_state: Any = 0,
         n_jobs: int | None = None,
         memory_limit: int | str | None = None,
@@ -217,6 +227,7 @@ class ForestRanker(StreamRanker):
         self.until = until
         self.stable_top = stable_top
         self.confidence = confidence
+        self.standard_errors = standard_errors
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.memory_limit = memory_limit
@@ -227,7 +238,7 @@ class ForestRanker(StreamRanker):
         self.reservoir_rows = reservoir_rows
         self.half_life = half_life
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None) -> Self:
         """Rank the features.
 
         Parameters
@@ -243,6 +254,10 @@ class ForestRanker(StreamRanker):
             Missing values are NaN or None. Ignored if the task is "unsupervised".
         sample_weight : array of shape (n_rows,), optional
             Weights of the rows.
+        groups : array of shape (n_rows,), optional
+            The group that each row belongs to, such as a patient: strings, integers or categories, without
+            missing values. Rows of a group stay together: bags are drawn group by group [1]_, and a tree's
+            out-of-bag rows are of groups that it has not seen. Without bootstrap, all trees see all rows.
 
         Returns
         -------
@@ -252,10 +267,17 @@ class ForestRanker(StreamRanker):
         ------
         DataError, ColumnTypeError, SettingError
             For invalid data or settings; the message names the column or setting and what is valid.
-        """
-        return self._fit(X, y, sample_weight)
 
-    def partial_fit(self, X: Any = None, y: Any = None, sample_weight: Any = None) -> Self:
+        References
+        ----------
+        .. [1] C. A. Field, A. H. Welsh, "Bootstrapping clustered data", Journal of the Royal Statistical
+           Society B 69, 2007.
+        """
+        return self._fit(X, y, sample_weight, groups)
+
+    def partial_fit(
+        self, X: Any = None, y: Any = None, sample_weight: Any = None, groups: Any = None
+    ) -> Self:
         """Rank the features of a stream, batch by batch; batches are not kept.
 
         Every ``block_rows`` new rows make a block, on which ``n_estimators`` trees are grown together with a
@@ -264,20 +286,20 @@ class ForestRanker(StreamRanker):
         ranks the rows so far. Memory is bounded. Importances do not depend on how the rows are split into
         batches, to the bit.
 
-        Standard errors come from the variance between trees; if there are many, between means of consecutive
-        trees. Cut points and target weights are computed for each block and its sample. With ``half_life``
-        the sample prefers recent rows [1]_, and the weight of old trees decays.
+        Monte Carlo errors come from the variance between trees; if there are many, between means of
+        consecutive trees. Cut points and target weights are computed for each block and its sample. With
+        ``half_life`` the sample prefers recent rows [1]_, and the weight of old trees decays.
 
         The first call after ``fit`` starts a new stream. A call that fails changes nothing. Not available
         with ``until`` and for dask collections.
 
         Parameters
         ----------
-        X, y, sample_weight
+        X, y, sample_weight, groups
             As in :meth:`fit`, with at least one row. All batches have the same columns. New categories and
             classes may appear in any batch, and numeric columns may change their numeric type. If ``task`` is
             None, the first batch determines it. Sparse rows are held dense. Without ``X``, the rows so far
-            are ranked if no block is complete.
+            are ranked if no block is complete. Groups stay together within a block and its sample.
 
         Returns
         -------
@@ -305,7 +327,7 @@ class ForestRanker(StreamRanker):
         >>> forest.result_.top(2), forest.result_.n_rows
         (['x1', 'x4'], 2000)
         """
-        return self._partial_fit(X, y, sample_weight)
+        return self._partial_fit(X, y, sample_weight, groups)
 
     def _resolved(self) -> dict[str, Any]:
         scores = (self.scores,) if isinstance(self.scores, str) else self.scores

@@ -29,6 +29,7 @@ def rank(
     hierarchy: Any = None,
     drop: Sequence[str] = (),
     sample_weight: str | None = None,
+    groups: str | None = None,
     ranker: Ranker | Literal["forest", "relief"] | None = None,
     resume: str | os.PathLike[str] | None = None,
     progress: Progress | None = None,
@@ -59,6 +60,12 @@ def rank(
         Columns to leave out.
     sample_weight : str, optional
         Column of row weights.
+    groups : str, optional
+        Column of groups, such as the patient that a row belongs to: strings, integers or any other type,
+        without missing values. It is not a feature. Rows of a group stay together: the bags of trees consist
+        of whole groups, so that out-of-bag rows are of groups that the tree has not seen, and in Relief the
+        neighbors of a row are of other groups. Otherwise a feature that merely tells the groups apart has a
+        high permutation score. Not available with ``until``.
     ranker : Ranker or {"forest", "relief"}, optional
         A :class:`ForestRanker` (the default), a :class:`ReliefRanker`, or the name of one, which is then
         created with the parameters in ``settings``.
@@ -106,6 +113,7 @@ def rank(
         hierarchy=hierarchy,
         drop=drop,
         sample_weight=sample_weight,
+        groups=groups,
     )
     if dataset.is_lazy:
         roles = dataset.roles(chosen.task, chosen.hierarchy)
@@ -137,6 +145,7 @@ def grow_tree(
     hierarchy: Any = None,
     drop: Sequence[str] = (),
     sample_weight: str | None = None,
+    groups: str | None = None,
     ranker: ForestRanker | None = None,
     **settings: Any,
 ) -> pa.Table:
@@ -144,7 +153,7 @@ def grow_tree(
 
     Parameters
     ----------
-    data, target, target_last, labels, task, hierarchy, drop, sample_weight, ranker, **settings
+    data, target, target_last, labels, task, hierarchy, drop, sample_weight, groups, ranker, **settings
         As in :func:`rank`.
     tree : int, default=0
         Index of the tree. With ``per_target``, trees are numbered target by target.
@@ -184,6 +193,7 @@ def grow_tree(
         hierarchy=hierarchy,
         drop=drop,
         sample_weight=sample_weight,
+        groups=groups,
     )
     batch = finish(_core.grow_tree(source, roles, chosen._settings(), tree))
     return pa.Table.from_batches([batch])

@@ -23,8 +23,8 @@ class ReliefRanker(StreamRanker):
     these for several targets [2]_, or a distance between label sets [3]_.
 
     Neighbors are exact. The distance of two rows is the mean over features of the range-normalized difference
-    of numbers and of 0 or 1 for categories. The difference from a missing value is its expected value given
-    the known values, in classification those of the row's class.
+    of numbers and of 0 or 1 for categories. By default, the difference from a missing value is its expected
+    value given the known values, in classification those of the row's class.
 
     Parameters
     ----------
@@ -43,7 +43,18 @@ class ReliefRanker(StreamRanker):
         standard errors. The first score is the main one.
     n_iterations : int, float or None, default=None
         Number of rows whose neighbors are searched (m in the papers), drawn without replacement; a float is a
-        share. None uses all rows.
+        share. None uses all rows, as does a greater number.
+    scaling : {"range", "rank"}, default="range"
+        How numeric features and targets are scaled to [0, 1]. "range" divides differences by the range of the
+        feature [1]_; a single outlier then makes all other differences small. "rank" replaces each value by
+        its rank among all rows, equal values by the mean of their ranks, so that outliers and skewed
+        distributions do not matter. Missing values have no rank.
+    missing : {"expected", "informative"}, default="expected"
+        How much a missing value of a feature differs from others. "expected": as much as is expected, given
+        the known values of the feature, in classification those of the row's class [1]_. "informative":
+        missing is a value of its own, which differs from known values by 1 and not from other missing ones;
+        use it if values may be missing for reasons that depend on the target. Missing targets always differ
+        by what is expected.
     target_distance : {"hamming", "accuracy", "f1", "subset"} or sequence of them, optional
         Distance between label sets; Hamming by default. Several distances give a score each, such as
         ``relief_f1``. In a hierarchy labels count with their weights. Distances are normalized to [0, 1].
@@ -148,6 +159,8 @@ class ReliefRanker(StreamRanker):
         sigma: float | Sequence[float | None] | None = None,
         scores: Sequence[str] = ("relief",),
         n_iterations: int | float | None = None,
+        scaling: Literal["range", "rank"] = "range",
+        missing: Literal["expected", "informative"] = "expected",
         target_distance: str | Sequence[str] | None = None,
         per_target: bool = False,
         target_weights: Sequence[float] | None = None,
@@ -173,6 +186,8 @@ class ReliefRanker(StreamRanker):
         self.sigma = sigma
         self.scores = scores
         self.n_iterations = n_iterations
+        self.scaling = scaling
+        self.missing = missing
         self.target_distance = target_distance
         self.per_target = per_target
         self.target_weights = target_weights
@@ -193,7 +208,7 @@ class ReliefRanker(StreamRanker):
         self.reservoir_rows = reservoir_rows
         self.half_life = half_life
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: Any, groups: Any = None) -> Self:
         """Rank the features.
 
         Parameters
@@ -207,6 +222,10 @@ class ReliefRanker(StreamRanker):
             The targets. Strings and booleans are classes; numbers are quantities unless ``task`` is
             "classification". With a ``hierarchy`` or the task "hierarchical", a list of labels for each row.
             Missing values are NaN or None.
+        groups : array of shape (n_rows,), optional
+            The group that each row belongs to, such as a patient: strings, integers or categories, without
+            missing values. The neighbors of a row are rows of other groups: rows of its own group are alike
+            for reasons that tell nothing of other groups.
 
         Returns
         -------
@@ -217,24 +236,24 @@ class ReliefRanker(StreamRanker):
         DataError, ColumnTypeError, SettingError
             For invalid data or settings; the message names the column or setting and what is valid.
         """
-        return self._fit(X, y, None)
+        return self._fit(X, y, None, groups)
 
-    def partial_fit(self, X: Any = None, y: Any = None) -> Self:
+    def partial_fit(self, X: Any = None, y: Any = None, groups: Any = None) -> Self:
         """Rank the features of a stream, batch by batch; batches are not kept.
 
         Every ``block_rows`` new rows make a block. A block is ranked together with a uniform sample of
         ``reservoir_rows`` earlier rows, and its contributions are added to those of earlier blocks.
         ``result_`` covers all complete blocks and is set when a block is complete. Before that there is no
         ranking, unless a call without ``X`` ranks the rows so far. Memory is bounded. Importances do not
-        depend on how the rows are split into batches, to the bit. Values are normalized by the range of each
-        block and its sample.
+        depend on how the rows are split into batches, to the bit. Values are scaled by the range of each
+        block and its sample, or ranked among its rows.
 
         The first call after ``fit`` starts a new stream. A call that fails changes nothing. Not available
         with ``until``, for dask collections, and with ``unlabelled="use"`` in classification.
 
         Parameters
         ----------
-        X, y
+        X, y, groups
             As in :meth:`fit`, with at least one row. All batches have the same columns. New categories and
             classes may appear in any batch, and numeric columns may change their numeric type. If ``task`` is
             None, the first batch determines it. Sparse rows are held dense. Without ``X``, the rows so far
@@ -261,7 +280,7 @@ class ReliefRanker(StreamRanker):
         >>> sorted(relief.result_.top(2)), relief.result_.n_rows
         (['x1', 'x4'], 400)
         """
-        return self._partial_fit(X, y, None)
+        return self._partial_fit(X, y, None, groups)
 
     def _resolved(self) -> dict[str, Any]:
         if self.influence is not None and self.unlabelled not in {None, "use"}:

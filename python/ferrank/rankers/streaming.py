@@ -80,20 +80,20 @@ class StreamRanker(EngineRanker):
     reservoir_rows: int
     half_life: float | None
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any) -> Self:
+    def _fit(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> Self:
         self._forget()
-        return super()._fit(X, y, sample_weight)
+        return super()._fit(X, y, sample_weight, groups)
 
-    def _partial_fit(self, X: Any, y: Any, sample_weight: Any) -> Self:
+    def _partial_fit(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> Self:
         if X is None:
-            return self._rank_rows(y, sample_weight)
+            return self._rank_rows(y, sample_weight, groups)
         if is_lazy(X):
             raise ColumnTypeError(
                 "X: partial_fit takes a batch in memory; fit takes a dask collection as a whole"
             )
         self._check_is_whole("partial_fit")
         before: Stream | None = self.__dict__.get("_stream")
-        source, roles = self._examples(X, y, sample_weight, None if before is None else before.roles)
+        source, roles = self._examples(X, y, sample_weight, groups, None if before is None else before.roles)
         settings = self._settings() | plain(
             {name: getattr(self, name) for name in ("block_rows", "reservoir_rows", "half_life")}
         )
@@ -112,9 +112,9 @@ class StreamRanker(EngineRanker):
             self._keep(result)
         return self
 
-    def _rank_rows(self, y: Any, sample_weight: Any) -> Self:
+    def _rank_rows(self, *others: Any) -> Self:
         """Rank by the rows so far, where no block is complete."""
-        if y is not None or sample_weight is not None:
+        if any(other is not None for other in others):
             raise DataError("X: None was given; give the rows too, or nothing at all to rank the rows so far")
         stream: Stream | None = self.__dict__.get("_stream")
         if stream is None:

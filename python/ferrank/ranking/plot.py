@@ -78,7 +78,7 @@ def _targets(ranking: "Ranking") -> str:
 
 def _panel(axes: "Axes", ranking: "Ranking", name: str, top: int, colour: str) -> None:
     score, order = ranking.score(name), ranking.order(name)[:top]
-    errors: Any = np.nan_to_num(score.std_error[order])
+    errors: Any = np.nan_to_num(score.standard_error[order])
     places = np.arange(len(order))
     axes.barh(places, score.importance[order], height=0.72, color=colour, alpha=0.85)
     axes.errorbar(

@@ -70,7 +70,8 @@ class Ranking:
         scores = {
             score["score"]: ScoreRanking(
                 score["importance"],
-                score["std_error"],
+                score["standard_error"],
+                score["monte_carlo_error"],
                 score["rank"],
                 np.column_stack([score["rank_best"], score["rank_worst"]]),
                 score["by_target"],
@@ -95,7 +96,7 @@ class Ranking:
         task: str,
         targets: Sequence[str] = (),
         n_rows: int = 0,
-        std_errors: Mapping[str, Any] | None = None,
+        standard_errors: Mapping[str, Any] | None = None,
         settings: dict[str, Any] | None = None,
         seconds: float | None = None,
     ) -> Self:
@@ -109,7 +110,7 @@ class Ranking:
             By score; the greatest is the best.
         task, targets, n_rows, settings, seconds
             As the attributes.
-        std_errors : mapping of str to array of shape (n_features,), optional
+        standard_errors : mapping of str to array of shape (n_features,), optional
             By score; NaN by default, and then every rank is possible.
 
         Examples
@@ -119,7 +120,7 @@ class Ranking:
         """
         scores = {
             name: rank_importances(
-                np.asarray(values, dtype=np.float64), (std_errors or {}).get(name), len(features)
+                np.asarray(values, dtype=np.float64), (standard_errors or {}).get(name), len(features)
             )
             for name, values in importances.items()
         }
@@ -159,11 +160,13 @@ class Ranking:
         Raises
         ------
         SettingError
-            They were not asked for with ``by_target=True``, which holds for ``genie3``.
+            They were not asked for with ``by_target=True``, which holds for ``genie3`` and ``mdi_oob``.
         """
         parts = self.score(score).by_target
         if parts is None:
-            raise SettingError("by_target: was not asked for; use by_target=True with the score genie3")
+            raise SettingError(
+                "by_target: was not asked for; use by_target=True with the score genie3 or mdi_oob"
+            )
         return parts
 
     def order(self, score: str | None = None) -> np.ndarray[Any, np.dtype[np.intp]]:
@@ -178,8 +181,8 @@ class Ranking:
         """Return a table with a row for each feature, best first.
 
         Its columns are ``feature`` and ``rank`` (by the first score), and for each score ``S`` the importance
-        ``S``, ``S_std_error``, ``S_rank``, ``S_rank_best``, ``S_rank_worst`` and, where asked for,
-        ``S[target]`` for each target.
+        ``S``, ``S_standard_error``, ``S_monte_carlo_error``, ``S_rank``, ``S_rank_best``, ``S_rank_worst``
+        and, where asked for, ``S[target]`` for each target.
         """
         return storage.to_table(self)
 
@@ -200,8 +203,8 @@ class Ranking:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Save as .csv, .parquet, .arrow or .json, told by the suffix; replaces a file in one step.
 
-        A CSV has the columns ``feature, rank`` and for each score ``S, S_std_error``, best first. The other
-        formats can be read again by :meth:`load`.
+        A CSV has the columns ``feature, rank`` and for each score ``S, S_standard_error,
+        S_monte_carlo_error``, best first. The other formats can be read again by :meth:`load`.
         """
         storage.save(self, path)
 

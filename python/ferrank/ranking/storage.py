@@ -17,7 +17,7 @@ import pyarrow.parquet
 from ferrank._core import __version__
 from ferrank.errors import DataError, ResourceError, SettingError
 from ferrank.output import check_path, replace
-from ferrank.ranking.scores import ScoreRanking
+from ferrank.ranking.scores import Floats, ScoreRanking
 from ferrank.ranking.stopping import Stop
 
 if TYPE_CHECKING:
@@ -51,13 +51,18 @@ def to_dict(ranking: "Ranking") -> dict[str, Any]:
 def _score_to_dict(score: "ScoreRanking") -> dict[str, Any]:
     result = {
         "importance": score.importance.tolist(),
-        "std_error": [None if math.isnan(error) else error for error in score.std_error.tolist()],
+        "standard_error": _without_nan(score.standard_error),
+        "monte_carlo_error": _without_nan(score.monte_carlo_error),
         "rank": score.rank.tolist(),
         "rank_interval": score.rank_interval.tolist(),
     }
     if score.by_target is not None:
         result["by_target"] = score.by_target.tolist()
     return result
+
+
+def _without_nan(values: Floats) -> list[float | None]:
+    return [None if math.isnan(value) else value for value in values.tolist()]
 
 
 def to_table(ranking: "Ranking") -> pa.Table:
@@ -69,7 +74,8 @@ def to_table(ranking: "Ranking") -> pa.Table:
     }
     for name, score in ranking.scores.items():
         columns[name] = score.importance[order]
-        columns[f"{name}_std_error"] = score.std_error[order]
+        columns[f"{name}_standard_error"] = score.standard_error[order]
+        columns[f"{name}_monte_carlo_error"] = score.monte_carlo_error[order]
         columns[f"{name}_rank"] = score.rank[order]
         columns[f"{name}_rank_best"], columns[f"{name}_rank_worst"] = score.rank_interval[order].T
         if score.by_target is not None:
@@ -86,7 +92,7 @@ def _parts(score: str, targets: list[str]) -> list[str]:
 def _write_csv(ranking: "Ranking", path: Path) -> None:
     kept = ["feature", "rank"]
     for name, score in ranking.scores.items():
-        kept += [name, f"{name}_std_error"]
+        kept += [name, f"{name}_standard_error", f"{name}_monte_carlo_error"]
         if score.by_target is not None:
             kept += _parts(name, ranking.targets)
     columns = to_table(ranking).select(kept).to_pydict().values()
@@ -160,7 +166,8 @@ def _read_table(path: Path) -> dict[str, Any]:
         parts = _parts(name, about["targets"])
         scores[name] = {
             "importance": column(name),
-            "std_error": column(f"{name}_std_error"),
+            "standard_error": column(f"{name}_standard_error"),
+            "monte_carlo_error": column(f"{name}_monte_carlo_error"),
             "rank": column(f"{name}_rank"),
             "rank_interval": np.column_stack([column(f"{name}_rank_best"), column(f"{name}_rank_worst")]),
             "by_target": np.column_stack([column(part) for part in parts])
@@ -177,7 +184,8 @@ def _fields(about: dict[str, Any], scores: dict[str, dict[str, Any]]) -> dict[st
         parts = values.get("by_target")
         return ScoreRanking(
             np.asarray(values["importance"], dtype=np.float64),
-            np.asarray(values["std_error"], dtype=np.float64),
+            np.asarray(values["standard_error"], dtype=np.float64),
+            np.asarray(values["monte_carlo_error"], dtype=np.float64),
             np.asarray(values["rank"], dtype=np.uint32),
             np.asarray(values["rank_interval"], dtype=np.uint32).reshape(-1, 2),
             None if parts is None else np.asarray(parts, dtype=np.float64),

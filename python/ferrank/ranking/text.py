@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ferrank import _core
+
 if TYPE_CHECKING:
     from ferrank.ranking.result import Ranking
     from ferrank.ranking.scores import ScoreRanking
@@ -15,14 +17,8 @@ __all__ = ["html", "labels", "shorten", "table", "text"]
 
 _NAME_WIDTH = 40
 _DIGITS = 4
-_DEFINITIONS = {
-    "genie3": "impurity decrease",
-    "symbolic": "tests, weighted by depth",
-    "coverage": "share of examples that reach the tests",
-    "permutation": "increase of out-of-bag error",
-    "relief": "how much more it differs between near rows whose targets differ",
-    "myopic": "how much more it differs between rows of different classes",
-}
+_NOTABLE = 0.2
+"""Share of the Monte Carlo variance in a squared standard error from which on it is mentioned."""
 
 
 def shorten(name: str, width: int = _NAME_WIDTH) -> str:
@@ -124,13 +120,16 @@ def _rows(ranking: "Ranking", top: int) -> list[list[str]]:
     columns.append([str(rank) for rank in ranking.score().rank[order]])
     columns.append(labels([ranking.features[number] for number in order]))
     for name, score in ranking.scores.items():
-        head += [name, "ranks"]
-        columns += [_importances(score, order), _intervals(score, order)]
+        head.append(name)
+        columns.append(_importances(score, order))
+        if _has_errors(score):
+            head.append("ranks")
+            columns.append(_intervals(score, order))
     return [head, *(list(row) for row in zip(*columns, strict=True))]
 
 
 def _importances(score: "ScoreRanking", order: np.ndarray) -> list[str]:
-    values, errors = score.importance[order], score.std_error[order]
+    values, errors = score.importance[order], score.standard_error[order]
     largest = np.abs(values).max(initial=0.0)
     magnitude = math.floor(math.log10(largest)) if largest > 0 and np.isfinite(largest) else 0
     style = f".{min(max(_DIGITS - 1 - magnitude, 0), 9)}f" if -5 < magnitude < 7 else f".{_DIGITS - 1}e"
@@ -146,8 +145,35 @@ def _intervals(score: "ScoreRanking", order: np.ndarray) -> list[str]:
 
 def _definitions(ranking: "Ranking") -> list[str]:
     """Return a line for each kind of score; `relief_k10` is of the kind `relief`."""
-    kinds = dict.fromkeys(name.partition("_")[0] for name in ranking.scores)
-    return [f"{kind}: {_DEFINITIONS[kind]}" for kind in kinds if kind in _DEFINITIONS]
+    definitions = dict(_core.score_definitions())
+
+    def kind(name: str) -> str:
+        return max((kind for kind in definitions if f"{name}_".startswith(f"{kind}_")), key=len, default="")
+
+    kinds = dict.fromkeys(map(kind, ranking.scores))
+    return [f"{kind}: {definitions[kind]}" for kind in kinds if kind]
+
+
+def _has_errors(score: "ScoreRanking") -> bool:
+    return bool(np.isfinite(score.standard_error).any())
+
+
+def _errors(ranking: "Ranking", top: int) -> list[str]:
+    """Return what the errors in the table mean."""
+    known = [score for score in ranking.scores.values() if _has_errors(score)]
+    if not known:
+        return ["no standard errors: how far other rows would move the importances is unknown"]
+    lines = [
+        "±: standard error, how far other rows from the same population would move it; "
+        "ranks: those that it allows, 95 % for all at once"
+    ]
+    order = ranking.order()[:top]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        shares = [(score.monte_carlo_error[order] / score.standard_error[order]) ** 2 for score in known]
+    finite = np.concatenate(shares)[np.isfinite(np.concatenate(shares))]
+    if finite.size and np.median(finite) >= _NOTABLE:
+        lines.append(f"more trees or queries would take away {np.median(finite):.0%} of its square")
+    return lines
 
 
 def _footer(ranking: "Ranking", top: int) -> list[str]:
@@ -155,7 +181,7 @@ def _footer(ranking: "Ranking", top: int) -> list[str]:
     if len(ranking.features) > top:
         lines.append(f"… and {len(ranking.features) - top:,} more features")
     lines += ["", *_definitions(ranking)]
-    lines.append("±: standard error; ranks: those that the 95 % intervals allow")
+    lines += _errors(ranking, top)
     if ranking.stopped is not None:
         lines.append(str(ranking.stopped))
     if ranking.n_unlabelled:

@@ -290,6 +290,7 @@ mod tests {
             ("a\\'b % c", "a\\'b"),
             ("'it\\'s %' %", "'it\\'s %'"),
             ("o'neill % x", "o'neill"),
+            ("{'5 % fat','10 % fat'} % x", "{'5 % fat','10 % fat'}"),
         ] {
             assert_eq!(decode(without_comment(line.as_bytes())), left);
         }

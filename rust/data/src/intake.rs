@@ -5,7 +5,8 @@ use arrow_select::filter::filter_record_batch;
 use serde::{Deserialize, Serialize};
 
 use crate::column::{known_rows, numeric_values};
-use crate::schema::{Problem, Roles};
+use crate::groups::group_hashes;
+use crate::schema::{Attribute, Problem, Roles};
 use crate::source::{ChunkSource, cut};
 use ferrank_runtime::error::{Error, Result};
 use ferrank_runtime::monitor::{Monitor, Phase};
@@ -166,6 +167,14 @@ impl Intake<'_> {
                 Error::Data(format!("the row weight {bad} was found; weights must be finite and not negative")),
             )),
         }
+    }
+
+    /// The hash of the group of each row of `batch`, in the column `groups`.
+    ///
+    /// # Errors
+    /// [`Error::Data`] that names the column if a row has no group.
+    pub fn groups(&self, batch: &RecordBatch, groups: &Attribute) -> Result<Vec<u64>> {
+        group_hashes(batch.column(groups.column)).map_err(|error| self.in_column(groups.column, error))
     }
 
     /// `error` with the source and the column named.

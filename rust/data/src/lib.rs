@@ -11,6 +11,7 @@
 //! | [`schema`] | roles of columns, and the task that the targets make |
 //! | [`intake`] | the rows that take part in a ranking |
 //! | [`mod@column`] | columns of any Arrow type as numbers or categories |
+//! | [`groups`] | rows that belong together, such as those of a patient |
 //! | [`hierarchy`], [`labels`], [`closed_sets`] | label hierarchies, label sets, sets closed under their ancestors |
 //! | [`profile`] | what one pass must know: counts, ranges, categories, cut points; profiles merge |
 //! | [`store`], [`values`] | features as small integer codes, targets as they are; in memory or in scratch files |
@@ -35,6 +36,7 @@
 
 pub mod closed_sets;
 pub mod column;
+pub mod groups;
 pub mod hierarchy;
 pub mod inspect;
 pub mod intake;

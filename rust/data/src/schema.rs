@@ -7,6 +7,7 @@ use arrow_schema::{DataType, Field, Schema};
 use serde::{Deserialize, Serialize};
 
 use crate::column::{is_text, is_text_list};
+use crate::groups::can_group;
 use crate::hierarchy::{Edge, Hierarchy};
 use crate::source::{HIERARCHY, LABEL, ROLE};
 use ferrank_runtime::error::{Error, Result, check, nearest};
@@ -117,6 +118,8 @@ pub struct Roles {
     pub drop: Vec<String>,
     /// Column of row weights.
     pub weight: Option<String>,
+    /// Column that says which group a row is of; rows of a group stay together.
+    pub groups: Option<String>,
     /// The edges of the target's hierarchy; `None`: the edges that its file declares, or paths if it declares none.
     pub hierarchy: Option<Vec<Edge>>,
     /// Weight of a label over the mean weight of its parents, in (0, 1]; used for hierarchical targets only.
@@ -127,13 +130,14 @@ impl Roles {
     /// Roles with these targets and defaults for the rest.
     pub fn new(targets: Targets) -> Self {
         let hierarchy_decay = crate::hierarchy::DECAY;
-        Roles { targets, task: None, drop: Vec::new(), weight: None, hierarchy: None, hierarchy_decay }
+        Roles { targets, task: None, drop: Vec::new(), weight: None, groups: None, hierarchy: None, hierarchy_decay }
     }
 
     with_methods! {
         with_task => task: Option<Task>;
         with_drop => drop: Vec<String>;
         with_weight => weight: Option<String>;
+        with_groups => groups: Option<String>;
         with_hierarchy => hierarchy: Option<Vec<Edge>>;
         with_hierarchy_decay => hierarchy_decay: f64;
     }
@@ -177,6 +181,8 @@ pub struct Problem {
     pub targets: Vec<Attribute>,
     /// Position of the column of row weights.
     pub weight: Option<usize>,
+    /// The column of groups, whose values are read as categories.
+    pub groups: Option<Attribute>,
     /// What the hierarchy of the target is; `None` for all tasks but the hierarchical one.
     pub labels: Option<LabelPlan>,
 }
@@ -282,6 +288,7 @@ impl<'a> Resolver<'a> {
                 )));
             }
         }
+        let groups = roles.groups.as_deref().map(|name| self.groups(name, &mut taken)).transpose()?;
         let mut targets = Vec::new();
         for column in self.target_columns(roles)? {
             self.take(&mut taken, column, "a target")?;
@@ -296,7 +303,21 @@ impl<'a> Resolver<'a> {
         if features.is_empty() {
             return Err(Error::Data(format!("{}: no feature is left to rank", self.source)));
         }
-        Ok(Problem { task, features, targets, weight, labels })
+        Ok(Problem { task, features, targets, weight, groups, labels })
+    }
+
+    /// The column of groups, called `name`.
+    fn groups(&self, name: &str, taken: &mut HashMap<usize, &'static str>) -> Result<Attribute> {
+        let column = self.find(name, "groups")?;
+        self.take(taken, column, "the groups")?;
+        let data_type = self.schema.field(column).data_type();
+        match can_group(data_type) {
+            true => Ok(Attribute { name: name.to_string(), column, kind: Kind::Nominal }),
+            false => Err(Error::Type(format!(
+                "{}: column '{name}' is of type {data_type}, which cannot be the groups; use strings or numbers",
+                self.source
+            ))),
+        }
     }
 
     fn labels(&self, roles: &Roles, task: Task, targets: &[Attribute]) -> Result<Option<LabelPlan>> {

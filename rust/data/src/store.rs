@@ -23,6 +23,7 @@ pub use codebook::{Codebook, Slot};
 pub use part::Part;
 pub use targets::{Columns, Origin, TargetColumn, add_values, empty_targets, label_code};
 
+use crate::groups::Groups;
 use crate::intake::{Counts, Intake};
 use crate::profile::Coding;
 use crate::profile::Profile;
@@ -79,6 +80,8 @@ pub struct CodeStore {
     pub values: Vec<TargetColumn>,
     /// n_rows; empty without weights.
     pub weights: Values<f64>,
+    /// The groups, if rows have some.
+    pub groups: Option<Groups>,
 }
 
 impl CodeStore {
@@ -111,7 +114,10 @@ impl CodeStore {
             chunks.extend(part.chunks);
             answers.extend(part.answers);
         }
-        let Answers { columns: mut targets, weights } = Answers::joined(none, answers, keep)?;
+        let hashes: Vec<_> = answers.iter_mut().map(|answers| std::mem::take(&mut answers.groups)).collect();
+        let groups = book.grouped.then(|| Groups::new(&hashes, "the data set", keep)).transpose()?;
+        drop(hashes);
+        let Answers { columns: mut targets, weights, .. } = Answers::joined(none, answers, keep)?;
         let values = targets.split_off(n_targets);
         let mut rows = 0;
         let mut firsts = Vec::with_capacity(chunks.len());
@@ -119,7 +125,8 @@ impl CodeStore {
             firsts.push(rows);
             rows += chunk.rows;
         }
-        Ok(CodeStore { rows, chunks, firsts, codings: book.codings, slots: book.slots, targets, values, weights })
+        let Codebook { codings, slots, .. } = book;
+        Ok(CodeStore { rows, chunks, firsts, codings, slots, targets, values, weights, groups })
     }
 
     /// The values and weights of all rows.

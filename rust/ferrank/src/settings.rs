@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use ferrank_data::schema::Roles;
 use ferrank_data::source::ChunkSource;
-use ferrank_forest::ForestParams;
+use ferrank_forest::{ForestParams, Score};
 use ferrank_ranking::{Accumulator, Identity, Ranker, RunOptions};
-use ferrank_relief::ReliefParams;
+use ferrank_relief::{ReliefParams, ReliefScore};
 use ferrank_runtime::error::Result;
 use ferrank_runtime::monitor::Monitor;
 use serde::{Deserialize, Serialize};
@@ -69,6 +69,13 @@ impl Settings {
             Settings::Relief(params) => ferrank_relief::accumulate(source, roles, params, options, monitor),
         }
     }
+}
+
+/// The name of each score, and its definition in a few words.
+pub fn score_definitions() -> Vec<(&'static str, &'static str)> {
+    let forest = Score::ALL.iter().map(|score| (score.name(), score.definition()));
+    let relief = ReliefScore::ALL.iter().map(|score| (score.name(), score.definition()));
+    forest.chain(relief).collect()
 }
 
 /// Reads the ranker in a saved accumulator.

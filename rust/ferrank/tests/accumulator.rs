@@ -110,7 +110,7 @@ fn assert_same(one: &Ranking, other: &Ranking) {
     assert_eq!(one.scores.len(), other.scores.len());
     for (a, b) in one.scores.iter().zip(&other.scores) {
         assert_eq!((&a.score, bits(&a.importance)), (&b.score, bits(&b.importance)));
-        assert_eq!((bits(&a.std_error), &a.rank_interval), (bits(&b.std_error), &b.rank_interval));
+        assert_eq!((bits(&a.monte_carlo_error), &a.rank_interval), (bits(&b.monte_carlo_error), &b.rank_interval));
         assert_eq!(bits(&a.by_target), bits(&b.by_target));
     }
 }

@@ -5,6 +5,8 @@ use ferrank_data::store::CodeStore;
 use ferrank_runtime::error::Result;
 use ferrank_runtime::monitor::Monitor;
 
+use crate::bag::BagPlan;
+use crate::companions;
 use crate::criterion::Criterion;
 use crate::params::{Ensemble, ForestParams, Missing};
 use crate::space::Space;
@@ -32,16 +34,18 @@ impl GrowContext<'_> {
         }
     }
 
+    /// The numbers of the companions of tree number `tree`.
+    pub(crate) fn companions(&self, tree: u64) -> impl Iterator<Item = u64> + use<> {
+        let is_requested = self.params.standard_errors && companions::subsample_rows(self.store.rows) > 0;
+        let n = if is_requested { companions::COMPANIONS } else { 0 };
+        (0..n).map(move |which| companions::companion(tree, which))
+    }
+
     /// The part of each target in the gain of a split, times `share`.
     pub(crate) fn gains_by_target(self, criterion: &Criterion, left: &[f64], total: &[f64], share: f64) -> Vec<f64> {
-        let space = self.space;
         let mut parts = vec![0.0; self.store.targets.len()];
         criterion.gains(left, total, |component, gain| {
-            let target = match component.checked_sub(space.n_dense()) {
-                None => space.dense_target[component],
-                Some(indicator) => space.indicator_target[indicator],
-            };
-            if let Some(target) = target {
+            if let Some(target) = self.space.target_of(component) {
                 parts[target] += share * gain;
             }
         });
@@ -64,6 +68,11 @@ impl GrowContext<'_> {
 }
 
 impl<'a> GrowContext<'a> {
+    /// How the bags of the trees are drawn.
+    pub(crate) fn bags(self) -> BagPlan<'a> {
+        BagPlan::new(self.store, self.params)
+    }
+
     /// The values of the codes of `feature`, if cuts are random. Random cuts are drawn among values, not codes.
     pub(crate) fn values(self, feature: u32) -> Option<&'a [f64]> {
         match (&self.store.codings[feature as usize].scale, self.params.ensemble) {

@@ -97,17 +97,25 @@ impl Criterion {
 
     /// The weight of the examples for which a dense component is known.
     pub(crate) fn weight_of_dense(&self, sums: &[f64], component: usize) -> f64 {
-        match component.checked_sub(self.n_whole) {
-            None => sums[WEIGHT],
-            Some(partial) => sums[FIRST + self.n_dense() + partial],
-        }
+        sums[self.weight_position(component)]
     }
 
     /// The weight of the examples for which an indicator is known.
     pub(crate) fn weight_of_indicator(&self, sums: &[f64], indicator: usize) -> f64 {
-        match indicator.checked_sub(self.n_whole_indicators()) {
-            None => sums[WEIGHT],
-            Some(partial) => sums[FIRST + self.n_dense() + self.n_partial + self.indicator_group[partial] as usize],
+        sums[self.weight_position(self.n_dense() + indicator)]
+    }
+
+    /// The position of the weight of the examples for which a component is known. Components are numbered as in
+    /// [`gains`](Self::gains).
+    pub(crate) fn weight_position(&self, component: usize) -> usize {
+        let partial_dense = FIRST + self.n_dense();
+        match component.checked_sub(self.n_dense()) {
+            None if component < self.n_whole => WEIGHT,
+            None => partial_dense + component - self.n_whole,
+            Some(indicator) => match indicator.checked_sub(self.n_whole_indicators()) {
+                None => WEIGHT,
+                Some(partial) => partial_dense + self.n_partial + self.indicator_group[partial] as usize,
+            },
         }
     }
 
@@ -161,6 +169,28 @@ impl Criterion {
             each(self.n_dense() + l, omega * decrease(counts_left[l], own_left, counts[l], own));
         }
     }
+
+    /// Calls `each` with each component and its contrast between `left` and the rest of `total`, times ω; components as
+    /// in [`gains`](Self::gains).
+    pub(crate) fn contrasts(&self, left: &[f64], total: &[f64], mut each: impl FnMut(usize, f64)) {
+        for c in 0..self.n_dense() {
+            let [own_left, own] = [left, total].map(|sums| self.weight_of_dense(sums, c));
+            each(c, contrast(left[FIRST + c], own_left, total[FIRST + c], own));
+        }
+        let (counts_left, counts) = (self.indicators(left), self.indicators(total));
+        for (l, omega) in self.indicator_weight.iter().enumerate() {
+            let [own_left, own] = [left, total].map(|sums| self.weight_of_indicator(sums, l));
+            each(self.n_dense() + l, omega * contrast(counts_left[l], own_left, counts[l], own));
+        }
+    }
+}
+
+/// The mean of the left side minus the mean of the right side of a split; 0 if a side is empty. `left` and `all` are the
+/// weights of the left side and of both sides.
+#[inline(always)]
+pub(crate) fn contrast(sum_left: f64, left: f64, sum: f64, all: f64) -> f64 {
+    let right = all - left;
+    if left > 0.0 && right > 0.0 { (sum_left - sum / all * left) * all / (left * right) } else { 0.0 }
 }
 
 /// Gains of at least this share of the greatest gain tie: 1 − 2⁻³⁶. Two tests that divide the examples in the same way

@@ -1,9 +1,13 @@
 //! Importances from the contributions of trees.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 
+use statrs::distribution::{Continuous, ContinuousCDF, Normal};
+
+use super::companions::{COMPANIONS, subsample, subsample_rows, variance_factor};
 use super::params::ForestParams;
-use ferrank_ranking::{Estimate, Form, Part, RunData, ScoreRanking};
+use ferrank_ranking::{Estimate, Form, Part, RunData, ScoreRanking, Vector};
 use ferrank_runtime::error::{Error, Result};
 
 /// The number of trees of a complete run.
@@ -11,11 +15,21 @@ pub(super) fn n_keys(data: &RunData, params: &ForestParams) -> u64 {
     (params.n_estimators as u64).saturating_mul(n_ensembles(data, params) as u64)
 }
 
-/// The forms of the vectors of a tree: one for each score, then those by target.
+/// The forms of the vectors of a tree: one for each score, those by target, and one for each score of each companion.
 pub(super) fn forms(data: &RunData, params: &ForestParams) -> Vec<Form> {
+    let companions = if has_companions(data, params) { COMPANIONS * params.scores.len() } else { 0 };
+    vec![Form::Sparse(data.features.len()); n_own(data, params) + companions]
+}
+
+/// Number of vectors of a tree, without those of its companions.
+fn n_own(data: &RunData, params: &ForestParams) -> usize {
     let by_target =
         if is_by_target(params) { data.targets.len() * n_by_target(params, params.scores.len()) } else { 0 };
-    vec![Form::Sparse(data.features.len()); params.scores.len() + by_target]
+    params.scores.len() + by_target
+}
+
+fn has_companions(data: &RunData, params: &ForestParams) -> bool {
+    params.standard_errors && subsample_rows(data.rows as usize) > 0
 }
 
 /// The keys of each ensemble.
@@ -39,6 +53,7 @@ pub(super) fn scores(data: &RunData, params: &ForestParams, ensembles: &[Vec<Par
     let weights = params.target_weights.as_ref().filter(|_| params.per_target);
     let weight = |ensemble: usize| weights.map_or(1.0, |weights| weights[ensemble]);
     let total: f64 = (0..ensembles.len()).map(weight).sum();
+    let shares: Vec<f64> = (0..ensembles.len()).map(|ensemble| weight(ensemble) / total).collect();
     let rankings = params.scores.iter().enumerate().map(|(s, score)| {
         let estimates = ensembles.iter().map(|trees| Estimate::mean(trees, s, n_features));
         let parts: Vec<(f64, Estimate)> = (0..ensembles.len()).map(weight).zip(estimates).collect();
@@ -58,11 +73,96 @@ pub(super) fn scores(data: &RunData, params: &ForestParams, ensembles: &[Vec<Par
             true => Estimate::average(&parts),
             false => parts.into_iter().next().map(|(_, estimate)| estimate).expect("one ensemble"),
         };
+        let estimate = match has_companions(data, params) {
+            true => with_sampling(estimate, data, params, ensembles, s, &shares),
+            false => estimate,
+        };
         let mut ranking = estimate.rank(score.name());
         ranking.by_target = by_target;
         ranking
     });
     Ok(rankings.collect())
+}
+
+/// `estimate` of score number `score` with its variance over samples of rows, from the companions of the trees of all
+/// `ensembles`, whose `shares` sum to 1. Unknown unless two subsamples have two trees each.
+fn with_sampling(
+    estimate: Estimate,
+    data: &RunData,
+    params: &ForestParams,
+    ensembles: &[Vec<Part<'_>>],
+    score: usize,
+    shares: &[f64],
+) -> Estimate {
+    let (n_features, own) = (data.features.len(), n_own(data, params));
+    let mut groups: BTreeMap<u64, Vec<(f64, Vec<&Vector>)>> = BTreeMap::new();
+    for (trees, &share) in ensembles.iter().zip(shares) {
+        for group in trees.chunk_by(|a, b| subsample(a.key, params) == subsample(b.key, params)) {
+            let number = |which: usize| own + which * params.scores.len() + score;
+            let companions = group.iter().flat_map(|tree| (0..COMPANIONS).map(move |which| &tree.sums[number(which)]));
+            groups.entry(subsample(group[0].key, params)).or_default().push((share, companions.collect()));
+        }
+    }
+    // With an ensemble for each target, a subsample counts if all ensembles have companions on it.
+    let groups: Vec<Group> = (groups.values().filter(|parts| parts.len() == ensembles.len()))
+        .filter_map(|parts| Group::new(parts, n_features))
+        .collect();
+    let freedom = groups.len() as f64 - 1.0;
+    if freedom < 1.0 {
+        return estimate;
+    }
+    let factor = variance_factor(data.rows);
+    let sampling = |feature: usize| {
+        let mean = groups.iter().map(|group| group.mean[feature]).sum::<f64>() / groups.len() as f64;
+        let between = groups.iter().map(|group| (group.mean[feature] - mean).powi(2)).sum::<f64>() / freedom;
+        let within = groups.iter().map(|group| group.variance[feature]).sum::<f64>() / groups.len() as f64;
+        factor * positive_part(between - within, (2.0 / freedom).sqrt() * between) + estimate.monte_carlo[feature]
+    };
+    let sampling = (0..n_features).map(sampling).collect();
+    estimate.with_sampling(sampling, freedom)
+}
+
+/// The mean importances over the companions on a subsample, and the variances of these means over companions.
+struct Group {
+    mean: Vec<f64>,
+    variance: Vec<f64>,
+}
+
+impl Group {
+    /// The group of companions with these vectors, ensemble by ensemble with its share; `None` for a single companion.
+    fn new(parts: &[(f64, Vec<&Vector>)], n_features: usize) -> Option<Self> {
+        let mut group = Group { mean: vec![0.0; n_features], variance: vec![0.0; n_features] };
+        for (share, trees) in parts {
+            let n = trees.len() as f64;
+            if trees.len() < 2 {
+                return None;
+            }
+            let (mut sums, mut squares) = (vec![0.0; n_features], vec![0.0; n_features]);
+            for (feature, value) in trees.iter().flat_map(|vector| vector.entries()) {
+                sums[feature] += value;
+                squares[feature] += value * value;
+            }
+            for feature in 0..n_features {
+                let mean = sums[feature] / n;
+                group.mean[feature] += share * mean;
+                let spread = (squares[feature] - n * mean * mean).max(0.0);
+                group.variance[feature] += share * share * spread / (n - 1.0) / n;
+            }
+        }
+        Some(group)
+    }
+}
+
+/// The expectation of a variance that was estimated as `value` with standard error `error`: the mean of the part above 0
+/// of a normal distribution, the posterior mean under a flat prior (as Athey, Tibshirani and Wager 2019 do). A mere cut
+/// at 0 would claim no error at all where the noise of the trees hides it.
+fn positive_part(value: f64, error: f64) -> f64 {
+    if error <= 0.0 {
+        return value.max(0.0);
+    }
+    let (normal, z) = (Normal::standard(), value / error);
+    // Far below 0 both vanish, and the mean approaches error / |z|.
+    if z < -30.0 { error / -z } else { value + error * normal.pdf(z) / normal.cdf(z) }
 }
 
 fn n_ensembles(data: &RunData, params: &ForestParams) -> usize {
@@ -77,4 +177,32 @@ fn is_by_target(params: &ForestParams) -> bool {
 /// The number of the first `n` scores that can be reported by target.
 fn n_by_target(params: &ForestParams, n: usize) -> usize {
     params.scores[..n].iter().filter(|score| score.method().is_by_target()).count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_variance_is_never_negative_and_is_itself_where_it_is_sure() {
+        assert!((positive_part(5.0, 0.01) - 5.0).abs() < 1e-12);
+        assert_eq!((positive_part(5.0, 0.0), positive_part(-5.0, 0.0)), (5.0, 0.0));
+        // The mean of the absolute value of a standard normal variable.
+        assert!((positive_part(0.0, 1.0) - (2.0 / std::f64::consts::PI).sqrt()).abs() < 1e-9);
+        for value in [-3.0, -10.0, -29.9, -30.1, -1e3, -1e9] {
+            let found = positive_part(value, 1.0);
+            assert!(found > 0.0 && found < 1.01 / -value, "{value}: {found}");
+        }
+    }
+
+    #[test]
+    fn the_mean_of_a_group_weighs_ensembles_and_its_variance_their_trees() {
+        let vectors = [vec![(0, 1.0)], vec![(0, 3.0)], vec![(1, 4.0)], vec![]].map(Vector::sparse);
+        let parts = [(0.25, vec![&vectors[0], &vectors[1]]), (0.75, vec![&vectors[2], &vectors[3]])];
+        let group = Group::new(&parts, 2).unwrap();
+        assert_eq!(group.mean, [0.5, 1.5]);
+        // Two trees at 1 and 3, and at 4 and 0: variances of their means 1 and 4.
+        assert_eq!(group.variance, [0.0625, 0.5625 * 4.0]);
+        assert!(Group::new(&[(1.0, vec![&vectors[0]])], 2).is_none());
+    }
 }

@@ -38,6 +38,15 @@ impl Items {
         self.take_counts(counts, values);
     }
 
+    /// Takes each of `rows`, which ascend, once; without pairs.
+    pub(super) fn take_once(&mut self, rows: impl Iterator<Item = u32>) {
+        self.rows.clear();
+        self.rows.extend(rows);
+        self.pairs.clear();
+        self.counts.clear();
+        self.counts.resize(self.rows.len(), 1);
+    }
+
     fn take_counts(&mut self, counts: &[u32], values: Option<&[f64]>) {
         self.counts.clear();
         self.pairs.clear();

@@ -30,8 +30,8 @@
 //! |---|---|
 //! | settings | [`params`](ForestParams), [`score`](Score), `validation` |
 //! | read and code the data | `prepared`; `parts` for data sets in parts |
-//! | targets → components of one impurity | `space`, `criterion` |
-//! | rows of a tree | `bag` |
+//! | targets → components of one impurity | `space`, `criterion`, `contrasts` |
+//! | rows of a tree | `bag`; `companions` for trees from which standard errors follow |
 //! | growth | `grow`, with `pool` (candidate features), `items` (examples), `view` (codes), `split` (kernels) |
 //! | growth of trees whose rows do not fit into memory | `external` |
 //! | tree → importances | `tree_worker`, `scores`; `oob` and `router` for out-of-bag rows |
@@ -64,7 +64,10 @@
 
 mod bag;
 mod candidates;
+mod companion_scores;
+mod companions;
 mod context;
+mod contrasts;
 mod criterion;
 mod estimates;
 mod external;
@@ -92,7 +95,7 @@ mod tree_worker;
 mod validation;
 mod view;
 
-pub use params::{Ensemble, ForestParams, MaxFeatures, MaxSamples, Missing, Ties};
+pub use params::*;
 pub use parts::{Coded, code};
 pub use score::Score;
 pub use tree::{Node, Split, Test, Tree};
@@ -143,6 +146,8 @@ pub fn accumulate(
         let intake = Intake { source, problem: &problem, unlabelled: params.treatment(), monitor };
         let scan = options.scan(&intake, params.max_bins)?;
         params.validate(&DataShape::new(&problem).with_rows(scan.rows))?;
+        // Rows that are a part of the data set say nothing about the spread of the whole.
+        let params = &params.clone().with_standard_errors(params.standard_errors && !scan.is_part());
         let identity = Identity::new(params.clone(), &problem, &scan.profile);
         let requested = options.keys(identity.n_keys())?;
         let checkpoint = Checkpoint::open(identity, options.resume, monitor)?;

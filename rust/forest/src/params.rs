@@ -156,7 +156,7 @@ settings! {
         /// One ensemble for each target, importances averaged with the target weights
         /// (Petković et al. 2020a, §2.1, the STR variant).
         per_target, with_per_target: bool = false;
-        /// True if `genie3` is reported by target as well.
+        /// True if `genie3` and `mdi_oob` are reported by target as well.
         by_target, with_by_target: bool = false;
         /// Weight of each target in the impurity, in target order; `None`: 1 each.
         target_weights, with_target_weights: Option<Vec<f64>> = None;
@@ -166,6 +166,8 @@ settings! {
         /// How rows without any target are treated. With a supervision of 1 they have no effect, so that
         /// [`Unlabelled::Use`] means [`Unlabelled::Ignore`].
         unlabelled, with_unlabelled: Unlabelled = Unlabelled::Error;
+        /// True if each tree has companions on subsamples of the rows, from which standard errors follow.
+        standard_errors, with_standard_errors: bool = true;
         /// Seed of all random draws.
         seed, with_seed: u64 = 0;
     }
@@ -241,6 +243,11 @@ impl ForestParams {
         wanted.clamp(1, n_features)
     }
 
+    /// Returns true if the settings allow to split a node at `depth` with this number of `examples`.
+    pub(crate) fn may_split(&self, examples: f64, depth: u32) -> bool {
+        examples >= (2 * self.min_samples_leaf) as f64 && self.max_depth.is_none_or(|most| (depth as usize) < most)
+    }
+
     /// Number of rows to draw for a tree, of `n_rows`.
     pub fn rows_per_tree(&self, n_rows: u64) -> u64 {
         match self.max_samples {
@@ -250,13 +257,14 @@ impl ForestParams {
         }
     }
 
-    /// The same settings with another seed, for `rows` rows; a number of drawn rows is at most as large.
+    /// The same settings with another seed, for `rows` rows; a number of drawn rows is at most as large. Blocks of a
+    /// stream share rows, so that they have no standard errors.
     pub fn for_block(&self, seed: u64, rows: u64) -> Self {
         let max_samples = match self.max_samples {
             MaxSamples::Count(count) => MaxSamples::Count(rows.min(count)),
             other => other,
         };
-        ForestParams { seed, max_samples, ..self.clone() }
+        ForestParams { seed, max_samples, standard_errors: false, ..self.clone() }
     }
 }
 

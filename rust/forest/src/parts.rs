@@ -115,6 +115,7 @@ impl Coded {
         let keep = outside.as_ref().map_or(Keep::Memory, |resources| Keep::Scratch(&resources.scratch));
         let parts = parts.into_iter().map(|part| Part::read(&book, part)).collect::<Result<Vec<Part>>>()?;
         let store = CodeStore::from_parts(book, parts, keep)?;
+        params.validate_groups(&problem, &store)?;
         if store.rows as u64 != expected {
             return Err(Error::Data(format!(
                 "the parts have {} rows, the profile {expected}; hand over all parts, each once",

@@ -8,7 +8,7 @@ use crate::context::GrowContext;
 use crate::external;
 use crate::oob::OobContext;
 use crate::params::ForestParams;
-use crate::scores::need_oob;
+use crate::scores::oob_needs;
 use crate::space::{Plan, Space};
 use crate::tree::{Node, Split, Test, Tree};
 use crate::tree_buffer::{BufferedNode, CodeTest, KNOWN, TreeBuffer};
@@ -69,7 +69,7 @@ impl Prepared {
         resources: Option<&Resources>,
     ) -> Result<Self> {
         let (rows, counts) = (scan.rows, scan.counts);
-        if resources.is_none() || need_oob(&params.scores) {
+        if resources.is_none() || oob_needs(&params.scores).is_some() {
             numbered(rows, intake.source.name(), "a tree in memory, or a score of out-of-bag rows,")?;
         }
         let problem = intake.problem;
@@ -88,6 +88,7 @@ impl Prepared {
         let keep = outside.as_ref().map_or(Keep::Memory, |resources| Keep::Scratch(&resources.scratch));
         let part = Part::new(intake, &book, counts, keep)?;
         let store = CodeStore::from_parts(book, vec![part], keep)?;
+        params.validate_groups(problem, &store)?;
         Ok(Prepared { problem: problem.clone(), store, outside })
     }
 
@@ -151,13 +152,13 @@ impl Prepared {
         }
         let space = space.hold(&self.store);
         let context = GrowContext { store: &self.store, space: &space, params, monitor };
-        let oob = need_oob(&params.scores).then(|| OobContext::new(context, subset, None));
+        let oob = oob_needs(&params.scores).map(|needs| OobContext::new(context, needs, subset, None));
         let idle = Mutex::new(Vec::new());
         let free = || idle.lock().unwrap_or_else(PoisonError::into_inner);
         trees.par_iter().with_max_len(1).try_for_each(|&tree| {
             let worker = free().pop();
             let mut worker = worker.unwrap_or_else(|| TreeWorker::new(context));
-            checkpoint.add(tree, worker.tree(oob.as_ref(), tree)?)?;
+            checkpoint.add(tree, worker.contribution(oob.as_ref(), tree)?)?;
             monitor.advance(1);
             free().push(worker);
             Ok(())

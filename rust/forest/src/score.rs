@@ -22,24 +22,38 @@ pub enum Score {
     Coverage,
     /// Increase of the out-of-bag error when the feature is permuted (Petković et al. 2020a, Eq. 3).
     Permutation,
+    /// Impurity decrease measured with out-of-bag rows (Li et al. 2019).
+    MdiOob,
 }
 
 impl Score {
-    const ALL: [Score; 4] = [Score::Genie3, Score::Symbolic, Score::Coverage, Score::Permutation];
+    /// All scores.
+    pub const ALL: &[Score] = &[Score::Genie3, Score::Symbolic, Score::Coverage, Score::Permutation, Score::MdiOob];
 
     /// The score's name in settings and results.
     pub fn name(self) -> &'static str {
+        self.description().0
+    }
+
+    /// The score's definition in a few words, for readers of a ranking.
+    pub fn definition(self) -> &'static str {
+        self.description().1
+    }
+
+    /// Name and definition.
+    fn description(self) -> (&'static str, &'static str) {
         match self {
-            Score::Genie3 => "genie3",
-            Score::Symbolic => "symbolic",
-            Score::Coverage => "coverage",
-            Score::Permutation => "permutation",
+            Score::Genie3 => ("genie3", "impurity decrease"),
+            Score::Symbolic => ("symbolic", "tests, weighted by depth"),
+            Score::Coverage => ("coverage", "share of examples that reach the tests"),
+            Score::Permutation => ("permutation", "increase of out-of-bag error"),
+            Score::MdiOob => ("mdi_oob", "impurity decrease on out-of-bag rows"),
         }
     }
 
     /// The names of all scores, for messages.
     pub(crate) fn names() -> String {
-        let names = Score::ALL.map(Score::name);
+        let names: Vec<&str> = Score::ALL.iter().map(|score| score.name()).collect();
         let (last, others) = names.split_last().expect("there are scores");
         format!("{} or {last}", others.join(", "))
     }

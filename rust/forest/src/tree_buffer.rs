@@ -1,5 +1,7 @@
 //! A tree during growth: tests on codes, nodes in preorder.
 
+use crate::contrasts::Contrasts;
+
 /// A test on codes.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum CodeTest {
@@ -74,8 +76,10 @@ pub(crate) struct TreeBuffer {
     pub(crate) nodes: Vec<BufferedNode>,
     /// n_splits x n_targets; the part of each target in the gain of each split, in preorder. Empty unless requested.
     pub(crate) gain_by_target: Vec<f64>,
+    /// The contrasts of the splits, in preorder. Empty unless some score reads them.
+    pub(crate) contrasts: Contrasts,
     /// The rows of the bag in each leaf, ascending, with their multiplicities; leaves in preorder. Empty unless some
-    /// score reads out-of-bag rows.
+    /// score reads predictions.
     pub(super) members: Vec<(u32, u32)>,
     /// The end of the members of each leaf.
     pub(super) member_ends: Vec<u32>,
@@ -85,6 +89,7 @@ impl TreeBuffer {
     pub(super) fn clear(&mut self) {
         self.nodes.clear();
         self.gain_by_target.clear();
+        self.contrasts.clear();
         self.members.clear();
         self.member_ends.clear();
     }

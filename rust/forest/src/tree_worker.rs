@@ -3,6 +3,7 @@
 use pulp::Arch;
 
 use crate::bag::Bag;
+use crate::companion_scores;
 use crate::context::GrowContext;
 use crate::grow::Grower;
 use crate::oob::OobContext;
@@ -25,11 +26,7 @@ impl<'a> TreeWorker<'a> {
 
     /// Draws the bag of tree number `tree`.
     fn draw(&mut self, tree: u64) {
-        let (rows, params) = (self.context.store.rows, self.context.params);
-        match params.bootstraps() {
-            true => self.bag.take_bootstrap(params.seed, tree, rows, params.rows_per_tree(rows as u64)),
-            false => self.bag.take_all(rows),
-        }
+        self.context.bags().take(tree, &mut self.bag);
     }
 
     /// Grows tree number `tree`.
@@ -41,11 +38,20 @@ impl<'a> TreeWorker<'a> {
         self.grower.grow(&self.bag, tree)
     }
 
-    /// Grows tree number `tree` and scores the features. Scores that read out-of-bag rows need `oob`.
+    /// Grows tree number `tree` and its companions and scores the features. Scores that read out-of-bag rows need `oob`.
     ///
     /// # Errors
     /// [`Interrupted`](ferrank_runtime::error::Error::Interrupted) on request.
-    pub(crate) fn tree(&mut self, oob: Option<&OobContext<'_>>, tree: u64) -> Result<Contribution> {
+    pub(crate) fn contribution(&mut self, oob: Option<&OobContext<'_>>, tree: u64) -> Result<Contribution> {
+        let mut vectors = self.tree(oob, tree)?;
+        for companion in self.context.companions(tree) {
+            vectors.extend(companion_scores::kept(self.tree(oob, companion)?, companion, self.context));
+        }
+        Ok(vectors)
+    }
+
+    /// Grows tree number `tree`, which may be a companion, and scores the features.
+    fn tree(&mut self, oob: Option<&OobContext<'_>>, tree: u64) -> Result<Contribution> {
         let GrowContext { params, monitor, .. } = self.context;
         monitor.check()?;
         self.draw(tree);
@@ -57,7 +63,7 @@ impl<'a> TreeWorker<'a> {
         scores.add_splits(grown);
         let mut complete = oob.tree();
         complete.add_tree(None, grown, &oob.targets);
-        scores.on_tree(&oob.view(tree, &mut complete, &oob.rows(&self.bag)))?;
+        scores.on_tree(&oob.view(tree, &mut complete, &oob.rows(tree, &self.bag)))?;
         Ok(scores.harvest())
     }
 }

@@ -2,7 +2,8 @@
 //! [`params`](crate::params).
 
 use ferrank_data::intake::Unlabelled;
-use ferrank_data::schema::{Task, check_target_weights};
+use ferrank_data::schema::{Problem, Task, check_target_weights};
+use ferrank_data::store::CodeStore;
 use ferrank_ranking::DataShape;
 use ferrank_runtime::error::{Result, check};
 
@@ -16,6 +17,10 @@ impl ForestParams {
     /// [`Error::Setting`](ferrank_runtime::Error::Setting) that names the setting, the value and the values allowed.
     pub fn validate(&self, shape: &DataShape) -> Result<()> {
         self.validate_columns(shape.n_features, shape.n_targets, shape.task)?;
+        check(
+            !shape.is_grouped || !matches!(self.max_samples, MaxSamples::Count(_)),
+            "max_samples: with groups, whole groups are drawn; give a share of them in (0, 1], or leave it out",
+        )?;
         match (self.max_samples, shape.n_rows) {
             (MaxSamples::Count(count), Some(n_rows)) => check(
                 (1..=n_rows).contains(&count),
@@ -41,6 +46,19 @@ impl ForestParams {
         self.scores.iter().try_for_each(|&score| defined(score, self, task))?;
         self.validate_supervision(task)?;
         check_target_weights(self.target_weights.as_deref(), n_targets)
+    }
+
+    /// Checks that bags can be drawn from the groups of `store`, if rows have groups.
+    pub(crate) fn validate_groups(&self, problem: &Problem, store: &CodeStore) -> Result<()> {
+        let Some((column, groups)) = problem.groups.as_ref().zip(store.groups.as_ref()) else { return Ok(()) };
+        check(
+            groups.len() >= 2 || !self.bootstraps(),
+            format!(
+                "groups: all {} rows have the same value in column '{}', so that no bag leaves out a row; use a column \
+                 with 2 or more values, or leave groups out",
+                store.rows, column.name
+            ),
+        )
     }
 
     fn validate_supervision(&self, task: Task) -> Result<()> {

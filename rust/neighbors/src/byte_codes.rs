@@ -4,8 +4,8 @@
 //! triangle inequality the distance of two rows is at least that of their byte codes less both quantization errors.
 //! Bytes are compared 8 to a word, 64 in the widest vectors, in a sixth of the kernel's time.
 //!
-//! A missing value is replaced by the mean of its distribution, whose distance to any value is at most the expected
-//! one (Jensen's inequality). Nominal features only add to distances and are left out of the bound.
+//! A missing value is replaced by a [substitute](super::missing::MissingModel::substitute), whose distances are at most
+//! the differences of the missing value. Nominal features only add to distances and are left out of the bound.
 
 use pulp::{Arch, Simd, WithSimd};
 use rayon::prelude::*;

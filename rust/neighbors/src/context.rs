@@ -41,8 +41,13 @@ impl ExactDistance for DistanceContext<'_> {
         self.space.shapes.len()
     }
 
-    fn is_self(self, query: u32, row: u32) -> bool {
-        query == row
+    #[inline]
+    fn is_excluded(self, query: u32, row: u32) -> bool {
+        self.space.excludes(query, row)
+    }
+
+    fn n_excluded(self, query: u32) -> usize {
+        self.space.n_excluded(query)
     }
 
     fn distances(self, query: u32, rows: &[u32], out: &mut Vec<f64>) {

@@ -66,6 +66,26 @@ pub struct Error {
     pub relative: f64,
 }
 
+impl Error {
+    /// Upper bound of the true distance, a sum of differences, of a row whose distance in f32 is `distance`.
+    #[inline]
+    pub fn highest(self, distance: f32) -> f64 {
+        (f64::from(distance) + self.fixed) * (1.0 + self.relative)
+    }
+
+    /// Lower bound of the true distance of a row whose distance in f32 is `distance`.
+    #[inline]
+    pub fn lowest(self, distance: f32) -> f64 {
+        (f64::from(distance) - self.fixed) / (1.0 + self.relative)
+    }
+
+    /// Upper bound of the distance in f32 of rows whose true distance is at most `most`.
+    #[inline]
+    pub fn threshold(self, most: f64) -> f32 {
+        ((most * (1.0 + self.relative) + self.fixed) as f32).next_up()
+    }
+}
+
 /// Relative error of a sum of `n` numbers as the kernel adds them up.
 pub fn additions(n: usize) -> f64 {
     (n.min(RUN) + n.div_ceil(RUN) + 2) as f64 * ROUNDING
@@ -82,8 +102,8 @@ impl Layout {
 
     /// Number of numeric features with missing values; they come before the nominal ones.
     ///
-    /// In lower bounds of distances the mean of its class substitutes a missing value: its distance to any value is at
-    /// most the expected one (Jensen's inequality).
+    /// Lower bounds of distances replace their missing values by
+    /// [substitutes](crate::missing::MissingModel::substitute).
     pub fn n_substitutes(&self) -> usize {
         self.with_missing.iter().take_while(|with_missing| !with_missing.nominal).count()
     }

@@ -8,8 +8,8 @@
 //!
 //! | term | module | meaning |
 //! |---|---|---|
-//! | rows, table | [`rows`], [`table`], [`sparse`] | values in memory, read anew for each pass, or without usual values |
-//! | distance space | [`space`], [`missing`], [`context`] | differences by feature, expected differences of missing values |
+//! | rows, table | [`rows`], [`table`], [`sparse`], [`spilled`] | values in memory, read anew for each pass, without usual values, or in a temporary file |
+//! | distance space | [`space`], [`ranks`], [`missing`], [`context`] | differences by feature, expected differences of missing values |
 //! | panel | [`layout`], [`panels`], [`space_panels`] | 16 rows of one class, feature by feature, in f32 |
 //! | byte codes | `byte_codes`, `bytes` | values rounded to bytes, for lower bounds of distances |
 //! | kernel | [`kernel`], `pairs`, `vectors` | distances in f32: 16 rows by 16, or pair by pair |
@@ -48,6 +48,7 @@ pub mod missing;
 pub mod nearest;
 mod pairs;
 pub mod panels;
+pub mod ranks;
 mod row_parts;
 pub mod rows;
 pub mod scan;
@@ -55,6 +56,7 @@ pub mod sink;
 pub mod space;
 pub mod space_panels;
 pub mod sparse;
+pub mod spilled;
 pub mod table;
 #[cfg(test)]
 mod tests;

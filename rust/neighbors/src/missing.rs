@@ -1,20 +1,32 @@
-//! Expected differences of missing values (Robnik-Šikonja and Kononenko 1999 Eq. 7, 8, for numeric features
-//! too).
+//! Differences of missing values: expected ones (Robnik-Šikonja and Kononenko 1999 Eq. 7, 8, for numeric features
+//! too), or those of a value of its own.
 //!
-//! A missing value has the distribution of the known values of its own class, or of all rows where there are no classes
+//! *Expected*: a missing value has the distribution of the known values of its own class, or of all rows where there are no classes
 //! or none is known in the class. The difference is the expected one. For a nominal feature that is Eq. 7, and Eq. 8
 //! read as 1 − Σ P·P.
 //!
-//! Memory: 16 to 20 bytes for each known value of a numeric feature with missing values.
+//! *Informative*: that a value is missing may itself tell something. Two missing values then do not differ, and a missing
+//! value differs from a known one by 1, the most that values of a feature can differ.
+//!
+//! Memory of expected differences: 16 to 20 bytes for each known value of a numeric feature with missing values.
 
 use std::sync::{Arc, OnceLock};
 
 /// Most steps of the grid over the values of a feature.
 const MOST_STEPS: usize = 1 << 14;
 
+/// How much the missing values of a feature differ from others.
+#[derive(Debug)]
+pub enum MissingModel {
+    /// As much as is expected of the distribution of known values.
+    Expected(Distribution),
+    /// By 1 from known values, and not from each other.
+    Informative,
+}
+
 /// The distribution of a feature's missing values, by class.
 #[derive(Debug)]
-pub struct MissingModel {
+pub struct Distribution {
     /// n_classes
     known: Vec<Arc<Known>>,
     /// n_classes x n_classes, computed when first needed; only where row ≤ column.
@@ -40,7 +52,7 @@ pub enum Known {
 }
 
 impl MissingModel {
-    /// Creates the model of a column with NaN where missing. `classes` holds the class of each row, of `n_classes`, or is
+    /// Creates the model of expected differences in a column with NaN where missing. `classes` holds the class of each row, of `n_classes`, or is
     /// empty. `None` where no value is known.
     pub fn new(column: &[f64], nominal: bool, classes: &[u16], n_classes: usize) -> Option<Self> {
         let mut parts: Vec<Vec<f64>> = vec![Vec::new(); n_classes];
@@ -58,21 +70,38 @@ impl MissingModel {
         };
         let known = parts.into_iter().filter_map(|part| Known::new(part, nominal).map(Arc::new).or(all.clone()));
         let both = (0..n_classes * n_classes).map(|_| OnceLock::new()).collect();
-        Some(MissingModel { known: known.collect(), both, missed })
+        Some(MissingModel::Expected(Distribution { known: known.collect(), both, missed }))
     }
 
-    /// Expected difference between `value` and a missing value of `class`.
+    /// Difference between `value` and a missing value of `class`.
     pub fn one(&self, value: f64, class: usize) -> f64 {
-        self.known[class].difference(value)
+        match self {
+            MissingModel::Expected(distribution) => distribution.known[class].difference(value),
+            MissingModel::Informative => 1.0,
+        }
     }
 
-    /// Mean of a missing value of `class`; NaN for a nominal feature.
-    pub fn mean(&self, class: usize) -> f64 {
-        self.known[class].mean()
+    /// A number whose distances to numbers in [0, 1], and to the substitutes of other missing values, are at most the
+    /// differences; NaN for a nominal feature.
+    pub fn substitute(&self, class: usize) -> f64 {
+        match self {
+            // By Jensen's inequality.
+            MissingModel::Expected(distribution) => distribution.known[class].mean(),
+            MissingModel::Informative => 0.5,
+        }
     }
 
-    /// Expected difference between missing values of two classes.
+    /// Difference between missing values of two classes.
     pub fn two(&self, a: usize, b: usize) -> f64 {
+        match self {
+            MissingModel::Expected(distribution) => distribution.two(a, b),
+            MissingModel::Informative => 0.0,
+        }
+    }
+}
+
+impl Distribution {
+    fn two(&self, a: usize, b: usize) -> f64 {
         let (a, b) = (a.min(b), a.max(b));
         *self.both[a * self.known.len() + b].get_or_init(|| self.known[a].mean_difference(&self.known[b]))
     }
@@ -148,5 +177,17 @@ impl Known {
             }
             (Known::Nominal(_), Known::Numeric { .. }) => unreachable!("both distributions are of one feature"),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_category_that_no_row_of_a_class_has_differs_from_all_its_values() {
+        let model = MissingModel::new(&[0.0, 1.0, 2.0, f64::NAN], true, &[0, 0, 1, 0], 2).unwrap();
+        assert_eq!([0.0, 1.0, 2.0].map(|value| model.one(value, 0)), [0.5, 0.5, 1.0]);
+        assert_eq!([0.0, 2.0].map(|value| model.one(value, 1)), [1.0, 0.0]);
     }
 }

@@ -4,6 +4,7 @@ use arrow_array::{ArrayRef, RecordBatch};
 use pulp::{Arch, Simd, WithSimd};
 use rayon::prelude::*;
 
+use super::ranks::to_mid_ranks;
 use super::space::Scale;
 use ferrank_data::column::{MISSING, categories, numbers};
 use ferrank_data::intake::Intake;
@@ -18,6 +19,11 @@ pub(crate) const BLOCK_ROWS: usize = 64;
 const TOGETHER: usize = 8;
 /// Values in a tile of rows read anew: few beside the queries, enough to keep threads busy.
 const TILE_VALUES: usize = 1 << 20;
+
+/// Rows of `width` features in a tile.
+pub(crate) fn rows_per_tile(width: usize) -> usize {
+    (TILE_VALUES / width.max(1)).max(BLOCK_ROWS)
+}
 
 /// Some rows, by ascending number.
 #[derive(Debug, Default)]
@@ -97,6 +103,26 @@ impl Rows {
         }
     }
 
+    /// Replaces the values of `features` by their mid-ranks, the columns of `together` features at a time.
+    pub fn rank(&mut self, features: &[usize], together: usize) {
+        let width = self.width;
+        let n = self.numbers.len();
+        let mut columns = vec![Vec::new(); together.min(features.len())];
+        for features in features.chunks(together.max(1)) {
+            let (columns, values) = (&mut columns[..features.len()], &mut self.buffer[..n * width]);
+            (columns.par_iter_mut().zip(features)).for_each(|(column, &feature)| {
+                column.clear();
+                column.extend(values.iter().skip(feature).step_by(width));
+                to_mid_ranks(column, (0.0, 0));
+            });
+            values.par_chunks_mut(width * BLOCK_ROWS).enumerate().for_each(|(block, rows)| {
+                for (number, row) in (block * BLOCK_ROWS..).zip(rows.chunks_exact_mut(width)) {
+                    features.iter().zip(&*columns).for_each(|(&feature, column)| row[feature] = column[number]);
+                }
+            });
+        }
+    }
+
     /// Removes all rows; the capacity stays.
     pub fn clear(&mut self) {
         self.numbers.clear();
@@ -121,7 +147,8 @@ impl Reader<'_> {
     /// # Errors
     /// Errors of reading, and [`Error::Data`] if the rows differ from those of the first pass.
     pub fn pass(&self, phase: Phase, mut each: impl FnMut(&RecordBatch, &Rows) -> Result<()>) -> Result<()> {
-        let mut tile = Rows::with_capacity(self.n_rows.min(self.rows_per_tile() as u64) as usize, self.scales.len());
+        let together = rows_per_tile(self.scales.len()) as u64;
+        let mut tile = Rows::with_capacity(self.n_rows.min(together) as usize, self.scales.len());
         self.parts(phase, |part, columns| {
             let first = tile.span().1;
             tile.clear();
@@ -145,7 +172,7 @@ impl Reader<'_> {
 
     /// Calls `each` with small batches, and buffers for their columns.
     fn parts(&self, phase: Phase, mut each: impl FnMut(&RecordBatch, &mut [Vec<f64>]) -> Result<()>) -> Result<()> {
-        let most = self.rows_per_tile();
+        let most = rows_per_tile(self.scales.len());
         let mut columns = vec![Vec::new(); self.scales.len()];
         let mut n_rows = 0;
         let counts = self.intake.pass(phase, |batch| {
@@ -159,10 +186,6 @@ impl Reader<'_> {
             Ok(())
         })?;
         if counts.kept == self.n_rows { Ok(()) } else { Err(self.changed()) }
-    }
-
-    fn rows_per_tile(&self) -> usize {
-        (TILE_VALUES / self.scales.len().max(1)).max(BLOCK_ROWS)
     }
 
     fn changed(&self) -> Error {
@@ -197,8 +220,14 @@ impl Reader<'_> {
                     Scale::Constant => line.fill(0.0),
                     _ => line.copy_from_slice(&column[first..first + n_rows]),
                 }
-                if let Scale::Numeric { low, high } = *scale {
-                    beyond += arch.dispatch(Normalize { values: line, low, high, clip: self.clip });
+                match *scale {
+                    Scale::Numeric { low, high } => {
+                        beyond += arch.dispatch(Normalize { values: line, low, high, clip: self.clip });
+                    }
+                    Scale::Ranked { low, high } => {
+                        beyond += line.iter().filter(|value| **value < low || **value > high).count();
+                    }
+                    Scale::Constant | Scale::Nominal(_) => {}
                 }
             }
             for (row, out) in out.chunks_exact_mut(self.scales.len()).enumerate() {
@@ -214,7 +243,7 @@ impl Reader<'_> {
 fn read<'a>(array: &'a ArrayRef, scale: &Scale, buffer: &'a mut Vec<f64>) -> Result<Option<&'a [f64]>> {
     match scale {
         Scale::Constant => Ok(Some(&[])),
-        Scale::Numeric { .. } => numbers(array, buffer).map(Some),
+        Scale::Numeric { .. } | Scale::Ranked { .. } => numbers(array, buffer).map(Some),
         Scale::Nominal(names) => {
             let read = categories(array)?;
             let codes: Option<Vec<u16>> = read.texts.iter().map(|text| names.code(text)).collect();

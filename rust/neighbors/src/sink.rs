@@ -5,9 +5,10 @@
 //! keeps lists of candidates and measures as few pairs as it can. A sink of all pairs within a radius measures each
 //! tile by [`Tile::measure`] and adds up what it wants, so that it never holds n² pairs.
 //!
-//! Distances from panels are in f32 and off by at most [`layout::Error`](crate::layout::Error). A sink decides by them
-//! where that error leaves no doubt, and by [`ExactDistance`] elsewhere. Its result then depends neither on tiles nor
-//! on vector instructions.
+//! Distances from panels are sums of differences in f32, off by at most [`error_of`](crate::space_panels::error_of) the
+//! query. A sink decides by their bounds ([`lowest`](crate::layout::Error::lowest) and
+//! [`highest`](crate::layout::Error::highest)) where these leave no doubt, and by [`ExactDistance`] elsewhere. Its
+//! result then depends neither on tiles nor on vector instructions.
 
 use std::ops::Range;
 
@@ -23,8 +24,11 @@ pub trait ExactDistance: Copy + Sync {
     /// The divisor that turns a sum of differences into a distance, which is then rounded to 12 decimals.
     fn divisor(self) -> usize;
 
-    /// Returns true if the row is the query: a row is no neighbor of itself.
-    fn is_self(self, query: u32, row: u32) -> bool;
+    /// Returns true if the row is no neighbor of the query however near it is: the query itself, or a row of its group.
+    fn is_excluded(self, query: u32, row: u32) -> bool;
+
+    /// Number of rows that are excluded for the query, at most.
+    fn n_excluded(self, query: u32) -> usize;
 
     /// Sets `out` to the sums of differences, in the order of features, between the query and each of `rows`.
     fn distances(self, query: u32, rows: &[u32], out: &mut Vec<f64>);

@@ -8,6 +8,7 @@ use pulp::{Arch, Simd, WithSimd};
 
 use super::missing::MissingModel;
 use super::sink::{DECIMALS, distance_key};
+use ferrank_data::groups::Groups;
 use ferrank_data::profile::{Categories, ColumnProfile};
 
 /// How the values of a feature become numbers.
@@ -17,6 +18,13 @@ pub enum Scale {
     Constant,
     /// (value − low) / (high − low)
     Numeric {
+        /// Lowest value.
+        low: f64,
+        /// Highest value.
+        high: f64,
+    },
+    /// The value itself, until all rows are read and [`ranks`](crate::ranks) replace it.
+    Ranked {
         /// Lowest value.
         low: f64,
         /// Highest value.
@@ -65,7 +73,7 @@ impl Shape {
     pub fn from_scale(scale: &Scale) -> Self {
         match scale {
             Scale::Constant => Shape::Constant,
-            Scale::Numeric { .. } => Shape::Numeric,
+            Scale::Numeric { .. } | Scale::Ranked { .. } => Shape::Numeric,
             Scale::Nominal(_) => Shape::Nominal,
         }
     }
@@ -82,6 +90,8 @@ pub struct Space {
     pub classes: Vec<u16>,
     /// At least 1.
     pub n_classes: usize,
+    /// The groups of the rows, which are no neighbors within a group; `None`: each row is on its own.
+    groups: Option<Groups>,
     /// True if all features are numeric and no value is missing.
     plain: bool,
 }
@@ -108,7 +118,26 @@ impl Space {
     ) -> Self {
         let plain = shapes.iter().all(|shape| matches!(shape, Shape::Constant | Shape::Numeric))
             && missing_models.iter().all(Option::is_none);
-        Space { shapes, missing_models, classes, n_classes, plain }
+        Space { shapes, missing_models, classes, n_classes, groups: None, plain }
+    }
+
+    /// The same space of rows with these groups.
+    pub fn with_groups(self, groups: Option<Groups>) -> Self {
+        Space { groups, ..self }
+    }
+
+    /// Returns true if `row` is no neighbor of row `query` however near it is: the same row, or of the same group.
+    #[inline]
+    pub fn excludes(&self, query: u32, row: u32) -> bool {
+        match &self.groups {
+            None => query == row,
+            Some(groups) => groups.of_row[query as usize] == groups.of_row[row as usize],
+        }
+    }
+
+    /// Number of rows that are excluded for row `query`.
+    pub fn n_excluded(&self, query: u32) -> usize {
+        self.groups.as_ref().map_or(1, |groups| groups.sizes[groups.of_row[query as usize] as usize] as usize)
     }
 
     /// The class of a row.

@@ -3,6 +3,7 @@
 //! M is the sum of the minima of numeric values and of 1/2 for each pair of equal nominal values. Features that are
 //! constant in the data are left out.
 
+use super::missing::MissingModel;
 use super::rows::Rows;
 use super::space::{Example, Shape, Space};
 use crate::layout::{Error, LANES, Layout, MissingFeature, NO_SLOT, ROUNDING, additions};
@@ -19,7 +20,7 @@ pub fn layout_of(space: &Space) -> Layout {
         for feature in features {
             match &space.missing_models[feature] {
                 None => layout.whole.push(feature as u32),
-                Some(model) => add_missing_feature(&mut layout, feature, wanted, &model.missed),
+                Some(model) => add_missing_feature(&mut layout, feature, wanted, model),
             }
         }
         if wanted == Shape::Numeric {
@@ -30,11 +31,20 @@ pub fn layout_of(space: &Space) -> Layout {
     layout
 }
 
-fn add_missing_feature(layout: &mut Layout, feature: usize, shape: Shape, missed: &[bool]) {
+fn add_missing_feature(layout: &mut Layout, feature: usize, shape: Shape, model: &MissingModel) {
     layout.with_missing.push(MissingFeature { feature: feature as u32, nominal: shape == Shape::Nominal });
-    for missed in missed {
-        layout.slots.push(if *missed { layout.n_slots as u32 } else { NO_SLOT });
-        layout.n_slots += usize::from(*missed);
+    match model {
+        MissingModel::Expected(distribution) => {
+            for missed in &distribution.missed {
+                layout.slots.push(if *missed { layout.n_slots as u32 } else { NO_SLOT });
+                layout.n_slots += usize::from(*missed);
+            }
+        }
+        // The differences are the same for all classes.
+        MissingModel::Informative => {
+            layout.slots.extend((0..layout.n_classes).map(|_| layout.n_slots as u32));
+            layout.n_slots += 1;
+        }
     }
 }
 
@@ -70,9 +80,10 @@ fn fill_missing(layout: &Layout, space: &Space, example: Example<'_>, cells: &mu
         );
         cells.with_missing[number * LANES + cells.lane] = value as f32;
         if let Some(substitute) = cells.substitutes.get_mut(number) {
-            *substitute = if value.is_nan() { model.mean(example.class) } else { value } as f32;
+            *substitute = if value.is_nan() { model.substitute(example.class) } else { value } as f32;
         }
-        for class in 0..layout.n_classes {
+        let n_classes = if matches!(model, MissingModel::Informative) { 1 } else { layout.n_classes };
+        for class in 0..n_classes {
             if let Some(slot) = layout.slot(number, class) {
                 let difference = if value.is_nan() { model.two(example.class, class) } else { model.one(value, class) };
                 cells.expected[slot * LANES + cells.lane] = difference as f32;

@@ -1,10 +1,11 @@
-//! The rows of a data set: in memory, sparse in memory, or read anew for each pass.
+//! The rows of a data set: in memory, sparse in memory, in a temporary file, or read anew for each pass.
 
 use ferrank_runtime::error::Result;
 use ferrank_runtime::monitor::Phase;
 
 use super::rows::{BLOCK_ROWS, Reader, Rows};
 use super::sparse::SparseRows;
+use super::spilled::SpilledRows;
 
 /// All rows of a data set.
 pub enum Table<'a> {
@@ -12,6 +13,8 @@ pub enum Table<'a> {
     Held(Rows),
     /// In memory, without usual values.
     Sparse(SparseRows),
+    /// In a temporary file.
+    Spilled(SpilledRows<'a>),
     /// Read from the source in each pass.
     Streamed(Reader<'a>),
 }
@@ -25,6 +28,7 @@ impl Table<'_> {
         match self {
             Table::Held(rows) => each(rows),
             Table::Sparse(rows) => rows.expand(BLOCK_ROWS, each),
+            Table::Spilled(rows) => rows.pass(phase, each),
             Table::Streamed(reader) => reader.pass(phase, |_, rows| each(rows)),
         }
     }
@@ -34,8 +38,10 @@ impl Table<'_> {
     /// # Errors
     /// Errors of reading.
     pub fn columns(&self, features: &[usize]) -> Result<Vec<Vec<f64>>> {
-        if let Table::Sparse(rows) = self {
-            return Ok(rows.columns(features));
+        match self {
+            Table::Sparse(rows) => return Ok(rows.columns(features)),
+            Table::Spilled(rows) => return Ok(features.iter().map(|&feature| rows.column(feature).to_vec()).collect()),
+            Table::Held(_) | Table::Streamed(_) => {}
         }
         let mut columns = vec![Vec::new(); features.len()];
         self.pass(Phase::Coding, |rows| {

@@ -38,11 +38,11 @@ mod _core {
     #[pymodule_export]
     use super::logs::take_events;
     #[pymodule_export]
-    use super::rank::{accumulate, code, count, grow_tree, profile, rank_until};
+    use super::rank::{accumulate, code, count, grow_tree, profile, rank_intervals, rank_until};
     #[pymodule_export]
     use super::run::Run;
     #[pymodule_export]
-    use super::settings::{default_settings_json, settings_json};
+    use super::settings::{default_settings_json, score_definitions, settings_json};
     #[pymodule_export]
     use super::stream::Stream;
 

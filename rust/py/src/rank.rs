@@ -6,6 +6,8 @@ use ferrank::forest::{self, code as code_part};
 use ferrank::intake::View;
 use ferrank::profile::{Place, Profile};
 use ferrank::{RunOptions, early_stopping};
+use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyDict};
@@ -170,4 +172,22 @@ pub(crate) fn grow_tree(
 
 fn to_bytes(py: Python<'_>, bytes: Vec<u8>) -> PyResult<Bound<'_, PyAny>> {
     Ok(PyBytes::new(py, &bytes).into_any())
+}
+
+/// The best and the worst rank that standard errors with `freedom` degrees of freedom allow, n_features x 2.
+#[pyfunction]
+pub(crate) fn rank_intervals<'py>(
+    py: Python<'py>,
+    importance: PyReadonlyArray1<'py, f64>,
+    standard_error: PyReadonlyArray1<'py, f64>,
+    freedom: f64,
+) -> PyResult<Bound<'py, PyArray2<u32>>> {
+    let (importance, standard_error) = (importance.as_array().to_vec(), standard_error.as_array().to_vec());
+    if importance.len() != standard_error.len() {
+        let (n, found) = (importance.len(), standard_error.len());
+        return Err(PyValueError::new_err(format!("standard_errors: {found} errors for {n} importances")));
+    }
+    let intervals = ferrank::rank_intervals(&importance, &standard_error, freedom);
+    let flat = intervals.iter().flat_map(|&(best, worst)| [best, worst]).collect();
+    PyArray1::from_vec(py, flat).reshape([intervals.len(), 2])
 }

@@ -53,7 +53,9 @@ fn score<'py>(py: Python<'py>, score: ScoreRanking, n_targets: usize) -> PyResul
     let (best, worst): (Vec<u32>, Vec<u32>) = score.rank_interval.into_iter().unzip();
     dict.set_item("score", score.score)?;
     dict.set_item("importance", PyArray1::from_vec(py, score.importance))?;
-    dict.set_item("std_error", PyArray1::from_vec(py, score.std_error))?;
+    dict.set_item("standard_error", PyArray1::from_vec(py, score.standard_error))?;
+    dict.set_item("monte_carlo_error", PyArray1::from_vec(py, score.monte_carlo_error))?;
+    dict.set_item("freedom", score.freedom)?;
     dict.set_item("rank", PyArray1::from_vec(py, score.rank))?;
     dict.set_item("rank_best", PyArray1::from_vec(py, best))?;
     dict.set_item("rank_worst", PyArray1::from_vec(py, worst))?;

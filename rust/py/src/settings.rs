@@ -98,6 +98,12 @@ pub(crate) fn default_settings_json(py: Python<'_>, ranker: &str) -> PyResult<St
     Ok(Value::Object(flat(&named(py, &ranker.into(), Map::new())?)).to_string())
 }
 
+/// The name of each score, and its definition in a few words.
+#[pyfunction]
+pub(crate) fn score_definitions() -> Vec<(&'static str, &'static str)> {
+    ferrank::settings::score_definitions()
+}
+
 /// The dict that [`ranker`] and [`hierarchy_decay`] read as the settings of `run`.
 pub(crate) fn to_dict<'py>(py: Python<'py>, run: &Identity) -> PyResult<Bound<'py, PyAny>> {
     let mut settings = Settings::from_run(run).as_ref().map(flat).unwrap_or_default();

@@ -65,7 +65,7 @@ impl Accumulator {
     /// # Errors
     /// [`Error::Data`] if a score has no contribution at all.
     pub fn ranking(&self) -> Result<Ranking> {
-        let part = |(_, sums)| Part { weight: 1.0, sums };
+        let part = |(&key, sums)| Part { key, weight: 1.0, sums };
         let among = |keys| self.contributions.range(keys).map(part).collect();
         let populations: Vec<Vec<Part<'_>>> = self.identity.populations().into_iter().map(among).collect();
         self.identity.ranking(&populations)

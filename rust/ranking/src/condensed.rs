@@ -37,13 +37,14 @@ pub struct Condensed {
 /// A part of the contributions.
 #[derive(Debug, Clone)]
 pub(crate) struct Sum {
+    pub(crate) key: u64,
     pub(crate) weight: f64,
     pub(crate) sums: Arc<Contribution>,
 }
 
 impl Sum {
     fn part(&self) -> Part<'_> {
-        Part { weight: self.weight, sums: &self.sums }
+        Part { key: self.key, weight: self.weight, sums: &self.sums }
     }
 }
 
@@ -62,7 +63,7 @@ impl Condensed {
         let most = self.most();
         for (key, sums) in run.contributions {
             if let Some(place) = populations.iter().position(|keys| keys.contains(&key)) {
-                self.populations[place].push(Sum { weight: 1.0, sums: Arc::new(sums) });
+                self.populations[place].push(Sum { key, weight: 1.0, sums: Arc::new(sums) });
                 condense(&mut self.populations[place], most);
             }
         }
@@ -116,7 +117,7 @@ mod tests {
     use crate::contribution::Vector;
 
     fn sums(weights: &[f64]) -> Vec<Sum> {
-        let sum = |&weight: &f64| Sum { weight, sums: Arc::new(vec![Vector::dense(vec![weight])]) };
+        let sum = |&weight: &f64| Sum { key: 0, weight, sums: Arc::new(vec![Vector::dense(vec![weight])]) };
         weights.iter().map(sum).collect()
     }
 

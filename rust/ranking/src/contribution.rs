@@ -17,6 +17,8 @@ pub type Contribution = Vec<Vector>;
 /// Contributions added up.
 #[derive(Debug, Clone, Copy)]
 pub struct Part<'a> {
+    /// The key of the contribution, or of the first of those added up.
+    pub key: u64,
     /// How many they count for; 1 for one as it was made.
     pub weight: f64,
     /// The sums of the contributions.

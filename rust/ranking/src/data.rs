@@ -28,6 +28,8 @@ pub struct RunData {
     pub rows: u64,
     /// Rows of which all targets are missing.
     pub unlabelled: u64,
+    /// The column of groups; `None`: rows have none.
+    pub groups: Option<String>,
     /// Hash of the profile, in hexadecimal digits.
     pub profile: String,
 }
@@ -45,6 +47,7 @@ impl RunData {
             hierarchy_decay: problem.labels.as_ref().map(|labels| labels.decay),
             rows: profile.counts.kept,
             unlabelled: profile.counts.unlabelled,
+            groups: profile.groups.as_ref().map(|groups| groups.name.clone()),
             profile: format!("{:032x}", profile.digest()),
         }
     }
@@ -57,6 +60,7 @@ impl RunData {
             n_features: self.features.len(),
             n_targets: self.targets.len(),
             is_weighted: false,
+            is_grouped: self.groups.is_some(),
         }
     }
 
@@ -80,6 +84,8 @@ pub struct DataShape {
     pub n_targets: usize,
     /// True if there is a column of row weights.
     pub is_weighted: bool,
+    /// True if there is a column of groups.
+    pub is_grouped: bool,
 }
 
 impl DataShape {
@@ -91,6 +97,7 @@ impl DataShape {
             n_features: problem.features.len(),
             n_targets: problem.targets.len(),
             is_weighted: problem.weight.is_some(),
+            is_grouped: problem.groups.is_some(),
         }
     }
 

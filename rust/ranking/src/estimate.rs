@@ -1,18 +1,27 @@
 //! Importances with standard errors, and the ranks that they allow.
 
+use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
+
 use crate::contribution::Part;
 use crate::ranking::ScoreRanking;
 
-/// Standard errors to either side of an importance that make its 95 % interval.
-const INTERVAL: f64 = 1.96;
+/// The confidence of rank intervals, which hold for all features at once.
+const CONFIDENCE: f64 = 0.95;
+/// Degrees of freedom from which on quantiles of Student's t are taken from the normal distribution.
+const NORMAL: f64 = 1e5;
 
-/// Importances, with their variances. Both n_features.
+/// Importances and their variances.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct Estimate {
     /// n_features; the importances.
     pub mean: Vec<f64>,
-    /// Of the mean; NaN with a single part, or where there is none to tell.
-    pub variance: Vec<f64>,
+    /// n_features; variance of the mean over trees or queries, the rows being fixed. NaN with a single part.
+    pub monte_carlo: Vec<f64>,
+    /// n_features; variance over samples of rows from the same population, including `monte_carlo`. NaN where unknown.
+    pub sampling: Vec<f64>,
+    /// Degrees of freedom of `sampling`.
+    pub freedom: f64,
 }
 
 impl Estimate {
@@ -36,20 +45,36 @@ impl Estimate {
             let spread = squares + (all - present[i]) * mean[i] * mean[i];
             if freedom > 0.0 { spread / freedom / all } else { f64::NAN }
         };
-        let variance = squares.into_iter().enumerate().map(variance).collect();
-        Estimate { mean, variance }
+        let monte_carlo = squares.into_iter().enumerate().map(variance).collect();
+        Estimate::new(mean, monte_carlo)
     }
 
-    /// The weighted mean of estimates that are independent of each other.
+    /// Importances with their Monte Carlo variances, and an unknown variance over samples of rows.
+    pub fn new(mean: Vec<f64>, monte_carlo: Vec<f64>) -> Estimate {
+        Estimate { sampling: vec![f64::NAN; mean.len()], freedom: f64::INFINITY, mean, monte_carlo }
+    }
+
+    /// The same importances with their variance over samples of rows, which has `freedom` degrees of freedom.
+    pub fn with_sampling(self, sampling: Vec<f64>, freedom: f64) -> Estimate {
+        Estimate { sampling, freedom, ..self }
+    }
+
+    /// The same importances with an unknown variance over samples of rows.
+    pub fn without_sampling(self) -> Estimate {
+        Estimate::new(self.mean, self.monte_carlo)
+    }
+
+    /// The weighted mean of estimates whose trees are independent of each other. They have the rows in common, so that
+    /// its variance over samples of rows is unknown.
     pub fn average(parts: &[(f64, Estimate)]) -> Estimate {
         let total: f64 = parts.iter().map(|(weight, _)| weight).sum();
         let n_features = parts[0].1.mean.len();
-        let mut average = Estimate { mean: vec![0.0; n_features], variance: vec![0.0; n_features] };
+        let mut average = Estimate::new(vec![0.0; n_features], vec![0.0; n_features]);
         for (weight, part) in parts {
             let share = weight / total;
             for i in 0..n_features {
                 average.mean[i] += share * part.mean[i];
-                average.variance[i] += share * share * part.variance[i];
+                average.monte_carlo[i] += share * share * part.monte_carlo[i];
             }
         }
         average
@@ -57,13 +82,16 @@ impl Estimate {
 
     /// Ranks the features by their mean.
     pub fn rank(self, score: &str) -> ScoreRanking {
-        let std_error: Vec<f64> = self.variance.iter().map(|variance| variance.sqrt()).collect();
+        let root = |variances: &[f64]| -> Vec<f64> { variances.iter().map(|variance| variance.sqrt()).collect() };
+        let (standard_error, monte_carlo_error) = (root(&self.sampling), root(&self.monte_carlo));
         ScoreRanking {
             score: score.to_string(),
             rank: ranks(&self.mean),
-            rank_interval: rank_intervals(&self.mean, &std_error),
+            rank_interval: rank_intervals(&self.mean, &standard_error, self.freedom),
             importance: self.mean,
-            std_error,
+            standard_error,
+            monte_carlo_error,
+            freedom: self.freedom,
             by_target: Vec::new(),
         }
     }
@@ -82,16 +110,18 @@ fn ranks(importance: &[f64]) -> Vec<u32> {
     importance.iter().map(|value| 1 + descending.partition_point(|other| other > value) as u32).collect()
 }
 
-/// Best and worst rank that the 95 % intervals of the importances allow (Klein, Wright and Wieczorek
-/// 2020): 1 + the number of features surely above, and n_features − the number surely below.
+/// Best and worst rank of each feature: 1 + the number of features surely above, and n_features − the number surely
+/// below (Klein, Wright and Wieczorek 2020). All of them hold at once with a probability of at least 95 %.
 ///
-/// Without standard errors every rank is possible.
-pub fn rank_intervals(importance: &[f64], std_error: &[f64]) -> Vec<(u32, u32)> {
+/// The confidence intervals of the importances hold at once by Šidák's level 1 − 0.95^(1/n_features), with quantiles of
+/// Student's t. Without standard errors every rank is possible.
+pub fn rank_intervals(importance: &[f64], standard_error: &[f64], freedom: f64) -> Vec<(u32, u32)> {
     let n = importance.len() as u32;
-    if std_error.iter().any(|error| error.is_nan()) {
+    if standard_error.iter().any(|error| error.is_nan()) {
         return vec![(1, n); importance.len()];
     }
-    let end = |side: f64| importance.iter().zip(std_error).map(move |(value, error)| value + side * INTERVAL * error);
+    let width = quantile(0.5 + 0.5 * CONFIDENCE.powf(1.0 / f64::from(n)), freedom);
+    let end = |side: f64| importance.iter().zip(standard_error).map(move |(value, error)| value + side * width * error);
     let (mut lows, mut highs): (Vec<f64>, Vec<f64>) = (end(-1.0).collect(), end(1.0).collect());
     let bounds: Vec<(f64, f64)> = lows.iter().copied().zip(highs.iter().copied()).collect();
     lows.sort_unstable_by(f64::total_cmp);
@@ -104,6 +134,15 @@ pub fn rank_intervals(importance: &[f64], std_error: &[f64]) -> Vec<(u32, u32)> 
     bounds.into_iter().map(interval).collect()
 }
 
+/// The quantile of Student's t with `freedom` degrees of freedom; infinite where there are none.
+pub fn quantile(probability: f64, freedom: f64) -> f64 {
+    // Far from zero degrees of freedom the quantiles of statrs take long, and are those of the normal distribution.
+    if freedom >= NORMAL {
+        return Normal::standard().inverse_cdf(probability);
+    }
+    StudentsT::new(0.0, 1.0, freedom).map_or(f64::INFINITY, |student| student.inverse_cdf(probability))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -112,21 +151,22 @@ mod tests {
     #[test]
     fn trees_that_miss_a_feature_count_as_zero() {
         let trees = [vec![Vector::sparse(vec![(0, 3.0)])], vec![Vector::sparse(vec![(0, 1.0), (2, 4.0)])]];
-        let parts = trees.each_ref().map(|sums| Part { weight: 1.0, sums });
+        let parts = trees.each_ref().map(|sums| Part { key: 0, weight: 1.0, sums });
         let estimate = Estimate::mean(&parts, 0, 3);
         assert_eq!(estimate.mean, [2.0, 0.0, 2.0]);
-        assert_eq!(estimate.variance, [1.0, 0.0, 4.0]);
+        assert_eq!(estimate.monte_carlo, [1.0, 0.0, 4.0]);
+        assert!(estimate.sampling.iter().all(|variance| variance.is_nan()));
     }
 
     #[test]
     fn a_part_counts_as_often_as_its_weight_says() {
         // Means 1 and 4 with the weights 3 and 1: 1.75, and a spread of 9 · 0.75² + 2.25² = 10.125.
         let sums = [vec![Vector::sparse(vec![(0, 3.0)])], vec![Vector::sparse(vec![(0, 4.0)])]];
-        let parts = [Part { weight: 3.0, sums: &sums[0] }, Part { weight: 1.0, sums: &sums[1] }];
+        let parts = [Part { key: 0, weight: 3.0, sums: &sums[0] }, Part { key: 1, weight: 1.0, sums: &sums[1] }];
         assert_eq!(effective(&parts), 1.6);
         let estimate = Estimate::mean(&parts, 0, 2);
         assert_eq!(estimate.mean, [1.75, 0.0]);
-        assert!((estimate.variance[0] - 10.125 / 0.6 / 10.0).abs() < 1e-12, "{:?}", estimate.variance);
+        assert!((estimate.monte_carlo[0] - 10.125 / 0.6 / 10.0).abs() < 1e-12, "{:?}", estimate.monte_carlo);
     }
 
     #[test]
@@ -136,16 +176,33 @@ mod tests {
 
     #[test]
     fn intervals_of_rank_follow_the_overlap_of_importances() {
+        // With three features and many degrees of freedom the half width is 2.388 standard errors.
         // Intervals: [8, 12], [7, 9], [-1, 1]
-        let found = rank_intervals(&[10.0, 8.0, 0.0], &[2.0 / 1.96, 1.0 / 1.96, 1.0 / 1.96]);
-        assert_eq!(found, [(1, 2), (1, 2), (3, 3)]);
-        assert_eq!(rank_intervals(&[1.0, 2.0], &[f64::NAN, f64::NAN]), [(1, 2), (1, 2)]);
+        let width = quantile(0.5 + 0.5 * 0.95f64.cbrt(), f64::INFINITY);
+        assert!((width - 2.388).abs() < 1e-3, "{width}");
+        let errors = [2.0 / width, 1.0 / width, 1.0 / width];
+        assert_eq!(rank_intervals(&[10.0, 8.0, 0.0], &errors, f64::INFINITY), [(1, 2), (1, 2), (3, 3)]);
+        // With few degrees of freedom intervals are wider.
+        assert_eq!(rank_intervals(&[10.0, 8.0, 0.0], &errors, 1.0), [(1, 3), (1, 3), (1, 3)]);
+        assert_eq!(rank_intervals(&[1.0, 2.0], &[f64::NAN, f64::NAN], 9.0), [(1, 2), (1, 2)]);
+    }
+
+    #[test]
+    fn quantiles_are_those_of_the_tables() {
+        assert!((quantile(0.975, 4.0) - 2.776).abs() < 1e-3);
+        assert!((quantile(0.975, 1e9) - 1.960).abs() < 1e-3);
+        assert_eq!(quantile(0.975, 0.0), f64::INFINITY);
+    }
+
+    #[test]
+    fn none_of_equal_importances_is_surely_above_another() {
+        assert_eq!(rank_intervals(&[1.0, 0.0, 1.0], &[0.0; 3], 9.0), [(1, 2), (3, 3), (1, 2)]);
     }
 
     #[test]
     fn averages_weigh_means_and_variances() {
-        let estimate = |mean, variance| Estimate { mean: vec![mean], variance: vec![variance] };
+        let estimate = |mean, variance| Estimate::new(vec![mean], vec![variance]);
         let average = Estimate::average(&[(1.0, estimate(2.0, 4.0)), (3.0, estimate(6.0, 0.0))]);
-        assert_eq!(average, estimate(5.0, 0.25));
+        assert_eq!((average.mean, average.monte_carlo), (vec![5.0], vec![0.25]));
     }
 }

@@ -189,7 +189,7 @@ impl Condensed {
         let mut sum = |place: usize, number: u64, weight: f64| -> Result<Sum> {
             let (key, sums) = record(&batches.next().ok_or_else(damaged)??).ok_or_else(damaged)?;
             let fits = key == number && weight > 0.0 && identity.allows(keys[place].start, &sums);
-            if fits { Ok(Sum { weight, sums: Arc::new(sums) }) } else { Err(damaged()) }
+            if fits { Ok(Sum { key, weight, sums: Arc::new(sums) }) } else { Err(damaged()) }
         };
         if weights.len() != keys.len() {
             return Err(damaged());

@@ -27,7 +27,7 @@
 //!
 //! // Two trees; the second one does not use feature 1.
 //! let trees = [vec![Vector::dense(vec![4.0, 1.0])], vec![Vector::sparse(vec![(0, 2.0)])]];
-//! let parts: Vec<Part<'_>> = trees.iter().map(|sums| Part { weight: 1.0, sums }).collect();
+//! let parts: Vec<Part<'_>> = (0..).zip(&trees).map(|(key, sums)| Part { key, weight: 1.0, sums }).collect();
 //! assert_eq!(Estimate::mean(&parts, 0, 2).mean, [3.0, 0.5]);
 //! ```
 
@@ -52,7 +52,7 @@ pub use checkpoint::Checkpoint;
 pub use condensed::{Condensed, most_parts};
 pub use contribution::{Contribution, Form, Part, Vector};
 pub use data::{Column, DataShape, RunData};
-pub use estimate::{Estimate, effective, rank_intervals};
+pub use estimate::{Estimate, effective, quantile, rank_intervals};
 pub use identity::Identity;
 pub use ranker::{ParseRanker, Ranker};
 pub use ranking::{Ranking, ScoreRanking};

@@ -28,11 +28,15 @@ pub struct ScoreRanking {
     pub score: String,
     /// n_features; mean over trees or queries.
     pub importance: Vec<f64>,
-    /// n_features; standard error of that mean. NaN with a single tree or query.
-    pub std_error: Vec<f64>,
+    /// n_features; how far other rows from the same population would move the importance. NaN where unknown.
+    pub standard_error: Vec<f64>,
+    /// n_features; how far more trees or queries on the same rows would move it. NaN with a single tree or query.
+    pub monte_carlo_error: Vec<f64>,
+    /// Degrees of freedom of `standard_error`.
+    pub freedom: f64,
     /// n_features; 1 is the most important. Equal importances share the smallest of their ranks.
     pub rank: Vec<u32>,
-    /// n_features; best and worst rank that the 95 % intervals of the importances allow.
+    /// n_features; best and worst rank that standard errors allow, for all features at once at 95 %.
     pub rank_interval: Vec<(u32, u32)>,
     /// n_features x n_targets, row-major: the part of the importance that each target makes.
     /// Empty unless requested.

@@ -100,6 +100,7 @@ impl RunOptions<'_> {
             });
         };
         profile.same_columns(&[names(&problem.features), names(&problem.targets)].concat(), problem.features.len())?;
+        profile.same_groups(problem.groups.as_ref().map(|groups| groups.name.as_str()))?;
         check(
             profile.max_bins() == max_bins,
             format!("max_bins: the profile was made for {}, not for {max_bins}", profile.max_bins()),

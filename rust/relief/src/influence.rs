@@ -4,6 +4,8 @@
 //! a target: w1 at the smallest distance, w0 at the largest, and w1 if all are equal. The influences of a pair are
 //! multiplied. If one of its rows has no target, the distance of the features replaces that of the targets.
 //!
+//! If rows have groups, the nearest row with a target is one of another group; a row that has none counts as farthest.
+//!
 //! The paper gives the ends of the line as points (d, w) and leaves open how the influences of a pair combine.
 //!
 //! Memory: 9 bytes a row.
@@ -33,9 +35,13 @@ impl Influence {
     /// Computes influences from the distance of each row from the nearest row with a target; `None` for rows that have
     /// one.
     fn new(distances: &[Option<f64>], (w0, w1): (f64, f64)) -> Self {
-        let known = || distances.iter().flatten().copied();
+        let known = || distances.iter().flatten().copied().filter(|distance| distance.is_finite());
         let (least, most) = (known().fold(f64::INFINITY, f64::min), known().fold(0.0, f64::max));
-        let line = |distance: f64| if most > least { w1 + (w0 - w1) * (distance - least) / (most - least) } else { w1 };
+        let line = |distance: f64| match distance {
+            f64::INFINITY => w0,
+            distance if most > least => w1 + (w0 - w1) * (distance - least) / (most - least),
+            _ => w1,
+        };
         Influence {
             of: distances.iter().map(|distance| distance.map_or(1.0, line)).collect(),
             is_labelled: distances.iter().map(Option::is_none).collect(),
@@ -110,5 +116,7 @@ mod tests {
         assert!((influence - 0.25).abs() < 1e-15 && !known);
         assert_eq!(Influence::new(&[Some(0.3), None, Some(0.3)], (0.0, 0.5)).of, [0.5, 1.0, 0.5]);
         assert_eq!(Influence::new(&[None; 2], (0.0, 0.5)).of, [1.0, 1.0]);
+        let without = [Some(0.3), Some(f64::INFINITY), Some(0.5)];
+        assert_eq!(Influence::new(&without, (0.25, 0.75)).of, [0.75, 0.25, 0.25]);
     }
 }

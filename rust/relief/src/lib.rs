@@ -23,9 +23,12 @@
 //!
 //! Decisions where the papers are silent or contradict themselves:
 //!
-//! - Missing values differ by the expected difference, for numeric features too.
+//! - Missing values differ by the expected difference, for numeric features too. With [`Missing::Informative`] missing is a
+//!   value of its own in features, not in targets; a feature with one known value and missing ones is not constant then.
 //! - Distances are means over features, summed in f64 in the order of features and rounded to 12 decimals; of equally
 //!   near rows the one with the lower number is nearer.
+//! - With [`Scaling::Rank`], mid-ranks replace the numbers of features and targets. They are those of all rows that are
+//!   ranked together, and missing values have none.
 //! - A class with fewer than k rows counts with the rows it has.
 //! - Two empty label sets are at distance 0.
 //! - The rank weight is exp(−(rank/σ)²); Petković et al. 2020a write 1/σ for σ.
@@ -37,7 +40,8 @@
 //! the supervised one.
 //!
 //! Memory: 13 bytes a value for rows in memory, 17 where values have no byte codes, and one byte for each pair of rows
-//! where rows are few and wide; for other tables one tile of rows, and the queries of a group.
+//! where rows are few and wide; for other tables one tile of rows, and the queries of a group. Ranks need 24 bytes a row
+//! for a column at a time, and a temporary file of 8 bytes a value where the rows are not held.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -77,15 +81,17 @@ mod targets;
 #[cfg(test)]
 mod tests;
 
-pub use params::{Iterations, ReliefParams, ReliefScore, TargetDistance};
+pub use params::*;
 
 use ferrank_data::intake::{Intake, numbered};
 use ferrank_data::schema::{Problem, Roles, Task};
 use ferrank_data::source::ChunkSource;
+use ferrank_neighbors::spilled::COLUMN_BYTES;
 use ferrank_ranking::{Accumulator, Checkpoint, DataShape, Identity, Ranking, RunOptions, ScanSummary, Vector};
 use ferrank_runtime::budget::Budget;
 use ferrank_runtime::error::Result;
 use ferrank_runtime::monitor::Monitor;
+use ferrank_runtime::scratch::Scratch;
 use ferrank_runtime::threads::pool;
 use limits::Limits;
 use neighborhoods::neighborhood;
@@ -94,6 +100,7 @@ use plan::{Kind, Plan};
 use prepared::Prepared;
 use queries::Queries;
 use targets::Targets;
+use tracing::info;
 
 /// Ranks the features of `source` by Relief, on a pool of `threads` threads.
 ///
@@ -141,7 +148,7 @@ fn accumulate_within(
         let intake = Intake { source, problem: &problem, unlabelled: params.unlabelled, monitor };
         let scan = options.scan(&intake, 0)?;
         numbered(scan.rows, source.name(), "Relief")?;
-        params.queries(scan.profile.counts.kept)?;
+        log_capped(params, scan.profile.counts.kept);
         let identity = Identity::new(params.clone(), &problem, &scan.profile);
         let requested = options.keys(identity.n_keys())?;
         let n_blocks = estimates::n_blocks(&identity.data, params);
@@ -150,19 +157,22 @@ fn accumulate_within(
         if missing.is_empty() {
             return checkpoint.close();
         }
-        let queries = Queries::new(params, &scan, requested.start..requested.end.min(n_blocks), n_blocks)?;
+        let queries = Queries::new(params, &scan, requested.start..requested.end.min(n_blocks), n_blocks);
         let unlabelled = scan.profile.counts.unlabelled;
         let outline = Outline::new(params, problem.task, problem.features.len(), problem.targets.len(), unlabelled);
         let limits = match limits {
             Some(limits) => limits,
-            None => memory_limits(params, &problem, &scan, &outline, queries.largest_block(), options.memory)?,
+            None => {
+                memory_limits(params, &problem, &scan, (&outline, n_blocks, queries.largest_block()), options.memory)?
+            }
         };
-        let prepared = Prepared::read(limits, intake, &scan)?;
+        let prepared = Prepared::read(limits, intake, &scan, params, &Scratch::new(options.temp_dir))?;
         let (blocks, myopic): (Vec<u64>, Vec<u64>) = missing.into_iter().partition(|&key| key < n_blocks);
         if !blocks.is_empty() {
             let rule = neighborhood(params, prepared.n_rows);
             let blocks: Vec<_> = blocks.iter().map(|&key| (key, queries.block(key))).collect();
-            rule.contribute(&prepared, &prepared.plan(params, outline)?, &blocks, &checkpoint)?;
+            let groups = queries.groups(params.seed, prepared.n_rows, outline.n_groups(), n_blocks);
+            rule.contribute(&prepared, &prepared.plan(params, outline, groups)?, &blocks, &checkpoint)?;
         }
         for key in myopic {
             checkpoint.add(key, vec![Vector::dense(prepared.myopic(monitor)?)])?;
@@ -171,13 +181,21 @@ fn accumulate_within(
     })
 }
 
+/// Logs if there are fewer rows than queries requested.
+fn log_capped(params: &ReliefParams, n_rows: u64) {
+    if let Iterations::Count(count) = params.n_iterations
+        && count > n_rows
+    {
+        info!("n_iterations: {count} queries were requested, and all {n_rows} rows are queries");
+    }
+}
+
 /// How much of rows and queries the memory limit lets a run hold at once.
 fn memory_limits(
     params: &ReliefParams,
     problem: &Problem,
     scan: &ScanSummary<'_>,
-    outline: &Outline,
-    largest_block: usize,
+    (outline, n_blocks, largest_block): (&Outline, u64, usize),
     memory: Option<u64>,
 ) -> Result<Limits> {
     let (n_classes, target_bytes) = match problem.task {
@@ -191,10 +209,16 @@ fn memory_limits(
             problem.targets.len() * (2 * size_of::<f64>() + size_of::<u16>()) + size_of::<f64>() + size_of::<bool>(),
         ),
     };
+    // The hash of the group, its number, and what is known of each.
+    let target_bytes = target_bytes + if problem.groups.is_some() { 48 } else { 0 };
     // A query beside streamed rows: its lists and sums, its values as rows and in panels.
     let query = neighborhood(params, scan.rows as usize).query_bytes(n_classes, outline.n_vectors())
         + 20 * problem.features.len();
-    Limits::within(Budget::new(memory), scan.rows, target_bytes, largest_block * query)
+    // The group of a row.
+    let row_bytes = target_bytes + size_of::<u8>();
+    let column = if params.scaling == Scaling::Rank { COLUMN_BYTES * scan.rows as usize } else { 0 };
+    let held = scan.rows as usize * row_bytes + outline.bytes(n_blocks);
+    Limits::within(Budget::new(memory), held, column.max(largest_block * query))
 }
 
 impl Prepared<'_> {
@@ -209,7 +233,7 @@ impl Prepared<'_> {
         myopic::importances(&self.table, &self.space, &self.priors(), monitor)
     }
 
-    fn plan(&self, params: &ReliefParams, outline: Outline) -> Result<Plan> {
+    fn plan(&self, params: &ReliefParams, outline: Outline, groups: Vec<u8>) -> Result<Plan> {
         let kind = match self.problem.task {
             Task::Classification if !self.is_semi_supervised => Kind::Classes { priors: self.priors() },
             task => Kind::Distances(Targets::new(
@@ -217,10 +241,11 @@ impl Prepared<'_> {
                 &self.target_profiles,
                 &self.problem.targets,
                 task,
+                params.scaling,
                 params.target_weights.as_deref(),
             )?),
         };
         let influence = self.is_semi_supervised.then(|| self.influence(params.influence)).transpose()?;
-        Ok(Plan { outline, kind, influence })
+        Ok(Plan { outline, groups, kind, influence })
     }
 }

@@ -18,12 +18,12 @@ pub(crate) const LIMITS: Limits = Limits { rows: 272 << 20, group: 128 << 20 };
 const READING_BYTES: usize = 40 << 20;
 
 impl Limits {
-    /// The limits within `budget`, at most [`LIMITS`], beside the targets of `n_rows` rows, `target_bytes` each.
+    /// The limits within `budget`, at most [`LIMITS`], beside targets and contributions of `held` bytes.
     ///
     /// # Errors
     /// `budget` is too small for a block of queries, `block` bytes.
-    pub(crate) fn within(budget: Budget, n_rows: u64, target_bytes: usize, block: usize) -> Result<Self> {
-        let fixed = n_rows as usize * target_bytes + READING_BYTES;
+    pub(crate) fn within(budget: Budget, held: usize, block: usize) -> Result<Self> {
+        let fixed = held + READING_BYTES;
         let least = fixed + block;
         let left = budget.check(least, "Relief; fewer iterations need less")? - fixed;
         let group = LIMITS.group.min((left / 2).max(block));

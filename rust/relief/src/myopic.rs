@@ -2,7 +2,7 @@
 //! Kononenko 1999 Eq. 4). For a nominal feature that is Eq. 5, for a numeric one the same with its differences.
 //!
 //! A missing value has the distribution of its class, so the mean difference between two classes is that of their known
-//! values.
+//! values. If missing values are informative, pairs of a missing and a known value differ by 1.
 
 use rayon::prelude::*;
 
@@ -25,7 +25,7 @@ pub(crate) fn importances(table: &Table<'_>, space: &Space, priors: &[f64], moni
         let parts: Vec<f64> = (columns.par_iter().zip(features))
             .map(|(column, &feature)| {
                 monitor.check()?;
-                Ok(of_feature(column, space.shapes[feature], space, priors))
+                Ok(of_feature(column, feature, space, priors))
             })
             .collect::<Result<_>>()?;
         mean.extend(parts);
@@ -33,18 +33,36 @@ pub(crate) fn importances(table: &Table<'_>, space: &Space, priors: &[f64], moni
     Ok(mean)
 }
 
-fn of_feature(column: &[f64], shape: Shape, space: &Space, priors: &[f64]) -> f64 {
+fn of_feature(column: &[f64], feature: usize, space: &Space, priors: &[f64]) -> f64 {
+    let shape = space.shapes[feature];
     let Some(model) = (shape != Shape::Constant)
         .then(|| MissingModel::new(column, shape == Shape::Nominal, &space.classes, space.n_classes))
         .flatten()
     else {
         return 0.0;
     };
+    let is_informative = matches!(space.missing_models[feature], Some(MissingModel::Informative));
+    let missing = if is_informative { missing_shares(column, space) } else { vec![0.0; priors.len()] };
+    let difference = |a: usize, b: usize| {
+        let [x, y] = [missing[a], missing[b]];
+        (1.0 - x) * (1.0 - y) * model.two(a, b) + x * (1.0 - y) + y * (1.0 - x)
+    };
     let (mut same, mut other) = (0.0, 0.0);
     for (a, p) in priors.iter().enumerate() {
-        same += p * p * model.two(a, a);
-        other += (0..a).map(|b| 2.0 * p * priors[b] * model.two(a, b)).sum::<f64>();
+        same += p * p * difference(a, a);
+        other += (0..a).map(|b| 2.0 * p * priors[b] * difference(a, b)).sum::<f64>();
     }
     let alike: f64 = priors.iter().map(|p| p * p).sum();
     (if alike < 1.0 { other / (1.0 - alike) } else { 0.0 }) - same / alike
+}
+
+/// Shares of the rows of each class that miss a value; n_classes.
+fn missing_shares(column: &[f64], space: &Space) -> Vec<f64> {
+    let mut counts = vec![(0.0, 0.0); space.n_classes];
+    for (value, &class) in column.iter().zip(&space.classes) {
+        let (missing, all) = &mut counts[usize::from(class)];
+        *missing += f64::from(value.is_nan());
+        *all += 1.0;
+    }
+    counts.into_iter().map(|(missing, all)| if all > 0.0 { missing / all } else { 0.0 }).collect()
 }

@@ -1,16 +1,27 @@
 //! The sums that a block of queries contributes and the scores computed from them, as far as settings and columns
 //! determine them.
 
+use std::ops::RangeInclusive;
+
 use super::params::{ReliefParams, TargetDistance};
 use super::targets::{TargetMetric, shares};
 use ferrank_data::intake::Unlabelled;
 use ferrank_data::schema::Task;
 use ferrank_ranking::{Form, RunData, most_parts};
 
+/// Number of groups of rows that standard errors are computed from.
+const GROUPS: RangeInclusive<usize> = 4..=32;
+/// So many groups still give useful standard errors; blocks are fewer before groups are.
+const FEW_GROUPS: usize = 8;
+/// Fewest blocks of many queries.
+const FEWEST_BLOCKS: usize = 16;
+/// Sums by group take up to this many bytes, where blocks and groups are not too few then.
+const GROUP_BYTES: usize = 64 << 20;
+
 /// The weights of neighbors.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Scheme {
-    /// NeighborLists of each class.
+    /// Number of neighbors of each class.
     pub(crate) k: usize,
     /// Width of the rank weights; `None`: equal weights.
     pub(crate) sigma: Option<f64>,
@@ -65,13 +76,37 @@ impl Outline {
 
     /// Number of blocks that `queries` queries are split into.
     pub(crate) fn n_blocks(&self, queries: u64) -> u64 {
-        queries.min(most_parts(self.n_features * self.n_vectors()) as u64)
+        queries.min(self.most_blocks() as u64)
     }
 
-    /// The vectors of a contribution: numbers of queries, distances of the targets, sums over features.
+    fn most_blocks(&self) -> usize {
+        let within = GROUP_BYTES / (FEW_GROUPS * self.sum_bytes());
+        most_parts(self.n_features * self.n_vectors()).min(within.max(FEWEST_BLOCKS))
+    }
+
+    /// Bytes of the sums over features.
+    fn sum_bytes(&self) -> usize {
+        size_of::<f64>() * self.n_features * self.n_vectors()
+    }
+
+    /// Number of groups of rows that standard errors are computed from.
+    pub(crate) fn n_groups(&self) -> usize {
+        (GROUP_BYTES / (self.most_blocks() * self.sum_bytes())).clamp(*GROUPS.start(), *GROUPS.end())
+    }
+
+    /// Bytes of the contributions of `n_blocks` blocks.
+    pub(crate) fn bytes(&self, n_blocks: u64) -> usize {
+        n_blocks as usize * (1 + self.n_groups()) * self.sum_bytes()
+    }
+
+    /// The vectors of a contribution: numbers of queries, distances of the targets, sums over features; and the same three
+    /// for each group of rows.
     pub(crate) fn forms(&self) -> Vec<Form> {
-        let mut forms = vec![Form::Dense(self.schemes.len()), Form::Dense(self.schemes.len() * self.metrics.len())];
+        let scalars = [self.schemes.len(), self.schemes.len() * self.metrics.len()];
+        let mut forms = scalars.map(Form::Dense).to_vec();
         forms.resize(2 + self.n_vectors(), Form::Dense(self.n_features));
+        let values = [scalars[0], scalars[1], self.n_vectors() * self.n_features];
+        forms.extend(values.map(|n| Form::Dense(self.n_groups() * n)));
         forms
     }
 

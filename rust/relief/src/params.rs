@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use ferrank_data::intake::Unlabelled;
 use ferrank_data::schema::{Task, check_target_weights};
 use ferrank_ranking::{DataShape, settings};
-use ferrank_runtime::error::{Error, Result, check};
+use ferrank_runtime::error::{Result, check};
 
 /// Distance between the label sets of two rows, in [0, 1]. Two empty sets are at distance 0. In a hierarchy each label
 /// counts with its weight.
@@ -45,13 +45,49 @@ pub enum ReliefScore {
 }
 
 impl ReliefScore {
+    /// All scores.
+    pub const ALL: &[ReliefScore] = &[ReliefScore::Relief, ReliefScore::Myopic];
+
     /// The score's name in settings and results.
     pub fn name(self) -> &'static str {
+        self.description().0
+    }
+
+    /// The score's definition in a few words, for readers of a ranking.
+    pub fn definition(self) -> &'static str {
+        self.description().1
+    }
+
+    /// Name and definition.
+    fn description(self) -> (&'static str, &'static str) {
         match self {
-            ReliefScore::Relief => "relief",
-            ReliefScore::Myopic => "myopic",
+            ReliefScore::Relief => ("relief", "how much more it differs between near rows whose targets differ"),
+            ReliefScore::Myopic => ("myopic", "how much more it differs between rows of different classes"),
         }
     }
+}
+
+/// How numbers are scaled to [0, 1] before differences are taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Scaling {
+    /// (value − minimum) / (maximum − minimum).
+    Range,
+    /// Mid-ranks, scaled to [0, 1]: equal values share the mean of their ranks. Differences then count the rows between
+    /// two values, so that outliers and skewed distributions do not matter.
+    Rank,
+}
+
+/// How much a missing value of a feature differs from others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Missing {
+    /// As much as is expected, given the known values of the feature, in classification those of the row's class
+    /// (Robnik-Šikonja and Kononenko 1999 Eq. 7, 8).
+    Expected,
+    /// By 1 from known values, and not at all from other missing ones. A feature whose missing values depend on the target
+    /// is then found.
+    Informative,
 }
 
 /// Number of rows that are queries.
@@ -73,8 +109,7 @@ settings! {
     /// use ferrank_relief::ReliefParams;
     ///
     /// let params = ReliefParams::default().with_n_neighbors(vec![5, 10]);
-    /// assert_eq!(params.queries(150)?, 150);
-    /// # Ok::<(), ferrank_runtime::Error>(())
+    /// assert_eq!(params.queries(150), 150);
     /// ```
     pub struct ReliefParams {
         /// The scores to compute.
@@ -85,6 +120,10 @@ settings! {
         sigma, with_sigma: Vec<Option<f64>> = vec![None];
         /// Number of queries, drawn without replacement.
         n_iterations, with_n_iterations: Iterations = Iterations::All;
+        /// How numeric features and targets are scaled.
+        scaling, with_scaling: Scaling = Scaling::Range;
+        /// How much a missing value of a feature differs from others.
+        missing, with_missing: Missing = Missing::Expected;
         /// Distances between label sets; empty: Hamming. Other targets have the distance of their kind.
         target_distance, with_target_distance: Vec<TargetDistance> = Vec::new();
         /// True to compute importances for each target on its own and average them with the target weights
@@ -103,18 +142,12 @@ settings! {
 }
 
 impl ReliefParams {
-    /// Number of queries among `n_rows` rows.
-    ///
-    /// # Errors
-    /// [`Error::Setting`] if the setting exceeds the number of rows.
-    pub fn queries(&self, n_rows: u64) -> Result<u64> {
+    /// Number of queries among `n_rows` rows; all rows if there are fewer than requested.
+    pub fn queries(&self, n_rows: u64) -> u64 {
         match self.n_iterations {
-            Iterations::All => Ok(n_rows),
-            Iterations::Count(count) if (1..=n_rows).contains(&count) => Ok(count),
-            Iterations::Count(count) => {
-                Err(Error::Setting(format!("n_iterations: {count} is not in 1 … {n_rows}, the number of rows")))
-            }
-            Iterations::Share(share) => Ok(((share * n_rows as f64).round() as u64).max(1)),
+            Iterations::All => n_rows,
+            Iterations::Count(count) => count.min(n_rows),
+            Iterations::Share(share) => ((share * n_rows as f64).round() as u64).max(1),
         }
     }
 
@@ -130,9 +163,9 @@ impl ReliefParams {
     /// Checks each setting, alone and together with other settings, the task and the targets.
     ///
     /// # Errors
-    /// [`Error::Setting`] with the setting, its value and valid values.
+    /// [`Error::Setting`](ferrank_runtime::Error::Setting) with the setting, its value and valid values.
     pub fn validate(&self, shape: &DataShape) -> Result<()> {
-        let DataShape { task, n_rows, n_targets, is_weighted, .. } = *shape;
+        let DataShape { task, n_targets, is_weighted, .. } = *shape;
         check(!is_weighted, "weight: Relief does not weigh rows; leave it out, or use the forest")?;
         check(
             task != Task::Unsupervised,
@@ -155,8 +188,12 @@ impl ReliefParams {
             )?;
         }
         each_once("sigma", self.sigma.iter().map(|sigma| format!("{sigma:?}")))?;
-        if let Iterations::Share(share) = self.n_iterations {
-            check(share > 0.0 && share <= 1.0, format!("n_iterations: share {share} is not in (0, 1]"))?;
+        match self.n_iterations {
+            Iterations::All => {}
+            Iterations::Count(count) => check(count > 0, "n_iterations: 0; use at least 1")?,
+            Iterations::Share(share) => {
+                check(share > 0.0 && share <= 1.0, format!("n_iterations: share {share} is not in (0, 1]"))?;
+            }
         }
         let (w0, w1) = self.influence;
         check(
@@ -168,8 +205,7 @@ impl ReliefParams {
             "scores: myopic uses rows with a target only; leave it out, or use unlabelled=\"ignore\"",
         )?;
         self.validate_targets(task)?;
-        check_target_weights(self.target_weights.as_deref(), n_targets)?;
-        n_rows.map_or(Ok(()), |rows| self.queries(rows).map(|_| ()))
+        check_target_weights(self.target_weights.as_deref(), n_targets)
     }
 
     fn validate_targets(&self, task: Task) -> Result<()> {

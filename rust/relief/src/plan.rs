@@ -5,7 +5,7 @@
 
 use super::influence::Influence;
 use super::outline::Outline;
-use super::sums::{Block, add_targets};
+use super::sums::{Block, Weights};
 use super::targets::Targets;
 use ferrank_neighbors::space::Space;
 
@@ -22,10 +22,21 @@ pub(crate) enum Kind {
     Distances(Targets),
 }
 
+/// The shares that the rows of a list have in each scheme.
+#[derive(Debug)]
+pub(crate) struct Shares {
+    /// n_schemes; of the first rows; other rows do not count in the scheme.
+    pub(crate) shares: Vec<Vec<f64>>,
+    /// n_schemes x n_rows; for each row of the list, the places of those in whose place it comes if they are left out.
+    pub(crate) replaced: Vec<Vec<Vec<u32>>>,
+}
+
 /// The sums to compute, and what their weights depend on.
 #[derive(Debug)]
 pub(crate) struct Plan {
     pub(crate) outline: Outline,
+    /// n_rows; the group of each row, for standard errors.
+    pub(crate) groups: Vec<u8>,
     pub(crate) kind: Kind,
     /// Set where some rows have no target.
     pub(crate) influence: Option<Influence>,
@@ -36,63 +47,103 @@ impl Plan {
         self.outline.metrics.len()
     }
 
-    /// Starts the sums of a block of `n_queries` queries, without pairs.
-    pub(crate) fn block(&self, n_queries: usize) -> Block {
-        Block::new(&self.outline, n_queries)
+    /// Starts the sums of a block with these queries, all of one group, without pairs.
+    pub(crate) fn block(&self, queries: &[u32]) -> Block {
+        let group = queries.first().map_or(0, |&query| self.group(query));
+        Block::new(&self.outline, queries.len(), group)
     }
 
-    /// Adds the pairs of `query` and `rows`, which are of `class`, to `block`. `shares` holds for each scheme the shares
-    /// of the first rows; rows without a share do not count in the scheme.
+    fn group(&self, row: u32) -> usize {
+        usize::from(self.groups[row as usize])
+    }
+
+    /// Adds the pairs of `query` and `rows`, which are of `class`, to `block`.
     pub(crate) fn push(
         &self,
         block: &mut Block,
         space: &Space,
         query: u32,
         (class, rows): (usize, &[u32]),
-        shares: &[Vec<f64>],
+        shares: &Shares,
     ) {
-        let n_vectors = self.outline.n_vectors();
-        let (weights, sums) = block.push(query, rows);
-        self.weigh(query, [class, space.class(query)], rows, shares, weights);
-        self.apply_influence(query, rows, weights, &mut sums.queries);
-        for weights in weights.chunks_exact(n_vectors) {
-            if !weights[n_vectors - 1].is_nan() {
-                add_targets(weights, self.n_metrics(), &mut sums.targets);
-            }
-        }
+        let mut weights = block.push(query, rows);
+        self.weigh(query, [class, space.class(query)], rows, &shares.shares, &mut weights);
+        self.apply_influence(query, rows, weights);
+        block.add_known_targets(rows.len());
+        self.push_changes(block, query, rows, shares);
     }
 
     /// Sets the weights of `rows`, which are of the first class given; the query is of the second.
-    fn weigh(&self, query: u32, [class, own]: [usize; 2], rows: &[u32], shares: &[Vec<f64>], weights: &mut [f64]) {
-        let n_vectors = self.outline.n_vectors();
+    fn weigh(
+        &self,
+        query: u32,
+        [class, own]: [usize; 2],
+        rows: &[u32],
+        shares: &[Vec<f64>],
+        Weights { weights, units, .. }: &mut Weights<'_>,
+    ) {
+        let (n_vectors, n_units) = (self.outline.n_vectors(), 1 + self.n_metrics());
+        for (units, &row) in units.chunks_exact_mut(n_units).zip(rows) {
+            match &self.kind {
+                Kind::Classes { .. } if class == own => units[0] = -1.0,
+                Kind::Classes { priors } => units[0] = priors[class] / (1.0 - priors[own]),
+                Kind::Distances(targets) => {
+                    units[0] = 1.0;
+                    for (unit, &metric) in units[1..].iter_mut().zip(&self.outline.metrics) {
+                        *unit = targets.distance(metric, query, row);
+                    }
+                }
+            }
+        }
         for (number, shares) in shares.iter().enumerate() {
-            for ((weights, &row), &share) in weights.chunks_exact_mut(n_vectors).zip(rows).zip(shares) {
+            let pairs = weights.chunks_exact_mut(n_vectors).zip(units.chunks_exact(n_units));
+            for ((weights, units), &share) in pairs.zip(shares) {
                 match &self.kind {
                     Kind::Classes { .. } if class == own => weights[number] = -share,
                     Kind::Classes { priors } => weights[number] = share * priors[class] / (1.0 - priors[own]),
-                    Kind::Distances(targets) => {
-                        let weights = &mut weights[number * (1 + self.n_metrics())..];
-                        weights[0] = share;
-                        for (weight, &metric) in weights[1..].iter_mut().zip(&self.outline.metrics) {
-                            *weight = share * targets.distance(metric, query, row);
-                        }
+                    Kind::Distances(_) => {
+                        let weights = &mut weights[number * n_units..][..n_units];
+                        weights.iter_mut().zip(units).for_each(|(weight, unit)| *weight = share * unit);
                     }
                 }
             }
         }
     }
 
-    /// Multiplies weights by the influence of the pair. What a pair loses is taken from the number of `queries`. NaN
+    /// Multiplies weights by the influence of the pair. What a pair loses is taken from the number of queries. NaN
     /// marks weights that need the distance of the features in place of an unknown distance of the targets.
-    fn apply_influence(&self, query: u32, rows: &[u32], weights: &mut [f64], queries: &mut [f64]) {
+    fn apply_influence(&self, query: u32, rows: &[u32], Weights { weights, units, queries }: Weights<'_>) {
         let Some(influence) = &self.influence else { return };
-        for (weights, &row) in weights.chunks_exact_mut(self.outline.n_vectors()).zip(rows) {
+        let n_units = 1 + self.n_metrics();
+        let pairs = weights.chunks_exact_mut(self.outline.n_vectors()).zip(units.chunks_exact_mut(n_units));
+        for ((weights, units), &row) in pairs.zip(rows) {
             let (factor, known) = influence.of_pair(query, row);
-            for (weights, queries) in weights.chunks_exact_mut(1 + self.n_metrics()).zip(&mut *queries) {
-                *queries -= weights[0] * (1.0 - factor);
+            let apply = |weights: &mut [f64]| {
                 weights[0] *= factor;
                 weights[1..].iter_mut().for_each(|weight| *weight = if known { *weight * factor } else { f64::NAN });
+            };
+            for (weights, queries) in weights.chunks_exact_mut(n_units).zip(&mut *queries) {
+                *queries -= weights[0] * (1.0 - factor);
+                apply(weights);
             }
+            apply(units);
+        }
+    }
+
+    /// Adds what the groups of `rows` change in the sums of `query`: the share of a row, and the same share less of the
+    /// row that comes in its place if it is left out.
+    fn push_changes(&self, block: &mut Block, query: u32, rows: &[u32], Shares { shares, replaced }: &Shares) {
+        for (place, &row) in rows.iter().enumerate() {
+            let factor = self.influence.as_ref().map_or(1.0, |influence| influence.of_pair(query, row).0);
+            let changes = shares.iter().zip(replaced).enumerate().flat_map(|(scheme, (shares, replaced))| {
+                let own = shares.get(place).map(|&share| (self.group(row), scheme, share));
+                let others = replaced[place].iter().map(move |&other| {
+                    let other = other as usize;
+                    (self.group(rows[other]), scheme, -shares[other])
+                });
+                own.into_iter().chain(others)
+            });
+            block.change((place, rows.len()), factor, changes);
         }
     }
 }

@@ -1,24 +1,30 @@
 //! Reads a source as far as a search needs it: scales, targets, models of missing values, and the rows if they fit in
 //! memory.
 
+use arrow_array::RecordBatch;
 use rayon::prelude::*;
 
 use super::limits::Limits;
+use super::params::{Missing, ReliefParams, Scaling};
 use super::targets;
+use ferrank_data::groups::Groups;
 use ferrank_data::intake::{Intake, Unlabelled};
-use ferrank_data::profile::ColumnProfile;
-use ferrank_data::schema::{Problem, Task};
+use ferrank_data::profile::{Categories, ColumnProfile};
+use ferrank_data::schema::{Attribute, Problem, Task};
 use ferrank_data::store::{TargetColumn, add_values, empty_targets};
+use ferrank_data::values::{Keep, Values};
 use ferrank_neighbors::layout::Layout;
 use ferrank_neighbors::missing::MissingModel;
 use ferrank_neighbors::rows::{Reader, Rows};
 use ferrank_neighbors::space::{Scale, Shape, Space};
 use ferrank_neighbors::space_panels::layout_of;
 use ferrank_neighbors::sparse::{SparseRows, Usual};
+use ferrank_neighbors::spilled::{COLUMN_BYTES, SpilledRows};
 use ferrank_neighbors::table::Table;
 use ferrank_ranking::ScanSummary;
-use ferrank_runtime::error::Result;
+use ferrank_runtime::error::{Result, check};
 use ferrank_runtime::monitor::{Monitor, Phase};
+use ferrank_runtime::scratch::Scratch;
 use tracing::info;
 
 /// Bytes of a value in memory: in f64, in f32 in panels and by rows, and as byte code.
@@ -42,37 +48,69 @@ pub(crate) struct Prepared<'a> {
 }
 
 impl<'a> Prepared<'a> {
-    pub(super) fn read(limits: Limits, intake: Intake<'a>, scan: &ScanSummary<'_>) -> Result<Self> {
+    /// Reads the rows of `intake` as far as `limits` allow, scaled as `params` say.
+    pub(super) fn read(
+        limits: Limits,
+        intake: Intake<'a>,
+        scan: &ScanSummary<'_>,
+        params: &ReliefParams,
+        scratch: &Scratch,
+    ) -> Result<Self> {
         let (problem, monitor, profile, n_rows) = (intake.problem, intake.monitor, &scan.profile, scan.rows);
         let all_rows = profile.counts.kept as usize;
-        let scales: Vec<Scale> = profile.features.iter().map(Scale::from_profile).collect();
+        let scales: Vec<Scale> = profile.features.iter().map(|profile| scaled(profile, params)).collect();
         let mut shapes: Vec<Shape> = scales.iter().map(Shape::from_scale).collect();
         let with_missing: Vec<usize> =
             (0..shapes.len()).filter(|&i| shapes[i] != Shape::Constant && profile.features[i].missing() > 0).collect();
-        let mut targets = empty_targets(problem, profile, n_rows as usize, intake.source.name())?;
+        let name = intake.source.name();
+        let targets = empty_targets(problem, profile, n_rows as usize, name)?;
+        let mut labels = Labels { targets, groups: Vec::new() };
         let is_semi_supervised = intake.unlabelled == Unlabelled::Use && profile.counts.unlabelled > 0;
         let reader = Reader { intake, scales, n_rows, clip: false };
         let by_class = problem.task == Task::Classification && !is_semi_supervised;
-        let classes = if by_class { profile.targets[0].n_categories() } else { 1 };
+        let has_classes = by_class && params.missing == Missing::Expected;
+        let classes = if has_classes { profile.targets[0].n_categories() } else { 1 };
         let usual = Usual::new(&profile.features, &reader.scales, all_rows);
+        let (n, width) = (n_rows as usize, shapes.len());
+        let ranked: Vec<usize> =
+            (0..width).filter(|&feature| matches!(reader.scales[feature], Scale::Ranked { .. })).collect();
+        let read = |batch: &RecordBatch| labels.add(&reader.intake, batch);
+        let held_bytes = n * (VALUE_BYTES * width + 4 * with_missing.len() * classes);
+        let ranking_bytes = if ranked.is_empty() { 0 } else { n * (size_of::<f64>() * width + COLUMN_BYTES) };
         let table = if usual.is_worthwhile(all_rows, limits.rows) {
-            read_sparse(&reader, usual, &mut targets)?
+            read_sparse(&reader, usual, &ranked, read)?
+        } else if held_bytes.max(ranking_bytes) <= limits.rows {
+            let mut rows = reader.hold(Phase::Coding, read)?;
+            let left = limits.rows - n * size_of::<f64>() * width;
+            rows.rank(&ranked, (left / (COLUMN_BYTES * n)).max(1));
+            Table::Held(rows)
+        } else if !ranked.is_empty() {
+            Table::Spilled(SpilledRows::new(&reader, &ranked, scratch, limits.group, read)?)
         } else {
-            let held = n_rows as usize * (VALUE_BYTES * shapes.len() + 4 * with_missing.len() * classes) <= limits.rows;
-            read_table(reader, held, &mut targets)?
+            reader.intake.pass(Phase::Coding, read)?;
+            Table::Streamed(reader)
         };
         let place = match &table {
             Table::Held(_) => "held in memory",
             Table::Sparse(_) => "held in memory without their zeros",
+            Table::Spilled(_) => "kept in a temporary file",
             Table::Streamed(_) => "read again for each pass",
         };
         info!("memory plan: {n_rows} rows are {place}");
+        let Labels { targets, groups } = labels;
+        let groups = problem.groups.as_ref().map(|column| numbered_groups(groups, column, name)).transpose()?;
         let (classes, n_classes) = if by_class { targets::classes(&targets[0]) } else { (Vec::new(), 1) };
-        let missing_models = missing_models(&table, &with_missing, &shapes, &classes, n_classes, monitor)?;
+        let missing_models = match params.missing {
+            Missing::Expected => expected(&table, &with_missing, &shapes, &classes, n_classes, monitor)?,
+            Missing::Informative => {
+                let models = (0..width).map(|i| with_missing.binary_search(&i).ok().map(|_| MissingModel::Informative));
+                models.collect()
+            }
+        };
         for &feature in with_missing.iter().filter(|&&feature| missing_models[feature].is_none()) {
             shapes[feature] = Shape::Unknown;
         }
-        let space = Space::new(shapes, missing_models, classes, n_classes);
+        let space = Space::new(shapes, missing_models, classes, n_classes).with_groups(groups);
         Ok(Prepared {
             limits,
             problem,
@@ -88,27 +126,75 @@ impl<'a> Prepared<'a> {
     }
 }
 
-/// Reads the targets, and the rows if `held`.
-fn read_table<'a>(reader: Reader<'a>, held: bool, targets: &mut [TargetColumn]) -> Result<Table<'a>> {
-    if !held {
-        reader.intake.pass(Phase::Coding, |batch| add_values(targets, &reader.intake, batch))?;
-        return Ok(Table::Streamed(reader));
+/// The scale of a feature with this profile.
+fn scaled(profile: &ColumnProfile, params: &ReliefParams) -> Scale {
+    let varies = params.missing == Missing::Informative && profile.missing() > 0;
+    match (Scale::from_profile(profile), profile) {
+        (Scale::Numeric { low, high }, _) if params.scaling == Scaling::Rank => Scale::Ranked { low, high },
+        // A single known value becomes 0.
+        (Scale::Constant, ColumnProfile::Numeric(numeric)) if varies && numeric.min == numeric.max => {
+            Scale::Numeric { low: numeric.min, high: numeric.max.next_up() }
+        }
+        (Scale::Constant, ColumnProfile::Nominal(nominal)) if varies && !nominal.counts.is_empty() => {
+            Scale::Nominal(Categories::new(nominal.counts.keys().cloned()))
+        }
+        (scale, _) => scale,
     }
-    Ok(Table::Held(reader.hold(Phase::Coding, |batch| add_values(targets, &reader.intake, batch))?))
 }
 
-/// Reads the targets, and the rows without their usual values.
-fn read_sparse<'a>(reader: &Reader<'_>, usual: Usual, targets: &mut [TargetColumn]) -> Result<Table<'a>> {
+/// The targets and the groups of the rows read so far.
+struct Labels {
+    targets: Vec<TargetColumn>,
+    /// n_rows; hashes, empty without groups.
+    groups: Vec<u64>,
+}
+
+impl Labels {
+    fn add(&mut self, intake: &Intake<'_>, batch: &RecordBatch) -> Result<()> {
+        if let Some(groups) = &intake.problem.groups {
+            self.groups.extend(intake.groups(batch, groups)?);
+        }
+        add_values(&mut self.targets, intake, batch)
+    }
+}
+
+/// The groups with these `hashes`, of the column of groups in the source called `name`.
+///
+/// # Errors
+/// [`Error::Data`](ferrank_runtime::error::Error::Data) if all rows are of the same group, and so have no neighbors.
+fn numbered_groups(hashes: Vec<u64>, column: &Attribute, name: &str) -> Result<Groups> {
+    let groups = Groups::new(&[Values::Held(hashes)], name, Keep::Memory)?;
+    check(
+        groups.len() >= 2,
+        format!(
+            "groups: all rows have the same value in column '{}', so that no row has a neighbor of another group; use a \
+             column with 2 or more values, or leave groups out",
+            column.name
+        ),
+    )?;
+    Ok(groups)
+}
+
+/// Reads the rows without their usual values, and ranks the features `ranked`; calls `each` with every batch.
+fn read_sparse<'a>(
+    reader: &Reader<'_>,
+    usual: Usual,
+    ranked: &[usize],
+    mut each: impl FnMut(&RecordBatch) -> Result<()>,
+) -> Result<Table<'a>> {
     let mut rows = SparseRows::new(usual);
     reader.pass(Phase::Coding, |batch, tile| {
         rows.append(tile);
-        add_values(targets, &reader.intake, batch)
+        each(batch)
     })?;
+    if !ranked.is_empty() {
+        rows.rank(ranked);
+    }
     Ok(Table::Sparse(rows))
 }
 
-/// Models of the missing values of the features `with_missing`; `None` for other features.
-fn missing_models(
+/// Models of the expected differences of missing values of the features `with_missing`; `None` for other features.
+fn expected(
     table: &Table<'_>,
     with_missing: &[usize],
     shapes: &[Shape],
@@ -120,6 +206,7 @@ fn missing_models(
     let n_rows = match table {
         Table::Held(rows) => rows.numbers.len(),
         Table::Sparse(rows) => rows.len(),
+        Table::Spilled(rows) => rows.len(),
         Table::Streamed(reader) => reader.n_rows as usize,
     };
     for features in with_missing.chunks((MODEL_VALUES / n_rows).max(1)) {

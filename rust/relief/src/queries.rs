@@ -4,7 +4,6 @@ use std::ops::Range;
 
 use super::params::ReliefParams;
 use ferrank_ranking::ScanSummary;
-use ferrank_runtime::error::Result;
 use ferrank_runtime::random::{Purpose, mix};
 
 /// Queries by block.
@@ -19,20 +18,35 @@ pub(super) struct Queries {
 impl Queries {
     /// Draws the queries of the rows in `scan`. Queries of a whole data set are split into `n_blocks` blocks. A part of
     /// a data set draws its share of the queries among its rows, for the blocks `own`.
-    pub(super) fn new(params: &ReliefParams, scan: &ScanSummary<'_>, own: Range<u64>, n_blocks: u64) -> Result<Self> {
+    pub(super) fn new(params: &ReliefParams, scan: &ScanSummary<'_>, own: Range<u64>, n_blocks: u64) -> Self {
         let all = scan.profile.counts.kept;
-        let queries = params.queries(all)?;
+        let queries = params.queries(all);
         let draw = |count: u64| draw(params.seed, scan.rows as usize, count as usize);
         if !scan.is_part() {
-            return Ok(Queries { rows: draw(queries), first: 0, n_blocks });
+            return Queries { rows: draw(queries), first: 0, n_blocks };
         }
         let share = (queries as f64 * (scan.rows as f64 / all as f64)).round() as u64;
-        Ok(Queries { rows: draw(share.clamp(1, scan.rows)), first: own.start, n_blocks: own.end - own.start })
+        Queries { rows: draw(share.clamp(1, scan.rows)), first: own.start, n_blocks: own.end - own.start }
     }
 
     /// The largest number of queries of a block.
     pub(super) fn largest_block(&self) -> usize {
         self.rows.len().div_ceil(self.n_blocks.max(1) as usize)
+    }
+
+    /// The group of each of `n_rows` rows, of `n_groups` groups. Queries are in groups by block, of which there are
+    /// `all_blocks` in all; other rows are spread at random over these groups.
+    pub(super) fn groups(&self, seed: u64, n_rows: usize, n_groups: usize, all_blocks: u64) -> Vec<u8> {
+        if self.n_blocks == 0 {
+            return Vec::new();
+        }
+        let group = |block: u64| (block * n_groups as u64 / all_blocks) as u8;
+        let other = |row: u64| group(self.first + mix([seed, Purpose::Groups as u64, row]) % self.n_blocks);
+        let mut groups: Vec<u8> = (0..n_rows as u64).map(other).collect();
+        for block in self.first..self.first + self.n_blocks {
+            self.block(block).iter().for_each(|&query| groups[query as usize] = group(block));
+        }
+        groups
     }
 
     /// The queries of block number `block`.

@@ -6,12 +6,13 @@
 //! labels count with their weight. γ of Eq. 7 is 1 over the total weight of labels that occur; CLUS divides by the
 //! largest distance between two label sets instead.
 
-use super::params::TargetDistance;
+use super::params::{Scaling, TargetDistance};
 use ferrank_data::labels::{LabelColumn, compare};
 use ferrank_data::profile::{ColumnProfile, MISSING_U16};
 use ferrank_data::schema::{Attribute, Task};
 use ferrank_data::store::{TargetColumn, label_code};
 use ferrank_neighbors::missing::MissingModel;
+use ferrank_neighbors::ranks::to_mid_ranks;
 use ferrank_neighbors::space::{Example, Scale, Shape, Space};
 use ferrank_runtime::error::Result;
 
@@ -70,6 +71,7 @@ impl Targets {
         profiles: &[ColumnProfile],
         names: &[Attribute],
         task: Task,
+        scaling: Scaling,
         weights: Option<&[f64]>,
     ) -> Result<Self> {
         if let [TargetColumn::Labels(labels)] = columns {
@@ -81,7 +83,7 @@ impl Targets {
         let mut values = Vec::new();
         for (number, ((column, profile), name)) in columns.iter().zip(profiles).zip(names).enumerate() {
             let scale = Scale::from_profile(profile);
-            let (shape, normalized) = normalize(column, &scale);
+            let (shape, normalized) = normalize(column, &scale, scaling);
             if values.is_empty() {
                 values.resize(normalized.len() * n_targets, 0.0);
             }
@@ -160,8 +162,13 @@ pub(crate) fn shares(weights: Option<&[f64]>, n_targets: usize) -> Vec<f64> {
     (0..n_targets).map(|target| weights.map_or(1.0, |weights| weights[target]) / total).collect()
 }
 
-fn normalize(column: &TargetColumn, scale: &Scale) -> (Shape, Vec<f64>) {
+fn normalize(column: &TargetColumn, scale: &Scale, scaling: Scaling) -> (Shape, Vec<f64>) {
     match (column, scale) {
+        (TargetColumn::Numeric(values), Scale::Numeric { .. }) if scaling == Scaling::Rank => {
+            let mut ranks = values.to_vec();
+            to_mid_ranks(&mut ranks, (0.0, 0));
+            (Shape::Numeric, ranks)
+        }
         (TargetColumn::Numeric(values), Scale::Numeric { low, high }) => {
             (Shape::Numeric, values.iter().map(|&value| Scale::normalize(value, *low, *high)).collect())
         }

@@ -160,3 +160,17 @@ impl Monitor {
         self.done.fetch_add(by, Relaxed);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_that_is_stopped_does_not_end_with_what_it_has() {
+        let monitor = Monitor::default();
+        monitor.finish();
+        assert!(monitor.is_finishing());
+        monitor.stop();
+        assert!(!monitor.is_finishing());
+    }
+}

@@ -24,6 +24,10 @@ pub enum Purpose {
     Reservoir = 6,
     /// The seed of a block of a stream.
     Block = 7,
+    /// The rows of a subsample.
+    Subsample = 8,
+    /// The groups of rows that standard errors are computed from.
+    Groups = 9,
 }
 
 /// The stream for `purpose` in tree `tree`; `place` is a block of rows, a node's path, or a feature.

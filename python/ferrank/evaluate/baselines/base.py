@@ -54,7 +54,7 @@ class Baseline(Ranker):
 
     def fit(self, X: Any, y: Any) -> Self:
         """Rank the features; ``X`` and ``y`` are as in :meth:`ferrank.ForestRanker.fit`."""
-        return self._fit(X, y, None)
+        return self._fit(X, y, None, None)
 
     def _rank_source(
         self,
@@ -67,6 +67,10 @@ class Baseline(Ranker):
         """Rank the features of ``source``; ``roles`` says what its columns are."""
         if resume is not None:
             raise SettingError(f"resume: {self.name} has no parts that a run could go on from; leave it out")
+        if roles.get("groups") is not None:
+            raise SettingError(
+                f"groups: {self.name} does not keep groups together; leave groups out, and drop the column"
+            )
         started = time.perf_counter()
         rows = read_rows(source, roles)
         if rows.task not in self.tasks:

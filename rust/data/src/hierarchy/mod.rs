@@ -314,6 +314,10 @@ mod tests {
         let deep: Vec<(String, String)> = (0..300).map(|n| (format!("{n:03}"), format!("{:03}", n + 1))).collect();
         let deep: Vec<(&str, &str)> = deep.iter().map(|(a, b)| (a.as_str(), b.as_str())).collect();
         assert!(message(&deep).contains("'255' is more than 255 levels deep"));
+        // The last way to a label may be a short one.
+        let mut deep = deep[1..255].to_vec();
+        deep.extend([("255", "x"), ("000", "x")]);
+        assert!(message(&deep).contains("'x' is more than 255 levels deep"));
         let unknown = of(&[("a", "b")]).number("bb").unwrap_err().to_string();
         assert!(unknown.contains("'bb' is not one of the 2 of its hierarchy; the nearest are 'b', 'a'"), "{unknown}");
         for decay in [0.0, 1.1, f64::NAN] {

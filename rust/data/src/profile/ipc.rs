@@ -15,7 +15,7 @@
 //!
 //! The metadata key `ferrank:profile` holds a JSON object: `format` (1), `rows`, `unlabelled`,
 //! `weightless`, `kept`, `max_bins`, the `decay` and the `edges` (or null) of the target's hierarchy if it has one
-//! in `labels`, and of the sample of rows `sample_size`, `sample_limit` and `sample_hashes`,
+//! in `labels`, of the groups of rows the `name` and the `digest` in `groups` if there are some, and of the sample of rows `sample_size`, `sample_limit` and `sample_hashes`,
 //! ascending.
 
 use std::collections::HashMap;
@@ -32,6 +32,7 @@ use serde::{Deserialize, Serialize};
 use super::distinct::Distinct;
 use super::sample::RowSample;
 use super::{ColumnProfile, LabelProfile, NominalProfile, NumericProfile, Profile};
+use crate::groups::GroupProfile;
 use crate::hierarchy::{Edge, Hierarchy};
 use crate::intake::Counts;
 use crate::schema::LabelPlan;
@@ -50,6 +51,7 @@ struct Head {
     weightless: u64,
     kept: u64,
     labels: Option<Labels>,
+    groups: Option<GroupProfile>,
     max_bins: usize,
     sample_size: usize,
     sample_limit: u64,
@@ -169,6 +171,7 @@ impl Profile {
             weightless,
             kept,
             labels: self.targets.iter().find_map(Labels::of),
+            groups: self.groups.clone(),
             max_bins: self.max_bins,
             sample_size: self.sample.size,
             sample_limit: self.sample.limit,
@@ -209,6 +212,7 @@ impl Profile {
             counts: Counts { rows, unlabelled, weightless, kept },
             features: Vec::new(),
             targets: Vec::new(),
+            groups: head.groups,
             sample: RowSample { size: head.sample_size, hashes: head.sample_hashes, limit: head.sample_limit },
             max_bins: head.max_bins,
         };

@@ -23,6 +23,7 @@ impl Profile {
             )));
         }
         self.same_columns(&other.names, other.features.len())?;
+        self.same_groups(other.groups.as_ref().map(|groups| groups.name.as_str()))?;
         self.counts.rows += other.counts.rows;
         self.counts.unlabelled += other.counts.unlabelled;
         self.counts.weightless += other.counts.weightless;
@@ -47,6 +48,9 @@ impl Profile {
             merged.map_err(|error| Error::Data(format!("column '{name}': {error}")))
         })?;
         self.take_sampled(&stay);
+        if let Some((own, other)) = self.groups.as_mut().zip(other.groups.as_ref()) {
+            own.merge(other);
+        }
         Ok(())
     }
 
@@ -68,6 +72,20 @@ impl Profile {
         }
     }
 
+    /// That `name` is the column of groups of this profile.
+    pub fn same_groups(&self, name: Option<&str>) -> Result<()> {
+        let own = self.groups.as_ref().map(|groups| groups.name.as_str());
+        let quoted = |name: Option<&str>| name.map_or("none".into(), |name| format!("'{name}'"));
+        match own == name {
+            true => Ok(()),
+            false => Err(Error::Data(format!(
+                "groups: the profile was made for {}, not for {}; make it with the same groups",
+                quoted(own),
+                quoted(name)
+            ))),
+        }
+    }
+
     /// A hash of all that the profile says, the same for all ways to it.
     pub fn digest(&self) -> u128 {
         let order = self.sample.order();
@@ -79,9 +97,13 @@ impl Profile {
         let columns: Vec<u128> = columns.map(|column| column.digest(&order, words)).collect();
         let sampled: Vec<u64> = order.iter().map(|&position| self.sample.hashes[position as usize]).collect();
         let Counts { rows, unlabelled, weightless, kept } = self.counts;
-        let parts =
-            [vec![words(&[rows, unlabelled, weightless, kept, self.max_bins as u64]), words(&sampled)], columns]
-                .concat();
+        let groups = self.groups.iter().map(|groups| words(&[groups.digest()])).collect();
+        let parts = [
+            vec![words(&[rows, unlabelled, weightless, kept, self.max_bins as u64]), words(&sampled)],
+            columns,
+            groups,
+        ]
+        .concat();
         xxh3_128(&parts.iter().flat_map(|part| part.to_le_bytes()).collect::<Vec<u8>>())
     }
 }

@@ -27,6 +27,7 @@ use range::Range;
 use sample::RowSample;
 
 use crate::column::{MISSING, categories, numbers};
+use crate::groups::GroupProfile;
 use crate::hierarchy::{Hierarchy, MAX_LABELS};
 use crate::intake::View;
 use crate::intake::{Counts, Intake};
@@ -84,6 +85,8 @@ pub struct Profile {
     pub features: Vec<ColumnProfile>,
     /// One for each target.
     pub targets: Vec<ColumnProfile>,
+    /// The groups, if rows have some.
+    pub groups: Option<GroupProfile>,
     sample: RowSample,
     max_bins: usize,
 }
@@ -174,6 +177,7 @@ impl Profile {
             counts: Counts::default(),
             features: features.iter().map(new).collect(),
             targets: targets.iter().map(new).collect(),
+            groups: problem.groups.as_ref().map(|groups| GroupProfile::new(&groups.name)),
             sample: RowSample::new(sampled_rows(features.len(), max_bins)),
             max_bins,
         }
@@ -199,6 +203,9 @@ impl Profile {
         };
         self.features.par_iter_mut().zip(&problem.features).try_for_each(|pair| add(pair, &sampled))?;
         self.targets.iter_mut().zip(&problem.targets).try_for_each(|pair| add(pair, &sampled))?;
+        if let Some((profile, groups)) = self.groups.as_mut().zip(problem.groups.as_ref()) {
+            profile.add(&intake.groups(batch, groups)?, first_row);
+        }
         self.prune(self.sample.slack() / 2);
         Ok(())
     }

@@ -34,6 +34,8 @@ pub struct Codebook {
     listed: f64,
     /// True if rows have weights.
     pub(super) weighted: bool,
+    /// True if rows have groups.
+    pub(super) grouped: bool,
 }
 
 impl Codebook {
@@ -54,7 +56,8 @@ impl Codebook {
             })
             .collect();
         let mut columns = empty_targets(problem, profile, 0, name)?;
-        let (n_targets, weighted) = (columns.len(), problem.weight.is_some());
+        let n_targets = columns.len();
+        let (weighted, grouped) = (problem.weight.is_some(), problem.groups.is_some());
         let listed = (profile.targets.iter())
             .map(|column| match column {
                 ColumnProfile::Labels(labels) => labels.mean_closed(profile.counts.kept),
@@ -66,7 +69,7 @@ impl Codebook {
                 columns.push(TargetColumn::empty(column, 0)?);
             }
         }
-        Ok(Codebook { codings, slots, narrow, wide, columns, n_targets, listed, weighted })
+        Ok(Codebook { codings, slots, narrow, wide, columns, n_targets, listed, weighted, grouped })
     }
 
     /// Bands of one byte and of two.
@@ -88,6 +91,12 @@ impl Codebook {
     /// Bytes that the labels of a row take, about: as they are, and as components.
     pub fn label_bytes(&self) -> usize {
         (self.listed * (2 * size_of::<u32>()) as f64).ceil() as usize
+    }
+
+    /// Bytes that the groups of a row take, at most, while they are numbered: the hash, the number, and where each row
+    /// is a group of its own, what is known of it.
+    pub fn group_bytes(&self) -> usize {
+        if self.grouped { 48 } else { 0 }
     }
 
     /// A chunk of `rows` rows, all with code 0.

@@ -2,14 +2,15 @@
 //!
 //! The file has a record batch for each chunk. Its columns are the bands, codes of one byte first, each
 //! cell eight codes of a row; then the targets, numbers, codes of categories or lists of labels, and the
-//! features the same way, where their values are kept; then the row weights, if there are some. It holds nothing of
+//! features the same way, where their values are kept; then the row weights and the hashes of the rows' groups, if
+//! there are some. It holds nothing of
 //! what the codes mean: that is the codebook's.
 
 use std::io::{BufWriter, Write};
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::{Float64Type, UInt16Type};
+use arrow_array::types::{Float64Type, UInt16Type, UInt64Type};
 use arrow_array::{ArrayRef, FixedSizeBinaryArray, RecordBatch, RecordBatchOptions};
 use arrow_buffer::{ArrowNativeType, Buffer, ScalarBuffer};
 use arrow_ipc::writer::FileWriter;
@@ -159,7 +160,9 @@ impl Codebook {
             Field::new(format!("values {t}"), kind, false)
         });
         let weight = self.weighted.then(|| Field::new("weight", DataType::Float64, false));
-        let fields = (0..narrow).map(band(1)).chain((0..wide).map(band(2))).chain(values).chain(weight);
+        let group = self.grouped.then(|| Field::new("group", DataType::UInt64, false));
+        let codes = (0..narrow).map(band(1)).chain((0..wide).map(band(2)));
+        let fields = codes.chain(values).chain(weight).chain(group);
         Arc::new(Schema::new(fields.collect::<Vec<_>>()))
     }
 
@@ -177,8 +180,12 @@ impl Codebook {
                 TargetColumn::Labels(labels) => *labels = labels.read(column.as_list())?,
             }
         }
-        if self.weighted {
-            answers.weights = Values::Mapped(columns[columns.len() - 1].as_primitive::<Float64Type>().values().clone());
+        let mut rest = columns[self.n_kept()..].iter();
+        if let Some(weights) = self.weighted.then(|| rest.next()).flatten() {
+            answers.weights = Values::Mapped(weights.as_primitive::<Float64Type>().values().clone());
+        }
+        if let Some(hashes) = self.grouped.then(|| rest.next()).flatten() {
+            answers.groups = Values::Mapped(hashes.as_primitive::<UInt64Type>().values().clone());
         }
         Ok(answers)
     }

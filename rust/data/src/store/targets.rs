@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, Float64Array, RecordBatch, UInt16Array};
+use arrow_array::{ArrayRef, Float64Array, RecordBatch, UInt16Array, UInt64Array};
 use rayon::prelude::*;
 
 use crate::column::{MISSING, categories, numeric_values};
@@ -172,13 +172,15 @@ impl TargetColumn {
     }
 }
 
-/// The values and weights of consecutive rows.
+/// The values, weights and groups of consecutive rows.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Answers {
     /// The targets, then the features if their values are kept.
     pub columns: Vec<TargetColumn>,
     /// n_rows; empty without weights.
     pub weights: Values<f64>,
+    /// n_rows; the hashes of the groups, empty without groups.
+    pub groups: Values<u64>,
 }
 
 impl Answers {
@@ -187,6 +189,9 @@ impl Answers {
         add_values(&mut self.columns, intake, batch)?;
         if let Some(column) = intake.problem.weight {
             self.weights.held().extend(intake.weights(batch, column)?);
+        }
+        if let Some(groups) = &intake.problem.groups {
+            self.groups.held().extend(intake.groups(batch, groups)?);
         }
         Ok(())
     }
@@ -220,11 +225,11 @@ impl Answers {
                 }
             }
         }
-        let weights = pieces.into_iter().map(|piece| piece.weights).collect();
-        Ok(Answers { columns, weights: Values::joined(weights, keep)? })
+        let (weights, groups) = pieces.into_iter().map(|piece| (piece.weights, piece.groups)).unzip();
+        Ok(Answers { columns, weights: Values::joined(weights, keep)?, groups: Values::joined(groups, keep)? })
     }
 
-    /// The rows `first .. first + count` as Arrow columns: the values, then the weights if there are any.
+    /// The rows `first .. first + count` as Arrow columns: the values, then the weights and the groups if there are any.
     pub(super) fn columns(&self, first: usize, count: usize) -> Vec<ArrayRef> {
         let numbers = |values: &Values<f64>| Arc::new(Float64Array::new(values.slice(first, count), None)) as ArrayRef;
         let columns = self.columns.iter().map(|column| match column {
@@ -233,7 +238,9 @@ impl Answers {
             TargetColumn::Labels(labels) => labels.slice(first, count),
         });
         let weights = (!self.weights.is_empty()).then(|| numbers(&self.weights));
-        columns.chain(weights).collect()
+        let hashes = |groups: &Values<u64>| Arc::new(UInt64Array::new(groups.slice(first, count), None)) as ArrayRef;
+        let groups = (!self.groups.is_empty()).then(|| hashes(&self.groups));
+        columns.chain(weights).chain(groups).collect()
     }
 }
 

@@ -1,4 +1,4 @@
-use crate::profile::{MISSING_U8, MISSING_U16};
+use crate::profile::{Categories, MISSING_U8, MISSING_U16};
 use std::sync::Arc;
 
 use arrow_array::builder::{ListBuilder, StringBuilder};
@@ -252,4 +252,19 @@ fn label_sets_and_values_of_features_come_back_from_a_part_and_from_disk() {
     assert_eq!(expected.0[..4], [None, Some(vec![0, 1]), Some(vec![0, 1, 2]), Some(vec![0, 1, 2, 3])]);
     assert_eq!(values(vec![disk], Keep::Scratch(&scratch)), expected);
     assert_eq!(values(parts, Keep::Scratch(&scratch)), expected);
+}
+
+#[test]
+fn the_only_value_of_a_label_says_whether_all_rows_have_it() {
+    let code = |names: &[&str]| {
+        let categories = Categories::new(names.iter().map(|name| name.to_string()));
+        label_code(&TargetColumn::Nominal { categories, codes: Values::default() }, "l")
+    };
+    for name in ["1", "True", "yes"] {
+        assert_eq!(code(&[name]).unwrap(), 0.0, "{name}");
+    }
+    // None of the rows has the label.
+    assert_eq!(code(&["0"]).unwrap(), 1.0);
+    assert_eq!(code(&["0", "1"]).unwrap(), 1.0);
+    assert!(code(&["a", "b", "c"]).unwrap_err().to_string().contains("'l' has 3 values"));
 }

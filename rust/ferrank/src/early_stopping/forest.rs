@@ -4,8 +4,7 @@ use super::growth::{Case, Growth};
 use super::sample::{Sampled, count_rows};
 use ferrank_data::source::ChunkSource;
 use ferrank_forest::{ForestParams, MaxSamples};
-use ferrank_ranking::Ranking;
-use ferrank_ranking::{DataShape, rank_intervals};
+use ferrank_ranking::{DataShape, Ranking};
 use ferrank_runtime::error::{Error, Result, check};
 
 /// Rows of a bag in the first stage.
@@ -95,8 +94,7 @@ impl Growth for ForestGrowth<'_> {
         };
         let widening = (2.0 - sampled as f64 / self.n_rows as f64).sqrt();
         for score in &mut ranking.scores {
-            score.std_error.iter_mut().for_each(|error| *error *= widening);
-            score.rank_interval = rank_intervals(&score.importance, &score.std_error);
+            score.monte_carlo_error.iter_mut().for_each(|error| *error *= widening);
         }
         Ok(ranking)
     }

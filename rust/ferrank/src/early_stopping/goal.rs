@@ -1,8 +1,6 @@
 //! When the best features stand clear of all others.
 
-use statrs::distribution::{ContinuousCDF, StudentsT};
-
-use ferrank_ranking::ScoreRanking;
+use ferrank_ranking::{ScoreRanking, quantile};
 use ferrank_runtime::error::{Result, check};
 use ferrank_runtime::with_methods;
 use serde::Deserialize;
@@ -18,10 +16,6 @@ pub struct Goal {
     /// Probability, in (0, 1), that none is among them by chance.
     pub confidence: f64,
 }
-
-/// Degrees of freedom beyond which Student's distribution is the normal one to 4 digits; far beyond, its
-/// quantiles take for ever.
-const NORMAL: f64 = 1e5;
 
 /// How near a ranking is to the goal.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -64,14 +58,11 @@ impl Goal {
         order.sort_by(|&a, &b| score.importance[b].total_cmp(&score.importance[a]));
         let (best, others) = order.split_at(top);
         let error = (1.0 - self.confidence) / (f64::from(look) * f64::from(look + 1)) / n_features as f64;
-        let width = match StudentsT::new(0.0, 1.0, freedom.min(NORMAL)) {
-            Ok(student) => -student.inverse_cdf(error),
-            Err(_) => f64::INFINITY,
-        };
+        let width = -quantile(error, freedom);
         let factor = |&one: &usize| {
             let of_pair = |&other: &usize| {
                 let gap = score.importance[one] - score.importance[other];
-                let factor = (width * (score.std_error[one] + score.std_error[other]) / gap).powi(2);
+                let factor = (width * (score.monte_carlo_error[one] + score.monte_carlo_error[other]) / gap).powi(2);
                 if gap > 0.0 && !factor.is_nan() { factor } else { f64::INFINITY }
             };
             others.iter().map(of_pair).fold(0.0, f64::max)

@@ -55,6 +55,10 @@ pub fn rank(
     goal.validate()?;
     let whole = options.resume.is_none() && options.keys.is_none() && options.profile.is_none();
     check(whole, "until: how far the run goes is not known before, so it is not one that goes on or has parts")?;
+    check(
+        roles.groups.is_none(),
+        "groups: until=\"stable\" samples single rows; leave one of the two out, and choose a number of trees or queries",
+    )?;
     match settings {
         Settings::Forest(params) => {
             grow(&forest::ForestGrowth::new(Case { source, roles, params, options, monitor })?, goal, monitor)

@@ -39,9 +39,9 @@ fn forest(source: &TableSource, params: &ForestParams, monitor: &Monitor) -> Res
     rank(source, &roles(), &Settings::Forest(params.clone()), &GOAL, &RunOptions::default().with_threads(2), monitor)
 }
 
-fn score(importance: &[f64], std_error: &[f64]) -> ScoreRanking {
-    let variance = std_error.iter().map(|error| error * error).collect();
-    Estimate { mean: importance.to_vec(), variance }.rank("genie3")
+fn score(importance: &[f64], errors: &[f64]) -> ScoreRanking {
+    let variance = errors.iter().map(|error| error * error).collect();
+    Estimate::new(importance.to_vec(), variance).rank("genie3")
 }
 
 #[test]
@@ -110,9 +110,28 @@ fn a_sample_without_a_target_gives_way_to_all_rows() {
     let ranking = growth.rank(growth.first()).unwrap();
     let same = params.with_n_estimators(32).with_max_samples(MaxSamples::Share(1_000.0 / rows as f64));
     let expected = ferrank_forest::accumulate(&source, &roles, &same, &options, &monitor).unwrap().ranking().unwrap();
-    assert!(expected.scores[0].std_error.iter().all(|error| *error > 0.0));
-    assert_eq!(ranking.scores[0].std_error, expected.scores[0].std_error);
+    assert!(expected.scores[0].monte_carlo_error.iter().all(|error| *error > 0.0));
+    assert_eq!(ranking.scores[0].monte_carlo_error, expected.scores[0].monte_carlo_error);
     assert_eq!(ranking.scores[0].rank_interval, expected.scores[0].rank_interval);
+}
+
+#[test]
+fn trees_that_share_their_rows_have_wider_standard_errors() {
+    let (rows, monitor) = (40_000, Monitor::default());
+    let (source, roles, options) = (source(rows, rows), roles(), RunOptions::default().with_threads(2));
+    let params = ForestParams::default().with_max_depth(Some(2));
+    let case = Case { source: &source, roles: &roles, params: &params, options: &options, monitor: &monitor };
+    let growth = forest::ForestGrowth::new(case).unwrap();
+    let ranking = growth.rank(growth.first()).unwrap();
+    // 32 trees of 1,000 rows draw from 32,000 of the 40,000 rows: the variance is 1 + (1 − 0.8) times that over trees.
+    let sample = Sampled::new(&source, params.seed, 32_000, rows as u64).hold(&monitor).unwrap();
+    let same = params.with_n_estimators(32).with_max_samples(MaxSamples::Share(1.0 / 32.0));
+    let over_trees =
+        ferrank_forest::accumulate(&*sample, &roles, &same, &options, &monitor).unwrap().ranking().unwrap();
+    assert_eq!(ranking.scores[0].importance, over_trees.scores[0].importance);
+    for (wide, error) in ranking.scores[0].monte_carlo_error.iter().zip(&over_trees.scores[0].monte_carlo_error) {
+        assert!(*error > 0.0 && (wide / error - 1.2f64.sqrt()).abs() < 1e-12, "{wide} {error}");
+    }
 }
 
 #[test]

@@ -58,7 +58,13 @@ pub(crate) fn elsewhere(problem: &Problem, source: &dyn ChunkSource) -> Result<P
         }
     };
     let all = |attributes: &[Attribute]| attributes.iter().map(find).collect::<Result<Vec<_>>>();
-    Ok(Problem { features: all(&problem.features)?, targets: all(&problem.targets)?, weight: None, ..problem.clone() })
+    Ok(Problem {
+        features: all(&problem.features)?,
+        targets: all(&problem.targets)?,
+        weight: None,
+        groups: None,
+        ..problem.clone()
+    })
 }
 
 impl Pair {
@@ -115,7 +121,7 @@ fn features(scales: &[Scale], train: &Rows, profiles: &[Profile; 2], conventions
         let (shape, n_categories) = match scale {
             Scale::Constant => (Shape::Constant, 0),
             Scale::Nominal(categories) if categories.names.len() > 2 => (Shape::Nominal, categories.names.len()),
-            Scale::Numeric { .. } | Scale::Nominal(_) => (Shape::Numeric, 0),
+            Scale::Numeric { .. } | Scale::Ranked { .. } | Scale::Nominal(_) => (Shape::Numeric, 0),
         };
         let column = train.values().iter().skip(number).step_by(train.width).copied();
         let unknown = (shape != Shape::Constant && missing_models(number))

@@ -56,8 +56,12 @@ impl ExactDistance for &Search<'_> {
         1
     }
 
-    fn is_self(self, _: u32, _: u32) -> bool {
+    fn is_excluded(self, _: u32, _: u32) -> bool {
         false
+    }
+
+    fn n_excluded(self, _: u32) -> usize {
+        0
     }
 
     fn distances(self, query: u32, rows: &[u32], out: &mut Vec<f64>) {

@@ -173,6 +173,17 @@ fn importances_of_any_size_weigh_by_their_shares() {
 }
 
 #[test]
+fn importances_below_0_weigh_nothing() {
+    let (train, test) = (table(50, 0, 0.0, 50), table(20, 1, 0.0, 20));
+    let run = |least: f64| {
+        let rankings = vec![importances([0.25, 0.5, least, 1.0, least, 0.25], |_| least)];
+        let params = KnnParams { rankings, ..params(3, Conventions::Textbook) };
+        neighbors(&train, &test, &roles(), &params, 1, &Monitor::default()).unwrap().distances
+    };
+    assert_eq!(run(-0.5), run(0.0));
+}
+
+#[test]
 fn targets_of_both_sources_have_the_same_categories() {
     let found = found(1, Conventions::Textbook, 0.0, 300, 1);
     assert_eq!((found.n_train, found.n_test), (300, 90));

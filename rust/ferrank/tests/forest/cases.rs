@@ -17,7 +17,7 @@ fn features_without_variation_get_nothing() {
         for score in ranking.scores {
             assert!(score.importance[0] > 0.0 && score.importance[2] > 0.0, "{score:?}");
             assert!(score.importance[1] == 0.0 && score.importance[3] == 0.0, "{score:?}");
-            assert!(score.std_error[1] == 0.0 && score.std_error[3] == 0.0, "{score:?}");
+            assert!(score.monte_carlo_error[1] == 0.0 && score.monte_carlo_error[3] == 0.0, "{score:?}");
         }
     }
 }
@@ -35,14 +35,16 @@ fn equal_weights_are_no_weights_and_their_scale_does_not_count() {
     };
     let without = ranked(&plain, &roles(&["y"]), &few_trees(&SCORES)).unwrap();
     let equal = weighted(&|_| 0.3);
-    assert_eq!(equal.scores[..3], without.scores[..3]);
+    for (a, b) in equal.scores[..3].iter().zip(&without.scores) {
+        assert_eq!((&a.importance, &a.monte_carlo_error), (&b.importance, &b.monte_carlo_error));
+    }
     // Errors are sums of weighted squares, which round.
     for (a, b) in equal.scores[3].importance.iter().zip(&without.scores[3].importance) {
         assert!((a - b).abs() < 1e-12, "{a} {b}");
     }
     let uneven = weighted(&|row| 1.0 + (row % 5) as f64);
-    assert_ne!(uneven, without);
-    assert_eq!(weighted(&|row| 8.0 * (1.0 + (row % 5) as f64)), uneven);
+    assert_ne!(bits(&uneven), bits(&without));
+    assert_eq!(bits(&weighted(&|row| 8.0 * (1.0 + (row % 5) as f64))), bits(&uneven));
 }
 
 #[test]

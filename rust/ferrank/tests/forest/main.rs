@@ -52,7 +52,8 @@ fn few_trees(scores: &[Score]) -> ForestParams {
 
 /// All numbers of a ranking, to the bit.
 fn bits(ranking: &Ranking) -> Vec<u64> {
-    let numbers = ranking.scores.iter().flat_map(|s| s.importance.iter().chain(&s.std_error).chain(&s.by_target));
+    let numbers =
+        ranking.scores.iter().flat_map(|s| s.importance.iter().chain(&s.monte_carlo_error).chain(&s.by_target));
     numbers.map(|number| number.to_bits()).collect()
 }
 

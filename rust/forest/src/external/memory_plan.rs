@@ -1,13 +1,15 @@
 //! The memory plan of growth in external memory: bytes of sums, rows of a bucket, trees at a time.
 
 use crate::context::GrowContext;
+use crate::contrasts::Contrasts;
 use crate::criterion::Criterion;
 use crate::oob::OobSize;
 use crate::params::ForestParams;
-use crate::scores::need_oob;
+use crate::scores::oob_needs;
 use crate::split::node_sums::SumLayout;
 use crate::tree_buffer::BufferedNode;
 use crate::view::CASCADE;
+use ferrank_data::groups::Groups;
 use ferrank_data::intake::CHUNK_ROWS;
 use ferrank_data::store::Codebook;
 use ferrank_runtime::budget::Budget;
@@ -28,8 +30,10 @@ pub(crate) struct MemoryPlan {
     pub(super) bucket_rows: usize,
     /// Number of trees that are finished together.
     pub(super) at_once: usize,
-    /// Distinct rows of a bag for each draw.
+    /// Distinct rows of a node for each of its examples.
     pub(super) rows_per_draw: f64,
+    /// Examples of a bag.
+    examples: f64,
     /// Rows of a bag.
     bag_rows: f64,
     n_rows: usize,
@@ -48,9 +52,11 @@ impl MemoryPlan {
         let codes: usize = CASCADE[1..].iter().sum();
         let fixed =
             threads * (CHUNK_ROWS * 48 + codes) + CHUNK_ROWS * (context.space.row_bytes(context.store.columns()) + 8);
+        // The bag of a thread as groups, and the multiplicity of each.
+        let fixed = fixed + threads * 12 * store.groups.as_ref().map_or(0, Groups::len);
         let node = per_node(context) * sums_bytes(context);
         let least = fixed + node.max(threads * LEAST_ROWS * per_row);
-        let judging = if need_oob(&context.params.scores) { oob_bytes(context) } else { 0 };
+        let judging = if oob_needs(&context.params.scores).is_some() { oob_bytes(context) } else { 0 };
         let left = budget.left();
         if left < least + judging {
             return Err(budget.too_small(least + judging, "growing trees"));
@@ -71,15 +77,16 @@ impl MemoryPlan {
     pub(super) fn with_sizes(bucket_rows: usize, sums: usize, context: GrowContext<'_>) -> Self {
         let (params, n_rows) = (context.params, context.store.rows);
         let n = n_rows as f64;
-        let (bag_rows, rows_per_draw) = match params.bootstraps() {
+        let (examples, bag_rows) = match params.bootstraps() {
             true => {
                 let draws = params.rows_per_tree(n_rows as u64) as f64;
-                let bag_rows = -n * (-draws / n).exp_m1();
-                (bag_rows, bag_rows / draws)
+                (draws, -n * (-draws / n).exp_m1())
             }
-            false => (n, 1.0),
+            false => (n, n),
         };
-        MemoryPlan { sums, bucket_rows, at_once: 1, rows_per_draw, bag_rows, n_rows }
+        // How often the rows of a node are drawn varies little if rows are drawn on their own.
+        let rows_per_draw = if context.store.groups.is_some() { 1.0 } else { bag_rows / examples };
+        MemoryPlan { sums, bucket_rows, at_once: 1, rows_per_draw, examples, bag_rows, n_rows }
     }
 
     /// Returns true if the rows of a node with this number of `examples` fit into memory.
@@ -98,7 +105,7 @@ impl MemoryPlan {
 /// Returns true if `left` bytes of memory hold the store of `rows` rows, and the bags and trees of all threads.
 pub(crate) fn holds_all(rows: u64, book: &Codebook, params: &ForestParams, left: usize) -> bool {
     // The value itself, and its component with a weight of its own.
-    let store = book.row_bytes() + 24 * (book.n_kept() + 1) + book.label_bytes();
+    let store = book.row_bytes() + 24 * (book.n_kept() + 1) + book.label_bytes() + book.group_bytes();
     // Rows, counts and pairs, twice, because a partition needs a copy; nodes.
     let bag = 8 + 2 * 20 + 2 + 2 * size_of::<BufferedNode>();
     let threads = rayon::current_num_threads().min(params.n_estimators);
@@ -127,8 +134,15 @@ fn bytes_per_row(context: GrowContext<'_>) -> usize {
     let items = 2 * 20 + 4;
     let known = if store.codings.iter().any(|coding| coding.has_missing) { 20 } else { 0 };
     // Nodes are kept only for scores that read out-of-bag rows.
-    let nodes = if need_oob(&context.params.scores) { 2 * size_of::<BufferedNode>() + 8 + 4 } else { 0 };
-    raw + context.space.row_bytes(context.store.columns()) + items + known + nodes
+    let (columns, needs) = (store.columns(), oob_needs(&context.params.scores));
+    let nodes = needs.map_or(0, |needs| {
+        let members = if needs.predictions { 8 + 4 } else { 0 };
+        let n_rows = LEAST_ROWS as f64;
+        let n_listed = context.space.n_listed(columns);
+        let contrasts = Contrasts::bytes(&Criterion::new(context.space), n_rows, n_rows, n_listed) / n_rows;
+        2 * size_of::<BufferedNode>() + members + if needs.contrasts { (1.5 * contrasts) as usize } else { 0 }
+    });
+    raw + context.space.row_bytes(columns) + items + known + nodes
 }
 
 /// Bytes that a tree and its out-of-bag rows take for the scores that read them.
@@ -136,12 +150,12 @@ fn oob_bytes(context: GrowContext<'_>) -> usize {
     let GrowContext { store, params, .. } = context;
     let plan = MemoryPlan::with_sizes(0, 0, context);
     let size = OobSize {
-        leaves: plan.bag_rows.min(plan.bag_rows / plan.rows_per_draw / params.min_samples_leaf.max(1) as f64),
+        leaves: plan.bag_rows.min(plan.examples / params.min_samples_leaf.max(1) as f64),
         out_of_bag: store.rows as f64 - plan.bag_rows,
         n_features: store.codings.len(),
         n_targets: store.targets.len(),
         n_rows: store.rows,
         is_narrow: store.codings.iter().all(|coding| coding.is_narrow()),
     };
-    size.tree_bytes() + params.scores.iter().map(|score| score.method().oob_bytes(&size)).sum::<usize>()
+    size.tree_bytes() + params.scores.iter().map(|score| score.method().oob_bytes(&size, context)).sum::<usize>()
 }

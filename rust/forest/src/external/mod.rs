@@ -26,16 +26,19 @@ mod pass;
 mod tests;
 mod upper_tree;
 
+use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
 use pulp::Arch;
 use rayon::prelude::*;
 
+use super::companion_scores;
+use super::companions;
 use super::context::GrowContext;
 use super::criterion::WEIGHT;
 use super::grow::{Grower, SubtreeRoot, SubtreeRows};
 use super::oob::OobContext;
-use super::scores::{SplitScores, need_oob, score_size};
+use super::scores::{SplitScores, oob_needs, score_size};
 use super::space::Block;
 use buckets::{Buckets, Stored};
 use ferrank_ranking::Contribution;
@@ -72,9 +75,11 @@ fn grow_in(
     trees: &[u64],
     each: &(dyn Fn(u64, Contribution) -> Result<()> + Sync),
 ) -> Result<()> {
-    let oob = need_oob(&context.params.scores).then(|| OobContext::new(context, subset, Some(scratch)));
+    let oob = oob_needs(&context.params.scores).map(|needs| OobContext::new(context, needs, subset, Some(scratch)));
     let passes = Passes::new(context);
-    let mut trees: Vec<UpperTree> = trees.iter().map(|&number| UpperTree::new(number, context, plan)).collect();
+    let numbers = trees.iter().flat_map(|&tree| std::iter::once(tree).chain(context.companions(tree)));
+    let mut trees: Vec<UpperTree> = numbers.map(|number| UpperTree::new(number, context, plan)).collect();
+    let contributions = Families::new(context);
     while upper_tree::open(&mut trees, context, plan) {
         passes.sum(&mut trees)?;
         trees.par_iter_mut().for_each(|tree| tree.choose(context, plan));
@@ -84,7 +89,7 @@ fn grow_in(
     for group in trees.chunks_mut(plan.trees_on_disk()) {
         // The sums of open nodes are no longer in memory here.
         let buckets = Buckets::new(context, scratch, group, plan.sums)?;
-        passes.collect(group, &buckets, oob.as_ref().map(|oob| &oob.targets))?;
+        passes.collect(group, &buckets, oob.as_ref().and_then(OobContext::predicted))?;
         let stored = buckets.finish(group)?;
         for together in group.chunks_mut(plan.at_once) {
             together.par_iter_mut().with_max_len(1).try_for_each(|tree| {
@@ -92,13 +97,41 @@ fn grow_in(
                 let mut grower = grower.unwrap_or_else(|| Grower::new(context, Arch::new()));
                 let result = finish(context, tree, &stored, oob.as_ref(), &mut grower)?;
                 idle().push(grower);
-                each(tree.number, result)?;
+                let Some((number, contribution)) = contributions.add(tree.number, result) else { return Ok(()) };
+                each(number, contribution)?;
                 context.monitor.advance(1);
                 Ok(())
             })?;
         }
     }
     Ok(())
+}
+
+/// The vectors of trees and of their companions, until those of all of them are there.
+struct Families<'a> {
+    context: GrowContext<'a>,
+    incomplete: Mutex<HashMap<u64, Vec<Option<Contribution>>>>,
+}
+
+impl<'a> Families<'a> {
+    fn new(context: GrowContext<'a>) -> Self {
+        Families { context, incomplete: Mutex::default() }
+    }
+
+    /// Adds the vectors of `tree`. Returns the number and the contribution of its tree once that is complete.
+    fn add(&self, tree: u64, vectors: Contribution) -> Option<(u64, Contribution)> {
+        let (number, place) = companions::family(tree);
+        let vectors = if place == 0 { vectors } else { companion_scores::kept(vectors, tree, self.context) };
+        let mut incomplete = self.incomplete.lock().unwrap_or_else(PoisonError::into_inner);
+        let family =
+            incomplete.entry(number).or_insert_with(|| vec![None; 1 + self.context.companions(number).count()]);
+        family[place] = Some(vectors);
+        if family.iter().any(Option::is_none) {
+            return None;
+        }
+        let family = incomplete.remove(&number)?;
+        Some((number, family.into_iter().flatten().flatten().collect()))
+    }
 }
 
 /// Grows the subtrees of `tree` and adds up the scores of all splits.
@@ -116,9 +149,9 @@ fn finish(
     while let Some((n, link)) = stack.pop() {
         let node = &mut tree.nodes[n];
         match &mut node.state {
-            State::Split { split, gains } => {
+            State::Split { split, gains, contrasts } => {
                 scores.on_split(node.depth, node.sums[WEIGHT], split, gains);
-                let links = complete.as_mut().map(|complete| complete.add_split(link, split));
+                let links = complete.as_mut().map(|complete| complete.add_split(link, split, contrasts));
                 let [left, right] = [0, 1].map(|side| (split.children[side] as usize, links.map(|links| links[side])));
                 stack.extend([right, left]);
             }

@@ -90,8 +90,8 @@ impl<'a> Passes<'a> {
         wanted: impl Fn(&UpperNode) -> bool + Sync,
         visit: impl Fn(&mut UpperNode, &mut Reached<'_>, usize) -> Result<()> + Sync,
     ) -> Result<()> {
-        let GrowContext { store, space, params, monitor } = self.context;
-        let draws = params.rows_per_tree(store.rows as u64);
+        let GrowContext { store, space, monitor, .. } = self.context;
+        let bags = self.context.bags();
         let mut trees: Vec<(&mut UpperTree, Frontier)> = trees
             .iter_mut()
             .map(|tree| {
@@ -109,10 +109,7 @@ impl<'a> Passes<'a> {
                 monitor.check()?;
                 let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
                 let mut walker = idle.unwrap_or_default();
-                match params.bootstraps() {
-                    true => walker.bag.take_blocks(params.seed, tree.number, store.rows, draws, number..number + 1),
-                    false => walker.bag.take_all(rows.len()),
-                }
+                bags.take_block(tree.number, number, &mut walker.bag);
                 let Walker { bag, router } = &mut walker;
                 router.items.take(bag, self.criterion.is_single().then_some(&block.dense[..]));
                 let done = frontier.packed.apply(view, router, |node, reached| match frontier.node(node) {
@@ -177,7 +174,7 @@ impl Frontier {
 
     fn node(&self, node: Node) -> Option<usize> {
         match node {
-            Node::Split(_) => None,
+            Node::Split(..) => None,
             Node::Leaf(leaf) => self.nodes[leaf as usize],
         }
     }

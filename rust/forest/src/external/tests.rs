@@ -9,7 +9,7 @@ use super::*;
 use crate::params::{Ensemble, ForestParams, MaxFeatures, MaxSamples};
 use crate::score::Score;
 use crate::tests::grow::missing;
-use crate::tests::{Coded, batches, label_sets};
+use crate::tests::{Coded, batches, label_sets, with_groups};
 use crate::tree_worker::TreeWorker;
 use ferrank_runtime::monitor::Monitor;
 
@@ -24,8 +24,8 @@ fn both(
     let (inside, outside) = (coded.space_of(None, supervision), coded.bare_space(None, supervision));
     let context = GrowContext { store: &coded.store, space: &inside, params, monitor: &monitor };
     let subset: Vec<usize> = (0..coded.store.targets.len()).collect();
-    let oob = need_oob(&params.scores).then(|| OobContext::new(context, &subset, None));
-    let expected = (0..5).map(|tree| TreeWorker::new(context).tree(oob.as_ref(), tree).unwrap()).collect();
+    let oob = oob_needs(&params.scores).map(|needs| OobContext::new(context, needs, &subset, None));
+    let expected = (0..5).map(|tree| TreeWorker::new(context).contribution(oob.as_ref(), tree).unwrap()).collect();
     let context = GrowContext { space: &outside, ..context };
     let plan = MemoryPlan::with_sizes(bucket_rows, sums, context);
     let found = Mutex::new(BTreeMap::new());
@@ -53,7 +53,7 @@ fn params() -> impl Strategy<Value = ForestParams> {
             },
             scores: match ensemble {
                 Ensemble::ExtraTrees => vec![Score::Genie3, Score::Symbolic, Score::Coverage],
-                _ => vec![Score::Symbolic, Score::Permutation, Score::Genie3],
+                _ => vec![Score::Symbolic, Score::Permutation, Score::MdiOob, Score::Genie3],
             },
             by_target: true,
             seed,
@@ -73,7 +73,9 @@ proptest! {
         max_bins in prop_oneof![Just(255), Just(1000), Just(7)],
         supervision in prop_oneof![Just(1.0), Just(0.5), Just(0.0)],
         memory in (1..60usize, prop_oneof![Just(0), Just(1 << 20)]),
+        n_groups in prop::option::of(2..50usize),
     ) {
+        let batch = n_groups.map_or(batch.clone(), |n_groups| with_groups(&batch, n_groups));
         let targets: &[&str] = [&["y"][..], &["class"], &["y", "t", "class"], &["t"]][which];
         prop_assume!(batch.column_by_name(targets[0]).unwrap().null_count() < batch.num_rows());
         let [expected, found] = {

@@ -6,11 +6,13 @@ use super::bucket::Bucket;
 use super::memory_plan::MemoryPlan;
 use crate::candidates::{Candidate, SplitCandidates};
 use crate::context::GrowContext;
+use crate::contrasts::Contrasts;
 use crate::criterion::{Criterion, EXAMPLES, WEIGHT};
 use crate::grow::LEAST_GAIN;
 use crate::oob::LeafTotals;
 use crate::params::Ensemble;
 use crate::pool::FeaturePool;
+use crate::scores::oob_needs;
 use crate::split::node_sums::{NodeSums, SumLayout, SumSearch};
 use crate::split::random_test::random_subset;
 use crate::tree_buffer::BufferedSplit;
@@ -39,15 +41,14 @@ pub(super) struct UpperNode {
 #[derive(Debug)]
 pub(super) enum State {
     /// The node is still to be split. The next pass computes the sums in `next`; those in `done` are complete.
-    Open {
-        next: Vec<FeatureSums>,
-        done: Vec<FeatureSums>,
-    },
+    Open { next: Vec<FeatureSums>, done: Vec<FeatureSums> },
     Split {
         split: BufferedSplit,
         gains: Vec<f64>,
+        /// The contrasts of this split, if some score reads them.
+        contrasts: Contrasts,
     },
-    /// A leaf with the totals of its targets if some score reads out-of-bag rows; otherwise empty.
+    /// A leaf with the totals of its targets if some score reads predictions; otherwise empty.
     Leaf(LeafTotals),
     /// The rows of the node fit into memory.
     Bucket(Bucket),
@@ -128,9 +129,7 @@ impl UpperNode {
 
 impl UpperTree {
     pub(super) fn new(number: u64, context: GrowContext<'_>, plan: &MemoryPlan) -> Self {
-        let params = context.params;
-        let rows = context.store.rows as u64;
-        let examples = if params.bootstraps() { params.rows_per_tree(rows) } else { rows } as f64;
+        let examples = context.bags().n_examples(number) as f64;
         let mut root = UpperNode::new(0, ROOT, Vec::new(), Vec::new());
         root.state = state(examples, 0, context, plan);
         UpperTree { number, nodes: vec![root] }
@@ -222,6 +221,10 @@ impl UpperTree {
             true => context.gains_by_target(criterion, &left, &known, share),
             false => Vec::new(),
         };
+        let mut contrasts = Contrasts::default();
+        if oob_needs(&context.params.scores).is_some_and(|needs| needs.contrasts) {
+            contrasts.add(criterion, &left, &known);
+        }
         if missing_left {
             // Nothing, unless missing values go to the heavier side.
             left.iter_mut().zip(&node.sums).zip(&known).for_each(|((left, all), known)| *left += all - known);
@@ -239,16 +242,13 @@ impl UpperTree {
         }
         let children = [first, first + 1];
         let split = BufferedSplit { feature: found.feature, test: found.test.test, missing_left, gain, children };
-        self.nodes[n].state = State::Split { split, gains };
+        self.nodes[n].state = State::Split { split, gains, contrasts };
     }
 }
 
 /// The state of a new node with this number of `examples`.
 fn state(examples: f64, depth: u32, context: GrowContext<'_>, plan: &MemoryPlan) -> State {
-    let params = context.params;
-    let may_split =
-        examples >= (2 * params.min_samples_leaf) as f64 && params.max_depth.is_none_or(|most| (depth as usize) < most);
-    match may_split {
+    match context.params.may_split(examples, depth) {
         false => State::leaf(),
         true if plan.fits(examples) => State::Bucket(Bucket::default()),
         true => State::Open { next: Vec::new(), done: Vec::new() },

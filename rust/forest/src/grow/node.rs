@@ -55,10 +55,7 @@ impl Grower<'_> {
     }
 
     pub(super) fn may_split(&self, view: View<'_>, pending: &PendingNode, examples: f64) -> bool {
-        let params = self.context.params;
-        examples >= (2 * params.min_samples_leaf) as f64
-            && params.max_depth.is_none_or(|most| (pending.depth as usize) < most)
-            && !self.is_pure(view, pending.examples.clone())
+        self.context.params.may_split(examples, pending.depth) && !self.is_pure(view, pending.examples.clone())
     }
 
     /// Keeps or scores the split of the node `pending`, and pushes its children to the stack, the left one last.

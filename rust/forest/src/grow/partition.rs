@@ -38,6 +38,9 @@ impl Grower<'_> {
         let missing_left = found.test.missing_left(left[WEIGHT], total[WEIGHT] - left[WEIGHT]);
         let partition = (gain > LEAST_GAIN).then(|| {
             self.record_by_target(share);
+            if self.keeps_contrasts {
+                self.tree_buffer.contrasts.add(&self.criterion, &self.buffers.left, &self.buffers.total);
+            }
             let split =
                 BufferedSplit { feature: found.feature, test: found.test.test, missing_left, gain, children: [0; 2] };
             if let Some(middle) = middle {

@@ -9,6 +9,7 @@
 use super::feature_codes::FeatureCodes;
 use super::state::{Buffers, Grower, KnownSums, LEAST_GAIN, NodeTotals, Partition, PendingNode, TestSource};
 use crate::candidates::Candidate;
+use crate::criterion::contrast;
 use crate::params::Ensemble;
 use crate::split::single;
 use crate::split::{Cut, SplitConstraint};
@@ -152,7 +153,7 @@ impl Grower<'_> {
         node: single::Node,
         found: Candidate,
     ) -> Option<Partition> {
-        let Grower { context, buffers, items, features, .. } = self;
+        let Grower { context, buffers, items, features, tree_buffer, .. } = self;
         let Candidate { feature, test, .. } = found;
         let CodeTest::Cut(code) = test.test else { unreachable!("all features are numeric") };
         // The code of a missing value is the highest number of the type. To go left, it wraps to 0.
@@ -192,6 +193,9 @@ impl Grower<'_> {
         let gain = node.gain([left.examples, left.sum]);
         let missing_left = test.missing_left(left.examples, right.examples);
         let split = BufferedSplit { feature, test: test.test, missing_left, gain, children: [0; 2] };
+        if self.keeps_contrasts && gain > LEAST_GAIN {
+            tree_buffer.contrasts.add_single(contrast(left.sum, left.examples, node.sum, node.examples));
+        }
         (gain > LEAST_GAIN).then(|| Partition { split, middle, sums: [left, right].map(KnownSums::Single) })
     }
 }

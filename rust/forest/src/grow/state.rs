@@ -12,7 +12,7 @@ use crate::criterion::Criterion;
 use crate::items::Items;
 use crate::params::Ensemble;
 use crate::pool::{FeaturePool, Mark};
-use crate::scores::{SplitScores, need_oob};
+use crate::scores::{SplitScores, oob_needs};
 use crate::space::Block;
 use crate::split::batch::Batch;
 use crate::split::dense::LeftSides;
@@ -97,6 +97,7 @@ pub(crate) struct Grower<'a> {
     /// The most rows of a batch for each feature.
     pub(super) rows_per_feature: usize,
     pub(super) keeps_members: bool,
+    pub(super) keeps_contrasts: bool,
     pub(super) row_bytes: usize,
     pub(super) items: Items,
     pub(super) pool: FeaturePool,
@@ -126,6 +127,7 @@ impl<'a> Grower<'a> {
             codings.map(|coding| coding.n_codes()).max().unwrap_or(0)
         };
         let features = FeatureCodes::all(context);
+        let needs = oob_needs(&context.params.scores);
         let rows_per_feature = if features.iter().any(|find| find.has_missing) { 2 } else { 1 };
         Grower {
             context,
@@ -138,7 +140,8 @@ impl<'a> Grower<'a> {
             rows_per_feature,
             per_node: context.params.features_per_node(store.codings.len()),
             row_bytes: store.row_bytes() + if is_single { 0 } else { space.row_bytes(store.columns()) },
-            keeps_members: need_oob(&context.params.scores),
+            keeps_members: needs.is_some_and(|needs| needs.predictions),
+            keeps_contrasts: needs.is_some_and(|needs| needs.contrasts),
             items: Items::default(),
             whole: pool.mark(),
             pool,

@@ -3,7 +3,8 @@
 //! A score that reads out-of-bag rows gets an [`OobView`] of each complete tree. The tree is assembled in preorder from
 //! splits, leaves and subtrees ([`OobTree`]), because growth in external memory never holds all of its nodes.
 //!
-//! Memory: the tree, 16 bytes for a split and the predictions of its leaves; a bit for each row.
+//! Memory: the tree, 16 bytes for a split, and the contrasts of its splits and the predictions of its leaves if a score
+//! reads them; a bit for each row.
 
 mod leaf_totals;
 mod packed;
@@ -11,12 +12,15 @@ mod predictions;
 mod rows;
 mod targets;
 
+use std::borrow::Cow;
+
 use ferrank_data::intake::CHUNK_ROWS;
 use ferrank_runtime::error::Result;
 use ferrank_runtime::scratch::Scratch;
 
 use crate::bag::Bag;
 use crate::context::GrowContext;
+use crate::contrasts::Contrasts;
 use crate::tree_buffer::{BufferedSplit, TreeBuffer};
 pub(crate) use leaf_totals::LeafTotals;
 pub(crate) use packed::{LEAF, Link, Node, PackedTree};
@@ -27,6 +31,7 @@ pub(crate) use targets::{Numeric, Targets};
 /// What is shared by the out-of-bag views of all trees of an ensemble.
 pub(crate) struct OobContext<'a> {
     context: GrowContext<'a>,
+    needs: OobNeeds,
     /// The targets that trees predict.
     pub(crate) targets: Targets<'a>,
     has_missing: bool,
@@ -36,52 +41,71 @@ pub(crate) struct OobContext<'a> {
 
 impl<'a> OobContext<'a> {
     /// The context of trees that predict the targets `subset`.
-    pub(crate) fn new(context: GrowContext<'a>, subset: &[usize], scratch: Option<&'a Scratch>) -> Self {
+    pub(crate) fn new(
+        context: GrowContext<'a>,
+        needs: OobNeeds,
+        subset: &[usize],
+        scratch: Option<&'a Scratch>,
+    ) -> Self {
         let targets = Targets::new(context.store, subset);
-        OobContext { context, has_missing: targets.has_missing(), targets, scratch }
+        OobContext { context, needs, has_missing: targets.has_missing(), targets, scratch }
     }
 
     /// A tree without nodes.
     pub(crate) fn tree(&self) -> OobTree {
-        let leaves = LeafPredictions::new(&self.targets, self.has_missing);
-        OobTree { packed: PackedTree::default(), leaves }
+        let leaves = LeafPredictions::new(&self.targets, self.needs.predictions && self.has_missing);
+        OobTree { packed: PackedTree::default(), needs: self.needs, leaves, contrasts: Contrasts::default() }
     }
 
-    /// The rows with a target that are not in `bag`, a bag of the whole store.
-    pub(crate) fn rows(&self, bag: &Bag) -> OutOfBagRows {
-        self.with_targets(OutOfBagRows::outside(bag, self.context.store.rows))
+    /// The targets, if predictions of leaves are needed.
+    pub(crate) fn predicted(&self) -> Option<&Targets<'a>> {
+        self.needs.predictions.then_some(&self.targets)
     }
 
-    /// The rows with a target that are not in the bag of tree number `tree`. The bag is drawn again, block by block.
+    /// The rows that are not in `bag`, the bag of tree number `tree`.
+    pub(crate) fn rows(&self, tree: u64, bag: &Bag) -> OutOfBagRows {
+        OutOfBagRows::outside(self.context.bags(), tree, bag)
+    }
+
+    /// The rows that are not in the bag of tree number `tree`. The bag is drawn again, block by block.
     ///
     /// # Errors
     /// [`Interrupted`](ferrank_runtime::error::Error::Interrupted) on request.
     pub(crate) fn rows_of_tree(&self, tree: u64) -> Result<OutOfBagRows> {
-        let GrowContext { store, params, monitor, .. } = self.context;
-        let mut rows = OutOfBagRows::all(store.rows);
-        let (mut bag, draws) = (Bag::default(), params.rows_per_tree(store.rows as u64));
+        let GrowContext { store, monitor, .. } = self.context;
+        let bags = self.context.bags();
+        let (mut rows, mut bag) = (OutOfBagRows::candidates(bags, tree), Bag::default());
         for (block, base) in (0..store.rows).step_by(CHUNK_ROWS).enumerate() {
             monitor.check()?;
-            bag.take_blocks(params.seed, tree, store.rows, draws, block..block + 1);
+            bags.take_block(tree, block, &mut bag);
             rows.remove(base, &bag);
         }
-        Ok(self.with_targets(rows))
-    }
-
-    fn with_targets(&self, mut rows: OutOfBagRows) -> OutOfBagRows {
-        if self.has_missing {
-            rows.retain(|row| self.targets.some_known(row));
-        }
-        rows
+        Ok(rows)
     }
 
     /// The view of the complete `tree` with number `number`.
     pub(crate) fn view<'b>(&'b self, number: u64, tree: &'b mut OobTree, rows: &'b OutOfBagRows) -> OobView<'b> {
         tree.packed.finish(self.context.store);
         tree.leaves.finish();
-        let OobTree { packed, leaves } = tree;
-        let (context, targets, scratch) = (self.context, &self.targets, self.scratch);
-        OobView { context, number, tree: packed, predictions: leaves, targets, rows, scratch }
+        let OobTree { packed, leaves, contrasts, .. } = tree;
+        let &OobContext { context, ref targets, has_missing, scratch, .. } = self;
+        OobView { context, number, tree: packed, predictions: leaves, contrasts, targets, has_missing, rows, scratch }
+    }
+}
+
+/// What scores read of a complete tree, besides its splits.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct OobNeeds {
+    /// The predictions of the leaves.
+    pub(crate) predictions: bool,
+    /// The contrasts of the splits.
+    pub(crate) contrasts: bool,
+}
+
+impl OobNeeds {
+    /// What either needs.
+    pub(crate) fn and(self, other: OobNeeds) -> Self {
+        OobNeeds { predictions: self.predictions || other.predictions, contrasts: self.contrasts || other.contrasts }
     }
 }
 
@@ -91,37 +115,61 @@ pub(crate) struct OobView<'a> {
     /// The number of the tree.
     pub(crate) number: u64,
     pub(crate) tree: &'a PackedTree,
+    /// Empty unless they are needed.
     pub(crate) predictions: &'a LeafPredictions,
+    /// Empty unless they are needed.
+    pub(crate) contrasts: &'a Contrasts,
     pub(crate) targets: &'a Targets<'a>,
-    /// The rows with a target that are not in the bag.
+    has_missing: bool,
+    /// The rows that are not in the bag.
     pub(crate) rows: &'a OutOfBagRows,
     /// The folder of temporary files, if the rows do not fit into memory.
     pub(crate) scratch: Option<&'a Scratch>,
 }
 
-/// A tree that is assembled in preorder: its splits and the predictions of its leaves.
+impl<'a> OobView<'a> {
+    /// The out-of-bag rows with a target.
+    pub(crate) fn labelled_rows(&self) -> Cow<'a, OutOfBagRows> {
+        if !self.has_missing {
+            return Cow::Borrowed(self.rows);
+        }
+        let mut rows = self.rows.clone();
+        rows.retain(|row| self.targets.some_known(row));
+        Cow::Owned(rows)
+    }
+}
+
+/// A tree that is assembled in preorder: its splits, their contrasts and the predictions of its leaves.
 pub(crate) struct OobTree {
     packed: PackedTree,
+    needs: OobNeeds,
     leaves: LeafPredictions,
+    contrasts: Contrasts,
 }
 
 impl OobTree {
-    /// Adds the split that `link` leads to. Returns the branches to its children.
-    pub(crate) fn add_split(&mut self, link: Option<Link>, split: &BufferedSplit) -> [Link; 2] {
+    /// Adds the split that `link` leads to, with its `contrasts`. Returns the branches to its children.
+    pub(crate) fn add_split(&mut self, link: Option<Link>, split: &BufferedSplit, contrasts: &Contrasts) -> [Link; 2] {
         self.leaves.add_split();
+        self.contrasts.append(contrasts);
         self.packed.add_split(link, split)
     }
 
     /// Adds a leaf with the totals of its members.
     pub(crate) fn add_leaf(&mut self, link: Option<Link>, totals: &LeafTotals) {
         self.packed.add_leaf(link);
-        self.leaves.add(totals);
+        if self.needs.predictions {
+            self.leaves.add(totals);
+        }
     }
 
-    /// Adds a tree or a subtree that was grown with its members kept. `targets` are those of its rows.
+    /// Adds a tree or a subtree that was grown with what is needed. `targets` are those of its rows.
     pub(crate) fn add_tree(&mut self, link: Option<Link>, tree: &TreeBuffer, targets: &Targets<'_>) {
         self.packed.add_tree(link, tree);
-        self.leaves.add_members(targets, tree);
+        self.contrasts.append(&tree.contrasts);
+        if self.needs.predictions {
+            self.leaves.add_members(targets, tree);
+        }
     }
 }
 

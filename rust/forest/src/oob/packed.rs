@@ -62,8 +62,8 @@ pub(crate) struct Link {
 /// A node that rows reach.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Node {
-    /// The number of a split, in preorder.
-    Split(u32),
+    /// The number of a split, in preorder, and the position of the first example on its right side.
+    Split(u32, usize),
     /// The number of a leaf, in preorder.
     Leaf(u32),
 }
@@ -157,7 +157,8 @@ impl PackedTree {
     }
 
     /// Routes the examples of `router`, whose rows are numbered as in `view`, down the tree. Calls `visit` in preorder
-    /// for each node that some examples reach, with these examples in the order of their rows.
+    /// for each node that some examples reach, with these examples: those on the left side of a split, then those on the
+    /// right side, each in the order of their rows. Each row of `router` needs its multiplicity or its pair.
     ///
     /// # Errors
     /// The first error of `visit`.
@@ -178,13 +179,13 @@ impl PackedTree {
                 visit(Node::Leaf(number), &mut router.reached(range, view))?;
                 continue;
             }
-            visit(Node::Split(number), &mut router.reached(range.clone(), view))?;
             let step = self.steps[number as usize];
             let slot = self.columns.slot(step.column as usize);
             let middle = match step.test & SUBSET {
                 0 => router.part(range.clone(), view, slot, Rule::<false> { tree: self, step }),
                 _ => router.part(range.clone(), view, slot, Rule::<true> { tree: self, step }),
             };
+            visit(Node::Split(number, middle), &mut router.reached(range.clone(), view))?;
             let [left, right] = step.branches;
             stack.extend([(right, middle..range.end), (left, range.start..middle)]);
         }

@@ -1,13 +1,14 @@
 //! The rows that are not in a bag.
 
-use crate::bag::Bag;
+use crate::bag::{Bag, BagPlan};
+use crate::companions::is_companion;
 use ferrank_data::intake::CHUNK_ROWS;
 use ferrank_runtime::error::Result;
 
 const BITS: usize = u64::BITS as usize;
 
 /// A bit for each row, set if it is not in the bag.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct OutOfBagRows {
     bits: Vec<u64>,
     /// Rows that are not in the bag.
@@ -24,11 +25,26 @@ impl OutOfBagRows {
         OutOfBagRows { bits, count: rows }
     }
 
-    /// The rows below `rows` that are not in `bag`.
-    pub(crate) fn outside(bag: &Bag, rows: usize) -> Self {
-        let mut out = OutOfBagRows::all(rows);
-        out.remove(0, bag);
-        out
+    /// The rows that the bag of tree number `tree` is drawn from. A companion knows those of its subsample alone.
+    pub(crate) fn candidates(bags: BagPlan<'_>, tree: u64) -> Self {
+        match is_companion(tree) {
+            false => OutOfBagRows::all(bags.n_rows()),
+            true => OutOfBagRows::of(&bags.subsample(tree), bags.n_rows()),
+        }
+    }
+
+    /// The rows outside of `bag`, the bag of tree number `tree`.
+    pub(crate) fn outside(bags: BagPlan<'_>, tree: u64, bag: &Bag) -> Self {
+        let mut rows = OutOfBagRows::candidates(bags, tree);
+        rows.remove(0, bag);
+        rows
+    }
+
+    /// Some of the rows 0 … `n_rows` − 1.
+    fn of(rows: &[u32], n_rows: usize) -> Self {
+        let mut bits = vec![0; n_rows.div_ceil(BITS)];
+        rows.iter().for_each(|&row| bits[row as usize / BITS] |= 1 << (row as usize % BITS));
+        OutOfBagRows { bits, count: rows.len() }
     }
 
     /// Removes the rows of `bag`, which are numbered from `base`.
@@ -94,7 +110,8 @@ mod tests {
         let rows = CHUNK_ROWS + 70;
         let mut bag = Bag::default();
         bag.take_bootstrap(1, 2, rows, 50_000);
-        let out = OutOfBagRows::outside(&bag, rows);
+        let mut out = OutOfBagRows::all(rows);
+        out.remove(0, &bag);
         let mut all: Vec<usize> = out.iter().chain(bag.rows.iter().map(|&row| row as usize)).collect();
         assert_eq!(out.len() + bag.rows.len(), rows);
         all.sort_unstable();

@@ -9,6 +9,10 @@ use crate::params::ForestParams;
 pub(super) struct Genie3;
 
 impl ScoreMethod for Genie3 {
+    fn is_share_of_impurity(&self) -> bool {
+        true
+    }
+
     fn is_by_target(&self) -> bool {
         true
     }

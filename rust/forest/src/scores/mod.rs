@@ -4,22 +4,23 @@
 //! looks up. A method declares what it needs and makes an [`Observer`] for each tree. The observer sees every split,
 //! then the whole tree with its out-of-bag rows if the method needs them, and becomes the contribution of the tree.
 //!
-//! To add a score, add its file, its name in `score.rs`, and its line in [`Score::method`].
+//! To add a score, add its file, its name and definition in `score.rs`, and its line in [`Score::method`].
 //!
 //! Memory: a number for each feature, score and thread.
 
 mod coverage;
 mod genie3;
+mod mdi_oob;
 mod observer;
 pub(crate) mod permutation;
 mod symbolic;
 
 use ferrank_data::schema::Task;
 use ferrank_ranking::Contribution;
-use ferrank_runtime::error::Result;
+use ferrank_runtime::error::{Result, check};
 
 use crate::context::GrowContext;
-use crate::oob::OobView;
+use crate::oob::{OobNeeds, OobView};
 use crate::params::ForestParams;
 use crate::score::Score;
 use crate::tree_buffer::{BufferedSplit, TreeBuffer};
@@ -34,6 +35,7 @@ impl Score {
             Score::Symbolic => Box::new(symbolic::Symbolic),
             Score::Coverage => Box::new(coverage::Coverage),
             Score::Permutation => Box::new(permutation::Permutation),
+            Score::MdiOob => Box::new(mdi_oob::MdiOob),
         }
     }
 }
@@ -46,12 +48,16 @@ pub(crate) fn score_size(context: GrowContext<'_>) -> ScoreSize {
 
 /// Checks that `score` is defined under `params` for `task`.
 pub(crate) fn defined(score: Score, params: &ForestParams, task: Task) -> Result<()> {
-    score.method().validate(params, task)
+    let method = score.method();
+    // Without a bootstrap there are no such rows.
+    let message = "needs out-of-bag rows, so a bootstrap; set bootstrap, or leave the score out";
+    check(method.oob_needs().is_none() || params.bootstraps(), format!("scores: {} {message}", score.name()))?;
+    method.validate(params, task)
 }
 
-/// Returns true if one of `scores` reads out-of-bag rows.
-pub(crate) fn need_oob(scores: &[Score]) -> bool {
-    scores.iter().any(|score| score.method().needs_oob())
+/// What `scores` read of a complete tree with its out-of-bag rows; `None` if none of them reads such rows.
+pub(crate) fn oob_needs(scores: &[Score]) -> Option<OobNeeds> {
+    scores.iter().filter_map(|score| score.method().oob_needs()).reduce(OobNeeds::and)
 }
 
 /// The observers of one tree, one for each score.

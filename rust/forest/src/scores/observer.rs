@@ -6,18 +6,25 @@ use ferrank_data::schema::Task;
 use ferrank_ranking::Vector;
 use ferrank_runtime::error::Result;
 
-use crate::oob::{OobSize, OobView};
+use crate::context::GrowContext;
+use crate::oob::{OobNeeds, OobSize, OobView};
 use crate::params::ForestParams;
 
 /// The implementation of a score: what it declares, and its observer.
 pub(crate) trait ScoreMethod {
-    /// Checks that the score is defined under `params` for `task`.
+    /// Checks that the score is defined under `params` for `task`, beside what [`oob_needs`](Self::oob_needs) asks for.
     fn validate(&self, _params: &ForestParams, _task: Task) -> Result<()> {
         Ok(())
     }
 
-    /// Returns true if [`Observer::on_tree`] is to be called. Trees are then kept until they are complete.
-    fn needs_oob(&self) -> bool {
+    /// What [`Observer::on_tree`] reads besides the splits; `None` if it is not to be called. Trees are kept until they
+    /// are complete if it is, and an ensemble without a bootstrap is an error.
+    fn oob_needs(&self) -> Option<OobNeeds> {
+        None
+    }
+
+    /// Returns true if importances are shares of the impurity of the training data.
+    fn is_share_of_impurity(&self) -> bool {
         false
     }
 
@@ -27,7 +34,7 @@ pub(crate) trait ScoreMethod {
     }
 
     /// Bytes that [`Observer::on_tree`] needs for a tree of this size, besides the tree and its rows.
-    fn oob_bytes(&self, _size: &OobSize) -> usize {
+    fn oob_bytes(&self, _size: &OobSize, _context: GrowContext<'_>) -> usize {
         0
     }
 

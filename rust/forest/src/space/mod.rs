@@ -54,6 +54,8 @@ pub(crate) struct Space {
     pub(crate) indicator_weight: Vec<f64>,
     /// The group of each partial indicator, which has the weight of its rows.
     pub(crate) indicator_group: Vec<u32>,
+    /// The impurity of the training data: the sum of the shares of all variables that vary.
+    pub(crate) impurity: f64,
     /// n_groups; a column of each group. All columns of a group are missing in the same rows.
     groups: Vec<Origin>,
     /// How row weights become weights of the block; `None` if all are 1.
@@ -90,6 +92,7 @@ impl Space {
             indicator_target: Vec::new(),
             indicator_weight: Vec::new(),
             indicator_group: Vec::new(),
+            impurity: components.iter().map(|part| part.impurity).sum(),
             groups: Vec::new(),
             weighing: row_weights.weighing,
             dense: Vec::new(),
@@ -209,14 +212,27 @@ impl Space {
 
     /// Bytes that the components of a row take, on average over the rows of `columns`.
     pub(crate) fn row_bytes(&self, columns: Columns<'_>) -> usize {
-        let listed: usize = self.listed.iter().map(|(origin, _)| columns.of(*origin).n_listed()).sum();
-        let indicators = if self.listed.is_empty() { 0 } else { size_of::<usize>() + size_of::<u32>() * listed };
+        let listed = size_of::<u32>() * self.n_listed(columns);
+        let indicators = if self.listed.is_empty() { 0 } else { size_of::<usize>() + listed };
         size_of::<f64>() * (self.width() + usize::from(self.is_weighted())) + indicators
     }
 
     /// Returns true if rows have weights that differ.
     pub(crate) fn is_weighted(&self) -> bool {
         self.weighing.is_some()
+    }
+
+    /// The target of a component, `None` for a component of a feature; indicators come after dense components.
+    pub(crate) fn target_of(&self, component: usize) -> Option<usize> {
+        match component.checked_sub(self.n_dense()) {
+            None => self.dense_target[component],
+            Some(indicator) => self.indicator_target[indicator],
+        }
+    }
+
+    /// Indicators of a row that are 1, on average over the rows of `columns`.
+    pub(crate) fn n_listed(&self, columns: Columns<'_>) -> usize {
+        self.listed.iter().map(|(origin, _)| columns.of(*origin).n_listed()).sum()
     }
 
     /// Number of dense components.

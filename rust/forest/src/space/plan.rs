@@ -40,6 +40,8 @@ pub(super) struct Components<'a> {
     pub(super) dense: Vec<Dense>,
     /// ω of the indicator of each class or label; `None` for a class or label without indicator.
     pub(super) omegas: Vec<Option<f64>>,
+    /// The impurity of the training data in these components.
+    pub(super) impurity: f64,
 }
 
 impl Plan<'_> {
@@ -78,7 +80,7 @@ impl Variable<'_> {
     /// The components of the variable. With `lists_labels`, a label becomes an indicator instead of a dense component.
     pub(super) fn components<'a>(&'a self, rows: &RowWeights<'_>, lists_labels: bool) -> Components<'a> {
         let dense_of = |which: u32| move |scaling| Dense { origin: self.origin, which, scaling };
-        let (mut dense, mut omegas) = (Vec::new(), Vec::new());
+        let (mut dense, mut omegas, mut share) = (Vec::new(), Vec::new(), self.share);
         match self.column {
             TargetColumn::Numeric(values) => {
                 dense.extend(rows.component(&Raw::numeric(values), self.share).map(dense_of(0)))
@@ -101,6 +103,8 @@ impl Variable<'_> {
                 let weights = rows.label_weights(labels).into_iter();
                 let of_labels: Vec<Option<f64>> =
                     weights.map(|weight| (weight > 0.0).then_some(self.share * weight)).collect();
+                let varying = labels.shares().into_iter().zip(&of_labels).filter(|(_, omega)| omega.is_some());
+                share *= varying.map(|(share, _)| share).sum::<f64>();
                 if of_labels.iter().flatten().count() > DENSE_LABELS {
                     omegas = of_labels;
                 } else {
@@ -111,6 +115,8 @@ impl Variable<'_> {
                 }
             }
         }
-        Components { variable: self, is_whole: !self.column.has_missing(), dense, omegas }
+        let is_empty = dense.is_empty() && omegas.is_empty();
+        let impurity = if is_empty { 0.0 } else { share };
+        Components { variable: self, is_whole: !self.column.has_missing(), dense, omegas, impurity }
     }
 }

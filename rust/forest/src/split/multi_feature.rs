@@ -9,8 +9,8 @@ use pulp::{Arch, Simd};
 
 use super::dense::{self, GroupSums, LeftSides, OnRegisters, RegisterSums};
 use super::examples::Examples;
-use super::node::Node;
 use super::missing::better;
+use super::node::Node;
 use super::{Best, Cut, SplitConstraint};
 use crate::criterion::Criterion;
 use crate::tree_buffer::MissingSide;

@@ -25,8 +25,8 @@ use pulp::{Arch, Simd, WithSimd};
 
 use super::examples::Examples;
 use super::examples::add_row;
-use super::node::Node;
 use super::missing::better;
+use super::node::Node;
 use super::nominal::PresentCategories;
 use super::quality::{dense_quality, indicator_quality};
 use super::random_test::{random_sided_cut, random_subset};

@@ -54,7 +54,8 @@ impl RandomThresholds {
             self.marks.clear();
             self.marks.resize(codes.len(), 0);
         }
-        let n_left = arch.dispatch(Mark { codes, cut: C::from_u16(cut), bit: 1 << self.cuts.len(), marks: &mut self.marks });
+        let n_left =
+            arch.dispatch(Mark { codes, cut: C::from_u16(cut), bit: 1 << self.cuts.len(), marks: &mut self.marks });
         let left_is_smaller = 2 * n_left <= codes.len();
         self.cuts.push(MarkedCut { feature, code: cut, missing, left_is_smaller, gain: -1.0 });
         self.cuts.len() == RandomThresholds::MOST
@@ -160,6 +161,21 @@ impl OnRegisters for Judge<'_> {
                 }
                 cut.gain = (side.quality(simd) / (sides[0].0 * sides[0].1)).max(0.0);
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn more_left_codes_than_a_byte_counts_are_counted() {
+        for (n_left, left_is_smaller) in [(300, false), (151, false), (150, true)] {
+            let codes: Vec<u8> = (0..300).map(|position| u8::from(position >= n_left)).collect();
+            let mut thresholds = RandomThresholds::default();
+            thresholds.take(Arch::new(), 0, &codes, 0, MissingSide::Heavier);
+            assert_eq!(thresholds.cuts[0].left_is_smaller, left_is_smaller, "{n_left}");
         }
     }
 }

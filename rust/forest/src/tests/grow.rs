@@ -240,7 +240,7 @@ proptest! {
             let grown = nodes.next().unwrap();
             let examples: u32 = reached.range.clone().map(|position| reached.items.count(position)).sum();
             assert_eq!(f64::from(examples), grown.examples);
-            assert_eq!(matches!(node, Node::Split(_)), grown.split.is_some());
+            assert_eq!(matches!(node, Node::Split(..)), grown.split.is_some());
             Ok(())
         }).unwrap();
         prop_assert!(nodes.next().is_none());
@@ -270,7 +270,7 @@ proptest! {
                         prop_assert!(split.gain <= best + 1e-12);
                     }
                 }
-                // TreeBuffer until no test lowers the impurity.
+                // Grown until no test lowers the impurity.
                 None => prop_assert!(best < 1e-12, "{best} in a leaf"),
             }
         }

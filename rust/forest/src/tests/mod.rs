@@ -32,7 +32,7 @@ pub(crate) struct Coded {
 }
 
 impl Coded {
-    /// `batch` with these targets; a column `w` holds row weights.
+    /// `batch` with these targets; a column `w` holds row weights, a column `g` groups.
     pub(crate) fn new(batch: &RecordBatch, targets: &[&str], task: Option<Task>, max_bins: usize) -> Self {
         Coded::read(batch, targets, task, max_bins, false)
     }
@@ -48,7 +48,8 @@ impl Coded {
         let targets = Targets::Named(targets.iter().map(|name| name.to_string()).collect());
         let weight = batch.column_by_name("w").map(|_| "w".to_string());
         let source = TableSource::new("table", batch.schema(), vec![batch.clone()]).unwrap();
-        let roles = Roles::new(targets).with_task(task).with_weight(weight);
+        let groups = batch.column_by_name("g").map(|_| "g".to_string());
+        let roles = Roles::new(targets).with_task(task).with_weight(weight).with_groups(groups);
         let problem = Problem::resolve(&source.schema(), &roles, "table").unwrap();
         let monitor = Monitor::default();
         let unlabelled = if use_all { Unlabelled::Use } else { Unlabelled::Ignore };
@@ -106,6 +107,17 @@ pub(crate) fn label_sets(rows: usize, n_labels: usize, missing: bool) -> TargetC
     let mut column = LabelColumn::new(Arc::new(hierarchy), rows);
     column.add(&(Arc::new(lists.finish()) as ArrayRef)).unwrap();
     TargetColumn::Labels(column)
+}
+
+/// `batch` with a column of up to `n_groups` groups, in no order.
+pub(crate) fn with_groups(batch: &RecordBatch, n_groups: usize) -> RecordBatch {
+    let names = (0..batch.num_rows()).map(|row| format!("g{}", (row * row * 7 + row) % n_groups));
+    let mut columns: Vec<(&str, ArrayRef)> = vec![("g", Arc::new(StringArray::from_iter_values(names)))];
+    let schema = batch.schema();
+    columns.extend(
+        schema.fields().iter().zip(batch.columns()).map(|(field, column)| (field.name().as_str(), column.clone())),
+    );
+    table(columns)
 }
 
 fn table(columns: Vec<(&str, ArrayRef)>) -> RecordBatch {

@@ -14,7 +14,7 @@ use crate::grow::Grower;
 use crate::oob::OobContext;
 use crate::params::{Ensemble, ForestParams};
 use crate::score::Score;
-use crate::scores::permutation;
+use crate::scores::{oob_needs, permutation};
 use crate::tree_buffer::TreeBuffer;
 use ferrank_data::profile::MISSING_U16;
 use ferrank_data::store::{Slot, TargetColumn};
@@ -179,8 +179,8 @@ fn judged(
     let context = GrowContext { store: &coded.store, space: &space, params: &params, monitor: &monitor };
     let tree = Grower::new(context, Arch::new()).grow(bag, TREE).unwrap().clone();
     let subset: Vec<usize> = (0..coded.store.targets.len()).collect();
-    let oob = OobContext::new(context, &subset, None);
-    let rows = oob.rows(bag);
+    let oob = OobContext::new(context, oob_needs(&params.scores).unwrap(), &subset, None);
+    let rows = oob.rows(TREE, bag);
     let importances = |number| {
         let mut complete = oob.tree();
         complete.add_tree(None, &tree, &oob.targets);

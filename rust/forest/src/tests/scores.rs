@@ -1,7 +1,8 @@
 use crate::params::ForestParams;
 use crate::score::Score;
-use crate::scores::{ScoreSize, SplitScores};
+use crate::scores::{ScoreSize, SplitScores, defined};
 use crate::tree_buffer::{BufferedNode, BufferedSplit, CodeTest, TreeBuffer};
+use ferrank_data::schema::Task;
 use ferrank_ranking::Vector;
 
 /// Feature 3 at the root and to the left, feature 1 to the right; ten examples.
@@ -71,4 +72,13 @@ fn a_leaf_says_nothing() {
     let tree = TreeBuffer { nodes: vec![leaf], ..TreeBuffer::default() };
     let (values, by_target) = harvest(&tree, &params(Score::Genie3));
     assert!(values.values.is_empty() && by_target.iter().all(|vector| vector.values.is_empty()));
+}
+
+#[test]
+fn scores_that_read_out_of_bag_rows_need_a_bootstrap() {
+    let all = params(Score::Permutation).with_bootstrap(Some(false));
+    let error = defined(Score::Permutation, &all, Task::Regression).unwrap_err().to_string();
+    assert!(error.contains("scores: permutation needs out-of-bag rows, so a bootstrap; set bootstrap"), "{error}");
+    assert!(defined(Score::Permutation, &params(Score::Permutation), Task::Regression).is_ok());
+    assert!(defined(Score::Coverage, &all, Task::Regression).is_ok());
 }

@@ -3,13 +3,14 @@
 //! ```text
 //! compute the quantized lower bounds of all pairs of the tile
 //! for each query:
-//!     without a threshold: measure the k + 1 rows with the lowest bounds, take the k-th distance as threshold
+//!     without a threshold: measure the k + e rows with the lowest bounds, take the k-th distance as threshold
 //!     measure the rows whose bound is below the threshold
 //! push the rows measured
 //! ```
 //!
-//! The rows with the lowest bounds come from the smallest bound in each of several groups of rows. The k + 1 smallest
-//! of these are different rows, so that at least k + 1 rows are within their bound whatever the data.
+//! Of all rows, e are excluded for the query: itself and the rows of its group. The rows with the lowest bounds come from
+//! the smallest bound in each of several sets of rows. The k + e smallest of these are different rows, so that at least
+//! k + e rows are within their bound whatever the data.
 
 use pulp::{Arch, Simd};
 
@@ -94,7 +95,8 @@ impl<D: ExactDistance> WithBytes for Offer<'_, '_, D> {
                 }
                 buffers.collect(simd, line, [0, high, high]);
             } else {
-                let first = buffers.kth_bound(simd, line, lists.k() + 1);
+                let excluded = tile.exact.n_excluded(tile.queries.numbers[line]);
+                let first = buffers.kth_bound(simd, line, lists.k() + excluded);
                 if first == BEYOND {
                     return false;
                 }
@@ -298,7 +300,7 @@ impl ByteSearch {
         let distances = distances(simd, tile.layout, Parts::new(tile.layout), query_row, rows);
         for (row, distance) in rows.iter().zip(distances) {
             let row = row.panel.numbers[row.lane];
-            if !tile.exact.is_self(tile.queries.numbers[line], row) {
+            if !tile.exact.is_excluded(tile.queries.numbers[line], row) {
                 self.found.push(Candidate { query, distance, row });
             }
         }

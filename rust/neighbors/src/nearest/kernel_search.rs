@@ -26,7 +26,9 @@ pub(super) struct KernelSearch {
 impl KernelSearch {
     /// Pushes the rows that may be among the nearest to the lists of the queries.
     pub(super) fn run(&mut self, arch: Arch, tile: Tile<'_, impl ExactDistance>, lists: &mut NearestK) {
-        let groups = (GROUPS_PER_NEIGHBOR * (lists.k() + 1)).div_ceil(LANES).min(tile.rows.len());
+        let queries = tile.queries.numbers.iter().filter(|&&number| number != NO_ROW);
+        let excluded = queries.map(|&number| tile.exact.n_excluded(number)).max().unwrap_or(0);
+        let groups = (GROUPS_PER_NEIGHBOR * (lists.k() + excluded)).div_ceil(LANES).min(tile.rows.len());
         let KernelSearch { distances, smallest, .. } = self;
         smallest.clear();
         smallest.resize(groups, [[f32::INFINITY; LANES]; LANES]);
@@ -70,7 +72,8 @@ impl<D: ExactDistance> WithSimd for Offer<'_, '_, D> {
             let query = lists.position(tile.query_panel, line);
             let mut threshold = lists.threshold(tile.exact, query, class);
             if threshold == f32::MAX {
-                let first = buffers.kth_bound(line, lists.k() + 1);
+                let excluded = tile.exact.n_excluded(tile.queries.numbers[line]);
+                let first = buffers.kth_bound(line, lists.k() + excluded);
                 threshold = lists.threshold_at(tile.exact, query, first).min(f32::MAX);
             }
             let threshold = simd.splat_f32s(threshold);

@@ -69,23 +69,6 @@ impl Candidate {
     }
 }
 
-impl Error {
-    /// Upper bound of the true distance of a row whose distance in f32 is `distance`.
-    fn highest(self, distance: f32) -> f64 {
-        (f64::from(distance) + self.fixed) * (1.0 + self.relative)
-    }
-
-    /// Lower bound of the true distance of a row whose distance in f32 is `distance`.
-    fn lowest(self, distance: f32) -> f64 {
-        (f64::from(distance) - self.fixed) / (1.0 + self.relative)
-    }
-
-    /// Upper bound of the distance in f32 of rows whose true distance is at most `most`.
-    fn threshold(self, most: f64) -> f32 {
-        ((most * (1.0 + self.relative) + self.fixed) as f32).next_up()
-    }
-}
-
 #[derive(Debug, Default)]
 struct Buffers {
     highest: Vec<f64>,
@@ -187,7 +170,7 @@ impl NearestK {
         (distance, row): (f32, u32),
     ) -> bool {
         let threshold = self.thresholds[class * self.numbers.len() + query];
-        if distance > threshold || exact.is_self(self.numbers[query], row) {
+        if distance > threshold || exact.is_excluded(self.numbers[query], row) {
             return true;
         }
         let list = &mut self.lists[query * self.n_classes + class];

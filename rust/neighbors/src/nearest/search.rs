@@ -47,7 +47,7 @@ impl Search<'_> {
             let bounds = Bounds::new(layout, arch, &panels, &row_panels, params.k);
             self.scan().offer(exact, [&panels, &row_panels], bounds, &mut lists, |lists| match table {
                 Table::Held(_) => lists.finish(exact),
-                Table::Sparse(_) | Table::Streamed(_) => lists.refine_all(exact),
+                Table::Sparse(_) | Table::Spilled(_) | Table::Streamed(_) => lists.refine_all(exact),
             })
         })?;
         Ok(self.neighbors(&lists))

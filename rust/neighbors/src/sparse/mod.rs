@@ -12,6 +12,7 @@ use std::ops::Range;
 
 pub use search::Index;
 
+use super::ranks::to_mid_ranks;
 use super::rows::Rows;
 use super::space::{Scale, Space};
 use ferrank_data::profile::ColumnProfile;
@@ -52,6 +53,7 @@ impl Usual {
                 (ColumnProfile::Numeric(numeric), Scale::Numeric { low, high }) if numeric.zeros > 0 => {
                     (Scale::normalize(0.0, *low, *high), numeric.zeros as usize)
                 }
+                (ColumnProfile::Numeric(numeric), Scale::Ranked { .. }) => (0.0, numeric.zeros as usize),
                 (ColumnProfile::Nominal(nominal), Scale::Nominal(_)) => {
                     let most = nominal.counts.values().enumerate().max_by_key(|(_, count)| **count);
                     most.map_or((0.0, 0), |(code, &count)| (code as f64, count as usize))
@@ -95,6 +97,29 @@ impl SparseRows {
                 }
             }
             self.starts.push(self.features.len());
+        }
+    }
+
+    /// Replaces the values of `features`, usual ones too, by their mid-ranks.
+    pub fn rank(&mut self, features: &[usize]) {
+        let mut starts = vec![0; self.usual.values.len() + 1];
+        self.features.iter().for_each(|&feature| starts[feature as usize + 1] += 1);
+        (1..starts.len()).for_each(|i| starts[i] += starts[i - 1]);
+        let mut next = starts.clone();
+        let mut entries = vec![0; self.features.len()];
+        for (entry, &feature) in self.features.iter().enumerate() {
+            entries[next[feature as usize]] = entry;
+            next[feature as usize] += 1;
+        }
+        let n_rows = self.len();
+        let mut column = Vec::new();
+        for &feature in features {
+            let entries = &entries[starts[feature]..starts[feature + 1]];
+            column.clear();
+            column.extend(entries.iter().map(|&entry| self.values[entry]));
+            let usual = &mut self.usual.values[feature];
+            *usual = to_mid_ranks(&mut column, (*usual, n_rows - entries.len()));
+            entries.iter().zip(&column).for_each(|(&entry, &rank)| self.values[entry] = rank);
         }
     }
 

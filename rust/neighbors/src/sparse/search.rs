@@ -127,7 +127,7 @@ impl<'a> Index<'a> {
     /// The `k` nearest of `members`, nearest first.
     fn nearest(&self, query: u32, members: &[u32], k: usize, sums: &[f64]) -> Vec<u32> {
         let n_features = self.space.shapes.len();
-        let others = || members.iter().copied().filter(|row| *row != query);
+        let others = || members.iter().copied().filter(|&row| !self.space.excludes(query, row));
         let mut found: Vec<f64> = others().map(|row| sums[row as usize]).collect();
         let threshold = match found.len() > k {
             true => {

@@ -1,6 +1,6 @@
 //! Distances by panels beside those of the space, on all vector widths that the machine has.
 
-use super::{archs, small};
+use super::{archs, informative, small};
 use crate::kernel::Measure;
 use crate::layout::{LANES, NO_ROW};
 use crate::space::{Example, Shape};
@@ -9,9 +9,20 @@ use crate::space_panels::{error_of, panels_of};
 #[test]
 fn panels_give_the_distances_of_the_space_within_their_error() {
     let kinds = [Shape::Numeric, Shape::Nominal, Shape::Constant, Shape::Numeric, Shape::Nominal];
-    for (width, missing, n_classes) in [(1, 0.0, 1), (5, 0.0, 2), (5, 0.3, 2), (700, 0.0, 1), (600, 0.1, 3)] {
+    for (width, missing, n_classes, informs) in [
+        (1, 0.0, 1, false),
+        (5, 0.0, 2, false),
+        (5, 0.3, 2, false),
+        (5, 0.3, 2, true),
+        (700, 0.0, 1, false),
+        (600, 0.1, 3, false),
+        (600, 0.1, 3, true),
+    ] {
         let shapes: Vec<Shape> = (0..width).map(|i| kinds[i % kinds.len()]).collect();
-        let (rows, space, layout) = small(40, &shapes, missing, n_classes, width as u64);
+        let (rows, mut space, mut layout) = small(40, &shapes, missing, n_classes, width as u64);
+        if informs {
+            (space, layout) = informative(&rows, space);
+        }
         let panels = panels_of(&layout, &space, &rows);
         for arch in archs() {
             for (a, b) in (0..panels.len()).flat_map(|a| (0..panels.len()).map(move |b| (a, b))) {

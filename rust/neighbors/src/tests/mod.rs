@@ -25,6 +25,15 @@ fn uniform(n: u64) -> f64 {
     (ferrank_runtime::random::mix([n]) >> 11) as f64 / (1u64 << 53) as f64
 }
 
+/// The rows of [`small`] with informative missing values.
+fn informative(rows: &Rows, space: Space) -> (Space, Layout) {
+    let has_missing = |i: usize| rows.values().iter().skip(i).step_by(rows.width).any(|value| value.is_nan());
+    let models = (0..rows.width).map(|i| has_missing(i).then_some(MissingModel::Informative)).collect();
+    let space = Space::new(space.shapes, models, space.classes, space.n_classes);
+    let layout = layout_of(&space);
+    (space, layout)
+}
+
 /// Rows of some shapes with many ties, about `missing` of the values missing but never those of row 0;
 /// of `n_classes` classes.
 fn small(n_rows: usize, shapes: &[Shape], missing: f64, n_classes: usize, seed: u64) -> (Rows, Space, Layout) {

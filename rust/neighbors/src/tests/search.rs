@@ -2,13 +2,15 @@
 
 use pulp::Arch;
 
-use super::{archs, small};
+use super::{archs, informative, small};
 use crate::layout::LANES;
 use crate::layout::Layout;
 use crate::nearest::{NearestParams, NeighborLists, Search};
 use crate::rows::Rows;
 use crate::space::{Example, Shape, Space};
 use crate::table::Table;
+use ferrank_data::groups::Groups;
+use ferrank_data::values::{Keep, Values};
 use ferrank_runtime::monitor::Monitor;
 
 /// The k nearest of each class, by distance to 12 decimals and then by row.
@@ -16,7 +18,7 @@ fn naive(rows: &Rows, space: &Space, k: usize) -> NeighborLists {
     let example = |row: u32| Example { values: rows.row(row), class: space.class(row) };
     let near = |query: u32, class: usize| {
         let mut found: Vec<(u64, u32)> = Vec::new();
-        for &row in rows.numbers.iter().filter(|&&row| row != query && space.class(row) == class) {
+        for &row in rows.numbers.iter().filter(|&&row| !space.excludes(query, row) && space.class(row) == class) {
             let mut sum = Vec::new();
             space.distances(example(query), &[example(row)], &mut sum);
             found.push(((sum[0] / rows.width as f64 * 1e12).round_ties_even() as u64, row));
@@ -89,6 +91,33 @@ fn it_finds_the_nearest_of_each_class_also_where_many_tie() {
 }
 
 #[test]
+fn rows_of_the_same_group_are_no_neighbors() {
+    for what in ["pairs", "runs", "one large", "scattered"] {
+        let group = |row: u64| match what {
+            "pairs" => row / 2,
+            "runs" => row / 40,
+            "one large" => row / 250,
+            _ => ferrank_runtime::random::mix([row]) % 12,
+        };
+        for (width, missing, n_classes, seed) in [(3, 0.2, 2, 3), (40, 0.0, 1, 1)] {
+            let (rows, space, layout) = small(300, &vec![Shape::Numeric; width], missing, n_classes, seed);
+            let hashes: Vec<u64> = (0..300).map(group).collect();
+            let groups = Groups::new(&[Values::Held(hashes.clone())], "table", Keep::Memory).unwrap();
+            let space = space.with_groups(Some(groups));
+            for k in [1, 20] {
+                let what = format!("{what}, {width} features, k {k}");
+                assert_found(&rows, &space, &layout, k, &what);
+                let monitor = Monitor::default();
+                let found = search(&space, &layout, k, &monitor).of_all(&rows, 0).unwrap();
+                let group = |row: u32| hashes[row as usize];
+                let is_other = |query: u32| found.of(query).flatten().all(|&row| group(row) != group(query));
+                assert!(rows.numbers.iter().all(|&query| is_other(query)), "{what}");
+            }
+        }
+    }
+}
+
+#[test]
 fn of_identical_rows_the_lowest_are_nearest_also_if_met_last() {
     // So many that panels are worked on in groups, which do not meet in the order of rows.
     let (rows, space, layout) = small(1500, &[Shape::Nominal], 0.0, 1, 0);
@@ -115,6 +144,10 @@ fn byte_codes_leave_no_neighbor_out() {
         let (rows, space, layout) = small(n_rows, &shapes, missing, n_classes, seed);
         let what = format!("{n_rows} x {width}, {missing} missing, {n_classes} classes");
         [1, 5, 40].into_iter().for_each(|k| assert_found(&rows, &space, &layout, k, &what));
+        if missing > 0.0 {
+            let (space, layout) = informative(&rows, space);
+            assert_found(&rows, &space, &layout, 5, &format!("{what}, informative"));
+        }
     }
     // Rows that are few steps of a byte apart in most features.
     let (mut rows, space, layout) = small(300, &[Shape::Numeric; 36], 0.0, 1, 1);

@@ -1,12 +1,15 @@
 //! The k nearest rows of each class (ReliefF), or of all rows (RReliefF), with weights by rank.
+//!
+//! One more row is searched: standard errors need the row that moves up if another one is left out.
+
+use std::collections::HashMap;
 
 use pulp::Arch;
 use rayon::prelude::*;
 
 use super::rule::{Neighborhood, Queries};
-use crate::outline::Outline;
 use crate::params::ReliefParams;
-use crate::plan::Plan;
+use crate::plan::{Plan, Shares};
 use crate::prepared::{Prepared, gather};
 use crate::sums::{self, pair_bytes};
 use ferrank_neighbors::context::DistanceContext;
@@ -19,8 +22,9 @@ use ferrank_ranking::Checkpoint;
 use ferrank_runtime::error::Result;
 use ferrank_runtime::monitor::Phase;
 
-/// The k nearest rows, for the largest k of the settings.
+/// The k nearest rows and the next one, for the largest k of the settings.
 pub(super) struct Nearest {
+    /// k + 1, or all rows.
     k: usize,
 }
 
@@ -31,6 +35,27 @@ fn rank_shares(n: usize, sigma: Option<f64>) -> Vec<f64> {
     let shares: Vec<f64> = (1..=n).map(raw).collect();
     let total: f64 = shares.iter().sum();
     shares.into_iter().map(|share| share / total).collect()
+}
+
+/// For each place of a list, the places of the rows in whose place its row comes if they are left out.
+///
+/// If a row is left out, those after it move up. For equal `shares` that amounts to the first row without a share in its
+/// place, otherwise to rows after it in the proportion in which shares fall; one of them is chosen, by a sequence that
+/// spreads evenly. Where all rows of the list have a share, the one after it or the first stands for the mean of the others.
+fn replaced(shares: &[f64], n_rows: usize) -> Vec<Vec<u32>> {
+    /// Fractions of its multiples are spread evenly (Weyl 1916).
+    const GOLDEN: f64 = 0.618_033_988_749_894_9;
+    let n = shares.len();
+    let mut replaced = vec![Vec::new(); n_rows];
+    for (place, share) in shares.iter().enumerate() {
+        let fallen = ((place + 1) as f64 * GOLDEN).fract() * share;
+        let next = place + 1 + shares[place + 1..].partition_point(|share| *share > fallen);
+        let next = if next < n_rows { next } else { (place + 1) % n };
+        if next != place {
+            replaced[next].push(place as u32);
+        }
+    }
+    replaced
 }
 
 impl Neighborhood for Nearest {
@@ -47,7 +72,7 @@ impl Neighborhood for Nearest {
     ) -> Result<()> {
         let Prepared { space, layout, monitor, limits, .. } = data;
         let n_features = space.shapes.len();
-        let params = NearestParams { k: self.k, in_order: self.needs_order(&plan.outline) };
+        let params = NearestParams { k: self.k, in_order: true };
         let search = Search { space, layout, params, monitor, arch: Arch::new() };
         let query_bytes = self.query_bytes(space.n_classes, plan.outline.n_vectors());
         let largest = blocks.iter().map(|(_, queries)| queries.len()).max().unwrap_or(1).max(1);
@@ -80,14 +105,7 @@ impl Neighborhood for Nearest {
 
 impl Nearest {
     pub(super) fn new(params: &ReliefParams, n_rows: usize) -> Self {
-        Nearest { k: params.n_neighbors.iter().copied().max().unwrap_or(1).min(n_rows) }
-    }
-
-    /// Returns false if the order of the neighbors changes no sum: all have the same weight, and no target distance is
-    /// added in their order.
-    fn needs_order(&self, outline: &Outline) -> bool {
-        let equal = outline.schemes.iter().all(|scheme| scheme.k >= self.k && scheme.sigma.is_none());
-        !(outline.metrics.is_empty() && equal)
+        Nearest { k: params.n_neighbors.iter().copied().max().unwrap_or(1).saturating_add(1).min(n_rows) }
     }
 }
 
@@ -136,7 +154,7 @@ impl Pairs<'_> {
             Table::Sparse(rows) => {
                 by_group(&|blocks| blocks.iter_mut().for_each(|block| block.add_sparse(rows, space)))
             }
-            Table::Streamed(_) => {
+            Table::Spilled(_) | Table::Streamed(_) => {
                 let mut sums: Vec<_> = blocks.par_chunks(together).flat_map_iter(open).collect();
                 table.pass(Phase::Summing, |rows| {
                     sums.par_chunks_mut(together).for_each(|blocks| sums::Block::add(blocks, arch, self.context(rows)));
@@ -150,13 +168,19 @@ impl Pairs<'_> {
     /// The pairs of a block of queries, nothing of which is added yet.
     fn block(&self, queries: &[u32]) -> sums::Block {
         let Pairs { data, plan, neighbors, .. } = self;
-        let mut block = plan.block(queries.len());
+        let mut block = plan.block(queries);
+        // By the length of the list; nearly all are equally long.
+        let mut known: HashMap<usize, Shares> = HashMap::new();
         for &query in queries {
             for (class, rows) in neighbors.of(query).enumerate() {
-                let schemes = plan.outline.schemes.iter();
-                let shares: Vec<Vec<f64>> =
-                    schemes.map(|scheme| rank_shares(scheme.k.min(rows.len()), scheme.sigma)).collect();
-                plan.push(&mut block, &data.space, query, (class, rows), &shares);
+                let shares = known.entry(rows.len()).or_insert_with(|| {
+                    let schemes = plan.outline.schemes.iter();
+                    let shares: Vec<Vec<f64>> =
+                        schemes.map(|scheme| rank_shares(scheme.k.min(rows.len()), scheme.sigma)).collect();
+                    let replaced = shares.iter().map(|shares| replaced(shares, rows.len())).collect();
+                    Shares { shares, replaced }
+                });
+                plan.push(&mut block, &data.space, query, (class, rows), shares);
             }
         }
         block.sort();
@@ -166,7 +190,7 @@ impl Pairs<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::rank_shares;
+    use super::{rank_shares, replaced};
 
     #[test]
     fn rank_shares_sum_to_one() {
@@ -178,5 +202,19 @@ mod tests {
         }
         assert_eq!(rank_shares(3, Some(1e-3)), [1.0, 0.0, 0.0]);
         assert!(rank_shares(0, None).is_empty());
+    }
+
+    #[test]
+    fn the_next_row_moves_up() {
+        assert_eq!(replaced(&[0.5, 0.5], 3), [vec![], vec![], vec![0, 1]]);
+        // Without a next row, others stand in for it.
+        assert_eq!(replaced(&[0.5, 0.5], 2), [vec![1], vec![0]]);
+        assert_eq!(replaced(&[1.0], 1), [vec![0u32; 0]]);
+        // The second share is 0.1 of the first, above 0.618: row 1 moves up. Others fall off within the list.
+        assert_eq!(replaced(&[0.9, 0.09, 0.01], 4), [vec![], vec![0], vec![1], vec![2]]);
+        let many = rank_shares(40, Some(10.0));
+        let moved = replaced(&many, 41);
+        assert_eq!(moved.iter().map(Vec::len).sum::<usize>(), 40);
+        assert!(moved.iter().enumerate().all(|(place, before)| before.iter().all(|&row| (row as usize) < place)));
     }
 }

@@ -11,10 +11,11 @@ pub(crate) type Queries<'a> = (u64, &'a [u32]);
 
 /// A rule of neighborhood.
 pub(crate) trait Neighborhood {
-    /// Bytes of a query while neighbors are searched and summed up, beside its values.
+    /// Bytes of a query while neighbors are searched and summed up, beside its values. Those of the largest block are the
+    /// least memory of a run.
     fn query_bytes(&self, n_classes: usize, n_vectors: usize) -> usize;
 
-    /// Adds the contribution of each of `blocks` to `checkpoint`.
+    /// Adds the contribution of each of `blocks`, all of a run or some, to `checkpoint`, each once.
     ///
     /// # Errors
     /// Errors of reading and writing, and a requested stop.

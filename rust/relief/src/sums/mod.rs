@@ -2,6 +2,9 @@
 //!
 //! Sums belong to a block of queries; estimates add up blocks in their order. Within a block, pairs are added in the
 //! order of (row, query). So sums depend neither on where the rows were held nor on the number of threads.
+//!
+//! Standard errors need more: how the sums change with the rows of each group. In the slot of the group that the queries
+//! of the block are in stand the sums themselves, in those of other groups what the neighbors in the group change.
 
 mod plain;
 
@@ -27,13 +30,42 @@ pub(crate) struct Sums {
     pub(crate) targets: Vec<f64>,
 }
 
+/// What groups of rows make of the sums of a block.
+#[derive(Debug, Default)]
+struct GroupSums {
+    /// The group of the queries.
+    own: usize,
+    /// n_groups x n_schemes
+    queries: Vec<f64>,
+    /// n_groups x n_schemes x n_metrics
+    targets: Vec<f64>,
+    /// n_groups x n_vectors x n_features
+    vectors: Vec<f64>,
+}
+
+/// What the rows of a group change through the differences of a pair.
+#[derive(Debug, Clone, Copy)]
+struct Change {
+    group: u32,
+    scheme: u32,
+    /// Factor of the pair's unit weights.
+    share: f64,
+}
+
+/// Positions of the queries and rows of pairs through which sums change, and their n_units weights.
+#[derive(Debug, Clone, Default)]
+struct Changes {
+    positions: Vec<(u32, u32)>,
+    weights: Vec<f64>,
+}
+
 /// A query and one of its neighbors.
 #[derive(Debug, Clone, Copy)]
 struct Pair {
     row: u32,
     query: u32,
-    /// Position of the pair's weights.
-    weights: u32,
+    /// Number of the pair, which its weights and changes stand under.
+    number: u32,
 }
 
 /// A block of queries at work: its pairs, and the sums so far.
@@ -42,20 +74,39 @@ pub(crate) struct Block {
     pairs: Vec<Pair>,
     /// n_pairs x n_vectors; NaN where the distance of the features replaces an unknown distance of the targets.
     weights: Vec<f64>,
+    /// n_pairs x n_units; the weights of a scheme for a share of 1, NaN as in `weights`.
+    units: Vec<f64>,
+    changes: Vec<Change>,
+    /// n_pairs; end of each pair's changes.
+    ends: Vec<usize>,
     n_vectors: usize,
     n_metrics: usize,
     /// Number of pairs that are added.
     done: usize,
     sums: Sums,
+    groups: GroupSums,
     differences: Vec<f64>,
+}
+
+/// The weights of new pairs, to be set, and the sums that do not depend on features.
+pub(crate) struct Weights<'a> {
+    /// n_rows x n_vectors
+    pub(crate) weights: &'a mut [f64],
+    /// n_rows x n_units
+    pub(crate) units: &'a mut [f64],
+    /// n_schemes; number of queries.
+    pub(crate) queries: &'a mut [f64],
 }
 
 /// Bytes of a pair, from the lists of neighbors to the last sum.
 pub(crate) fn pair_bytes(n_vectors: usize) -> usize {
+    // A row changes sums by its own differences, and by those of the row that moves up for it.
+    const CHANGES: usize = 2;
+    let sum = size_of::<f64>() + size_of::<Position<'_>>() + size_of::<Term<1>>();
     size_of::<u32>()
         + size_of::<Pair>()
-        + size_of::<Position<'_>>()
-        + n_vectors * (size_of::<f64>() + size_of::<Term<1>>())
+        + size_of::<usize>()
+        + n_vectors * ((1 + CHANGES) * sum + size_of::<f64>() + CHANGES * size_of::<Change>())
 }
 
 /// Adds the weights of a pair that contain distances of the targets to `sums`.
@@ -87,24 +138,84 @@ fn mean(differences: &[f64]) -> f64 {
 }
 
 impl Block {
-    /// Starts the sums of a block of `n_queries` queries, without pairs.
-    pub(crate) fn new(outline: &Outline, n_queries: usize) -> Self {
+    /// Starts the sums of a block of `n_queries` queries in group `group`, without pairs.
+    pub(crate) fn new(outline: &Outline, n_queries: usize, group: usize) -> Self {
         let (n_schemes, n_metrics, n_vectors) = (outline.schemes.len(), outline.metrics.len(), outline.n_vectors());
         let sums = Sums {
             queries: vec![n_queries as f64; n_schemes],
             vectors: vec![0.0; n_vectors * outline.n_features],
             targets: vec![0.0; n_schemes * n_metrics],
         };
-        let differences = vec![0.0; outline.n_features];
-        Block { pairs: Vec::new(), weights: Vec::new(), n_vectors, n_metrics, done: 0, sums, differences }
+        let slots = |n: usize| vec![0.0; outline.n_groups() * n];
+        let groups = GroupSums {
+            own: group,
+            queries: slots(n_schemes),
+            targets: slots(sums.targets.len()),
+            vectors: slots(sums.vectors.len()),
+        };
+        Block {
+            pairs: Vec::new(),
+            weights: Vec::new(),
+            units: Vec::new(),
+            changes: Vec::new(),
+            ends: Vec::new(),
+            n_vectors,
+            n_metrics,
+            done: 0,
+            sums,
+            groups,
+            differences: vec![0.0; outline.n_features],
+        }
     }
 
-    /// Adds the pairs of `query` and `rows`; returns their weights, to be set, and the sums.
-    pub(crate) fn push(&mut self, query: u32, rows: &[u32]) -> (&mut [f64], &mut Sums) {
-        let first = self.weights.len();
-        self.pairs.extend((self.pairs.len() as u32..).zip(rows).map(|(weights, &row)| Pair { row, query, weights }));
+    /// Adds the pairs of `query` and `rows`; returns their weights.
+    pub(crate) fn push(&mut self, query: u32, rows: &[u32]) -> Weights<'_> {
+        let (first, first_unit) = (self.weights.len(), self.units.len());
+        self.pairs.extend((self.pairs.len() as u32..).zip(rows).map(|(number, &row)| Pair { row, query, number }));
         self.weights.resize(first + rows.len() * self.n_vectors, 0.0);
-        (&mut self.weights[first..], &mut self.sums)
+        self.units.resize(first_unit + rows.len() * (1 + self.n_metrics), 0.0);
+        let Block { weights, units, sums, .. } = self;
+        Weights { weights: &mut weights[first..], units: &mut units[first_unit..], queries: &mut sums.queries }
+    }
+
+    /// Adds the target distances of the last `n` pairs, whose weights are set, where they are known.
+    pub(crate) fn add_known_targets(&mut self, n: usize) {
+        let Block { weights, sums, n_vectors, n_metrics, .. } = self;
+        let first = weights.len() - n * *n_vectors;
+        for weights in weights[first..].chunks_exact(*n_vectors) {
+            if !weights[*n_vectors - 1].is_nan() {
+                add_targets(weights, *n_metrics, &mut sums.targets);
+            }
+        }
+    }
+
+    /// Adds the changes through pair number `place` of the last `n`, each of a group, a scheme and a share: what the
+    /// differences of the pair would change if the rows of the group counted that much more.
+    pub(crate) fn change(
+        &mut self,
+        (place, n): (usize, usize),
+        factor: f64,
+        changes: impl Iterator<Item = (usize, usize, f64)>,
+    ) {
+        let Block { units, changes: all, ends, groups, n_metrics, .. } = self;
+        let n_schemes = self.sums.queries.len();
+        let n_units = 1 + *n_metrics;
+        let units = &units[units.len() - (n - place) * n_units..][..n_units];
+        for (group, scheme, share) in changes.filter(|(group, _, share)| *group != groups.own && *share != 0.0) {
+            groups.queries[group * n_schemes + scheme] -= share * (1.0 - factor);
+            if !units[*n_metrics].is_nan() {
+                let targets = &mut groups.targets[(group * n_schemes + scheme) * *n_metrics..][..*n_metrics];
+                targets.iter_mut().zip(&units[1..]).for_each(|(target, unit)| *target += share * unit);
+            }
+            all.push(Change { group: group as u32, scheme: scheme as u32, share });
+        }
+        ends.push(all.len());
+    }
+
+    /// The changes of pair number `number`.
+    fn changes_of(&self, number: u32) -> Range<usize> {
+        let number = number as usize;
+        number.checked_sub(1).map_or(0, |before| self.ends[before])..self.ends[number]
     }
 
     /// Sorts the pairs by (row, query), the order in which they are added.
@@ -119,7 +230,9 @@ impl Block {
     }
 
     /// Adds the pairs of `blocks` whose row is among `context.rows`; rows must come in order. Frees the pairs of a block
-    /// once all are added: a rule may push, sort and add the pairs of one tile of rows after the other.
+    /// once all are added: a rule may push, sort and add the pairs of one tile of rows after the other. Such tiles have
+    /// to begin at the same rows wherever these are held, because distances of the targets are added up when pairs are
+    /// pushed.
     pub(crate) fn add(blocks: &mut [Block], arch: Arch, context: DistanceContext<'_>) {
         let mut parts = Parts::default();
         for block in &mut *blocks {
@@ -133,7 +246,8 @@ impl Block {
         }
         parts.add(arch, context);
         for block in blocks.iter_mut().filter(|block| block.done == block.pairs.len()) {
-            (block.pairs, block.weights, block.done) = (Vec::new(), Vec::new(), 0);
+            (block.pairs, block.weights, block.units) = (Vec::new(), Vec::new(), Vec::new());
+            (block.changes, block.ends, block.done) = (Vec::new(), Vec::new(), 0);
         }
     }
 
@@ -146,40 +260,87 @@ impl Block {
 
     /// Sets the weights of those of `pairs` with an unknown target.
     fn substitute(&mut self, arch: Arch, context: DistanceContext<'_>, pairs: Range<usize>) {
-        let n_vectors = self.n_vectors;
-        for pair in &self.pairs[pairs] {
-            let weights = &mut self.weights[pair.weights as usize * n_vectors..][..n_vectors];
-            substitute(weights, self.n_metrics, &mut self.sums.targets, || {
+        for place in pairs {
+            let pair = self.pairs[place];
+            if self.is_unknown(pair) {
                 let [query, row] = context.pair(pair.query, pair.row);
                 context.space.differences(arch, query, row, &mut self.differences);
-                mean(&self.differences)
-            });
+                self.substitute_pair(pair, mean(&self.differences));
+            }
+        }
+    }
+
+    /// Returns true if a target of `pair` is unknown, and the distance of the features not yet in its place.
+    fn is_unknown(&self, pair: Pair) -> bool {
+        self.units[(pair.number as usize + 1) * (1 + self.n_metrics) - 1].is_nan()
+    }
+
+    /// Sets the weights of `pair`, which has an unknown target, by the distance of the features, and adds the distance to
+    /// the sums of the targets.
+    fn substitute_pair(&mut self, pair: Pair, distance: f64) {
+        let changes = self.changes_of(pair.number);
+        let Block { weights, units, changes: all, sums, groups, n_vectors, n_metrics, .. } = self;
+        let (number, n_schemes) = (pair.number as usize, sums.queries.len());
+        substitute(&mut weights[number * *n_vectors..][..*n_vectors], *n_metrics, &mut sums.targets, || distance);
+        let units = &mut units[number * (1 + *n_metrics)..][..1 + *n_metrics];
+        let unit = units[0] * distance;
+        units[1..].fill(unit);
+        for Change { group, scheme, share } in &all[changes] {
+            let first = (*group as usize * n_schemes + *scheme as usize) * *n_metrics;
+            groups.targets[first..][..*n_metrics].iter_mut().for_each(|target| *target += share * unit);
         }
     }
 
     /// Hands `pairs` and the sums that they are added to on to `parts`.
     fn add_plain<'a>(&'a mut self, context: DistanceContext<'_>, pairs: Range<usize>, parts: &mut Parts<'a>) {
-        let n_vectors = self.n_vectors;
-        let Block { pairs: all, weights, sums, differences, .. } = self;
+        let (n_vectors, n_units, n_schemes) = (self.n_vectors, 1 + self.n_metrics, self.sums.queries.len());
+        let n_features = self.differences.len();
+        let position = |pair: &Pair| (context.queries.position(pair.query), context.rows.position(pair.row));
+        // For each group and scheme.
+        let mut changes = vec![Changes::default(); self.groups.queries.len()];
+        for pair in &self.pairs[pairs.clone()] {
+            let units = &self.units[pair.number as usize * n_units..][..n_units];
+            for Change { group, scheme, share } in &self.changes[self.changes_of(pair.number)] {
+                let Changes { positions, weights } = &mut changes[*group as usize * n_schemes + *scheme as usize];
+                positions.push(position(pair));
+                weights.extend(units.iter().map(|unit| share * unit));
+            }
+        }
+        let Block { pairs: all, weights, sums, groups, .. } = self;
         let positions = all[pairs].iter().map(|pair| {
-            let weights = &weights[pair.weights as usize * n_vectors..][..n_vectors];
-            (context.queries.position(pair.query), context.rows.position(pair.row), weights)
+            let (query, row) = position(pair);
+            (query, row, &weights[pair.number as usize * n_vectors..][..n_vectors])
         });
         let positions: Vec<Position<'_>> = positions.collect();
-        parts.push(&positions, &mut sums.vectors, differences.len());
+        parts.push(&positions, &mut sums.vectors, n_features);
+        for (sums, Changes { positions, weights }) in
+            groups.vectors.chunks_exact_mut(n_units * n_features).zip(&changes)
+        {
+            let terms = positions.iter().zip(weights.chunks_exact(n_units));
+            let positions: Vec<Position<'_>> = terms.map(|(&(query, row), weights)| (query, row, weights)).collect();
+            if !positions.is_empty() {
+                parts.push(&positions, sums, n_features);
+            }
+        }
     }
 
     fn add_differences(&mut self, arch: Arch, context: DistanceContext<'_>, pairs: Range<usize>) {
         let (n_features, n_vectors) = (self.differences.len(), self.n_vectors);
-        let Block { pairs: all, weights, sums, differences, .. } = self;
-        for pair in &all[pairs] {
+        for place in pairs {
+            let pair = self.pairs[place];
+            let changes = self.changes_of(pair.number);
             let [query, row] = context.pair(pair.query, pair.row);
-            context.space.differences(arch, query, row, differences);
-            let weights = &weights[pair.weights as usize * n_vectors..][..n_vectors];
-            for (vector, &weight) in sums.vectors.chunks_exact_mut(n_features).zip(weights) {
+            context.space.differences(arch, query, row, &mut self.differences);
+            let Block { weights, sums, groups, differences, .. } = self;
+            let add = |vector: &mut [f64], weight| {
                 if weight != 0.0 {
                     arch.dispatch(AddTimes { sums: vector, weight, by: differences });
                 }
+            };
+            let weights = &weights[pair.number as usize * n_vectors..][..n_vectors];
+            sums.vectors.chunks_exact_mut(n_features).zip(weights).for_each(|(vector, &weight)| add(vector, weight));
+            for (vector, weight) in changed(&self.units, &self.changes[changes], pair, n_vectors, self.n_metrics) {
+                add(&mut groups.vectors[vector * n_features..][..n_features], weight);
             }
         }
     }
@@ -188,27 +349,57 @@ impl Block {
     pub(crate) fn add_sparse(&mut self, rows: &SparseRows, space: &Space) {
         let n_features = self.differences.len();
         let n_vectors = self.n_vectors;
-        for pair in &self.pairs[self.done..] {
-            let weights = &mut self.weights[pair.weights as usize * n_vectors..][..n_vectors];
-            let distance = || {
+        for place in self.done..self.pairs.len() {
+            let pair = self.pairs[place];
+            if self.is_unknown(pair) {
                 let mut sum = 0.0;
                 rows.differences(space, pair.query, pair.row, |_, difference| sum += difference);
-                sum / n_features as f64
-            };
-            substitute(weights, self.n_metrics, &mut self.sums.targets, distance);
+                self.substitute_pair(pair, sum / n_features as f64);
+            }
+            let changes = &self.changes[self.changes_of(pair.number)];
+            let changed: Vec<(usize, f64)> = changed(&self.units, changes, pair, n_vectors, self.n_metrics).collect();
+            let weights = &self.weights[pair.number as usize * n_vectors..][..n_vectors];
             rows.differences(space, pair.query, pair.row, |feature, difference| {
-                for (vector, &weight) in self.sums.vectors.chunks_exact_mut(n_features).zip(&*weights) {
+                for (vector, &weight) in self.sums.vectors.chunks_exact_mut(n_features).zip(weights) {
                     vector[feature] += weight * difference;
+                }
+                for (vector, weight) in &changed {
+                    self.groups.vectors[vector * n_features + feature] += weight * difference;
                 }
             });
         }
         self.done = self.pairs.len();
     }
 
-    /// The contribution of the block: queries and distances of the targets by scheme, then the sums over features.
+    /// The contribution of the block: queries and distances of the targets by scheme, the sums over features, and all of
+    /// these by group.
     pub(crate) fn finish(self) -> Contribution {
         let Sums { queries, targets, vectors } = self.sums;
+        let mut groups = self.groups;
+        let own = groups.own;
+        let to_own = |all: &mut [f64], sums: &[f64]| {
+            all[own * sums.len()..].iter_mut().zip(sums).for_each(|(all, sum)| *all += sum);
+        };
+        to_own(&mut groups.queries, &queries);
+        to_own(&mut groups.targets, &targets);
+        to_own(&mut groups.vectors, &vectors);
         let vectors = vectors.chunks_exact(self.differences.len()).map(<[f64]>::to_vec);
-        [queries, targets].into_iter().chain(vectors).map(Vector::dense).collect()
+        let groups = [groups.queries, groups.targets, groups.vectors];
+        [queries, targets].into_iter().chain(vectors).chain(groups).map(Vector::dense).collect()
     }
+}
+
+/// The changes through the differences of `pair`: number of the vector among those of all groups, and weight.
+fn changed<'a>(
+    units: &'a [f64],
+    changes: &'a [Change],
+    pair: Pair,
+    n_vectors: usize,
+    n_metrics: usize,
+) -> impl Iterator<Item = (usize, f64)> + 'a {
+    let units = &units[pair.number as usize * (1 + n_metrics)..][..1 + n_metrics];
+    changes.iter().flat_map(move |&Change { group, scheme, share }| {
+        let first = group as usize * n_vectors + scheme as usize * (1 + n_metrics);
+        (first..).zip(units).map(move |(vector, unit)| (vector, share * unit))
+    })
 }

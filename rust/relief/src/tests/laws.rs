@@ -6,7 +6,7 @@ use arrow_array::{ArrayRef, Float64Array, RecordBatch, StringArray};
 
 use super::uniform;
 use crate::limits::{LIMITS, Limits};
-use crate::{Iterations, ReliefParams, accumulate_within};
+use crate::{Iterations, Missing, ReliefParams, Scaling, accumulate_within};
 use ferrank_data::schema::{Roles, Targets};
 use ferrank_data::source::TableSource;
 use ferrank_ranking::Ranking;
@@ -39,6 +39,17 @@ fn table(rows: usize, seed: u64) -> RecordBatch {
     RecordBatch::try_from_iter_with_nullable(columns.map(|(name, array)| (name, array, true))).unwrap()
 }
 
+/// `batch` with a column of groups: nine of many rows, in no order, and some of one row.
+fn with_groups(batch: &RecordBatch) -> RecordBatch {
+    let group = |row: usize| if row.is_multiple_of(11) { row } else { row * row % 9 };
+    let names = (0..batch.num_rows()).map(|row| format!("g{}", group(row)));
+    let groups: ArrayRef = Arc::new(StringArray::from_iter_values(names));
+    let schema = batch.schema();
+    let columns = schema.fields().iter().zip(batch.columns());
+    let columns = columns.map(|(field, column)| (field.name().as_str(), column.clone(), true));
+    RecordBatch::try_from_iter_with_nullable(columns.chain([("g", groups, true)])).unwrap()
+}
+
 /// How the work is done.
 pub(super) type Way = (Limits, usize, usize);
 
@@ -52,7 +63,8 @@ pub(super) fn ranked(
     let source = TableSource::new("table", batch.schema(), parts.collect()).unwrap();
     let drop = ["y", "class"].iter().filter(|name| !targets.contains(name)).map(|name| name.to_string()).collect();
     let targets = Targets::Named(targets.iter().map(|name| name.to_string()).collect());
-    let roles = Roles::new(targets).with_drop(drop);
+    let groups = batch.column_by_name("g").map(|_| "g".to_string());
+    let roles = Roles::new(targets).with_drop(drop).with_groups(groups);
     let options = RunOptions::default().with_threads(threads);
     accumulate_within(Some(limits), &source, &roles, params, &options, &Monitor::default()).unwrap().ranking().unwrap()
 }
@@ -61,19 +73,32 @@ pub(super) fn ranked(
 fn nothing_but_data_and_settings_changes_a_bit() {
     let narrow = Limits { rows: 0, group: 20_000 };
     for (seed, n_iterations) in [(0, Iterations::All), (1, Iterations::Count(37)), (2, Iterations::Share(0.6))] {
-        let batch = table(230, seed);
+        let batch = if seed == 1 { with_groups(&table(230, seed)) } else { table(230, seed) };
         for (targets, per_target) in [(vec!["class"], false), (vec!["y"], false), (vec!["y", "class"], true)] {
-            let params = ReliefParams {
-                n_neighbors: vec![3, 8],
-                sigma: vec![None, Some(2.0)],
-                n_iterations,
-                per_target,
-                ..ReliefParams::default()
-            };
-            let whole = ranked(&batch, &targets, &params, (LIMITS, 230, 1));
-            assert_eq!(whole.scores.len(), 4);
-            for way in [(LIMITS, 7, 4), (narrow, 230, 1), (narrow, 50, 2), (Limits { rows: 0, ..LIMITS }, 13, 1)] {
-                assert_eq!(whole, ranked(&batch, &targets, &params, way), "{targets:?}, {way:?}");
+            for (scaling, missing) in [
+                (Scaling::Range, Missing::Expected),
+                (Scaling::Range, Missing::Informative),
+                (Scaling::Rank, Missing::Expected),
+            ] {
+                let params = ReliefParams {
+                    n_neighbors: vec![3, 8],
+                    sigma: vec![None, Some(2.0)],
+                    n_iterations,
+                    scaling,
+                    missing,
+                    per_target,
+                    ..ReliefParams::default()
+                };
+                let whole = ranked(&batch, &targets, &params, (LIMITS, 230, 1));
+                assert_eq!(whole.scores.len(), 4);
+                for way in [(LIMITS, 7, 4), (narrow, 230, 1), (narrow, 50, 2), (Limits { rows: 0, ..LIMITS }, 13, 1)] {
+                    // As text: NaN is not equal to itself.
+                    assert_eq!(
+                        format!("{whole:?}"),
+                        format!("{:?}", ranked(&batch, &targets, &params, way)),
+                        "{targets:?}, {scaling:?}, {missing:?}, {way:?}"
+                    );
+                }
             }
         }
     }

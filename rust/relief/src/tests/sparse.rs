@@ -7,7 +7,7 @@ use arrow_array::{ArrayRef, Float64Array, RecordBatch, StringArray};
 use super::laws::{Way, ranked};
 use super::uniform;
 use crate::limits::{LIMITS, Limits};
-use crate::{Iterations, ReliefParams, ReliefScore};
+use crate::{Iterations, Missing, ReliefParams, ReliefScore, Scaling};
 
 /// Numbers and words, nearly all of them 0 and "no", some missing, and rows that are alike.
 fn table(rows: usize, seed: u64) -> RecordBatch {
@@ -42,13 +42,20 @@ fn table(rows: usize, seed: u64) -> RecordBatch {
 #[test]
 fn sparse_rows_have_the_bits_of_dense_ones() {
     let dense: Way = (Limits { rows: 0, ..LIMITS }, 300, 2);
-    for (seed, n_iterations) in [(0, Iterations::All), (1, Iterations::Count(41))] {
+    let cases = [
+        (0, Iterations::All, Scaling::Range, Missing::Expected),
+        (1, Iterations::Count(41), Scaling::Range, Missing::Informative),
+        (2, Iterations::All, Scaling::Rank, Missing::Expected),
+    ];
+    for (seed, n_iterations, scaling, missing) in cases {
         let batch = table(300, seed);
         for target in ["class", "y"] {
             let mut params = ReliefParams {
                 n_neighbors: vec![1, 9],
                 sigma: vec![None, Some(3.0)],
                 n_iterations,
+                scaling,
+                missing,
                 ..ReliefParams::default()
             };
             if target == "class" {

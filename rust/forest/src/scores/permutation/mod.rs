@@ -12,6 +12,13 @@
 //!   would keep their values at once.
 //! - The increases of two features are uncorrelated, because their turns are independent.
 //!
+//! If rows have groups, all rows of the ring are of groups that the tree has not seen, so that a feature which merely
+//! tells groups apart scores 0 on average. Values are exchanged among all rows of the ring, not between groups alone. Of
+//! n rows in G groups of about the same size, a row takes the value of its own group with probability 1 / G, so that a
+//! feature which is constant within groups scores (G − 1) / G of what it would between groups, and no other feature
+//! scores less. In return each row takes the value of another group than its neighbor in the group does, which averages
+//! over pairs of groups: an exchange of whole groups has the same mean and a greater variance.
+//!
 //! Only features on the path of a row can change its prediction, from the first node where the permuted value goes to
 //! the other side. Each row therefore walks its path once, and a detour from such a node for each such feature. A step
 //! has to wait until its node is in the cache; many rows and detours are walked together, so that these waits overlap
@@ -32,7 +39,8 @@ use ferrank_runtime::error::{Result, check};
 use pulp::Arch;
 
 use super::observer::{Harvest, Observer, ScoreMethod, ScoreSize};
-use crate::oob::{OobSize, OobView};
+use crate::context::GrowContext;
+use crate::oob::{OobNeeds, OobSize, OobView};
 use crate::params::ForestParams;
 use errors::{ErrorScale, ErrorSums};
 use ring::{BLOCK_BYTES, Codes, Ring};
@@ -41,22 +49,18 @@ use walk::{GROUP_ROWS, Walk};
 pub(super) struct Permutation;
 
 impl ScoreMethod for Permutation {
-    fn validate(&self, params: &ForestParams, task: Task) -> Result<()> {
-        check(
-            params.bootstraps(),
-            "scores: permutation needs out-of-bag rows, so a bootstrap; set bootstrap, or leave the score out",
-        )?;
+    fn validate(&self, _: &ForestParams, task: Task) -> Result<()> {
         check(
             task != Task::Unsupervised,
             "scores: permutation needs a target to predict, the task unsupervised has none; leave it out",
         )
     }
 
-    fn needs_oob(&self) -> bool {
-        true
+    fn oob_needs(&self) -> Option<OobNeeds> {
+        Some(OobNeeds { predictions: true, contrasts: false })
     }
 
-    fn oob_bytes(&self, size: &OobSize) -> usize {
+    fn oob_bytes(&self, size: &OobSize, _: GrowContext<'_>) -> usize {
         let codes = (BAND + 1) * if size.is_narrow { 1 } else { 2 };
         (size.out_of_bag * (4 + codes) as f64 + size.leaves.min(size.n_features as f64) * BLOCK_BYTES as f64) as usize
     }
@@ -88,11 +92,12 @@ impl Observer for Increases {
 /// [`Error::File`](ferrank_runtime::error::Error::File) if the disk is full.
 pub(crate) fn importances(view: &OobView<'_>) -> Result<Vec<(u32, f64)>> {
     let features = &view.tree.columns.features;
-    if view.rows.is_empty() || features.is_empty() {
+    let rows = view.labelled_rows();
+    if rows.is_empty() || features.is_empty() {
         return Ok(Vec::new());
     }
-    let scale = ErrorScale::new(view.targets, view.rows);
-    let ring = Ring::new(view)?;
+    let scale = ErrorScale::new(view.targets, &rows);
+    let ring = Ring::new(view, &rows)?;
     let trial = Trial { view, scale: &scale, ring: &ring };
     let sums = if ring.is_narrow() { trial.run::<u8>()? } else { trial.run::<u16>()? };
     let mut importances: Vec<_> = features.iter().copied().zip(sums.importances(&scale)).collect();

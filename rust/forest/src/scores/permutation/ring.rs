@@ -3,7 +3,7 @@
 use arrow_buffer::ScalarBuffer;
 use rand::RngExt;
 
-use crate::oob::OobView;
+use crate::oob::{OobView, OutOfBagRows};
 use crate::view::View;
 use ferrank_data::store::bands::BAND;
 use ferrank_data::store::{Code, Stored};
@@ -32,20 +32,20 @@ pub(super) struct Ring {
 }
 
 impl Ring {
-    /// The out-of-bag rows of a tree. Their codes are in temporary files if the view has a folder for them.
-    pub(super) fn new(view: &OobView<'_>) -> Result<Self> {
-        let (columns, n_rows) = (&view.tree.columns, view.rows.len());
+    /// The out-of-bag `rows` of a tree. Their codes are in temporary files if the view has a folder for them.
+    pub(super) fn new(view: &OobView<'_>, rows: &OutOfBagRows) -> Result<Self> {
+        let (columns, n_rows) = (&view.tree.columns, rows.len());
         let random = |place| stream(view.context.params.seed, Purpose::Permutation, view.number, place);
         let positions = in_random_order(n_rows, &mut random(0));
         let turn = |&feature: &u32| random_turn(n_rows, &mut random(1 + u64::from(feature)));
         let turns = columns.features.iter().map(turn).collect();
-        let narrow = gather(&columns.narrow, view, &positions)?;
-        let wide = gather(&columns.wide, view, &positions)?;
-        let mut rows = vec![0; n_rows];
-        for (row, &position) in view.rows.iter().zip(&positions) {
-            rows[position as usize] = row as u32;
+        let narrow = gather(&columns.narrow, view, rows, &positions)?;
+        let wide = gather(&columns.wide, view, rows, &positions)?;
+        let mut by_position = vec![0; n_rows];
+        for (row, &position) in rows.iter().zip(&positions) {
+            by_position[position as usize] = row as u32;
         }
-        Ok(Ring { rows, narrow, wide, turns })
+        Ok(Ring { rows: by_position, narrow, wide, turns })
     }
 
     /// Returns true if all codes fit in a byte.
@@ -73,15 +73,20 @@ fn random_turn(n: usize, random: &mut Stream) -> usize {
     if n > 1 { random.random_range(1..n as u32) as usize } else { 0 }
 }
 
-/// The codes of the out-of-bag rows in each of `slots`, by position.
-fn gather<C: Stored>(slots: &[usize], view: &OobView<'_>, positions: &[u32]) -> Result<Vec<ScalarBuffer<C>>> {
+/// The codes of `rows` in each of `slots`, by position.
+fn gather<C: Stored>(
+    slots: &[usize],
+    view: &OobView<'_>,
+    rows: &OutOfBagRows,
+    positions: &[u32],
+) -> Result<Vec<ScalarBuffer<C>>> {
     let n_rows = positions.len();
     let mut cells = vec![[C::default(); BAND]; n_rows];
     let mut columns = Vec::with_capacity(slots.len());
     // The store is read from its first row to its last, a band at a time.
     for slots in slots.chunk_by(|one, next| one / BAND == next / BAND) {
         let mut positions = positions.iter();
-        view.rows.by_block(|base, block| {
+        rows.by_block(|base, block| {
             view.context.monitor.check()?;
             View::from_codes(view.context.store, base).band(slots[0] / BAND, block, |_, codes: &[C; BAND]| {
                 positions.next().into_iter().for_each(|&position| cells[position as usize] = *codes);

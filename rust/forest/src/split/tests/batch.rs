@@ -95,9 +95,7 @@ fn check(
                     return examples.best_cut(constraint);
                 }
                 let cut = code_at(examples, low * (1.0 - share) + high * share)?;
-                examples
-                    .fits(constraint, |code| code <= cut)
-                    .then(|| Cut::new(examples.gain(|code| code <= cut), cut))
+                examples.fits(constraint, |code| code <= cut).then(|| Cut::new(examples.gain(|code| code <= cut), cut))
             })
             .collect(),
     );

@@ -151,3 +151,24 @@ fn among_many_categories_two_groups_are_told_apart() {
     examples.omega = vec![1.0, 0.5, 2.0];
     check(&examples);
 }
+
+#[test]
+fn among_many_categories_labels_count_as_much_as_they_weigh() {
+    // By its share of categories and its weight, the first label gains 0.25 and the second 2 · 0.09.
+    let n_codes = 400u16;
+    let (first, second) = (|code: u16| code.is_multiple_of(2), |code: u16| (code / 2).is_multiple_of(10));
+    let n = usize::from(n_codes);
+    let examples = Examples {
+        codes: (0..n_codes).collect(),
+        counts: vec![1; n],
+        weights: vec![1; n],
+        dense: vec![Vec::new(); n],
+        n_whole: 0,
+        labels: (0..n_codes).map(|code| vec![Some(first(code)), Some(second(code))]).collect(),
+        omega: vec![1.0, 2.0],
+        group: Vec::new(),
+    };
+    let found = open(&examples, n).best(&examples.criterion(), ANY).unwrap();
+    let side = first(found.codes[0]);
+    assert_eq!(found.codes, (0..n_codes).filter(|&code| first(code) == side).collect::<Vec<_>>());
+}

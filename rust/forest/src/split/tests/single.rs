@@ -69,11 +69,7 @@ fn check<C: Code>(examples: &Examples, constraint: SplitConstraint, n_codes: u16
 }
 
 /// Cuts with missing values on either side.
-fn check_missing<C: Code>(
-    examples: &Examples,
-    constraint: SplitConstraint,
-    n_codes: u16,
-) -> Result<(), TestCaseError> {
+fn check_missing<C: Code>(examples: &Examples, constraint: SplitConstraint, n_codes: u16) -> Result<(), TestCaseError> {
     let codes: Vec<C> = examples.codes.iter().map(|&of| code(of)).collect();
     let pairs = pairs(examples);
     let node = Node::new(&pairs);

@@ -1,0 +1,241 @@
+"""The simulated data of benches/quality.py is what it says, and the figures made of it are right."""
+
+import importlib.util
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.stats import spearmanr
+from sklearn.compose import ColumnTransformer
+from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
+from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold, cross_val_predict
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
+
+BENCHES = Path(__file__).parent.parent / "benches"
+
+
+def bench(name: str) -> ModuleType:
+    """Return a module of benches/, under a name that no test module has."""
+    spec = importlib.util.spec_from_file_location(f"bench_{name}", BENCHES / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+kinds, tables = bench("kinds"), bench("tables")
+DRAWS: dict[str, Callable[[int], Any]] = kinds.KINDS | kinds.DISCOVERIES
+
+# Rows, features, relevant ones, those independent of the target, nominal ones, and the task.
+SHAPES = {
+    "main-classes": (600, 200, 15, 185, 0, "classification"),
+    "main-numbers": (600, 200, 15, 185, 0, "regression"),
+    "friedman": (400, 100, 5, 95, 0, "regression"),
+    "xor": (600, 60, 6, 54, 0, "classification"),
+    "products": (600, 60, 6, 54, 0, "regression"),
+    "parity": (600, 60, 3, 57, 0, "classification"),
+    "blocks": (500, 100, 10, 0, 0, "regression"),
+    "weak-binary": (600, 40, 5, 35, 40, "classification"),
+    "copies": (400, 60, 20, 40, 0, "regression"),
+    "cauchy": (500, 50, 8, 42, 0, "classification"),
+    "nominal-numeric": (600, 40, 4, 36, 20, "regression"),
+    "wide": (200, 10_000, 20, 9_980, 0, "classification"),
+    "rare": (30_000, 40, 6, 34, 0, "classification"),
+    "gaps": (500, 50, 4, 46, 0, "classification"),
+    "mixed-independent": (300, 40, 7, 33, 0, "classification"),
+    "mixed-correlated": (300, 40, 4, 20, 0, "regression"),
+    "mixed-cardinality": (400, 40, 7, 33, 20, "classification"),
+    "mixed-imbalance": (1_000, 40, 7, 33, 0, "classification"),
+    "mixed-heavy-tails": (300, 40, 7, 33, 0, "regression"),
+    "mixed-grouped": (1_200, 40, 5, 35, 0, "regression"),
+}
+SHAPES |= {
+    name.replace("mixed", "null"): (rows, features, 0, features, nominal, task)
+    for name, (rows, features, _, _, nominal, task) in SHAPES.items()
+    if name.startswith("mixed")
+}
+
+
+@pytest.mark.parametrize("name", DRAWS)
+def test_a_kind_has_the_shape_that_it_names(name: str) -> None:
+    data = DRAWS[name](0)
+    counts = (int(mask.sum()) for mask in (data.relevant, data.null, data.nominal))
+    assert (*data.X.shape, *counts, data.task) == SHAPES[name]
+    assert not (data.relevant & data.null).any()
+    assert data.y.shape == data.X.shape[:1]
+    if not name.endswith("grouped"):
+        assert data.size.replace(" x ", " x ") in DRAWS[name].description
+
+
+@pytest.mark.parametrize("name", DRAWS)
+def test_a_seed_always_draws_the_same(name: str) -> None:
+    one, again, other = (DRAWS[name](seed) for seed in (3, 3, 4))
+    assert np.array_equal(one.X, again.X, equal_nan=True)
+    assert np.array_equal(one.y, again.y)
+    assert not np.array_equal(one.X, other.X, equal_nan=True)
+    assert one.relevant.tolist() != other.relevant.tolist() or not one.relevant.any()
+
+
+def deviations(one: np.ndarray, other: np.ndarray, n_rows: int) -> float:
+    """Return Spearman's correlation in standard deviations of that of independent rows."""
+    return float(spearmanr(one, other).statistic * np.sqrt(n_rows - 1))
+
+
+def cross_validated(data: Any, columns: np.ndarray) -> float:
+    """Return how well a forest predicts rows that it has not seen, in standard deviations of guessing."""
+    # More rows of a frequent class would take long, and tell no more.
+    n_before = np.zeros(len(data.y))
+    for label in np.unique(data.y) if data.task == "classification" else ():
+        n_before[data.y == label] = np.arange((data.y == label).sum())
+    rows = n_before < 1_000
+    X, y = data.X[np.ix_(rows, columns)], data.y[rows]
+
+    nominal = np.flatnonzero(data.nominal[columns])
+    encoder = ColumnTransformer(
+        [("", OneHotEncoder(handle_unknown="ignore"), nominal)], remainder="passthrough"
+    )
+    settings = {"n_estimators": 50, "min_samples_leaf": 4, "random_state": 0}
+    if data.task == "classification":
+        forest, method = RandomForestClassifier(**settings), "predict_proba"
+        folds = StratifiedKFold(3, shuffle=True, random_state=0)
+    else:
+        forest, method = RandomForestRegressor(**settings), "predict"
+        folds = KFold(3, shuffle=True, random_state=0) if data.groups is None else GroupKFold(3)
+    model = make_pipeline(encoder, forest)
+    predicted = cross_val_predict(model, X, y, cv=folds, groups=data.groups, method=method)
+    independent = len(y) if data.groups is None else len(np.unique(data.groups))
+    return deviations(predicted if predicted.ndim == 1 else predicted[:, 1], y, independent)
+
+
+SLOW = [pytest.param(name, marks=pytest.mark.slow) for name in DRAWS if not name.startswith("null")]
+
+
+@pytest.mark.parametrize("name", SLOW)
+def test_the_target_follows_the_relevant_features_and_not_the_independent(name: str) -> None:
+    """An oracle that knows the relevant features beats guessing, and one with as many others does not."""
+    for seed in range(2):
+        data = DRAWS[name](seed)
+        relevant, others = np.flatnonzero(data.relevant), np.flatnonzero(data.null)[: data.relevant.sum()]
+        assert cross_validated(data, relevant) > 4
+        if len(others):
+            # Of so many draws one has more than 3 deviations by chance.
+            assert cross_validated(data, others) < 4
+
+
+@pytest.mark.parametrize(
+    "name", [name for name in DRAWS if name.startswith("null") and "grouped" not in name]
+)
+def test_without_effects_no_feature_is_related_to_the_target(name: str) -> None:
+    chance = []
+    for seed in range(10):
+        data = DRAWS[name](seed)
+        chance += [deviations(X, data.y, len(data.y)) for X in data.X[:, ~data.nominal].T]
+    # As wide as a standard normal sample of so many, of which one in a million lies outside of 5.
+    assert 0.85 < np.std(chance) < 1.15
+    assert np.abs(chance).max() < 5
+
+
+def test_copies_are_exact_and_have_the_same_role() -> None:
+    data = kinds.KINDS["copies"](0)
+    _, which, counts = np.unique(data.X, axis=1, return_inverse=True, return_counts=True)
+    assert counts.tolist() == [4] * 15
+    for feature in range(15):
+        assert len(set(data.relevant[which.ravel() == feature])) == 1
+
+
+def test_gaps_tell_and_values_do_not() -> None:
+    data = kinds.KINDS["gaps"](1)
+    missing = np.isnan(data.X)
+    one, other = (missing[data.y == label].mean(axis=0) for label in (1, 0))
+    assert one[data.relevant].mean() / other[data.relevant].mean() == pytest.approx(3, abs=0.7)
+    assert one[data.null].mean() / other[data.null].mean() == pytest.approx(1, abs=0.1)
+
+
+def test_rare_classes_have_their_number_of_rows() -> None:
+    assert [kinds.KINDS["rare"](seed).y.sum() for seed in range(3)] == [30] * 3
+    assert kinds.DISCOVERIES["mixed-imbalance"](0).y.sum() == 40
+
+
+def test_blocks_and_subjects_correlate_as_they_say() -> None:
+    correlations = np.corrcoef(kinds.KINDS["blocks"](0).X, rowvar=False)
+    assert ((correlations > 0.6).sum(axis=1) == 10).all()
+    data = kinds.DISCOVERIES["null-grouped"](0)
+    means = np.stack([data.X[data.groups == subject].mean(axis=0) for subject in range(60)])
+    assert np.bincount(data.groups).tolist() == [20] * 60
+    assert means.var(axis=0).mean() == pytest.approx(0.8, abs=0.1)
+
+
+def test_a_table_has_the_types_of_its_columns() -> None:
+    table = kinds.KINDS["nominal-numeric"](0).table()
+    dictionaries = [str(field.type).startswith("dictionary") for field in table.schema]
+    assert sum(dictionaries[:-1]) == 20
+    assert str(table["y"].type) == "double"
+    assert str(kinds.KINDS["xor"](0).table()["y"].type).startswith("dictionary")
+    gaps = kinds.KINDS["gaps"](0)
+    assert sum(column.null_count for column in gaps.table().columns) == np.isnan(gaps.X).sum()
+
+
+ROWS = [
+    {"case": "a", "baseline": "one", "auc": 0.9, "cpu": 1.0, "fdp": 0.25, "power": 0.5},
+    {"case": "b", "baseline": "one", "auc": 0.6, "cpu": 2.0, "fdp": 0.0},
+    {"case": "a", "baseline": "two", "note": "takes more than 1 s"},
+    {"case": "b", "baseline": "two", "auc": 0.8, "cpu": 4.0},
+    {"case": "b", "baseline": "three", "note": "takes more than 1 s"},
+]
+
+
+def test_tables_have_a_line_for_each_ranker() -> None:
+    assert tables.quality_by_arm(ROWS).splitlines()[2:] == [
+        "| one | 0.750 | 0.60 | 3 | 0.90 | 0.60 |",
+        "| two | 0.800 (1 of 2 kinds) | 0.80 | 4 |  | 0.80 |",
+    ]
+    assert tables.discoveries_by_arm(ROWS).splitlines()[2:] == ["| one | 3 | 0.25 / 0.50 | 0.00 |"]
+    assert tables.discoveries_by_arm(ROWS[2:]) == ""
+
+
+BENCH = """
+import sys
+sys.path.insert(0, sys.argv.pop(1))
+import arms, quality, time
+
+arms.ARMS.clear()
+arms.ARMS["ten"] = arms.ours("ForestRanker", select=lambda result, fdr: result.ranks() <= 100 * fdr)
+arms.ARMS["ranks"] = arms.ours("ReliefRanker", n_neighbors=20)
+arms.ARMS["fails"] = arms.ours("ForestRanker", max_depth=-1)
+arms.ARMS["sleeps"] = arms.peer("ferrank")(lambda data, seed: time.sleep(60 if len(data.X) > 60 else 0))
+arms.ARMS["absent"] = arms.Arm(None, "nobody_has_this")
+quality.main()
+"""
+
+
+@pytest.mark.slow
+def test_the_bench_judges_what_rankers_say(tmp_path: Path) -> None:
+    options = ["--kinds", "friedman", "null-independent", "--seeds", "2", "--limit", "6", "--record"]
+    ran = subprocess.run(
+        [sys.executable, "-c", BENCH, BENCHES, *options, tmp_path], capture_output=True, text=True, check=True
+    )
+    assert "absent: left out, the package nobody_has_this is not installed" in ran.stdout
+    (path,) = tmp_path.glob("quality-*.json")
+    rows = {(row["case"], row["baseline"]): row for row in json.loads(path.read_text())["rows"]}
+
+    # The ten best of 100 have all five relevant ones, of 40 irrelevant ones none.
+    selecting = rows["friedman", "ten"]
+    assert (selecting["auc"], selecting["fdp"], selecting["power"], selecting["seeds"]) == (1, 0.5, 1, 2)
+    assert selecting["cpu"] > 0
+    nothing = rows["null-independent", "ten"]
+    assert nothing["fdp"] == 1
+    assert not {"auc", "power"} & set(nothing)
+
+    assert set(rows["friedman", "ranks"]) == {"case", "size", "baseline", "auc", "auc_error", "cpu", "seeds"}
+    assert ("null-independent", "ranks") not in rows
+    assert "max_depth" in rows["friedman", "fails"]["note"]
+    assert rows["friedman", "sleeps"]["note"] == "seed 0: takes more than 6 s"
