@@ -5,10 +5,12 @@
 //!
 //! - On the right, missing values have a code above all others. The cut below that code is the test whether the value is
 //!   known.
-//! - On the left, they have the lowest code that is known in the node.
+//! - On the left, they are added to the left side before all others.
 //!
-//! Kernels that add up examples by code fill one histogram for both searches. Of equal gains, that with the missing
+//! Both searches read the same sums by code, or the same order of the codes. Of equal gains, that with the missing
 //! values on the right is taken, then the lowest cut.
+//!
+//! A fit on data of which 10 % of the values are missing takes TODO times the CPU time of a fit without missing values.
 
 use super::Cut;
 use crate::criterion::ties;
