@@ -160,7 +160,8 @@ fn check_missing<C: Code>(
             let mut together = MultiFeatureHistogram::default();
             together.take(criterion, 0, &codes, n_codes, missing.is_some());
             let mut lefts = LeftSides::default();
-            let found: Vec<_> = together.best_cuts(arch, criterion, in_node, node, constraint, Some(&mut lefts)).collect();
+            let found: Vec<_> =
+                together.best_cuts(arch, criterion, in_node, node, constraint, Some(&mut lefts)).collect();
             examples.check(found.first().map(|&(_, cut)| cut), naive)?;
             left_sides_are_summed_up(search, &found, |_| codes.clone(), &lefts)?;
         }
