@@ -24,7 +24,8 @@ def same(one: fr.Ranking, other: fr.Ranking) -> bool:
     """Whether two rankings have the same bits."""
     pairs = zip(one.scores.values(), other.scores.values(), strict=True)
     arrays = ("importance", "standard_error", "monte_carlo_error", "rank", "rank_interval", "by_target")
-    return list(one.scores) == list(other.scores) and all(
+    whole = (list(one.scores), one.model_error)
+    return whole == (list(other.scores), other.model_error) and all(
         np.array_equal(getattr(a, name), getattr(b, name), equal_nan=True)
         for a, b in pairs
         for name in arrays

@@ -84,6 +84,7 @@ def test_json(run: Run, data: Path) -> None:
         "features",
         "scores",
         "settings",
+        "model_error",
         "seconds",
     }
     assert list(found["scores"]) == ["symbolic", "genie3"]

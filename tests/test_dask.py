@@ -69,10 +69,11 @@ def cluster() -> Iterator[distributed.LocalCluster]:
 def same(one: fr.Ranking, other: fr.Ranking) -> bool:
     pairs = zip(one.scores.values(), other.scores.values(), strict=True)
     arrays = ("importance", "standard_error", "monte_carlo_error", "rank", "rank_interval", "by_target")
-    return (list(one.scores), one.features, one.n_rows) == (
+    return (list(one.scores), one.features, one.n_rows, one.model_error) == (
         list(other.scores),
         other.features,
         other.n_rows,
+        other.model_error,
     ) and all(
         np.array_equal(getattr(a, name), getattr(b, name), equal_nan=True)
         for a, b in pairs

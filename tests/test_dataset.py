@@ -161,6 +161,8 @@ def test_wrong_roles_are_named(columns: dict[str, np.ndarray], settings: dict, m
 def test_what_is_not_supported_is_refused(columns: dict[str, np.ndarray]) -> None:
     with pytest.raises(fr.DataError, match="no column 'whom' for the groups"):
         fr.rank(fr.Dataset(columns, "y", groups="whom"))
+    with pytest.raises(fr.SettingError, match="groups: the data set says"):
+        fr.rank(fr.Dataset(columns, "y"), groups="who")
     with pytest.raises(fr.SettingError, match="target: the data set says"):
         fr.rank(fr.Dataset(columns, "y"), "a")
     with pytest.raises(fr.SettingError, match="data in memory"):

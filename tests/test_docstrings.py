@@ -20,8 +20,9 @@ CHECKS = {
     "PR04": "a parameter has no type",
     "PR07": "a parameter has no description",
 }
-RESULTS = {"Accumulator", "Profile", "Ranking", "ScoreRanking", "Stop", "Tuning", "Areas", "Comparison",
-           "Curves", "Evaluation", "Measure", "Stability", "Synthetic"}  # fmt: skip
+RESULTS = {"Accumulator", "ModelError", "Profile", "Ranking", "Relevance", "ScoreRanking", "Stop",
+           "Tuning", "Areas", "Comparison", "Curves", "Evaluation", "Measure", "Stability",
+           "Synthetic"}  # fmt: skip
 """Returned, not made by users: described by attributes."""
 
 

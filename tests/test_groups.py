@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -97,6 +98,10 @@ def test_bags_of_groups_of_copies_are_bags_of_rows(visits: pa.Table) -> None:
     groups = fr.rank(copies, "y", groups="g", min_samples_leaf=6, **settings)
     for name, score in rows.scores.items():
         np.testing.assert_allclose(groups.scores[name].importance, score.importance, rtol=1e-9)
+    found, expected = asdict(groups.model_error["y"]), asdict(rows.model_error["y"])
+    assert (found.pop("n_rows"), expected.pop("n_rows")) == (900, 300)
+    assert found.pop("measure") == expected.pop("measure")
+    assert found == pytest.approx(expected, rel=1e-9)
 
 
 @pytest.mark.parametrize("settings", RANKERS.values(), ids=RANKERS)
@@ -113,7 +118,9 @@ def test_the_same_bits_however_the_rows_come(
     pyarrow.csv.write_csv(table, tmp_path / "table.csv")
     sources = (pieces, table.to_pandas(), str(folder), str(tmp_path / "table.csv"))
     for source in sources:
-        assert same(whole, fr.rank(source, "kind", groups="patient", n_jobs=2, **settings))
+        found = fr.rank(source, "kind", groups="patient", n_jobs=2, **settings)
+        assert same(whole, found)
+        assert found.model_error == whole.model_error
     assert same(whole, fr.rank(fr.Dataset(table, "kind", groups="patient"), **settings))
     X, patients = table.drop(["kind", "patient"]), table["patient"]
     ranker = {"forest": fr.ForestRanker, "relief": fr.ReliefRanker}[settings["ranker"]]

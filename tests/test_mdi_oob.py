@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -11,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import ferrank as fr
+from bags import bag_of
 from reference import scores
 from reference.hierarchy import hierarchical_problem
 from reference.problem import Problem, problem_of
@@ -21,42 +20,6 @@ from tables import NOMINAL, NUMERIC, hierarchies, tables
 KINDS = tuple(kind for kind in NUMERIC + NOMINAL if kind != "close")
 
 many_cases = settings(max_examples=60, derandomize=True, deadline=None)
-
-
-def bag_of(n_rows: int, seed: int) -> np.ndarray:
-    """Multiplicity of each row in the first bag of a forest.
-
-    It does not depend on the columns. A tree that tells all rows apart by their number has a leaf for each
-    row of the bag, and each cut is above the greatest number on its left.
-    """
-    if n_rows == 1:
-        return np.array([1])
-    counts = np.zeros(n_rows, dtype=int)
-    for numbers in (np.arange(n_rows), np.arange(n_rows)[::-1]):
-        nodes = fr.grow_tree(
-            {"row": numbers.astype(float), "y": numbers.astype(float)},
-            "y",
-            task="regression",
-            ensemble="bagging",
-            min_samples_leaf=1,
-            max_bins=65_535,
-            random_state=seed,
-        ).to_pylist()
-        last: float | None = None
-        stack = [(0, None)]
-        while stack:
-            number, cut = stack.pop()
-            node = nodes[number]
-            if node["feature"] is None:
-                last = cut
-                if last is not None:
-                    counts[np.flatnonzero(numbers == math.floor(last))] = node["n_examples"]
-            else:
-                stack += [(node["right"], cut), (node["left"], node["cut"])]
-        if len(nodes) == 1:
-            # All draws are of one row, which no cut shows.
-            return np.zeros(n_rows, dtype=int)
-    return counts
 
 
 def assert_agrees(
@@ -117,13 +80,6 @@ def check(case: tuple[pa.Table, list[str]], seed: int, *, min_samples_leaf: int 
 
 
 SEEDS = st.integers(0, 1000)
-
-
-def test_a_bag_is_found():
-    # 32 rows, of which about 20 are in the bag.
-    counts = bag_of(32, 5)
-    assert (counts.sum(), counts.min()) == (32, 0)
-    assert not np.array_equal(counts, bag_of(32, 6))
 
 
 def test_reference_worked_by_hand():

@@ -59,6 +59,7 @@ def test_a_killed_run_resumes_to_the_same_bits(run: str, data: Path, tmp_path: P
     with pytest.warns(fr.ResumeWarning, match=r"run\.ferrank: dropped the last"):
         resumed = fr.rank(str(data), ["y", "z"], ranker=ranker, resume=path)
     whole = fr.rank(str(data), ["y", "z"], ranker=ranker)
+    assert resumed.model_error == whole.model_error
     for name, score in whole.scores.items():
         assert np.array_equal(resumed.scores[name].importance, score.importance)
         assert np.array_equal(resumed.scores[name].monte_carlo_error, score.monte_carlo_error, equal_nan=True)
@@ -89,6 +90,7 @@ def test_label_sets_and_unlabelled_rows_resume(case: str, ranker: str, tmp_path:
     path.write_bytes(content[: 2 * len(content) // 3])
     with pytest.warns(fr.ResumeWarning, match="dropped the last"):
         resumed = fr.rank(table, "y", ranker=ranker, resume=path, memory_limit="1GiB", **settings)
+    assert resumed.model_error == whole.model_error
     for name, score in whole.scores.items():
         assert np.array_equal(resumed.scores[name].importance, score.importance)
         assert np.array_equal(resumed.scores[name].monte_carlo_error, score.monte_carlo_error, equal_nan=True)

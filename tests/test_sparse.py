@@ -33,6 +33,7 @@ def assert_same(ranker: Any, sparse: Any, dense: np.ndarray, y: np.ndarray) -> N
     found = ranker.fit(sparse, y).result_
     expected = ranker.fit(dense, y).result_
     assert found.features == expected.features
+    assert found.model_error == expected.model_error
     for name, score in expected.scores.items():
         np.testing.assert_array_equal(found.scores[name].importance, score.importance, strict=True)
         np.testing.assert_array_equal(

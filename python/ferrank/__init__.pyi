@@ -23,9 +23,13 @@ from .rankers.accumulator import accumulate as accumulate
 from .rankers.accumulator import merge as merge
 from .rankers.accumulator import profile as profile
 from .rankers.forest import ForestRanker as ForestRanker
+from .rankers.joint import JointRanker as JointRanker
 from .rankers.rank import grow_tree as grow_tree
 from .rankers.rank import rank as rank
 from .rankers.relief import ReliefRanker as ReliefRanker
+from .rankers.selector import RelevantFeatures as RelevantFeatures
+from .ranking import ModelError as ModelError
 from .ranking import Ranking as Ranking
+from .ranking import Relevance as Relevance
 from .ranking import ScoreRanking as ScoreRanking
 from .ranking.stopping import Stop as Stop

@@ -156,6 +156,16 @@ def code(
 def grow_tree(
     source: Source, roles: Mapping[str, object], settings: Mapping[str, object], tree: int
 ) -> Run: ...
+def q_values(evidence: NDArray[np.float64], any_dependence: bool) -> NDArray[np.float64]: ...
+def verdicts(
+    evidence: NDArray[np.float64],
+    most_evidence: NDArray[np.float64],
+    rate: float,
+    any_dependence: bool,
+) -> list[str]: ...
+def join_evidence(
+    parts: Sequence[Sequence[NDArray[np.float64]]],
+) -> list[NDArray[np.float64]] | None: ...
 def rank_intervals(
     importance: NDArray[np.float64], standard_error: NDArray[np.float64], freedom: float
 ) -> NDArray[np.uint32]: ...

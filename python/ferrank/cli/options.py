@@ -140,10 +140,22 @@ def add_hierarchy(group: Any) -> None:
     )
 
 
-def add_rankers(parser: argparse.ArgumentParser) -> None:
-    """Add the choice of the ranker and the settings of all rankers."""
+def add_rankers(parser: argparse.ArgumentParser, *, automatic: bool = False) -> None:
+    """Add the choice of the ranker and the settings of all rankers.
+
+    ``automatic`` says whether it may be left to the settings, and be both rankers together.
+    """
     group = parser.add_argument_group("ranking")
-    group.add_argument("--ranker", choices=["forest", "relief"], default="forest", help="default: forest")
+    if automatic:
+        group.add_argument(
+            "--ranker",
+            choices=["auto", "joint", "forest", "relief"],
+            default="auto",
+            help="joint: a forest and Relief together, which say what is relevant; default: auto, which is "
+            "joint unless settings of the forest are given",
+        )
+    else:
+        group.add_argument("--ranker", choices=["forest", "relief"], default="forest", help="default: forest")
     add_settings(parser, group)
 
 
@@ -247,6 +259,12 @@ def _add_forest(parser: argparse.ArgumentParser) -> None:
         help="leave out standard errors, which on a few thousand rows take up to as long as the trees",
     )
     setting(
+        "--shadows",
+        action="store_true",
+        help="say which features are relevant: trees also see each feature with its values in other rows; "
+        "needs at least 200 trees",
+    )
+    setting(
         "--max-depth",
         type=int,
         metavar="N",
@@ -317,6 +335,13 @@ def _add_relief(parser: argparse.ArgumentParser) -> None:
         metavar=("W0", "W1"),
         help="influence of rows without a target, 0 to 1: of the farthest from all rows with one, and of the "
         "nearest; default, if they are used: 0 1",
+    )
+    setting(
+        "--target-draws",
+        type=positive,
+        metavar="B",
+        help="say which features are relevant: importances are compared to those for targets drawn anew, B "
+        "times; 60 are enough",
     )
     setting(
         "--target-distance",

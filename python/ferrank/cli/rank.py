@@ -19,7 +19,7 @@ def add_to(commands: Any) -> None:
     parser = commands.add_parser("rank", help="rank the features", description="Rank the features of DATA.")
     add_data(parser)
     add_hierarchy(add_roles(parser))
-    add_rankers(parser)
+    add_rankers(parser, automatic=True)
     parser.add_argument(
         "--resume",
         metavar="FILE",
@@ -29,16 +29,36 @@ def add_to(commands: Any) -> None:
     group.add_argument("--output", metavar="FILE", help="save all as .csv, .parquet, .arrow or .json")
     group.add_argument("--plot", metavar="FILE", help="draw bars as .png, .svg or .pdf")
     group.add_argument("--top", type=positive, default=20, metavar="K", help="rows of the table; default: 20")
+    group.add_argument(
+        "--select",
+        type=_rate,
+        metavar="fdr=RATE",
+        help="say which features are relevant, such that at most this share of them is expected to be "
+        "irrelevant, and print these; default: fdr=0.1, without a selection",
+    )
     group.add_argument("--json", action="store_true", help="print one JSON object instead of the table")
     parser.set_defaults(run=_run)
 
 
+def _rate(text: str) -> float:
+    """Parse ``fdr=RATE``."""
+    name, equals, rate = text.partition("=")
+    if name != "fdr" or not equals or not 0 < float(rate) < 1:
+        raise ValueError(text)
+    return float(rate)
+
+
+_rate.__name__ = "fdr=RATE with a rate above 0 and below 1"
+
+
 def _run(chosen: argparse.Namespace) -> None:
-    from ferrank.cli.rankers import make_ranker
+    from ferrank.cli.rankers import make_ranker, with_p_values
     from ferrank.rankers.rank import rank
 
     output, plot = _check_results(chosen)
     ranker = make_ranker(chosen)
+    if chosen.select is not None:
+        ranker = with_p_values(ranker, given=vars(chosen))
     with progress_line() as progress:
         ranking = rank(
             chosen.data,
@@ -48,13 +68,21 @@ def _run(chosen: argparse.Namespace) -> None:
             resume=chosen.resume,
             progress=progress,
         )
+    if chosen.select is not None:
+        ranking = ranking.at_rate(chosen.select)
     if output is not None:
         ranking.save(output)
         message(f"saved {output}")
     if plot is not None:
         ranking.plot(plot)
         message(f"drew {plot}")
-    print(json.dumps(ranking.to_dict(), allow_nan=False) if chosen.json else ranking.to_text(chosen.top))
+    if chosen.json:
+        print(json.dumps(ranking.to_dict(), allow_nan=False))
+        return
+    print(ranking.to_text(chosen.top))
+    if chosen.select is not None:
+        relevant = ranking.relevant(chosen.select)
+        print(f"\nrelevant at fdr={chosen.select:g}: {', '.join(relevant) or 'none'}")
 
 
 def _check_results(chosen: argparse.Namespace) -> tuple[Path | None, Path | None]:

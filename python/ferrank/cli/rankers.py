@@ -6,16 +6,31 @@ from inspect import signature
 
 from ferrank.errors import SettingError
 from ferrank.rankers.base import Ranker
-from ferrank.rankers.registry import RANKERS
+from ferrank.rankers.forest import ForestRanker
+from ferrank.rankers.registry import AUTO, RANKERS, automatic
+from ferrank.rankers.relief import ReliefRanker
 
-__all__ = ["make_ranker", "make_rankers"]
+__all__ = ["make_ranker", "make_rankers", "with_p_values"]
 
 _ROLES = {"task", "hierarchy"}
 
 
 def make_ranker(chosen: argparse.Namespace) -> Ranker:
     """Return the ranker that ``--ranker`` names, with the settings that were given."""
-    [ranker] = make_rankers(chosen, [chosen.ranker], RANKERS)
+    name = chosen.ranker
+    if name == AUTO:
+        settings = set().union(*(signature(ranker).parameters for ranker in RANKERS.values())) - _ROLES
+        given = settings & vars(chosen).keys()
+        name = automatic(given, weighted=chosen.weight is not None, task=chosen.task)
+    [ranker] = make_rankers(chosen, [name], RANKERS)
+    return ranker
+
+
+def with_p_values(ranker: Ranker, given: Mapping[str, object]) -> Ranker:
+    """Return the ranker with the settings from which p-values follow, unless they were ``given``."""
+    wanted = {ForestRanker: {"shadows": True, "n_estimators": 800}, ReliefRanker: {"target_draws": 60}}
+    settings = wanted.get(type(ranker), {})
+    ranker.set_params(**{name: value for name, value in settings.items() if name not in given})
     return ranker
 
 

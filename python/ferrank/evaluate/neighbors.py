@@ -115,7 +115,7 @@ def evaluate(
     >>> x, noise = np.random.default_rng(0).normal(size=(2, 300))
     >>> train = {"x": x[:200], "noise": noise[:200], "y": x[:200]}
     >>> test = {"x": x[200:], "noise": noise[200:], "y": x[200:]}
-    >>> found = evaluate(train, fr.rank(train, "y"), test=test, target="y", n_neighbors=5)
+    >>> found = evaluate(train, fr.rank(train, "y", ranker="forest"), test=test, target="y", n_neighbors=5)
     >>> found.rankings
     ['unweighted', 'genie3']
     >>> found.value("rrmse", "genie3") < found.value("rrmse", "unweighted")

@@ -45,7 +45,8 @@ class ForestRanker(StreamRanker):
     bootstrap : bool, optional
         Whether to draw rows with replacement. None is True except for extra trees.
     max_samples : int, float or None, default=None
-        Number of rows drawn for a tree; a float is a share. None draws as many as there are.
+        Number of rows drawn for a tree; a float is a share. None draws as many as there are. With groups,
+        the share is one of the groups, and a number is an error.
     max_bins : int, default=255
         Maximum number of bins of a numeric feature, from 2 to 65,535. A feature with no more distinct values
         is split at any value, others at quantiles.
@@ -97,6 +98,12 @@ class ForestRanker(StreamRanker):
         importances. Each tree then has two companions on half of the rows, at most 2,000, which do not
         affect the importances. Without them there are only Monte Carlo errors: how far more trees would move
         the importances. Streams of ``partial_fit`` and rankings in parts have no standard errors.
+    shadows : bool, default=False
+        Whether to compute p-values, from which :meth:`Ranking.relevant` tells relevant features. Each feature
+        gets a shadow: its values in other rows. Trees choose among features and shadows, and what shadows
+        achieve is what an irrelevant feature achieves by chance [6]_. Needs 200 trees or more; 800 are
+        advised. Takes the memory of the codes twice. Not for streams, rankings in parts, ``until``, and
+        ``supervision`` below 1.
     random_state : int, RandomState, Generator or None, default=0
         Seed of all random draws. None draws a new seed for each run.
     n_jobs : int, optional
@@ -151,6 +158,8 @@ class ForestRanker(StreamRanker):
        forests", Advances in Neural Information Processing Systems 32, 2019.
     .. [5] B. E. T. H. Twala, M. C. Jones, D. J. Hand, "Good methods for coping with missing data in decision
        trees", Pattern Recognition Letters 29, 2008.
+    .. [6] M. B. Kursa, W. R. Rudnicki, "Feature selection with the Boruta package", Journal of Statistical
+       Software 36, 2010, for the idea of shadows; how p-values follow here is told in ``docs/references.md``.
 
     Examples
     --------
@@ -194,6 +203,7 @@ class ForestRanker(StreamRanker):
         stable_top: int = 10,
         confidence: float = 0.95,
         standard_errors: bool = True,
+        shadows: bool = False,
         random_state: Any = 0,
         n_jobs: int | None = None,
         memory_limit: int | str | None = None,
@@ -228,6 +238,7 @@ class ForestRanker(StreamRanker):
         self.stable_top = stable_top
         self.confidence = confidence
         self.standard_errors = standard_errors
+        self.shadows = shadows
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.memory_limit = memory_limit

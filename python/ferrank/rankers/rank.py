@@ -12,7 +12,7 @@ from ferrank.data.dataset import Dataset
 from ferrank.errors import SettingError
 from ferrank.rankers.base import EngineRanker, Ranker
 from ferrank.rankers.forest import ForestRanker
-from ferrank.rankers.registry import dataset_of, given_twice, opened, ranker_of
+from ferrank.rankers.registry import chosen_ranker, dataset_of, given_twice, opened
 from ferrank.ranking import Ranking
 from ferrank.run import Progress, finish
 
@@ -30,7 +30,7 @@ def rank(
     drop: Sequence[str] = (),
     sample_weight: str | None = None,
     groups: str | None = None,
-    ranker: Ranker | Literal["forest", "relief"] | None = None,
+    ranker: Ranker | Literal["auto", "joint", "forest", "relief"] = "auto",
     resume: str | os.PathLike[str] | None = None,
     progress: Progress | None = None,
     **settings: Any,
@@ -66,14 +66,17 @@ def rank(
         of whole groups, so that out-of-bag rows are of groups that the tree has not seen, and in Relief the
         neighbors of a row are of other groups. Otherwise a feature that merely tells the groups apart has a
         high permutation score. Not available with ``until``.
-    ranker : Ranker or {"forest", "relief"}, optional
-        A :class:`ForestRanker` (the default), a :class:`ReliefRanker`, or the name of one, which is then
-        created with the parameters in ``settings``.
+    ranker : Ranker or {"auto", "joint", "forest", "relief"}, default="auto"
+        A :class:`JointRanker`, a :class:`ForestRanker`, a :class:`ReliefRanker`, or the name of one, which is
+        then created with the parameters in ``settings``. "auto" is the joint ranker, or the forest if
+        ``settings`` has parameters of it, such as ``n_estimators``, if rows have weights, or if there is no
+        target.
     resume : path, optional
         File to which the contributions of trees or queries are written as they are computed. A run that was
         killed continues from the file when called with the same arguments, and gives the same bits. A
-        complete run can be extended to more trees (``n_estimators``; not with ``per_target``). An incomplete
-        last entry is dropped with a :class:`ResumeWarning`. A file of another run is an error.
+        complete run can be extended to more trees (``n_estimators``; not with ``per_target``). The joint
+        ranker writes a file for each of its rankers, with ``.forest`` or ``.relief`` appended to the name. An
+        incomplete last entry is dropped with a :class:`ResumeWarning`. A file of another run is an error.
     progress : callable, optional
         Called as ``progress(phase, done, total)`` ten times per second.
     **settings
@@ -97,13 +100,17 @@ def rank(
     >>> ferrank.rank({"a": a, "b": b, "y": a > 0}, "y", ranker="relief", n_neighbors=5).top(1)
     ['a']
 
+    Without settings, the ranking says which features are relevant:
+
+    >>> ferrank.rank({"a": a, "b": b, "y": a**2}, "y").relevant(fdr=0.1)
+    ['a']
+
     A hierarchical target has a list of labels for each row; here the labels are paths:
 
     >>> labels = [["animal/koala"] if value > 0 else ["animal", "plant"] for value in b]
     >>> ferrank.rank({"a": a, "b": b, "y": labels}, "y", n_estimators=20).top(1)
     ['b']
     """
-    chosen = ranker_of(ranker, settings)
     dataset = dataset_of(
         data,
         target=target,
@@ -115,6 +122,7 @@ def rank(
         sample_weight=sample_weight,
         groups=groups,
     )
+    chosen = chosen_ranker(ranker, settings, weighted=dataset.sample_weight is not None, task=dataset.task)
     if dataset.is_lazy:
         roles = dataset.roles(chosen.task, chosen.hierarchy)
         return chosen._rank_partitions(_partitions(dataset, resume), roles, progress)

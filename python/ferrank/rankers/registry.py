@@ -1,5 +1,7 @@
 """The engine's rankers by name, and data sets opened for them."""
 
+from collections.abc import Iterable
+from inspect import signature
 from typing import Any
 
 from ferrank._core import Source
@@ -7,12 +9,25 @@ from ferrank.data.dataset import Dataset
 from ferrank.errors import SettingError
 from ferrank.rankers.base import Ranker
 from ferrank.rankers.forest import ForestRanker
+from ferrank.rankers.joint import JointRanker
 from ferrank.rankers.relief import ReliefRanker
 
-__all__ = ["RANKERS", "dataset_of", "given_twice", "opened", "ranker_of"]
+__all__ = [
+    "AUTO",
+    "RANKERS",
+    "automatic",
+    "chosen_ranker",
+    "dataset_of",
+    "given_twice",
+    "opened",
+    "ranker_of",
+]
 
-RANKERS: dict[str, type[Ranker]] = {"forest": ForestRanker, "relief": ReliefRanker}
-"""The engine's rankers, by name."""
+RANKERS: dict[str, type[Ranker]] = {"forest": ForestRanker, "relief": ReliefRanker, "joint": JointRanker}
+"""The rankers, by name."""
+
+AUTO = "auto"
+"""The name of the choice between the joint ranker and the forest."""
 
 
 def ranker_of(ranker: Ranker | str | None, settings: dict[str, Any]) -> Ranker:
@@ -25,6 +40,27 @@ def ranker_of(ranker: Ranker | str | None, settings: dict[str, Any]) -> Ranker:
     if name not in RANKERS:
         raise SettingError(f"ranker: {ranker!r} is neither a ranker nor one of {', '.join(RANKERS)}")
     return RANKERS[name](**settings)
+
+
+def chosen_ranker(
+    ranker: Ranker | str | None, settings: dict[str, Any], *, weighted: bool, task: str | None
+) -> Ranker:
+    """Return the ranker that was given or named. "auto", or None, is the joint ranker, or the forest.
+
+    The forest is chosen where it alone can do what is asked for: row weights, no target, or settings that the
+    joint ranker does not have.
+    """
+    if ranker is not None and ranker != AUTO:
+        return ranker_of(ranker, settings)
+    return ranker_of(automatic(settings, weighted=weighted, task=task), settings)
+
+
+def automatic(settings: Iterable[str], *, weighted: bool, task: str | None) -> str:
+    """Return the name of the ranker that "auto" is, where settings of these names are given."""
+    # Both have a number of trees, which users give who want the forest.
+    of_joint = signature(JointRanker).parameters.keys() - {"n_estimators"}
+    is_joint = not weighted and task != "unsupervised" and of_joint >= set(settings)
+    return "joint" if is_joint else "forest"
 
 
 def given_twice(settings: dict[str, Any]) -> SettingError:

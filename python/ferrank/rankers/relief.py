@@ -78,6 +78,12 @@ class ReliefRanker(StreamRanker):
         Influence of rows without a target, in [0, 1]: of the row farthest from all rows with a target, and of
         the nearest; linear in between. Rows with a target have influence 1. The influences of a pair are
         multiplied. None is (0, 1) if such rows are used.
+    target_draws : int, default=0
+        Number of times that targets are drawn anew, at least 20; 60 are enough. From the importances for
+        these targets, which have nothing to do with the features, p-values follow, and
+        :meth:`Ranking.relevant` tells relevant features. Neighbors are then the nearest rows of all classes,
+        as in RReliefF, standard errors are not computed, and the time for the sums of differences grows with
+        the number of draws. Not for streams, rankings in parts, and ``until``.
     until : {"stable"}, optional
         With "stable" the number of queries grows, up to ``n_iterations``, until the ``stable_top`` best
         features are separated from all others. ``result_.stopped`` gives the reason for the end. Ctrl-C ends
@@ -168,6 +174,7 @@ class ReliefRanker(StreamRanker):
         hierarchy_decay: float = 0.75,
         unlabelled: Literal["error", "ignore", "use"] | None = None,
         influence: tuple[float, float] | None = None,
+        target_draws: int = 0,
         until: Literal["stable"] | None = None,
         stable_top: int = 10,
         confidence: float = 0.95,
@@ -195,6 +202,7 @@ class ReliefRanker(StreamRanker):
         self.hierarchy_decay = hierarchy_decay
         self.unlabelled = unlabelled
         self.influence = influence
+        self.target_draws = target_draws
         self.until = until
         self.stable_top = stable_top
         self.confidence = confidence

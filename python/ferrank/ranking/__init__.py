@@ -1,7 +1,9 @@
 """The result: rankings with standard errors, as tables, files, text, HTML and plots."""
 
+from ferrank.ranking.model_error import ModelError
+from ferrank.ranking.relevance import Relevance
 from ferrank.ranking.result import Ranking
 from ferrank.ranking.scores import ScoreRanking
 from ferrank.ranking.stopping import Stop
 
-__all__ = ["Ranking", "ScoreRanking", "Stop"]
+__all__ = ["ModelError", "Ranking", "Relevance", "ScoreRanking", "Stop"]

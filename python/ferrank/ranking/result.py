@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -10,6 +10,8 @@ import pyarrow as pa
 
 from ferrank.errors import SettingError
 from ferrank.ranking import plot, storage, text
+from ferrank.ranking.model_error import ModelError
+from ferrank.ranking.relevance import Dependence, Relevance
 from ferrank.ranking.scores import Floats, ScoreRanking, rank_importances
 from ferrank.ranking.stopping import Stop
 
@@ -44,6 +46,15 @@ class Ranking:
         Wall time of the run.
     stopped : Stop or None
         Why the run ended, with ``until="stable"``.
+    model_error : dict of str to ModelError or None
+        By target, how well the forest predicts rows that are out of bag, beside guessing; measured on a
+        sample of up to 1,000 rows. A constant target has no entry. None where it is not known: for Relief,
+        without a bootstrap or a target, with ``supervision=0``, with ``scope="partition"``, and after
+        ``partial_fit``.
+    no_model_error : str or None
+        Why ``model_error`` is None.
+    relevance : Relevance or None
+        P-values and what follows from them, with ``shadows=True``.
 
     Examples
     --------
@@ -63,6 +74,9 @@ class Ranking:
     settings: dict[str, Any] = field(default_factory=dict)
     seconds: float | None = None
     stopped: Stop | None = None
+    model_error: dict[str, ModelError] | None = None
+    no_model_error: str | None = None
+    relevance: Relevance | None = None
 
     @classmethod
     def from_core(cls, result: dict[str, Any], settings: dict[str, Any], seconds: float | None) -> Self:
@@ -85,6 +99,9 @@ class Ranking:
             settings=settings,
             seconds=seconds,
             stopped=None if result["stopped"] is None else Stop(**result["stopped"]),
+            model_error=storage.model_error(result["model_error"]),
+            no_model_error=result["no_model_error"],
+            relevance=None if result["relevance"] is None else Relevance(*result["relevance"]),
         )
 
     @classmethod
@@ -177,12 +194,50 @@ class Ranking:
         """Return the names of the ``k`` best features, best first."""
         return [self.features[number] for number in self.order(score)[:k]]
 
+    def relevant(self, fdr: float = 0.1, dependence: Dependence = "positive") -> list[str]:
+        """Return the names of the relevant features, best first.
+
+        A feature is relevant if it is more important than a feature without any information is by chance. At
+        most a share of ``fdr`` of those that are returned is expected to be irrelevant.
+
+        Parameters
+        ----------
+        fdr : float, default=0.1
+            The false discovery rate, above 0 and below 1.
+        dependence : {"positive", "any"}, default="positive"
+            As in :meth:`Relevance.q_values`.
+
+        Raises
+        ------
+        SettingError
+            The ranking has no p-values, or a setting is not valid.
+        """
+        if self.relevance is None:
+            raise SettingError(
+                "relevant: the ranking has no p-values; use ranker='joint', or a forest with shadows=True"
+            )
+        verdicts = self.relevance.verdicts(fdr, dependence)
+        return [self.features[number] for number in self.order() if verdicts[number] == "relevant"]
+
+    def at_rate(self, fdr: float) -> Self:
+        """Return the ranking with verdicts at the false discovery rate ``fdr`` in its tables.
+
+        Raises
+        ------
+        SettingError
+            The ranking has no p-values, or ``fdr`` is not above 0 and below 1.
+        """
+        self.relevant(fdr)
+        assert self.relevance is not None
+        return replace(self, relevance=replace(self.relevance, fdr=float(fdr)))
+
     def to_arrow(self) -> pa.Table:
         """Return a table with a row for each feature, best first.
 
-        Its columns are ``feature`` and ``rank`` (by the first score), and for each score ``S`` the importance
-        ``S``, ``S_standard_error``, ``S_monte_carlo_error``, ``S_rank``, ``S_rank_best``, ``S_rank_worst``
-        and, where asked for, ``S[target]`` for each target.
+        Its columns are ``feature`` and ``rank`` (by the first score), with p-values also ``p_value``,
+        ``q_value`` and ``verdict`` (at a false discovery rate of 0.1, or as :meth:`at_rate` says), and for
+        each score ``S`` the importance ``S``, ``S_standard_error``, ``S_monte_carlo_error``, ``S_rank``,
+        ``S_rank_best``, ``S_rank_worst`` and, where asked for, ``S[target]`` for each target.
         """
         return storage.to_table(self)
 
@@ -203,8 +258,9 @@ class Ranking:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Save as .csv, .parquet, .arrow or .json, told by the suffix; replaces a file in one step.
 
-        A CSV has the columns ``feature, rank`` and for each score ``S, S_standard_error,
-        S_monte_carlo_error``, best first. The other formats can be read again by :meth:`load`.
+        A CSV has the columns ``feature, rank``, with p-values ``p_value, q_value, verdict``, and for each
+        score ``S, S_standard_error, S_monte_carlo_error``, best first. The other formats can be read again by
+        :meth:`load`.
         """
         storage.save(self, path)
 

@@ -17,6 +17,8 @@ import pyarrow.parquet
 from ferrank._core import __version__
 from ferrank.errors import DataError, ResourceError, SettingError
 from ferrank.output import check_path, replace
+from ferrank.ranking.model_error import ModelError
+from ferrank.ranking.relevance import Relevance
 from ferrank.ranking.scores import Floats, ScoreRanking
 from ferrank.ranking.stopping import Stop
 
@@ -45,6 +47,19 @@ def to_dict(ranking: "Ranking") -> dict[str, Any]:
         result["n_unlabelled"] = ranking.n_unlabelled
     if ranking.stopped is not None:
         result["stopped"] = asdict(ranking.stopped)
+    if ranking.model_error is not None:
+        result["model_error"] = {target: asdict(error) for target, error in ranking.model_error.items()}
+    if ranking.no_model_error is not None:
+        result["no_model_error"] = ranking.no_model_error
+    if ranking.relevance is not None:
+        result["relevance"] = {
+            "fdr": ranking.relevance.fdr,
+            "p_value": ranking.relevance.p_value.tolist(),
+            "q_value": ranking.relevance.q_value.tolist(),
+            "verdict": ranking.relevance.verdict.tolist(),
+            "evidence": ranking.relevance.evidence.tolist(),
+            "most_evidence": ranking.relevance.most_evidence.tolist(),
+        }
     return result
 
 
@@ -61,6 +76,11 @@ def _score_to_dict(score: "ScoreRanking") -> dict[str, Any]:
     return result
 
 
+def _relevance(values: dict[str, Any]) -> Relevance:
+    evidence, most = (np.asarray(values[name], dtype=np.float64) for name in ("evidence", "most_evidence"))
+    return Relevance(evidence, most, values["fdr"])
+
+
 def _without_nan(values: Floats) -> list[float | None]:
     return [None if math.isnan(value) else value for value in values.tolist()]
 
@@ -72,6 +92,10 @@ def to_table(ranking: "Ranking") -> pa.Table:
         "feature": pa.array(ranking.features).take(pa.array(order)),
         "rank": ranking.score().rank[order],
     }
+    if ranking.relevance is not None:
+        columns["p_value"] = ranking.relevance.p_value[order]
+        columns["q_value"] = ranking.relevance.q_value[order]
+        columns["verdict"] = pa.array(ranking.relevance.verdict.tolist()).take(pa.array(order))
     for name, score in ranking.scores.items():
         columns[name] = score.importance[order]
         columns[f"{name}_standard_error"] = score.standard_error[order]
@@ -91,6 +115,8 @@ def _parts(score: str, targets: list[str]) -> list[str]:
 
 def _write_csv(ranking: "Ranking", path: Path) -> None:
     kept = ["feature", "rank"]
+    if ranking.relevance is not None:
+        kept += ["p_value", "q_value", "verdict"]
     for name, score in ranking.scores.items():
         kept += [name, f"{name}_standard_error", f"{name}_monte_carlo_error"]
         if score.by_target is not None:
@@ -201,4 +227,12 @@ def _fields(about: dict[str, Any], scores: dict[str, dict[str, Any]]) -> dict[st
         "settings": about["settings"],
         "seconds": about["seconds"],
         "stopped": Stop(**about["stopped"]) if "stopped" in about else None,
+        "model_error": model_error(about.get("model_error")),
+        "no_model_error": about.get("no_model_error"),
+        "relevance": _relevance(about["relevance"]) if "relevance" in about else None,
     }
+
+
+def model_error(errors: dict[str, dict[str, Any]] | None) -> dict[str, ModelError] | None:
+    """Return the errors whose fields are given, by target."""
+    return None if errors is None else {target: ModelError(**error) for target, error in errors.items()}

@@ -10,6 +10,7 @@ import numpy as np
 from ferrank import _core
 
 if TYPE_CHECKING:
+    from ferrank.ranking.relevance import Relevance
     from ferrank.ranking.result import Ranking
     from ferrank.ranking.scores import ScoreRanking
 
@@ -17,6 +18,9 @@ __all__ = ["html", "labels", "shorten", "table", "text"]
 
 _NAME_WIDTH = 40
 _DIGITS = 4
+_JOINT = {"evidence": "minus log10 of the p-values by the forest and by Relief, added up"}
+_SCORES = 3
+"""Number of scores in a table that also has verdicts."""
 _NOTABLE = 0.2
 """Share of the Monte Carlo variance in a squared standard error from which on it is mentioned."""
 
@@ -119,13 +123,25 @@ def _rows(ranking: "Ranking", top: int) -> list[list[str]]:
     head, columns = ["rank", "feature"], []
     columns.append([str(rank) for rank in ranking.score().rank[order]])
     columns.append(labels([ranking.features[number] for number in order]))
-    for name, score in ranking.scores.items():
+    if ranking.relevance is not None:
+        head += ["verdict", "q"]
+        columns.append(ranking.relevance.verdict[order].tolist())
+        columns.append([f"{value:.2g}" for value in ranking.relevance.q_value[order]])
+    for name, score in _shown(ranking).items():
         head.append(name)
         columns.append(_importances(score, order))
         if _has_errors(score):
             head.append("ranks")
             columns.append(_intervals(score, order))
     return [head, *(list(row) for row in zip(*columns, strict=True))]
+
+
+def _shown(ranking: "Ranking") -> dict[str, "ScoreRanking"]:
+    """Return the scores that have room in a terminal."""
+    names = list(ranking.scores)
+    if len(names) > _SCORES and ranking.relevance is not None:
+        names = [*names[: _SCORES - 1], names[-1]]
+    return {name: ranking.scores[name] for name in names}
 
 
 def _importances(score: "ScoreRanking", order: np.ndarray) -> list[str]:
@@ -145,12 +161,12 @@ def _intervals(score: "ScoreRanking", order: np.ndarray) -> list[str]:
 
 def _definitions(ranking: "Ranking") -> list[str]:
     """Return a line for each kind of score; `relief_k10` is of the kind `relief`."""
-    definitions = dict(_core.score_definitions())
+    definitions = {**dict(_core.score_definitions()), **_JOINT}
 
     def kind(name: str) -> str:
         return max((kind for kind in definitions if f"{name}_".startswith(f"{kind}_")), key=len, default="")
 
-    kinds = dict.fromkeys(map(kind, ranking.scores))
+    kinds = dict.fromkeys(map(kind, _shown(ranking)))
     return [f"{kind}: {definitions[kind]}" for kind in kinds if kind]
 
 
@@ -176,12 +192,50 @@ def _errors(ranking: "Ranking", top: int) -> list[str]:
     return lines
 
 
+def _model_errors(ranking: "Ranking") -> list[str]:
+    """Return how well the forest predicts, and which targets no better than guessing."""
+    errors = ranking.model_error or {}
+    if len(errors) > 1:
+        ratios = [error.squared_error for error in errors.values()]
+        lines = [
+            f"out-of-bag error: {min(ratios):.2g} to {max(ratios):.2g} of guessing (relative squared error), "
+            f"median {np.median(ratios):.2g} over {len(ratios):,} targets"
+        ]
+    else:
+        lines = [str(error) for error in errors.values()]
+    guessed = [target for target, error in errors.items() if not error.is_better]
+    if guessed:
+        names = ", ".join(shorten(name) for name in guessed[:3])
+        more = f" and {len(guessed) - 3:,} more" if len(guessed) > 3 else ""
+        which = "no target" if 1 < len(guessed) == len(errors) else names + more
+        no_better = "better" if which == "no target" else "no better"
+        # P-values tell by themselves what is noise, also of what another ranker has found.
+        noise = ": importances may be noise" if ranking.relevance is None else ""
+        lines.append(f"the forest predicts {which} {no_better} than guessing{noise}")
+    return lines
+
+
+def _verdicts(relevance: "Relevance") -> str:
+    verdicts = relevance.verdict
+    counts = {name: int((verdicts == name).sum()) for name in ("relevant", "undecided")}
+    if not any(counts.values()):
+        return "no feature is better than chance"
+    line = (
+        f"{counts['relevant']:,} of {len(verdicts):,} features are relevant: q is at most {relevance.fdr:g}, "
+        "the share of false ones to expect among them"
+    )
+    return line + (f"; {counts['undecided']:,} undecided: more trees may tell" if counts["undecided"] else "")
+
+
 def _footer(ranking: "Ranking", top: int) -> list[str]:
     lines = []
     if len(ranking.features) > top:
         lines.append(f"… and {len(ranking.features) - top:,} more features")
     lines += ["", *_definitions(ranking)]
     lines += _errors(ranking, top)
+    lines += _model_errors(ranking)
+    if ranking.relevance is not None:
+        lines.append(_verdicts(ranking.relevance))
     if ranking.stopped is not None:
         lines.append(str(ranking.stopped))
     if ranking.n_unlabelled:

@@ -13,9 +13,12 @@ mod code;
 mod codebook;
 mod coder;
 mod part;
+mod shadows;
 mod targets;
 #[cfg(test)]
 mod tests;
+
+use std::sync::Arc;
 
 use bands::Bands;
 pub use code::Code;
@@ -70,18 +73,18 @@ pub struct CodeStore {
     pub chunks: Vec<Chunk>,
     /// n_chunks; the first row of each.
     pub firsts: Vec<usize>,
-    /// n_features.
+    /// n_features, and as many again for their shadows, if there are some.
     pub codings: Vec<Coding>,
-    /// n_features.
+    /// As many as `codings`.
     pub slots: Vec<Slot>,
     /// n_targets.
-    pub targets: Vec<TargetColumn>,
+    pub targets: Arc<Vec<TargetColumn>>,
     /// n_features; empty where they are not requested.
-    pub values: Vec<TargetColumn>,
+    pub values: Arc<Vec<TargetColumn>>,
     /// n_rows; empty without weights.
-    pub weights: Values<f64>,
+    pub weights: Arc<Values<f64>>,
     /// The groups, if rows have some.
-    pub groups: Option<Groups>,
+    pub groups: Option<Arc<Groups>>,
 }
 
 impl CodeStore {
@@ -126,7 +129,8 @@ impl CodeStore {
             rows += chunk.rows;
         }
         let Codebook { codings, slots, .. } = book;
-        Ok(CodeStore { rows, chunks, firsts, codings, slots, targets, values, weights, groups })
+        let (targets, values, weights) = (Arc::new(targets), Arc::new(values), Arc::new(weights));
+        Ok(CodeStore { rows, chunks, firsts, codings, slots, targets, values, weights, groups: groups.map(Arc::new) })
     }
 
     /// The values and weights of all rows.

@@ -52,7 +52,7 @@ pub mod stream;
 pub use ferrank_data::{closed_sets, hierarchy, inspect, intake, profile, schema, source};
 pub use ferrank_forest as forest;
 pub use ferrank_forest::ForestParams;
-pub use ferrank_ranking::{RunOptions, rank_intervals, ranking};
+pub use ferrank_ranking::{RunOptions, rank_intervals, ranking, relevance};
 pub use ferrank_relief as relief;
 pub use ferrank_relief::ReliefParams;
 pub use ferrank_runtime::{Error, Result, budget, monitor};

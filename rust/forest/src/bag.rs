@@ -33,7 +33,7 @@ pub(crate) struct BagPlan<'a> {
 
 impl<'a> BagPlan<'a> {
     pub(crate) fn new(store: &'a CodeStore, params: &'a ForestParams) -> Self {
-        let groups = store.groups.as_ref();
+        let groups = store.groups.as_deref();
         let units = groups.map_or(store.rows, Groups::len);
         let draws = params.bootstraps().then(|| params.rows_per_tree(units as u64));
         BagPlan { params, n_rows: store.rows, groups, draws }

@@ -26,17 +26,9 @@ fn impurity(context: GrowContext<'_>, rows: &[u32]) -> f64 {
     let GrowContext { store, space, .. } = context;
     let criterion = Criterion::new(space);
     let (mut sums, mut squares) = (vec![0.0; criterion.len()], vec![0.0; criterion.n_dense()]);
-    let is_held = space.block.width > 0 || !space.block.starts.is_empty();
     let mut one = Block::default();
     for &row in rows {
-        let row = row as usize;
-        let (block, place) = match is_held {
-            true => (&space.block, row),
-            false => {
-                space.values(store.columns(), row..row + 1, &mut one);
-                (&one, 0)
-            }
-        };
+        let (block, place) = space.block_with(store.columns(), row as usize, &mut one);
         criterion.add(&mut sums, block, place, 1.0);
         // A component is a value times the weight of the row, which is 0 where the value is missing.
         let weight = block.weight(place);

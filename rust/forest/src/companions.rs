@@ -1,7 +1,7 @@
 //! Companion trees: trees on subsamples of the rows, from which standard errors follow.
 //!
 //! The error over trees says how far more trees would move an importance, not how far other rows would. For the latter,
-//! each tree has [`COMPANIONS`] companions, which are grown and scored as trees are, but on the m rows of a subsample as
+//! each of the first [`MOST_TREES`] trees has [`COMPANIONS`] companions, which are grown and scored as trees are, but on the m rows of a subsample as
 //! if there were no others. The companions of [`TREES`] consecutive trees share a subsample. Of the mean importances of
 //! these groups, the variance between groups less that of their trees is the variance over subsamples, v (Sexton and
 //! Laake 2009; Athey, Tibshirani and Wager 2019, §4). A subsample is drawn without replacement from n rows, so that
@@ -23,6 +23,8 @@ use crate::params::ForestParams;
 pub(crate) const COMPANIONS: usize = 2;
 /// Number of consecutive trees whose companions share a subsample.
 pub(crate) const TREES: u64 = 5;
+/// The number of trees of an ensemble that have companions: more subsamples make standard errors hardly more precise.
+const MOST_TREES: u64 = 200;
 /// The most rows of a subsample.
 const MOST_ROWS: usize = 2_000;
 /// Marks the numbers of companions, which have random streams of their own.
@@ -40,6 +42,12 @@ pub(crate) fn family(tree: u64) -> (u64, usize) {
         0 => (tree, 0),
         _ => (number / n, (number % n) as usize + 1),
     }
+}
+
+/// Returns true if tree number `tree` has companions, with `standard_errors`.
+pub(crate) fn has_companions(tree: u64, n_rows: usize, params: &ForestParams) -> bool {
+    let place = tree % params.n_estimators as u64;
+    params.standard_errors && place < MOST_TREES && subsample_rows(n_rows) > 0
 }
 
 /// The number of the subsample of the companions of tree number `tree`, in its ensemble.

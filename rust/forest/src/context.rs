@@ -36,8 +36,8 @@ impl GrowContext<'_> {
 
     /// The numbers of the companions of tree number `tree`.
     pub(crate) fn companions(&self, tree: u64) -> impl Iterator<Item = u64> + use<> {
-        let is_requested = self.params.standard_errors && companions::subsample_rows(self.store.rows) > 0;
-        let n = if is_requested { companions::COMPANIONS } else { 0 };
+        let has_companions = companions::has_companions(tree, self.store.rows, self.params);
+        let n = if has_companions { companions::COMPANIONS } else { 0 };
         (0..n).map(move |which| companions::companion(tree, which))
     }
 

@@ -86,6 +86,17 @@ impl Criterion {
         self.indicator_weight.len() - self.indicator_group.len()
     }
 
+    /// The mean of a component, numbered as in [`gains`](Self::gains), over the examples for which it is known; `None`
+    /// if it is known for none.
+    pub(crate) fn mean(&self, sums: &[f64], component: usize) -> Option<f64> {
+        let position = match component.checked_sub(self.n_dense()) {
+            None => FIRST + component,
+            Some(indicator) => FIRST + self.width() + indicator,
+        };
+        let weight = sums[self.weight_position(component)];
+        (weight > 0.0).then(|| sums[position] / weight)
+    }
+
     pub(crate) fn dense<'a>(&self, sums: &'a [f64]) -> &'a [f64] {
         &sums[FIRST..FIRST + self.n_dense()]
     }

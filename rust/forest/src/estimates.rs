@@ -5,9 +5,12 @@ use std::ops::Range;
 
 use statrs::distribution::{Continuous, ContinuousCDF, Normal};
 
-use super::companions::{COMPANIONS, subsample, subsample_rows, variance_factor};
+use super::companions::{COMPANIONS, has_companions, subsample, variance_factor};
+use super::model_error;
 use super::params::ForestParams;
-use ferrank_ranking::{Estimate, Form, Part, RunData, ScoreRanking, Vector};
+use super::shadows;
+use ferrank_ranking::relevance::Relevance;
+use ferrank_ranking::{Estimate, Form, ModelError, Part, RunData, ScoreRanking, Vector};
 use ferrank_runtime::error::{Error, Result};
 
 /// The number of trees of a complete run.
@@ -15,21 +18,47 @@ pub(super) fn n_keys(data: &RunData, params: &ForestParams) -> u64 {
     (params.n_estimators as u64).saturating_mul(n_ensembles(data, params) as u64)
 }
 
-/// The forms of the vectors of a tree: one for each score, those by target, and one for each score of each companion.
-pub(super) fn forms(data: &RunData, params: &ForestParams) -> Vec<Form> {
-    let companions = if has_companions(data, params) { COMPANIONS * params.scores.len() } else { 0 };
-    vec![Form::Sparse(data.features.len()); n_own(data, params) + companions]
+/// The forms of the vectors of tree number `tree`: one for each score, those by target, one for each score of shadows,
+/// those of the model error, and one for each score of each companion.
+pub(super) fn forms(data: &RunData, params: &ForestParams, tree: u64) -> Vec<Form> {
+    let has_companions = has_companions(tree, data.rows as usize, params);
+    let companions = if has_companions { COMPANIONS * params.scores.len() } else { 0 };
+    let sparse = Form::Sparse(data.features.len());
+    let mut forms = vec![sparse; n_importances(data, params)];
+    forms.extend(model_error::forms(data, params));
+    forms.resize(forms.len() + companions, sparse);
+    forms
+}
+
+/// The relevance of features, if there are shadows.
+pub(super) fn relevance(data: &RunData, params: &ForestParams, ensembles: &[Vec<Part<'_>>]) -> Option<Relevance> {
+    let first = n_importances(data, params) - params.scores.len();
+    if params.shadows { shadows::relevance(data, params, ensembles, first) } else { None }
 }
 
 /// Number of vectors of a tree, without those of its companions.
 fn n_own(data: &RunData, params: &ForestParams) -> usize {
-    let by_target =
-        if is_by_target(params) { data.targets.len() * n_by_target(params, params.scores.len()) } else { 0 };
-    params.scores.len() + by_target
+    n_importances(data, params) + model_error::forms(data, params).len()
 }
 
-fn has_companions(data: &RunData, params: &ForestParams) -> bool {
-    params.standard_errors && subsample_rows(data.rows as usize) > 0
+/// Number of vectors of importances of a tree, which come first.
+fn n_importances(data: &RunData, params: &ForestParams) -> usize {
+    let by_target =
+        if is_by_target(params) { data.targets.len() * n_by_target(params, params.scores.len()) } else { 0 };
+    let shadows = if params.shadows { params.scores.len() } else { 0 };
+    params.scores.len() + by_target + shadows
+}
+
+/// The error of the forest by target; otherwise the reason why it is not known.
+pub(super) fn model_error(
+    data: &RunData,
+    params: &ForestParams,
+    ensembles: &[Vec<Part<'_>>],
+) -> std::result::Result<Vec<ModelError>, &'static str> {
+    match model_error::unknown(data, params) {
+        Some(reason) => Err(reason),
+        None => model_error::estimate(data, params, ensembles, n_importances(data, params)),
+    }
 }
 
 /// The keys of each ensemble.
@@ -73,7 +102,7 @@ pub(super) fn scores(data: &RunData, params: &ForestParams, ensembles: &[Vec<Par
             true => Estimate::average(&parts),
             false => parts.into_iter().next().map(|(_, estimate)| estimate).expect("one ensemble"),
         };
-        let estimate = match has_companions(data, params) {
+        let estimate = match has_companions(0, data.rows as usize, params) {
             true => with_sampling(estimate, data, params, ensembles, s, &shares),
             false => estimate,
         };
@@ -97,6 +126,8 @@ fn with_sampling(
     let (n_features, own) = (data.features.len(), n_own(data, params));
     let mut groups: BTreeMap<u64, Vec<(f64, Vec<&Vector>)>> = BTreeMap::new();
     for (trees, &share) in ensembles.iter().zip(shares) {
+        let has_companions = |tree: &&Part<'_>| has_companions(tree.key, data.rows as usize, params);
+        let trees: Vec<&Part<'_>> = trees.iter().filter(has_companions).collect();
         for group in trees.chunk_by(|a, b| subsample(a.key, params) == subsample(b.key, params)) {
             let number = |which: usize| own + which * params.scores.len() + score;
             let companions = group.iter().flat_map(|tree| (0..COMPANIONS).map(move |which| &tree.sums[number(which)]));

@@ -35,6 +35,7 @@
 //! | growth | `grow`, with `pool` (candidate features), `items` (examples), `view` (codes), `split` (kernels) |
 //! | growth of trees whose rows do not fit into memory | `external` |
 //! | tree → importances | `tree_worker`, `scores`; `oob` and `router` for out-of-bag rows |
+//! | tree → error of the forest | `model_error` |
 //! | accumulators | `ranker`, `estimates` |
 //!
 //! # Vocabulary
@@ -76,6 +77,7 @@ mod grow;
 #[doc(hidden)]
 pub mod internals;
 mod items;
+mod model_error;
 mod oob;
 mod params;
 mod parts;
@@ -85,6 +87,7 @@ mod ranker;
 mod router;
 mod score;
 mod scores;
+mod shadows;
 mod space;
 mod split;
 #[cfg(test)]
@@ -105,7 +108,7 @@ use ferrank_data::intake::{Intake, Unlabelled};
 use ferrank_data::schema::{Problem, Roles};
 use ferrank_data::source::ChunkSource;
 use ferrank_ranking::{Accumulator, Checkpoint, DataShape, Identity, Ranking, RunOptions};
-use ferrank_runtime::error::{Error, Result};
+use ferrank_runtime::error::{Error, Result, check};
 use ferrank_runtime::monitor::{Monitor, Phase};
 use ferrank_runtime::threads::pool;
 use prepared::{Prepared, Resources, single_target};
@@ -146,6 +149,10 @@ pub fn accumulate(
         let intake = Intake { source, problem: &problem, unlabelled: params.treatment(), monitor };
         let scan = options.scan(&intake, params.max_bins)?;
         params.validate(&DataShape::new(&problem).with_rows(scan.rows))?;
+        check(
+            !params.shadows || !scan.is_part(),
+            "shadows: not for rankings of parts of the rows; rank all rows together, or leave shadows out",
+        )?;
         // Rows that are a part of the data set say nothing about the spread of the whole.
         let params = &params.clone().with_standard_errors(params.standard_errors && !scan.is_part());
         let identity = Identity::new(params.clone(), &problem, &scan.profile);
@@ -163,7 +170,8 @@ pub fn accumulate(
                 let silent = Monitor::default();
                 let unlabelled = Unlabelled::Ignore;
                 let intake = Intake { source, problem: &problem, unlabelled, monitor: &silent };
-                Prepared::profile(&intake, &single_target(params), Some(&resources))
+                let own = Prepared::profile(&intake, &single_target(params), Some(&resources))?;
+                Ok(Prepared { is_part: prepared.is_part, ..own })
             })?;
         }
         checkpoint.close()
@@ -185,6 +193,7 @@ pub fn grow_tree(
 ) -> Result<Tree> {
     let mut problem = Problem::resolve(&source.schema(), roles, source.name())?;
     params.validate(&DataShape::new(&problem))?;
+    check(!params.shadows, "shadows: a tree is described without; leave shadows out")?;
     let ensembles = if params.per_target { problem.targets.len() } else { 1 };
     if tree >= params.n_estimators * ensembles {
         return Err(Error::Setting(format!(
@@ -204,6 +213,6 @@ pub fn grow_tree(
         let all: Vec<usize> = (0..problem.targets.len()).collect();
         let space = prepared.space(&all, params)?.hold(&prepared.store);
         let context = GrowContext { store: &prepared.store, space: &space, params, monitor };
-        Ok(prepared.describe(TreeWorker::new(context).grow(tree as u64)?))
+        Ok(prepared.describe(TreeWorker::new(context, None).grow(tree as u64)?))
     })
 }

@@ -140,7 +140,7 @@ settings! {
         max_depth, with_max_depth: Option<usize> = None;
         /// True if rows are drawn with replacement; `None`: yes, except for extra trees.
         bootstrap, with_bootstrap: Option<bool> = None;
-        /// Rows drawn for a tree; only with bootstrap.
+        /// Rows drawn for a tree; only with bootstrap. If rows have groups, a share of the groups.
         max_samples, with_max_samples: MaxSamples = MaxSamples::All;
         /// Greatest number of codes of a numeric feature, 2 to 65,535. A feature with no more distinct
         /// values is searched exactly, others at quantiles.
@@ -168,6 +168,8 @@ settings! {
         unlabelled, with_unlabelled: Unlabelled = Unlabelled::Error;
         /// True if each tree has companions on subsamples of the rows, from which standard errors follow.
         standard_errors, with_standard_errors: bool = true;
+        /// True if trees choose among features and their shadows, from which p-values follow.
+        shadows, with_shadows: bool = false;
         /// Seed of all random draws.
         seed, with_seed: u64 = 0;
     }
@@ -226,7 +228,7 @@ impl ForestParams {
         }
     }
 
-    /// Number of non-constant features to look at in a node, of `n_features`.
+    /// Number of non-constant features to look at in a node, of `n_features`; both count shadows.
     pub fn features_per_node(&self, n_features: usize) -> usize {
         let default = match self.ensemble {
             Ensemble::RandomForest => MaxFeatures::Sqrt,
@@ -237,6 +239,7 @@ impl ForestParams {
             MaxFeatures::Sqrt => d.sqrt().ceil() as usize,
             MaxFeatures::Log2 => d.log2().ceil() as usize,
             MaxFeatures::All => n_features,
+            MaxFeatures::Count(count) if self.shadows => 2 * count,
             MaxFeatures::Count(count) => count,
             MaxFeatures::Share(share) => (share * d) as usize,
         };
@@ -248,7 +251,7 @@ impl ForestParams {
         examples >= (2 * self.min_samples_leaf) as f64 && self.max_depth.is_none_or(|most| (depth as usize) < most)
     }
 
-    /// Number of rows to draw for a tree, of `n_rows`.
+    /// Number of rows to draw for a tree, of `n_rows`; or of groups.
     pub fn rows_per_tree(&self, n_rows: u64) -> u64 {
         match self.max_samples {
             MaxSamples::All => n_rows,

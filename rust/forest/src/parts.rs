@@ -114,7 +114,10 @@ impl Coded {
         let outside = (!fits).then_some(resources);
         let keep = outside.as_ref().map_or(Keep::Memory, |resources| Keep::Scratch(&resources.scratch));
         let parts = parts.into_iter().map(|part| Part::read(&book, part)).collect::<Result<Vec<Part>>>()?;
-        let store = CodeStore::from_parts(book, parts, keep)?;
+        let mut store = CodeStore::from_parts(book, parts, keep)?;
+        if params.shadows {
+            store.share();
+        }
         params.validate_groups(&problem, &store)?;
         if store.rows as u64 != expected {
             return Err(Error::Data(format!(
@@ -126,7 +129,7 @@ impl Coded {
             identity,
             params: params.clone(),
             alone: view.alone,
-            prepared: Prepared { problem, store, outside },
+            prepared: Prepared { problem, store, is_part: false, outside },
         })
     }
 

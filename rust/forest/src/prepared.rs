@@ -6,9 +6,11 @@ use rayon::prelude::*;
 
 use crate::context::GrowContext;
 use crate::external;
+use crate::model_error::RowSample;
 use crate::oob::OobContext;
 use crate::params::ForestParams;
 use crate::scores::oob_needs;
+use crate::shadows;
 use crate::space::{Plan, Space};
 use crate::tree::{Node, Split, Test, Tree};
 use crate::tree_buffer::{BufferedNode, CodeTest, KNOWN, TreeBuffer};
@@ -47,6 +49,8 @@ impl Resources {
 pub(crate) struct Prepared {
     pub(crate) problem: Problem,
     pub(crate) store: CodeStore,
+    /// True if the rows are a part of the data set.
+    pub(crate) is_part: bool,
     /// The resources for growth in external memory, if memory does not hold the store and the bags.
     pub(crate) outside: Option<Resources>,
 }
@@ -68,9 +72,9 @@ impl Prepared {
         params: &ForestParams,
         resources: Option<&Resources>,
     ) -> Result<Self> {
-        let (rows, counts) = (scan.rows, scan.counts);
-        if resources.is_none() || oob_needs(&params.scores).is_some() {
-            numbered(rows, intake.source.name(), "a tree in memory, or a score of out-of-bag rows,")?;
+        let (rows, counts, is_part) = (scan.rows, scan.counts, scan.is_part());
+        if resources.is_none() || params.shadows || oob_needs(&params.scores).is_some() {
+            numbered(rows, intake.source.name(), "a tree in memory, shadows, or a score of out-of-bag rows,")?;
         }
         let problem = intake.problem;
         let book = Codebook::new(&scan.profile, problem, params.clusters(problem.task), intake.source.name())?;
@@ -87,9 +91,12 @@ impl Prepared {
         }
         let keep = outside.as_ref().map_or(Keep::Memory, |resources| Keep::Scratch(&resources.scratch));
         let part = Part::new(intake, &book, counts, keep)?;
-        let store = CodeStore::from_parts(book, vec![part], keep)?;
+        let mut store = CodeStore::from_parts(book, vec![part], keep)?;
+        if params.shadows {
+            store.share();
+        }
         params.validate_groups(problem, &store)?;
-        Ok(Prepared { problem: problem.clone(), store, outside })
+        Ok(Prepared { problem: problem.clone(), store, is_part, outside })
     }
 
     pub(crate) fn space(&self, subset: &[usize], params: &ForestParams) -> Result<Space> {
@@ -144,20 +151,51 @@ impl Prepared {
         monitor: &Monitor,
     ) -> Result<()> {
         let space = self.space(subset, params)?;
-        if let Some(Resources { budget, scratch }) = &self.outside {
+        let space = if self.outside.is_none() { space.hold(&self.store) } else { space };
+        if !params.shadows {
             let context = GrowContext { store: &self.store, space: &space, params, monitor };
-            return external::grow(context, budget, scratch, subset, trees, &|tree, vectors| {
+            return self.grow_in(context, subset, trees, checkpoint);
+        }
+        let block = |&tree: &u64| shadows::block(tree, params);
+        for trees in trees.chunk_by(|a, b| block(a) == block(b)) {
+            monitor.check()?;
+            let sources = self.store.draw_shadows(&mut shadows::random(block(&trees[0]), params));
+            let store = match &self.outside {
+                None => self.store.with_shadows(&sources, Keep::Memory, self.store.rows)?,
+                Some(Resources { budget, scratch }) => {
+                    // Cells and the places that they come from.
+                    let window = budget.left() / 2 / (self.store.row_bytes() + 16);
+                    self.store.with_shadows(&sources, Keep::Scratch(scratch), window)?
+                }
+            };
+            drop(sources);
+            self.grow_in(GrowContext { store: &store, space: &space, params, monitor }, subset, trees, checkpoint)?;
+        }
+        Ok(())
+    }
+
+    /// Grows `trees` in `context`.
+    fn grow_in(
+        &self,
+        context: GrowContext<'_>,
+        subset: &[usize],
+        trees: &[u64],
+        checkpoint: &Checkpoint,
+    ) -> Result<()> {
+        let GrowContext { params, monitor, .. } = context;
+        if let Some(Resources { budget, scratch }) = &self.outside {
+            let sample = RowSample::new(context, subset, self.is_part);
+            return external::grow(context, budget, scratch, (subset, sample.as_ref()), trees, &|tree, vectors| {
                 checkpoint.add(tree, vectors)
             });
         }
-        let space = space.hold(&self.store);
-        let context = GrowContext { store: &self.store, space: &space, params, monitor };
         let oob = oob_needs(&params.scores).map(|needs| OobContext::new(context, needs, subset, None));
+        let sample = RowSample::new(context, subset, self.is_part);
         let idle = Mutex::new(Vec::new());
         let free = || idle.lock().unwrap_or_else(PoisonError::into_inner);
         trees.par_iter().with_max_len(1).try_for_each(|&tree| {
             let worker = free().pop();
-            let mut worker = worker.unwrap_or_else(|| TreeWorker::new(context));
+            let mut worker = worker.unwrap_or_else(|| TreeWorker::new(context, sample.as_ref()));
             checkpoint.add(tree, worker.contribution(oob.as_ref(), tree)?)?;
             monitor.advance(1);
             free().push(worker);

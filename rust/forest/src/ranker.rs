@@ -4,8 +4,9 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use ferrank_data::intake::Unlabelled;
-use ferrank_ranking::{DataShape, Form, Part, Ranker, RunData, ScoreRanking};
-use ferrank_runtime::error::Result;
+use ferrank_ranking::relevance::Relevance;
+use ferrank_ranking::{DataShape, Form, ModelError, Part, Ranker, RunData, ScoreRanking};
+use ferrank_runtime::error::{Result, check};
 use serde_json::Value;
 
 use crate::estimates;
@@ -40,12 +41,17 @@ impl Ranker for ForestParams {
         ForestParams::validate(self, shape)
     }
 
+    fn validate_stream(&self, shape: &DataShape) -> Result<()> {
+        check(!self.shadows, "shadows: not for rows that come block by block; leave shadows out")?;
+        self.validate(shape)
+    }
+
     fn n_keys(&self, data: &RunData) -> u64 {
         estimates::n_keys(data, self)
     }
 
-    fn forms(&self, data: &RunData, _: u64) -> Vec<Form> {
-        estimates::forms(data, self)
+    fn forms(&self, data: &RunData, key: u64) -> Vec<Form> {
+        estimates::forms(data, self, key)
     }
 
     fn populations(&self, data: &RunData) -> Vec<Range<u64>> {
@@ -54,6 +60,18 @@ impl Ranker for ForestParams {
 
     fn scores(&self, data: &RunData, populations: &[Vec<Part<'_>>]) -> Result<Vec<ScoreRanking>> {
         estimates::scores(data, self, populations)
+    }
+
+    fn model_error(
+        &self,
+        data: &RunData,
+        populations: &[Vec<Part<'_>>],
+    ) -> std::result::Result<Vec<ModelError>, &'static str> {
+        estimates::model_error(data, self, populations)
+    }
+
+    fn relevance(&self, data: &RunData, populations: &[Vec<Part<'_>>]) -> Option<Relevance> {
+        estimates::relevance(data, self, populations)
     }
 
     fn continued(&self, mut other: Value) -> Value {

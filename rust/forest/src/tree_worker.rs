@@ -4,9 +4,11 @@ use pulp::Arch;
 
 use crate::bag::Bag;
 use crate::companion_scores;
+use crate::companions;
 use crate::context::GrowContext;
 use crate::grow::Grower;
-use crate::oob::OobContext;
+use crate::model_error::RowSample;
+use crate::oob::{OobContext, OutOfBagRows};
 use crate::scores::{SplitScores, score_size};
 use crate::tree_buffer::TreeBuffer;
 use ferrank_ranking::Contribution;
@@ -20,8 +22,9 @@ pub(crate) struct TreeWorker<'a> {
 }
 
 impl<'a> TreeWorker<'a> {
-    pub(crate) fn new(context: GrowContext<'a>) -> Self {
-        TreeWorker { context, bag: Bag::default(), grower: Grower::new(context, Arch::new()) }
+    /// A worker whose trees predict the rows of `sample`.
+    pub(crate) fn new(context: GrowContext<'a>, sample: Option<&'a RowSample<'a>>) -> Self {
+        TreeWorker { context, bag: Bag::default(), grower: Grower::new(context, Arch::new()).track(sample) }
     }
 
     /// Draws the bag of tree number `tree`.
@@ -44,6 +47,7 @@ impl<'a> TreeWorker<'a> {
     /// [`Interrupted`](ferrank_runtime::error::Error::Interrupted) on request.
     pub(crate) fn contribution(&mut self, oob: Option<&OobContext<'_>>, tree: u64) -> Result<Contribution> {
         let mut vectors = self.tree(oob, tree)?;
+        vectors.extend(self.grower.tracked.vectors());
         for companion in self.context.companions(tree) {
             vectors.extend(companion_scores::kept(self.tree(oob, companion)?, companion, self.context));
         }
@@ -56,14 +60,18 @@ impl<'a> TreeWorker<'a> {
         monitor.check()?;
         self.draw(tree);
         let mut scores = SplitScores::new(params, score_size(self.context));
-        let Some(oob) = oob else {
+        let is_tracked = self.grower.tracked.is_enabled() && !companions::is_companion(tree);
+        let out_of_bag =
+            (is_tracked || oob.is_some()).then(|| OutOfBagRows::outside(self.context.bags(), tree, &self.bag));
+        self.grower.tracked.start(out_of_bag.as_ref().filter(|_| is_tracked));
+        let Some((oob, rows)) = oob.zip(out_of_bag) else {
             return Ok(self.grower.score(&self.bag, tree, scores)?.harvest());
         };
         let grown = self.grower.grow(&self.bag, tree)?;
         scores.add_splits(grown);
         let mut complete = oob.tree();
         complete.add_tree(None, grown, &oob.targets);
-        scores.on_tree(&oob.view(tree, &mut complete, &oob.rows(tree, &self.bag)))?;
+        scores.on_tree(&oob.view(tree, &mut complete, &rows))?;
         Ok(scores.harvest())
     }
 }

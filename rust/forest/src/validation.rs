@@ -9,6 +9,7 @@ use ferrank_runtime::error::{Result, check};
 
 use crate::params::{ForestParams, MaxFeatures, MaxSamples};
 use crate::scores::defined;
+use crate::shadows;
 
 impl ForestParams {
     /// Checks each setting, and those that depend on each other or on the shape of the data.
@@ -45,6 +46,7 @@ impl ForestParams {
         )?;
         self.scores.iter().try_for_each(|&score| defined(score, self, task))?;
         self.validate_supervision(task)?;
+        shadows::validate(self, task)?;
         check_target_weights(self.target_weights.as_deref(), n_targets)
     }
 

@@ -126,6 +126,11 @@ impl Space {
         Space { groups, ..self }
     }
 
+    /// The groups of the rows, if there are some.
+    pub fn groups(&self) -> Option<&Groups> {
+        self.groups.as_ref()
+    }
+
     /// Returns true if `row` is no neighbor of row `query` however near it is: the same row, or of the same group.
     #[inline]
     pub fn excludes(&self, query: u32, row: u32) -> bool {

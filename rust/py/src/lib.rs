@@ -38,7 +38,9 @@ mod _core {
     #[pymodule_export]
     use super::logs::take_events;
     #[pymodule_export]
-    use super::rank::{accumulate, code, count, grow_tree, profile, rank_intervals, rank_until};
+    use super::rank::{
+        accumulate, code, count, grow_tree, join_evidence, profile, q_values, rank_intervals, rank_until, verdicts,
+    };
     #[pymodule_export]
     use super::run::Run;
     #[pymodule_export]

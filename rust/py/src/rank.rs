@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use ferrank::forest::{self, code as code_part};
 use ferrank::intake::View;
 use ferrank::profile::{Place, Profile};
+use ferrank::relevance::{Dependence, Relevance, Verdict};
 use ferrank::{RunOptions, early_stopping};
 use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1};
 use pyo3::exceptions::PyValueError;
@@ -172,6 +173,46 @@ pub(crate) fn grow_tree(
 
 fn to_bytes(py: Python<'_>, bytes: Vec<u8>) -> PyResult<Bound<'_, PyAny>> {
     Ok(PyBytes::new(py, &bytes).into_any())
+}
+
+/// The least false discovery rate at which each feature is relevant; `any_dependence`: whatever the dependence of p-values.
+#[pyfunction]
+pub(crate) fn q_values<'py>(
+    py: Python<'py>,
+    evidence: PyReadonlyArray1<'py, f64>,
+    any_dependence: bool,
+) -> Bound<'py, PyArray1<f64>> {
+    let evidence = evidence.as_array().to_vec();
+    PyArray1::from_vec(py, Relevance::new(evidence.clone(), evidence).q_values(dependence(any_dependence)))
+}
+
+/// The verdict about each feature at the false discovery rate `rate`.
+#[pyfunction]
+pub(crate) fn verdicts(
+    evidence: PyReadonlyArray1<'_, f64>,
+    most_evidence: PyReadonlyArray1<'_, f64>,
+    rate: f64,
+    any_dependence: bool,
+) -> Vec<&'static str> {
+    let relevance = Relevance::new(evidence.as_array().to_vec(), most_evidence.as_array().to_vec());
+    relevance.verdicts(rate, dependence(any_dependence)).into_iter().map(Verdict::name).collect()
+}
+
+/// The evidence of several p-values together; each part is the evidence, and the most that more trees may bring.
+#[pyfunction]
+pub(crate) fn join_evidence<'py>(
+    py: Python<'py>,
+    parts: Vec<[PyReadonlyArray1<'py, f64>; 2]>,
+) -> Option<[Bound<'py, PyArray1<f64>>; 2]> {
+    let part = |[evidence, most]: &[PyReadonlyArray1<'py, f64>; 2]| {
+        Relevance::new(evidence.as_array().to_vec(), most.as_array().to_vec())
+    };
+    let joined = Relevance::joined(&parts.iter().map(part).collect::<Vec<Relevance>>())?;
+    Some([joined.evidence, joined.most_evidence].map(|values| PyArray1::from_vec(py, values)))
+}
+
+fn dependence(any: bool) -> Dependence {
+    if any { Dependence::Any } else { Dependence::Positive }
 }
 
 /// The best and the worst rank that standard errors with `freedom` degrees of freedom allow, n_features x 2.

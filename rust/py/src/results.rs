@@ -10,7 +10,8 @@ use ferrank::early_stopping::Stop;
 use ferrank::forest::{Node, Split, Test, Tree};
 use ferrank::inspect::{Column, Inspection};
 use ferrank::knn::{Neighbors, Target, TargetPair};
-use ferrank::ranking::{Ranking, ScoreRanking};
+use ferrank::ranking::{ModelError, Ranking, ScoreRanking};
+use ferrank::relevance::Relevance;
 use ferrank::schema::{Attribute, Kind, Problem, Roles};
 use ferrank::source::ChunkSource;
 use numpy::{PyArray1, PyArrayMethods};
@@ -29,7 +30,34 @@ pub(crate) fn ranking<'py>(py: Python<'py>, ranking: Ranking, stopped: Option<St
     dict.set_item("features", ranking.features)?;
     dict.set_item("targets", ranking.targets)?;
     dict.set_item("scores", scores)?;
+    let (errors, reason) = match ranking.model_error {
+        Ok(errors) => (Some(model_errors(py, errors)?), None),
+        Err(reason) => (None, Some(reason)),
+    };
+    dict.set_item("model_error", errors)?;
+    dict.set_item("no_model_error", reason)?;
+    let relevance = ranking.relevance.map(|Relevance { evidence, most_evidence, .. }| {
+        [evidence, most_evidence].map(|values| PyArray1::from_vec(py, values))
+    });
+    dict.set_item("relevance", relevance)?;
     dict.set_item("stopped", stopped.map(|stop| stop_as_dict(py, &stop)).transpose()?)?;
+    Ok(dict)
+}
+
+/// The errors by target.
+fn model_errors(py: Python<'_>, errors: Vec<ModelError>) -> PyResult<Bound<'_, PyDict>> {
+    let dict = PyDict::new(py);
+    for error in errors {
+        let entry = PyDict::new(py);
+        entry.set_item("measure", error.measure)?;
+        entry.set_item("error", error.error)?;
+        entry.set_item("guess", error.guess)?;
+        entry.set_item("standard_error", error.standard_error)?;
+        entry.set_item("squared_error", error.squared_error)?;
+        entry.set_item("is_better", error.is_better)?;
+        entry.set_item("n_rows", error.n_rows)?;
+        dict.set_item(error.target, entry)?;
+    }
     Ok(dict)
 }
 

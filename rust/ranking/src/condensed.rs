@@ -10,7 +10,7 @@
 use std::sync::Arc;
 
 use crate::accumulator::Accumulator;
-use crate::contribution::{Contribution, Form, Part};
+use crate::contribution::{Contribution, Form, Part, Vector};
 use crate::identity::Identity;
 use crate::ranking::Ranking;
 use ferrank_runtime::error::Result;
@@ -61,7 +61,10 @@ impl Condensed {
         self.identity = run.identity().clone();
         let populations = self.identity.populations();
         let most = self.most();
-        for (key, sums) in run.contributions {
+        for (key, mut sums) in run.contributions {
+            // Entries are of the rows of a run, and these are others in the next one.
+            let entries = sums.iter_mut().zip(self.identity.forms(key)).filter(|(_, form)| *form == Form::Entries);
+            entries.for_each(|(vector, _)| *vector = Vector::sparse(Vec::new()));
             if let Some(place) = populations.iter().position(|keys| keys.contains(&key)) {
                 self.populations[place].push(Sum { key, weight: 1.0, sums: Arc::new(sums) });
                 condense(&mut self.populations[place], most);
@@ -91,6 +94,7 @@ impl Condensed {
     fn most(&self) -> usize {
         let of_form = |form| match form {
             Form::Sparse(n_values) | Form::Dense(n_values) => n_values,
+            Form::Entries => 0,
         };
         let of_key = |key| self.identity.forms(key).into_iter().map(of_form).sum::<usize>();
         let keys = self.identity.populations();
@@ -114,7 +118,6 @@ fn condense(sums: &mut Vec<Sum>, most: usize) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::contribution::Vector;
 
     fn sums(weights: &[f64]) -> Vec<Sum> {
         let sum = |&weight: &f64| Sum { key: 0, weight, sums: Arc::new(vec![Vector::dense(vec![weight])]) };

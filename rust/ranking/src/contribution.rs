@@ -32,6 +32,8 @@ pub enum Form {
     Sparse(usize),
     /// So many values.
     Dense(usize),
+    /// Values at any places, which are numbers of something else than features.
+    Entries,
 }
 
 impl Vector {
@@ -75,6 +77,7 @@ impl Vector {
     pub fn has(&self, form: Form) -> bool {
         match (form, &self.features) {
             (Form::Dense(count), None) => self.values.len() == count,
+            (Form::Entries, Some(places)) => places.len() == self.values.len() && places.is_sorted_by(|a, b| a < b),
             (Form::Sparse(n_features), Some(features)) => {
                 features.len() == self.values.len()
                     && features.is_sorted_by(|a, b| a < b)

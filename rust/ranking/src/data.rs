@@ -20,6 +20,9 @@ pub struct RunData {
     pub task: Task,
     /// The features, in input order.
     pub features: Vec<Column>,
+    /// n_features; the entropy of the values of each in bits, see
+    /// [`ColumnProfile::entropy`](ferrank_data::profile::ColumnProfile::entropy).
+    pub entropies: Vec<f64>,
     /// The targets.
     pub targets: Vec<Column>,
     /// Factor between the mean weight of a label's parents and its own; `None` where the target has no hierarchy.
@@ -43,6 +46,7 @@ impl RunData {
         RunData {
             task: problem.task,
             features: columns(&problem.features),
+            entropies: profile.features.iter().map(|column| column.entropy(profile.counts.kept)).collect(),
             targets: columns(&problem.targets),
             hierarchy_decay: problem.labels.as_ref().map(|labels| labels.decay),
             rows: profile.counts.kept,
@@ -67,7 +71,8 @@ impl RunData {
     /// Returns true for data that a run can have: at least a feature, a row, and a target unless the task has none.
     pub(crate) fn is_valid(&self) -> bool {
         let has_targets = !self.targets.is_empty();
-        !self.features.is_empty() && has_targets != (self.task == Task::Unsupervised) && self.rows > 0
+        let has_entropies = self.entropies.len() == self.features.len();
+        !self.features.is_empty() && has_entropies && has_targets != (self.task == Task::Unsupervised) && self.rows > 0
     }
 }
 

@@ -104,7 +104,9 @@ impl Identity {
             n_unlabelled: self.data.unlabelled,
             features: names(&self.data.features),
             targets: names(&self.data.targets),
+            relevance: self.ranker.relevance(&self.data, populations),
             scores: self.ranker.scores(&self.data, populations)?,
+            model_error: self.ranker.model_error(&self.data, populations),
         })
     }
 

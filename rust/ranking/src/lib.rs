@@ -17,6 +17,7 @@
 //! | [`checkpoint`] | contributions as they are computed, in a file from which a killed run resumes |
 //! | [`condensed`] | contributions of an endless stream, added up in a bounded number of parts |
 //! | [`estimate`] | importances, their standard errors and ranks |
+//! | [`relevance`] | p-values from importances and those of shadows |
 //! | [`ranking`] | the result |
 //!
 //! Sums are taken in the order of the keys, so a ranking has the same bits whichever thread, process or machine
@@ -41,6 +42,7 @@ pub mod identity;
 pub mod ipc;
 pub mod ranker;
 pub mod ranking;
+pub mod relevance;
 pub mod run;
 mod settings;
 
@@ -55,5 +57,5 @@ pub use data::{Column, DataShape, RunData};
 pub use estimate::{Estimate, effective, quantile, rank_intervals};
 pub use identity::Identity;
 pub use ranker::{ParseRanker, Ranker};
-pub use ranking::{Ranking, ScoreRanking};
+pub use ranking::{ModelError, Ranking, ScoreRanking};
 pub use run::{RunOptions, ScanSummary};

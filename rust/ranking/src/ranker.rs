@@ -14,7 +14,8 @@ use serde_json::Value;
 
 use crate::contribution::{Form, Part};
 use crate::data::{DataShape, RunData};
-use crate::ranking::ScoreRanking;
+use crate::ranking::{ModelError, ScoreRanking};
+use crate::relevance::Relevance;
 
 /// A kind of ranker together with its settings.
 ///
@@ -67,6 +68,21 @@ pub trait Ranker: fmt::Debug + Send + Sync + 'static {
     /// # Errors
     /// [`Error::Data`](ferrank_runtime::Error::Data) if a score has no contribution.
     fn scores(&self, data: &RunData, populations: &[Vec<Part<'_>>]) -> Result<Vec<ScoreRanking>>;
+
+    /// How well the model behind the importances predicts each target, from the contributions of each population;
+    /// otherwise the reason why that is not known.
+    fn model_error(
+        &self,
+        _data: &RunData,
+        _populations: &[Vec<Part<'_>>],
+    ) -> std::result::Result<Vec<ModelError>, &'static str> {
+        Err("the ranker makes no predictions")
+    }
+
+    /// Whether each feature is relevant, as far as the contributions tell.
+    fn relevance(&self, _data: &RunData, _populations: &[Vec<Part<'_>>]) -> Option<Relevance> {
+        None
+    }
 
     /// `other` with those settings replaced by this ranker's that may differ when this run continues that of `other`.
     fn continued(&self, other: Value) -> Value {

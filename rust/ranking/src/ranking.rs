@@ -2,6 +2,8 @@
 
 use ferrank_data::schema::Task;
 
+use crate::relevance::Relevance;
+
 /// The result of a run.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
@@ -16,8 +18,45 @@ pub struct Ranking {
     pub features: Vec<String>,
     /// Names of the targets.
     pub targets: Vec<String>,
+    /// What the importances say about the relevance of each feature; `None` where nothing does.
+    pub relevance: Option<Relevance>,
     /// One entry for each score requested, in that order.
     pub scores: Vec<ScoreRanking>,
+    /// How well the model behind the importances predicts each target, in their order; targets that do not vary are
+    /// left out. Otherwise the reason why that is not known.
+    pub model_error: Result<Vec<ModelError>, &'static str>,
+}
+
+/// The error of a model for a target, on rows that it has not seen, and that of a constant prediction for these rows.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct ModelError {
+    /// Name of the target.
+    pub target: String,
+    /// Name of the measure.
+    pub measure: String,
+    /// The error of the model.
+    pub error: f64,
+    /// The error of the constant prediction.
+    pub guess: f64,
+    /// Standard error of the difference between the two.
+    pub standard_error: f64,
+    /// The squared error of the predicted mean, or of the predicted shares of classes or labels (Brier score), relative
+    /// to that of the constant prediction: 1 − R².
+    pub squared_error: f64,
+    /// True if the model predicts better than the constant, at 95 % confidence, by either of the two errors.
+    pub is_better: bool,
+    /// Number of rows that all of this is computed from.
+    pub n_rows: usize,
+}
+
+impl ModelError {
+    /// An error for `target` of which only the measure is known yet.
+    pub fn new(target: &str, measure: &str) -> Self {
+        let (target, measure, nan) = (target.to_string(), measure.to_string(), f64::NAN);
+        let (error, guess, standard_error, squared_error) = (nan, nan, nan, nan);
+        ModelError { target, measure, error, guess, standard_error, squared_error, is_better: false, n_rows: 0 }
+    }
 }
 
 /// Importances under one score. Vectors are in feature order.

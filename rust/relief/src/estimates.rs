@@ -29,6 +29,7 @@ use std::ops::Range;
 use super::outline::Outline;
 use super::params::{ReliefParams, ReliefScore};
 use super::targets::TargetMetric;
+use ferrank_ranking::relevance::{Relevance, from_draws};
 use ferrank_ranking::{Estimate, Form, Part, RunData, ScoreRanking, effective};
 use ferrank_runtime::error::{Error, Result};
 
@@ -79,8 +80,8 @@ pub(super) fn scores(
                 }
                 let share = queried(data, params, blocks);
                 // The groups of the jackknife are of rows, which hides what rows of a patient or a site have in common.
-                let is_known = data.groups.is_none();
-                let estimates = importances(blocks, &outline)
+                let is_known = data.groups.is_none() && outline.n_groups() > 0;
+                let estimates = importances(blocks, &outline, 0)
                     .map(|linear| linear.estimate(blocks, &outline, share))
                     .map(|estimate| if is_known { estimate } else { estimate.without_sampling() });
                 scores.extend(estimates.zip(outline.names()).map(|(estimate, name)| estimate.rank(&name)));
@@ -94,6 +95,19 @@ pub(super) fn scores(
         }
     }
     Ok(scores)
+}
+
+/// The relevance of features by all scores together, if targets were drawn anew.
+pub(super) fn relevance(data: &RunData, params: &ReliefParams, populations: &[Vec<Part<'_>>]) -> Option<Relevance> {
+    let outline = Outline::from_run(data, params);
+    let blocks = populations.first().filter(|blocks| !blocks.is_empty() && outline.n_draws > 0)?;
+    let mut draws = (0..=outline.n_draws).map(|draw| importances(blocks, &outline, draw).map(|linear| linear.value));
+    let own: Vec<Vec<f64>> = draws.next()?.collect();
+    let drawn: Vec<Vec<Vec<f64>>> = draws.map(Iterator::collect).collect();
+    let of_score = |(score, own): (usize, &Vec<f64>)| {
+        from_draws(own, &drawn.iter().map(|draw| &draw[score][..]).collect::<Vec<&[f64]>>())
+    };
+    Relevance::joined(&own.iter().enumerate().map(of_score).collect::<Vec<Relevance>>())
 }
 
 /// Share of the rows that are queries of `blocks`, m/n.
@@ -152,16 +166,17 @@ impl<'a> Slot<'a> {
     }
 }
 
-/// One function of sums for each score, in the order of [`Outline::names`].
-fn importances(blocks: &[Part<'_>], outline: &Outline) -> impl Iterator<Item = Linear> {
+/// One function of sums for each score, in the order of [`Outline::names`]; draw 0 has the targets as they are.
+fn importances(blocks: &[Part<'_>], outline: &Outline, draw: usize) -> impl Iterator<Item = Linear> {
     let Outline { schemes, metrics, shares, .. } = outline;
+    let first = draw * metrics.len();
     (0..schemes.len()).flat_map(move |scheme| match metrics.first() {
         None => vec![Linear::mean(blocks, outline, scheme)],
         Some(TargetMetric::Target(_)) => {
-            let parts = (0..metrics.len()).map(|n| (shares[n], Linear::difference(blocks, outline, scheme, n)));
+            let parts = (0..metrics.len()).map(|n| (shares[n], Linear::difference(blocks, outline, scheme, first + n)));
             vec![Linear::average(parts)]
         }
-        Some(_) => (0..metrics.len()).map(|n| Linear::difference(blocks, outline, scheme, n)).collect(),
+        Some(_) => (0..metrics.len()).map(|n| Linear::difference(blocks, outline, scheme, first + n)).collect(),
     })
 }
 
@@ -204,7 +219,7 @@ impl Linear {
     /// target distance number `metric`.
     fn difference(blocks: &[Part<'_>], outline: &Outline, scheme: usize, metric: usize) -> Self {
         let Outline { n_features, .. } = *outline;
-        let n_metrics = outline.metrics.len();
+        let n_metrics = outline.n_distances();
         let (near, target) = (scheme * (1 + n_metrics), scheme * n_metrics + metric);
         let both = near + 1 + metric;
         let sum = |of: &dyn Fn(Slot<'_>) -> f64| blocks.iter().map(|block| of(Slot::of_block(*block))).sum::<f64>();
@@ -361,6 +376,7 @@ mod tests {
         let outline = Outline {
             schemes: vec![Scheme { k: 1, sigma: None }],
             metrics: vec![TargetMetric::Mean],
+            n_draws: 0,
             shares: vec![1.0],
             n_features: 1,
         };

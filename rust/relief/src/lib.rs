@@ -65,6 +65,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod draws;
 mod estimates;
 mod influence;
 mod limits;
@@ -83,13 +84,14 @@ mod tests;
 
 pub use params::*;
 
+use draws::Draws;
 use ferrank_data::intake::{Intake, numbered};
 use ferrank_data::schema::{Problem, Roles, Task};
 use ferrank_data::source::ChunkSource;
 use ferrank_neighbors::spilled::COLUMN_BYTES;
 use ferrank_ranking::{Accumulator, Checkpoint, DataShape, Identity, Ranking, RunOptions, ScanSummary, Vector};
 use ferrank_runtime::budget::Budget;
-use ferrank_runtime::error::Result;
+use ferrank_runtime::error::{Result, check};
 use ferrank_runtime::monitor::Monitor;
 use ferrank_runtime::scratch::Scratch;
 use ferrank_runtime::threads::pool;
@@ -148,6 +150,10 @@ fn accumulate_within(
         let intake = Intake { source, problem: &problem, unlabelled: params.unlabelled, monitor };
         let scan = options.scan(&intake, 0)?;
         numbered(scan.rows, source.name(), "Relief")?;
+        check(
+            params.target_draws == 0 || !scan.is_part(),
+            "target_draws: not for rankings of parts of the rows; rank all rows together, or leave it out",
+        )?;
         log_capped(params, scan.profile.counts.kept);
         let identity = Identity::new(params.clone(), &problem, &scan.profile);
         let requested = options.keys(identity.n_keys())?;
@@ -235,15 +241,18 @@ impl Prepared<'_> {
 
     fn plan(&self, params: &ReliefParams, outline: Outline, groups: Vec<u8>) -> Result<Plan> {
         let kind = match self.problem.task {
-            Task::Classification if !self.is_semi_supervised => Kind::Classes { priors: self.priors() },
-            task => Kind::Distances(Targets::new(
-                &self.targets,
-                &self.target_profiles,
-                &self.problem.targets,
-                task,
-                params.scaling,
-                params.target_weights.as_deref(),
-            )?),
+            _ if outline.metrics.is_empty() => Kind::Classes { priors: self.priors() },
+            task => {
+                let targets = Targets::new(
+                    &self.targets,
+                    &self.target_profiles,
+                    &self.problem.targets,
+                    task,
+                    params.scaling,
+                    params.target_weights.as_deref(),
+                )?;
+                Kind::Distances(Box::new(targets), Draws::new(params.seed, self.n_rows, self.space.groups()))
+            }
         };
         let influence = self.is_semi_supervised.then(|| self.influence(params.influence)).transpose()?;
         Ok(Plan { outline, groups, kind, influence })

@@ -31,8 +31,10 @@ pub(crate) struct Scheme {
 #[derive(Debug, Clone)]
 pub(crate) struct Outline {
     pub(crate) schemes: Vec<Scheme>,
-    /// Distances between targets; none in classification where all rows have a class.
+    /// Distances between targets; none in classification where all rows have a class and targets are not drawn anew.
     pub(crate) metrics: Vec<TargetMetric>,
+    /// Number of draws of the targets, each with all distances.
+    pub(crate) n_draws: usize,
     /// n_targets; weights of the targets, which sum to 1.
     pub(crate) shares: Vec<f64>,
     pub(crate) n_features: usize,
@@ -51,7 +53,7 @@ impl Outline {
         let schemes =
             params.n_neighbors.iter().flat_map(|&k| params.sigma.iter().map(move |&sigma| Scheme { k, sigma }));
         let metrics = match (params.per_target, task) {
-            (_, Task::Classification) if !is_semi_supervised => Vec::new(),
+            (_, Task::Classification) if !is_semi_supervised && params.target_draws == 0 => Vec::new(),
             (true, task) if task != Task::Hierarchical => (0..n_targets).map(TargetMetric::Target).collect(),
             (_, Task::MultiLabel | Task::Hierarchical) if params.target_distance.is_empty() => {
                 vec![TargetMetric::Sets(TargetDistance::Hamming)]
@@ -62,16 +64,21 @@ impl Outline {
             _ => vec![TargetMetric::Mean],
         };
         let shares = shares(params.target_weights.as_deref(), n_targets);
-        Outline { schemes: schemes.collect(), metrics, shares, n_features }
+        Outline { schemes: schemes.collect(), metrics, n_draws: params.target_draws, shares, n_features }
     }
 
     pub(crate) fn from_run(data: &RunData, params: &ReliefParams) -> Self {
         Outline::new(params, data.task, data.features.len(), data.targets.len(), data.unlabelled)
     }
 
+    /// Number of distances between targets: each as the targets are, then in each draw.
+    pub(crate) fn n_distances(&self) -> usize {
+        self.metrics.len() * (1 + self.n_draws)
+    }
+
     /// Number of vectors of n_features sums in a contribution.
     pub(crate) fn n_vectors(&self) -> usize {
-        self.schemes.len() * (1 + self.metrics.len())
+        self.schemes.len() * (1 + self.n_distances())
     }
 
     /// Number of blocks that `queries` queries are split into.
@@ -89,8 +96,12 @@ impl Outline {
         size_of::<f64>() * self.n_features * self.n_vectors()
     }
 
-    /// Number of groups of rows that standard errors are computed from.
+    /// Number of groups of rows that standard errors are computed from; none where targets are drawn, because each draw
+    /// would need as many sums.
     pub(crate) fn n_groups(&self) -> usize {
+        if self.n_draws > 0 {
+            return 0;
+        }
         (GROUP_BYTES / (self.most_blocks() * self.sum_bytes())).clamp(*GROUPS.start(), *GROUPS.end())
     }
 
@@ -102,7 +113,7 @@ impl Outline {
     /// The vectors of a contribution: numbers of queries, distances of the targets, sums over features; and the same three
     /// for each group of rows.
     pub(crate) fn forms(&self) -> Vec<Form> {
-        let scalars = [self.schemes.len(), self.schemes.len() * self.metrics.len()];
+        let scalars = [self.schemes.len(), self.schemes.len() * self.n_distances()];
         let mut forms = scalars.map(Form::Dense).to_vec();
         forms.resize(2 + self.n_vectors(), Form::Dense(self.n_features));
         let values = [scalars[0], scalars[1], self.n_vectors() * self.n_features];

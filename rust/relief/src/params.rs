@@ -139,6 +139,9 @@ pub enum Iterations {
     Share(f64),
 }
 
+/// The least number of draws of the targets that p-values are computed from.
+const LEAST_DRAWS: usize = 20;
+
 settings! {
     /// Settings of the Relief ranker.
     ///
@@ -173,6 +176,9 @@ settings! {
         /// w0 and w1: the influence of the unlabelled row farthest from all labelled rows, and of the nearest one
         /// (Petković et al. 2023 §5.2).
         influence, with_influence: (f64, f64) = (0.0, 1.0);
+        /// Number of times that targets are drawn anew, from which p-values follow; 0: none. Neighbors are then those of all
+        /// classes, and standard errors are unknown.
+        target_draws, with_target_draws: usize = 0;
         /// Seed of the draw of queries.
         seed, with_seed: u64 = 0;
     }
@@ -232,6 +238,7 @@ impl ReliefParams {
                 check(share > 0.0 && share <= 1.0, format!("n_iterations: share {share} is not in (0, 1]"))?;
             }
         }
+        self.validate_draws()?;
         let (w0, w1) = self.influence;
         check(
             (0.0..=1.0).contains(&w0) && (w0..=1.0).contains(&w1),
@@ -243,6 +250,25 @@ impl ReliefParams {
         )?;
         self.validate_targets(task)?;
         check_target_weights(self.target_weights.as_deref(), n_targets)
+    }
+
+    fn validate_draws(&self) -> Result<()> {
+        let none = self.target_draws == 0;
+        check(
+            none || self.target_draws >= LEAST_DRAWS,
+            format!(
+                "target_draws: p-values need at least {LEAST_DRAWS} draws, {} were asked for; use 60, for example",
+                self.target_draws
+            ),
+        )?;
+        check(
+            none || !self.scores.contains(&ReliefScore::Myopic),
+            "target_draws: not for the score myopic; leave one of the two out",
+        )?;
+        check(
+            none || self.unlabelled != Unlabelled::Use,
+            "target_draws: rows without a target have none to draw; leave it out, or use unlabelled=\"ignore\"",
+        )
     }
 
     fn validate_targets(&self, task: Task) -> Result<()> {

@@ -3,6 +3,7 @@
 //! A neighborhood gives each neighbor of a query a share. The share times a factor of the targets is the weight with
 //! which the pair's differences are added to a sum over features.
 
+use super::draws::Draws;
 use super::influence::Influence;
 use super::outline::Outline;
 use super::sums::{Block, Weights};
@@ -19,7 +20,7 @@ pub(crate) enum Kind {
     },
     /// RReliefF: for each scheme a sum of differences, and one of differences times target distance for each target
     /// metric.
-    Distances(Targets),
+    Distances(Box<Targets>, Draws),
 }
 
 /// The shares that the rows of a list have in each scheme.
@@ -44,7 +45,7 @@ pub(crate) struct Plan {
 
 impl Plan {
     fn n_metrics(&self) -> usize {
-        self.outline.metrics.len()
+        self.outline.n_distances()
     }
 
     /// Starts the sums of a block with these queries, all of one group, without pairs.
@@ -87,10 +88,14 @@ impl Plan {
             match &self.kind {
                 Kind::Classes { .. } if class == own => units[0] = -1.0,
                 Kind::Classes { priors } => units[0] = priors[class] / (1.0 - priors[own]),
-                Kind::Distances(targets) => {
+                Kind::Distances(targets, draws) => {
                     units[0] = 1.0;
-                    for (unit, &metric) in units[1..].iter_mut().zip(&self.outline.metrics) {
-                        *unit = targets.distance(metric, query, row);
+                    let metrics = &self.outline.metrics;
+                    for (draw, units) in units[1..].chunks_exact_mut(metrics.len()).enumerate() {
+                        let [query, row] = [query, row].map(|row| if draw == 0 { row } else { draws.row(draw, row) });
+                        for (unit, &metric) in units.iter_mut().zip(metrics) {
+                            *unit = targets.distance(metric, query, row);
+                        }
                     }
                 }
             }
@@ -101,7 +106,7 @@ impl Plan {
                 match &self.kind {
                     Kind::Classes { .. } if class == own => weights[number] = -share,
                     Kind::Classes { priors } => weights[number] = share * priors[class] / (1.0 - priors[own]),
-                    Kind::Distances(_) => {
+                    Kind::Distances(..) => {
                         let weights = &mut weights[number * n_units..][..n_units];
                         weights.iter_mut().zip(units).for_each(|(weight, unit)| *weight = share * unit);
                     }

@@ -67,7 +67,7 @@ impl<'a> Prepared<'a> {
         let mut labels = Labels { targets, groups: Vec::new() };
         let is_semi_supervised = intake.unlabelled == Unlabelled::Use && profile.counts.unlabelled > 0;
         let reader = Reader { intake, scales, n_rows, clip: false };
-        let by_class = problem.task == Task::Classification && !is_semi_supervised;
+        let by_class = problem.task == Task::Classification && !is_semi_supervised && params.target_draws == 0;
         let has_classes = by_class && params.missing == Missing::Expected;
         let classes = if has_classes { profile.targets[0].n_categories() } else { 1 };
         let usual = Usual::new(&profile.features, &reader.scales, all_rows);

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use ferrank_data::intake::{Unlabelled, numbered};
 use ferrank_data::schema::Task;
+use ferrank_ranking::relevance::Relevance;
 use ferrank_ranking::{DataShape, Form, Part, Ranker, RunData, ScoreRanking};
 use ferrank_runtime::error::{Result, check};
 use serde_json::Value;
@@ -44,6 +45,7 @@ impl Ranker for ReliefParams {
 
     fn validate_stream(&self, shape: &DataShape) -> Result<()> {
         ReliefParams::validate(self, shape)?;
+        check(self.target_draws == 0, "target_draws: not for rows that come block by block; leave it out")?;
         check(
             shape.task != Task::Classification || self.unlabelled != Unlabelled::Use,
             "unlabelled: ReliefF for classes computes other sums where some rows have no class, so blocks with and \
@@ -61,6 +63,10 @@ impl Ranker for ReliefParams {
 
     fn populations(&self, data: &RunData) -> Vec<Range<u64>> {
         estimates::populations(data, self)
+    }
+
+    fn relevance(&self, data: &RunData, populations: &[Vec<Part<'_>>]) -> Option<Relevance> {
+        estimates::relevance(data, self, populations)
     }
 
     fn scores(&self, data: &RunData, populations: &[Vec<Part<'_>>]) -> Result<Vec<ScoreRanking>> {

@@ -28,6 +28,12 @@ pub enum Purpose {
     Subsample = 8,
     /// The groups of rows that standard errors are computed from.
     Groups = 9,
+    /// The rows that shadows of features have their codes from.
+    Shadows = 10,
+    /// The rows whose targets rows have in a draw of targets.
+    Targets = 11,
+    /// The rows that the error of a forest is computed from.
+    ModelError = 12,
 }
 
 /// The stream for `purpose` in tree `tree`; `place` is a block of rows, a node's path, or a feature.

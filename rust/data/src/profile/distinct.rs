@@ -43,6 +43,11 @@ impl Distinct {
         };
     }
 
+    /// The number of values; `None` if there were too many.
+    pub(super) fn len(&self) -> Option<usize> {
+        self.bits.as_ref().map(FxHashSet::len)
+    }
+
     /// What [`sorted`](Self::sorted) gives, as a set again.
     pub(super) fn from_sorted(most: usize, values: Option<Vec<f64>>) -> Self {
         Distinct { most, bits: values.map(|values| values.into_iter().map(f64::to_bits).collect()) }

@@ -419,6 +419,25 @@ impl ColumnProfile {
         }
     }
 
+    /// The entropy of the values in `rows` rows, in bits, a multiple of 1/16. A missing value counts as a value. Of
+    /// numbers, all but 0 are taken for equally frequent, and for at most 32.
+    pub fn entropy(&self, rows: u64) -> f64 {
+        const MOST: usize = 32;
+        let bits = |count: f64| if count > 0.0 { -count / rows as f64 * (count / rows as f64).log2() } else { 0.0 };
+        let entropy = match self {
+            ColumnProfile::Numeric(numeric) => {
+                let zeros = numeric.zeros as f64;
+                let others = rows as f64 - zeros - numeric.missing as f64;
+                let distinct = numeric.distinct.len().unwrap_or(MOST) - usize::from(numeric.zeros > 0 && others > 0.0);
+                let distinct = distinct.clamp(1, MOST) as f64;
+                bits(zeros) + distinct * bits(others / distinct)
+            }
+            ColumnProfile::Nominal(nominal) => nominal.counts.values().map(|&count| bits(count as f64)).sum(),
+            ColumnProfile::Labels(_) => unreachable!("a feature is no label set"),
+        };
+        ((entropy + bits(self.missing() as f64)) * 16.0).round() / 16.0
+    }
+
     /// Categories; 0 for numbers and label sets.
     pub fn n_categories(&self) -> usize {
         match self {

@@ -99,6 +99,28 @@ impl<C: Code> Bands<C> {
         cells.chunks_exact_mut(self.rows.max(1))
     }
 
+    /// The same bands, whose clones share the codes.
+    pub(super) fn into_shared(self) -> Self {
+        match self.cells {
+            Cells::Held(cells) => {
+                let (rows, n_bands) = (self.rows, cells.len() / self.rows.max(1));
+                let codes = ScalarBuffer::from(cells.into_flattened());
+                Bands::mapped(rows, (0..n_bands).map(|band| codes.slice(band * rows * BAND, rows * BAND)).collect())
+            }
+            Cells::Mapped(_) => self,
+        }
+    }
+
+    /// The bands followed by `others`; those shared are not copied.
+    pub(super) fn followed_by(&self, others: Vec<ScalarBuffer<C>>) -> Self {
+        let mut bands = match &self.cells {
+            Cells::Held(_) => self.iter().map(|cells| ScalarBuffer::from(cells.as_flattened().to_vec())).collect(),
+            Cells::Mapped(bands) => bands.clone(),
+        };
+        bands.extend(others);
+        Bands::mapped(self.rows, bands)
+    }
+
     /// Room for `rows` rows of `n_bands` bands; the codes are left as they are.
     pub fn resize(&mut self, n_bands: usize, rows: usize) {
         self.rows = rows;

@@ -113,7 +113,7 @@ fn check(rows: &[Row], store: &CodeStore, profile: &Profile) {
     assert_eq!((store.rows, store.weights.len()), (kept.len(), kept.len()));
     assert_eq!(column(store, 0), positions(&kept.iter().map(|row| row.few).collect::<Vec<_>>()));
     assert_eq!(column(store, 2), positions(&kept.iter().map(|row| row.word.clone()).collect::<Vec<_>>()));
-    assert_eq!(*store.weights, kept.iter().map(|row| row.w).collect::<Vec<_>>());
+    assert_eq!(**store.weights, kept.iter().map(|row| row.w).collect::<Vec<_>>());
     let TargetColumn::Numeric(y) = &store.targets[0] else { panic!("numbers") };
     assert_eq!(**y, kept.iter().map(|row| row.y.unwrap()).collect::<Vec<_>>());
     let unlabelled = rows.iter().filter(|row| row.y.is_none()).count() as u64;

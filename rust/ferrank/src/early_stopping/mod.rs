@@ -61,9 +61,17 @@ pub fn rank(
     )?;
     match settings {
         Settings::Forest(params) => {
+            check(
+                !params.shadows,
+                "shadows: p-values need a given number of trees; leave until=\"stable\" out, or leave shadows out",
+            )?;
             grow(&forest::ForestGrowth::new(Case { source, roles, params, options, monitor })?, goal, monitor)
         }
         Settings::Relief(params) => {
+            check(
+                params.target_draws == 0,
+                "target_draws: p-values need a given number of queries; leave until=\"stable\" out, or leave target_draws out",
+            )?;
             grow(&relief::ReliefGrowth::new(Case { source, roles, params, options, monitor })?, goal, monitor)
         }
     }

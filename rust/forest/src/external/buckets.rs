@@ -122,7 +122,7 @@ impl Stored<'_> {
         for &(start, end) in &bucket.pieces {
             first = self.records.read(&self.bytes[start..end], first, &mut rows);
         }
-        for (column, all) in rows.targets.iter_mut().zip(&self.records.store.targets) {
+        for (column, all) in rows.targets.iter_mut().zip(self.records.store.targets.iter()) {
             if let (TargetColumn::Labels(labels), TargetColumn::Labels(all)) = (column, all) {
                 *labels = all.gather(rows.numbers.iter().map(|&row| row as usize))?;
             }
@@ -137,7 +137,7 @@ impl Records<'_> {
             TargetColumn::Labels(_) => 0,
             column => column.row_bytes(),
         };
-        let values = store.targets.iter().chain(&store.values).map(value).sum::<usize>();
+        let values = store.targets.iter().chain(store.values.iter()).map(value).sum::<usize>();
         let weight = if store.weights.is_empty() { 0 } else { size_of::<f64>() };
         let number = if has_labels(store) { size_of::<u64>() } else { 0 };
         store.row_bytes() + size_of::<u32>() + values + weight + number
@@ -160,7 +160,7 @@ impl Records<'_> {
         }
         fields.put(bytes, range.clone().map(|position| items.count(position)));
         let numbers = rows.iter().map(|&row| base + row as usize);
-        for column in self.store.targets.iter().chain(&self.store.values) {
+        for column in self.store.targets.iter().chain(self.store.values.iter()) {
             match column {
                 TargetColumn::Numeric(values) => fields.put(bytes, numbers.clone().map(|row| values[row])),
                 TargetColumn::Nominal { codes, .. } => fields.put(bytes, numbers.clone().map(|row| codes[row])),

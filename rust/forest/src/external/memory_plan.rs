@@ -3,13 +3,13 @@
 use crate::context::GrowContext;
 use crate::contrasts::Contrasts;
 use crate::criterion::Criterion;
+use crate::model_error::RowSample;
 use crate::oob::OobSize;
 use crate::params::ForestParams;
 use crate::scores::oob_needs;
 use crate::split::node_sums::SumLayout;
 use crate::tree_buffer::BufferedNode;
 use crate::view::CASCADE;
-use ferrank_data::groups::Groups;
 use ferrank_data::intake::CHUNK_ROWS;
 use ferrank_data::store::Codebook;
 use ferrank_runtime::budget::Budget;
@@ -53,7 +53,10 @@ impl MemoryPlan {
         let fixed =
             threads * (CHUNK_ROWS * 48 + codes) + CHUNK_ROWS * (context.space.row_bytes(context.store.columns()) + 8);
         // The bag of a thread as groups, and the multiplicity of each.
-        let fixed = fixed + threads * 12 * store.groups.as_ref().map_or(0, Groups::len);
+        let fixed = fixed + threads * 12 * store.groups.as_ref().map_or(0, |groups| groups.len());
+        // A bit for each row, for the rows out of the bag of a thread; with out-of-bag scores they are counted there.
+        let tracks = context.params.bootstraps() && oob_needs(&context.params.scores).is_none();
+        let fixed = fixed + if tracks { threads * store.rows / 8 } else { 0 };
         let node = per_node(context) * sums_bytes(context);
         let least = fixed + node.max(threads * LEAST_ROWS * per_row);
         let judging = if oob_needs(&context.params.scores).is_some() { oob_bytes(context) } else { 0 };
@@ -105,12 +108,15 @@ impl MemoryPlan {
 /// Returns true if `left` bytes of memory hold the store of `rows` rows, and the bags and trees of all threads.
 pub(crate) fn holds_all(rows: u64, book: &Codebook, params: &ForestParams, left: usize) -> bool {
     // The value itself, and its component with a weight of its own.
-    let store = book.row_bytes() + 24 * (book.n_kept() + 1) + book.label_bytes() + book.group_bytes();
+    let codes = if params.shadows { 2 * book.row_bytes() + 16 } else { book.row_bytes() };
+    let store = codes + 24 * (book.n_kept() + 1) + book.label_bytes() + book.group_bytes();
     // Rows, counts and pairs, twice, because a partition needs a copy; nodes.
     let bag = 8 + 2 * 20 + 2 + 2 * size_of::<BufferedNode>();
     let threads = rayon::current_num_threads().min(params.n_estimators);
     let share = params.rows_per_tree(rows) as f64 / rows as f64;
-    let bytes = rows as f64 * (store as f64 + (threads * bag) as f64 * share.min(1.0));
+    // The rows that trees predict.
+    let sample = RowSample::bytes(rows, book.row_bytes());
+    let bytes = sample as f64 + rows as f64 * (store as f64 + (threads * bag) as f64 * share.min(1.0));
     rows < u64::from(u32::MAX) && bytes <= left as f64
 }
 
@@ -128,7 +134,7 @@ fn sums_bytes(context: GrowContext<'_>) -> usize {
 /// Bytes that growing a subtree takes for each of its rows.
 fn bytes_per_row(context: GrowContext<'_>) -> usize {
     let store = context.store;
-    let values = store.targets.iter().chain(&store.values).map(|column| column.row_bytes());
+    let values = store.targets.iter().chain(store.values.iter()).map(|column| column.row_bytes());
     let raw = store.row_bytes() + values.sum::<usize>() + if store.weights.is_empty() { 0 } else { 8 } + 4;
     // Rows, counts or pairs, twice, because a partition needs a copy; codes and sides.
     let items = 2 * 20 + 4;

@@ -35,9 +35,10 @@ use rayon::prelude::*;
 use super::companion_scores;
 use super::companions;
 use super::context::GrowContext;
-use super::criterion::WEIGHT;
+use super::criterion::{Criterion, WEIGHT};
 use super::grow::{Grower, SubtreeRoot, SubtreeRows};
-use super::oob::OobContext;
+use super::model_error::RowSample;
+use super::oob::{OobContext, rows_of_tree};
 use super::scores::{SplitScores, oob_needs, score_size};
 use super::space::Block;
 use buckets::{Buckets, Stored};
@@ -50,7 +51,8 @@ pub(super) use memory_plan::holds_all;
 use pass::Passes;
 use upper_tree::{State, UpperTree};
 
-/// Grows `trees` for the targets `subset`. Calls `each` with the number and the contribution of each complete tree.
+/// Grows `trees` for the targets `subset`, which predict the rows of `sample`. Calls `each` with the number and the
+/// contribution of each complete tree.
 ///
 /// # Errors
 /// [`Error::Resource`](ferrank_runtime::error::Error::Resource) if the sums of a single node do not fit into memory,
@@ -60,18 +62,18 @@ pub(super) fn grow(
     context: GrowContext<'_>,
     budget: &Budget,
     scratch: &Scratch,
-    subset: &[usize],
+    (subset, sample): (&[usize], Option<&RowSample<'_>>),
     trees: &[u64],
     each: &(dyn Fn(u64, Contribution) -> Result<()> + Sync),
 ) -> Result<()> {
-    grow_in(context, &MemoryPlan::new(context, budget)?, scratch, subset, trees, each)
+    grow_in(context, &MemoryPlan::new(context, budget)?, scratch, (subset, sample), trees, each)
 }
 
 fn grow_in(
     context: GrowContext<'_>,
     plan: &MemoryPlan,
     scratch: &Scratch,
-    subset: &[usize],
+    (subset, sample): (&[usize], Option<&RowSample<'_>>),
     trees: &[u64],
     each: &(dyn Fn(u64, Contribution) -> Result<()> + Sync),
 ) -> Result<()> {
@@ -94,7 +96,7 @@ fn grow_in(
         for together in group.chunks_mut(plan.at_once) {
             together.par_iter_mut().with_max_len(1).try_for_each(|tree| {
                 let grower = idle().pop();
-                let mut grower = grower.unwrap_or_else(|| Grower::new(context, Arch::new()));
+                let mut grower = grower.unwrap_or_else(|| Grower::new(context, Arch::new()).track(sample));
                 let result = finish(context, tree, &stored, oob.as_ref(), &mut grower)?;
                 idle().push(grower);
                 let Some((number, contribution)) = contributions.add(tree.number, result) else { return Ok(()) };
@@ -134,7 +136,7 @@ impl<'a> Families<'a> {
     }
 }
 
-/// Grows the subtrees of `tree` and adds up the scores of all splits.
+/// Grows the subtrees of `tree`, adds up the scores of all splits and predicts the tracked rows.
 fn finish(
     context: GrowContext<'_>,
     tree: &mut UpperTree,
@@ -145,15 +147,26 @@ fn finish(
     let mut scores = SplitScores::new(context.params, score_size(context));
     let mut complete = oob.map(OobContext::tree);
     let mut block = Block::default();
-    let mut stack = vec![(0, None)];
-    while let Some((n, link)) = stack.pop() {
+    let is_tracked = grower.tracked.is_enabled() && !companions::is_companion(tree.number);
+    let out_of_bag = (is_tracked || oob.is_some()).then(|| rows_of_tree(context, tree.number)).transpose()?;
+    grower.tracked.start(out_of_bag.as_ref().filter(|_| is_tracked));
+    let predicts_in_splits = Criterion::new(context.space).is_partial();
+    let mut stack = vec![(0, None, grower.tracked.all())];
+    while let Some((n, link, tracked)) = stack.pop() {
         let node = &mut tree.nodes[n];
         match &mut node.state {
             State::Split { split, gains, contrasts } => {
+                if predicts_in_splits && !tracked.is_empty() {
+                    grower.tracked.predict(tracked.clone(), &node.sums);
+                }
+                let middle = grower.tracked.part(tracked.clone(), split);
                 scores.on_split(node.depth, node.sums[WEIGHT], split, gains);
                 let links = complete.as_mut().map(|complete| complete.add_split(link, split, contrasts));
-                let [left, right] = [0, 1].map(|side| (split.children[side] as usize, links.map(|links| links[side])));
-                stack.extend([right, left]);
+                let tracked = [tracked.start..middle, middle..tracked.end];
+                let child = |side: usize| {
+                    (split.children[side] as usize, links.map(|links| links[side]), tracked[side].clone())
+                };
+                stack.extend([child(1), child(0)]);
             }
             State::Bucket(bucket) => {
                 let rows = stored.take(bucket)?;
@@ -165,6 +178,7 @@ fn finish(
                     depth: node.depth,
                     path: node.path,
                     constant_features: &node.constant_features,
+                    tracked: (tracked.start, tracked.end),
                 };
                 let Some((complete, oob)) = complete.as_mut().zip(oob) else {
                     scores = grower.score_below(below, place, scores)?;
@@ -175,6 +189,10 @@ fn finish(
                 complete.add_tree(link, subtree, &oob.targets.over(rows.columns()));
             }
             State::Leaf(totals) => {
+                // A root that is a leaf has no sums, and the tree predicts nothing.
+                if !tracked.is_empty() && !node.sums.is_empty() {
+                    grower.tracked.predict(tracked, &node.sums);
+                }
                 if let Some(complete) = &mut complete {
                     complete.add_leaf(link, totals);
                 }
@@ -182,9 +200,10 @@ fn finish(
             State::Open { .. } => unreachable!("no node is open any more"),
         }
     }
-    if let Some((mut complete, oob)) = complete.zip(oob) {
-        let rows = oob.rows_of_tree(tree.number)?;
+    if let (Some((mut complete, oob)), Some(rows)) = (complete.zip(oob), out_of_bag) {
         scores.on_tree(&oob.view(tree.number, &mut complete, &rows))?;
     }
-    Ok(scores.harvest())
+    let mut vectors = scores.harvest();
+    vectors.extend(grower.tracked.vectors());
+    Ok(vectors)
 }

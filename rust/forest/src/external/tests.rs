@@ -25,11 +25,15 @@ fn both(
     let context = GrowContext { store: &coded.store, space: &inside, params, monitor: &monitor };
     let subset: Vec<usize> = (0..coded.store.targets.len()).collect();
     let oob = oob_needs(&params.scores).map(|needs| OobContext::new(context, needs, &subset, None));
-    let expected = (0..5).map(|tree| TreeWorker::new(context).contribution(oob.as_ref(), tree).unwrap()).collect();
+    let sample = RowSample::new(context, &subset, false);
+    let expected = (0..5)
+        .map(|tree| TreeWorker::new(context, sample.as_ref()).contribution(oob.as_ref(), tree).unwrap())
+        .collect();
     let context = GrowContext { space: &outside, ..context };
     let plan = MemoryPlan::with_sizes(bucket_rows, sums, context);
     let found = Mutex::new(BTreeMap::new());
-    grow_in(context, &plan, &Scratch::new(None), &subset, &[0, 1, 2, 3, 4], &|tree, result| {
+    let sample = RowSample::new(context, &subset, false);
+    grow_in(context, &plan, &Scratch::new(None), (&subset, sample.as_ref()), &[0, 1, 2, 3, 4], &|tree, result| {
         found.lock().unwrap().insert(tree, result);
         Ok(())
     })
@@ -93,7 +97,7 @@ proptest! {
         memory in (1..60usize, prop_oneof![Just(0), Just(1 << 20)]),
     ) {
         let mut coded = Coded::new(&batch, &["y"], None, 255);
-        coded.store.targets = vec![label_sets(60, n_labels, missing)];
+        coded.store.targets = vec![label_sets(60, n_labels, missing)].into();
         let [expected, found] = both(&coded, 1.0, &params, memory);
         prop_assert_eq!(expected, found);
     }

@@ -29,6 +29,7 @@ use std::ops::Range;
 use super::bag::Bag;
 use super::context::GrowContext;
 use super::scores::SplitScores;
+use super::split::single;
 use super::tree_buffer::TreeBuffer;
 use super::view::{CASCADE, View};
 use ferrank_runtime::error::Result;
@@ -48,8 +49,9 @@ impl Grower<'_> {
         self.pool.rewind(self.whole);
         self.items.take(bag, self.is_single.then_some(&space.block.dense[..]));
         let examples = 0..bag.rows.len();
+        let (mark, tracked) = (self.whole, self.tracked.all());
         let root =
-            PendingNode { examples, depth: 0, path: ROOT, parent: None, mark: self.whole, sums: KnownSums::Nothing };
+            PendingNode { examples, depth: 0, path: ROOT, parent: None, mark, sums: KnownSums::Nothing, tracked };
         let stage = CASCADE.iter().filter(|&&bytes| store.rows * self.row_bytes <= bytes).count();
         self.subtree(View::from_store(store, &space.block), stage, root)?;
         Ok(&self.tree_buffer)
@@ -69,7 +71,7 @@ impl Grower<'_> {
     /// [`Interrupted`](ferrank_runtime::error::Error::Interrupted) on request.
     pub(crate) fn grow_below(&mut self, below: SubtreeRows<'_>, place: SubtreeRoot<'_>) -> Result<&TreeBuffer> {
         let SubtreeRows { chunk, block, counts } = below;
-        let SubtreeRoot { tree, depth, path, constant_features } = place;
+        let SubtreeRoot { tree, depth, path, constant_features, tracked: (first, last) } = place;
         self.tree = tree;
         self.tree_buffer.clear();
         self.totals.clear();
@@ -77,8 +79,8 @@ impl Grower<'_> {
         constant_features.iter().for_each(|&feature| self.pool.mark_constant(feature));
         self.items.take_first(counts, self.is_single.then_some(&block.dense[..]));
         let examples = 0..counts.len();
-        let root =
-            PendingNode { examples, depth, path, parent: None, mark: self.pool.mark(), sums: KnownSums::Nothing };
+        let (mark, tracked) = (self.pool.mark(), first..last);
+        let root = PendingNode { examples, depth, path, parent: None, mark, sums: KnownSums::Nothing, tracked };
         let stage = CASCADE.iter().filter(|&&bytes| counts.len() * self.row_bytes <= bytes).count();
         self.subtree(View::from_chunk(chunk, block, &[]), stage, root)?;
         Ok(&self.tree_buffer)
@@ -119,12 +121,18 @@ impl Grower<'_> {
                     continue;
                 }
             }
-            let examples = pending.examples.clone();
+            let (examples, tracked) = (pending.examples.clone(), pending.tracked.clone());
             let is_split = match plain {
                 Some(chunk) => self.plain_node(view, chunk, pending, &mut stack)?,
                 None => self.node(view, pending, &mut stack)?,
             };
-            if !is_split && self.keeps_members {
+            if is_split {
+                continue;
+            }
+            if !tracked.is_empty() {
+                self.predict(view, examples.clone(), tracked);
+            }
+            if self.keeps_members {
                 self.keep_members(view, examples);
             }
         }
@@ -148,6 +156,25 @@ impl Grower<'_> {
         let done = self.subtree(View::from_chunk(&copy.codes, &copy.block, &copy.origin), stage + 1, pending);
         self.gathered[stage] = copy;
         done
+    }
+
+    /// Predicts the tracked rows of a leaf.
+    fn predict(&mut self, view: View<'_>, examples: Range<usize>, tracked: Range<usize>) {
+        // With components that are missing in some rows, each node predicts them.
+        if self.criterion.is_partial() {
+            return;
+        }
+        let total = &mut self.buffers.total;
+        match self.is_single {
+            true => {
+                let node = single::Node::new(&self.items.pairs[examples]);
+                total.clear();
+                total.resize(self.criterion.len(), 0.0);
+                self.criterion.add_single(total, node.examples, node.sum);
+            }
+            false => self.items.examples(examples, view).total(self.arch, &self.criterion, total),
+        }
+        self.tracked.predict(tracked, total);
     }
 
     /// Records the rows of a leaf in ascending order.

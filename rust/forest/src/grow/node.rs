@@ -22,6 +22,9 @@ impl Grower<'_> {
             NodeTotals::Single(node) => (node.examples, node.examples),
             NodeTotals::Any => (self.buffers.node.examples(), self.buffers.node.weight()),
         };
+        if self.criterion.is_partial() && !pending.tracked.is_empty() {
+            self.tracked.predict(pending.tracked.clone(), &self.buffers.node.total);
+        }
         let number = self.number(&pending, examples, weight);
         if !self.may_split(view, &pending, examples) {
             return Ok(false);
@@ -68,6 +71,7 @@ impl Grower<'_> {
         stack: &mut Vec<PendingNode>,
     ) {
         let Partition { split, middle, sums } = partition;
+        let tracked_middle = self.tracked.part(pending.tracked.clone(), &split);
         match &mut self.scores {
             None => self.tree_buffer.nodes[number as usize].split = Some(split),
             Some(scores) => {
@@ -76,9 +80,12 @@ impl Grower<'_> {
             }
         }
         let mark = self.pool.mark();
-        for (side, examples) in [(1, middle..pending.examples.end), (0, pending.examples.start..middle)] {
+        let right = (middle..pending.examples.end, tracked_middle..pending.tracked.end);
+        let left = (pending.examples.start..middle, pending.tracked.start..tracked_middle);
+        for (side, (examples, tracked)) in [(1, right), (0, left)] {
             let (depth, path) = (pending.depth + 1, child(pending.path, side == 1));
-            stack.push(PendingNode { examples, depth, path, parent: Some((number, side)), mark, sums: sums[side] });
+            let (parent, sums) = (Some((number, side)), sums[side]);
+            stack.push(PendingNode { examples, depth, path, parent, mark, sums, tracked });
         }
     }
 

@@ -10,6 +10,7 @@ use crate::candidates::SplitCandidates;
 use crate::context::GrowContext;
 use crate::criterion::Criterion;
 use crate::items::Items;
+use crate::model_error::{RowSample, TrackedRows};
 use crate::params::Ensemble;
 use crate::pool::{FeaturePool, Mark};
 use crate::scores::{SplitScores, oob_needs};
@@ -46,6 +47,8 @@ pub(crate) struct SubtreeRoot<'a> {
     pub(crate) path: u64,
     /// Features known to be constant at the root of the subtree.
     pub(crate) constant_features: &'a [u32],
+    /// The range of the tracked rows.
+    pub(crate) tracked: (usize, usize),
 }
 
 /// A node on the stack, which is still to be grown.
@@ -58,6 +61,8 @@ pub(super) struct PendingNode {
     pub(super) parent: Option<(u32, usize)>,
     pub(super) mark: Mark,
     pub(super) sums: KnownSums,
+    /// The range of the tracked rows.
+    pub(super) tracked: Range<usize>,
 }
 
 /// The sums of a node that are known from the split of its parent.
@@ -96,6 +101,8 @@ pub(crate) struct Grower<'a> {
     pub(super) per_node: usize,
     /// The most rows of a batch for each feature.
     pub(super) rows_per_feature: usize,
+    /// The rows that the tree predicts.
+    pub(crate) tracked: TrackedRows<'a>,
     pub(super) keeps_members: bool,
     pub(super) keeps_contrasts: bool,
     pub(super) row_bytes: usize,
@@ -139,6 +146,7 @@ impl<'a> Grower<'a> {
             features,
             rows_per_feature,
             per_node: context.params.features_per_node(store.codings.len()),
+            tracked: TrackedRows::new(None),
             row_bytes: store.row_bytes() + if is_single { 0 } else { space.row_bytes(store.columns()) },
             keeps_members: needs.is_some_and(|needs| needs.predictions),
             keeps_contrasts: needs.is_some_and(|needs| needs.contrasts),
@@ -155,6 +163,14 @@ impl<'a> Grower<'a> {
             criterion,
             gathered: Default::default(),
         }
+    }
+}
+
+impl<'a> Grower<'a> {
+    /// The same, whose trees predict the rows of `sample`.
+    pub(crate) fn track(mut self, sample: Option<&'a RowSample<'a>>) -> Self {
+        self.tracked = TrackedRows::new(sample);
+        self
     }
 }
 

@@ -62,27 +62,6 @@ impl<'a> OobContext<'a> {
         self.needs.predictions.then_some(&self.targets)
     }
 
-    /// The rows that are not in `bag`, the bag of tree number `tree`.
-    pub(crate) fn rows(&self, tree: u64, bag: &Bag) -> OutOfBagRows {
-        OutOfBagRows::outside(self.context.bags(), tree, bag)
-    }
-
-    /// The rows that are not in the bag of tree number `tree`. The bag is drawn again, block by block.
-    ///
-    /// # Errors
-    /// [`Interrupted`](ferrank_runtime::error::Error::Interrupted) on request.
-    pub(crate) fn rows_of_tree(&self, tree: u64) -> Result<OutOfBagRows> {
-        let GrowContext { store, monitor, .. } = self.context;
-        let bags = self.context.bags();
-        let (mut rows, mut bag) = (OutOfBagRows::candidates(bags, tree), Bag::default());
-        for (block, base) in (0..store.rows).step_by(CHUNK_ROWS).enumerate() {
-            monitor.check()?;
-            bags.take_block(tree, block, &mut bag);
-            rows.remove(base, &bag);
-        }
-        Ok(rows)
-    }
-
     /// The view of the complete `tree` with number `number`.
     pub(crate) fn view<'b>(&'b self, number: u64, tree: &'b mut OobTree, rows: &'b OutOfBagRows) -> OobView<'b> {
         tree.packed.finish(self.context.store);
@@ -91,6 +70,22 @@ impl<'a> OobContext<'a> {
         let &OobContext { context, ref targets, has_missing, scratch, .. } = self;
         OobView { context, number, tree: packed, predictions: leaves, contrasts, targets, has_missing, rows, scratch }
     }
+}
+
+/// The rows that are not in the bag of tree number `tree`. The bag is drawn again, block by block.
+///
+/// # Errors
+/// [`Interrupted`](ferrank_runtime::error::Error::Interrupted) on request.
+pub(crate) fn rows_of_tree(context: GrowContext<'_>, tree: u64) -> Result<OutOfBagRows> {
+    let GrowContext { store, monitor, .. } = context;
+    let bags = context.bags();
+    let (mut rows, mut bag) = (OutOfBagRows::candidates(bags, tree), Bag::default());
+    for (block, base) in (0..store.rows).step_by(CHUNK_ROWS).enumerate() {
+        monitor.check()?;
+        bags.take_block(tree, block, &mut bag);
+        rows.remove(base, &bag);
+    }
+    Ok(rows)
 }
 
 /// What scores read of a complete tree, besides its splits.

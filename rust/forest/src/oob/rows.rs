@@ -65,6 +65,10 @@ impl OutOfBagRows {
         }
     }
 
+    pub(crate) fn contains(&self, row: usize) -> bool {
+        self.bits[row / BITS] >> (row % BITS) & 1 == 1
+    }
+
     pub(crate) fn len(&self) -> usize {
         self.count
     }

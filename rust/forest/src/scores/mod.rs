@@ -23,6 +23,7 @@ use crate::context::GrowContext;
 use crate::oob::{OobNeeds, OobView};
 use crate::params::ForestParams;
 use crate::score::Score;
+use crate::shadows;
 use crate::tree_buffer::{BufferedSplit, TreeBuffer};
 pub(crate) use observer::ScoreSize;
 use observer::{Harvest, Observer, ScoreMethod, SplitEvent};
@@ -65,12 +66,14 @@ pub(crate) struct SplitScores {
     /// The weight of the root, whose split comes first.
     root: Option<f64>,
     observers: Vec<Box<dyn Observer>>,
+    /// The number of the first shadow, if there are some.
+    first_shadow: Option<usize>,
 }
 
 impl SplitScores {
     pub(crate) fn new(params: &ForestParams, size: ScoreSize) -> Self {
         let observers = params.scores.iter().map(|score| score.method().observer(params, size)).collect();
-        SplitScores { root: None, observers }
+        SplitScores { root: None, observers, first_shadow: params.shadows.then_some(size.n_features / 2) }
     }
 
     /// Adds the split of a node of this depth and weight. `gain_by_target` are the parts of the targets in its gain.
@@ -101,12 +104,17 @@ impl SplitScores {
         self.observers.iter_mut().try_for_each(|observer| observer.on_tree(tree))
     }
 
-    /// A vector for each score, followed by those of the scores that are reported by target.
+    /// A vector for each score, followed by those of the scores that are reported by target and, if there are shadows,
+    /// a vector of these for each score.
     pub(crate) fn harvest(self) -> Contribution {
+        let n_scores = self.observers.len();
         let harvests: Vec<Harvest> = self.observers.into_iter().map(Observer::harvest).collect();
         let (mut vectors, by_target): (Contribution, Vec<_>) =
             harvests.into_iter().map(|Harvest { importances, by_target }| (importances, by_target)).unzip();
         vectors.extend(by_target.into_iter().flatten());
-        vectors
+        match self.first_shadow {
+            None => vectors,
+            Some(first) => shadows::apart(vectors, n_scores, first),
+        }
     }
 }

@@ -21,6 +21,7 @@
 
 mod block;
 mod groups;
+mod outcome;
 mod plan;
 mod scaling;
 
@@ -36,6 +37,7 @@ use plan::{Components, DENSE_LABELS};
 use scaling::{Dense, RowWeights, Weighing};
 
 pub(crate) use block::Block;
+pub(crate) use outcome::{Indicator, NO_SHARE, Outcome};
 pub(crate) use plan::Plan;
 
 /// Rows whose dense components are computed together.
@@ -133,6 +135,21 @@ impl Space {
         self.values(store.columns(), 0..store.rows, &mut block);
         self.block = block;
         self
+    }
+
+    /// Returns true if the values of all rows are in the block.
+    pub(crate) fn is_held(&self) -> bool {
+        self.block.width > 0 || !self.block.starts.is_empty()
+    }
+
+    /// A block with the values of `row` of `columns`, the columns of the store, and the place of the row there. `one` is
+    /// a buffer.
+    pub(crate) fn block_with<'a>(&'a self, columns: Columns<'_>, row: usize, one: &'a mut Block) -> (&'a Block, usize) {
+        if self.is_held() {
+            return (&self.block, row);
+        }
+        self.values(columns, row..row + 1, one);
+        (one, 0)
     }
 
     /// The component values of `rows` of `columns`, into `block`.

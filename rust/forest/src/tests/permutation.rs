@@ -11,7 +11,7 @@ use super::{Coded, bag, batches, goes_left, label_sets, numbers, table, texts};
 use crate::bag::Bag;
 use crate::context::GrowContext;
 use crate::grow::Grower;
-use crate::oob::OobContext;
+use crate::oob::{OobContext, OutOfBagRows};
 use crate::params::{Ensemble, ForestParams};
 use crate::score::Score;
 use crate::scores::{oob_needs, permutation};
@@ -180,7 +180,7 @@ fn judged(
     let tree = Grower::new(context, Arch::new()).grow(bag, TREE).unwrap().clone();
     let subset: Vec<usize> = (0..coded.store.targets.len()).collect();
     let oob = OobContext::new(context, oob_needs(&params.scores).unwrap(), &subset, None);
-    let rows = oob.rows(TREE, bag);
+    let rows = OutOfBagRows::outside(context.bags(), TREE, bag);
     let importances = |number| {
         let mut complete = oob.tree();
         complete.add_tree(None, &tree, &oob.targets);
@@ -253,7 +253,7 @@ fn labels_of_a_hierarchy_count_with_their_weight() {
             ("y", numbers(row())),
         ]);
         let mut coded = Coded::new(&batch, &["y"], None, 255);
-        coded.store.targets = vec![label_sets(60, n_labels, missing)];
+        coded.store.targets = vec![label_sets(60, n_labels, missing)].into();
         let counts: Vec<u32> = (0..60).map(|row| row * row / 3 % 3).collect();
         let (tree, found) = grown(&coded, &bag(&counts), seed, 1.0);
         let naive = naive(&coded, &tree, &bag(&counts), in_a_ring(seed));

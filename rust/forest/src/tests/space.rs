@@ -177,7 +177,7 @@ fn two_classes_on_one_component_gain_what_gini_does() {
 fn labels_of_a_hierarchy_weigh_their_shares_however_they_are_kept() {
     for (n_labels, missing) in [(3, false), (20, false), (3, true), (20, true)] {
         let mut coded = Coded::new(&labels(60, 1), &["l0"], None, 255);
-        coded.store.targets = vec![label_sets(60, n_labels, missing)];
+        coded.store.targets = vec![label_sets(60, n_labels, missing)].into();
         let space = coded.space(None);
         let TargetColumn::Labels(column) = &coded.store.targets[0] else { panic!() };
         // A label that all rows have adds nothing.

@@ -140,7 +140,7 @@ fn mean(differences: &[f64]) -> f64 {
 impl Block {
     /// Starts the sums of a block of `n_queries` queries in group `group`, without pairs.
     pub(crate) fn new(outline: &Outline, n_queries: usize, group: usize) -> Self {
-        let (n_schemes, n_metrics, n_vectors) = (outline.schemes.len(), outline.metrics.len(), outline.n_vectors());
+        let (n_schemes, n_metrics, n_vectors) = (outline.schemes.len(), outline.n_distances(), outline.n_vectors());
         let sums = Sums {
             queries: vec![n_queries as f64; n_schemes],
             vectors: vec![0.0; n_vectors * outline.n_features],

@@ -47,7 +47,7 @@ fn spaces() -> impl Strategy<Value = Space> {
         let targets: &[&str] = [&["y"][..], &["class", "y"], &["y", "t"], &["y", "t", "class"], &["y"]][which];
         let mut coded = Coded::read(&batch, targets, None, 255, true);
         if which == 4 {
-            coded.store.targets = vec![label_sets(ROWS, 20, supervision < 1.0)];
+            coded.store.targets = vec![label_sets(ROWS, 20, supervision < 1.0)].into();
         }
         coded.space_of(None, supervision)
     })

@@ -1,0 +1,99 @@
+"""Selection of the relevant features, for pipelines of scikit-learn."""
+
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
+from sklearn.feature_selection import SelectorMixin
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted
+
+from ferrank.rankers.base import Ranker
+from ferrank.rankers.joint import JointRanker
+from ferrank.ranking.relevance import FDR, Dependence, check_fdr
+
+__all__ = ["RelevantFeatures"]
+
+
+class RelevantFeatures(MetaEstimatorMixin, SelectorMixin, BaseEstimator):
+    """Keeps the features that are relevant at a false discovery rate.
+
+    Parameters
+    ----------
+    fdr : float, default=0.1
+        The false discovery rate: at most this share of the features kept is expected to be irrelevant.
+    dependence : {"positive", "any"}, default="positive"
+        What p-values have to do with each other; see :meth:`Relevance.q_values`.
+    ranker : Ranker, optional
+        A ranker that gives p-values; None is a :class:`JointRanker`.
+
+    Attributes
+    ----------
+    ranker_ : Ranker
+        The fitted ranker; ``ranker_.result_`` is the ranking with its verdicts.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Names of the features, if all column names of ``X`` are strings.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ferrank import JointRanker, RelevantFeatures
+    >>> X = np.random.default_rng(0).normal(size=(200, 6))
+    >>> selector = RelevantFeatures(fdr=0.1, ranker=JointRanker(n_estimators=200))
+    >>> selector.fit(X, X[:, 4] + 2 * X[:, 1]).get_feature_names_out()
+    array(['x1', 'x4'], dtype=object)
+    """
+
+    def __init__(
+        self, fdr: float = FDR, *, dependence: Dependence = "positive", ranker: Ranker | None = None
+    ) -> None:
+        self.fdr = fdr
+        self.dependence = dependence
+        self.ranker = ranker
+
+    def fit(self, X: Any, y: Any, groups: Any = None) -> Self:
+        """Rank the features and find those that are relevant.
+
+        Parameters
+        ----------
+        X : array, sparse array or frame of shape (n_rows, n_features)
+            The features.
+        y : array or frame of shape (n_rows,) or (n_rows, n_targets)
+            The targets.
+        groups : array of shape (n_rows,), optional
+            The group that each row belongs to.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        SettingError
+            ``fdr`` is not valid, or the ranker gives no p-values.
+        """
+        check_fdr(self.fdr)
+        ranker = JointRanker() if self.ranker is None else clone(self.ranker)
+        self.ranker_ = ranker.fit(X, y) if groups is None else ranker.fit(X, y, groups=groups)
+        self.ranker_.result_.relevant(self.fdr, self.dependence)
+        self.n_features_in_ = self.ranker_.n_features_in_
+        if hasattr(self.ranker_, "feature_names_in_"):
+            self.feature_names_in_ = self.ranker_.feature_names_in_
+        return self
+
+    def _get_support_mask(self) -> np.ndarray[Any, Any]:
+        check_is_fitted(self)
+        result = self.ranker_.result_
+        relevant = set(result.relevant(self.fdr, self.dependence))
+        return np.array([name in relevant for name in result.features])
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.sparse = True
+        tags.input_tags.string = True
+        tags.target_tags.required = True
+        tags.target_tags.multi_output = True
+        return tags
