@@ -98,9 +98,9 @@ class ResumeWarning(UserWarning):
     >>> with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings(record=True) as caught:
     ...     warnings.simplefilter("always")
     ...     path = pathlib.Path(folder) / "run.arrow"
-    ...     whole = ferrank.rank(table, "y", resume=path)
+    ...     whole = ferrank.rank(table, "y", ranker="forest", resume=path)
     ...     size = path.write_bytes(path.read_bytes()[:-100])
-    ...     again = ferrank.rank(table, "y", resume=path)
+    ...     again = ferrank.rank(table, "y", ranker="forest", resume=path)
     >>> caught[0].category.__name__, again.importances().tolist() == whole.importances().tolist()
     ('ResumeWarning', True)
     """

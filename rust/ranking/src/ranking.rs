@@ -28,6 +28,13 @@ pub struct Ranking {
 }
 
 /// The error of a model for a target, on rows that it has not seen, and that of a constant prediction for these rows.
+///
+/// ```
+/// use ferrank_ranking::ranking::ModelError;
+///
+/// let unknown = ModelError::new("y", "error rate");
+/// assert!(unknown.error.is_nan() && !unknown.is_better);
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct ModelError {
