@@ -165,3 +165,29 @@ fn draw_grouped(groups: &Groups, random: &mut Stream) -> Vec<u32> {
     };
     groups.of_row.iter().map(source).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use ferrank_runtime::random::{Purpose, stream};
+
+    use super::*;
+    use crate::values::Values;
+
+    #[test]
+    fn groups_change_places_as_a_whole() {
+        let of_row = [0u64, 0, 1, 2, 1, 0, 2, 1, 2];
+        let groups = Groups::new(&[Values::Held(of_row.to_vec())], "test", Keep::Memory).unwrap();
+        for seed in 0..20 {
+            let sources = draw_grouped(&groups, &mut stream(seed, Purpose::Shadows, 0, 0));
+            let mut others = [None; 3];
+            for (row, &source) in sources.iter().enumerate() {
+                let other = of_row[source as usize];
+                assert_eq!(*others[of_row[row] as usize].get_or_insert(other), other);
+            }
+            // Groups of one size: each row is taken once.
+            let mut sorted = sources.clone();
+            sorted.sort_unstable();
+            assert!(sorted.into_iter().eq(0..9));
+        }
+    }
+}

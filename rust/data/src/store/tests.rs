@@ -12,6 +12,7 @@ use crate::intake::Unlabelled;
 use crate::schema::{Problem, Roles, Targets};
 use crate::source::TableSource;
 use ferrank_runtime::monitor::Monitor;
+use ferrank_runtime::random::{Purpose, stream};
 use ferrank_runtime::scratch::Scratch;
 
 /// `rows` with one column of each kind, a target and weights; a row is left out if its target is
@@ -267,4 +268,32 @@ fn the_only_value_of_a_label_says_whether_all_rows_have_it() {
     assert_eq!(code(&["0"]).unwrap(), 1.0);
     assert_eq!(code(&["0", "1"]).unwrap(), 1.0);
     assert!(code(&["a", "b", "c"]).unwrap_err().to_string().contains("'l' has 3 values"));
+}
+
+#[test]
+fn shadows_are_the_codes_of_other_rows_in_memory_and_in_files() {
+    // Two chunks, narrow and wide codes, missing values.
+    let all: Vec<Row> = (0..110_000).map(Row::numbered).collect();
+    let (_, mut store) = kept(&batch(&all), &[0, all.len()], 400, Keep::Memory);
+    assert!(store.chunks.len() > 1);
+    let n_features = store.codings.len();
+    let sources = store.draw_shadows(&mut stream(5, Purpose::Shadows, 0, 0));
+    let mut sorted = sources.clone();
+    sorted.sort_unstable();
+    assert!(sorted.into_iter().eq(0..store.rows as u32));
+    let scratch = Scratch::new(None);
+    let copied = store.with_shadows(&sources, Keep::Memory, store.rows).unwrap();
+    store.share();
+    let shared = store.with_shadows(&sources, Keep::Memory, store.rows).unwrap();
+    let by_chunk = store.with_shadows(&sources, Keep::Scratch(&scratch), 1).unwrap();
+    let at_once = store.with_shadows(&sources, Keep::Scratch(&scratch), store.rows).unwrap();
+    for both in [copied, shared, by_chunk, at_once] {
+        assert_eq!((both.codings.len(), both.rows), (2 * n_features, store.rows));
+        for feature in 0..n_features {
+            let own = column(&store, feature);
+            assert_eq!(column(&both, feature), own);
+            let expected: Vec<u16> = sources.iter().map(|&source| own[source as usize]).collect();
+            assert_eq!(column(&both, n_features + feature), expected);
+        }
+    }
 }
