@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.stats import spearmanr
+from scipy.stats import chi2, norm, spearmanr
 from sklearn.compose import ColumnTransformer
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
-from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold, cross_val_predict
+from sklearn.model_selection import GroupKFold, StratifiedKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
@@ -90,58 +90,74 @@ def deviations(one: np.ndarray, other: np.ndarray, n_rows: int) -> float:
     return float(spearmanr(one, other).statistic * np.sqrt(n_rows - 1))
 
 
-def cross_validated(data: Any, columns: np.ndarray) -> float:
-    """Return how well a forest predicts rows that it has not seen, in standard deviations of guessing."""
+def chance(n: int) -> float:
+    """Return what the greatest of ``n`` standard normal numbers exceeds in one of a thousand samples."""
+    return float(norm.isf(1e-3 / n))
+
+
+def held_out(data: Any, columns: np.ndarray) -> float:
+    """Return how well a forest of half of the rows predicts the others, in standard deviations of guessing.
+
+    The rows that are predicted play no part in the forest. If the columns tell nothing, the result is a
+    standard normal number; that of cross-validation, whose folds learn from each other, would vary more.
+    """
     # More rows of a frequent class would take long, and tell no more.
     n_before = np.zeros(len(data.y))
     for label in np.unique(data.y) if data.task == "classification" else ():
         n_before[data.y == label] = np.arange((data.y == label).sum())
     rows = n_before < 1_000
     X, y = data.X[np.ix_(rows, columns)], data.y[rows]
+    stratum = y if data.task == "classification" else np.zeros(len(y))
+    split = StratifiedKFold(2, shuffle=True, random_state=0) if data.groups is None else GroupKFold(2)
+    learned, predicted = next(split.split(X, stratum, data.groups))
 
     nominal = np.flatnonzero(data.nominal[columns])
     encoder = ColumnTransformer(
         [("", OneHotEncoder(handle_unknown="ignore"), nominal)], remainder="passthrough"
     )
     settings = {"n_estimators": 50, "min_samples_leaf": 4, "random_state": 0}
-    if data.task == "classification":
-        forest, method = RandomForestClassifier(**settings), "predict_proba"
-        folds = StratifiedKFold(3, shuffle=True, random_state=0)
-    else:
-        forest, method = RandomForestRegressor(**settings), "predict"
-        folds = KFold(3, shuffle=True, random_state=0) if data.groups is None else GroupKFold(3)
-    model = make_pipeline(encoder, forest)
-    predicted = cross_val_predict(model, X, y, cv=folds, groups=data.groups, method=method)
-    independent = len(y) if data.groups is None else len(np.unique(data.groups))
-    return deviations(predicted if predicted.ndim == 1 else predicted[:, 1], y, independent)
+    is_nominal = data.task == "classification"
+    forest = RandomForestClassifier(**settings) if is_nominal else RandomForestRegressor(**settings)
+    model = make_pipeline(encoder, forest).fit(X[learned], y[learned])
+    values = model.predict_proba(X[predicted])[:, 1] if is_nominal else model.predict(X[predicted])
+    # Rows of a group are not independent.
+    n_rows = len(predicted) if data.groups is None else len(np.unique(data.groups[predicted]))
+    return deviations(values, y[predicted], n_rows)
 
 
-SLOW = [pytest.param(name, marks=pytest.mark.slow) for name in DRAWS if not name.startswith("null")]
+WITH_EFFECTS = [name for name in DRAWS if not name.startswith("null")]
+SEEDS = 4
 
 
-@pytest.mark.parametrize("name", SLOW)
+@pytest.mark.slow
+@pytest.mark.parametrize("name", WITH_EFFECTS)
 def test_the_target_follows_the_relevant_features_and_not_the_independent(name: str) -> None:
     """An oracle that knows the relevant features beats guessing, and one with as many others does not."""
-    for seed in range(2):
+    relevant, others = np.zeros(SEEDS), np.zeros(SEEDS)
+    for seed in range(SEEDS):
         data = DRAWS[name](seed)
-        relevant, others = np.flatnonzero(data.relevant), np.flatnonzero(data.null)[: data.relevant.sum()]
-        assert cross_validated(data, relevant) > 4
-        if len(others):
-            # Of so many draws one has more than 3 deviations by chance.
-            assert cross_validated(data, others) < 4
+        relevant[seed] = held_out(data, np.flatnonzero(data.relevant))
+        null = np.flatnonzero(data.null)[: data.relevant.sum()]
+        if len(null):
+            others[seed] = held_out(data, null)
+    # The sum of independent standard normal numbers, to the same scale (Stouffer's method).
+    assert relevant.sum() / np.sqrt(SEEDS) > chance(len(WITH_EFFECTS))
+    assert others.sum() / np.sqrt(SEEDS) < chance(len(WITH_EFFECTS))
 
 
-@pytest.mark.parametrize(
-    "name", [name for name in DRAWS if name.startswith("null") and "grouped" not in name]
-)
+WITHOUT_EFFECTS = [name for name in DRAWS if name.startswith("null") and "grouped" not in name]
+
+
+@pytest.mark.parametrize("name", WITHOUT_EFFECTS)
 def test_without_effects_no_feature_is_related_to_the_target(name: str) -> None:
-    chance = []
+    found = []
     for seed in range(10):
         data = DRAWS[name](seed)
-        chance += [deviations(X, data.y, len(data.y)) for X in data.X[:, ~data.nominal].T]
-    # As wide as a standard normal sample of so many, of which one in a million lies outside of 5.
-    assert 0.85 < np.std(chance) < 1.15
-    assert np.abs(chance).max() < 5
+        found += [deviations(X, data.y, len(data.y)) for X in data.X[:, ~data.nominal].T]
+    # The squares add up as those of standard normal numbers do.
+    rare = 1e-3 / 2 / len(WITHOUT_EFFECTS)
+    assert chi2.ppf(rare, len(found)) < np.sum(np.square(found)) < chi2.isf(rare, len(found))
+    assert np.abs(found).max() < chance(2 * len(found) * len(WITHOUT_EFFECTS))
 
 
 def test_copies_are_exact_and_have_the_same_role() -> None:

@@ -13,32 +13,108 @@ __all__ = [
 
 
 class FerrankError(Exception):
-    """Base of all exceptions of ferrank. Raised itself only for a bug in ferrank."""
+    """Base of all exceptions of ferrank. Raised itself only for a bug in ferrank.
+
+    Examples
+    --------
+    >>> import ferrank
+    >>> try:
+    ...     ferrank.rank("nowhere.arrow", "y")
+    ... except ferrank.FerrankError as error:
+    ...     print(type(error).__name__)
+    ResourceError
+    """
 
 
 class DataError(FerrankError, ValueError):
-    """The data are not what the call needs: a column, a value, a malformed file."""
+    """The data are not what the call needs: a column, a value, a malformed file.
+
+    Examples
+    --------
+    >>> import ferrank
+    >>> ferrank.rank({"x": [1.0, float("inf")], "y": [0.5, 1.5]}, "y")
+    Traceback (most recent call last):
+    ferrank.errors.DataError: ...'x'...
+    """
 
 
 class SettingError(FerrankError, ValueError):
-    """A setting is unknown, out of range, or contradicts another one."""
+    """A setting is unknown, out of range, or contradicts another one.
+
+    Examples
+    --------
+    >>> import ferrank
+    >>> ferrank.rank({"x": [1.0, 2.0], "y": [0.5, 1.5]}, "y", n_estimators=0)
+    Traceback (most recent call last):
+    ferrank.errors.SettingError: n_estimators: ...
+    """
 
 
 class ColumnTypeError(FerrankError, TypeError):
-    """Data of a type that cannot be ranked."""
+    """Data of a type that cannot be ranked.
+
+    Examples
+    --------
+    >>> import datetime, ferrank
+    >>> ferrank.rank({"day": [datetime.date(2024, 2, 1)] * 2, "y": [0.5, 1.5]}, "y")
+    Traceback (most recent call last):
+    ferrank.errors.ColumnTypeError: ...'day'...
+    """
 
 
 class ResourceError(FerrankError, OSError):
-    """A file cannot be opened, read or written."""
+    """A file cannot be opened, read or written.
+
+    Examples
+    --------
+    >>> import ferrank
+    >>> ferrank.rank("nowhere.arrow", "y")
+    Traceback (most recent call last):
+    ferrank.errors.ResourceError: nowhere.arrow: ...
+    """
 
 
 class IntegerTargetWarning(UserWarning):
-    """A target of a few integers was taken for a quantity; it may have been meant as classes."""
+    """A target of a few integers was taken for a quantity; it may have been meant as classes.
+
+    Examples
+    --------
+    >>> import ferrank, warnings
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     ranker = ferrank.ReliefRanker().fit([[0.0], [1.0], [2.0], [3.0]], [0, 1, 1, 0])
+    >>> ranker.result_.task, caught[0].category.__name__
+    ('regression', 'IntegerTargetWarning')
+    """
 
 
 class ResumeWarning(UserWarning):
-    """A part of a file that a run resumes from was lost, and is made again."""
+    """A part of a file that a run resumes from was lost, and is made again.
+
+    Examples
+    --------
+    >>> import ferrank, pathlib, tempfile, warnings
+    >>> table = {"x": [1.0, 2.0, 3.0], "y": [0.5, 1.5, 1.0]}
+    >>> with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     path = pathlib.Path(folder) / "run.arrow"
+    ...     whole = ferrank.rank(table, "y", ranker="forest", resume=path)
+    ...     size = path.write_bytes(path.read_bytes()[:-100])
+    ...     again = ferrank.rank(table, "y", ranker="forest", resume=path)
+    >>> caught[0].category.__name__, again.importances().tolist() == whole.importances().tolist()
+    ('ResumeWarning', True)
+    """
 
 
 class DriftWarning(UserWarning):
-    """Partitions that are ranked each on its own differ in their distributions."""
+    """Partitions that are ranked each on its own differ in their distributions.
+
+    Examples
+    --------
+    >>> import ferrank, warnings
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("error", ferrank.DriftWarning)
+    ...     warnings.warn("partition 3 has other values of x", ferrank.DriftWarning)
+    Traceback (most recent call last):
+    ferrank.errors.DriftWarning: partition 3 has other values of x
+    """

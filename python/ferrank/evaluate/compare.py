@@ -55,6 +55,13 @@ class Comparison:
         p-values against the control, times the number of the other methods.
     control_difference : float or None
         The critical difference to the control, by Bonferroni and Dunn.
+
+    Examples
+    --------
+    >>> from ferrank.evaluate import compare
+    >>> found = compare({"a": [0.9, 0.8, 0.7, 0.9], "b": [0.8, 0.7, 0.6, 0.7], "c": [0.5, 0.6, 0.5, 0.4]})
+    >>> found.n_data_sets, found.nemenyi.shape, round(found.critical_difference, 3)
+    (4, (3, 3), 1.657)
     """
 
     methods: list[str]

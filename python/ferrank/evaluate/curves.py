@@ -45,6 +45,12 @@ class Areas(NamedTuple):
     Attributes
     ----------
     forward, reverse : float
+
+    Examples
+    --------
+    >>> from ferrank.evaluate import Areas
+    >>> Areas(forward=0.25, reverse=0.75).gain
+    0.5
     """
 
     forward: float
@@ -73,6 +79,17 @@ class Curves:
         What was ranked by; for ``random``, one ranking of each split.
     settings : dict
         Model and splits.
+
+    Examples
+    --------
+    >>> import ferrank, numpy as np
+    >>> a, b = np.random.default_rng(0).normal(size=(2, 60))
+    >>> table = {"a": a, "b": b, "y": a > 0}
+    >>> found = ferrank.evaluate.curves(table, "y", {"relief": ferrank.ReliefRanker()}, folds=3)
+    >>> found.measure, found.features, found.importances["relief"].shape
+    ('error rate', ['a', 'b'], (3, 2))
+    >>> bool(found.forward["relief"][0, 0] < found.reverse["relief"][0, 0])
+    True
     """
 
     measure: str

@@ -22,7 +22,14 @@ Array = np.ndarray[Any, Any]
 
 @dataclass(frozen=True)
 class Measure:
-    """What a measure is called and which way is better."""
+    """What a measure is called and which way is better.
+
+    Examples
+    --------
+    >>> from ferrank.evaluate import MEASURES
+    >>> MEASURES["macro_f1"]
+    Measure(title='macro F1', higher_is_better=True)
+    """
 
     title: str
     """for tables and plots"""

@@ -45,6 +45,13 @@ class Stability:
         Mean over pairs of the Jaccard index of their top-i sets; 1 for identical ones.
     spearman, kendall : float
         Mean over pairs of Spearman's ρ and Kendall's τ-b of the whole rankings.
+
+    Examples
+    --------
+    >>> from ferrank.evaluate import stability
+    >>> found = stability([[3.0, 2.0, 1.0], [3.0, 1.0, 2.0]])
+    >>> found.n_rankings, found.sizes.tolist(), found.spearman
+    (2, [1, 2, 3], 0.5)
     """
 
     n_rankings: int

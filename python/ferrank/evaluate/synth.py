@@ -52,6 +52,13 @@ class Synthetic:
         Targets, called ``y``, or ``y1``, ``y2`` ….
     relevance : array of shape (n_features,)
         The true importances; 0 for irrelevant features.
+
+    Examples
+    --------
+    >>> from ferrank.evaluate import synthesize
+    >>> data = synthesize("combined", 200)
+    >>> data.name, data.task, data.features[:2], data.ranking.top(1)
+    ('combined', 'classification', ['x1', 'x2'], ['x1'])
     """
 
     name: str

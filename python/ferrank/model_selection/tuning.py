@@ -61,6 +61,15 @@ class Tuning:
         By the best settings, of all rows.
     seconds : float
         Wall time.
+
+    Examples
+    --------
+    >>> import ferrank, numpy as np
+    >>> x, noise = np.random.default_rng(0).normal(size=(2, 100))
+    >>> table = {"x": x, "noise": noise, "y": x}
+    >>> found = ferrank.tune(table, "y", ranker="relief", grid={"n_neighbors": (5, 10)})
+    >>> found.measure, found.candidates, found.values.shape
+    ('error', [{'n_neighbors': 5}, {'n_neighbors': 10}], (2, 4))
     """
 
     measure: str

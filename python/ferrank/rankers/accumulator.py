@@ -34,6 +34,15 @@ class Profile:
     """What must be known of all rows before any of them are coded: ranges, categories, counts, a sample.
 
     Profiles of parts merge to that of the whole, with the same bits in any order. See :func:`profile`.
+
+    Examples
+    --------
+    >>> import ferrank
+    >>> profile = ferrank.profile({"a": [1, 2, None], "y": [0.5, 1.5, 2.0]}, "y")
+    >>> profile.to_arrow().select(["name", "min", "max"]).to_pylist()
+    [{'name': 'a', 'min': 1.0, 'max': 2.0}, {'name': 'y', 'min': 0.5, 'max': 2.0}]
+    >>> ferrank.Profile.from_bytes(profile.to_bytes()).to_bytes() == profile.to_bytes()
+    True
     """
 
     def __init__(self, data: bytes) -> None:
@@ -69,6 +78,16 @@ class Accumulator:
 
     Merging is set union: what comes twice counts once. The sums are taken in the order of the keys, so that
     a ranking has the same bits whoever made what, and when. See :func:`accumulate`.
+
+    Examples
+    --------
+    >>> import ferrank
+    >>> table = {"a": [1, 2, 3, 4], "y": [0.5, 1.5, 2.0, 1.0]}
+    >>> accumulator = ferrank.accumulate(table, "y", keys=range(40))
+    >>> len(accumulator), accumulator.n_keys, accumulator.ranking().top(1)
+    (40, 100, ['a'])
+    >>> ferrank.Accumulator.from_bytes(accumulator.to_bytes()).fingerprint == accumulator.fingerprint
+    True
     """
 
     def __init__(self, core: _core.Accumulator) -> None:

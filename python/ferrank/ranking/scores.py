@@ -16,7 +16,16 @@ Ranks = np.ndarray[Any, np.dtype[np.uint32]]
 
 @dataclass(frozen=True, eq=False)
 class ScoreRanking:
-    """Importances under one score. Arrays are in feature order."""
+    """Importances under one score. Arrays are in feature order.
+
+    Examples
+    --------
+    >>> import ferrank
+    >>> ranking = ferrank.Ranking.from_importances(["a", "b"], {"weight": [0.1, 0.7]}, task="regression")
+    >>> score = ranking.scores["weight"]
+    >>> score.importance.tolist(), score.rank.tolist()
+    ([0.1, 0.7], [2, 1])
+    """
 
     importance: Floats
     """(n_features,); mean over trees or queries"""

@@ -10,6 +10,26 @@ use ferrank_runtime::error::{Result, check};
 use ferrank_runtime::monitor::{Monitor, Phase};
 
 /// Which labels each row has, those above them counted.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use arrow_array::builder::{ListBuilder, StringBuilder};
+/// use arrow_array::{ArrayRef, Float64Array, RecordBatch};
+/// use ferrank_data::closed_sets::{ClosedSets, closed_sets};
+/// use ferrank_data::schema::{Roles, Targets};
+/// use ferrank_data::source::TableSource;
+/// use ferrank_runtime::monitor::Monitor;
+///
+/// let mut sets = ListBuilder::new(StringBuilder::new());
+/// sets.append_value([Some("animal/koala")]);
+/// let x: ArrayRef = Arc::new(Float64Array::from(vec![0.5]));
+/// let batch = RecordBatch::try_from_iter([("x", x), ("y", Arc::new(sets.finish()) as _)]).unwrap();
+/// let table = TableSource::new("table", batch.schema(), vec![batch])?;
+/// let ClosedSets { names, labels, .. } = closed_sets(&table, &Roles::new(Targets::Last(1)), &Monitor::default())?;
+/// assert_eq!((names, labels), (vec!["animal".to_string(), "animal/koala".to_string()], vec![0, 1]));
+/// # Ok::<(), ferrank_data::Error>(())
+/// ```
 #[derive(Debug)]
 pub struct ClosedSets {
     /// n_labels; the names of the hierarchy's labels, ascending.

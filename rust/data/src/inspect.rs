@@ -22,6 +22,21 @@ const DISTINCT: (usize, usize) = (65_536, 256);
 const TOP: usize = 5;
 
 /// What a column is good for.
+///
+/// ```
+/// # use std::sync::Arc;
+/// # use arrow_array::{ArrayRef, Float64Array, RecordBatch};
+/// # let column = |f: &dyn Fn(i32) -> f64| Arc::new((0..60).map(f).collect::<Float64Array>()) as ArrayRef;
+/// # let columns = [("x", column(&f64::from)), ("z", column(&|i| f64::from(i * 37 % 60))), ("y", column(&|i| f64::from(2 * i)))];
+/// # let batch = RecordBatch::try_from_iter(columns).unwrap();
+/// use ferrank_data::inspect::{ColumnKind, inspect};
+/// use ferrank_data::source::TableSource;
+/// use ferrank_runtime::monitor::Monitor;
+///
+/// let table = TableSource::new("table", batch.schema(), vec![batch])?;
+/// assert_eq!(inspect(&table, &Monitor::default())?.columns[0].kind, ColumnKind::Numeric);
+/// # Ok::<(), ferrank_data::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ColumnKind {
@@ -75,6 +90,22 @@ impl ColumnKind {
 }
 
 /// What one pass over a column shows.
+///
+/// ```
+/// # use std::sync::Arc;
+/// # use arrow_array::{ArrayRef, Float64Array, RecordBatch};
+/// # let column = |f: &dyn Fn(i32) -> f64| Arc::new((0..60).map(f).collect::<Float64Array>()) as ArrayRef;
+/// # let columns = [("x", column(&f64::from)), ("z", column(&|i| f64::from(i * 37 % 60))), ("y", column(&|i| f64::from(2 * i)))];
+/// # let batch = RecordBatch::try_from_iter(columns).unwrap();
+/// use ferrank_data::inspect::{Column, inspect};
+/// use ferrank_data::source::TableSource;
+/// use ferrank_runtime::monitor::Monitor;
+///
+/// let table = TableSource::new("table", batch.schema(), vec![batch])?;
+/// let Column { missing, range, distinct, .. } = inspect(&table, &Monitor::default())?.columns.remove(2);
+/// assert_eq!((missing, range, distinct), (0, Some((0.0, 118.0)), Some(60)));
+/// # Ok::<(), ferrank_data::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Column {
@@ -100,6 +131,22 @@ pub struct Column {
 }
 
 /// What one pass over a source shows.
+///
+/// ```
+/// # use std::sync::Arc;
+/// # use arrow_array::{ArrayRef, Float64Array, RecordBatch};
+/// # let column = |f: &dyn Fn(i32) -> f64| Arc::new((0..60).map(f).collect::<Float64Array>()) as ArrayRef;
+/// # let columns = [("x", column(&f64::from)), ("z", column(&|i| f64::from(i * 37 % 60))), ("y", column(&|i| f64::from(2 * i)))];
+/// # let batch = RecordBatch::try_from_iter(columns).unwrap();
+/// use ferrank_data::inspect::{Inspection, inspect};
+/// use ferrank_data::source::TableSource;
+/// use ferrank_runtime::monitor::Monitor;
+///
+/// let table = TableSource::new("table", batch.schema(), vec![batch])?;
+/// let Inspection { rows, columns, .. } = inspect(&table, &Monitor::default())?;
+/// assert_eq!((rows, columns.len()), (60, 3));
+/// # Ok::<(), ferrank_data::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Inspection {

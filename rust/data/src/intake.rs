@@ -16,6 +16,15 @@ use ferrank_runtime::with_methods;
 pub const CHUNK_ROWS: usize = 65_536;
 
 /// What becomes of rows whose targets are all missing.
+///
+/// ```
+/// use ferrank_data::intake::{Counts, Unlabelled};
+///
+/// let counts = Counts { rows: 10, unlabelled: 2, weightless: 0, kept: 8 };
+/// assert!(counts.taking_part("table", Unlabelled::Error).is_err());
+/// assert_eq!(counts.taking_part("table", Unlabelled::Ignore)?, 8);
+/// # Ok::<(), ferrank_data::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Unlabelled {
@@ -28,6 +37,26 @@ pub enum Unlabelled {
 }
 
 /// A source seen through a problem.
+///
+/// ```
+/// # use std::sync::Arc;
+/// # use arrow_array::{ArrayRef, Float64Array, RecordBatch};
+/// # let column = |f: &dyn Fn(i32) -> f64| Arc::new((0..60).map(f).collect::<Float64Array>()) as ArrayRef;
+/// # let columns = [("x", column(&f64::from)), ("z", column(&|i| f64::from(i * 37 % 60))), ("y", column(&|i| f64::from(2 * i)))];
+/// # let batch = RecordBatch::try_from_iter(columns).unwrap();
+/// use ferrank_data::intake::{Intake, Unlabelled, View};
+/// use ferrank_data::schema::{Roles, Targets};
+/// use ferrank_data::source::TableSource;
+/// use ferrank_runtime::monitor::Monitor;
+///
+/// let table = TableSource::new("table", batch.schema(), vec![batch])?;
+/// let (roles, monitor) = (Roles::new(Targets::Last(1)), Monitor::default());
+/// let view = View::new(&table, &roles, Unlabelled::Error);
+/// let problem = view.problem()?;
+/// let intake: Intake<'_> = view.intake(&problem, &monitor);
+/// assert_eq!(intake.count()?.kept, 60);
+/// # Ok::<(), ferrank_data::Error>(())
+/// ```
 pub struct Intake<'a> {
     /// The rows.
     pub source: &'a dyn ChunkSource,
@@ -40,6 +69,26 @@ pub struct Intake<'a> {
 }
 
 /// Numbers of rows that a pass has read and left out.
+///
+/// ```
+/// # use std::sync::Arc;
+/// # use arrow_array::{ArrayRef, Float64Array, RecordBatch};
+/// # let column = |f: &dyn Fn(i32) -> f64| Arc::new((0..60).map(f).collect::<Float64Array>()) as ArrayRef;
+/// # let columns = [("x", column(&f64::from)), ("z", column(&|i| f64::from(i * 37 % 60))), ("y", column(&|i| f64::from(2 * i)))];
+/// # let batch = RecordBatch::try_from_iter(columns).unwrap();
+/// use ferrank_data::intake::{Counts, Unlabelled, View};
+/// use ferrank_data::schema::{Roles, Targets};
+/// use ferrank_data::source::TableSource;
+/// use ferrank_runtime::monitor::Monitor;
+///
+/// let table = TableSource::new("table", batch.schema(), vec![batch])?;
+/// let (roles, monitor) = (Roles::new(Targets::Last(1)), Monitor::default());
+/// let view = View::new(&table, &roles, Unlabelled::Error);
+/// let problem = view.problem()?;
+/// let counts = view.intake(&problem, &monitor).count()?;
+/// assert_eq!(counts, Counts { rows: 60, unlabelled: 0, weightless: 0, kept: 60 });
+/// # Ok::<(), ferrank_data::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Rows of the source.
@@ -188,6 +237,26 @@ impl Intake<'_> {
 }
 
 /// A part of a data set, seen through roles.
+///
+/// ```
+/// # use std::sync::Arc;
+/// # use arrow_array::{ArrayRef, Float64Array, RecordBatch};
+/// # let column = |f: &dyn Fn(i32) -> f64| Arc::new((0..60).map(f).collect::<Float64Array>()) as ArrayRef;
+/// # let columns = [("x", column(&f64::from)), ("z", column(&|i| f64::from(i * 37 % 60))), ("y", column(&|i| f64::from(2 * i)))];
+/// # let batch = RecordBatch::try_from_iter(columns).unwrap();
+/// use ferrank_data::intake::{Unlabelled, View};
+/// use ferrank_data::schema::{Roles, Targets};
+/// use ferrank_data::source::TableSource;
+/// use ferrank_runtime::monitor::Monitor;
+///
+/// let table = TableSource::new("table", batch.schema(), vec![batch])?;
+/// let (roles, monitor) = (Roles::new(Targets::Last(1)), Monitor::default());
+/// let view = View::new(&table, &roles, Unlabelled::Error);
+/// let problem = view.problem()?;
+/// assert_eq!(problem.features.len(), 2);
+/// assert_eq!(view.with_alone(Some(0)).problem()?.targets, problem.targets);
+/// # Ok::<(), ferrank_data::Error>(())
+/// ```
 #[derive(Clone, Copy)]
 #[non_exhaustive]
 pub struct View<'a> {

@@ -14,6 +14,14 @@ use ferrank_runtime::error::{Error, Result, check, nearest};
 use ferrank_runtime::with_methods;
 
 /// What is predicted.
+///
+/// ```
+/// use ferrank_data::schema::Task;
+///
+/// assert_eq!(Task::parse("multi-label")?, Task::MultiLabel);
+/// assert_eq!(Task::MultiLabel.name(), "multi-label");
+/// # Ok::<(), ferrank_data::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Task {
@@ -62,6 +70,16 @@ impl Task {
 }
 
 /// How the values of a column are to be read.
+///
+/// ```
+/// use arrow_schema::{DataType, Field};
+/// use ferrank_data::schema::Kind;
+///
+/// let kind = |data_type| Kind::from_field(&Field::new("x", data_type, true));
+/// assert_eq!(kind(DataType::Int16), Some(Kind::Numeric));
+/// assert_eq!(kind(DataType::Utf8), Some(Kind::Nominal));
+/// assert_eq!(kind(DataType::Date32), None);
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
@@ -95,6 +113,18 @@ impl Kind {
 }
 
 /// Which columns are the targets.
+///
+/// ```
+/// # use arrow_schema::{DataType, Field, Schema};
+/// # let schema = Schema::new(["x", "z", "y"].map(|name| Field::new(name, DataType::Float64, true)).to_vec());
+/// use ferrank_data::schema::{Problem, Roles, Targets};
+///
+/// for targets in [Targets::Last(1), Targets::Named(vec!["y".into()])] {
+///     let problem = Problem::resolve(&schema, &Roles::new(targets), "table")?;
+///     assert_eq!(problem.targets[0].name, "y");
+/// }
+/// # Ok::<(), ferrank_data::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Targets {
@@ -107,6 +137,17 @@ pub enum Targets {
 }
 
 /// The roles of columns that a user has set.
+///
+/// ```
+/// # use arrow_schema::{DataType, Field, Schema};
+/// # let schema = Schema::new(["x", "z", "y"].map(|name| Field::new(name, DataType::Float64, true)).to_vec());
+/// use ferrank_data::schema::{Problem, Roles, Targets, names};
+///
+/// let roles = Roles::new(Targets::Last(1)).with_drop(vec!["z".into()]);
+/// let problem = Problem::resolve(&schema, &roles, "table")?;
+/// assert_eq!(names(&problem.features), ["x"]);
+/// # Ok::<(), ferrank_data::Error>(())
+/// ```
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Roles {
@@ -144,6 +185,19 @@ impl Roles {
 }
 
 /// What is known of a target's hierarchy before its rows are read.
+///
+/// ```
+/// use arrow_schema::{DataType, Field, Schema};
+/// use ferrank_data::schema::{LabelPlan, Problem, Roles, Targets, Task};
+///
+/// let sets = DataType::new_list(DataType::Utf8, true);
+/// let schema = Schema::new(vec![Field::new("x", DataType::Float64, true), Field::new("y", sets, true)]);
+/// let problem = Problem::resolve(&schema, &Roles::new(Targets::Last(1)), "table")?;
+/// assert_eq!(problem.task, Task::Hierarchical);
+/// // Labels are paths, such as `animal/koala`.
+/// assert_eq!(problem.labels, Some(LabelPlan { hierarchy: None, decay: 0.75 }));
+/// # Ok::<(), ferrank_data::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct LabelPlan {
     /// `None`: the labels that rows have are paths.
@@ -160,6 +214,16 @@ impl LabelPlan {
 }
 
 /// One column in its role.
+///
+/// ```
+/// # use arrow_schema::{DataType, Field, Schema};
+/// # let schema = Schema::new(["x", "z", "y"].map(|name| Field::new(name, DataType::Float64, true)).to_vec());
+/// use ferrank_data::schema::{Attribute, Kind, Problem, Roles, Targets};
+///
+/// let problem = Problem::resolve(&schema, &Roles::new(Targets::Last(1)), "table")?;
+/// assert_eq!(problem.targets, [Attribute { name: "y".into(), column: 2, kind: Kind::Numeric }]);
+/// # Ok::<(), ferrank_data::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Attribute {
     /// The column's name.
@@ -171,6 +235,17 @@ pub struct Attribute {
 }
 
 /// A ranking problem: roles resolved against a schema.
+///
+/// ```
+/// # use arrow_schema::{DataType, Field, Schema};
+/// # let schema = Schema::new(["x", "z", "y"].map(|name| Field::new(name, DataType::Float64, true)).to_vec());
+/// use ferrank_data::schema::{Problem, Roles, Targets, Task, names};
+///
+/// let problem = Problem::resolve(&schema, &Roles::new(Targets::Last(2)), "table")?;
+/// assert_eq!((problem.task, names(&problem.targets)), (Task::MultiTarget, vec!["z".to_string(), "y".to_string()]));
+/// assert_eq!(names(&problem.alone(1).targets), ["y"]);
+/// # Ok::<(), ferrank_data::Error>(())
+/// ```
 #[derive(Debug, Clone)]
 pub struct Problem {
     /// What is predicted.

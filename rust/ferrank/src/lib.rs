@@ -52,9 +52,72 @@ pub mod stream;
 pub use ferrank_data::{closed_sets, hierarchy, inspect, intake, profile, schema, source};
 pub use ferrank_forest as forest;
 pub use ferrank_forest::ForestParams;
-pub use ferrank_ranking::{Accumulator, Identity, Ranking, RunOptions, rank_intervals, ranking, relevance};
+pub use ferrank_ranking::{RunOptions, rank_intervals, ranking, relevance};
 pub use ferrank_relief as relief;
 pub use ferrank_relief::ReliefParams;
 pub use ferrank_runtime::{Error, Result, budget, monitor};
 pub use run::rank;
 pub use settings::Settings;
+
+/// Parts of a run, on as many machines as there are, add up to the whole:
+///
+/// ```
+/// # use std::sync::Arc;
+/// # use arrow_array::{ArrayRef, Float64Array, RecordBatch};
+/// # let column = |f: &dyn Fn(i32) -> f64| Arc::new((0..60).map(f).collect::<Float64Array>()) as ArrayRef;
+/// # let columns = [("x", column(&f64::from)), ("z", column(&|i| f64::from(i * 37 % 60))), ("y", column(&|i| f64::from(2 * i)))];
+/// # let batch = RecordBatch::try_from_iter(columns).unwrap();
+/// use ferrank::prelude::*;
+///
+/// let table = TableSource::new("table", batch.schema(), vec![batch])?;
+/// let (roles, monitor) = (Roles::new(Targets::Last(1)), Monitor::default());
+/// let settings = Settings::from(ForestParams::default().with_n_estimators(10));
+/// let part = |trees| accumulate(&table, &roles, &settings, &RunOptions::default().with_keys(Some(trees)), &monitor);
+/// let mut accumulator: Accumulator = part(0..6)?;
+/// accumulator.merge(&part(4..10)?)?;
+/// assert_eq!(accumulator.ranking()?, rank(&table, &roles, &settings, &RunOptions::default(), &monitor)?);
+/// # Ok::<(), ferrank::Error>(())
+/// ```
+#[doc(inline)]
+pub use ferrank_ranking::Accumulator;
+/// Runs that differ in a setting or in the data have different identities, and do not add up:
+///
+/// ```
+/// # use std::sync::Arc;
+/// # use arrow_array::{ArrayRef, Float64Array, RecordBatch};
+/// # let column = |f: &dyn Fn(i32) -> f64| Arc::new((0..60).map(f).collect::<Float64Array>()) as ArrayRef;
+/// # let columns = [("x", column(&f64::from)), ("z", column(&|i| f64::from(i * 37 % 60))), ("y", column(&|i| f64::from(2 * i)))];
+/// # let batch = RecordBatch::try_from_iter(columns).unwrap();
+/// use ferrank::prelude::*;
+///
+/// let table = TableSource::new("table", batch.schema(), vec![batch])?;
+/// let (roles, monitor) = (Roles::new(Targets::Last(1)), Monitor::default());
+/// let settings = Settings::from(ForestParams::default().with_n_estimators(10));
+/// let run = |settings: &Settings| accumulate(&table, &roles, settings, &RunOptions::default(), &monitor);
+/// let (one, other) = (run(&settings)?, run(&ReliefParams::default().into())?);
+/// assert_eq!(one.identity().n_keys(), 10);
+/// assert_ne!(one.identity().fingerprint(), other.identity().fingerprint());
+/// # Ok::<(), ferrank::Error>(())
+/// ```
+#[doc(inline)]
+pub use ferrank_ranking::Identity;
+/// A ranking has an entry for each score:
+///
+/// ```
+/// # use std::sync::Arc;
+/// # use arrow_array::{ArrayRef, Float64Array, RecordBatch};
+/// # let column = |f: &dyn Fn(i32) -> f64| Arc::new((0..60).map(f).collect::<Float64Array>()) as ArrayRef;
+/// # let columns = [("x", column(&f64::from)), ("z", column(&|i| f64::from(i * 37 % 60))), ("y", column(&|i| f64::from(2 * i)))];
+/// # let batch = RecordBatch::try_from_iter(columns).unwrap();
+/// use ferrank::prelude::*;
+///
+/// let table = TableSource::new("table", batch.schema(), vec![batch])?;
+/// let (roles, monitor) = (Roles::new(Targets::Last(1)), Monitor::default());
+/// let settings = Settings::from(ForestParams::default().with_n_estimators(10));
+/// let Ranking { features, scores, .. } = rank(&table, &roles, &settings, &RunOptions::default(), &monitor)?;
+/// assert_eq!(features, ["x", "z"]);
+/// assert_eq!(scores[0].rank, [1, 2]);
+/// # Ok::<(), ferrank::Error>(())
+/// ```
+#[doc(inline)]
+pub use ferrank_ranking::Ranking;

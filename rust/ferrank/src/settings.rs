@@ -13,6 +13,14 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 /// A ranker and its settings.
+///
+/// ```
+/// use ferrank::prelude::*;
+///
+/// let settings = Settings::from(ForestParams::default().with_seed(7));
+/// assert!(matches!(&settings, Settings::Forest(params) if params.seed == 7));
+/// assert_eq!(settings.ranker().name(), "forest");
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]

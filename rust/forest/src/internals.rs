@@ -89,7 +89,7 @@ impl Any {
         let Any { arch, codes, criterion, block, rows, counts, node, scratch } = self;
         let kernels = Kernels::new(*arch, criterion, false);
         let examples = Examples { block, rows, counts, pairs: &[] };
-        let search = Search { criterion, examples, codes, n_codes: 255, node, constraint: CONSTRAINT };
+        let search = Search { criterion, examples, codes, n_codes: 255, missing: None, node, constraint: CONSTRAINT };
         search.best_cut(kernels.for_feature(criterion, examples, node, 255), *arch, scratch).map(|cut| cut.gain)
     }
 
@@ -98,7 +98,7 @@ impl Any {
         let Any { arch, codes, criterion, block, rows, counts, node, scratch } = self;
         let kernels = Kernels::new(*arch, criterion, false);
         let examples = Examples { block, rows, counts, pairs: &[] };
-        let search = Search { criterion, examples, codes, n_codes: 255, node, constraint: CONSTRAINT };
+        let search = Search { criterion, examples, codes, n_codes: 255, missing: None, node, constraint: CONSTRAINT };
         search.given_cut(kernels.for_cut(), *arch, cut, scratch).map(|cut| cut.gain)
     }
 }

@@ -28,6 +28,13 @@ pub struct Ranking {
 }
 
 /// The error of a model for a target, on rows that it has not seen, and that of a constant prediction for these rows.
+///
+/// ```
+/// use ferrank_ranking::ranking::ModelError;
+///
+/// let unknown = ModelError::new("y", "error rate");
+/// assert!(unknown.error.is_nan() && !unknown.is_better);
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct ModelError {
@@ -60,6 +67,14 @@ impl ModelError {
 }
 
 /// Importances under one score. Vectors are in feature order.
+///
+/// ```
+/// use ferrank_ranking::{Estimate, ScoreRanking};
+///
+/// let estimate = Estimate::new(vec![0.2, 0.9, 0.2], vec![1e-4; 3]);
+/// let ScoreRanking { rank, standard_error, .. } = estimate.rank("genie3");
+/// assert_eq!(rank, [2, 1, 2]);
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct ScoreRanking {

@@ -41,6 +41,13 @@ const IMPOSSIBLE: f64 = -1e6;
 const MOST: f64 = 0.999;
 
 /// Whether each feature is relevant.
+///
+/// ```
+/// use ferrank_ranking::relevance::Relevance;
+///
+/// let relevance = Relevance::new(vec![6.0, 1.0], vec![9.0, 3.0]);
+/// assert_eq!(relevance.p_values(), [1e-6, 0.1]);
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Relevance {
@@ -52,6 +59,14 @@ pub struct Relevance {
 }
 
 /// What a verdict about a feature is.
+///
+/// ```
+/// use ferrank_ranking::relevance::{Dependence, Relevance, Verdict};
+///
+/// let relevance = Relevance::new(vec![6.0, 0.4, 1.5], vec![9.0, 0.7, 3.0]);
+/// let verdicts = relevance.verdicts(0.01, Dependence::Positive);
+/// assert_eq!(verdicts, [Verdict::Relevant, Verdict::Irrelevant, Verdict::Undecided]);
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
     /// Relevant, at a rate of false discoveries.
@@ -74,6 +89,14 @@ impl Verdict {
 }
 
 /// What is known about the dependence of the p-values of features.
+///
+/// ```
+/// use ferrank_ranking::relevance::{Dependence, Relevance};
+///
+/// let relevance = Relevance::new(vec![6.0, 1.0], vec![9.0, 3.0]);
+/// let [positive, any] = [Dependence::Positive, Dependence::Any].map(|dependence| relevance.q_values(dependence));
+/// assert!(positive[0] < any[0]);
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Dependence {
     /// Independent or positively dependent (Benjamini and Hochberg 1995).

@@ -16,6 +16,15 @@ use ferrank_runtime::with_methods;
 use tracing::info;
 
 /// How a run is carried out.
+///
+/// ```
+/// use ferrank_ranking::RunOptions;
+///
+/// let options = RunOptions::default().with_threads(4).with_memory(Some(1 << 30));
+/// assert_eq!(options.keys(100)?, 0..100);
+/// assert_eq!(options.with_keys(Some(0..50)).keys(100)?, 0..50);
+/// # Ok::<(), ferrank_runtime::Error>(())
+/// ```
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct RunOptions<'a> {

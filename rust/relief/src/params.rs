@@ -9,6 +9,13 @@ use ferrank_runtime::error::{Result, check};
 
 /// Distance between the label sets of two rows, in [0, 1]. Two empty sets are at distance 0. In a hierarchy each label
 /// counts with its weight.
+///
+/// ```
+/// use ferrank_relief::{ReliefParams, TargetDistance};
+///
+/// let params = ReliefParams::default().with_target_distance(vec![TargetDistance::F1, TargetDistance::Hamming]);
+/// assert_eq!(params.target_distance[0].name(), "f1");
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TargetDistance {
@@ -35,6 +42,13 @@ impl TargetDistance {
 }
 
 /// A way to compute importances from differences between rows.
+///
+/// ```
+/// use ferrank_relief::{ReliefParams, ReliefScore};
+///
+/// let params = ReliefParams::default().with_scores(vec![ReliefScore::Myopic]);
+/// assert_eq!(params.scores[0].name(), "myopic");
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ReliefScore {
@@ -68,6 +82,13 @@ impl ReliefScore {
 }
 
 /// How numbers are scaled to [0, 1] before differences are taken.
+///
+/// ```
+/// use ferrank_relief::{ReliefParams, Scaling};
+///
+/// assert_eq!(ReliefParams::default().scaling, Scaling::Range);
+/// assert_eq!(ReliefParams::default().with_scaling(Scaling::Rank).scaling, Scaling::Rank);
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Scaling {
@@ -79,6 +100,13 @@ pub enum Scaling {
 }
 
 /// How much a missing value of a feature differs from others.
+///
+/// ```
+/// use ferrank_relief::{Missing, ReliefParams};
+///
+/// assert_eq!(ReliefParams::default().missing, Missing::Expected);
+/// assert_eq!(ReliefParams::default().with_missing(Missing::Informative).missing, Missing::Informative);
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Missing {
@@ -91,6 +119,15 @@ pub enum Missing {
 }
 
 /// Number of rows that are queries.
+///
+/// ```
+/// use ferrank_relief::{Iterations, ReliefParams};
+///
+/// let queries = |iterations| ReliefParams::default().with_n_iterations(iterations).queries(1000);
+/// assert_eq!(queries(Iterations::All), 1000);
+/// assert_eq!(queries(Iterations::Count(50)), 50);
+/// assert_eq!(queries(Iterations::Share(0.2)), 200);
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(untagged, expecting = "a number of rows, a share in (0, 1] or None")]
 pub enum Iterations {

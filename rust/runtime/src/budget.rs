@@ -19,6 +19,13 @@ const SPREAD: usize = 4 << 20;
 const MAPPED: i32 = 4 << 20;
 
 /// A limit to the memory of the process.
+///
+/// ```
+/// use ferrank_runtime::budget::Budget;
+///
+/// let budget = Budget::new(Some(1 << 20));
+/// assert!(budget.check(50 << 20, "50 MiB of sums").unwrap_err().to_string().contains("use at least"));
+/// ```
 #[derive(Debug, Clone, Copy)]
 pub struct Budget {
     /// Bytes.

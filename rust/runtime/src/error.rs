@@ -5,9 +5,26 @@
 use std::path::PathBuf;
 
 /// Result with this crate's [`Error`].
+///
+/// ```
+/// use ferrank_runtime::error::{Result, check};
+///
+/// fn validate(n_neighbors: usize) -> Result<()> {
+///     check(n_neighbors > 0, "n_neighbors: 0; use at least 1")
+/// }
+/// assert!(validate(1).is_ok());
+/// ```
 pub type Result<T> = std::result::Result<T, Error>;
 
 /// Everything that can go wrong in a way the caller can mend.
+///
+/// ```
+/// use ferrank_runtime::error::{Error, check};
+///
+/// let error = check(false, "n_neighbors: 0; use at least 1").unwrap_err();
+/// assert!(matches!(error, Error::Setting(_)));
+/// assert_eq!(error.to_string(), "n_neighbors: 0; use at least 1");
+/// ```
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {

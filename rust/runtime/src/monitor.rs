@@ -13,6 +13,10 @@ use crate::error::{Error, Result};
 const LOG: &str = "ferrank::run";
 
 /// What a run is doing.
+///
+/// ```
+/// assert_eq!(ferrank_runtime::monitor::Phase::Growing.name(), "growing");
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 #[non_exhaustive]
@@ -51,6 +55,16 @@ impl Phase {
 }
 
 /// A snapshot of a run.
+///
+/// ```
+/// use ferrank_runtime::monitor::{Monitor, Phase, Progress};
+///
+/// let monitor = Monitor::default();
+/// monitor.enter(Phase::Growing, 100);
+/// monitor.advance(7);
+/// let Progress { phase, done, total, .. } = monitor.progress();
+/// assert_eq!((phase, done, total), (Phase::Growing, 7, 100));
+/// ```
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub struct Progress {
@@ -63,6 +77,15 @@ pub struct Progress {
 }
 
 /// Shared state of one run.
+///
+/// ```
+/// use ferrank_runtime::error::Error;
+/// use ferrank_runtime::monitor::Monitor;
+///
+/// let monitor = Monitor::default();
+/// std::thread::scope(|scope| scope.spawn(|| monitor.stop()).join()).unwrap();
+/// assert!(matches!(monitor.check(), Err(Error::Interrupted)));
+/// ```
 #[derive(Debug, Default)]
 pub struct Monitor {
     stop: AtomicBool,

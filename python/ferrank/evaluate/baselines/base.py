@@ -26,6 +26,21 @@ class Baseline(Ranker):
 
     They take the same data and give the same :class:`~ferrank.Ranking` as the rankers of the engine, with one
     score and without standard errors. They hold all rows in memory, and are not tuned for speed.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ferrank.evaluate import Baseline
+    >>> class Range(Baseline):
+    ...     name, tasks = "range", ("regression", "classification")
+    ...
+    ...     def __init__(self, task=None, n_features_to_select=None):
+    ...         self.task, self.n_features_to_select = task, n_features_to_select
+    ...
+    ...     def importances(self, rows):
+    ...         return np.ptp(rows.features, axis=0)
+    >>> Range().fit([[1.0, 5.0], [2.0, 9.0], [1.5, 7.0]], [0.5, 1.5, 1.0]).ranking_
+    array([2, 1])
     """
 
     name: ClassVar[str]

@@ -17,6 +17,14 @@ use ferrank_runtime::error::nearest;
 use ferrank_runtime::error::{Error, Result, check};
 
 /// The parent of a label, and the label; without a parent the label is a root.
+///
+/// ```
+/// use ferrank_data::hierarchy::{Edge, Hierarchy};
+///
+/// let edges: [Edge; 2] = [(None, "animal".into()), (Some("animal".into()), "koala".into())];
+/// assert!(Hierarchy::from_edges(&edges, 0.75)?.edges().eq(edges));
+/// # Ok::<(), ferrank_data::Error>(())
+/// ```
 pub type Edge = (Option<String>, String);
 
 /// The default decay of weights from parents to children.
@@ -231,6 +239,16 @@ impl Hierarchy {
 }
 
 /// Closes sets of labels upward.
+///
+/// ```
+/// use ferrank_data::hierarchy::{Closure, Hierarchy};
+///
+/// let hierarchy = Hierarchy::from_paths(["animal/koala", "plant"].into_iter(), 0.75)?;
+/// let mut set = vec![hierarchy.number("animal/koala")?];
+/// Closure::new(&hierarchy).close(&mut set);
+/// assert_eq!(set, [hierarchy.number("animal")?, hierarchy.number("animal/koala")?]);
+/// # Ok::<(), ferrank_data::Error>(())
+/// ```
 #[derive(Debug)]
 pub struct Closure<'a> {
     hierarchy: &'a Hierarchy,

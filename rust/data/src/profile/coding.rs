@@ -9,6 +9,14 @@ pub const MISSING_U8: u8 = u8::MAX;
 pub const MISSING_U16: u16 = u16::MAX;
 
 /// How a feature's values become codes.
+///
+/// ```
+/// use ferrank_data::profile::{Coding, Cuts};
+///
+/// let coding = Coding::numeric(Cuts::exact(&[0.0, 1.0, 5.0]), false);
+/// assert_eq!(coding.n_codes(), 3);
+/// assert!(coding.is_narrow());
+/// ```
 #[derive(Debug, Clone)]
 pub struct Coding {
     /// The scale of the codes.
@@ -18,6 +26,13 @@ pub struct Coding {
 }
 
 /// What the codes stand for.
+///
+/// ```
+/// use ferrank_data::profile::{Categories, Coding, Scale};
+///
+/// let colours = Categories::new(["blue", "red"].into_iter().map(String::from));
+/// assert!(matches!(Coding::nominal(colours, true).scale, Scale::Nominal(_)));
+/// ```
 #[derive(Debug, Clone)]
 pub enum Scale {
     /// Code k is above the k-th cut point, counted from 1, and not above the next.
@@ -52,6 +67,13 @@ impl Coding {
 }
 
 /// The categories of a nominal column, in the byte order of their names.
+///
+/// ```
+/// use ferrank_data::profile::Categories;
+///
+/// let colours = Categories::new(["blue", "red"].into_iter().map(String::from));
+/// assert_eq!((colours.code("red"), colours.code("green")), (Some(1), None));
+/// ```
 #[derive(Debug, Clone)]
 pub struct Categories {
     /// Names in byte order; the position is the code.
@@ -74,6 +96,17 @@ impl Categories {
 }
 
 /// Cut points of a numeric feature.
+///
+/// ```
+/// use ferrank_data::profile::Cuts;
+///
+/// assert_eq!(Cuts::exact(&[0.0, 1.0, 5.0]).cuts, [0.5, 3.0]);
+/// let halves = Cuts::quantiles((0..100).map(f64::from).collect(), 2);
+/// assert_eq!(halves.cuts, [49.5]);
+/// let mut codes = [0; 3];
+/// halves.encode(&[10.0, 90.0, f64::NAN], 255, |row, code| codes[row] = code);
+/// assert_eq!(codes, [0, 1, 255]);
+/// ```
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Cuts {
     /// n_codes − 1, ascending; a test `x ≤ cuts[k]` sends the codes up to k to the left.

@@ -53,6 +53,30 @@ pub fn count(part: View<'_>, monitor: &Monitor) -> Result<Counts> {
 }
 
 /// Where the rows of a part that take part stand among those of the data set.
+///
+/// ```
+/// # use std::sync::Arc;
+/// # use arrow_array::{ArrayRef, Float64Array, RecordBatch};
+/// # let column = |f: &dyn Fn(i32) -> f64| Arc::new((0..60).map(f).collect::<Float64Array>()) as ArrayRef;
+/// # let columns = [("x", column(&f64::from)), ("z", column(&|i| f64::from(i * 37 % 60))), ("y", column(&|i| f64::from(2 * i)))];
+/// # let batch = RecordBatch::try_from_iter(columns).unwrap();
+/// use ferrank_data::intake::{Unlabelled, View};
+/// use ferrank_data::profile::{Place, profile};
+/// use ferrank_data::schema::{Roles, Targets};
+/// use ferrank_data::source::TableSource;
+/// use ferrank_runtime::monitor::Monitor;
+///
+/// let table = |batch: RecordBatch| TableSource::new("table", batch.schema(), vec![batch]);
+/// let (roles, monitor) = (Roles::new(Targets::Last(1)), Monitor::default());
+/// let of = |batch: RecordBatch, first_row| {
+///     let place = Place { first_row, of_rows: Some(60) };
+///     profile(View::new(&table(batch)?, &roles, Unlabelled::Error), 255, place, 1, &monitor)
+/// };
+/// let mut whole = of(batch.slice(0, 20), 0)?;
+/// whole.merge(&of(batch.slice(20, 40), 20)?)?;
+/// assert_eq!(whole.counts.rows, 60);
+/// # Ok::<(), ferrank_data::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Place {
     /// Number of the first.
@@ -75,6 +99,30 @@ pub fn profile(part: View<'_>, max_bins: usize, place: Place, threads: usize, mo
 }
 
 /// Everything one pass must know.
+///
+/// ```
+/// # use std::sync::Arc;
+/// # use arrow_array::{ArrayRef, Float64Array, RecordBatch};
+/// # let column = |f: &dyn Fn(i32) -> f64| Arc::new((0..60).map(f).collect::<Float64Array>()) as ArrayRef;
+/// # let columns = [("x", column(&f64::from)), ("z", column(&|i| f64::from(i * 37 % 60))), ("y", column(&|i| f64::from(2 * i)))];
+/// # let batch = RecordBatch::try_from_iter(columns).unwrap();
+/// use ferrank_data::intake::{Unlabelled, View};
+/// use ferrank_data::profile::{Place, Profile, profile};
+/// use ferrank_data::schema::{Roles, Targets};
+/// use ferrank_data::source::TableSource;
+/// use ferrank_runtime::monitor::Monitor;
+///
+/// let table = |batch: RecordBatch| TableSource::new("table", batch.schema(), vec![batch]);
+/// let (roles, monitor) = (Roles::new(Targets::Last(1)), Monitor::default());
+/// let of = |batch: RecordBatch, first_row| {
+///     let place = Place { first_row, of_rows: Some(60) };
+///     profile(View::new(&table(batch)?, &roles, Unlabelled::Error), 255, place, 1, &monitor)
+/// };
+/// let profile: Profile = of(batch, 0)?;
+/// assert_eq!(profile.names, ["x", "z", "y"]);
+/// assert_eq!(profile.codings()[0].n_codes(), 60);
+/// # Ok::<(), ferrank_data::Error>(())
+/// ```
 #[derive(Debug, Clone)]
 pub struct Profile {
     /// Names of the features, then of the targets.
@@ -92,6 +140,30 @@ pub struct Profile {
 }
 
 /// One column.
+///
+/// ```
+/// # use std::sync::Arc;
+/// # use arrow_array::{ArrayRef, Float64Array, RecordBatch};
+/// # let column = |f: &dyn Fn(i32) -> f64| Arc::new((0..60).map(f).collect::<Float64Array>()) as ArrayRef;
+/// # let columns = [("x", column(&f64::from)), ("z", column(&|i| f64::from(i * 37 % 60))), ("y", column(&|i| f64::from(2 * i)))];
+/// # let batch = RecordBatch::try_from_iter(columns).unwrap();
+/// use ferrank_data::intake::{Unlabelled, View};
+/// use ferrank_data::profile::{ColumnProfile, Place, profile};
+/// use ferrank_data::schema::{Roles, Targets};
+/// use ferrank_data::source::TableSource;
+/// use ferrank_runtime::monitor::Monitor;
+///
+/// let table = |batch: RecordBatch| TableSource::new("table", batch.schema(), vec![batch]);
+/// let (roles, monitor) = (Roles::new(Targets::Last(1)), Monitor::default());
+/// let of = |batch: RecordBatch, first_row| {
+///     let place = Place { first_row, of_rows: Some(60) };
+///     profile(View::new(&table(batch)?, &roles, Unlabelled::Error), 255, place, 1, &monitor)
+/// };
+/// let profile = of(batch, 0)?;
+/// assert!(matches!(profile.features[0], ColumnProfile::Numeric(_)));
+/// assert_eq!(profile.features[0].missing(), 0);
+/// # Ok::<(), ferrank_data::Error>(())
+/// ```
 #[derive(Debug, Clone)]
 pub enum ColumnProfile {
     /// Numbers.
@@ -103,6 +175,30 @@ pub enum ColumnProfile {
 }
 
 /// A column of numbers.
+///
+/// ```
+/// # use std::sync::Arc;
+/// # use arrow_array::{ArrayRef, Float64Array, RecordBatch};
+/// # let column = |f: &dyn Fn(i32) -> f64| Arc::new((0..60).map(f).collect::<Float64Array>()) as ArrayRef;
+/// # let columns = [("x", column(&f64::from)), ("z", column(&|i| f64::from(i * 37 % 60))), ("y", column(&|i| f64::from(2 * i)))];
+/// # let batch = RecordBatch::try_from_iter(columns).unwrap();
+/// use ferrank_data::intake::{Unlabelled, View};
+/// use ferrank_data::profile::{ColumnProfile, Place, profile};
+/// use ferrank_data::schema::{Roles, Targets};
+/// use ferrank_data::source::TableSource;
+/// use ferrank_runtime::monitor::Monitor;
+///
+/// let table = |batch: RecordBatch| TableSource::new("table", batch.schema(), vec![batch]);
+/// let (roles, monitor) = (Roles::new(Targets::Last(1)), Monitor::default());
+/// let of = |batch: RecordBatch, first_row| {
+///     let place = Place { first_row, of_rows: Some(60) };
+///     profile(View::new(&table(batch)?, &roles, Unlabelled::Error), 255, place, 1, &monitor)
+/// };
+/// let profile = of(batch, 0)?;
+/// let ColumnProfile::Numeric(x) = &profile.features[0] else { panic!("x is a number") };
+/// assert_eq!((x.missing, x.zeros, x.min, x.max), (0, 1, 0.0, 59.0));
+/// # Ok::<(), ferrank_data::Error>(())
+/// ```
 #[derive(Debug, Clone)]
 pub struct NumericProfile {
     /// Rows whose value is missing.
@@ -119,6 +215,13 @@ pub struct NumericProfile {
 }
 
 /// A column of categories.
+///
+/// ```
+/// use ferrank_data::profile::NominalProfile;
+///
+/// let colours = NominalProfile { missing: 2, counts: [("blue".to_string(), 5), ("red".to_string(), 3)].into() };
+/// assert_eq!(colours.counts.values().sum::<u64>(), 8);
+/// ```
 #[derive(Debug, Clone, Default)]
 pub struct NominalProfile {
     /// Rows whose value is missing.
@@ -128,6 +231,30 @@ pub struct NominalProfile {
 }
 
 /// A column of label sets.
+///
+/// ```
+/// # use std::sync::Arc;
+/// # use arrow_array::builder::{ListBuilder, StringBuilder};
+/// # use arrow_array::{ArrayRef, Float64Array, RecordBatch};
+/// use ferrank_data::intake::{Unlabelled, View};
+/// use ferrank_data::profile::{ColumnProfile, Place, profile};
+/// use ferrank_data::schema::{Roles, Targets};
+/// use ferrank_data::source::TableSource;
+/// use ferrank_runtime::monitor::Monitor;
+///
+/// # let mut sets = ListBuilder::new(StringBuilder::new());
+/// # sets.append_value([Some("animal/koala")]);
+/// # let x: ArrayRef = Arc::new(Float64Array::from(vec![0.5]));
+/// # let batch = RecordBatch::try_from_iter([("x", x), ("y", Arc::new(sets.finish()) as _)]).unwrap();
+/// // The only row has the label `animal/koala`.
+/// let table = TableSource::new("table", batch.schema(), vec![batch])?;
+/// let roles = Roles::new(Targets::Last(1));
+/// let view = View::new(&table, &roles, Unlabelled::Error);
+/// let profile = profile(view, 0, Place::default(), 1, &Monitor::default())?;
+/// let ColumnProfile::Labels(y) = &profile.targets[0] else { panic!("y is a column of label sets") };
+/// assert_eq!(y.hierarchy()?.names(), ["animal", "animal/koala"]);
+/// # Ok::<(), ferrank_data::Error>(())
+/// ```
 #[derive(Debug, Clone)]
 pub struct LabelProfile {
     /// Rows whose value is missing.

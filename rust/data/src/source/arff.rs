@@ -11,6 +11,18 @@ use super::mapping::Mapping;
 use super::{ChunkSource, Chunks};
 
 /// An ARFF file.
+///
+/// ```
+/// use ferrank_data::source::{ArffSource, ChunkSource};
+///
+/// let path = std::env::temp_dir().join(format!("ferrank-{}-doc.arff", std::process::id()));
+/// std::fs::write(&path, "@relation r\n@attribute x numeric\n@attribute y {a,b}\n@data\n1,a\n2,b\n").unwrap();
+/// let source = ArffSource::open(&path)?;
+/// assert_eq!(source.schema().field(1).name(), "y");
+/// assert_eq!(source.chunks()?.next().unwrap()?.num_rows(), 2);
+/// # std::fs::remove_file(path).unwrap();
+/// # Ok::<(), ferrank_data::Error>(())
+/// ```
 #[derive(Debug)]
 pub struct ArffSource {
     mapping: Mapping,

@@ -15,6 +15,21 @@ use crate::column::{is_text, is_text_list};
 use ferrank_runtime::error::{Error, Result};
 
 /// The rows of all parts, in their order.
+///
+/// ```
+/// # use std::sync::Arc;
+/// # use arrow_array::{ArrayRef, Float64Array, RecordBatch};
+/// # let column = |f: &dyn Fn(i32) -> f64| Arc::new((0..60).map(f).collect::<Float64Array>()) as ArrayRef;
+/// # let columns = [("x", column(&f64::from)), ("z", column(&|i| f64::from(i * 37 % 60))), ("y", column(&|i| f64::from(2 * i)))];
+/// # let batch = RecordBatch::try_from_iter(columns).unwrap();
+/// use ferrank_data::source::{ChunkSource, JoinedSource, TableSource};
+///
+/// let part = |rows| TableSource::new("part", batch.schema(), vec![batch.slice(0, rows)]);
+/// let whole = JoinedSource::new("table", vec![Arc::new(part(20)?), Arc::new(part(60)?)])?;
+/// let rows = whole.chunks()?.map(|batch| batch.map(|batch| batch.num_rows())).sum::<Result<usize, _>>()?;
+/// assert_eq!(rows, 80);
+/// # Ok::<(), ferrank_data::Error>(())
+/// ```
 pub struct JoinedSource {
     name: String,
     schema: SchemaRef,

@@ -8,6 +8,19 @@ use super::{ChunkSource, Chunks};
 use ferrank_runtime::error::{Error, Result};
 
 /// Record batches held in memory.
+///
+/// ```
+/// # use std::sync::Arc;
+/// # use arrow_array::{ArrayRef, Float64Array, RecordBatch};
+/// # let column = |f: &dyn Fn(i32) -> f64| Arc::new((0..60).map(f).collect::<Float64Array>()) as ArrayRef;
+/// # let columns = [("x", column(&f64::from)), ("z", column(&|i| f64::from(i * 37 % 60))), ("y", column(&|i| f64::from(2 * i)))];
+/// # let batch = RecordBatch::try_from_iter(columns).unwrap();
+/// use ferrank_data::source::{ChunkSource, TableSource};
+///
+/// let table = TableSource::new("table", batch.schema(), vec![batch.slice(0, 20), batch.slice(20, 40)])?;
+/// assert_eq!((table.name(), table.rows_hint()), ("table", Some(60)));
+/// # Ok::<(), ferrank_data::Error>(())
+/// ```
 #[derive(Debug, Clone)]
 pub struct TableSource {
     name: String,

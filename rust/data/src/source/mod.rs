@@ -51,12 +51,56 @@ pub const ROLE: &str = "ferrank:role";
 /// Value of [`ROLE`] for a label.
 pub const LABEL: &str = "label";
 /// Iterator over the record batches of one pass.
+///
+/// ```
+/// # use std::sync::Arc;
+/// # use arrow_array::{ArrayRef, Float64Array, RecordBatch};
+/// # let column = |f: &dyn Fn(i32) -> f64| Arc::new((0..60).map(f).collect::<Float64Array>()) as ArrayRef;
+/// # let columns = [("x", column(&f64::from)), ("z", column(&|i| f64::from(i * 37 % 60))), ("y", column(&|i| f64::from(2 * i)))];
+/// # let batch = RecordBatch::try_from_iter(columns).unwrap();
+/// use ferrank_data::source::{ChunkSource, Chunks, TableSource};
+///
+/// let table = TableSource::new("table", batch.schema(), vec![batch])?;
+/// let mut chunks: Chunks<'_> = table.chunks()?;
+/// assert_eq!(chunks.next().unwrap()?.num_rows(), 60);
+/// # Ok::<(), ferrank_data::Error>(())
+/// ```
 pub type Chunks<'a> = Box<dyn Iterator<Item = Result<RecordBatch>> + Send + 'a>;
 
 /// Rows that can be read again.
 ///
 /// Every pass yields the same rows in the same order; the grouping into batches is free to differ
 /// from source to source and never changes a result.
+///
+/// ```
+/// # use std::sync::Arc;
+/// # use arrow_array::{ArrayRef, Float64Array, RecordBatch};
+/// # let column = |f: &dyn Fn(i32) -> f64| Arc::new((0..60).map(f).collect::<Float64Array>()) as ArrayRef;
+/// # let columns = [("x", column(&f64::from)), ("z", column(&|i| f64::from(i * 37 % 60))), ("y", column(&|i| f64::from(2 * i)))];
+/// # let batch = RecordBatch::try_from_iter(columns).unwrap();
+/// use arrow_schema::SchemaRef;
+/// use ferrank_data::Result;
+/// use ferrank_data::source::{ChunkSource, Chunks};
+///
+/// /// The same batch again and again.
+/// struct Repeated(RecordBatch, usize);
+///
+/// impl ChunkSource for Repeated {
+///     fn schema(&self) -> SchemaRef {
+///         self.0.schema()
+///     }
+///
+///     fn chunks(&self) -> Result<Chunks<'_>> {
+///         Ok(Box::new((0..self.1).map(|_| Ok(self.0.clone()))))
+///     }
+///
+///     fn name(&self) -> &str {
+///         "repeated"
+///     }
+/// }
+/// assert_eq!(Repeated(batch, 3).chunks()?.count(), 3);
+/// # Ok::<(), ferrank_data::Error>(())
+/// ```
 pub trait ChunkSource: Send + Sync {
     /// What the columns are. Every batch has this schema.
     fn schema(&self) -> SchemaRef;

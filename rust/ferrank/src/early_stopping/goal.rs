@@ -7,6 +7,24 @@ use serde::Deserialize;
 
 /// When a ranking is good enough: the `top` features with the greatest importances are those, at this
 /// confidence.
+///
+/// ```
+/// # use std::sync::Arc;
+/// # use arrow_array::{ArrayRef, Float64Array, RecordBatch};
+/// # let column = |f: &dyn Fn(i32) -> f64| Arc::new((0..60).map(f).collect::<Float64Array>()) as ArrayRef;
+/// # let columns = [("x", column(&f64::from)), ("z", column(&|i| f64::from(i * 37 % 60))), ("y", column(&|i| f64::from(2 * i)))];
+/// # let batch = RecordBatch::try_from_iter(columns).unwrap();
+/// use ferrank::prelude::*;
+/// use ferrank::early_stopping::{Goal, rank};
+///
+/// let table = TableSource::new("table", batch.schema(), vec![batch])?;
+/// let roles = Roles::new(Targets::Last(1));
+/// let settings = Settings::from(ForestParams::default());
+/// let goal = Goal::default().with_top(1).with_confidence(0.9);
+/// let (_, stop) = rank(&table, &roles, &settings, &goal, &RunOptions::default(), &Monitor::default())?;
+/// assert_eq!((stop.top, stop.confidence), (1, 0.9));
+/// # Ok::<(), ferrank::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
 #[non_exhaustive]
 pub struct Goal {

@@ -9,6 +9,24 @@ use ferrank_runtime::monitor::Monitor;
 use super::goal::Goal;
 
 /// Why a run with early stopping ended.
+///
+/// ```
+/// # use std::sync::Arc;
+/// # use arrow_array::{ArrayRef, Float64Array, RecordBatch};
+/// # let column = |f: &dyn Fn(i32) -> f64| Arc::new((0..60).map(f).collect::<Float64Array>()) as ArrayRef;
+/// # let columns = [("x", column(&f64::from)), ("z", column(&|i| f64::from(i * 37 % 60))), ("y", column(&|i| f64::from(2 * i)))];
+/// # let batch = RecordBatch::try_from_iter(columns).unwrap();
+/// use ferrank::prelude::*;
+/// use ferrank::early_stopping::{Goal, Reason, rank};
+///
+/// let table = TableSource::new("table", batch.schema(), vec![batch])?;
+/// let roles = Roles::new(Targets::Last(1));
+/// let settings = Settings::from(ReliefParams::default().with_n_neighbors(vec![5]));
+/// let goal = Goal::default().with_top(1);
+/// let (_, stop) = rank(&table, &roles, &settings, &goal, &RunOptions::default(), &Monitor::default())?;
+/// assert_eq!(stop.reason, Reason::Settled);
+/// # Ok::<(), ferrank::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Reason {
@@ -32,6 +50,25 @@ impl Reason {
 }
 
 /// How far a run went, and how much more it would need.
+///
+/// ```
+/// # use std::sync::Arc;
+/// # use arrow_array::{ArrayRef, Float64Array, RecordBatch};
+/// # let column = |f: &dyn Fn(i32) -> f64| Arc::new((0..60).map(f).collect::<Float64Array>()) as ArrayRef;
+/// # let columns = [("x", column(&f64::from)), ("z", column(&|i| f64::from(i * 37 % 60))), ("y", column(&|i| f64::from(2 * i)))];
+/// # let batch = RecordBatch::try_from_iter(columns).unwrap();
+/// use ferrank::prelude::*;
+/// use ferrank::early_stopping::{Goal, Stop, rank};
+///
+/// let table = TableSource::new("table", batch.schema(), vec![batch])?;
+/// let roles = Roles::new(Targets::Last(1));
+/// let settings = Settings::from(ReliefParams::default().with_n_neighbors(vec![5]));
+/// let (options, monitor) = (RunOptions::default(), Monitor::default());
+/// let (_, stop) = rank(&table, &roles, &settings, &Goal::default().with_top(1), &options, &monitor)?;
+/// let Stop { effort, of, .. } = stop;
+/// assert!(effort <= of && of == 60, "{effort} queries of {of}");
+/// # Ok::<(), ferrank::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Stop {

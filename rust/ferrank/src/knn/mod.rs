@@ -40,6 +40,24 @@ use read::Pair;
 use search::Search;
 
 /// NeighborLists, and the targets of both sources.
+///
+/// ```
+/// # use std::sync::Arc;
+/// # use arrow_array::{ArrayRef, Float64Array, RecordBatch};
+/// # let column = |f: &dyn Fn(i32) -> f64| Arc::new((0..60).map(f).collect::<Float64Array>()) as ArrayRef;
+/// # let columns = [("x", column(&f64::from)), ("z", column(&|i| f64::from(i * 37 % 60))), ("y", column(&|i| f64::from(2 * i)))];
+/// # let batch = RecordBatch::try_from_iter(columns).unwrap();
+/// use ferrank::prelude::*;
+/// use ferrank::knn::{KnnParams, neighbors};
+///
+/// let table = TableSource::new("table", batch.schema(), vec![batch])?;
+/// let roles = Roles::new(Targets::Last(1));
+/// let params = KnnParams::new(2, vec![vec![1.0, 0.0]]);
+/// let found = neighbors(&table, &table, &roles, &params, 1, &Monitor::default())?;
+/// // Under a ranking by `x` alone, the nearest rows of row 0 are itself and the next one.
+/// assert_eq!(found.rows[0][..2], [0, 1]);
+/// # Ok::<(), ferrank::Error>(())
+/// ```
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Neighbors {

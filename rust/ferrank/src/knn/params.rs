@@ -6,6 +6,13 @@ use ferrank_runtime::with_methods;
 use serde::Deserialize;
 
 /// Choices where the papers leave one.
+///
+/// ```
+/// use ferrank::knn::{Conventions, KnnParams};
+///
+/// let params = KnnParams::new(5, vec![vec![0.5, 0.1]]).with_conventions(Conventions::Clus);
+/// assert_eq!(params.conventions, Conventions::Clus);
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Conventions {
@@ -19,6 +26,23 @@ pub enum Conventions {
 }
 
 /// What to search for.
+///
+/// ```
+/// # use std::sync::Arc;
+/// # use arrow_array::{ArrayRef, Float64Array, RecordBatch};
+/// # let column = |f: &dyn Fn(i32) -> f64| Arc::new((0..60).map(f).collect::<Float64Array>()) as ArrayRef;
+/// # let columns = [("x", column(&f64::from)), ("z", column(&|i| f64::from(i * 37 % 60))), ("y", column(&|i| f64::from(2 * i)))];
+/// # let batch = RecordBatch::try_from_iter(columns).unwrap();
+/// use ferrank::prelude::*;
+/// use ferrank::knn::{KnnParams, neighbors};
+///
+/// let table = TableSource::new("table", batch.schema(), vec![batch])?;
+/// let roles = Roles::new(Targets::Last(1));
+/// let params = KnnParams::new(2, vec![vec![1.0, 0.0]]);
+/// let found = neighbors(&table, &table, &roles, &params, 1, &Monitor::default())?;
+/// assert_eq!((found.n_test, found.distances[0].len()), (60, 60 * 2));
+/// # Ok::<(), ferrank::Error>(())
+/// ```
 #[derive(Debug, Clone, Deserialize)]
 #[non_exhaustive]
 pub struct KnnParams {

@@ -6,6 +6,23 @@ use ferrank_data::store::{TargetColumn, label_code};
 use ferrank_runtime::error::Result;
 
 /// What is to be predicted.
+///
+/// ```
+/// # use std::sync::Arc;
+/// # use arrow_array::{ArrayRef, Float64Array, RecordBatch};
+/// # let column = |f: &dyn Fn(i32) -> f64| Arc::new((0..60).map(f).collect::<Float64Array>()) as ArrayRef;
+/// # let columns = [("x", column(&f64::from)), ("z", column(&|i| f64::from(i * 37 % 60))), ("y", column(&|i| f64::from(2 * i)))];
+/// # let batch = RecordBatch::try_from_iter(columns).unwrap();
+/// use ferrank::prelude::*;
+/// use ferrank::knn::{KnnParams, neighbors};
+///
+/// let table = TableSource::new("table", batch.schema(), vec![batch])?;
+/// let roles = Roles::new(Targets::Last(1));
+/// let params = KnnParams::new(2, vec![vec![1.0, 0.0]]);
+/// let found = neighbors(&table, &table, &roles, &params, 1, &Monitor::default())?;
+/// assert_eq!((found.targets[0].name.as_str(), found.targets[0].weight), ("y", 1.0));
+/// # Ok::<(), ferrank::Error>(())
+/// ```
 #[derive(Debug)]
 pub struct Target {
     /// Of the target or label.
@@ -17,6 +34,24 @@ pub struct Target {
 }
 
 /// The values of one target in both sources; nominal ones have the same categories.
+///
+/// ```
+/// # use std::sync::Arc;
+/// # use arrow_array::{ArrayRef, Float64Array, RecordBatch};
+/// # let column = |f: &dyn Fn(i32) -> f64| Arc::new((0..60).map(f).collect::<Float64Array>()) as ArrayRef;
+/// # let columns = [("x", column(&f64::from)), ("z", column(&|i| f64::from(i * 37 % 60))), ("y", column(&|i| f64::from(2 * i)))];
+/// # let batch = RecordBatch::try_from_iter(columns).unwrap();
+/// use ferrank::prelude::*;
+/// use ferrank::knn::{KnnParams, TargetPair, neighbors};
+///
+/// let table = TableSource::new("table", batch.schema(), vec![batch])?;
+/// let roles = Roles::new(Targets::Last(1));
+/// let params = KnnParams::new(2, vec![vec![1.0, 0.0]]);
+/// let found = neighbors(&table, &table, &roles, &params, 1, &Monitor::default())?;
+/// let TargetPair::Numeric { train, .. } = &found.targets[0].values else { panic!("y is a number") };
+/// assert_eq!(train[..3], [0.0, 2.0, 4.0]);
+/// # Ok::<(), ferrank::Error>(())
+/// ```
 #[derive(Debug)]
 pub enum TargetPair {
     /// Numbers; NaN where missing.

@@ -49,6 +49,23 @@ use reservoir::{Draw, Reservoir};
 use rows::{Rows, held, plain, united};
 
 /// The division of a stream into blocks, and how fast earlier rows lose weight.
+///
+/// ```
+/// # use std::sync::Arc;
+/// # use arrow_array::{ArrayRef, Float64Array, RecordBatch};
+/// # let column = |f: &dyn Fn(i32) -> f64| Arc::new((0..60).map(f).collect::<Float64Array>()) as ArrayRef;
+/// # let columns = [("x", column(&f64::from)), ("z", column(&|i| f64::from(i * 37 % 60))), ("y", column(&|i| f64::from(2 * i)))];
+/// # let batch = RecordBatch::try_from_iter(columns).unwrap();
+/// use ferrank::prelude::*;
+/// use ferrank::stream::{Stream, StreamParams};
+///
+/// let table = TableSource::new("table", batch.schema(), vec![batch])?;
+/// let roles = Roles::new(Targets::Last(1));
+/// let params = StreamParams::default().with_block_rows(25).with_half_life(Some(100.0));
+/// let stream = Stream::new(Settings::from(ReliefParams::default()), roles, params)?;
+/// let stream = stream.push(&table, &RunOptions::default(), &Monitor::default())?;
+/// # Ok::<(), ferrank::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct StreamParams {
@@ -102,6 +119,25 @@ impl StreamParams {
 }
 
 /// What is kept of the rows so far.
+///
+/// ```
+/// # use std::sync::Arc;
+/// # use arrow_array::{ArrayRef, Float64Array, RecordBatch};
+/// # let column = |f: &dyn Fn(i32) -> f64| Arc::new((0..60).map(f).collect::<Float64Array>()) as ArrayRef;
+/// # let columns = [("x", column(&f64::from)), ("z", column(&|i| f64::from(i * 37 % 60))), ("y", column(&|i| f64::from(2 * i)))];
+/// # let batch = RecordBatch::try_from_iter(columns).unwrap();
+/// use ferrank::prelude::*;
+/// use ferrank::stream::{Stream, StreamParams};
+///
+/// let table = TableSource::new("table", batch.schema(), vec![batch])?;
+/// let roles = Roles::new(Targets::Last(1));
+/// let stream = Stream::new(Settings::from(ReliefParams::default()), roles, StreamParams::default().with_block_rows(25))?;
+/// let (options, monitor) = (RunOptions::default(), Monitor::default());
+/// let stream = stream.push(&table, &options, &monitor)?.push(&table, &options, &monitor)?;
+/// // Of 120 rows, 100 are in complete blocks.
+/// assert_eq!(stream.ranking(&options, &monitor)?.n_rows, 100);
+/// # Ok::<(), ferrank::Error>(())
+/// ```
 #[derive(Debug, Clone)]
 pub struct Stream {
     settings: Settings,

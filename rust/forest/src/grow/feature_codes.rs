@@ -63,58 +63,46 @@ impl<'a> FeatureCodes<'a> {
         batch: &mut Batch,
         random: &mut Stream,
     ) -> bool {
-        if self.has_missing && codes.clone().any(|code| code == C::MISSING) {
-            return self.take_incomplete(codes, feature, batch, random);
-        }
         let varies = batch.add(feature, |keys| match self.values {
-            Some(values) => fill(keys, codes, |code| values[code.index()]),
+            // A missing value has no value.
+            Some(values) => fill(keys, codes, |code| values.get(code.index()).copied().unwrap_or(f64::INFINITY)),
             None => fill(keys, codes, |code| code.index() as f64),
         });
-        if varies && self.values.is_some() {
+        if !varies || self.has_missing && self.place_missing::<C>(batch, random) {
+            return varies;
+        }
+        if self.values.is_some() {
             batch.set_share(random.random());
         }
-        varies
+        true
     }
 
-    /// Takes `codes`, of which some are missing, into `batch`: once for each side of the missing values, or for a random
-    /// test. Returns true if some code is known.
-    fn take_incomplete<C: Code>(
-        &self,
-        codes: impl Iterator<Item = C> + Clone,
-        feature: u32,
-        batch: &mut Batch,
-        random: &mut Stream,
-    ) -> bool {
-        let known = codes.clone().filter(|&code| code != C::MISSING).map(C::index);
-        let Some((low, high)) = known.fold(None, |ends, code| {
-            let (low, high) = ends.unwrap_or((code, code));
-            Some((code.min(low), code.max(high)))
-        }) else {
-            return false;
-        };
-        let mut add = |key: &dyn Fn(C) -> f64, missing: f64, side: MissingSide, highest: f64| {
-            batch.add(feature, |keys| {
-                keys.iter_mut().zip(codes.clone()).for_each(|(to, code)| {
-                    *to = if code == C::MISSING { missing } else { key(code) };
-                });
-                true
-            });
-            batch.set_missing(side, highest);
-        };
-        let Some(values) = self.values else {
-            let key = |code: C| code.index() as f64;
-            add(&key, self.n_codes as f64, MissingSide::Right, high as f64);
+    /// If some values are missing in the last row of `batch`: adds a row for the other side, or places them at random
+    /// and draws the random cut. Returns true if some values are missing.
+    #[inline(never)]
+    fn place_missing<C: Code>(&self, batch: &mut Batch, random: &mut Stream) -> bool {
+        let missing = if self.values.is_some() { f64::INFINITY } else { C::MISSING.index() as f64 };
+        let Some((low, high)) = batch.ends_below(missing) else { return false };
+        if self.values.is_none() {
+            batch.set_missing(MissingSide::Right, high);
             if low < high {
-                add(&key, low as f64, MissingSide::Left, f64::INFINITY);
+                batch.repeat_last(|key| if key == missing { low } else { key });
+                batch.set_missing(MissingSide::Left, f64::INFINITY);
             }
             return true;
-        };
-        // Random cuts are at least as high as the lowest key and below the highest.
+        }
         match random_side(low < high, random) {
-            None => add(&|_| 0.0, 1.0, MissingSide::Right, f64::NEG_INFINITY),
+            // A cut at 0, which is the test whether the value is known.
+            None => {
+                batch.change_last(|key| if key == missing { 1.0 } else { 0.0 });
+                batch.set_missing(MissingSide::Right, f64::NEG_INFINITY);
+            }
             Some(side) => {
-                let missing = values[if side == MissingSide::Left { low } else { high }];
-                add(&|code| values[code.index()], missing, side, f64::INFINITY);
+                // Random cuts are at least as high as the lowest key, and infinite keys are no ends of the range.
+                if side == MissingSide::Left {
+                    batch.change_last(|key| if key == missing { low } else { key });
+                }
+                batch.set_missing(side, f64::INFINITY);
                 batch.set_share(random.random());
             }
         }

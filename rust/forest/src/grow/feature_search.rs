@@ -10,7 +10,7 @@ use crate::criterion::Criterion;
 use crate::params::Ensemble;
 use crate::split::examples::Examples;
 use crate::split::kernel::Kernels;
-use crate::split::missing::{better, replace};
+use crate::split::missing::replace;
 use crate::split::node::Node;
 use crate::split::random_test::{random_sided_cut, random_subset};
 use crate::split::scan;
@@ -88,8 +88,8 @@ impl FeatureSearch<'_> {
         let (n_codes, scratch) = (coding.n_codes(), &mut buffers.scratch);
         let found = match (&coding.scale, at_random) {
             (Scale::Numeric(_), false) => {
-                let ends = has_missing.then_some((low, high));
-                search.best_cut(codes, n_codes, ends, bins, scratch).map(|cut| (cut.gain, cut.test()))
+                let highest = has_missing.then_some(high);
+                search.best_cut(codes, n_codes, highest, bins, scratch).map(|cut| (cut.gain, cut.test()))
             }
             (Scale::Numeric(cuts), true) => {
                 let ends = (low.index(), high.index());
@@ -135,16 +135,16 @@ struct NodeSearch<'a> {
 impl<'a> NodeSearch<'a> {
     fn search<C>(&self, codes: &'a [C], n_codes: usize) -> Search<'a, C> {
         let NodeSearch { criterion, examples, node, constraint, .. } = *self;
-        Search { criterion, examples, codes, n_codes, node, constraint }
+        Search { criterion, examples, codes, n_codes, missing: None, node, constraint }
     }
 
-    /// The best cut. If values are missing in the node, `ends` are the lowest and the highest code that is known there,
-    /// and missing values in `codes` are replaced.
+    /// The best cut. If values are missing in the node, `highest` is the highest code that is known there, and missing
+    /// values in `codes` are replaced.
     fn best_cut<C: Code>(
         &self,
         codes: &mut [C],
         n_codes: usize,
-        ends: Option<(C, C)>,
+        highest: Option<C>,
         bins: &mut single::Bins,
         scratch: &mut scan::Scratch,
     ) -> Option<Cut> {
@@ -153,20 +153,13 @@ impl<'a> NodeSearch<'a> {
             let codes = (codes.iter().copied(), n_codes);
             return single::best_cut(arch, codes, examples.pairs, node, constraint, bins);
         }
+        let missing = highest.map(|code| code.index() as u16 + 1);
+        if let Some(missing) = missing {
+            replace(codes, C::MISSING, C::from_u16(missing));
+        }
+        let n_codes = n_codes + usize::from(missing.is_some());
         let kernel = self.kernels.for_feature(criterion, examples, node, n_codes);
-        let Some((low, high)) = ends.filter(|_| !kernel.takes_missing()) else {
-            return self.search(codes, n_codes).best_cut(kernel, arch, scratch);
-        };
-        let above = C::from_u16(high.index() as u16 + 1);
-        replace(codes, C::MISSING, above);
-        let right = self.search(codes, n_codes + 1).best_cut(kernel, arch, scratch);
-        let left = if low < high {
-            replace(codes, above, low);
-            self.search(codes, n_codes).best_cut(kernel, arch, scratch)
-        } else {
-            None
-        };
-        better(right, left, high.index())
+        Search { missing, ..self.search(codes, n_codes) }.best_cut(kernel, arch, scratch)
     }
 
     /// The gain of the cut above the code `cut`; `None` if the constraint forbids it.

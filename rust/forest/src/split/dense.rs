@@ -175,12 +175,14 @@ impl<S: Simd, const VECTORS: usize> RegisterSums<S, VECTORS> {
     }
 }
 
-/// The best cut, from the examples in the `order` of their codes.
+/// The best cut, from the examples in the `order` of their codes. The first `n_missing` of them are on the left of all
+/// cuts.
 #[inline(always)]
 pub(super) fn best_cut<S: Simd, C: Code, const VECTORS: usize>(
     simd: S,
     search: Search<'_, C>,
     order: &[u32],
+    n_missing: usize,
     walk: &mut Prefixes,
 ) -> Option<Cut> {
     let Search { examples, codes, node, constraint, .. } = search;
@@ -191,6 +193,7 @@ pub(super) fn best_cut<S: Simd, C: Code, const VECTORS: usize>(
             *step.key = codes[position as usize].index() as f64;
             (*step.count, *step.quality) = (left.count, left.quality(simd));
         }
+        walk.join_first(n_missing);
         return walk.best_cut(simd, GainFormula::from_qualities(node.examples(), constraint));
     }
     let mut best = Best::new(node.weight(), node.examples(), constraint);
@@ -198,7 +201,7 @@ pub(super) fn best_cut<S: Simd, C: Code, const VECTORS: usize>(
         let position = position as usize;
         left.add(simd, examples, position);
         let next = order.get(i + 1).map(|&next| codes[next as usize]);
-        if next != Some(codes[position]) {
+        if next != Some(codes[position]) && i >= n_missing {
             best.offer(codes[position].index(), left.quality(simd), left.weight, left.count);
         }
     }

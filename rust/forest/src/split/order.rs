@@ -33,6 +33,14 @@ pub(super) fn sort<C: Code>(codes: &[C], n_codes: usize, order: &mut Vec<u32>, s
     }
 }
 
+/// Moves the positions with the code `last`, which come last in the `order` of the codes, to its front. Returns their
+/// number.
+pub(super) fn last_first<C: Code>(codes: &[C], last: C, order: &mut [u32]) -> usize {
+    let n = order.iter().rev().take_while(|&&position| codes[position as usize] == last).count();
+    order.rotate_right(n);
+    n
+}
+
 /// Sorts up to `N` codes by counting for each how many come before it, with n² comparisons in vectors and no branches.
 #[inline(always)]
 pub(super) fn by_rank<const N: usize, C: Code>(codes: &[C], order: &mut Vec<u32>) {

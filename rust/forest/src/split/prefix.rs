@@ -42,6 +42,12 @@ impl Prefixes {
         cells.map(|(((key, count), quality), cross)| Step { key, count, quality, cross })
     }
 
+    /// Forbids the cuts after the first `n` examples but the last: those with a code up to that of the next example.
+    pub(super) fn join_first(&mut self, n: usize) {
+        let next = self.keys[n];
+        self.keys[..n].fill(next);
+    }
+
     /// Computes the qualities Σ ω·(C_L − c·r)² from the sums of labels. r is the share of the `examples` of the node on
     /// the left, and `squares` is Σ ω·c² of the node.
     #[inline(always)]

@@ -20,19 +20,19 @@ fn random_cut(values: &[f64], low: usize, high: usize, random: &mut Stream) -> u
 
 /// The side of the missing values in a random test of a feature; `None` for the test whether the value is known, which is
 /// the only one unless the known values vary.
+///
+/// The three are equally likely. A rarer test whether the value is known finds less where few values are missing and tell
+/// the target; with a tenth instead of a third, AUC falls from 0.985 to 0.972 (2,000 x 50, 2 % missing, three times as
+/// many in one class). Where missing values tell nothing, it is the other way round: 0.909 and 0.923 (500 x 50, 40 %
+/// missing).
 pub(crate) fn random_side(known_vary: bool, random: &mut Stream) -> Option<MissingSide> {
     if !known_vary {
         return None;
     }
-    static P: std::sync::OnceLock<f64> = std::sync::OnceLock::new();
-    let p = *P.get_or_init(|| std::env::var("FR_P").ok().and_then(|t| t.parse().ok()).unwrap_or(1.0 / 3.0));
-    let u: f64 = random.random();
-    if u < p {
-        None
-    } else if u < p + 0.5 * (1.0 - p) {
-        Some(MissingSide::Left)
-    } else {
-        Some(MissingSide::Right)
+    match random.random_range(0..3) {
+        0 => None,
+        1 => Some(MissingSide::Left),
+        _ => Some(MissingSide::Right),
     }
 }
 

@@ -23,9 +23,10 @@ use super::dense;
 use super::gain::GainFormula;
 use super::kernel::Kernel;
 use super::label_bins::LabelBins;
+use super::missing::better;
 use super::multi_feature::MultiFeatureHistogram;
 use super::node_sums::{NodeSums, SumLayout};
-use super::order::sort;
+use super::order::{last_first, sort};
 use super::prefix::Prefixes;
 use super::search::Search;
 use super::side_sums::{SideBuffers, SideSums};
@@ -69,10 +70,10 @@ impl Scratch {
 impl<C: Code> Search<'_, C> {
     /// The best cut, found by `kernel`. `None` if the constraint allows no cut.
     pub(crate) fn best_cut(self, kernel: Kernel, arch: Arch, scratch: &mut Scratch) -> Option<Cut> {
-        let Search { criterion, examples, codes, n_codes, node, constraint } = self;
+        let Search { criterion, examples, codes, node, constraint, missing, .. } = self;
         if kernel == Kernel::MultiFeature {
             let multi_feature = &mut scratch.multi_feature;
-            multi_feature.take(criterion, 0, codes, n_codes, false);
+            multi_feature.take(criterion, 0, codes, self.n_known(), missing.is_some());
             let mut best = multi_feature.best_cuts(arch, criterion, examples, node, constraint, None);
             return best.next().map(|(_, cut)| cut);
         }
@@ -94,8 +95,6 @@ impl<C: Code> WithSimd for BestCut<'_, C> {
         match self.kernel {
             Kernel::LabelBins => self.scratch.label_bins.best_cut(simd, self.search),
             Kernel::NodeSums => self.by_sums(simd),
-            Kernel::Labels => self.by_labels(simd),
-            Kernel::Dense => self.by_dense(simd),
             _ => self.in_order(simd),
         }
     }
@@ -104,36 +103,68 @@ impl<C: Code> WithSimd for BestCut<'_, C> {
 impl<C: Code> BestCut<'_, C> {
     #[inline(always)]
     fn by_sums<S: Simd>(self, simd: S) -> Option<Cut> {
-        let Search { criterion, examples, codes, n_codes, node, constraint } = self.search;
+        let Search { criterion, examples, codes, node, constraint, .. } = self.search;
         let Scratch { sums, side, .. } = self.scratch;
-        sums.reset(SumLayout::Full(criterion.len()), n_codes);
+        sums.reset(SumLayout::Full(criterion.len()), self.search.n_known());
         sums.add_all(simd, criterion, examples, codes);
         sums.best_cut(simd, criterion, node, constraint, sums.some_missing(), &mut side.sums)
     }
 
+    /// Adds up the examples in the order of their codes; a second time if values are missing, with those first.
     #[inline(always)]
-    fn by_dense<S: Simd>(self, simd: S) -> Option<Cut> {
-        let Search { criterion, codes, n_codes, .. } = self.search;
-        let Scratch { order, spare, walk, .. } = self.scratch;
-        sort(codes, n_codes, order, spare);
-        match values::vectors_of::<S>(criterion) {
-            Some(1) => dense::best_cut::<S, C, 1>(simd, self.search, order, walk),
-            Some(2) => dense::best_cut::<S, C, 2>(simd, self.search, order, walk),
-            _ => dense::best_cut::<S, C, 4>(simd, self.search, order, walk),
+    fn in_order<S: Simd>(mut self, simd: S) -> Option<Cut> {
+        let Search { criterion, examples, codes, n_codes, node, missing, .. } = self.search;
+        let Scratch { order, spare, entry_codes, .. } = &mut *self.scratch;
+        let by_entry = self.kernel == Kernel::Labels;
+        match by_entry {
+            true => {
+                node.labels(criterion, examples).write_codes(codes, entry_codes);
+                sort(entry_codes, n_codes, order, spare);
+            }
+            false => sort(codes, n_codes, order, spare),
+        }
+        let (mut n_missing, mut right) = (0, None);
+        loop {
+            let cut = match self.kernel {
+                Kernel::Labels => self.by_labels(simd, n_missing),
+                Kernel::Dense => self.by_dense(simd, n_missing),
+                _ => self.by_any(simd, n_missing),
+            };
+            let Some(missing) = missing else { return cut };
+            if n_missing > 0 {
+                return better(right, cut, usize::from(missing) - 1);
+            }
+            right = cut;
+            let Scratch { order, entry_codes, .. } = &mut *self.scratch;
+            n_missing = match by_entry {
+                true => last_first(entry_codes, missing, order),
+                false => last_first(codes, C::from_u16(missing), order),
+            };
         }
     }
 
+    /// For few dense components. The first `n_missing` examples in order are on the left of all cuts.
     #[inline(always)]
-    fn in_order<S: Simd>(self, simd: S) -> Option<Cut> {
-        let Search { criterion, codes, n_codes, node, constraint, .. } = self.search;
-        let Scratch { order, spare, side, .. } = self.scratch;
-        sort(codes, n_codes, order, spare);
+    fn by_dense<S: Simd>(&mut self, simd: S, n_missing: usize) -> Option<Cut> {
+        let Scratch { order, walk, .. } = &mut *self.scratch;
+        match values::vectors_of::<S>(self.search.criterion) {
+            Some(1) => dense::best_cut::<S, C, 1>(simd, self.search, order, n_missing, walk),
+            Some(2) => dense::best_cut::<S, C, 2>(simd, self.search, order, n_missing, walk),
+            _ => dense::best_cut::<S, C, 4>(simd, self.search, order, n_missing, walk),
+        }
+    }
+
+    /// For any components. The first `n_missing` examples in order are on the left of all cuts.
+    #[inline(always)]
+    fn by_any<S: Simd>(&mut self, simd: S, n_missing: usize) -> Option<Cut> {
+        let Search { criterion, codes, node, constraint, .. } = self.search;
+        let Scratch { order, side, .. } = &mut *self.scratch;
         let mut best = Best::new(node.weight(), node.examples(), constraint);
         let is_last =
             |i: usize, position: usize| order.get(i + 1).is_none_or(|&next| codes[next as usize] != codes[position]);
         let mut left = SideSums::new(self.search, side);
         for (i, position) in order.iter().map(|&position| position as usize).enumerate() {
-            if !is_last(i, position) {
+            if i < n_missing || !is_last(i, position) {
                 left.add(simd, self.search, position);
                 continue;
             }
@@ -148,15 +179,15 @@ impl<C: Code> BestCut<'_, C> {
         best.cut()
     }
 
-    /// For labels alone, known for all rows, of weight 1.
+    /// For labels alone, known for all rows, of weight 1. The first `n_missing` entries in order are on the left of all
+    /// cuts.
     #[inline(always)]
-    fn by_labels<S: Simd>(self, simd: S) -> Option<Cut> {
-        let Search { criterion, examples, codes, n_codes, node, constraint } = self.search;
-        let Scratch { order, spare, entry_codes, side, walk, .. } = self.scratch;
+    fn by_labels<S: Simd>(&mut self, simd: S, n_missing: usize) -> Option<Cut> {
+        let Search { criterion, examples, node, constraint, .. } = self.search;
+        let Scratch { order, entry_codes, side, walk, .. } = &mut *self.scratch;
         let labels = node.labels(criterion, examples);
-        labels.write_codes(codes, entry_codes);
-        sort(entry_codes, n_codes, order, spare);
         labels.walk(entry_codes, order, &mut side.labels, walk);
+        walk.join_first(n_missing);
         side.labels.clear(order.len(), labels.all_labels());
         walk.measure_labels(simd, node.examples(), node.squares);
         walk.best_cut(simd, GainFormula::from_qualities(node.examples(), constraint))

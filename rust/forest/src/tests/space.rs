@@ -111,6 +111,19 @@ proptest! {
 }
 
 #[test]
+fn sums_are_exact_where_a_row_far_from_all_others_is_drawn_many_times() {
+    let rows = || 0..1000u32;
+    let y = numbers(rows().map(|row| if row == 0 { 1e6 } else { f64::from(row).sqrt() }));
+    let coded = Coded::new(&table(vec![("x", numbers(rows().map(f64::from))), ("y", y)]), &["y"], None, 255);
+    let space = coded.space(None);
+    let sums = |order: Vec<u32>| {
+        let counts: Vec<u32> = order.iter().map(|&row| if row == 0 { 500 } else { 1 }).collect();
+        total(&Criterion::new(&space), &space.block, &order, &counts)
+    };
+    assert_eq!(sums((0..500).collect()), sums((0..500).rev().collect()));
+}
+
+#[test]
 fn label_sets_weigh_one_whether_dense_or_listed() {
     for n_labels in [3, 20] {
         let batch = labels(60, n_labels);

@@ -55,9 +55,15 @@ fn small(n_rows: usize, shapes: &[Shape], missing: f64, n_classes: usize, seed: 
         .map(|row| (ferrank_runtime::random::mix([seed, 7, row as u64]) % n_classes as u64) as u16)
         .collect();
     let rows = Rows::from_values(width, &values);
+    let (space, layout) = space_of(&rows, shapes, classes, n_classes);
+    (rows, space, layout)
+}
+
+/// The space of `rows`, with expected differences of missing values.
+fn space_of(rows: &Rows, shapes: &[Shape], classes: Vec<u16>, n_classes: usize) -> (Space, Layout) {
     let mut missing_models = Vec::new();
     for (i, shape) in shapes.iter().enumerate() {
-        let column: Vec<f64> = rows.values().iter().skip(i).step_by(width).copied().collect();
+        let column: Vec<f64> = rows.values().iter().skip(i).step_by(rows.width).copied().collect();
         let with_missing = column.iter().any(|value| value.is_nan());
         let model =
             with_missing.then(|| MissingModel::new(&column, *shape == Shape::Nominal, &classes, n_classes)).flatten();
@@ -65,5 +71,5 @@ fn small(n_rows: usize, shapes: &[Shape], missing: f64, n_classes: usize, seed: 
     }
     let space = Space::new(shapes.to_vec(), missing_models, classes, n_classes);
     let layout = layout_of(&space);
-    (rows, space, layout)
+    (space, layout)
 }

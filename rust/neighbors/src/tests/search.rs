@@ -2,7 +2,7 @@
 
 use pulp::Arch;
 
-use super::{archs, informative, small};
+use super::{archs, informative, small, space_of};
 use crate::layout::LANES;
 use crate::layout::Layout;
 use crate::nearest::{NearestParams, NeighborLists, Search};
@@ -167,6 +167,25 @@ fn byte_codes_leave_no_neighbor_out() {
         row.iter_mut().for_each(|value| *value *= 1e-3);
     }
     assert_found(&rows, &space, &layout, 5, "sampled badly");
+}
+
+#[test]
+fn nor_do_they_where_missing_values_differ_between_classes() {
+    let shapes = [Shape::Numeric; 48];
+    let (mut rows, space, _) = small(320, &shapes, 0.0, 2, 1);
+    let classes: Vec<u16> = (0..320).map(|row| space.class(row) as u16).collect();
+    for (row, values) in rows.values_mut().chunks_exact_mut(48).enumerate() {
+        for (feature, value) in values.iter_mut().enumerate() {
+            // A class has low values in some features, the other one in the others.
+            *value = 0.3 * *value + if (feature % 2 == 0) == (classes[row] == 0) { 0.7 } else { 0.0 };
+            // Some rows miss more than others, and never all.
+            if feature % 8 < row % 7 {
+                *value = f64::NAN;
+            }
+        }
+    }
+    let (space, layout) = space_of(&rows, &shapes, classes, 2);
+    [1, 5].into_iter().for_each(|k| assert_found(&rows, &space, &layout, k, "classes apart"));
 }
 
 #[test]

@@ -30,6 +30,23 @@ use ferrank_runtime::error::{Error, Result};
 use layout::{Block, Layout};
 
 /// A memory-mapped Arrow file or stream.
+///
+/// ```
+/// # use std::sync::Arc;
+/// # use arrow_array::{ArrayRef, Float64Array, RecordBatch};
+/// # let column = |f: &dyn Fn(i32) -> f64| Arc::new((0..60).map(f).collect::<Float64Array>()) as ArrayRef;
+/// # let columns = [("x", column(&f64::from)), ("z", column(&|i| f64::from(i * 37 % 60))), ("y", column(&|i| f64::from(2 * i)))];
+/// # let batch = RecordBatch::try_from_iter(columns).unwrap();
+/// use ferrank_data::source::{ChunkSource, IpcSource, TableSource, write_ipc};
+/// use ferrank_runtime::monitor::Monitor;
+///
+/// let path = std::env::temp_dir().join(format!("ferrank-{}-doc.arrow", std::process::id()));
+/// let table = TableSource::new("table", batch.schema(), vec![batch])?;
+/// write_ipc(&table, &path, &Monitor::default())?;
+/// assert_eq!(IpcSource::open(&path)?.rows_hint(), Some(60));
+/// # std::fs::remove_file(path).unwrap();
+/// # Ok::<(), ferrank_data::Error>(())
+/// ```
 #[derive(Debug)]
 pub struct IpcSource {
     name: String,

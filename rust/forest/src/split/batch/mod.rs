@@ -107,6 +107,34 @@ impl Batch {
         }
     }
 
+    /// The lowest and the highest key of the last row below `missing`, if it has that key, too.
+    pub(crate) fn ends_below(&self, missing: f64) -> Option<(f64, f64)> {
+        let start = (self.rows.len() - 1) * self.width;
+        let keys = &self.keys[start..start + self.n];
+        let (mut low, mut high, mut any) = (f64::INFINITY, f64::NEG_INFINITY, false);
+        for &key in keys {
+            let is_known = key < missing;
+            any |= !is_known;
+            low = if is_known && key < low { key } else { low };
+            high = if is_known && key > high { key } else { high };
+        }
+        (any && low <= high).then_some((low, high))
+    }
+
+    /// Changes the keys of the last row.
+    pub(crate) fn change_last(&mut self, to: impl Fn(f64) -> f64) {
+        let start = (self.rows.len() - 1) * self.width;
+        self.keys[start..start + self.n].iter_mut().for_each(|key| *key = to(*key));
+    }
+
+    /// Adds the last row again, with changed keys.
+    pub(crate) fn repeat_last(&mut self, to: impl Fn(f64) -> f64) {
+        let end = self.rows.len() * self.width;
+        self.rows.extend_from_within(self.rows.len() - 1..);
+        self.keys.copy_within(end - self.width..end, end);
+        self.change_last(to);
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
@@ -188,14 +216,24 @@ impl Batch {
     /// The number, the feature and the gain of each candidate, after they are judged. The gain is −1 if the constraint
     /// allows no cut.
     pub(crate) fn judged(&self) -> impl Iterator<Item = (usize, u32, f64)> {
-        let mut first = 0;
-        self.rows.chunk_by(|row, next| row.feature == next.feature).map(move |rows| {
-            // Of equal gains, that with the missing values on the right is taken.
-            let other = usize::from(rows.len() > 1 && !ties(rows[0].gain, rows[1].gain));
-            let number = first + other;
-            first += rows.len();
-            (number, rows[other].feature, rows[other].gain)
-        })
+        let rows = self.rows.iter().enumerate();
+        let better = rows.filter(|&(number, row)| row.missing == MissingSide::Heavier || self.beats_other_side(number));
+        better.map(|(number, row)| (number, row.feature, row.gain))
+    }
+
+    /// Returns true if the row at `number` is better than that of the other side of the missing values, if there is one.
+    /// Of equal gains, that with the missing values on the right is taken.
+    fn beats_other_side(&self, number: usize) -> bool {
+        let row = &self.rows[number];
+        let other = match row.missing {
+            MissingSide::Right => self.rows.get(number + 1),
+            _ => number.checked_sub(1).map(|other| &self.rows[other]),
+        };
+        match other.filter(|other| other.feature == row.feature) {
+            Some(left) if row.missing == MissingSide::Right => ties(row.gain, left.gain),
+            Some(right) => !ties(right.gain, row.gain),
+            None => true,
+        }
     }
 
     /// The cut with the gain of a candidate: the lowest of the cuts that tie, or the random cut.

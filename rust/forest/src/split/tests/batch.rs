@@ -134,31 +134,26 @@ proptest! {
     }
 }
 
-/// The keys of the best cut of eight examples with three keys, found from sums and from inner products.
-///
-/// The values of the three keys add up to e, −2·e and e. Both cuts have three examples on one side, whose values add up
-/// to e. So both have the gain e² / 15, and the lower cut is to be taken.
-fn symmetric_cuts([a, b, c]: [f64; 3], e: f64) -> [f64; 2] {
-    let values = [a, b, e - a - b, c - 2.0 * e, -c, b, c, e - b - c];
-    let keys = [0.0, 0.0, 0.0, 1.0, 1.0, 2.0, 2.0, 2.0];
-    let (arch, constraint) = (Arch::new(), SplitConstraint { min_leaf: 1.0, missing: 0.0 });
+/// The best cut of examples with these keys and values, found from sums and from inner products.
+fn both_ways(arch: Arch, keys: &[f64], values: &[f64]) -> [BatchCut; 2] {
+    let (n, constraint) = (keys.len(), SplitConstraint { min_leaf: 1.0, missing: 0.0 });
     let mut batch = Batch::default();
     let start = |batch: &mut Batch| {
-        batch.start(8, 1);
+        batch.start(n, 1);
         batch.add(0, |to| {
-            to.copy_from_slice(&keys);
+            to.copy_from_slice(keys);
             true
         });
     };
     start(&mut batch);
-    let pairs = values.map(|value| [1.0, value]);
+    let pairs: Vec<Pair> = values.iter().map(|&value| [1.0, value]).collect();
     batch.judge(arch, &pairs, Node::new(&pairs), constraint);
-    let from_sums = batch.cut(0).key;
+    let from_sums = batch.cut(0);
 
     let criterion = Criterion { n_whole: 1, ..Criterion::default() };
     let block = Block { width: 1, dense: values.to_vec(), ..Block::default() };
-    let rows: [u32; 8] = std::array::from_fn(|i| i as u32);
-    let examples = examples::Examples { block: &block, rows: &rows, counts: &[1; 8], pairs: &[] };
+    let (rows, counts): (Vec<u32>, Vec<u32>) = (0..n as u32).map(|row| (row, 1)).unzip();
+    let examples = examples::Examples { block: &block, rows: &rows, counts: &counts, pairs: &[] };
     let mut node = node::Node::default();
     examples.total(arch, &criterion, &mut node.total);
     node.open(&criterion);
@@ -166,7 +161,34 @@ fn symmetric_cuts([a, b, c]: [f64; 3], e: f64) -> [f64; 2] {
     let mut gram = Gram::default();
     gram.open(arch, &criterion, examples, &node, batch.width());
     batch.judge_products(arch, &gram, node.examples(), constraint);
-    [from_sums, batch.cut(0).key]
+    [from_sums, batch.cut(0)]
+}
+
+#[test]
+fn inner_products_find_the_cuts_of_sums_in_nodes_of_the_most_examples() {
+    for arch in arches() {
+        let n = Batch::most_examples(arch);
+        // The key of the last example is just below that of the first, and the best cut is above both.
+        let keys: Vec<f64> = (0..n).map(|i| if i + 1 < n { ((i + 1) % 3) as f64 } else { 0.0 }).collect();
+        let value = |i: usize| ((i * i * 7 + 3) % 23) as f64 + if keys[i] == 2.0 { 50.0 } else { 0.0 };
+        let values: Vec<f64> = (0..n).map(value).collect();
+        let [from_sums, from_products] = both_ways(arch, &keys, &values);
+        assert_eq!(from_sums.key, from_products.key);
+        assert!(
+            (from_sums.gain - from_products.gain).abs() <= 1e-12 * from_sums.gain,
+            "{from_sums:?} {from_products:?}"
+        );
+    }
+}
+
+/// The keys of the best cut of eight examples with three keys, found from sums and from inner products.
+///
+/// The values of the three keys add up to e, −2·e and e. Both cuts have three examples on one side, whose values add up
+/// to e. So both have the gain e² / 15, and the lower cut is to be taken.
+fn symmetric_cuts([a, b, c]: [f64; 3], e: f64) -> [f64; 2] {
+    let values = [a, b, e - a - b, c - 2.0 * e, -c, b, c, e - b - c];
+    let keys = [0.0, 0.0, 0.0, 1.0, 1.0, 2.0, 2.0, 2.0];
+    both_ways(Arch::new(), &keys, &values).map(|cut| cut.key)
 }
 
 /// Errors of inner products are relative to the impurity, those of sums to the gain.

@@ -149,6 +149,13 @@ impl Examples {
         codes
     }
 
+    /// Codes of known values that occur, ascending.
+    fn known(&self) -> Vec<u16> {
+        let mut codes = self.present();
+        codes.pop_if(|code| *code == GONE);
+        codes
+    }
+
     /// The lowest of the best cuts that the constraint allows.
     fn best_cut(&self, constraint: SplitConstraint) -> Option<Cut> {
         let cuts: Vec<Cut> = (self.present().into_iter())
@@ -168,10 +175,10 @@ impl Examples {
     /// The first of the best cuts with the missing values on the right, then on the left. The first of these of which no
     /// known value is on the right is the test whether the value is known.
     fn best_sided_cut(&self, constraint: SplitConstraint) -> Option<Cut> {
-        let mut known = self.present();
-        if known.pop_if(|code| *code == GONE).is_none() {
+        if !self.codes.contains(&GONE) {
             return self.best_cut(constraint);
         }
+        let known = self.known();
         let highest = *known.last()?;
         let cuts = [MissingSide::Right, MissingSide::Left].into_iter().flat_map(|missing| {
             let goes_left =

@@ -6,6 +6,7 @@ use super::{Examples, N_GROUPS, arches, code, constraint};
 use crate::split::dense::LeftSides;
 use crate::split::examples;
 use crate::split::kernel::{Kernel, Kernels};
+use crate::split::missing::replace;
 use crate::split::multi_feature::MultiFeatureHistogram;
 use crate::split::node::Node;
 use crate::split::random_thresholds::RandomThresholds;
@@ -95,8 +96,9 @@ fn check<C: Code>(examples: &Examples, constraint: SplitConstraint, n_codes: usi
     let mut node = Node::default();
     in_node.total(Arch::new(), &criterion, &mut node.total);
     node.open(&criterion);
-    let search = Search { criterion: &criterion, examples: in_node, codes: &codes, n_codes, node: &node, constraint };
-    let mut scratch = Scratch::new(&criterion);
+    let (criterion, node) = (&criterion, &node);
+    let search = Search { criterion, examples: in_node, codes: &codes, n_codes, missing: None, node, constraint };
+    let mut scratch = Scratch::new(criterion);
     // Squares are added up as many at a time as vectors are wide, so gains differ in their last bits.
     let naive = examples.best_cut(constraint);
     for arch in arches() {
@@ -110,14 +112,14 @@ fn check<C: Code>(examples: &Examples, constraint: SplitConstraint, n_codes: usi
         let naive = examples.fits(constraint, |code| code <= cut);
         let naive = naive.then(|| Cut::new(examples.gain(|code| code <= cut), cut));
         for arch in arches() {
-            for kernel in [Kernels::new(arch, &criterion, true).for_cut(), Kernel::InOrder] {
+            for kernel in [Kernels::new(arch, criterion, true).for_cut(), Kernel::InOrder] {
                 let found = search.given_cut(kernel, arch, C::from_u16(cut), &mut scratch);
                 examples.check(found, naive)?;
                 prop_assert_eq!(found.map(|found| found.code), naive.map(|naive| naive.code));
             }
         }
     }
-    for arch in arches().into_iter().filter(|&arch| values::width(arch, &criterion).is_some()) {
+    for arch in arches().into_iter().filter(|&arch| values::width(arch, criterion).is_some()) {
         cuts_found_together_are_those_found_alone(search, arch, &mut scratch)?;
     }
     // Searches leave the buffers clear.
@@ -127,7 +129,7 @@ fn check<C: Code>(examples: &Examples, constraint: SplitConstraint, n_codes: usi
     Ok(())
 }
 
-/// The kernels that take missing values.
+/// Cuts with missing values on either side.
 fn check_missing<C: Code>(
     examples: &Examples,
     constraint: SplitConstraint,
@@ -140,17 +142,26 @@ fn check_missing<C: Code>(
     let mut node = Node::default();
     in_node.total(Arch::new(), &criterion, &mut node.total);
     node.open(&criterion);
-    let search = Search { criterion: &criterion, examples: in_node, codes: &codes, n_codes, node: &node, constraint };
-    let mut scratch = Scratch::new(&criterion);
+    let (criterion, node) = (&criterion, &node);
+    let search = Search { criterion, examples: in_node, codes: &codes, n_codes, missing: None, node, constraint };
+    // A feature that all examples miss is constant.
+    let Some(highest) = examples.known().pop() else { return Ok(()) };
+    let missing = codes.contains(&C::MISSING).then_some(highest + 1);
+    let mut replaced = codes.clone();
+    replace(&mut replaced, C::MISSING, C::from_u16(highest + 1));
+    let with_missing = Search { codes: &replaced, n_codes: n_codes + 1, missing, ..search };
+    let mut scratch = Scratch::new(criterion);
     let naive = examples.best_sided_cut(constraint);
     for arch in arches() {
-        examples.check(search.best_cut(Kernel::NodeSums, arch, &mut scratch), naive)?;
-        if values::width(arch, &criterion).is_some() {
+        for kernel in best_cut_kernels(with_missing, arch) {
+            examples.check(with_missing.best_cut(kernel, arch, &mut scratch), naive)?;
+        }
+        if values::width(arch, criterion).is_some() {
             let mut together = MultiFeatureHistogram::default();
-            together.take(&criterion, 0, &codes, n_codes, codes.contains(&C::MISSING));
+            together.take(criterion, 0, &codes, n_codes, missing.is_some());
             let mut lefts = LeftSides::default();
             let found: Vec<_> =
-                together.best_cuts(arch, &criterion, in_node, &node, constraint, Some(&mut lefts)).collect();
+                together.best_cuts(arch, criterion, in_node, node, constraint, Some(&mut lefts)).collect();
             examples.check(found.first().map(|&(_, cut)| cut), naive)?;
             left_sides_are_summed_up(search, &found, |_| codes.clone(), &lefts)?;
         }
@@ -176,7 +187,7 @@ fn cuts_found_together_are_those_found_alone<C: Code>(
     arch: Arch,
     scratch: &mut Scratch,
 ) -> Result<(), TestCaseError> {
-    let Search { criterion, examples, codes, n_codes, node, constraint } = search;
+    let Search { criterion, examples, codes, n_codes, node, constraint, .. } = search;
     let (n, has_missing) = (codes.len(), codes.contains(&C::MISSING));
     let of_feature = |feature: u32| {
         let mut codes = codes.to_vec();
@@ -257,7 +268,8 @@ proptest! {
         let constraint = SplitConstraint { missing: 0.0, ..constraint };
         let examples = examples.without(&gone);
         check_missing::<u8>(&examples, constraint, n_codes)?;
-        check_missing::<u16>(&examples, constraint, 4 * n_codes)?;
+        check_missing::<u16>(&examples, constraint, 4 * examples.codes.len().max(n_codes))?;
+        check_missing::<u16>(&examples, constraint, 60_000)?;
     }
 }
 
