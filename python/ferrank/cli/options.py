@@ -148,6 +148,12 @@ def add_rankers(parser: argparse.ArgumentParser, *, automatic: bool = False) -> 
     group = parser.add_argument_group("ranking")
     if automatic:
         group.add_argument(
+            "--preset",
+            choices=["papers"],
+            help="papers: the settings of Petković et al. 2020a, three scores of a forest of 100 trees, or "
+            "with --ranker relief ten neighbors",
+        )
+        group.add_argument(
             "--ranker",
             choices=["auto", "joint", "forest", "relief"],
             default="auto",

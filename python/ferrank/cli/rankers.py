@@ -7,7 +7,7 @@ from inspect import signature
 from ferrank.errors import SettingError
 from ferrank.rankers.base import Ranker
 from ferrank.rankers.forest import ForestRanker
-from ferrank.rankers.registry import AUTO, RANKERS, automatic
+from ferrank.rankers.registry import AUTO, RANKERS, automatic, with_preset
 from ferrank.rankers.relief import ReliefRanker
 
 __all__ = ["make_ranker", "make_rankers", "with_p_values"]
@@ -17,7 +17,10 @@ _ROLES = {"task", "hierarchy"}
 
 def make_ranker(chosen: argparse.Namespace) -> Ranker:
     """Return the ranker that ``--ranker`` names, with the settings that were given."""
-    name = chosen.ranker
+    name, preset = chosen.ranker, getattr(chosen, "preset", None)
+    if preset is not None:
+        name, of_preset = with_preset(preset, name, {})
+        chosen = argparse.Namespace(**{**of_preset, **vars(chosen)})
     if name == AUTO:
         settings = set().union(*(signature(ranker).parameters for ranker in RANKERS.values())) - _ROLES
         given = settings & vars(chosen).keys()

@@ -3,16 +3,18 @@
 import os
 from collections.abc import Sequence
 from functools import partial
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import pyarrow as pa
+from sklearn.base import clone
 
 from ferrank import _core
 from ferrank.data.dataset import Dataset
+from ferrank.data.source import is_lazy
 from ferrank.errors import SettingError
 from ferrank.rankers.base import EngineRanker, Ranker
 from ferrank.rankers.forest import ForestRanker
-from ferrank.rankers.registry import chosen_ranker, dataset_of, given_twice, opened
+from ferrank.rankers.registry import chosen_ranker, dataset_of, given_twice, opened, with_preset
 from ferrank.ranking import Ranking
 from ferrank.run import Progress, finish
 
@@ -21,16 +23,17 @@ __all__ = ["grow_tree", "rank"]
 
 def rank(
     data: Any,
-    target: str | Sequence[str] | None = None,
+    target: Any = None,
     *,
     target_last: int | None = None,
     labels: str | os.PathLike[str] | None = None,
     task: str | None = None,
     hierarchy: Any = None,
     drop: Sequence[str] = (),
-    sample_weight: str | None = None,
-    groups: str | None = None,
+    sample_weight: Any = None,
+    groups: Any = None,
     ranker: Ranker | Literal["auto", "joint", "forest", "relief"] = "auto",
+    preset: Literal["papers"] | None = None,
     resume: str | os.PathLike[str] | None = None,
     progress: Progress | None = None,
     **settings: Any,
@@ -45,9 +48,11 @@ def rank(
         object with the Arrow C stream interface (pyarrow, pandas, polars, DuckDB …), where a reader is first
         copied to a temporary file; a NumPy array or sparse SciPy array, with columns ``x0``, ``x1`` …. Or a
         dask DataFrame, Array, or list of delayed partitions, which are ranked on the cluster.
-    target : str or sequence of str, optional
-        The targets. One of ``target``, ``target_last`` and ``labels`` is required, unless the file defines
-        its labels or the task is "unsupervised".
+    target : str, sequence of str or array, optional
+        The names of the targets. Or their values, an array of shape (n_rows,) or (n_rows, n_targets), as
+        scikit-learn's ``y``; ``sample_weight`` and ``groups`` are then arrays, too. One of ``target``,
+        ``target_last`` and ``labels`` is required, unless the file defines its labels or the task is
+        "unsupervised".
     target_last : int, optional
         Number of columns at the end that are the targets.
     labels : path, optional
@@ -58,9 +63,9 @@ def rank(
         The hierarchy of the labels; see :class:`ForestRanker`. Takes precedence over the ranker's own.
     drop : sequence of str, default=()
         Columns to leave out.
-    sample_weight : str, optional
+    sample_weight : str or array, optional
         Column of row weights.
-    groups : str, optional
+    groups : str or array, optional
         Column of groups, such as the patient that a row belongs to: strings, integers or any other type,
         without missing values. It is not a feature. Rows of a group stay together: the bags of trees consist
         of whole groups, so that out-of-bag rows are of groups that the tree has not seen, and in Relief the
@@ -71,6 +76,10 @@ def rank(
         then created with the parameters in ``settings``. "auto" is the joint ranker, or the forest if
         ``settings`` has parameters of it, such as ``n_estimators``, if rows have weights, or if there is no
         target.
+    preset : {"papers"}, optional
+        "papers" are the settings of Petković et al. 2020a: a forest of 100 trees with the scores ``genie3``,
+        ``symbolic`` and ``permutation`` that leaves missing values out of gains, or with ``ranker="relief"``
+        ten neighbors. ``settings`` take precedence.
     resume : path, optional
         File to which the contributions of trees or queries are written as they are computed. A run that was
         killed continues from the file when called with the same arguments, and gives the same bits. A
@@ -100,6 +109,11 @@ def rank(
     >>> ferrank.rank({"a": a, "b": b, "y": a > 0}, "y", ranker="relief", n_neighbors=5).top(1)
     ['a']
 
+    As users of scikit-learn have it:
+
+    >>> ferrank.rank(np.column_stack([a, b]), b, n_estimators=20).top(1)
+    ['x1']
+
     Without settings, the ranking says which features are relevant:
 
     >>> ferrank.rank({"a": a, "b": b, "y": a**2}, "y").relevant(fdr=0.1)
@@ -111,9 +125,19 @@ def rank(
     >>> ferrank.rank({"a": a, "b": b, "y": labels}, "y", n_estimators=20).top(1)
     ['b']
     """
+    if preset is not None:
+        named, settings = with_preset(preset, ranker, settings)
+        ranker = cast(Literal["forest", "relief"], named)
+    if _holds_values(data, target):
+        columns = {"target_last": target_last, "labels": labels, "drop": drop or None, "resume": resume}
+        for name, value in columns.items():
+            if value is not None:
+                raise SettingError(f"{name}: not where target holds the values themselves; leave it out")
+        chosen = chosen_ranker(ranker, settings, weighted=sample_weight is not None, task=task)
+        return _rank_values(chosen, data, target, task, hierarchy, sample_weight, groups, progress)
     dataset = dataset_of(
         data,
-        target=target,
+        target=target if target is None or isinstance(target, str) else list(target),
         target_last=target_last,
         labels=labels,
         task=task,
@@ -131,6 +155,38 @@ def rank(
         return chosen._rank_source(source, roles, progress, resume)
     profile = dataset.profile(roles, chosen._settings(), partial(chosen._profile, source, roles))
     return chosen._rank_source(source, roles, progress, resume, profile)
+
+
+def _holds_values(data: Any, target: Any) -> bool:
+    """Return True if ``target`` is the values of the targets, not the names of their columns."""
+    if target is None or isinstance(target, str):
+        return False
+    if isinstance(target, Sequence):
+        return not all(isinstance(name, str) for name in target)
+    shape = getattr(target, "shape", None)
+    are_names = shape is not None and len(shape) == 1 and all(isinstance(name, str) for name in target)
+    return not are_names or len(target) == getattr(data, "shape", (-1,))[0]
+
+
+def _rank_values(
+    ranker: Ranker,
+    X: Any,
+    y: Any,
+    task: str | None,
+    hierarchy: Any,
+    sample_weight: Any,
+    groups: Any,
+    progress: Progress | None,
+) -> Ranking:
+    """Rank features whose targets, weights and groups lie beside them."""
+    own: Ranker = clone(ranker)
+    given = {"task": task, "hierarchy": hierarchy}
+    own.set_params(**{name: value for name, value in given.items() if value is not None})
+    if is_lazy(X):
+        own._fit(X, y, sample_weight, groups)
+        found: Ranking = own.result_
+        return found
+    return own._rank_source(*own._examples(X, y, sample_weight, groups), progress)
 
 
 def _partitions(dataset: Dataset, resume: Any) -> Any:

@@ -14,6 +14,7 @@ from ferrank.rankers.relief import ReliefRanker
 
 __all__ = [
     "AUTO",
+    "PRESETS",
     "RANKERS",
     "automatic",
     "chosen_ranker",
@@ -21,6 +22,7 @@ __all__ = [
     "given_twice",
     "opened",
     "ranker_of",
+    "with_preset",
 ]
 
 RANKERS: dict[str, type[Ranker]] = {"forest": ForestRanker, "relief": ReliefRanker, "joint": JointRanker}
@@ -28,6 +30,15 @@ RANKERS: dict[str, type[Ranker]] = {"forest": ForestRanker, "relief": ReliefRank
 
 AUTO = "auto"
 """The name of the choice between the joint ranker and the forest."""
+
+
+PRESETS: dict[str, dict[str, dict[str, Any]]] = {
+    "papers": {
+        "forest": {"n_estimators": 100, "scores": ("genie3", "symbolic", "permutation"), "missing": "ignore"},
+        "relief": {"n_neighbors": 10, "scaling": "range", "missing": "expected"},
+    }
+}
+"""Settings of rankers by the name of a preset; "papers" are those of Petković et al. 2020a."""
 
 
 def ranker_of(ranker: Ranker | str | None, settings: dict[str, Any]) -> Ranker:
@@ -53,6 +64,19 @@ def chosen_ranker(
     if ranker is not None and ranker != AUTO:
         return ranker_of(ranker, settings)
     return ranker_of(automatic(settings, weighted=weighted, task=task), settings)
+
+
+def with_preset(preset: str, ranker: Any, settings: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    """Return the name of the ranker, by default the forest, and the preset's settings under ``settings``."""
+    if preset not in PRESETS:
+        raise SettingError(f"preset: {preset!r} is not one of {', '.join(PRESETS)}")
+    name = "forest" if ranker in (None, AUTO) else ranker
+    if not isinstance(name, str) or name not in PRESETS[preset]:
+        raise SettingError(
+            f"preset: {preset!r} is for the rankers {' and '.join(PRESETS[preset])}; name one of them, or "
+            "leave the preset out"
+        )
+    return name, {**PRESETS[preset][name], **settings}
 
 
 def automatic(settings: Iterable[str], *, weighted: bool, task: str | None) -> str:

@@ -1,0 +1,88 @@
+"""`rank` as users of scikit-learn call it, with the targets beside the features, and its presets."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import ferrank as fr
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(120, 4))
+Y = X[:, 2] + 0.3 * RNG.normal(size=120)
+FRAME = pd.DataFrame(X, columns=list("abcd"))
+
+
+@pytest.mark.parametrize(
+    "features", [X, FRAME, pl.DataFrame(FRAME), pa.table(dict(FRAME))], ids=lambda it: type(it).__name__
+)
+@pytest.mark.parametrize(
+    "targets", [Y, Y.tolist(), pd.Series(Y), Y[:, None]], ids=["array", "list", "series", "column"]
+)
+def test_values_of_the_target_are_as_for_fit(features: Any, targets: Any) -> None:
+    found = fr.rank(features, targets, n_estimators=10)
+    expected = fr.ForestRanker(n_estimators=10).fit(X, Y)
+    np.testing.assert_array_equal(found.importances(), expected.feature_importances_)
+    assert len(found.features) == 4
+
+
+def test_groups_weights_and_tasks_come_as_values_too() -> None:
+    groups = np.repeat(np.arange(30), 4)
+    found = fr.rank(X, Y > 0, groups=groups, n_estimators=10)
+    assert found.task == "classification"
+    expected = fr.ForestRanker(n_estimators=10).fit(X, Y > 0, groups=groups)
+    np.testing.assert_array_equal(found.importances(), expected.feature_importances_)
+    weights = np.arange(1, 121)
+    found = fr.rank(X, Y, sample_weight=weights)
+    np.testing.assert_array_equal(
+        found.importances(), fr.ForestRanker().fit(X, Y, weights).feature_importances_
+    )
+    assert fr.rank(X, np.arange(120) % 3, task="classification", n_estimators=5).task == "classification"
+
+
+def test_several_targets_and_the_joint_ranker() -> None:
+    assert fr.rank(X, X[:, :2]).top(2) in (["x0", "x1"], ["x1", "x0"])
+    assert fr.rank(X, Y).relevant() == ["x2"]
+
+
+def test_names_in_an_index_are_names() -> None:
+    assert fr.rank(FRAME, FRAME.columns[:2], n_estimators=5).targets == ["a", "b"]
+    assert fr.rank(FRAME, np.array(["a", "b"]), n_estimators=5).targets == ["a", "b"]
+
+
+def test_strings_for_all_rows_are_classes() -> None:
+    words = np.where(Y > 0, "yes", "no")
+    assert fr.rank(FRAME, words, n_estimators=5).task == "classification"
+
+
+@pytest.mark.parametrize("name", ["target_last", "labels", "drop", "resume"])
+def test_what_names_columns_is_refused_beside_values(name: str) -> None:
+    value: Any = {"target_last": 1, "labels": "l.xml", "drop": ["a"], "resume": "r"}[name]
+    with pytest.raises(fr.SettingError, match=f"{name}: not where target holds the values"):
+        fr.rank(FRAME, Y, **{name: value})
+
+
+def test_the_ranker_that_was_given_is_left_as_it_is() -> None:
+    ranker = fr.ForestRanker(n_estimators=5)
+    fr.rank(X, np.arange(120) % 3, task="classification", ranker=ranker)
+    assert ranker.task is None
+    assert not hasattr(ranker, "result_")
+
+
+def test_the_papers_settings_are_one_word_away() -> None:
+    data = FRAME.assign(y=Y)
+    found = fr.rank(data, "y", preset="papers")
+    assert list(found.scores) == ["genie3", "symbolic", "permutation"]
+    assert (found.settings["n_estimators"], found.settings["missing"]) == (100, "ignore")
+    assert fr.rank(data, "y", preset="papers", n_estimators=7).settings["n_estimators"] == 7
+    relief = fr.rank(data, "y", preset="papers", ranker="relief")
+    assert (relief.settings["n_neighbors"], relief.settings["scaling"]) == ([10], "range")
+    with pytest.raises(fr.SettingError, match="preset: 'paper' is not one of papers"):
+        fr.rank(data, "y", preset="paper")  # type: ignore[arg-type]
+    with pytest.raises(fr.SettingError, match="preset: 'papers' is for the rankers forest and relief"):
+        fr.rank(data, "y", preset="papers", ranker=fr.ForestRanker())
