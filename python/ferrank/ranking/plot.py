@@ -56,14 +56,17 @@ def plot(
     for number, (axes, name) in enumerate(zip(panels, names, strict=True)):
         _panel(axes, ranking, name, top, _COLOURS[number % len(_COLOURS)])
     figure.suptitle(f"{ranking.task}, {ranking.n_rows:,} rows: {_targets(ranking)}", fontsize=10)
+    legend = "Whiskers: one standard error."
+    if ranking.relevance is not None:
+        legend += f" Pale: not relevant at a false discovery rate of {ranking.relevance.fdr:g}."
     if shown < len(ranking.features):
         figure.supxlabel(
             f"The best {shown:,} of {len(ranking.features):,} features; "
-            f"{len(ranking.features) - shown:,} are not shown. Whiskers: one standard error.",
+            f"{len(ranking.features) - shown:,} are not shown. {legend}",
             fontsize=8,
         )
     else:
-        figure.supxlabel(f"All {shown:,} features. Whiskers: one standard error.", fontsize=8)
+        figure.supxlabel(f"All {shown:,} features. {legend}", fontsize=8)
     if path is not None:
         target = check_path(path, PLOT_SUFFIXES)
         replace(target, figure.savefig)
@@ -78,12 +81,16 @@ def _targets(ranking: "Ranking") -> str:
 
 def _panel(axes: "Axes", ranking: "Ranking", name: str, top: int, colour: str) -> None:
     score, order = ranking.score(name), ranking.order(name)[:top]
-    errors: Any = np.nan_to_num(score.standard_error[order])
     places = np.arange(len(order))
-    axes.barh(places, score.importance[order], height=0.72, color=colour, alpha=0.85)
+    bars = axes.barh(places, score.importance[order], height=0.72, color=colour, alpha=0.85)
+    if ranking.relevance is not None:
+        for bar, verdict in zip(bars, ranking.relevance.verdict[order], strict=True):
+            bar.set_alpha(0.85 if verdict == "relevant" else 0.3)
+    known = np.isfinite(score.standard_error[order])
+    errors: Any = score.standard_error[order][known]
     axes.errorbar(
-        score.importance[order],
-        places,
+        score.importance[order][known],
+        places[known],
         xerr=errors,
         fmt="none",
         ecolor="#222222",
