@@ -7,7 +7,7 @@ __all__ = ["Stop"]
 _OPENING = {
     "settled": "settled",
     "exhausted": "not settled",
-    "chance": "no feature is better than chance, as far as these rows tell",
+    "chance": "no feature is better than chance",
     "asked": "ended when asked",
 }
 
@@ -28,7 +28,7 @@ class Stop:
     not settled: 7 of the 10 best features stand clear of the others at 90 % confidence;
     500 queries among 500 rows; more queries would not tell them apart, more rows may
     >>> print(Stop("chance", 0.95, 10, 0, 100, 500, 500, 500, None))
-    no feature is better than chance, as far as these rows tell;
+    no feature is better than chance, as far as this forest tells;
     100 trees, bags of 500 rows, drawn from 500 of 500
     """
 
@@ -63,6 +63,10 @@ class Stop:
             opening += (
                 f": {self.clear:,} of the {self.top:,} best features stand clear of the others at "
                 f"{100 * self.confidence:g} % confidence"
+            )
+        else:
+            opening += (
+                ", as far as these queries tell" if self.bag is None else ", as far as this forest tells"
             )
         effort, what = (
             (f"{self.effort:,} queries among {n_rows} rows", "queries")
