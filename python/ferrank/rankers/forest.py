@@ -85,9 +85,11 @@ class ForestRanker(StreamRanker):
         How to treat rows whose targets are all missing. None is "error", or "use" if ``supervision`` is
         given.
     until : {"stable"}, optional
-        With "stable" the run ends once the ``stable_top`` best features are separated from all others. It
-        starts with few trees on small samples of the rows and goes on to more trees and larger samples, at
-        most ``n_estimators`` trees of ``max_samples`` rows. ``result_.stopped`` gives the reason for the end.
+        With "stable" the run ends once the ``stable_top`` best features are separated from all others. With
+        many rows it starts with few trees on samples of the rows, and ends there if the trend from smaller to
+        larger samples says the same for all rows. It goes on to at most ``n_estimators`` trees of
+        ``max_samples`` rows. Features that are no better than chance never count as separated.
+        ``result_.stopped`` gives the reason for the end.
         Ctrl-C ends the run with the ranking so far; a second Ctrl-C cancels it.
     stable_top : int, default=10
         Number of features that ``until`` separates from the others; at most n_features - 1 are used.

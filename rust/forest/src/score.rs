@@ -40,6 +40,11 @@ impl Score {
         self.description().1
     }
 
+    /// Returns true if the importance of a feature that says nothing about the targets has mean 0 over samples of rows.
+    pub fn is_zero_by_chance(self) -> bool {
+        matches!(self, Score::Permutation | Score::MdiOob)
+    }
+
     /// Name and definition.
     fn description(self) -> (&'static str, &'static str) {
         match self {

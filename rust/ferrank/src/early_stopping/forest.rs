@@ -1,20 +1,24 @@
-//! A forest that is given more trees, and larger bags.
+//! A forest that is given larger bags, and more trees.
 
 use super::growth::{Case, Growth};
 use super::sample::{Sampled, count_rows};
 use ferrank_data::source::ChunkSource;
 use ferrank_forest::{ForestParams, MaxSamples};
-use ferrank_ranking::{DataShape, Ranking};
+use ferrank_ranking::{DataShape, Ranking, rank_intervals};
 use ferrank_runtime::error::{Error, Result, check};
 
 /// Rows of a bag in the first stage.
 const FIRST_BAG: u64 = 1_000;
-/// Trees of a stage with new bags.
+/// Trees of the first stage with new bags.
 const FIRST_TREES: u64 = 32;
 /// How much larger the next bag is: each stage reads the data anew.
-const LARGER: u64 = 4;
-/// More trees than the standard errors ask for, so that they need not ask again.
+pub(super) const LARGER: u64 = 4;
+/// More trees than the errors ask for, so that they need not ask again.
 const MARGIN: f64 = 1.2;
+/// Stages before the last one have at most this share of its trees, so that all of them cost at most half as much.
+const SHARE: u64 = 4;
+/// Trees are advised up to this number of times those grown.
+const MOST_TIMES: u64 = 100;
 
 pub(super) struct ForestGrowth<'a> {
     case: Case<'a, ForestParams>,
@@ -48,15 +52,44 @@ impl<'a> ForestGrowth<'a> {
         self.case.params.rows_per_tree(self.n_rows).max(1)
     }
 
-    /// Rows that the bags of a stage are drawn from.
-    fn sampled(&self, stage: Stage) -> u64 {
-        stage.trees.saturating_mul(stage.bag).min(self.n_rows)
+    /// The first stage with bags of `bag` rows; with the largest ones if a sample would not be smaller than the data.
+    fn with_bag(&self, bag: u64) -> Stage {
+        let trees = FIRST_TREES.min(self.most_trees());
+        if bag < self.largest() && trees.saturating_mul(bag) <= self.n_rows {
+            return Stage { trees, bag };
+        }
+        let few = 2 * FIRST_TREES <= self.most_trees();
+        Stage { trees: if few { FIRST_TREES } else { self.most_trees() }, bag: self.largest() }
     }
 
-    fn rank_by(&self, source: &dyn ChunkSource, stage: Stage, max_samples: MaxSamples) -> Result<Ranking> {
-        let Case { roles, params, options, monitor, .. } = self.case;
-        let params = params.clone().with_n_estimators(stage.trees as usize).with_max_samples(max_samples);
-        ferrank_forest::accumulate(source, roles, &params, options, monitor)?.ranking()
+    fn rank_by(&self, source: &dyn ChunkSource, params: &ForestParams) -> Result<Ranking> {
+        let Case { roles, options, monitor, .. } = self.case;
+        ferrank_forest::accumulate(source, roles, params, options, monitor)?.ranking()
+    }
+
+    /// The ranking by bags of a sample of the rows, with standard errors from the spread of trees.
+    fn rank_sample(&self, stage: Stage) -> Result<Ranking> {
+        let Case { source, params, monitor, .. } = self.case;
+        let drawn = stage.trees * stage.bag;
+        let params = params.clone().with_n_estimators(stage.trees as usize).with_standard_errors(false);
+        let by_share = |share| params.clone().with_max_samples(MaxSamples::Share(share));
+        let sample = Sampled::new(source, params.seed, drawn, self.n_rows).hold(monitor)?;
+        let (mut ranking, sampled) = match self.rank_by(&*sample, &by_share(1.0 / stage.trees as f64)) {
+            Ok(ranking) => (ranking, drawn),
+            // A target may be constant or missing in the sample alone. A run over all rows then succeeds, or fails with
+            // the error that describes the data.
+            Err(Error::Data(_)) => {
+                (self.rank_by(source, &by_share(stage.bag as f64 / self.n_rows as f64))?, self.n_rows)
+            }
+            Err(error) => return Err(error),
+        };
+        let widening = (1.0 + drawn as f64 / sampled as f64).sqrt();
+        for score in &mut ranking.scores {
+            score.standard_error = score.monte_carlo_error.iter().map(|error| error * widening).collect();
+            score.freedom = stage.trees as f64 - 1.0;
+            score.rank_interval = rank_intervals(&score.importance, &score.standard_error, score.freedom);
+        }
+        Ok(ranking)
     }
 }
 
@@ -64,39 +97,41 @@ impl Growth for ForestGrowth<'_> {
     type Stage = Stage;
 
     fn first(&self) -> Stage {
-        Stage { trees: FIRST_TREES.min(self.most_trees()), bag: FIRST_BAG.min(self.largest()) }
+        // Bags of one size show no trend.
+        match self.with_bag(LARGER * FIRST_BAG).bag == self.largest() {
+            true => self.with_bag(self.largest()),
+            false => self.with_bag(FIRST_BAG),
+        }
     }
 
-    fn next(&self, stage: Stage, factor: f64) -> Option<Stage> {
-        let wanted = (stage.trees as f64 * factor * MARGIN).ceil();
-        let most = self.most_trees();
-        if stage.trees < most && (wanted <= most as f64 || stage.bag == self.largest()) {
-            return Some(Stage { trees: (wanted as u64).clamp(stage.trees + 1, most), ..stage });
+    fn next(&self, stage: Stage, times: Option<f64>) -> Option<Stage> {
+        if stage.bag < self.largest() {
+            return Some(self.with_bag(LARGER * stage.bag));
         }
-        (stage.bag < self.largest()).then(|| Stage { bag: (LARGER * stage.bag).min(self.largest()), ..self.first() })
+        let most = self.most_trees();
+        let wanted = times.map_or(most, |times| (stage.trees as f64 * (times * MARGIN).max(2.0)).ceil() as u64);
+        let trees = if wanted.saturating_mul(SHARE) <= most { wanted } else { most };
+        (stage.trees < most).then_some(Stage { trees, ..stage })
     }
 
     fn rank(&self, stage: Stage) -> Result<Ranking> {
-        let Case { source, params, monitor, .. } = self.case;
-        let sampled = self.sampled(stage);
-        let share = MaxSamples::Share(stage.bag as f64 / self.n_rows as f64);
-        if sampled == self.n_rows {
-            let all = stage.bag == self.largest();
-            return self.rank_by(source, stage, if all { params.max_samples } else { share });
+        if stage.bag < self.largest() {
+            return self.rank_sample(stage);
         }
-        let sample = Sampled::new(source, params.seed, sampled, self.n_rows).hold(monitor)?;
-        let mut ranking = match self.rank_by(&*sample, stage, MaxSamples::Share(1.0 / stage.trees as f64)) {
-            Ok(ranking) => ranking,
-            // A target may be constant or missing in the sample alone. A run over all rows then succeeds, or fails with
-            // the error that describes the data.
-            Err(Error::Data(_)) => return self.rank_by(source, stage, share),
-            Err(error) => return Err(error),
-        };
-        let widening = (2.0 - sampled as f64 / self.n_rows as f64).sqrt();
-        for score in &mut ranking.scores {
-            score.monte_carlo_error.iter_mut().for_each(|error| *error *= widening);
-        }
-        Ok(ranking)
+        let params = self.case.params.clone().with_n_estimators(stage.trees as usize);
+        self.rank_by(self.case.source, &params)
+    }
+
+    fn steps(&self, stage: Stage) -> f64 {
+        (self.largest() as f64 / stage.bag as f64).ln() / (LARGER as f64).ln()
+    }
+
+    fn has_zero(&self) -> bool {
+        self.case.params.scores[0].is_zero_by_chance()
+    }
+
+    fn most_advised(&self, stage: Stage) -> u64 {
+        stage.trees.saturating_mul(MOST_TIMES)
     }
 
     fn freedom(&self, stage: Stage) -> f64 {

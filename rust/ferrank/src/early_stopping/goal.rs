@@ -35,6 +35,29 @@ pub struct Goal {
     pub confidence: f64,
 }
 
+/// What a ranking is judged by.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Evidence<'a> {
+    pub(super) score: &'a ScoreRanking,
+    /// Degrees of freedom of the Monte Carlo errors.
+    pub(super) freedom: f64,
+    pub(super) trend: Trend<'a>,
+    /// True if chance gives features an importance of 0.
+    pub(super) has_zero: bool,
+    /// How many times the effort can be advised.
+    pub(super) most_times: f64,
+}
+
+/// How importances change with the size of bags.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Trend<'a> {
+    /// Bags have full size.
+    None,
+    /// Bags would have to be larger by a factor `steps` times; with bags smaller by this factor, importances were those
+    /// of `smaller`, where that is known.
+    Up { steps: f64, smaller: Option<&'a ScoreRanking> },
+}
+
 /// How near a ranking is to the goal.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Verdict {
@@ -42,9 +65,11 @@ pub(super) struct Verdict {
     pub(super) top: usize,
     /// How many of them do.
     pub(super) clear: usize,
-    /// How many times the effort would bring all of them clear if the importances stay what they are; at
-    /// most 1 once they are, infinite where some are equal or have no standard error.
-    pub(super) factor: f64,
+    /// How many times the effort would bring all of them clear if the importances stay what they are; 1 once they are,
+    /// `None` where no effort would that can be advised.
+    pub(super) times: Option<f64>,
+    /// True if some importance is surely above 0.
+    pub(super) is_above_zero: bool,
 }
 
 impl Default for Goal {
@@ -65,31 +90,76 @@ impl Goal {
         check(sound, format!("confidence: {} is not between 0 and 1", self.confidence))
     }
 
-    /// Judges the importances of `score` at look number `look`, from 1.
+    /// Judges at look number `look`, from 1.
     ///
     /// The one-sided intervals of all features hold together at the confidence 1 − α / (look (look + 1)),
-    /// by Bonferroni's inequality, so those of all looks do at 1 − α.
-    pub(super) fn judge(&self, score: &ScoreRanking, look: u32, freedom: f64) -> Verdict {
-        let n_features = score.importance.len();
+    /// by Bonferroni's inequality, so those of all looks do at 1 − α. They come from standard errors where these are
+    /// known, otherwise from Monte Carlo errors.
+    ///
+    /// While bags are small, a lead that became less with larger bags is taken to become less by as much with each step
+    /// to bags of full size.
+    pub(super) fn judge(&self, evidence: &Evidence<'_>, look: u32) -> Verdict {
+        let Evidence { score, trend, has_zero, most_times, .. } = *evidence;
+        let importance = &score.importance;
+        let n_features = importance.len();
         let top = self.top.min(n_features.saturating_sub(1));
         let mut order: Vec<usize> = (0..n_features).collect();
-        order.sort_by(|&a, &b| score.importance[b].total_cmp(&score.importance[a]));
+        order.sort_by(|&a, &b| importance[b].total_cmp(&importance[a]));
         let (best, others) = order.split_at(top);
-        let error = (1.0 - self.confidence) / (f64::from(look) * f64::from(look + 1)) / n_features as f64;
-        let width = -quantile(error, freedom);
-        let factor = |&one: &usize| {
-            let of_pair = |&other: &usize| {
-                let gap = score.importance[one] - score.importance[other];
-                let factor = (width * (score.monte_carlo_error[one] + score.monte_carlo_error[other]) / gap).powi(2);
-                if gap > 0.0 && !factor.is_nan() { factor } else { f64::INFINITY }
+
+        let is_known = score.standard_error.iter().all(|error| !error.is_nan());
+        let freedom = if is_known { score.freedom } else { evidence.freedom };
+        let level = (1.0 - self.confidence) / (f64::from(look) * f64::from(look + 1)) / n_features as f64;
+        // More effort makes the Monte Carlo error smaller, and leaves what other rows would change.
+        let half_widths = |times: f64| -> Vec<f64> {
+            let width = -quantile(level, freedom * times);
+            let half_width = |(standard, monte_carlo): (&f64, &f64)| {
+                let (all, of_effort) = (standard * standard, monte_carlo * monte_carlo);
+                let of_rows = if is_known { (all - of_effort).max(0.0) } else { 0.0 };
+                width * (of_rows + of_effort / times).sqrt()
             };
-            others.iter().map(of_pair).fold(0.0, f64::max)
+            score.standard_error.iter().zip(&score.monte_carlo_error).map(half_width).collect()
         };
-        let factors: Vec<f64> = best.iter().map(factor).collect();
-        Verdict {
-            top,
-            clear: factors.iter().filter(|factor| **factor <= 1.0).count(),
-            factor: factors.into_iter().fold(0.0, f64::max),
+        let lead = |one: usize, other: usize| {
+            let now = importance[one] - importance[other];
+            match trend {
+                Trend::None => now,
+                Trend::Up { smaller: None, .. } => f64::NEG_INFINITY,
+                Trend::Up { steps, smaller: Some(smaller) } => {
+                    now - steps * (smaller.importance[one] - smaller.importance[other] - now).max(0.0)
+                }
+            }
+        };
+        let is_above_zero = |one: usize, widths: &[f64]| importance[one] > widths[one];
+        let is_clear = |one: usize, widths: &[f64]| {
+            let is_ahead = |&other: &usize| lead(one, other) > widths[one] + widths[other];
+            (!has_zero || is_above_zero(one, widths)) && others.iter().all(is_ahead)
+        };
+        let are_clear = |times: f64| {
+            let widths = half_widths(times);
+            best.iter().all(|&one| is_clear(one, &widths))
+        };
+
+        let widths = half_widths(1.0);
+        let clear = best.iter().filter(|&&one| is_clear(one, &widths)).count();
+        let times = match clear == top {
+            true => Some(1.0),
+            false => (most_times > 1.0 && are_clear(most_times)).then(|| least(most_times, are_clear)),
+        };
+        Verdict { top, clear, times, is_above_zero: (0..n_features).any(|one| is_above_zero(one, &widths)) }
+    }
+}
+
+/// The least number from 1 to `most`, to a thousandth, for which `holds`, as it does for all larger ones.
+fn least(most: f64, holds: impl Fn(f64) -> bool) -> f64 {
+    let (mut low, mut high) = (1.0, most);
+    while high / low > 1.001 {
+        let middle = (low * high).sqrt();
+        if holds(middle) {
+            high = middle;
+        } else {
+            low = middle;
         }
     }
+    high
 }

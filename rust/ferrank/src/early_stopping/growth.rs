@@ -2,11 +2,11 @@
 
 use ferrank_data::schema::{Problem, Roles};
 use ferrank_data::source::ChunkSource;
-use ferrank_ranking::{Ranking, RunOptions};
+use ferrank_ranking::{ModelError, Ranking, RunOptions, quantile};
 use ferrank_runtime::error::{Error, Result};
 use ferrank_runtime::monitor::Monitor;
 
-use super::goal::Goal;
+use super::goal::{Evidence, Goal, Trend};
 
 /// Why a run with early stopping ended.
 ///
@@ -34,6 +34,9 @@ pub enum Reason {
     Settled,
     /// All trees with bags of full size, or all queries, were not enough.
     Exhausted,
+    /// The same, and no feature is better than chance: the forest predicts no better than a constant, and no importance
+    /// is above 0, if that is what chance gives.
+    Chance,
     /// [`Monitor::finish`] was called.
     Requested,
 }
@@ -44,6 +47,7 @@ impl Reason {
         match self {
             Reason::Settled => "settled",
             Reason::Exhausted => "exhausted",
+            Reason::Chance => "chance",
             Reason::Requested => "asked",
         }
     }
@@ -88,8 +92,8 @@ pub struct Stop {
     pub sampled: u64,
     /// Rows of the source.
     pub of: u64,
-    /// Trees of such bags, or queries, that would be enough if the importances stay the same; `None` if some of the
-    /// importances to be separated are equal.
+    /// Trees, or queries, that would be enough if the importances stay the same; `None` if hardly any number would, or
+    /// bags were still small.
     pub needed: Option<u64>,
 }
 
@@ -115,11 +119,17 @@ pub(super) trait Growth {
 
     /// The first stage.
     fn first(&self) -> Self::Stage;
-    /// The stage with about `factor` times the trees or queries; `None` after the last.
-    fn next(&self, stage: Self::Stage, factor: f64) -> Option<Self::Stage>;
+    /// The stage with about `times` as many trees or queries, all of them if that is unknown; `None` after the last.
+    fn next(&self, stage: Self::Stage, times: Option<f64>) -> Option<Self::Stage>;
     /// The ranking of a stage.
     fn rank(&self, stage: Self::Stage) -> Result<Ranking>;
-    /// Degrees of freedom of the stage's standard errors.
+    /// How many times bags would have to be [`LARGER`](super::forest::LARGER) to have full size.
+    fn steps(&self, stage: Self::Stage) -> f64;
+    /// Returns true if chance gives features an importance of 0.
+    fn has_zero(&self) -> bool;
+    /// The largest number of trees or queries that can be advised.
+    fn most_advised(&self, stage: Self::Stage) -> u64;
+    /// Degrees of freedom of the stage's Monte Carlo errors.
     fn freedom(&self, stage: Self::Stage) -> f64;
     /// Trees or queries of a stage, rows of a bag, and rows of the source.
     fn extent(&self, stage: Self::Stage) -> (u64, Option<u64>, u64);
@@ -130,30 +140,62 @@ pub(super) fn grow<G: Growth>(growth: &G, goal: &Goal, monitor: &Monitor) -> Res
     let mut stage = growth.first();
     let mut best: Option<(Ranking, Stop)> = None;
     for look in 1.. {
-        let ranking = match (growth.rank(stage), best.take()) {
-            (Ok(ranking), _) => ranking,
+        let (ranking, before) = match (growth.rank(stage), best.take()) {
+            (Ok(ranking), before) => (ranking, before),
             (Err(Error::Interrupted), Some((ranking, stop))) if monitor.is_finishing() => {
                 return Ok((ranking, Stop { reason: Reason::Requested, ..stop }));
             }
             (Err(error), _) => return Err(error),
         };
-        let verdict = goal.judge(&ranking.scores[0], look, growth.freedom(stage));
         let (effort, bag, of) = growth.extent(stage);
-        let needed = verdict.factor.is_finite().then(|| (effort as f64 * verdict.factor).ceil() as u64);
+        let steps = growth.steps(stage);
+        let smaller = before.as_ref().map(|(ranking, _)| &ranking.scores[0]);
+        let evidence = Evidence {
+            score: &ranking.scores[0],
+            freedom: growth.freedom(stage),
+            trend: if steps > 0.0 { Trend::Up { steps, smaller } } else { Trend::None },
+            has_zero: growth.has_zero(),
+            most_times: growth.most_advised(stage) as f64 / effort as f64,
+        };
+        let verdict = goal.judge(&evidence, look);
+        let predicts = predicts(&ranking, 1.0 - goal.confidence);
+        let needed = verdict.times.filter(|_| steps == 0.0).map(|times| (effort as f64 * times).ceil() as u64);
         let (confidence, top, clear, sampled) = (goal.confidence, verdict.top, verdict.clear, ranking.n_rows);
         let stop = Stop { reason: Reason::Settled, confidence, top, clear, effort, bag, sampled, of, needed };
-        if verdict.factor <= 1.0 {
+        // Importances above 0 are evidence of their own. Others can differ by chance alone, as those of noise with few
+        // and many values do, so that there the model must predict something.
+        if clear == top && (top == 0 || evidence.has_zero || predicts != Some(false)) {
             return Ok((ranking, stop));
         }
         if monitor.is_finishing() {
             return Ok((ranking, Stop { reason: Reason::Requested, ..stop }));
         }
-        match growth.next(stage, verdict.factor) {
-            None => return Ok((ranking, Stop { reason: Reason::Exhausted, ..stop })),
+        match growth.next(stage, verdict.times) {
+            None => {
+                let by_chance = match (predicts, evidence.has_zero) {
+                    (Some(true), _) | (None, false) => false,
+                    (Some(false), false) => true,
+                    (_, true) => !verdict.is_above_zero,
+                };
+                let stop = match by_chance {
+                    true => Stop { reason: Reason::Chance, needed: None, ..stop },
+                    false => Stop { reason: Reason::Exhausted, ..stop },
+                };
+                return Ok((ranking, stop));
+            }
             Some(next) => stage = next,
         }
         monitor.may_finish();
         best = Some((ranking, stop));
     }
     unreachable!("stages end")
+}
+
+/// Returns true if the model predicts one of its targets better than a constant, at the error rate `alpha` for all of
+/// them together; `None` if that is not known.
+fn predicts(ranking: &Ranking, alpha: f64) -> Option<bool> {
+    let errors = ranking.model_error.as_ref().ok()?;
+    let width = -quantile(alpha / errors.len() as f64, f64::INFINITY);
+    let is_surely_better = |error: &ModelError| error.guess - error.error > width * error.standard_error;
+    Some(errors.iter().any(|error| error.is_better && (errors.len() == 1 || is_surely_better(error))))
 }

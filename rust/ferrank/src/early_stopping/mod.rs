@@ -1,21 +1,29 @@
-//! Rankings that stop early: from small bags drawn over the whole data to more trees and larger bags, and for Relief
-//! from few queries to many, until the importances of the best features are separated from all others.
+//! Rankings that stop early: from small bags drawn over the whole data to bags of full size and more trees, and for
+//! Relief from few queries to many, until the importances of the best features are separated from all others.
 //!
 //! ```text
 //! stage = few trees of small bags                      forest, relief
 //! repeat
 //!     rank by the rows that the stage draws            sample
 //!     are the best features separated?                 goal
-//!     stage = more trees where enough are allowed, else larger bags
+//!     stage = larger bags, or more trees of full size
 //! ```
 //!
-//! A stage draws its rows by a hash of their number, so the rows of a larger stage contain those of a smaller one.
-//! The trees of a stage share its rows; their standard errors are widened accordingly: with a bag of b out of M
-//! sampled rows of N, the mean over T trees has 1 + (1 − M/N) T b / M times the variance over trees alone. A stage
-//! samples M = T b rows, or all.
+//! The question is what a forest with bags of full size would say. Trees on few rows do not find what trees on many rows
+//! find, such as interactions, so that errors alone cannot tell. Bags of small size settle a ranking only if the lead
+//! of the best features over the others remains when the trend from the bags a quarter as large is continued, linear
+//! in the logarithm of the size, to bags of full size; so two sizes are needed at least. Where 32 such bags would hold
+//! as many rows as the data have, bags have full size from the start.
 //!
-//! Each stage costs at least about as much as all before it, so frequent checks cost little. The probability of a
-//! false decision is shared out over the checks.
+//! A stage of small bags draws its rows by a hash of their number, so the rows of a larger stage contain those of a
+//! smaller one. The T trees of a stage with bags of b rows share M = T b rows, so that their mean has 1 + T b / M times
+//! the variance over trees alone. The standard errors of bags of full size are those of the ranker.
+//!
+//! The best features settle as being better than chance only. If chance gives an importance of 0, each of them has to
+//! be above it; under other scores the forest has to predict better than a constant.
+//!
+//! Each stage costs more than all before it, and those before the last one at most half of it, so frequent checks cost
+//! little. The probability of a false decision is shared out over the checks.
 
 mod forest;
 mod goal;

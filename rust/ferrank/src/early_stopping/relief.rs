@@ -8,7 +8,7 @@ use ferrank_runtime::error::{Result, check};
 
 /// Queries of the first stage.
 const FIRST: u64 = 256;
-/// More queries than the standard errors ask for, so that they need not ask again.
+/// More queries than the errors ask for, so that they need not ask again.
 const MARGIN: f64 = 1.2;
 /// Bounds of how many times the queries of the next stage are; all are looked at anew.
 const STEP: (f64, f64) = (2.0, 8.0);
@@ -40,8 +40,8 @@ impl Growth for ReliefGrowth<'_> {
         FIRST.min(self.most)
     }
 
-    fn next(&self, queries: u64, factor: f64) -> Option<u64> {
-        let step = (factor * MARGIN).clamp(STEP.0, STEP.1);
+    fn next(&self, queries: u64, times: Option<f64>) -> Option<u64> {
+        let step = times.map_or(STEP.1, |times| (times * MARGIN).clamp(STEP.0, STEP.1));
         (queries < self.most).then(|| ((queries as f64 * step) as u64).min(self.most))
     }
 
@@ -53,6 +53,20 @@ impl Growth for ReliefGrowth<'_> {
         };
         let params = params.clone().with_n_iterations(n_iterations);
         ferrank_relief::accumulate(source, roles, &params, options, monitor)?.ranking()
+    }
+
+    /// The neighbors of a query are found among all rows, in any stage.
+    fn steps(&self, _: u64) -> f64 {
+        0.0
+    }
+
+    fn has_zero(&self) -> bool {
+        true
+    }
+
+    /// Each row is a query once.
+    fn most_advised(&self, _: u64) -> u64 {
+        self.n_rows
     }
 
     fn freedom(&self, _: u64) -> f64 {
