@@ -2,18 +2,28 @@
 
 Peers have the settings that they have without being told, BorutaPy those of its own example. Nominal features
 are one-hot for scikit-learn's trees (their parts' impurities are summed, and permuted together), categories
-for LightGBM, XGBoost, mutual information and MultiSURF, and numbers for BorutaPy, which selects columns.
-Mutual information and BorutaPy take no missing values and get medians.
+for LightGBM, XGBoost, mutual information and MultiSURF, and numbers for BorutaPy and IPSS, which select
+columns; knockoffs are for numeric features only. Mutual information, BorutaPy, IPSS and knockoffs take no
+missing values and get medians. The subjects of rows (groups) are told to our rankers; no peer has a place for
+them.
+
+Of the rules that select, BorutaPy, IPSS and knockoffs are the packages of these names. Altmann's rule is
+written here, since no package has it for Python, over our forest.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
+from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
 from kinds import Simulated
+
+if TYPE_CHECKING:
+    from ferrank import Ranking
 
 Array = np.ndarray
 
@@ -27,7 +37,7 @@ class Outcome:
 
 
 Rank = Callable[[Simulated, int, float], Outcome]
-Select = Callable[[object, float], Array]
+Select = Callable[["Ranking", float], Array]
 
 
 @dataclass(frozen=True)
@@ -36,10 +46,33 @@ class Arm:
     package: str  # as it is imported
     selects: bool = False
     most_rows: float = np.inf  # it takes all pairs of rows, or hundreds of forests
+    most_features: float = np.inf  # it takes a matrix of all pairs of features
+    takes_nominal: bool = True
 
     @property
     def is_installed(self) -> bool:
         return find_spec(self.package) is not None
+
+    def reason_against(self, data: Simulated) -> str:
+        """Return why the arm is not for this kind of data, or nothing."""
+        n_rows, n_features = data.X.shape
+        if n_rows > self.most_rows:
+            return f"left out: more than {self.most_rows:,} rows"
+        if n_features > self.most_features:
+            return f"left out: more than {self.most_features:,} features"
+        return "left out: nominal features" if data.nominal.any() and not self.takes_nominal else ""
+
+
+def table_with_groups(data: Simulated) -> tuple[pa.Table, dict[str, str]]:
+    """Return the table and the roles of its columns beside the target `y`."""
+    if data.groups is None:
+        return data.table(), {}
+    return data.table().append_column("subject", pa.array(data.groups)), {"groups": "subject"}
+
+
+def relevant(result: Ranking, fdr: float) -> Array:
+    """Which features the verdicts of a ranking with p-values call relevant."""
+    return np.isin(result.features, result.relevant(fdr))
 
 
 def ours(ranker: str, select: Select | None = None, **settings: object) -> Arm:
@@ -53,14 +86,23 @@ def ours(ranker: str, select: Select | None = None, **settings: object) -> Arm:
         import ferrank as fr
 
         made = getattr(fr, ranker)(random_state=seed, n_jobs=1, **settings)
-        result = fr.rank(data.table(), "y", ranker=made)
+        table, roles = table_with_groups(data)
+        result = fr.rank(table, "y", ranker=made, **roles)
         return Outcome(result.importances(), select and select(result, fdr))
 
     return Arm(rank, "ferrank", selects=select is not None)
 
 
 OURS = {
-    "ferrank": ours("ForestRanker"),
+    "ferrank": ours("JointRanker", relevant),
+    "ferrank forest with shadows": ours(
+        "ForestRanker",
+        relevant,
+        scores=("permutation", "mdi_oob", "genie3"),
+        n_estimators=800,
+        shadows=True,
+    ),
+    "ferrank forest": ours("ForestRanker"),
     "ferrank permutation": ours(
         "ForestRanker", scores=("permutation",), n_estimators=300, max_features=1 / 3
     ),
@@ -68,12 +110,15 @@ OURS = {
 }
 
 
-def peer(package: str, **about: object) -> Callable[[Callable[[Simulated, int], object]], Arm]:
-    """Make an arm of a function from a table and a seed to importances, or to an `Outcome`."""
+def peer(package: str, **about: object) -> Callable[[Callable[..., object]], Arm]:
+    """Make an arm of a function from a table and a seed to importances.
 
-    def arm(rank: Callable[[Simulated, int], object]) -> Arm:
-        def outcome(data: Simulated, seed: int, _fdr: float) -> Outcome:
-            found = rank(data, seed)
+    One that selects takes the rate of false discoveries, too, and returns an `Outcome`.
+    """
+
+    def arm(rank: Callable[..., object]) -> Arm:
+        def outcome(data: Simulated, seed: int, fdr: float) -> Outcome:
+            found = rank(data, seed, fdr) if about.get("selects") else rank(data, seed)
             return found if isinstance(found, Outcome) else Outcome(np.asarray(found))
 
         return Arm(outcome, package, **about)
@@ -194,13 +239,67 @@ def multisurf(data: Simulated, _seed: int) -> Array:
 
 
 @peer("boruta", selects=True, most_rows=2_000)
-def boruta(data: Simulated, seed: int) -> Outcome:
+def boruta(data: Simulated, seed: int, _fdr: float) -> Outcome:
+    """100 iterations at most; its rate is that of a test of each feature, 0.05, which is its own setting."""
     from boruta import BorutaPy
 
     balanced = {"class_weight": "balanced"} if data.task == "classification" else {}
     trees = sklearn_trees(data, "RandomForest", seed, max_depth=5, **balanced)
     found = BorutaPy(trees, n_estimators="auto", random_state=seed).fit(without_gaps(data), data.y)
     return Outcome(-found.ranking_, found.support_)
+
+
+N_PERMUTATIONS = 50
+
+
+@peer("ferrank", selects=True, most_rows=2_000, most_features=1_000)
+def altmann(data: Simulated, seed: int, fdr: float) -> Outcome:
+    """Importances of our default forest beside those for permuted targets (Altmann et al. 2010).
+
+    The p-values are of a gamma law with the mean and variance of each feature's permuted importances: counts
+    of 50 permutations are not below 1/51, with which 0.1 cannot be met for seven of 40 features.
+    """
+    from scipy import stats
+
+    import ferrank as fr
+
+    def importances(y: Array, number: int) -> Array:
+        forest = fr.ForestRanker(random_state=number, n_jobs=1)
+        return fr.rank(replace(data, y=y).table(), "y", ranker=forest).importances()
+
+    rng = np.random.default_rng(seed)
+    seen = importances(data.y, seed)
+    permuted = np.stack([importances(rng.permutation(data.y), seed + 1 + i) for i in range(N_PERMUTATIONS)])
+    mean, variance = permuted.mean(axis=0), permuted.var(axis=0, ddof=1)
+    p_values = stats.gamma.sf(seen, mean**2 / variance, scale=variance / mean)
+    return Outcome(-p_values, stats.false_discovery_control(p_values) <= fdr)
+
+
+@peer("ipss", selects=True, most_rows=2_000)
+def ipss(data: Simulated, seed: int, fdr: float) -> Outcome:
+    """Over gradient boosting, its default."""
+    from ipss.main import ipss as select
+
+    np.random.seed(seed)
+    found = select(without_gaps(data), data.y, target_fdr=fdr)
+    columns = range(len(data.nominal))
+    efp = np.array([found["efp_scores"][j] for j in columns], dtype=float)
+    return Outcome(-efp, np.isin(columns, found["selected_features"]))
+
+
+@peer("knockpy", selects=True, most_rows=2_000, most_features=1_000, takes_nominal=False)
+def knockoffs(data: Simulated, seed: int, fdr: float) -> Outcome:
+    """Second-order Gaussian knockoffs, differences of the coefficients of a linear lasso.
+
+    With the threshold that holds the rate (knockoff+), 0.1 cannot be met with fewer than ten discoveries.
+    """
+    from knockpy import KnockoffFilter
+
+    np.random.seed(seed)
+    X = without_gaps(data)
+    made = KnockoffFilter(fstat="lcd", ksampler="gaussian", fstat_kwargs={"y_dist": "gaussian"})
+    selected = made.forward(X=(X - X.mean(axis=0)) / X.std(axis=0), y=data.y - data.y.mean(), fdr=fdr)
+    return Outcome(made.W, np.asarray(selected, dtype=bool))
 
 
 PEERS = {
@@ -214,6 +313,9 @@ PEERS = {
     "XGBoost SHAP": xgboost_shap,
     "MultiSURF": multisurf,
     "BorutaPy": boruta,
+    "Altmann": altmann,
+    "IPSS": ipss,
+    "knockoffs": knockoffs,
 }
 
 ARMS = OURS | PEERS

@@ -12,6 +12,7 @@ import argparse
 import contextlib
 import math
 import multiprocessing
+import os
 import resource
 import warnings
 from dataclasses import dataclass
@@ -22,14 +23,15 @@ from arms import ARMS, Outcome
 from engines import auc
 from kinds import DISCOVERIES, KINDS, Simulated
 from recording import Record, add_option
+from threadpoolctl import threadpool_limits
 
 from tables import discoveries_by_arm, quality_by_arm
 
 DRAWS = KINDS | DISCOVERIES
 GROUPS = {"ranking": list(KINDS), "discoveries": list(DISCOVERIES)}
 QUICK = ["friedman", "weak-binary", "mixed-independent"]
-HEADER = ("ranker", "AUC", "+-", "CPU s", "FDP", "power", "note")
-ROW = "{:<28} {:>6} {:>6} {:>8} {:>6} {:>6}  {}"
+HEADER = ("ranker", "AUC", "+-", "CPU s", "FDP", "+-", "power", "+-", "note")
+ROW = "{:<28} {:>6} {:>6} {:>8} {:>6} {:>6} {:>6} {:>6}  {}"
 
 # Forked workers start at once and share what is imported; this process starts no threads.
 PROCESSES = multiprocessing.get_context("fork")
@@ -71,6 +73,8 @@ def warm_up_data() -> Simulated:
 def serve(requests: Connection, arm: str, fdr: float) -> None:
     """Rank the tables that are asked for by kind and seed, in a process of its own."""
     warnings.simplefilter("ignore")
+    os.environ["OMP_NUM_THREADS"] = "1"  # for packages that are imported below
+    threadpool_limits(1)
     rank = ARMS[arm].rank
     with contextlib.suppress(Exception):  # it will fail on the tables, too
         rank(warm_up_data(), 0, fdr)
@@ -130,10 +134,8 @@ def compare(kind: str, workers: dict[str, Worker], n_seeds: int, record: Record)
     print(f"\n{kind}: {first.size}, {first.task}, {counts}")
     print(ROW.format(*HEADER) if workers else "left out: no ranker selects features")
     for name, worker in workers.items():
-        arm, done, note = ARMS[name], [], ""
-        if len(first.X) > arm.most_rows:
-            note = f"left out: more than {arm.most_rows:,} rows"
-        else:
+        arm, done = ARMS[name], []
+        if not (note := arm.reason_against(first)):
             for seed in range(n_seeds):
                 answer = worker.measure(kind, seed)
                 if isinstance(answer, str):
@@ -147,23 +149,22 @@ def compare(kind: str, workers: dict[str, Worker], n_seeds: int, record: Record)
 
 
 def summary(done: list[Measured]) -> dict[str, float]:
-    """Means over seeds, rounded, and the standard error of the AUC; NaN where there is nothing."""
-    aucs, cpus, fdps, powers = (
-        np.array([getattr(one, field) for one in done]) for field in ("auc", "cpu", "fdp", "power")
-    )
-    error = aucs.std(ddof=1) / math.sqrt(len(done)) if len(done) > 1 else math.nan
-    means = {
-        "auc": mean(aucs),
-        "auc_error": error,
-        "cpu": mean(cpus),
-        "fdp": mean(fdps),
-        "power": mean(powers),
-    }
+    """Means over seeds and their standard errors, rounded; NaN where there is nothing."""
+    means = {}
+    for field in ("auc", "cpu", "fdp", "power"):
+        values = np.array([getattr(one, field) for one in done])
+        means[field] = mean(values)
+        if field != "cpu":
+            means[f"{field}_error"] = mean_error(values)
     return {field: round(float(value), 4) for field, value in means.items()}
 
 
 def mean(values: np.ndarray) -> float:
     return values.mean() if len(values) else math.nan
+
+
+def mean_error(values: np.ndarray) -> float:
+    return values.std(ddof=1) / math.sqrt(len(values)) if len(values) > 1 else math.nan
 
 
 def shown(value: float) -> str:
