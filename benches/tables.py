@@ -139,14 +139,24 @@ def quality_by_arm(rows: list[Row]) -> str:
 
 
 def discoveries_by_arm(rows: list[Row]) -> str:
-    """Return a table of rankers that select: false discovery proportion / power on each kind of data."""
+    """Return a table of rankers that select: false discovery proportion / power on each kind of data.
+
+    The proportion has its standard error where several tables of a kind were drawn; CPU seconds are for a
+    table of each kind.
+    """
     kinds, selected = by_arm(rows, "fdp")
     lines = []
     for arm, cells in selected.items():
-        each = [[cells.get(kind, {}).get(field) for field in ("fdp", "power")] for kind in kinds]
-        figures = [" / ".join(f"{value:.2f}" for value in both if value is not None) for both in each]
-        lines.append([arm, f"{sum(row['cpu'] for row in cells.values()):.3g}", *figures])
+        each = [selection(cells[kind]) if kind in cells else "" for kind in kinds]
+        done = "" if len(cells) == len(kinds) else f" ({len(cells)} of {len(kinds)} kinds)"
+        lines.append([arm, f"{sum(row['cpu'] for row in cells.values()):.3g}{done}", *each])
     return markdown(["ranker", "CPU s", *kinds], lines) if lines else ""
+
+
+def selection(row: Row) -> str:
+    error = f" ± {row['fdp_error']:.2f}" if "fdp_error" in row else ""
+    power = f" / {row['power']:.2f}" if "power" in row else ""
+    return f"{row['fdp']:.2f}{error}{power}"
 
 
 def by_arm(rows: list[Row], field: str) -> tuple[list[str], dict[str, dict[str, Row]]]:

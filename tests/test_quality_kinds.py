@@ -216,6 +216,8 @@ def test_tables_have_a_line_for_each_ranker() -> None:
     ]
     assert tables.discoveries_by_arm(ROWS).splitlines()[2:] == ["| one | 3 | 0.25 / 0.50 | 0.00 |"]
     assert tables.discoveries_by_arm(ROWS[2:]) == ""
+    seeds = [{"case": "a", "baseline": "one", "cpu": 1.0, "fdp": 0.1, "fdp_error": 0.02, "power": 1.0}]
+    assert tables.discoveries_by_arm(seeds).splitlines()[2:] == ["| one | 1 | 0.10 ± 0.02 / 1.00 |"]
 
 
 BENCH = """
