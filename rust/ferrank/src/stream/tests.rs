@@ -87,9 +87,13 @@ fn a_first_block_is_ranked_as_its_rows_are() {
         let roles = Roles::new(Targets::Named(vec!["y".into()]));
         for end in [40, 100] {
             let batch = rows(0, end);
-            let whole =
-                crate::run::rank(&table(&batch), &roles, &settings, &RunOptions::default(), &Monitor::default());
-            assert_eq!(text(&ranking(&fed(settings.clone(), PARAMS, &[0, end]))), text(&whole.unwrap()));
+            let (options, monitor) = (RunOptions::default(), Monitor::default());
+            let mut whole = crate::run::rank(&table(&batch), &roles, &settings, &options, &monitor).unwrap();
+            let streamed = ranking(&fed(settings.clone(), PARAMS, &[0, end]));
+            // A stream keeps no rows to tell the error of its forest on.
+            assert!(streamed.model_error.is_err());
+            whole.model_error = streamed.model_error.clone();
+            assert_eq!(text(&streamed), text(&whole));
         }
     }
 }
