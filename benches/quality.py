@@ -212,6 +212,8 @@ def main() -> None:
     for kind in kinds:
         chosen = {name: worker for name, worker in workers.items() if ARMS[name].selects or kind in KINDS}
         compare(kind, chosen, args.seeds, record)
+        if args.record:  # what is done is kept, should the run be stopped
+            record.write(args.record)
     for worker in workers.values():
         worker.end()
     for table in (quality_by_arm, discoveries_by_arm):

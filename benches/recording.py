@@ -34,6 +34,8 @@ class Record:
 
     def __init__(self, benchmark: str) -> None:
         self.benchmark = benchmark
+        self.started = datetime.now(UTC)
+        self.commit = commit_at_hand()
         self.rows: list[dict[str, Any]] = []
 
     def add(self, **fields: object) -> None:
@@ -42,8 +44,8 @@ class Record:
         self.rows.append({name: value for name, value in cells.items() if value != ""})
 
     def write(self, folder: Path = FOLDER) -> Path:
-        now = datetime.now(UTC)
-        commit = commit_at_hand()
+        """Write the rows so far to the file of this run, over those that it has."""
+        now, commit = self.started, self.commit
         run = {
             "benchmark": self.benchmark,
             "date": now.isoformat(timespec="seconds"),
