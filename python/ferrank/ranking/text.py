@@ -21,6 +21,8 @@ _DIGITS = 4
 _JOINT = {"evidence": "minus log10 of the harmonic mean of the p-values by the forest and by Relief"}
 _SCORES = 3
 """Number of scores in a table that also has verdicts."""
+_VERIFIED = 100
+"""Number of features up to which simulations show that the false discovery rate holds."""
 _NOTABLE = 0.2
 """Share of the Monte Carlo variance in a squared standard error from which on it is mentioned."""
 
@@ -224,6 +226,8 @@ def _verdicts(relevance: "Relevance") -> str:
         f"{counts['relevant']:,} of {len(verdicts):,} features are relevant: q is at most {relevance.fdr:g}, "
         "the share of false ones to expect among them"
     )
+    if len(verdicts) > _VERIFIED:
+        line += f" (with more than {_VERIFIED} features it may be greater: the rate is not verified there)"
     return line + (f"; {counts['undecided']:,} undecided: more trees may tell" if counts["undecided"] else "")
 
 
