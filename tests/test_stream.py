@@ -1,6 +1,8 @@
 """Rankers fed with batches: the same bits for any cutting, bounded memory, drift, errors."""
 
 import copy
+import ctypes
+import gc
 import pickle
 import re
 from collections.abc import Iterator
@@ -243,6 +245,10 @@ def held() -> int:
     status = Path("/proc/self/status")
     if not status.exists():
         pytest.skip("the system does not tell how much memory a process holds")
+    # What this and earlier tests have freed goes back first: it is not held, and may go back at any time.
+    gc.collect()
+    pa.default_memory_pool().release_unused()
+    ctypes.CDLL(None).malloc_trim(0)
     found = re.search(r"RssAnon:\s+(\d+) kB", status.read_text())
     assert found is not None
     return int(found[1]) << 10
@@ -268,7 +274,7 @@ def test_memory_is_flat_over_a_thousand_batches(ranker: Any) -> None:
         ranker.partial_fit(X, y)
         if number == 50:
             most = least = held()
-        elif number > 50:
+        elif number > 50 and number % 50 == 49:
             most, least = max(most, held()), min(least, held())
     assert most - least < 20 << 20, f"{(most - least) >> 20} MB"
     assert set(ranker.result_.top(2)) == {"x7", "x8"}
