@@ -111,9 +111,50 @@ impl Groups {
         self.sizes.len()
     }
 
+    /// The rows, group by group.
+    pub fn members(&self) -> Members {
+        let mut starts = vec![0; self.len() + 1];
+        for (group, &size) in self.sizes.iter().enumerate() {
+            starts[group + 1] = starts[group] + size as usize;
+        }
+        let mut next = starts.clone();
+        let mut rows = vec![0; self.of_row.len()];
+        for (row, &group) in (0..).zip(self.of_row.iter()) {
+            rows[next[group as usize]] = row;
+            next[group as usize] += 1;
+        }
+        Members { rows, starts }
+    }
+
     /// Returns true if there is none.
     pub fn is_empty(&self) -> bool {
         self.sizes.is_empty()
+    }
+}
+
+/// The rows of each group, ascending until they are shuffled.
+#[derive(Debug)]
+pub struct Members {
+    /// n_rows; those of a group follow each other.
+    rows: Vec<u32>,
+    /// n_groups + 1; where those of each group start.
+    starts: Vec<usize>,
+}
+
+impl Members {
+    /// Number of groups.
+    pub fn n_groups(&self) -> usize {
+        self.starts.len() - 1
+    }
+
+    /// The rows of a group.
+    pub fn of(&self, group: usize) -> &[u32] {
+        &self.rows[self.starts[group]..self.starts[group + 1]]
+    }
+
+    /// The rows of a group, to be brought into another order.
+    pub fn of_mut(&mut self, group: usize) -> &mut [u32] {
+        &mut self.rows[self.starts[group]..self.starts[group + 1]]
     }
 }
 

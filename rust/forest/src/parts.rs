@@ -114,23 +114,15 @@ impl Coded {
         let outside = (!fits).then_some(resources);
         let keep = outside.as_ref().map_or(Keep::Memory, |resources| Keep::Scratch(&resources.scratch));
         let parts = parts.into_iter().map(|part| Part::read(&book, part)).collect::<Result<Vec<Part>>>()?;
-        let mut store = CodeStore::from_parts(book, parts, keep)?;
-        if params.shadows {
-            store.share();
-        }
-        params.validate_groups(&problem, &store)?;
+        let store = CodeStore::from_parts(book, parts, keep)?;
         if store.rows as u64 != expected {
             return Err(Error::Data(format!(
                 "the parts have {} rows, the profile {expected}; hand over all parts, each once",
                 store.rows
             )));
         }
-        Ok(Coded {
-            identity,
-            params: params.clone(),
-            alone: view.alone,
-            prepared: Prepared { problem, store, is_part: false, outside },
-        })
+        let prepared = Prepared::new(params, problem, store, false, outside)?;
+        Ok(Coded { identity, params: params.clone(), alone: view.alone, prepared })
     }
 
     /// Grows the trees that `options` request.

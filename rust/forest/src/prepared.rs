@@ -91,12 +91,26 @@ impl Prepared {
         }
         let keep = outside.as_ref().map_or(Keep::Memory, |resources| Keep::Scratch(&resources.scratch));
         let part = Part::new(intake, &book, counts, keep)?;
-        let mut store = CodeStore::from_parts(book, vec![part], keep)?;
+        let store = CodeStore::from_parts(book, vec![part], keep)?;
+        Prepared::new(params, problem.clone(), store, is_part, outside)
+    }
+
+    /// A data set whose codes are in `store`.
+    ///
+    /// # Errors
+    /// [`Error::Setting`](ferrank_runtime::error::Error::Setting) if no bags can be drawn from the groups.
+    pub(crate) fn new(
+        params: &ForestParams,
+        problem: Problem,
+        mut store: CodeStore,
+        is_part: bool,
+        outside: Option<Resources>,
+    ) -> Result<Self> {
+        params.validate_groups(&problem, &store)?;
         if params.shadows {
             store.share();
         }
-        params.validate_groups(problem, &store)?;
-        Ok(Prepared { problem: problem.clone(), store, is_part, outside })
+        Ok(Prepared { problem, store, is_part, outside })
     }
 
     pub(crate) fn space(&self, subset: &[usize], params: &ForestParams) -> Result<Space> {

@@ -261,7 +261,8 @@ pub fn from_draws(own: &[f64], drawn: &[&[f64]]) -> Relevance {
         let z = (freedom * (t * t / freedom).ln_1p()).sqrt() * (8.0 * freedom + 1.0) / (8.0 * freedom + 3.0);
         ln_upper_tail(z.copysign(t), skewness.clamp(0.0, MOST_SKEWED))
     };
-    Relevance::from_ln((0..n_features).map(p_value), (0..n_features).map(p_value))
+    let Relevance { evidence, .. } = Relevance::from_ln((0..n_features).map(p_value), std::iter::empty());
+    Relevance::new(evidence.clone(), evidence)
 }
 
 /// Means over all trees, and their variances from those of the means of blocks.

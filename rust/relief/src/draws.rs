@@ -8,7 +8,7 @@
 //!
 //! If rows have groups, all rows of a group have the targets of rows of one other group.
 
-use ferrank_data::groups::Groups;
+use ferrank_data::groups::{Groups, Members};
 use ferrank_runtime::random::{Purpose, mix};
 
 /// Draws of rows.
@@ -16,32 +16,13 @@ use ferrank_runtime::random::{Purpose, mix};
 pub(crate) struct Draws {
     seed: u64,
     n_rows: u32,
-    groups: Option<RowsOfGroups>,
-}
-
-#[derive(Debug)]
-struct RowsOfGroups {
-    /// n_rows
-    of_row: Vec<u32>,
-    /// n_rows; the rows, group by group.
-    rows: Vec<u32>,
-    /// n_groups + 1; where those of each group start.
-    starts: Vec<usize>,
+    /// The group of each row, and the rows of each group.
+    groups: Option<(Vec<u32>, Members)>,
 }
 
 impl Draws {
     pub(crate) fn new(seed: u64, n_rows: usize, groups: Option<&Groups>) -> Self {
-        let groups = groups.map(|groups| {
-            let mut starts = vec![0; groups.len() + 1];
-            groups
-                .sizes
-                .iter()
-                .enumerate()
-                .for_each(|(group, &size)| starts[group + 1] = starts[group] + size as usize);
-            let mut rows: Vec<u32> = (0..n_rows as u32).collect();
-            rows.sort_by_key(|&row| groups.of_row[row as usize]);
-            RowsOfGroups { of_row: groups.of_row.to_vec(), rows, starts }
-        });
+        let groups = groups.map(|groups| (groups.of_row.to_vec(), groups.members()));
         Draws { seed, n_rows: n_rows as u32, groups }
     }
 
@@ -53,9 +34,8 @@ impl Draws {
         };
         match &self.groups {
             None => uniform(row, self.n_rows as usize, 0) as u32,
-            Some(RowsOfGroups { of_row, rows, starts }) => {
-                let other = uniform(of_row[row as usize], starts.len() - 1, 0);
-                let rows = &rows[starts[other]..starts[other + 1]];
+            Some((of_row, members)) => {
+                let rows = members.of(uniform(of_row[row as usize], members.n_groups(), 0));
                 rows[uniform(row, rows.len(), 1)]
             }
         }

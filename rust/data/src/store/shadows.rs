@@ -140,28 +140,15 @@ impl CodeStore {
 
 /// For each row a row of the group whose place its own takes.
 fn draw_grouped(groups: &Groups, random: &mut Stream) -> Vec<u32> {
-    // The rows of each group, one group after the other.
-    let mut starts = vec![0; groups.len() + 1];
-    for (start, size) in (0..groups.len()).zip(&groups.sizes) {
-        starts[start + 1] = starts[start] + *size as usize;
-    }
-    let mut next = starts.clone();
-    let mut rows = vec![0; groups.of_row.len()];
-    for (row, &group) in (0u32..).zip(groups.of_row.iter()) {
-        rows[next[group as usize]] = row;
-        next[group as usize] += 1;
-    }
+    let mut members = groups.members();
     let mut others: Vec<usize> = (0..groups.len()).collect();
     others.shuffle(random);
-    for group in 0..groups.len() {
-        rows[starts[group]..starts[group + 1]].shuffle(random);
-    }
+    (0..groups.len()).for_each(|group| members.of_mut(group).shuffle(random));
     let mut taken = vec![0; groups.len()];
     let source = |&group: &u32| {
-        let (group, other) = (group as usize, others[group as usize]);
-        let of_other = &rows[starts[other]..starts[other + 1]];
-        taken[group] += 1;
-        of_other[(taken[group] - 1) % of_other.len()]
+        let of_other = members.of(others[group as usize]);
+        taken[group as usize] += 1;
+        of_other[(taken[group as usize] - 1) % of_other.len()]
     };
     groups.of_row.iter().map(source).collect()
 }
