@@ -37,7 +37,7 @@ pub struct Goal {
 
 /// What a ranking is judged by.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Evidence<'a> {
+pub(super) struct Basis<'a> {
     pub(super) score: &'a ScoreRanking,
     /// Degrees of freedom of the Monte Carlo errors.
     pub(super) freedom: f64,
@@ -60,7 +60,7 @@ pub(super) enum Trend<'a> {
 
 /// How near a ranking is to the goal.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Verdict {
+pub(super) struct Standing {
     /// Features that are to stand clear.
     pub(super) top: usize,
     /// How many of them do.
@@ -98,8 +98,8 @@ impl Goal {
     ///
     /// While bags are small, a lead that became less with larger bags is taken to become less by as much with each step
     /// to bags of full size.
-    pub(super) fn judge(&self, evidence: &Evidence<'_>, look: u32) -> Verdict {
-        let Evidence { score, trend, has_zero, most_times, .. } = *evidence;
+    pub(super) fn judge(&self, basis: &Basis<'_>, look: u32) -> Standing {
+        let Basis { score, trend, has_zero, most_times, .. } = *basis;
         let importance = &score.importance;
         let n_features = importance.len();
         let top = self.top.min(n_features.saturating_sub(1));
@@ -108,7 +108,7 @@ impl Goal {
         let (best, others) = order.split_at(top);
 
         let is_known = score.standard_error.iter().all(|error| !error.is_nan());
-        let freedom = if is_known { score.freedom } else { evidence.freedom };
+        let freedom = if is_known { score.freedom } else { basis.freedom };
         let level = (1.0 - self.confidence) / (f64::from(look) * f64::from(look + 1)) / n_features as f64;
         // More effort makes the Monte Carlo error smaller, and leaves what other rows would change.
         let half_widths = |times: f64| -> Vec<f64> {
@@ -146,7 +146,7 @@ impl Goal {
             true => Some(1.0),
             false => (most_times > 1.0 && are_clear(most_times)).then(|| least(most_times, are_clear)),
         };
-        Verdict { top, clear, times, is_above_zero: (0..n_features).any(|one| is_above_zero(one, &widths)) }
+        Standing { top, clear, times, is_above_zero: (0..n_features).any(|one| is_above_zero(one, &widths)) }
     }
 }
 

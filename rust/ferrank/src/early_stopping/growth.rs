@@ -6,7 +6,7 @@ use ferrank_ranking::{ModelError, Ranking, RunOptions, quantile};
 use ferrank_runtime::error::{Error, Result};
 use ferrank_runtime::monitor::Monitor;
 
-use super::goal::{Evidence, Goal, Trend};
+use super::goal::{Basis, Goal, Trend};
 
 /// Why a run with early stopping ended.
 ///
@@ -150,32 +150,32 @@ pub(super) fn grow<G: Growth>(growth: &G, goal: &Goal, monitor: &Monitor) -> Res
         let (effort, bag, of) = growth.extent(stage);
         let steps = growth.steps(stage);
         let smaller = before.as_ref().map(|(ranking, _)| &ranking.scores[0]);
-        let evidence = Evidence {
+        let basis = Basis {
             score: &ranking.scores[0],
             freedom: growth.freedom(stage),
             trend: if steps > 0.0 { Trend::Up { steps, smaller } } else { Trend::None },
             has_zero: growth.has_zero(),
             most_times: growth.most_advised(stage) as f64 / effort as f64,
         };
-        let verdict = goal.judge(&evidence, look);
+        let standing = goal.judge(&basis, look);
         let predicts = predicts(&ranking, 1.0 - goal.confidence);
-        let needed = verdict.times.filter(|_| steps == 0.0).map(|times| (effort as f64 * times).ceil() as u64);
-        let (confidence, top, clear, sampled) = (goal.confidence, verdict.top, verdict.clear, ranking.n_rows);
+        let needed = standing.times.filter(|_| steps == 0.0).map(|times| (effort as f64 * times).ceil() as u64);
+        let (confidence, top, clear, sampled) = (goal.confidence, standing.top, standing.clear, ranking.n_rows);
         let stop = Stop { reason: Reason::Settled, confidence, top, clear, effort, bag, sampled, of, needed };
         // Importances above 0 are evidence of their own. Others can differ by chance alone, as those of noise with few
         // and many values do, so that there the model must predict something.
-        if clear == top && (top == 0 || evidence.has_zero || predicts != Some(false)) {
+        if clear == top && (top == 0 || basis.has_zero || predicts != Some(false)) {
             return Ok((ranking, stop));
         }
         if monitor.is_finishing() {
             return Ok((ranking, Stop { reason: Reason::Requested, ..stop }));
         }
-        match growth.next(stage, verdict.times) {
+        match growth.next(stage, standing.times) {
             None => {
-                let by_chance = match (predicts, evidence.has_zero) {
+                let by_chance = match (predicts, basis.has_zero) {
                     (Some(true), _) | (None, false) => false,
                     (Some(false), false) => true,
-                    (_, true) => !verdict.is_above_zero,
+                    (_, true) => !standing.is_above_zero,
                 };
                 let stop = match by_chance {
                     true => Stop { reason: Reason::Chance, needed: None, ..stop },

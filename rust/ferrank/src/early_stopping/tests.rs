@@ -5,7 +5,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::Float64Type;
 use arrow_array::{ArrayRef, Float64Array, RecordBatch};
 
-use super::goal::{Evidence, Trend};
+use super::goal::{Basis, Trend};
 use super::growth::Growth as _;
 use super::sample::Sampled;
 use super::*;
@@ -47,31 +47,31 @@ fn score(importance: &[f64], errors: &[f64]) -> ScoreRanking {
 }
 
 /// What follows from bags of full size.
-fn evidence(score: &ScoreRanking) -> Evidence<'_> {
-    Evidence { score, freedom: 1e9, trend: Trend::None, has_zero: false, most_times: 100.0 }
+fn basis(score: &ScoreRanking) -> Basis<'_> {
+    Basis { score, freedom: 1e9, trend: Trend::None, has_zero: false, most_times: 100.0 }
 }
 
 #[test]
 fn features_are_clear_once_simultaneous_intervals_part() {
     // With many degrees of freedom the half width at 1 − 0.05 / 2 / 4 is 2.4977 standard errors.
-    let judge = |importance: &[f64], error: f64| GOAL.judge(&evidence(&score(importance, &[error; 4])), 1);
-    let verdict = judge(&[1.0, 5.0, 2.0, 9.0], 0.5);
-    assert_eq!((verdict.top, verdict.clear, verdict.times), (2, 2, Some(1.0)));
+    let judge = |importance: &[f64], error: f64| GOAL.judge(&basis(&score(importance, &[error; 4])), 1);
+    let standing = judge(&[1.0, 5.0, 2.0, 9.0], 0.5);
+    assert_eq!((standing.top, standing.clear, standing.times), (2, 2, Some(1.0)));
     assert_eq!((judge(&[1.0, 5.0, 2.0, 9.0], 0.600).clear, judge(&[1.0, 5.0, 2.0, 9.0], 0.601).clear), (2, 1));
     let times = judge(&[1.0, 5.0, 2.0, 9.0], 0.9).times.unwrap();
     assert!((times / (2.4977f64 * 1.8 / 3.0).powi(2) - 1.0).abs() < 2e-3, "{times}");
     assert_eq!(judge(&[1.0, 2.0, 2.0, 9.0], 0.1).times, None);
     assert_eq!(judge(&[1.0, 5.0, 2.0, 9.0], 7.0).times, None);
     assert_eq!(judge(&[1.0, 5.0, 2.0, 9.0], f64::NAN).clear, 0);
-    let few = GOAL.judge(&evidence(&score(&[3.0, 1.0], &[0.1, 0.1])), 1);
+    let few = GOAL.judge(&basis(&score(&[3.0, 1.0], &[0.1, 0.1])), 1);
     assert_eq!((few.top, few.clear), (1, 1));
-    assert_eq!(GOAL.judge(&evidence(&score(&[3.0], &[0.1])), 1).times, Some(1.0));
+    assert_eq!(GOAL.judge(&basis(&score(&[3.0], &[0.1])), 1).times, Some(1.0));
 }
 
 #[test]
 fn a_later_look_and_fewer_trees_ask_for_more() {
     let times = |look, freedom| {
-        GOAL.judge(&Evidence { freedom, ..evidence(&score(&[5.0, 4.0, 1.0], &[0.8; 3])) }, look).times.unwrap()
+        GOAL.judge(&Basis { freedom, ..basis(&score(&[5.0, 4.0, 1.0], &[0.8; 3])) }, look).times.unwrap()
     };
     assert!(times(2, 1e9) > times(1, 1e9));
     assert!(times(1, 10.0) > times(1, 1e9));
@@ -81,7 +81,7 @@ fn a_later_look_and_fewer_trees_ask_for_more() {
 fn no_number_of_trees_lowers_what_other_rows_would_change() {
     let judge = |sampling: f64| {
         let of_trees = Estimate::new(vec![5.0, 4.0, 1.0], vec![0.64; 3]);
-        GOAL.judge(&evidence(&of_trees.with_sampling(vec![sampling; 3], 1e9).rank("genie3")), 1)
+        GOAL.judge(&basis(&of_trees.with_sampling(vec![sampling; 3], 1e9).rank("genie3")), 1)
     };
     assert!(judge(0.64).times.unwrap() > 1.0);
     assert!(judge(1.0).times.unwrap() > 1.5 * judge(0.64).times.unwrap());
@@ -92,7 +92,7 @@ fn no_number_of_trees_lowers_what_other_rows_would_change() {
 fn a_lead_that_larger_bags_lower_is_none() {
     let now = score(&[6.0, 5.0, 1.0], &[0.1; 3]);
     let judge = |smaller: Option<&ScoreRanking>, steps| {
-        GOAL.judge(&Evidence { trend: Trend::Up { steps, smaller }, ..evidence(&now) }, 1)
+        GOAL.judge(&Basis { trend: Trend::Up { steps, smaller }, ..basis(&now) }, 1)
     };
     assert_eq!(judge(None, 1.0).clear, 0);
     let grows = score(&[6.0, 4.0, 1.0], &[0.1; 3]);
@@ -104,13 +104,12 @@ fn a_lead_that_larger_bags_lower_is_none() {
 
 #[test]
 fn where_chance_gives_zero_the_best_are_above_it() {
-    let judge =
-        |importance: &[f64]| GOAL.judge(&Evidence { has_zero: true, ..evidence(&score(importance, &[0.1; 4])) }, 1);
-    let verdict = judge(&[3.0, 0.2, -1.0, -2.0]);
-    assert_eq!((verdict.clear, verdict.is_above_zero), (1, true));
-    assert!(verdict.times.unwrap() < 2.0);
-    let verdict = judge(&[0.2, 0.1, -1.0, -2.0]);
-    assert_eq!((verdict.clear, verdict.is_above_zero), (0, false));
+    let judge = |importance: &[f64]| GOAL.judge(&Basis { has_zero: true, ..basis(&score(importance, &[0.1; 4])) }, 1);
+    let standing = judge(&[3.0, 0.2, -1.0, -2.0]);
+    assert_eq!((standing.clear, standing.is_above_zero), (1, true));
+    assert!(standing.times.unwrap() < 2.0);
+    let standing = judge(&[0.2, 0.1, -1.0, -2.0]);
+    assert_eq!((standing.clear, standing.is_above_zero), (0, false));
     assert_eq!(judge(&[-1.0, -2.0, -3.0, -4.0]).times, None);
 }
 
