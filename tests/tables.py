@@ -78,3 +78,19 @@ def hierarchies(
     if rows.null_count == len(rows):
         rows = pa.array(sets, pa.list_(pa.string()))
     return table.append_column("y", rows), parents
+
+
+CLASSES = tables(
+    st.sampled_from([["two"], ["several"], ["classes"], ["boolean"]]),
+    features=NUMERIC + NOMINAL,
+    missing=True,
+)
+"""Tables with one nominal target."""
+
+MISSING_TARGETS = tables(
+    st.lists(st.sampled_from(["real", "few", "several"]), min_size=2, max_size=3),
+    features=NUMERIC + NOMINAL,
+    missing=True,
+    missing_targets=True,
+)
+"""Tables with two or three targets, of which values are missing."""

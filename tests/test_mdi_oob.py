@@ -14,7 +14,7 @@ from reference import scores
 from reference.hierarchy import hierarchical_problem
 from reference.problem import Problem, problem_of
 from reference.tree import Grower
-from tables import NOMINAL, NUMERIC, hierarchies, tables
+from tables import CLASSES, MISSING_TARGETS, NOMINAL, NUMERIC, hierarchies, tables
 
 # As components, features whose values differ in their last digits are too hard for the reference.
 KINDS = tuple(kind for kind in NUMERIC + NOMINAL if kind != "close")
@@ -98,14 +98,7 @@ def test_regression(case, seed, min_samples_leaf):
 
 
 @many_cases
-@given(
-    tables(
-        st.sampled_from([["two"], ["several"], ["classes"], ["boolean"]]),
-        features=NUMERIC + NOMINAL,
-        missing=True,
-    ),
-    SEEDS,
-)
+@given(CLASSES, SEEDS)
 def test_classification(case, seed):
     check(case, seed)
 
@@ -126,15 +119,7 @@ def test_weighted_rows_and_targets(case, target_weights, seed):
 
 
 @many_cases
-@given(
-    tables(
-        st.lists(st.sampled_from(["real", "few", "several"]), min_size=2, max_size=3),
-        features=NUMERIC + NOMINAL,
-        missing=True,
-        missing_targets=True,
-    ),
-    SEEDS,
-)
+@given(MISSING_TARGETS, SEEDS)
 def test_missing_targets(case, seed):
     check(case, seed)
 

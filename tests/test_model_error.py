@@ -16,7 +16,7 @@ from reference.forest_error import forest_errors
 from reference.hierarchy import hierarchical_problem
 from reference.problem import Problem, problem_of
 from reference.tree import Grower
-from tables import NOMINAL, NUMERIC, hierarchies, tables
+from tables import CLASSES, MISSING_TARGETS, NOMINAL, NUMERIC, hierarchies, tables
 
 # As components, features whose values differ in their last digits are too hard for the reference.
 KINDS = tuple(kind for kind in NUMERIC + NOMINAL if kind != "close")
@@ -77,14 +77,7 @@ def test_numbers(case, seed):
 
 
 @many_cases
-@given(
-    tables(
-        st.sampled_from([["two"], ["several"], ["classes"], ["boolean"]]),
-        features=NUMERIC + NOMINAL,
-        missing=True,
-    ),
-    SEEDS,
-)
+@given(CLASSES, SEEDS)
 def test_classes(case, seed):
     check(case, seed)
 
@@ -103,15 +96,7 @@ def test_weighted_rows(case, seed):
 
 
 @many_cases
-@given(
-    tables(
-        st.lists(st.sampled_from(["real", "few", "several"]), min_size=2, max_size=3),
-        features=NUMERIC + NOMINAL,
-        missing=True,
-        missing_targets=True,
-    ),
-    SEEDS,
-)
+@given(MISSING_TARGETS, SEEDS)
 def test_missing_targets(case, seed):
     check(case, seed)
 
