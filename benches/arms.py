@@ -4,8 +4,8 @@ Peers have the settings that they have without being told, BorutaPy those of its
 are one-hot for scikit-learn's trees (their parts' impurities are summed, and permuted together), categories
 for LightGBM, XGBoost, mutual information and MultiSURF, and numbers for BorutaPy and IPSS, which select
 columns; knockoffs are for numeric features only. Mutual information, BorutaPy, IPSS and knockoffs take no
-missing values and get medians. The subjects of rows (groups) are told to our rankers; no peer has a place for
-them.
+missing values and get medians. Our rankers use the groups of rows (subjects); the peers do not support
+groups.
 
 Of the rules that select, BorutaPy, IPSS and knockoffs are the packages of these names. Altmann's rule is
 written here, since no package has it for Python, over our forest.
@@ -240,7 +240,7 @@ def multisurf(data: Simulated, _seed: int) -> Array:
 
 @peer("boruta", selects=True, most_rows=2_000)
 def boruta(data: Simulated, seed: int, _fdr: float) -> Outcome:
-    """100 iterations at most; its rate is that of a test of each feature, 0.05, which is its own setting."""
+    """At most 100 iterations, and its default level of 0.05 for the test of a single feature."""
     from boruta import BorutaPy
 
     balanced = {"class_weight": "balanced"} if data.task == "classification" else {}

@@ -1,8 +1,8 @@
-"""What `until="stable"` settles on beside what all trees say: `python benches/stopping.py --help`.
+"""The best features of `until="stable"` beside those of all trees: `python benches/stopping.py --help`.
 
 Six kinds of data on which trees of few rows rank otherwise than trees of many, each with strengths drawn
-anew for each seed, and noise. A run is right if the best features that it settled on are those of a run with
-all trees on all rows.
+anew for each seed, and noise. A run is right if its best features are those of a run with all trees on all
+rows.
 """
 
 from __future__ import annotations

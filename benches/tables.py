@@ -102,7 +102,7 @@ def figures(rows: list[Row]) -> str:
         found = [row for row in rows if (row["benchmark"], row["case"], row.get("size")) == figure[1:4]]
         if not found:
             raise SystemExit(f"no record has {figure.case}, {figure.size} of {figure.benchmark}.py")
-        row = found[0]
+        row = max(found, key=lambda row: row["date"])
         others = [row[name] for name in ("same_code", "earlier_runs") if name in row]
         lines.append([figure.text, figure.form.format(**row), "; ".join(others)])
     return markdown(["what", "figure", "other runs"], lines)
