@@ -9,6 +9,7 @@ from ferrank.cli.options import add_data, add_hierarchy, add_rankers, add_roles,
 from ferrank.cli.progress import message, progress_line
 from ferrank.output import check_path
 from ferrank.ranking.plot import PLOT_SUFFIXES, need_matplotlib
+from ferrank.ranking.relevance import check_fdr
 from ferrank.ranking.storage import SUFFIXES
 
 __all__ = ["add_to"]
@@ -42,23 +43,21 @@ def add_to(commands: Any) -> None:
 
 def _rate(text: str) -> float:
     """Parse ``fdr=RATE``."""
-    name, equals, rate = text.partition("=")
-    if name != "fdr" or not equals or not 0 < float(rate) < 1:
+    name, _, rate = text.partition("=")
+    if name != "fdr":
         raise ValueError(text)
-    return float(rate)
+    return check_fdr(float(rate))
 
 
 _rate.__name__ = "fdr=RATE with a rate above 0 and below 1"
 
 
 def _run(chosen: argparse.Namespace) -> None:
-    from ferrank.cli.rankers import make_ranker, with_p_values
+    from ferrank.cli.rankers import make_ranker
     from ferrank.rankers.rank import rank
 
     output, plot = _check_results(chosen)
     ranker = make_ranker(chosen)
-    if chosen.select is not None:
-        ranker = with_p_values(ranker, given=vars(chosen))
     with progress_line() as progress:
         ranking = rank(
             chosen.data,
@@ -81,8 +80,8 @@ def _run(chosen: argparse.Namespace) -> None:
         return
     print(ranking.to_text(chosen.top))
     if chosen.select is not None:
-        relevant = ranking.relevant(chosen.select)
-        print(f"\nrelevant at fdr={chosen.select:g}: {', '.join(relevant) or 'none'}")
+        names = ", ".join(ranking.relevant(chosen.select))
+        print(f"\nrelevant at fdr={chosen.select:g}: {names or 'none'}")
 
 
 def _check_results(chosen: argparse.Namespace) -> tuple[Path | None, Path | None]:

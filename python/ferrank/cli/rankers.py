@@ -3,37 +3,33 @@
 import argparse
 from collections.abc import Mapping, Sequence
 from inspect import signature
+from typing import Any
 
 from ferrank.errors import SettingError
 from ferrank.rankers.base import Ranker
-from ferrank.rankers.forest import ForestRanker
-from ferrank.rankers.registry import AUTO, RANKERS, automatic, with_preset
-from ferrank.rankers.relief import ReliefRanker
+from ferrank.rankers.registry import AUTO, RANKERS, WITH_P_VALUES, automatic, with_preset
 
-__all__ = ["make_ranker", "make_rankers", "with_p_values"]
+__all__ = ["make_ranker", "make_rankers"]
 
 _ROLES = {"task", "hierarchy"}
 
 
 def make_ranker(chosen: argparse.Namespace) -> Ranker:
-    """Return the ranker that ``--ranker`` names, with the settings that were given."""
-    name, preset = chosen.ranker, getattr(chosen, "preset", None)
-    if preset is not None:
-        name, of_preset = with_preset(preset, name, {})
-        chosen = argparse.Namespace(**{**of_preset, **vars(chosen)})
+    """Return the ranker that ``--ranker`` names, with the settings that were given.
+
+    Under these are the settings of ``--preset``, and those from which p-values follow with ``--select``.
+    """
+    name: str = chosen.ranker
+    settings: dict[str, Any] = {}
+    if getattr(chosen, "preset", None) is not None:
+        name, settings = with_preset(chosen.preset, name, {})
     if name == AUTO:
-        settings = set().union(*(signature(ranker).parameters for ranker in RANKERS.values())) - _ROLES
-        given = settings & vars(chosen).keys()
+        of_rankers = set().union(*(signature(ranker).parameters for ranker in RANKERS.values())) - _ROLES
+        given = of_rankers & vars(chosen).keys()
         name = automatic(given, weighted=chosen.weight is not None, task=chosen.task)
-    [ranker] = make_rankers(chosen, [name], RANKERS)
-    return ranker
-
-
-def with_p_values(ranker: Ranker, given: Mapping[str, object]) -> Ranker:
-    """Return the ranker with the settings from which p-values follow, unless they were ``given``."""
-    wanted = {ForestRanker: {"shadows": True, "n_estimators": 800}, ReliefRanker: {"target_draws": 60}}
-    settings = wanted.get(type(ranker), {})
-    ranker.set_params(**{name: value for name, value in settings.items() if name not in given})
+    if getattr(chosen, "select", None) is not None:
+        settings |= WITH_P_VALUES.get(name, {})
+    [ranker] = make_rankers(argparse.Namespace(**settings | vars(chosen)), [name], RANKERS)
     return ranker
 
 

@@ -97,14 +97,15 @@ class ForestRanker(StreamRanker):
         Probability for ``until`` that none of them is separated by chance.
     standard_errors : bool, default=True
         Whether to compute standard errors: how far other rows from the same population would move the
-        importances. Each tree then has two companions on half of the rows, at most 2,000, which do not
-        affect the importances. Without them there are only Monte Carlo errors: how far more trees would move
-        the importances. Streams of ``partial_fit`` and rankings in parts have no standard errors.
+        importances. Each of the first 200 trees then has two companions on half of the rows, at most 2,000,
+        which do not affect the importances. Without them there are only Monte Carlo errors: how far more
+        trees would move the importances. Streams of ``partial_fit`` and rankings in parts have no standard
+        errors.
     shadows : bool, default=False
-        Whether to compute p-values, from which :meth:`Ranking.relevant` tells relevant features. Each feature
-        gets a shadow: its values in other rows. Trees choose among features and shadows, and what shadows
-        achieve is what an irrelevant feature achieves by chance [6]_. Needs 200 trees or more; 800 are
-        advised. Takes the memory of the codes twice. Not for streams, rankings in parts, ``until``, and
+        Whether to compute p-values, from which the relevant features follow (:meth:`Ranking.relevant`). Each
+        feature gets a shadow: its values in other rows. Trees choose among features and shadows, and what
+        shadows achieve is what an irrelevant feature achieves by chance [6]_. Needs 200 trees or more; 800
+        are advised. Takes the memory of the codes twice. Not for streams, rankings in parts, ``until``, and
         ``supervision`` below 1.
     random_state : int, RandomState, Generator or None, default=0
         Seed of all random draws. None draws a new seed for each run.
@@ -161,7 +162,8 @@ class ForestRanker(StreamRanker):
     .. [5] B. E. T. H. Twala, M. C. Jones, D. J. Hand, "Good methods for coping with missing data in decision
        trees", Pattern Recognition Letters 29, 2008.
     .. [6] M. B. Kursa, W. R. Rudnicki, "Feature selection with the Boruta package", Journal of Statistical
-       Software 36, 2010, for the idea of shadows; how p-values follow here is told in ``docs/references.md``.
+       Software 36, 2010, for the idea of shadows. P-values follow by a rule of ours, which the module
+       ``relevance`` of the crate ``ferrank-ranking`` describes.
 
     Examples
     --------

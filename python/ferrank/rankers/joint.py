@@ -13,18 +13,24 @@ from ferrank.ranking import Ranking
 from ferrank.ranking.joint import join
 from ferrank.run import Progress
 
-__all__ = ["JointRanker"]
+__all__ = ["JOINT_DRAWS", "JOINT_TREES", "JointRanker"]
+
+JOINT_TREES = 800
+"""Trees that p-values are computed from."""
+JOINT_DRAWS = 60
+"""Draws of the targets that p-values are computed from."""
 
 
 class JointRanker(Ranker):
-    """Ranks features by a forest and by Relief together, and tells which are relevant.
+    """Ranks features by a forest and by Relief together, and says which of them are relevant.
 
     The two complement each other: trees find main effects, also where many features say the same, and are not
     misled by irrelevant features; near neighbors find interactions of features none of which says anything
     alone. Each gives a p-value for each feature: the forest from shadows (``ForestRanker(shadows=True)``),
     Relief from targets drawn anew (``ReliefRanker(target_draws=60)``). Features are ranked by their evidence,
     minus the decimal logarithm of the harmonic mean of both p-values [1]_; verdicts follow from the p-values
-    together [2]_.
+    together [2]_. In simulations with up to 100 features the false discovery rate of verdicts holds; on wide
+    tables, of 200 rows and 1,000 features or more, it does not yet.
 
     Parameters
     ----------
@@ -96,10 +102,10 @@ class JointRanker(Ranker):
         self,
         task: str | None = None,
         *,
-        n_estimators: int = 800,
+        n_estimators: int = JOINT_TREES,
         n_neighbors: int = 50,
         n_iterations: int | float | None = 1000,
-        target_draws: int = 60,
+        target_draws: int = JOINT_DRAWS,
         target_weights: Any = None,
         hierarchy: Any = None,
         hierarchy_decay: float = 0.75,

@@ -9,13 +9,14 @@ from ferrank.data.dataset import Dataset
 from ferrank.errors import SettingError
 from ferrank.rankers.base import Ranker
 from ferrank.rankers.forest import ForestRanker
-from ferrank.rankers.joint import JointRanker
+from ferrank.rankers.joint import JOINT_DRAWS, JOINT_TREES, JointRanker
 from ferrank.rankers.relief import ReliefRanker
 
 __all__ = [
     "AUTO",
     "PRESETS",
     "RANKERS",
+    "WITH_P_VALUES",
     "automatic",
     "chosen_ranker",
     "dataset_of",
@@ -39,6 +40,12 @@ PRESETS: dict[str, dict[str, dict[str, Any]]] = {
     }
 }
 """Settings of rankers by the name of a preset; "papers" are those of Petković et al. 2020a."""
+
+WITH_P_VALUES: dict[str, dict[str, Any]] = {
+    "forest": {"shadows": True, "n_estimators": JOINT_TREES},
+    "relief": {"target_draws": JOINT_DRAWS},
+}
+"""The settings from which p-values follow, for rankers that give none by default."""
 
 
 def ranker_of(ranker: Ranker | str | None, settings: dict[str, Any]) -> Ranker:

@@ -79,11 +79,11 @@ class ReliefRanker(StreamRanker):
         the nearest; linear in between. Rows with a target have influence 1. The influences of a pair are
         multiplied. None is (0, 1) if such rows are used.
     target_draws : int, default=0
-        Number of times that targets are drawn anew, at least 20; 60 are enough. From the importances for
-        these targets, which have nothing to do with the features, p-values follow, and
-        :meth:`Ranking.relevant` tells relevant features. Neighbors are then the nearest rows of all classes,
-        as in RReliefF, standard errors are not computed, and the time for the sums of differences grows with
-        the number of draws. Not for streams, rankings in parts, and ``until``.
+        Number of times that targets are drawn anew, at least 20; 60 are enough. The importances for these
+        targets, which have nothing to do with the features, give p-values, from which the relevant features
+        follow (:meth:`Ranking.relevant`). Neighbors are then the nearest rows of all classes, as in RReliefF,
+        standard errors are not computed, and the time for the sums of differences grows with the number of
+        draws. Not for streams, rankings in parts, and ``until``.
     until : {"stable"}, optional
         With "stable" the number of queries grows, up to ``n_iterations``, until the ``stable_top`` best
         features are separated from all others. ``result_.stopped`` gives the reason for the end. Ctrl-C ends

@@ -5,14 +5,11 @@ from typing import Any
 
 import numpy as np
 
-from ferrank.ranking.relevance import Relevance
+from ferrank.ranking.relevance import EVIDENCE, Relevance
 from ferrank.ranking.result import Ranking
 from ferrank.ranking.scores import rank_importances
 
-__all__ = ["EVIDENCE", "join"]
-
-EVIDENCE = "evidence"
-"""The name of the score that joins the others."""
+__all__ = ["join"]
 
 
 def join(rankings: Sequence[Ranking], settings: dict[str, Any], seconds: float | None) -> Ranking:

@@ -29,7 +29,7 @@ class ModelError:
     """Of the difference between the two"""
     squared_error: float
     """Squared error of the predicted mean, or of the predicted shares of classes or labels (Brier score),
-    relative to that of a constant prediction. It is below 1 for a rare class that is told from the others but
+    relative to that of a constant prediction. It is below 1 for a rare class that the model recognizes but
     never the most probable one."""
     is_better: bool
     """Whether the model is better than guessing at 95 % confidence, by either of the two errors"""

@@ -10,13 +10,17 @@ from ferrank import _core
 from ferrank.errors import SettingError
 from ferrank.ranking.scores import Floats
 
-__all__ = ["FDR", "Dependence", "Relevance", "check_fdr"]
+__all__ = ["EVIDENCE", "EVIDENCE_DEFINITION", "FDR", "Dependence", "Relevance", "check_fdr"]
 
 Dependence = Literal["positive", "any"]
 """What is known about the dependence of p-values: "positive" (or none), or "any"."""
 
 FDR = 0.1
 """The false discovery rate of verdicts, where none is given."""
+
+EVIDENCE = "evidence"
+"""The name of the score of joint rankings."""
+EVIDENCE_DEFINITION = "minus log10 of the harmonic mean of the p-values by the forest and by Relief"
 
 
 @dataclass(frozen=True, eq=False)

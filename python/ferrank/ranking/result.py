@@ -11,7 +11,7 @@ import pyarrow as pa
 from ferrank.errors import SettingError
 from ferrank.ranking import plot, storage, text
 from ferrank.ranking.model_error import ModelError
-from ferrank.ranking.relevance import Dependence, Relevance
+from ferrank.ranking.relevance import FDR, Dependence, Relevance, check_fdr
 from ferrank.ranking.scores import Floats, ScoreRanking, rank_importances
 from ferrank.ranking.stopping import Stop
 
@@ -194,7 +194,7 @@ class Ranking:
         """Return the names of the ``k`` best features, best first."""
         return [self.features[number] for number in self.order(score)[:k]]
 
-    def relevant(self, fdr: float = 0.1, dependence: Dependence = "positive") -> list[str]:
+    def relevant(self, fdr: float = FDR, dependence: Dependence = "positive") -> list[str]:
         """Return the names of the relevant features, best first.
 
         A feature is relevant if it is more important than a feature without any information is by chance. At
@@ -215,11 +215,7 @@ class Ranking:
         SettingError
             The ranking has no p-values, or a setting is not valid.
         """
-        if self.relevance is None:
-            raise SettingError(
-                "relevant: the ranking has no p-values; use ranker='joint', or a forest with shadows=True"
-            )
-        verdicts = self.relevance.verdicts(fdr, dependence)
+        verdicts = self._known_relevance().verdicts(fdr, dependence)
         return [self.features[number] for number in self.order() if verdicts[number] == "relevant"]
 
     def at_rate(self, fdr: float) -> Self:
@@ -230,9 +226,14 @@ class Ranking:
         SettingError
             The ranking has no p-values, or ``fdr`` is not above 0 and below 1.
         """
-        self.relevant(fdr)
-        assert self.relevance is not None
-        return replace(self, relevance=replace(self.relevance, fdr=float(fdr)))
+        return replace(self, relevance=replace(self._known_relevance(), fdr=check_fdr(fdr)))
+
+    def _known_relevance(self) -> Relevance:
+        if self.relevance is None:
+            raise SettingError(
+                "relevant: the ranking has no p-values; use ranker='joint', or a forest with shadows=True"
+            )
+        return self.relevance
 
     def to_arrow(self) -> pa.Table:
         """Return a table with a row for each feature, best first.

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 __all__ = ["SUFFIXES", "load", "save", "to_dict", "to_table"]
 
 _METADATA = b"ferrank"
+_DERIVED = ("p_value", "q_value", "verdict")
+"""Columns of tables that follow from the evidence of features."""
 
 
 def to_dict(ranking: "Ranking") -> dict[str, Any]:
@@ -54,13 +56,16 @@ def to_dict(ranking: "Ranking") -> dict[str, Any]:
     if ranking.relevance is not None:
         result["relevance"] = {
             "fdr": ranking.relevance.fdr,
-            "p_value": ranking.relevance.p_value.tolist(),
-            "q_value": ranking.relevance.q_value.tolist(),
-            "verdict": ranking.relevance.verdict.tolist(),
             "evidence": ranking.relevance.evidence.tolist(),
             "most_evidence": ranking.relevance.most_evidence.tolist(),
+            **{name: values.tolist() for name, values in _derived(ranking.relevance).items()},
         }
     return result
+
+
+def _derived(relevance: Relevance) -> dict[str, Any]:
+    """Return what follows from the evidence, by feature."""
+    return {name: getattr(relevance, name) for name in _DERIVED}
 
 
 def _score_to_dict(score: "ScoreRanking") -> dict[str, Any]:
@@ -93,9 +98,7 @@ def to_table(ranking: "Ranking") -> pa.Table:
         "rank": ranking.score().rank[order],
     }
     if ranking.relevance is not None:
-        columns["p_value"] = ranking.relevance.p_value[order]
-        columns["q_value"] = ranking.relevance.q_value[order]
-        columns["verdict"] = pa.array(ranking.relevance.verdict.tolist()).take(pa.array(order))
+        columns |= {name: values[order].tolist() for name, values in _derived(ranking.relevance).items()}
     for name, score in ranking.scores.items():
         columns[name] = score.importance[order]
         columns[f"{name}_standard_error"] = score.standard_error[order]
@@ -106,6 +109,8 @@ def to_table(ranking: "Ranking") -> pa.Table:
             columns |= zip(_parts(name, ranking.targets), score.by_target[order].T, strict=True)
     about = to_dict(ranking)
     about["scores"] = list(ranking.scores)
+    for name in _DERIVED if ranking.relevance is not None else ():
+        del about["relevance"][name]
     return pa.table(columns).replace_schema_metadata({_METADATA: json.dumps(about)})
 
 
@@ -116,7 +121,7 @@ def _parts(score: str, targets: list[str]) -> list[str]:
 def _write_csv(ranking: "Ranking", path: Path) -> None:
     kept = ["feature", "rank"]
     if ranking.relevance is not None:
-        kept += ["p_value", "q_value", "verdict"]
+        kept += _DERIVED
     for name, score in ranking.scores.items():
         kept += [name, f"{name}_standard_error", f"{name}_monte_carlo_error"]
         if score.by_target is not None:

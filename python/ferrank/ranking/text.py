@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ferrank import _core
+from ferrank.ranking.relevance import EVIDENCE, EVIDENCE_DEFINITION
 
 if TYPE_CHECKING:
     from ferrank.ranking.relevance import Relevance
@@ -18,7 +19,6 @@ __all__ = ["html", "labels", "shorten", "table", "text"]
 
 _NAME_WIDTH = 40
 _DIGITS = 4
-_JOINT = {"evidence": "minus log10 of the harmonic mean of the p-values by the forest and by Relief"}
 _SCORES = 3
 """Number of scores in a table that also has verdicts."""
 _VERIFIED = 100
@@ -163,7 +163,7 @@ def _intervals(score: "ScoreRanking", order: np.ndarray) -> list[str]:
 
 def _definitions(ranking: "Ranking") -> list[str]:
     """Return a line for each kind of score; `relief_k10` is of the kind `relief`."""
-    definitions = {**dict(_core.score_definitions()), **_JOINT}
+    definitions = {**dict(_core.score_definitions()), EVIDENCE: EVIDENCE_DEFINITION}
 
     def kind(name: str) -> str:
         return max((kind for kind in definitions if f"{name}_".startswith(f"{kind}_")), key=len, default="")

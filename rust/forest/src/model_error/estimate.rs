@@ -105,7 +105,7 @@ fn target_error(target: &Column, mut rows: Vec<Row>) -> Option<ModelError> {
             found.is_better = squared.is_better(LEVEL);
             squared
         }
-        // A rare class may be told from the others and yet never be the most probable one, and then the error rate is
+        // A rare class may be recognized and yet never be the most probable one, and then the error rate is
         // that of guessing. The shares show it.
         Kind::Nominal | Kind::Labels => {
             let rate = Comparison::of_difference(&errors, |row| [row.error, row.guess]);
