@@ -1,6 +1,6 @@
 """Kinds of simulated data whose relevant features are known: `KINDS["friedman"](seed)`.
 
-`KINDS` are for the quality of rankings, `DISCOVERIES` for the errors of selections: six families, each
+`KINDS` are for the quality of rankings, `DISCOVERIES` for the errors of selections: eight families, each
 without any relevant feature (`null-…`) and with some (`mixed-…`).
 
 Unless a kind says otherwise, numeric features are standard normal, the noise of a numeric target is standard
@@ -341,3 +341,29 @@ def grouped(rng: Random, effects: bool) -> Simulated:
     X = np.sqrt(0.8) * between + np.sqrt(0.2) * within
     y = noisy(rng, X[:, :5] @ effects_of(5, effects) + rng.normal(size=60)[subject])
     return shuffled(rng, X, y, 5 * effects, groups=subject)
+
+
+@family("wide")
+def wide_table(rng: Random, effects: bool) -> Simulated:
+    """200 x 2,000, blocks of ten with correlation 0.5: one of each of seven has an effect on a number."""
+    X = blocks_of(rng, 200, 200, 10, 0.5)
+    column = np.arange(2_000)
+    relevant = (column % 10 == 0) & (column < 10 * N_EFFECTS)
+    y = noisy(rng, X[:, relevant] @ effects_of(N_EFFECTS, effects))
+    return shuffled(rng, X, y, relevant & effects, null=(column >= 10 * N_EFFECTS) | (not effects))
+
+
+@family("wide-cardinality")
+def wide_mixed_cardinality(rng: Random, effects: bool) -> Simulated:
+    """300 x 300, of which 290 are numeric: effects of five numeric ones, and of two of ten nominal ones.
+
+    The nominal ones have 2 to 50 values; those with an effect have 2 and 4, of which the first half is told.
+    """
+    counts = np.concatenate([[2, 4], np.geomspace(2, 50, 8).round().astype(int)])
+    nominal, numeric = rng.integers(counts, size=(300, 10)), rng.normal(size=(300, 290))
+    halves = np.where(nominal[:, :2] < counts[:2] / 2, -1.0, 1.0)
+    signal = halves @ effects_of(2, effects) + numeric[:, :5] @ effects_of(5, effects)
+    column = np.arange(300)
+    relevant = (column < 2) | ((column >= 10) & (column < 15))
+    X = np.hstack([nominal, numeric])
+    return shuffled(rng, X, classes(rng, signal), relevant & effects, nominal=column < 10)

@@ -57,6 +57,8 @@ SHAPES = {
     "mixed-imbalance": (1_000, 40, 7, 33, 0, "classification"),
     "mixed-heavy-tails": (300, 40, 7, 33, 0, "regression"),
     "mixed-grouped": (1_200, 40, 5, 35, 0, "regression"),
+    "mixed-wide": (200, 2_000, 7, 1_930, 0, "regression"),
+    "mixed-wide-cardinality": (300, 300, 7, 293, 10, "classification"),
 }
 SHAPES |= {
     name.replace("mixed", "null"): (rows, features, 0, features, nominal, task)

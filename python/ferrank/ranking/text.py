@@ -21,8 +21,6 @@ _NAME_WIDTH = 40
 _DIGITS = 4
 _SCORES = 3
 """Number of scores in a table that also has verdicts."""
-_VERIFIED = 100
-"""Number of features up to which simulations show that the false discovery rate holds."""
 _NOTABLE = 0.2
 """Share of the Monte Carlo variance in a squared standard error from which on it is mentioned."""
 
@@ -226,8 +224,6 @@ def _verdicts(relevance: "Relevance") -> str:
         f"{counts['relevant']:,} of {len(verdicts):,} features are relevant: q is at most {relevance.fdr:g}, "
         "the share of false ones to expect among them"
     )
-    if len(verdicts) > _VERIFIED:
-        line += f" (with more than {_VERIFIED} features it may be greater: the rate is not verified there)"
     return line + (f"; {counts['undecided']:,} undecided: more trees may tell" if counts["undecided"] else "")
 
 

@@ -170,7 +170,7 @@ impl Prepared {
             let context = GrowContext { store: &self.store, space: &space, params, monitor };
             return self.grow_in(context, subset, trees, checkpoint);
         }
-        let block = |&tree: &u64| shadows::block(tree, params);
+        let block = |&tree: &u64| shadows::block(tree, self.store.codings.len(), params);
         for trees in trees.chunk_by(|a, b| block(a) == block(b)) {
             monitor.check()?;
             let sources = self.store.draw_shadows(&mut shadows::random(block(&trees[0]), params));

@@ -1,28 +1,36 @@
 //! Shadows: a second feature for each feature, with the same values in other rows.
 //!
-//! With the setting `shadows`, trees choose among features and shadows. [`TREES`] consecutive trees are a block: they see
-//! the same shadows, whose rows are one permutation. What the importances of shadows say about those of features is in
-//! [`relevance`](ferrank_ranking::relevance). A permutation for each tree would not do: the mean over trees would only
-//! say how much a feature is used by chance on average, not how much that varies from one such feature to the next.
+//! With the setting `shadows`, trees choose among features and shadows. From [`MANY`] features on, the shadows of all
+//! trees are one permutation of the rows, so that an irrelevant feature and its shadow have the same law. With fewer
+//! features, one permutation would not show that law: [`TREES`] consecutive trees are a block that sees the same shadows.
+//! What the importances of shadows say about those of features is in [`relevance`](ferrank_ranking::relevance). A
+//! permutation for each tree would not do: the mean over trees would only say how much a feature is used by chance on
+//! average, not how much that varies from one such feature to the next.
 //!
 //! Memory: the codes of all features twice, and eight bytes for each row.
 
 use ferrank_data::schema::Task;
-use ferrank_ranking::relevance::{Relevance, from_shadows};
+use ferrank_ranking::relevance::{Relevance, from_blocks, from_one_permutation};
 use ferrank_ranking::{Contribution, Part, RunData, Vector};
 use ferrank_runtime::error::{Result, check};
 use ferrank_runtime::random::{Purpose, Stream, stream};
 
 use crate::params::ForestParams;
 
-/// Number of consecutive trees that see the same shadows.
+/// Number of consecutive trees that see the same shadows, where features are few.
 const TREES: usize = 20;
+/// The number of features from which on all trees see the same shadows.
+///
+/// In simulations with 200 rows and no relevant feature, the law from blocks has false discoveries in .13 of the tables
+/// with 100 features, .33 with 200 and all with 5,000; that from one permutation .02, .04 and 0.
+const MANY: usize = 150;
 /// The least number of trees that p-values are computed from.
 const LEAST_TREES: usize = 10 * TREES;
 
 /// The number of the first tree that sees the same shadows as tree number `tree`.
-pub(crate) fn block(tree: u64, params: &ForestParams) -> u64 {
-    tree - tree % params.n_estimators as u64 % TREES as u64
+pub(crate) fn block(tree: u64, n_features: usize, params: &ForestParams) -> u64 {
+    let in_ensemble = tree % params.n_estimators as u64;
+    tree - if n_features < MANY { in_ensemble % TREES as u64 } else { in_ensemble }
 }
 
 /// The random stream of the shadows of a block.
@@ -73,8 +81,11 @@ pub(crate) fn relevance(
     ensembles: &[Vec<Part<'_>>],
     first: usize,
 ) -> Option<Relevance> {
-    let of_score =
-        |trees: &Vec<Part<'_>>, s: usize| from_shadows(data, trees, [s, first + s], |key| block(key, params));
+    let n_features = data.features.len();
+    let of_score = |trees: &Vec<Part<'_>>, s: usize| match n_features < MANY {
+        true => from_blocks(data, trees, [s, first + s], |tree| block(tree, n_features, params)),
+        false => from_one_permutation(data, trees, [s, first + s]),
+    };
     let parts = ensembles.iter().flat_map(|trees| (0..params.scores.len()).map(move |s| of_score(trees, s)));
     Relevance::joined(&parts.collect::<Option<Vec<Relevance>>>()?)
 }
@@ -86,8 +97,10 @@ mod tests {
     #[test]
     fn trees_of_a_block_are_of_one_ensemble() {
         let params = ForestParams::default().with_n_estimators(210);
-        let blocks: Vec<u64> = [0, 19, 20, 199, 209, 210, 229, 230].map(|tree| block(tree, &params)).into();
+        let blocks: Vec<u64> = [0, 19, 20, 199, 209, 210, 229, 230].map(|tree| block(tree, MANY - 1, &params)).into();
         assert_eq!(blocks, [0, 0, 20, 180, 200, 210, 210, 230]);
+        let blocks: Vec<u64> = [0, 19, 209, 210, 419, 420].map(|tree| block(tree, MANY, &params)).into();
+        assert_eq!(blocks, [0, 0, 0, 210, 210, 420]);
     }
 
     #[test]
