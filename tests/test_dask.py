@@ -168,6 +168,54 @@ def test_ctrl_c_ends_what_workers_do(
             interrupted()
 
 
+APART = {
+    "numbers": ("y", fr.ReliefRanker(n_neighbors=(3, 8), n_iterations=0.8)),
+    "classes": ("z", fr.ReliefRanker(sigma=20)),
+    "several": (TARGETS, fr.ReliefRanker(n_iterations=100)),
+    "gaps": ("z", fr.ReliefRanker(n_iterations=200, missing="informative", unlabelled="ignore")),
+}
+
+
+def without_gaps(frame: pd.DataFrame, name: str) -> pd.DataFrame:
+    known = frame.assign(z=np.where(frame["x2"] > 0.5, "a", np.where(frame["x3"] > 0, "b", "c")))
+    if name == "gaps":
+        known.loc[::7, "z"] = None
+        return known
+    return known.assign(x1=frame["x1"].fillna(0), colour=frame["colour"].fillna("none"))
+
+
+@pytest.mark.parametrize("name", APART)
+def test_relief_leaves_rows_where_they_are_if_no_worker_may_hold_all(
+    name: str, frame: pd.DataFrame, cluster: distributed.LocalCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target, ranker = APART[name]
+    drop = [column for column in TARGETS if column not in target]
+    known = without_gaps(frame, name)
+    whole = fr.rank(known, target, ranker=ranker, drop=drop)
+    monkeypatch.setattr("ferrank.distributed.plan.SPILL_FRACTION", 1e-6)
+    with distributed.Client(cluster):
+        for n_partitions in (1, 3, 16):
+            collection = dd.from_pandas(known, npartitions=n_partitions, sort=False)
+            assert same(fr.rank(collection, target, ranker=ranker, drop=drop), whole)
+    assert {"part", "draw", "pick", "nearest", "search_apart"} <= set(cluster.scheduler.task_prefixes)
+
+
+def test_a_worker_that_dies_while_rows_are_searched_apart_changes_nothing(
+    frame: pd.DataFrame, cluster: distributed.LocalCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known = without_gaps(frame, "numbers")
+    ranker = fr.ReliefRanker(n_iterations=1.0, n_neighbors=40)
+    whole = fr.rank(known, "y", ranker=ranker, drop=["z"])
+    monkeypatch.setattr("ferrank.distributed.plan.SPILL_FRACTION", 1e-6)
+    with distributed.Client(cluster) as client:
+        victim = next(iter(client.run(os.getpid).values()))
+        progress, thread = once("searching", lambda: os.kill(victim, signal.SIGKILL))
+        collection = dd.from_pandas(known, npartitions=16, sort=False)
+        found = fr.rank(collection, "y", ranker=ranker, drop=["z"], progress=progress)
+        thread.join()
+    assert same(found, whole)
+
+
 def test_workers_share_the_memory_and_keep_to_their_own_limit(
     frame: pd.DataFrame, cluster: distributed.LocalCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -182,7 +230,7 @@ def test_workers_share_the_memory_and_keep_to_their_own_limit(
                 fr.rank(collection, TARGETS, ranker=ranker, memory_limit="1MiB")
         monkeypatch.setattr("ferrank.distributed.plan.SPILL_FRACTION", 1e-6)
         for ranker, what in [("forest", "the codes of all rows"), ("relief", "all rows")]:
-            with pytest.raises(fr.ResourceError, match=f"{what} take 1 MiB on each worker"):
+            with pytest.raises(fr.ResourceError, match=rf"{what}.* take 1 MiB on each worker"):
                 fr.rank(collection, TARGETS, ranker=ranker)
     alone, shared = (TaskResources(1, None, None, processes).limit() for processes in (1, 4))
     assert alone is None or (shared is not None and shared < alone)

@@ -140,6 +140,39 @@ def profile(
     alone: int | None = None,
     of_rows: int | None = None,
 ) -> Run: ...
+def taking_part(source: Source, roles: Mapping[str, object], settings: Mapping[str, object]) -> Run: ...
+def obstacle(
+    source: Source, roles: Mapping[str, object], settings: Mapping[str, object], profile: bytes
+) -> str | None: ...
+def queries(
+    source: Source,
+    roles: Mapping[str, object],
+    settings: Mapping[str, object],
+    profile: bytes,
+    keys: tuple[int, int],
+) -> NDArray[np.uint32]: ...
+def nearest(
+    source: Source,
+    roles: Mapping[str, object],
+    settings: Mapping[str, object],
+    threads: int,
+    memory: int | None,
+    temp_dir: str | PathLike[str] | None,
+    profile: bytes,
+    numbers: NDArray[np.uint32],
+    queries: NDArray[np.uint32],
+) -> Run: ...
+def search(
+    source: Source,
+    roles: Mapping[str, object],
+    settings: Mapping[str, object],
+    threads: int,
+    memory: int | None,
+    temp_dir: str | PathLike[str] | None,
+    profile: bytes,
+    numbers: NDArray[np.uint32],
+    keys: tuple[int, int],
+) -> Run: ...
 def default_memory(processes: int) -> int | None: ...
 def n_keys(
     source: Source, roles: Mapping[str, object], settings: Mapping[str, object], profile: bytes

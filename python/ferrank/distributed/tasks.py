@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from ferrank import _core
@@ -23,13 +24,19 @@ __all__ = [
     "contribute",
     "count",
     "describe",
+    "draw",
     "grow",
+    "join",
     "merge_accumulators",
     "merge_profiles",
+    "nearest",
     "pack",
+    "part",
+    "pick",
     "profile",
     "release",
     "search",
+    "search_apart",
 ]
 
 Asked = tuple[pa.Schema, dict[str, Any], dict[str, Any]]
@@ -69,6 +76,34 @@ class Description:
     """targets of a few distinct integers"""
     row_bytes: int
     """of the codes of a row"""
+    obstacle: str | None = None
+    """why Relief must hold all rows on a worker; None if it need not"""
+    n_listed: int = 0
+    """most rows that count for Relief's queries"""
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Some of the rows that take part."""
+
+    numbers: np.ndarray[Any, np.dtype[np.uint32]]
+    """n_rows; ascending, the number of each among the rows of all partitions that take part"""
+    table: pa.Table
+
+    def where(self, kept: Any) -> "Rows":
+        """Return the rows at a slice or at places, which ascend."""
+        if isinstance(kept, slice):
+            first, end, _ = kept.indices(len(self.numbers))
+            return Rows(self.numbers[kept], self.table.slice(first, max(end - first, 0)))
+        return Rows(self.numbers[kept], self.table.take(kept))
+
+    @classmethod
+    def of(cls, parts: Sequence["Rows"]) -> "Rows":
+        """Return the rows of all parts, each once."""
+        numbers, places = np.unique(np.concatenate([part.numbers for part in parts]), return_index=True)
+        table = pa.concat_tables(part.table for part in parts)
+        in_order = np.array_equal(places, np.arange(table.num_rows))
+        return cls(numbers, table if in_order else table.take(places))
 
 
 def count(
@@ -114,7 +149,15 @@ def describe(whole: bytes, asked: Asked) -> Description:
         and target["distinct"] is not None
         and len(target["distinct"]) <= _FEW_INTEGERS
     ]
-    return Description(n_keys, [target["missing"] for target in targets], few, row_bytes)
+    lacking = [target["missing"] for target in targets]
+    if settings["ranker"] != "relief":
+        return Description(n_keys, lacking, few, row_bytes)
+    obstacle = _core.obstacle(_source(schema.empty_table(), "the data set"), roles, settings, whole)
+    n_lists = max((len(target["categories"] or ()) for target in targets), default=1) or 1
+    n_listed = 0
+    if obstacle is None:
+        n_listed = len(draw(asked, whole, (0, n_keys))) * (1 + n_lists * (1 + max(settings["n_neighbors"])))
+    return Description(n_keys, lacking, few, row_bytes, obstacle, n_listed)
 
 
 def _code_bytes(column: dict[str, Any], settings: dict[str, Any]) -> int:
@@ -140,6 +183,83 @@ def pack(table: pa.Table, number: int, asked: Asked) -> bytes:
     with pa.ipc.new_stream(sink, kept.schema) as stream:
         stream.write_table(kept)
     return bytes(sink.getvalue())
+
+
+def part(table: pa.Table, number: int, asked: Asked, first_row: int) -> Rows:
+    """Return the rows of a partition that take part, numbered from ``first_row`` on."""
+    schema, roles, settings = asked
+    table = conform(table, schema, number)
+    kept = finish(_core.taking_part(_source(table, f"partition {number}"), roles, settings))
+    rows = (table if kept.all() else table.filter(pa.array(kept))).drop_columns(roles["drop"])
+    return Rows(np.arange(first_row, first_row + rows.num_rows, dtype=np.uint32), rows)
+
+
+def draw(asked: Asked, whole: bytes, keys: tuple[int, int]) -> np.ndarray[Any, np.dtype[np.uint32]]:
+    """Return the numbers of the rows that are queries of the blocks ``keys``."""
+    schema, roles, settings = asked
+    return _core.queries(_source(schema.empty_table(), "the data set"), roles, settings, whole, keys)
+
+
+def pick(rows: Rows, wanted: np.ndarray[Any, np.dtype[np.uint32]]) -> Rows:
+    """Return those of ``rows`` whose numbers are ``wanted``."""
+    return rows.where(np.flatnonzero(np.isin(rows.numbers, wanted, assume_unique=True)))
+
+
+def join(*parts: Rows) -> Rows:
+    """Return the rows of all parts, each once."""
+    return Rows.of(parts)
+
+
+def nearest(
+    token: str,
+    asked: Asked,
+    whole: bytes,
+    means: TaskResources,
+    queries: Rows,
+    *parts: Rows,
+) -> Rows:
+    """Return ``queries``, and the rows of the parts that count for them if no other rows do."""
+    _, roles, settings = asked
+    with _turn_of(token):
+        if len(parts) == 1:
+            # The rows of a partition follow each other, and stay where they are.
+            first, end = np.searchsorted(queries.numbers, parts[0].numbers[[0, -1]] + np.array([0, 1]))
+            rows = Rows.of([queries.where(slice(0, first)), parts[0], queries.where(slice(end, None))])
+        else:
+            rows = Rows.of([queries, *parts])
+        found = _core.nearest(
+            _source(rows.table, "the rows"),
+            {**roles, "drop": []},
+            settings,
+            means.n_threads(),
+            means.share(),
+            means.folder(),
+            whole,
+            rows.numbers,
+            queries.numbers,
+        )
+        return rows.where(_finish(found, token))
+
+
+def search_apart(
+    token: str, asked: Asked, whole: bytes, keys: tuple[int, int], means: TaskResources, *parts: Rows
+) -> bytes:
+    """Return what the blocks of queries ``keys`` contribute, from the rows that count for them."""
+    _, roles, settings = asked
+    rows = Rows.of(parts)
+    with _turn_of(token):
+        run = _core.search(
+            _source(rows.table, "the rows"),
+            {**roles, "drop": []},
+            settings,
+            means.n_threads(),
+            means.share(),
+            means.folder(),
+            whole,
+            rows.numbers,
+            keys,
+        )
+        return _bytes(_finish(run, token))
 
 
 def grow(

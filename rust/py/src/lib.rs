@@ -18,6 +18,7 @@ mod replay;
 mod results;
 mod roles;
 mod run;
+mod selection;
 mod settings;
 mod sparse;
 mod stream;
@@ -43,6 +44,8 @@ mod _core {
     };
     #[pymodule_export]
     use super::run::Run;
+    #[pymodule_export]
+    use super::selection::{nearest, obstacle, queries, search, taking_part};
     #[pymodule_export]
     use super::settings::{default_settings_json, score_definitions, settings_json};
     #[pymodule_export]
