@@ -168,6 +168,19 @@ def test_ctrl_c_ends_what_workers_do(
             interrupted()
 
 
+def tall_frame() -> pd.DataFrame:
+    """Enough rows that a task of 90 MiB does not hold those of the root."""
+    rng = np.random.default_rng(5)
+    n = 150_000
+    x = rng.normal(size=(4, n)).astype(np.float32)
+    frame = pd.DataFrame({f"x{i}": column for i, column in enumerate(x)})
+    frame["colour"] = rng.choice(["red", "green", None], n)
+    frame.loc[rng.random(n) < 0.1, "x1"] = np.nan
+    frame["y"] = x[0] + (frame["colour"] == "red") + 0.1 * rng.normal(size=n)
+    frame["z"] = np.where(rng.random(n) < 0.1, np.nan, x[2] > 0)
+    return frame
+
+
 APART = {
     "numbers": ("y", fr.ReliefRanker(n_neighbors=(3, 8), n_iterations=0.8)),
     "classes": ("z", fr.ReliefRanker(sigma=20)),
@@ -200,6 +213,49 @@ def test_relief_leaves_rows_where_they_are_if_no_worker_may_hold_all(
     assert {"part", "draw", "pick", "nearest", "search_apart"} <= set(cluster.scheduler.task_prefixes)
 
 
+FORESTS_APART = {
+    "several": (
+        TARGETS,
+        fr.ForestRanker(
+            n_estimators=4, scores=("genie3", "symbolic", "coverage"), max_bins=40, memory_limit="90MiB"
+        ),
+    ),
+    "extra": ("y", fr.ForestRanker(n_estimators=4, ensemble="extra_trees", memory_limit="90MiB")),
+}
+
+
+@pytest.mark.parametrize("name", FORESTS_APART)
+def test_forests_leave_codes_where_they_are_if_no_worker_may_hold_all(
+    name: str, cluster: distributed.LocalCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rows and memory are such that tops of trees are grown from sums, and subtrees from rows brought together."""
+    target, ranker = FORESTS_APART[name]
+    many = tall_frame()
+    drop = [column for column in TARGETS if column not in target]
+    whole = fr.rank(many, target, ranker=ranker, drop=drop)
+    monkeypatch.setattr("ferrank.distributed.plan.SPILL_FRACTION", 1e-6)
+    with distributed.Client(cluster) as client:
+        for n_partitions in (1, 3, 16):
+            collection = dd.from_pandas(many, npartitions=n_partitions, sort=False)
+            found = fr.rank(collection, target, ranker=ranker, drop=drop)
+            assert same(found, whole)
+        victim = next(iter(client.run(os.getpid).values()))
+        progress, thread = once("growing", lambda: os.kill(victim, signal.SIGKILL))
+        found = fr.rank(collection, target, ranker=ranker, drop=drop, progress=progress)
+        thread.join()
+        assert same(found, whole)
+    assert {"answer", "grow_apart", "sums", "collect", "piece"} <= set(cluster.scheduler.task_prefixes)
+
+
+def test_a_forest_that_reads_all_codes_says_why(
+    frame: pd.DataFrame, cluster: distributed.LocalCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ferrank.distributed.plan.SPILL_FRACTION", 1e-6)
+    collection = dd.from_pandas(frame, npartitions=2, sort=False)
+    with distributed.Client(cluster), pytest.raises(fr.ResourceError, match="codes of all rows .scores: "):
+        fr.rank(collection, TARGETS, ranker=FOREST)
+
+
 def test_a_worker_that_dies_while_rows_are_searched_apart_changes_nothing(
     frame: pd.DataFrame, cluster: distributed.LocalCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -229,9 +285,10 @@ def test_workers_share_the_memory_and_keep_to_their_own_limit(
             with pytest.raises(fr.ResourceError, match="memory_limit: 1 MiB do not do .* use at least"):
                 fr.rank(collection, TARGETS, ranker=ranker, memory_limit="1MiB")
         monkeypatch.setattr("ferrank.distributed.plan.SPILL_FRACTION", 1e-6)
-        for ranker, what in [("forest", "the codes of all rows"), ("relief", "all rows")]:
+        refused = [(FOREST, "the codes of all rows"), (fr.ReliefRanker(), "all rows")]
+        for refusing, what in refused:
             with pytest.raises(fr.ResourceError, match=rf"{what}.* take 1 MiB on each worker"):
-                fr.rank(collection, TARGETS, ranker=ranker)
+                fr.rank(collection, TARGETS, ranker=refusing)
     alone, shared = (TaskResources(1, None, None, processes).limit() for processes in (1, 4))
     assert alone is None or (shared is not None and shared < alone)
 

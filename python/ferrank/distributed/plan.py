@@ -136,16 +136,19 @@ class _Run:
     def whole(self) -> bytes:
         """Return the contributions that all rows together make."""
         settings = self._asked[2]
+        reason = f" ({self._known.obstacle})" if self._known.obstacle else ""
         if settings["ranker"] == "relief":
             if not _fits(self._size) and self._known.obstacle is None:
                 return self._gather(self._search_apart())
-            reason = f" ({self._known.obstacle})" if self._known.obstacle else ""
             _check_room(self._size, f"Relief: all rows{reason}")
             pack = _delayed(tasks.pack)
             # All rows, for those that take no part are counted, too.
             parts = [pack(table, number, self._asked) for number, table in enumerate(self._tables)]
             return self._gather(self._search(parts))
-        _check_room(sum(self._kept) * self._known.row_bytes, "forests: the codes of all rows")
+        size = sum(self._kept) * self._known.row_bytes
+        if not _fits(size) and self._known.obstacle is None:
+            return self._grow_apart(size)
+        _check_room(size, f"forests: the codes of all rows{reason}")
         if settings["per_target"]:
             return self._grow_per_target(settings["n_estimators"])
         codes = self._codes(self._kept, self._profile_of_all, None)
@@ -239,6 +242,23 @@ class _Run:
             search(*fixed, span, self._means, *parts)
             for span in _spans(0, self._known.n_keys, self._n_tasks())
         ]
+
+    def _grow_apart(self, size: int) -> bytes:
+        """Grow trees over partitions that keep their codes."""
+        _log.info("memory plan: codes take %d MiB, and stay in their partitions", size >> 20)
+        codes = self._codes(self._kept, self._profile_of_all, None)
+        answer = _delayed(tasks.answer)
+        answers = [answer(part, self._asked, self._profile_of_all) for part in codes]
+        # The partitions keep their codes as long as these are here.
+        known, *kept = self._persist([_task(tasks.known, *answers), *codes], "coding", codes)
+        names = self._profile_of_all.key, known.key, [part.key for part in kept]
+        firsts = [0, *itertools.accumulate(rows for rows in self._kept if rows)][:-1]
+        grow = _delayed(tasks.grow_apart)
+        shares = [
+            grow(self._token, self._asked, self._profile_of_all, known, span, self._means, names, firsts)
+            for span in _spans(0, self._known.n_keys, len(_limits()))
+        ]
+        return self._gather(shares)
 
     def _search_apart(self) -> list[Any]:
         """Search each partition where it is, and bring together the rows that count.

@@ -5,6 +5,7 @@
 //! thread stays free for Ctrl-C and a progress line.
 
 mod accumulator;
+mod apart;
 mod arrays;
 mod data;
 mod error;
@@ -32,6 +33,8 @@ mod _core {
 
     #[pymodule_export]
     use super::accumulator::{Accumulator, Coded, default_memory, merge_profiles, n_keys};
+    #[pymodule_export]
+    use super::apart::{Apart, answers};
     #[pymodule_export]
     use super::data::{closed_sets, convert, inspect, neighbors, spill};
     #[pymodule_export]

@@ -2,10 +2,11 @@
 
 use std::path::PathBuf;
 
+use ferrank::forest::apart;
 use ferrank::intake::View;
 use ferrank::profile::Profile;
 use ferrank::relief::selection;
-use ferrank::{Result, RunOptions};
+use ferrank::{Result, RunOptions, Settings};
 use numpy::{PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
@@ -32,7 +33,8 @@ pub(crate) fn taking_part(source: &Source, roles: &Bound<'_, PyDict>, settings: 
     )
 }
 
-/// Why Relief must hold all rows of the data set of `profile`, whose columns are those of `source`; `None` if it need not.
+/// Why a worker must hold all rows, or their codes, of the data set of `profile`, whose columns are those of `source`;
+/// `None` if none must.
 #[pyfunction]
 pub(crate) fn obstacle(
     py: Python<'_>,
@@ -41,11 +43,15 @@ pub(crate) fn obstacle(
     settings: &Bound<'_, PyDict>,
     profile: PyBackedBytes,
 ) -> PyResult<Option<&'static str>> {
-    let (roles, params) = (roles::ranked_roles(roles, settings)?, settings::relief(settings)?);
+    let (roles, ranker) = (roles::ranked_roles(roles, settings)?, settings::ranker(settings)?);
     let found = py.detach(|| {
         let profile = Profile::from_ipc(profile.to_vec())?;
-        let problem = View::new(&*source.0, &roles, params.unlabelled).problem()?;
-        Ok(selection::obstacle(&problem, &params, &profile))
+        let problem = View::new(&*source.0, &roles, ranker.ranker().unlabelled()).problem()?;
+        Ok(match &ranker {
+            Settings::Forest(params) => apart::obstacle(&problem, params),
+            Settings::Relief(params) => selection::obstacle(&problem, params, &profile),
+            _ => Some("ranker: it has no way to leave rows where they are"),
+        })
     });
     found.map_err(|e| to_py(py, e))
 }
