@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import json
 import multiprocessing
 import os
 import signal
@@ -168,19 +170,6 @@ def test_ctrl_c_ends_what_workers_do(
             interrupted()
 
 
-def tall_frame() -> pd.DataFrame:
-    """Enough rows that a task of 90 MiB does not hold those of the root."""
-    rng = np.random.default_rng(5)
-    n = 150_000
-    x = rng.normal(size=(4, n)).astype(np.float32)
-    frame = pd.DataFrame({f"x{i}": column for i, column in enumerate(x)})
-    frame["colour"] = rng.choice(["red", "green", None], n)
-    frame.loc[rng.random(n) < 0.1, "x1"] = np.nan
-    frame["y"] = x[0] + (frame["colour"] == "red") + 0.1 * rng.normal(size=n)
-    frame["z"] = np.where(rng.random(n) < 0.1, np.nan, x[2] > 0)
-    return frame
-
-
 APART = {
     "numbers": ("y", fr.ReliefRanker(n_neighbors=(3, 8), n_iterations=0.8)),
     "classes": ("z", fr.ReliefRanker(sigma=20)),
@@ -216,27 +205,23 @@ def test_relief_leaves_rows_where_they_are_if_no_worker_may_hold_all(
 FORESTS_APART = {
     "several": (
         TARGETS,
-        fr.ForestRanker(
-            n_estimators=4, scores=("genie3", "symbolic", "coverage"), max_bins=40, memory_limit="90MiB"
-        ),
+        fr.ForestRanker(n_estimators=20, scores=("genie3", "symbolic", "coverage")),
     ),
-    "extra": ("y", fr.ForestRanker(n_estimators=4, ensemble="extra_trees", memory_limit="90MiB")),
+    "extra": ("y", fr.ForestRanker(n_estimators=5, ensemble="extra_trees")),
 }
 
 
 @pytest.mark.parametrize("name", FORESTS_APART)
 def test_forests_leave_codes_where_they_are_if_no_worker_may_hold_all(
-    name: str, cluster: distributed.LocalCluster, monkeypatch: pytest.MonkeyPatch
+    name: str, frame: pd.DataFrame, cluster: distributed.LocalCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Rows and memory are such that tops of trees are grown from sums, and subtrees from rows brought together."""
     target, ranker = FORESTS_APART[name]
-    many = tall_frame()
     drop = [column for column in TARGETS if column not in target]
-    whole = fr.rank(many, target, ranker=ranker, drop=drop)
+    whole = fr.rank(frame, target, ranker=ranker, drop=drop)
     monkeypatch.setattr("ferrank.distributed.plan.SPILL_FRACTION", 1e-6)
     with distributed.Client(cluster) as client:
         for n_partitions in (1, 3, 16):
-            collection = dd.from_pandas(many, npartitions=n_partitions, sort=False)
+            collection = dd.from_pandas(frame, npartitions=n_partitions, sort=False)
             found = fr.rank(collection, target, ranker=ranker, drop=drop)
             assert same(found, whole)
         victim = next(iter(client.run(os.getpid).values()))
@@ -244,7 +229,36 @@ def test_forests_leave_codes_where_they_are_if_no_worker_may_hold_all(
         found = fr.rank(collection, target, ranker=ranker, drop=drop, progress=progress)
         thread.join()
         assert same(found, whole)
-    assert {"answer", "grow_apart", "sums", "collect", "piece"} <= set(cluster.scheduler.task_prefixes)
+    assert {"answer", "grow_apart", "codes_of", "collect", "piece"} <= set(cluster.scheduler.task_prefixes)
+
+
+def test_sums_of_partitions_are_those_of_all_rows(frame: pd.DataFrame) -> None:
+    """Tops of trees are grown from sums; the tests of the engine hold the trees against those in memory."""
+    from ferrank import _core
+    from ferrank.distributed import tasks
+    from ferrank.run import finish
+
+    table = pa.table(frame)
+    ranker = fr.ForestRanker()
+    settings = ranker._settings()
+    roles = ranker._own_roles() | {"target": ["y"], "drop": ["z"], "weight": None, "groups": None}
+    asked = (table.schema, roles, settings)
+    whole = tasks.profile(table, 0, asked, 0, None, None)
+    request = json.dumps([[0, [{"Open": [0, 1, 5]}]], [7, [{"Open": [2]}]]]).encode()
+
+    def sums(ends: list[int]) -> np.ndarray:
+        parts = [table.slice(first, end - first) for first, end in itertools.pairwise(ends)]
+        codes = [tasks.code(part, number, asked, whole, None) for number, part in enumerate(parts)]
+        answers = [tasks.answer(code, asked, whole) for code in codes]
+        source = _core.Source.table(table.slice(0, 0), "table")
+        apart = _core.Apart.of(source, roles, settings, whole, answers)
+        found = [
+            finish(apart.sums(code, first, request, 1)) for code, first in zip(codes, ends, strict=False)
+        ]
+        return tasks.add_sums(*found)
+
+    assert np.array_equal(sums([0, 900]), sums([0, 1, 300, 900]))
+    assert sums([0, 900])[::2].sum() > 0
 
 
 def test_a_forest_that_reads_all_codes_says_why(

@@ -47,11 +47,6 @@ class TaskResources:
         share = int(most * (worker.memory_manager.memory_spill_fraction or SPILL_FRACTION))
         return share if self.memory is None else min(share, self.memory)
 
-    def share(self) -> int | None:
-        """Return the most bytes that a task may take where the partitions of the worker are beside it."""
-        limit = self.limit()
-        return None if limit is None or _worker() is None else limit // 2
-
     def folder(self) -> str | None:
         """Return the folder for temporary files; a worker has one of its own."""
         worker = _worker()
