@@ -7,8 +7,8 @@
 use arrow_buffer::Buffer;
 
 use super::external;
+pub use super::external::access::Parts;
 use super::external::parts::Part;
-pub use super::external::parts::Parts;
 use super::model_error::RowSample;
 use super::params::ForestParams;
 use super::prepared::{Prepared, Resources};

@@ -71,6 +71,7 @@ mod influence;
 mod limits;
 mod myopic;
 mod neighborhoods;
+mod obstacles;
 mod outline;
 mod params;
 mod plan;
@@ -153,7 +154,7 @@ fn accumulate_within(
         let scan = options.scan(&intake, 0)?;
         numbered(scan.rows, source.name(), "Relief")?;
         match selection {
-            Some(numbers) => selection::check_rows(numbers, &scan, &problem, params)?,
+            Some(numbers) => obstacles::check_rows(numbers, &scan, &problem, params)?,
             None => check(
                 params.target_draws == 0 || !scan.is_part(),
                 "target_draws: not for rankings of parts of the rows; rank all rows together, or leave it out",
@@ -190,7 +191,7 @@ fn accumulate_within(
             let blocks: Vec<_> = blocks.iter().map(|&key| (key, queries.block(key))).collect();
             let groups = queries.groups(params.seed, prepared.n_rows, outline.n_groups(), n_blocks);
             let priors = match selection {
-                Some(_) => selection::priors(&scan.profile),
+                Some(_) => obstacles::priors(&scan.profile),
                 None => prepared.priors(),
             };
             rule.contribute(&prepared, &prepared.plan(params, outline, groups, priors)?, &blocks, &checkpoint)?;

@@ -7,45 +7,25 @@
 //!
 //! Where more than that is needed of all rows, [`obstacle`] says so.
 
-use ferrank_data::intake::{Intake, Unlabelled};
-use ferrank_data::profile::{ColumnProfile, Profile};
-use ferrank_data::schema::{Problem, Roles, Task};
+use ferrank_data::intake::Intake;
+use ferrank_data::profile::Profile;
+use ferrank_data::schema::{Problem, Roles};
 use ferrank_data::source::ChunkSource;
-use ferrank_ranking::{Accumulator, DataShape, Identity, RunOptions, ScanSummary};
+use ferrank_ranking::{Accumulator, DataShape, Identity, RunOptions};
 use ferrank_runtime::budget::Budget;
-use ferrank_runtime::error::{Result, check};
+use ferrank_runtime::error::Result;
 use ferrank_runtime::monitor::Monitor;
 use ferrank_runtime::scratch::Scratch;
 use ferrank_runtime::threads::pool;
 
 use crate::limits::Limits;
 use crate::neighborhoods::neighborhood;
-use crate::params::{Missing, ReliefParams, ReliefScore, Scaling};
+use crate::obstacles::check_rows;
+pub use crate::obstacles::obstacle;
+use crate::params::ReliefParams;
 use crate::prepared::Prepared;
 use crate::queries::draw;
 use crate::{accumulate_within, estimates};
-
-/// Why a data set of this `profile` cannot be ranked from selections; `None` if it can.
-pub fn obstacle(problem: &Problem, params: &ReliefParams, profile: &Profile) -> Option<&'static str> {
-    let lacks = |columns: &[ColumnProfile]| columns.iter().any(|column| column.missing() > 0);
-    if params.scores.contains(&ReliefScore::Myopic) {
-        Some("scores: myopic compares all rows at once")
-    } else if params.target_draws > 0 {
-        Some("target_draws: each row has the targets of another one")
-    } else if params.scaling == Scaling::Rank {
-        Some("scaling: ranks are those among all rows")
-    } else if matches!(problem.task, Task::MultiLabel | Task::Hierarchical) {
-        Some("labels: the share of each depends on all rows")
-    } else if params.unlabelled == Unlabelled::Use && profile.counts.unlabelled > 0 {
-        Some("unlabelled: the influence of a row without a target depends on all that have one")
-    } else if problem.task != Task::Classification && lacks(&profile.targets) {
-        Some("target: the difference of a missing value is that expected among all rows")
-    } else if params.missing == Missing::Expected && lacks(&profile.features) {
-        Some("missing: the difference of a missing value is that expected among all rows; \"informative\" needs none")
-    } else {
-        None
-    }
-}
 
 /// The rows, by their numbers in the data set of `profile`, that are queries of the blocks in `options.keys`, ascending.
 ///
@@ -113,27 +93,4 @@ pub fn accumulate(
     monitor: &Monitor,
 ) -> Result<Accumulator> {
     accumulate_within(None, source, roles, params, options, Some(numbers), monitor)
-}
-
-/// Checks that a selection has these `numbers`, and that it will do.
-pub(crate) fn check_rows(
-    numbers: &[u32],
-    scan: &ScanSummary<'_>,
-    problem: &Problem,
-    params: &ReliefParams,
-) -> Result<()> {
-    if let Some(obstacle) = obstacle(problem, params, &scan.profile) {
-        return check(false, format!("{obstacle}; rank all rows together"));
-    }
-    let (rows, all) = (scan.rows, scan.profile.counts.kept);
-    let fit = numbers.len() as u64 == rows
-        && numbers.is_sorted_by(|a, b| a < b)
-        && numbers.last().is_none_or(|&last| u64::from(last) < all);
-    check(fit, format!("numbers: give one for each of {rows} rows, ascending and below {all}"))
-}
-
-/// The share of the rows that are of each class.
-pub(crate) fn priors(profile: &Profile) -> Vec<f64> {
-    let ColumnProfile::Nominal(classes) = &profile.targets[0] else { return Vec::new() };
-    classes.counts.values().map(|&count| count as f64 / profile.counts.kept as f64).collect()
 }

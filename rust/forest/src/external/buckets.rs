@@ -11,8 +11,8 @@ use std::sync::{Mutex, PoisonError};
 use arrow_buffer::Buffer;
 use bytemuck::Pod;
 
+use super::access::Parts;
 use super::bucket::Bucket;
-use super::parts::Parts;
 use super::upper_tree::{State, UpperTree};
 use crate::context::GrowContext;
 use crate::router::Reached;

@@ -18,6 +18,7 @@
 //!
 //! Memory: in a pass the sums of as many open nodes as fit; in growth the rows of one bucket for each thread.
 
+pub(crate) mod access;
 mod bucket;
 mod buckets;
 mod memory_plan;
@@ -42,6 +43,7 @@ use super::model_error::RowSample;
 use super::oob::{OobContext, rows_of_tree};
 use super::scores::{SplitScores, oob_needs, score_size};
 use super::space::Block;
+use access::Parts;
 use buckets::{Buckets, Stored};
 use ferrank_ranking::Contribution;
 use ferrank_runtime::budget::Budget;
@@ -49,7 +51,6 @@ use ferrank_runtime::error::Result;
 use ferrank_runtime::scratch::Scratch;
 use memory_plan::MemoryPlan;
 pub(super) use memory_plan::holds_all;
-use parts::Parts;
 use pass::Passes;
 use upper_tree::{State, UpperTree};
 

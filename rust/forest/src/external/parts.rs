@@ -5,6 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::access::Parts;
 use super::bucket::Bucket;
 use super::buckets::Buckets;
 use super::pass::Passes;
@@ -19,33 +20,6 @@ use crate::tree_buffer::{BufferedSplit, CodeTest};
 use ferrank_data::store::CodeStore;
 use ferrank_runtime::error::{Error, Result, check};
 use ferrank_runtime::scratch::Scratch;
-
-/// The parts of a data set.
-pub trait Parts: Send + Sync {
-    /// The sums that `request` asks for, of the rows of all parts.
-    ///
-    /// # Errors
-    /// A part that does not answer.
-    fn sums(&self, request: &[u8]) -> Result<Vec<f64>>;
-
-    /// Collects the rows of the buckets that `request` asks for.
-    ///
-    /// # Errors
-    /// A part that does not answer.
-    fn collect(&self, request: &[u8]) -> Result<()>;
-
-    /// The records of bucket `number` of those collected last, part after part.
-    ///
-    /// # Errors
-    /// A part that does not answer.
-    fn bucket(&self, number: usize) -> Result<Vec<u8>>;
-
-    /// The codes of `rows`, which ascend, row by row.
-    ///
-    /// # Errors
-    /// A part that does not answer.
-    fn codes(&self, rows: &[usize]) -> Result<Vec<u8>>;
-}
 
 /// Upper trees as far as parts must know them: the number of each, and its nodes.
 type Request = Vec<(u64, Vec<Asked>)>;
