@@ -246,7 +246,7 @@ def nearest(
             {**roles, "drop": []},
             settings,
             means.n_threads(),
-            means.limit(),
+            means.limit_beside(),
             means.folder(),
             whole,
             rows.numbers,
@@ -267,7 +267,7 @@ def search_apart(
             {**roles, "drop": []},
             settings,
             means.n_threads(),
-            means.limit(),
+            means.limit_beside(),
             means.folder(),
             whole,
             rows.numbers,
@@ -427,7 +427,7 @@ def grow_apart(
     with worker_client() as client:
         parts = _Asking(client, token, asked, means, names, firsts)
         apart = _apart(token, asked, whole, answers)
-        run = apart.accumulate(*keys, means.n_threads(), means.limit(), parts)
+        run = apart.accumulate(*keys, means.n_threads(), means.limit_beside(), parts)
         return _bytes(_finish(run, token))
 
 
