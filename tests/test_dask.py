@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import json
 import multiprocessing
 import os
 import signal
@@ -168,6 +170,122 @@ def test_ctrl_c_ends_what_workers_do(
             interrupted()
 
 
+APART = {
+    "numbers": ("y", fr.ReliefRanker(n_neighbors=(3, 8), n_iterations=0.8)),
+    "classes": ("z", fr.ReliefRanker(sigma=20)),
+    "several": (TARGETS, fr.ReliefRanker(n_iterations=100)),
+    "gaps": ("z", fr.ReliefRanker(n_iterations=200, missing="informative", unlabelled="ignore")),
+}
+
+
+def without_gaps(frame: pd.DataFrame, name: str) -> pd.DataFrame:
+    known = frame.assign(z=np.where(frame["x2"] > 0.5, "a", np.where(frame["x3"] > 0, "b", "c")))
+    if name == "gaps":
+        known.loc[::7, "z"] = None
+        return known
+    return known.assign(x1=frame["x1"].fillna(0), colour=frame["colour"].fillna("none"))
+
+
+@pytest.mark.parametrize("name", APART)
+def test_relief_leaves_rows_where_they_are_if_no_worker_may_hold_all(
+    name: str, frame: pd.DataFrame, cluster: distributed.LocalCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target, ranker = APART[name]
+    drop = [column for column in TARGETS if column not in target]
+    known = without_gaps(frame, name)
+    whole = fr.rank(known, target, ranker=ranker, drop=drop)
+    monkeypatch.setattr("ferrank.distributed.plan.SPILL_FRACTION", 1e-6)
+    with distributed.Client(cluster):
+        for n_partitions in (1, 3, 16):
+            collection = dd.from_pandas(known, npartitions=n_partitions, sort=False)
+            assert same(fr.rank(collection, target, ranker=ranker, drop=drop), whole)
+    assert {"part", "draw", "pick", "nearest", "search_apart"} <= set(cluster.scheduler.task_prefixes)
+
+
+FORESTS_APART = {
+    "several": (
+        TARGETS,
+        fr.ForestRanker(n_estimators=20, scores=("genie3", "symbolic", "coverage")),
+    ),
+    "extra": ("y", fr.ForestRanker(n_estimators=5, ensemble="extra_trees")),
+}
+
+
+@pytest.mark.parametrize("name", FORESTS_APART)
+def test_forests_leave_codes_where_they_are_if_no_worker_may_hold_all(
+    name: str, frame: pd.DataFrame, cluster: distributed.LocalCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target, ranker = FORESTS_APART[name]
+    drop = [column for column in TARGETS if column not in target]
+    whole = fr.rank(frame, target, ranker=ranker, drop=drop)
+    monkeypatch.setattr("ferrank.distributed.plan.SPILL_FRACTION", 1e-6)
+    with distributed.Client(cluster) as client:
+        for n_partitions in (1, 3, 16):
+            collection = dd.from_pandas(frame, npartitions=n_partitions, sort=False)
+            found = fr.rank(collection, target, ranker=ranker, drop=drop)
+            assert same(found, whole)
+        victim = next(iter(client.run(os.getpid).values()))
+        progress, thread = once("growing", lambda: os.kill(victim, signal.SIGKILL))
+        found = fr.rank(collection, target, ranker=ranker, drop=drop, progress=progress)
+        thread.join()
+        assert same(found, whole)
+    assert {"answer", "grow_apart", "collect", "piece"} <= set(cluster.scheduler.task_prefixes)
+
+
+def test_sums_of_partitions_are_those_of_all_rows(frame: pd.DataFrame) -> None:
+    """Tops of trees are grown from sums; the tests of the engine hold the trees against those in memory."""
+    from ferrank import _core
+    from ferrank.distributed import tasks
+    from ferrank.run import finish
+
+    table = pa.table(frame)
+    ranker = fr.ForestRanker()
+    settings = ranker._settings()
+    roles = ranker._own_roles() | {"target": ["y"], "drop": ["z"], "weight": None, "groups": None}
+    asked = (table.schema, roles, settings)
+    whole = tasks.profile(table, 0, asked, 0, None, None)
+    request = json.dumps([[0, [{"Open": [0, 1, 5]}]], [7, [{"Open": [2]}]]]).encode()
+
+    def sums(ends: list[int]) -> np.ndarray:
+        parts = [table.slice(first, end - first) for first, end in itertools.pairwise(ends)]
+        codes = [tasks.code(part, number, asked, whole, None) for number, part in enumerate(parts)]
+        answers = [tasks.answer(code, asked, whole) for code in codes]
+        source = _core.Source.table(table.slice(0, 0), "table")
+        apart = _core.Apart.of(source, roles, settings, whole, answers)
+        found = [
+            finish(apart.sums(code, first, request, 1)) for code, first in zip(codes, ends, strict=False)
+        ]
+        return tasks.add_sums(*found)
+
+    assert np.array_equal(sums([0, 900]), sums([0, 1, 300, 900]))
+    assert sums([0, 900])[::2].sum() > 0
+
+
+def test_a_forest_that_reads_all_codes_says_why(
+    frame: pd.DataFrame, cluster: distributed.LocalCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ferrank.distributed.plan.SPILL_FRACTION", 1e-6)
+    collection = dd.from_pandas(frame, npartitions=2, sort=False)
+    with distributed.Client(cluster), pytest.raises(fr.ResourceError, match="codes of all rows .scores: "):
+        fr.rank(collection, TARGETS, ranker=FOREST)
+
+
+def test_a_worker_that_dies_while_rows_are_searched_apart_changes_nothing(
+    frame: pd.DataFrame, cluster: distributed.LocalCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known = without_gaps(frame, "numbers")
+    ranker = fr.ReliefRanker(n_iterations=1.0, n_neighbors=40)
+    whole = fr.rank(known, "y", ranker=ranker, drop=["z"])
+    monkeypatch.setattr("ferrank.distributed.plan.SPILL_FRACTION", 1e-6)
+    with distributed.Client(cluster) as client:
+        victim = next(iter(client.run(os.getpid).values()))
+        progress, thread = once("searching", lambda: os.kill(victim, signal.SIGKILL))
+        collection = dd.from_pandas(known, npartitions=16, sort=False)
+        found = fr.rank(collection, "y", ranker=ranker, drop=["z"], progress=progress)
+        thread.join()
+    assert same(found, whole)
+
+
 def test_workers_share_the_memory_and_keep_to_their_own_limit(
     frame: pd.DataFrame, cluster: distributed.LocalCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -181,9 +299,10 @@ def test_workers_share_the_memory_and_keep_to_their_own_limit(
             with pytest.raises(fr.ResourceError, match="memory_limit: 1 MiB do not do .* use at least"):
                 fr.rank(collection, TARGETS, ranker=ranker, memory_limit="1MiB")
         monkeypatch.setattr("ferrank.distributed.plan.SPILL_FRACTION", 1e-6)
-        for ranker, what in [("forest", "the codes of all rows"), ("relief", "all rows")]:
-            with pytest.raises(fr.ResourceError, match=f"{what} take 1 MiB on each worker"):
-                fr.rank(collection, TARGETS, ranker=ranker)
+        refused = [(FOREST, "the codes of all rows"), (fr.ReliefRanker(), "all rows")]
+        for refusing, what in refused:
+            with pytest.raises(fr.ResourceError, match=rf"{what}.* take 1 MiB on each worker"):
+                fr.rank(collection, TARGETS, ranker=refusing)
     alone, shared = (TaskResources(1, None, None, processes).limit() for processes in (1, 4))
     assert alone is None or (shared is not None and shared < alone)
 

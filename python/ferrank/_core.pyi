@@ -86,6 +86,29 @@ class Coded:
     ) -> Coded: ...
     def accumulate(self, first: int, end: int, threads: int) -> Run: ...
 
+def answers(
+    source: Source, roles: Mapping[str, object], settings: Mapping[str, object], profile: bytes, codes: bytes
+) -> bytes: ...
+
+@final
+class Apart:
+    """What every worker knows of a data set in parts that keep their codes."""
+
+    @staticmethod
+    def of(
+        source: Source,
+        roles: Mapping[str, object],
+        settings: Mapping[str, object],
+        profile: bytes,
+        answers: Sequence[bytes],
+    ) -> Apart: ...
+    def accumulate(self, first: int, end: int, threads: int, memory: int | None, parts: object) -> Run: ...
+    def sums(self, codes: bytes, first: int, request: bytes, threads: int) -> Run: ...
+    def collect(
+        self, codes: bytes, first: int, request: bytes, threads: int, temp_dir: str | PathLike[str] | None
+    ) -> Run: ...
+    def codes(self, codes: bytes, first: int, rows: NDArray[np.uint64]) -> Run: ...
+
 @final
 class Stream:
     """What is kept of the batches so far."""
@@ -139,6 +162,39 @@ def profile(
     threads: int,
     alone: int | None = None,
     of_rows: int | None = None,
+) -> Run: ...
+def taking_part(source: Source, roles: Mapping[str, object], settings: Mapping[str, object]) -> Run: ...
+def obstacle(
+    source: Source, roles: Mapping[str, object], settings: Mapping[str, object], profile: bytes
+) -> str | None: ...
+def queries(
+    source: Source,
+    roles: Mapping[str, object],
+    settings: Mapping[str, object],
+    profile: bytes,
+    keys: tuple[int, int],
+) -> NDArray[np.uint32]: ...
+def nearest(
+    source: Source,
+    roles: Mapping[str, object],
+    settings: Mapping[str, object],
+    threads: int,
+    memory: int | None,
+    temp_dir: str | PathLike[str] | None,
+    profile: bytes,
+    numbers: NDArray[np.uint32],
+    queries: NDArray[np.uint32],
+) -> Run: ...
+def search(
+    source: Source,
+    roles: Mapping[str, object],
+    settings: Mapping[str, object],
+    threads: int,
+    memory: int | None,
+    temp_dir: str | PathLike[str] | None,
+    profile: bytes,
+    numbers: NDArray[np.uint32],
+    keys: tuple[int, int],
 ) -> Run: ...
 def default_memory(processes: int) -> int | None: ...
 def n_keys(

@@ -2,15 +2,25 @@
 
 Each partition is profiled where it lies, and the profiles merge in a tree. ``scope="global"``: each partition
 is coded, one byte a value, and each task grows some of the trees over all rows: the ranking has the bits of
-one machine. For Relief, whose distances need the values, rows move as they are. ``scope="partition"``: each
-partition contributes its share of trees or queries from its own rows, and no row moves. Contributions are
-keyed, so a task that is run again, because a worker died, changes nothing.
+one machine. For Relief, whose distances need the values, rows move as they are.
+
+Where no worker may hold all codes or rows, these stay in their partitions. Forests: partitions add up the
+sums of open nodes for the workers that grow trees, and hand over the rows of nodes that fit into memory.
+Relief: each partition is searched for the rows that count for some of the queries, and only these move. The
+bits are the same. What reads all rows in another way is refused with the reason: scores of out-of-bag rows,
+shadows, ``per_target``, ``supervision`` and label sets of forests; ranks, ``myopic``, labels, targets drawn
+anew and expected differences of missing values of Relief. Sizes decide, and the log says which way was
+taken.
+
+``scope="partition"``: each partition contributes its share of trees or queries from its own rows, and no row
+moves. Contributions are keyed, so a task that is run again, because a worker died, changes nothing.
 
 Memory of a worker: what dask keeps there of the data set; where it grows trees over all rows, the codes of
-all rows, one byte a value, once, and the targets; where it looks for Relief's neighbours among all, the
-rows as they are. Beside that bags, trees and lists of neighbours, within ``memory_limit``. The client holds
-settings, a few numbers for each partition, and the contributions: for each tree or block a number for each
-feature. The local scheduler of processes hands everything from process to process through the client.
+all rows, one byte a value, once, or those of its partitions, and the targets of all rows; where it looks for
+Relief's neighbours among all, the rows as they are, or else those of a partition and the rows that count.
+Beside that bags, trees and lists of neighbours, within ``memory_limit``. The client holds settings, a few
+numbers for each partition, and the contributions: for each tree or block a number for each feature. The local
+scheduler of processes hands everything from process to process through the client.
 
 | module | what |
 |---|---|

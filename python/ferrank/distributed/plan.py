@@ -1,6 +1,7 @@
 """The tasks of a ranking, in three rounds: rows are counted, then profiled, then contribute."""
 
 import itertools
+import logging
 import os
 import time
 import uuid
@@ -32,9 +33,13 @@ from ferrank.run import Progress
 
 __all__ = ["rank"]
 
+_log = logging.getLogger("ferrank.distributed")
+
 _FAN = 8
 """Profiles or accumulators that are merged by one task."""
 _TASKS_A_WORKER = 4
+_TOGETHER = 16
+"""Of what a worker may hold, one part in so many is for the rows that count for queries searched together."""
 _DRIFTED_NAMED = 3
 
 
@@ -131,13 +136,19 @@ class _Run:
     def whole(self) -> bytes:
         """Return the contributions that all rows together make."""
         settings = self._asked[2]
+        reason = f" ({self._known.obstacle})" if self._known.obstacle else ""
         if settings["ranker"] == "relief":
-            _check_room(self._size, "Relief: all rows")
+            if not _fits(self._size) and self._known.obstacle is None:
+                return self._gather(self._search_apart())
+            _check_room(self._size, f"Relief: all rows{reason}")
             pack = _delayed(tasks.pack)
             # All rows, for those that take no part are counted, too.
             parts = [pack(table, number, self._asked) for number, table in enumerate(self._tables)]
             return self._gather(self._search(parts))
-        _check_room(sum(self._kept) * self._known.row_bytes, "forests: the codes of all rows")
+        size = sum(self._kept) * self._known.row_bytes
+        if not _fits(size) and self._known.obstacle is None:
+            return self._grow_apart(size)
+        _check_room(size, f"forests: the codes of all rows{reason}")
         if settings["per_target"]:
             return self._grow_per_target(settings["n_estimators"])
         codes = self._codes(self._kept, self._profile_of_all, None)
@@ -231,6 +242,57 @@ class _Run:
             search(*fixed, span, self._means, *parts)
             for span in _spans(0, self._known.n_keys, self._n_tasks())
         ]
+
+    def _grow_apart(self, size: int) -> bytes:
+        """Grow trees over partitions that keep their codes."""
+        _log.info("memory plan: codes take %d MiB, and stay in their partitions", size >> 20)
+        codes = self._codes(self._kept, self._profile_of_all, None)
+        answer = _delayed(tasks.answer)
+        answers = [answer(part, self._asked, self._profile_of_all) for part in codes]
+        # The partitions keep their codes as long as these are here.
+        known, *kept = self._persist([_task(tasks.known, *answers), *codes], "coding", codes)
+        names = self._profile_of_all.key, known.key, [part.key for part in kept]
+        firsts = [0, *itertools.accumulate(rows for rows in self._kept if rows)][:-1]
+        grow = _delayed(tasks.grow_apart)
+        shares = [
+            grow(self._token, self._asked, self._profile_of_all, known, span, self._means, names, firsts)
+            for span in _spans(0, self._known.n_keys, len(_limits()))
+        ]
+        return self._gather(shares)
+
+    def _search_apart(self) -> list[Any]:
+        """Search each partition where it is, and bring together the rows that count.
+
+        A row that counts for a query among all rows does so within its partition, and among any rows.
+        """
+        n_rows, limits = sum(self._kept), _limits()
+        listed = min(self._known.n_listed, n_rows) * -(-self._size // n_rows)
+        n_spans = max(len(limits), -(-_TOGETHER * listed // min(limits)))
+        spans = _spans(0, self._known.n_keys, n_spans)
+        _log.info(
+            "memory plan: rows take %d MiB, and stay in their partitions; %d searches of each",
+            self._size >> 20,
+            len(spans),
+        )
+        part, draw, pick = _delayed(tasks.part), _delayed(tasks.draw), _delayed(tasks.pick)
+        join, nearest, search = _delayed(tasks.join), _delayed(tasks.nearest), _delayed(tasks.search_apart)
+        firsts = [0, *itertools.accumulate(self._kept)]
+        parts = [
+            part(table, number, self._asked, firsts[number])
+            for number, table in enumerate(self._tables)
+            if self._kept[number]
+        ]
+        fixed = (self._token, self._asked, self._profile_of_all)
+        shares = []
+        for span in spans:
+            drawn = draw(self._asked, self._profile_of_all, span)
+            queries = join(*(pick(rows, drawn) for rows in parts))
+            found = [nearest(*fixed, self._means, queries, rows) for rows in parts]
+            while len(found) > _FAN:
+                together = (found[first : first + _FAN] for first in range(0, len(found), _FAN))
+                found = [nearest(*fixed, self._means, queries, *rows) for rows in together]
+            shares.append(search(*fixed, span, self._means, *found))
+        return shares
 
     def _n_tasks(self) -> int:
         client = _client()
@@ -344,12 +406,23 @@ def _processes() -> int:
     return 1
 
 
-def _check_room(size: int, what: str) -> None:
-    """Raise if a worker of a cluster may not hold ``size`` bytes, those of ``what``."""
+def _limits() -> list[int]:
+    """Return the bytes that each worker of a cluster may hold, where that is limited."""
     client = _client()
     workers = client.scheduler_info()["workers"].values() if client is not None else ()
-    limits = [worker["memory_limit"] for worker in workers if worker["memory_limit"]]
-    if limits and size > SPILL_FRACTION * min(limits):
+    return [worker["memory_limit"] for worker in workers if worker["memory_limit"]]
+
+
+def _fits(size: int) -> bool:
+    """Whether any worker may hold ``size`` bytes."""
+    limits = _limits()
+    return not limits or size <= SPILL_FRACTION * min(limits)
+
+
+def _check_room(size: int, what: str) -> None:
+    """Raise if a worker of a cluster may not hold ``size`` bytes, those of ``what``."""
+    if not _fits(size):
+        limits = _limits()
         raise ResourceError(
             f"memory: {what} take {-(-size >> 20)} MiB on each worker, the least of which may hold "
             f"{int(SPILL_FRACTION * min(limits)) >> 20} MiB before dask spills; use larger workers, or "

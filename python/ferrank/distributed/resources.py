@@ -14,6 +14,8 @@ from ferrank import _core
 
 __all__ = ["SPILL_FRACTION", "TaskResources"]
 
+_BESIDE_FRACTION = 0.9
+"""Share of a worker's limit up to which a task goes that has the worker's own partitions beside it."""
 SPILL_FRACTION = 0.7
 """Share of a worker's limit from which on dask writes data to disk, unless it is told another."""
 
@@ -46,6 +48,15 @@ class TaskResources:
             return _core.default_memory(self.processes) if self.memory is None else self.memory
         share = int(most * (worker.memory_manager.memory_spill_fraction or SPILL_FRACTION))
         return share if self.memory is None else min(share, self.memory)
+
+    def limit_beside(self) -> int | None:
+        """Return the most bytes that the process may hold while dask spills the partitions it keeps there."""
+        worker = _worker()
+        most = None if worker is None else worker.memory_manager.memory_limit
+        if not most:
+            return self.limit()
+        beside = int(most * _BESIDE_FRACTION)
+        return beside if self.memory is None else min(beside, self.memory)
 
     def folder(self) -> str | None:
         """Return the folder for temporary files; a worker has one of its own."""

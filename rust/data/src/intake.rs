@@ -170,7 +170,26 @@ impl Intake<'_> {
         self.pass(Phase::Profiling, |_| Ok(()))
     }
 
+    /// For each row of the source whether it takes part.
+    pub fn taking_part(&self) -> Result<Vec<bool>> {
+        let mut taking_part = Vec::new();
+        for batch in self.source.chunks()? {
+            self.monitor.check()?;
+            taking_part.extend(self.kept(&batch?, &mut Counts::default())?);
+        }
+        Ok(taking_part)
+    }
+
     fn keep(&self, batch: RecordBatch, counts: &mut Counts) -> Result<RecordBatch> {
+        let keep = self.kept(&batch, counts)?;
+        if keep.iter().all(|k| *k) {
+            return Ok(batch);
+        }
+        filter_record_batch(&batch, &BooleanArray::from(keep)).map_err(|e| Error::Data(e.to_string()))
+    }
+
+    /// For each row of `batch` whether it takes part; adds the rows to `counts`.
+    fn kept(&self, batch: &RecordBatch, counts: &mut Counts) -> Result<Vec<bool>> {
         let rows = batch.num_rows();
         let mut labelled = vec![false; rows];
         for target in &self.problem.targets {
@@ -188,16 +207,13 @@ impl Intake<'_> {
             keep.fill(true);
         }
         if let Some(column) = self.problem.weight {
-            for (keep, weight) in keep.iter_mut().zip(self.weights(&batch, column)?) {
+            for (keep, weight) in keep.iter_mut().zip(self.weights(batch, column)?) {
                 counts.weightless += (*keep && weight == 0.0) as u64;
                 *keep &= weight > 0.0;
             }
         }
         counts.kept += keep.iter().filter(|keep| **keep).count() as u64;
-        if keep.iter().all(|k| *k) {
-            return Ok(batch);
-        }
-        filter_record_batch(&batch, &BooleanArray::from(keep)).map_err(|e| Error::Data(e.to_string()))
+        Ok(keep)
     }
 
     /// The error of a pass that read other rows than the pass before.

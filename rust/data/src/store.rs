@@ -133,6 +133,16 @@ impl CodeStore {
         Ok(CodeStore { rows, chunks, firsts, codings, slots, targets, values, weights, groups: groups.map(Arc::new) })
     }
 
+    /// The values and weights of the rows of `parts`, which were read without codes. A single row shows how codes lie.
+    ///
+    /// # Errors
+    /// As for [`CodeStore::from_parts`].
+    pub fn without_codes(book: Codebook, parts: Vec<Part>) -> Result<Self> {
+        let store = CodeStore::from_parts(book.without_codes(), parts, Keep::Memory)?;
+        let chunks = vec![book.chunk(1)];
+        Ok(CodeStore { chunks, firsts: vec![0], codings: book.codings, slots: book.slots, ..store })
+    }
+
     /// The values and weights of all rows.
     pub fn columns(&self) -> Columns<'_> {
         Columns { targets: &self.targets, values: &self.values, weights: &self.weights }

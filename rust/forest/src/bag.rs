@@ -57,7 +57,8 @@ impl<'a> BagPlan<'a> {
         self.take_rows(tree, block * CHUNK_ROWS..self.n_rows.min((block + 1) * CHUNK_ROWS), bag);
     }
 
-    fn take_rows(&self, tree: u64, rows: Range<usize>, bag: &mut Bag) {
+    /// Fills `bag` with those of `rows` that are in tree number `tree`, numbered from the first of `rows`.
+    pub(crate) fn take_rows(&self, tree: u64, rows: Range<usize>, bag: &mut Bag) {
         let seed = self.params.seed;
         match (self.draws, self.groups) {
             _ if companions::is_companion(tree) => {
@@ -70,7 +71,11 @@ impl<'a> BagPlan<'a> {
             (None, _) => bag.take_all(rows.len()),
             (Some(draws), None) => {
                 let blocks = rows.start / CHUNK_ROWS..rows.end.div_ceil(CHUNK_ROWS);
-                bag.take_blocks(seed, tree, self.n_rows, draws, blocks);
+                let base = blocks.start * CHUNK_ROWS;
+                bag.take_blocks(seed, tree, self.n_rows, draws, blocks.clone());
+                if rows != (base..self.n_rows.min(blocks.end * CHUNK_ROWS)) {
+                    bag.keep(rows.start - base..rows.end - base);
+                }
             }
             (Some(draws), Some(groups)) => bag.take_groups(seed, tree, groups, draws, rows),
         }
@@ -268,6 +273,22 @@ mod tests {
         let last_block = bag.rows.iter().filter(|&&row| row as usize >= 3 * CHUNK_ROWS).count();
         assert!((500..750).contains(&last_block), "{last_block}");
     }
+
+    #[test]
+    fn any_rows_drawn_alone_are_those_of_the_whole_bag() {
+        let (n_rows, params) = (3 * CHUNK_ROWS + 77, ForestParams::default());
+        let bags = BagPlan::of_rows(n_rows, &params);
+        let (mut whole, mut part) = (Bag::default(), Bag::default());
+        bags.take(2, &mut whole);
+        let mut joined = Vec::new();
+        let ends = [0, 1, 500, CHUNK_ROWS - 1, CHUNK_ROWS + 3, 3 * CHUNK_ROWS, 3 * CHUNK_ROWS + 70, n_rows];
+        for rows in ends.windows(2) {
+            bags.take_rows(2, rows[0]..rows[1], &mut part);
+            joined.extend(part.rows.iter().map(|row| rows[0] as u32 + row).zip(part.counts.iter().copied()));
+        }
+        assert!(joined.into_iter().eq(whole.rows.into_iter().zip(whole.counts)));
+    }
+
     #[test]
     fn blocks_drawn_alone_are_those_of_the_whole_bag() {
         let rows = 5 * CHUNK_ROWS + 77;

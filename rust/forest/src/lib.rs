@@ -63,6 +63,7 @@
 //! The codes of all features, one or two bytes each, the components of each row, and for each thread a bag and the
 //! buffers of a tree. See `external` for data sets that do not fit into memory.
 
+pub mod apart;
 mod bag;
 mod candidates;
 mod companion_scores;

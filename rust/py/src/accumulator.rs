@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use arrow_buffer::Buffer;
 use bytes::Bytes;
 use ferrank::Accumulator as Core;
 use ferrank::RunOptions;
@@ -108,7 +109,7 @@ impl Coded {
         let coded = py.detach(|| {
             let options =
                 RunOptions::default().with_threads(threads).with_memory(memory).with_temp_dir(temp_dir.as_deref());
-            let parts = parts.into_iter().map(|part| Bytes::from_owner(part).into()).collect();
+            let parts = parts.into_iter().map(buffer).collect();
             let (profile, own) =
                 (Profile::from_ipc(profile.to_vec())?, own.map(|bytes| Profile::from_ipc(bytes.to_vec())).transpose()?);
             let view = View::new(&*source.0, &roles, params.treatment()).with_alone(alone);
@@ -128,6 +129,11 @@ impl Coded {
             |py, accumulator| Ok(Bound::new(py, Accumulator(accumulator))?.into_any()),
         )
     }
+}
+
+/// Bytes of Python, which are not copied.
+pub(crate) fn buffer(bytes: PyBackedBytes) -> Buffer {
+    Bytes::from_owner(bytes).into()
 }
 
 /// Bytes that each of `processes` processes of a machine may hold if nothing is said, or `None` where the system

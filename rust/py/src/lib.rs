@@ -5,6 +5,7 @@
 //! thread stays free for Ctrl-C and a progress line.
 
 mod accumulator;
+mod apart;
 mod arrays;
 mod data;
 mod error;
@@ -18,6 +19,7 @@ mod replay;
 mod results;
 mod roles;
 mod run;
+mod selection;
 mod settings;
 mod sparse;
 mod stream;
@@ -32,6 +34,8 @@ mod _core {
     #[pymodule_export]
     use super::accumulator::{Accumulator, Coded, default_memory, merge_profiles, n_keys};
     #[pymodule_export]
+    use super::apart::{Apart, answers};
+    #[pymodule_export]
     use super::data::{closed_sets, convert, inspect, neighbors, spill};
     #[pymodule_export]
     use super::input::Source;
@@ -43,6 +47,8 @@ mod _core {
     };
     #[pymodule_export]
     use super::run::Run;
+    #[pymodule_export]
+    use super::selection::{nearest, obstacle, queries, search, taking_part};
     #[pymodule_export]
     use super::settings::{default_settings_json, score_definitions, settings_json};
     #[pymodule_export]

@@ -3,6 +3,7 @@
 use ferrank::early_stopping::Goal;
 use ferrank::forest::ForestParams;
 use ferrank::knn::KnnParams;
+use ferrank::relief::ReliefParams;
 use ferrank::stream::StreamParams;
 use ferrank::{Identity, Settings, hierarchy};
 use pyo3::prelude::*;
@@ -45,6 +46,10 @@ fn named(py: Python<'_>, name: &Value, params: Map<String, Value>) -> PyResult<S
 }
 
 pub(crate) fn forest(dict: &Bound<'_, PyDict>) -> PyResult<ForestParams> {
+    parts(dict, None)
+}
+
+pub(crate) fn relief(dict: &Bound<'_, PyDict>) -> PyResult<ReliefParams> {
     parts(dict, None)
 }
 

@@ -71,12 +71,14 @@ mod influence;
 mod limits;
 mod myopic;
 mod neighborhoods;
+mod obstacles;
 mod outline;
 mod params;
 mod plan;
 mod prepared;
 mod queries;
 mod ranker;
+pub mod selection;
 mod sums;
 mod targets;
 #[cfg(test)]
@@ -133,7 +135,7 @@ pub fn accumulate(
     options: &RunOptions<'_>,
     monitor: &Monitor,
 ) -> Result<Accumulator> {
-    accumulate_within(None, source, roles, params, options, monitor)
+    accumulate_within(None, source, roles, params, options, None, monitor)
 }
 
 fn accumulate_within(
@@ -142,6 +144,7 @@ fn accumulate_within(
     roles: &Roles,
     params: &ReliefParams,
     options: &RunOptions<'_>,
+    selection: Option<&[u32]>,
     monitor: &Monitor,
 ) -> Result<Accumulator> {
     let problem = Problem::resolve(&source.schema(), roles, source.name())?;
@@ -150,10 +153,13 @@ fn accumulate_within(
         let intake = Intake { source, problem: &problem, unlabelled: params.unlabelled, monitor };
         let scan = options.scan(&intake, 0)?;
         numbered(scan.rows, source.name(), "Relief")?;
-        check(
-            params.target_draws == 0 || !scan.is_part(),
-            "target_draws: not for rankings of parts of the rows; rank all rows together, or leave it out",
-        )?;
+        match selection {
+            Some(numbers) => obstacles::check_rows(numbers, &scan, &problem, params)?,
+            None => check(
+                params.target_draws == 0 || !scan.is_part(),
+                "target_draws: not for rankings of parts of the rows; rank all rows together, or leave it out",
+            )?,
+        }
         log_capped(params, scan.profile.counts.kept);
         let identity = Identity::new(params.clone(), &problem, &scan.profile);
         let requested = options.keys(identity.n_keys())?;
@@ -163,7 +169,12 @@ fn accumulate_within(
         if missing.is_empty() {
             return checkpoint.close();
         }
-        let queries = Queries::new(params, &scan, requested.start..requested.end.min(n_blocks), n_blocks);
+        let all_rows = scan.profile.counts.kept;
+        let own = requested.start..requested.end.min(n_blocks);
+        let queries = match selection {
+            Some(numbers) => Queries::selected(params, all_rows, own, n_blocks, numbers)?,
+            None => Queries::new(params, &scan, own, n_blocks),
+        };
         let unlabelled = scan.profile.counts.unlabelled;
         let outline = Outline::new(params, problem.task, problem.features.len(), problem.targets.len(), unlabelled);
         let limits = match limits {
@@ -173,12 +184,17 @@ fn accumulate_within(
             }
         };
         let prepared = Prepared::read(limits, intake, &scan, params, &Scratch::new(options.temp_dir))?;
+        prepared.check_groups()?;
         let (blocks, myopic): (Vec<u64>, Vec<u64>) = missing.into_iter().partition(|&key| key < n_blocks);
         if !blocks.is_empty() {
             let rule = neighborhood(params, prepared.n_rows);
             let blocks: Vec<_> = blocks.iter().map(|&key| (key, queries.block(key))).collect();
             let groups = queries.groups(params.seed, prepared.n_rows, outline.n_groups(), n_blocks);
-            rule.contribute(&prepared, &prepared.plan(params, outline, groups)?, &blocks, &checkpoint)?;
+            let priors = match selection {
+                Some(_) => obstacles::priors(&scan.profile),
+                None => prepared.priors(),
+            };
+            rule.contribute(&prepared, &prepared.plan(params, outline, groups, priors)?, &blocks, &checkpoint)?;
         }
         for key in myopic {
             checkpoint.add(key, vec![Vector::dense(prepared.myopic(monitor)?)])?;
@@ -239,9 +255,9 @@ impl Prepared<'_> {
         myopic::importances(&self.table, &self.space, &self.priors(), monitor)
     }
 
-    fn plan(&self, params: &ReliefParams, outline: Outline, groups: Vec<u8>) -> Result<Plan> {
+    fn plan(&self, params: &ReliefParams, outline: Outline, groups: Vec<u8>, priors: Vec<f64>) -> Result<Plan> {
         let kind = match self.problem.task {
-            _ if outline.metrics.is_empty() => Kind::Classes { priors: self.priors() },
+            _ if outline.metrics.is_empty() => Kind::Classes { priors },
             task => {
                 let targets = Targets::new(
                     &self.targets,

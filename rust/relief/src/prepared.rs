@@ -10,7 +10,7 @@ use super::targets;
 use ferrank_data::groups::Groups;
 use ferrank_data::intake::{Intake, Unlabelled};
 use ferrank_data::profile::{Categories, ColumnProfile};
-use ferrank_data::schema::{Attribute, Problem, Task};
+use ferrank_data::schema::{Problem, Task};
 use ferrank_data::store::{TargetColumn, add_values, empty_targets};
 use ferrank_data::values::{Keep, Values};
 use ferrank_neighbors::layout::Layout;
@@ -98,7 +98,8 @@ impl<'a> Prepared<'a> {
         };
         info!("memory plan: {n_rows} rows are {place}");
         let Labels { targets, groups } = labels;
-        let groups = problem.groups.as_ref().map(|column| numbered_groups(groups, column, name)).transpose()?;
+        let groups = problem.groups.as_ref().map(|_| Groups::new(&[Values::Held(groups)], name, Keep::Memory));
+        let groups = groups.transpose()?;
         let (classes, n_classes) = if by_class { targets::classes(&targets[0]) } else { (Vec::new(), 1) };
         let missing_models = match params.missing {
             Missing::Expected => expected(&table, &with_missing, &shapes, &classes, n_classes, monitor)?,
@@ -123,6 +124,20 @@ impl<'a> Prepared<'a> {
             targets,
             target_profiles: profile.targets.clone(),
         })
+    }
+
+    /// # Errors
+    /// [`Error::Data`](ferrank_runtime::error::Error::Data) if all rows are of the same group, and so have no neighbors.
+    pub(super) fn check_groups(&self) -> Result<()> {
+        let Some(column) = &self.problem.groups else { return Ok(()) };
+        check(
+            self.space.groups().is_none_or(|groups| groups.len() >= 2),
+            format!(
+                "groups: all rows have the same value in column '{}', so that no row has a neighbor of another group; \
+                 use a column with 2 or more values, or leave groups out",
+                column.name
+            ),
+        )
     }
 }
 
@@ -156,23 +171,6 @@ impl Labels {
         }
         add_values(&mut self.targets, intake, batch)
     }
-}
-
-/// The groups with these `hashes`, of the column of groups in the source called `name`.
-///
-/// # Errors
-/// [`Error::Data`](ferrank_runtime::error::Error::Data) if all rows are of the same group, and so have no neighbors.
-fn numbered_groups(hashes: Vec<u64>, column: &Attribute, name: &str) -> Result<Groups> {
-    let groups = Groups::new(&[Values::Held(hashes)], name, Keep::Memory)?;
-    check(
-        groups.len() >= 2,
-        format!(
-            "groups: all rows have the same value in column '{}', so that no row has a neighbor of another group; use a \
-             column with 2 or more values, or leave groups out",
-            column.name
-        ),
-    )?;
-    Ok(groups)
 }
 
 /// Reads the rows without their usual values, and ranks the features `ranked`; calls `each` with every batch.

@@ -4,18 +4,24 @@ use std::ops::Range;
 
 use super::params::ReliefParams;
 use ferrank_ranking::ScanSummary;
+use ferrank_runtime::error::{Error, Result};
 use ferrank_runtime::random::{Purpose, mix};
 
+/// The place of a row that is not in a selection.
+const ABSENT: u32 = u32::MAX;
+
 /// Queries by block.
-pub(super) struct Queries {
+pub(super) struct Queries<'a> {
     /// In the order of the draw.
     rows: Vec<u32>,
+    /// n_rows; the numbers in the data set of the rows of a selection, ascending.
+    selection: Option<&'a [u32]>,
     /// Number of the first block.
     first: u64,
     n_blocks: u64,
 }
 
-impl Queries {
+impl<'a> Queries<'a> {
     /// Draws the queries of the rows in `scan`. Queries of a whole data set are split into `n_blocks` blocks. A part of
     /// a data set draws its share of the queries among its rows, for the blocks `own`.
     pub(super) fn new(params: &ReliefParams, scan: &ScanSummary<'_>, own: Range<u64>, n_blocks: u64) -> Self {
@@ -23,10 +29,33 @@ impl Queries {
         let queries = params.queries(all);
         let draw = |count: u64| draw(params.seed, scan.rows as usize, count as usize);
         if !scan.is_part() {
-            return Queries { rows: draw(queries), first: 0, n_blocks };
+            return Queries { rows: draw(queries), selection: None, first: 0, n_blocks };
         }
         let share = (queries as f64 * (scan.rows as f64 / all as f64)).round() as u64;
-        Queries { rows: draw(share.clamp(1, scan.rows)), first: own.start, n_blocks: own.end - own.start }
+        let rows = draw(share.clamp(1, scan.rows));
+        Queries { rows, selection: None, first: own.start, n_blocks: own.end - own.start }
+    }
+
+    /// The queries of a whole data set of `all_rows` rows, as rows of a selection. The rows of the selection have these
+    /// `numbers` in the data set; they ascend, and those of the queries of the blocks `own` are among them.
+    ///
+    /// # Errors
+    /// [`Error::Data`] for a query of these blocks that is not among them.
+    pub(super) fn selected(
+        params: &ReliefParams,
+        all_rows: u64,
+        own: Range<u64>,
+        n_blocks: u64,
+        numbers: &'a [u32],
+    ) -> Result<Self> {
+        let numbers_of_queries = draw(params.seed, all_rows as usize, params.queries(all_rows) as usize);
+        let place = |row: &u32| numbers.binary_search(row).map_or(ABSENT, |place| place as u32);
+        let rows = numbers_of_queries.iter().map(place).collect();
+        let queries = Queries { rows, selection: Some(numbers), first: 0, n_blocks };
+        match own.into_iter().find(|&block| queries.block(block).contains(&ABSENT)) {
+            Some(block) => Err(Error::Data(format!("the selected rows lack a query of block {block}"))),
+            None => Ok(queries),
+        }
     }
 
     /// The largest number of queries of a block.
@@ -42,9 +71,13 @@ impl Queries {
         }
         let group = |block: u64| (block * n_groups as u64 / all_blocks) as u8;
         let other = |row: u64| group(self.first + mix([seed, Purpose::Groups as u64, row]) % self.n_blocks);
-        let mut groups: Vec<u8> = (0..n_rows as u64).map(other).collect();
+        let mut groups: Vec<u8> = match self.selection {
+            None => (0..n_rows as u64).map(other).collect(),
+            Some(numbers) => numbers.iter().map(|&row| other(u64::from(row))).collect(),
+        };
         for block in self.first..self.first + self.n_blocks {
-            self.block(block).iter().for_each(|&query| groups[query as usize] = group(block));
+            let queries = self.block(block).iter().filter(|query| **query != ABSENT);
+            queries.for_each(|&query| groups[query as usize] = group(block));
         }
         groups
     }

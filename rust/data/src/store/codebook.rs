@@ -72,6 +72,12 @@ impl Codebook {
         Ok(Codebook { codings, slots, narrow, wide, columns, n_targets, listed, weighted, grouped })
     }
 
+    /// The codebook of the same rows without their codes.
+    pub(super) fn without_codes(&self) -> Self {
+        let columns = self.columns.clone();
+        Codebook { codings: Vec::new(), slots: Vec::new(), narrow: 0, wide: 0, columns, ..*self }
+    }
+
     /// Bands of one byte and of two.
     pub(super) fn n_bands(&self) -> (usize, usize) {
         (self.narrow.div_ceil(BAND), self.wide.div_ceil(BAND))

@@ -89,6 +89,21 @@ impl Part {
         writer.finish().map_err(failed)
     }
 
+    /// Writes the values and weights of the part, coded by `book`, without its codes, for [`Part::read_without_codes`].
+    pub fn write_without_codes(self, book: &Codebook, to: impl Write) -> Result<()> {
+        let book = book.without_codes();
+        let chunks = self.chunks.iter().map(|chunk| book.chunk(chunk.rows)).collect();
+        Part { chunks, answers: self.answers }.write(&book, to)
+    }
+
+    /// The part in `bytes` that [`Part::write_without_codes`] wrote with a codebook like `book`.
+    ///
+    /// # Errors
+    /// As for [`Part::read`].
+    pub fn read_without_codes(book: &Codebook, bytes: Buffer) -> Result<Self> {
+        Part::read(&book.without_codes(), bytes)
+    }
+
     /// The part in `bytes`, an Arrow file that was written with a codebook like `book`. It keeps them.
     ///
     /// # Errors

@@ -11,6 +11,7 @@ use std::sync::{Mutex, PoisonError};
 use arrow_buffer::Buffer;
 use bytemuck::Pod;
 
+use super::access::Parts;
 use super::bucket::Bucket;
 use super::upper_tree::{State, UpperTree};
 use crate::context::GrowContext;
@@ -34,10 +35,18 @@ pub(super) struct Buckets<'a> {
     file: Mutex<(File, usize)>,
 }
 
-/// The complete file of all buckets.
+/// All buckets, complete.
 pub(super) struct Stored<'a> {
     records: Records<'a>,
-    bytes: Buffer,
+    place: Place<'a>,
+}
+
+/// Where complete buckets are.
+enum Place<'a> {
+    /// In this file.
+    File(Buffer),
+    /// In parts of the data set.
+    Parts(&'a dyn Parts),
 }
 
 /// The layout of rows in the file.
@@ -107,21 +116,43 @@ impl<'a> Buckets<'a> {
             }
         }
         let (file, _) = self.file.into_inner().unwrap_or_else(PoisonError::into_inner);
-        Ok(Stored { bytes: self.scratch.map(&file)?, records: self.records })
+        Ok(Stored { place: Place::File(self.scratch.map(&file)?), records: self.records })
     }
 }
 
-impl Stored<'_> {
+impl<'a> Stored<'a> {
+    /// The buckets that `parts` have collected of the rows of `store`.
+    pub(super) fn in_parts(store: &'a CodeStore, parts: &'a dyn Parts) -> Self {
+        Stored { records: Records { store, size: Records::size_of(store) }, place: Place::Parts(parts) }
+    }
+
+    /// The records of `bucket`, piece by piece.
+    pub(super) fn pieces(&self, bucket: &Bucket) -> Vec<u8> {
+        let Place::File(bytes) = &self.place else { return Vec::new() };
+        bucket.pieces.iter().flat_map(|&(start, end)| &bytes[start..end]).copied().collect()
+    }
+
     /// The rows of `bucket`.
     ///
     /// # Errors
     /// [`Error::Data`](ferrank_runtime::error::Error::Data) for more labels than can be counted.
     pub(super) fn take(&self, bucket: &Bucket) -> Result<Rows> {
-        let mut rows = self.records.allocate(bucket.rows);
-        let mut first = 0;
-        for &(start, end) in &bucket.pieces {
-            first = self.records.read(&self.bytes[start..end], first, &mut rows);
-        }
+        let mut rows = match &self.place {
+            Place::File(bytes) => {
+                let mut rows = self.records.allocate(bucket.rows);
+                let mut first = 0;
+                for &(start, end) in &bucket.pieces {
+                    first = self.records.read(&bytes[start..end], first, &mut rows);
+                }
+                rows
+            }
+            Place::Parts(parts) => {
+                let bytes = parts.bucket(bucket.number)?;
+                let mut rows = self.records.allocate(bytes.len() / self.records.size);
+                self.records.read(&bytes, 0, &mut rows);
+                rows
+            }
+        };
         for (column, all) in rows.targets.iter_mut().zip(self.records.store.targets.iter()) {
             if let (TargetColumn::Labels(labels), TargetColumn::Labels(all)) = (column, all) {
                 *labels = all.gather(rows.numbers.iter().map(|&row| row as usize))?;

@@ -18,9 +18,11 @@
 //!
 //! Memory: in a pass the sums of as many open nodes as fit; in growth the rows of one bucket for each thread.
 
+pub(crate) mod access;
 mod bucket;
 mod buckets;
 mod memory_plan;
+pub(crate) mod parts;
 mod pass;
 #[cfg(test)]
 mod tests;
@@ -41,6 +43,7 @@ use super::model_error::RowSample;
 use super::oob::{OobContext, rows_of_tree};
 use super::scores::{SplitScores, oob_needs, score_size};
 use super::space::Block;
+use access::Parts;
 use buckets::{Buckets, Stored};
 use ferrank_ranking::Contribution;
 use ferrank_runtime::budget::Budget;
@@ -66,33 +69,68 @@ pub(super) fn grow(
     trees: &[u64],
     each: &(dyn Fn(u64, Contribution) -> Result<()> + Sync),
 ) -> Result<()> {
-    grow_in(context, &MemoryPlan::new(context, budget)?, scratch, (subset, sample), trees, each)
+    grow_in(context, &MemoryPlan::new(context, budget)?, Place::Store(scratch), (subset, sample), trees, each)
+}
+
+/// Grows `trees` as [`grow`] does, over rows whose codes are in `parts`. No score may read out-of-bag rows.
+///
+/// # Errors
+/// As for [`grow`], and a part that does not answer.
+pub(super) fn grow_over(
+    context: GrowContext<'_>,
+    budget: &Budget,
+    parts: &dyn Parts,
+    sample: Option<&RowSample<'_>>,
+    trees: &[u64],
+    each: &(dyn Fn(u64, Contribution) -> Result<()> + Sync),
+) -> Result<()> {
+    grow_in(context, &MemoryPlan::new(context, budget)?, Place::Parts(parts), (&[], sample), trees, each)
+}
+
+/// Where the codes are.
+#[derive(Clone, Copy)]
+enum Place<'a> {
+    /// In the store; buckets are written here.
+    Store(&'a Scratch),
+    Parts(&'a dyn Parts),
 }
 
 fn grow_in(
     context: GrowContext<'_>,
     plan: &MemoryPlan,
-    scratch: &Scratch,
+    place: Place<'_>,
     (subset, sample): (&[usize], Option<&RowSample<'_>>),
     trees: &[u64],
     each: &(dyn Fn(u64, Contribution) -> Result<()> + Sync),
 ) -> Result<()> {
-    let oob = oob_needs(&context.params.scores).map(|needs| OobContext::new(context, needs, subset, Some(scratch)));
+    let scratch = if let Place::Store(scratch) = place { Some(scratch) } else { None };
+    let oob = oob_needs(&context.params.scores).map(|needs| OobContext::new(context, needs, subset, scratch));
     let passes = Passes::new(context);
     let numbers = trees.iter().flat_map(|&tree| std::iter::once(tree).chain(context.companions(tree)));
     let mut trees: Vec<UpperTree> = numbers.map(|number| UpperTree::new(number, context, plan)).collect();
     let contributions = Families::new(context);
     while upper_tree::open(&mut trees, context, plan) {
-        passes.sum(&mut trees)?;
+        match place {
+            Place::Store(_) => passes.sum(&mut trees)?,
+            Place::Parts(parts) => parts::sum(&mut trees, parts)?,
+        }
         trees.par_iter_mut().for_each(|tree| tree.choose(context, plan));
     }
     let growers = Mutex::new(Vec::new());
     let idle = || growers.lock().unwrap_or_else(PoisonError::into_inner);
     for group in trees.chunks_mut(plan.trees_on_disk()) {
         // The sums of open nodes are no longer in memory here.
-        let buckets = Buckets::new(context, scratch, group, plan.sums)?;
-        passes.collect(group, &buckets, oob.as_ref().and_then(OobContext::predicted))?;
-        let stored = buckets.finish(group)?;
+        let stored = match place {
+            Place::Store(scratch) => {
+                let buckets = Buckets::new(context, scratch, group, plan.sums)?;
+                passes.collect(group, &buckets, oob.as_ref().and_then(OobContext::predicted))?;
+                buckets.finish(group)?
+            }
+            Place::Parts(parts) => {
+                parts::collect(group, parts)?;
+                Stored::in_parts(context.store, parts)
+            }
+        };
         for together in group.chunks_mut(plan.at_once) {
             together.par_iter_mut().with_max_len(1).try_for_each(|tree| {
                 let grower = idle().pop();

@@ -7,7 +7,7 @@ use rayon::prelude::*;
 
 use super::buckets::Buckets;
 use super::upper_tree::{FeatureSums, State, UpperNode, UpperTree};
-use crate::bag::Bag;
+use crate::bag::{Bag, BagPlan};
 use crate::context::GrowContext;
 use crate::criterion::Criterion;
 use crate::oob::{LeafTotals, Node, PackedTree, Targets};
@@ -23,6 +23,9 @@ use ferrank_runtime::error::Result;
 /// Passes over a store.
 pub(super) struct Passes<'a> {
     context: GrowContext<'a>,
+    bags: BagPlan<'a>,
+    /// The number of row 0 of the store among the rows of the bags.
+    first: usize,
     criterion: Criterion,
     arch: Arch,
     idle: Mutex<Vec<Walker>>,
@@ -37,8 +40,13 @@ struct Walker {
 
 impl<'a> Passes<'a> {
     pub(super) fn new(context: GrowContext<'a>) -> Self {
+        Passes::of_part(context, context.bags(), 0)
+    }
+
+    /// Passes over the store of a part of the rows of `bags`, from row `first` on.
+    pub(super) fn of_part(context: GrowContext<'a>, bags: BagPlan<'a>, first: usize) -> Self {
         let criterion = Criterion::new(context.space);
-        Passes { context, arch: Arch::new(), criterion, idle: Mutex::default() }
+        Passes { context, bags, first, arch: Arch::new(), criterion, idle: Mutex::default() }
     }
 
     /// Adds the examples of all rows to the sums of the open nodes.
@@ -91,7 +99,7 @@ impl<'a> Passes<'a> {
         visit: impl Fn(&mut UpperNode, &mut Reached<'_>, usize) -> Result<()> + Sync,
     ) -> Result<()> {
         let GrowContext { store, space, monitor, .. } = self.context;
-        let bags = self.context.bags();
+        let (bags, first) = (self.bags, self.first);
         let mut trees: Vec<(&mut UpperTree, Frontier)> = trees
             .iter_mut()
             .map(|tree| {
@@ -101,15 +109,19 @@ impl<'a> Passes<'a> {
             .filter(|(_, frontier)| frontier.is_wanted())
             .collect();
         let mut block = Block::default();
-        for (number, base) in (0..store.rows).step_by(CHUNK_ROWS).enumerate() {
-            let rows = base..store.rows.min(base + CHUNK_ROWS);
-            space.values(store.columns(), rows.clone(), &mut block);
+        // The blocks of a part are those of the whole, as far as it has their rows.
+        let mut base = 0;
+        while base < store.rows {
+            let rows = base..store.rows.min((first + base + 1).next_multiple_of(CHUNK_ROWS) - first);
+            let drawn = first + rows.start..first + rows.end;
+            let end = rows.end;
+            space.values(store.columns(), rows, &mut block);
             let view = View::from_block(store, base, &block);
             trees.par_iter_mut().with_max_len(1).try_for_each(|(tree, frontier)| {
                 monitor.check()?;
                 let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
                 let mut walker = idle.unwrap_or_default();
-                bags.take_block(tree.number, number, &mut walker.bag);
+                bags.take_rows(tree.number, drawn.clone(), &mut walker.bag);
                 let Walker { bag, router } = &mut walker;
                 router.items.take(bag, self.criterion.is_single().then_some(&block.dense[..]));
                 let done = frontier.packed.apply(view, router, |node, reached| match frontier.node(node) {
@@ -119,6 +131,7 @@ impl<'a> Passes<'a> {
                 self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(walker);
                 done
             })?;
+            base = end;
         }
         Ok(())
     }

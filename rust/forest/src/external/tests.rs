@@ -11,6 +11,7 @@ use crate::score::Score;
 use crate::tests::grow::missing;
 use crate::tests::{Coded, batches, label_sets, with_groups};
 use crate::tree_worker::TreeWorker;
+use ferrank_data::store::CodeStore;
 use ferrank_runtime::monitor::Monitor;
 
 /// Trees 0 … 4 grown in memory, and in external memory with a plan for these rows of a bucket and bytes of sums.
@@ -33,10 +34,17 @@ fn both(
     let plan = MemoryPlan::with_sizes(bucket_rows, sums, context);
     let found = Mutex::new(BTreeMap::new());
     let sample = RowSample::new(context, &subset, false);
-    grow_in(context, &plan, &Scratch::new(None), (&subset, sample.as_ref()), &[0, 1, 2, 3, 4], &|tree, result| {
-        found.lock().unwrap().insert(tree, result);
-        Ok(())
-    })
+    grow_in(
+        context,
+        &plan,
+        Place::Store(&Scratch::new(None)),
+        (&subset, sample.as_ref()),
+        &[0, 1, 2, 3, 4],
+        &|tree, result| {
+            found.lock().unwrap().insert(tree, result);
+            Ok(())
+        },
+    )
     .unwrap();
     [expected, found.into_inner().unwrap().into_values().collect()]
 }
@@ -100,5 +108,83 @@ proptest! {
         coded.store.targets = vec![label_sets(60, n_labels, missing)].into();
         let [expected, found] = both(&coded, 1.0, &params, memory);
         prop_assert_eq!(expected, found);
+    }
+}
+
+/// Parts of a store, in this process.
+struct Cut<'a> {
+    stores: Vec<(usize, CodeStore)>,
+    context: GrowContext<'a>,
+    buckets: Mutex<Vec<Vec<u8>>>,
+}
+
+impl Cut<'_> {
+    fn each<T>(&self, each: impl Fn(parts::Part<'_>) -> Result<T>) -> Result<Vec<T>> {
+        let part = |(first, store): &(usize, CodeStore)| {
+            let context = GrowContext { store, ..self.context };
+            each(parts::Part { context, bags: self.context.bags(), first: *first })
+        };
+        self.stores.iter().map(part).collect()
+    }
+}
+
+impl Parts for Cut<'_> {
+    fn sums(&self, request: &[u8]) -> Result<Vec<f64>> {
+        // The last part first: sums are exact.
+        let mut found = self.each(|part| part.sums(request))?.into_iter().rev();
+        let mut total = found.next().unwrap_or_default();
+        found.for_each(|sums| total.iter_mut().zip(sums).for_each(|(total, sum)| *total += sum));
+        Ok(total)
+    }
+
+    fn collect(&self, request: &[u8]) -> Result<()> {
+        let found = self.each(|part| part.collect(request, &Scratch::new(None)))?;
+        let n_buckets = found.iter().map(Vec::len).max().unwrap_or(0);
+        let bucket = |number: usize| found.iter().flat_map(|part| &part[number]).copied().collect();
+        *self.buckets.lock().unwrap() = (0..n_buckets).map(bucket).collect();
+        Ok(())
+    }
+
+    fn bucket(&self, number: usize) -> Result<Vec<u8>> {
+        Ok(self.buckets.lock().unwrap()[number].clone())
+    }
+
+    fn codes(&self, rows: &[usize]) -> Result<Vec<u8>> {
+        Ok(self.each(|part| Ok(part.codes(rows)))?.concat())
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(60))]
+
+    #[test]
+    fn trees_over_parts_are_those_over_the_whole(
+        batch in (any::<bool>(), any::<bool>()).prop_flat_map(|(gaps, weighted)| batches(20..120, gaps, weighted)),
+        params in params(),
+        which in 0..4usize,
+        n_parts in 1..5usize,
+        memory in (1..60usize, prop_oneof![Just(0), Just(1 << 20)]),
+        n_groups in prop::option::of(2..50usize),
+    ) {
+        let batch = n_groups.map_or(batch.clone(), |n_groups| with_groups(&batch, n_groups));
+        let targets: &[&str] = [&["y"][..], &["class"], &["y", "t", "class"], &["t"]][which];
+        prop_assume!(batch.column_by_name(targets[0]).unwrap().null_count() < batch.num_rows());
+        let scores = params.scores.iter().copied().filter(|score| oob_needs(&[*score]).is_none()).collect();
+        let params = ForestParams { scores, ..params };
+        let coded = Coded::new(&batch, targets, None, 255);
+        let [expected, _] = both(&coded, 1.0, &params, memory);
+        let (monitor, space) = (Monitor::default(), coded.bare_space(None, 1.0));
+        let context = GrowContext { store: &coded.store, space: &space, params: &params, monitor: &monitor };
+        let parts = Cut { stores: coded.cut(n_parts), context, buckets: Mutex::default() };
+        let subset: Vec<usize> = (0..targets.len()).collect();
+        let sample = RowSample::new(context, &subset, false);
+        let plan = MemoryPlan::with_sizes(memory.0, memory.1, context);
+        let found = Mutex::new(BTreeMap::new());
+        let place = Place::Parts(&parts);
+        grow_in(context, &plan, place, (&subset, sample.as_ref()), &[0, 1, 2, 3, 4], &|tree, result| {
+            found.lock().unwrap().insert(tree, result);
+            Ok(())
+        }).unwrap();
+        prop_assert_eq!(expected, found.into_inner().unwrap().into_values().collect::<Vec<_>>());
     }
 }

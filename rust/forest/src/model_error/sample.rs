@@ -10,6 +10,7 @@ use crate::view::View;
 use ferrank_data::profile::MISSING_U16;
 use ferrank_data::store::bands::{BAND, Bands};
 use ferrank_data::store::{Chunk, CodeStore, Stored, TargetColumn};
+use ferrank_runtime::error::Result;
 use ferrank_runtime::random::{Purpose, stream};
 
 /// The most numbers that a tree adds to its contribution, as expected.
@@ -66,9 +67,20 @@ impl<'a> RowSample<'a> {
     /// A sample of the rows with a known value of one of the targets `subset`. Without rows if the store is a part of
     /// the data, whose trees do not predict rows of the other parts; `None` if trees have no out-of-bag rows.
     pub(crate) fn new(context: GrowContext<'a>, subset: &[usize], is_part: bool) -> Option<Self> {
+        RowSample::read(context, subset, is_part, |rows| Ok(gather(context.store, rows)))
+            .expect("the store has the codes of all rows")
+    }
+
+    /// The same, with codes of rows from `codes`.
+    pub(crate) fn read(
+        context: GrowContext<'a>,
+        subset: &[usize],
+        is_part: bool,
+        codes: impl FnOnce(&[usize]) -> Result<Chunk>,
+    ) -> Result<Option<Self>> {
         let GrowContext { store, space, params, .. } = context;
         if !params.bootstraps() || subset.is_empty() {
-            return None;
+            return Ok(None);
         }
         let mut sample = RowSample {
             context,
@@ -80,20 +92,20 @@ impl<'a> RowSample<'a> {
             targets: subset.iter().map(|&target| SampledTarget::new(context, target)).collect(),
         };
         if is_part || sample.targets.iter().all(|target| target.outcome.is_none()) {
-            return Some(sample);
+            return Ok(Some(sample));
         }
         sample.totals = totals(context, &sample.criterion);
         let numbers: f64 = sample.targets.iter().map(|target| target.numbers(&sample.criterion, &sample.totals)).sum();
         let most = most_rows((MOST_NUMBERS / (1.0 + numbers)) as usize, store.row_bytes());
         (sample.rows, sample.weights) = draw(store, subset, params.seed, most);
-        sample.codes = gather(store, &sample.rows);
+        sample.codes = codes(&sample.rows)?;
         for (weight, &row) in sample.weights.iter_mut().zip(&sample.rows) {
             *weight *= store.weights.get(row).copied().unwrap_or(1.0);
         }
         for (sampled, &target) in sample.targets.iter_mut().zip(subset) {
             sampled.read(&sample.rows, &store.targets[target], context, &sample.criterion, &sample.totals);
         }
-        Some(sample)
+        Ok(Some(sample))
     }
 
     /// Bytes of the codes of a sample of `n_rows` rows of `row_bytes` bytes.

@@ -95,6 +95,16 @@ impl NodeSums {
         self.cells.resize(layout.stride() * (n_codes + 1), 0.0);
     }
 
+    /// All sums, code after code.
+    pub(crate) fn cells(&self) -> &[f64] {
+        &self.cells
+    }
+
+    /// All sums, code after code.
+    pub(crate) fn cells_mut(&mut self) -> &mut [f64] {
+        &mut self.cells
+    }
+
     /// Bytes of the sums.
     pub(crate) fn bytes(&self) -> usize {
         size_of_val(&self.cells[..])

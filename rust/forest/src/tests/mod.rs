@@ -27,6 +27,8 @@ use ferrank_runtime::monitor::Monitor;
 
 /// A coded table.
 pub(crate) struct Coded {
+    batch: RecordBatch,
+    profile: Profile,
     problem: Problem,
     pub(crate) store: CodeStore,
 }
@@ -56,7 +58,26 @@ impl Coded {
         let intake = Intake { source: &source, problem: &problem, unlabelled, monitor: &monitor };
         let profile = Profile::new(&intake, max_bins).unwrap();
         let store = CodeStore::new(&intake, &profile, profile.counts, use_all, Keep::Memory).unwrap();
-        Coded { problem, store }
+        Coded { batch: batch.clone(), profile, problem, store }
+    }
+
+    /// The rows that take part, in up to `n_parts` parts, each a store of its own with the number of its first row.
+    pub(crate) fn cut(&self, n_parts: usize) -> Vec<(usize, CodeStore)> {
+        let (n_rows, monitor) = (self.batch.num_rows(), Monitor::default());
+        let mut first = 0;
+        let part = |part: usize| {
+            let rows = part * n_rows / n_parts..(part + 1) * n_rows / n_parts;
+            let batch = self.batch.slice(rows.start, rows.len());
+            let source = TableSource::new("part", batch.schema(), vec![batch]).unwrap();
+            let intake =
+                Intake { source: &source, problem: &self.problem, unlabelled: Unlabelled::Ignore, monitor: &monitor };
+            let counts = intake.count().unwrap();
+            let start = first;
+            first += counts.kept as usize;
+            let store = CodeStore::new(&intake, &self.profile, counts, false, Keep::Memory).unwrap();
+            (start, store)
+        };
+        (0..n_parts).map(part).filter(|(_, store)| store.rows > 0).collect()
     }
 
     pub(crate) fn space(&self, weights: Option<&[f64]>) -> Space {

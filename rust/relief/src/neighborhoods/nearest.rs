@@ -22,6 +22,9 @@ use ferrank_ranking::Checkpoint;
 use ferrank_runtime::error::Result;
 use ferrank_runtime::monitor::Phase;
 
+/// Queries whose neighbors are searched together, where no blocks of them are summed up.
+const SEARCHED: usize = 64;
+
 /// The k nearest rows and the next one, for the largest k of the settings.
 pub(super) struct Nearest {
     /// k + 1, or all rows.
@@ -70,40 +73,64 @@ impl Neighborhood for Nearest {
         blocks: &[Queries<'_>],
         checkpoint: &Checkpoint,
     ) -> Result<()> {
+        let query_bytes = self.query_bytes(data.space.n_classes, plan.outline.n_vectors());
+        self.search(data, query_bytes, blocks, |group, neighbors, query_rows| {
+            Pairs { data, plan, neighbors, query_rows }.add(group, checkpoint)
+        })
+    }
+
+    fn rows(&self, data: &Prepared<'_>, queries: &[u32]) -> Result<Vec<u32>> {
+        let mut rows = queries.to_vec();
+        let blocks: Vec<Queries<'_>> = queries.chunks(SEARCHED).map(|queries| (0, queries)).collect();
+        self.search(data, bytes(self.k, data.space.n_classes), &blocks, |group, neighbors, _| {
+            let queries = group.iter().flat_map(|(_, queries)| *queries);
+            rows.extend(queries.flat_map(|&query| neighbors.of(query).flatten()));
+            rows.sort_unstable();
+            rows.dedup();
+            Ok(())
+        })?;
+        Ok(rows)
+    }
+}
+
+impl Nearest {
+    /// Searches the neighbors of `blocks`, as many together as the memory allows. Calls `each` with these, their lists and
+    /// the values of the queries, which are empty where the table is sparse.
+    fn search(
+        &self,
+        data: &Prepared<'_>,
+        query_bytes: usize,
+        blocks: &[Queries<'_>],
+        mut each: impl FnMut(&[Queries<'_>], &NeighborLists, &Rows) -> Result<()>,
+    ) -> Result<()> {
         let Prepared { space, layout, monitor, limits, .. } = data;
         let n_features = space.shapes.len();
         let params = NearestParams { k: self.k, in_order: true };
         let search = Search { space, layout, params, monitor, arch: Arch::new() };
-        let query_bytes = self.query_bytes(space.n_classes, plan.outline.n_vectors());
         let largest = blocks.iter().map(|(_, queries)| queries.len()).max().unwrap_or(1).max(1);
         let n_queries = blocks.iter().map(|(_, queries)| queries.len()).sum::<usize>();
         let groups = |query_bytes: usize| blocks.chunks((limits.group / query_bytes / largest).max(1));
         let queries =
             |group: &[Queries<'_>]| -> Vec<u32> { group.iter().flat_map(|(_, queries)| *queries).copied().collect() };
-        let add = |group, neighbors: &NeighborLists, query_rows: &Rows| {
-            Pairs { data, plan, neighbors, query_rows }.add(group, checkpoint)
-        };
         match &data.table {
             Table::Held(rows) if n_queries == data.n_rows && data.n_rows * query_bytes <= limits.group => {
                 let budget = limits.group - data.n_rows * query_bytes;
-                add(blocks, &search.of_all(rows, budget)?, rows)
+                each(blocks, &search.of_all(rows, budget)?, rows)
             }
             Table::Sparse(rows) => {
                 let index = Index::new(rows, space);
                 groups(query_bytes).try_for_each(|group| {
                     let neighbors = index.neighbors(&queries(group), self.k, monitor)?;
-                    add(group, &neighbors, &Rows::default())
+                    each(group, &neighbors, &Rows::default())
                 })
             }
             table => groups(query_bytes + Panels::row_bytes(layout) + 8 * n_features).try_for_each(|group| {
                 let query_rows = gather(table, &queries(group), n_features)?;
-                add(group, &search.among(table, &query_rows)?, &query_rows)
+                each(group, &search.among(table, &query_rows)?, &query_rows)
             }),
         }
     }
-}
 
-impl Nearest {
     pub(super) fn new(params: &ReliefParams, n_rows: usize) -> Self {
         Nearest { k: params.n_neighbors.iter().copied().max().unwrap_or(1).saturating_add(1).min(n_rows) }
     }

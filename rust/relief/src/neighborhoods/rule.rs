@@ -26,4 +26,10 @@ pub(crate) trait Neighborhood {
         blocks: &[Queries<'_>],
         checkpoint: &Checkpoint,
     ) -> Result<()>;
+
+    /// The rows that [`contribute`](Neighborhood::contribute) reads for `queries`, themselves included, ascending.
+    ///
+    /// # Errors
+    /// Errors of reading, and a requested stop.
+    fn rows(&self, data: &Prepared<'_>, queries: &[u32]) -> Result<Vec<u32>>;
 }

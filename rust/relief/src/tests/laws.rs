@@ -14,7 +14,7 @@ use ferrank_ranking::RunOptions;
 use ferrank_runtime::monitor::Monitor;
 
 /// Both kinds of features and targets, with ties and missing values.
-fn table(rows: usize, seed: u64) -> RecordBatch {
+pub(super) fn table(rows: usize, seed: u64) -> RecordBatch {
     let number = |column: u64, row: usize| uniform(ferrank_runtime::random::mix([seed, column, row as u64]));
     let floats = |column: u64, missing: f64| -> ArrayRef {
         let value = |row| (number(column + 100, row) >= missing).then(|| number(column, row) * 1e3);
@@ -40,7 +40,7 @@ fn table(rows: usize, seed: u64) -> RecordBatch {
 }
 
 /// `batch` with a column of groups: nine of many rows, in no order, and some of one row.
-fn with_groups(batch: &RecordBatch) -> RecordBatch {
+pub(super) fn with_groups(batch: &RecordBatch) -> RecordBatch {
     let group = |row: usize| if row.is_multiple_of(11) { row } else { row * row % 9 };
     let names = (0..batch.num_rows()).map(|row| format!("g{}", group(row)));
     let groups: ArrayRef = Arc::new(StringArray::from_iter_values(names));
@@ -66,7 +66,10 @@ pub(super) fn ranked(
     let groups = batch.column_by_name("g").map(|_| "g".to_string());
     let roles = Roles::new(targets).with_drop(drop).with_groups(groups);
     let options = RunOptions::default().with_threads(threads);
-    accumulate_within(Some(limits), &source, &roles, params, &options, &Monitor::default()).unwrap().ranking().unwrap()
+    accumulate_within(Some(limits), &source, &roles, params, &options, None, &Monitor::default())
+        .unwrap()
+        .ranking()
+        .unwrap()
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 mod laws;
 mod queries;
+mod selection;
 mod sparse;
 
 /// A random number in [0, 1), another one for each `n`.

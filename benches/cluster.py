@@ -1,0 +1,135 @@
+"""Rankings of data that no worker may hold: CPU time, bytes moved and memory of workers.
+
+`python benches/cluster.py --rows 1000000 --features 50 --workers 1 2 4`. Partitions are made lazily, by
+number, so that no process ever has all rows, except where one process ranks them for comparison (`--alone`).
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from pathlib import Path
+from typing import Any
+
+import dask
+import numpy as np
+import psutil
+import pyarrow as pa
+from distributed import Client, LocalCluster
+
+import ferrank as fr
+
+HEADER = ("workers", "ranker", "CPU s", "wall s", "moved, MiB", "peak of a worker, MiB", "client, MiB")
+ROW = "{:<8} {:<8} {:>8} {:>8} {:>12} {:>22} {:>12}"
+
+
+def partition(number: int, n_rows: int, n_features: int) -> pa.Table:
+    """Rows of a partition: numbers of 100 values, and a class that follows three of them."""
+    rng = np.random.default_rng(number)
+    X = rng.integers(0, 100, (n_features, n_rows)).astype(np.float32)
+    y = np.where(X[0] + X[1] * X[2] / 100 + 30 * rng.random(n_rows) > 90, "a", "b")
+    return pa.table({f"x{i}": column for i, column in enumerate(X)} | {"y": y})
+
+
+def peak() -> float:
+    """Return the most memory that this process has held, MiB."""
+    with Path("/proc/self/status").open() as status:
+        return next(int(line.split()[1]) / 1024 for line in status if line.startswith("VmHWM"))
+
+
+def cpu() -> float:
+    times = psutil.Process().cpu_times()
+    return times.user + times.system
+
+
+def moved(dask_worker: Any) -> int:
+    """Return the bytes that a worker has received from others."""
+    return sum(entry["total"] for entry in dask_worker.transfer_incoming_log)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--rows", type=int, default=1_000_000)
+    parser.add_argument("--features", type=int, default=50)
+    parser.add_argument("--partitions", type=int, default=16)
+    parser.add_argument("--trees", type=int, default=4)
+    parser.add_argument("--depth", type=int, help="of trees; full without it")
+    parser.add_argument("--queries", type=int, default=500)
+    parser.add_argument("--workers", type=int, nargs="+", default=[1, 2, 4])
+    parser.add_argument("--memory", default="900MB", help="of a worker")
+    parser.add_argument("--rankers", nargs="+", default=["forest", "relief"])
+    parser.add_argument(
+        "--keep", action="store_true", help="leave rows in partitions even where a worker holds all"
+    )
+    parser.add_argument(
+        "--alone", action="store_true", help="rank in one process as well, and compare the bits"
+    )
+    asked = parser.parse_args()
+    rankers: dict[str, Any] = {
+        "forest": fr.ForestRanker(n_estimators=asked.trees, max_depth=asked.depth),
+        "relief": fr.ReliefRanker(n_iterations=asked.queries),
+    }
+    print(ROW.format(*HEADER))
+    if asked.keep:
+        from ferrank.distributed import plan
+
+        plan.SPILL_FRACTION = 1e-9
+    found: dict[str, fr.Ranking] = {}
+    for n_workers in asked.workers:
+        for name in asked.rankers:
+            found[name] = run(n_workers, name, rankers[name], asked)
+    if asked.alone:
+        part = asked.rows // asked.partitions
+        table = pa.concat_tables(partition(k, part, asked.features) for k in range(asked.partitions))
+        for name in asked.rankers:
+            before, started = cpu(), time.perf_counter()
+            alone = fr.rank(table, "y", ranker=rankers[name])
+            print(
+                ROW.format(
+                    "alone",
+                    name,
+                    round(cpu() - before, 1),
+                    round(time.perf_counter() - started, 1),
+                    "",
+                    "",
+                    "",
+                )
+            )
+            scores = zip(alone.scores.values(), found[name].scores.values(), strict=True)
+            same = all(np.array_equal(a.importance, b.importance) for a, b in scores)
+            print(f"{name}: the bits of one process: {same}")
+
+
+def run(n_workers: int, name: str, ranker: Any, asked: argparse.Namespace) -> fr.Ranking:
+    """Rank on a new cluster, and print its row."""
+    with (
+        LocalCluster(
+            n_workers=n_workers, threads_per_worker=1, memory_limit=asked.memory, dashboard_address=None
+        ) as cluster,
+        Client(cluster) as client,
+    ):
+        make = dask.delayed(partition, pure=True)
+        part = asked.rows // asked.partitions
+        parts = [make(number, part, asked.features) for number in range(asked.partitions)]
+        before, started = sum(client.run(cpu).values()), time.perf_counter()
+        ranking = fr.rank(parts, "y", ranker=ranker)
+        seconds = time.perf_counter() - started
+        used = sum(client.run(cpu).values()) - before
+        bytes_moved = sum(client.run(moved).values())
+        most = max(client.run(peak).values())
+        print(
+            ROW.format(
+                n_workers,
+                name,
+                round(used, 1),
+                round(seconds, 1),
+                bytes_moved >> 20,
+                round(most),
+                round(peak()),
+            )
+        )
+        return ranking
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,30 @@
+//! What growth asks the parts of a data set for.
+
+use ferrank_runtime::error::Result;
+
+/// The parts of a data set.
+pub trait Parts: Send + Sync {
+    /// The sums that `request` asks for, of the rows of all parts.
+    ///
+    /// # Errors
+    /// A part that does not answer.
+    fn sums(&self, request: &[u8]) -> Result<Vec<f64>>;
+
+    /// Collects the rows of the buckets that `request` asks for.
+    ///
+    /// # Errors
+    /// A part that does not answer.
+    fn collect(&self, request: &[u8]) -> Result<()>;
+
+    /// The records of bucket `number` of those collected last, part after part.
+    ///
+    /// # Errors
+    /// A part that does not answer.
+    fn bucket(&self, number: usize) -> Result<Vec<u8>>;
+
+    /// The codes of `rows`, which ascend, row by row.
+    ///
+    /// # Errors
+    /// A part that does not answer.
+    fn codes(&self, rows: &[usize]) -> Result<Vec<u8>>;
+}

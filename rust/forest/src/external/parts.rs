@@ -1,0 +1,188 @@
+//! Growth over rows whose codes stay in parts of the data set, on other machines.
+//!
+//! A request names the open nodes, or the buckets, of some upper trees, and the splits on the way to them. Each part adds
+//! up the sums of its own rows, which are exact, so that the sums of all parts have the bits of all rows.
+
+use serde::{Deserialize, Serialize};
+
+use super::access::Parts;
+use super::bucket::Bucket;
+use super::buckets::Buckets;
+use super::pass::Passes;
+use super::upper_tree::{FeatureSums, State, UpperNode, UpperTree};
+use crate::bag::BagPlan;
+use crate::context::GrowContext;
+use crate::contrasts::Contrasts;
+use crate::criterion::Criterion;
+use crate::oob::LeafTotals;
+use crate::split::node_sums::{NodeSums, SumLayout};
+use crate::tree_buffer::{BufferedSplit, CodeTest};
+use ferrank_data::store::CodeStore;
+use ferrank_runtime::error::{Error, Result, check};
+use ferrank_runtime::scratch::Scratch;
+
+/// Upper trees as far as parts must know them: the number of each, and its nodes.
+type Request = Vec<(u64, Vec<Asked>)>;
+
+#[derive(Serialize, Deserialize)]
+enum Asked {
+    /// A test, the side of missing values and the children.
+    Split {
+        feature: u32,
+        test: Test,
+        missing_left: bool,
+        children: [u32; 2],
+    },
+    /// Sums are wanted for these features.
+    Open(Vec<u32>),
+    /// The rows are wanted.
+    Bucket,
+    Other,
+}
+
+#[derive(Serialize, Deserialize)]
+enum Test {
+    Cut(u16),
+    Subset(Vec<u16>),
+}
+
+/// What of `trees` is waiting: sums of open nodes and rows of buckets.
+fn request(trees: &[UpperTree]) -> Vec<u8> {
+    let asked = |node: &UpperNode| match &node.state {
+        State::Split { split, .. } => {
+            let test = match &split.test {
+                CodeTest::Cut(code) => Test::Cut(*code),
+                CodeTest::Subset(codes) => Test::Subset(codes.clone()),
+            };
+            let BufferedSplit { feature, missing_left, children, .. } = *split;
+            Asked::Split { feature, test, missing_left, children }
+        }
+        State::Open { next, .. } if !next.is_empty() => Asked::Open(next.iter().map(|sums| sums.feature).collect()),
+        State::Bucket(_) => Asked::Bucket,
+        _ => Asked::Other,
+    };
+    let request: Request = trees.iter().map(|tree| (tree.number, tree.nodes.iter().map(asked).collect())).collect();
+    serde_json::to_vec(&request).expect("requests are plain data")
+}
+
+/// The trees that `request` describes, with sums of 0 and empty buckets.
+fn requested(context: GrowContext<'_>, request: &[u8]) -> Result<Vec<UpperTree>> {
+    let wrong = || Error::Data("a request for sums or rows of nodes is damaged".into());
+    let request: Request = serde_json::from_slice(request).map_err(|_| wrong())?;
+    let layout = SumLayout::new(&Criterion::new(context.space));
+    let codings = &context.store.codings;
+    let sums = |feature: u32| {
+        let n_codes = codings.get(feature as usize).ok_or_else(wrong)?.n_codes();
+        Ok(FeatureSums { feature, sums: NodeSums::new(layout, n_codes) })
+    };
+    let tree = |(number, nodes): (u64, Vec<Asked>)| {
+        let n_nodes = nodes.len();
+        let node = |(place, asked)| {
+            let state = match asked {
+                Asked::Split { feature, test, missing_left, children } => {
+                    let follow = children.iter().all(|&child| child as usize > place && (child as usize) < n_nodes);
+                    if !follow || feature as usize >= codings.len() {
+                        return Err(wrong());
+                    }
+                    let test = match test {
+                        Test::Cut(code) => CodeTest::Cut(code),
+                        Test::Subset(codes) => CodeTest::Subset(codes),
+                    };
+                    let split = BufferedSplit { feature, test, missing_left, gain: 0.0, children };
+                    State::Split { split, gains: Vec::new(), contrasts: Contrasts::default() }
+                }
+                Asked::Open(features) => {
+                    State::Open { next: features.into_iter().map(sums).collect::<Result<_>>()?, done: Vec::new() }
+                }
+                Asked::Bucket => State::Bucket(Bucket::default()),
+                Asked::Other => State::Leaf(LeafTotals::default()),
+            };
+            Ok(UpperNode { depth: 0, path: 0, sums: Vec::new(), constant_features: Vec::new(), state })
+        };
+        let nodes = nodes.into_iter().enumerate().map(node).collect::<Result<Vec<UpperNode>>>()?;
+        if nodes.is_empty() { Err(wrong()) } else { Ok(UpperTree { number, nodes }) }
+    };
+    request.into_iter().map(tree).collect()
+}
+
+/// The sums of the open nodes that wait for them, in order.
+fn waiting(trees: &mut [UpperTree]) -> impl Iterator<Item = &mut NodeSums> {
+    let nodes = trees.iter_mut().flat_map(|tree| &mut tree.nodes);
+    nodes
+        .flat_map(|node| match &mut node.state {
+            State::Open { next, .. } => next.iter_mut(),
+            _ => [].iter_mut(),
+        })
+        .map(|feature| &mut feature.sums)
+}
+
+/// The buckets of `trees`, in order.
+fn buckets(trees: &mut [UpperTree]) -> impl Iterator<Item = &mut Bucket> {
+    let nodes = trees.iter_mut().flat_map(|tree| &mut tree.nodes);
+    nodes.filter_map(|node| match &mut node.state {
+        State::Bucket(bucket) => Some(bucket),
+        _ => None,
+    })
+}
+
+/// Takes the sums of the open nodes of `trees` from `parts`.
+pub(super) fn sum(trees: &mut [UpperTree], parts: &dyn Parts) -> Result<()> {
+    let found = parts.sums(&request(trees))?;
+    let n_cells: usize = waiting(trees).map(|sums| sums.cells().len()).sum();
+    check(found.len() == n_cells, format!("{} sums of parts were found, {n_cells} are wanted", found.len()))?;
+    let mut first = 0;
+    for sums in waiting(trees) {
+        let cells = sums.cells_mut();
+        cells.copy_from_slice(&found[first..first + cells.len()]);
+        first += cells.len();
+    }
+    Ok(())
+}
+
+/// Has the rows of the buckets of `trees` collected by `parts`.
+pub(super) fn collect(trees: &mut [UpperTree], parts: &dyn Parts) -> Result<()> {
+    parts.collect(&request(trees))?;
+    buckets(trees).enumerate().for_each(|(number, bucket)| bucket.number = number);
+    Ok(())
+}
+
+/// A part of the rows of all bags: its own store in `context`, and the number of its first row.
+pub(crate) struct Part<'a> {
+    pub(crate) context: GrowContext<'a>,
+    pub(crate) bags: BagPlan<'a>,
+    pub(crate) first: usize,
+}
+
+impl Part<'_> {
+    /// The sums that `asked` asks for, of the rows of the part.
+    pub(crate) fn sums(&self, asked: &[u8]) -> Result<Vec<f64>> {
+        let mut trees = requested(self.context, asked)?;
+        Passes::of_part(self.context, self.bags, self.first).sum(&mut trees)?;
+        Ok(waiting(&mut trees).flat_map(|sums| sums.cells().to_vec()).collect())
+    }
+
+    /// The records of each bucket that `asked` asks for.
+    pub(crate) fn collect(&self, asked: &[u8], scratch: &Scratch) -> Result<Vec<Vec<u8>>> {
+        /// Bytes that all buckets wait for together.
+        const WAITING: usize = 16 << 20;
+        let mut trees = requested(self.context, asked)?;
+        let file = Buckets::new(self.context, scratch, &trees, WAITING)?;
+        Passes::of_part(self.context, self.bags, self.first).collect(&mut trees, &file, None)?;
+        let stored = file.finish(&mut trees)?;
+        Ok(buckets(&mut trees).map(|bucket| stored.pieces(bucket)).collect())
+    }
+
+    /// The codes of those of `rows`, by their numbers in the bags, that are in the part, row by row.
+    pub(crate) fn codes(&self, rows: &[usize]) -> Vec<u8> {
+        let CodeStore { chunks, firsts, .. } = self.context.store;
+        let mut bytes = Vec::new();
+        let own = self.first..self.first + self.context.store.rows;
+        for row in rows.iter().filter(|row| own.contains(row)).map(|row| row - self.first) {
+            let number = firsts.partition_point(|&first| first <= row) - 1;
+            let (chunk, row) = (&chunks[number], row - firsts[number]);
+            chunk.narrow.iter().for_each(|cells| bytes.extend_from_slice(bytemuck::cast_slice(&cells[row..=row])));
+            chunk.wide.iter().for_each(|cells| bytes.extend_from_slice(bytemuck::cast_slice(&cells[row..=row])));
+        }
+        bytes
+    }
+}
