@@ -1,10 +1,14 @@
 //! The profile: everything one pass over the data must know before values become codes.
 //!
-//! Profiles merge: distinct values are a set, ranges a minimum and maximum, counts add up, and the
-//! rows sampled for quantiles are those whose number hashes lowest. None of these depends on the
+//! Profiles merge: ranges are a minimum and maximum, counts add up, the rows sampled for quantiles are
+//! those whose number hashes lowest, and where the sample does not hold all rows, the distinct values sampled
+//! beside it are those whose bits hash lowest. None of these depends on the
 //! order in which rows were seen, so a profile of parts, merged in any grouping, has the bits of a
 //! profile of the whole. A part must know the number of its first row for that, counted over those
 //! that take part; [`count`] says how many those of a part are.
+//!
+//! Quantiles come from the sampled rows. Where these have fewer values than there are codes, the sampled distinct
+//! values have a code as well, as have the minimum, the maximum and 0 in any case: a value that few rows have is found.
 
 mod coding;
 mod distinct;
@@ -22,7 +26,7 @@ use arrow_array::{ArrayRef, RecordBatch};
 use rayon::prelude::*;
 
 pub use coding::{Categories, Coding, Cuts, MISSING_U8, MISSING_U16, Scale};
-use distinct::Distinct;
+use distinct::{Distinct, count_distinct};
 use range::Range;
 use sample::RowSample;
 
@@ -33,7 +37,6 @@ use crate::intake::View;
 use crate::intake::{Counts, Intake};
 use crate::labels::LabelSets;
 use crate::schema::{Attribute, Kind, LabelPlan, Problem, names};
-use crate::source::cut;
 use ferrank_runtime::error::{Error, Result};
 use ferrank_runtime::monitor::{Monitor, Phase};
 use ferrank_runtime::threads::pool;
@@ -209,7 +212,9 @@ pub struct NumericProfile {
     pub min: f64,
     /// Largest value; negative infinite where all are missing.
     pub max: f64,
-    distinct: Distinct,
+    max_bins: usize,
+    /// A sample of the distinct values; `None` while the sampled rows are all rows.
+    distinct: Option<Distinct>,
     /// Values of the sampled rows, NaN where missing.
     sample: Vec<f64>,
 }
@@ -279,12 +284,16 @@ impl Profile {
         let mut profile = Profile::empty(intake.problem, max_bins);
         let Place { mut first_row, of_rows } = place;
         of_rows.into_iter().for_each(|rows| profile.sample.expect(rows));
-        // The first rows are all drawn, and the sample is not to outgrow its size by more than the slack.
-        let step = (profile.sample.slack() / 2).max(LEAST_CELLS / profile.names.len().max(1)).max(1);
+        let least = (LEAST_CELLS / profile.names.len().max(1)).max(1);
         profile.counts = intake.pass(Phase::Profiling, |batch| {
-            for part in cut(batch.clone(), step) {
-                profile.add(intake, &part, first_row)?;
-                first_row += part.num_rows() as u64;
+            let mut rest = batch.clone();
+            while rest.num_rows() > 0 {
+                // The first rows are all drawn, and the sample is not to outgrow its size by much.
+                let step = profile.sample.room().max(least);
+                let rows = if rest.num_rows() > 2 * step { step } else { rest.num_rows() };
+                profile.add(intake, &rest.slice(0, rows), first_row)?;
+                rest = rest.slice(rows, rest.num_rows() - rows);
+                first_row += rows as u64;
             }
             Ok(())
         })?;
@@ -317,15 +326,16 @@ impl Profile {
         let columns = problem.features.iter().chain(&problem.targets);
         let n_numeric = columns.filter(|column| column.kind == Kind::Numeric).count();
         // A number as it is sampled, as one of few, and as a cut point with its value.
-        n_numeric * (8 * n_rows.min(sample.size + sample.slack()) + (16 + 16) * n_rows.min(max_bins))
+        n_numeric * (8 * n_rows.min(sample.size + 2 * sample.slack()) + (16 + 16) * n_rows.min(max_bins))
     }
 
     fn add(&mut self, intake: &Intake<'_>, batch: &RecordBatch, first_row: u64) -> Result<()> {
         let problem = intake.problem;
+        let holds_all = self.sample.holds_all();
         let sampled = self.sample.draw(first_row, batch.num_rows());
         let add = |(column, attribute): (&mut ColumnProfile, &Attribute), sampled: &[u32]| {
             column
-                .add(batch.column(attribute.column), sampled)
+                .add(batch.column(attribute.column), sampled, holds_all)
                 .map_err(|error| intake.in_column(attribute.column, error))
         };
         self.features.par_iter_mut().zip(&problem.features).try_for_each(|pair| add(pair, &sampled))?;
@@ -333,7 +343,7 @@ impl Profile {
         if let Some((profile, groups)) = self.groups.as_mut().zip(problem.groups.as_ref()) {
             profile.add(&intake.groups(batch, groups)?, first_row);
         }
-        self.prune(self.sample.slack() / 2);
+        self.prune(self.sample.slack());
         Ok(())
     }
 
@@ -342,12 +352,18 @@ impl Profile {
         if let Some(keep) = self.sample.prune(slack) {
             self.take_sampled(&keep);
         }
+        if slack == 0 {
+            self.features.par_iter_mut().chain(&mut self.targets).for_each(ColumnProfile::prune);
+        }
     }
 
     /// Leaves of the sampled values those at the positions `keep`, which ascend.
     fn take_sampled(&mut self, keep: &[u32]) {
         self.features.par_iter_mut().chain(&mut self.targets).for_each(|column| {
             if let ColumnProfile::Numeric(numeric) = column {
+                if keep.len() < numeric.sample.len() {
+                    numeric.sample_distinct().prune(0);
+                }
                 (0..).zip(keep).for_each(|(to, &from)| numeric.sample[to] = numeric.sample[from as usize]);
                 numeric.sample.truncate(keep.len());
             }
@@ -384,22 +400,25 @@ fn sampled_rows(n_features: usize, max_bins: usize) -> usize {
 }
 
 impl ColumnProfile {
-    fn add(&mut self, array: &ArrayRef, sampled: &[u32]) -> Result<()> {
+    fn add(&mut self, array: &ArrayRef, sampled: &[u32], holds_all: bool) -> Result<()> {
         match self {
-            ColumnProfile::Numeric(numeric) => numeric.add(array, sampled),
+            ColumnProfile::Numeric(numeric) => numeric.add(array, sampled, holds_all),
             ColumnProfile::Nominal(nominal) => nominal.add(array),
             ColumnProfile::Labels(labels) => labels.add(array),
+        }
+    }
+
+    /// Brings samples to their sizes.
+    fn prune(&mut self) {
+        if let ColumnProfile::Numeric(NumericProfile { distinct: Some(distinct), .. }) = self {
+            distinct.prune(0);
         }
     }
 
     fn coding(&self, max_bins: usize) -> Coding {
         match self {
             ColumnProfile::Numeric(numeric) => {
-                let cuts = match numeric.distinct.sorted() {
-                    Some(values) => Cuts::exact(&values),
-                    None => Cuts::quantiles(numeric.sample.clone(), max_bins),
-                };
-                Coding::numeric(cuts, numeric.missing > 0)
+                Coding::numeric(numeric.cuts(max_bins), numeric.missing > 0)
             }
             ColumnProfile::Nominal(nominal) => {
                 Coding::nominal(Categories::new(nominal.counts.keys().cloned()), nominal.missing > 0)
@@ -428,7 +447,7 @@ impl ColumnProfile {
             ColumnProfile::Numeric(numeric) => {
                 let zeros = numeric.zeros as f64;
                 let others = rows as f64 - zeros - numeric.missing as f64;
-                let distinct = numeric.distinct.len().unwrap_or(MOST) - usize::from(numeric.zeros > 0 && others > 0.0);
+                let distinct = numeric.n_distinct(MOST).unwrap_or(MOST) - usize::from(numeric.zeros > 0 && others > 0.0);
                 let distinct = distinct.clamp(1, MOST) as f64;
                 bits(zeros) + distinct * bits(others / distinct)
             }
@@ -454,12 +473,37 @@ impl NumericProfile {
             zeros: 0,
             min: f64::INFINITY,
             max: f64::NEG_INFINITY,
-            distinct: Distinct::new(max_bins),
+            max_bins,
+            distinct: None,
             sample: Vec::new(),
         }
     }
 
-    fn add(&mut self, array: &ArrayRef, sampled: &[u32]) -> Result<()> {
+    /// Begins the sample of distinct values, if it was not begun, with those of the sampled rows, which are all rows.
+    fn sample_distinct(&mut self) -> &mut Distinct {
+        self.distinct.get_or_insert_with(|| Distinct::of(self.max_bins, &self.sample))
+    }
+
+    /// The number of distinct values; `None` if there are more than codes. A number above `enough` may be any such
+    /// number where no value is 0.
+    fn n_distinct(&self, enough: usize) -> Option<usize> {
+        match &self.distinct {
+            Some(distinct) => distinct.len(),
+            None if self.zeros > 0 => count_distinct(&self.sample, self.max_bins),
+            None => count_distinct(&self.sample, self.max_bins.min(enough)),
+        }
+    }
+
+    /// The cut points of at most `max_bins` codes.
+    fn cuts(&self, max_bins: usize) -> Cuts {
+        let Some(distinct) = &self.distinct else { return Cuts::quantiles(self.sample.clone(), max_bins) };
+        let mut apart = vec![self.max, self.min];
+        apart.truncate(if self.min > self.max { 0 } else { 2 });
+        apart.extend((self.zeros > 0).then_some(0.0));
+        Cuts::with_rare(self.sample.clone(), &apart, &distinct.sorted(), max_bins)
+    }
+
+    fn add(&mut self, array: &ArrayRef, sampled: &[u32], holds_all: bool) -> Result<()> {
         let mut buffer = Vec::new();
         let values = numbers(array, &mut buffer)?;
         let Range { low, high, missing, zeros } = Range::of(values);
@@ -474,7 +518,9 @@ impl NumericProfile {
         // Adding 0 turns -0 into 0: which of the two is the lower depends on the order otherwise.
         self.min = self.min.min(low) + 0.0;
         self.max = self.max.max(high) + 0.0;
-        self.distinct.extend(values);
+        if !holds_all {
+            self.sample_distinct().extend(values);
+        }
         // One NaN for all: which bits a missing value has depends on the container.
         let known = |value: f64| if value.is_nan() { f64::NAN } else { value };
         self.sample.extend(sampled.iter().map(|&row| known(values[row as usize])));
