@@ -100,17 +100,17 @@ impl Categories {
 /// ```
 /// use ferrank_data::profile::Cuts;
 ///
-/// assert_eq!(Cuts::exact(&[0.0, 1.0, 5.0]).cuts, [0.5, 3.0]);
+/// assert_eq!(Cuts::exact(&[0.0, 1.0, 5.0]).all(), [0.5, 3.0]);
 /// let halves = Cuts::quantiles((0..100).map(f64::from).collect(), 2);
-/// assert_eq!(halves.cuts, [49.5]);
+/// assert_eq!(halves.all(), [49.5]);
 /// let mut codes = [0; 3];
 /// halves.encode(&[10.0, 90.0, f64::NAN], 255, |row, code| codes[row] = code);
 /// assert_eq!(codes, [0, 1, 255]);
 /// ```
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Cuts {
-    /// n_codes − 1, ascending; a test `x ≤ cuts[k]` sends the codes up to k to the left.
-    pub cuts: Vec<f64>,
+    /// n_codes − 1, ascending; empty if they are the middles between the values.
+    cuts: Vec<f64>,
     /// n_codes; a representative value of each code: the value itself where codes are exact.
     pub values: Vec<f64>,
 }
@@ -118,24 +118,43 @@ pub struct Cuts {
 impl Cuts {
     /// One code for each of `values`, which ascend.
     pub fn exact(values: &[f64]) -> Self {
-        Cuts { cuts: values.windows(2).map(|pair| between(pair[0], pair[1])).collect(), values: values.to_vec() }
+        Cuts { cuts: Vec::new(), values: values.to_vec() }
+    }
+
+    /// The cut above `code`: a test `x ≤ cut` sends the codes up to this one to the left.
+    pub fn cut(&self, code: usize) -> f64 {
+        match self.cuts.is_empty() {
+            true => between(self.values[code], self.values[code + 1]),
+            false => self.cuts[code],
+        }
+    }
+
+    /// n_codes − 1 cuts, ascending.
+    pub fn all(&self) -> Vec<f64> {
+        (1..self.values.len()).map(|code| self.cut(code - 1)).collect()
     }
 
     /// At most `max_bins` codes with as equal shares of `sample` as ties allow; NaN is skipped.
     pub fn quantiles(sample: Vec<f64>, max_bins: usize) -> Self {
-        Cuts::with_rare(sample, &[], &[], max_bins)
+        Cuts::with_rare(&sample, &[], &[], max_bins, &mut Scratch::default())
     }
 
     /// The same for a column of which `sample` has only some rows.
     ///
     /// If the sample has fewer values than there are codes, so have the values `apart`, and values evenly spaced in
     /// `rare`, which ascend. Otherwise the values `apart` have codes of their own as far as half of the codes suffice.
-    pub(super) fn with_rare(mut sample: Vec<f64>, apart: &[f64], rare: &[f64], max_bins: usize) -> Self {
-        sample.retain(|value| !value.is_nan());
-        sort(&mut sample);
-        let ends = group_ends(&sample);
+    pub(super) fn with_rare(
+        sample: &[f64],
+        apart: &[f64],
+        rare: &[f64],
+        max_bins: usize,
+        scratch: &mut Scratch,
+    ) -> Self {
+        scratch.sort(sample);
+        let Scratch { sorted: sample, ends, .. } = &*scratch;
         let group = |end: usize| sample[end - 1] + 0.0;
-        let is_sampled = |value: f64| sample.binary_search_by(|other| other.partial_cmp(&value).expect("known")).is_ok();
+        let is_sampled =
+            |value: f64| sample.binary_search_by(|other| other.partial_cmp(&value).expect("known")).is_ok();
         let mut apart: Vec<f64> = apart.iter().copied().filter(|&value| !is_sampled(value)).collect();
         if sample.is_empty() {
             apart.truncate(max_bins);
@@ -162,24 +181,25 @@ impl Cuts {
         let n_bins = max_bins - (max_bins / 2 - left);
         let mut bins = Cuts::default();
         let (mut first, mut begin) = (group(ends[0]), 0);
+        let share = |begin: usize, bins_left: usize| (sample.len() - begin) as f64 / bins_left as f64;
+        let mut wanted = share(0, n_bins);
         for pair in ends.windows(2) {
             let [end, next_end] = [pair[0], pair[1]];
-            let bins_left = n_bins - bins.values.len();
-            if bins_left == 1 {
+            if n_bins - bins.values.len() == 1 {
                 break;
             }
-            let share = (sample.len() - begin) as f64 / bins_left as f64;
             // Close where stopping misses the share by less than going on would.
-            if (end - begin) as f64 + (next_end - end) as f64 / 2.0 >= share {
+            if (end - begin) as f64 + (next_end - end) as f64 / 2.0 >= wanted {
                 bins.cuts.push(between(group(end), group(next_end)));
                 bins.values.push(f64::midpoint(first, group(end)));
                 (first, begin) = (group(next_end), end);
+                wanted = share(begin, n_bins - bins.values.len());
             }
         }
         bins.values.push(f64::midpoint(first, group(sample.len())));
         match apart.is_empty() {
             true => bins,
-            false => bins.with_apart(&sample, &apart),
+            false => bins.with_apart(sample, &apart),
         }
     }
 
@@ -205,7 +225,7 @@ impl Cuts {
 
     /// Codes of `values`, by `emit`; NaN becomes `missing`.
     pub fn encode(&self, values: &[f64], missing: u16, emit: impl FnMut(usize, u16)) {
-        let lookup = Lookup::new(&self.cuts, values.len());
+        let lookup = Lookup::new(self, values.len());
         Arch::new().dispatch(Encode { lookup: &lookup, values, missing, emit });
     }
 }
@@ -230,10 +250,11 @@ struct Lookup {
 
 impl Lookup {
     /// For the codes of so many values.
-    fn new(cuts: &[f64], n_values: usize) -> Self {
-        // For few values the cells would cost more than they save.
-        let n_cells = if n_values < 4 * cuts.len() { 1 } else { (n_values / 16).min(4 * cuts.len()).max(1) };
-        let n_cells = n_cells.next_power_of_two();
+    fn new(cuts: &Cuts, n_values: usize) -> Self {
+        let mut padded = Vec::with_capacity(2 * cuts.values.len().next_power_of_two());
+        padded.extend((1..cuts.values.len()).map(|code| cuts.cut(code - 1)));
+        let cuts = &padded[..];
+        let n_cells = (n_values / 2).min(4 * cuts.len()).max(1).next_power_of_two();
         let (low, high) = (cuts.first().copied().unwrap_or(0.0), cuts.last().copied().unwrap_or(0.0));
         let mut lookup = Lookup {
             low,
@@ -243,18 +264,16 @@ impl Lookup {
             steps: 0,
         };
         let mut counts = vec![0; n_cells];
-        match n_cells {
-            1 => counts[0] = cuts.len() as u32,
-            _ => cuts.iter().for_each(|&cut| counts[lookup.cell(cut)] += 1),
-        }
+        cuts.iter().for_each(|&cut| counts[lookup.cell(cut)] += 1);
         let mut before = 0;
         for (start, count) in lookup.starts.iter_mut().zip(&counts) {
             *start = before;
             before += count;
         }
         lookup.steps = u32::BITS - counts.iter().fold(0, |most, &count: &u32| most.max(count)).leading_zeros();
-        lookup.padded = cuts.to_vec();
-        lookup.padded.resize((cuts.len() + (1 << lookup.steps)).next_power_of_two(), f64::INFINITY);
+        let length = (cuts.len() + (1 << lookup.steps)).next_power_of_two();
+        padded.resize(length, f64::INFINITY);
+        lookup.padded = padded;
         lookup
     }
 
@@ -307,60 +326,41 @@ impl<E: FnMut(usize, u16)> WithSimd for Encode<'_, E> {
     }
 }
 
-/// Sorts numbers, each known.
-///
-/// Up to a few thousand numbers that are spread out are put into as many cells first, and are then nearly in order,
-/// which takes half the time of a radix sort.
-fn sort(values: &mut Vec<f64>) {
-    /// The most numbers of a cell.
-    const CROWDED: u32 = 24;
-    let n = values.len();
-    if n < 20 {
-        return values.sort_unstable_by(f64::total_cmp);
-    }
-    if n > 8_192 {
-        return radsort::sort(values);
-    }
-    let low = values.iter().fold(f64::INFINITY, |low, &value| if value < low { value } else { low });
-    let high = values.iter().fold(f64::NEG_INFINITY, |high, &value| if value > high { value } else { high });
-    let n_cells = n.next_power_of_two();
-    let scale = n_cells as f64 / (high - low);
-    let last = (n_cells - 1) as f64;
-    let cell = |value: f64| ((value - low) * scale).max(0.0).min(last) as u32;
-    let cells: Vec<u32> = values.iter().map(|&value| cell(value)).collect();
-    let mut starts = vec![0u32; n_cells];
-    cells.iter().for_each(|&cell| starts[cell as usize] += 1);
-    if starts.iter().fold(0, |most, &count| count.max(most)) > CROWDED {
-        return radsort::sort(values);
-    }
-    let mut before = 0;
-    for start in &mut starts {
-        before += std::mem::replace(start, before);
-    }
-    let mut placed = vec![0.0; n];
-    for (&value, &cell) in values.iter().zip(&cells) {
-        let place = &mut starts[cell as usize];
-        placed[*place as usize] = value;
-        *place += 1;
-    }
-    for i in 1..n {
-        let value = placed[i];
-        let mut place = i;
-        while place > 0 && placed[place - 1] > value {
-            placed[place] = placed[place - 1];
-            place -= 1;
-        }
-        placed[place] = value;
-    }
-    *values = placed;
+/// Numbers in order, with buffers that are reused from column to column.
+#[derive(Default)]
+pub(super) struct Scratch {
+    /// Ascending.
+    sorted: Vec<f64>,
+    /// The places after the last of each value of `sorted`.
+    ends: Vec<usize>,
 }
 
-/// The places after the last of each value of `sorted`.
-fn group_ends(sorted: &[f64]) -> Vec<usize> {
-    let mut ends = Vec::with_capacity(sorted.len());
-    ends.extend((1..sorted.len()).filter(|&end| sorted[end - 1] != sorted[end]));
-    ends.extend((!sorted.is_empty()).then_some(sorted.len()));
-    ends
+impl Scratch {
+    /// Puts `numbers` in order; NaN is skipped.
+    fn sort(&mut self, numbers: &[f64]) {
+        self.sorted.clear();
+        match numbers.iter().any(|value| value.is_nan()) {
+            false => self.sorted.extend_from_slice(numbers),
+            true => self.sorted.extend(numbers.iter().filter(|value| !value.is_nan())),
+        }
+        // A radix sort has a cost of its own, whatever the number.
+        match self.sorted.len() {
+            ..128 => self.sorted.sort_unstable_by(f64::total_cmp),
+            _ => radsort::sort(&mut self.sorted),
+        }
+        let sorted = &self.sorted;
+        // Every place is written, and counted if a value ends there.
+        self.ends.resize(sorted.len(), 0);
+        let mut count = 0;
+        for (end, pair) in (1..).zip(sorted.windows(2)) {
+            self.ends[count] = end;
+            count += usize::from(pair[0] != pair[1]);
+        }
+        if let Some(last) = self.ends.get_mut(count) {
+            *last = sorted.len();
+            self.ends.truncate(count + 1);
+        }
+    }
 }
 
 /// Brings values into ascending order, each once.
@@ -392,7 +392,7 @@ mod tests {
     #[test]
     fn exact_codes_are_positions() {
         let cuts = Cuts::exact(&[-1.0, 0.5, 3.0]);
-        assert_eq!(cuts.cuts, [-0.25, 1.75]);
+        assert_eq!(cuts.all(), [-0.25, 1.75]);
         assert_eq!(codes(&cuts, &[3.0, -1.0, f64::NAN, 0.5]), [2, 0, u16::MAX, 1]);
         assert_eq!(codes(&Cuts::exact(&[]), &[f64::NAN]), [u16::MAX]);
     }
@@ -409,39 +409,46 @@ mod tests {
     #[test]
     fn rare_values_have_codes_of_their_own() {
         // All values that are known fit.
-        let few = Cuts::with_rare(vec![0.0; 50], &[9.0, -1.0], &[-1.0, 0.0, 2.0, 3.0, 4.0, 9.0], 5);
+        let with_rare = |sample: &[f64], apart: &[f64], rare: &[f64], max_bins| {
+            Cuts::with_rare(sample, apart, rare, max_bins, &mut Scratch::default())
+        };
+        let few = with_rare(&[0.0; 50], &[9.0, -1.0], &[-1.0, 0.0, 2.0, 3.0, 4.0, 9.0], 5);
         assert_eq!(few.values.len(), 5);
         assert_eq!((few.values[0], few.values[4]), (-1.0, 9.0));
-        let all = Cuts::with_rare(vec![0.0; 50], &[9.0, -1.0], &[-1.0, 0.0, 2.0, 3.0, 4.0, 9.0], 255);
+        let all = with_rare(&[0.0; 50], &[9.0, -1.0], &[-1.0, 0.0, 2.0, 3.0, 4.0, 9.0], 255);
         assert_eq!(all.values, [-1.0, 0.0, 2.0, 3.0, 4.0, 9.0]);
         // More values than codes: the extremes and 0 are apart from the sampled ones.
         let sample: Vec<f64> = (1..=100).map(f64::from).collect();
         for (max_bins, apart) in [(10, vec![500.0, -500.0, 0.0]), (11, vec![300.0, -2.0, 0.0]), (8, vec![-5.0, 50.5])] {
-            let cuts = Cuts::with_rare(sample.clone(), &apart, &[], max_bins);
-            assert!(cuts.values.len() <= max_bins && cuts.cuts.len() + 1 == cuts.values.len());
-            assert!(cuts.cuts.is_sorted_by(|a, b| a < b) && cuts.values.is_sorted_by(|a, b| a < b), "{cuts:?}");
+            let cuts = with_rare(&sample, &apart, &[], max_bins);
+            assert!(cuts.values.len() <= max_bins && cuts.all().len() + 1 == cuts.values.len());
+            assert!(cuts.all().is_sorted_by(|a, b| a < b) && cuts.values.is_sorted_by(|a, b| a < b), "{cuts:?}");
             let sampled = codes(&cuts, &sample);
             for code in codes(&cuts, &apart) {
                 assert!(!sampled.contains(&code), "{apart:?}: {cuts:?}");
             }
         }
         // Too few codes for all of that, and no row that was sampled.
-        assert_eq!(Cuts::with_rare(sample, &[500.0, -500.0, 0.0], &[], 2).values.len(), 2);
-        assert_eq!(Cuts::with_rare(vec![f64::NAN], &[5.0, -5.0, 0.0], &[], 2).values.len(), 2);
-        assert_eq!(Cuts::with_rare(vec![], &[], &[], 2).values.len(), 0);
+        assert_eq!(with_rare(&sample, &[500.0, -500.0, 0.0], &[], 2).values.len(), 2);
+        assert_eq!(with_rare(&[f64::NAN], &[5.0, -5.0, 0.0], &[], 2).values.len(), 2);
+        assert_eq!(with_rare(&[], &[], &[], 2).values.len(), 0);
     }
 
     #[test]
     fn numbers_of_any_distribution_are_sorted() {
-        let uniform = |n: u32| (0..n).map(|i| f64::from(i.wrapping_mul(2_654_435_761) >> 8) - 8e6).collect::<Vec<f64>>();
-        for n in [0, 1, 19, 20, 21, 200, 5_000, 9_000] {
+        let uniform =
+            |n: u32| (0..n).map(|i| f64::from(i.wrapping_mul(2_654_435_761) >> 8) - 8e6).collect::<Vec<f64>>();
+        let mut scratch = Scratch::default();
+        for n in [0, 1, 127, 128, 2_000] {
             let skewed: Vec<f64> = uniform(n).into_iter().map(|value| (value / 1e5).exp()).collect();
             let tied: Vec<f64> = uniform(n).into_iter().map(|value| (value / 3e6).round()).collect();
             for values in [uniform(n), skewed, tied, vec![2.5; n as usize], vec![f64::MAX, f64::MIN, -0.0, 0.0]] {
-                let (mut sorted, mut expected) = (values.clone(), values);
-                sort(&mut sorted);
+                scratch.sort(&values);
+                let mut expected = values;
                 expected.sort_unstable_by(f64::total_cmp);
-                assert_eq!(sorted, expected);
+                assert_eq!(scratch.sorted, expected);
+                expected.dedup();
+                assert_eq!(scratch.ends.len(), expected.len());
             }
         }
     }
@@ -457,7 +464,7 @@ mod tests {
         let mut heavy: Vec<f64> = vec![0.0; 900];
         heavy.extend((1..=100).map(f64::from));
         let bins = Cuts::quantiles(heavy, 11);
-        assert_eq!(bins.cuts[0], 0.5);
+        assert_eq!(bins.cut(0), 0.5);
         assert_eq!(bins.values.len(), 11);
     }
 
@@ -497,10 +504,10 @@ mod tests {
         ) {
             let cuts = Cuts::quantiles(values.clone(), max_bins);
             prop_assert!(cuts.values.len() <= max_bins);
-            prop_assert_eq!(cuts.cuts.len() + 1, cuts.values.len());
+            prop_assert_eq!(cuts.all().len() + 1, cuts.values.len());
             values.push(1e9);
             for (value, code) in values.iter().zip(codes(&cuts, &values)) {
-                prop_assert_eq!(cuts.cuts.partition_point(|cut| cut < value), code as usize);
+                prop_assert_eq!(cuts.all().partition_point(|cut| cut < value), code as usize);
             }
         }
     }

@@ -25,6 +25,7 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, RecordBatch};
 use rayon::prelude::*;
 
+use coding::Scratch;
 pub use coding::{Categories, Coding, Cuts, MISSING_U8, MISSING_U16, Scale};
 use distinct::{Distinct, count_distinct};
 use range::Range;
@@ -45,7 +46,10 @@ use ferrank_runtime::threads::pool;
 pub const MAX_CATEGORIES: usize = 65_535;
 
 /// Sampled values are kept below this many bytes while features are few enough.
-const SAMPLE_BYTES: usize = 128 << 20;
+const SAMPLE_BYTES: usize = 80 << 20;
+
+/// Rows sampled of any number of features: tables that have fewer are held whole.
+const LEAST_SAMPLE: usize = 4_096;
 
 /// Counts the rows of a part of a data set.
 ///
@@ -284,19 +288,32 @@ impl Profile {
         let mut profile = Profile::empty(intake.problem, max_bins);
         let Place { mut first_row, of_rows } = place;
         of_rows.into_iter().for_each(|rows| profile.sample.expect(rows));
+        // The values of a column that grows would be moved again and again.
+        let rows = intake.source.rows_hint().map_or(0, |rows| (rows as usize).min(profile.sample.size));
+        profile.features.iter_mut().for_each(|column| column.reserve(rows));
         let least = (LEAST_CELLS / profile.names.len().max(1)).max(1);
-        profile.counts = intake.pass(Phase::Profiling, |batch| {
-            let mut rest = batch.clone();
-            while rest.num_rows() > 0 {
+        let mut most = 2 * profile.sample.room().max(least);
+        let counts = intake.pass(Phase::Profiling, |batch| {
+            let mut add = |part: &RecordBatch| {
+                first_row += part.num_rows() as u64;
+                profile.add(intake, part, first_row - part.num_rows() as u64)?;
                 // The first rows are all drawn, and the sample is not to outgrow its size by much.
-                let step = profile.sample.room().max(least);
-                let rows = if rest.num_rows() > 2 * step { step } else { rest.num_rows() };
-                profile.add(intake, &rest.slice(0, rows), first_row)?;
-                rest = rest.slice(rows, rest.num_rows() - rows);
-                first_row += rows as u64;
+                Ok(2 * profile.sample.room().max(least))
+            };
+            // A slice costs an allocation for each column.
+            if batch.num_rows() <= most {
+                most = add(batch)?;
+                return Ok(());
+            }
+            let mut done = 0;
+            while done < batch.num_rows() {
+                let rows = (batch.num_rows() - done).min(most);
+                most = add(&batch.slice(done, rows))?;
+                done += rows;
             }
             Ok(())
         })?;
+        profile.counts = counts;
         profile.prune(0);
         Ok(profile)
     }
@@ -377,7 +394,9 @@ impl Profile {
 
     /// How each feature's values become codes.
     pub fn codings(&self) -> Vec<Coding> {
-        self.features.par_iter().map(|column| column.coding(self.max_bins)).collect()
+        (self.features.par_iter())
+            .map_init(Scratch::default, |scratch, column| column.coding(self.max_bins, scratch))
+            .collect()
     }
 }
 
@@ -395,7 +414,10 @@ fn sampled_rows(n_features: usize, max_bins: usize) -> usize {
     let most = SAMPLE_BYTES / (8 * n_features.max(1));
     match max_bins {
         0 => most / FEWER,
-        _ => most.clamp(4 * max_bins, CHUNK_SAMPLE.max(4 * max_bins)),
+        _ => {
+            let least = LEAST_SAMPLE.max(4 * max_bins);
+            most.clamp(least, CHUNK_SAMPLE.max(least))
+        }
     }
 }
 
@@ -408,6 +430,13 @@ impl ColumnProfile {
         }
     }
 
+    /// Makes room for `rows` sampled rows.
+    fn reserve(&mut self, rows: usize) {
+        if let ColumnProfile::Numeric(numeric) = self {
+            numeric.sample.reserve(rows);
+        }
+    }
+
     /// Brings samples to their sizes.
     fn prune(&mut self) {
         if let ColumnProfile::Numeric(NumericProfile { distinct: Some(distinct), .. }) = self {
@@ -415,11 +444,9 @@ impl ColumnProfile {
         }
     }
 
-    fn coding(&self, max_bins: usize) -> Coding {
+    fn coding(&self, max_bins: usize, scratch: &mut Scratch) -> Coding {
         match self {
-            ColumnProfile::Numeric(numeric) => {
-                Coding::numeric(numeric.cuts(max_bins), numeric.missing > 0)
-            }
+            ColumnProfile::Numeric(numeric) => Coding::numeric(numeric.cuts(max_bins, scratch), numeric.missing > 0),
             ColumnProfile::Nominal(nominal) => {
                 Coding::nominal(Categories::new(nominal.counts.keys().cloned()), nominal.missing > 0)
             }
@@ -447,7 +474,8 @@ impl ColumnProfile {
             ColumnProfile::Numeric(numeric) => {
                 let zeros = numeric.zeros as f64;
                 let others = rows as f64 - zeros - numeric.missing as f64;
-                let distinct = numeric.n_distinct(MOST).unwrap_or(MOST) - usize::from(numeric.zeros > 0 && others > 0.0);
+                let distinct =
+                    numeric.n_distinct(MOST).unwrap_or(MOST) - usize::from(numeric.zeros > 0 && others > 0.0);
                 let distinct = distinct.clamp(1, MOST) as f64;
                 bits(zeros) + distinct * bits(others / distinct)
             }
@@ -495,12 +523,14 @@ impl NumericProfile {
     }
 
     /// The cut points of at most `max_bins` codes.
-    fn cuts(&self, max_bins: usize) -> Cuts {
-        let Some(distinct) = &self.distinct else { return Cuts::quantiles(self.sample.clone(), max_bins) };
+    fn cuts(&self, max_bins: usize, scratch: &mut Scratch) -> Cuts {
+        let Some(distinct) = &self.distinct else {
+            return Cuts::with_rare(&self.sample, &[], &[], max_bins, scratch);
+        };
         let mut apart = vec![self.max, self.min];
         apart.truncate(if self.min > self.max { 0 } else { 2 });
         apart.extend((self.zeros > 0).then_some(0.0));
-        Cuts::with_rare(self.sample.clone(), &apart, &distinct.sorted(), max_bins)
+        Cuts::with_rare(&self.sample, &apart, &distinct.sorted(), max_bins, scratch)
     }
 
     fn add(&mut self, array: &ArrayRef, sampled: &[u32], holds_all: bool) -> Result<()> {
