@@ -46,7 +46,7 @@ use ferrank_runtime::threads::pool;
 pub const MAX_CATEGORIES: usize = 65_535;
 
 /// Sampled values are kept below this many bytes while features are few enough.
-const SAMPLE_BYTES: usize = 80 << 20;
+const SAMPLE_BYTES: usize = 72 << 20;
 
 /// Rows sampled of any number of features: tables that have fewer are held whole.
 const LEAST_SAMPLE: usize = 4_096;
@@ -289,7 +289,8 @@ impl Profile {
         let Place { mut first_row, of_rows } = place;
         of_rows.into_iter().for_each(|rows| profile.sample.expect(rows));
         // The values of a column that grows would be moved again and again.
-        let rows = intake.source.rows_hint().map_or(0, |rows| (rows as usize).min(profile.sample.size));
+        let most = profile.sample.size + 2 * profile.sample.slack();
+        let rows = intake.source.rows_hint().map_or(0, |rows| (rows as usize).min(most));
         profile.features.iter_mut().for_each(|column| column.reserve(rows));
         let least = (LEAST_CELLS / profile.names.len().max(1)).max(1);
         let mut most = 2 * profile.sample.room().max(least);
