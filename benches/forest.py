@@ -107,8 +107,10 @@ def setup(settings: Settings) -> Rows:
         (3 * largest, 20, 7),
     ):
         size = Size(n_rows, n_columns, 1)
+        # On few rows a tree costs little.
+        n_trees = max(settings.trees, 20_000 // n_rows)
         try:
-            cost = per_tree(fitting(size), settings.trees).setup / (n_rows * n_columns)
+            cost = per_tree(fitting(size), n_trees).setup / (n_rows * n_columns)
         except MeasureError as reason:
             yield ("set-up", size, "", "", "?", "", "", f"<= {wanted} ns a value; not measured: {reason}")
             continue
