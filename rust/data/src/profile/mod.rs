@@ -523,6 +523,15 @@ impl NumericProfile {
         }
     }
 
+    /// The distinct values in ascending order; `None` if there are more than codes.
+    fn few_values(&self) -> Option<Vec<f64>> {
+        self.n_distinct(usize::MAX)?;
+        match &self.distinct {
+            Some(distinct) => Some(distinct.sorted()),
+            None => Some(Distinct::of(self.max_bins, &self.sample).sorted()),
+        }
+    }
+
     /// The cut points of at most `max_bins` codes.
     fn cuts(&self, max_bins: usize, scratch: &mut Scratch) -> Cuts {
         let Some(distinct) = &self.distinct else {
