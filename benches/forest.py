@@ -11,7 +11,7 @@ from functools import partial
 
 import numpy as np
 import sklearn
-from engines import PEERS, MeasureError, Size, auc, ferrank, fitting, side_by_side, told_apart
+from engines import PEERS, MeasureError, Size, auc, ferrank, fitting, per_tree, side_by_side, told_apart
 from measure import RUNS, cost, fastest, peak_growth
 from recording import Record, add_option
 from workloads import regression
@@ -74,6 +74,47 @@ def trees(settings: Settings) -> Rows:
                 yield against("exact codes", size, forest, settings, f">= {exact}x", max_bins=65_535)
                 yield against("extra trees", size, extra, settings, ">= 4x", ensemble="extra_trees")
                 yield against("forest / extra", size, extra, settings, ">= 2x" if n_features == 200 else "")
+
+
+def wide(settings: Settings) -> Rows:
+    """CPU seconds of whole calls on short and wide tables."""
+    n_features = min(20_000, settings.rows[0] // 5)
+    for n_rows in (200, 2_000):
+        size = Size(n_rows, n_features, 1)
+        for n_trees, wanted in ((11, 1.2 if n_rows == 200 else 2), (100, 4)):
+            peer = PEERS["RandomForestRegressor"](n_trees, max_features=size.max_features, min_samples_leaf=2)
+            work = size.workload()
+            fits = (partial(peer.fit, work.X, work.y), partial(fitting(size), n_trees))
+            theirs, ours = (run.cpu for run in fastest(*fits))
+            yield (
+                f"whole, {n_trees} trees",
+                size,
+                "RandomForestRegressor",
+                f"{theirs:.3f} s",
+                f"{ours:.3f} s",
+                f"{theirs / ours:.2f}x",
+                "",
+                f">= {wanted}x",
+            )
+
+
+def setup(settings: Settings) -> Rows:
+    """Nanoseconds of CPU time for each value before the first tree."""
+    largest, n_features = max(settings.rows), min(20_000, settings.rows[0] // 5)
+    for n_rows, n_columns, wanted in (
+        (200, n_features, 10),
+        (settings.rows[0], 200, 12),
+        (3 * largest, 20, 7),
+    ):
+        size = Size(n_rows, n_columns, 1)
+        # On few rows a tree costs little.
+        n_trees = max(settings.trees, 20_000 // n_rows)
+        try:
+            cost = per_tree(fitting(size), n_trees).setup / (n_rows * n_columns)
+        except MeasureError as reason:
+            yield ("set-up", size, "", "", "?", "", "", f"<= {wanted} ns a value; not measured: {reason}")
+            continue
+        yield ("set-up", size, "", "", f"{1e9 * cost:.1f} ns", "", "", f"<= {wanted} ns a value")
 
 
 def label_sets(settings: Settings) -> Rows:
@@ -187,6 +228,8 @@ def quality(settings: Settings) -> Rows:
 
 CASES: dict[str, Callable[[Settings], Rows]] = {
     "trees": trees,
+    "wide": wide,
+    "setup": setup,
     "labels": label_sets,
     "permutation": permutation,
     "threads": threads,

@@ -49,7 +49,8 @@ class ForestRanker(StreamRanker):
         the share is one of the groups, and a number is an error.
     max_bins : int, default=255
         Maximum number of bins of a numeric feature, from 2 to 65,535. A feature with no more distinct values
-        is split at any value, others at quantiles.
+        is split at any value, others at quantiles. In large tables, quantiles are those of a sample of rows;
+        values that few rows have are found all the same.
     ties : {"random", "lowest"}, default="random"
         How to choose between features whose best splits are equally good: at random, or the first column.
         Ties are frequent in small nodes; with "lowest", the rule of CLUS, later columns get lower

@@ -143,7 +143,8 @@ settings! {
         /// Rows drawn for a tree; only with bootstrap. If rows have groups, a share of the groups.
         max_samples, with_max_samples: MaxSamples = MaxSamples::All;
         /// Greatest number of codes of a numeric feature, 2 to 65,535. A feature with no more distinct
-        /// values is searched exactly, others at quantiles.
+        /// values is searched exactly, others at quantiles. In large tables, quantiles are those of a sample of rows;
+        /// values that few rows have are found all the same.
         max_bins, with_max_bins: usize = 255;
         /// Which of the features with equal gains is tested.
         ties, with_ties: Ties = Ties::Random;

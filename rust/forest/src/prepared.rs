@@ -221,7 +221,7 @@ impl Prepared {
     pub(crate) fn describe(&self, grown: &TreeBuffer) -> Tree {
         let test = |feature: usize, test: &CodeTest| match (&self.store.codings[feature].scale, test) {
             (Scale::Numeric(_), CodeTest::Cut(KNOWN)) => Test::Cut(f64::INFINITY),
-            (Scale::Numeric(cuts), CodeTest::Cut(code)) => Test::Cut(cuts.cuts[usize::from(*code)]),
+            (Scale::Numeric(cuts), CodeTest::Cut(code)) => Test::Cut(cuts.cut(usize::from(*code))),
             (Scale::Nominal(categories), CodeTest::Cut(KNOWN)) => Test::Subset(categories.names.clone()),
             (Scale::Nominal(categories), CodeTest::Subset(codes)) => {
                 Test::Subset(codes.iter().map(|&code| categories.names[usize::from(code)].clone()).collect())

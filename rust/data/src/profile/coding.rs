@@ -100,17 +100,17 @@ impl Categories {
 /// ```
 /// use ferrank_data::profile::Cuts;
 ///
-/// assert_eq!(Cuts::exact(&[0.0, 1.0, 5.0]).cuts, [0.5, 3.0]);
+/// assert_eq!(Cuts::exact(&[0.0, 1.0, 5.0]).all(), [0.5, 3.0]);
 /// let halves = Cuts::quantiles((0..100).map(f64::from).collect(), 2);
-/// assert_eq!(halves.cuts, [49.5]);
+/// assert_eq!(halves.all(), [49.5]);
 /// let mut codes = [0; 3];
 /// halves.encode(&[10.0, 90.0, f64::NAN], 255, |row, code| codes[row] = code);
 /// assert_eq!(codes, [0, 1, 255]);
 /// ```
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Cuts {
-    /// n_codes − 1, ascending; a test `x ≤ cuts[k]` sends the codes up to k to the left.
-    pub cuts: Vec<f64>,
+    /// n_codes − 1, ascending; empty if they are the middles between the values.
+    cuts: Vec<f64>,
     /// n_codes; a representative value of each code: the value itself where codes are exact.
     pub values: Vec<f64>,
 }
@@ -118,40 +118,114 @@ pub struct Cuts {
 impl Cuts {
     /// One code for each of `values`, which ascend.
     pub fn exact(values: &[f64]) -> Self {
-        Cuts { cuts: values.windows(2).map(|pair| between(pair[0], pair[1])).collect(), values: values.to_vec() }
+        Cuts { cuts: Vec::new(), values: values.to_vec() }
+    }
+
+    /// The cut above `code`: a test `x ≤ cut` sends the codes up to this one to the left.
+    pub fn cut(&self, code: usize) -> f64 {
+        match self.cuts.is_empty() {
+            true => between(self.values[code], self.values[code + 1]),
+            false => self.cuts[code],
+        }
+    }
+
+    /// n_codes − 1 cuts, ascending.
+    pub fn all(&self) -> Vec<f64> {
+        (1..self.values.len()).map(|code| self.cut(code - 1)).collect()
     }
 
     /// At most `max_bins` codes with as equal shares of `sample` as ties allow; NaN is skipped.
-    pub fn quantiles(mut sample: Vec<f64>, max_bins: usize) -> Self {
-        sample.retain(|value| !value.is_nan());
-        radsort::sort(&mut sample);
-        let groups = || sample.chunk_by(|a, b| a == b);
-        if groups().nth(max_bins).is_none() {
-            return Cuts::exact(&groups().map(|group| group[0]).collect::<Vec<f64>>());
+    pub fn quantiles(sample: Vec<f64>, max_bins: usize) -> Self {
+        Cuts::with_rare(&sample, &[], &[], max_bins, &mut Scratch::default())
+    }
+
+    /// The same for a column of which `sample` has only some rows.
+    ///
+    /// If the sample has fewer values than there are codes, so have the values `apart`, and values evenly spaced in
+    /// `rare`, which ascend. Otherwise the values `apart` have codes of their own as far as half of the codes suffice.
+    pub(super) fn with_rare(
+        sample: &[f64],
+        apart: &[f64],
+        rare: &[f64],
+        max_bins: usize,
+        scratch: &mut Scratch,
+    ) -> Self {
+        scratch.sort(sample);
+        let Scratch { sorted: sample, ends, .. } = &*scratch;
+        let group = |end: usize| sample[end - 1] + 0.0;
+        let is_sampled =
+            |value: f64| sample.binary_search_by(|other| other.partial_cmp(&value).expect("known")).is_ok();
+        let mut apart: Vec<f64> = apart.iter().copied().filter(|&value| !is_sampled(value)).collect();
+        if sample.is_empty() {
+            apart.truncate(max_bins);
         }
+        if ends.len() + apart.len() <= max_bins {
+            let mut values: Vec<f64> = ends.iter().map(|&end| group(end)).chain(apart).collect();
+            ascend(&mut values);
+            let known = |value: &f64| values.binary_search_by(|other| other.total_cmp(value)).is_ok();
+            let others: Vec<f64> = rare.iter().copied().filter(|value| !known(value)).collect();
+            let room = others.len().min(max_bins - values.len());
+            values.extend((0..room).map(|n| others[(2 * n + 1) * others.len() / (2 * room)]));
+            ascend(&mut values);
+            return Cuts::exact(&values);
+        }
+        // The value itself and, within the sample, what lies above it.
+        let mut left = max_bins / 2;
+        apart.retain(|&value| {
+            let needs = if value < sample[0] || value > sample[sample.len() - 1] { 1 } else { 2 };
+            let fits = needs <= left;
+            left -= if fits { needs } else { 0 };
+            fits
+        });
+        ascend(&mut apart);
+        let n_bins = max_bins - (max_bins / 2 - left);
         let mut bins = Cuts::default();
-        let (mut open, mut first, mut left) = (0usize, sample[0], sample.len());
-        for (group, next) in groups().zip(groups().skip(1)) {
-            open += group.len();
-            let bins_left = max_bins - bins.values.len();
-            let share = left as f64 / bins_left as f64;
+        let (mut first, mut begin) = (group(ends[0]), 0);
+        let share = |begin: usize, bins_left: usize| (sample.len() - begin) as f64 / bins_left as f64;
+        let mut wanted = share(0, n_bins);
+        for pair in ends.windows(2) {
+            let [end, next_end] = [pair[0], pair[1]];
+            if n_bins - bins.values.len() == 1 {
+                break;
+            }
             // Close where stopping misses the share by less than going on would.
-            let close = open as f64 + next.len() as f64 / 2.0 >= share;
-            if close && bins_left > 1 {
-                bins.cuts.push(between(group[0], next[0]));
-                bins.values.push(f64::midpoint(first, group[0]));
-                left -= open;
-                open = 0;
-                first = next[0];
+            if (end - begin) as f64 + (next_end - end) as f64 / 2.0 >= wanted {
+                bins.cuts.push(between(group(end), group(next_end)));
+                bins.values.push(f64::midpoint(first, group(end)));
+                (first, begin) = (group(next_end), end);
+                wanted = share(begin, n_bins - bins.values.len());
             }
         }
-        bins.values.push(f64::midpoint(first, sample[sample.len() - 1]));
-        bins
+        bins.values.push(f64::midpoint(first, group(sample.len())));
+        match apart.is_empty() {
+            true => bins,
+            false => bins.with_apart(sample, &apart),
+        }
+    }
+
+    /// The cuts with more of them around each of the values `apart`, which ascend and are none of `sample`.
+    fn with_apart(mut self, sample: &[f64], apart: &[f64]) -> Self {
+        let above = |value: f64| sample.partition_point(|&other| other < value);
+        for gap in apart.chunk_by(|&a, &b| above(a) == above(b)) {
+            let place = above(gap[0]);
+            let (before, after) = (place.checked_sub(1).map(|place| sample[place]), sample.get(place).copied());
+            let inside = |cut: f64| before.is_none_or(|before| cut >= before) && after.is_none_or(|after| cut < after);
+            self.cuts.retain(|&cut| !inside(cut));
+            let known: Vec<f64> = before.into_iter().chain(gap.iter().copied()).chain(after).collect();
+            self.cuts.extend(known.windows(2).map(|pair| between(pair[0], pair[1])));
+        }
+        self.cuts.sort_unstable_by(f64::total_cmp);
+        let low = sample[0].min(apart[0]);
+        let high = sample[sample.len() - 1].max(apart[apart.len() - 1]);
+        let starts = std::iter::once(low).chain(self.cuts.iter().copied());
+        let ends = self.cuts.iter().copied().chain([high]);
+        self.values = starts.zip(ends).map(|(start, end)| f64::midpoint(start, end)).collect();
+        self
     }
 
     /// Codes of `values`, by `emit`; NaN becomes `missing`.
     pub fn encode(&self, values: &[f64], missing: u16, emit: impl FnMut(usize, u16)) {
-        let lookup = Lookup::new(&self.cuts, values.len());
+        let lookup = Lookup::new(self, values.len());
         Arch::new().dispatch(Encode { lookup: &lookup, values, missing, emit });
     }
 }
@@ -176,8 +250,11 @@ struct Lookup {
 
 impl Lookup {
     /// For the codes of so many values.
-    fn new(cuts: &[f64], n_values: usize) -> Self {
-        let n_cells = (n_values / 16).min(4 * cuts.len()).max(1).next_power_of_two();
+    fn new(cuts: &Cuts, n_values: usize) -> Self {
+        let mut padded = Vec::with_capacity(2 * cuts.values.len().next_power_of_two());
+        padded.extend((1..cuts.values.len()).map(|code| cuts.cut(code - 1)));
+        let cuts = &padded[..];
+        let n_cells = (n_values / 2).min(4 * cuts.len()).max(1).next_power_of_two();
         let (low, high) = (cuts.first().copied().unwrap_or(0.0), cuts.last().copied().unwrap_or(0.0));
         let mut lookup = Lookup {
             low,
@@ -194,8 +271,9 @@ impl Lookup {
             before += count;
         }
         lookup.steps = u32::BITS - counts.iter().fold(0, |most, &count: &u32| most.max(count)).leading_zeros();
-        lookup.padded = cuts.to_vec();
-        lookup.padded.resize((cuts.len() + (1 << lookup.steps)).next_power_of_two(), f64::INFINITY);
+        let length = (cuts.len() + (1 << lookup.steps)).next_power_of_two();
+        padded.resize(length, f64::INFINITY);
+        lookup.padded = padded;
         lookup
     }
 
@@ -248,6 +326,51 @@ impl<E: FnMut(usize, u16)> WithSimd for Encode<'_, E> {
     }
 }
 
+/// Numbers in order, with buffers that are reused from column to column.
+#[derive(Default)]
+pub(super) struct Scratch {
+    /// Ascending.
+    sorted: Vec<f64>,
+    /// The places after the last of each value of `sorted`.
+    ends: Vec<usize>,
+}
+
+impl Scratch {
+    /// Puts `numbers` in order; NaN is skipped.
+    fn sort(&mut self, numbers: &[f64]) {
+        self.sorted.clear();
+        match numbers.iter().any(|value| value.is_nan()) {
+            false => self.sorted.extend_from_slice(numbers),
+            true => self.sorted.extend(numbers.iter().filter(|value| !value.is_nan())),
+        }
+        // A radix sort has a cost of its own, whatever the number.
+        match self.sorted.len() {
+            ..128 => self.sorted.sort_unstable_by(f64::total_cmp),
+            _ => radsort::sort(&mut self.sorted),
+        }
+        let sorted = &self.sorted;
+        // Every place is written, and counted if a value ends there.
+        self.ends.resize(sorted.len(), 0);
+        let mut count = 0;
+        for (end, pair) in (1..).zip(sorted.windows(2)) {
+            self.ends[count] = end;
+            count += usize::from(pair[0] != pair[1]);
+        }
+        if let Some(last) = self.ends.get_mut(count) {
+            *last = sorted.len();
+            self.ends.truncate(count + 1);
+        }
+    }
+}
+
+/// Brings values into ascending order, each once.
+fn ascend(values: &mut Vec<f64>) {
+    if !values.is_sorted_by(|a, b| a < b) {
+        values.sort_unstable_by(f64::total_cmp);
+        values.dedup();
+    }
+}
+
 /// The middle of `low < high`, never `high` itself.
 fn between(low: f64, high: f64) -> f64 {
     let middle = f64::midpoint(low, high);
@@ -269,7 +392,7 @@ mod tests {
     #[test]
     fn exact_codes_are_positions() {
         let cuts = Cuts::exact(&[-1.0, 0.5, 3.0]);
-        assert_eq!(cuts.cuts, [-0.25, 1.75]);
+        assert_eq!(cuts.all(), [-0.25, 1.75]);
         assert_eq!(codes(&cuts, &[3.0, -1.0, f64::NAN, 0.5]), [2, 0, u16::MAX, 1]);
         assert_eq!(codes(&Cuts::exact(&[]), &[f64::NAN]), [u16::MAX]);
     }
@@ -284,6 +407,53 @@ mod tests {
     }
 
     #[test]
+    fn rare_values_have_codes_of_their_own() {
+        // All values that are known fit.
+        let with_rare = |sample: &[f64], apart: &[f64], rare: &[f64], max_bins| {
+            Cuts::with_rare(sample, apart, rare, max_bins, &mut Scratch::default())
+        };
+        let few = with_rare(&[0.0; 50], &[9.0, -1.0], &[-1.0, 0.0, 2.0, 3.0, 4.0, 9.0], 5);
+        assert_eq!(few.values.len(), 5);
+        assert_eq!((few.values[0], few.values[4]), (-1.0, 9.0));
+        let all = with_rare(&[0.0; 50], &[9.0, -1.0], &[-1.0, 0.0, 2.0, 3.0, 4.0, 9.0], 255);
+        assert_eq!(all.values, [-1.0, 0.0, 2.0, 3.0, 4.0, 9.0]);
+        // More values than codes: the extremes and 0 are apart from the sampled ones.
+        let sample: Vec<f64> = (1..=100).map(f64::from).collect();
+        for (max_bins, apart) in [(10, vec![500.0, -500.0, 0.0]), (11, vec![300.0, -2.0, 0.0]), (8, vec![-5.0, 50.5])] {
+            let cuts = with_rare(&sample, &apart, &[], max_bins);
+            assert!(cuts.values.len() <= max_bins && cuts.all().len() + 1 == cuts.values.len());
+            assert!(cuts.all().is_sorted_by(|a, b| a < b) && cuts.values.is_sorted_by(|a, b| a < b), "{cuts:?}");
+            let sampled = codes(&cuts, &sample);
+            for code in codes(&cuts, &apart) {
+                assert!(!sampled.contains(&code), "{apart:?}: {cuts:?}");
+            }
+        }
+        // Too few codes for all of that, and no row that was sampled.
+        assert_eq!(with_rare(&sample, &[500.0, -500.0, 0.0], &[], 2).values.len(), 2);
+        assert_eq!(with_rare(&[f64::NAN], &[5.0, -5.0, 0.0], &[], 2).values.len(), 2);
+        assert_eq!(with_rare(&[], &[], &[], 2).values.len(), 0);
+    }
+
+    #[test]
+    fn numbers_of_any_distribution_are_sorted() {
+        let uniform =
+            |n: u32| (0..n).map(|i| f64::from(i.wrapping_mul(2_654_435_761) >> 8) - 8e6).collect::<Vec<f64>>();
+        let mut scratch = Scratch::default();
+        for n in [0, 1, 127, 128, 2_000] {
+            let skewed: Vec<f64> = uniform(n).into_iter().map(|value| (value / 1e5).exp()).collect();
+            let tied: Vec<f64> = uniform(n).into_iter().map(|value| (value / 3e6).round()).collect();
+            for values in [uniform(n), skewed, tied, vec![2.5; n as usize], vec![f64::MAX, f64::MIN, -0.0, 0.0]] {
+                scratch.sort(&values);
+                let mut expected = values;
+                expected.sort_unstable_by(f64::total_cmp);
+                assert_eq!(scratch.sorted, expected);
+                expected.dedup();
+                assert_eq!(scratch.ends.len(), expected.len());
+            }
+        }
+    }
+
+    #[test]
     fn quantiles_share_the_sample_evenly_and_give_heavy_values_a_bin() {
         let even = Cuts::quantiles((0..1000).map(f64::from).collect(), 10);
         assert_eq!(even.values.len(), 10);
@@ -294,7 +464,7 @@ mod tests {
         let mut heavy: Vec<f64> = vec![0.0; 900];
         heavy.extend((1..=100).map(f64::from));
         let bins = Cuts::quantiles(heavy, 11);
-        assert_eq!(bins.cuts[0], 0.5);
+        assert_eq!(bins.cut(0), 0.5);
         assert_eq!(bins.values.len(), 11);
     }
 
@@ -334,10 +504,10 @@ mod tests {
         ) {
             let cuts = Cuts::quantiles(values.clone(), max_bins);
             prop_assert!(cuts.values.len() <= max_bins);
-            prop_assert_eq!(cuts.cuts.len() + 1, cuts.values.len());
+            prop_assert_eq!(cuts.all().len() + 1, cuts.values.len());
             values.push(1e9);
             for (value, code) in values.iter().zip(codes(&cuts, &values)) {
-                prop_assert_eq!(cuts.cuts.partition_point(|cut| cut < value), code as usize);
+                prop_assert_eq!(cuts.all().partition_point(|cut| cut < value), code as usize);
             }
         }
     }

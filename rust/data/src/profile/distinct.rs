@@ -1,63 +1,138 @@
-//! Distinct values of a column, as long as they are few.
+//! A sample of the distinct values of a column: those whose bits hash lowest ("bottom-k", Cohen and Kaplan 2007).
+//!
+//! It does not depend on the order in which values are seen, or on how often. As long as no more values are found than
+//! it holds, it holds all of them. Each distinct value is drawn with the same probability, however rare it is.
 
+use pulp::{Arch, Simd, WithSimd};
 use rustc_hash::FxHashSet;
 
-/// A set of numbers that gives up once it has more than `most` of them.
+/// A set of numbers that holds `most` of them.
 #[derive(Debug, Clone)]
 pub(super) struct Distinct {
     most: usize,
-    /// Bits of the values; `None` once there were too many.
-    bits: Option<FxHashSet<u64>>,
+    /// Bits of the values held; up to twice `most` until [`prune`](Self::prune).
+    bits: FxHashSet<u64>,
+    /// Values that hash higher are not held.
+    pub(super) limit: u64,
 }
 
 impl Distinct {
-    pub(super) fn new(most: usize) -> Self {
-        Distinct { most, bits: Some(FxHashSet::default()) }
+    /// The sample of `values`.
+    pub(super) fn of(most: usize, values: &[f64]) -> Self {
+        let mut distinct = Distinct { most, bits: FxHashSet::default(), limit: u64::MAX };
+        distinct.extend(values);
+        distinct
+    }
+
+    /// The values that [`sorted`](Self::sorted) gives, as a set again.
+    pub(super) fn from_sorted(most: usize, limit: u64, values: &[f64]) -> Self {
+        Distinct { most, bits: values.iter().map(|value| value.to_bits()).collect(), limit }
     }
 
     /// Adds `values`; a NaN is no value, and -0 is 0.
     pub(super) fn extend(&mut self, values: &[f64]) {
-        let Some(bits) = &mut self.bits else { return };
+        if self.most == 0 {
+            return;
+        }
         let mut last = f64::NAN;
-        for &value in values {
-            if value.is_nan() || value == last {
+        for values in values.chunks(LANES) {
+            // Mostly all of them hash above the limit.
+            if self.limit < u64::MAX && !Arch::new().dispatch(AnyBelow { values, limit: self.limit }) {
                 continue;
             }
-            last = value;
-            bits.insert((value + 0.0).to_bits());
-            if bits.len() > self.most {
-                self.bits = None;
-                return;
+            for &value in values {
+                if !value.is_nan() && value != last {
+                    last = value;
+                    self.insert((value + 0.0).to_bits());
+                }
             }
+        }
+    }
+
+    fn insert(&mut self, bits: u64) {
+        if hash(bits) <= self.limit {
+            self.bits.insert(bits);
+            self.prune(self.most);
         }
     }
 
     /// Adds the values of `other`.
     pub(super) fn merge(&mut self, other: &Distinct) {
-        self.bits = match (self.bits.take(), &other.bits) {
-            (Some(mut bits), Some(others)) => {
-                bits.extend(others);
-                (bits.len() <= self.most).then_some(bits)
-            }
-            _ => None,
-        };
+        self.limit = self.limit.min(other.limit);
+        let limit = self.limit;
+        self.bits.retain(|&bits| hash(bits) <= limit);
+        other.bits.iter().for_each(|&bits| self.insert(bits));
     }
 
-    /// The number of values; `None` if there were too many.
+    /// Brings the sample back to its size once it has outgrown it by more than `slack`.
+    pub(super) fn prune(&mut self, slack: usize) {
+        if self.bits.len() > self.most + slack {
+            let mut hashes: Vec<u64> = self.bits.iter().map(|&bits| hash(bits)).collect();
+            let limit = *hashes.select_nth_unstable(self.most.saturating_sub(1)).1;
+            self.limit = limit;
+            self.bits.retain(|&bits| hash(bits) <= limit);
+        }
+    }
+
+    /// The number of values; `None` if there are more than are held.
     pub(super) fn len(&self) -> Option<usize> {
-        self.bits.as_ref().map(FxHashSet::len)
+        (self.most > 0 && self.limit == u64::MAX && self.bits.len() <= self.most).then_some(self.bits.len())
     }
 
-    /// What [`sorted`](Self::sorted) gives, as a set again.
-    pub(super) fn from_sorted(most: usize, values: Option<Vec<f64>>) -> Self {
-        Distinct { most, bits: values.map(|values| values.into_iter().map(f64::to_bits).collect()) }
-    }
-
-    /// The values in ascending order; `None` if there were too many.
-    pub(super) fn sorted(&self) -> Option<Vec<f64>> {
-        let mut values: Vec<f64> = self.bits.as_ref()?.iter().map(|&bits| f64::from_bits(bits)).collect();
+    /// The values held in ascending order, after [`prune`](Self::prune) to the size.
+    pub(super) fn sorted(&self) -> Vec<f64> {
+        let mut values: Vec<f64> = self.bits.iter().map(|&bits| f64::from_bits(bits)).collect();
         values.sort_unstable_by(f64::total_cmp);
-        Some(values)
+        values
+    }
+}
+
+/// The number of distinct `values`; `None` if there are more than `most`.
+pub(super) fn count_distinct(values: &[f64], most: usize) -> Option<usize> {
+    /// So many are sought one by one, which takes less time than a set.
+    const FEW: usize = 40;
+    let mut few = Vec::with_capacity(FEW);
+    let mut many = FxHashSet::default();
+    let mut last = f64::NAN;
+    for &value in values.iter().filter(|value| !value.is_nan()) {
+        if value == last || few.contains(&value) {
+            continue;
+        }
+        last = value;
+        match few.len() < FEW {
+            true => few.push(value),
+            false => drop(many.insert(value.to_bits())),
+        }
+        if few.len() + many.len() > most {
+            return None;
+        }
+    }
+    Some(few.len() + many.len())
+}
+
+/// The finalizer of MurmurHash3 (Appleby 2011), a bijection: no two values tie.
+#[inline(always)]
+fn hash(bits: u64) -> u64 {
+    let mut hash = bits;
+    hash = (hash ^ (hash >> 33)).wrapping_mul(0xff51_afd7_ed55_8ccd);
+    hash = (hash ^ (hash >> 33)).wrapping_mul(0xc4ce_b9fe_1a85_ec53);
+    hash ^ (hash >> 33)
+}
+
+const LANES: usize = 64;
+
+/// Whether any of `values`, at most [`LANES`], hashes to `limit` or below.
+struct AnyBelow<'a> {
+    values: &'a [f64],
+    limit: u64,
+}
+
+impl WithSimd for AnyBelow<'_> {
+    type Output = bool;
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) -> bool {
+        self.values.iter().fold(false, |any, &value| any | (hash((value + 0.0).to_bits()) <= self.limit))
     }
 }
 
@@ -66,13 +141,42 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_knows_few_values_and_gives_up_on_many() {
-        let mut distinct = Distinct::new(3);
-        distinct.extend(&[2.0, f64::NAN, -0.0, 2.0, 0.0]);
-        assert_eq!(distinct.sorted(), Some(vec![0.0, 2.0]));
+    fn it_knows_few_values_and_samples_many() {
+        let mut distinct = Distinct::of(3, &[2.0, f64::NAN, -0.0, 2.0, 0.0]);
+        assert_eq!((distinct.sorted(), distinct.len()), (vec![0.0, 2.0], Some(2)));
         distinct.extend(&[5.0]);
-        assert!(distinct.sorted().is_some());
+        assert_eq!(distinct.len(), Some(3));
         distinct.extend(&[6.0]);
-        assert_eq!(distinct.sorted(), None);
+        assert_eq!(distinct.len(), None);
+        distinct.prune(0);
+        assert_eq!(distinct.sorted().len(), 3);
+    }
+
+    #[test]
+    fn distinct_values_are_counted_up_to_a_number() {
+        let values: Vec<f64> = (0..900).map(|i| f64::from(i * 7 % 300)).chain([f64::NAN, -0.0]).collect();
+        assert_eq!((count_distinct(&values, 300), count_distinct(&values, 299)), (Some(300), None));
+        assert_eq!((count_distinct(&[2.0, f64::NAN, 2.0], 1), count_distinct(&[-0.0, 0.0], 0)), (Some(1), None));
+    }
+
+    #[test]
+    fn the_sample_is_the_same_for_any_order_and_grouping() {
+        let values: Vec<f64> = (0..5_000).map(|i| f64::from(i * 7_919 % 3_001) - 1_500.0).collect();
+        let pruned = |mut distinct: Distinct| {
+            distinct.prune(0);
+            (distinct.limit, distinct.sorted())
+        };
+        let whole = pruned(Distinct::of(100, &values));
+        assert_eq!(whole.1.len(), 100);
+        let mut backwards = values.clone();
+        backwards.reverse();
+        assert_eq!(pruned(Distinct::of(100, &backwards)), whole);
+        for size in [30, 999] {
+            let mut parts: Vec<Distinct> = values.chunks(size).map(|part| Distinct::of(100, part)).collect();
+            parts.iter_mut().step_by(2).for_each(|part| part.prune(0));
+            let mut merged = Distinct::of(100, &[]);
+            parts.iter().rev().for_each(|part| merged.merge(part));
+            assert_eq!(pruned(merged), whole);
+        }
     }
 }

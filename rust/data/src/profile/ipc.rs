@@ -8,12 +8,14 @@
 //! | `role` | utf8 | `feature` or `target` |
 //! | `missing` | uint64 | rows that miss a value |
 //! | `zeros`, `min`, `max` | uint64, float64, float64 | of a numeric column; null for a nominal one |
-//! | `distinct` | list of float64 | its distinct values, ascending; null once there are more than `max_bins` |
+//! | `distinct` | list of float64 | its distinct values, ascending; null if there are more than `max_bins` |
+//! | `drawn` | list of float64 | a sample of its distinct values, ascending; null where the sampled rows are all rows |
+//! | `distinct_limit` | uint64 | greatest hash of a value in `drawn`; null where that is |
 //! | `sample` | list of float64 | its values in the sampled rows, NaN where missing |
 //! | `categories`, `counts` | list of utf8, list of uint64 | of a nominal column; null for a numeric one. For label sets the labels found; no counts |
 //! | `listed` | uint64 | of label sets: labels of all rows together; null for others |
 //!
-//! The metadata key `ferrank:profile` holds a JSON object: `format` (1), `rows`, `unlabelled`,
+//! The metadata key `ferrank:profile` holds a JSON object: `format` (2), `rows`, `unlabelled`,
 //! `weightless`, `kept`, `max_bins`, the `decay` and the `edges` (or null) of the target's hierarchy if it has one
 //! in `labels`, of the groups of rows the `name` and the `digest` in `groups` if there are some, and of the sample of rows `sample_size`, `sample_limit` and `sample_hashes`,
 //! ascending.
@@ -40,7 +42,7 @@ use crate::source::{ChunkSource, IpcSource};
 use ferrank_runtime::error::{Error, Result};
 
 const KEY: &str = "ferrank:profile";
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 const NAME: &str = "profile";
 
 #[derive(Serialize, Deserialize)]
@@ -87,6 +89,8 @@ fn schema(head: &str) -> SchemaRef {
         Field::new("min", DataType::Float64, true),
         Field::new("max", DataType::Float64, true),
         Field::new("distinct", list(DataType::Float64), true),
+        Field::new("drawn", list(DataType::Float64), true),
+        Field::new("distinct_limit", DataType::UInt64, true),
         Field::new("sample", list(DataType::Float64), true),
         Field::new("categories", list(DataType::Utf8), true),
         Field::new("counts", list(DataType::UInt64), true),
@@ -105,6 +109,8 @@ struct Rows {
     min: Float64Builder,
     max: Float64Builder,
     distinct: ListBuilder<Float64Builder>,
+    drawn: ListBuilder<Float64Builder>,
+    distinct_limit: UInt64Builder,
     sample: ListBuilder<Float64Builder>,
     categories: ListBuilder<StringBuilder>,
     counts: ListBuilder<UInt64Builder>,
@@ -127,8 +133,11 @@ impl Rows {
         self.zeros.append_option(numeric.map(|numeric| numeric.zeros));
         self.min.append_option(numeric.map(|numeric| numeric.min));
         self.max.append_option(numeric.map(|numeric| numeric.max));
-        let distinct = numeric.and_then(|numeric| numeric.distinct.sorted());
-        self.distinct.append_option(distinct.map(|values| values.into_iter().map(Some)));
+        let few = numeric.and_then(NumericProfile::few_values);
+        self.distinct.append_option(few.map(|values| values.into_iter().map(Some)));
+        let distinct = numeric.and_then(|numeric| numeric.distinct.as_ref());
+        self.drawn.append_option(distinct.map(|distinct| distinct.sorted().into_iter().map(Some)));
+        self.distinct_limit.append_option(distinct.map(|distinct| distinct.limit));
         let sampled = |numeric: &'_ NumericProfile| -> Vec<f64> {
             order.iter().map(|&position| numeric.sample[position as usize]).collect()
         };
@@ -147,6 +156,8 @@ impl Rows {
             Arc::new(self.min.finish()),
             Arc::new(self.max.finish()),
             Arc::new(self.distinct.finish()),
+            Arc::new(self.drawn.finish()),
+            Arc::new(self.distinct_limit.finish()),
             Arc::new(self.sample.finish()),
             Arc::new(self.categories.finish()),
             Arc::new(self.counts.finish()),
@@ -258,7 +269,11 @@ impl Profile {
             zeros: batch["zeros"].as_primitive::<UInt64Type>().value(row),
             min: batch["min"].as_primitive::<Float64Type>().value(row),
             max: batch["max"].as_primitive::<Float64Type>().value(row),
-            distinct: Distinct::from_sorted(self.max_bins, floats("distinct")),
+            max_bins: self.max_bins,
+            distinct: floats("drawn").map(|values| {
+                let limit = batch["distinct_limit"].as_primitive::<UInt64Type>().value(row);
+                Distinct::from_sorted(self.max_bins, limit, &values)
+            }),
             sample,
         }))
     }

@@ -3,6 +3,7 @@
 use rayon::prelude::*;
 use xxhash_rust::xxh3::xxh3_128;
 
+use super::distinct::Distinct;
 use super::{ColumnProfile, LabelProfile, NominalProfile, NumericProfile, Profile};
 use crate::intake::Counts;
 use ferrank_runtime::error::{Error, Result};
@@ -90,6 +91,10 @@ impl Profile {
     pub fn digest(&self) -> u128 {
         let order = self.sample.order();
         let words = |words: &[u64]| {
+            // Which is what memory holds on nearly all machines.
+            if cfg!(target_endian = "little") {
+                return xxh3_128(bytemuck::cast_slice(words));
+            }
             let bytes: Vec<[u8; 8]> = words.iter().map(|word| word.to_le_bytes()).collect();
             xxh3_128(bytes.as_flattened())
         };
@@ -120,10 +125,12 @@ impl ColumnProfile {
     fn digest(&self, order: &[u32], words: impl Fn(&[u64]) -> u128) -> u128 {
         match self {
             ColumnProfile::Numeric(numeric) => {
-                let distinct = numeric.distinct.sorted();
-                let mut all = vec![numeric.missing, numeric.zeros, numeric.min.to_bits(), numeric.max.to_bits()];
-                all.push(distinct.as_ref().map_or(u64::MAX, |values| values.len() as u64));
-                all.extend(distinct.into_iter().flatten().map(f64::to_bits));
+                let mut all = Vec::with_capacity(order.len() + 6);
+                all.extend([numeric.missing, numeric.zeros, numeric.min.to_bits(), numeric.max.to_bits()]);
+                all.push(numeric.distinct.as_ref().map_or(u64::MAX, |distinct| distinct.limit));
+                let distinct = numeric.distinct.as_ref().map(Distinct::sorted).unwrap_or_default();
+                all.push(distinct.len() as u64);
+                all.extend(distinct.into_iter().map(f64::to_bits));
                 all.extend(order.iter().map(|&position| numeric.sample[position as usize].to_bits()));
                 words(&all)
             }
@@ -160,7 +167,11 @@ impl NumericProfile {
         self.zeros += other.zeros;
         self.min = self.min.min(other.min);
         self.max = self.max.max(other.max);
-        self.distinct.merge(&other.distinct);
+        match &other.distinct {
+            Some(others) => self.sample_distinct().merge(others),
+            None => self.distinct.iter_mut().for_each(|own| own.extend(&other.sample)),
+        }
+        self.distinct.iter_mut().for_each(|own| own.prune(0));
         self.sample.extend(&other.sample);
     }
 }

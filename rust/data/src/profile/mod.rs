@@ -1,10 +1,14 @@
 //! The profile: everything one pass over the data must know before values become codes.
 //!
-//! Profiles merge: distinct values are a set, ranges a minimum and maximum, counts add up, and the
-//! rows sampled for quantiles are those whose number hashes lowest. None of these depends on the
+//! Profiles merge: ranges are a minimum and maximum, counts add up, the rows sampled for quantiles are
+//! those whose number hashes lowest, and where the sample does not hold all rows, the distinct values sampled
+//! beside it are those whose bits hash lowest. None of these depends on the
 //! order in which rows were seen, so a profile of parts, merged in any grouping, has the bits of a
 //! profile of the whole. A part must know the number of its first row for that, counted over those
 //! that take part; [`count`] says how many those of a part are.
+//!
+//! Quantiles come from the sampled rows. Where these have fewer values than there are codes, the sampled distinct
+//! values have a code as well, as have the minimum, the maximum and 0 in any case: a value that few rows have is found.
 
 mod coding;
 mod distinct;
@@ -21,8 +25,9 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, RecordBatch};
 use rayon::prelude::*;
 
+use coding::Scratch;
 pub use coding::{Categories, Coding, Cuts, MISSING_U8, MISSING_U16, Scale};
-use distinct::Distinct;
+use distinct::{Distinct, count_distinct};
 use range::Range;
 use sample::RowSample;
 
@@ -33,7 +38,6 @@ use crate::intake::View;
 use crate::intake::{Counts, Intake};
 use crate::labels::LabelSets;
 use crate::schema::{Attribute, Kind, LabelPlan, Problem, names};
-use crate::source::cut;
 use ferrank_runtime::error::{Error, Result};
 use ferrank_runtime::monitor::{Monitor, Phase};
 use ferrank_runtime::threads::pool;
@@ -42,7 +46,10 @@ use ferrank_runtime::threads::pool;
 pub const MAX_CATEGORIES: usize = 65_535;
 
 /// Sampled values are kept below this many bytes while features are few enough.
-const SAMPLE_BYTES: usize = 128 << 20;
+const SAMPLE_BYTES: usize = 72 << 20;
+
+/// Rows sampled of any number of features: tables that have fewer are held whole.
+const LEAST_SAMPLE: usize = 4_096;
 
 /// Counts the rows of a part of a data set.
 ///
@@ -209,7 +216,9 @@ pub struct NumericProfile {
     pub min: f64,
     /// Largest value; negative infinite where all are missing.
     pub max: f64,
-    distinct: Distinct,
+    max_bins: usize,
+    /// A sample of the distinct values; `None` while the sampled rows are all rows.
+    distinct: Option<Distinct>,
     /// Values of the sampled rows, NaN where missing.
     sample: Vec<f64>,
 }
@@ -279,15 +288,33 @@ impl Profile {
         let mut profile = Profile::empty(intake.problem, max_bins);
         let Place { mut first_row, of_rows } = place;
         of_rows.into_iter().for_each(|rows| profile.sample.expect(rows));
-        // The first rows are all drawn, and the sample is not to outgrow its size by more than the slack.
-        let step = (profile.sample.slack() / 2).max(LEAST_CELLS / profile.names.len().max(1)).max(1);
-        profile.counts = intake.pass(Phase::Profiling, |batch| {
-            for part in cut(batch.clone(), step) {
-                profile.add(intake, &part, first_row)?;
+        // The values of a column that grows would be moved again and again.
+        let most = profile.sample.size + 2 * profile.sample.slack();
+        let rows = intake.source.rows_hint().map_or(0, |rows| (rows as usize).min(most));
+        profile.features.iter_mut().for_each(|column| column.reserve(rows));
+        let least = (LEAST_CELLS / profile.names.len().max(1)).max(1);
+        let mut most = 2 * profile.sample.room().max(least);
+        let counts = intake.pass(Phase::Profiling, |batch| {
+            let mut add = |part: &RecordBatch| {
                 first_row += part.num_rows() as u64;
+                profile.add(intake, part, first_row - part.num_rows() as u64)?;
+                // The first rows are all drawn, and the sample is not to outgrow its size by much.
+                Ok(2 * profile.sample.room().max(least))
+            };
+            // A slice costs an allocation for each column.
+            if batch.num_rows() <= most {
+                most = add(batch)?;
+                return Ok(());
+            }
+            let mut done = 0;
+            while done < batch.num_rows() {
+                let rows = (batch.num_rows() - done).min(most);
+                most = add(&batch.slice(done, rows))?;
+                done += rows;
             }
             Ok(())
         })?;
+        profile.counts = counts;
         profile.prune(0);
         Ok(profile)
     }
@@ -317,15 +344,16 @@ impl Profile {
         let columns = problem.features.iter().chain(&problem.targets);
         let n_numeric = columns.filter(|column| column.kind == Kind::Numeric).count();
         // A number as it is sampled, as one of few, and as a cut point with its value.
-        n_numeric * (8 * n_rows.min(sample.size + sample.slack()) + (16 + 16) * n_rows.min(max_bins))
+        n_numeric * (8 * n_rows.min(sample.size + 2 * sample.slack()) + (16 + 16) * n_rows.min(max_bins))
     }
 
     fn add(&mut self, intake: &Intake<'_>, batch: &RecordBatch, first_row: u64) -> Result<()> {
         let problem = intake.problem;
+        let holds_all = self.sample.holds_all();
         let sampled = self.sample.draw(first_row, batch.num_rows());
         let add = |(column, attribute): (&mut ColumnProfile, &Attribute), sampled: &[u32]| {
             column
-                .add(batch.column(attribute.column), sampled)
+                .add(batch.column(attribute.column), sampled, holds_all)
                 .map_err(|error| intake.in_column(attribute.column, error))
         };
         self.features.par_iter_mut().zip(&problem.features).try_for_each(|pair| add(pair, &sampled))?;
@@ -333,7 +361,7 @@ impl Profile {
         if let Some((profile, groups)) = self.groups.as_mut().zip(problem.groups.as_ref()) {
             profile.add(&intake.groups(batch, groups)?, first_row);
         }
-        self.prune(self.sample.slack() / 2);
+        self.prune(self.sample.slack());
         Ok(())
     }
 
@@ -342,12 +370,18 @@ impl Profile {
         if let Some(keep) = self.sample.prune(slack) {
             self.take_sampled(&keep);
         }
+        if slack == 0 {
+            self.features.par_iter_mut().chain(&mut self.targets).for_each(ColumnProfile::prune);
+        }
     }
 
     /// Leaves of the sampled values those at the positions `keep`, which ascend.
     fn take_sampled(&mut self, keep: &[u32]) {
         self.features.par_iter_mut().chain(&mut self.targets).for_each(|column| {
             if let ColumnProfile::Numeric(numeric) = column {
+                if keep.len() < numeric.sample.len() {
+                    numeric.sample_distinct().prune(0);
+                }
                 (0..).zip(keep).for_each(|(to, &from)| numeric.sample[to] = numeric.sample[from as usize]);
                 numeric.sample.truncate(keep.len());
             }
@@ -361,7 +395,9 @@ impl Profile {
 
     /// How each feature's values become codes.
     pub fn codings(&self) -> Vec<Coding> {
-        self.features.par_iter().map(|column| column.coding(self.max_bins)).collect()
+        (self.features.par_iter())
+            .map_init(Scratch::default, |scratch, column| column.coding(self.max_bins, scratch))
+            .collect()
     }
 }
 
@@ -379,28 +415,39 @@ fn sampled_rows(n_features: usize, max_bins: usize) -> usize {
     let most = SAMPLE_BYTES / (8 * n_features.max(1));
     match max_bins {
         0 => most / FEWER,
-        _ => most.clamp(4 * max_bins, CHUNK_SAMPLE.max(4 * max_bins)),
+        _ => {
+            let least = LEAST_SAMPLE.max(4 * max_bins);
+            most.clamp(least, CHUNK_SAMPLE.max(least))
+        }
     }
 }
 
 impl ColumnProfile {
-    fn add(&mut self, array: &ArrayRef, sampled: &[u32]) -> Result<()> {
+    fn add(&mut self, array: &ArrayRef, sampled: &[u32], holds_all: bool) -> Result<()> {
         match self {
-            ColumnProfile::Numeric(numeric) => numeric.add(array, sampled),
+            ColumnProfile::Numeric(numeric) => numeric.add(array, sampled, holds_all),
             ColumnProfile::Nominal(nominal) => nominal.add(array),
             ColumnProfile::Labels(labels) => labels.add(array),
         }
     }
 
-    fn coding(&self, max_bins: usize) -> Coding {
+    /// Makes room for `rows` sampled rows.
+    fn reserve(&mut self, rows: usize) {
+        if let ColumnProfile::Numeric(numeric) = self {
+            numeric.sample.reserve(rows);
+        }
+    }
+
+    /// Brings samples to their sizes.
+    fn prune(&mut self) {
+        if let ColumnProfile::Numeric(NumericProfile { distinct: Some(distinct), .. }) = self {
+            distinct.prune(0);
+        }
+    }
+
+    fn coding(&self, max_bins: usize, scratch: &mut Scratch) -> Coding {
         match self {
-            ColumnProfile::Numeric(numeric) => {
-                let cuts = match numeric.distinct.sorted() {
-                    Some(values) => Cuts::exact(&values),
-                    None => Cuts::quantiles(numeric.sample.clone(), max_bins),
-                };
-                Coding::numeric(cuts, numeric.missing > 0)
-            }
+            ColumnProfile::Numeric(numeric) => Coding::numeric(numeric.cuts(max_bins, scratch), numeric.missing > 0),
             ColumnProfile::Nominal(nominal) => {
                 Coding::nominal(Categories::new(nominal.counts.keys().cloned()), nominal.missing > 0)
             }
@@ -428,7 +475,8 @@ impl ColumnProfile {
             ColumnProfile::Numeric(numeric) => {
                 let zeros = numeric.zeros as f64;
                 let others = rows as f64 - zeros - numeric.missing as f64;
-                let distinct = numeric.distinct.len().unwrap_or(MOST) - usize::from(numeric.zeros > 0 && others > 0.0);
+                let distinct =
+                    numeric.n_distinct(MOST).unwrap_or(MOST) - usize::from(numeric.zeros > 0 && others > 0.0);
                 let distinct = distinct.clamp(1, MOST) as f64;
                 bits(zeros) + distinct * bits(others / distinct)
             }
@@ -454,12 +502,48 @@ impl NumericProfile {
             zeros: 0,
             min: f64::INFINITY,
             max: f64::NEG_INFINITY,
-            distinct: Distinct::new(max_bins),
+            max_bins,
+            distinct: None,
             sample: Vec::new(),
         }
     }
 
-    fn add(&mut self, array: &ArrayRef, sampled: &[u32]) -> Result<()> {
+    /// Begins the sample of distinct values, if it was not begun, with those of the sampled rows, which are all rows.
+    fn sample_distinct(&mut self) -> &mut Distinct {
+        self.distinct.get_or_insert_with(|| Distinct::of(self.max_bins, &self.sample))
+    }
+
+    /// The number of distinct values; `None` if there are more than codes. A number above `enough` may be any such
+    /// number where no value is 0.
+    fn n_distinct(&self, enough: usize) -> Option<usize> {
+        match &self.distinct {
+            Some(distinct) => distinct.len(),
+            None if self.zeros > 0 => count_distinct(&self.sample, self.max_bins),
+            None => count_distinct(&self.sample, self.max_bins.min(enough)),
+        }
+    }
+
+    /// The distinct values in ascending order; `None` if there are more than codes.
+    fn few_values(&self) -> Option<Vec<f64>> {
+        self.n_distinct(usize::MAX)?;
+        match &self.distinct {
+            Some(distinct) => Some(distinct.sorted()),
+            None => Some(Distinct::of(self.max_bins, &self.sample).sorted()),
+        }
+    }
+
+    /// The cut points of at most `max_bins` codes.
+    fn cuts(&self, max_bins: usize, scratch: &mut Scratch) -> Cuts {
+        let Some(distinct) = &self.distinct else {
+            return Cuts::with_rare(&self.sample, &[], &[], max_bins, scratch);
+        };
+        let mut apart = vec![self.max, self.min];
+        apart.truncate(if self.min > self.max { 0 } else { 2 });
+        apart.extend((self.zeros > 0).then_some(0.0));
+        Cuts::with_rare(&self.sample, &apart, &distinct.sorted(), max_bins, scratch)
+    }
+
+    fn add(&mut self, array: &ArrayRef, sampled: &[u32], holds_all: bool) -> Result<()> {
         let mut buffer = Vec::new();
         let values = numbers(array, &mut buffer)?;
         let Range { low, high, missing, zeros } = Range::of(values);
@@ -474,7 +558,9 @@ impl NumericProfile {
         // Adding 0 turns -0 into 0: which of the two is the lower depends on the order otherwise.
         self.min = self.min.min(low) + 0.0;
         self.max = self.max.max(high) + 0.0;
-        self.distinct.extend(values);
+        if !holds_all {
+            self.sample_distinct().extend(values);
+        }
         // One NaN for all: which bits a missing value has depends on the container.
         let known = |value: f64| if value.is_nan() { f64::NAN } else { value };
         self.sample.extend(sampled.iter().map(|&row| known(values[row as usize])));

@@ -60,9 +60,19 @@ impl RowSample {
         order
     }
 
+    /// Returns true if no row was left out.
+    pub(super) fn holds_all(&self) -> bool {
+        self.limit == u64::MAX
+    }
+
     /// Rows beyond the size that are worth holding, so that pruning is rare.
     pub(super) fn slack(&self) -> usize {
         self.size / 4
+    }
+
+    /// Rows that can be drawn until the sample outgrows its size by its slack, at least half of that.
+    pub(super) fn room(&self) -> usize {
+        (self.size + self.slack()).saturating_sub(self.hashes.len()).max(self.slack() / 2)
     }
 
     /// When the sample has outgrown its size by more than `slack`: the positions to keep, in order.

@@ -8,13 +8,14 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::Index;
 
-use super::{ColumnProfile, Place, Profile, count, profile};
+use super::{ColumnProfile, Place, Profile, Scale, count, profile};
 use crate::hierarchy::Edge;
 use crate::intake::Unlabelled;
 use crate::intake::View;
 use crate::schema::{Roles, Targets};
 use crate::source::TableSource;
 use ferrank_runtime::monitor::Monitor;
+use ferrank_runtime::random::mix;
 
 fn table(rows: &[(Option<f64>, Option<u8>, Option<f64>)]) -> RecordBatch {
     let x: ArrayRef = Arc::new(rows.iter().map(|row| row.0).collect::<Float64Array>());
@@ -107,6 +108,27 @@ fn samples_larger_than_their_size_merge() {
     let merged = rest.iter().rev().fold(first.clone(), merged);
     assert_eq!(merged.sample.hashes.len(), 300);
     assert_eq!(merged.digest(), whole.digest());
+}
+
+#[test]
+fn values_of_few_rows_are_found_beyond_the_sample() {
+    // Twenty values, each in one of the rows that the sample takes last.
+    let mut rows: Vec<u64> = (0..3_000).collect();
+    rows.sort_unstable_by_key(|&row| std::cmp::Reverse(mix([row])));
+    let mut values = vec![0.0; 3_000];
+    (1..).zip(&rows[..20]).for_each(|(value, &row)| values[row as usize] = f64::from(value));
+    let rows: Vec<_> = values.iter().map(|&value| (Some(value), None, Some(0.0))).collect();
+    let batch = table(&rows);
+    let parts = parts(&batch, &[0, 700, 2_000, 3_000], 10).into_iter().map(|mut part| {
+        part.sample.size = 300;
+        part.prune(0);
+        part
+    });
+    let profile = parts.reduce(|one, other| merged(one, &other)).unwrap();
+    let ColumnProfile::Numeric(x) = &profile.features[0] else { panic!("x is a number") };
+    assert!(x.sample.iter().all(|&value| value == 0.0));
+    let Scale::Numeric(cuts) = &profile.codings()[0].scale else { panic!("x is a number") };
+    assert_eq!((cuts.values.len(), cuts.values[0], cuts.values[9]), (10, 0.0, 20.0));
 }
 
 #[test]

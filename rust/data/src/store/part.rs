@@ -145,7 +145,9 @@ fn fill(
         }
         let mut done = 0;
         while done < batch.num_rows() {
-            let part = batch.slice(done, (batch.num_rows() - done).min(chunk.rows - offset));
+            let rows = (batch.num_rows() - done).min(chunk.rows - offset);
+            // A slice costs an allocation for each column.
+            let part = if rows < batch.num_rows() { batch.slice(done, rows) } else { batch.clone() };
             chunk.fill(intake, &part, offset, &book.codings, &book.slots)?;
             answers.add(intake, &part)?;
             (done, offset) = (done + part.num_rows(), offset + part.num_rows());
