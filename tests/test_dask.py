@@ -235,7 +235,7 @@ def test_forests_leave_codes_where_they_are_if_no_worker_may_hold_all(
 def test_sums_of_partitions_are_those_of_all_rows(frame: pd.DataFrame) -> None:
     """Tops of trees are grown from sums; the tests of the engine hold the trees against those in memory."""
     from ferrank import _core
-    from ferrank.distributed import tasks
+    from ferrank.distributed import forests_apart, tasks
     from ferrank.run import finish
 
     table = pa.table(frame)
@@ -249,13 +249,13 @@ def test_sums_of_partitions_are_those_of_all_rows(frame: pd.DataFrame) -> None:
     def sums(ends: list[int]) -> np.ndarray:
         parts = [table.slice(first, end - first) for first, end in itertools.pairwise(ends)]
         codes = [tasks.code(part, number, asked, whole, None) for number, part in enumerate(parts)]
-        answers = [tasks.answer(code, asked, whole) for code in codes]
+        answers = [forests_apart.answer(code, asked, whole) for code in codes]
         source = _core.Source.table(table.slice(0, 0), "table")
         apart = _core.Apart.of(source, roles, settings, whole, answers)
         found = [
             finish(apart.sums(code, first, request, 1)) for code, first in zip(codes, ends, strict=False)
         ]
-        return tasks.add_sums(*found)
+        return forests_apart.add_sums(*found)
 
     assert np.array_equal(sums([0, 900]), sums([0, 1, 300, 900]))
     assert sums([0, 900])[::2].sum() > 0

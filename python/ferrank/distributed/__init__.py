@@ -26,8 +26,10 @@ scheduler of processes hands everything from process to process through the clie
 |---|---|
 | ``partitions`` | collections as partitions, each a task that gives an Arrow table |
 | ``tables`` | what these tasks do: parts of any kind as tables of the same columns |
-| ``tasks`` | what workers do next; bytes in and out |
-| ``means`` | threads, memory and scratch folder of a task |
+| ``resources`` | threads, memory and temporary folder of a task |
+| ``process`` | what a worker's process holds for a ranking, and whose turn it is |
+| ``tasks`` | what workers do next, with a partition or with all rows |
+| ``forests_apart``, ``relief_apart`` | the same where codes and rows stay in their partitions |
 | ``drift`` | whether partitions differ in their distributions |
 | ``plan`` | the tasks of a ranking, in three rounds |
 """

@@ -15,7 +15,7 @@ from dask.callbacks import Callback
 from dask.system import CPU_COUNT
 
 from ferrank import _core
-from ferrank.distributed import tasks
+from ferrank.distributed import forests_apart, process, relief_apart, tasks
 from ferrank.distributed.drift import drift
 from ferrank.distributed.partitions import Partitions
 from ferrank.distributed.resources import SPILL_FRACTION, TaskResources
@@ -88,7 +88,7 @@ def rank(
 class _Run:
     """A data set, and the tasks that make contributions of it."""
 
-    _asked: tasks.Asked
+    _asked: process.Asked
     _kept: list[int]
     """rows of each partition that take part"""
     _size: int
@@ -179,9 +179,9 @@ class _Run:
         """Let go of what workers hold, and with ``stop`` end what they do."""
         client = _client()
         if client is None:
-            tasks.release(self._token, stop)
+            process.release(self._token, stop)
         elif client.status == "running":
-            client.run(tasks.release, self._token, stop, on_error="ignore")
+            client.run(process.release, self._token, stop, on_error="ignore")
 
     def _counts(self, roles: dict[str, Any], alone: int | None) -> list[Any]:
         count = _delayed(tasks.count)
@@ -247,13 +247,13 @@ class _Run:
         """Grow trees over partitions that keep their codes."""
         _log.info("memory plan: codes take %d MiB, and stay in their partitions", size >> 20)
         codes = self._codes(self._kept, self._profile_of_all, None)
-        answer = _delayed(tasks.answer)
+        answer = _delayed(forests_apart.answer)
         answers = [answer(part, self._asked, self._profile_of_all) for part in codes]
         # The partitions keep their codes as long as these are here.
-        known, *kept = self._persist([_task(tasks.known, *answers), *codes], "coding", codes)
+        known, *kept = self._persist([_task(forests_apart.known, *answers), *codes], "coding", codes)
         names = self._profile_of_all.key, known.key, [part.key for part in kept]
         firsts = [0, *itertools.accumulate(rows for rows in self._kept if rows)][:-1]
-        grow = _delayed(tasks.grow_apart)
+        grow = _delayed(forests_apart.grow_apart)
         shares = [
             grow(self._token, self._asked, self._profile_of_all, known, span, self._means, names, firsts)
             for span in _spans(0, self._known.n_keys, len(_limits()))
@@ -274,8 +274,16 @@ class _Run:
             self._size >> 20,
             len(spans),
         )
-        part, draw, pick = _delayed(tasks.part), _delayed(tasks.draw), _delayed(tasks.pick)
-        join, nearest, search = _delayed(tasks.join), _delayed(tasks.nearest), _delayed(tasks.search_apart)
+        part, draw, pick = (
+            _delayed(relief_apart.part),
+            _delayed(relief_apart.draw),
+            _delayed(relief_apart.pick),
+        )
+        join, nearest, search = (
+            _delayed(relief_apart.join),
+            _delayed(relief_apart.nearest),
+            _delayed(relief_apart.search_apart),
+        )
         firsts = [0, *itertools.accumulate(self._kept)]
         parts = [
             part(table, number, self._asked, firsts[number])

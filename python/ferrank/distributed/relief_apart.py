@@ -1,0 +1,120 @@
+"""Relief over partitions that keep their rows: each is searched where it is, and the rows that count move.
+
+The names of these functions are those of the tasks on dask's dashboard.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from ferrank import _core
+from ferrank.distributed.process import Asked, finish_of, source_of, to_bytes, turn_of
+from ferrank.distributed.resources import TaskResources
+from ferrank.distributed.tables import conform
+from ferrank.run import finish
+
+__all__ = ["Rows", "draw", "join", "nearest", "part", "pick", "search_apart"]
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Some of the rows that take part."""
+
+    numbers: np.ndarray[Any, np.dtype[np.uint32]]
+    """n_rows; ascending, the number of each among the rows of all partitions that take part"""
+    table: pa.Table
+
+    def where(self, kept: Any) -> "Rows":
+        """Return the rows at a slice or at places, which ascend."""
+        if isinstance(kept, slice):
+            first, end, _ = kept.indices(len(self.numbers))
+            return Rows(self.numbers[kept], self.table.slice(first, max(end - first, 0)))
+        return Rows(self.numbers[kept], self.table.take(kept))
+
+    @classmethod
+    def of(cls, parts: Sequence["Rows"]) -> "Rows":
+        """Return the rows of all parts, each once."""
+        numbers, places = np.unique(np.concatenate([part.numbers for part in parts]), return_index=True)
+        table = pa.concat_tables(part.table for part in parts)
+        in_order = np.array_equal(places, np.arange(table.num_rows))
+        return cls(numbers, table if in_order else table.take(places))
+
+
+def part(table: pa.Table, number: int, asked: Asked, first_row: int) -> Rows:
+    """Return the rows of a partition that take part, numbered from ``first_row`` on."""
+    schema, roles, settings = asked
+    table = conform(table, schema, number)
+    kept = finish(_core.taking_part(source_of(table, f"partition {number}"), roles, settings))
+    rows = (table if kept.all() else table.filter(pa.array(kept))).drop_columns(roles["drop"])
+    return Rows(np.arange(first_row, first_row + rows.num_rows, dtype=np.uint32), rows)
+
+
+def draw(asked: Asked, whole: bytes, keys: tuple[int, int]) -> np.ndarray[Any, np.dtype[np.uint32]]:
+    """Return the numbers of the rows that are queries of the blocks ``keys``."""
+    schema, roles, settings = asked
+    return _core.queries(source_of(schema.empty_table(), "the data set"), roles, settings, whole, keys)
+
+
+def pick(rows: Rows, wanted: np.ndarray[Any, np.dtype[np.uint32]]) -> Rows:
+    """Return those of ``rows`` whose numbers are ``wanted``."""
+    return rows.where(np.flatnonzero(np.isin(rows.numbers, wanted, assume_unique=True)))
+
+
+def join(*parts: Rows) -> Rows:
+    """Return the rows of all parts, each once."""
+    return Rows.of(parts)
+
+
+def nearest(
+    token: str,
+    asked: Asked,
+    whole: bytes,
+    means: TaskResources,
+    queries: Rows,
+    *parts: Rows,
+) -> Rows:
+    """Return ``queries``, and the rows of the parts that count for them if no other rows do."""
+    _, roles, settings = asked
+    with turn_of(token):
+        if len(parts) == 1:
+            # The rows of a partition follow each other, and stay where they are.
+            first, end = np.searchsorted(queries.numbers, parts[0].numbers[[0, -1]] + np.array([0, 1]))
+            rows = Rows.of([queries.where(slice(0, first)), parts[0], queries.where(slice(end, None))])
+        else:
+            rows = Rows.of([queries, *parts])
+        found = _core.nearest(
+            source_of(rows.table, "the rows"),
+            {**roles, "drop": []},
+            settings,
+            means.n_threads(),
+            means.limit_beside(),
+            means.folder(),
+            whole,
+            rows.numbers,
+            queries.numbers,
+        )
+        return rows.where(finish_of(found, token))
+
+
+def search_apart(
+    token: str, asked: Asked, whole: bytes, keys: tuple[int, int], means: TaskResources, *parts: Rows
+) -> bytes:
+    """Return what the blocks of queries ``keys`` contribute, from the rows that count for them."""
+    _, roles, settings = asked
+    rows = Rows.of(parts)
+    with turn_of(token):
+        run = _core.search(
+            source_of(rows.table, "the rows"),
+            {**roles, "drop": []},
+            settings,
+            means.n_threads(),
+            means.limit_beside(),
+            means.folder(),
+            whole,
+            rows.numbers,
+            keys,
+        )
+        return to_bytes(finish_of(run, token))
