@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ import pytest
 
 import ferrank
 from ferrank import ColumnTypeError, DataError, FerrankError, ForestRanker, ResourceError, SettingError
+from ferrank.cli.main import main
 
 N = 30
 Y = np.linspace(0, 1, N)
@@ -245,3 +247,70 @@ def test_fifty_thousand_columns() -> None:
 def test_odd_names() -> None:
     data = pa.table({"": Y, " ": Y, "é\n,\"'": Y, "y": Y})
     assert rank(data).features == ["", " ", "é\n,\"'"]
+
+
+def text_that_is_no_utf8() -> pa.Array:
+    stored = pa.array([b"\xe9t\xe9", b"x"] * 50, pa.binary())
+    return pa.Array.from_buffers(pa.string(), 100, [None, *stored.buffers()[1:]])
+
+
+@pytest.mark.parametrize("is_file", [True, False], ids=["parquet", "table"])
+def test_text_that_is_no_utf8(is_file: bool, tmp_path: Path) -> None:
+    table = pa.table({"s": text_that_is_no_utf8(), "y": np.arange(100.0)})
+    pa.parquet.write_table(table, tmp_path / "latin.parquet")
+    data = tmp_path / "latin.parquet" if is_file else table
+    with pytest.raises(DataError, match="'s' is damaged.*UTF-8"):
+        ferrank.rank(data, "y", ranker="forest")
+    if is_file:
+        with pytest.raises(DataError, match="'s' is damaged"):
+            ferrank.inspect(data)
+
+
+def test_keys_without_a_category() -> None:
+    keys = pa.array([0, 1, 7] * 20, pa.int8())
+    column = pa.DictionaryArray.from_arrays(keys, pa.array(["a", "b"]), safe=False)
+    with pytest.raises(DataError, match="'s' is damaged"):
+        ferrank.rank(pa.table({"s": column, "y": np.arange(60.0)}), "y", ranker="forest")
+
+
+def test_a_polars_column_without_any_value() -> None:
+    frame = pl.DataFrame({"none": [None] * 60, "x": list(range(60)), "y": [float(i) for i in range(60)]})
+    ranking = ferrank.rank(frame, "y", ranker="forest")
+    assert ranking.features == ["none", "x"]
+    assert ranking.top(1) == ["x"]
+
+
+def test_numbers_that_no_machine_has() -> None:
+    frame = pd.DataFrame({"x": np.arange(60.0), "y": np.arange(60.0)})
+    with pytest.raises(SettingError, match="n_estimators: 1000000000 trees; use at most"):
+        ferrank.rank(frame, "y", ranker=ForestRanker(n_estimators=10**9))
+    with pytest.raises(SettingError, match="n_jobs: 1000000 threads; use at most"):
+        ferrank.rank(frame, "y", ranker=ForestRanker(n_jobs=10**6))
+
+
+def test_names_that_would_color_a_terminal(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    frame = pd.DataFrame({"\x1b[31mred\u202e": np.arange(60.0), "y": np.arange(60.0)})
+    shown = str(ferrank.rank(frame, "y", ranker="forest"))
+    assert r"\x1b[31mred\u202e" in shown
+    assert "\x1b" not in shown
+    assert "\u202e" not in shown
+    frame.to_parquet(tmp_path / "red.parquet")
+    assert main(["rank", str(tmp_path / "red.parquet"), "--target", "\x1b[0m"]) == 2
+    assert "\x1b" not in capsys.readouterr().err
+
+
+@pytest.mark.skipif(not Path("/dev/null").exists(), reason="a system without devices")
+def test_devices_are_no_outputs(tmp_path: Path) -> None:
+    (tmp_path / "null.arrow").symlink_to("/dev/null")
+    (tmp_path / "data.csv").write_text("x,y\n1,2\n3,4\n")
+    with pytest.raises(ResourceError, match="is a device or a pipe"):
+        ferrank.convert(tmp_path / "data.csv", tmp_path / "null.arrow")
+    assert Path("/dev/null").is_char_device()
+
+
+def test_threads_that_feed_one_ranker_take_turns() -> None:
+    X = np.random.default_rng(0).normal(size=(9, 4))
+    ranker = ForestRanker(n_estimators=1, standard_errors=False)
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda _: ranker.partial_fit(X, X[:, 0]), range(80)))
+    assert ranker.partial_fit(None).result_.n_rows == 720

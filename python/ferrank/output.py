@@ -1,13 +1,32 @@
-"""Files that are written: checked before the work, and there only once they are whole."""
+"""What goes out: files, checked before the work and there once they are whole, and text from strangers."""
 
 import os
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
+from unicodedata import category
 
 from ferrank.errors import ResourceError, SettingError
 
-__all__ = ["check_path", "replace"]
+__all__ = ["check_path", "replace", "visible"]
+
+
+def visible(text: str) -> str:
+    r"""Return ``text`` with characters escaped that move the cursor, change colors, or turn lines around.
+
+    Names of columns come from files, and could make a terminal do things.
+
+    >>> print(visible("red\x1b[31m"))
+    red\x1b[31m
+    """
+    return "".join(
+        character.encode("unicode_escape").decode() if category(character) in _INVISIBLE else character
+        for character in text
+    )
+
+
+_INVISIBLE = {"Cc", "Cf", "Cs", "Zl", "Zp"}
+"""Control and format characters, lone surrogates, separators of lines and paragraphs (Unicode 16, §4.5)."""
 
 
 def check_path(path: str | os.PathLike[str], suffixes: tuple[str, ...]) -> Path:
@@ -25,6 +44,8 @@ def check_path(path: str | os.PathLike[str], suffixes: tuple[str, ...]) -> Path:
         raise SettingError(f"{path}: unknown suffix '{path.suffix}'; use one of {', '.join(suffixes)}")
     if path.is_dir():
         raise ResourceError(f"{path}: is a folder; name a file")
+    if path.exists() and not path.is_file():
+        raise ResourceError(f"{path}: is a device or a pipe; name a file")
     if not path.parent.is_dir():
         raise ResourceError(f"{path}: the folder {path.parent} does not exist; make it first")
     if not os.access(path.parent, os.W_OK):

@@ -11,6 +11,7 @@ from ferrank.errors import SettingError
 
 __all__ = ["bytes_of", "threads_of"]
 
+_MOST_THREADS = 1_024
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12} | {
     f"{unit}i": 1 << (10 * power) for power, unit in enumerate("kmgt", start=1)
 }
@@ -45,5 +46,9 @@ def threads_of(n_jobs: int | None) -> int:
     if not isinstance(n_jobs, numbers.Integral) or n_jobs == 0:
         raise SettingError(
             f"n_jobs: {n_jobs!r} is not a number of threads; use 1 or more, -1 or None for all"
+        )
+    if n_jobs > _MOST_THREADS:
+        raise SettingError(
+            f"n_jobs: {n_jobs} threads; use at most {_MOST_THREADS:,}, or -1 for one on each core"
         )
     return int(n_jobs) if n_jobs > 0 else max(1, int(joblib.cpu_count()) + 1 + int(n_jobs))

@@ -15,6 +15,7 @@ from ferrank import __version__
 from ferrank.cli import compare, convert, curves, evaluate, inspect, rank, synth, tune
 from ferrank.cli.progress import message
 from ferrank.errors import ColumnTypeError, DataError, FerrankError, ResourceError, SettingError
+from ferrank.output import visible
 
 __all__ = ["build_parser", "main"]
 
@@ -64,5 +65,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _fail(error: BaseException, code: int) -> int:
-    print(f"ferrank: error: {error or type(error).__name__}", file=sys.stderr)
+    lines = (str(error) or type(error).__name__).splitlines()
+    print("ferrank: error: " + "\n".join(visible(line) for line in lines), file=sys.stderr)
     return code

@@ -127,8 +127,19 @@ def as_table(data: Any) -> Any:
     except ValueError as error:
         raise DataError(f"table: {error}") from error
     if hasattr(data, "__arrow_c_stream__") or hasattr(data, "__arrow_c_array__"):
-        return data
+        return _without_null_buffers(data) if type(data).__module__.partition(".")[0] == "polars" else data
     raise ColumnTypeError(
         f"data: cannot rank a {type(data).__module__}.{type(data).__qualname__}; use a path, a NumPy or "
         "SciPy array, or a table that speaks Arrow (pyarrow, pandas, a collected polars frame, DuckDB)"
     )
+
+
+def _without_null_buffers(frame: Any) -> Any:
+    """Return a polars frame whose columns of the type Null have no buffer, as Arrow demands it."""
+    if not any(str(kind) == "Null" for kind in frame.dtypes):
+        return frame
+    table = frame.to_arrow()
+    for place, field in enumerate(table.schema):
+        if pa.types.is_null(field.type):
+            table = table.set_column(place, field, pa.nulls(table.num_rows))
+    return table

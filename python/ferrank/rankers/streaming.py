@@ -1,8 +1,10 @@
 """Ranking rows that come in batches and are seen once: the side of ``partial_fit``."""
 
 import numbers
+import threading
 import time
 from typing import Any, Self
+from weakref import WeakKeyDictionary
 
 from sklearn.exceptions import NotFittedError
 
@@ -85,6 +87,10 @@ class StreamRanker(EngineRanker):
         return super()._fit(X, y, sample_weight, groups)
 
     def _partial_fit(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> Self:
+        with _feeding(self):
+            return self._feed(X, y, sample_weight, groups)
+
+    def _feed(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> Self:
         if X is None:
             return self._rank_rows(y, sample_weight, groups)
         if is_lazy(X):
@@ -149,3 +155,13 @@ class StreamRanker(EngineRanker):
 
 
 _FITTED = ("result_", "ranking_", "feature_importances_")
+
+# Not attributes of the rankers, because locks cannot be copied and stored.
+_locks: WeakKeyDictionary[StreamRanker, threading.Lock] = WeakKeyDictionary()
+_locks_lock = threading.Lock()
+
+
+def _feeding(ranker: StreamRanker) -> threading.Lock:
+    """Return the lock under which ``ranker`` takes a batch: threads that feed it take turns."""
+    with _locks_lock:
+        return _locks.setdefault(ranker, threading.Lock())

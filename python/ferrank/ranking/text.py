@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ferrank import _core
+from ferrank.output import visible
 from ferrank.ranking.relevance import EVIDENCE, EVIDENCE_DEFINITION
 
 if TYPE_CHECKING:
@@ -26,11 +27,12 @@ _NOTABLE = 0.2
 
 
 def shorten(name: str, width: int = _NAME_WIDTH) -> str:
-    """Cut the middle out of a long name.
+    """Cut the middle out of a long name; control characters are escaped.
 
     >>> shorten("expression_of_gene_BRCA1_in_tissue_7", 20)
     'expression…_tissue_7'
     """
+    name = visible(name)
     if len(name) <= width:
         return name
     tail = (width - 1) // 2
@@ -51,7 +53,7 @@ def labels(names: Sequence[str], width: int = _NAME_WIDTH) -> list[str]:
         if len(set(middle_cut)) == len(middle_cut):
             return middle_cut
         start = _common_words(min(names), max(names))
-        end_cut = [f"…{name[start : start + width - 2]}…" for name in names]
+        end_cut = [f"…{visible(name[start : start + width - 2])}…" for name in names]
         if len(set(end_cut)) == len(end_cut):
             return end_cut
         width *= 2

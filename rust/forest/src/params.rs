@@ -8,6 +8,9 @@ use ferrank_data::schema::Task;
 use ferrank_ranking::settings;
 use ferrank_runtime::error::{Result, check};
 
+/// The greatest number of trees: beyond, their numbers alone would take the memory that growing them needs.
+const MOST_TREES: usize = 1 << 24;
+
 /// A kind of ensemble: how its trees differ from each other.
 ///
 /// ```
@@ -183,6 +186,10 @@ impl ForestParams {
     /// [`Error::Setting`](ferrank_runtime::Error::Setting) that names the setting, the value and the values allowed.
     pub(crate) fn validate_values(&self) -> Result<()> {
         check(self.n_estimators >= 1, "n_estimators: 0 trees; use at least 1")?;
+        check(
+            self.n_estimators <= MOST_TREES,
+            format!("n_estimators: {} trees; use at most {MOST_TREES}", self.n_estimators),
+        )?;
         check(self.min_samples_leaf >= 1, "min_samples_leaf: 0; use at least 1")?;
         check(self.max_depth != Some(0), "max_depth: 0; use at least 1, or none for no limit")?;
         check((2..=65_535).contains(&self.max_bins), format!("max_bins: {} is not in 2 … 65535", self.max_bins))?;

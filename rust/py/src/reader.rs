@@ -1,15 +1,50 @@
 //! Streams of record batches from Python objects, by protocol.
 
-use arrow_array::RecordBatchReader;
+use arrow_array::{RecordBatch, RecordBatchReader};
+use arrow_schema::{ArrowError, DataType, SchemaRef};
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 use pyo3_arrow::PyRecordBatchReader;
 use pyo3_arrow::input::AnyRecordBatch;
 
 /// The stream of an object of the Arrow PyCapsule interface, or of a bare stream capsule.
+///
+/// Text that is no UTF-8 and keys without a category are errors: those who hand arrays over do not check them, and
+/// neither does their import.
 pub(crate) fn reader(data: &Bound<'_, PyAny>) -> PyResult<Box<dyn RecordBatchReader + Send>> {
-    match data.cast::<PyCapsule>() {
-        Ok(capsule) => PyRecordBatchReader::from_arrow_pycapsule(capsule)?.into_reader(),
-        Err(_) => data.extract::<AnyRecordBatch>()?.into_reader(),
+    let reader = match data.cast::<PyCapsule>() {
+        Ok(capsule) => PyRecordBatchReader::from_arrow_pycapsule(capsule)?.into_reader()?,
+        Err(_) => data.extract::<AnyRecordBatch>()?.into_reader()?,
+    };
+    Ok(Box::new(Checked(reader)))
+}
+
+/// A stream whose batches are checked.
+struct Checked(Box<dyn RecordBatchReader + Send>);
+
+impl Iterator for Checked {
+    type Item = Result<RecordBatch, ArrowError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        Some(self.0.next()?.and_then(|batch| {
+            for (field, column) in batch.schema_ref().fields().iter().zip(batch.columns()) {
+                let simple = field.data_type().is_primitive();
+                if !simple && !matches!(field.data_type(), DataType::Boolean | DataType::Null) {
+                    column.to_data().validate_full().map_err(|error| damaged(field.name(), &error))?;
+                }
+            }
+            Ok(batch)
+        }))
     }
+}
+
+impl RecordBatchReader for Checked {
+    fn schema(&self) -> SchemaRef {
+        self.0.schema()
+    }
+}
+
+fn damaged(column: &str, error: &ArrowError) -> ArrowError {
+    let text = "write text as UTF-8, and each key with a category";
+    ArrowError::InvalidArgumentError(format!("the column '{column}' is damaged ({error}); {text}"))
 }

@@ -58,8 +58,11 @@ pub fn write_ipc(source: &dyn ChunkSource, path: &Path, monitor: &Monitor) -> Re
     Ok(rows)
 }
 
-/// A file beside `path` that vanishes unless it is given that name.
+/// A file beside `path` that vanishes unless it is given that name. Devices and pipes are refused: it would replace them.
 pub fn unfinished(path: &Path) -> std::io::Result<NamedTempFile<File>> {
+    if std::fs::metadata(path).is_ok_and(|found| !found.is_file() && !found.is_dir()) {
+        return Err(std::io::Error::other("is a device or a pipe; name a file"));
+    }
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let mut builder = tempfile::Builder::new();
     builder.prefix(".ferrank-").suffix(".arrow");
