@@ -225,7 +225,7 @@ def long_run(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
 
 
 @pytest.mark.slow
-def test_ctrl_c_within_a_second(long_run: list[str], tmp_path: Path) -> None:
+def test_ctrl_c_within_a_second(long_run: list[str], tmp_path: Path, keyboard: None) -> None:
     # A busy machine may take longer than the program.
     waits = []
     while not waits or (min(waits) >= 1 and len(waits) < 3):
@@ -244,7 +244,7 @@ def test_ctrl_c_within_a_second(long_run: list[str], tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_progress_on_a_terminal(long_run: list[str], tmp_path: Path) -> None:
+def test_progress_on_a_terminal(long_run: list[str], tmp_path: Path, keyboard: None) -> None:
     ours, theirs = pty.openpty()
     process = subprocess.Popen(
         [*long_run, str(tmp_path / "r.csv")], stdout=subprocess.DEVNULL, stderr=theirs, text=True
