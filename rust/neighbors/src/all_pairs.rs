@@ -47,6 +47,7 @@ pub struct AllPairs {
     n_classes: usize,
     /// n_rows; rows with the same number are not compared.
     groups: Vec<u32>,
+    has_groups: bool,
 }
 
 /// The places of features in a row.
@@ -105,7 +106,8 @@ impl AllPairs {
         let classes = order.iter().map(|&number| space.class(number) as u16).collect();
         let group = |&number: &u32| space.groups().map_or(number, |groups| groups.of_row[number as usize]);
         let groups = order.iter().map(group).collect();
-        Ok(AllPairs { columns, width, whole, values, expected, classes, n_classes, groups, numbers: order })
+        let has_groups = space.groups().is_some();
+        Ok(AllPairs { has_groups, columns, width, whole, values, expected, classes, n_classes, groups, numbers: order })
     }
 
     /// Number of rows.
@@ -122,6 +124,15 @@ impl AllPairs {
     #[inline]
     pub fn is_excluded(&self, query: usize, row: usize) -> bool {
         self.groups[query] == self.groups[row]
+    }
+
+    /// Sets `out` to the positions of the rows that are excluded for `query`, ascending.
+    pub fn excluded(&self, query: usize, out: &mut Vec<usize>) {
+        out.clear();
+        match self.has_groups {
+            true => out.extend((0..self.len()).filter(|&row| self.is_excluded(query, row))),
+            false => out.push(query),
+        }
     }
 
     /// Sets `out` to the sums of differences between each of the queries and each of the rows at positions `rows`. Queries
@@ -327,8 +338,8 @@ impl<const N: usize> Add<'_, N> {
         while start + wide <= end {
             let of_query = vectors::<S, V>(&pairs.values[query * width + start..]);
             let mut slices = [zero; N];
-            for n in 0..N {
-                slices[n] = *vectors::<S, V>(&self.sums[n * width + start..]);
+            for (slice, sums) in slices.iter_mut().zip(self.sums.chunks_exact(width)) {
+                *slice = *vectors::<S, V>(&sums[start..]);
             }
             for (&row, weights) in self.rows.iter().zip(self.weights.chunks_exact(self.n_units)) {
                 let row = row as usize;
@@ -353,8 +364,8 @@ impl<const N: usize> Add<'_, N> {
                     }
                 }
             }
-            for n in 0..N {
-                S::as_mut_simd_f64s(&mut self.sums[n * width + start..][..wide]).0.copy_from_slice(&slices[n]);
+            for (slice, sums) in slices.iter().zip(self.sums.chunks_exact_mut(width)) {
+                S::as_mut_simd_f64s(&mut sums[start..][..wide]).0.copy_from_slice(slice);
             }
             start += wide;
         }

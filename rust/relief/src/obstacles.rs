@@ -16,7 +16,9 @@ pub fn obstacle(problem: &Problem, params: &ReliefParams, profile: &Profile) -> 
     } else if params.target_draws > 0 {
         Some("target_draws: each row has the targets of another one")
     } else if params.neighborhood != NeighborhoodRule::Nearest {
-        Some("neighborhood: the distances of all pairs of rows decide which count; \"nearest\" needs no more than some rows")
+        Some(
+            "neighborhood: the distances of all pairs of rows decide which count; \"nearest\" needs no more than some rows",
+        )
     } else if params.scaling == Scaling::Rank {
         Some("scaling: ranks are those among all rows")
     } else if matches!(problem.task, Task::MultiLabel | Task::Hierarchical) {

@@ -37,7 +37,7 @@ use crate::plan::{Kind, Plan};
 use crate::prepared::Prepared;
 use crate::sums::{Block, ListSums};
 use ferrank_neighbors::all_pairs::{AllPairs, TOGETHER};
-use ferrank_neighbors::sink::distance_key;
+use ferrank_neighbors::sink::DECIMALS;
 use ferrank_neighbors::table::Table;
 use ferrank_ranking::Checkpoint;
 use ferrank_runtime::error::{Result, check};
@@ -56,26 +56,30 @@ pub(super) struct Radius {
 /// Number, sum and sum of squares of distances in units of 10⁻¹².
 #[derive(Debug, Clone, Copy, Default)]
 struct Moments {
-    count: u128,
+    count: u64,
     sum: u128,
     squares: u128,
 }
 
 impl Moments {
-    fn add(&mut self, key: u64) {
-        let key = u128::from(key);
-        self.count += 1;
-        self.sum += key;
-        self.squares += key * key;
+    /// The moments of `keys`, at most [`MOST_ROWS`], less those at the positions `excluded`.
+    fn new(keys: &[u64], excluded: &[usize]) -> Self {
+        let square = |key: u64| u128::from(key) * u128::from(key);
+        let (mut sum, mut squares) = (0u64, 0);
+        for &key in keys {
+            sum += key;
+            squares += square(key);
+        }
+        for &row in excluded {
+            sum -= keys[row];
+            squares -= square(keys[row]);
+        }
+        Moments { count: (keys.len() - excluded.len()) as u64, sum: sum.into(), squares }
     }
 
-    /// Joins the sums of other pairs.
+    /// Joins the moments of other pairs; squares are those of one query alone and not joined.
     fn join(self, other: Moments) -> Moments {
-        Moments {
-            count: self.count + other.count,
-            sum: self.sum + other.sum,
-            squares: self.squares + other.squares,
-        }
+        Moments { count: self.count + other.count, sum: self.sum + other.sum, squares: 0 }
     }
 }
 
@@ -91,7 +95,7 @@ struct Thresholds {
 impl Thresholds {
     /// Distances below the mean, and above it.
     fn around_mean(Moments { count, sum, .. }: Moments) -> Self {
-        let count = count.max(1);
+        let count = u128::from(count.max(1));
         Thresholds { near: sum.div_ceil(count) as u64, far: (sum / count + 1) as u64 }
     }
 
@@ -100,7 +104,7 @@ impl Thresholds {
     /// With S = Σd and r = √(nΣd² − S²), d is near if 2nd < 2S − r. The left side is even and whole: rounding r down
     /// changes nothing.
     fn beyond_half_deviation(Moments { count, sum, squares }: Moments) -> Self {
-        let count = count.max(1);
+        let count = u128::from(count.max(1));
         let root = (count * squares - sum * sum).isqrt();
         // As 2S − 2nd > r is 2S − 2nd ≥ ⌊r⌋ + 1, for whole numbers.
         let near = match (2 * sum).checked_sub(root + 1) {
@@ -115,6 +119,7 @@ impl Thresholds {
 struct Buffers {
     distances: Vec<[f64; TOGETHER]>,
     keys: Vec<u64>,
+    excluded: Vec<usize>,
     /// Positions of near rows, and of far ones.
     lists: [Vec<u32>; 2],
     weights: Vec<f64>,
@@ -195,6 +200,31 @@ impl Radius {
     }
 }
 
+/// `distance_key` of a distance that is at most 1, for loops: adding 2⁵² rounds half to even, without a call.
+#[inline(always)]
+fn key(sum: f64, n_features: usize) -> u64 {
+    const WHOLE: f64 = (1u64 << 52) as f64;
+    (sum / n_features as f64 * DECIMALS + WHOLE).to_bits() - WHOLE.to_bits()
+}
+
+/// Sets `list` to the positions whose keys are `wanted`, ascending, without those `excluded`.
+#[inline(always)]
+fn select(keys: &[u64], excluded: &[usize], list: &mut Vec<u32>, wanted: impl Fn(u64) -> bool) {
+    // Without branches: which keys are wanted cannot be predicted.
+    list.resize(keys.len() + 1, 0);
+    let mut n = 0;
+    for (row, &key) in (0..).zip(keys) {
+        list[n] = row;
+        n += usize::from(wanted(key));
+    }
+    list.truncate(n);
+    for row in excluded {
+        if let Ok(place) = list.binary_search(&(*row as u32)) {
+            list.remove(place);
+        }
+    }
+}
+
 /// What the queries of a run have in common.
 struct Run<'a> {
     data: &'a Prepared<'a>,
@@ -212,20 +242,24 @@ impl Run<'_> {
         Buffers {
             distances: Vec::new(),
             keys: Vec::new(),
+            excluded: Vec::new(),
             lists: Default::default(),
             weights: Vec::new(),
             sums: ListSums::new(outline.n_groups().max(1), n_units, self.pairs.width),
         }
     }
 
-    fn key(&self, sum: f64) -> u64 {
-        distance_key(sum, self.data.space.shapes.len())
+    /// Sets `keys` to the distances of query number `number` of those measured, in units of 10⁻¹².
+    fn keys(&self, distances: &[[f64; TOGETHER]], number: usize, keys: &mut Vec<u64>) {
+        let n_features = self.data.space.shapes.len();
+        keys.clear();
+        keys.extend(distances.iter().map(|distances| key(distances[number], n_features)));
     }
 
     /// The moments of the distances of all pairs.
     fn all_pairs(&self) -> Result<Moments> {
         let Run { pairs, data, .. } = self;
-        let (n, arch) = (pairs.len(), Arch::new());
+        let (n, n_features, arch) = (pairs.len(), data.space.shapes.len(), Arch::new());
         data.monitor.enter(Phase::Searching, n as u64);
         let step = TOGETHER * PASSED;
         let starts: Vec<usize> = (0..n).step_by(step).collect();
@@ -238,7 +272,8 @@ impl Run<'_> {
                 for (row, distances) in (start..).zip(&*distances) {
                     for (&query, &sum) in queries.iter().zip(distances) {
                         if query < row && !pairs.is_excluded(query, row) {
-                            moments.add(self.key(sum));
+                            moments.count += 1;
+                            moments.sum += u128::from(key(sum, n_features));
                         }
                     }
                 }
@@ -256,23 +291,14 @@ impl Run<'_> {
         let positions: Vec<usize> = queries.iter().map(|&query| positions[query as usize] as usize).collect();
         pairs.distances(arch, &positions, 0..n, &mut buffers.distances);
         for (number, &query) in positions.iter().enumerate() {
-            let Buffers { distances, keys, lists, .. } = buffers;
-            keys.clear();
-            keys.extend(distances.iter().map(|distances| self.key(distances[number])));
-            let thresholds = mean.cloned().unwrap_or_else(|| {
-                let mut moments = Moments::default();
-                let others = keys.iter().enumerate().filter(|(row, _)| !pairs.is_excluded(query, *row));
-                others.for_each(|(_, &key)| moments.add(key));
-                Thresholds::beyond_half_deviation(moments)
-            });
-            let [near, far] = &mut *lists;
-            (near.clear(), far.clear());
-            for (row, &key) in keys.iter().enumerate() {
-                if key < thresholds.near && !pairs.is_excluded(query, row) {
-                    near.push(row as u32);
-                } else if key >= thresholds.far && self.rule.counts_far() && !pairs.is_excluded(query, row) {
-                    far.push(row as u32);
-                }
+            let Buffers { distances, keys, excluded, lists: [near, far], .. } = buffers;
+            self.keys(distances, number, keys);
+            pairs.excluded(query, excluded);
+            let own = || Thresholds::beyond_half_deviation(Moments::new(keys, excluded));
+            let thresholds = mean.cloned().unwrap_or_else(own);
+            select(keys, excluded, near, |key| key < thresholds.near);
+            if self.rule.counts_far() {
+                select(keys, excluded, far, |key| key >= thresholds.far);
             }
             for (scheme, kind) in self.plan.outline.schemes.iter().enumerate() {
                 let rows = std::mem::take(&mut buffers.lists[usize::from(*kind == Scheme::Far)]);
@@ -322,12 +348,28 @@ impl Run<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Moments, Thresholds};
+    use super::{Moments, Thresholds, key, select};
+    use ferrank_neighbors::sink::{DECIMALS, distance_key};
 
     fn moments(keys: &[u64]) -> Moments {
-        let mut moments = Moments::default();
-        keys.iter().for_each(|&key| moments.add(key));
-        moments
+        Moments::new(keys, &[])
+    }
+
+    #[test]
+    fn keys_are_those_of_the_search() {
+        let halves = [0.0, 0.5, 1.5, 2.5, 1e12 - 0.5].map(|key| key / DECIMALS * 3.0);
+        let sums = (0..3000).map(|n| f64::from(n) / 1000.0).chain(halves);
+        sums.for_each(|sum| assert_eq!(key(sum, 3), distance_key(sum, 3), "{sum}"));
+    }
+
+    #[test]
+    fn excluded_rows_do_not_count() {
+        let keys = [4, 0, 9, 2, 3];
+        let Moments { count, sum, squares } = Moments::new(&keys, &[1, 2]);
+        assert_eq!((count, sum, squares), (3, 9, 29));
+        let mut list = Vec::new();
+        select(&keys, &[1, 2], &mut list, |key| key < 4);
+        assert_eq!(list, [3, 4]);
     }
 
     #[test]
@@ -350,9 +392,9 @@ mod tests {
 
     #[test]
     fn thresholds_of_many_large_distances_do_not_overflow() {
-        let n = super::MOST_ROWS as u128;
+        let n = super::MOST_ROWS as u64;
         let key = 1_000_000_000_000u128;
-        let all = Moments { count: n, sum: n * key, squares: n * key * key };
+        let all = Moments { count: n, sum: u128::from(n) * key, squares: u128::from(n) * key * key };
         let expected = Thresholds { near: key as u64, far: key as u64 + 1 };
         assert_eq!(Thresholds::beyond_half_deviation(all), expected);
     }

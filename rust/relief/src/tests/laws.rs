@@ -118,7 +118,9 @@ fn rules_by_radius_have_the_same_bits_wherever_the_rows_are() {
     ];
     for (seed, (neighborhood, n_iterations)) in (0..).zip(rules) {
         let batch = if seed % 2 == 1 { with_groups(&table(150, seed)) } else { table(150, seed) };
-        for (targets, target_draws) in [(vec!["class"], 0), (vec!["y"], 0), (vec!["y", "class"], 0), (vec!["class"], 20)] {
+        for (targets, target_draws) in
+            [(vec!["class"], 0), (vec!["y"], 0), (vec!["y", "class"], 0), (vec!["class"], 20)]
+        {
             for missing in [Missing::Expected, Missing::Informative] {
                 let params =
                     ReliefParams { neighborhood, n_iterations, missing, target_draws, ..ReliefParams::default() };
@@ -144,6 +146,7 @@ fn a_rule_by_radius_says_how_much_memory_it_needs() {
     let roles = Roles::new(Targets::Named(vec!["y".into()]));
     let limits = Some(Limits { all: 1000, ..LIMITS });
     let found = accumulate_within(limits, &source, &roles, &params, &RunOptions::default(), None, &Monitor::default());
-    let error = found.err().expect("too little memory").to_string();
+    let Err(error) = found else { panic!("too little memory") };
+    let error = error.to_string();
     assert!(error.contains("neighborhood: \"multisurf\" holds all rows"), "{error}");
 }
