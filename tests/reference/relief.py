@@ -10,6 +10,7 @@ whose class has no other row has no hits and still counts in m.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from fractions import Fraction
 from math import exp, fsum
 
 import numpy as np
@@ -119,6 +120,86 @@ def semi_supervised(
     p_both = given(over_pairs(apart, features), everything)
     p_diff_target = given(fsum(weight for _, _, weight in apart), everything)
     return given(p_both, p_diff_target) - given(p_diff_feature - p_both, 1 - p_diff_target)
+
+
+def by_radius(
+    features: Sequence[Feature],
+    rule: str,
+    *,
+    classes: Sequence | None = None,
+    target_distance: np.ndarray | None = None,
+    labelled: Sequence[bool] | None = None,
+    influence: tuple[float, float] = (0.0, 1.0),
+    queries: Sequence[int] | None = None,
+    groups: Sequence | None = None,
+) -> np.ndarray:
+    """SURF, SURF*, MultiSURF, MultiSURF*: `relieff`, or `rrelieff` if there is a `target_distance`, over the
+    near rows of each query, less the same over its far rows.
+
+    A query without near rows says nothing of probabilities given near pairs.
+    """
+    rows = range(len(classes) if target_distance is None else len(target_distance))
+    queries = rows if queries is None else queries
+    distances = row_distances(features, classes)
+    near, far = zip(*(near_and_far(distances, r, rule, groups) for r in queries), strict=True)
+    sides = [(1, near), (-1, far)] if rule.endswith("_star") else [(1, near)]
+    if target_distance is None:
+        prior = {c: list(classes).count(c) / len(classes) for c in sorted(set(classes))}
+        pairs = []
+        for sign, lists in sides:
+            for r, found in zip(queries, lists, strict=True):
+                for c in {classes[j] for j in found}:
+                    weight = -1 if c == classes[r] else prior[c] / (1 - prior[classes[r]])
+                    rows_of_class = [j for j in found if classes[j] == c]
+                    share = sign * weight / len(rows_of_class) / len(queries)
+                    pairs += [(r, j, share) for j in rows_of_class]
+        return over_pairs(pairs, features, classes)
+    total = np.zeros(len(features))
+    of_features = sum(differences(feature) for feature in features) / len(features)
+    labelled = [True] * len(rows) if labelled is None else labelled
+    say = influences(distances, labelled, influence, groups)
+    for sign, lists in sides:
+        near_pairs, apart = [], []
+        for r, found in zip(queries, lists, strict=True):
+            for j in found:
+                weight = say[r] * say[j] / len(found)
+                clustering = target_distance if labelled[r] and labelled[j] else of_features
+                near_pairs.append((r, j, weight))
+                apart.append((r, j, weight * clustering[r, j]))
+        everything = fsum(weight for _, _, weight in near_pairs)
+        p_diff_feature = given(over_pairs(near_pairs, features), everything)
+        p_both = given(over_pairs(apart, features), everything)
+        p_diff_target = given(fsum(weight for _, _, weight in apart), everything)
+        total += sign * (given(p_both, p_diff_target) - given(p_diff_feature - p_both, 1 - p_diff_target))
+    return total
+
+
+def near_and_far(
+    distances: np.ndarray, r: int, rule: str, groups: Sequence | None
+) -> tuple[list[int], list[int]]:
+    """The rows that are nearer to row r than its lower threshold, and those farther than the upper one.
+
+    Distances are whole numbers of 1e-12, so that the comparisons are exact.
+    """
+    rows = range(len(distances))
+
+    def apart(i: int, j: int) -> int:
+        return round(Fraction(float(distances[i, j])) * 10**12)
+
+    candidates = others(r, rows, groups)
+    if rule.startswith("surf"):
+        all_pairs = [apart(i, j) for i in rows for j in others(i, rows, groups)]
+        mean, spread = Fraction(sum(all_pairs), len(all_pairs) or 1), Fraction(0)
+    else:
+        own = [apart(r, j) for j in candidates]
+        mean = Fraction(sum(own), len(own) or 1)
+        spread = sum(((d - mean) ** 2 for d in own), Fraction(0)) / (len(own) or 1)
+    # Farther from the mean than half of the standard deviation, which is not rational.
+    beyond = {j for j in candidates if 4 * (apart(r, j) - mean) ** 2 > spread}
+    return (
+        [j for j in candidates if j in beyond and apart(r, j) < mean],
+        [j for j in candidates if j in beyond and apart(r, j) > mean],
+    )
 
 
 def influences(

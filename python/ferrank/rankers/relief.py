@@ -32,9 +32,19 @@ class ReliefRanker(StreamRanker):
         The learning task. By default it follows from the type of the targets: strings, categories and
         booleans are classes, numbers are quantities, several booleans are a set of labels, and lists of
         strings are sets of labels in a hierarchy.
+    neighborhood : {"nearest", "surf", "surf_star", "multisurf", "multisurf_star"}, default="nearest"
+        Which rows count as neighbors of a row. "nearest": the ``n_neighbors`` nearest. "surf" [4]_: all that
+        are nearer than the mean distance of all pairs of rows. "multisurf" [7]_: all that are nearer than the
+        mean distance from the row less half of the standard deviation of these distances. "surf_star" [5]_
+        and "multisurf_star" [6]_: the same, and rows farther than the mean, or than the mean plus half of the
+        standard deviation, count with the opposite sign; importances are then in [-2, 2]. Rules other than
+        "nearest" find interactions without a choice of ``n_neighbors``; they measure all pairs of rows and
+        hold all rows in memory, at most 4,000,000. For dask collections use "nearest" or
+        ``scope="partition"``. See Notes for the differences from scikit-rebate.
     n_neighbors : int or sequence of int, default=10
         Number of neighbors of each row, in classification of each class; smaller classes count with the rows
         they have. Several numbers share one search and give a score each: ``relief_k10``, ``relief_k70`` ….
+        Only for ``neighborhood="nearest"``, as is ``sigma``.
     sigma : float, None or sequence of them, default=None
         Width of the rank weights: the neighbor of rank r has weight ``exp(-(r / sigma)**2)``. None gives all
         neighbors the same weight. Several values give a score each, such as ``relief_sigma20``.
@@ -128,11 +138,26 @@ class ReliefRanker(StreamRanker):
     ranking_ : ndarray of shape (n_features,)
         Ranks under the first score; 1 is the most important feature.
     feature_importances_ : ndarray of shape (n_features,)
-        Importances under the first score, in [-1, 1].
+        Importances under the first score, in [-1, 1]; in [-2, 2] where far rows count.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features,)
         Names of the features, if all column names of ``X`` are strings.
+
+    Notes
+    -----
+    The rules by distance are those of their papers. Near rows have equal weights, in classification within
+    their class, whose misses are weighted by the prior of the class as in ReliefF. For other targets the
+    probabilities of RReliefF are those of near pairs, each row with the same weight; the score of far pairs,
+    computed in the same way, is subtracted. A distance equal to its threshold is neither near nor far.
+
+    scikit-rebate gives the same importances for two classes, but for these differences: its SURF and SURF*
+    include the distance 0 of each row from itself in the mean of all pairs; far rows of MultiSURF* count by
+    1 minus the difference, which adds one constant to the importances of all features where a row has only
+    far hits or only far misses; where numeric and nominal features are mixed, numeric ones differ by 1 beyond
+    one standard deviation; and missing values are left out. It weighs misses of several classes by the
+    squared share of their class among them, and numeric targets count as equal within one standard
+    deviation.
 
     References
     ----------
@@ -142,6 +167,15 @@ class ReliefRanker(StreamRanker):
        Machine Learning 109, 2020; Section 2.2.
     .. [3] M. Petković, S. Džeroski, D. Kocev, "Feature ranking for semi-supervised learning",
        Machine Learning 112, 2023; Section 5.2, and Equation 7 for hierarchies of labels.
+    .. [4] C. S. Greene, N. M. Penrod, J. Kiralis, J. H. Moore, "Spatially uniform ReliefF (SURF) for
+       computationally-efficient filtering of gene-gene interactions", BioData Mining 2, 2009.
+    .. [5] C. S. Greene, D. S. Himmelstein, J. Kiralis, J. H. Moore, "The informative extremes: using both
+       nearest and farthest individuals can improve Relief algorithms in the domain of human genetics",
+       EvoBIO, 2010.
+    .. [6] D. Granizo-Mackenzie, J. H. Moore, "Multiple threshold spatially uniform ReliefF for the genetic
+       analysis of complex human diseases", EvoBIO, 2013.
+    .. [7] R. J. Urbanowicz, R. S. Olson, P. Schmitt, M. Meeker, J. H. Moore, "Benchmarking relief-based
+       feature selection methods for bioinformatics data mining", Journal of Biomedical Informatics 85, 2018.
 
     Examples
     --------
@@ -161,6 +195,7 @@ class ReliefRanker(StreamRanker):
         self,
         task: str | None = None,
         *,
+        neighborhood: Literal["nearest", "surf", "surf_star", "multisurf", "multisurf_star"] = "nearest",
         n_neighbors: int | Sequence[int] = 10,
         sigma: float | Sequence[float | None] | None = None,
         scores: Sequence[str] = ("relief",),
@@ -189,6 +224,7 @@ class ReliefRanker(StreamRanker):
         half_life: float | None = None,
     ) -> None:
         self.task = task
+        self.neighborhood = neighborhood
         self.n_neighbors = n_neighbors
         self.sigma = sigma
         self.scores = scores

@@ -14,6 +14,7 @@
 //! | byte codes | `byte_codes`, `bytes` | values rounded to bytes, for lower bounds of distances |
 //! | kernel | [`kernel`], `pairs`, `vectors` | distances in f32: 16 rows by 16, or pair by pair |
 //! | scan, tile, sink | [`scan`], [`tile`], [`sink`] | all pairs of queries and rows, offered to what wants them |
+//! | all pairs | [`all_pairs`] | distances of all pairs in f64 and sums of differences, for rules by radius |
 //! | nearest | [`nearest`] | the sink of the k nearest, with lower bounds that skip work |
 //!
 //! Distances in f32 choose candidates, exact ones decide: bounds on the errors of byte codes and kernel keep every row
@@ -34,6 +35,7 @@
 //! assert_eq!(rounded(1.0, 3), 0.333333333333);
 //! ```
 
+pub mod all_pairs;
 #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
 mod byte_codes;
 #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]

@@ -26,7 +26,7 @@
 
 use std::ops::Range;
 
-use super::outline::Outline;
+use super::outline::{Outline, Scheme};
 use super::params::{ReliefParams, ReliefScore};
 use super::targets::TargetMetric;
 use ferrank_ranking::relevance::{Relevance, from_draws};
@@ -170,22 +170,29 @@ impl<'a> Slot<'a> {
 fn importances(blocks: &[Part<'_>], outline: &Outline, draw: usize) -> impl Iterator<Item = Linear> {
     let Outline { schemes, metrics, shares, .. } = outline;
     let first = draw * metrics.len();
-    (0..schemes.len()).flat_map(move |scheme| match metrics.first() {
+    let far = schemes.iter().position(|scheme| *scheme == Scheme::Far);
+    let of_scheme = move |scheme: usize| match metrics.first() {
         None => vec![Linear::mean(blocks, outline, scheme)],
         Some(TargetMetric::Target(_)) => {
             let parts = (0..metrics.len()).map(|n| (shares[n], Linear::difference(blocks, outline, scheme, first + n)));
-            vec![Linear::average(parts)]
+            vec![Linear::combined(parts)]
         }
         Some(_) => (0..metrics.len()).map(|n| Linear::difference(blocks, outline, scheme, first + n)).collect(),
+    };
+    (0..schemes.len()).filter(move |scheme| Some(*scheme) != far).flat_map(move |scheme| match far {
+        None => of_scheme(scheme),
+        Some(far) => {
+            let pairs = of_scheme(scheme).into_iter().zip(of_scheme(far));
+            pairs.map(|(near, far)| Linear::combined([(1.0, near), (-1.0, far)].into_iter())).collect()
+        }
     })
 }
 
 /// Importances as functions of sums, and the coefficients of their linear terms. Vectors are n_features long.
 struct Linear {
     value: Vec<f64>,
-    scheme: usize,
-    /// Coefficients of the number of queries.
-    queries: Vec<f64>,
+    /// Coefficients of the number of queries, by the number of the scheme.
+    queries: Vec<(usize, Vec<f64>)>,
     /// Coefficients of distances of the targets, by the number of the distance.
     targets: Vec<(usize, Vec<f64>)>,
     /// Coefficients of sums of differences, by the number of the sum.
@@ -210,9 +217,9 @@ impl Linear {
     fn mean(blocks: &[Part<'_>], outline: &Outline, scheme: usize) -> Self {
         let all: f64 = blocks.iter().map(|block| Slot::of_block(*block).queries[scheme]).sum();
         let value: Vec<f64> = total(blocks, outline.n_features, scheme).iter().map(|sum| sum / all).collect();
-        let queries = value.iter().map(|value| -value / all).collect();
+        let queries = vec![(scheme, value.iter().map(|value| -value / all).collect())];
         let sums = vec![(scheme, vec![1.0 / all; value.len()])];
-        Linear { value, scheme, queries, targets: Vec::new(), sums }
+        Linear { value, queries, targets: Vec::new(), sums }
     }
 
     /// P(both) / P(target) − (P(feature) − P(both)) / (1 − P(target)) (Robnik-Šikonja and Kononenko 1999 Eq. 12), for
@@ -241,40 +248,48 @@ impl Linear {
         }
         let sums =
             vec![(near, vec![-per_agreeing; n_features]), (both, vec![per_differing + per_agreeing; n_features])];
-        Linear { value, scheme, queries, targets: vec![(target, targets)], sums }
+        Linear { value, queries: vec![(scheme, queries)], targets: vec![(target, targets)], sums }
     }
 
-    /// The weighted mean of `parts`, whose weights sum to 1.
-    fn average(parts: impl Iterator<Item = (f64, Linear)>) -> Self {
+    /// The sum of `parts`, each times its factor.
+    fn combined(parts: impl Iterator<Item = (f64, Linear)>) -> Self {
         let scaled = |share: f64, terms: Vec<(usize, Vec<f64>)>| {
             terms.into_iter().map(move |(number, mut factors)| {
                 factors.iter_mut().for_each(|factor| *factor *= share);
                 (number, factors)
             })
         };
-        let mut mean: Option<Linear> = None;
+        let mut all: Option<Linear> = None;
         for (share, part) in parts {
-            let mean = mean.get_or_insert_with(|| Linear {
-                value: vec![0.0; part.value.len()],
-                scheme: part.scheme,
-                queries: vec![0.0; part.value.len()],
+            let n_features = part.value.len();
+            let all = all.get_or_insert_with(|| Linear {
+                value: vec![0.0; n_features],
+                queries: Vec::new(),
                 targets: Vec::new(),
                 sums: Vec::new(),
             });
-            add_times(&mut mean.value, share, &part.value);
-            add_times(&mut mean.queries, share, &part.queries);
-            mean.targets.extend(scaled(share, part.targets));
-            mean.sums.extend(scaled(share, part.sums));
+            add_times(&mut all.value, share, &part.value);
+            for (scheme, factors) in part.queries {
+                let place = all.queries.iter().position(|(own, _)| *own == scheme).unwrap_or_else(|| {
+                    all.queries.push((scheme, vec![0.0; n_features]));
+                    all.queries.len() - 1
+                });
+                add_times(&mut all.queries[place].1, share, &factors);
+            }
+            all.targets.extend(scaled(share, part.targets));
+            all.sums.extend(scaled(share, part.sums));
         }
-        mean.expect("at least a target")
+        all.expect("at least a target")
     }
 
     /// Sets `out` to the linear terms of `slot`.
     fn terms(&self, slot: Slot<'_>, out: &mut Vec<f64>) {
         let n_features = self.value.len();
-        let queries = slot.queries[self.scheme];
         out.clear();
-        out.extend(self.queries.iter().map(|factor| factor * queries));
+        out.resize(n_features, 0.0);
+        for (scheme, factors) in &self.queries {
+            add_times(out, slot.queries[*scheme], factors);
+        }
         for (number, factors) in &self.targets {
             add_times(out, slot.targets[*number], factors);
         }
@@ -368,13 +383,12 @@ mod tests {
     use ferrank_ranking::Vector;
 
     use super::*;
-    use crate::outline::Scheme;
 
     #[test]
     fn what_rounding_leaves_of_a_condition_does_not_count() {
         // The targets of all pairs differ, but for rounding: those that agree say nothing.
         let outline = Outline {
-            schemes: vec![Scheme { k: 1, sigma: None }],
+            schemes: vec![Scheme::Nearest { k: 1, sigma: None }],
             metrics: vec![TargetMetric::Mean],
             n_draws: 0,
             shares: vec![1.0],

@@ -10,10 +10,12 @@ pub(crate) struct Limits {
     pub(crate) rows: usize,
     /// The queries of a group, with their lists.
     pub(crate) group: usize,
+    /// All that is free, for a rule that holds all rows.
+    pub(crate) all: usize,
 }
 
 /// The limits without a memory limit.
-pub(crate) const LIMITS: Limits = Limits { rows: 272 << 20, group: 128 << 20 };
+pub(crate) const LIMITS: Limits = Limits { rows: 272 << 20, group: 128 << 20, all: usize::MAX };
 /// Memory of reading: a tile of values as columns, as rows and as panels, and columns in conversion.
 const READING_BYTES: usize = 40 << 20;
 
@@ -27,6 +29,6 @@ impl Limits {
         let least = fixed + block;
         let left = budget.check(least, "Relief; fewer iterations need less")? - fixed;
         let group = LIMITS.group.min((left / 2).max(block));
-        Ok(Limits { rows: LIMITS.rows.min(left - group.min(left)), group })
+        Ok(Limits { rows: LIMITS.rows.min(left - group.min(left)), group, all: left })
     }
 }

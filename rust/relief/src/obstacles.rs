@@ -6,7 +6,7 @@ use ferrank_data::schema::{Problem, Task};
 use ferrank_ranking::ScanSummary;
 use ferrank_runtime::error::{Result, check};
 
-use crate::params::{Missing, ReliefParams, ReliefScore, Scaling};
+use crate::params::{Missing, NeighborhoodRule, ReliefParams, ReliefScore, Scaling};
 
 /// Why a data set of this `profile` cannot be ranked from selections; `None` if it can.
 pub fn obstacle(problem: &Problem, params: &ReliefParams, profile: &Profile) -> Option<&'static str> {
@@ -15,6 +15,10 @@ pub fn obstacle(problem: &Problem, params: &ReliefParams, profile: &Profile) -> 
         Some("scores: myopic compares all rows at once")
     } else if params.target_draws > 0 {
         Some("target_draws: each row has the targets of another one")
+    } else if params.neighborhood != NeighborhoodRule::Nearest {
+        Some(
+            "neighborhood: the distances of all pairs of rows decide which count; \"nearest\" needs no more than some rows",
+        )
     } else if params.scaling == Scaling::Rank {
         Some("scaling: ranks are those among all rows")
     } else if matches!(problem.task, Task::MultiLabel | Task::Hierarchical) {

@@ -3,7 +3,7 @@
 
 use std::ops::RangeInclusive;
 
-use super::params::{ReliefParams, TargetDistance};
+use super::params::{NeighborhoodRule, ReliefParams, TargetDistance};
 use super::targets::{TargetMetric, shares};
 use ferrank_data::intake::Unlabelled;
 use ferrank_data::schema::Task;
@@ -20,11 +20,18 @@ const GROUP_BYTES: usize = 64 << 20;
 
 /// The weights of neighbors.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Scheme {
-    /// Number of neighbors of each class.
-    pub(crate) k: usize,
-    /// Width of the rank weights; `None`: equal weights.
-    pub(crate) sigma: Option<f64>,
+pub(crate) enum Scheme {
+    /// The k nearest.
+    Nearest {
+        /// Number of neighbors of each class.
+        k: usize,
+        /// Width of the rank weights; `None`: equal weights.
+        sigma: Option<f64>,
+    },
+    /// All near rows, equally.
+    Near,
+    /// All far rows, equally; what they give is subtracted from the score of the near ones.
+    Far,
 }
 
 /// The sums of a run.
@@ -50,8 +57,14 @@ impl Outline {
         n_unlabelled: u64,
     ) -> Self {
         let is_semi_supervised = params.unlabelled == Unlabelled::Use && n_unlabelled > 0;
-        let schemes =
-            params.n_neighbors.iter().flat_map(|&k| params.sigma.iter().map(move |&sigma| Scheme { k, sigma }));
+        let schemes = match params.neighborhood {
+            NeighborhoodRule::Nearest => {
+                let sigmas = |&k| params.sigma.iter().map(move |&sigma| Scheme::Nearest { k, sigma });
+                params.n_neighbors.iter().flat_map(sigmas).collect()
+            }
+            rule if rule.counts_far() => vec![Scheme::Near, Scheme::Far],
+            _ => vec![Scheme::Near],
+        };
         let metrics = match (params.per_target, task) {
             (_, Task::Classification) if !is_semi_supervised && params.target_draws == 0 => Vec::new(),
             (true, task) if task != Task::Hierarchical => (0..n_targets).map(TargetMetric::Target).collect(),
@@ -64,7 +77,7 @@ impl Outline {
             _ => vec![TargetMetric::Mean],
         };
         let shares = shares(params.target_weights.as_deref(), n_targets);
-        Outline { schemes: schemes.collect(), metrics, n_draws: params.target_draws, shares, n_features }
+        Outline { schemes, metrics, n_draws: params.target_draws, shares, n_features }
     }
 
     pub(crate) fn from_run(data: &RunData, params: &ReliefParams) -> Self {
@@ -123,18 +136,25 @@ impl Outline {
 
     /// Names of the scores, in order.
     pub(crate) fn names(&self) -> Vec<String> {
-        let differ = |f: &dyn Fn(&Scheme) -> String| self.schemes.iter().any(|scheme| f(scheme) != f(&self.schemes[0]));
-        let (k_differs, sigma_differs) = (differ(&|s| s.k.to_string()), differ(&|s| format!("{:?}", s.sigma)));
+        let schemes: Vec<(usize, Option<f64>)> = (self.schemes.iter())
+            .filter_map(|scheme| match *scheme {
+                Scheme::Nearest { k, sigma } => Some((k, sigma)),
+                Scheme::Near => Some((0, None)),
+                Scheme::Far => None,
+            })
+            .collect();
+        let k_differs = schemes.iter().any(|scheme| scheme.0 != schemes[0].0);
+        let sigma_differs = schemes.iter().any(|scheme| scheme.1 != schemes[0].1);
         let set = |metric: &TargetMetric| if let TargetMetric::Sets(set) = metric { Some(*set) } else { None };
         let sets: Vec<TargetDistance> =
             if self.metrics.len() > 1 { self.metrics.iter().filter_map(set).collect() } else { Vec::new() };
         let mut names = Vec::new();
-        for scheme in &self.schemes {
+        for &(k, sigma) in &schemes {
             let mut name = "relief".to_string();
             if k_differs {
-                name += &format!("_k{}", scheme.k);
+                name += &format!("_k{k}");
             }
-            if let (true, Some(sigma)) = (sigma_differs, scheme.sigma) {
+            if let (true, Some(sigma)) = (sigma_differs, sigma) {
                 name += &format!("_sigma{sigma}");
             }
             match sets.is_empty() {

@@ -81,6 +81,49 @@ impl ReliefScore {
     }
 }
 
+/// Which rows count as neighbors of a query.
+///
+/// ```
+/// use ferrank_relief::{NeighborhoodRule, ReliefParams};
+///
+/// let params = ReliefParams::default().with_neighborhood(NeighborhoodRule::Multisurf);
+/// assert_eq!(params.neighborhood.name(), "multisurf");
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NeighborhoodRule {
+    /// The k nearest, in classification of each class (Robnik-Šikonja and Kononenko 1999).
+    Nearest,
+    /// SURF: rows nearer than the mean distance of all pairs (Greene et al. 2009).
+    Surf,
+    /// SURF*: as SURF, and rows farther than that count with the opposite sign (Greene et al. 2010).
+    SurfStar,
+    /// MultiSURF: rows nearer than the mean of the query's distances less half of their standard deviation
+    /// (Urbanowicz et al. 2018).
+    Multisurf,
+    /// MultiSURF*: as MultiSURF, and rows farther than the mean plus half of the standard deviation count with the
+    /// opposite sign (Granizo-Mackenzie and Moore 2013).
+    MultisurfStar,
+}
+
+impl NeighborhoodRule {
+    /// The name of the rule in settings.
+    pub fn name(self) -> &'static str {
+        match self {
+            NeighborhoodRule::Nearest => "nearest",
+            NeighborhoodRule::Surf => "surf",
+            NeighborhoodRule::SurfStar => "surf_star",
+            NeighborhoodRule::Multisurf => "multisurf",
+            NeighborhoodRule::MultisurfStar => "multisurf_star",
+        }
+    }
+
+    /// Returns true if far rows count, with the opposite sign.
+    pub fn counts_far(self) -> bool {
+        matches!(self, NeighborhoodRule::SurfStar | NeighborhoodRule::MultisurfStar)
+    }
+}
+
 /// How numbers are scaled to [0, 1] before differences are taken.
 ///
 /// ```
@@ -154,6 +197,8 @@ settings! {
     pub struct ReliefParams {
         /// The scores to compute.
         scores, with_scores: Vec<ReliefScore> = vec![ReliefScore::Relief];
+        /// Which rows count as neighbors; rules other than the nearest have no k and no σ.
+        neighborhood, with_neighborhood: NeighborhoodRule = NeighborhoodRule::Nearest;
         /// k, with a score for each; one search finds the neighbors of all.
         n_neighbors, with_n_neighbors: Vec<usize> = vec![10];
         /// σ of the rank weights `exp(−(rank/σ)²)`; `None`: equal weights.
@@ -231,6 +276,7 @@ impl ReliefParams {
             )?;
         }
         each_once("sigma", self.sigma.iter().map(|sigma| format!("{sigma:?}")))?;
+        self.validate_neighborhood()?;
         match self.n_iterations {
             Iterations::All => {}
             Iterations::Count(count) => check(count > 0, "n_iterations: 0; use at least 1")?,
@@ -250,6 +296,25 @@ impl ReliefParams {
         )?;
         self.validate_targets(task)?;
         check_target_weights(self.target_weights.as_deref(), n_targets)
+    }
+
+    fn validate_neighborhood(&self) -> Result<()> {
+        let is_nearest = self.neighborhood == NeighborhoodRule::Nearest;
+        let (name, default) = (self.neighborhood.name(), ReliefParams::default());
+        check(
+            is_nearest || self.n_neighbors == default.n_neighbors,
+            format!(
+                "n_neighbors: only for neighborhood=\"nearest\"; with \"{name}\" distances decide how many count; leave \
+                 one of the two out"
+            ),
+        )?;
+        check(
+            is_nearest || self.sigma == default.sigma,
+            format!(
+                "sigma: only for neighborhood=\"nearest\"; with \"{name}\" all neighbors have the same weight; leave one \
+                 of the two out"
+            ),
+        )
     }
 
     fn validate_draws(&self) -> Result<()> {

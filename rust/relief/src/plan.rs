@@ -50,11 +50,16 @@ impl Plan {
 
     /// Starts the sums of a block with these queries, all of one group, without pairs.
     pub(crate) fn block(&self, queries: &[u32]) -> Block {
-        let group = queries.first().map_or(0, |&query| self.group(query));
-        Block::new(&self.outline, queries.len(), group)
+        self.block_of_width(queries, self.outline.n_features)
     }
 
-    fn group(&self, row: u32) -> usize {
+    /// Starts the sums of a block as [`block`](Plan::block) does, over `width` columns in place of features.
+    pub(crate) fn block_of_width(&self, queries: &[u32], width: usize) -> Block {
+        let group = queries.first().map_or(0, |&query| self.group(query));
+        Block::new(&self.outline, width, queries.len(), group)
+    }
+
+    pub(crate) fn group(&self, row: u32) -> usize {
         usize::from(self.groups[row as usize])
     }
 
@@ -85,20 +90,7 @@ impl Plan {
     ) {
         let (n_vectors, n_units) = (self.outline.n_vectors(), 1 + self.n_metrics());
         for (units, &row) in units.chunks_exact_mut(n_units).zip(rows) {
-            match &self.kind {
-                Kind::Classes { .. } if class == own => units[0] = -1.0,
-                Kind::Classes { priors } => units[0] = priors[class] / (1.0 - priors[own]),
-                Kind::Distances(targets, draws) => {
-                    units[0] = 1.0;
-                    let metrics = &self.outline.metrics;
-                    for (draw, units) in units[1..].chunks_exact_mut(metrics.len()).enumerate() {
-                        let [query, row] = [query, row].map(|row| if draw == 0 { row } else { draws.row(draw, row) });
-                        for (unit, &metric) in units.iter_mut().zip(metrics) {
-                            *unit = targets.distance(metric, query, row);
-                        }
-                    }
-                }
-            }
+            self.units(query, row, [class, own], units);
         }
         for (number, shares) in shares.iter().enumerate() {
             let pairs = weights.chunks_exact_mut(n_vectors).zip(units.chunks_exact(n_units));
@@ -113,6 +105,44 @@ impl Plan {
                 }
             }
         }
+    }
+
+    /// Sets `units` to the weights of a pair that has a share of 1; the row is of the first class given, the query of the
+    /// second.
+    fn units(&self, query: u32, row: u32, [class, own]: [usize; 2], units: &mut [f64]) {
+        match &self.kind {
+            Kind::Classes { .. } if class == own => units[0] = -1.0,
+            Kind::Classes { priors } => units[0] = priors[class] / (1.0 - priors[own]),
+            Kind::Distances(targets, draws) => {
+                units[0] = 1.0;
+                let metrics = &self.outline.metrics;
+                for (draw, units) in units[1..].chunks_exact_mut(metrics.len()).enumerate() {
+                    let [query, row] = [query, row].map(|row| if draw == 0 { row } else { draws.row(draw, row) });
+                    for (unit, &metric) in units.iter_mut().zip(metrics) {
+                        *unit = targets.distance(metric, query, row);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Sets `units` as [`units`](Plan::units) does, times the influence of the pair, and returns that influence. The
+    /// `distance` of the features replaces an unknown distance of the targets.
+    pub(crate) fn influenced_units(
+        &self,
+        (query, row): (u32, u32),
+        classes: [usize; 2],
+        distance: f64,
+        units: &mut [f64],
+    ) -> f64 {
+        self.units(query, row, classes, units);
+        let Some(influence) = &self.influence else { return 1.0 };
+        let (factor, known) = influence.of_pair(query, row);
+        if !known {
+            units[1..].fill(distance);
+        }
+        units.iter_mut().for_each(|unit| *unit *= factor);
+        factor
     }
 
     /// Multiplies weights by the influence of the pair. What a pair loses is taken from the number of queries. NaN

@@ -8,6 +8,7 @@ use pulp::Arch;
 use rayon::prelude::*;
 
 use super::rule::{Neighborhood, Queries};
+use crate::outline::Scheme;
 use crate::params::ReliefParams;
 use crate::plan::{Plan, Shares};
 use crate::prepared::{Prepared, gather};
@@ -201,9 +202,11 @@ impl Pairs<'_> {
         for &query in queries {
             for (class, rows) in neighbors.of(query).enumerate() {
                 let shares = known.entry(rows.len()).or_insert_with(|| {
-                    let schemes = plan.outline.schemes.iter();
-                    let shares: Vec<Vec<f64>> =
-                        schemes.map(|scheme| rank_shares(scheme.k.min(rows.len()), scheme.sigma)).collect();
+                    let shares = plan.outline.schemes.iter().filter_map(|scheme| match *scheme {
+                        Scheme::Nearest { k, sigma } => Some(rank_shares(k.min(rows.len()), sigma)),
+                        Scheme::Near | Scheme::Far => None,
+                    });
+                    let shares: Vec<Vec<f64>> = shares.collect();
                     let replaced = shares.iter().map(|shares| replaced(shares, rows.len())).collect();
                     Shares { shares, replaced }
                 });

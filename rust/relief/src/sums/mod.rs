@@ -6,6 +6,7 @@
 //! Standard errors need more: how the sums change with the rows of each group. In the slot of the group that the queries
 //! of the block are in stand the sums themselves, in those of other groups what the neighbors in the group change.
 
+mod lists;
 mod plain;
 
 use std::ops::Range;
@@ -17,6 +18,7 @@ use ferrank_neighbors::context::DistanceContext;
 use ferrank_neighbors::space::{AddTimes, Space};
 use ferrank_neighbors::sparse::SparseRows;
 use ferrank_ranking::{Contribution, Vector};
+pub(crate) use lists::ListSums;
 use plain::{Parts, Position, Term};
 
 /// The sums of a block of queries.
@@ -138,12 +140,12 @@ fn mean(differences: &[f64]) -> f64 {
 }
 
 impl Block {
-    /// Starts the sums of a block of `n_queries` queries in group `group`, without pairs.
-    pub(crate) fn new(outline: &Outline, n_queries: usize, group: usize) -> Self {
+    /// Starts the sums over `width` features of a block of `n_queries` queries in group `group`, without pairs.
+    pub(crate) fn new(outline: &Outline, width: usize, n_queries: usize, group: usize) -> Self {
         let (n_schemes, n_metrics, n_vectors) = (outline.schemes.len(), outline.n_distances(), outline.n_vectors());
         let sums = Sums {
             queries: vec![n_queries as f64; n_schemes],
-            vectors: vec![0.0; n_vectors * outline.n_features],
+            vectors: vec![0.0; n_vectors * width],
             targets: vec![0.0; n_schemes * n_metrics],
         };
         let slots = |n: usize| vec![0.0; outline.n_groups() * n];
@@ -164,7 +166,7 @@ impl Block {
             done: 0,
             sums,
             groups,
-            differences: vec![0.0; outline.n_features],
+            differences: vec![0.0; width],
         }
     }
 

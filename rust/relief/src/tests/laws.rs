@@ -6,7 +6,7 @@ use arrow_array::{ArrayRef, Float64Array, RecordBatch, StringArray};
 
 use super::uniform;
 use crate::limits::{LIMITS, Limits};
-use crate::{Iterations, Missing, ReliefParams, Scaling, accumulate_within};
+use crate::{Iterations, Missing, NeighborhoodRule, ReliefParams, Scaling, accumulate_within};
 use ferrank_data::schema::{Roles, Targets};
 use ferrank_data::source::TableSource;
 use ferrank_ranking::Ranking;
@@ -74,7 +74,7 @@ pub(super) fn ranked(
 
 #[test]
 fn nothing_but_data_and_settings_changes_a_bit() {
-    let narrow = Limits { rows: 0, group: 20_000 };
+    let narrow = Limits { rows: 0, group: 20_000, ..LIMITS };
     for (seed, n_iterations) in [(0, Iterations::All), (1, Iterations::Count(37)), (2, Iterations::Share(0.6))] {
         let batch = if seed == 1 { with_groups(&table(230, seed)) } else { table(230, seed) };
         for (targets, per_target) in [(vec!["class"], false), (vec!["y"], false), (vec!["y", "class"], true)] {
@@ -105,4 +105,48 @@ fn nothing_but_data_and_settings_changes_a_bit() {
             }
         }
     }
+}
+
+#[test]
+fn rules_by_radius_have_the_same_bits_wherever_the_rows_are() {
+    let narrow = Limits { rows: 0, group: 20_000, ..LIMITS };
+    let rules = [
+        (NeighborhoodRule::Surf, Iterations::All),
+        (NeighborhoodRule::SurfStar, Iterations::Count(37)),
+        (NeighborhoodRule::Multisurf, Iterations::All),
+        (NeighborhoodRule::MultisurfStar, Iterations::Share(0.6)),
+    ];
+    for (seed, (neighborhood, n_iterations)) in (0..).zip(rules) {
+        let batch = if seed % 2 == 1 { with_groups(&table(150, seed)) } else { table(150, seed) };
+        for (targets, target_draws) in
+            [(vec!["class"], 0), (vec!["y"], 0), (vec!["y", "class"], 0), (vec!["class"], 20)]
+        {
+            for missing in [Missing::Expected, Missing::Informative] {
+                let params =
+                    ReliefParams { neighborhood, n_iterations, missing, target_draws, ..ReliefParams::default() };
+                let whole = ranked(&batch, &targets, &params, (LIMITS, 150, 1));
+                assert!(whole.scores[0].importance.iter().any(|importance| *importance != 0.0));
+                for way in [(LIMITS, 7, 4), (narrow, 50, 2)] {
+                    assert_eq!(
+                        format!("{whole:?}"),
+                        format!("{:?}", ranked(&batch, &targets, &params, way)),
+                        "{targets:?}, {neighborhood:?}, {missing:?}, {way:?}"
+                    );
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_rule_by_radius_says_how_much_memory_it_needs() {
+    let batch = table(100, 0);
+    let params = ReliefParams::default().with_neighborhood(NeighborhoodRule::Multisurf);
+    let source = TableSource::new("table", batch.schema(), vec![batch]).unwrap();
+    let roles = Roles::new(Targets::Named(vec!["y".into()]));
+    let limits = Some(Limits { all: 1000, ..LIMITS });
+    let found = accumulate_within(limits, &source, &roles, &params, &RunOptions::default(), None, &Monitor::default());
+    let Err(error) = found else { panic!("too little memory") };
+    let error = error.to_string();
+    assert!(error.contains("neighborhood: \"multisurf\" holds all rows"), "{error}");
 }

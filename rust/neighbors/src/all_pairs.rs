@@ -1,0 +1,374 @@
+//! Distances of all pairs of rows in f64, and sums of the differences of many of them, for rules by radius.
+//!
+//! ```text
+//! a row: features without missing values, padded with 0 ┆ features with missing values, padded with 0
+//! ```
+//!
+//! Numbers are in [0, 1] and the numbers of categories are whole, so that min(|a − b|, 1) is the difference of both. A
+//! missing value differs from each row by what the row's line of expected differences says, one line for each class that
+//! the missing value may be of.
+//!
+//! A sum of differences is made of eight partial sums, which are added up in a fixed order: it has the same bits for any
+//! vector instructions.
+//!
+//! Memory: 8 bytes for each row and feature, and 8 more for each class and feature with missing values.
+
+use std::ops::Range;
+
+use pulp::{Arch, Simd, WithSimd};
+
+use super::space::{Shape, Space};
+use super::table::Table;
+use ferrank_runtime::error::Result;
+use ferrank_runtime::monitor::Phase;
+
+/// Partial sums of a distance; rows are padded to multiples of it.
+const SUMS: usize = 8;
+/// Queries that are measured together: each value of a row that is loaded serves them all.
+pub const TOGETHER: usize = 4;
+
+/// All rows of a table, prepared to be compared with each other.
+#[derive(Debug)]
+pub struct AllPairs {
+    /// n_rows; the number of the row at each position.
+    pub numbers: Vec<u32>,
+    /// n_features; where the differences of a feature are; `None` for a feature that differs nowhere.
+    pub columns: Vec<Option<usize>>,
+    /// Length of a row.
+    pub width: usize,
+    /// How much of it has no missing values.
+    whole: usize,
+    /// n_rows x width
+    values: Vec<f64>,
+    /// n_rows x n_classes x (width − whole); expected differences from a missing value of the class.
+    expected: Vec<f64>,
+    /// n_rows
+    classes: Vec<u16>,
+    n_classes: usize,
+    /// n_rows; rows with the same number are not compared.
+    groups: Vec<u32>,
+    has_groups: bool,
+}
+
+/// The places of features in a row.
+fn columns(space: &Space) -> (Vec<Option<usize>>, usize, usize) {
+    let mut columns = vec![None; space.shapes.len()];
+    let mut width = 0usize;
+    let mut place = |with_missing: bool| {
+        for (feature, column) in columns.iter_mut().enumerate() {
+            let varies = matches!(space.shapes[feature], Shape::Numeric | Shape::Nominal);
+            if varies && space.missing_models[feature].is_some() == with_missing {
+                *column = Some(width);
+                width += 1;
+            }
+        }
+        // No vector is empty, even if no feature varies.
+        width = width.next_multiple_of(SUMS).max(SUMS);
+        width
+    };
+    let (whole, width) = (place(false), place(true));
+    (columns, whole, width)
+}
+
+impl AllPairs {
+    /// Bytes of `n_rows` rows of `space`.
+    pub fn bytes(space: &Space, n_rows: usize) -> usize {
+        let (_, whole, width) = columns(space);
+        size_of::<f64>().saturating_mul(n_rows).saturating_mul(width + space.n_classes * (width - whole) + 2)
+    }
+
+    /// Reads all rows of `table`; the row numbered `order[i]` gets position i.
+    ///
+    /// # Errors
+    /// Errors of reading.
+    pub fn new(table: &Table<'_>, space: &Space, order: Vec<u32>) -> Result<Self> {
+        let (columns, whole, width) = columns(space);
+        let (n, n_classes, with_missing) = (order.len(), space.n_classes, width - whole);
+        let mut positions = vec![0; n];
+        order.iter().enumerate().for_each(|(position, &number)| positions[number as usize] = position);
+        let mut values = vec![0.0; n * width];
+        let mut expected = vec![0.0; n * n_classes * with_missing];
+        table.pass(Phase::Coding, |rows| {
+            for (&number, row) in rows.numbers.iter().zip(rows.values().chunks_exact(rows.width)) {
+                let (position, own) = (positions[number as usize], space.class(number));
+                let out = &mut values[position * width..][..width];
+                for (feature, column) in columns.iter().enumerate().filter_map(|(i, column)| Some((i, (*column)?))) {
+                    out[column] = row[feature];
+                    let Some(model) = &space.missing_models[feature] else { continue };
+                    for class in 0..n_classes {
+                        expected[(position * n_classes + class) * with_missing + column - whole] =
+                            if row[feature].is_nan() { model.two(own, class) } else { model.one(row[feature], class) };
+                    }
+                }
+            }
+            Ok(())
+        })?;
+        let classes = order.iter().map(|&number| space.class(number) as u16).collect();
+        let group = |&number: &u32| space.groups().map_or(number, |groups| groups.of_row[number as usize]);
+        let groups = order.iter().map(group).collect();
+        let has_groups = space.groups().is_some();
+        Ok(AllPairs { has_groups, columns, width, whole, values, expected, classes, n_classes, groups, numbers: order })
+    }
+
+    /// Number of rows.
+    pub fn len(&self) -> usize {
+        self.numbers.len()
+    }
+
+    /// Returns true if there is no row.
+    pub fn is_empty(&self) -> bool {
+        self.numbers.is_empty()
+    }
+
+    /// Returns true if the rows at two positions are the same or of the same group.
+    #[inline]
+    pub fn is_excluded(&self, query: usize, row: usize) -> bool {
+        self.groups[query] == self.groups[row]
+    }
+
+    /// Sets `out` to the positions of the rows that are excluded for `query`, ascending.
+    pub fn excluded(&self, query: usize, out: &mut Vec<usize>) {
+        out.clear();
+        match self.has_groups {
+            true => out.extend((0..self.len()).filter(|&row| self.is_excluded(query, row))),
+            false => out.push(query),
+        }
+    }
+
+    /// Sets `out` to the sums of differences between each of the queries and each of the rows at positions `rows`. Queries
+    /// beyond those given have the sums of the last one.
+    pub fn distances(&self, arch: Arch, queries: &[usize], rows: Range<usize>, out: &mut Vec<[f64; TOGETHER]>) {
+        let queries = std::array::from_fn(|n| queries[n.min(queries.len() - 1)]);
+        out.clear();
+        out.resize(rows.len(), [0.0; TOGETHER]);
+        arch.dispatch(Distances { pairs: self, queries, rows, out });
+    }
+
+    /// Adds the differences between a query and `rows` to `sums`, n_units x width; `weights` are n_rows x n_units.
+    pub fn add_differences(&self, arch: Arch, query: usize, rows: &[u32], weights: &[f64], sums: &mut [f64]) {
+        let n_units = sums.len() / self.width.max(1);
+        let (mut first, mut rest) = (0, sums);
+        while first < n_units {
+            let n = [4, 2].into_iter().find(|&n| first + n <= n_units).unwrap_or(1);
+            let (sums, after) = rest.split_at_mut(n * self.width);
+            match n {
+                4 => arch.dispatch(Add::<4> { pairs: self, query, rows, weights, n_units, first, sums }),
+                2 => arch.dispatch(Add::<2> { pairs: self, query, rows, weights, n_units, first, sums }),
+                _ => arch.dispatch(Add::<1> { pairs: self, query, rows, weights, n_units, first, sums }),
+            }
+            (first, rest) = (first + n, after);
+        }
+    }
+
+    /// The values of a row in features without missing values, and in the others.
+    #[inline(always)]
+    fn row(&self, position: usize) -> (&[f64], &[f64]) {
+        self.values[position * self.width..][..self.width].split_at(self.whole)
+    }
+
+    /// The expected differences of a row from missing values of the class that another row is of.
+    #[inline(always)]
+    fn expected(&self, position: usize, other: usize) -> &[f64] {
+        let width = self.width - self.whole;
+        &self.expected[(position * self.n_classes + usize::from(self.classes[other])) * width..][..width]
+    }
+}
+
+/// All bits but the sign.
+const MAGNITUDE: f64 = f64::from_bits(u64::MAX >> 1);
+
+/// min(|a − b|, 1)
+///
+/// `Simd::abs_f64s` calls a function that the compiler need not inline, which takes 10 times as long.
+#[inline(always)]
+fn difference<S: Simd>(simd: S, a: S::f64s, b: S::f64s) -> S::f64s {
+    let magnitude = simd.and_f64s(simd.splat_f64s(MAGNITUDE), simd.sub_f64s(a, b));
+    simd.min_f64s(magnitude, simd.splat_f64s(1.0))
+}
+
+/// The difference of values one of which may be missing, with the expected differences of both rows.
+#[inline(always)]
+fn with_missing<S: Simd>(simd: S, [a, b]: [S::f64s; 2], [of_a, of_b]: [S::f64s; 2]) -> S::f64s {
+    let known = simd.select_f64s(simd.equal_f64s(b, b), difference(simd, a, b), of_a);
+    simd.select_f64s(simd.equal_f64s(a, a), known, of_b)
+}
+
+/// The first `V` vectors of `values`.
+#[inline(always)]
+fn vectors<S: Simd, const V: usize>(values: &[f64]) -> &[S::f64s; V] {
+    S::as_simd_f64s(values).0.first_chunk().expect("V vectors")
+}
+
+/// `values` as runs of `V` vectors.
+#[inline(always)]
+fn runs<S: Simd, const V: usize>(values: &[f64]) -> &[[S::f64s; V]] {
+    S::as_simd_f64s(values).0.as_chunks().0
+}
+
+/// Sums of the differences between some queries and rows.
+struct Distances<'a> {
+    pairs: &'a AllPairs,
+    queries: [usize; TOGETHER],
+    rows: Range<usize>,
+    out: &'a mut [[f64; TOGETHER]],
+}
+
+impl WithSimd for Distances<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        match S::F64_LANES {
+            8 => self.measure::<S, { SUMS / 8 }>(simd),
+            4 => self.measure::<S, { SUMS / 4 }>(simd),
+            2 => self.measure::<S, { SUMS / 2 }>(simd),
+            _ => self.measure::<S, SUMS>(simd),
+        }
+    }
+}
+
+impl Distances<'_> {
+    /// `V` vectors hold the partial sums of a pair.
+    #[inline(always)]
+    fn measure<S: Simd, const V: usize>(self, simd: S) {
+        let Distances { pairs, queries, rows, out } = self;
+        let [mut whole, mut gaps] = [[runs::<S, V>(&[]); TOGETHER]; 2];
+        for (q, query) in queries.into_iter().enumerate() {
+            let (of_whole, of_gaps) = pairs.row(query);
+            (whole[q], gaps[q]) = (runs::<S, V>(of_whole), runs::<S, V>(of_gaps));
+        }
+        for (row, out) in rows.zip(out) {
+            let mut sums = [[simd.splat_f64s(0.0); V]; TOGETHER];
+            let (of_row, gaps_of_row) = pairs.row(row);
+            let of_row = runs::<S, V>(of_row);
+            let mut of_queries = whole;
+            for q in 0..TOGETHER {
+                // Without this the inner loop checks bounds.
+                of_queries[q] = &whole[q][..of_row.len()];
+            }
+            for place in 0..of_row.len() {
+                let mut next = sums;
+                for q in 0..TOGETHER {
+                    for v in 0..V {
+                        let apart = difference(simd, of_queries[q][place][v], of_row[place][v]);
+                        next[q][v] = simd.add_f64s(sums[q][v], apart);
+                    }
+                }
+                sums = next;
+            }
+            if !gaps_of_row.is_empty() {
+                for q in 0..TOGETHER {
+                    let of_query = runs::<S, V>(pairs.expected(queries[q], row));
+                    let of_row = runs::<S, V>(pairs.expected(row, queries[q]));
+                    let (a, b) = (gaps[q], runs::<S, V>(gaps_of_row));
+                    let n = a.len();
+                    let (b, of_query, of_row) = (&b[..n], &of_query[..n], &of_row[..n]);
+                    let mut of_pair = sums[q];
+                    for place in 0..n {
+                        let mut next = of_pair;
+                        for v in 0..V {
+                            let expected = [of_query[place][v], of_row[place][v]];
+                            let apart = with_missing(simd, [a[place][v], b[place][v]], expected);
+                            next[v] = simd.add_f64s(of_pair[v], apart);
+                        }
+                        of_pair = next;
+                    }
+                    sums[q] = of_pair;
+                }
+            }
+            for q in 0..TOGETHER {
+                let mut parts = [0.0; SUMS];
+                S::as_mut_simd_f64s(&mut parts).0.copy_from_slice(&sums[q]);
+                let [a, b, c, d, e, f, g, h] = parts;
+                out[q] = ((a + e) + (c + g)) + ((b + f) + (d + h));
+            }
+        }
+    }
+}
+
+/// Adds weighted differences to `N` vectors of sums, without fused operations. The outer loop is over slices of features,
+/// whose sums stay in registers.
+struct Add<'a, const N: usize> {
+    pairs: &'a AllPairs,
+    query: usize,
+    rows: &'a [u32],
+    /// n_rows x n_units
+    weights: &'a [f64],
+    n_units: usize,
+    /// The first unit of the `N`.
+    first: usize,
+    /// N x width
+    sums: &'a mut [f64],
+}
+
+impl<const N: usize> WithSimd for Add<'_, N> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(mut self, simd: S) {
+        let mut start = 0;
+        if N == 1 {
+            start = self.slices::<S, 8, false>(simd, start);
+        }
+        if N <= 2 {
+            start = self.slices::<S, 4, false>(simd, start);
+        }
+        start = self.slices::<S, 2, false>(simd, start);
+        self.slices::<S, 1, false>(simd, start);
+        let mut start = self.pairs.whole;
+        if N == 1 {
+            start = self.slices::<S, 4, true>(simd, start);
+        }
+        if N <= 2 {
+            start = self.slices::<S, 2, true>(simd, start);
+        }
+        self.slices::<S, 1, true>(simd, start);
+    }
+}
+
+impl<const N: usize> Add<'_, N> {
+    /// Adds slices of `V` vectors from `start` on, of features with or without missing values; returns where less than a
+    /// slice is left.
+    #[inline(always)]
+    fn slices<S: Simd, const V: usize, const GAPS: bool>(&mut self, simd: S, mut start: usize) -> usize {
+        let (pairs, query) = (self.pairs, self.query);
+        let AllPairs { width, whole, .. } = *pairs;
+        let (end, wide) = (if GAPS { width } else { whole }, V * S::F64_LANES);
+        let zero = [simd.splat_f64s(0.0); V];
+        while start + wide <= end {
+            let of_query = vectors::<S, V>(&pairs.values[query * width + start..]);
+            let mut slices = [zero; N];
+            for (slice, sums) in slices.iter_mut().zip(self.sums.chunks_exact(width)) {
+                *slice = *vectors::<S, V>(&sums[start..]);
+            }
+            for (&row, weights) in self.rows.iter().zip(self.weights.chunks_exact(self.n_units)) {
+                let row = row as usize;
+                let weights: &[f64; N] = weights[self.first..].first_chunk().expect("a weight for each vector");
+                let values = vectors::<S, V>(&pairs.values[row * width + start..]);
+                let mut differences = zero;
+                if GAPS {
+                    let expected = vectors::<S, V>(&pairs.expected(query, row)[start - whole..]);
+                    let of_row = vectors::<S, V>(&pairs.expected(row, query)[start - whole..]);
+                    for v in 0..V {
+                        differences[v] = with_missing(simd, [of_query[v], values[v]], [expected[v], of_row[v]]);
+                    }
+                } else {
+                    for v in 0..V {
+                        differences[v] = difference(simd, of_query[v], values[v]);
+                    }
+                }
+                for n in 0..N {
+                    let weight = simd.splat_f64s(weights[n]);
+                    for v in 0..V {
+                        slices[n][v] = simd.add_f64s(slices[n][v], simd.mul_f64s(weight, differences[v]));
+                    }
+                }
+            }
+            for (slice, sums) in slices.iter().zip(self.sums.chunks_exact_mut(width)) {
+                S::as_mut_simd_f64s(&mut sums[start..][..wide]).0.copy_from_slice(slice);
+            }
+            start += wide;
+        }
+        start
+    }
+}

@@ -1,0 +1,130 @@
+//! Sums of long lists of neighbors that have equal shares: for each query and list, rather than pair by pair.
+//!
+//! Where a row is left out of a list, the mean of the others takes its place.
+
+use super::Block;
+
+/// The sums of a list of neighbors of a query, by the group of the neighbors.
+#[derive(Debug)]
+pub(crate) struct ListSums {
+    /// Length of a vector.
+    width: usize,
+    /// Vectors of a group: the weights of a scheme.
+    n_units: usize,
+    groups: Vec<Group>,
+    total: Group,
+}
+
+/// The sums of the rows of a group.
+#[derive(Debug, Clone)]
+pub(crate) struct Group {
+    n_rows: usize,
+    /// What the influence of the pairs misses to 1.
+    missed: f64,
+    /// n_units; sums of the weights.
+    weights: Vec<f64>,
+    /// n_units x width; sums of the weighted differences.
+    pub(crate) vectors: Vec<f64>,
+}
+
+impl Group {
+    fn clear(&mut self) {
+        (self.n_rows, self.missed) = (0, 0.0);
+        self.weights.fill(0.0);
+        self.vectors.fill(0.0);
+    }
+
+    /// Adds `n_rows` rows with these weights, n_rows x n_units, without their differences.
+    pub(crate) fn add_weights(&mut self, n_rows: usize, weights: &[f64], missed: f64) {
+        self.n_rows += n_rows;
+        self.missed += missed;
+        for weights in weights.chunks_exact(self.weights.len()) {
+            self.weights.iter_mut().zip(weights).for_each(|(sum, weight)| *sum += weight);
+        }
+    }
+
+    fn add(&mut self, other: &Group) {
+        self.n_rows += other.n_rows;
+        self.missed += other.missed;
+        add_times(&mut self.weights, 1.0, &other.weights);
+        add_times(&mut self.vectors, 1.0, &other.vectors);
+    }
+}
+
+fn add_times(sums: &mut [f64], factor: f64, values: &[f64]) {
+    sums.iter_mut().zip(values).for_each(|(sum, value)| *sum += factor * value);
+}
+
+impl ListSums {
+    /// An empty list of rows of `n_groups` groups.
+    pub(crate) fn new(n_groups: usize, n_units: usize, width: usize) -> Self {
+        let total = Group { n_rows: 0, missed: 0.0, weights: vec![0.0; n_units], vectors: vec![0.0; n_units * width] };
+        ListSums { width, n_units, groups: vec![total.clone(); n_groups], total }
+    }
+
+    /// The sums of a group, to be added to.
+    pub(crate) fn group(&mut self, group: usize) -> &mut Group {
+        &mut self.groups[group]
+    }
+
+    /// Removes all rows.
+    fn clear(&mut self) {
+        self.groups.iter_mut().filter(|group| group.n_rows > 0).for_each(Group::clear);
+        self.total.clear();
+    }
+}
+
+impl Block {
+    /// Adds the rows of `list` to the sums of scheme number `scheme`, each with the same share, and empties the list.
+    pub(crate) fn add_list(&mut self, scheme: usize, list: &mut ListSums) {
+        let ListSums { width, n_units, groups, total, .. } = list;
+        let (width, n_units) = (*width, *n_units);
+        groups.iter().filter(|group| group.n_rows > 0).for_each(|group| total.add(group));
+        let Block { n_metrics, sums, groups: changes, .. } = self;
+        let (n_metrics, n_schemes) = (*n_metrics, sums.queries.len());
+        let n = total.n_rows as f64;
+        if total.n_rows > 0 {
+            let length = n_units * width;
+            sums.queries[scheme] -= total.missed / n;
+            add_times(&mut sums.targets[scheme * n_metrics..][..n_metrics], 1.0 / n, &total.weights[1..]);
+            add_times(&mut sums.vectors[scheme * length..][..length], 1.0 / n, &total.vectors);
+            // Without groups there are no slots for changes.
+            let with_slot = groups.iter().enumerate().take(changes.queries.len() / n_schemes);
+            for (number, group) in with_slot.filter(|(number, group)| *number != changes.own && group.n_rows > 0) {
+                // The only row has no others to take its place.
+                let (factor, share) =
+                    if total.n_rows > 1 { (1.0 / (n - 1.0), group.n_rows as f64 / n) } else { (1.0, 0.0) };
+                let slot = number * n_schemes + scheme;
+                changes.queries[slot] -= factor * (group.missed - share * total.missed);
+                let change = |sums: &mut [f64], group: &[f64], total: &[f64]| {
+                    for ((sum, group), total) in sums.iter_mut().zip(group).zip(total) {
+                        *sum += factor * (group - share * total);
+                    }
+                };
+                change(&mut changes.targets[slot * n_metrics..][..n_metrics], &group.weights[1..], &total.weights[1..]);
+                change(&mut changes.vectors[slot * length..][..length], &group.vectors, &total.vectors);
+            }
+        }
+        list.clear();
+    }
+
+    /// Takes a query out of scheme number `scheme`, in which it has no neighbors.
+    pub(crate) fn skip_query(&mut self, scheme: usize) {
+        self.sums.queries[scheme] -= 1.0;
+    }
+
+    /// The sums over features, each of which is in one of the columns so far, or in none and 0.
+    pub(crate) fn with_features(mut self, columns: &[Option<usize>]) -> Self {
+        let width = self.differences.len();
+        let arrange = |vectors: &[f64]| -> Vec<f64> {
+            let features = |vector: &[f64]| -> Vec<f64> {
+                columns.iter().map(|column| column.map_or(0.0, |column| vector[column])).collect()
+            };
+            vectors.chunks_exact(width).flat_map(features).collect()
+        };
+        self.sums.vectors = arrange(&self.sums.vectors);
+        self.groups.vectors = arrange(&self.groups.vectors);
+        self.differences = vec![0.0; columns.len()];
+        self
+    }
+}
