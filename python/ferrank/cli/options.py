@@ -310,8 +310,8 @@ def _add_relief(parser: argparse.ArgumentParser) -> None:
         "--neighborhood",
         choices=["nearest", "surf", "surf_star", "multisurf", "multisurf_star"],
         help="which rows count as neighbors: the K nearest (default), all nearer than the mean distance "
-        "(surf), or than that from the row less half of a standard deviation (multisurf); star: far rows count too, "
-        "with the opposite sign",
+        "(surf), or than that from the row less half of a standard deviation (multisurf); star: far rows "
+        "count too, with the opposite sign",
     )
     setting(
         "--neighbors",
