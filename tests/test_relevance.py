@@ -113,6 +113,18 @@ def test_p_values_of_irrelevant_features_are_not_small_too_often(ranker: Any) ->
         assert (p < level).sum() <= stats.binom.ppf(0.999, len(p), level), level
 
 
+def test_rare_flags_and_identifiers_beside_a_strong_feature_are_not_relevant() -> None:
+    rng = np.random.default_rng(0)
+    signal = rng.normal(size=1_000)
+    flags = {f"flag{j}": (rng.random(1_000) < 0.01).astype(float) for j in range(40)}
+    flags["name"] = [f"n{i}" for i in range(1_000)]
+    target = np.where(signal + 0.5 * rng.normal(size=1_000) > 0, "p", "q")
+    ranker = fr.JointRanker(n_estimators=200)
+    found = fr.rank(pd.DataFrame({"signal": signal, **flags}), target, ranker=ranker).relevant()
+    assert found[0] == "signal"
+    assert len(found) <= 3, found
+
+
 def test_the_joint_ranking_finds_what_matters() -> None:
     ranking = fr.rank(frame(), "y")
     assert ranking.top(2) == ["e", "b"]

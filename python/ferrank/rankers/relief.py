@@ -93,7 +93,8 @@ class ReliefRanker(StreamRanker):
         targets, which have nothing to do with the features, give p-values, from which the relevant features
         follow (:meth:`Ranking.relevant`). Neighbors are then the nearest rows of all classes, as in RReliefF,
         standard errors are not computed, and the time for the sums of differences grows with the number of
-        draws. Not for streams, rankings in parts, and ``until``.
+        draws. Features that 96 % of the rows have the same value of get the p-value 1: of them the law is not
+        known well enough. Not for streams, rankings in parts, and ``until``.
     until : {"stable"}, optional
         With "stable" the number of queries grows, up to ``n_iterations``, until the ``stable_top`` best
         features are separated from all others. ``result_.stopped`` gives the reason for the end. Ctrl-C ends

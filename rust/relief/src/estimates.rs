@@ -97,6 +97,13 @@ pub(super) fn scores(
     Ok(scores)
 }
 
+/// The entropy, in bits, below which a feature says nothing by itself to Relief: 96 of 100 rows have the same value.
+///
+/// Its importance hangs on the few rows with other values. Where another feature decides what their neighbors are, these
+/// few vary more than targets drawn anew let them: with 1,000 rows and one strong feature, 21 % of the columns with 20
+/// rows of another value have a p-value that makes a false discovery, and 1 % of those with 50.
+const LEAST_ENTROPY: f64 = 0.25;
+
 /// The relevance of features by all scores together, if targets were drawn anew.
 pub(super) fn relevance(data: &RunData, params: &ReliefParams, populations: &[Vec<Part<'_>>]) -> Option<Relevance> {
     let outline = Outline::from_run(data, params);
@@ -105,7 +112,12 @@ pub(super) fn relevance(data: &RunData, params: &ReliefParams, populations: &[Ve
     let own: Vec<Vec<f64>> = draws.next()?.collect();
     let drawn: Vec<Vec<Vec<f64>>> = draws.map(Iterator::collect).collect();
     let of_score = |(score, own): (usize, &Vec<f64>)| {
-        from_draws(own, &drawn.iter().map(|draw| &draw[score][..]).collect::<Vec<&[f64]>>())
+        let mut relevance = from_draws(own, &drawn.iter().map(|draw| &draw[score][..]).collect::<Vec<&[f64]>>());
+        for values in [&mut relevance.evidence, &mut relevance.most_evidence] {
+            let rare = values.iter_mut().zip(&data.entropies).filter(|&(_, &entropy)| entropy < LEAST_ENTROPY);
+            rare.for_each(|(value, _)| *value = 0.0);
+        }
+        relevance
     };
     Relevance::joined(&own.iter().enumerate().map(of_score).collect::<Vec<Relevance>>())
 }
