@@ -1,6 +1,6 @@
 """Forests over partitions that keep their codes: what partitions do, and what workers do that grow trees.
 
-The names of these functions are those of the tasks on dask's dashboard.
+Dask's dashboard shows the tasks under the names of these functions.
 """
 
 from collections.abc import Callable, Sequence
@@ -85,7 +85,7 @@ def codes_of(
     first: int,
     rows: np.ndarray[Any, np.dtype[np.uint64]],
 ) -> bytes:
-    """Return the codes of those of ``rows`` that are in a partition."""
+    """Return the codes of the rows with the numbers ``rows``, as far as they are in a partition."""
     found: bytes = finish_of(_apart(token, asked, whole, answers).codes(codes, first, rows), token)
     return found
 

@@ -39,7 +39,7 @@ _FAN = 8
 """Profiles or accumulators that are merged by one task."""
 _TASKS_A_WORKER = 4
 _TOGETHER = 16
-"""Of what a worker may hold, one part in so many is for the rows that count for queries searched together."""
+"""Share of a worker's memory for the rows that queries searched together need: one in so many."""
 _DRIFTED_NAMED = 3
 
 
@@ -428,7 +428,7 @@ def _fits(size: int) -> bool:
 
 
 def _check_room(size: int, what: str) -> None:
-    """Raise if a worker of a cluster may not hold ``size`` bytes, those of ``what``."""
+    """Raise an error if a worker of a cluster may not hold ``what``, which takes ``size`` bytes."""
     if not _fits(size):
         limits = _limits()
         raise ResourceError(

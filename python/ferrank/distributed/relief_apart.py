@@ -1,6 +1,6 @@
 """Relief over partitions that keep their rows: each is searched where it is, and the rows that count move.
 
-The names of these functions are those of the tasks on dask's dashboard.
+Dask's dashboard shows the tasks under the names of these functions.
 """
 
 from collections.abc import Sequence
@@ -59,7 +59,7 @@ def draw(asked: Asked, whole: bytes, keys: tuple[int, int]) -> np.ndarray[Any, n
 
 
 def pick(rows: Rows, wanted: np.ndarray[Any, np.dtype[np.uint32]]) -> Rows:
-    """Return those of ``rows`` whose numbers are ``wanted``."""
+    """Return the rows with the numbers ``wanted``, as far as they are among ``rows``."""
     return rows.where(np.flatnonzero(np.isin(rows.numbers, wanted, assume_unique=True)))
 
 

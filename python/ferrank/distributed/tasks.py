@@ -1,6 +1,6 @@
 """What workers do with partitions, and with all rows. In and out go bytes, tables and plain numbers.
 
-The names of these functions are those of the tasks on dask's dashboard.
+Dask's dashboard shows the tasks under the names of these functions.
 """
 
 from collections.abc import Sequence

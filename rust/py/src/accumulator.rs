@@ -6,12 +6,13 @@ use std::sync::Arc;
 use arrow_buffer::Buffer;
 use bytes::Bytes;
 use ferrank::Accumulator as Core;
-use ferrank::RunOptions;
 use ferrank::budget::default_limit;
 use ferrank::forest;
 use ferrank::intake::View;
+use ferrank::monitor::Monitor;
 use ferrank::profile::Profile;
 use ferrank::run::read_accumulator;
+use ferrank::{Result, RunOptions};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyDict};
@@ -24,6 +25,13 @@ use crate::{results, roles, settings};
 /// Contributions of a run or of a part of it.
 #[pyclass(frozen, module = "ferrank._core")]
 pub(crate) struct Accumulator(pub(crate) Core);
+
+impl Accumulator {
+    /// Starts `work`; the result of the run is an `Accumulator`.
+    pub(crate) fn run(work: impl FnOnce(&Monitor) -> Result<Core> + Send + 'static) -> PyResult<Run> {
+        Run::start(work, |py, accumulator| Ok(Bound::new(py, Accumulator(accumulator))?.into_any()))
+    }
+}
 
 #[pymethods]
 impl Accumulator {
@@ -121,13 +129,10 @@ impl Coded {
     /// Grows the trees from `first` up to `end` on `threads` threads; the result is an `Accumulator`.
     fn accumulate(&self, first: u64, end: u64, threads: usize) -> PyResult<Run> {
         let coded = self.0.clone();
-        Run::start(
-            move |monitor| {
-                let options = RunOptions::default().with_threads(threads).with_keys(Some(first..end));
-                coded.accumulate(&options, monitor)
-            },
-            |py, accumulator| Ok(Bound::new(py, Accumulator(accumulator))?.into_any()),
-        )
+        Accumulator::run(move |monitor| {
+            let options = RunOptions::default().with_threads(threads).with_keys(Some(first..end));
+            coded.accumulate(&options, monitor)
+        })
     }
 }
 

@@ -65,14 +65,10 @@ impl Apart {
     /// `sums`, `collect`, `bucket` and `codes`. The result is an `Accumulator`.
     fn accumulate(&self, first: u64, end: u64, threads: usize, memory: Option<u64>, parts: Py<PyAny>) -> PyResult<Run> {
         let apart = self.0.clone();
-        Run::start(
-            move |monitor| {
-                let options =
-                    RunOptions::default().with_threads(threads).with_memory(memory).with_keys(Some(first..end));
-                apart.accumulate(&options, &Asked(parts), monitor)
-            },
-            |py, accumulator| Ok(Bound::new(py, Accumulator(accumulator))?.into_any()),
-        )
+        Accumulator::run(move |monitor| {
+            let options = RunOptions::default().with_threads(threads).with_memory(memory).with_keys(Some(first..end));
+            apart.accumulate(&options, &Asked(parts), monitor)
+        })
     }
 
     /// Adds up what `request` asks for, of the part with these `codes`, whose first row is number `first`; the result is

@@ -41,21 +41,18 @@ pub(crate) fn accumulate(
 ) -> PyResult<Run> {
     let (source, roles, ranker) =
         (source.0.clone(), roles::ranked_roles(roles, settings)?, settings::ranker(settings)?);
-    Run::start(
-        move |monitor| {
-            let profile = profile.map(|bytes| Profile::from_ipc(bytes.to_vec())).transpose()?;
-            let options = RunOptions::default()
-                .with_threads(threads)
-                .with_memory(memory)
-                .with_temp_dir(temp_dir.as_deref())
-                .with_keys(keys.map(|(first, end)| first..end))
-                .with_profile(profile.as_ref())
-                .with_is_profiled(is_profiled)
-                .with_resume(resume.as_deref());
-            ferrank::run::accumulate(&*source, &roles, &ranker, &options, monitor)
-        },
-        |py, accumulator| Ok(Bound::new(py, Accumulator(accumulator))?.into_any()),
-    )
+    Accumulator::run(move |monitor| {
+        let profile = profile.map(|bytes| Profile::from_ipc(bytes.to_vec())).transpose()?;
+        let options = RunOptions::default()
+            .with_threads(threads)
+            .with_memory(memory)
+            .with_temp_dir(temp_dir.as_deref())
+            .with_keys(keys.map(|(first, end)| first..end))
+            .with_profile(profile.as_ref())
+            .with_is_profiled(is_profiled)
+            .with_resume(resume.as_deref());
+        ferrank::run::accumulate(&*source, &roles, &ranker, &options, monitor)
+    })
 }
 
 /// Ranks the features of `source` with as many trees or queries as the goal in the settings needs, on `threads`

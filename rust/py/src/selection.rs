@@ -129,17 +129,14 @@ pub(crate) fn search(
     let (source, roles, params) =
         (source.0.clone(), roles::ranked_roles(roles, settings)?, settings::relief(settings)?);
     let numbers = numbers.as_array().to_vec();
-    Run::start(
-        move |monitor| {
-            let profile = Profile::from_ipc(profile.to_vec())?;
-            let options = RunOptions::default()
-                .with_threads(threads)
-                .with_memory(memory)
-                .with_temp_dir(temp_dir.as_deref())
-                .with_keys(Some(keys.0..keys.1))
-                .with_profile(Some(&profile));
-            selection::accumulate(&*source, &roles, &params, &options, &numbers, monitor)
-        },
-        |py, accumulator| Ok(Bound::new(py, Accumulator(accumulator))?.into_any()),
-    )
+    Accumulator::run(move |monitor| {
+        let profile = Profile::from_ipc(profile.to_vec())?;
+        let options = RunOptions::default()
+            .with_threads(threads)
+            .with_memory(memory)
+            .with_temp_dir(temp_dir.as_deref())
+            .with_keys(Some(keys.0..keys.1))
+            .with_profile(Some(&profile));
+        selection::accumulate(&*source, &roles, &params, &options, &numbers, monitor)
+    })
 }
