@@ -75,16 +75,18 @@ class ResourceError(FerrankError, OSError):
 
 
 class IntegerTargetWarning(UserWarning):
-    """A target of a few integers was taken for a quantity; it may have been meant as classes.
+    """A target of a few distinct integers was taken for classes; it may have been meant as a quantity.
+
+    With at most 20 distinct values, an integer target stands for classes. Two of them are not warned of.
 
     Examples
     --------
     >>> import ferrank, warnings
     >>> with warnings.catch_warnings(record=True) as caught:
     ...     warnings.simplefilter("always")
-    ...     ranker = ferrank.ReliefRanker().fit([[0.0], [1.0], [2.0], [3.0]], [0, 1, 1, 0])
+    ...     ranker = ferrank.ReliefRanker().fit([[0.0], [1.0], [2.0], [3.0]], [0, 1, 2, 0])
     >>> ranker.result_.task, caught[0].category.__name__
-    ('regression', 'IntegerTargetWarning')
+    ('classification', 'IntegerTargetWarning')
     """
 
 

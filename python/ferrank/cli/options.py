@@ -100,8 +100,8 @@ def add_roles(parser: argparse.ArgumentParser, *, weights: bool = True, groups: 
             "hierarchical",
             "unsupervised",
         ],
-        help="default: by the type of the targets; strings and booleans are classes, numbers quantities, "
-        "lists of strings label sets",
+        help="default: by the targets; strings, booleans and few distinct integers are classes, other "
+        "numbers quantities, lists of strings label sets",
     )
     group.add_argument(
         "--unsupervised",

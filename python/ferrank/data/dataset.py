@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from ferrank import _core
+from ferrank.data.classes import integer_targets, roles_of
 from ferrank.data.files import Folder
 from ferrank.data.hierarchy import edges_of
 from ferrank.data.source import as_table, is_lazy, numbered, open_source
@@ -38,7 +39,7 @@ class Dataset:
         MULAN label XML of an ARFF file; the labels are the targets.
     task : str, optional
         "classification", "regression", "multi-target", "multi-label", "hierarchical" or "unsupervised"; by
-        default it follows from the types of the targets.
+        default it follows from the targets.
     hierarchy : path, mapping, frame or table, optional
         Labels and their parents; see :class:`ferrank.ForestRanker`.
     sample_weight : str, optional
@@ -87,6 +88,7 @@ class Dataset:
         if categorical_features is not None:
             self.data = _with_categories(data, categorical_features)
         self._source: _core.Source | None = None
+        self._classes: dict[str, Any] | None = None
         self._profiles: dict[str, bytes] = {}
 
     def with_rows(self, data: Any) -> Self:
@@ -118,17 +120,25 @@ class Dataset:
     def roles(self, task: str | None = None, hierarchy: Any = None) -> dict[str, Any]:
         """Return the roles of the columns as the engine takes them.
 
-        ``task`` and ``hierarchy`` are those of a ranker, used if the data set has none.
+        ``task`` and ``hierarchy`` are those of a ranker, used if the data set has none. Without a task,
+        integer targets are looked at at the first call: few distinct integers stand for classes, also in
+        data sets with other rows (:meth:`with_rows`).
         """
-        return {
+        roles = {
             "target": self.target,
             "target_last": self.target_last,
             "task": self.task or task,
+            "classes": [],
             "hierarchy": edges_of(hierarchy if self.hierarchy is None else self.hierarchy),
             "drop": self.drop,
             "weight": self.sample_weight,
             "groups": self.groups,
         }
+        if roles["task"] is not None or self.is_lazy:
+            return roles
+        if self._classes is None:
+            self._classes = roles_of([integer_targets(self.source(), roles)])
+        return roles | self._classes
 
     def source(self, temp_dir: Folder = None, *, has_label_sets: bool = False) -> _core.Source:
         """Return the rows as a source of the engine, opened at the first call.

@@ -27,6 +27,8 @@ Folder = str | os.PathLike[str] | None
 
 _BATCH_ROWS = 1 << 16
 _BATCH_VALUES = 1 << 20
+_INTEGERS = "ferrank:integers"
+"""Metadata key of columns of a CSV file that begin with integers and are read as float64."""
 _PARQUET_BUFFER_BYTES = 1 << 16
 _VALUE_BYTES = 8
 _PARQUET_COLUMN_BYTES = 4 << 20
@@ -217,7 +219,8 @@ def _csv(path: Path, as_text: Iterable[str], temp_dir: Folder, delimiter: str = 
         raise _opening(path, error) from error
     texts = set(as_text)
     types = {f.name: pa.string() if f.name in texts else _csv_type(f.type) for f in schema}
-    schema = pa.schema([pa.field(f.name, types[f.name]) for f in schema])
+    known = {f.name: {_INTEGERS: ""} for f in schema if pa.types.is_integer(f.type)}
+    schema = pa.schema([pa.field(f.name, types[f.name], metadata=known.get(f.name)) for f in schema])
     make = partial(_csv_stream, path, delimiter, block, types)
     return Source.factory(schema, make, partial(_explain_csv, schema), str(path))
 

@@ -1,6 +1,5 @@
 """Features, targets, weights and groups as scikit-learn users hand them over, side by side as one source."""
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,7 @@ from sklearn.utils.validation import _check_sample_weight, _num_samples, validat
 from ferrank._core import Source
 from ferrank.data.source import as_table
 from ferrank.data.sparse import compressed_rows, issparse
-from ferrank.errors import ColumnTypeError, DataError, IntegerTargetWarning
+from ferrank.errors import ColumnTypeError, DataError
 
 __all__ = [
     "Column",
@@ -22,10 +21,7 @@ __all__ = [
     "label_sets",
     "target_columns",
     "unlike",
-    "warn_of_integers",
 ]
-
-_FEW_INTEGERS = 20
 
 Column = tuple[str, Any]
 """A name and a one-dimensional NumPy or Arrow array."""
@@ -248,21 +244,3 @@ def _upright(column: Any) -> Any:
     if isinstance(column, pa.ChunkedArray):
         return column.combine_chunks()
     return column if isinstance(column, pa.Array) else column.reshape(-1, 1)
-
-
-def warn_of_integers(y: Any) -> None:
-    """Warn where targets of a few distinct integers are about to be taken for quantities."""
-    for name, column in target_columns(y):
-        kind = pa.types.is_integer(column.type) if _is_arrow(column) else column.dtype.kind in "iu"
-        if not kind:
-            continue
-        n_distinct = len(column.unique()) if _is_arrow(column) else len(np.unique(column))
-        if n_distinct <= _FEW_INTEGERS:
-            warnings.warn(
-                f"target '{name}' holds {n_distinct} distinct integers and is taken for a number; where they "
-                "stand for classes, say task='classification' (several targets: task='multi-label', or "
-                "make them strings), else task='regression' or 'multi-target'",
-                IntegerTargetWarning,
-                stacklevel=4,
-            )
-            return

@@ -117,6 +117,7 @@ class Rows:
             "target": self.targets.column_names,
             "target_last": None,
             "task": self.task,
+            "classes": [],
             "drop": [],
             "weight": None,
             "groups": group,

@@ -222,16 +222,9 @@ class JointRanker(Ranker):
         partitions: Any,
         roles: dict[str, Any],
         progress: Progress | None = None,
-        *,
-        warn_of_integers: bool = False,
     ) -> Ranking:
         started, rankers = time.perf_counter(), self._rankers()
-        rankings = [
-            ranker._rank_partitions(
-                partitions, roles, progress, warn_of_integers=warn_of_integers and number == 0
-            )
-            for number, ranker in enumerate(rankers)
-        ]
+        rankings = [ranker._rank_partitions(partitions, roles, progress) for ranker in rankers]
         return join(rankings, _settings_of(rankers), time.perf_counter() - started)
 
 

@@ -102,9 +102,9 @@ def given_twice(settings: dict[str, Any]) -> SettingError:
 def opened(ranker: Ranker, data: Any, **roles: Any) -> tuple[Source, dict[str, Any]]:
     """Return the rows of a data set, or of data with the roles given, and the roles of their columns."""
     dataset = dataset_of(data, **roles)
-    found = dataset.roles(ranker.task, ranker.hierarchy)
-    has_label_sets = found["task"] == "hierarchical" or found["hierarchy"] is not None
-    return dataset.source(ranker.temp_dir, has_label_sets=has_label_sets), found
+    has_label_sets = ranker.task == "hierarchical" or ranker.hierarchy is not None
+    source = dataset.source(ranker.temp_dir, has_label_sets=has_label_sets)
+    return source, dataset.roles(ranker.task, ranker.hierarchy)
 
 
 def dataset_of(data: Any, **roles: Any) -> Dataset:
