@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any, Literal, cast
 
+import numpy as np
 import pyarrow as pa
 from sklearn.base import clone
 
@@ -74,8 +75,8 @@ def rank(
     ranker : Ranker or {"auto", "joint", "forest", "relief"}, default="auto"
         A :class:`JointRanker`, a :class:`ForestRanker`, a :class:`ReliefRanker`, or the name of one, which is
         then created with the parameters in ``settings``. "auto" is the joint ranker, or the forest if
-        ``settings`` has parameters of it, such as ``n_estimators``, if rows have weights, or if there is no
-        target.
+        ``settings`` has parameters of it, such as ``n_estimators``, if rows have weights, and if there is no
+        target or ``unlabelled="use"``.
     preset : {"papers"}, optional
         "papers" are the settings of Petković et al. 2020a: a forest of 100 trees with the scores ``genie3``,
         ``symbolic`` and ``permutation`` that leaves missing values out of gains, or with ``ranker="relief"``
@@ -161,6 +162,11 @@ def _holds_values(data: Any, target: Any) -> bool:
     """Return True if ``target`` is the values of the targets, not the names of their columns."""
     if target is None or isinstance(target, str):
         return False
+    if np.ndim(target) == 0 and not hasattr(target, "__len__"):
+        raise SettingError(
+            f"target: {target!r} is neither the name of a column nor the values of the target; the columns "
+            "of an array are called x0, x1 …, and target_last=1 is the last one"
+        )
     if isinstance(target, Sequence):
         return not all(isinstance(name, str) for name in target)
     shape = getattr(target, "shape", None)

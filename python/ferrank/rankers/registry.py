@@ -1,6 +1,7 @@
 """The engine's rankers by name, and data sets opened for them."""
 
-from collections.abc import Iterable
+from collections.abc import Mapping
+from difflib import get_close_matches
 from inspect import signature
 from typing import Any
 
@@ -57,7 +58,22 @@ def ranker_of(ranker: Ranker | str | None, settings: dict[str, Any]) -> Ranker:
     name = "forest" if ranker is None else ranker
     if name not in RANKERS:
         raise SettingError(f"ranker: {ranker!r} is neither a ranker nor one of {', '.join(RANKERS)}")
+    for setting in settings:
+        if setting not in signature(RANKERS[name]).parameters:
+            raise _unknown(setting, name)
     return RANKERS[name](**settings)
+
+
+def _unknown(setting: str, name: str) -> SettingError:
+    """Return the error for a setting that the ranker called ``name`` does not have."""
+    others = [other for other, ranker in RANKERS.items() if setting in signature(ranker).parameters]
+    own = list(signature(RANKERS[name]).parameters)
+    near = get_close_matches(setting, own, n=1, cutoff=0.7)
+    if others:
+        hint = f"it is one of ranker='{others[0]}'"
+    else:
+        hint = f"did you mean {near[0]}?" if near else f"its settings are {', '.join(own)}"
+    return SettingError(f"{setting}: not a setting of ranker='{name}'; {hint}")
 
 
 def chosen_ranker(
@@ -86,11 +102,13 @@ def with_preset(preset: str, ranker: Any, settings: dict[str, Any]) -> tuple[str
     return name, {**PRESETS[preset][name], **settings}
 
 
-def automatic(settings: Iterable[str], *, weighted: bool, task: str | None) -> str:
-    """Return the name of the ranker that "auto" is, where settings of these names are given."""
-    # Both have a number of trees, which users give who want the forest.
-    of_joint = signature(JointRanker).parameters.keys() - {"n_estimators"}
-    is_joint = not weighted and task != "unsupervised" and of_joint >= set(settings)
+def automatic(settings: Mapping[str, Any], *, weighted: bool, task: str | None) -> str:
+    """Return the name of the ranker that "auto" is, where these settings are given."""
+    joint, forest = (set(signature(ranker).parameters) for ranker in (JointRanker, ForestRanker))
+    # Both have a number of trees: with settings of the forest alone, users want the forest.
+    wants_forest = "n_estimators" in settings and forest.issuperset(settings)
+    uses_unlabelled = task == "unsupervised" or settings.get("unlabelled") == "use"
+    is_joint = not (weighted or uses_unlabelled or wants_forest) and joint.issuperset(settings)
     return "joint" if is_joint else "forest"
 
 

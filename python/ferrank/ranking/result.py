@@ -229,8 +229,12 @@ class Ranking:
 
     def _known_relevance(self) -> Relevance:
         if self.relevance is None:
+            by = self.settings.get("ranker")
+            made = {"forest": "shadows=True gives it some", "relief": "target_draws=200 gives it some"}
             raise SettingError(
-                "relevant: the ranking has no p-values; use ranker='joint', or a forest with shadows=True"
+                f"relevant: this ranking{f' by the ranker {by}' if by else ''} has no p-values; "
+                + (f"{made[by]}, and " if by in made else "")
+                + "ranker='joint' has them by default"
             )
         return self.relevance
 
