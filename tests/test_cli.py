@@ -282,7 +282,7 @@ def test_settings_of_the_other_ranker_are_refused(run: Run, data: Path) -> None:
     assert (done.returncode, done.stdout) == (2, "")
     assert "--trees: a setting of --ranker forest, not of relief" in done.stderr
     done = run("rank", data, "--target", "y", "--ranker", "forest", "--neighbors", 5)
-    assert "n_neighbors: a setting of --ranker relief, not of forest" in done.stderr
+    assert "--neighbors: a setting of --ranker relief, not of forest" in done.stderr
     done = run("rank", data, "--target", "y", "--neighbors", 5, "--sigma", 20)
     assert "a setting of --ranker relief, not of forest" in done.stderr
 
