@@ -9,6 +9,7 @@ __all__ = [
     "ResourceError",
     "ResumeWarning",
     "SettingError",
+    "SpoiledDataWarning",
 ]
 
 
@@ -87,6 +88,21 @@ class IntegerTargetWarning(UserWarning):
     ...     ranker = ferrank.ReliefRanker().fit([[0.0], [1.0], [2.0], [3.0]], [0, 1, 2, 0])
     >>> ranker.result_.task, caught[0].category.__name__
     ('classification', 'IntegerTargetWarning')
+    """
+
+
+class SpoiledDataWarning(UserWarning):
+    """A column seems to spoil the ranking: an identifier, a copy of the target, numbers in strings.
+
+    Examples
+    --------
+    >>> import ferrank, numpy as np, warnings
+    >>> x = np.random.default_rng(0).normal(size=100)
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     ranking = ferrank.rank({"a": 2 * x, "y": x}, "y", n_estimators=5)
+    >>> print(str(caught[0].message)[:48])
+    leak: column 'a': it tells the target 'y' by its
     """
 
 

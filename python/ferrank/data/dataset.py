@@ -90,11 +90,13 @@ class Dataset:
         self._source: _core.Source | None = None
         self._classes: dict[str, Any] | None = None
         self._profiles: dict[str, bytes] = {}
+        self._is_checked = False
 
     def with_rows(self, data: Any) -> Self:
         """Return a data set of other rows whose columns have the same roles."""
         other = object.__new__(type(self))
-        other.__dict__ = {**self.__dict__, "data": data, "_source": None, "_profiles": {}}
+        own = {"data": data, "_source": None, "_profiles": {}, "_is_checked": False}
+        other.__dict__ = {**self.__dict__, **own}
         return other
 
     @property

@@ -1,7 +1,7 @@
 """What can be ranked: files, frames, tables, streams and arrays, told apart by protocol."""
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ from ferrank.data.sparse import compressed_rows, issparse
 from ferrank.errors import ColumnTypeError, DataError, SettingError
 from ferrank.run import finish
 
-__all__ = ["as_table", "is_lazy", "numbered", "open_source", "read_all"]
+__all__ = ["as_table", "is_lazy", "numbered", "open_source", "read", "read_all"]
 
 
 def is_lazy(data: Any) -> bool:
@@ -71,14 +71,24 @@ def open_source(
     return _core.Source.table(as_table(data), "table")
 
 
+def read(source: _core.Source) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
+    """Return the columns of ``source``, and its rows batch by batch."""
+    reader = pa.RecordBatchReader.from_stream(source)
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        try:
+            yield from reader
+        except (pa.ArrowException, OSError) as error:
+            raise DataError(str(error)) from error
+
+    return reader.schema, batches()
+
+
 def read_all(source: _core.Source) -> pa.Table:
     """Return the rows of ``source`` as a table in memory."""
-    reader = pa.RecordBatchReader.from_stream(source)
-    try:
-        # Batch by batch, so that Ctrl-C is answered in between.
-        return pa.Table.from_batches(list(reader), reader.schema)
-    except (pa.ArrowException, OSError) as error:
-        raise DataError(str(error)) from error
+    schema, batches = read(source)
+    # Batch by batch, so that Ctrl-C is answered in between.
+    return pa.Table.from_batches(list(batches), schema)
 
 
 def _open_path(path: Path, labels: Any, as_text: Iterable[str], temp_dir: Folder) -> _core.Source:

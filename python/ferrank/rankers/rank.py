@@ -1,6 +1,7 @@
 """Ranking of data sets: files, frames, tables, readers, dask collections."""
 
 import os
+import warnings
 from collections.abc import Sequence
 from functools import partial
 from typing import Any, Literal, cast
@@ -10,9 +11,10 @@ import pyarrow as pa
 from sklearn.base import clone
 
 from ferrank import _core
+from ferrank.data.check import worst
 from ferrank.data.dataset import Dataset
 from ferrank.data.source import is_lazy
-from ferrank.errors import SettingError
+from ferrank.errors import SettingError, SpoiledDataWarning
 from ferrank.rankers.base import EngineRanker, Ranker
 from ferrank.rankers.forest import ForestRanker
 from ferrank.rankers.registry import chosen_ranker, dataset_of, given_twice, opened, with_preset
@@ -152,6 +154,10 @@ def rank(
         roles = dataset.roles(chosen.task, chosen.hierarchy)
         return chosen._rank_partitions(_partitions(dataset, resume), roles, progress)
     source, roles = opened(chosen, dataset)
+    if not dataset._is_checked:
+        dataset._is_checked = True
+        for finding in worst(source, roles):
+            warnings.warn(f"{finding} (ferrank.check looks for more)", SpoiledDataWarning, stacklevel=2)
     if dataset is not data or chosen.until is not None or not isinstance(chosen, EngineRanker):
         return chosen._rank_source(source, roles, progress, resume)
     profile = dataset.profile(roles, chosen._settings(), partial(chosen._profile, source, roles))
