@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from ferrank import _core
 from ferrank.data.files import READERS, Folder, members, suffix_of
@@ -14,7 +15,7 @@ from ferrank.data.sparse import compressed_rows, issparse
 from ferrank.errors import ColumnTypeError, DataError, SettingError
 from ferrank.run import finish
 
-__all__ = ["as_table", "is_lazy", "numbered", "open_source", "read", "read_all"]
+__all__ = ["as_table", "is_lazy", "numbered", "numbers_of", "open_source", "read", "read_all"]
 
 
 def is_lazy(data: Any) -> bool:
@@ -119,6 +120,17 @@ def _from_array(array: np.ndarray[Any, Any]) -> _core.Source:
 def numbered(n_columns: int) -> list[str]:
     """Return the names of the columns of an array."""
     return [f"x{number}" for number in range(n_columns)]
+
+
+def numbers_of(column: pa.ChunkedArray) -> np.ndarray[Any, np.dtype[np.float64]]:
+    """Return numbers, booleans or times as float64, of shape (n_rows,), NaN where missing.
+
+    Times are counted in the unit of their type.
+    """
+    if pa.types.is_temporal(column.type):
+        column = column.cast(pa.int64() if column.type.bit_width == 64 else pa.int32())
+    found: np.ndarray[Any, np.dtype[np.float64]] = pc.cast(column, pa.float64(), safe=False).to_numpy()
+    return found
 
 
 def as_table(data: Any) -> Any:

@@ -327,7 +327,7 @@ mod tests {
     use std::sync::Arc;
 
     use arrow_array::types::Int8Type;
-    use arrow_array::{BooleanArray, Date32Array, DictionaryArray, Float64Array, Int32Array, RecordBatch, StringArray};
+    use arrow_array::{BinaryArray, BooleanArray, DictionaryArray, Float64Array, Int32Array, RecordBatch, StringArray};
 
     use super::*;
     use crate::integer_targets::IntegerTargets;
@@ -346,7 +346,7 @@ mod tests {
             ("word", Arc::new(StringArray::from(vec![Some("b"), Some("a"), None, Some("a"), Some("c")]))),
             ("code", Arc::new(["u", "v", "u", "u", "v"].into_iter().collect::<DictionaryArray<Int8Type>>())),
             ("flag", Arc::new(BooleanArray::from(vec![true, false, true, true, true]))),
-            ("day", Arc::new(Date32Array::from(vec![Some(1), None, Some(3), None, None]))),
+            ("day", Arc::new(BinaryArray::from_opt_vec(vec![Some(b"1"), None, Some(b"3"), None, None]))),
             ("grade", Arc::new(Int32Array::from(vec![Some(1), None, Some(3), None, Some(3)]))),
         ])
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use arrow_schema::{DataType, Field, Schema};
 use serde::{Deserialize, Serialize};
 
-use crate::column::{is_text, is_text_list};
+use crate::column::{is_text, is_text_list, is_time};
 use crate::groups::can_group;
 use crate::hierarchy::{Edge, Hierarchy};
 use crate::source::{HIERARCHY, LABEL, ROLE};
@@ -78,7 +78,8 @@ impl Task {
 /// let kind = |data_type| Kind::from_field(&Field::new("x", data_type, true));
 /// assert_eq!(kind(DataType::Int16), Some(Kind::Numeric));
 /// assert_eq!(kind(DataType::Utf8), Some(Kind::Nominal));
-/// assert_eq!(kind(DataType::Date32), None);
+/// assert_eq!(kind(DataType::Date32), Some(Kind::Numeric));
+/// assert_eq!(kind(DataType::Binary), None);
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -92,8 +93,8 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// The kind of an Arrow column. `None` where the type cannot be ranked (dates, lists of numbers,
-    /// binary, …). Booleans are the numbers 0 and 1; dictionaries are categories, whatever their values.
+    /// The kind of an Arrow column. `None` where the type cannot be ranked (lists of numbers, binary, …).
+    /// Dates, times and durations are numbers. Booleans are the numbers 0 and 1; dictionaries are categories, whatever their values.
     pub fn from_field(field: &Field) -> Option<Self> {
         let data_type = field.data_type();
         if is_text_list(data_type) || (field.metadata().contains_key(HIERARCHY) && is_text(data_type)) {
@@ -102,6 +103,7 @@ impl Kind {
         fn of_type(data_type: &DataType) -> Option<Kind> {
             match data_type {
                 t if t.is_numeric() && !matches!(t, DataType::Decimal256(..)) => Some(Kind::Numeric),
+                t if is_time(t) => Some(Kind::Numeric),
                 DataType::Boolean | DataType::Null => Some(Kind::Numeric),
                 t if is_text(t) => Some(Kind::Nominal),
                 DataType::Dictionary(_, values) => of_type(values).map(|_| Kind::Nominal),

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from ferrank._core import Source
-from ferrank.data.source import read
+from ferrank.data.source import numbers_of, read
 
 __all__ = ["Column", "columns_of", "first_rows", "sampled"]
 
@@ -123,6 +123,6 @@ def _column(name: str, values: pa.ChunkedArray, *, is_nominal: bool) -> Column:
         texts = values.cast(pa.string()).combine_chunks().dictionary_encode()
         codes = pc.fill_null(texts.indices, -1).to_numpy(zero_copy_only=False)
         return Column(name, True, False, codes, texts.dictionary.to_pylist())
-    numbers = pc.cast(values, pa.float64(), safe=False).to_numpy()
+    numbers = numbers_of(values)
     known = numbers[np.isfinite(numbers)]
     return Column(name, False, bool(len(known) and (known == np.rint(known)).all()), numbers, [])
