@@ -5,6 +5,7 @@ from .data.check import Check as Check
 from .data.check import check as check
 from .data.convert import convert as convert
 from .data.dataset import Dataset as Dataset
+from .data.delimited import CSVFile as CSVFile
 from .data.inspect import inspect as inspect
 from .errors import ColumnTypeError as ColumnTypeError
 from .errors import DataError as DataError

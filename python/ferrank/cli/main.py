@@ -14,6 +14,7 @@ from typing import NoReturn
 from ferrank import __version__
 from ferrank.cli import check, compare, convert, curves, evaluate, inspect, rank, synth, tune
 from ferrank.cli.names import flags_of, in_shell, suggestion
+from ferrank.cli.options import with_csv
 from ferrank.cli.progress import message
 from ferrank.errors import ColumnTypeError, DataError, FerrankError, ResourceError, SettingError
 from ferrank.output import visible
@@ -54,7 +55,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         flags = chosen.flags
         with warnings.catch_warnings():
             warnings.showwarning = lambda warning, *_: message(f"warning: {in_shell(str(warning), flags)}")
-            chosen.run(chosen)
+            chosen.run(with_csv(chosen))
         sys.stdout.flush()
     except BrokenPipeError:
         # Who reads has seen enough. Python would complain once more when it flushes stdout at exit.

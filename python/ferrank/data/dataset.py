@@ -10,8 +10,8 @@ import pyarrow as pa
 
 from ferrank import _core
 from ferrank.data.classes import integer_targets, roles_of
-from ferrank.data.files import Folder
 from ferrank.data.hierarchy import edges_of
+from ferrank.data.opening import Folder
 from ferrank.data.source import as_table, is_lazy, numbered, open_source
 from ferrank.errors import ColumnTypeError, DataError, SettingError
 

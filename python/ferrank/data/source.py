@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ferrank import _core
-from ferrank.data.files import READERS, Folder, members, suffix_of
+from ferrank.data.delimited import CSVFile, open_csv
+from ferrank.data.files import members, open_file
+from ferrank.data.formats import array_source
+from ferrank.data.libraries import from_library
+from ferrank.data.opening import Folder
+from ferrank.data.partitioned import is_partitioned, open_partitioned
+from ferrank.data.remote import TempFolder, fetched, is_remote, spooled
 from ferrank.data.sparse import compressed_rows, issparse
 from ferrank.errors import ColumnTypeError, DataError, SettingError
 from ferrank.run import finish
@@ -31,12 +38,15 @@ def open_source(
 
     Parameters
     ----------
-    data : path or paths, frame, table, reader, array or mapping of columns
-        A path to an Arrow, ARFF, Parquet or CSV file; a pattern such as ``"parts/*.arrow"``, a folder or a
-        list of paths, whose files are one data set and have the same columns; any object of the Arrow
-        PyCapsule interface (pyarrow, pandas, polars, DuckDB …); a NumPy array or a sparse one of SciPy,
-        of shape (n_rows, n_columns), whose columns are called ``x0``, ``x1`` …. A reader that can be read
-        only once is kept in a temporary file.
+    data : path or paths, URL, open file, frame, table, reader, array or mapping of columns
+        A path to an Arrow, ARFF, Parquet, CSV (:class:`CSVFile`), ORC, JSON, NumPy or Excel file; a pattern
+        such as ``"parts/*.arrow"``, a folder or a list of paths, whose files are one data set and have the
+        same columns; a folder of Hive partitions, such as ``year=2024``, which are a column; a URL of these
+        (``https``, ``s3``, ``gs`` …), ``"-"`` for standard input, or an open file, which are copied to
+        temporary files; any object of the Arrow PyCapsule interface (pyarrow, pandas, polars, DuckDB …);
+        pyarrow data sets, lazy frames of polars, tables of Ibis, data sets of Hugging Face; a NumPy array or
+        a sparse one of SciPy, of shape (n_rows, n_columns), whose columns are called ``x0``, ``x1`` …. What
+        can be read only once, such as a reader or an iterator of tables, is kept in a temporary file.
     labels : path, optional
         MULAN label XML of an ARFF file.
     as_text : iterable of str
@@ -54,18 +64,26 @@ def open_source(
     """
     if isinstance(data, _core.Source):
         return data
+    if isinstance(data, CSVFile):
+        return _from_csv(data, as_text, temp_dir)
+    if is_remote(data) or (isinstance(data, list | tuple) and any(map(is_remote, data))):
+        return _from_afar(data, labels, as_text, temp_dir)
+    if is_partitioned(data):
+        return open_partitioned(Path(data))
+    if (found := from_library(data, temp_dir)) is not None:
+        return found
     if (files := members(data)) is not None:
         name = f"{files[0]} …" if isinstance(data, list | tuple) else str(data)
-        return _core.Source.joined([_open_path(file, labels, as_text, temp_dir) for file in files], name)
+        return _core.Source.joined([open_file(file, labels, as_text, temp_dir) for file in files], name)
     if isinstance(data, str | os.PathLike):
-        return _open_path(Path(data), labels, as_text, temp_dir)
+        return open_file(Path(data), labels, as_text, temp_dir)
     if labels is not None:
         raise SettingError("labels: a label XML goes with a file; name the labels as targets instead")
     if _is_stream(data):
         source: _core.Source = finish(_core.spill(data, "stream", temp_dir))
         return source
     if isinstance(data, np.ndarray):
-        return _from_array(data)
+        return array_source(data, "array") if data.ndim == 2 else _no_table(data)
     if issparse(data):
         rows = compressed_rows(data, "data")
         return _core.Source.arrays([(numbered(data.shape[1]), rows)], "array")
@@ -92,13 +110,36 @@ def read_all(source: _core.Source) -> pa.Table:
     return pa.Table.from_batches(list(batches), schema)
 
 
-def _open_path(path: Path, labels: Any, as_text: Iterable[str], temp_dir: Folder) -> _core.Source:
-    reader = READERS.get(suffix_of(path))
-    if reader is None:
-        return _core.Source.open(path, labels)
-    if labels is not None:
-        raise SettingError(f"labels: a label XML goes with an ARFF file, not with {path}")
-    return reader(path, as_text, temp_dir)
+def _from_csv(file: CSVFile, as_text: Iterable[str], temp_dir: Folder) -> _core.Source:
+    if not is_remote(file.path):
+        return open_csv(file, as_text, temp_dir)
+    folder = TempFolder(temp_dir)
+    here = _here(file.path, folder)
+    if not isinstance(here, Path):
+        raise SettingError(f"{file.path}: names several files; a CSVFile is one")
+    return open_csv(replace(file, path=here), as_text, temp_dir).keeping(folder, str(file.path))
+
+
+def _from_afar(data: Any, labels: Any, as_text: Iterable[str], temp_dir: Folder) -> _core.Source:
+    """Return a source of copies, which are kept as long as it is."""
+    folders: list[TempFolder] = []
+    here: list[Any] = []
+    for part in data if isinstance(data, list | tuple) else [data]:
+        # A folder for each, because files may have the same names.
+        within = TempFolder(temp_dir)
+        folders.append(within)
+        here.append(_here(part, within) if is_remote(part) else part)
+    if isinstance(data, list | tuple):
+        files = [file for found in here for file in (found if isinstance(found, list) else [found])]
+        name = f"{data[0]} …"
+    else:
+        files, name = here[0], str(data) if isinstance(data, str) else "the open file"
+    return open_source(files, labels=labels, as_text=as_text, temp_dir=temp_dir).keeping(folders, name)
+
+
+def _here(data: Any, folder: TempFolder) -> Path | list[Path]:
+    """Copy what is not in a file of this machine to ``folder``."""
+    return fetched(data, folder) if isinstance(data, str) and data != "-" else spooled(data, folder)
 
 
 def _is_stream(data: Any) -> bool:
@@ -106,15 +147,8 @@ def _is_stream(data: Any) -> bool:
     return hasattr(data, "read_next_batch") or type(data).__name__ == "PyCapsule"
 
 
-def _from_array(array: np.ndarray[Any, Any]) -> _core.Source:
-    if array.ndim != 2:
-        raise ColumnTypeError(f"data: an array of {array.ndim} dimensions; use (n_rows, n_columns)")
-    names = numbered(array.shape[1])
-    if array.dtype.kind in "biuf" and array.dtype.itemsize <= 8:
-        return _core.Source.arrays(
-            [(names, array.astype(array.dtype.newbyteorder("="), copy=False))], "array"
-        )
-    return _core.Source.table(as_table(dict(zip(names, array.T, strict=True))), "array")
+def _no_table(array: np.ndarray[Any, Any]) -> _core.Source:
+    raise ColumnTypeError(f"data: an array of {array.ndim} dimensions; use (n_rows, n_columns)")
 
 
 def numbered(n_columns: int) -> list[str]:
