@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from ferrank._core import Source
-from ferrank.data.opening import Folder, opening
+from ferrank.data.opening import Folder, reading
 
 __all__ = ["open_parquet"]
 
@@ -31,11 +31,8 @@ _PARTS = 256
 
 def open_parquet(path: Path, as_text: Iterable[str], temp_dir: Folder) -> Source:
     """Open a Parquet file, read row group by row group in each pass."""
-    try:
-        with _parquet_file(path) as file:
-            schema, rows = file.schema_arrow, file.metadata.num_rows
-    except (OSError, pa.ArrowInvalid) as error:
-        raise opening(path, error) from error
+    with reading(path), _parquet_file(path) as file:
+        schema, rows = file.schema_arrow, file.metadata.num_rows
 
     def scan() -> pa.RecordBatchReader:
         return pa.RecordBatchReader.from_batches(schema, _parquet_batches(path, temp_dir))

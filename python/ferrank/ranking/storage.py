@@ -15,7 +15,8 @@ import pyarrow.feather
 import pyarrow.parquet
 
 from ferrank._core import __version__
-from ferrank.errors import DataError, ResourceError, SettingError
+from ferrank.data.opening import regular
+from ferrank.errors import DataError, FerrankError, ResourceError, SettingError
 from ferrank.output import check_path, replace
 from ferrank.ranking.model_error import ModelError
 from ferrank.ranking.relevance import Relevance
@@ -165,7 +166,7 @@ def save(ranking: "Ranking", path: str | os.PathLike[str]) -> None:
 
 def load(path: str | os.PathLike[str]) -> dict[str, Any]:
     """Read the fields of a ranking that :func:`save` wrote."""
-    path = Path(path)
+    path = regular(path)
     readers = {".json": _read_json, ".parquet": _read_table, ".arrow": _read_table}
     if path.suffix.lower() not in readers:
         raise SettingError(
@@ -173,10 +174,12 @@ def load(path: str | os.PathLike[str]) -> dict[str, Any]:
         )
     try:
         return readers[path.suffix.lower()](path)
+    except FerrankError:
+        raise
     except OSError as error:
         raise ResourceError(f"{path}: {error}") from error
-    except (KeyError, TypeError, ValueError) as error:
-        raise DataError(f"{path}: is not a saved ranking") from error
+    except Exception as error:
+        raise DataError(f"{path}: is not a saved ranking ({type(error).__name__}: {error})") from error
 
 
 def _read_json(path: Path) -> dict[str, Any]:
