@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 ROOT = Path(__file__).parent.parent
-DOCUMENTS = [ROOT / "README.md", ROOT / "benches" / "README.md"]
+DOCUMENTS = [ROOT / "benches" / "README.md", ROOT / "docs" / "choosing.md", ROOT / "docs" / "benchmarks.md"]
 TABLE = re.compile(r"(<!-- table (\w+) -->\n).*?(<!-- end of table -->)", re.DOTALL)
 
 Row = dict[str, Any]
