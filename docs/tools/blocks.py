@@ -120,7 +120,10 @@ def _run_ferrank(step: Step, arguments: list[str]) -> str:
     from ferrank.cli import main
 
     with contextlib.redirect_stdout(io.StringIO()) as out, contextlib.redirect_stderr(io.StringIO()) as messages:
-        code = main(arguments)
+        try:
+            code: Any = main(arguments)
+        except SystemExit as error:  # of argparse
+            code = error.code
     if code:
         raise AssertionError(f"line {step.line + 1}: {step.code}\n{messages.getvalue()}")
     return out.getvalue()
