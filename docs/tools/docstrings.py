@@ -7,15 +7,13 @@ import griffe
 
 _ROLE = re.compile(r":(?:class|meth|func|data|mod|attr|exc):`(~?)([^`<]+)`")
 _CITATION = re.compile(r"\[(\d+)\]_")
-_REFERENCE = re.compile(r"^(\s*)\.\. \[(\d+)\] ", re.MULTILINE)
-_SECTION = re.compile(r"^(\s*)(References|Notes)\n\s*-+\n", re.MULTILINE)
+_REFERENCE = re.compile(r"^( *)\.\. \[(\d+)\] (.*(?:\n\1   .*)*)", re.MULTILINE)
 
 
 def markdown(docstring: str) -> str:
     """Return a docstring without marks that only Sphinx knows."""
     docstring = _ROLE.sub(lambda role: f"`{role[2].rpartition('.')[2] if role[1] else role[2]}`", docstring)
-    docstring = _REFERENCE.sub(lambda one: f"{one[1]}{one[2]}. ", docstring)
-    docstring = _SECTION.sub(lambda one: f"{one[1]}**{one[2]}**\n\n", docstring)
+    docstring = _REFERENCE.sub(lambda one: f"{one[1]}{one[2]}. {' '.join(one[3].split())}", docstring)
     return _CITATION.sub(r"[\1]", docstring)
 
 

@@ -36,7 +36,7 @@ def _rendered(figure: Figure, name: str) -> bytes:
 def german() -> Figure:
     """Draw a ranking with verdicts."""
     ranking = fr.rank(DATA / "german.arff", "class")
-    return ranking.plot(top=12, scores=["evidence", "permutation"])
+    return ranking.plot(top=16, scores=["evidence", "permutation"])
 
 
 def scores() -> Figure:
@@ -159,7 +159,7 @@ def bounds() -> Figure:
         axes.bar(place, low[row], color=BLUE if measured else "#cfcfcf", width=0.72)
         if measured:
             axes.scatter(place, exact[row], s=20, color=GREEN if exact[row] <= threshold else ORANGE, zorder=3)
-    axes.axhline(threshold, color=INK, linewidth=0.9, linestyle="--")
+    axes.plot([-0.8, 39.8], [threshold] * 2, color=INK, linewidth=0.9, linestyle="--")
     axes.text(40.2, threshold, "distance of the\nk-th nearest", fontsize=8, va="center")
     for label, colour, marker in (
         ("lower bound from bytes: ruled out", "#cfcfcf", "s"),
