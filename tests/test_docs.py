@@ -9,7 +9,7 @@ from types import ModuleType
 import pytest
 
 ROOT = Path(__file__).parent.parent
-INSTALLS = re.compile(r"(\$ )?(pip|python|git|cd|mkdocs|cargo) ")
+INSTALLS = re.compile(r"(\.venv/bin/)?(pip install|python -m venv) ")
 
 
 def load_blocks() -> ModuleType:

@@ -72,17 +72,15 @@ def run(page: Path, folder: Path) -> list[tuple[Step, str]]:
     os.chdir(folder)
     try:
         found = steps(page.read_text(encoding="utf-8"))
-        return [(step, _run_python(page, step, names) if step.is_python else _run_command(step)) for step in found]
+        return [
+            (step, _run_python(page, step, names) if step.is_python else _run_command(step)) for step in found
+        ]
     finally:
         os.chdir(before)
 
 
 def is_as_shown(shown: str, printed: str) -> bool:
-    """Return whether `printed` is what the page shows; `…` stands for any lines.
-
-    >>> is_as_shown("a\\n…\\nd\\n", "a\\nb\\nc\\nd\\n"), is_as_shown("a\\n", "a\\nb\\n"), is_as_shown("", "b")
-    (True, False, True)
-    """
+    """Return whether `printed` is what the page shows, which may have `…` for any lines."""
     pattern = "".join(
         "(?:.*\n)*" if line == _ELISION else re.escape(line) + "\n"
         for line in (line.rstrip() for line in shown.splitlines())
@@ -119,7 +117,10 @@ def _run_ferrank(step: Step, arguments: list[str]) -> str:
     """Run a command in this process, which spares its imports."""
     from ferrank.cli import main
 
-    with contextlib.redirect_stdout(io.StringIO()) as out, contextlib.redirect_stderr(io.StringIO()) as messages:
+    with (
+        contextlib.redirect_stdout(io.StringIO()) as out,
+        contextlib.redirect_stderr(io.StringIO()) as messages,
+    ):
         try:
             code: Any = main(arguments)
         except SystemExit as error:  # of argparse

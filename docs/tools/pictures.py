@@ -158,7 +158,9 @@ def bounds() -> Figure:
         measured = low[row] <= threshold
         axes.bar(place, low[row], color=BLUE if measured else "#cfcfcf", width=0.72)
         if measured:
-            axes.scatter(place, exact[row], s=20, color=GREEN if exact[row] <= threshold else ORANGE, zorder=3)
+            axes.scatter(
+                place, exact[row], s=20, color=GREEN if exact[row] <= threshold else ORANGE, zorder=3
+            )
     axes.plot([-0.8, 39.8], [threshold] * 2, color=INK, linewidth=0.9, linestyle="--")
     axes.text(40.2, threshold, "distance of the\nk-th nearest", fontsize=8, va="center")
     for label, colour, marker in (
@@ -181,7 +183,13 @@ def bounds() -> Figure:
 def _box(axes: Any, left: float, bottom: float, width: float, height: float, text: str, colour: str) -> None:
     axes.add_patch(
         FancyBboxPatch(
-            (left, bottom), width, height, boxstyle="round,pad=0.3,rounding_size=1.2", fc="white", ec=colour, lw=1.6
+            (left, bottom),
+            width,
+            height,
+            boxstyle="round,pad=0.3,rounding_size=1.2",
+            fc="white",
+            ec=colour,
+            lw=1.6,
         )
     )
     axes.text(left + width / 2, bottom + height / 2, text, ha="center", va="center", fontsize=8.5, color=INK)
