@@ -62,3 +62,25 @@ def test_what_is_not_run_installs_something_or_is_named_as_such() -> None:
         for block in re.findall(r"^```sh\n(.*?)^```", page.read_text(encoding="utf-8"), re.M | re.S):
             for line in block.splitlines():
                 assert INSTALLS.match(line), f"{page}: {line!r} can be run; write it as a console block"
+
+
+def test_links_between_documents_lead_somewhere() -> None:
+    documents = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), ROOT / "benches" / "README.md"]
+    links = [
+        (document, link)
+        for document in documents
+        for link in re.findall(
+            r"\]\(([^)\s#]+)[^)]*\)", re.sub(r"`[^`]*`", "", document.read_text(encoding="utf-8"))
+        )
+        if not re.match(
+            r"https?://|pictures/|\.\./pictures/", link
+        )  # mkdocs checks the pictures that it draws
+    ]
+    assert len(links) > 50
+    assert [(document.name, link) for document, link in links if not (document.parent / link).exists()] == []
+
+
+def test_every_page_is_in_the_navigation() -> None:
+    navigation = (ROOT / "mkdocs.yml").read_text(encoding="utf-8").partition("\nnav:")[2]
+    pages = {page.relative_to(ROOT / "docs").as_posix() for page in (ROOT / "docs").rglob("*.md")}
+    assert set(re.findall(r": (\S+\.md)$", navigation, re.MULTILINE)) == pages
