@@ -30,6 +30,8 @@ class Column:
     """(n_rows,); numbers, NaN where missing, or positions in ``texts``, -1 where missing"""
     texts: list[str]
     """categories; none for numbers"""
+    is_text: bool = False
+    """strings, and no dictionary, which somebody made of them"""
 
     @cached_property
     def known(self) -> NDArray[np.bool_]:
@@ -117,12 +119,13 @@ def columns_of(table: pa.Table, kinds: dict[str, str]) -> list[Column]:
 
 
 def _column(name: str, values: pa.ChunkedArray, *, is_nominal: bool) -> Column:
-    if pa.types.is_dictionary(values.type):
+    is_text = not pa.types.is_dictionary(values.type)
+    if not is_text:
         values = values.cast(values.type.value_type)
     if is_nominal:
         texts = values.cast(pa.string()).combine_chunks().dictionary_encode()
         codes = pc.fill_null(texts.indices, -1).to_numpy(zero_copy_only=False)
-        return Column(name, True, False, codes, texts.dictionary.to_pylist())
+        return Column(name, True, False, codes, texts.dictionary.to_pylist(), is_text)
     numbers = numbers_of(values)
     known = numbers[np.isfinite(numbers)]
     return Column(name, False, bool(len(known) and (known == np.rint(known)).all()), numbers, [])
