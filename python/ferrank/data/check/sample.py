@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 from ferrank._core import Source
 from ferrank.data.source import numbers_of, read
 
-__all__ = ["Column", "columns_of", "first_rows", "sampled"]
+__all__ = ["MOST_ROWS", "Column", "columns_of", "first_rows", "sampled"]
 
-_ROWS = (1_000, 10_000)
+MOST_ROWS = 10_000
+_LEAST_ROWS = 1_000
 _CELLS = 10_000_000
 
 
@@ -62,9 +63,9 @@ def first_rows(source: Source) -> pa.Table:
     parts: list[pa.RecordBatch] = []
     for batch in batches:
         parts.append(batch)
-        if sum(map(len, parts)) >= _ROWS[1]:
+        if sum(map(len, parts)) >= MOST_ROWS:
             break
-    return pa.Table.from_batches(parts, schema)[: _ROWS[1]]
+    return pa.Table.from_batches(parts, schema)[:MOST_ROWS]
 
 
 def sampled(source: Source) -> tuple[pa.Table, int]:
@@ -72,7 +73,7 @@ def sampled(source: Source) -> tuple[pa.Table, int]:
 
     As many rows as make 10 million cells, at least 1,000 and at most 10,000; all if there are fewer.
     """
-    most = int(np.clip(_CELLS // max(len(source.columns), 1), *_ROWS))
+    most = int(np.clip(_CELLS // max(len(source.columns), 1), _LEAST_ROWS, MOST_ROWS))
     parts: list[pa.RecordBatch] = []
     numbers: list[NDArray[np.int64]] = []
     n_rows, n_held, threshold = 0, 0, np.uint64(2**64 - 1)
