@@ -156,6 +156,11 @@ def numbered(n_columns: int) -> list[str]:
     return [f"x{number}" for number in range(n_columns)]
 
 
+_BUNCH = (
+    "data: is a Bunch of scikit-learn; give X and y, or its frame, such as load_iris(as_frame=True).frame"
+)
+
+
 def numbers_of(column: pa.ChunkedArray) -> np.ndarray[Any, np.dtype[np.float64]]:
     """Return numbers, booleans or times as float64, of shape (n_rows,), NaN where missing.
 
@@ -174,14 +179,22 @@ def as_table(data: Any) -> Any:
     """
     try:
         if type(data).__module__.partition(".")[0] == "pandas":
+            if not hasattr(data, "columns"):
+                raise ColumnTypeError("data: is a Series, one column; give a frame, with the target in it")
             return pa.Table.from_pandas(data, preserve_index=False)
+        if isinstance(data, list) and data and all(isinstance(row, Mapping) for row in data):
+            return pa.Table.from_pylist(data)
         if isinstance(data, Mapping):
+            if hasattr(data, "DESCR"):
+                raise ColumnTypeError(_BUNCH)
             return pa.table({str(name): pa.array(column, from_pandas=True) for name, column in data.items()})
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
         text = "; ".join(str(part) for part in error.args)
+        if "expected length" in text:
+            raise DataError(f"table: {text}; give all columns as many rows") from error
         raise ColumnTypeError(f"table: {text}; use one type in a column, or drop it") from error
     except ValueError as error:
-        raise DataError(f"table: {error}") from error
+        raise DataError(f"table: {error}; rename or mend a column") from error
     if hasattr(data, "__arrow_c_stream__") or hasattr(data, "__arrow_c_array__"):
         return _without_null_buffers(data) if type(data).__module__.partition(".")[0] == "polars" else data
     raise ColumnTypeError(
