@@ -1,6 +1,7 @@
 """The code on the pages of the documentation runs and prints what they show."""
 
 import importlib.util
+import logging
 import re
 import warnings
 from pathlib import Path
@@ -29,9 +30,14 @@ blocks = load_blocks()
     "page", blocks.PAGES, ids=lambda page: str(page.relative_to(ROOT / "docs").with_suffix(""))
 )
 def test_code_of_a_page_runs_and_prints_what_it_shows(page: Path, tmp_path: Path) -> None:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        done = blocks.run(page, tmp_path)
+    logger = logging.getLogger("ferrank")
+    level = logger.level
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            done = blocks.run(page, tmp_path)
+    finally:
+        logger.setLevel(level)
     assert done
     for step, printed in done:
         assert blocks.is_as_shown(step.shown, printed), (

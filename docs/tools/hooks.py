@@ -47,18 +47,37 @@ def options_table(command: str) -> str:
         if not action.option_strings or action.dest == "help":
             continue
         flag = next(name for name in action.option_strings if name.startswith("--"))
-        values = action.metavar or ("" if action.nargs == 0 else action.dest.upper())
-        if action.choices:
-            values = " ".join(map(str, action.choices))
-        if isinstance(values, tuple):
-            values = " ".join(values)
-        is_setting = action.dest not in _SHELL_ONLY
         lines.append(
-            f"| `{f'{flag} {values}'.strip()}` | {f'`{action.dest}`' if is_setting else ''} | "
+            f"| `{f'{flag} {_values(action)}'.strip()}` | {_in_python(action)} | "
             f"{(action.help or '').replace('|', '&#124;')} |"
         )
     return "\n".join(lines)
 
 
-_SHELL_ONLY = {"output", "plot", "top", "select", "json", "delimiter", "header", "encoding"}
-"""Options that are no parameter of `ferrank.rank`."""
+def _values(action: argparse.Action) -> str:
+    if action.nargs == 0:
+        return ""
+    if action.choices:
+        return "{" + ",".join(map(str, action.choices)) + "}"
+    return " ".join(action.metavar) if isinstance(action.metavar, tuple) else str(action.metavar)
+
+
+def _in_python(action: argparse.Action) -> str:
+    """Return the parameter of `ferrank.rank` that an option is, or what else does the same."""
+    if action.dest in _ELSEWHERE:
+        return f"`{_ELSEWHERE[action.dest]}`"
+    has_value = action.nargs == 0 and action.const is not None and not isinstance(action.const, list)
+    return f"`{action.dest}={action.const!r}`" if has_value else f"`{action.dest}`"
+
+
+_ELSEWHERE = {
+    "delimiter": "CSVFile(delimiter=…)",
+    "header": "CSVFile(header=False)",
+    "encoding": "CSVFile(encoding=…)",
+    "weight": "sample_weight",
+    "output": "ranking.save(…)",
+    "plot": "ranking.plot(…)",
+    "top": "ranking.to_text(…)",
+    "select": "ranking.relevant(fdr=…)",
+    "json": "ranking.to_dict()",
+}
