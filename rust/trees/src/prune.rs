@@ -1,0 +1,97 @@
+//! Pruning by the m-estimate of error.
+//!
+//! Classes (Cestnik and Bratko 1991): a leaf with n_c of n rows of the class that it predicts, whose share of all rows is
+//! p_c, has the expected error 1 − (n_c + m p_c) / (n + m). Numbers: the same mixture of what the leaf shows and what the
+//! whole data show, (n R + m R_0) / (n + m), with the mean squared error R of its predictor and R_0 of the root's mean
+//! (Karalič 1992). A node becomes a leaf if its own error is at most the mean of its branches', weighted by their rows.
+
+use crate::criteria::TOLERANCE;
+use crate::grow::GrownNode;
+use crate::tree::Node;
+
+/// Prunes `nodes`, whose children come after their parents, by `m`, or not at all. Returns what is left, in order, with
+/// models in leaves alone.
+pub(crate) fn prune(mut nodes: Vec<GrownNode>, m: Option<f64>) -> Vec<Node> {
+    if let Some(m) = m {
+        cut(&mut nodes, m);
+    }
+    renumber(nodes.into_iter().map(|grown| grown.node).collect())
+}
+
+/// Turns nodes whose branches do not pay into leaves.
+fn cut(nodes: &mut [GrownNode], m: f64) {
+    let Some(root) = nodes.first() else { return };
+    let prior = Prior {
+        m,
+        shares: root.node.class_counts.iter().map(|&count| count as f64 / root.node.n_rows as f64).collect(),
+        error: root.node.impurity,
+    };
+    let mut errors = vec![0.0; nodes.len()];
+    for number in (0..nodes.len()).rev() {
+        let own = prior.error_of(&nodes[number]);
+        errors[number] = own;
+        let Some(split) = &nodes[number].node.split else { continue };
+        let of_child = |child: u32| nodes[child as usize].node.n_rows as f64 * errors[child as usize];
+        let below = (of_child(split.left) + of_child(split.right)) / nodes[number].node.n_rows as f64;
+        if own <= below + TOLERANCE * prior.unit() {
+            nodes[number].node.split = None;
+        } else {
+            errors[number] = below;
+        }
+    }
+}
+
+/// What the m-estimate expects before it sees a leaf.
+struct Prior {
+    m: f64,
+    /// n_classes; shares of all rows.
+    shares: Vec<f64>,
+    /// Of numbers the variance of all rows.
+    error: f64,
+}
+
+impl Prior {
+    fn error_of(&self, GrownNode { node, error }: &GrownNode) -> f64 {
+        let n = node.n_rows as f64;
+        if self.shares.is_empty() {
+            return (n * error + self.m * self.error) / (n + self.m);
+        }
+        let class = node.prediction as usize;
+        1.0 - (node.class_counts[class] as f64 + self.m * self.shares[class]) / (n + self.m)
+    }
+
+    /// The order of errors.
+    fn unit(&self) -> f64 {
+        if self.shares.is_empty() { self.error } else { 1.0 }
+    }
+}
+
+/// The nodes that are still reached from the root, in the order of a walk.
+fn renumber(nodes: Vec<Node>) -> Vec<Node> {
+    let mut is_reached = vec![false; nodes.len()];
+    if let Some(root) = is_reached.first_mut() {
+        *root = true;
+    }
+    let mut numbers = vec![0; nodes.len()];
+    let mut next = 0;
+    for (number, node) in nodes.iter().enumerate() {
+        if !is_reached[number] {
+            continue;
+        }
+        numbers[number] = next;
+        next += 1;
+        if let Some(split) = &node.split {
+            [split.left, split.right].into_iter().for_each(|child| is_reached[child as usize] = true);
+        }
+    }
+    let kept = nodes.into_iter().zip(is_reached).filter_map(|(node, is_reached)| is_reached.then_some(node));
+    let kept = kept.map(|mut node| {
+        if let Some(split) = &mut node.split {
+            split.left = numbers[split.left as usize];
+            split.right = numbers[split.right as usize];
+            node.model = None;
+        }
+        node
+    });
+    kept.collect()
+}
