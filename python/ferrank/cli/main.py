@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from ferrank import __version__
-from ferrank.cli import compare, convert, curves, evaluate, inspect, rank, synth, tune
+from ferrank.cli import compare, convert, curves, evaluate, inspect, rank, synth, tree, tune
 from ferrank.cli.progress import message
 from ferrank.errors import ColumnTypeError, DataError, FerrankError, ResourceError, SettingError
 from ferrank.output import visible
@@ -38,7 +38,7 @@ def build_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"ferrank {__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=_Parser)
-    for command in (rank, tune, evaluate, curves, compare, synth, inspect, convert):
+    for command in (rank, tree, tune, evaluate, curves, compare, synth, inspect, convert):
         command.add_to(commands)
     return parser
 

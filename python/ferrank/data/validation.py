@@ -16,6 +16,7 @@ from ferrank.errors import ColumnTypeError, DataError, IntegerTargetWarning
 
 __all__ = [
     "Column",
+    "features_alone",
     "group_column",
     "group_numbers",
     "join",
@@ -74,6 +75,12 @@ def join(
         "weight": weights[0][0] if weights else None,
         "groups": group[0][0] if group else None,
     }
+
+
+def features_alone(estimator: Any, X: Any) -> Source:
+    """Return a source of the features of rows to predict, validated for the fitted ``estimator``."""
+    read = _frame if _is_frame(X) else _matrix
+    return _source(*read(estimator, X, "no_validation", reset=False), [])
 
 
 def _check_given(parameter: str, what: str, now: Any, before: str | None) -> None:

@@ -9,6 +9,7 @@
 //!     a linear model            model
 //! prune by the m-estimate       prune
 //! leaves of new rows            predict
+//! JSON                          storage
 //! ```
 //!
 //! Relief sees features that matter only together, and puts them near the root, which myopic measures do not; so trees
@@ -65,6 +66,7 @@ mod params;
 mod predict;
 mod prune;
 mod select;
+mod storage;
 mod table;
 mod tree;
 
