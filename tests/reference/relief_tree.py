@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from math import log2
+from math import fsum, log2
 
 import numpy as np
 
@@ -184,24 +184,34 @@ def by_relief(features, own, settings, pairs, estimates, agreement):
 
 def separated(pairs, split: Split) -> float:
     """Relief's estimate of a split: that of a feature with two values, from the same near rows."""
-    side = Feature("side", nominal=True, values=["left" if left else "right" for left in split.left])
-    return float(over_pairs(pairs, [side])[0])
+    return fsum(weight for i, j, weight in pairs if split.left[i] != split.left[j])
 
 
 def best_split(feature, features, own, settings, selector):
     candidates = splits_of(feature, own, settings.min_samples_leaf)
-    if settings.linear and not (feature.nominal and len(known(feature)) <= GROUPED):
-        count = len(candidates)
-        if count > LINEAR_CUTS:
-            candidates = [candidates[i * (count - 1) // (LINEAR_CUTS - 1)] for i in range(LINEAR_CUTS)]
     if not candidates:
         return None
     if selector == "mse" and settings.linear:
         columns = scaled_columns(features)
-        scores = [linear_estimate(columns, own, split) for split in candidates]
-    else:
-        scores = [ESTIMATES[selector](own, split) for split in candidates]
-    return balanced_best(candidates, scores)
+        if not feature.nominal or len(known(feature)) > GROUPED:
+            return best_cut(candidates, lambda split: linear_estimate(columns, own, split))
+        return balanced_best(candidates, [linear_estimate(columns, own, split) for split in candidates])
+    return balanced_best(candidates, [ESTIMATES[selector](own, split) for split in candidates])
+
+
+def best_cut(candidates, estimate):
+    """Some cuts, spread evenly; then those between the neighbours of the best of them, and so on."""
+    first, last, tried = 0, len(candidates) - 1, {}
+    while True:
+        count = min(LINEAR_CUTS, last - first + 1)
+        places = [first + i * (last - first) // max(count - 1, 1) for i in range(count)]
+        tried |= {place: estimate(candidates[place]) for place in places}
+        if count == last - first + 1:
+            places = sorted(tried)
+            return balanced_best([candidates[p] for p in places], [tried[p] for p in places])
+        _, best = balanced_best([candidates[p] for p in places], [tried[p] for p in places])
+        at = next(i for i, place in enumerate(places) if candidates[place] is best)
+        first, last = places[max(at - 1, 0)], places[min(at + 1, count - 1)]
 
 
 def known(feature: Feature) -> set[Value]:
@@ -377,13 +387,13 @@ def least_squares(X: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, int]:
 
 
 def is_better(model: float, mean: float, n: int, rank: int) -> bool:
-    """More than two rows for each direction, and a lower error by the correction of Quinlan 1992."""
-    return 0 < 2 * rank < n and model * (n + rank) / (n - rank) < mean
+    """A lower error by the correction of Quinlan 1992."""
+    return rank > 0 and model * (n + rank) / (n - rank) < mean
 
 
 def linear_model(features, own):
     columns = scaled_columns(features)
-    if not columns:
+    if not 0 < 2 * len(columns) < len(own):
         return None
     X, y = np.stack(list(columns.values()), axis=1), own - own.mean()
     slopes, rank = least_squares(X, y)
@@ -419,7 +429,7 @@ def linear_estimate(columns, own, split) -> float:
         )
         if X is not None:
             X = X[:, (X**2).sum(axis=0) > 1e-10 * n]
-        if X is None or X.shape[1] == 0:
+        if X is None or not 0 < 2 * X.shape[1] < n:
             errors += of_mean
             continue
         slopes, rank = least_squares(X, y)

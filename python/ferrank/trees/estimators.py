@@ -52,6 +52,8 @@ class _BaseTree(BaseEstimator):
 
     task: str | None
     n_jobs: int | None
+    _labels: Array | None
+    """The classes as they were given, in order; None where a file has them."""
 
     def _fit(self, X: Any, y: Any, progress: Progress | None) -> Self:
         source, roles = self._of_dataset(X, y) if _is_dataset(X) else self._of_arrays(X, y)
@@ -74,8 +76,8 @@ class _BaseTree(BaseEstimator):
         return source, roles
 
     def _of_arrays(self, X: Any, y: Any) -> tuple[Source, dict[str, Any]]:
-        roles = {"target_last": None, "task": self.task, "drop": [], "hierarchy": None}
-        self._labels: Array | None = None
+        roles: dict[str, Any] = {"target_last": None, "task": self.task, "drop": [], "hierarchy": None}
+        self._labels = None
         if y is not None:
             y = _single(y)
             if self.task is None:
@@ -124,7 +126,7 @@ class _BaseTree(BaseEstimator):
         found: Array = self.classes_[self._place[values.astype(np.int64)]]
         return found
 
-    @available_if(_is_classifier)
+    @available_if(_is_classifier)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Array:
         """Predict the probability of each class: its share of the training rows of the leaf.
 

@@ -44,7 +44,7 @@ def text(tree: Tree) -> str:
             lines.append(own + _leaf(tree, node))
             continue
         lines.append(f"{own}{_test(tree, split)}  [{_why(split)}; {node['n_rows']:,} rows]")
-        missing = " or missing"
+        missing = " or missing" if split["n_missing"] else ""
         yes, no = ("yes" + missing, "no") if split["missing_left"] else ("yes", "no" + missing)
         before[split["left"]] = (f"{below}├─ {yes}: ", f"{below}│  ")
         before[split["right"]] = (f"{below}└─ {no}: ", f"{below}   ")

@@ -30,8 +30,8 @@ class Tree:
         The names of the features.
     nodes : list of dict
         What each node knows: ``n_rows``, ``class_counts``, ``prediction``, ``impurity``, ``model`` and
-        ``split``. A split has ``feature``, ``test``, ``missing_left``, ``selector``, ``estimate``,
-        ``correlation``, ``left`` and ``right``.
+        ``split``. A split has ``feature``, ``test``, ``missing_left``, ``n_missing``, ``selector``,
+        ``estimate``, ``correlation``, ``left`` and ``right``.
     children_left, children_right : array of shape (n_nodes,)
         The numbers of the children; -1 for leaves.
     feature : array of shape (n_nodes,)
@@ -102,16 +102,21 @@ class Tree:
 
     def paths(self, leaves: Array) -> sp.csr_array:
         """Return for each of ``leaves`` the nodes on the way to it, as a sparse indicator."""
-        ways: list[list[int]] = [[0]] * len(self.nodes)
+        parents = np.full(len(self.nodes), -1)
         for parent, split in self.splits():
-            for child in (split["left"], split["right"]):
-                ways[child] = [*ways[parent], child]
+            parents[[split["left"], split["right"]]] = parent
+        reached, place = np.unique(leaves, return_inverse=True)
+        ways = []
+        for node in reached.tolist():
+            way = [node]
+            while (node := int(parents[way[-1]])) >= 0:
+                way.append(node)
+            ways.append(np.array(way[::-1]))
         ends = np.cumsum([0, *(len(way) for way in ways)])
-        nodes = np.concatenate([np.array(way) for way in ways])
-        indicator = sp.csr_array(
-            (np.ones(len(nodes), dtype=np.int64), nodes, ends), shape=(len(self.nodes), len(self.nodes))
-        )
-        return sp.csr_array(indicator[leaves])
+        nodes = np.concatenate(ways) if ways else np.empty(0, dtype=np.int64)
+        shape = len(reached), len(self.nodes)
+        indicator = sp.csr_array((np.ones(len(nodes), dtype=np.int64), nodes, ends), shape=shape)
+        return sp.csr_array(indicator[place])
 
     def to_json(self) -> str:
         """Return the tree as JSON."""

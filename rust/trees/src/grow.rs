@@ -64,6 +64,7 @@ pub(crate) fn grow(table: &Table, params: &TreeParams, task: Task, monitor: &Mon
                 feature: choice.feature as u32,
                 test: choice.test,
                 missing_left: choice.missing_left,
+                n_missing: choice.n_missing,
                 selector: choice.selector,
                 estimate: choice.estimate,
                 correlation: choice.correlation,

@@ -26,8 +26,8 @@
 //! - Estimates that differ by less than 10⁻¹⁰ are equal; then the most balanced split of a feature counts, then the
 //!   lower cut, and the first feature.
 //! - Correlations are over the features that can be split, at least three.
-//! - Up to eight categories are grouped in all ways; see `bins` for more. Linear models: see `model`. The mean
-//!   squared error of linear models is computed for up to 32 cuts of a feature.
+//! - Up to eight categories are grouped in all ways; see `bins` for more. Linear models: see `model`, and
+//!   `criteria::linear` for their mean squared error.
 //!
 //! The tree is the same, to the bit, for any threads, batches and containers: nothing is drawn at random.
 //!

@@ -4,9 +4,9 @@
 //! constant in the node are left out. Directions whose singular value is below 10⁻⁵ of the largest are left out, so
 //! that features that depend on each other share their coefficients (the shortest solution).
 //!
-//! Few rows: with v directions a model must have more than 2 v rows, and its mean squared error times
-//! (n + v) / (n − v) (Quinlan 1992) must be below that of the mean; otherwise the leaf predicts the mean. The paper is
-//! silent on that, and a model with as many coefficients as rows has no error at all.
+//! Few rows: a model must have more than twice as many rows as columns, and with v directions its mean squared error
+//! times (n + v) / (n − v) (Quinlan 1992) must be below that of the mean; otherwise the leaf predicts the mean. The paper
+//! is silent on that, and a model with as many coefficients as rows has no error at all.
 
 use nalgebra::{DMatrix, DVector};
 use serde::{Deserialize, Serialize};
@@ -16,6 +16,9 @@ use ferrank_neighbors::space::Scale;
 
 /// Directions with less than this share of the largest variance are left out.
 pub(crate) const RANK_TOLERANCE: f64 = 1e-10;
+
+/// Most iterations of the decomposition, for each column; about three are usual.
+const MOST_ITERATIONS: usize = 1000;
 
 /// A linear model: intercept + Σ coefficient · value.
 ///
@@ -63,19 +66,19 @@ impl LinearModel {
     }
 }
 
+/// Returns true if `n` rows are enough for a model of `n_columns` columns.
+pub(crate) fn may_have_model(n: usize, n_columns: usize) -> bool {
+    n_columns > 0 && n > 2 * n_columns
+}
+
 /// Returns true if a model of rank `rank` with this sum of squared errors is better than the mean, on `n` rows.
 pub(crate) fn is_model_better(of_model: f64, of_mean: f64, n: usize, rank: usize) -> bool {
-    rank > 0 && n > 2 * rank && corrected(of_model, n, rank) < of_mean
+    rank > 0 && corrected(of_model, n, rank) < of_mean
 }
 
 /// An error on the rows of a model as it is expected on others (Quinlan 1992).
 pub(crate) fn corrected(error: f64, n: usize, rank: usize) -> f64 {
     error * (n + rank) as f64 / (n - rank) as f64
-}
-
-/// Most iterations of a decomposition into `size` values; about three for each are usual.
-pub(crate) fn most_iterations(size: usize) -> usize {
-    1000 + 64 * size
 }
 
 /// The numeric features of a node as columns of a model.
@@ -134,14 +137,14 @@ pub(crate) fn fit(node: &NodeRows<'_>) -> Option<(LinearModel, f64)> {
     let NodeTarget::Numbers { centered, mean, squares } = &node.target else { return None };
     let design = Design::new(node);
     let (n, p) = (node.len(), design.n_columns());
-    if p == 0 {
+    if !may_have_model(n, p) {
         return None;
     }
     let target = DVector::from_column_slice(centered);
     let mut matrix = DMatrix::from_row_slice(n, p, &design.values);
     let scale: Vec<f64> = matrix.column_iter().map(|column| column.norm()).collect();
     matrix.column_iter_mut().zip(&scale).for_each(|(mut column, scale)| column /= *scale);
-    let svd = matrix.clone().try_svd(true, true, f64::EPSILON, most_iterations(n.min(p)))?;
+    let svd = matrix.clone().try_svd(true, true, f64::EPSILON, MOST_ITERATIONS * p)?;
     let least = RANK_TOLERANCE.sqrt() * svd.singular_values.max();
     let rank = svd.rank(least);
     let coefficients = svd.solve(&target, least).ok()?;

@@ -6,11 +6,13 @@
 //! combined: both for all features that can be split; Relief chooses if they correlate by less than switch_at (Eq. 15)
 //! ```
 
+use std::collections::BTreeMap;
+
 use rayon::prelude::*;
 
-use crate::bins::{Bins, Candidates};
+use crate::bins::{Bins, Candidate, Candidates};
 use crate::criteria::{
-    ClassCriterion, ClassMeasure, Criterion, LinearCriterion, MeanCriterion, PairCriterion, TOLERANCE,
+    ClassCriterion, ClassMeasure, Criterion, LinearCriterion, MOST_COLUMNS, MeanCriterion, PairCriterion, TOLERANCE,
 };
 use crate::model::Design;
 use crate::near::Near;
@@ -30,6 +32,7 @@ pub(crate) struct Choice {
     pub(crate) feature: usize,
     pub(crate) test: Test,
     pub(crate) missing_left: bool,
+    pub(crate) n_missing: u64,
     /// The selector that chose; never a combined one.
     pub(crate) selector: Selector,
     /// Its estimate of the feature.
@@ -43,7 +46,15 @@ pub(crate) struct Choice {
 struct BestSplit {
     test: Test,
     missing_left: bool,
+    n_missing: u64,
     estimate: f64,
+}
+
+impl Choice {
+    fn new(feature: usize, split: BestSplit, selector: Selector, correlation: Option<f64>) -> Self {
+        let BestSplit { test, missing_left, n_missing, estimate } = split;
+        Choice { feature, test, missing_left, n_missing, selector, estimate, correlation }
+    }
 }
 
 /// Chooses the tests of nodes.
@@ -84,8 +95,9 @@ impl Chooser<'_> {
     ) -> Option<Choice> {
         let criterion = PairCriterion { pairs: &near.pairs, n_rows: node.len() };
         while let Some((feature, estimate)) = best(&estimates) {
-            if let Some(BestSplit { test, missing_left, .. }) = self.best_split(node, feature, &criterion) {
-                return Some(Choice { feature, test, missing_left, selector: Selector::Relief, estimate, correlation });
+            if let Some(split) = self.best_split(node, feature, &criterion) {
+                let split = BestSplit { estimate, ..split };
+                return Some(Choice::new(feature, split, Selector::Relief, correlation));
             }
             estimates[feature] = None;
         }
@@ -112,11 +124,13 @@ impl Chooser<'_> {
             (NodeTarget::Classes { codes, counts }, Some(measure)) => {
                 self.of_features(node, &ClassCriterion { measure, codes, counts })
             }
-            (NodeTarget::Numbers { centered, squares, .. }, _) if self.params.has_models() => {
-                self.of_features(node, &LinearCriterion { centered, squares: *squares, design: Design::new(node) })
-            }
             (NodeTarget::Numbers { centered, squares, .. }, _) => {
-                self.of_features(node, &MeanCriterion { centered, squares: *squares })
+                let squares = *squares;
+                let design = self.params.has_models().then(|| Design::new(node));
+                match design.filter(|design| design.n_columns() <= MOST_COLUMNS) {
+                    Some(design) => self.of_features(node, &LinearCriterion { centered, squares, design }),
+                    None => self.of_features(node, &MeanCriterion { centered, squares }),
+                }
             }
             (NodeTarget::Classes { .. }, None) => unreachable!("settings are checked against the task"),
         }
@@ -133,34 +147,55 @@ impl Chooser<'_> {
     /// The best split of a feature. Of equally good ones the most balanced counts, then the first.
     fn best_split(&self, node: &NodeRows<'_>, feature: usize, criterion: &impl Criterion) -> Option<BestSplit> {
         let bins = Bins::new(node, feature);
-        let candidates = spread(bins.candidates(self.params.min_samples_leaf), criterion.most_cuts());
-        let estimates = criterion.estimates(&bins, &candidates);
-        let scored = candidates.list().iter().zip(estimates);
-        let (candidate, estimate) = scored.reduce(|best, next| {
-            let better = next.1 > best.1 + TOLERANCE;
-            let balanced = next.1 >= best.1 - TOLERANCE && next.0.smaller > best.0.smaller;
-            if better || balanced { next } else { best }
-        })?;
-        let test = bins.test(&candidates, *candidate);
-        Some(BestSplit { test, missing_left: candidate.missing_left, estimate })
+        let candidates = bins.candidates(self.params.min_samples_leaf);
+        let (candidate, estimate) = match candidates {
+            Candidates::Cuts(ref list) if list.len() > criterion.most_cuts() => zoom(&bins, list, criterion),
+            _ => best_candidate(candidates.list().iter().copied().zip(criterion.estimates(&bins, &candidates))),
+        }?;
+        let test = bins.test(&candidates, candidate);
+        let n_missing = bins.missing.len() as u64;
+        Some(BestSplit { test, missing_left: candidate.missing_left, n_missing, estimate })
     }
 }
 
-/// At most `most` cuts, evenly spread over those of `candidates`, the first and the last among them.
-fn spread(candidates: Candidates, most: usize) -> Candidates {
-    match candidates {
-        Candidates::Cuts(list) if list.len() > most => {
-            Candidates::Cuts((0..most).map(|number| list[number * (list.len() - 1) / (most - 1)]).collect())
+fn best_candidate(scored: impl Iterator<Item = (Candidate, f64)>) -> Option<(Candidate, f64)> {
+    scored.reduce(|best, next| {
+        let better = next.1 > best.1 + TOLERANCE;
+        let balanced = next.1 >= best.1 - TOLERANCE && next.0.smaller > best.0.smaller;
+        if better || balanced { next } else { best }
+    })
+}
+
+/// The best of some cuts, which are more than are tried at once: of some that are spread evenly, of some between those
+/// beside the best of these, and so on until all in between are tried.
+fn zoom(bins: &Bins, cuts: &[Candidate], criterion: &impl Criterion) -> Option<(Candidate, f64)> {
+    let most = criterion.most_cuts();
+    let (mut first, mut last) = (0, cuts.len() - 1);
+    let mut tried: BTreeMap<usize, (Candidate, f64)> = BTreeMap::new();
+    loop {
+        let places = spread(first, last, most);
+        let some = Candidates::Cuts(places.iter().map(|&place| cuts[place]).collect());
+        let scored: Vec<(Candidate, f64)> = some.list().iter().copied().zip(criterion.estimates(bins, &some)).collect();
+        let (best, _) = best_candidate(scored.iter().copied())?;
+        tried.extend(places.iter().copied().zip(scored));
+        if places.len() == last + 1 - first {
+            return best_candidate(tried.into_values());
         }
-        other => other,
+        let at = places.iter().position(|&place| cuts[place] == best)?;
+        (first, last) = (places[at.saturating_sub(1)], places[(at + 1).min(places.len() - 1)]);
     }
+}
+
+/// At most `most` numbers from `first` to `last`, evenly spread, both of these among them.
+fn spread(first: usize, last: usize, most: usize) -> Vec<usize> {
+    let count = (last + 1 - first).min(most);
+    (0..count).map(|number| first + number * (last - first) / (count - 1).max(1)).collect()
 }
 
 fn by_estimates(splits: Vec<Option<BestSplit>>, selector: Selector, correlation: Option<f64>) -> Option<Choice> {
     let estimates: Vec<Option<f64>> = splits.iter().map(|split| split.as_ref().map(|split| split.estimate)).collect();
     let (feature, _) = best(&estimates)?;
-    let BestSplit { test, missing_left, estimate } = splits.into_iter().nth(feature)??;
-    Some(Choice { feature, test, missing_left, selector, estimate, correlation })
+    Some(Choice::new(feature, splits.into_iter().nth(feature)??, selector, correlation))
 }
 
 /// The largest estimate, of equal ones the first.
@@ -184,7 +219,6 @@ fn correlation(pairs: &[(f64, f64)]) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bins::Candidate;
 
     #[test]
     fn correlations() {
@@ -201,11 +235,9 @@ mod tests {
     }
 
     #[test]
-    fn cuts_are_spread_from_the_first_to_the_last() {
-        let candidate = |key| Candidate { key, missing_left: false, smaller: 1 };
-        let keys = |most| spread(Candidates::Cuts((0..10).map(candidate).collect()), most);
-        let keys = |most| keys(most).list().iter().map(|candidate| candidate.key).collect::<Vec<_>>();
-        assert_eq!(keys(4), [0, 3, 6, 9]);
-        assert_eq!(keys(20).len(), 10);
+    fn numbers_are_spread_from_the_first_to_the_last() {
+        assert_eq!(spread(0, 9, 4), [0, 3, 6, 9]);
+        assert_eq!(spread(3, 5, 20), [3, 4, 5]);
+        assert_eq!(spread(7, 7, 20), [7]);
     }
 }

@@ -69,7 +69,7 @@ mod tests {
 
     const STUMP: &str = r#"{"task":"regression","target":"y","classes":[],"features":[{"name":"x","categories":null}],
         "nodes":[{"n_rows":2,"class_counts":[],"prediction":0.1,"impurity":1.0,"model":null,"split":{"feature":0,
-        "test":{"at_most":0.5},"missing_left":true,"selector":"mse","estimate":1.0,"correlation":null,"left":1,"right":2}},
+        "test":{"at_most":0.5},"missing_left":true,"n_missing":0,"selector":"mse","estimate":1.0,"correlation":null,"left":1,"right":2}},
         {"n_rows":1,"class_counts":[],"prediction":-0.9,"impurity":0.0,"model":null,"split":null},
         {"n_rows":1,"class_counts":[],"prediction":1.1,"impurity":0.0,"model":null,"split":null}]}"#;
 

@@ -72,6 +72,8 @@ pub struct Split {
     pub test: Test,
     /// True if rows with a missing value, or one that the node did not see, go left.
     pub missing_left: bool,
+    /// Rows of the node whose value is missing.
+    pub n_missing: u64,
     /// What chose the feature and its test.
     pub selector: Selector,
     /// Its estimate of the feature at the node.

@@ -1,16 +1,17 @@
 //! The mean squared error of linear models on both sides (Robnik-Šikonja and Kononenko 1999 Eq. 17, 18).
 //!
 //! The error of least squares follows from the products of the columns over the rows of a side, which add up; so no model
-//! is fitted for each cut. At most [`MOST_CUTS`] cuts of a feature are tried, evenly spread over those that there are.
+//! is fitted for each cut. At most [`MOST_CUTS`] cuts of a feature are tried at once, then those around the best of them.
 //! Whether a side has a model or the mean is decided as in leaves.
 
-use nalgebra::{DMatrix, DVector};
-
 use super::SideSums;
-use crate::model::{Design, RANK_TOLERANCE, is_model_better, most_iterations};
+use crate::model::{Design, RANK_TOLERANCE, is_model_better, may_have_model};
 
-/// Most cuts of a feature that are tried.
+/// Most cuts of a feature that are tried at once.
 const MOST_CUTS: usize = 32;
+
+/// Most numeric features of models; with more of them the mean squared error is that of the means.
+pub(crate) const MOST_COLUMNS: usize = 64;
 
 /// 1 − MSE / R, R the mean squared error of the node's mean. The sums of a side are n, Σ y, Σ y², Σ x, Σ x y and Σ x x'.
 pub(crate) struct LinearCriterion<'a> {
@@ -59,24 +60,55 @@ fn side_error(sums: &[f64], p: usize) -> f64 {
     let centered = |i: usize, j: usize| products[i * p + j] - values[i] * values[j] / n;
     // A column whose variance is that of rounding is constant on this side.
     let varying: Vec<usize> = (0..p).filter(|&i| centered(i, i) > RANK_TOLERANCE * n).collect();
+    if !may_have_model(n as usize, varying.len()) {
+        return of_mean;
+    }
     let scale: Vec<f64> = varying.iter().map(|&i| centered(i, i).sqrt()).collect();
-    let matrix =
-        DMatrix::from_fn(varying.len(), varying.len(), |a, b| centered(varying[a], varying[b]) / (scale[a] * scale[b]));
-    let covariance = varying.iter().zip(&scale).map(|(&i, scale)| (with_target[i] - values[i] * sums[1] / n) / scale);
-    let covariance = DVector::from_iterator(varying.len(), covariance);
-    let Some((explained, rank)) = explained(matrix, &covariance) else { return of_mean };
+    let product = |a: usize, b: usize| centered(varying[a], varying[b]) / (scale[a] * scale[b]);
+    let target = |a: usize| (with_target[varying[a]] - values[varying[a]] * sums[1] / n) / scale[a];
+    let (explained, rank) = explained(varying.len(), product, target);
     let of_model = (of_mean - explained).max(0.0);
     if is_model_better(of_model, of_mean, n as usize, rank) { of_model } else { of_mean }
 }
 
-/// The sum of squares that least squares explain, and their rank; `None` if the decomposition fails.
-fn explained(matrix: DMatrix<f64>, covariance: &DVector<f64>) -> Option<(f64, usize)> {
-    if matrix.is_empty() {
-        return Some((0.0, 0));
+/// The sum of squares that least squares explain, and the number of columns that do not depend on those before them.
+///
+/// Columns of length 1 with these `product`s are made orthogonal one after the other (Cholesky's method); those that are
+/// nearly sums of others are left out.
+fn explained(n_columns: usize, product: impl Fn(usize, usize) -> f64, target: impl Fn(usize) -> f64) -> (f64, usize) {
+    // Of each column that is kept: its number, its components along those before it, its own length, its part of the target.
+    let mut kept: Vec<(usize, Vec<f64>, f64, f64)> = Vec::with_capacity(n_columns);
+    let mut sum = 0.0;
+    for column in 0..n_columns {
+        let mut along: Vec<f64> = Vec::with_capacity(kept.len());
+        for (other, components, length, _) in &kept {
+            let shared: f64 = along.iter().zip(components).map(|(a, b)| a * b).sum();
+            along.push((product(column, *other) - shared) / length);
+        }
+        let left = product(column, column) - along.iter().map(|part| part * part).sum::<f64>();
+        if left <= RANK_TOLERANCE {
+            continue;
+        }
+        let length = left.sqrt();
+        let part = (target(column) - along.iter().zip(&kept).map(|(a, other)| a * other.3).sum::<f64>()) / length;
+        sum += part * part;
+        kept.push((column, along, length, part));
     }
-    let eigen = matrix.try_symmetric_eigen(f64::EPSILON, most_iterations(covariance.len()))?;
-    let largest = eigen.eigenvalues.max();
-    let projected = eigen.eigenvectors.transpose() * covariance;
-    let kept = eigen.eigenvalues.iter().zip(projected.iter()).filter(|(value, _)| **value > RANK_TOLERANCE * largest);
-    Some(kept.fold((0.0, 0), |(sum, rank), (value, part)| (sum + part * part / value, rank + 1)))
+    (sum, kept.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_that_depend_on_others_explain_nothing_more() {
+        // Of the columns (1, 0), (0.6, 0.8) and the first again, for the target (2, 1).
+        let columns = [[1.0, 0.0], [0.6, 0.8], [1.0, 0.0]];
+        let product = |a: [f64; 2], b: [f64; 2]| a[0] * b[0] + a[1] * b[1];
+        let of = |n| explained(n, |a, b| product(columns[a], columns[b]), |a| product(columns[a], [2.0, 1.0]));
+        assert_eq!(of(1), (4.0, 1));
+        let (sum, rank) = of(3);
+        assert!((sum - 5.0).abs() < 1e-12 && rank == 2);
+    }
 }

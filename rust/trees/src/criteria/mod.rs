@@ -10,7 +10,7 @@ mod pairs;
 
 use crate::bins::{Bins, Candidate, Candidates};
 pub(crate) use classes::{ClassCriterion, ClassMeasure};
-pub(crate) use linear::LinearCriterion;
+pub(crate) use linear::{LinearCriterion, MOST_COLUMNS};
 pub(crate) use numbers::MeanCriterion;
 pub(crate) use pairs::PairCriterion;
 
@@ -19,7 +19,7 @@ pub(crate) const TOLERANCE: f64 = 1e-10;
 
 /// A way to estimate splits. Estimates are of the order of 1, and more is better.
 pub(crate) trait Criterion: Sync {
-    /// Most cuts of a feature that are tried.
+    /// Most cuts of a feature that are tried at once.
     fn most_cuts(&self) -> usize {
         usize::MAX
     }
@@ -33,7 +33,7 @@ pub(crate) trait SideSums: Sync {
     /// Number of sums.
     fn len(&self) -> usize;
 
-    /// Most cuts of a feature that are tried.
+    /// Most cuts of a feature that are tried at once.
     fn most_cuts(&self) -> usize {
         usize::MAX
     }
