@@ -410,7 +410,7 @@ def linear_model(features, own):
             0.0 if row[number] is None else (row[number] - mean) / span
             for number, (_, span, mean) in scale.items()
         ]
-        return float(own.mean() + np.dot(slopes, moved))
+        return float(np.clip(own.mean() + np.dot(slopes, moved), own.min(), own.max()))
 
     return predict, error * (len(y) + rank) / (len(y) - rank)
 
@@ -446,7 +446,8 @@ def prune(node: Node, root: Node, target: Sequence, m: float) -> float:
     n = len(node.rows)
     if is_numeric(target):
         unit = root.impurity
-        own = (n * node.error + m * root.impurity) / (n + m)
+        mean = np.mean([target[row] for row in node.rows])
+        own = (n * node.error + m * (root.impurity + (mean - np.mean(target)) ** 2)) / (n + m)
     else:
         unit = 1.0
         count = sum(target[row] == node.prediction for row in node.rows)

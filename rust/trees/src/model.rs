@@ -4,6 +4,9 @@
 //! constant in the node are left out. Directions whose singular value is below 10⁻⁵ of the largest are left out, so
 //! that features that depend on each other share their coefficients (the shortest solution).
 //!
+//! Predictions stay within the targets of the leaf's rows: planes through few rows are steep, and a new row need not be
+//! among them.
+//!
 //! Few rows: a model must have more than twice as many rows as columns, and with v directions its mean squared error
 //! times (n + v) / (n − v) (Quinlan 1992) must be below that of the mean; otherwise the leaf predicts the mean. The paper
 //! is silent on that, and a model with as many coefficients as rows has no error at all.
@@ -20,15 +23,16 @@ pub(crate) const RANK_TOLERANCE: f64 = 1e-10;
 /// Most iterations of the decomposition, for each column; about three are usual.
 const MOST_ITERATIONS: usize = 1000;
 
-/// A linear model: intercept + Σ coefficient · value.
+/// A linear model: intercept + Σ coefficient · value, kept within the numbers that its rows have.
 ///
 /// ```
 /// use ferrank_trees::{LinearModel, Term};
 ///
 /// let term = Term { feature: 1, coefficient: 2.0, mean: 0.5 };
-/// let model = LinearModel { intercept: 1.0, terms: vec![term] };
+/// let model = LinearModel { intercept: 1.0, terms: vec![term], low: 0.0, high: 10.0 };
 /// assert_eq!(model.predict(|feature| if feature == 1 { 3.0 } else { 0.0 }), 7.0);
 /// assert_eq!(model.predict(|_| f64::NAN), 2.0);
+/// assert_eq!(model.predict(|_| 1000.0), 10.0);
 /// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LinearModel {
@@ -36,6 +40,10 @@ pub struct LinearModel {
     pub intercept: f64,
     /// By feature, ascending.
     pub terms: Vec<Term>,
+    /// Least prediction: the lowest target of the rows.
+    pub low: f64,
+    /// Greatest prediction: the highest target of the rows.
+    pub high: f64,
 }
 
 /// What a feature adds to a linear model.
@@ -62,7 +70,8 @@ impl LinearModel {
             let value = value(term.feature);
             term.coefficient * if value.is_nan() { term.mean } else { value }
         });
-        self.intercept + terms.sum::<f64>()
+        // Not `clamp`, which panics where a tree that was read has other limits.
+        (self.intercept + terms.sum::<f64>()).max(self.low).min(self.high)
     }
 }
 
@@ -153,12 +162,13 @@ pub(crate) fn fit(node: &NodeRows<'_>) -> Option<(LinearModel, f64)> {
         return None;
     }
     let slopes = coefficients.iter().zip(&scale).map(|(coefficient, scale)| coefficient / scale);
-    Some((design.model(*mean, slopes), corrected(errors, n, rank) / n as f64))
+    let (low, high) = centered.iter().fold((0.0f64, 0.0f64), |(low, high), &y| (low.min(y), high.max(y)));
+    Some((design.model(*mean, slopes, [mean + low, mean + high]), corrected(errors, n, rank) / n as f64))
 }
 
 impl Design {
     /// The model with these slopes of the scaled columns, which predicts `mean` at their means.
-    fn model(&self, mean: f64, slopes: impl Iterator<Item = f64>) -> LinearModel {
+    fn model(&self, mean: f64, slopes: impl Iterator<Item = f64>, [low, high]: [f64; 2]) -> LinearModel {
         let term = |(column, slope): (&DesignColumn, f64)| {
             let coefficient = slope / (column.high - column.low);
             Term { feature: column.feature, coefficient, mean: column.low + column.mean * (column.high - column.low) }
@@ -166,6 +176,6 @@ impl Design {
         let terms: Vec<Term> =
             self.columns.iter().zip(slopes).map(term).filter(|term| term.coefficient != 0.0).collect();
         let at_means: f64 = terms.iter().map(|term| term.coefficient * term.mean).sum();
-        LinearModel { intercept: mean - at_means, terms }
+        LinearModel { intercept: mean - at_means, terms, low, high }
     }
 }

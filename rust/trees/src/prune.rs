@@ -1,9 +1,11 @@
 //! Pruning by the m-estimate of error.
 //!
-//! Classes (Cestnik and Bratko 1991): a leaf with n_c of n rows of the class that it predicts, whose share of all rows is
-//! p_c, has the expected error 1 − (n_c + m p_c) / (n + m). Numbers: the same mixture of what the leaf shows and what the
-//! whole data show, (n R + m R_0) / (n + m), with the mean squared error R of its predictor and R_0 of the root's mean
-//! (Karalič 1992). A node becomes a leaf if its own error is at most the mean of its branches', weighted by their rows.
+//! A leaf's distribution of the target is taken for a mixture of that of its n rows and, with a weight of m rows, that of
+//! all rows; its error is what is expected of its prediction then. Classes (Cestnik and Bratko 1991): with n_c rows of the
+//! class that it predicts, whose share of all rows is p_c, 1 − (n_c + m p_c) / (n + m). Numbers, in the same way after
+//! Karalič 1992: (n R + m (R_0 + (μ − μ_0)²)) / (n + m), with the mean squared error R of its predictor, its mean μ, and the
+//! variance R_0 and mean μ_0 of all rows. Linear models are not carried on to all rows: R is that of the model, the rest
+//! that of the mean. A node becomes a leaf if its own error is at most the mean of its branches', weighted by their rows.
 
 use crate::criteria::TOLERANCE;
 use crate::grow::GrownNode;
@@ -24,6 +26,7 @@ fn cut(nodes: &mut [GrownNode], m: f64) {
     let prior = Prior {
         m,
         shares: root.node.class_counts.iter().map(|&count| count as f64 / root.node.n_rows as f64).collect(),
+        mean: root.node.prediction,
         error: root.node.impurity,
     };
     let mut errors = vec![0.0; nodes.len()];
@@ -46,6 +49,8 @@ struct Prior {
     m: f64,
     /// n_classes; shares of all rows.
     shares: Vec<f64>,
+    /// Of numbers the mean of all rows.
+    mean: f64,
     /// Of numbers the variance of all rows.
     error: f64,
 }
@@ -54,7 +59,8 @@ impl Prior {
     fn error_of(&self, GrownNode { node, error }: &GrownNode) -> f64 {
         let n = node.n_rows as f64;
         if self.shares.is_empty() {
-            return (n * error + self.m * self.error) / (n + self.m);
+            let apart = node.prediction - self.mean;
+            return (n * error + self.m * (self.error + apart * apart)) / (n + self.m);
         }
         let class = node.prediction as usize;
         1.0 - (node.class_counts[class] as f64 + self.m * self.shares[class]) / (n + self.m)
