@@ -2,8 +2,9 @@
 
 Section 4 of Robnik-Šikonja and Kononenko 1999 anew: Relief alone, accuracy or mean squared error alone, and
 both combined, by ten folds; paired t-tests at 0.05 with the adjustment of Bonferroni say which differ. Public
-data are read from `DATA/classification` and `DATA/regression` (ARFF files of UCI, not part of this repository);
-artificial ones are drawn here. KRK: whether a position of two kings and a rook is illegal, White to move.
+data are read from `DATA/classification` and `DATA/regression` (ARFF files of UCI, not part of this
+repository); artificial ones are drawn here. KRK: whether a position of two kings and a rook is illegal, White
+to move.
 
 scikit-learn's `DecisionTreeClassifier` and `DecisionTreeRegressor` have leaves of five rows as well, no
 pruning, and categories one by one.
@@ -214,29 +215,21 @@ def compare(
             selector: run_ours(table, classes=classes, selector=selector, **settings)
             for selector in selectors
         }
-        found[name] = runs
-        peer = run_sklearn(table, classes=classes)
-        cells = [f"{run.scores.mean():14.3f} {run.nodes:8.1f}" for run in [*runs.values(), peer]]
+        found[name] = runs | {"scikit-learn": run_sklearn(table, classes=classes)}
+        cells = [f"{run.scores.mean():14.3f} {run.nodes:8.1f}" for run in found[name].values()]
         print(f"{name:>14}{''.join(cells)}{runs[selectors[2]].by_other:14.0%}", flush=True)
-        for selector, run in {**runs, "scikit-learn": peer}.items():
+        for selector, run in found[name].items():
+            by_other = round(run.by_other, 3) if "+" in selector else None
+            value = round(run.scores.mean(), 4)
             record.add(
-                case=f"{title}, {name}",
-                selector=selector,
-                score=round(run.scores.mean(), 4),
-                nodes=run.nodes,
-                by_other=round(run.by_other, 3),
-                cpu_seconds=round(run.seconds, 2),
+                case=name, size=title, baseline=selector, value=value, nodes=run.nodes, by_other=by_other
             )
     print(f"significant differences of {len(found)} sets (paper: {PAPER[title]}):")
     for a, b in combinations(selectors, 2):
         better, worse = significant(found, a, b, classes=classes)
         print(f"  {a} over {b}: {len(better)} {better}; {b} over {a}: {len(worse)} {worse}")
-        record.add(
-            case=f"{title}, significant", selector=f"{a} over {b}", better=len(better), worse=len(worse)
-        )
     share = np.mean([runs[selectors[2]].by_other for runs in found.values()])
     print(f"share of splits by {other} in combined trees, mean over the sets: {share:.0%}")
-    record.add(case=f"{title}, share by {other}", share=round(share, 3))
 
 
 def significant(
