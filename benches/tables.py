@@ -172,7 +172,7 @@ def by_arm(rows: list[Row], field: str) -> tuple[list[str], dict[str, dict[str, 
 
 
 def trees(rows: list[Row]) -> str:
-    """Return a line for each set and kind of leaf: score and nodes of each selector, share of the second one."""
+    """Return a line for each set and kind of leaf: score and nodes of each selector, and who chose."""
     selectors = ["relief", "accuracy or mse", "combined", "scikit-learn"]
     lines: dict[tuple[str, str], list[str]] = {}
     for row in rows:
