@@ -247,11 +247,17 @@ def test_tags_follow_the_target() -> None:
     assert cross_val_score(fr.ReliefTreeClassifier(), X, y, cv=3).min() > 0.9
 
 
-def test_integers_as_targets_are_numbers_with_a_warning() -> None:
+def test_few_integers_are_classes() -> None:
     X = np.random.default_rng(12).normal(size=(60, 2))
-    with pytest.warns(fr.IntegerTargetWarning):
-        tree = fr.ReliefTree().fit(X, (X[:, 0] > 0).astype(int))
-    assert tree.tree_.task == "regression"
+    y = (X[:, 0] > 0).astype(int) * 3 + 7
+    tree = fr.ReliefTree().fit(X, y)
+    assert tree.classes_.tolist() == [7, 10]
+    assert tree.predict(X).dtype == y.dtype
+    assert (tree.predict(X) == y).mean() > 0.9
+    with pytest.warns(fr.IntegerTargetWarning, match="4 distinct integers, which are taken for classes"):
+        assert fr.ReliefTree().fit(pd.DataFrame(X), pd.Series(y + (X[:, 1] > 1))).n_classes_ == 4
+    assert fr.ReliefTree(task="regression").fit(X, y).tree_.task == "regression"
+    assert fr.ReliefTree().fit(X, y.astype(float)).tree_.task == "regression"
 
 
 # Odd data, and errors.

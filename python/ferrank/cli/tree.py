@@ -28,7 +28,8 @@ def add_to(commands: Any) -> None:
     group.add_argument(
         "--task",
         choices=["classification", "regression"],
-        help="default: by the type of the target; strings and booleans are classes, numbers quantities",
+        help="default: by the target; strings, booleans and few distinct integers are classes, other numbers "
+        "quantities",
     )
     _add_settings(parser.add_argument_group("tree"))
     group = parser.add_argument_group("results")

@@ -8,7 +8,7 @@ import pyarrow as pa
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.metrics import accuracy_score, r2_score
-from sklearn.utils import Tags, column_or_1d
+from sklearn.utils import ClassifierTags, RegressorTags, Tags, column_or_1d
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
@@ -16,12 +16,15 @@ from sklearn.utils.validation import check_is_fitted
 from ferrank import _core
 from ferrank._core import Source
 from ferrank.data import validation
+from ferrank.data.classes import with_classes
 from ferrank.data.dataset import Dataset
+from ferrank.data.delimited import CSVFile
 from ferrank.data.source import open_source
 from ferrank.errors import DataError, SettingError
+from ferrank.progress import Progress, shown
 from ferrank.rankers.base import plain
 from ferrank.resources import threads_of
-from ferrank.run import Progress, finish
+from ferrank.run import finish
 from ferrank.trees import export
 from ferrank.trees.structure import Tree
 
@@ -55,11 +58,12 @@ class _BaseTree(BaseEstimator):
     _labels: Array | None
     """The classes as they were given, in order; None where a file has them."""
 
-    def _fit(self, X: Any, y: Any, progress: Progress | None) -> Self:
+    def _fit(self, X: Any, y: Any, progress: Progress | bool | None) -> Self:
         source, roles = self._of_dataset(X, y) if _is_dataset(X) else self._of_arrays(X, y)
         settings = plain({name: getattr(self, name) for name in _SETTINGS if hasattr(self, name)})
-        run = _core.grow_relief_tree(source, roles, settings, threads_of(self.n_jobs))
-        self.tree_ = Tree(finish(run, progress))
+        with shown(progress) as show:
+            run = _core.grow_relief_tree(source, roles, settings, threads_of(self.n_jobs))
+            self.tree_ = Tree(finish(run, show))
         if self.tree_.task == "classification":
             self._keep_classes()
         self.feature_importances_ = self.tree_.importances()
@@ -76,16 +80,17 @@ class _BaseTree(BaseEstimator):
         return source, roles
 
     def _of_arrays(self, X: Any, y: Any) -> tuple[Source, dict[str, Any]]:
-        roles: dict[str, Any] = {"target_last": None, "task": self.task, "drop": [], "hierarchy": None}
-        self._labels = None
+        own: dict[str, Any] = {"target_last": None, "task": self.task, "drop": [], "hierarchy": None}
+        self._labels, given = None, y
         if y is not None:
-            y = _single(y)
-            if self.task is None:
-                validation.warn_of_integers(y)
+            given = y = _single(y)
             if self.task == "classification" or (self.task is None and _holds_classes(y)):
                 self._labels, y = _as_names(y)
-        source, found = validation.join(self, X, y, None, None)
-        return source, roles | found
+        source, roles = validation.join(self, X, y, None, None)
+        roles = with_classes(source, roles | own | {"classes": []})
+        if roles["classes"]:
+            self._labels, _ = _as_names(given)
+        return source, roles
 
     def _keep_classes(self) -> None:
         """Set ``classes_``, and where each class of the tree is among them."""
@@ -256,7 +261,7 @@ class _BaseTree(BaseEstimator):
 
 
 def _is_dataset(X: Any) -> bool:
-    return isinstance(X, Dataset | str | os.PathLike)
+    return isinstance(X, Dataset | CSVFile | str | os.PathLike)
 
 
 def _single(y: Any) -> Any:
@@ -305,8 +310,8 @@ class ReliefTree(_BaseTree):
     Parameters
     ----------
     task : {"classification", "regression"}, optional
-        The learning task. By default it follows from the type of the target: strings, categories and booleans
-        are classes, numbers are quantities.
+        The learning task. By default it follows from the target: strings, categories, booleans and at most 20
+        distinct integers are classes, other numbers are quantities.
     selector : str, default="relief"
         What estimates the features of a node. "relief": ReliefF for classes, RReliefF for numbers. For
         classes "myopic" (Equation 5 of [1]_), "accuracy" (Equation 16), "gini" and "gain_ratio"; for numbers
@@ -409,7 +414,7 @@ class ReliefTree(_BaseTree):
         self.unlabelled = unlabelled
         self.n_jobs = n_jobs
 
-    def fit(self, X: Any, y: Any = None, *, progress: Progress | None = None) -> Self:
+    def fit(self, X: Any, y: Any = None, *, progress: Progress | bool | None = None) -> Self:
         """Grow the tree.
 
         Parameters
@@ -419,8 +424,8 @@ class ReliefTree(_BaseTree):
             null are missing values; infinity is an error. A path names a file with the target in it.
         y : array of shape (n_rows,), or the name of a column of the file ``X``
             The target. None for a Dataset, which says what its target is.
-        progress : callable, optional
-            Called as ``progress(phase, done, total)`` ten times a second.
+        progress : callable or bool, optional
+            Called as ``progress(phase, done, total)`` ten times a second; True draws a line on stderr.
 
         Returns
         -------
@@ -439,6 +444,8 @@ class ReliefTree(_BaseTree):
             return ReliefTreeClassifier().__sklearn_tags__()
         if self.task == "regression" or hasattr(self, "tree_"):
             return ReliefTreeRegressor().__sklearn_tags__()
+        # Neither of the two yet, and either of them later.
+        tags.classifier_tags, tags.regressor_tags = ClassifierTags(), RegressorTags()
         return tags
 
 
@@ -499,7 +506,7 @@ class ReliefTreeClassifier(ClassifierMixin, _BaseTree):
         self.unlabelled = unlabelled
         self.n_jobs = n_jobs
 
-    def fit(self, X: Any, y: Any = None, *, progress: Progress | None = None) -> Self:
+    def fit(self, X: Any, y: Any = None, *, progress: Progress | bool | None = None) -> Self:
         """Grow the tree.
 
         Parameters
@@ -508,8 +515,8 @@ class ReliefTreeClassifier(ClassifierMixin, _BaseTree):
             The features, as in :meth:`ReliefTree.fit`.
         y : array of shape (n_rows,), or the name of a column of the file ``X``
             The classes: strings, booleans or integers.
-        progress : callable, optional
-            Called as ``progress(phase, done, total)`` ten times a second.
+        progress : callable or bool, optional
+            Called as ``progress(phase, done, total)`` ten times a second; True draws a line on stderr.
 
         Returns
         -------
@@ -576,7 +583,7 @@ class ReliefTreeRegressor(RegressorMixin, _BaseTree):
         self.unlabelled = unlabelled
         self.n_jobs = n_jobs
 
-    def fit(self, X: Any, y: Any = None, *, progress: Progress | None = None) -> Self:
+    def fit(self, X: Any, y: Any = None, *, progress: Progress | bool | None = None) -> Self:
         """Grow the tree.
 
         Parameters
@@ -585,8 +592,8 @@ class ReliefTreeRegressor(RegressorMixin, _BaseTree):
             The features, as in :meth:`ReliefTree.fit`.
         y : array of shape (n_rows,), or the name of a column of the file ``X``
             The numbers.
-        progress : callable, optional
-            Called as ``progress(phase, done, total)`` ten times a second.
+        progress : callable or bool, optional
+            Called as ``progress(phase, done, total)`` ten times a second; True draws a line on stderr.
 
         Returns
         -------

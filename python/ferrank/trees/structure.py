@@ -8,7 +8,8 @@ import scipy.sparse as sp
 
 from ferrank import _core
 from ferrank._core import Source
-from ferrank.run import Progress, finish
+from ferrank.progress import Progress
+from ferrank.run import finish
 
 __all__ = ["Tree"]
 

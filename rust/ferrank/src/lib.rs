@@ -49,7 +49,7 @@ pub mod run;
 pub mod settings;
 pub mod stream;
 
-pub use ferrank_data::{closed_sets, hierarchy, inspect, intake, profile, schema, source};
+pub use ferrank_data::{closed_sets, hierarchy, inspect, intake, integer_targets, profile, schema, source};
 pub use ferrank_forest as forest;
 pub use ferrank_forest::ForestParams;
 pub use ferrank_ranking::{RunOptions, rank_intervals, ranking, relevance};

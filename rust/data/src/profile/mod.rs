@@ -644,11 +644,11 @@ impl LabelProfile {
     /// The hierarchy that was given, or that of the labels found.
     ///
     /// # Errors
-    /// [`Error::Data`] where the labels found are no paths.
+    /// [`Error::Data`] where a path has an empty part, or too many.
     pub fn hierarchy(&self) -> Result<Arc<Hierarchy>> {
         match &self.plan.hierarchy {
             Some(hierarchy) => Ok(hierarchy.clone()),
-            None => Hierarchy::from_labels(&self.found, self.plan.decay).map(Arc::new),
+            None => Hierarchy::from_paths(self.found.iter().map(String::as_str), self.plan.decay).map(Arc::new),
         }
     }
 }
