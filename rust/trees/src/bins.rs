@@ -185,3 +185,60 @@ impl NodeTarget {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::table::{Outcome, Table};
+
+    fn table(feature: Column, target: Vec<f64>) -> Table {
+        let n_rows = target.len();
+        Table {
+            features: vec![feature],
+            categories: vec![None],
+            outcome: Outcome::Numbers(target),
+            classes: Vec::new(),
+            n_rows,
+        }
+    }
+
+    fn keys(candidates: &Candidates) -> Vec<(u32, bool, usize)> {
+        candidates.list().iter().map(|one| (one.key, one.missing_left, one.smaller)).collect()
+    }
+
+    #[test]
+    fn rows_with_a_missing_value_go_with_the_larger_side() {
+        let table = table(Column::Numeric(vec![2.0, f64::NAN, 1.0, 1.0, 4.0, f64::NAN]), vec![0.0; 6]);
+        let rows: Vec<u32> = (0..6).collect();
+        let bins = Bins::new(&NodeRows::new(&table, &rows), 0);
+        assert_eq!((bins.n_bins(), bins.bin(0), &bins.missing[..]), (3, &[2, 3][..], &[1, 5][..]));
+        // Of 2 and 2 known rows the left side counts as larger.
+        assert_eq!(keys(&bins.candidates(1)), [(0, true, 2), (1, true, 1)]);
+        assert_eq!(keys(&bins.candidates(2)), [(0, true, 2)]);
+        let candidates = bins.candidates(1);
+        assert_eq!(bins.test(&candidates, candidates.list()[1]), Test::AtMost(3.0));
+    }
+
+    #[test]
+    fn few_categories_are_grouped_in_every_way() {
+        let table = table(Column::Nominal(vec![7, 3, 5, 3, MISSING_U16]), vec![0.0; 5]);
+        let rows: Vec<u32> = (0..5).collect();
+        let bins = Bins::new(&NodeRows::new(&table, &rows), 0);
+        let candidates = bins.candidates(1);
+        assert_eq!(keys(&candidates), [(0b001, true, 2), (0b011, true, 1), (0b101, true, 1)]);
+        assert_eq!(bins.test(&candidates, candidates.list()[2]), Test::groups(vec![3, 7], vec![5]));
+    }
+
+    #[test]
+    fn many_categories_are_cut_in_the_order_of_their_means() {
+        let codes: Vec<u16> = (0..10).collect();
+        let target = vec![5.0, 1.0, 3.0, 0.0, 9.0, 8.0, 2.0, 7.0, 6.0, 4.0];
+        let table = table(Column::Nominal(codes), target);
+        let rows: Vec<u32> = (0..10).collect();
+        let bins = Bins::new(&NodeRows::new(&table, &rows), 0);
+        let candidates = bins.candidates(3);
+        assert_eq!(keys(&candidates).first(), Some(&(2, false, 3)));
+        let expected = Test::groups(vec![3, 1, 6], vec![2, 9, 0, 8, 7, 5, 4]);
+        assert_eq!(bins.test(&candidates, candidates.list()[0]), expected);
+    }
+}

@@ -101,3 +101,67 @@ fn renumber(nodes: Vec<Node>) -> Vec<Node> {
     });
     kept.collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::params::Selector;
+    use crate::tree::{Split, Test};
+
+    fn node(class_counts: &[u64], children: Option<(u32, u32)>) -> GrownNode {
+        let split = children.map(|(left, right)| Split {
+            feature: 0,
+            test: Test::AtMost(0.0),
+            missing_left: true,
+            n_missing: 0,
+            selector: Selector::Gini,
+            estimate: 0.0,
+            correlation: None,
+            left,
+            right,
+        });
+        let majority = (0..class_counts.len()).rev().max_by_key(|&class| class_counts[class]).unwrap_or(0);
+        let node = Node {
+            n_rows: class_counts.iter().sum(),
+            class_counts: class_counts.to_vec(),
+            prediction: majority as f64,
+            impurity: 0.0,
+            model: None,
+            split,
+        };
+        GrownNode { node, error: 0.0 }
+    }
+
+    /// 10 and 10 rows, split into 9 and 3, and 1 and 7; the first of these into 5 and 1, and 4 and 2.
+    fn grown() -> Vec<GrownNode> {
+        vec![
+            node(&[10, 10], Some((1, 4))),
+            node(&[9, 3], Some((2, 3))),
+            node(&[5, 1], None),
+            node(&[4, 2], None),
+            node(&[1, 7], None),
+        ]
+    }
+
+    #[test]
+    fn errors_worked_by_hand() {
+        let prior = Prior { m: 2.0, shares: vec![0.5, 0.5], mean: 0.0, error: 0.0 };
+        // 1 − (9 + 1) / 14.
+        assert!((prior.error_of(&grown()[1]) - 4.0 / 14.0).abs() < 1e-15);
+        let numbers = Prior { m: 2.0, shares: Vec::new(), mean: 1.0, error: 6.0 };
+        let mut leaf = node(&[], None);
+        (leaf.node.n_rows, leaf.node.prediction, leaf.error) = (4, 3.0, 1.5);
+        // (4 · 1.5 + 2 (6 + 2²)) / 6.
+        assert!((numbers.error_of(&leaf) - 26.0 / 6.0).abs() < 1e-15);
+    }
+
+    #[test]
+    fn branches_that_do_not_pay_are_cut() {
+        // The errors of the lower leaves are 1/4 and 3/8, more than 4/14 together; those of the upper ones pay.
+        let left = prune(grown(), Some(2.0));
+        let children = |node: &Node| node.split.as_ref().map(|split| (split.left, split.right));
+        assert_eq!(left.iter().map(children).collect::<Vec<_>>(), [Some((1, 2)), None, None]);
+        assert_eq!(left[2].class_counts, [1, 7]);
+        assert_eq!(prune(grown(), None).len(), 5);
+    }
+}
