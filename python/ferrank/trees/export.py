@@ -26,7 +26,8 @@ _BOX_WIDTH, _BOX_HEIGHT, _GAP_X, _GAP_Y, _MARGIN = 190, 46, 16, 44, 20
 def heading(tree: Tree) -> str:
     """Return a line on the size of a tree and what chose its splits."""
     chosen = ", ".join(f"{count} by {name}" for name, count in tree.selectors().items())
-    size = f"{tree.n_node_samples[0]:,} rows, {len(tree.nodes)} nodes, {tree.n_leaves} leaves"
+    nodes = "1 node" if len(tree.nodes) == 1 else f"{len(tree.nodes):,} nodes, {tree.n_leaves:,} leaves"
+    size = f"{tree.n_node_samples[0]:,} rows, {nodes}"
     return f"{tree.task} of {shorten(tree.target)}: {size}, depth {tree.max_depth}" + (
         f"; splits: {chosen}" if chosen else ""
     )
@@ -113,8 +114,8 @@ def _escaped(line: str) -> str:
 
 def _lines(tree: Tree, node: dict[str, Any]) -> tuple[str, str]:
     """Return the two lines in the box of a node."""
-    if node["split"]:
-        return _test(tree, node["split"]), f"{_why(node['split'])}; {node['n_rows']:,} rows"
+    if split := node["split"]:
+        return _test(tree, split), f"{split['selector']} {split['estimate']:.3g}; {node['n_rows']:,} rows"
     what, _, rows = _leaf(tree, node).rpartition(" (")
     return what, rows.removesuffix(")")
 
@@ -186,9 +187,11 @@ def plot(tree: Tree, path: str | os.PathLike[str] | None = None) -> "Figure":
     axes.set_xlim(0, at.width)
     axes.set_ylim(at.height, 0)
     for number, split in tree.splits():
-        for child in (split["left"], split["right"]):
-            ends = (at.x[number], at.x[child]), (at.y[number] + _BOX_HEIGHT, at.y[child])
-            axes.plot(*ends, color="#666677", linewidth=0.8 * shrink, zorder=1)
+        for child, word in ((split["left"], "yes"), (split["right"], "no")):
+            x, y = (at.x[number], at.x[child]), (at.y[number] + _BOX_HEIGHT, at.y[child])
+            axes.plot(x, y, color="#666677", linewidth=0.8 * shrink, zorder=1)
+            middle = sum(x) / 2, sum(y) / 2
+            axes.text(*middle, word, ha="center", va="center", fontsize=7 * shrink, color="#444455")
     for number, node in enumerate(tree.nodes):
         words, size = _lines(tree, node)
         axes.text(
