@@ -21,7 +21,7 @@ CATEGORIES = ("two", "several", "many")
 def table(seed: int, *, classes: bool) -> tuple[pa.Table, list]:
     """A table of features, and a target that depends on some of them."""
     rng = np.random.default_rng(seed)
-    n_rows = int(rng.integers(2, 70))
+    n_rows = int(rng.integers(2, 60))
     kinds = rng.choice(NUMBERS + CATEGORIES, size=rng.integers(1, 7))
     missing = rng.choice([0.0, 0.0, 0.1, 0.4])
     columns = {f"x{i}": values(kind, n_rows, rng, missing) for i, kind in enumerate(kinds)}
