@@ -196,8 +196,8 @@ n_neighbors = 5
 [data.iris]
 path = "iris.arff"
 target = "class"
-[data.wine]
-path = "wine.arff"
+[data.german]
+path = "german.arff"
 target_last = 1
 [rankers.forest]
 n_estimators = 5
@@ -231,7 +231,11 @@ def test_a_plan_in_the_shell(tmp_path: Path, capsys: pytest.CaptureFixture[str])
         ("folds = 2", "folds = 1", "splits: folds: 1 must be 2 or more"),
         ('kind = "cross-validation"', 'kind = "none"', "splits.kind: 'none' is not one of repeated"),
         ("n_estimators = 5", "n_trees = 5", "rankers.forest.n_trees: no such key"),
-        ('ranker = "information_gain"', 'ranker = "gain"', "rankers.gain.ranker: 'gain' is not one of forest"),
+        (
+            'ranker = "information_gain"',
+            'ranker = "gain"',
+            "rankers.gain.ranker: 'gain' is not one of forest",
+        ),
         ('measure = "accuracy"', "measure = [", "plan.toml: "),
         ('measure = "accuracy"', "measures = 1", "measures: no such key"),
     ],

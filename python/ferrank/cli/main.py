@@ -24,6 +24,7 @@ from ferrank.cli import (
     report,
     study,
     synth,
+    tree,
     tune,
 )
 from ferrank.cli.names import flags_of, in_shell, suggestion
@@ -55,6 +56,7 @@ def build_parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=_Parser)
     for command in (
         rank,
+        tree,
         tune,
         evaluate,
         curves,

@@ -10,12 +10,14 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute
 import pyarrow.feather
 from joblib import Parallel, delayed
 
 from ferrank.data.dataset import Dataset
 from ferrank.data.source import read_all
 from ferrank.errors import DataError, ResourceError, SettingError
+from ferrank.evaluate.evaluation import UNWEIGHTED
 from ferrank.evaluate.rows import read_rows
 from ferrank.evaluate.study.cells import SCHEMA, Cell, Judge, WeightedNeighbors
 from ferrank.evaluate.study.results import Results
@@ -123,8 +125,8 @@ class Study:
                 self._keep(cell, table)
                 if report is not None:
                     report("studying", number, total)
-        order = [_file_name(cell) for name in self.data for cell, _ in self._cells(name)]
-        self.results = Results(pa.concat_tables([done[name] for name in order]))
+        cells = [cell for name in self.data for cell, _ in self._cells(name)]
+        self.results = Results(pa.concat_tables(self._once(cell, done[_file_name(cell)]) for cell in cells))
         if self.folder is not None:
             self.results.save(self.folder / "results.arrow")
         return self.results
@@ -208,6 +210,12 @@ class Study:
             "splits": repr(self.splits),
             "random_state": str(self.random_state),
         } | {f"rankers: {name}": _fingerprint(ranker) for name, ranker in self.rankers.items()}
+
+    def _once(self, cell: Cell, table: pa.Table) -> pa.Table:
+        """Return the results of a cell; the baseline, which all rankers have, counts with the first of them."""
+        if cell.ranker == next(iter(self.rankers)):
+            return table
+        return table.filter(pa.compute.not_equal(table["method"], UNWEIGHTED))
 
     def _keep(self, cell: Cell, table: pa.Table) -> None:
         if self.folder is not None:
