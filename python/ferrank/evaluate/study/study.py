@@ -212,7 +212,7 @@ class Study:
         } | {f"rankers: {name}": _fingerprint(ranker) for name, ranker in self.rankers.items()}
 
     def _once(self, cell: Cell, table: pa.Table) -> pa.Table:
-        """Return the results of a cell; the baseline, which all rankers have, counts with the first of them."""
+        """Return the results of a cell; the baseline, which all rankers have, counts with the first."""
         if cell.ranker == next(iter(self.rankers)):
             return table
         return table.filter(pa.compute.not_equal(table["method"], UNWEIGHTED))
