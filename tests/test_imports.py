@@ -9,7 +9,7 @@ import ferrank
 
 ROOT = Path(ferrank.__file__).parent
 LAYERS = ["errors", "logs", "progress", "run", "output", "resources", "data", "ranking", "distributed",
-          "rankers", "evaluate", "model_selection", "cli"]  # fmt: skip
+          "rankers", "trees", "evaluate", "model_selection", "cli"]  # fmt: skip
 """From the bottom up: each may import those before it."""
 
 

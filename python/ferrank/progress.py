@@ -12,7 +12,7 @@ Progress = Callable[[str, int, int], None]
 """Called as ``progress(phase, done, total)``; rows or trees, of a dask collection tasks; ``total`` is 0 where
 unknown."""
 
-_UNITS = {"growing": "trees", "drawing curves": "splits", "tuning": "rankings"}
+_UNITS = {"growing": "trees", "drawing curves": "splits", "tuning": "rankings", "studying": "cells"}
 _CLEAR = "\r\x1b[K"
 
 

@@ -15,6 +15,7 @@ from ferrank.errors import ColumnTypeError, DataError
 
 __all__ = [
     "Column",
+    "features_alone",
     "group_column",
     "group_numbers",
     "join",
@@ -73,6 +74,12 @@ def join(
         "weight": weights[0][0] if weights else None,
         "groups": group[0][0] if group else None,
     }
+
+
+def features_alone(estimator: Any, X: Any) -> Source:
+    """Return a source of the features of rows to predict, validated for the fitted ``estimator``."""
+    read = _frame if _is_frame(X) else _matrix
+    return _source(*read(estimator, X, "no_validation", reset=False), [])
 
 
 def _check_given(parameter: str, what: str, now: Any, before: str | None) -> None:
