@@ -182,6 +182,18 @@ def test_a_ranking_warns_of_the_worst_once() -> None:
         fr.rank(clean(), "y", n_estimators=2)
 
 
+@pytest.mark.parametrize("value", [1.5, "a", None])
+def test_a_ranking_warns_of_a_constant_target(value: Any) -> None:
+    settings = {"unlabelled": "ignore"} if value is None else {}
+    try:
+        with pytest.warns(
+            fr.SpoiledDataWarning, match="constant: column 'y': the target has one value or none"
+        ):
+            fr.rank(clean().assign(y=value), "y", n_estimators=2, **settings)
+    except fr.DataError:
+        assert value is None
+
+
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "t.csv"
     clean().assign(row=np.arange(400)).to_csv(path, index=False)

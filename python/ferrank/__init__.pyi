@@ -37,3 +37,6 @@ from .ranking import Ranking as Ranking
 from .ranking import Relevance as Relevance
 from .ranking import ScoreRanking as ScoreRanking
 from .ranking.stopping import Stop as Stop
+from .trees.estimators import ReliefTree as ReliefTree
+from .trees.estimators import ReliefTreeClassifier as ReliefTreeClassifier
+from .trees.estimators import ReliefTreeRegressor as ReliefTreeRegressor

@@ -56,10 +56,10 @@ class ColumnTypeError(FerrankError, TypeError):
 
     Examples
     --------
-    >>> import datetime, ferrank
-    >>> ferrank.rank({"day": [datetime.date(2024, 2, 1)] * 2, "y": [0.5, 1.5]}, "y")
+    >>> import ferrank
+    >>> ferrank.rank({"photo": [b"GIF89a", b"GIF89a"], "y": [0.5, 1.5]}, "y")
     Traceback (most recent call last):
-    ferrank.errors.ColumnTypeError: ...'day'...
+    ferrank.errors.ColumnTypeError: ...'photo'...
     """
 
 

@@ -12,7 +12,21 @@ from collections.abc import Mapping, Sequence
 from typing import NoReturn
 
 from ferrank import __version__
-from ferrank.cli import check, compare, convert, curves, evaluate, inspect, rank, synth, tune
+from ferrank.cli import (
+    check,
+    compare,
+    convert,
+    curves,
+    evaluate,
+    inspect,
+    merge,
+    rank,
+    report,
+    study,
+    synth,
+    tree,
+    tune,
+)
 from ferrank.cli.names import flags_of, in_shell, suggestion
 from ferrank.cli.options import with_csv
 from ferrank.cli.progress import message
@@ -40,7 +54,21 @@ def build_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"ferrank {__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=_Parser)
-    for command in (rank, tune, evaluate, curves, compare, synth, check, inspect, convert):
+    for command in (
+        rank,
+        tree,
+        tune,
+        evaluate,
+        curves,
+        compare,
+        study,
+        report,
+        merge,
+        synth,
+        check,
+        inspect,
+        convert,
+    ):
         command.add_to(commands)
     for command_parser in commands.choices.values():
         command_parser.set_defaults(flags=flags_of(command_parser))

@@ -15,7 +15,7 @@ from ferrank.data.opening import Folder
 from ferrank.data.source import as_table, is_lazy, numbered, open_source
 from ferrank.errors import ColumnTypeError, DataError, SettingError
 
-__all__ = ["Dataset"]
+__all__ = ["Dataset", "with_categories"]
 
 Labels = str | os.PathLike[str] | None
 
@@ -86,7 +86,7 @@ class Dataset:
         self.drop = [drop] if isinstance(drop, str) else list(drop)
         self.data = data
         if categorical_features is not None:
-            self.data = _with_categories(data, categorical_features)
+            self.data = with_categories(data, categorical_features)
         self._source: _core.Source | None = None
         self._classes: dict[str, Any] | None = None
         self._profiles: dict[str, bytes] = {}
@@ -185,7 +185,7 @@ class Dataset:
         return f"<Dataset {self.source().name}: {what}, {len(problem['features'])} features>"
 
 
-def _with_categories(data: Any, categorical: Iterable[Any]) -> pa.Table:
+def with_categories(data: Any, categorical: Iterable[Any]) -> pa.Table:
     """Return ``data`` as a table in which the columns ``categorical`` are dictionaries of strings."""
     if isinstance(data, str | os.PathLike | list | tuple) or is_lazy(data):
         raise SettingError(

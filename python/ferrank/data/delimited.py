@@ -96,7 +96,8 @@ class CSVFile:
         """
         head = _head(self.path)
         encoding = self.encoding or _encoding_of(head, self.path)
-        lines = _lines(head, encoding)
+        with reading(Path(self.path)):
+            lines = _lines(head, encoding)
         delimiter = self.delimiter or _delimiter_of(lines)
         rows = _rows(lines, delimiter)
         header = self.header if self.header is not None else not _are_numbers(rows[0]) if rows else True

@@ -19,7 +19,7 @@ from ferrank.data.opening import Folder
 from ferrank.data.partitioned import is_partitioned, open_partitioned
 from ferrank.data.remote import TempFolder, fetched, is_remote, spooled
 from ferrank.data.sparse import compressed_rows, issparse
-from ferrank.errors import ColumnTypeError, DataError, SettingError
+from ferrank.errors import ColumnTypeError, DataError, FerrankError, SettingError
 from ferrank.run import finish
 
 __all__ = ["as_table", "checked", "is_lazy", "numbered", "numbers_of", "open_source", "read", "read_all"]
@@ -93,7 +93,10 @@ def open_source(
 
 def read(source: _core.Source) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
     """Return the columns of ``source``, and its rows batch by batch."""
-    reader = pa.RecordBatchReader.from_stream(source)
+    try:
+        reader = pa.RecordBatchReader.from_stream(source)
+    except pa.ArrowException as error:  # a name that cannot be handed over
+        raise DataError(f"{source.name}: {error}") from error
 
     def batches() -> Iterator[pa.RecordBatch]:
         try:
@@ -157,6 +160,11 @@ def numbered(n_columns: int) -> list[str]:
     return [f"x{number}" for number in range(n_columns)]
 
 
+_BUNCH = (
+    "data: is a Bunch of scikit-learn; give X and y, or its frame, such as load_iris(as_frame=True).frame"
+)
+
+
 def numbers_of(column: pa.ChunkedArray) -> np.ndarray[Any, np.dtype[np.float64]]:
     """Return numbers, booleans or times as float64, of shape (n_rows,), NaN where missing.
 
@@ -175,15 +183,25 @@ def as_table(data: Any) -> Any:
     """
     try:
         if type(data).__module__.partition(".")[0] == "pandas":
+            if not hasattr(data, "columns"):
+                raise ColumnTypeError("data: is a Series, one column; give a frame, with the target in it")
             return pa.Table.from_pandas(data, preserve_index=False)
+        if isinstance(data, list) and data and all(isinstance(row, Mapping) for row in data):
+            return pa.Table.from_pylist(data)
         if isinstance(data, Mapping):
-            columns = {str(name): pa.array(column, from_pandas=True) for name, column in data.items()}
+            if hasattr(data, "DESCR"):
+                raise ColumnTypeError(_BUNCH)
+            columns = {str(name): _column(column) for name, column in data.items()}
             return checked(pa.table(columns))
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
         text = "; ".join(str(part) for part in error.args)
+        if "expected length" in text:
+            raise DataError(f"table: {text}; give all columns as many rows") from error
         raise ColumnTypeError(f"table: {text}; use one type in a column, or drop it") from error
-    except ValueError as error:
-        raise DataError(f"table: {error}") from error
+    except FerrankError:
+        raise
+    except Exception as error:  # columns may be of any library
+        raise DataError(f"table: {error}; rename or mend a column") from error
     if isinstance(data, pa.Table | pa.RecordBatch):
         return checked(data)
     if hasattr(data, "__arrow_c_stream__") or hasattr(data, "__arrow_c_array__"):
@@ -192,6 +210,13 @@ def as_table(data: Any) -> Any:
         f"data: cannot rank a {type(data).__module__}.{type(data).__qualname__}; use a path, a NumPy or "
         "SciPy array, or a table that speaks Arrow (pyarrow, pandas, a collected polars frame, DuckDB)"
     )
+
+
+def _column(values: Any) -> Any:
+    """Return a column as pyarrow has it, NaN of other libraries as missing."""
+    if isinstance(values, pa.Array | pa.ChunkedArray):
+        return checked(values)
+    return pa.array(values, from_pandas=True)
 
 
 def checked(data: Any) -> Any:

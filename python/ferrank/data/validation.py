@@ -15,6 +15,7 @@ from ferrank.errors import ColumnTypeError, DataError, FerrankError
 
 __all__ = [
     "Column",
+    "features_alone",
     "group_column",
     "group_numbers",
     "join",
@@ -60,7 +61,10 @@ def _join(
     read = _frame if _is_frame(X) else _matrix
     features = read(estimator, X, y, reset=like is None)
     names = features[0]
-    check_consistent_length(X, y)
+    try:
+        check_consistent_length(X, y)
+    except ValueError as error:
+        raise DataError(str(error)) from error
     targets = unlike(names, target_columns(y)) if supervised else []
     if like is not None:
         targets = _called(like["target"] or [], targets, y)
@@ -85,6 +89,12 @@ def _join(
     }
 
 
+def features_alone(estimator: Any, X: Any) -> Source:
+    """Return a source of the features of rows to predict, validated for the fitted ``estimator``."""
+    read = _frame if _is_frame(X) else _matrix
+    return _source(*read(estimator, X, "no_validation", reset=False), [])
+
+
 def _check_given(parameter: str, what: str, now: Any, before: str | None) -> None:
     """Raise an error if ``what`` is given with this batch and was not with those before, or the reverse."""
     if (now is None) != (before is None):
@@ -95,8 +105,8 @@ def _check_given(parameter: str, what: str, now: Any, before: str | None) -> Non
         )
 
 
-def group_column(groups: Any) -> Any:
-    """Return the groups of rows as an Arrow array; NaN and None are missing."""
+def group_column(groups: Any, name: str = "groups") -> Any:
+    """Return a value for each row, such as its group, as an Arrow array; NaN and None are missing."""
     try:
         if isinstance(groups, pa.Table):
             groups = groups.column(0)
@@ -107,7 +117,7 @@ def group_column(groups: Any) -> Any:
         return pa.array(groups, from_pandas=True)
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
         raise ColumnTypeError(
-            f"groups: {error}; use one value for each row, such as strings or integers"
+            f"{name}: {error}; use one value for each row, such as strings or integers"
         ) from error
 
 
@@ -148,9 +158,12 @@ def _matrix(estimator: Any, X: Any, y: Any, *, reset: bool) -> tuple[list[str], 
     # Missing values are welcome, and infinity is refused by the engine, which names the column.
     checks = {"dtype": None if text else "numeric", "ensure_all_finite": False, "accept_sparse": "csr"}
     checks["reset"] = reset
-    if y is None:
-        validate_data(estimator, X, y, **checks)
-    X = validate_data(estimator, X, **checks)
+    try:
+        if y is None:
+            validate_data(estimator, X, y, **checks)
+        X = validate_data(estimator, X, **checks)
+    except ValueError as error:
+        raise DataError(str(error)) from error
     names = [str(name) for name in getattr(estimator, "feature_names_in_", ())]
     names = names or [f"x{number}" for number in range(X.shape[1])]
     if text:

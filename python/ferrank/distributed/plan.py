@@ -28,8 +28,8 @@ from ferrank.errors import (
     ResourceError,
     SettingError,
 )
+from ferrank.progress import Progress
 from ferrank.ranking import Ranking
-from ferrank.run import Progress
 
 __all__ = ["rank"]
 

@@ -21,9 +21,10 @@ from ferrank.data.classes import with_classes
 from ferrank.data.hierarchy import edges_of
 from ferrank.data.source import is_lazy
 from ferrank.errors import DataError, SettingError
+from ferrank.progress import Progress
 from ferrank.ranking import Ranking
 from ferrank.resources import bytes_of, threads_of
-from ferrank.run import Progress, finish
+from ferrank.run import finish
 
 __all__ = ["EngineRanker", "Ranker", "plain", "seed_of"]
 

@@ -6,17 +6,19 @@ from typing import Any, ClassVar, Literal, Self
 
 from ferrank._core import Source
 from ferrank.errors import SettingError
+from ferrank.progress import Progress
 from ferrank.rankers.base import EngineRanker, Ranker, seed_of
 from ferrank.rankers.forest import ForestRanker
 from ferrank.rankers.relief import ReliefRanker
 from ferrank.ranking import Ranking
 from ferrank.ranking.joint import join
-from ferrank.run import Progress
 
 __all__ = ["JOINT_DRAWS", "JOINT_TREES", "JointRanker"]
 
 JOINT_TREES = 800
 """Trees that p-values are computed from."""
+LEAST_TREES = 200
+"""The least number of trees that do for p-values."""
 JOINT_DRAWS = 60
 """Draws of the targets that p-values are computed from."""
 
@@ -159,6 +161,11 @@ class JointRanker(Ranker):
             raise SettingError(
                 f"unlabelled: {self.unlabelled!r} is neither 'error' nor 'ignore'; to use rows without a "
                 "target, take the ranker forest or relief"
+            )
+        if isinstance(self.n_estimators, int) and self.n_estimators < LEAST_TREES:
+            raise SettingError(
+                f"n_estimators: {self.n_estimators} trees are too few for p-values; use {LEAST_TREES} or "
+                "more, or ranker='forest'"
             )
         if self.scope != "global":
             raise SettingError(

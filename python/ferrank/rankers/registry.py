@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from difflib import get_close_matches
 from inspect import signature
-from typing import Any
+from typing import Any, cast
 
 from ferrank._core import Source
 from ferrank.data.dataset import Dataset
@@ -49,12 +49,33 @@ WITH_P_VALUES: dict[str, dict[str, Any]] = {
 """The settings from which p-values follow, for rankers that give none by default."""
 
 
-def ranker_of(ranker: Ranker | str | None, settings: dict[str, Any]) -> Ranker:
+_MEANT = {
+    "y": "target",
+    "label": "target",
+    "k": "n_neighbors",
+    "seed": "random_state",
+    "trees": "n_estimators",
+    "n_trees": "n_estimators",
+    "num_trees": "n_estimators",
+    "mtry": "max_features",
+    "min_leaf": "min_samples_leaf",
+    "threads": "n_jobs",
+    "num_threads": "n_jobs",
+    "verbose": "progress=True",
+    "weights": "sample_weight",
+    "score": "scores",
+}
+"""What others call settings, and what they are called here."""
+
+
+def ranker_of(ranker: Ranker | type[Ranker] | str | None, settings: dict[str, Any]) -> Ranker:
     """Return the ranker that was given, or the one of that name with these settings."""
+    if isinstance(ranker, type) and issubclass(ranker, Ranker):
+        return cast(Ranker, ranker(**settings))
     if isinstance(ranker, Ranker):
         if settings:
             raise given_twice(settings)
-        return ranker
+        return cast(Ranker, ranker)
     name = "forest" if ranker is None else ranker
     if name not in RANKERS:
         raise SettingError(f"ranker: {ranker!r} is neither a ranker nor one of {', '.join(RANKERS)}")
@@ -68,7 +89,7 @@ def _unknown(setting: str, name: str) -> SettingError:
     """Return the error for a setting that the ranker called ``name`` does not have."""
     others = [other for other, ranker in RANKERS.items() if setting in signature(ranker).parameters]
     own = list(signature(RANKERS[name]).parameters)
-    near = get_close_matches(setting, own, n=1, cutoff=0.7)
+    near = [_MEANT[setting]] if setting in _MEANT else get_close_matches(setting, own, n=1, cutoff=0.7)
     if others:
         hint = f"it is one of ranker='{others[0]}'"
     else:
@@ -77,7 +98,7 @@ def _unknown(setting: str, name: str) -> SettingError:
 
 
 def chosen_ranker(
-    ranker: Ranker | str | None, settings: dict[str, Any], *, weighted: bool, task: str | None
+    ranker: Ranker | type[Ranker] | str | None, settings: dict[str, Any], *, weighted: bool, task: str | None
 ) -> Ranker:
     """Return the ranker that was given or named. "auto", or None, is the joint ranker, or the forest.
 

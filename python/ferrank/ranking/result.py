@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import pyarrow as pa
 
-from ferrank.errors import SettingError
+from ferrank.errors import DataError, SettingError
 from ferrank.ranking import plot, storage, text
 from ferrank.ranking.model_error import ModelError
 from ferrank.ranking.relevance import FDR, Dependence, Relevance, check_fdr
@@ -135,6 +135,8 @@ class Ranking:
         >>> Ranking.from_importances(["a", "b"], {"weight": [0.1, 0.7]}, task="regression").top(1)
         ['b']
         """
+        if len(set(features)) < len(features):
+            raise DataError("features: two have the same name; rename one")
         scores = {
             name: rank_importances(
                 np.asarray(values, dtype=np.float64), (standard_errors or {}).get(name), len(features)
@@ -192,6 +194,8 @@ class Ranking:
 
     def top(self, k: int = 10, score: str | None = None) -> list[str]:
         """Return the names of the ``k`` best features, best first."""
+        if k < 0:
+            raise SettingError(f"k: {k} is not a number of features; use 0 or more")
         return [self.features[number] for number in self.order(score)[:k]]
 
     def relevant(self, fdr: float = FDR, dependence: Dependence = "positive") -> list[str]:
@@ -238,6 +242,52 @@ class Ranking:
             )
         return self.relevance
 
+    @property
+    def p_value(self) -> Floats:
+        """(n_features,); the p-value of each feature, as of :class:`Relevance`."""
+        return self._known_relevance().p_value
+
+    @property
+    def q_value(self) -> Floats:
+        """(n_features,); the least false discovery rate at which each feature is relevant."""
+        return self._known_relevance().q_value
+
+    @property
+    def verdict(self) -> Any:
+        """(n_features,); "relevant", "irrelevant" or "undecided"."""
+        return self._known_relevance().verdict
+
+    @property
+    def standard_error(self) -> Floats:
+        """(n_features,); how far other rows would move the importance, of :meth:`score_with_errors`."""
+        return self.score_with_errors().standard_error
+
+    @property
+    def monte_carlo_error(self) -> Floats:
+        """(n_features,); how far more trees or queries would move it, of :meth:`score_with_errors`."""
+        return self.score_with_errors().monte_carlo_error
+
+    @property
+    def rank_interval(self) -> Any:
+        """(n_features, 2); the best and the worst possible rank, of :meth:`score_with_errors`."""
+        return self.score_with_errors().rank_interval
+
+    def score_with_errors(self) -> ScoreRanking:
+        """Return the first score that has standard errors; the first one if none has.
+
+        The evidence of a joint ranking has none.
+        """
+        scores = list(self.scores.values())
+        return next((score for score in scores if np.isfinite(score.standard_error).any()), scores[0])
+
+    def __len__(self) -> int:
+        """Return the number of features."""
+        return len(self.features)
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        """Return the table of :meth:`to_arrow` as an Arrow stream."""
+        return self.to_arrow().__arrow_c_stream__(requested_schema)
+
     def to_arrow(self) -> pa.Table:
         """Return a table with a row for each feature, best first.
 
@@ -282,6 +332,7 @@ class Ranking:
         *,
         top: int = 30,
         scores: Sequence[str] | None = None,
+        ax: Any = None,
     ) -> "Figure":
         """Draw the importances of the best features as bars, with standard errors.
 
@@ -292,13 +343,15 @@ class Ranking:
         top : int, default=30
             Number of features in a panel.
         scores : sequence of str, optional
-            The scores, a panel each; by default all.
+            The scores, a panel each; by default all, with ``ax`` the first one.
+        ax : matplotlib.axes.Axes, optional
+            Where to draw one score.
 
         Returns
         -------
         matplotlib.figure.Figure
         """
-        return plot.plot(self, path, top=top, scores=scores)
+        return plot.plot(self, path, top=top, scores=scores, ax=ax)
 
     def to_text(self, top: int = 10) -> str:
         """Return a table of the ``top`` best features as text."""

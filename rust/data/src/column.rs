@@ -61,6 +61,20 @@ pub fn numbers<'a>(array: &'a ArrayRef, buffer: &'a mut Vec<f64>) -> Result<&'a 
     Ok(buffer)
 }
 
+/// # Errors
+/// [`Error::Data`] if one of `values` is infinite, without the column's name: the caller adds it.
+pub fn check_finite(values: &[f64]) -> Result<()> {
+    match values.iter().find(|value| value.is_infinite()) {
+        Some(&found) => Err(not_finite(found)),
+        None => Ok(()),
+    }
+}
+
+/// The error of a column in which `found` was found.
+pub(crate) fn not_finite(found: f64) -> Error {
+    Error::Data(format!("the value {found} was found; use finite numbers, leave it missing, or drop the column"))
+}
+
 /// True for dates, times and durations.
 pub fn is_time(data_type: &DataType) -> bool {
     counted(data_type).is_some()

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::column::{is_text, is_text_list, is_time};
 use crate::groups::can_group;
 use crate::hierarchy::{Edge, Hierarchy};
-use crate::source::{HIERARCHY, LABEL, ROLE};
+use crate::source::{ChunkSource, HIERARCHY, LABEL, ROLE};
 use ferrank_runtime::error::{Error, Result, check, nearest};
 use ferrank_runtime::with_methods;
 
@@ -240,6 +240,31 @@ pub struct Attribute {
     pub kind: Kind,
 }
 
+impl Attribute {
+    /// The column of the same name in the source called `source`.
+    fn elsewhere(&self, schema: &Schema, source: &str) -> Result<Self> {
+        let name = &self.name;
+        let found: Vec<usize> = (0..schema.fields().len()).filter(|&at| schema.field(at).name() == name).collect();
+        let [column] = found[..] else {
+            let near = nearest(name, schema.fields().iter().map(|field| field.name().as_str()));
+            return Err(Error::Data(match found.len() {
+                0 => format!(
+                    "{source}: no column '{name}', which the training data have; the nearest are {}",
+                    near.join(", ")
+                ),
+                _ => format!("{source}: two columns are called '{name}'; rename one"),
+            }));
+        };
+        match (self.kind, Kind::from_field(schema.field(column))) {
+            (_, None) | (Kind::Numeric, Some(Kind::Nominal)) => Err(Error::Type(format!(
+                "{source}: column '{name}' is of type {}, in the training data it is numeric; use one type in both",
+                schema.field(column).data_type()
+            ))),
+            _ => Ok(Attribute { column, ..self.clone() }),
+        }
+    }
+}
+
 /// A ranking problem: roles resolved against a schema.
 ///
 /// ```
@@ -276,6 +301,23 @@ impl Problem {
     /// a task that the targets' kinds do not allow, no target or no feature left.
     pub fn resolve(schema: &Schema, roles: &Roles, source: &str) -> Result<Self> {
         Resolver::new(schema, source)?.resolve(roles)
+    }
+
+    /// The same problem on another source, by the names of its columns; without weights and groups.
+    ///
+    /// # Errors
+    /// A column is missing there, there twice, or of another kind.
+    pub fn elsewhere(&self, source: &dyn ChunkSource) -> Result<Self> {
+        let schema = source.schema();
+        let find = |attribute: &Attribute| attribute.elsewhere(&schema, source.name());
+        let all = |attributes: &[Attribute]| attributes.iter().map(find).collect::<Result<Vec<_>>>();
+        Ok(Problem {
+            features: all(&self.features)?,
+            targets: all(&self.targets)?,
+            weight: None,
+            groups: None,
+            ..self.clone()
+        })
     }
 
     /// The problem of target number `target` alone; the others are neither targets nor features.

@@ -23,6 +23,7 @@ mod selection;
 mod settings;
 mod sparse;
 mod stream;
+mod trees;
 
 use pyo3::prelude::*;
 
@@ -53,6 +54,8 @@ mod _core {
     use super::settings::{default_settings_json, score_definitions, settings_json};
     #[pymodule_export]
     use super::stream::Stream;
+    #[pymodule_export]
+    use super::trees::{Tree, grow_relief_tree, tree_settings_json};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -10,7 +10,7 @@ import pyarrow as pa
 from ferrank._core import Source
 from ferrank.data.check.columns import of_column
 from ferrank.data.check.report import Check, Finding
-from ferrank.data.check.sample import Column, columns_of, first_rows, sampled
+from ferrank.data.check.sample import MOST_ROWS, Column, columns_of, first_rows, sampled
 from ferrank.data.check.together import codes_by_target, copies, imbalance, leaks, repeated_rows
 from ferrank.data.dataset import Dataset
 from ferrank.errors import SettingError
@@ -109,13 +109,17 @@ def check(
 
 
 def worst(source: Source, roles: dict[str, Any]) -> list[Finding]:
-    """Return the identifiers, leaks, and numbers and dates in strings in the first rows of ``source``."""
+    """Return the worst that the first rows of ``source`` show, such as identifiers and leaks."""
     if len(source.columns) > _WIDE:
         return []
-    features, targets = _read(first_rows(source), source, roles)
+    table = first_rows(source)
+    features, targets = _read(table, source, roles)
     found = [finding for feature in features for finding in of_column(feature)]
     found += [finding for target in targets for finding in leaks(features, target)]
-    return _joined([finding for finding in found if finding.kind in _WORST])
+    worst = [finding for finding in found if finding.kind in _WORST]
+    # Further rows may have other values.
+    constant = [] if len(table) == MOST_ROWS else [target for target in targets if target.n_distinct < 2]
+    return _joined([*worst, *map(_constant_target, constant)])
 
 
 def _named_in(findings: list[Finding], *kinds: str) -> set[str]:
@@ -131,7 +135,7 @@ def _of_targets(features: list[Column], targets: list[Column], coded: set[str]) 
     found: list[Finding] = []
     for target in targets:
         if target.n_distinct < 2:
-            found.append(Finding("constant", [target.name], "one value or none", "leave the target out"))
+            found.append(_constant_target(target))
             continue
         found += leaks(features, target)
         # Labels are rare by nature, and among many of them some follow codes by chance.
@@ -140,6 +144,12 @@ def _of_targets(features: list[Column], targets: list[Column], coded: set[str]) 
             rare = imbalance(target)
             found += codes_by_target(uncoded, target) if rare is None else [rare]
     return found
+
+
+def _constant_target(target: Column) -> Finding:
+    return Finding(
+        "constant", [target.name], "the target has one value or none", "nothing tells it; leave it out"
+    )
 
 
 def _joined(findings: list[Finding]) -> list[Finding]:

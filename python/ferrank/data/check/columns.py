@@ -50,7 +50,7 @@ def _constant(column: Column) -> Finding | None:
 
 
 def _numbers_in_strings(column: Column) -> Finding | None:
-    if not column.is_nominal:
+    if not column.is_text:
         return None
     texts = [text for text in column.texts if text.strip().lower() not in _PLACEHOLDERS]
     if len(texts) < _MANY_TEXTS:

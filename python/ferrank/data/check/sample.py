@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 from ferrank._core import Source
 from ferrank.data.source import numbers_of, read
 
-__all__ = ["Column", "columns_of", "first_rows", "sampled"]
+__all__ = ["MOST_ROWS", "Column", "columns_of", "first_rows", "sampled"]
 
-_ROWS = (1_000, 10_000)
+MOST_ROWS = 10_000
+_LEAST_ROWS = 1_000
 _CELLS = 10_000_000
 
 
@@ -30,6 +31,8 @@ class Column:
     """(n_rows,); numbers, NaN where missing, or positions in ``texts``, -1 where missing"""
     texts: list[str]
     """categories; none for numbers"""
+    is_text: bool = False
+    """strings, and no dictionary, which somebody made of them"""
 
     @cached_property
     def known(self) -> NDArray[np.bool_]:
@@ -60,9 +63,9 @@ def first_rows(source: Source) -> pa.Table:
     parts: list[pa.RecordBatch] = []
     for batch in batches:
         parts.append(batch)
-        if sum(map(len, parts)) >= _ROWS[1]:
+        if sum(map(len, parts)) >= MOST_ROWS:
             break
-    return pa.Table.from_batches(parts, schema)[: _ROWS[1]]
+    return pa.Table.from_batches(parts, schema)[:MOST_ROWS]
 
 
 def sampled(source: Source) -> tuple[pa.Table, int]:
@@ -70,7 +73,7 @@ def sampled(source: Source) -> tuple[pa.Table, int]:
 
     As many rows as make 10 million cells, at least 1,000 and at most 10,000; all if there are fewer.
     """
-    most = int(np.clip(_CELLS // max(len(source.columns), 1), *_ROWS))
+    most = int(np.clip(_CELLS // max(len(source.columns), 1), _LEAST_ROWS, MOST_ROWS))
     parts: list[pa.RecordBatch] = []
     numbers: list[NDArray[np.int64]] = []
     n_rows, n_held, threshold = 0, 0, np.uint64(2**64 - 1)
@@ -117,12 +120,13 @@ def columns_of(table: pa.Table, kinds: dict[str, str]) -> list[Column]:
 
 
 def _column(name: str, values: pa.ChunkedArray, *, is_nominal: bool) -> Column:
-    if pa.types.is_dictionary(values.type):
+    is_text = not pa.types.is_dictionary(values.type)
+    if not is_text:
         values = values.cast(values.type.value_type)
     if is_nominal:
         texts = values.cast(pa.string()).combine_chunks().dictionary_encode()
         codes = pc.fill_null(texts.indices, -1).to_numpy(zero_copy_only=False)
-        return Column(name, True, False, codes, texts.dictionary.to_pylist())
+        return Column(name, True, False, codes, texts.dictionary.to_pylist(), is_text)
     numbers = numbers_of(values)
     known = numbers[np.isfinite(numbers)]
     return Column(name, False, bool(len(known) and (known == np.rint(known)).all()), numbers, [])

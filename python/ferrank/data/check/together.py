@@ -15,6 +15,7 @@ _FEW_ROWS = 30
 _NEAR = 0.999
 """Rank correlation from which on two columns are taken for the same."""
 _FEW_OTHERS = 10
+_ROWS_OF_A_CLASS = 5
 _MOST_COMPARED = 4_000
 _ALMOST_PURE = 0.995
 _ROWS_OF_A_CODE = 10
@@ -118,8 +119,10 @@ def _tells(feature: Column, target: Column) -> str | None:
     if not target.is_nominal:
         both_are_numbers = not feature.is_nominal
         return "by its rank" if both_are_numbers and _correlation(feature, target, both) > _NEAR else None
-    # With nearly all rows in a class, no error means little.
-    if len(classes) - counts.max() < max(_FEW_OTHERS, 2 * (1 - _ALMOST_PURE) * len(classes)):
+    # With nearly all rows in a class, or few in each, no error means little.
+    n_others = len(classes) - counts.max()
+    are_small = (counts > 0).sum() > len(classes) / _ROWS_OF_A_CLASS
+    if are_small or n_others < max(_FEW_OTHERS, 2 * (1 - _ALMOST_PURE) * len(classes)):
         return None
     if len(np.unique(codes)) <= len(codes) / _ROWS_OF_A_CODE:
         share = _purity(codes, classes)
