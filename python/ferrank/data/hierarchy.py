@@ -81,10 +81,12 @@ def _of_table(table: pa.Table, name: str) -> list[Edge]:
 
 def _read(path: Path) -> pa.Table:
     with reading(path):
-        return pa.csv.read_csv(
+        table = pa.csv.read_csv(
             regular(path),
             parse_options=pa.csv.ParseOptions(delimiter="\t" if path.suffix.lower() == ".tsv" else ","),
             convert_options=pa.csv.ConvertOptions(
                 column_types=dict.fromkeys(_COLUMNS, pa.string()), null_values=[""], strings_can_be_null=True
             ),
         )
+        # Names that are no UTF-8 are found when they are asked for.
+        return table.rename_columns(table.column_names)

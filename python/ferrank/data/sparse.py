@@ -44,6 +44,9 @@ def _check_places(matrix: Any, what: str) -> None:
     """Raise an error if ``matrix`` has values outside itself, which SciPy writes to memory that is not its own."""
     try:
         if matrix.format in ("csr", "csc", "bsr"):
+            starts = matrix.indptr
+            if starts[0] != 0 or (starts[1:] < starts[:-1]).any() or starts[-1] > len(matrix.indices):
+                raise ValueError("the rows do not begin one after the other")
             matrix.check_format(full_check=True)
         elif matrix.format == "coo":
             for places, size in zip((matrix.row, matrix.col), matrix.shape, strict=True):

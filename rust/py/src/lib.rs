@@ -37,7 +37,7 @@ mod _core {
     #[pymodule_export]
     use super::apart::{Apart, answers};
     #[pymodule_export]
-    use super::data::{class_roles, closed_sets, convert, inspect, integer_targets, neighbors, spill};
+    use super::data::{class_roles, closed_sets, convert, inspect, integer_targets, neighbors, parquet_sizes, spill};
     #[pymodule_export]
     use super::input::Source;
     #[pymodule_export]

@@ -27,6 +27,7 @@ mod labels;
 mod mapping;
 mod memory;
 mod open;
+mod parquet_footer;
 mod spill;
 mod write;
 
@@ -37,6 +38,7 @@ pub use ipc::IpcSource;
 pub use joined::JoinedSource;
 pub use memory::TableSource;
 pub use open::open;
+pub use parquet_footer::parquet_sizes;
 pub use spill::spill;
 pub use write::unfinished;
 pub use write::write_ipc;
