@@ -178,7 +178,8 @@ def open_csv(file: CSVFile, as_text: Iterable[str], temp_dir: Folder) -> Source:
         schema = opened.schema
         opened.close()
         names = None if file.header else [f"x{number}" for number in range(len(schema))]
-    fields = list(zip(names or schema.names, schema.types, strict=True))
+        # Names that are no text are found here.
+        fields = list(zip(names or schema.names, schema.types, strict=True))
     texts = set(as_text)
     types = {name: pa.string() if name in texts else _type_of(kind) for name, kind in fields}
     known = {name: {_INTEGERS: ""} for name, kind in fields if pa.types.is_integer(kind)}

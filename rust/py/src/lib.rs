@@ -9,6 +9,7 @@ mod apart;
 mod arrays;
 mod data;
 mod error;
+mod exit;
 mod factory;
 mod input;
 mod json;
@@ -38,6 +39,8 @@ mod _core {
     use super::apart::{Apart, answers};
     #[pymodule_export]
     use super::data::{class_roles, closed_sets, convert, inspect, integer_targets, neighbors, parquet_sizes, spill};
+    #[pymodule_export]
+    use super::exit::end_runs;
     #[pymodule_export]
     use super::input::Source;
     #[pymodule_export]
