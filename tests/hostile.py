@@ -1,7 +1,7 @@
 """The kinds of input of ``campaign.py``: how each is made, changed at random, and read.
 
-Each kind is a function of a random generator, a folder for its files, whose names begin with ``case``, and a limit
-of memory in MB. What it raises is judged by the caller.
+Each kind is a function of a random generator, a folder for its files, whose names begin with ``case``, and a
+limit of memory in MB. What it raises is judged by the caller.
 """
 
 from __future__ import annotations
@@ -38,19 +38,86 @@ RELIEF = {"ranker": "relief", "n_neighbors": 2, "n_jobs": 1}
 Kind = Callable[[Random, Path, int], object]
 
 
-class Silent(Exception):
+class SilentError(Exception):
     """What is invalid was taken."""
 
 
 # Changes of bytes and of text
 
-_NUMBERS = [0, 1, 2, 3, 4, 7, 8, 16, 127, 128, 255, 256, 65535, 1 << 16, (1 << 31) - 1, 1 << 31, (1 << 32) - 1]
+_NUMBERS = [
+    0,
+    1,
+    2,
+    3,
+    4,
+    7,
+    8,
+    16,
+    127,
+    128,
+    255,
+    256,
+    65535,
+    1 << 16,
+    (1 << 31) - 1,
+    1 << 31,
+    (1 << 32) - 1,
+]
 _NUMBERS += [1 << 32, (1 << 40), (1 << 62), (1 << 63) - 1, 1 << 63, (1 << 64) - 1, (1 << 64) - 8]
-_TOKENS = ["", "?", "NaN", "inf", "-inf", "1e999", "-0", "1e-400", "0x1p3", "99999999999999999999", "9" * 400, "\0"]
-_TOKENS += ["'", '"', '""', "\\", "{", "}", "{}", "[", "]", ",", ";", "\t", "%", "@", "/", "//", "\n", "\r", "\r\n\r\n"]
-_TOKENS += ["@data\n", "@attribute y numeric\n", "@relation r\n", "numeric", "string", "date", "hierarchical", "null"]
+_TOKENS = [
+    "",
+    "?",
+    "NaN",
+    "inf",
+    "-inf",
+    "1e999",
+    "-0",
+    "1e-400",
+    "0x1p3",
+    "99999999999999999999",
+    "9" * 400,
+    "\0",
+]
+_TOKENS += [
+    "'",
+    '"',
+    '""',
+    "\\",
+    "{",
+    "}",
+    "{}",
+    "[",
+    "]",
+    ",",
+    ";",
+    "\t",
+    "%",
+    "@",
+    "/",
+    "//",
+    "\n",
+    "\r",
+    "\r\n\r\n",
+]
+_TOKENS += [
+    "@data\n",
+    "@attribute y numeric\n",
+    "@relation r\n",
+    "numeric",
+    "string",
+    "date",
+    "hierarchical",
+    "null",
+]
 _TOKENS += ["true", "1,5", "2024-02-30", "\x1b[31m", "‮abc", "é" * 3, "\ud800", "a" * 5_000, "-1", "1000000 1"]
-_TOKENS += ['{"a":' * 200, "[" * 3_000, "<label name='y'>", "</label>", "&a;", "<!DOCTYPE a [<!ENTITY a 'b'>]>"]
+_TOKENS += [
+    '{"a":' * 200,
+    "[" * 3_000,
+    "<label name='y'>",
+    "</label>",
+    "&a;",
+    "<!DOCTYPE a [<!ENTITY a 'b'>]>",
+]
 
 
 def changed(data: bytes, random: Random, *, text: bool = False) -> bytes:
@@ -210,7 +277,9 @@ def _columns(random: Random, rows: int = 40) -> dict[str, Any]:
     }
     if random.random() < 0.3:
         del columns[random.choice(list(columns))]
-    columns["y"] = pa.array(rng.choice(["left", "right"], rows) if random.random() < 0.5 else rng.normal(size=rows))
+    columns["y"] = pa.array(
+        rng.choice(["left", "right"], rows) if random.random() < 0.5 else rng.normal(size=rows)
+    )
     return columns
 
 
@@ -331,7 +400,9 @@ def _orc(random: Random, table: pa.Table) -> bytes:
     sink = io.BytesIO()
     # ORC has neither dictionaries nor unsigned integers.
     known = {"word": pa.string(), "b": pa.int64()}
-    plain = pa.table({name: table[name].cast(known.get(name, table[name].type)) for name in table.column_names})
+    plain = pa.table(
+        {name: table[name].cast(known.get(name, table[name].type)) for name in table.column_names}
+    )
     pa.orc.write_table(plain, sink, compression=random.choice(["uncompressed", "zlib", "zstd", "snappy"]))
     return sink.getvalue()
 
@@ -355,7 +426,9 @@ def _npz(random: Random, table: pa.Table) -> bytes:
 def opened(random: Random, folder: Path, limit: int) -> None:
     """Open files of any of the formats, which are told apart by their first bytes."""
     table = _table(random)
-    make = random.choice([_parquet, _csv, _json, _jsonl, _orc, _npy, _npz, functools.partial(_ipc, file=True)])
+    make = random.choice(
+        [_parquet, _csv, _json, _jsonl, _orc, _npy, _npz, functools.partial(_ipc, file=True)]
+    )
     use(io.BytesIO(changed(make(random, table), random)), random, folder, limit)
 
 
@@ -381,7 +454,9 @@ def _arff_kind(names: list[str], rows: int = 40) -> Kind:
 def arff_hierarchical(random: Random, folder: Path, limit: int) -> None:
     """Hierarchical attributes: the labels are the target that the file says itself."""
     path = folder / "case.arff"
-    path.write_bytes(changed(_arff(random.choice(["clus-hierarchy.arff", "church_FUN.arff"]), 30), random, text=True))
+    path.write_bytes(
+        changed(_arff(random.choice(["clus-hierarchy.arff", "church_FUN.arff"]), 30), random, text=True)
+    )
     kind = random.randrange(4)
     if kind == 0:
         fr.inspect(path)
@@ -446,10 +521,8 @@ def accumulator(random: Random, folder: Path, limit: int) -> None:
     """Accumulators as bytes and in files."""
     data = changed(_ours()[random.choice(["forest", "relief"])], random)
     (folder / "case.arrow").write_bytes(data)
-    if random.random() < 0.5:
-        found = fr.Accumulator.from_bytes(data)
-    else:
-        found = fr.merge([folder / "case.arrow"])
+    is_file = random.random() < 0.5
+    found = fr.merge([folder / "case.arrow"]) if is_file else fr.Accumulator.from_bytes(data)
     found.merge(fr.Accumulator.from_bytes(data))
     shown(found.ranking())
     str(found.settings)
@@ -458,10 +531,7 @@ def accumulator(random: Random, folder: Path, limit: int) -> None:
 def profile(random: Random, folder: Path, limit: int) -> None:
     """Profiles as bytes: changed bytes, and numbers changed in a stream that is else whole."""
     data = _ours()["profile"]
-    if random.random() < 0.5:
-        data = changed(data, random)
-    else:
-        data = _edited(data, random)
+    data = changed(data, random) if random.random() < 0.5 else _edited(data, random)
     (folder / "case.arrows").write_bytes(data)
     found = fr.Profile.from_bytes(data)
     found.merge(fr.Profile.from_bytes(data))
@@ -556,7 +626,9 @@ def _buffers(random: Random, kind: pa.DataType, rows: int) -> list[pa.Buffer | N
     step = 3
     offsets = [step * n for n in range(rows + 1)]
     for _ in range(random.choice([0, 1, 1, 2])):
-        offsets[random.randrange(rows + 1)] = random.choice([-1, 0, 5, 1_000, 1 << 20, 1 << 30, (1 << 31) - 1, -1 << 31])
+        offsets[random.randrange(rows + 1)] = random.choice(
+            [-1, 0, 5, 1_000, 1 << 20, 1 << 30, (1 << 31) - 1, -1 << 31]
+        )
     packed = struct.pack(f"<{rows + 1}{'q' if wide else 'i'}", *offsets)
     if random.random() < 0.1:
         packed = packed[: random.randrange(len(packed))]
@@ -574,7 +646,15 @@ def _view_place(random: Random, size: int) -> tuple[int, int]:
 
 
 def _array(random: Random, rows: int) -> pa.Array:
-    kinds = [pa.string(), pa.large_string(), pa.binary(), pa.string_view(), "dictionary", "dictionary", "list"]
+    kinds = [
+        pa.string(),
+        pa.large_string(),
+        pa.binary(),
+        pa.string_view(),
+        "dictionary",
+        "dictionary",
+        "list",
+    ]
     kinds += ["large_list", "list_view", "run", "union", "struct", "fixed", "boolean", "decimal", "numbers"]
     kind = random.choice(kinds)
     if isinstance(kind, pa.DataType):
@@ -617,10 +697,16 @@ def _array(random: Random, rows: int) -> pa.Array:
     if kind == "boolean":
         return pa.Array.from_buffers(pa.bool_(), rows, [None, pa.py_buffer(random.randbytes(size))])
     if kind == "decimal":
-        return pa.Array.from_buffers(pa.decimal128(5, 2), rows, [None, pa.py_buffer(random.randbytes(2 * size))])
-    kind = random.choice([pa.float64(), pa.int32(), pa.timestamp("ns", "UTC"), pa.duration("s"), pa.time64("ns")])
+        return pa.Array.from_buffers(
+            pa.decimal128(5, 2), rows, [None, pa.py_buffer(random.randbytes(2 * size))]
+        )
+    kind = random.choice(
+        [pa.float64(), pa.int32(), pa.timestamp("ns", "UTC"), pa.duration("s"), pa.time64("ns")]
+    )
     validity = random.choice([None, pa.py_buffer(random.randbytes(random.choice([0, 1, 8])))])
-    return pa.Array.from_buffers(kind, rows, [validity, pa.py_buffer(random.randbytes(size))], random.choice([-1, 0, 5]))
+    return pa.Array.from_buffers(
+        kind, rows, [validity, pa.py_buffer(random.randbytes(size))], random.choice([-1, 0, 5])
+    )
 
 
 def arrays(random: Random, folder: Path, limit: int) -> None:
@@ -650,7 +736,7 @@ def arrays(random: Random, folder: Path, limit: int) -> None:
         return
     use(given, random, folder, limit)
     if not whole:
-        raise Silent(f"a {broken.type} that pyarrow finds invalid was taken")
+        raise SilentError(f"a {broken.type} that pyarrow finds invalid was taken")
 
 
 def _is_valid(batch: pa.RecordBatch) -> bool:
@@ -666,8 +752,12 @@ def numpy_arrays(random: Random, folder: Path, limit: int) -> None:
     import scipy.sparse as sp
 
     rng = np.random.default_rng(random.randrange(1 << 20))
-    kind = random.choice(["f8", "f4", "f2", "i1", "u8", "?", "c8", "M8[s]", "m8[D]", "U3", "S3", "O", ">f8", "g"])
-    array = (rng.normal(size=random.choice([(20, 4), (20, 1), (20, 0), (0, 3), (20,), (3, 4, 5)])) * 3).astype("i1")
+    kind = random.choice(
+        ["f8", "f4", "f2", "i1", "u8", "?", "c8", "M8[s]", "m8[D]", "U3", "S3", "O", ">f8", "g"]
+    )
+    array = (
+        rng.normal(size=random.choice([(20, 4), (20, 1), (20, 0), (0, 3), (20,), (3, 4, 5)])) * 3
+    ).astype("i1")
     array = array.astype(kind)
     if random.random() < 0.3:
         array = array[:: random.choice([2, -1])]
@@ -696,7 +786,16 @@ def _zeros(mb: int) -> np.ndarray[Any, Any]:
 
 def bombs(random: Random, folder: Path, limit: int) -> None:
     """Little files that unpack to more than the limit."""
-    makers = [_arrow_bomb, _stream_bomb, _parquet_bomb, _csv_bomb, _npz_bomb, _json_bomb, _long_text, _ledger_bomb]
+    makers = [
+        _arrow_bomb,
+        _stream_bomb,
+        _parquet_bomb,
+        _csv_bomb,
+        _npz_bomb,
+        _json_bomb,
+        _long_text,
+        _ledger_bomb,
+    ]
     make = random.choice(makers)
     path = folder / f"case{_BOMBS[make.__name__][0]}"
     path.write_bytes(_bomb(make.__name__))
@@ -757,7 +856,9 @@ def _ledger_bomb() -> bytes:
     many = pa.table({"values": pa.array([_zeros(900)])})
     place = table.column_names.index("values")
     schema = table.schema
-    row = table.slice(0, 1).set_column(place, schema.field("values"), many["values"].cast(schema.field("values").type))
+    row = table.slice(0, 1).set_column(
+        place, schema.field("values"), many["values"].cast(schema.field("values").type)
+    )
     with pa.ipc.new_stream(sink, schema, options=pa.ipc.IpcWriteOptions(compression="zstd")) as writer:
         writer.write_table(row)
     return sink.getvalue()
@@ -777,7 +878,9 @@ _BOMBS: dict[str, tuple[str, Callable[[], bytes]]] = {
 
 def special(random: Random, folder: Path, limit: int) -> None:
     """Pipes, devices, folders and empty files where files are expected."""
-    suffix = random.choice([".csv", ".parquet", ".arff", ".arrow", ".json", ".jsonl", ".npy", ".npz", ".orc", ".xml", ""])
+    suffix = random.choice(
+        [".csv", ".parquet", ".arff", ".arrow", ".json", ".jsonl", ".npy", ".npz", ".orc", ".xml", ""]
+    )
     path = folder / f"case-special{suffix}"
     kind = random.choice(["pipe", "zero", "full", "folder", "empty", "loop", "null", "absent"])
     if kind == "pipe":
@@ -827,7 +930,7 @@ def threads(random: Random, folder: Path, limit: int) -> None:
     def run() -> None:
         try:
             fr.rank(path, target_last=1, **FOREST)
-        except BaseException as error:  # noqa: BLE001 - judged by the caller
+        except BaseException as error:
             errors.append(error)
 
     running = [threading.Thread(target=run, daemon=True) for _ in range(3)]
