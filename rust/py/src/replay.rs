@@ -31,7 +31,9 @@ impl Replay {
                 busy = Some(Busy::begin_or_sleep());
                 sent
             };
-            let failed = |error: ferrank::Error| ArrowError::ExternalError(Box::new(error));
+            // The C interface ends a message, and the process, at a null byte, which may be in a value of a file.
+            let failed =
+                |error: ferrank::Error| ArrowError::ExternalError(error.to_string().replace('\0', "\\0").into());
             match source.chunks() {
                 // The receiver is gone where the rest is not wanted.
                 Ok(chunks) => {
