@@ -66,12 +66,14 @@
 pub mod apart;
 mod bag;
 mod candidates;
+mod code_records;
 mod companion_scores;
 mod companions;
 mod context;
 mod contrasts;
 mod criterion;
 mod estimates;
+mod exchange;
 mod external;
 mod grow;
 #[cfg(feature = "internals")]

@@ -15,6 +15,9 @@ use ferrank_data::store::{Chunk, Code, CodeStore, Stored};
 /// The sizes in bytes at which the codes of a node are copied together, in descending order.
 pub(crate) const CASCADE: [usize; 4] = [16 << 20, 2 << 20, 256 << 10, 16 << 10];
 
+static NO_BLOCK: Block =
+    Block { width: 0, dense: Vec::new(), weights: Vec::new(), starts: Vec::new(), indicators: Vec::new() };
+
 /// Codes and component values of the rows `0 .. rows`.
 #[derive(Clone, Copy)]
 pub(crate) struct View<'a> {
@@ -36,9 +39,12 @@ impl<'a> View<'a> {
 
     /// The rows of the store from row `base` on, without values.
     pub(crate) fn from_codes(store: &'a CodeStore, base: usize) -> Self {
-        static NO_BLOCK: Block =
-            Block { width: 0, dense: Vec::new(), weights: Vec::new(), starts: Vec::new(), indicators: Vec::new() };
         View::from_block(store, base, &NO_BLOCK)
+    }
+
+    /// The rows of `chunk`, without values.
+    pub(crate) fn of_codes(chunk: &'a Chunk) -> Self {
+        View::from_chunk(chunk, &NO_BLOCK, &[])
     }
 
     /// The rows of the store from row `base` on; `block` has their values.

@@ -78,6 +78,11 @@ impl Codebook {
         Codebook { codings: Vec::new(), slots: Vec::new(), narrow: 0, wide: 0, columns, ..*self }
     }
 
+    /// The codebook of the same rows without their values, weights and groups.
+    pub(super) fn only_codes(&self) -> Self {
+        Codebook { columns: Vec::new(), n_targets: 0, weighted: false, grouped: false, ..self.clone() }
+    }
+
     /// Bands of one byte and of two.
     pub(super) fn n_bands(&self) -> (usize, usize) {
         (self.narrow.div_ceil(BAND), self.wide.div_ceil(BAND))

@@ -104,6 +104,19 @@ impl Part {
         Part::read(&book.without_codes(), bytes)
     }
 
+    /// Writes `chunks`, coded by `book`, without values and weights, for [`Part::read_codes`].
+    pub fn write_codes(book: &Codebook, chunks: Vec<Chunk>, to: impl Write) -> Result<()> {
+        Part { chunks, answers: Vec::new() }.write(&book.only_codes(), to)
+    }
+
+    /// The chunks in `bytes` that [`Part::write_codes`] wrote with a codebook like `book`.
+    ///
+    /// # Errors
+    /// As for [`Part::read`].
+    pub fn read_codes(book: &Codebook, bytes: Buffer) -> Result<Vec<Chunk>> {
+        Ok(Part::read(&book.only_codes(), bytes)?.chunks)
+    }
+
     /// The part in `bytes`, an Arrow file that was written with a codebook like `book`. It keeps them.
     ///
     /// # Errors

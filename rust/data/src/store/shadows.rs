@@ -16,7 +16,7 @@ use arrow_buffer::ScalarBuffer;
 use rand::seq::SliceRandom;
 use rayon::prelude::*;
 
-use ferrank_runtime::error::Result;
+use ferrank_runtime::error::{Error, Result};
 use ferrank_runtime::random::Stream;
 
 use super::bands::{BAND, Bands};
@@ -42,7 +42,7 @@ impl CodeStore {
     /// Everything but the codes of the shadows is shared with this store, if its codes are [shared](Self::share).
     ///
     /// # Errors
-    /// [`Error::File`](ferrank_runtime::error::Error::File) if the disk is full.
+    /// [`Error::File`] if the disk is full.
     pub fn with_shadows(&self, sources: &[u32], keep: Keep<'_>, window: usize) -> Result<CodeStore> {
         let mut chunks = Vec::with_capacity(self.chunks.len());
         let mut first_chunk = 0;
@@ -64,12 +64,34 @@ impl CodeStore {
             }
             first_chunk = end;
         }
+        Ok(self.doubled(chunks))
+    }
+
+    /// The store of a part of the rows with a shadow of each feature, whose codes are in `shadows`, chunk by chunk.
+    ///
+    /// # Errors
+    /// [`Error::Data`] if they are of other rows.
+    pub fn with_shadow_codes(&self, shadows: &[Chunk]) -> Result<CodeStore> {
+        let rows = |chunks: &[Chunk]| chunks.iter().map(|chunk| chunk.rows).collect::<Vec<usize>>();
+        if rows(&self.chunks) != rows(shadows) {
+            return Err(Error::Data("the shadows of a part have other rows than the part".into()));
+        }
+        let chunks = self.chunks.iter().zip(shadows).map(|(chunk, shadows)| Chunk {
+            rows: chunk.rows,
+            narrow: chunk.narrow.followed_by(shadows.narrow.buffers()),
+            wide: chunk.wide.followed_by(shadows.wide.buffers()),
+        });
+        Ok(self.doubled(chunks.collect()))
+    }
+
+    /// The store with `chunks`, which have the codes of the features and of their shadows.
+    fn doubled(&self, chunks: Vec<Chunk>) -> CodeStore {
         let (narrow, wide) = self.chunks.first().map_or((0, 0), |chunk| (chunk.narrow.len(), chunk.wide.len()));
         let shadow = |slot: &Slot| match slot {
             Slot::Narrow(place) => Slot::Narrow(narrow * BAND + place),
             Slot::Wide(place) => Slot::Wide(wide * BAND + place),
         };
-        Ok(CodeStore {
+        CodeStore {
             rows: self.rows,
             chunks,
             firsts: self.firsts.clone(),
@@ -79,7 +101,7 @@ impl CodeStore {
             values: Arc::clone(&self.values),
             weights: Arc::clone(&self.weights),
             groups: self.groups.clone(),
-        })
+        }
     }
 
     /// Makes the codes such that stores with shadows share them.

@@ -3,15 +3,18 @@
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 
+use arrow_buffer::Buffer;
 use proptest::prelude::*;
 
 use super::*;
+use crate::exchange::Exchange;
 use crate::params::{Ensemble, ForestParams, MaxFeatures, MaxSamples};
 use crate::score::Score;
+use crate::shadows::random;
 use crate::tests::grow::missing;
 use crate::tests::{Coded, batches, label_sets, with_groups};
 use crate::tree_worker::TreeWorker;
-use ferrank_data::store::CodeStore;
+use ferrank_data::store::{Chunk, CodeStore, Keep};
 use ferrank_runtime::monitor::Monitor;
 
 /// Trees 0 … 4 grown in memory, and in external memory with a plan for these rows of a bucket and bytes of sums.
@@ -149,13 +152,44 @@ impl Parts for Cut<'_> {
         Ok(self.buckets.lock().unwrap()[number].clone())
     }
 
-    fn codes(&self, rows: &[usize]) -> Result<Vec<u8>> {
-        Ok(self.each(|part| Ok(part.codes(rows)))?.concat())
+    fn rows(&self, request: &[u8], each: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
+        self.each(|part| part.rows(request))?.iter().try_for_each(|bytes| each(bytes))
+    }
+}
+
+/// Parts with the shadows of their rows.
+fn with_shadows(stores: Vec<(usize, CodeStore)>, sources: &[u32]) -> Vec<(usize, CodeStore)> {
+    let firsts: Vec<usize> = stores.iter().map(|(first, _)| *first).collect();
+    let exchange = Exchange { firsts: &firsts, sources };
+    let numbered = || stores.iter().enumerate().map(|(number, (_, store))| (number, store));
+    let spread: Vec<Vec<Vec<u8>>> = numbered().map(|(from, store)| exchange.spread(store, from)).collect();
+    let doubled = numbered().map(|(to, store)| {
+        let pieces: Vec<Buffer> = spread.iter().map(|pieces| Buffer::from(pieces[to].clone())).collect();
+        store.with_shadow_codes(&exchange.gather(store, to, &pieces).unwrap()).unwrap()
+    });
+    firsts.iter().copied().zip(doubled).collect()
+}
+
+/// The store with the codes of a single row.
+fn without_codes(store: &CodeStore) -> CodeStore {
+    let mut chunk = Chunk { rows: 1, ..Chunk::default() };
+    chunk.narrow.resize(store.chunks[0].narrow.len(), 1);
+    chunk.wide.resize(store.chunks[0].wide.len(), 1);
+    CodeStore {
+        rows: store.rows,
+        chunks: vec![chunk],
+        firsts: vec![0],
+        codings: store.codings.clone(),
+        slots: store.slots.clone(),
+        targets: store.targets.clone(),
+        values: store.values.clone(),
+        weights: store.weights.clone(),
+        groups: store.groups.clone(),
     }
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(60))]
+    #![proptest_config(ProptestConfig::with_cases(100))]
 
     #[test]
     fn trees_over_parts_are_those_over_the_whole(
@@ -165,22 +199,31 @@ proptest! {
         n_parts in 1..5usize,
         memory in (1..60usize, prop_oneof![Just(0), Just(1 << 20)]),
         n_groups in prop::option::of(2..50usize),
+        shadows in any::<bool>(),
     ) {
         let batch = n_groups.map_or(batch.clone(), |n_groups| with_groups(&batch, n_groups));
         let targets: &[&str] = [&["y"][..], &["class"], &["y", "t", "class"], &["t"]][which];
         prop_assume!(batch.column_by_name(targets[0]).unwrap().null_count() < batch.num_rows());
-        let scores = params.scores.iter().copied().filter(|score| oob_needs(&[*score]).is_none()).collect();
-        let params = ForestParams { scores, ..params };
-        let coded = Coded::new(&batch, targets, None, 255);
+        let params = ForestParams { shadows, ..params };
+        let mut coded = Coded::new(&batch, targets, None, 255);
+        let mut stores = coded.cut(n_parts);
+        if shadows {
+            let sources = coded.store.draw_shadows(&mut random(0, &params));
+            stores = with_shadows(stores, &sources);
+            coded.store = coded.store.with_shadows(&sources, Keep::Memory, coded.store.rows).unwrap();
+        }
         let [expected, _] = both(&coded, 1.0, &params, memory);
-        let (monitor, space) = (Monitor::default(), coded.bare_space(None, 1.0));
+        let (monitor, space, scratch) = (Monitor::default(), coded.bare_space(None, 1.0), Scratch::new(None));
         let context = GrowContext { store: &coded.store, space: &space, params: &params, monitor: &monitor };
-        let parts = Cut { stores: coded.cut(n_parts), context, buckets: Mutex::default() };
+        let parts = Cut { stores, context, buckets: Mutex::default() };
         let subset: Vec<usize> = (0..targets.len()).collect();
-        let sample = RowSample::new(context, &subset, false);
+        let sample = RowSample::read(context, &subset, false, |rows| parts::codes_of(&coded.store, rows, &parts)).unwrap();
+        // The grower does not see the codes.
+        let bare = without_codes(&coded.store);
+        let context = GrowContext { store: &bare, ..context };
         let plan = MemoryPlan::with_sizes(memory.0, memory.1, context);
         let found = Mutex::new(BTreeMap::new());
-        let place = Place::Parts(&parts);
+        let place = Place::Parts(&parts, &scratch);
         grow_in(context, &plan, place, (&subset, sample.as_ref()), &[0, 1, 2, 3, 4], &|tree, result| {
             found.lock().unwrap().insert(tree, result);
             Ok(())

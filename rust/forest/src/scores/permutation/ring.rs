@@ -4,7 +4,6 @@ use arrow_buffer::ScalarBuffer;
 use rand::RngExt;
 
 use crate::oob::{OobView, OutOfBagRows};
-use crate::view::View;
 use ferrank_data::store::bands::BAND;
 use ferrank_data::store::{Code, Stored};
 use ferrank_runtime::error::Result;
@@ -83,12 +82,13 @@ fn gather<C: Stored>(
     let n_rows = positions.len();
     let mut cells = vec![[C::default(); BAND]; n_rows];
     let mut columns = Vec::with_capacity(slots.len());
-    // The store is read from its first row to its last, a band at a time.
+    // Codes are read from the first row to the last, a band at a time.
     for slots in slots.chunk_by(|one, next| one / BAND == next / BAND) {
         let mut positions = positions.iter();
         rows.by_block(|base, block| {
             view.context.monitor.check()?;
-            View::from_codes(view.context.store, base).band(slots[0] / BAND, block, |_, codes: &[C; BAND]| {
+            let (codes, rows) = view.codes(base, block);
+            codes.band(slots[0] / BAND, &rows, |_, codes: &[C; BAND]| {
                 positions.next().into_iter().for_each(|&position| cells[position as usize] = *codes);
             });
             Ok(())
