@@ -203,10 +203,8 @@ def test_relief_leaves_rows_where_they_are_if_no_worker_may_hold_all(
 
 
 FORESTS_APART = {
-    "several": (
-        TARGETS,
-        fr.ForestRanker(n_estimators=20, scores=("genie3", "symbolic", "coverage")),
-    ),
+    "several": (TARGETS, FOREST),
+    "shallow": ("y", fr.ForestRanker(n_estimators=6, scores=("permutation", "mdi_oob"), max_depth=3)),
     "extra": ("y", fr.ForestRanker(n_estimators=5, ensemble="extra_trees")),
 }
 
@@ -232,6 +230,29 @@ def test_forests_leave_codes_where_they_are_if_no_worker_may_hold_all(
     assert {"answer", "grow_apart", "collect", "piece"} <= set(cluster.scheduler.task_prefixes)
 
 
+def test_shadows_move_between_partitions(
+    frame: pd.DataFrame, cluster: distributed.LocalCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ranker = fr.ForestRanker(
+        n_estimators=200, shadows=True, scores=("permutation", "genie3"), max_depth=6, standard_errors=False
+    )
+    rows = frame[:300]
+    whole = fr.rank(rows, "y", ranker=ranker, drop=["z"])
+    monkeypatch.setattr("ferrank.distributed.plan.SPILL_FRACTION", 1e-6)
+    reports: list[tuple[str, int, int]] = []
+    with distributed.Client(cluster):
+        collection = dd.from_pandas(rows, npartitions=3, sort=False)
+        report = lambda *step: reports.append(step)  # noqa: E731
+        found = fr.rank(collection, "y", ranker=ranker, drop=["z"], progress=report)
+    assert same(found, whole)
+    np.testing.assert_array_equal(found.relevance.p_value, whole.relevance.p_value)
+    # Blocks of trees that see the same shadows grow one after the other.
+    growing = [step[1:] for step in reports if step[0] == "growing"]
+    assert growing == sorted(growing)
+    assert growing[-1][0] == growing[-1][1] >= 10
+    assert {"spread", "shadow"} <= set(cluster.scheduler.task_prefixes)
+
+
 def test_sums_of_partitions_are_those_of_all_rows(frame: pd.DataFrame) -> None:
     """Tops of trees are grown from sums; the tests of the engine hold the trees against those in memory."""
     from ferrank import _core
@@ -244,16 +265,17 @@ def test_sums_of_partitions_are_those_of_all_rows(frame: pd.DataFrame) -> None:
     roles = ranker._own_roles() | {"target": ["y"], "drop": ["z"], "weight": None, "groups": None}
     asked = (table.schema, roles, settings)
     whole = tasks.profile(table, 0, asked, 0, None, None)
+    source = _core.Source.table(table.slice(0, 0), "table")
     request = json.dumps([[0, [{"Open": [0, 1, 5]}]], [7, [{"Open": [2]}]]]).encode()
 
     def sums(ends: list[int]) -> np.ndarray:
         parts = [table.slice(first, end - first) for first, end in itertools.pairwise(ends)]
         codes = [tasks.code(part, number, asked, whole, None) for number, part in enumerate(parts)]
         answers = [forests_apart.answer(code, asked, whole) for code in codes]
-        source = _core.Source.table(table.slice(0, 0), "table")
         apart = _core.Apart.of(source, roles, settings, whole, answers)
         found = [
-            finish(apart.sums(code, first, request, 1)) for code, first in zip(codes, ends, strict=False)
+            finish(apart.sums((code, None, first), request, 1))
+            for code, first in zip(codes, ends, strict=False)
         ]
         return forests_apart.add_sums(*found)
 
@@ -266,8 +288,8 @@ def test_a_forest_that_reads_all_codes_says_why(
 ) -> None:
     monkeypatch.setattr("ferrank.distributed.plan.SPILL_FRACTION", 1e-6)
     collection = dd.from_pandas(frame, npartitions=2, sort=False)
-    with distributed.Client(cluster), pytest.raises(fr.ResourceError, match="codes of all rows .scores: "):
-        fr.rank(collection, TARGETS, ranker=FOREST)
+    with distributed.Client(cluster), pytest.raises(fr.ResourceError, match="codes of all rows .per_target: "):
+        fr.rank(collection, TARGETS, ranker=RANKERS["per_target"])
 
 
 def test_a_worker_that_dies_while_rows_are_searched_apart_changes_nothing(
@@ -299,7 +321,7 @@ def test_workers_share_the_memory_and_keep_to_their_own_limit(
             with pytest.raises(fr.ResourceError, match="memory_limit: 1 MiB do not do .* use at least"):
                 fr.rank(collection, TARGETS, ranker=ranker, memory_limit="1MiB")
         monkeypatch.setattr("ferrank.distributed.plan.SPILL_FRACTION", 1e-6)
-        refused = [(FOREST, "the codes of all rows"), (fr.ReliefRanker(), "all rows")]
+        refused = [(RANKERS["per_target"], "the codes of all rows"), (fr.ReliefRanker(), "all rows")]
         for refusing, what in refused:
             with pytest.raises(fr.ResourceError, match=rf"{what}.* take 1 MiB on each worker"):
                 fr.rank(collection, TARGETS, ranker=refusing)

@@ -90,6 +90,9 @@ def answers(
     source: Source, roles: Mapping[str, object], settings: Mapping[str, object], profile: bytes, codes: bytes
 ) -> bytes: ...
 
+def rounds(
+    source: Source, roles: Mapping[str, object], settings: Mapping[str, object], profile: bytes
+) -> list[tuple[int, int]]: ...
 @final
 class Apart:
     """What every worker knows of a data set in parts that keep their codes."""
@@ -102,12 +105,40 @@ class Apart:
         profile: bytes,
         answers: Sequence[bytes],
     ) -> Apart: ...
-    def accumulate(self, first: int, end: int, threads: int, memory: int | None, parts: object) -> Run: ...
-    def sums(self, codes: bytes, first: int, request: bytes, threads: int) -> Run: ...
-    def collect(
-        self, codes: bytes, first: int, request: bytes, threads: int, temp_dir: str | PathLike[str] | None
+    def accumulate(
+        self,
+        first: int,
+        end: int,
+        threads: int,
+        memory: int | None,
+        temp_dir: str | PathLike[str] | None,
+        parts: object,
     ) -> Run: ...
-    def codes(self, codes: bytes, first: int, rows: NDArray[np.uint64]) -> Run: ...
+    def sums(self, part: tuple[bytes, bytes | None, int], request: bytes, threads: int) -> Run: ...
+    def collect(
+        self,
+        part: tuple[bytes, bytes | None, int],
+        request: bytes,
+        threads: int,
+        temp_dir: str | PathLike[str] | None,
+    ) -> Run: ...
+    def rows(self, part: tuple[bytes, bytes | None, int], request: bytes, threads: int) -> Run: ...
+    def spread(
+        self,
+        part: tuple[bytes, bytes | None, int],
+        tree: int,
+        firsts: Sequence[int],
+        number: int,
+        threads: int,
+    ) -> Run: ...
+    def shadows(
+        self,
+        part: tuple[bytes, bytes | None, int],
+        tree: int,
+        firsts: Sequence[int],
+        number: int,
+        pieces: Sequence[bytes],
+    ) -> Run: ...
 
 @final
 class Stream:

@@ -244,21 +244,42 @@ class _Run:
         ]
 
     def _grow_apart(self, size: int) -> bytes:
-        """Grow trees over partitions that keep their codes."""
+        """Grow trees over partitions that keep their codes; those that see the same shadows in one round."""
         _log.info("memory plan: codes take %d MiB, and stay in their partitions", size >> 20)
         codes = self._codes(self._kept, self._profile_of_all, None)
         answer = _delayed(forests_apart.answer)
         answers = [answer(part, self._asked, self._profile_of_all) for part in codes]
-        # The partitions keep their codes as long as these are here.
-        known, *kept = self._persist([_task(forests_apart.known, *answers), *codes], "coding", codes)
-        names = self._profile_of_all.key, known.key, [part.key for part in kept]
         firsts = [0, *itertools.accumulate(rows for rows in self._kept if rows)][:-1]
+        shared = self._token, self._asked, self._means, firsts, self._profile_of_all
+        # The partitions keep their codes as long as these are here.
+        known, *kept = self._persist([_task(forests_apart.known, *shared, *answers), *codes], "coding", codes)
         grow = _delayed(forests_apart.grow_apart)
-        shares = [
-            grow(self._token, self._asked, self._profile_of_all, known, span, self._means, names, firsts)
-            for span in _spans(0, self._known.n_keys, len(_limits()))
+        n_workers = len(_limits())
+        rounds = [_spans(*keys, n_workers) for keys in self._known.rounds]
+        total = sum(len(spans) for spans in rounds)
+        gathered: list[bytes] = []
+        done = 0
+        for spans in rounds:
+            shadows = self._shadows(known, kept, spans[0][0]) if self._asked[2]["shadows"] else []
+            names = known.key, [part.key for part in kept], [part.key for part in shadows]
+            shares = [grow(known, names, span) for span in spans]
+            gathered.append(self._gather(shares, (done, total)))
+            done += len(spans)
+        return tasks.merge_accumulators(*gathered)
+
+    def _shadows(self, known: Any, codes: list[Any], tree: int) -> list[Any]:
+        """Return the codes of the shadows that the trees from ``tree`` on see, in each partition."""
+        spread, piece, shadow = (
+            _delayed(forests_apart.spread),
+            _delayed(forests_apart.piece),
+            _delayed(forests_apart.shadow),
+        )
+        spreads = [spread(known, part, number, tree) for number, part in enumerate(codes)]
+        shadows = [
+            shadow(known, part, number, tree, *(piece(pieces, number) for pieces in spreads))
+            for number, part in enumerate(codes)
         ]
-        return self._gather(shares)
+        return list(_client().persist(shadows))
 
     def _search_apart(self) -> list[Any]:
         """Search each partition where it is, and bring together the rows that count.
@@ -306,15 +327,21 @@ class _Run:
         client = _client()
         return _TASKS_A_WORKER * max(len(client.nthreads()) if client else 1, 4)
 
-    def _gather(self, shares: list[Any]) -> bytes:
-        """Compute the contributions and merge them, in a tree."""
+    def _gather(self, shares: list[Any], within: tuple[int, int] | None = None) -> bytes:
+        """Compute the contributions and merge them, in a tree; ``within`` as for ``_watch``."""
         merged = _merged(tasks.merge_accumulators, shares)
         phase = "growing" if self._asked[2]["ranker"] == "forest" else "searching"
-        [data] = self._compute([merged], phase, shares)
+        [data] = self._compute([merged], phase, shares, within)
         return bytes(data)
 
-    def _compute(self, wanted: list[Any], phase: str, steps: list[Any] | None = None) -> list[Any]:
-        """Compute ``wanted``; ``steps`` are what progress counts."""
+    def _compute(
+        self,
+        wanted: list[Any],
+        phase: str,
+        steps: list[Any] | None = None,
+        within: tuple[int, int] | None = None,
+    ) -> list[Any]:
+        """Compute ``wanted``; ``steps`` are what progress counts, ``within`` as for ``_watch``."""
         if not wanted:
             raise DataError("data: the collection has no partitions")
         keys = {step.key for step in (wanted if steps is None else steps)}
@@ -324,7 +351,7 @@ class _Run:
                 return list(dask.compute(*wanted))
         futures = client.compute(wanted)
         try:
-            self._watch(client, futures, phase, keys)
+            self._watch(client, futures, phase, keys, within)
             return list(client.gather(futures))
         except BaseException:
             client.cancel(futures)
@@ -346,20 +373,31 @@ class _Run:
             raise
         return list(persisted)
 
-    def _watch(self, client: Any, futures: list[Any], phase: str, keys: set[str]) -> None:
-        """Report how many of the tasks called ``keys`` a cluster has done, until ``futures`` are."""
+    def _watch(
+        self,
+        client: Any,
+        futures: list[Any],
+        phase: str,
+        keys: set[str],
+        within: tuple[int, int] | None = None,
+    ) -> None:
+        """Report how many of the tasks called ``keys`` a cluster has done, until ``futures`` are.
+
+        ``within``: the tasks that were done before, and of how many; None if these are all.
+        """
         from distributed import Future, wait
 
         if self._progress is None:
             return
         steps: list[Any] = [Future(key, client=client) for key in keys]
+        before, total = within or (0, len(steps))
         while any(future.status == "pending" for future in futures):
-            self._progress(phase, sum(step.status == "finished" for step in steps), len(steps))
+            self._progress(phase, before + sum(step.status == "finished" for step in steps), total)
             try:
                 wait(futures, timeout=0.2)
             except TimeoutError:
                 continue
-        self._progress(phase, len(steps), len(steps))
+        self._progress(phase, before + len(steps), total)
 
 
 class _Progress(Callback):

@@ -63,6 +63,8 @@ class Description:
     """why a worker must hold all rows, or their codes; None if none must"""
     n_listed: int = 0
     """most rows that count for Relief's queries"""
+    rounds: Sequence[tuple[int, int]] = ()
+    """trees that grow together where no worker must hold all codes, by their numbers"""
 
 
 def count(
@@ -111,10 +113,12 @@ def describe(whole: bytes, asked: Asked) -> Description:
     lacking = [target["missing"] for target in targets]
     obstacle = _core.obstacle(source_of(schema.empty_table(), "the data set"), roles, settings, whole)
     n_lists = max((len(target["categories"] or ()) for target in targets), default=1) or 1
-    n_listed = 0
-    if obstacle is None and settings["ranker"] == "relief":
+    n_listed, rounds = 0, list[tuple[int, int]]()
+    if obstacle is None and settings["ranker"] == "forest":
+        rounds = _core.rounds(source_of(schema.empty_table(), "the data set"), roles, settings, whole)
+    elif obstacle is None:
         n_listed = len(draw(asked, whole, (0, n_keys))) * (1 + n_lists * (1 + max(settings["n_neighbors"])))
-    return Description(n_keys, lacking, few, row_bytes, obstacle, n_listed)
+    return Description(n_keys, lacking, few, row_bytes, obstacle, n_listed, rounds)
 
 
 def _code_bytes(column: dict[str, Any], settings: dict[str, Any]) -> int:

@@ -250,7 +250,9 @@ impl Apart {
         let ascend = firsts.first() == Some(&0) && firsts.is_sorted_by(|a, b| a < b);
         match ascend && number < firsts.len() && firsts.last().is_some_and(|&last| last < self.prepared.store.rows) {
             true => Ok(()),
-            false => Err(Error::Data(format!("part {number} of {} parts, whose first rows do not ascend", firsts.len()))),
+            false => {
+                Err(Error::Data(format!("part {number} of {} parts, whose first rows do not ascend", firsts.len())))
+            }
         }
     }
 

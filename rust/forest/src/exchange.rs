@@ -25,7 +25,9 @@ impl Exchange<'_> {
         let wanted = |part: usize| {
             let end = self.firsts.get(part + 1).copied().unwrap_or(self.sources.len());
             let mut bytes = Vec::new();
-            for row in self.sources[self.firsts[part]..end].iter().map(|&row| row as usize).filter(|row| own.contains(row)) {
+            for row in
+                self.sources[self.firsts[part]..end].iter().map(|&row| row as usize).filter(|row| own.contains(row))
+            {
                 let number = store.firsts.partition_point(|&chunk| chunk <= row - first) - 1;
                 code_records::write(&store.chunks[number], row - first - store.firsts[number], &mut bytes);
             }

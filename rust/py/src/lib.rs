@@ -34,7 +34,7 @@ mod _core {
     #[pymodule_export]
     use super::accumulator::{Accumulator, Coded, default_memory, merge_profiles, n_keys};
     #[pymodule_export]
-    use super::apart::{Apart, answers};
+    use super::apart::{Apart, answers, rounds};
     #[pymodule_export]
     use super::data::{closed_sets, convert, inspect, neighbors, spill};
     #[pymodule_export]
@@ -48,7 +48,7 @@ mod _core {
     #[pymodule_export]
     use super::run::Run;
     #[pymodule_export]
-    use super::selection::{nearest, obstacle, queries, search, taking_part};
+    use super::selection::{beside, nearest, obstacle, queries, search, taking_part, values};
     #[pymodule_export]
     use super::settings::{default_settings_json, score_definitions, settings_json};
     #[pymodule_export]

@@ -200,9 +200,8 @@ fn finish(
     let mut complete = oob.map(OobContext::tree);
     let mut block = Block::default();
     let is_tracked = grower.tracked.is_enabled() && !companions::is_companion(tree.number);
-    let out_of_bag = (is_tracked || oob.is_some()).then(|| {
-        OutOfBagRows::among(context.bags(), tree.number, 0..context.store.rows, context.monitor)
-    });
+    let out_of_bag = (is_tracked || oob.is_some())
+        .then(|| OutOfBagRows::among(context.bags(), tree.number, 0..context.store.rows, context.monitor));
     let out_of_bag = out_of_bag.transpose()?;
     grower.tracked.start(out_of_bag.as_ref().filter(|_| is_tracked));
     let predicts_in_splits = Criterion::new(context.space).is_partial();
