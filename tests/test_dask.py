@@ -175,12 +175,17 @@ APART = {
     "classes": ("z", fr.ReliefRanker(sigma=20)),
     "several": (TARGETS, fr.ReliefRanker(n_iterations=100)),
     "gaps": ("z", fr.ReliefRanker(n_iterations=200, missing="informative", unlabelled="ignore")),
+    "ranks": ("y", fr.ReliefRanker(n_iterations=100, missing="informative", scaling="rank")),
+    "draws": ("z", fr.ReliefRanker(n_iterations=100, target_draws=20, scaling="rank")),
+    "lacking": (TARGETS, fr.ReliefRanker(n_iterations=100, missing="informative")),
 }
 
 
 def without_gaps(frame: pd.DataFrame, name: str) -> pd.DataFrame:
     known = frame.assign(z=np.where(frame["x2"] > 0.5, "a", np.where(frame["x3"] > 0, "b", "c")))
-    if name == "gaps":
+    if name == "ranks":
+        return frame
+    if name in {"gaps", "lacking"}:
         known.loc[::7, "z"] = None
         return known
     return known.assign(x1=frame["x1"].fillna(0), colour=frame["colour"].fillna("none"))
@@ -195,6 +200,8 @@ def test_relief_leaves_rows_where_they_are_if_no_worker_may_hold_all(
     known = without_gaps(frame, name)
     whole = fr.rank(known, target, ranker=ranker, drop=drop)
     monkeypatch.setattr("ferrank.distributed.plan.SPILL_FRACTION", 1e-6)
+    # A column of all rows may be held.
+    monkeypatch.setattr("ferrank.distributed.plan._RANK_BYTES", 1)
     with distributed.Client(cluster):
         for n_partitions in (1, 3, 16):
             collection = dd.from_pandas(known, npartitions=n_partitions, sort=False)
@@ -240,7 +247,8 @@ def test_shadows_move_between_partitions(
     whole = fr.rank(rows, "y", ranker=ranker, drop=["z"])
     monkeypatch.setattr("ferrank.distributed.plan.SPILL_FRACTION", 1e-6)
     reports: list[tuple[str, int, int]] = []
-    with distributed.Client(cluster):
+    with distributed.Client(cluster) as client:
+        client.wait_for_workers(1)
         collection = dd.from_pandas(rows, npartitions=3, sort=False)
         report = lambda *step: reports.append(step)  # noqa: E731
         found = fr.rank(collection, "y", ranker=ranker, drop=["z"], progress=report)
@@ -251,6 +259,24 @@ def test_shadows_move_between_partitions(
     assert growing == sorted(growing)
     assert growing[-1][0] == growing[-1][1] >= 10
     assert {"spread", "shadow"} <= set(cluster.scheduler.task_prefixes)
+
+
+def test_the_default_ranker_needs_no_worker_that_holds_all(
+    frame: pd.DataFrame, cluster: distributed.LocalCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = frame[:200].drop(columns="z")
+    ranker = fr.JointRanker(n_estimators=200)
+    whole = fr.rank(rows, "y", ranker=ranker)
+    monkeypatch.setattr("ferrank.distributed.plan.SPILL_FRACTION", 1e-6)
+    # A column of all rows may be held.
+    monkeypatch.setattr("ferrank.distributed.plan._RANK_BYTES", 1)
+    with distributed.Client(cluster) as client:
+        client.wait_for_workers(1)
+        collection = dd.from_pandas(rows, npartitions=2, sort=False)
+        found = fr.rank(collection, "y", ranker=ranker)
+    assert same(found, whole)
+    assert {"spread", "ranked"} <= set(cluster.scheduler.task_prefixes)
+    np.testing.assert_array_equal(found.relevance.p_value, whole.relevance.p_value)
 
 
 def test_sums_of_partitions_are_those_of_all_rows(frame: pd.DataFrame) -> None:
@@ -288,7 +314,10 @@ def test_a_forest_that_reads_all_codes_says_why(
 ) -> None:
     monkeypatch.setattr("ferrank.distributed.plan.SPILL_FRACTION", 1e-6)
     collection = dd.from_pandas(frame, npartitions=2, sort=False)
-    with distributed.Client(cluster), pytest.raises(fr.ResourceError, match="codes of all rows .per_target: "):
+    with (
+        distributed.Client(cluster),
+        pytest.raises(fr.ResourceError, match="codes of all rows .per_target: "),
+    ):
         fr.rank(collection, TARGETS, ranker=RANKERS["per_target"])
 
 

@@ -89,10 +89,10 @@ class Coded:
 def answers(
     source: Source, roles: Mapping[str, object], settings: Mapping[str, object], profile: bytes, codes: bytes
 ) -> bytes: ...
-
 def rounds(
     source: Source, roles: Mapping[str, object], settings: Mapping[str, object], profile: bytes
 ) -> list[tuple[int, int]]: ...
+
 @final
 class Apart:
     """What every worker knows of a data set in parts that keep their codes."""
@@ -226,6 +226,13 @@ def search(
     profile: bytes,
     numbers: NDArray[np.uint32],
     keys: tuple[int, int],
+    targets: Source | None,
+) -> Run: ...
+def beside(
+    source: Source, roles: Mapping[str, object], settings: Mapping[str, object], profile: bytes
+) -> tuple[list[str], list[str]]: ...
+def values(
+    source: Source, roles: Mapping[str, object], settings: Mapping[str, object], names: Sequence[str]
 ) -> Run: ...
 def default_memory(processes: int) -> int | None: ...
 def n_keys(

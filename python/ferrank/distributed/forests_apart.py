@@ -93,9 +93,7 @@ def add_sums(*parts: Floats) -> Floats:
     return total
 
 
-def collect(
-    shared: Shared, codes: bytes, shadows: bytes | None, number: int, request: bytes
-) -> list[bytes]:
+def collect(shared: Shared, codes: bytes, shadows: bytes | None, number: int, request: bytes) -> list[bytes]:
     """Return the rows of a partition that reach each of some nodes, as codes."""
     part: PartCodes = codes, shadows, shared.firsts[number]
     means = shared.means

@@ -40,6 +40,8 @@ _FAN = 8
 _TASKS_A_WORKER = 4
 _TOGETHER = 16
 """Share of a worker's memory for the rows that queries searched together need: one in so many."""
+_RANK_BYTES = 64
+"""Of a value that is ranked among all rows: values and counts, as they arrive and together, places, ranks."""
 _DRIFTED_NAMED = 3
 
 
@@ -139,6 +141,8 @@ class _Run:
         reason = f" ({self._known.obstacle})" if self._known.obstacle else ""
         if settings["ranker"] == "relief":
             if not _fits(self._size) and self._known.obstacle is None:
+                if self._known.ranked or self._known.of_all:
+                    _check_room(_RANK_BYTES * sum(self._kept), "Relief: the ranks of a column of all rows")
                 return self._gather(self._search_apart())
             _check_room(self._size, f"Relief: all rows{reason}")
             pack = _delayed(tasks.pack)
@@ -295,33 +299,67 @@ class _Run:
             self._size >> 20,
             len(spans),
         )
-        part, draw, pick = (
-            _delayed(relief_apart.part),
-            _delayed(relief_apart.draw),
-            _delayed(relief_apart.pick),
-        )
+        draw, pick = _delayed(relief_apart.draw), _delayed(relief_apart.pick)
         join, nearest, search = (
             _delayed(relief_apart.join),
             _delayed(relief_apart.nearest),
             _delayed(relief_apart.search_apart),
         )
-        firsts = [0, *itertools.accumulate(self._kept)]
-        parts = [
-            part(table, number, self._asked, firsts[number])
-            for number, table in enumerate(self._tables)
-            if self._kept[number]
-        ]
-        fixed = (self._token, self._asked, self._profile_of_all)
+        parts = self._rows()
+        of_all = self._targets(parts) if self._known.of_all else None
+        parts = self._ranked(parts) if self._known.ranked else parts
+        fixed = (self._token, self._asked, self._profile_of_all, self._means)
         shares = []
         for span in spans:
             drawn = draw(self._asked, self._profile_of_all, span)
             queries = join(*(pick(rows, drawn) for rows in parts))
-            found = [nearest(*fixed, self._means, queries, rows) for rows in parts]
+            found = [nearest(*fixed, queries, rows) for rows in parts]
             while len(found) > _FAN:
                 together = (found[first : first + _FAN] for first in range(0, len(found), _FAN))
-                found = [nearest(*fixed, self._means, queries, *rows) for rows in together]
-            shares.append(search(*fixed, span, self._means, *found))
+                found = [nearest(*fixed, queries, *rows) for rows in together]
+            shares.append(search(*fixed, span, of_all, *found))
         return shares
+
+    def _rows(self) -> list[Any]:
+        """Return the rows of each partition that take part."""
+        part = _delayed(relief_apart.part)
+        firsts = [0, *itertools.accumulate(self._kept)]
+        return [
+            part(table, number, self._asked, firsts[number])
+            for number, table in enumerate(self._tables)
+            if self._kept[number]
+        ]
+
+    def _targets(self, parts: list[Any]) -> Any:
+        """Return the targets of all rows."""
+        targets, join = _delayed(relief_apart.targets), _delayed(relief_apart.join_targets)
+        return join(*(targets(rows, self._known.of_all) for rows in parts))
+
+    def _ranked(self, parts: list[Any]) -> list[Any]:
+        """Return the partitions with ranks among all rows; some features at a time are brought together."""
+        distinct, mid_ranks, piece, ranked = (
+            _delayed(relief_apart.distinct),
+            _delayed(relief_apart.mid_ranks),
+            _delayed(forests_apart.piece),
+            _delayed(relief_apart.ranked),
+        )
+        names, limits = self._known.ranked, _limits()
+        together = max(1, min(limits) // (_TOGETHER * _RANK_BYTES * sum(self._kept)))
+        ends = _spans(0, len(names), max(-(-len(names) // together), len(limits)))
+        groups = [names[first:end] for first, end in ends]
+        of_groups = [[distinct(rows, self._asked, group) for rows in parts] for group in groups]
+        ranks = [mid_ranks(*of_parts) for of_parts in of_groups]
+        found = [
+            [
+                of_one
+                for of_parts, of_all in zip(of_groups, ranks, strict=True)
+                for of_one in (of_parts[number], piece(of_all, number))
+            ]
+            for number in range(len(parts))
+        ]
+        return [
+            ranked(rows, self._asked, groups, *of_part) for rows, of_part in zip(parts, found, strict=True)
+        ]
 
     def _n_tasks(self) -> int:
         client = _client()

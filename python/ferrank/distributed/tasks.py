@@ -4,7 +4,7 @@ Dask's dashboard shows the tasks under the names of these functions.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
@@ -63,6 +63,10 @@ class Description:
     """why a worker must hold all rows, or their codes; None if none must"""
     n_listed: int = 0
     """most rows that count for Relief's queries"""
+    of_all: Sequence[str] = ()
+    """columns that Relief must know of all rows: targets and groups"""
+    ranked: Sequence[str] = ()
+    """features that Relief ranks among all rows"""
     rounds: Sequence[tuple[int, int]] = ()
     """trees that grow together where no worker must hold all codes, by their numbers"""
 
@@ -113,12 +117,15 @@ def describe(whole: bytes, asked: Asked) -> Description:
     lacking = [target["missing"] for target in targets]
     obstacle = _core.obstacle(source_of(schema.empty_table(), "the data set"), roles, settings, whole)
     n_lists = max((len(target["categories"] or ()) for target in targets), default=1) or 1
-    n_listed, rounds = 0, list[tuple[int, int]]()
-    if obstacle is None and settings["ranker"] == "forest":
-        rounds = _core.rounds(source_of(schema.empty_table(), "the data set"), roles, settings, whole)
-    elif obstacle is None:
-        n_listed = len(draw(asked, whole, (0, n_keys))) * (1 + n_lists * (1 + max(settings["n_neighbors"])))
-    return Description(n_keys, lacking, few, row_bytes, obstacle, n_listed, rounds)
+    described = Description(n_keys, lacking, few, row_bytes, obstacle)
+    if obstacle is not None:
+        return described
+    empty = source_of(schema.empty_table(), "the data set")
+    if settings["ranker"] == "forest":
+        return replace(described, rounds=_core.rounds(empty, roles, settings, whole))
+    n_listed = len(draw(asked, whole, (0, n_keys))) * (1 + n_lists * (1 + max(settings["n_neighbors"])))
+    of_all, ranked = _core.beside(empty, roles, settings, whole)
+    return replace(described, n_listed=n_listed, of_all=of_all, ranked=ranked)
 
 
 def _code_bytes(column: dict[str, Any], settings: dict[str, Any]) -> int:
