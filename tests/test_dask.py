@@ -245,7 +245,7 @@ def test_shadows_move_between_partitions(
     )
     rows = frame[:300]
     whole = fr.rank(rows, "y", ranker=ranker, drop=["z"])
-    monkeypatch.setattr("ferrank.distributed.plan.SPILL_FRACTION", 1e-6)
+    monkeypatch.setattr("ferrank.distributed.plan.SPILL_FRACTION", 2e-7)
     reports: list[tuple[str, int, int]] = []
     with distributed.Client(cluster) as client:
         client.wait_for_workers(1)
@@ -267,7 +267,7 @@ def test_the_default_ranker_needs_no_worker_that_holds_all(
     rows = frame[:200].drop(columns="z")
     ranker = fr.JointRanker(n_estimators=200)
     whole = fr.rank(rows, "y", ranker=ranker)
-    monkeypatch.setattr("ferrank.distributed.plan.SPILL_FRACTION", 1e-6)
+    monkeypatch.setattr("ferrank.distributed.plan.SPILL_FRACTION", 2e-7)
     # A column of all rows may be held.
     monkeypatch.setattr("ferrank.distributed.plan._RANK_BYTES", 1)
     with distributed.Client(cluster) as client:
