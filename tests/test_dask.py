@@ -111,7 +111,7 @@ def test_a_cluster_gives_the_same_bits(
     assert ("profiling", 3, 3) in reports
     # What the dashboard calls them.
     work = {"search", "pack"} if name == "relief" else {"grow", "code"}
-    assert work | {"table", "count", "profile", "merge_profiles"} <= set(cluster.scheduler.task_prefixes)
+    assert work | {"batch", "count", "profile", "merge_profiles"} <= set(cluster.scheduler.task_prefixes)
 
 
 def once(phase: str, do: Callable[[], object]) -> tuple[Callable[[str, int, int], None], threading.Thread]:
@@ -283,6 +283,7 @@ def test_sums_of_partitions_are_those_of_all_rows(frame: pd.DataFrame) -> None:
     """Tops of trees are grown from sums; the tests of the engine hold the trees against those in memory."""
     from ferrank import _core
     from ferrank.distributed import forests_apart, tasks
+    from ferrank.distributed.tables import Batch
     from ferrank.run import finish
 
     table = pa.table(frame)
@@ -290,14 +291,14 @@ def test_sums_of_partitions_are_those_of_all_rows(frame: pd.DataFrame) -> None:
     settings = ranker._settings()
     roles = ranker._own_roles() | {"target": ["y"], "drop": ["z"], "weight": None, "groups": None}
     asked = (table.schema, roles, settings)
-    whole = tasks.profile(table, 0, asked, 0, None, None)
+    whole = tasks.profile(Batch(0, [table]), asked, 0, None, None)
     source = _core.Source.table(table.slice(0, 0), "table")
     request = json.dumps([[0, [{"Open": [0, 1, 5]}]], [7, [{"Open": [2]}]]]).encode()
 
     def sums(ends: list[int]) -> np.ndarray:
         parts = [table.slice(first, end - first) for first, end in itertools.pairwise(ends)]
-        codes = [tasks.code(part, number, asked, whole, None) for number, part in enumerate(parts)]
-        answers = [forests_apart.answer(code, asked, whole) for code in codes]
+        codes = [tasks.code("run", Batch(n, [part]), asked, whole, None) for n, part in enumerate(parts)]
+        answers = [forests_apart.answer("run", code, asked, whole) for code in codes]
         apart = _core.Apart.of(source, roles, settings, whole, answers)
         found = [
             finish(apart.sums((code, None, first), request, 1))
@@ -574,6 +575,36 @@ def test_targets_are_cut_like_the_features(frame: pd.DataFrame, tmp_path: Path) 
             forest.set_params(task=None).fit(three[names], five["y"].loc[:799])
         with pytest.raises(fr.DataError, match="y: None was given"):
             forest.fit(three[names])
+
+
+def n_done(cluster: distributed.LocalCluster, name: str) -> int:
+    """Return how often tasks called `name` were done."""
+    prefix = cluster.scheduler.task_prefixes.get(name)
+    return prefix.state_counts["memory"] if prefix else 0
+
+
+@pytest.mark.parametrize("held", [False, True])
+def test_many_small_partitions_are_worked_on_together(
+    held: bool, frame: pd.DataFrame, cluster: distributed.LocalCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = frame.drop(columns="z")
+    parts = [dask.delayed(rows[first : first + 9]) for first in range(0, 900, 9)]
+    forest = fr.ForestRanker(n_estimators=5)
+    if not held:
+        monkeypatch.setattr("ferrank.distributed.plan._HELD", 10**9)
+    with distributed.Client(cluster) as client:
+        client.wait_for_workers(1)
+        before = n_done(cluster, "batch")
+        assert same(fr.rank(parts, "y", ranker=forest), fr.rank(rows, "y", ranker=forest))
+        n_batches = n_done(cluster, "batch") - before
+        # A few are counted alone before; those that are not held are read for each pass.
+        assert n_batches < (50 if held else 100)
+        wrong = dask.delayed(rows[:9].assign(x0=np.inf))
+        with pytest.raises(fr.DataError, match=r"partitions \d+ to \d+: column 'x0': the value inf"):
+            fr.rank([*parts[:70], wrong, *parts[71:]], "y", ranker=forest)
+        fewer = dask.delayed(rows[:9].drop(columns="x0"))
+        with pytest.raises(fr.DataError, match="partition 70: its columns .* 'x0' is not in both"):
+            fr.rank([*parts[:70], fewer, *parts[71:]], "y", ranker=forest)
 
 
 def test_errors_name_the_partition(frame: pd.DataFrame) -> None:

@@ -86,9 +86,21 @@ class Coded:
     ) -> Coded: ...
     def accumulate(self, first: int, end: int, threads: int) -> Run: ...
 
-def answers(
-    source: Source, roles: Mapping[str, object], settings: Mapping[str, object], profile: bytes, codes: bytes
-) -> bytes: ...
+@final
+class Coder:
+    """Codes the parts of a data set for a forest."""
+
+    @staticmethod
+    def of(
+        source: Source,
+        roles: Mapping[str, object],
+        settings: Mapping[str, object],
+        profile: bytes,
+        alone: int | None = None,
+    ) -> Coder: ...
+    def code(self, part: Source, threads: int) -> Run: ...
+    def answers(self, codes: bytes) -> bytes: ...
+
 def rounds(
     source: Source, roles: Mapping[str, object], settings: Mapping[str, object], profile: bytes
 ) -> list[tuple[int, int]]: ...
@@ -239,14 +251,6 @@ def n_keys(
     source: Source, roles: Mapping[str, object], settings: Mapping[str, object], profile: bytes
 ) -> int: ...
 def merge_profiles(parts: Sequence[bytes]) -> bytes: ...
-def code(
-    source: Source,
-    roles: Mapping[str, object],
-    settings: Mapping[str, object],
-    profile: bytes,
-    threads: int,
-    alone: int | None = None,
-) -> Run: ...
 def grow_tree(
     source: Source, roles: Mapping[str, object], settings: Mapping[str, object], tree: int
 ) -> Run: ...

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ferrank import _core
-from ferrank.distributed.process import Asked, Floats, finish_of, know, source_of, to_bytes
+from ferrank.distributed.process import Asked, Floats, coder_of, finish_of, know, source_of, to_bytes
 from ferrank.distributed.resources import TaskResources
 
 __all__ = [
@@ -57,7 +57,9 @@ class Shared:
         schema, roles, settings = self.asked
         source = source_of(schema.empty_table(), "the data set")
         return know(
-            self.token, lambda: _core.Apart.of(source, roles, settings, self.whole, list(self.answers))
+            self.token,
+            "all rows",
+            lambda: _core.Apart.of(source, roles, settings, self.whole, list(self.answers)),
         )
 
     def finish(self, run: _core.Run) -> Any:
@@ -65,10 +67,9 @@ class Shared:
         return finish_of(run, self.token)
 
 
-def answer(codes: bytes, asked: Asked, whole: bytes) -> bytes:
+def answer(token: str, codes: bytes, asked: Asked, whole: bytes) -> bytes:
     """Return the targets and weights of a partition without its codes."""
-    schema, roles, settings = asked
-    return _core.answers(source_of(schema.empty_table(), "the data set"), roles, settings, whole, codes)
+    return coder_of(token, asked, whole).answers(codes)
 
 
 def known(

@@ -42,6 +42,14 @@ _TOGETHER = 16
 """Share of a worker's memory for the rows that queries searched together need: one in so many."""
 _RANK_BYTES = 64
 """Of a value that is ranked among all rows: values and counts, as they arrive and together, places, ranks."""
+_FEW = 32
+"""So many partitions are worked on one by one."""
+_SIZED = 8
+"""Partitions whose sizes say how many are worked on together."""
+_BATCH_BYTES = 32 << 20
+"""Most bytes of partitions that are worked on together."""
+_HELD = 8
+"""Share of the memory of all workers for the partitions that are read once and held: one in so many."""
 _DRIFTED_NAMED = 3
 
 
@@ -69,7 +77,7 @@ def rank(
     threads, memory, folder = resources
     temp_dir = None if folder is None else os.fspath(folder)
     started = time.perf_counter()
-    run = _Run(partitions.tables, settings, TaskResources(threads, memory, temp_dir, _processes()), progress)
+    run = _Run(partitions, settings, TaskResources(threads, memory, temp_dir, _processes()), progress)
     try:
         run.profile(roles | (partitions.roles or {}), compare=scope == "partition")
         if warn_of_integers:
@@ -91,8 +99,10 @@ class _Run:
     """A data set, and the tasks that make contributions of it."""
 
     _asked: process.Asked
+    _batches: list[Any]
+    """delayed; partitions that are worked on together"""
     _kept: list[int]
-    """rows of each partition that take part"""
+    """rows of each batch that take part"""
     _size: int
     """bytes of all partitions"""
     _profile_of_all: Any
@@ -100,17 +110,25 @@ class _Run:
     _known: tasks.Description
 
     def __init__(
-        self, tables: list[Any], settings: dict[str, Any], means: TaskResources, progress: Progress | None
+        self,
+        partitions: Partitions,
+        settings: dict[str, Any],
+        means: TaskResources,
+        progress: Progress | None,
     ) -> None:
-        self._tables, self._settings, self._means, self._progress = tables, settings, means, progress
+        self._partitions, self._settings, self._means, self._progress = partitions, settings, means, progress
         self._token = f"ferrank-{uuid.uuid4().hex}"
 
     def profile(self, roles: dict[str, Any], *, compare: bool) -> None:
         """Count the rows, and learn what must be known of them; ``compare``: warn if partitions differ."""
-        counts = self._compute(self._counts(roles, None), "counting")
-        schema = columns_of([count.schema for count in counts])
+        if not self._partitions.parts:
+            raise DataError("data: the collection has no partitions")
+        self._batches = self._batched(roles, alone=compare)
+        counts = self._compute(self._counts(self._batches, roles, None), "counting")
+        schema = columns_of([count.schema for of_batch in counts for count in of_batch])
         self._asked = (schema, roles, self._settings)
-        self._kept, self._size = [count.kept for count in counts], sum(count.size for count in counts)
+        self._kept = _kept(counts)
+        self._size = sum(count.size for of_batch in counts for count in of_batch)
         full = [number for number, kept in enumerate(self._kept) if kept]
         # To compare them takes larger samples of each.
         profiles = self._profiles(self._kept, None, sampled_apart=compare)
@@ -122,6 +140,28 @@ class _Run:
         )
         [self._known, *found] = self._compute([described, *compared], "profiling")
         _warn_of_drift(dict(zip(full, found, strict=False)))
+
+    def _batched(self, roles: dict[str, Any], *, alone: bool) -> list[Any]:
+        """Return partitions as they are worked on together: many small ones, or each ``alone``.
+
+        Partitions that take little of the workers' memory are read once and held.
+        """
+        n_partitions, together = len(self._partitions.parts), 1
+        if n_partitions > _FEW and not alone:
+            some = [number * n_partitions // _SIZED for number in range(_SIZED)]
+            batches = [self._partitions.batch(number, number + 1) for number in some]
+            counts = self._compute(self._counts(batches, roles, None), "counting")
+            sizes = [count.size for of_batch in counts for count in of_batch]
+            together = max(1, min(_BATCH_BYTES // max(*sizes, 1), n_partitions // self._n_tasks()))
+            limits = _limits()
+            size = n_partitions * sum(sizes) // _SIZED
+            held = bool(limits) and _HELD * size <= SPILL_FRACTION * sum(limits)
+            _log.info("%d partitions are worked on together%s", together, ", and held" if held else "")
+        else:
+            held = False
+        ends = range(0, n_partitions, together)
+        batches = [self._partitions.batch(first, min(first + together, n_partitions)) for first in ends]
+        return list(_client().persist(batches)) if held else batches
 
     def warn_of_integers(self) -> None:
         """Warn where targets of a few distinct integers are about to be taken for quantities."""
@@ -147,7 +187,7 @@ class _Run:
             _check_room(self._size, f"Relief: all rows{reason}")
             pack = _delayed(tasks.pack)
             # All rows, for those that take no part are counted, too.
-            parts = [pack(table, number, self._asked) for number, table in enumerate(self._tables)]
+            parts = [pack(batch, self._asked) for batch in self._batches]
             return self._gather(self._search(parts))
         size = sum(self._kept) * self._known.row_bytes
         if not _fits(size) and self._known.obstacle is None:
@@ -175,7 +215,7 @@ class _Run:
         shares = []
         for number, first, end in zip(full, ends, ends[1:], strict=False):
             spans = [(target * n_keys + first, target * n_keys + end) for target in range(n_ensembles)]
-            args = (self._tables[number], number, self._asked, self._profile_of_all, spans, self._means)
+            args = (self._batches[number], self._asked, self._profile_of_all, spans, self._means)
             shares.append(contribute(self._token, *args))
         return self._gather(shares)
 
@@ -187,26 +227,24 @@ class _Run:
         elif client.status == "running":
             client.run(process.release, self._token, stop, on_error="ignore")
 
-    def _counts(self, roles: dict[str, Any], alone: int | None) -> list[Any]:
+    def _counts(self, batches: list[Any], roles: dict[str, Any], alone: int | None) -> list[Any]:
         count = _delayed(tasks.count)
-        return [
-            count(table, number, roles, self._settings, alone) for number, table in enumerate(self._tables)
-        ]
+        return [count(batch, roles, self._settings, alone) for batch in batches]
 
     def _profiles(self, kept: Sequence[int], alone: int | None, *, sampled_apart: bool = False) -> list[Any]:
         profile = _delayed(tasks.profile)
         *firsts, end = [0, *itertools.accumulate(kept)]
         of_rows = None if sampled_apart else end
         return [
-            profile(table, number, self._asked, first, of_rows, alone)
-            for number, (table, first) in enumerate(zip(self._tables, firsts, strict=True))
+            profile(batch, self._asked, first, of_rows, alone)
+            for batch, first in zip(self._batches, firsts, strict=True)
         ]
 
     def _codes(self, kept: Sequence[int], profile: Any, alone: int | None) -> list[Any]:
         code = _delayed(tasks.code)
         return [
-            code(table, number, self._asked, profile, alone)
-            for number, (table, rows) in enumerate(zip(self._tables, kept, strict=True))
+            code(self._token, batch, self._asked, profile, alone)
+            for batch, rows in zip(self._batches, kept, strict=True)
             if rows
         ]
 
@@ -231,7 +269,8 @@ class _Run:
             if not lacking or clusters:
                 shares += self._grow(codes, keys, None)
                 continue
-            kept = [count.kept for count in self._compute(self._counts(self._asked[1], target), "counting")]
+            counts = self._counts(self._batches, self._asked[1], target)
+            kept = _kept(self._compute(counts, "counting"))
             profiles = self._profiles(kept, target)
             [own] = self._persist([_merged(tasks.merge_profiles, profiles)], "profiling", profiles)
             gathered.append(self._gather(self._grow(self._codes(kept, own, target), keys, (target, own))))
@@ -252,7 +291,7 @@ class _Run:
         _log.info("memory plan: codes take %d MiB, and stay in their partitions", size >> 20)
         codes = self._codes(self._kept, self._profile_of_all, None)
         answer = _delayed(forests_apart.answer)
-        answers = [answer(part, self._asked, self._profile_of_all) for part in codes]
+        answers = [answer(self._token, part, self._asked, self._profile_of_all) for part in codes]
         firsts = [0, *itertools.accumulate(rows for rows in self._kept if rows)][:-1]
         shared = self._token, self._asked, self._means, firsts, self._profile_of_all
         # The partitions keep their codes as long as these are here.
@@ -325,8 +364,8 @@ class _Run:
         part = _delayed(relief_apart.part)
         firsts = [0, *itertools.accumulate(self._kept)]
         return [
-            part(table, number, self._asked, firsts[number])
-            for number, table in enumerate(self._tables)
+            part(batch, self._asked, firsts[number])
+            for number, batch in enumerate(self._batches)
             if self._kept[number]
         ]
 
@@ -380,8 +419,6 @@ class _Run:
         within: tuple[int, int] | None = None,
     ) -> list[Any]:
         """Compute ``wanted``; ``steps`` are what progress counts, ``within`` as for ``_watch``."""
-        if not wanted:
-            raise DataError("data: the collection has no partitions")
         keys = {step.key for step in (wanted if steps is None else steps)}
         client = _client()
         if client is None:
@@ -449,6 +486,11 @@ class _Progress(Callback):
         if self._report is not None and key in self._keys:
             self._done += 1
             self._report(self._phase, self._done, len(self._keys))
+
+
+def _kept(counts: Sequence[Sequence[tasks.Count]]) -> list[int]:
+    """Return how many rows of each batch take part."""
+    return [sum(count.kept for count in of_batch) for of_batch in counts]
 
 
 def _warn_of_drift(found: dict[int, list[tuple[str, float]]]) -> None:

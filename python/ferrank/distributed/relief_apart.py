@@ -13,7 +13,7 @@ import pyarrow as pa
 from ferrank import _core
 from ferrank.distributed.process import Asked, Floats, finish_of, source_of, to_bytes, turn_of
 from ferrank.distributed.resources import TaskResources
-from ferrank.distributed.tables import conform
+from ferrank.distributed.tables import Batch
 from ferrank.run import finish
 
 __all__ = [
@@ -62,11 +62,11 @@ class Rows:
         return cls(numbers, table if in_order else table.take(places))
 
 
-def part(table: pa.Table, number: int, asked: Asked, first_row: int) -> Rows:
-    """Return the rows of a partition that take part, numbered from ``first_row`` on."""
+def part(batch: Batch, asked: Asked, first_row: int) -> Rows:
+    """Return the rows of partitions that take part, numbered from ``first_row`` on."""
     schema, roles, settings = asked
-    table = conform(table, schema, number)
-    kept = finish(_core.taking_part(source_of(table, f"partition {number}"), roles, settings))
+    table = batch.conform(schema)
+    kept = finish(_core.taking_part(source_of(table, batch.name), roles, settings))
     rows = (table if kept.all() else table.filter(pa.array(kept))).drop_columns(roles["drop"])
     return Rows(np.arange(first_row, first_row + rows.num_rows, dtype=np.uint32), rows)
 

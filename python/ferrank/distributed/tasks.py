@@ -10,10 +10,10 @@ from typing import Any
 import pyarrow as pa
 
 from ferrank import _core
-from ferrank.distributed.process import Asked, finish_of, hold, source_of, to_bytes, turn_of
+from ferrank.distributed.process import Asked, coder_of, finish_of, hold, source_of, to_bytes, turn_of
 from ferrank.distributed.relief_apart import draw
 from ferrank.distributed.resources import TaskResources
-from ferrank.distributed.tables import conform, refuse_written_lists
+from ferrank.distributed.tables import Batch, refuse_written_lists
 from ferrank.run import finish
 
 __all__ = [
@@ -71,25 +71,24 @@ class Description:
     """trees that grow together where no worker must hold all codes, by their numbers"""
 
 
-def count(
-    table: pa.Table, number: int, roles: dict[str, Any], settings: dict[str, Any], alone: int | None
-) -> Count:
-    """Return the columns of a partition, how many of its rows take part, and its size."""
-    refuse_written_lists(table, number)
-    _, kept = finish(_core.count(source_of(table, f"partition {number}"), roles, settings, alone))
-    return Count(table.schema, kept, table.nbytes)
+def count(batch: Batch, roles: dict[str, Any], settings: dict[str, Any], alone: int | None) -> list[Count]:
+    """Return the columns of each partition, how many of its rows take part, and its size."""
+    found = []
+    for number, table in batch.numbered():
+        refuse_written_lists(table, number)
+        _, kept = finish(_core.count(source_of(table, f"partition {number}"), roles, settings, alone))
+        found.append(Count(table.schema, kept, table.nbytes))
+    return found
 
 
-def profile(
-    table: pa.Table, number: int, asked: Asked, first_row: int, of_rows: int | None, alone: int | None
-) -> bytes:
-    """Return the profile of a partition.
+def profile(batch: Batch, asked: Asked, first_row: int, of_rows: int | None, alone: int | None) -> bytes:
+    """Return the profile of partitions.
 
-    Its rows that take part are numbered from ``first_row`` on. Where it is known of how many in all, the
+    Their rows that take part are numbered from ``first_row`` on. Where it is known of how many in all, the
     sample that goes with the profile holds only rows that stay in the sample of all.
     """
     schema, roles, settings = asked
-    source = source_of(conform(table, schema, number), f"partition {number}")
+    source = source_of(batch.conform(schema), batch.name)
     data: bytes = finish(_core.profile(source, roles, settings, first_row, 1, alone, of_rows))
     return data
 
@@ -135,18 +134,17 @@ def _code_bytes(column: dict[str, Any], settings: dict[str, Any]) -> int:
     return 1 if n_codes <= _NARROW else 2
 
 
-def code(table: pa.Table, number: int, asked: Asked, whole: bytes, alone: int | None) -> bytes:
-    """Return the codes of a partition."""
-    schema, roles, settings = asked
-    source = source_of(conform(table, schema, number), f"partition {number}")
-    data: bytes = finish(_core.code(source, roles, settings, whole, 1, alone))
+def code(token: str, batch: Batch, asked: Asked, whole: bytes, alone: int | None) -> bytes:
+    """Return the codes of partitions."""
+    source = source_of(batch.conform(asked[0]), batch.name)
+    data: bytes = finish_of(coder_of(token, asked, whole, alone).code(source, 1), token)
     return data
 
 
-def pack(table: pa.Table, number: int, asked: Asked) -> bytes:
-    """Return the rows of a partition as an Arrow stream."""
+def pack(batch: Batch, asked: Asked) -> bytes:
+    """Return the rows of partitions as an Arrow stream."""
     schema, roles, _ = asked
-    kept = conform(table, schema, number).drop_columns(roles["drop"])
+    kept = batch.conform(schema).drop_columns(roles["drop"])
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, kept.schema) as stream:
         stream.write_table(kept)
@@ -197,8 +195,7 @@ def search(
 
 def contribute(
     token: str,
-    table: pa.Table,
-    number: int,
+    batch: Batch,
     asked: Asked,
     whole: bytes,
     spans: Sequence[tuple[int, int]],
@@ -206,7 +203,7 @@ def contribute(
 ) -> bytes:
     """Grow trees, or look for neighbours, among the rows of a partition alone."""
     schema, roles, settings = asked
-    source = source_of(conform(table, schema, number), f"partition {number}")
+    source = source_of(batch.conform(schema), batch.name)
     with turn_of(token):
         parts = [_accumulate(source, roles, settings, whole, span, means, token) for span in spans]
     return to_bytes(parts[0].union(parts[1:]))

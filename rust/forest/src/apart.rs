@@ -59,18 +59,6 @@ pub fn rounds(view: View<'_>, params: &ForestParams, profile: &Profile) -> Resul
     Ok(shadows::rounds(identity.n_keys(), problem.features.len(), params))
 }
 
-/// The targets and weights of a part, whose codes are in `part`, for [`Apart::new`].
-///
-/// # Errors
-/// [`Error::Data`] if the part is damaged or of another data set.
-pub fn answers(view: View<'_>, params: &ForestParams, profile: &Profile, part: Buffer) -> Result<Vec<u8>> {
-    let problem = view.problem()?;
-    let book = Codebook::new(profile, &problem, params.clusters(problem.task), "the data set")?;
-    let mut bytes = Vec::new();
-    Coded::read(&book, part)?.write_without_codes(&book, &mut bytes)?;
-    Ok(bytes)
-}
-
 /// What every machine knows of a data set in parts.
 #[derive(Debug)]
 pub struct Apart {
@@ -86,7 +74,7 @@ pub struct Apart {
 /// The codes of a part.
 #[derive(Debug)]
 pub struct PartCodes {
-    /// As [`code`](crate::code) returns them.
+    /// As [`Coder::code`](crate::Coder::code) returns them.
     pub codes: Buffer,
     /// Those of the shadows, as [`Apart::shadows`] returns them, if there are some.
     pub shadows: Option<Buffer>,
@@ -95,7 +83,8 @@ pub struct PartCodes {
 }
 
 impl Apart {
-    /// A data set with the columns of `view`, the `profile` of all rows, and the `answers` of all parts, in order.
+    /// A data set with the columns of `view`, the `profile` of all rows, and the [`answers`](crate::Coder::answers) of all
+    /// parts, in order.
     ///
     /// # Errors
     /// An error that describes the invalid setting or role, an [`obstacle`]; [`Error::Data`] if a part is damaged.

@@ -102,7 +102,7 @@ mod validation;
 mod view;
 
 pub use params::*;
-pub use parts::{Coded, code};
+pub use parts::{Coded, Coder};
 pub use score::Score;
 pub use tree::{Node, Split, Test, Tree};
 

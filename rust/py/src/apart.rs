@@ -18,22 +18,46 @@ use crate::input::Source;
 use crate::run::Run;
 use crate::{roles, settings};
 
-/// The targets and weights of a part, whose codes are `codes`, as bytes.
-#[pyfunction]
-pub(crate) fn answers<'py>(
-    py: Python<'py>,
-    source: &Source,
-    roles: &Bound<'_, PyDict>,
-    settings: &Bound<'_, PyDict>,
-    profile: PyBackedBytes,
-    codes: PyBackedBytes,
-) -> PyResult<Bound<'py, PyBytes>> {
-    let (roles, params) = (roles::ranked_roles(roles, settings)?, settings::forest(settings)?);
-    let bytes = py.detach(|| {
-        let profile = Profile::from_ipc(profile.to_vec())?;
-        apart::answers(View::new(&*source.0, &roles, params.treatment()), &params, &profile, buffer(codes))
-    });
-    bytes.map(|bytes| PyBytes::new(py, &bytes)).map_err(|e| to_py(py, e))
+/// Codes the parts of a data set for a forest.
+#[pyclass(frozen, module = "ferrank._core")]
+pub(crate) struct Coder(Arc<ferrank::forest::Coder>);
+
+#[pymethods]
+impl Coder {
+    /// Derives the codes of the data set of `profile` with the columns of `source`; of the rows that have the target
+    /// `alone`, if that is given.
+    #[staticmethod]
+    #[pyo3(signature = (source, roles, settings, profile, alone=None))]
+    fn of(
+        py: Python<'_>,
+        source: &Source,
+        roles: &Bound<'_, PyDict>,
+        settings: &Bound<'_, PyDict>,
+        profile: PyBackedBytes,
+        alone: Option<usize>,
+    ) -> PyResult<Self> {
+        let (roles, params) = (roles::ranked_roles(roles, settings)?, settings::forest(settings)?);
+        let coder = py.detach(|| {
+            let view = View::new(&*source.0, &roles, params.treatment()).with_alone(alone);
+            ferrank::forest::Coder::new(view, &params, &Profile::from_ipc(profile.to_vec())?)
+        });
+        coder.map(|coder| Coder(Arc::new(coder))).map_err(|e| to_py(py, e))
+    }
+
+    /// Codes a part; the result is bytes.
+    fn code(&self, part: &Source, threads: usize) -> PyResult<Run> {
+        let (coder, part) = (self.0.clone(), part.0.clone());
+        Run::start(
+            move |monitor| coder.code(&*part, threads, monitor),
+            |py, bytes| Ok(PyBytes::new(py, &bytes).into_any()),
+        )
+    }
+
+    /// The targets and weights of a part, whose codes are `codes`, as bytes.
+    fn answers<'py>(&self, py: Python<'py>, codes: PyBackedBytes) -> PyResult<Bound<'py, PyBytes>> {
+        let bytes = py.detach(|| self.0.answers(buffer(codes)));
+        bytes.map(|bytes| PyBytes::new(py, &bytes)).map_err(|e| to_py(py, e))
+    }
 }
 
 /// The trees of a run in ranges, each to be grown over parts by calls of their own.

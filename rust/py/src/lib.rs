@@ -34,7 +34,7 @@ mod _core {
     #[pymodule_export]
     use super::accumulator::{Accumulator, Coded, default_memory, merge_profiles, n_keys};
     #[pymodule_export]
-    use super::apart::{Apart, answers, rounds};
+    use super::apart::{Apart, Coder, rounds};
     #[pymodule_export]
     use super::data::{closed_sets, convert, inspect, neighbors, spill};
     #[pymodule_export]
@@ -43,7 +43,7 @@ mod _core {
     use super::logs::take_events;
     #[pymodule_export]
     use super::rank::{
-        accumulate, code, count, grow_tree, join_evidence, profile, q_values, rank_intervals, rank_until, verdicts,
+        accumulate, count, grow_tree, join_evidence, profile, q_values, rank_intervals, rank_until, verdicts,
     };
     #[pymodule_export]
     use super::run::Run;
