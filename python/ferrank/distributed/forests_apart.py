@@ -4,7 +4,7 @@ Dask's dashboard shows the tasks under the names of these functions.
 """
 
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -149,7 +149,7 @@ def grow_apart(
     with worker_client() as client:
         means = shared.means
         run = shared.apart().accumulate(
-            *keys, means.n_threads(), means.limit_beside(), means.folder(), _Asking(client, *names)
+            *keys, means.n_threads(), means.limit_amid(), means.folder(), _Asking(client, *names)
         )
         return to_bytes(shared.finish(run))
 
@@ -170,6 +170,9 @@ class _Asking:
             for number, (name, beside) in enumerate(zip(codes, of_shadows, strict=True))
         ]
         self._collected: list[Any] = []
+        # A copy of codes elsewhere would stay there.
+        holders = client.who_has([codes for codes, *_ in self._parts])
+        self._where = [list(holders.get(codes.key, ()))[:1] for codes, *_ in self._parts]
 
     def sums(self, request: bytes) -> Floats:
         """Return the sums over the rows of all partitions."""
@@ -185,21 +188,35 @@ class _Asking:
         self._collected = []
         self._collected = list(self._of_each(collect, request))
 
-    def bucket(self, number: int) -> bytes:
-        """Return the rows of one of the nodes."""
-        pieces = [self._client.submit(piece, buckets, number, pure=False) for buckets in self._collected]
-        return b"".join(self._client.gather(pieces))
+    def bucket(self, number: int) -> Iterator[bytes]:
+        """Return the rows of one of the nodes, partition after partition."""
+        pieces = (self._client.submit(piece, buckets, number, pure=False) for buckets in self._collected)
+        return self._one_by_one(pieces)
 
     def rows(self, request: bytes) -> Iterator[bytes]:
-        """Return what is asked for of the rows of each partition, one after the other."""
+        """Return what is asked for of the rows, partition after partition."""
+        return self._one_by_one(self._of_each(rows, request))
+
+    def _one_by_one(self, wanted: Iterable[Any]) -> Iterator[bytes]:
+        """Return what the futures ``wanted`` hold; only a few of them are made ahead."""
         ahead: deque[Any] = deque()
-        for found in self._of_each(rows, request):
-            ahead.append(found)
+        for future in wanted:
+            ahead.append(future)
             if len(ahead) == _AHEAD:
                 yield self._client.gather(ahead.popleft())
         while ahead:
             yield self._client.gather(ahead.popleft())
 
     def _of_each(self, function: Callable[..., Any], request: bytes) -> Iterator[Any]:
-        for part in self._parts:
-            yield self._client.submit(function, self._shared, *part, request, pure=False)
+        """Return a future of ``function`` for each partition, to be run where its codes are."""
+        for (codes, *rest), where in zip(self._parts, self._where, strict=True):
+            yield self._client.submit(
+                function,
+                self._shared,
+                codes,
+                *rest,
+                request,
+                pure=False,
+                workers=where or None,
+                allow_other_workers=bool(where),
+            )

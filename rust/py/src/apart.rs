@@ -213,6 +213,25 @@ impl Asked {
             call(self.0.bind(py)).map_err(|error| Error::Data(format!("a task on the cluster: {error}")))
         })
     }
+
+    /// Calls `each` with the bytes that `call` returns an iterator of.
+    fn one_by_one(
+        &self,
+        call: impl for<'py> FnOnce(&Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>>,
+        each: &mut dyn FnMut(&[u8]) -> Result<()>,
+    ) -> Result<()> {
+        let found = self.ask(|parts| Ok(call(parts)?.try_iter()?.unbind()))?;
+        let next = || {
+            self.ask(|parts| match found.bind(parts.py()).clone().next() {
+                Some(bytes) => bytes?.extract::<PyBackedBytes>().map(Some).map_err(Into::into),
+                None => Ok(None),
+            })
+        };
+        while let Some(bytes) = next()? {
+            each(&bytes)?;
+        }
+        Ok(())
+    }
 }
 
 impl Parts for Asked {
@@ -227,22 +246,11 @@ impl Parts for Asked {
         self.ask(|parts| parts.call_method1("collect", (PyBytes::new(parts.py(), request),)).map(drop))
     }
 
-    fn bucket(&self, number: usize) -> Result<Vec<u8>> {
-        self.ask(|parts| Ok(parts.call_method1("bucket", (number,))?.extract::<PyBackedBytes>()?.to_vec()))
+    fn bucket(&self, number: usize, each: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
+        self.one_by_one(|parts| parts.call_method1("bucket", (number,)), each)
     }
 
     fn rows(&self, request: &[u8], each: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
-        let found = self
-            .ask(|parts| Ok(parts.call_method1("rows", (PyBytes::new(parts.py(), request),))?.try_iter()?.unbind()))?;
-        let next = || {
-            self.ask(|parts| match found.bind(parts.py()).clone().next() {
-                Some(bytes) => bytes?.extract::<PyBackedBytes>().map(Some).map_err(Into::into),
-                None => Ok(None),
-            })
-        };
-        while let Some(bytes) = next()? {
-            each(&bytes)?;
-        }
-        Ok(())
+        self.one_by_one(|parts| parts.call_method1("rows", (PyBytes::new(parts.py(), request),)), each)
     }
 }

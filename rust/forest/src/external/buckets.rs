@@ -157,9 +157,15 @@ impl<'a> Stored<'a> {
                 rows
             }
             Place::Parts(parts, _) => {
-                let bytes = parts.bucket(bucket.number)?;
-                let mut rows = self.records.allocate(bytes.len() / self.records.size);
-                self.records.read(&bytes, 0, &mut rows);
+                let mut pieces: Vec<Vec<u8>> = Vec::new();
+                parts.bucket(bucket.number, &mut |bytes| {
+                    pieces.push(bytes.to_vec());
+                    Ok(())
+                })?;
+                let n_bytes: usize = pieces.iter().map(Vec::len).sum();
+                let mut rows = self.records.allocate(n_bytes / self.records.size);
+                // Each piece goes once it is read.
+                pieces.into_iter().fold(0, |first, piece| self.records.read(&piece, first, &mut rows));
                 rows
             }
         };

@@ -148,8 +148,8 @@ impl Parts for Cut<'_> {
         Ok(())
     }
 
-    fn bucket(&self, number: usize) -> Result<Vec<u8>> {
-        Ok(self.buckets.lock().unwrap()[number].clone())
+    fn bucket(&self, number: usize, each: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
+        each(&self.buckets.lock().unwrap()[number])
     }
 
     fn rows(&self, request: &[u8], each: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
