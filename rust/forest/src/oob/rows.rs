@@ -147,6 +147,16 @@ mod tests {
     use super::*;
 
     #[test]
+    fn places_count_the_rows_before_in_the_block() {
+        let some = [3, 64, 70, CHUNK_ROWS as u32 + 1, CHUNK_ROWS as u32 + 9];
+        let rows = OutOfBagRows::of(&some, 0..CHUNK_ROWS + 70);
+        assert_eq!(rows.places(0, &[3, 70]), [0, 2]);
+        assert_eq!(rows.places(CHUNK_ROWS, &[9]), [1]);
+        // Numbered from the first of a part.
+        assert!(OutOfBagRows::of(&some, 60..80).iter().eq([4, 10]));
+    }
+
+    #[test]
     fn rows_are_in_the_bag_or_out_of_it() {
         let rows = CHUNK_ROWS + 70;
         let mut bag = Bag::default();
