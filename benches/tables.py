@@ -171,6 +171,19 @@ def by_arm(rows: list[Row], field: str) -> tuple[list[str], dict[str, dict[str, 
     }
 
 
+def trees(rows: list[Row]) -> str:
+    """Return a line for each set and kind of leaf: score and nodes of each selector, and who chose."""
+    selectors = ["relief", "accuracy or mse", "combined", "scikit-learn"]
+    lines: dict[tuple[str, str], list[str]] = {}
+    for row in rows:
+        cells = lines.setdefault((row["size"], row["case"]), [])
+        cells.append(f"{row['value']:.3f} ({row['nodes']:.0f})")
+        if "by_other" in row:
+            lines[row["size"], row["case"]].insert(0, f"{row['by_other']:.0%}")
+    table = [[case, leaves, *cells[1:], cells[0]] for (leaves, case), cells in lines.items()]
+    return markdown(["set", "leaves", *selectors, "by the second"], table)
+
+
 BY_ARM = {"quality": quality_by_arm, "discoveries": discoveries_by_arm}
 """Tables of quality.py, which have a line for each ranker."""
 
@@ -188,6 +201,8 @@ def filled(document: str, rows: list[Row]) -> str:
             made = figures(rows)
         elif name in BY_ARM:
             made = BY_ARM[name]([row for row in rows if row["benchmark"] == "quality"])
+        elif name == "relief_trees":
+            made = trees([row for row in rows if row["benchmark"] == name])
         else:
             made = benchmark(name, rows)
         return f"{found[1]}\n{made}\n{found[3]}"

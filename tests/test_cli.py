@@ -182,9 +182,9 @@ def test_convert(run: Run, data: Path, tmp_path: Path) -> None:
         (["rank", "DATA"], "target: no target was given"),
         (
             ["rank", "DATA", "--target", "y", "--target-last", "1"],
-            "give one of target, target_last and labels",
+            "--target: give one of",
         ),
-        (["rank", "DATA", "--target", "y", "--trees", "0"], "n_estimators: 0 trees"),
+        (["rank", "DATA", "--target", "y", "--trees", "0"], "--trees: 0 trees"),
         (["rank", "DATA", "--target", "y", "--trees", "many"], "argument --trees"),
         (["rank", "DATA", "--target", "y", "--threads", "0"], "argument --threads"),
         (["rank", "DATA", "--target", "y", "--output", "r.xls"], "unknown suffix '.xls'"),
@@ -280,9 +280,9 @@ def test_relief(run: Run, data: Path) -> None:
 def test_settings_of_the_other_ranker_are_refused(run: Run, data: Path) -> None:
     done = run("rank", data, "--target", "y", "--ranker", "relief", "--trees", 5)
     assert (done.returncode, done.stdout) == (2, "")
-    assert "n_estimators: a setting of --ranker forest, not of relief" in done.stderr
+    assert "--trees: a setting of --ranker forest, not of relief" in done.stderr
     done = run("rank", data, "--target", "y", "--ranker", "forest", "--neighbors", 5)
-    assert "n_neighbors: a setting of --ranker relief, not of forest" in done.stderr
+    assert "--neighbors: a setting of --ranker relief, not of forest" in done.stderr
     done = run("rank", data, "--target", "y", "--neighbors", 5, "--sigma", 20)
     assert "a setting of --ranker relief, not of forest" in done.stderr
 

@@ -86,7 +86,9 @@ def test_the_source_is_read_no_more_than_it_must_be(columns: dict[str, np.ndarra
     data._source = _core.Source.factory(table.schema, make, str, "counted", None)
     tuned = partial(fr.tune, data, n_estimators=2, grid={"supervision": (0.5,)})
     assert passes_of(tuned) == 1, "rows of a search are in memory"
-    assert passes_of(lambda: fr.rank(data, n_estimators=2, supervision=0.5)) == 1, "profiled while tuning"
+    settings = {"n_estimators": 2, "supervision": 0.5}
+    assert passes_of(lambda: fr.rank(data, **settings)) == 2, "a look at the first rows, and codes"
+    assert passes_of(lambda: fr.rank(data, **settings)) == 1, "codes"
     assert passes_of(lambda: fr.rank(data, n_estimators=2)) == 2, "a profile, and codes"
     assert passes_of(lambda: fr.rank(data, n_estimators=2, random_state=1)) == 1, "codes"
     assert passes_of(tuned) == 1

@@ -14,6 +14,7 @@ CITED = re.compile(rf"\b({NAME})(?:,? {NAME})*(?:(?:,? and| &) {NAME}| et al\.)?
 NOT_PAPERS = (
     "After",
     "Bioinformatics",
+    "EWSL",
     "EvoBIO",
     "ICML",
     "JMLR",

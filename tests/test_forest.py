@@ -103,8 +103,9 @@ def test_kinds_of_the_targets_tell_the_task(numbers: Numbers, y: Any, task: str)
 
 def test_few_integers_are_warned_of(numbers: Numbers) -> None:
     X, y = numbers[0], np.arange(150) % 3
-    with pytest.warns(IntegerTargetWarning, match="3 distinct integers.*task='classification'"):
-        assert small().fit(X, y).result_.task == "regression"
+    with pytest.warns(IntegerTargetWarning, match="3 distinct integers.*task='regression'"):
+        assert small().fit(X, y).result_.task == "classification"
+    assert small().fit(X, y % 2).result_.task == "classification"
     assert small(task="classification").fit(X, y).result_.task == "classification"
     assert small(task="regression").fit(X, y).result_.task == "regression"
     assert small().fit(X, np.arange(150)).result_.task == "regression"

@@ -8,8 +8,8 @@ from pathlib import Path
 import ferrank
 
 ROOT = Path(ferrank.__file__).parent
-LAYERS = ["errors", "logs", "run", "output", "resources", "data", "ranking", "distributed", "rankers",
-          "evaluate", "model_selection", "cli"]  # fmt: skip
+LAYERS = ["errors", "logs", "progress", "run", "output", "resources", "data", "ranking", "distributed",
+          "rankers", "trees", "evaluate", "model_selection", "cli"]  # fmt: skip
 """From the bottom up: each may import those before it."""
 
 

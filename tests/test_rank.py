@@ -181,7 +181,7 @@ def test_threads_do_not_change_the_bits(mixed: pa.Table, expected: dict[str, Any
 
 @pytest.fixture
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ferrank.data.files._CSV_BLOCK_BYTES", 1 << 10)
+    monkeypatch.setattr("ferrank.data.delimited._BLOCK_BYTES", 1 << 10)
 
 
 @pytest.mark.usefixtures("small_blocks")

@@ -126,7 +126,7 @@ def test_files_that_are_no_ranking(tmp_path: Path) -> None:
             Ranking.load(tmp_path / name)
     with pytest.raises(ResourceError, match=r"none\.json"):
         Ranking.load(tmp_path / "none.json")
-    with pytest.raises(SettingError, match=r"unknown suffix '\.csv'"):
+    with pytest.raises(SettingError, match=r"not read from '\.csv' files"):
         Ranking.load(tmp_path / "none.csv")
 
 

@@ -201,7 +201,7 @@ def test_the_same_bits_on_a_cluster() -> None:
 def test_importances_without_shadows_are_not_touched_by_the_setting() -> None:
     plain = fr.ForestRanker(n_estimators=20).fit(*linear()).result_
     assert plain.relevance is None
-    with pytest.raises(fr.SettingError, match="no p-values; use ranker='joint'"):
+    with pytest.raises(fr.SettingError, match="no p-values; shadows=True"):
         plain.relevant()
 
 

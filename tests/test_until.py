@@ -196,7 +196,7 @@ def test_ctrl_c_twice_stops(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(run, "_watch", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        ReliefRanker(until="stable").fit(wide, y)
+        ReliefRanker(until="stable", task="classification").fit(wide, y)
     assert len(asked) == 2
 
 

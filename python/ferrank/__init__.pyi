@@ -1,8 +1,11 @@
 from . import errors as errors
 from . import evaluate as evaluate
 from ._core import __version__ as __version__
+from .data.check import Check as Check
+from .data.check import check as check
 from .data.convert import convert as convert
 from .data.dataset import Dataset as Dataset
+from .data.delimited import CSVFile as CSVFile
 from .data.inspect import inspect as inspect
 from .errors import ColumnTypeError as ColumnTypeError
 from .errors import DataError as DataError
@@ -12,6 +15,7 @@ from .errors import IntegerTargetWarning as IntegerTargetWarning
 from .errors import ResourceError as ResourceError
 from .errors import ResumeWarning as ResumeWarning
 from .errors import SettingError as SettingError
+from .errors import SpoiledDataWarning as SpoiledDataWarning
 from .model_selection.clustering import clustering_value as clustering_value
 from .model_selection.supervision import SupervisionSearch as SupervisionSearch
 from .model_selection.tuning import Tuning as Tuning
@@ -33,3 +37,6 @@ from .ranking import Ranking as Ranking
 from .ranking import Relevance as Relevance
 from .ranking import ScoreRanking as ScoreRanking
 from .ranking.stopping import Stop as Stop
+from .trees.estimators import ReliefTree as ReliefTree
+from .trees.estimators import ReliefTreeClassifier as ReliefTreeClassifier
+from .trees.estimators import ReliefTreeRegressor as ReliefTreeRegressor

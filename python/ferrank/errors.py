@@ -9,6 +9,7 @@ __all__ = [
     "ResourceError",
     "ResumeWarning",
     "SettingError",
+    "SpoiledDataWarning",
 ]
 
 
@@ -55,10 +56,10 @@ class ColumnTypeError(FerrankError, TypeError):
 
     Examples
     --------
-    >>> import datetime, ferrank
-    >>> ferrank.rank({"day": [datetime.date(2024, 2, 1)] * 2, "y": [0.5, 1.5]}, "y")
+    >>> import ferrank
+    >>> ferrank.rank({"photo": [b"GIF89a", b"GIF89a"], "y": [0.5, 1.5]}, "y")
     Traceback (most recent call last):
-    ferrank.errors.ColumnTypeError: ...'day'...
+    ferrank.errors.ColumnTypeError: ...'photo'...
     """
 
 
@@ -75,16 +76,33 @@ class ResourceError(FerrankError, OSError):
 
 
 class IntegerTargetWarning(UserWarning):
-    """A target of a few integers was taken for a quantity; it may have been meant as classes.
+    """A target of a few distinct integers was taken for classes; it may have been meant as a quantity.
+
+    With at most 20 distinct values, an integer target stands for classes. Two of them are not warned of.
 
     Examples
     --------
     >>> import ferrank, warnings
     >>> with warnings.catch_warnings(record=True) as caught:
     ...     warnings.simplefilter("always")
-    ...     ranker = ferrank.ReliefRanker().fit([[0.0], [1.0], [2.0], [3.0]], [0, 1, 1, 0])
+    ...     ranker = ferrank.ReliefRanker().fit([[0.0], [1.0], [2.0], [3.0]], [0, 1, 2, 0])
     >>> ranker.result_.task, caught[0].category.__name__
-    ('regression', 'IntegerTargetWarning')
+    ('classification', 'IntegerTargetWarning')
+    """
+
+
+class SpoiledDataWarning(UserWarning):
+    """A column seems to spoil the ranking: an identifier, a copy of the target, numbers in strings.
+
+    Examples
+    --------
+    >>> import ferrank, numpy as np, warnings
+    >>> x = np.random.default_rng(0).normal(size=100)
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     ranking = ferrank.rank({"a": 2 * x, "y": x}, "y", n_estimators=5)
+    >>> print(str(caught[0].message)[:48])
+    leak: column 'a': it tells the target 'y' by its
     """
 
 

@@ -1,18 +1,14 @@
 """Waiting for work that runs on a thread of the engine."""
 
 import warnings
-from collections.abc import Callable
 from typing import Any
 
 from ferrank import logs
 from ferrank._core import Run
 from ferrank.errors import ResumeWarning
+from ferrank.progress import Progress
 
 __all__ = ["Progress", "finish"]
-
-Progress = Callable[[str, int, int], None]
-"""Called as ``progress(phase, done, total)``; rows or trees, of a dask collection tasks; ``total`` is 0 where
-unknown."""
 
 _POLL_SECONDS = 0.1
 _GRACE_SECONDS = 1.0

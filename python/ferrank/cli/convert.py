@@ -6,7 +6,6 @@ from typing import Any
 from ferrank.cli.options import add_data
 from ferrank.cli.progress import message, progress_line
 from ferrank.data.convert import convert
-from ferrank.output import check_path
 
 __all__ = ["add_to"]
 
@@ -24,7 +23,6 @@ def add_to(commands: Any) -> None:
 
 
 def _run(chosen: argparse.Namespace) -> None:
-    destination = check_path(chosen.destination, (".arrow",))
     with progress_line() as progress:
-        rows = convert(chosen.data, destination, labels=chosen.labels, progress=progress)
-    message(f"wrote {rows:,} rows to {destination}")
+        rows = convert(chosen.data, chosen.destination, labels=chosen.labels, progress=progress)
+    message(f"wrote {rows:,} rows to {chosen.destination}")

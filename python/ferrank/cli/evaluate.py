@@ -79,6 +79,7 @@ def _run(chosen: argparse.Namespace) -> None:
         found.save(output)
         message(f"saved {output}")
     if page is not None:
-        report(page, chosen.ranking or None, evaluation=found, title=f"Rankings of {Path(chosen.data).name}")
+        name = Path(getattr(chosen.data, "path", chosen.data)).name
+        report(page, chosen.ranking or None, evaluation=found, title=f"Rankings of {name}")
         message(f"wrote {page}")
     print(json.dumps(found.to_dict(), allow_nan=False) if chosen.json else found.to_text())

@@ -8,11 +8,27 @@ import argparse
 import os
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NoReturn
 
 from ferrank import __version__
-from ferrank.cli import compare, convert, curves, evaluate, inspect, rank, synth, tune
+from ferrank.cli import (
+    check,
+    compare,
+    convert,
+    curves,
+    evaluate,
+    inspect,
+    merge,
+    rank,
+    report,
+    study,
+    synth,
+    tree,
+    tune,
+)
+from ferrank.cli.names import flags_of, in_shell, suggestion
+from ferrank.cli.options import with_csv
 from ferrank.cli.progress import message
 from ferrank.errors import ColumnTypeError, DataError, FerrankError, ResourceError, SettingError
 from ferrank.output import visible
@@ -38,18 +54,36 @@ def build_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"ferrank {__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=_Parser)
-    for command in (rank, tune, evaluate, curves, compare, synth, inspect, convert):
+    for command in (
+        rank,
+        tree,
+        tune,
+        evaluate,
+        curves,
+        compare,
+        study,
+        report,
+        merge,
+        synth,
+        check,
+        inspect,
+        convert,
+    ):
         command.add_to(commands)
+    for command_parser in commands.choices.values():
+        command_parser.set_defaults(flags=flags_of(command_parser))
     return parser
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code."""
+    flags: dict[str, str] = {}
     try:
-        chosen = build_parser().parse_args(arguments)
+        chosen = _parse(arguments)
+        flags = chosen.flags
         with warnings.catch_warnings():
-            warnings.showwarning = lambda warning, *_: message(f"warning: {warning}")
-            chosen.run(chosen)
+            warnings.showwarning = lambda warning, *_: message(f"warning: {in_shell(str(warning), flags)}")
+            chosen.run(with_csv(chosen))
         sys.stdout.flush()
     except BrokenPipeError:
         # Who reads has seen enough. Python would complain once more when it flushes stdout at exit.
@@ -58,13 +92,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print("ferrank: interrupted", file=sys.stderr)
         return _INTERRUPTED
     except (DataError, ColumnTypeError, SettingError, ResourceError) as error:
-        return _fail(error, _BAD_INPUT)
+        return _fail(error, _BAD_INPUT, flags)
     except (FerrankError, OSError, MemoryError) as error:
-        return _fail(error, _OTHER)
+        return _fail(error, _OTHER, flags)
     return _DONE
 
 
-def _fail(error: BaseException, code: int) -> int:
-    lines = (str(error) or type(error).__name__).splitlines()
+def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = build_parser()
+    chosen, unknown = parser.parse_known_args(arguments)
+    if unknown:
+        option = next((one for one in unknown if one.startswith("-")), unknown[0])
+        meant = suggestion(option, chosen.flags)
+        parser.error(f"unrecognized arguments: {' '.join(unknown)}{meant}")
+    return chosen
+
+
+def _fail(error: BaseException, code: int, flags: Mapping[str, str]) -> int:
+    lines = in_shell(str(error) or type(error).__name__, flags).splitlines()
     print("ferrank: error: " + "\n".join(visible(line) for line in lines), file=sys.stderr)
     return code

@@ -16,6 +16,7 @@ __all__ = [
     "count_or_share",
     "max_features",
     "positive",
+    "with_csv",
 ]
 
 
@@ -66,9 +67,34 @@ _sigma.__name__ = "number or none"
 def add_data(parser: argparse.ArgumentParser) -> None:
     """Add the arguments for the data set."""
     parser.add_argument(
-        "data", metavar="DATA", help="an Arrow, ARFF, Parquet or CSV file, a folder or a quoted pattern"
+        "data",
+        metavar="DATA",
+        help="an Arrow, ARFF, Parquet, CSV, ORC, JSON or NumPy file, a folder, a quoted pattern, a URL, or - "
+        "for standard input",
     )
+    csv = parser.add_argument_group("CSV files; all is seen from the file where it is not said")
+    csv.add_argument("--delimiter", metavar="CHAR", help="what parts the fields")
+    csv.add_argument(
+        "--no-header",
+        dest="header",
+        action="store_const",
+        const=False,
+        help="the first line is a row; columns are called x0, x1 …",
+    )
+    csv.add_argument("--encoding", metavar="NAME", help="such as utf-8, cp1250 or utf-16")
     parser.add_argument("--labels", metavar="XML", help="MULAN label file of an ARFF file")
+
+
+def with_csv(chosen: argparse.Namespace) -> argparse.Namespace:
+    """Replace the names of data files by CSV files if it was said how they are written."""
+    given = {name: vars(chosen).get(name) for name in ("delimiter", "header", "encoding")}
+    if any(value is not None for value in given.values()):
+        from ferrank.data.delimited import CSVFile
+
+        for name in ("data", "test"):
+            if isinstance(vars(chosen).get(name), str):
+                setattr(chosen, name, CSVFile(getattr(chosen, name), **given))
+    return chosen
 
 
 def add_roles(parser: argparse.ArgumentParser, *, weights: bool = True, groups: bool = True) -> Any:
@@ -100,8 +126,8 @@ def add_roles(parser: argparse.ArgumentParser, *, weights: bool = True, groups: 
             "hierarchical",
             "unsupervised",
         ],
-        help="default: by the type of the targets; strings and booleans are classes, numbers quantities, "
-        "lists of strings label sets",
+        help="default: by the targets; strings, booleans and few distinct integers are classes, other "
+        "numbers quantities, lists of strings label sets",
     )
     group.add_argument(
         "--unsupervised",

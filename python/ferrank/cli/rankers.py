@@ -25,7 +25,7 @@ def make_ranker(chosen: argparse.Namespace) -> Ranker:
         name, settings = with_preset(chosen.preset, name, {})
     if name == AUTO:
         of_rankers = set().union(*(signature(ranker).parameters for ranker in RANKERS.values())) - _ROLES
-        given = of_rankers & vars(chosen).keys()
+        given = {name: value for name, value in vars(chosen).items() if name in of_rankers}
         name = automatic(given, weighted=chosen.weight is not None, task=chosen.task)
     if getattr(chosen, "select", None) is not None:
         settings |= WITH_P_VALUES.get(name, {})
@@ -51,7 +51,7 @@ def make_rankers(
     for setting in given.keys() - set().union(*(parameters[name] for name in names)):
         other = next(ranker for ranker, has in parameters.items() if setting in has)
         here = ", ".join(names) or "a saved ranking"
-        raise SettingError(f"{setting}: a setting of --ranker {other}, not of {here}; leave it out")
+        raise SettingError(f"{setting}: a setting of ranker='{other}', not of {here}; leave it out")
     return [
         known[name](**{setting: value for setting, value in given.items() if setting in parameters[name]})
         for name in names

@@ -5,7 +5,9 @@ from typing import Any
 
 from ferrank import _core
 from ferrank.data.source import open_source
-from ferrank.run import Progress, finish
+from ferrank.output import check_path
+from ferrank.progress import Progress
+from ferrank.run import finish
 
 __all__ = ["convert"]
 
@@ -42,5 +44,6 @@ def convert(
     ...     ferrank.convert({"a": [1, 2, 3]}, pathlib.Path(folder) / "a.arrow")
     3
     """
+    check_path(path, (".arrow", ".feather", ".ipc"))
     rows: int = finish(_core.convert(open_source(data, labels=labels), path), progress)
     return rows

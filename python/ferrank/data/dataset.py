@@ -9,12 +9,13 @@ import numpy as np
 import pyarrow as pa
 
 from ferrank import _core
-from ferrank.data.files import Folder
+from ferrank.data.classes import integer_targets, roles_of
 from ferrank.data.hierarchy import edges_of
+from ferrank.data.opening import Folder
 from ferrank.data.source import as_table, is_lazy, numbered, open_source
 from ferrank.errors import ColumnTypeError, DataError, SettingError
 
-__all__ = ["Dataset"]
+__all__ = ["Dataset", "with_categories"]
 
 Labels = str | os.PathLike[str] | None
 
@@ -38,7 +39,7 @@ class Dataset:
         MULAN label XML of an ARFF file; the labels are the targets.
     task : str, optional
         "classification", "regression", "multi-target", "multi-label", "hierarchical" or "unsupervised"; by
-        default it follows from the types of the targets.
+        default it follows from the targets.
     hierarchy : path, mapping, frame or table, optional
         Labels and their parents; see :class:`ferrank.ForestRanker`.
     sample_weight : str, optional
@@ -85,14 +86,17 @@ class Dataset:
         self.drop = [drop] if isinstance(drop, str) else list(drop)
         self.data = data
         if categorical_features is not None:
-            self.data = _with_categories(data, categorical_features)
+            self.data = with_categories(data, categorical_features)
         self._source: _core.Source | None = None
+        self._classes: dict[str, Any] | None = None
         self._profiles: dict[str, bytes] = {}
+        self._is_checked = False
 
     def with_rows(self, data: Any) -> Self:
         """Return a data set of other rows whose columns have the same roles."""
         other = object.__new__(type(self))
-        other.__dict__ = {**self.__dict__, "data": data, "_source": None, "_profiles": {}}
+        own = {"data": data, "_source": None, "_profiles": {}, "_is_checked": False}
+        other.__dict__ = {**self.__dict__, **own}
         return other
 
     @property
@@ -118,17 +122,25 @@ class Dataset:
     def roles(self, task: str | None = None, hierarchy: Any = None) -> dict[str, Any]:
         """Return the roles of the columns as the engine takes them.
 
-        ``task`` and ``hierarchy`` are those of a ranker, used if the data set has none.
+        ``task`` and ``hierarchy`` are those of a ranker, used if the data set has none. Without a task,
+        integer targets are looked at at the first call: few distinct integers stand for classes, also in
+        data sets with other rows (:meth:`with_rows`).
         """
-        return {
+        roles = {
             "target": self.target,
             "target_last": self.target_last,
             "task": self.task or task,
+            "classes": [],
             "hierarchy": edges_of(hierarchy if self.hierarchy is None else self.hierarchy),
             "drop": self.drop,
             "weight": self.sample_weight,
             "groups": self.groups,
         }
+        if roles["task"] is not None or self.is_lazy:
+            return roles
+        if self._classes is None:
+            self._classes = roles_of([integer_targets(self.source(), roles)])
+        return roles | self._classes
 
     def source(self, temp_dir: Folder = None, *, has_label_sets: bool = False) -> _core.Source:
         """Return the rows as a source of the engine, opened at the first call.
@@ -173,7 +185,7 @@ class Dataset:
         return f"<Dataset {self.source().name}: {what}, {len(problem['features'])} features>"
 
 
-def _with_categories(data: Any, categorical: Iterable[Any]) -> pa.Table:
+def with_categories(data: Any, categorical: Iterable[Any]) -> pa.Table:
     """Return ``data`` as a table in which the columns ``categorical`` are dictionaries of strings."""
     if isinstance(data, str | os.PathLike | list | tuple) or is_lazy(data):
         raise SettingError(

@@ -5,7 +5,8 @@ from typing import Any
 
 from ferrank import _core
 from ferrank.data.source import open_source
-from ferrank.run import Progress, finish
+from ferrank.progress import Progress
+from ferrank.run import finish
 
 __all__ = ["inspect"]
 

@@ -1,20 +1,28 @@
 """What can be ranked: files, frames, tables, streams and arrays, told apart by protocol."""
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from ferrank import _core
-from ferrank.data.files import READERS, Folder, members, suffix_of
+from ferrank.data.delimited import CSVFile, open_csv
+from ferrank.data.files import members, open_file
+from ferrank.data.formats import array_source
+from ferrank.data.libraries import from_library
+from ferrank.data.opening import Folder
+from ferrank.data.partitioned import is_partitioned, open_partitioned
+from ferrank.data.remote import TempFolder, fetched, is_remote, spooled
 from ferrank.data.sparse import compressed_rows, issparse
 from ferrank.errors import ColumnTypeError, DataError, SettingError
 from ferrank.run import finish
 
-__all__ = ["as_table", "is_lazy", "numbered", "open_source", "read_all"]
+__all__ = ["as_table", "is_lazy", "numbered", "numbers_of", "open_source", "read", "read_all"]
 
 
 def is_lazy(data: Any) -> bool:
@@ -30,12 +38,15 @@ def open_source(
 
     Parameters
     ----------
-    data : path or paths, frame, table, reader, array or mapping of columns
-        A path to an Arrow, ARFF, Parquet or CSV file; a pattern such as ``"parts/*.arrow"``, a folder or a
-        list of paths, whose files are one data set and have the same columns; any object of the Arrow
-        PyCapsule interface (pyarrow, pandas, polars, DuckDB …); a NumPy array or a sparse one of SciPy,
-        of shape (n_rows, n_columns), whose columns are called ``x0``, ``x1`` …. A reader that can be read
-        only once is kept in a temporary file.
+    data : path or paths, URL, open file, frame, table, reader, array or mapping of columns
+        A path to an Arrow, ARFF, Parquet, CSV (:class:`CSVFile`), ORC, JSON, NumPy or Excel file; a pattern
+        such as ``"parts/*.arrow"``, a folder or a list of paths, whose files are one data set and have the
+        same columns; a folder of Hive partitions, such as ``year=2024``, which are a column; a URL of these
+        (``https``, ``s3``, ``gs`` …), ``"-"`` for standard input, or an open file, which are copied to
+        temporary files; any object of the Arrow PyCapsule interface (pyarrow, pandas, polars, DuckDB …);
+        pyarrow data sets, lazy frames of polars, tables of Ibis, data sets of Hugging Face; a NumPy array or
+        a sparse one of SciPy, of shape (n_rows, n_columns), whose columns are called ``x0``, ``x1`` …. What
+        can be read only once, such as a reader or an iterator of tables, is kept in a temporary file.
     labels : path, optional
         MULAN label XML of an ARFF file.
     as_text : iterable of str
@@ -53,41 +64,82 @@ def open_source(
     """
     if isinstance(data, _core.Source):
         return data
+    if isinstance(data, CSVFile):
+        return _from_csv(data, as_text, temp_dir)
+    if is_remote(data) or (isinstance(data, list | tuple) and any(map(is_remote, data))):
+        return _from_afar(data, labels, as_text, temp_dir)
+    if is_partitioned(data):
+        return open_partitioned(Path(data))
+    if (found := from_library(data, temp_dir)) is not None:
+        return found
     if (files := members(data)) is not None:
         name = f"{files[0]} …" if isinstance(data, list | tuple) else str(data)
-        return _core.Source.joined([_open_path(file, labels, as_text, temp_dir) for file in files], name)
+        return _core.Source.joined([open_file(file, labels, as_text, temp_dir) for file in files], name)
     if isinstance(data, str | os.PathLike):
-        return _open_path(Path(data), labels, as_text, temp_dir)
+        return open_file(Path(data), labels, as_text, temp_dir)
     if labels is not None:
         raise SettingError("labels: a label XML goes with a file; name the labels as targets instead")
     if _is_stream(data):
         source: _core.Source = finish(_core.spill(data, "stream", temp_dir))
         return source
     if isinstance(data, np.ndarray):
-        return _from_array(data)
+        return array_source(data, "array") if data.ndim == 2 else _no_table(data)
     if issparse(data):
         rows = compressed_rows(data, "data")
         return _core.Source.arrays([(numbered(data.shape[1]), rows)], "array")
     return _core.Source.table(as_table(data), "table")
 
 
+def read(source: _core.Source) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
+    """Return the columns of ``source``, and its rows batch by batch."""
+    reader = pa.RecordBatchReader.from_stream(source)
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        try:
+            yield from reader
+        except (pa.ArrowException, OSError) as error:
+            raise DataError(str(error)) from error
+
+    return reader.schema, batches()
+
+
 def read_all(source: _core.Source) -> pa.Table:
     """Return the rows of ``source`` as a table in memory."""
-    reader = pa.RecordBatchReader.from_stream(source)
-    try:
-        # Batch by batch, so that Ctrl-C is answered in between.
-        return pa.Table.from_batches(list(reader), reader.schema)
-    except (pa.ArrowException, OSError) as error:
-        raise DataError(str(error)) from error
+    schema, batches = read(source)
+    # Batch by batch, so that Ctrl-C is answered in between.
+    return pa.Table.from_batches(list(batches), schema)
 
 
-def _open_path(path: Path, labels: Any, as_text: Iterable[str], temp_dir: Folder) -> _core.Source:
-    reader = READERS.get(suffix_of(path))
-    if reader is None:
-        return _core.Source.open(path, labels)
-    if labels is not None:
-        raise SettingError(f"labels: a label XML goes with an ARFF file, not with {path}")
-    return reader(path, as_text, temp_dir)
+def _from_csv(file: CSVFile, as_text: Iterable[str], temp_dir: Folder) -> _core.Source:
+    if not is_remote(file.path):
+        return open_csv(file, as_text, temp_dir)
+    folder = TempFolder(temp_dir)
+    here = _here(file.path, folder)
+    if not isinstance(here, Path):
+        raise SettingError(f"{file.path}: names several files; a CSVFile is one")
+    return open_csv(replace(file, path=here), as_text, temp_dir).keeping(folder, str(file.path))
+
+
+def _from_afar(data: Any, labels: Any, as_text: Iterable[str], temp_dir: Folder) -> _core.Source:
+    """Return a source of copies, which are kept as long as it is."""
+    folders: list[TempFolder] = []
+    here: list[Any] = []
+    for part in data if isinstance(data, list | tuple) else [data]:
+        # A folder for each, because files may have the same names.
+        within = TempFolder(temp_dir)
+        folders.append(within)
+        here.append(_here(part, within) if is_remote(part) else part)
+    if isinstance(data, list | tuple):
+        files = [file for found in here for file in (found if isinstance(found, list) else [found])]
+        name = f"{data[0]} …"
+    else:
+        files, name = here[0], str(data) if isinstance(data, str) else "the open file"
+    return open_source(files, labels=labels, as_text=as_text, temp_dir=temp_dir).keeping(folders, name)
+
+
+def _here(data: Any, folder: TempFolder) -> Path | list[Path]:
+    """Copy what is not in a file of this machine to ``folder``."""
+    return fetched(data, folder) if isinstance(data, str) and data != "-" else spooled(data, folder)
 
 
 def _is_stream(data: Any) -> bool:
@@ -95,20 +147,29 @@ def _is_stream(data: Any) -> bool:
     return hasattr(data, "read_next_batch") or type(data).__name__ == "PyCapsule"
 
 
-def _from_array(array: np.ndarray[Any, Any]) -> _core.Source:
-    if array.ndim != 2:
-        raise ColumnTypeError(f"data: an array of {array.ndim} dimensions; use (n_rows, n_columns)")
-    names = numbered(array.shape[1])
-    if array.dtype.kind in "biuf" and array.dtype.itemsize <= 8:
-        return _core.Source.arrays(
-            [(names, array.astype(array.dtype.newbyteorder("="), copy=False))], "array"
-        )
-    return _core.Source.table(as_table(dict(zip(names, array.T, strict=True))), "array")
+def _no_table(array: np.ndarray[Any, Any]) -> _core.Source:
+    raise ColumnTypeError(f"data: an array of {array.ndim} dimensions; use (n_rows, n_columns)")
 
 
 def numbered(n_columns: int) -> list[str]:
     """Return the names of the columns of an array."""
     return [f"x{number}" for number in range(n_columns)]
+
+
+_BUNCH = (
+    "data: is a Bunch of scikit-learn; give X and y, or its frame, such as load_iris(as_frame=True).frame"
+)
+
+
+def numbers_of(column: pa.ChunkedArray) -> np.ndarray[Any, np.dtype[np.float64]]:
+    """Return numbers, booleans or times as float64, of shape (n_rows,), NaN where missing.
+
+    Times are counted in the unit of their type.
+    """
+    if pa.types.is_temporal(column.type):
+        column = column.cast(pa.int64() if column.type.bit_width == 64 else pa.int32())
+    found: np.ndarray[Any, np.dtype[np.float64]] = pc.cast(column, pa.float64(), safe=False).to_numpy()
+    return found
 
 
 def as_table(data: Any) -> Any:
@@ -118,14 +179,22 @@ def as_table(data: Any) -> Any:
     """
     try:
         if type(data).__module__.partition(".")[0] == "pandas":
+            if not hasattr(data, "columns"):
+                raise ColumnTypeError("data: is a Series, one column; give a frame, with the target in it")
             return pa.Table.from_pandas(data, preserve_index=False)
+        if isinstance(data, list) and data and all(isinstance(row, Mapping) for row in data):
+            return pa.Table.from_pylist(data)
         if isinstance(data, Mapping):
+            if hasattr(data, "DESCR"):
+                raise ColumnTypeError(_BUNCH)
             return pa.table({str(name): pa.array(column, from_pandas=True) for name, column in data.items()})
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
         text = "; ".join(str(part) for part in error.args)
+        if "expected length" in text:
+            raise DataError(f"table: {text}; give all columns as many rows") from error
         raise ColumnTypeError(f"table: {text}; use one type in a column, or drop it") from error
     except ValueError as error:
-        raise DataError(f"table: {error}") from error
+        raise DataError(f"table: {error}; rename or mend a column") from error
     if hasattr(data, "__arrow_c_stream__") or hasattr(data, "__arrow_c_array__"):
         return _without_null_buffers(data) if type(data).__module__.partition(".")[0] == "polars" else data
     raise ColumnTypeError(

@@ -1,6 +1,5 @@
 """Features, targets, weights and groups as scikit-learn users hand them over, side by side as one source."""
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -12,20 +11,18 @@ from sklearn.utils.validation import _check_sample_weight, _num_samples, validat
 from ferrank._core import Source
 from ferrank.data.source import as_table
 from ferrank.data.sparse import compressed_rows, issparse
-from ferrank.errors import ColumnTypeError, DataError, IntegerTargetWarning
+from ferrank.errors import ColumnTypeError, DataError
 
 __all__ = [
     "Column",
+    "features_alone",
     "group_column",
     "group_numbers",
     "join",
     "label_sets",
     "target_columns",
     "unlike",
-    "warn_of_integers",
 ]
-
-_FEW_INTEGERS = 20
 
 Column = tuple[str, Any]
 """A name and a one-dimensional NumPy or Arrow array."""
@@ -51,7 +48,10 @@ def join(
     read = _frame if _is_frame(X) else _matrix
     features = read(estimator, X, y, reset=like is None)
     names = features[0]
-    check_consistent_length(X, y)
+    try:
+        check_consistent_length(X, y)
+    except ValueError as error:
+        raise DataError(str(error)) from error
     targets = unlike(names, target_columns(y)) if supervised else []
     if like is not None:
         targets = _called(like["target"] or [], targets, y)
@@ -76,6 +76,12 @@ def join(
     }
 
 
+def features_alone(estimator: Any, X: Any) -> Source:
+    """Return a source of the features of rows to predict, validated for the fitted ``estimator``."""
+    read = _frame if _is_frame(X) else _matrix
+    return _source(*read(estimator, X, "no_validation", reset=False), [])
+
+
 def _check_given(parameter: str, what: str, now: Any, before: str | None) -> None:
     """Raise an error if ``what`` is given with this batch and was not with those before, or the reverse."""
     if (now is None) != (before is None):
@@ -86,8 +92,8 @@ def _check_given(parameter: str, what: str, now: Any, before: str | None) -> Non
         )
 
 
-def group_column(groups: Any) -> Any:
-    """Return the groups of rows as an Arrow array; NaN and None are missing."""
+def group_column(groups: Any, name: str = "groups") -> Any:
+    """Return a value for each row, such as its group, as an Arrow array; NaN and None are missing."""
     try:
         if isinstance(groups, pa.Table):
             groups = groups.column(0)
@@ -98,7 +104,7 @@ def group_column(groups: Any) -> Any:
         return pa.array(groups, from_pandas=True)
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
         raise ColumnTypeError(
-            f"groups: {error}; use one value for each row, such as strings or integers"
+            f"{name}: {error}; use one value for each row, such as strings or integers"
         ) from error
 
 
@@ -139,9 +145,12 @@ def _matrix(estimator: Any, X: Any, y: Any, *, reset: bool) -> tuple[list[str], 
     # Missing values are welcome, and infinity is refused by the engine, which names the column.
     checks = {"dtype": None if text else "numeric", "ensure_all_finite": False, "accept_sparse": "csr"}
     checks["reset"] = reset
-    if y is None:
-        validate_data(estimator, X, y, **checks)
-    X = validate_data(estimator, X, **checks)
+    try:
+        if y is None:
+            validate_data(estimator, X, y, **checks)
+        X = validate_data(estimator, X, **checks)
+    except ValueError as error:
+        raise DataError(str(error)) from error
     names = [str(name) for name in getattr(estimator, "feature_names_in_", ())]
     names = names or [f"x{number}" for number in range(X.shape[1])]
     if text:
@@ -248,21 +257,3 @@ def _upright(column: Any) -> Any:
     if isinstance(column, pa.ChunkedArray):
         return column.combine_chunks()
     return column if isinstance(column, pa.Array) else column.reshape(-1, 1)
-
-
-def warn_of_integers(y: Any) -> None:
-    """Warn where targets of a few distinct integers are about to be taken for quantities."""
-    for name, column in target_columns(y):
-        kind = pa.types.is_integer(column.type) if _is_arrow(column) else column.dtype.kind in "iu"
-        if not kind:
-            continue
-        n_distinct = len(column.unique()) if _is_arrow(column) else len(np.unique(column))
-        if n_distinct <= _FEW_INTEGERS:
-            warnings.warn(
-                f"target '{name}' holds {n_distinct} distinct integers and is taken for a number; where they "
-                "stand for classes, say task='classification' (several targets: task='multi-label', or "
-                "make them strings), else task='regression' or 'multi-target'",
-                IntegerTargetWarning,
-                stacklevel=4,
-            )
-            return

@@ -15,6 +15,7 @@ from dask.callbacks import Callback
 from dask.system import CPU_COUNT
 
 from ferrank import _core
+from ferrank.data.classes import roles_of
 from ferrank.distributed import forests_apart, process, relief_apart, tasks
 from ferrank.distributed.drift import drift
 from ferrank.distributed.partitions import Partitions
@@ -24,12 +25,11 @@ from ferrank.errors import (
     DataError,
     DriftWarning,
     FerrankError,
-    IntegerTargetWarning,
     ResourceError,
     SettingError,
 )
+from ferrank.progress import Progress
 from ferrank.ranking import Ranking
-from ferrank.run import Progress
 
 __all__ = ["rank"]
 
@@ -60,8 +60,6 @@ def rank(
     resources: tuple[int, int | None, str | os.PathLike[str] | None],
     scope: Literal["global", "partition"] = "global",
     progress: Progress | None = None,
-    *,
-    warn_of_integers: bool = False,
 ) -> Ranking:
     """Rank the features of a collection.
 
@@ -80,8 +78,6 @@ def rank(
     run = _Run(partitions, settings, TaskResources(threads, memory, temp_dir, _processes()), progress)
     try:
         run.profile(roles | (partitions.roles or {}), compare=scope == "partition")
-        if warn_of_integers:
-            run.warn_of_integers()
         data = run.whole() if scope == "global" else run.by_partition()
     except FerrankError as error:
         run.release(stop=True)
@@ -126,6 +122,8 @@ class _Run:
         self._batches = self._batched(roles, alone=compare)
         counts = self._compute(self._counts(self._batches, roles, None), "counting")
         schema = columns_of([count.schema for of_batch in counts for count in of_batch])
+        if roles["task"] is None:
+            roles |= roles_of(count.integer_targets for of_batch in counts for count in of_batch)
         self._asked = (schema, roles, self._settings)
         self._kept = _kept(counts)
         self._size = sum(count.size for of_batch in counts for count in of_batch)
@@ -162,18 +160,6 @@ class _Run:
         ends = range(0, n_partitions, together)
         batches = [self._partitions.batch(first, min(first + together, n_partitions)) for first in ends]
         return list(_client().persist(batches)) if held else batches
-
-    def warn_of_integers(self) -> None:
-        """Warn where targets of a few distinct integers are about to be taken for quantities."""
-        for name in self._known.few if self._asked[1]["task"] is None else []:
-            warnings.warn(
-                f"target '{name}' holds few distinct integers and is taken for a number; where they stand "
-                "for classes, say task='classification' (several targets: task='multi-label', or make them "
-                "strings), else task='regression' or 'multi-target'",
-                IntegerTargetWarning,
-                stacklevel=5,
-            )
-            return
 
     def whole(self) -> bytes:
         """Return the contributions that all rows together make."""

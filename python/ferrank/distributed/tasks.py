@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from ferrank import _core
+from ferrank.data.classes import IntegerTargets, integer_targets
 from ferrank.distributed.process import Asked, coder_of, finish_of, hold, source_of, to_bytes, turn_of
 from ferrank.distributed.relief_apart import draw
 from ferrank.distributed.resources import TaskResources
@@ -31,7 +32,6 @@ __all__ = [
     "search",
 ]
 
-_FEW_INTEGERS = 20
 _NARROW = 255
 """Most codes of a feature that is kept in one byte."""
 
@@ -45,6 +45,8 @@ class Count:
     """rows that take part"""
     size: int
     """bytes"""
+    integer_targets: IntegerTargets
+    """of its rows"""
 
 
 @dataclass(frozen=True)
@@ -55,8 +57,6 @@ class Description:
     """contributions of a complete run"""
     lacking: list[int]
     """n_targets; rows that lack each"""
-    few: list[str]
-    """targets of a few distinct integers"""
     row_bytes: int
     """of the codes of a row"""
     obstacle: str | None = None
@@ -72,12 +72,13 @@ class Description:
 
 
 def count(batch: Batch, roles: dict[str, Any], settings: dict[str, Any], alone: int | None) -> list[Count]:
-    """Return the columns of each partition, how many of its rows take part, and its size."""
+    """Return what is learnt of each partition first."""
     found = []
     for number, table in batch.numbered():
         refuse_written_lists(table, number)
-        _, kept = finish(_core.count(source_of(table, f"partition {number}"), roles, settings, alone))
-        found.append(Count(table.schema, kept, table.nbytes))
+        source = source_of(table, f"partition {number}")
+        _, kept = finish(_core.count(source, roles, settings, alone))
+        found.append(Count(table.schema, kept, table.nbytes, integer_targets(source, roles)))
     return found
 
 
@@ -106,17 +107,10 @@ def describe(whole: bytes, asked: Asked) -> Description:
     columns = told.select(["name", "role", "missing", "distinct", "categories"]).to_pylist()
     targets = [column for column in columns if column["role"] == "target"]
     row_bytes = sum(_code_bytes(column, settings) for column in columns if column["role"] == "feature")
-    few = [
-        target["name"]
-        for target in targets
-        if pa.types.is_integer(schema.field(target["name"]).type)
-        and target["distinct"] is not None
-        and len(target["distinct"]) <= _FEW_INTEGERS
-    ]
     lacking = [target["missing"] for target in targets]
     obstacle = _core.obstacle(source_of(schema.empty_table(), "the data set"), roles, settings, whole)
     n_lists = max((len(target["categories"] or ()) for target in targets), default=1) or 1
-    described = Description(n_keys, lacking, few, row_bytes, obstacle)
+    described = Description(n_keys, lacking, row_bytes, obstacle)
     if obstacle is not None:
         return described
     empty = source_of(schema.empty_table(), "the data set")

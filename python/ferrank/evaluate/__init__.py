@@ -29,6 +29,7 @@ from ferrank.evaluate.report import report
 from ferrank.evaluate.resample import resample, trees
 from ferrank.evaluate.sizes import subset_sizes
 from ferrank.evaluate.stability import Stability, expected_canberra, stability
+from ferrank.evaluate.study import CrossValidation, Repeated, Results, Study, WeightedNeighbors, read_plan
 from ferrank.evaluate.synth import SYNTHETIC, Synthetic, perturb, synthesize
 
 __all__ = [
@@ -39,6 +40,7 @@ __all__ = [
     "Baseline",
     "ChiSquared",
     "Comparison",
+    "CrossValidation",
     "Curves",
     "Evaluation",
     "InformationGain",
@@ -46,11 +48,15 @@ __all__ = [
     "Measure",
     "MultiLabelLaplace",
     "RandomRanker",
+    "Repeated",
+    "Results",
     "Sefr",
     "Sfss",
     "Stability",
+    "Study",
     "SvmRfe",
     "Synthetic",
+    "WeightedNeighbors",
     "aggregate",
     "compare",
     "curves",
@@ -60,6 +66,7 @@ __all__ = [
     "perturb",
     "precision_recall_area",
     "rank_distances",
+    "read_plan",
     "report",
     "resample",
     "stability",

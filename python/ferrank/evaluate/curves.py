@@ -27,9 +27,9 @@ from ferrank.evaluate.rows import Rows, read_rows
 from ferrank.evaluate.sizes import subset_sizes
 from ferrank.evaluate.splits import RANDOM, Work, splits_of
 from ferrank.evaluate.stability import Stability, stability
+from ferrank.progress import Progress
 from ferrank.rankers.base import Ranker
 from ferrank.rankers.registry import dataset_of
-from ferrank.run import Progress
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

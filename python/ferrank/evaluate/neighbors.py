@@ -33,9 +33,10 @@ from ferrank.evaluate.evaluation import UNWEIGHTED, Evaluation
 from ferrank.evaluate.measures import class_measures, number_measures, variance_of
 from ferrank.evaluate.multilabel import Conventions, multilabel_measures
 from ferrank.evaluate.rankings import Rankings, collect
+from ferrank.progress import Progress
 from ferrank.rankers.registry import dataset_of
 from ferrank.resources import threads_of
-from ferrank.run import Progress, finish
+from ferrank.run import finish
 
 __all__ = ["evaluate"]
 

@@ -99,7 +99,8 @@ def collect(rankings: Rankings) -> list[Importances]:
     Examples
     --------
     >>> import ferrank
-    >>> ranking = ferrank.rank({"a": [1, 2, 3, 4], "y": [1, 2, 3, 4]}, "y", scores=("genie3", "symbolic"))
+    >>> table = {"a": [1, 2, 3, 4], "y": [0.1, 0.2, 0.3, 0.4]}
+    >>> ranking = ferrank.rank(table, "y", scores=("genie3", "symbolic"))
     >>> [found.name for found in collect([ranking, ranking])]
     ['genie3', 'symbolic', 'genie3 (2)', 'symbolic (2)']
     >>> [found.name for found in collect({"forest": ranking, "none": [1.0]})]

@@ -83,7 +83,8 @@ def report(
     Examples
     --------
     >>> import ferrank, pathlib, tempfile
-    >>> ranking = ferrank.rank({"a": [1, 2, 3, 4], "b": [1, 1, 2, 2], "y": [1, 2, 3, 4]}, "y", n_estimators=5)
+    >>> table = {"a": [1, 2, 3, 4], "b": [1, 1, 2, 2], "y": [0.1, 0.2, 0.3, 0.4]}
+    >>> ranking = ferrank.rank(table, "y", n_estimators=5)
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     report(pathlib.Path(folder) / "report.html", ranking)
     ...     "genie3" in (pathlib.Path(folder) / "report.html").read_text(encoding="utf-8")

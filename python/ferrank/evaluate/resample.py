@@ -8,12 +8,12 @@ from sklearn.base import clone
 
 from ferrank.errors import SettingError
 from ferrank.evaluate.rows import read_rows
+from ferrank.progress import Progress
 from ferrank.rankers.accumulator import accumulate
 from ferrank.rankers.base import Ranker
 from ferrank.rankers.forest import ForestRanker
 from ferrank.rankers.registry import opened
 from ferrank.ranking import Ranking
-from ferrank.run import Progress
 
 __all__ = ["resample", "trees"]
 

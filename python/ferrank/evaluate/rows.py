@@ -17,7 +17,7 @@ from scipy.sparse import csr_array
 from ferrank._core import Source
 from ferrank.data.hierarchy import Edge
 from ferrank.data.labels import ClosedSets, closed_sets
-from ferrank.data.source import as_table, open_source, read_all
+from ferrank.data.source import as_table, numbers_of, open_source, read_all
 from ferrank.data.validation import group_numbers, unlike
 from ferrank.errors import DataError
 
@@ -117,6 +117,7 @@ class Rows:
             "target": self.targets.column_names,
             "target_last": None,
             "task": self.task,
+            "classes": [],
             "drop": [],
             "weight": None,
             "groups": group,
@@ -161,11 +162,8 @@ def read_rows(source: Source, roles: Mapping[str, Any], hierarchy_decay: float |
 def _column(source: str, name: str, column: pa.ChunkedArray, kind: str) -> pa.Array:
     if kind == "labels":
         return column.combine_chunks()
-    if pa.types.is_dictionary(column.type) and kind == "numeric":
-        column = column.cast(column.type.value_type)
     if kind == "numeric":
-        numbers = pc.cast(column, pa.float64()).combine_chunks()
-        values = numbers.to_numpy(zero_copy_only=False)
+        values = numbers_of(column)
         if np.isinf(values).any():
             raise DataError(f"{source}: column '{name}' holds infinity; mend the value, or drop the column")
         return pa.array(values, mask=np.isnan(values))

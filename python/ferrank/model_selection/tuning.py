@@ -25,13 +25,13 @@ from ferrank.data.validation import group_numbers
 from ferrank.errors import DataError, SettingError
 from ferrank.evaluate import MEASURES, Evaluation, evaluate
 from ferrank.evaluate.splits import group_folds
+from ferrank.progress import Progress
 from ferrank.rankers.base import EngineRanker, Ranker
 from ferrank.rankers.forest import ForestRanker
 from ferrank.rankers.registry import dataset_of, opened, ranker_of
 from ferrank.rankers.relief import ReliefRanker
 from ferrank.ranking import Ranking
 from ferrank.ranking.text import table
-from ferrank.run import Progress
 
 __all__ = ["Tuning", "tune", "tune_source"]
 

@@ -21,11 +21,12 @@ import pyarrow as pa
 from ferrank import _core
 from ferrank.errors import DataError, ResourceError, SettingError
 from ferrank.output import replace
+from ferrank.progress import Progress
 from ferrank.rankers.base import Ranker
 from ferrank.rankers.registry import opened, ranker_of
 from ferrank.ranking import Ranking
 from ferrank.resources import threads_of
-from ferrank.run import Progress, finish
+from ferrank.run import finish
 
 __all__ = ["Accumulator", "Profile", "accumulate", "merge", "profile"]
 

@@ -17,12 +17,14 @@ from sklearn.utils.validation import check_is_fitted
 from ferrank import _core
 from ferrank._core import Source
 from ferrank.data import validation
+from ferrank.data.classes import with_classes
 from ferrank.data.hierarchy import edges_of
 from ferrank.data.source import is_lazy
 from ferrank.errors import DataError, SettingError
+from ferrank.progress import Progress
 from ferrank.ranking import Ranking
 from ferrank.resources import bytes_of, threads_of
-from ferrank.run import Progress, finish
+from ferrank.run import finish
 
 __all__ = ["EngineRanker", "Ranker", "plain", "seed_of"]
 
@@ -91,8 +93,6 @@ class Ranker(SelectorMixin, BaseEstimator):
         partitions: Any,
         roles: dict[str, Any],
         progress: Progress | None = None,
-        *,
-        warn_of_integers: bool = False,
     ) -> Ranking:
         """Rank the features of a dask collection, where its partitions lie."""
         from ferrank import distributed
@@ -105,7 +105,6 @@ class Ranker(SelectorMixin, BaseEstimator):
             self._resources(),
             self.scope,
             progress,
-            warn_of_integers=warn_of_integers,
         )
 
     def _goal(self) -> dict[str, Any]:
@@ -159,16 +158,20 @@ class Ranker(SelectorMixin, BaseEstimator):
         if _label_sets(own):
             y = validation.label_sets(y)
         source, roles = validation.join(self, X, y, sample_weight, groups, like)
-        if self.task is None and like is None:
-            validation.warn_of_integers(y)
         self._count_selected()
-        return source, roles | own
+        roles |= own
+        if like is None:
+            return source, with_classes(source, roles)
+        if self.task is None:
+            roles |= {name: like[name] for name in ("classes", "task")}
+        return source, roles
 
     def _own_roles(self) -> dict[str, Any]:
         """Return the roles of columns that the ranker's own parameters determine."""
         return {
             "target_last": None,
             "task": self.task,
+            "classes": [],
             "drop": [],
             "hierarchy": edges_of(self.hierarchy),
         }
@@ -184,7 +187,7 @@ class Ranker(SelectorMixin, BaseEstimator):
             raise DataError("y: None was given; give the targets, or say task='unsupervised'")
         roles = self._own_roles()
         partitions = Partitions.joined(X, y, sample_weight, groups, as_labels=_label_sets(roles))
-        self._keep(self._rank_partitions(partitions, roles, warn_of_integers=True))
+        self._keep(self._rank_partitions(partitions, roles))
         self.n_features_in_ = len(self.result_.features)
         if hasattr(X, "columns") and not isinstance(X, Delayed):
             self.feature_names_in_ = np.array(self.result_.features, dtype=object)

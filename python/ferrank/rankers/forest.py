@@ -20,9 +20,10 @@ class ForestRanker(StreamRanker):
     ----------
     task : str, optional
         The learning task: "classification", "regression", "multi-target", "multi-label", "hierarchical" or
-        "unsupervised". By default it follows from the type of the targets: strings, categories and booleans
-        are classes, numbers are quantities, several booleans are a set of labels, and lists of strings are
-        sets of labels in a hierarchy. "unsupervised" has no target: trees cluster the rows by the features.
+        "unsupervised". By default it follows from the targets: strings, categories, booleans and integers of
+        at most 20 distinct values are classes, other numbers are quantities, several targets of booleans or
+        of 0 and 1 are a set of labels, and lists of strings are sets of labels in a hierarchy.
+        "unsupervised" has no target: trees cluster the rows by the features.
     ensemble : {"random_forest", "bagging", "extra_trees"}, default="random_forest"
         "random_forest": bootstrap samples, and random candidate features in each node. "bagging": bootstrap
         samples and all features. "extra_trees": all rows, and random cut points.
@@ -265,9 +266,9 @@ class ForestRanker(StreamRanker):
             sparse arrays are not made dense. Also a dask DataFrame, Array or list of delayed partitions, with
             ``y`` in the same partitions.
         y : array or frame of shape (n_rows,) or (n_rows, n_targets)
-            The targets. Strings and booleans are classes; numbers are quantities unless ``task`` is
-            "classification". With a ``hierarchy`` or the task "hierarchical", a list of labels for each row.
-            Missing values are NaN or None. Ignored if the task is "unsupervised".
+            The targets; ``task`` says which stand for classes. With a ``hierarchy`` or the task
+            "hierarchical", a list of labels for each row. Missing values are NaN or None. Ignored if the task
+            is "unsupervised".
         sample_weight : array of shape (n_rows,), optional
             Weights of the rows.
         groups : array of shape (n_rows,), optional

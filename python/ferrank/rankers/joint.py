@@ -6,17 +6,19 @@ from typing import Any, ClassVar, Literal, Self
 
 from ferrank._core import Source
 from ferrank.errors import SettingError
+from ferrank.progress import Progress
 from ferrank.rankers.base import EngineRanker, Ranker, seed_of
 from ferrank.rankers.forest import ForestRanker
 from ferrank.rankers.relief import ReliefRanker
 from ferrank.ranking import Ranking
 from ferrank.ranking.joint import join
-from ferrank.run import Progress
 
 __all__ = ["JOINT_DRAWS", "JOINT_TREES", "JointRanker"]
 
 JOINT_TREES = 800
 """Trees that p-values are computed from."""
+LEAST_TREES = 200
+"""The least number of trees that do for p-values."""
 JOINT_DRAWS = 60
 """Draws of the targets that p-values are computed from."""
 
@@ -160,6 +162,11 @@ class JointRanker(Ranker):
                 f"unlabelled: {self.unlabelled!r} is neither 'error' nor 'ignore'; to use rows without a "
                 "target, take the ranker forest or relief"
             )
+        if isinstance(self.n_estimators, int) and self.n_estimators < LEAST_TREES:
+            raise SettingError(
+                f"n_estimators: {self.n_estimators} trees are too few for p-values; use {LEAST_TREES} or "
+                "more, or ranker='forest'"
+            )
         if self.scope != "global":
             raise SettingError(
                 f"scope: {self.scope!r} is not 'global', where alone p-values are known; leave it out"
@@ -222,16 +229,9 @@ class JointRanker(Ranker):
         partitions: Any,
         roles: dict[str, Any],
         progress: Progress | None = None,
-        *,
-        warn_of_integers: bool = False,
     ) -> Ranking:
         started, rankers = time.perf_counter(), self._rankers()
-        rankings = [
-            ranker._rank_partitions(
-                partitions, roles, progress, warn_of_integers=warn_of_integers and number == 0
-            )
-            for number, ranker in enumerate(rankers)
-        ]
+        rankings = [ranker._rank_partitions(partitions, roles, progress) for ranker in rankers]
         return join(rankings, _settings_of(rankers), time.perf_counter() - started)
 
 

@@ -1,22 +1,28 @@
 """Ranking of data sets: files, frames, tables, readers, dask collections."""
 
 import os
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterable, Sequence, Set
 from functools import partial
+from numbers import Number
 from typing import Any, Literal, cast
 
+import numpy as np
 import pyarrow as pa
 from sklearn.base import clone
 
 from ferrank import _core
-from ferrank.data.dataset import Dataset
-from ferrank.data.source import is_lazy
-from ferrank.errors import SettingError
+from ferrank.data.check import worst
+from ferrank.data.dataset import Dataset, with_categories
+from ferrank.data.source import as_table, is_lazy
+from ferrank.data.validation import group_column, unlike
+from ferrank.errors import DataError, SettingError, SpoiledDataWarning
+from ferrank.progress import Progress, shown
 from ferrank.rankers.base import EngineRanker, Ranker
 from ferrank.rankers.forest import ForestRanker
 from ferrank.rankers.registry import chosen_ranker, dataset_of, given_twice, opened, with_preset
 from ferrank.ranking import Ranking
-from ferrank.run import Progress, finish
+from ferrank.run import finish
 
 __all__ = ["grow_tree", "rank"]
 
@@ -32,27 +38,30 @@ def rank(
     drop: Sequence[str] = (),
     sample_weight: Any = None,
     groups: Any = None,
-    ranker: Ranker | Literal["auto", "joint", "forest", "relief"] = "auto",
+    feature_names: Sequence[str] | None = None,
+    categorical_features: Iterable[Any] | None = None,
+    ranker: Ranker | type[Ranker] | Literal["auto", "joint", "forest", "relief"] = "auto",
     preset: Literal["papers"] | None = None,
     resume: str | os.PathLike[str] | None = None,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
     **settings: Any,
 ) -> Ranking:
     """Rank the features of a data set.
 
     Parameters
     ----------
-    data : Dataset, path or paths, frame, table, reader, array or mapping of columns
-        A :class:`Dataset`, which includes the roles of the columns. Or an Arrow, ARFF, Parquet or CSV file; a
-        pattern such as ``"parts/*.arrow"``, a folder or a list of paths, whose files make one data set; any
-        object with the Arrow C stream interface (pyarrow, pandas, polars, DuckDB …), where a reader is first
-        copied to a temporary file; a NumPy array or sparse SciPy array, with columns ``x0``, ``x1`` …. Or a
-        dask DataFrame, Array, or list of delayed partitions, which are ranked on the cluster.
+    data : Dataset, path or paths, URL, open file, frame, table, reader, array or mapping of columns
+        A :class:`Dataset`, which includes the roles of the columns. Or an Arrow, ARFF, Parquet, CSV (see
+        :class:`CSVFile`), ORC, JSON, NumPy or Excel file; a pattern such as ``"parts/*.arrow"``, a folder
+        (also of Hive partitions) or a list of paths, whose files make one data set; a URL of these, or an
+        open file; any object with the Arrow C stream interface (pyarrow, pandas, polars, DuckDB …), pyarrow
+        data sets, lazy frames, and other tables; a NumPy array or sparse SciPy array, with columns ``x0``,
+        ``x1`` …. What can be read only once is first copied to a temporary file. Or a dask DataFrame, Array,
+        or list of delayed partitions, which are ranked on the cluster.
     target : str, sequence of str or array, optional
-        The names of the targets. Or their values, an array of shape (n_rows,) or (n_rows, n_targets), as
-        scikit-learn's ``y``; ``sample_weight`` and ``groups`` are then arrays, too. One of ``target``,
-        ``target_last`` and ``labels`` is required, unless the file defines its labels or the task is
-        "unsupervised".
+        The names of the targets; ``task`` says which stand for classes. Or their values, an array of shape
+        (n_rows,) or (n_rows, n_targets), as scikit-learn's ``y``. One of ``target``, ``target_last`` and
+        ``labels`` is required, unless the file defines its labels or the task is "unsupervised".
     target_last : int, optional
         Number of columns at the end that are the targets.
     labels : path, optional
@@ -64,18 +73,22 @@ def rank(
     drop : sequence of str, default=()
         Columns to leave out.
     sample_weight : str or array, optional
-        Column of row weights.
+        Column of row weights; or the weights, where ``data`` are in memory.
     groups : str or array, optional
-        Column of groups, such as the patient that a row belongs to: strings, integers or any other type,
-        without missing values. It is not a feature. Rows of a group stay together: the bags of trees consist
-        of whole groups, so that out-of-bag rows are of groups that the tree has not seen, and in Relief the
-        neighbors of a row are of other groups. Otherwise a feature that merely tells the groups apart has a
-        high permutation score. Not available with ``until``.
+        Column of groups, such as the patient that a row belongs to, or the groups, where ``data`` are in
+        memory: strings, integers or any other type, without missing values. It is not a feature. Rows of a
+        group stay together: the bags of trees consist of whole groups, so that out-of-bag rows are of groups
+        that the tree has not seen, and in Relief the neighbors of a row are of other groups. Otherwise a
+        feature that merely tells the groups apart has a high permutation score. Not available with ``until``.
+    feature_names : sequence of str, optional
+        Names of the columns of an array.
+    categorical_features : sequence of str or int, or mask, optional
+        Columns that are nominal features whatever their type; see :class:`Dataset`. For data in memory only.
     ranker : Ranker or {"auto", "joint", "forest", "relief"}, default="auto"
         A :class:`JointRanker`, a :class:`ForestRanker`, a :class:`ReliefRanker`, or the name of one, which is
         then created with the parameters in ``settings``. "auto" is the joint ranker, or the forest if
-        ``settings`` has parameters of it, such as ``n_estimators``, if rows have weights, or if there is no
-        target.
+        ``settings`` has parameters of it, such as ``n_estimators``, if rows have weights, and if there is no
+        target or ``unlabelled="use"``.
     preset : {"papers"}, optional
         "papers" are the settings of Petković et al. 2020a: a forest of 100 trees with the scores ``genie3``,
         ``symbolic`` and ``permutation`` that leaves missing values out of gains, or with ``ranker="relief"``
@@ -86,8 +99,9 @@ def rank(
         complete run can be extended to more trees (``n_estimators``; not with ``per_target``). The joint
         ranker writes a file for each of its rankers, with ``.forest`` or ``.relief`` appended to the name. An
         incomplete last entry is dropped with a :class:`ResumeWarning`. A file of another run is an error.
-    progress : callable, optional
-        Called as ``progress(phase, done, total)`` ten times per second.
+    progress : callable or bool, optional
+        Called as ``progress(phase, done, total)`` ten times per second. True draws a line on stderr, or a bar
+        in a notebook if tqdm is installed.
     **settings
         Parameters of the ranker, if ``ranker`` is a name or not given.
 
@@ -128,39 +142,100 @@ def rank(
     if preset is not None:
         named, settings = with_preset(preset, ranker, settings)
         ranker = cast(Literal["forest", "relief"], named)
-    if _holds_values(data, target):
+    target = _as_names(data, target)
+    data = _named(data, feature_names)
+    with shown(progress) as line:
+        if not _holds_values(data, target):
+            data, sample_weight = _with_column(data, "sample_weight", sample_weight)
+            data, groups = _with_column(data, "groups", groups)
+            dataset = dataset_of(
+                data,
+                target=target if target is None or isinstance(target, str) else list(target),
+                target_last=target_last,
+                labels=labels,
+                task=task,
+                hierarchy=hierarchy,
+                drop=drop,
+                sample_weight=sample_weight,
+                groups=groups,
+                categorical_features=categorical_features,
+            )
+            weighted = dataset.sample_weight is not None
+            chosen = chosen_ranker(ranker, settings, weighted=weighted, task=dataset.task)
+            return _rank_dataset(chosen, dataset, line, resume, keeps=dataset is data)
         columns = {"target_last": target_last, "labels": labels, "drop": drop or None, "resume": resume}
         for name, value in columns.items():
             if value is not None:
                 raise SettingError(f"{name}: not where target holds the values themselves; leave it out")
+        if categorical_features is not None:
+            data = with_categories(data, categorical_features)
         chosen = chosen_ranker(ranker, settings, weighted=sample_weight is not None, task=task)
-        return _rank_values(chosen, data, target, task, hierarchy, sample_weight, groups, progress)
-    dataset = dataset_of(
-        data,
-        target=target if target is None or isinstance(target, str) else list(target),
-        target_last=target_last,
-        labels=labels,
-        task=task,
-        hierarchy=hierarchy,
-        drop=drop,
-        sample_weight=sample_weight,
-        groups=groups,
-    )
-    chosen = chosen_ranker(ranker, settings, weighted=dataset.sample_weight is not None, task=dataset.task)
+        return _rank_values(chosen, data, target, task, hierarchy, sample_weight, groups, line)
+
+
+def _rank_dataset(
+    ranker: Ranker, dataset: Dataset, progress: Progress | None, resume: Any, *, keeps: bool
+) -> Ranking:
+    """Rank the features of a data set; ``keeps``: its profile serves further rankings."""
     if dataset.is_lazy:
-        roles = dataset.roles(chosen.task, chosen.hierarchy)
-        return chosen._rank_partitions(_partitions(dataset, resume), roles, progress)
-    source, roles = opened(chosen, dataset)
-    if dataset is not data or chosen.until is not None or not isinstance(chosen, EngineRanker):
-        return chosen._rank_source(source, roles, progress, resume)
-    profile = dataset.profile(roles, chosen._settings(), partial(chosen._profile, source, roles))
-    return chosen._rank_source(source, roles, progress, resume, profile)
+        roles = dataset.roles(ranker.task, ranker.hierarchy)
+        return ranker._rank_partitions(_partitions(dataset, resume), roles, progress)
+    source, roles = opened(ranker, dataset)
+    if not dataset._is_checked:
+        dataset._is_checked = True
+        for finding in worst(source, roles):
+            warnings.warn(f"{finding} (ferrank.check looks for more)", SpoiledDataWarning, stacklevel=3)
+    if not keeps or ranker.until is not None or not isinstance(ranker, EngineRanker):
+        return ranker._rank_source(source, roles, progress, resume)
+    profile = dataset.profile(roles, ranker._settings(), partial(ranker._profile, source, roles))
+    return ranker._rank_source(source, roles, progress, resume, profile)
+
+
+def _as_names(data: Any, target: Any) -> Any:
+    """Return the names of targets as strings; in pandas, numbers can be names."""
+    if isinstance(target, Set):
+        return sorted(target)
+    is_number = isinstance(target, Number) and hasattr(data, "columns")
+    return str(target) if is_number and target in list(data.columns) else target
+
+
+def _named(data: Any, feature_names: Sequence[str] | None) -> Any:
+    """Return the columns of an array under these names."""
+    if feature_names is None:
+        return data
+    if not isinstance(data, np.ndarray | list) or np.ndim(data) != 2:
+        raise SettingError(
+            "feature_names: for the columns of an array of shape (n_rows, n_columns); leave it out"
+        )
+    columns, names = np.asarray(data).T, [str(name) for name in feature_names]
+    if len(names) != len(columns):
+        raise SettingError(f"feature_names: {len(names)} names for {len(columns)} columns; give one for each")
+    return pa.table(as_table(dict(zip(names, columns, strict=True))))
+
+
+def _with_column(data: Any, name: str, values: Any) -> tuple[Any, Any]:
+    """Return ``data`` with ``values`` as a column, and its name; a name is returned as it is."""
+    if values is None or isinstance(values, str):
+        return data, values
+    if isinstance(data, Dataset | str | os.PathLike | list | tuple) or is_lazy(data):
+        raise SettingError(f"{name}: values go with data in memory; give the name of a column")
+    table = pa.table(as_table(data))
+    column = group_column(values, name)
+    if len(column) != table.num_rows:
+        raise DataError(f"{name}: {len(column)} values for {table.num_rows} rows; give one for each row")
+    [(free, column)] = unlike(table.column_names, [(name, column)])
+    return table.append_column(free, column), free
 
 
 def _holds_values(data: Any, target: Any) -> bool:
     """Return True if ``target`` is the values of the targets, not the names of their columns."""
     if target is None or isinstance(target, str):
         return False
+    if np.ndim(target) == 0 and not hasattr(target, "__len__"):
+        raise SettingError(
+            f"target: {target!r} is neither the name of a column nor the values of the target; the columns "
+            "of an array are called x0, x1 …, and target_last=1 is the last one"
+        )
     if isinstance(target, Sequence):
         return not all(isinstance(name, str) for name in target)
     shape = getattr(target, "shape", None)

@@ -1,8 +1,9 @@
 """The engine's rankers by name, and data sets opened for them."""
 
-from collections.abc import Iterable
+from collections.abc import Mapping
+from difflib import get_close_matches
 from inspect import signature
-from typing import Any
+from typing import Any, cast
 
 from ferrank._core import Source
 from ferrank.data.dataset import Dataset
@@ -48,20 +49,56 @@ WITH_P_VALUES: dict[str, dict[str, Any]] = {
 """The settings from which p-values follow, for rankers that give none by default."""
 
 
-def ranker_of(ranker: Ranker | str | None, settings: dict[str, Any]) -> Ranker:
+_MEANT = {
+    "y": "target",
+    "label": "target",
+    "k": "n_neighbors",
+    "seed": "random_state",
+    "trees": "n_estimators",
+    "n_trees": "n_estimators",
+    "num_trees": "n_estimators",
+    "mtry": "max_features",
+    "min_leaf": "min_samples_leaf",
+    "threads": "n_jobs",
+    "num_threads": "n_jobs",
+    "verbose": "progress=True",
+    "weights": "sample_weight",
+    "score": "scores",
+}
+"""What others call settings, and what they are called here."""
+
+
+def ranker_of(ranker: Ranker | type[Ranker] | str | None, settings: dict[str, Any]) -> Ranker:
     """Return the ranker that was given, or the one of that name with these settings."""
+    if isinstance(ranker, type) and issubclass(ranker, Ranker):
+        return cast(Ranker, ranker(**settings))
     if isinstance(ranker, Ranker):
         if settings:
             raise given_twice(settings)
-        return ranker
+        return cast(Ranker, ranker)
     name = "forest" if ranker is None else ranker
     if name not in RANKERS:
         raise SettingError(f"ranker: {ranker!r} is neither a ranker nor one of {', '.join(RANKERS)}")
+    for setting in settings:
+        if setting not in signature(RANKERS[name]).parameters:
+            raise _unknown(setting, name)
     return RANKERS[name](**settings)
 
 
+def _unknown(setting: str, name: str) -> SettingError:
+    """Return the error for a setting that the ranker called ``name`` does not have."""
+    others = [other for other, ranker in RANKERS.items() if setting in signature(ranker).parameters]
+    own = list(signature(RANKERS[name]).parameters)
+    near = [_MEANT[setting]] if setting in _MEANT else get_close_matches(setting, own, n=1, cutoff=0.7)
+    if others:
+        hint = f"it is one of ranker='{others[0]}'"
+    else:
+        hint = f"did you mean {near[0]}?" if near else f"its settings are {', '.join(own)}"
+    return SettingError(f"{setting}: not a setting of ranker='{name}'; {hint}")
+
+
 def chosen_ranker(
-    ranker: Ranker | str | None, settings: dict[str, Any], *, weighted: bool, task: str | None
+    ranker: Ranker | type[Ranker] | str | None, settings: dict[str, Any], *, weighted: bool, task: str | None
 ) -> Ranker:
     """Return the ranker that was given or named. "auto", or None, is the joint ranker, or the forest.
 
@@ -86,11 +123,13 @@ def with_preset(preset: str, ranker: Any, settings: dict[str, Any]) -> tuple[str
     return name, {**PRESETS[preset][name], **settings}
 
 
-def automatic(settings: Iterable[str], *, weighted: bool, task: str | None) -> str:
-    """Return the name of the ranker that "auto" is, where settings of these names are given."""
-    # Both have a number of trees, which users give who want the forest.
-    of_joint = signature(JointRanker).parameters.keys() - {"n_estimators"}
-    is_joint = not weighted and task != "unsupervised" and of_joint >= set(settings)
+def automatic(settings: Mapping[str, Any], *, weighted: bool, task: str | None) -> str:
+    """Return the name of the ranker that "auto" is, where these settings are given."""
+    joint, forest = (set(signature(ranker).parameters) for ranker in (JointRanker, ForestRanker))
+    # Both have a number of trees: with settings of the forest alone, users want the forest.
+    wants_forest = "n_estimators" in settings and forest.issuperset(settings)
+    uses_unlabelled = task == "unsupervised" or settings.get("unlabelled") == "use"
+    is_joint = not (weighted or uses_unlabelled or wants_forest) and joint.issuperset(settings)
     return "joint" if is_joint else "forest"
 
 
@@ -102,9 +141,9 @@ def given_twice(settings: dict[str, Any]) -> SettingError:
 def opened(ranker: Ranker, data: Any, **roles: Any) -> tuple[Source, dict[str, Any]]:
     """Return the rows of a data set, or of data with the roles given, and the roles of their columns."""
     dataset = dataset_of(data, **roles)
-    found = dataset.roles(ranker.task, ranker.hierarchy)
-    has_label_sets = found["task"] == "hierarchical" or found["hierarchy"] is not None
-    return dataset.source(ranker.temp_dir, has_label_sets=has_label_sets), found
+    has_label_sets = ranker.task == "hierarchical" or ranker.hierarchy is not None
+    source = dataset.source(ranker.temp_dir, has_label_sets=has_label_sets)
+    return source, dataset.roles(ranker.task, ranker.hierarchy)
 
 
 def dataset_of(data: Any, **roles: Any) -> Dataset:

@@ -29,9 +29,9 @@ class ReliefRanker(StreamRanker):
     Parameters
     ----------
     task : {"classification", "regression", "multi-target", "multi-label", "hierarchical"}, optional
-        The learning task. By default it follows from the type of the targets: strings, categories and
-        booleans are classes, numbers are quantities, several booleans are a set of labels, and lists of
-        strings are sets of labels in a hierarchy.
+        The learning task. By default it follows from the targets: strings, categories, booleans and
+        integers of at most 20 distinct values are classes, other numbers are quantities, several targets of
+        booleans or of 0 and 1 are a set of labels, and lists of strings are sets of labels in a hierarchy.
     neighborhood : {"nearest", "surf", "surf_star", "multisurf", "multisurf_star"}, default="nearest"
         Which rows count as neighbors of a row. "nearest": the ``n_neighbors`` nearest. "surf" [4]_: all that
         are nearer than the mean distance of all pairs of rows. "multisurf" [7]_: all that are nearer than the
@@ -264,9 +264,8 @@ class ReliefRanker(StreamRanker):
             sparse arrays are not made dense. Also a dask DataFrame, Array or list of delayed partitions, with
             ``y`` in the same partitions.
         y : array or frame of shape (n_rows,) or (n_rows, n_targets)
-            The targets. Strings and booleans are classes; numbers are quantities unless ``task`` is
-            "classification". With a ``hierarchy`` or the task "hierarchical", a list of labels for each row.
-            Missing values are NaN or None.
+            The targets; ``task`` says which stand for classes. With a ``hierarchy`` or the task
+            "hierarchical", a list of labels for each row. Missing values are NaN or None.
         groups : array of shape (n_rows,), optional
             The group that each row belongs to, such as a patient: strings, integers or categories, without
             missing values. The neighbors of a row are rows of other groups: rows of its own group are alike

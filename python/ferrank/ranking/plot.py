@@ -2,11 +2,11 @@
 
 import os
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from ferrank.errors import FerrankError
+from ferrank.errors import FerrankError, SettingError
 from ferrank.output import check_path, replace
 from ferrank.ranking.text import labels, shorten
 
@@ -46,9 +46,17 @@ def plot(
     *,
     top: int = 30,
     scores: Sequence[str] | None = None,
+    ax: "Axes | None" = None,
 ) -> "Figure":
     """Draw a panel for each score; see :meth:`ferrank.Ranking.plot`."""
     names = list(ranking.scores if scores is None else scores)
+    if ax is not None:
+        if path is not None or (scores is not None and len(names) != 1):
+            raise SettingError(
+                "ax: is for one score, and its figure is saved by itself; leave the others out"
+            )
+        _panel(ax, ranking, names[0], top, _COLOURS[0])
+        return cast("Figure", ax.get_figure(root=True))
     shown = min(top, len(ranking.features))
     size = (_PANEL_INCHES * len(names), 1.5 + _BAR_INCHES * max(shown, 4))
     figure = need_matplotlib()(figsize=size, dpi=150, layout="constrained")

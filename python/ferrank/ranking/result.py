@@ -192,6 +192,8 @@ class Ranking:
 
     def top(self, k: int = 10, score: str | None = None) -> list[str]:
         """Return the names of the ``k`` best features, best first."""
+        if k < 0:
+            raise SettingError(f"k: {k} is not a number of features; use 0 or more")
         return [self.features[number] for number in self.order(score)[:k]]
 
     def relevant(self, fdr: float = FDR, dependence: Dependence = "positive") -> list[str]:
@@ -229,10 +231,60 @@ class Ranking:
 
     def _known_relevance(self) -> Relevance:
         if self.relevance is None:
+            by = self.settings.get("ranker")
+            made = {"forest": "shadows=True gives it some", "relief": "target_draws=200 gives it some"}
             raise SettingError(
-                "relevant: the ranking has no p-values; use ranker='joint', or a forest with shadows=True"
+                f"relevant: this ranking{f' by the ranker {by}' if by else ''} has no p-values; "
+                + (f"{made[by]}, and " if by in made else "")
+                + "ranker='joint' has them by default"
             )
         return self.relevance
+
+    @property
+    def p_value(self) -> Floats:
+        """(n_features,); the p-value of each feature, as of :class:`Relevance`."""
+        return self._known_relevance().p_value
+
+    @property
+    def q_value(self) -> Floats:
+        """(n_features,); the least false discovery rate at which each feature is relevant."""
+        return self._known_relevance().q_value
+
+    @property
+    def verdict(self) -> Any:
+        """(n_features,); "relevant", "irrelevant" or "undecided"."""
+        return self._known_relevance().verdict
+
+    @property
+    def standard_error(self) -> Floats:
+        """(n_features,); how far other rows would move the importance, of :meth:`score_with_errors`."""
+        return self.score_with_errors().standard_error
+
+    @property
+    def monte_carlo_error(self) -> Floats:
+        """(n_features,); how far more trees or queries would move it, of :meth:`score_with_errors`."""
+        return self.score_with_errors().monte_carlo_error
+
+    @property
+    def rank_interval(self) -> Any:
+        """(n_features, 2); the best and the worst possible rank, of :meth:`score_with_errors`."""
+        return self.score_with_errors().rank_interval
+
+    def score_with_errors(self) -> ScoreRanking:
+        """Return the first score that has standard errors; the first one if none has.
+
+        The evidence of a joint ranking has none.
+        """
+        scores = list(self.scores.values())
+        return next((score for score in scores if np.isfinite(score.standard_error).any()), scores[0])
+
+    def __len__(self) -> int:
+        """Return the number of features."""
+        return len(self.features)
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        """Return the table of :meth:`to_arrow` as an Arrow stream."""
+        return self.to_arrow().__arrow_c_stream__(requested_schema)
 
     def to_arrow(self) -> pa.Table:
         """Return a table with a row for each feature, best first.
@@ -278,6 +330,7 @@ class Ranking:
         *,
         top: int = 30,
         scores: Sequence[str] | None = None,
+        ax: Any = None,
     ) -> "Figure":
         """Draw the importances of the best features as bars, with standard errors.
 
@@ -288,13 +341,15 @@ class Ranking:
         top : int, default=30
             Number of features in a panel.
         scores : sequence of str, optional
-            The scores, a panel each; by default all.
+            The scores, a panel each; by default all, with ``ax`` the first one.
+        ax : matplotlib.axes.Axes, optional
+            Where to draw one score.
 
         Returns
         -------
         matplotlib.figure.Figure
         """
-        return plot.plot(self, path, top=top, scores=scores)
+        return plot.plot(self, path, top=top, scores=scores, ax=ax)
 
     def to_text(self, top: int = 10) -> str:
         """Return a table of the ``top`` best features as text."""

@@ -168,7 +168,9 @@ def load(path: str | os.PathLike[str]) -> dict[str, Any]:
     path = Path(path)
     readers = {".json": _read_json, ".parquet": _read_table, ".arrow": _read_table}
     if path.suffix.lower() not in readers:
-        raise SettingError(f"{path}: unknown suffix '{path.suffix}'; use one of {', '.join(readers)}")
+        raise SettingError(
+            f"{path}: rankings are not read from '{path.suffix}' files; use one of {', '.join(readers)}"
+        )
     try:
         return readers[path.suffix.lower()](path)
     except OSError as error:

@@ -133,7 +133,7 @@ def _rows(ranking: "Ranking", top: int) -> list[list[str]]:
         head.append(name)
         columns.append(_importances(score, order))
         if _has_errors(score):
-            head.append("ranks")
+            head.append("its ranks")
             columns.append(_intervals(score, order))
     return [head, *(list(row) for row in zip(*columns, strict=True))]
 
@@ -183,7 +183,7 @@ def _errors(ranking: "Ranking", top: int) -> list[str]:
         return ["no standard errors: how far other rows would move the importances is unknown"]
     lines = [
         "±: standard error, how far other rows from the same population would move it; "
-        "ranks: those that it allows, 95 % for all at once"
+        "its ranks: those that it allows, 95 % for all at once"
     ]
     order = ranking.order()[:top]
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -221,12 +221,14 @@ def _verdicts(relevance: "Relevance") -> str:
     verdicts = relevance.verdict
     counts = {name: int((verdicts == name).sum()) for name in ("relevant", "undecided")}
     if not any(counts.values()):
-        return "no feature is better than chance"
+        return "no feature is better than chance in these rows"
     line = (
         f"{counts['relevant']:,} of {len(verdicts):,} features are relevant: q is at most {relevance.fdr:g}, "
         "the share of false ones to expect among them"
     )
-    return line + (f"; {counts['undecided']:,} undecided: more trees may tell" if counts["undecided"] else "")
+    line += f"; {counts['undecided']:,} undecided: more trees may tell" if counts["undecided"] else ""
+    is_irrelevant = sum(counts.values()) < len(verdicts)
+    return line + ("; irrelevant: no better than chance in these rows" if is_irrelevant else "")
 
 
 def _footer(ranking: "Ranking", top: int) -> list[str]:

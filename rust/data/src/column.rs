@@ -7,14 +7,15 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::{Float32Type, Float64Type};
 use arrow_array::{Array, ArrayRef};
 use arrow_cast::cast;
-use arrow_schema::DataType;
+use arrow_schema::{DataType, TimeUnit};
 
 use ferrank_runtime::error::{Error, Result};
 
 /// Position of a missing category.
 pub const MISSING: u32 = u32::MAX;
 
-/// The numbers of `array`, appended to `out`; NaN where missing. Booleans are 0 and 1.
+/// The numbers of `array`, appended to `out`; NaN where missing. Booleans are 0 and 1, dates are days since 1970-01-01,
+/// times are seconds: since then, since midnight, or of a duration.
 ///
 /// # Errors
 /// [`Error::Data`] where a value does not convert, without the column's name: the caller adds it.
@@ -24,6 +25,11 @@ pub fn numeric_values(array: &ArrayRef, out: &mut Vec<f64>) -> Result<()> {
         return Ok(());
     }
     let start = out.len();
+    if let Some((counts, unit)) = counted(array.data_type()) {
+        numeric_values(&cast(array, &counts).map_err(unreadable)?, out)?;
+        out[start..].iter_mut().for_each(|value| *value /= unit);
+        return Ok(());
+    }
     let nulls = if let Some(floats) = array.as_primitive_opt::<Float32Type>() {
         // The usual type; a column of it is gone through once.
         out.extend(floats.values().iter().map(|&value| f64::from(value)));
@@ -53,6 +59,46 @@ pub fn numbers<'a>(array: &'a ArrayRef, buffer: &'a mut Vec<f64>) -> Result<&'a 
     buffer.clear();
     numeric_values(array, buffer)?;
     Ok(buffer)
+}
+
+/// # Errors
+/// [`Error::Data`] if one of `values` is infinite, without the column's name: the caller adds it.
+pub fn check_finite(values: &[f64]) -> Result<()> {
+    match values.iter().find(|value| value.is_infinite()) {
+        Some(&found) => Err(not_finite(found)),
+        None => Ok(()),
+    }
+}
+
+/// The error of a column in which `found` was found.
+pub(crate) fn not_finite(found: f64) -> Error {
+    Error::Data(format!("the value {found} was found; use finite numbers, leave it missing, or drop the column"))
+}
+
+/// True for dates, times and durations.
+pub fn is_time(data_type: &DataType) -> bool {
+    counted(data_type).is_some()
+}
+
+/// The integers that a date, time or duration is kept as, and how many of them are a day (dates) or a second.
+fn counted(data_type: &DataType) -> Option<(DataType, f64)> {
+    let unit = match data_type {
+        DataType::Date32 => return Some((DataType::Int32, 1.0)),
+        DataType::Date64 => return Some((DataType::Int64, 86_400_000.0)),
+        DataType::Time32(unit) => return Some((DataType::Int32, in_second(unit))),
+        DataType::Time64(unit) | DataType::Timestamp(unit, _) | DataType::Duration(unit) => unit,
+        _ => return None,
+    };
+    Some((DataType::Int64, in_second(unit)))
+}
+
+fn in_second(unit: &TimeUnit) -> f64 {
+    match unit {
+        TimeUnit::Second => 1.0,
+        TimeUnit::Millisecond => 1e3,
+        TimeUnit::Microsecond => 1e6,
+        TimeUnit::Nanosecond => 1e9,
+    }
 }
 
 /// For each row, true if its value is known: neither null nor NaN.
@@ -171,7 +217,10 @@ mod tests {
     use std::sync::Arc;
 
     use arrow_array::types::Int8Type;
-    use arrow_array::{BooleanArray, DictionaryArray, Float32Array, Int64Array, NullArray, StringArray};
+    use arrow_array::{
+        BooleanArray, Date32Array, Date64Array, DictionaryArray, DurationNanosecondArray, Float32Array, Int64Array,
+        NullArray, StringArray, Time32SecondArray, TimestampMillisecondArray,
+    };
 
     use super::*;
 
@@ -188,6 +237,16 @@ mod tests {
         let floats = numbers(Arc::new(Float32Array::from(vec![Some(0.5), None])));
         assert!(floats[0] == 0.5 && floats[1].is_nan());
         assert!(numbers(Arc::new(NullArray::new(2))).iter().all(|v| v.is_nan()));
+    }
+
+    #[test]
+    fn dates_are_days_and_times_are_seconds() {
+        assert_eq!(numbers(Arc::new(Date32Array::from(vec![3]))), [3.0]);
+        assert_eq!(numbers(Arc::new(Date64Array::from(vec![3 * 86_400_000]))), [3.0]);
+        assert_eq!(numbers(Arc::new(TimestampMillisecondArray::from(vec![1_500]).with_timezone("+02:00"))), [1.5]);
+        assert_eq!(numbers(Arc::new(DurationNanosecondArray::from(vec![-2_000_000_000]))), [-2.0]);
+        assert_eq!(numbers(Arc::new(Time32SecondArray::from(vec![7]))), [7.0]);
+        assert!(numbers(Arc::new(Date32Array::from(vec![None])))[0].is_nan());
     }
 
     #[test]

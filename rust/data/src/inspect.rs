@@ -8,6 +8,7 @@ use arrow_schema::{DataType, Field};
 use rustc_hash::FxHashSet;
 
 use crate::column::{MISSING, categories, numbers};
+use crate::integer_targets::{MOST_CLASSES, may_be_integers};
 use crate::labels::LabelSets;
 use crate::schema::{Kind, Task};
 use crate::source::{ChunkSource, LABEL, ROLE};
@@ -256,6 +257,10 @@ impl Counts {
     }
 
     fn column(self, field: &Field) -> Column {
+        let task = match &self.values {
+            Values::Numbers(distinct, _) if !self.more && are_classes(field, distinct) => Some(Task::Classification),
+            _ => self.kind.task(),
+        };
         let (distinct, range, top) = match self.values {
             Values::Numbers(distinct, range) => (Some(distinct.len()), range, Vec::new()),
             Values::Categories(counts, _) => {
@@ -275,9 +280,15 @@ impl Counts {
             range,
             distinct: distinct.filter(|_| !self.more).map(|count| count as u64),
             top,
-            task: self.kind.task(),
+            task,
         }
     }
+}
+
+/// True if these distinct numbers, given by their bits, are taken for classes where the column is the target.
+fn are_classes(field: &Field, distinct: &FxHashSet<u64>) -> bool {
+    let are_few = (1..=MOST_CLASSES).contains(&distinct.len());
+    are_few && may_be_integers(field) && distinct.iter().all(|&bits| f64::from_bits(bits).fract() == 0.0)
 }
 
 /// Categories or labels with their rows, and the number of rows without any.
@@ -316,9 +327,10 @@ mod tests {
     use std::sync::Arc;
 
     use arrow_array::types::Int8Type;
-    use arrow_array::{BooleanArray, Date32Array, DictionaryArray, Float64Array, RecordBatch, StringArray};
+    use arrow_array::{BinaryArray, BooleanArray, DictionaryArray, Float64Array, Int32Array, RecordBatch, StringArray};
 
     use super::*;
+    use crate::integer_targets::IntegerTargets;
     use crate::schema::{Problem, Roles, Targets};
     use crate::source::TableSource;
 
@@ -334,7 +346,8 @@ mod tests {
             ("word", Arc::new(StringArray::from(vec![Some("b"), Some("a"), None, Some("a"), Some("c")]))),
             ("code", Arc::new(["u", "v", "u", "u", "v"].into_iter().collect::<DictionaryArray<Int8Type>>())),
             ("flag", Arc::new(BooleanArray::from(vec![true, false, true, true, true]))),
-            ("day", Arc::new(Date32Array::from(vec![Some(1), None, Some(3), None, None]))),
+            ("day", Arc::new(BinaryArray::from_opt_vec(vec![Some(b"1"), None, Some(b"3"), None, None]))),
+            ("grade", Arc::new(Int32Array::from(vec![Some(1), None, Some(3), None, Some(3)]))),
         ])
     }
 
@@ -342,13 +355,14 @@ mod tests {
     fn columns_are_counted_over_all_chunks() {
         let seen = inspect(&mixed(), &Monitor::default()).unwrap();
         assert_eq!(seen.rows, 10);
-        let [number, word, code, flag, day] = &seen.columns[..] else { panic!() };
+        let [number, word, code, flag, day, grade] = &seen.columns[..] else { panic!() };
         assert_eq!((number.missing, number.range, number.distinct), (4, Some((-1.0, 2.0)), Some(3)));
         assert_eq!((word.missing, word.distinct), (2, Some(3)));
         assert_eq!(word.top, [("a".into(), 4), ("b".into(), 2), ("c".into(), 2)]);
         assert_eq!(code.top, [("u".into(), 6), ("v".into(), 4)]);
         assert_eq!((flag.kind, &flag.top[0]), (ColumnKind::Boolean, &("true".into(), 8)));
         assert_eq!((day.kind, day.missing, day.distinct), (ColumnKind::Unsupported, 6, None));
+        assert_eq!((grade.kind, grade.distinct), (ColumnKind::Numeric, Some(2)));
     }
 
     #[test]
@@ -360,6 +374,8 @@ mod tests {
             } else {
                 vec!["day".into()]
             });
+            let found = IntegerTargets::find(&source, &roles, &Monitor::default());
+            let roles = found.map_or(roles.clone(), |found| found.applied(roles));
             assert_eq!(Problem::resolve(&source.schema(), &roles, "table").ok().map(|p| p.task), column.task);
         }
     }

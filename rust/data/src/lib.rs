@@ -40,6 +40,7 @@ pub mod groups;
 pub mod hierarchy;
 pub mod inspect;
 pub mod intake;
+pub mod integer_targets;
 pub mod labels;
 pub mod profile;
 pub mod schema;

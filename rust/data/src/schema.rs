@@ -6,10 +6,10 @@ use std::sync::Arc;
 use arrow_schema::{DataType, Field, Schema};
 use serde::{Deserialize, Serialize};
 
-use crate::column::{is_text, is_text_list};
+use crate::column::{is_text, is_text_list, is_time};
 use crate::groups::can_group;
 use crate::hierarchy::{Edge, Hierarchy};
-use crate::source::{HIERARCHY, LABEL, ROLE};
+use crate::source::{ChunkSource, HIERARCHY, LABEL, ROLE};
 use ferrank_runtime::error::{Error, Result, check, nearest};
 use ferrank_runtime::with_methods;
 
@@ -78,7 +78,8 @@ impl Task {
 /// let kind = |data_type| Kind::from_field(&Field::new("x", data_type, true));
 /// assert_eq!(kind(DataType::Int16), Some(Kind::Numeric));
 /// assert_eq!(kind(DataType::Utf8), Some(Kind::Nominal));
-/// assert_eq!(kind(DataType::Date32), None);
+/// assert_eq!(kind(DataType::Date32), Some(Kind::Numeric));
+/// assert_eq!(kind(DataType::Binary), None);
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -92,8 +93,8 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// The kind of an Arrow column. `None` where the type cannot be ranked (dates, lists of numbers,
-    /// binary, …). Booleans are the numbers 0 and 1.
+    /// The kind of an Arrow column. `None` where the type cannot be ranked (lists of numbers, binary, …).
+    /// Dates, times and durations are numbers. Booleans are the numbers 0 and 1; dictionaries are categories, whatever their values.
     pub fn from_field(field: &Field) -> Option<Self> {
         let data_type = field.data_type();
         if is_text_list(data_type) || (field.metadata().contains_key(HIERARCHY) && is_text(data_type)) {
@@ -102,9 +103,10 @@ impl Kind {
         fn of_type(data_type: &DataType) -> Option<Kind> {
             match data_type {
                 t if t.is_numeric() && !matches!(t, DataType::Decimal256(..)) => Some(Kind::Numeric),
+                t if is_time(t) => Some(Kind::Numeric),
                 DataType::Boolean | DataType::Null => Some(Kind::Numeric),
                 t if is_text(t) => Some(Kind::Nominal),
-                DataType::Dictionary(_, values) => of_type(values),
+                DataType::Dictionary(_, values) => of_type(values).map(|_| Kind::Nominal),
                 _ => None,
             }
         }
@@ -155,6 +157,8 @@ pub struct Roles {
     pub targets: Targets,
     /// The task; `None`: derived from the kinds of the targets.
     pub task: Option<Task>,
+    /// Targets of numbers that stand for classes; see [`crate::integer_targets`].
+    pub classes: Vec<String>,
     /// Columns to leave out.
     pub drop: Vec<String>,
     /// Column of row weights.
@@ -171,11 +175,13 @@ impl Roles {
     /// Roles with these targets and defaults for the rest.
     pub fn new(targets: Targets) -> Self {
         let hierarchy_decay = crate::hierarchy::DECAY;
-        Roles { targets, task: None, drop: Vec::new(), weight: None, groups: None, hierarchy: None, hierarchy_decay }
+        let (classes, drop) = (Vec::new(), Vec::new());
+        Roles { targets, task: None, classes, drop, weight: None, groups: None, hierarchy: None, hierarchy_decay }
     }
 
     with_methods! {
         with_task => task: Option<Task>;
+        with_classes => classes: Vec<String>;
         with_drop => drop: Vec<String>;
         with_weight => weight: Option<String>;
         with_groups => groups: Option<String>;
@@ -234,6 +240,31 @@ pub struct Attribute {
     pub kind: Kind,
 }
 
+impl Attribute {
+    /// The column of the same name in the source called `source`.
+    fn elsewhere(&self, schema: &Schema, source: &str) -> Result<Self> {
+        let name = &self.name;
+        let found: Vec<usize> = (0..schema.fields().len()).filter(|&at| schema.field(at).name() == name).collect();
+        let [column] = found[..] else {
+            let near = nearest(name, schema.fields().iter().map(|field| field.name().as_str()));
+            return Err(Error::Data(match found.len() {
+                0 => format!(
+                    "{source}: no column '{name}', which the training data have; the nearest are {}",
+                    near.join(", ")
+                ),
+                _ => format!("{source}: two columns are called '{name}'; rename one"),
+            }));
+        };
+        match (self.kind, Kind::from_field(schema.field(column))) {
+            (_, None) | (Kind::Numeric, Some(Kind::Nominal)) => Err(Error::Type(format!(
+                "{source}: column '{name}' is of type {}, in the training data it is numeric; use one type in both",
+                schema.field(column).data_type()
+            ))),
+            _ => Ok(Attribute { column, ..self.clone() }),
+        }
+    }
+}
+
 /// A ranking problem: roles resolved against a schema.
 ///
 /// ```
@@ -270,6 +301,23 @@ impl Problem {
     /// a task that the targets' kinds do not allow, no target or no feature left.
     pub fn resolve(schema: &Schema, roles: &Roles, source: &str) -> Result<Self> {
         Resolver::new(schema, source)?.resolve(roles)
+    }
+
+    /// The same problem on another source, by the names of its columns; without weights and groups.
+    ///
+    /// # Errors
+    /// A column is missing there, there twice, or of another kind.
+    pub fn elsewhere(&self, source: &dyn ChunkSource) -> Result<Self> {
+        let schema = source.schema();
+        let find = |attribute: &Attribute| attribute.elsewhere(&schema, source.name());
+        let all = |attributes: &[Attribute]| attributes.iter().map(find).collect::<Result<Vec<_>>>();
+        Ok(Problem {
+            features: all(&self.features)?,
+            targets: all(&self.targets)?,
+            weight: None,
+            groups: None,
+            ..self.clone()
+        })
     }
 
     /// The problem of target number `target` alone; the others are neither targets nor features.
@@ -475,7 +523,7 @@ impl<'a> Resolver<'a> {
             (1, Kind::Labels) => Task::Hierarchical,
             (1, Kind::Nominal) if roles.hierarchy.is_some() => Task::Hierarchical,
             (1, Kind::Nominal) => Task::Classification,
-            (1, Kind::Numeric) if self.is_boolean(targets[0].column) => Task::Classification,
+            (1, Kind::Numeric) if self.is_class(roles, targets[0].column) => Task::Classification,
             (1, Kind::Numeric) => Task::Regression,
             _ if targets.iter().all(|t| self.is_boolean(t.column)) => Task::MultiLabel,
             _ => Task::MultiTarget,
@@ -510,12 +558,17 @@ impl<'a> Resolver<'a> {
         for target in targets {
             match task {
                 Task::Classification | Task::MultiLabel => target.kind = Kind::Nominal,
-                Task::MultiTarget if self.is_boolean(target.column) => target.kind = Kind::Nominal,
+                Task::MultiTarget if self.is_class(roles, target.column) => target.kind = Kind::Nominal,
                 Task::Hierarchical => target.kind = Kind::Labels,
                 _ => {}
             }
         }
         Ok(task)
+    }
+
+    /// True if the numbers or booleans of a target stand for classes.
+    fn is_class(&self, roles: &Roles, column: usize) -> bool {
+        self.is_boolean(column) || roles.classes.contains(self.schema.field(column).name())
     }
 
     fn is_null(&self, column: usize) -> bool {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use ferrank::Error;
 use ferrank::closed_sets::closed_sets as read_closed_sets;
 use ferrank::inspect::inspect as inspect_source;
+use ferrank::integer_targets::IntegerTargets;
 use ferrank::knn;
 use ferrank::source::{spill as spill_stream, write_ipc};
 use pyo3::prelude::*;
@@ -51,6 +52,24 @@ pub(crate) fn inspect(source: &Source) -> PyResult<Run> {
         move |monitor| inspect_source(&*source, monitor),
         |py, inspection| Ok(results::inspection(py, inspection)?.into_any()),
     )
+}
+
+/// The targets of `source`, as (name, distinct integers or None); see `class_roles`.
+#[pyfunction]
+pub(crate) fn integer_targets(source: &Source, roles: &Bound<'_, PyDict>) -> PyResult<Run> {
+    let (source, roles) = (source.0.clone(), roles::roles(roles)?);
+    Run::start(
+        move |monitor| IntegerTargets::find(&*source, &roles, monitor),
+        |py, found| Ok(found.targets.into_pyobject(py)?.into_any()),
+    )
+}
+
+/// The names of the targets whose integers stand for classes, and whether all targets are labels, where `parts` of a
+/// data set have these integers.
+#[pyfunction]
+pub(crate) fn class_roles(parts: Vec<Vec<(String, Option<Vec<i64>>)>>) -> (Vec<String>, bool) {
+    let found = IntegerTargets::merged(parts.into_iter().map(|targets| IntegerTargets { targets }));
+    (found.classes(), found.are_labels())
 }
 
 /// Writes `source` to the Arrow file at `path`; the result is the number of rows.

@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use arrow_schema::ArrowError;
+use arrow_schema::{ArrowError, SchemaRef};
 use ferrank::schema::Problem;
-use ferrank::source::{self, ChunkSource, JoinedSource, TableSource};
+use ferrank::source::{self, ChunkSource, Chunks, JoinedSource, TableSource};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict};
 use pyo3_arrow::{PyRecordBatchReader, PySchema};
@@ -67,6 +67,11 @@ impl Source {
         Ok(Source::new(ArraySource::new(name, columns)?))
     }
 
+    /// The same rows, under another name in messages; `kept`, such as a temporary folder, lives as long as they do.
+    fn keeping(&self, kept: Py<PyAny>, name: String) -> Self {
+        Source::new(Kept { source: self.0.clone(), name, _kept: kept })
+    }
+
     /// Names of the columns.
     #[getter]
     fn columns(&self) -> Vec<String> {
@@ -101,5 +106,30 @@ impl Source {
         let roles = roles::roles(roles)?;
         let problem = Problem::resolve(&self.0.schema(), &roles, self.0.name()).map_err(|e| to_py(py, e))?;
         results::problem(py, problem)
+    }
+}
+
+/// A source beside an object that must live as long.
+struct Kept {
+    source: Arc<dyn ChunkSource>,
+    name: String,
+    _kept: Py<PyAny>,
+}
+
+impl ChunkSource for Kept {
+    fn schema(&self) -> SchemaRef {
+        self.source.schema()
+    }
+
+    fn chunks(&self) -> ferrank::Result<Chunks<'_>> {
+        self.source.chunks()
+    }
+
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn rows_hint(&self) -> Option<u64> {
+        self.source.rows_hint()
     }
 }

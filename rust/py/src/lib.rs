@@ -23,6 +23,7 @@ mod selection;
 mod settings;
 mod sparse;
 mod stream;
+mod trees;
 
 use pyo3::prelude::*;
 
@@ -36,7 +37,7 @@ mod _core {
     #[pymodule_export]
     use super::apart::{Apart, Coder, rounds};
     #[pymodule_export]
-    use super::data::{closed_sets, convert, inspect, neighbors, spill};
+    use super::data::{class_roles, closed_sets, convert, inspect, integer_targets, neighbors, spill};
     #[pymodule_export]
     use super::input::Source;
     #[pymodule_export]
@@ -53,6 +54,8 @@ mod _core {
     use super::settings::{default_settings_json, score_definitions, settings_json};
     #[pymodule_export]
     use super::stream::Stream;
+    #[pymodule_export]
+    use super::trees::{Tree, grow_relief_tree, tree_settings_json};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -5,6 +5,7 @@ use ferrank::forest::ForestParams;
 use ferrank::knn::KnnParams;
 use ferrank::relief::ReliefParams;
 use ferrank::stream::StreamParams;
+use ferrank::trees::TreeParams;
 use ferrank::{Identity, Settings, hierarchy};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -50,6 +51,11 @@ pub(crate) fn forest(dict: &Bound<'_, PyDict>) -> PyResult<ForestParams> {
 }
 
 pub(crate) fn relief(dict: &Bound<'_, PyDict>) -> PyResult<ReliefParams> {
+    parts(dict, None)
+}
+
+/// The settings of a tree that splits by Relief.
+pub(crate) fn tree(dict: &Bound<'_, PyDict>) -> PyResult<TreeParams> {
     parts(dict, None)
 }
 

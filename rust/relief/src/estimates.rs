@@ -34,7 +34,7 @@ use ferrank_ranking::{Estimate, Form, Part, RunData, ScoreRanking, effective};
 use ferrank_runtime::error::{Error, Result};
 
 /// A probability below this is 0 but for rounding; probabilities conditional on it count as 0.
-const NEGLIGIBLE: f64 = 1e-12;
+pub(crate) const NEGLIGIBLE: f64 = 1e-12;
 
 /// Number of keys of a complete run: its blocks of queries, and one for `myopic`.
 pub(super) fn n_keys(data: &RunData, params: &ReliefParams) -> u64 {

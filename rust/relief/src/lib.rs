@@ -71,6 +71,7 @@ mod estimates;
 mod influence;
 mod limits;
 mod myopic;
+pub mod near_pairs;
 mod neighborhoods;
 mod obstacles;
 mod outline;

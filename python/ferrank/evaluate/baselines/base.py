@@ -12,9 +12,9 @@ from sklearn.neighbors import kneighbors_graph
 from ferrank._core import Source
 from ferrank.errors import DataError, SettingError
 from ferrank.evaluate.rows import Rows, read_rows
+from ferrank.progress import Progress
 from ferrank.rankers.base import Ranker, plain, seed_of
 from ferrank.ranking import Ranking
-from ferrank.run import Progress
 
 __all__ = ["Baseline", "by_feature", "heat_graph", "invert", "refuse"]
 

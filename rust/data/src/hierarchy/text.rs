@@ -3,13 +3,14 @@
 use std::collections::BTreeSet;
 
 use super::{Hierarchy, MAX_LEVELS, check_data};
-use ferrank_runtime::error::{Error, Result};
+use ferrank_runtime::error::Result;
 
 /// What CLUS calls the place above all roots of a DAG.
 const ROOT: &str = "root";
 
 impl Hierarchy {
-    /// The tree in which the labels are `paths`, such as `animal/African/elephant`, and their beginnings.
+    /// The tree in which the labels are `paths`, such as `animal/African/elephant`, and their beginnings. A label
+    /// without `/` is a root.
     ///
     /// # Errors
     /// [`Error::Data`] for a path with an empty part, and the errors of [`from_edges`](Self::from_edges).
@@ -53,20 +54,6 @@ impl Hierarchy {
             _ => Hierarchy::from_paths(entries(), decay),
         }
     }
-
-    /// The tree of labels that nothing is said about but their names, which are paths.
-    ///
-    /// # Errors
-    /// [`Error::Data`] if there are labels and none is a path, besides the errors of [`from_paths`](Self::from_paths).
-    pub fn from_labels(labels: &BTreeSet<String>, decay: f64) -> Result<Self> {
-        if let (Some(first), true) = (labels.first(), labels.iter().all(|label| !label.contains('/'))) {
-            return Err(Error::Data(format!(
-                "the labels, such as '{first}', are no paths with / between, and no hierarchy was given; \
-                 give one, in which each label has a parent or is a root"
-            )));
-        }
-        Hierarchy::from_paths(labels.iter().map(String::as_str), decay)
-    }
 }
 
 #[cfg(test)]
@@ -103,10 +90,11 @@ mod tests {
     }
 
     #[test]
-    fn labels_without_a_hierarchy_must_be_paths() {
-        let found = |labels: &[&str]| Hierarchy::from_labels(&labels.iter().map(|l| l.to_string()).collect(), 0.5);
-        assert_eq!(found(&["a/b", "c"]).unwrap().names(), ["a", "a/b", "c"]);
-        assert!(found(&[]).unwrap().names().is_empty());
-        assert!(found(&["b", "a"]).unwrap_err().to_string().contains("'a'"));
+    fn labels_that_are_no_paths_are_roots() {
+        let hierarchy = Hierarchy::from_paths(["b", "a"], 0.5).unwrap();
+        assert_eq!(
+            (hierarchy.names(), hierarchy.weights()),
+            (&["a".to_string(), "b".to_string()][..], &[1.0, 1.0][..])
+        );
     }
 }

@@ -372,7 +372,14 @@ fn ascend(values: &mut Vec<f64>) {
 }
 
 /// The middle of `low < high`, never `high` itself.
-fn between(low: f64, high: f64) -> f64 {
+///
+/// ```
+/// use ferrank_data::profile::between;
+///
+/// assert_eq!(between(1.0, 2.0), 1.5);
+/// assert_eq!(between(1.0, 1.0f64.next_up()), 1.0);
+/// ```
+pub fn between(low: f64, high: f64) -> f64 {
     let middle = f64::midpoint(low, high);
     if middle < high { middle } else { low }
 }

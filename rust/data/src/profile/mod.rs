@@ -26,12 +26,12 @@ use arrow_array::{ArrayRef, RecordBatch};
 use rayon::prelude::*;
 
 use coding::Scratch;
-pub use coding::{Categories, Coding, Cuts, MISSING_U8, MISSING_U16, Scale};
+pub use coding::{Categories, Coding, Cuts, MISSING_U8, MISSING_U16, Scale, between};
 use distinct::{Distinct, count_distinct};
 use range::Range;
 use sample::RowSample;
 
-use crate::column::{MISSING, categories, numbers};
+use crate::column::{MISSING, categories, not_finite, numbers};
 use crate::groups::GroupProfile;
 use crate::hierarchy::{Hierarchy, MAX_LABELS};
 use crate::intake::View;
@@ -549,9 +549,7 @@ impl NumericProfile {
         let Range { low, high, missing, zeros } = Range::of(values);
         if (values.len() as u64 > missing) && !(low.is_finite() && high.is_finite()) {
             let found = if high.is_finite() { low } else { high };
-            return Err(Error::Data(format!(
-                "the value {found} was found; use finite numbers, leave it missing, or drop the column"
-            )));
+            return Err(not_finite(found));
         }
         self.missing += missing;
         self.zeros += zeros;
@@ -646,11 +644,11 @@ impl LabelProfile {
     /// The hierarchy that was given, or that of the labels found.
     ///
     /// # Errors
-    /// [`Error::Data`] where the labels found are no paths.
+    /// [`Error::Data`] where a path has an empty part, or too many.
     pub fn hierarchy(&self) -> Result<Arc<Hierarchy>> {
         match &self.plan.hierarchy {
             Some(hierarchy) => Ok(hierarchy.clone()),
-            None => Hierarchy::from_labels(&self.found, self.plan.decay).map(Arc::new),
+            None => Hierarchy::from_paths(self.found.iter().map(String::as_str), self.plan.decay).map(Arc::new),
         }
     }
 }

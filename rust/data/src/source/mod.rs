@@ -14,9 +14,9 @@
 //! [`open`] recognises a file by its content. Chunks have at most 65,536 rows and (but for a
 //! single row) 4 million cells, so no reader needs more for wide tables than for narrow ones.
 //!
-//! Beyond the Arrow types, two keys of field metadata carry what other formats know:
+//! Beyond the Arrow types, three keys of field metadata carry what other formats know:
 //! [`ROLE`] marks the labels of a multi-label set, [`HIERARCHY`] keeps the text of a CLUS
-//! `hierarchical` attribute.
+//! `hierarchical` attribute, [`INTEGERS`] tells that numbers may be integers.
 
 mod arff;
 mod chunking;
@@ -50,6 +50,8 @@ use ferrank_runtime::error::Result;
 pub const ROLE: &str = "ferrank:role";
 /// Value of [`ROLE`] for a label.
 pub const LABEL: &str = "label";
+/// Field metadata key of a column that is read as floating-point numbers and begins with integers, as in a CSV file.
+pub const INTEGERS: &str = "ferrank:integers";
 /// Iterator over the record batches of one pass.
 ///
 /// ```

@@ -94,7 +94,7 @@ pub fn neighbors(
     let problem = Problem::resolve(&train.schema(), roles, train.name())?;
     params.validate(problem.features.len())?;
     check(!problem.targets.is_empty(), "task: rankings are judged by a target, the task unsupervised has none")?;
-    let elsewhere = read::elsewhere(&problem, test)?;
+    let elsewhere = problem.elsewhere(test)?;
     pool(threads)?.install(|| {
         let pair = Pair::read([(train, &problem), (test, &elsewhere)], params, monitor)?;
         check(

@@ -7,13 +7,12 @@ use super::params::{Conventions, KnnParams};
 use super::targets::Target;
 use ferrank_data::intake::Intake;
 use ferrank_data::profile::{ColumnProfile, Profile};
-use ferrank_data::schema::{Attribute, Kind, Problem};
+use ferrank_data::schema::Problem;
 use ferrank_data::source::ChunkSource;
 use ferrank_data::store::{TargetColumn, add_values};
 use ferrank_neighbors::rows::{Reader, Rows};
 use ferrank_neighbors::space::Scale;
-use ferrank_runtime::error::nearest;
-use ferrank_runtime::error::{Error, Result};
+use ferrank_runtime::error::Result;
 use ferrank_runtime::monitor::{Monitor, Phase};
 
 /// Training and test rows.
@@ -27,45 +26,6 @@ pub(crate) struct Pair {
 
 /// A source, and where its columns are.
 type Part<'a> = (&'a dyn ChunkSource, &'a Problem);
-
-/// The same problem on another source, by the names of its columns.
-///
-/// # Errors
-/// A column is missing there, there twice, or of another kind.
-pub(crate) fn elsewhere(problem: &Problem, source: &dyn ChunkSource) -> Result<Problem> {
-    let schema = source.schema();
-    let find = |attribute: &Attribute| -> Result<Attribute> {
-        let name = &attribute.name;
-        let found: Vec<usize> = (0..schema.fields().len()).filter(|&at| schema.field(at).name() == name).collect();
-        let [column] = found[..] else {
-            let near = nearest(name, schema.fields().iter().map(|field| field.name().as_str()));
-            return Err(Error::Data(match found.len() {
-                0 => format!(
-                    "{}: no column '{name}', which the training data have; the nearest are {}",
-                    source.name(),
-                    near.join(", ")
-                ),
-                _ => format!("{}: two columns are called '{name}'; rename one", source.name()),
-            }));
-        };
-        match (attribute.kind, Kind::from_field(schema.field(column))) {
-            (_, None) | (Kind::Numeric, Some(Kind::Nominal)) => Err(Error::Type(format!(
-                "{}: column '{name}' is of type {}, in the training data it is numeric; use one type in both",
-                source.name(),
-                schema.field(column).data_type()
-            ))),
-            _ => Ok(Attribute { column, ..attribute.clone() }),
-        }
-    };
-    let all = |attributes: &[Attribute]| attributes.iter().map(find).collect::<Result<Vec<_>>>();
-    Ok(Problem {
-        features: all(&problem.features)?,
-        targets: all(&problem.targets)?,
-        weight: None,
-        groups: None,
-        ..problem.clone()
-    })
-}
 
 impl Pair {
     pub(crate) fn read(parts: [Part<'_>; 2], params: &KnnParams, monitor: &Monitor) -> Result<Self> {

@@ -7,7 +7,7 @@ use pulp::Arch;
 
 use super::metric::{Feature, Metric, Shape, Unknown};
 use super::panels::{MetricPanels, Side};
-use super::read::{Pair, elsewhere};
+use super::read::Pair;
 use super::{Conventions, KnnParams, Neighbors, TargetPair, neighbors};
 use ferrank_data::schema::{Problem, Roles, Targets};
 use ferrank_data::source::{ChunkSource, TableSource};
@@ -78,7 +78,7 @@ fn params(k: usize, conventions: Conventions) -> KnnParams {
 fn read(conventions: Conventions, missing: f64) -> Pair {
     let (train, test) = (table(300, 0, missing, 300), table(90, 1, missing, 90));
     let problem = Problem::resolve(&train.schema(), &roles(), "train").unwrap();
-    let there = elsewhere(&problem, &test).unwrap();
+    let there = problem.elsewhere(&test).unwrap();
     Pair::read([(&train, &problem), (&test, &there)], &params(1, conventions), &Monitor::default()).unwrap()
 }
 

@@ -10,6 +10,7 @@ mod radius;
 mod rule;
 
 use crate::params::{NeighborhoodRule, ReliefParams};
+pub(crate) use nearest::rank_shares;
 pub(crate) use rule::Neighborhood;
 
 /// The rule that `params` choose, for `n_rows` rows.

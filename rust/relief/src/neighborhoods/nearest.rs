@@ -33,7 +33,7 @@ pub(super) struct Nearest {
 }
 
 /// Shares of the ranks 1 … n, which sum to 1 (Robnik-Šikonja and Kononenko 1999 Eq. 13, 14).
-fn rank_shares(n: usize, sigma: Option<f64>) -> Vec<f64> {
+pub(crate) fn rank_shares(n: usize, sigma: Option<f64>) -> Vec<f64> {
     // Times exp(1/σ²), or all of them could underflow.
     let raw = |rank: usize| sigma.map_or(1.0, |sigma| ((1.0 - (rank * rank) as f64) / sigma / sigma).exp());
     let shares: Vec<f64> = (1..=n).map(raw).collect();

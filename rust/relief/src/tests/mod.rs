@@ -1,6 +1,7 @@
 //! The Relief ranker on small cases by hand, and laws that its rankings obey.
 
 mod laws;
+mod near_pairs;
 mod queries;
 mod selection;
 mod sparse;

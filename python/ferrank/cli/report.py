@@ -1,0 +1,66 @@
+"""``ferrank report``."""
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from ferrank.cli.options import positive
+from ferrank.cli.progress import message
+from ferrank.errors import SettingError
+from ferrank.output import check_path
+from ferrank.ranking.plot import PLOT_SUFFIXES, need_matplotlib
+from ferrank.ranking.result import Ranking
+
+__all__ = ["add_to"]
+
+_PAGES = (".html",)
+
+
+def add_to(commands: Any) -> None:
+    """Add the command to the parser."""
+    parser = commands.add_parser(
+        "report",
+        help="show saved rankings",
+        description="Show RANKINGS, files that --output wrote as .parquet, .arrow or .json: as tables, with "
+        "--output as a page or a plot.",
+    )
+    parser.add_argument("rankings", nargs="+", metavar="RANKING", help="a saved ranking")
+    parser.add_argument(
+        "--output", metavar="FILE", help="a page (.html), or the bars of one (.png, .svg, .pdf)"
+    )
+    parser.add_argument("--title", metavar="TEXT", help="title of the page; default: Feature rankings")
+    parser.add_argument("--top", type=positive, default=20, metavar="K", help="features shown; default: 20")
+    parser.set_defaults(run=_run)
+
+
+def _run(chosen: argparse.Namespace) -> None:
+    output = chosen.output and check_path(chosen.output, (*_PAGES, *PLOT_SUFFIXES))
+    rankings = {path: Ranking.load(path) for path in dict.fromkeys(chosen.rankings)}
+    if output is None:
+        tables = [ranking.to_text(chosen.top) for ranking in rankings.values()]
+        if len(tables) > 1:
+            tables = [f"{path}: {table}" for path, table in zip(rankings, tables, strict=True)]
+        print("\n\n".join(tables))
+        return
+    if output.suffix.lower() in _PAGES:
+        _page(chosen, output)
+    else:
+        _plot(list(rankings.values()), output, chosen.top)
+
+
+def _page(chosen: argparse.Namespace, output: Path) -> None:
+    from ferrank.evaluate.report import report
+
+    title = {} if chosen.title is None else {"title": chosen.title}
+    report(output, chosen.rankings, top=chosen.top, **title)
+    message(f"wrote {output}")
+
+
+def _plot(rankings: list[Ranking], output: Path, top: int) -> None:
+    need_matplotlib()
+    if len(rankings) > 1:
+        raise SettingError(
+            f"output: {output} is a plot of one ranking, {len(rankings)} were given; use .html"
+        )
+    rankings[0].plot(output, top=top)
+    message(f"drew {output}")

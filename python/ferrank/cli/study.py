@@ -1,0 +1,45 @@
+"""``ferrank study``."""
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from ferrank.cli.progress import message, progress_line
+
+__all__ = ["add_to"]
+
+
+def add_to(commands: Any) -> None:
+    """Add the command to the parser."""
+    parser = commands.add_parser(
+        "study",
+        help="compare rankers over data sets and splits",
+        description="Do the study that PLAN, a TOML file or the name of a plan that comes with ferrank "
+        "(mtr-ranking), describes: data sets, rankers, splits and a judge. A study that was killed goes on "
+        "from what its folder holds.",
+    )
+    parser.add_argument("plan", metavar="PLAN", help="a TOML file, or mtr-ranking")
+    parser.add_argument("--data", metavar="DIR", help="where paths of data sets start; default: beside PLAN")
+    parser.add_argument("--output", metavar="DIR", required=True, help="folder for the results")
+    parser.add_argument("--jobs", type=int, default=1, metavar="N", help="processes; default: 1")
+    parser.add_argument(
+        "--measure", metavar="NAME", help="what is shown; default: as PLAN says, or by the task"
+    )
+    parser.set_defaults(run=_run)
+
+
+def _run(chosen: argparse.Namespace) -> None:
+    from ferrank.evaluate.study import read_plan
+
+    study, measure, missing = read_plan(chosen.plan, data=chosen.data, folder=chosen.output)
+    if missing:
+        message(f"left out, for the files are not there: {', '.join(missing)}")
+    with progress_line() as progress:
+        found = study.run(n_jobs=chosen.jobs, progress=progress)
+    measure = chosen.measure or measure
+    for name in ("results.html", "results.md", "results.tex", "results.csv"):
+        found.save(Path(chosen.output) / name, measure)
+    message(f"saved all numbers and tables to {chosen.output}")
+    print(found.to_text("markdown", measure))
+    if len(found.table(measure)) > 1:
+        print(found.compare(measure=measure).to_text())

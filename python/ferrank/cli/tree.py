@@ -1,0 +1,141 @@
+"""``ferrank tree``."""
+
+import argparse
+import json
+from inspect import signature
+from typing import Any
+
+from ferrank.cli.options import add_data, columns_of, positive
+from ferrank.cli.progress import message, progress_line
+from ferrank.output import check_path
+
+__all__ = ["add_to"]
+
+
+def add_to(commands: Any) -> None:
+    """Add the command to the parser."""
+    parser = commands.add_parser(
+        "tree",
+        help="grow a decision or regression tree that splits by Relief",
+        description="Grow a decision or regression tree on DATA whose tests Relief chooses, and prune it.",
+    )
+    add_data(parser)
+    group = parser.add_argument_group("columns")
+    group.add_argument("--target", metavar="NAME", help="the target; default: the last column")
+    group.add_argument(
+        "--drop", action="append", default=[], metavar="NAME", help="a column to leave out; can be repeated"
+    )
+    group.add_argument(
+        "--task",
+        choices=["classification", "regression"],
+        help="default: by the target; strings, booleans and few distinct integers are classes, other numbers "
+        "quantities",
+    )
+    _add_settings(parser.add_argument_group("tree"))
+    group = parser.add_argument_group("results")
+    group.add_argument("--show", action="store_true", help="print the tree, each node with its selector")
+    group.add_argument(
+        "--output", metavar="FILE", help="save the tree as .txt, .dot, .svg, .json, .png or .pdf"
+    )
+    group.add_argument("--json", action="store_true", help="print the tree as one JSON object")
+    parser.set_defaults(run=_run)
+
+
+def _add_settings(group: Any) -> None:
+    def setting(name: str, **options: Any) -> None:
+        group.add_argument(name, default=argparse.SUPPRESS, **options)
+
+    setting(
+        "--selector",
+        choices=[
+            "relief",
+            "myopic",
+            "accuracy",
+            "mse",
+            "gini",
+            "gain_ratio",
+            "relief+accuracy",
+            "relief+mse",
+        ],
+        help="what estimates the features of a node; default: relief. Combined ones start with Relief and go "
+        "over to the other where both agree",
+    )
+    setting(
+        "--leaves",
+        choices=["majority", "mean", "linear"],
+        help="what a leaf predicts; default: the majority class, or the mean",
+    )
+    setting(
+        "--m",
+        type=_number,
+        metavar="M",
+        help="m of the m-estimate for pruning, or none for no pruning; default: 2",
+    )
+    setting(
+        "--switch-at",
+        type=float,
+        metavar="R",
+        help="correlation at which combined selectors go over; default: 0.8",
+    )
+    setting(
+        "--neighbors",
+        dest="n_neighbors",
+        type=positive,
+        metavar="K",
+        help="neighbors of each row in Relief; default: 10 of each class, or 70 for numbers",
+    )
+    setting(
+        "--sigma",
+        type=float,
+        metavar="S",
+        help="weight exp(-(r/S)^2) for the neighbor of rank r; default: equal weights for classes, or 20",
+    )
+    setting(
+        "--min-leaf",
+        dest="min_samples_leaf",
+        type=int,
+        metavar="N",
+        help="minimum rows in a leaf; default: 5",
+    )
+    setting(
+        "--max-purity",
+        type=float,
+        metavar="P",
+        help="share of rows of one class from which on a node is a leaf; default: 0.97",
+    )
+    setting("--unlabelled", choices=["error", "ignore"], help="rows without a target; default: error")
+    setting("--threads", dest="n_jobs", type=positive, metavar="N", help="default: all cores")
+
+
+def _number(text: str) -> float | None:
+    return None if text == "none" else float(text)
+
+
+_number.__name__ = "number or none"
+
+
+def _run(chosen: argparse.Namespace) -> None:
+    from ferrank.data.dataset import Dataset
+    from ferrank.ranking.plot import need_matplotlib
+    from ferrank.trees import export
+    from ferrank.trees.estimators import ReliefTree
+
+    output = chosen.output and check_path(chosen.output, export.TREE_SUFFIXES)
+    if output is not None and output.suffix.lower() in (".png", ".pdf"):
+        need_matplotlib()
+    columns = columns_of(chosen)
+    if chosen.target is None:
+        columns = {**columns, "target": None, "target_last": 1}
+    settings = signature(ReliefTree).parameters.keys() & vars(chosen).keys()
+    tree = ReliefTree(**{name: getattr(chosen, name) for name in settings})
+    with progress_line() as progress:
+        tree.fit(Dataset(chosen.data, **columns), progress=progress)
+    if output is not None:
+        tree.save(output)
+        message(f"saved {output}")
+    if chosen.json:
+        print(json.dumps(json.loads(tree.tree_.to_json()), allow_nan=False))
+        return
+    print(export.heading(tree.tree_))
+    if chosen.show:
+        print(tree)

@@ -1,0 +1,164 @@
+"""The check of a data set: rows are sampled and their columns looked at, alone and together."""
+
+import os
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import pyarrow as pa
+
+from ferrank._core import Source
+from ferrank.data.check.columns import of_column
+from ferrank.data.check.report import Check, Finding
+from ferrank.data.check.sample import MOST_ROWS, Column, columns_of, first_rows, sampled
+from ferrank.data.check.together import codes_by_target, copies, imbalance, leaks, repeated_rows
+from ferrank.data.dataset import Dataset
+from ferrank.errors import SettingError
+
+__all__ = ["check", "worst"]
+
+_WORST = {"identifier", "leak", "numbers in strings", "dates in strings"}
+_WIDE = 1_000
+"""Columns beyond which a ranking does not look for the worst by itself."""
+
+
+def check(
+    data: Any,
+    target: str | Sequence[str] | None = None,
+    *,
+    target_last: int | None = None,
+    labels: str | os.PathLike[str] | None = None,
+    task: str | None = None,
+    drop: str | Sequence[str] = (),
+    sample_weight: str | None = None,
+    groups: str | None = None,
+) -> Check:
+    """Look for what spoils rankings.
+
+    Parameters
+    ----------
+    data, target, target_last, labels, task, drop, sample_weight, groups
+        As in :func:`rank`. Without a target, all columns are looked at as features.
+
+    Returns
+    -------
+    Check
+        A sequence of findings, each with the columns concerned, what was found and what would do. Their kinds
+        are:
+
+        ============================  =============================================================
+        identifier, many categories   another value in each row, or a category for every few rows
+        order of rows                 numbers that rise or fall with the order of the rows
+        constant                      one value, or none
+        copies, near copies           columns that follow from each other
+        leak                          a feature that tells a target by itself
+        codes                         integers that are categories
+        numbers, dates in strings     text that is taken for categories
+        missing as a value            -999, "?" and the like
+        imbalance                     classes that hardly occur, targets that hardly vary
+        repeated rows                 rows that are the same
+        ============================  =============================================================
+
+        Rows are sampled, at most 10,000 and at least 1,000 of them. Columns whose type cannot be ranked are
+        left out. Beyond 4,000 numeric columns, near copies are not looked for.
+
+    Raises
+    ------
+    DataError, ColumnTypeError, SettingError, ResourceError
+        For invalid data, columns or settings; the message names the file, column or setting.
+
+    Examples
+    --------
+    >>> import ferrank, numpy as np
+    >>> a, b = np.random.default_rng(0).normal(size=(2, 100))
+    >>> found = ferrank.check({"row": np.arange(100), "a": a, "a_too": 2 * a, "y": b}, "y")
+    >>> print(found)
+    100 rows, 4 columns: 2 findings
+    <BLANKLINE>
+    identifier: column 'row': it counts the rows; drop it
+    copies: columns 'a' and 'a_too': they say the same of each row; keep one, for they share their importance
+    """
+    has_target = any(given is not None for given in (target, target_last, labels))
+    dataset = (
+        data
+        if isinstance(data, Dataset)
+        else Dataset(
+            data,
+            target,
+            target_last=target_last,
+            labels=labels,
+            task=task if has_target else "unsupervised",
+            drop=drop,
+            sample_weight=sample_weight,
+            groups=groups,
+        )
+    )
+    if dataset.is_lazy:
+        raise SettingError(
+            "data: a dask collection is not checked; check a partition: collection.partitions[0].compute()"
+        )
+    source, roles = dataset.source(), dataset.roles()
+    table, n_rows = sampled(source)
+    features, targets = _read(table, source, roles)
+    found = [finding for feature in features for finding in of_column(feature)]
+    useless = _named_in(found, "identifier", "constant")
+    useful = [feature for feature in features if feature.name not in useless]
+    found += [*copies(useful), *_of_targets(useful, targets, _named_in(found, "codes"))]
+    found += filter(None, [repeated_rows(useful + targets, len(table))])
+    return Check(n_rows, len(table), len(features) + len(targets), _joined(found))
+
+
+def worst(source: Source, roles: dict[str, Any]) -> list[Finding]:
+    """Return the worst that the first rows of ``source`` show, such as identifiers and leaks."""
+    if len(source.columns) > _WIDE:
+        return []
+    table = first_rows(source)
+    features, targets = _read(table, source, roles)
+    found = [finding for feature in features for finding in of_column(feature)]
+    found += [finding for target in targets for finding in leaks(features, target)]
+    worst = [finding for finding in found if finding.kind in _WORST]
+    # Further rows may have other values.
+    constant = [] if len(table) == MOST_ROWS else [target for target in targets if target.n_distinct < 2]
+    return _joined([*worst, *map(_constant_target, constant)])
+
+
+def _named_in(findings: list[Finding], *kinds: str) -> set[str]:
+    return {name for finding in findings if finding.kind in kinds for name in finding.columns}
+
+
+def _read(table: pa.Table, source: Source, roles: dict[str, Any]) -> tuple[list[Column], list[Column]]:
+    problem = source.resolve(roles)
+    return columns_of(table, dict(problem["features"])), columns_of(table, dict(problem["targets"]))
+
+
+def _of_targets(features: list[Column], targets: list[Column], coded: set[str]) -> list[Finding]:
+    found: list[Finding] = []
+    for target in targets:
+        if target.n_distinct < 2:
+            found.append(_constant_target(target))
+            continue
+        found += leaks(features, target)
+        # Labels are rare by nature, and among many of them some follow codes by chance.
+        if len(targets) == 1:
+            uncoded = [feature for feature in features if feature.name not in coded]
+            rare = imbalance(target)
+            found += codes_by_target(uncoded, target) if rare is None else [rare]
+    return found
+
+
+def _constant_target(target: Column) -> Finding:
+    return Finding(
+        "constant", [target.name], "the target has one value or none", "nothing tells it; leave it out"
+    )
+
+
+def _joined(findings: list[Finding]) -> list[Finding]:
+    """Return the findings, with one for columns of which the same is to be said."""
+    joined: dict[tuple[str, str, str], Finding] = {}
+    for number, finding in enumerate(findings):
+        # Groups of copies stay apart.
+        own = finding.found if len(finding.columns) == 1 else f"{finding.found} {number}"
+        key = (finding.kind, own, finding.advice)
+        columns = [*joined[key].columns, *finding.columns] if key in joined else finding.columns
+        joined[key] = replace(finding, columns=columns)
+    return list(joined.values())

@@ -1,0 +1,247 @@
+"""CSV files, read by pyarrow: a fresh stream for each pass.
+
+What parts the fields, whether there is a header and how text and numbers are written is seen from the
+beginning of the file, where it is not said.
+"""
+
+import codecs
+import csv
+import os
+import re
+import warnings
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.csv
+
+from ferrank._core import Source
+from ferrank.data.opening import Folder, opening
+from ferrank.errors import SettingError
+
+__all__ = ["CSVFile", "open_csv"]
+
+_INTEGERS = "ferrank:integers"
+"""Metadata key of columns that begin with integers and are read as float64."""
+_BLOCK_BYTES = 4 << 20
+_LINES_IN_BLOCK = 64
+_MISSING = ["", "?", "NA", "N/A", "#N/A", "NaN", "nan", "-nan", "null", "NULL", "<NA>"]
+_HEAD_BYTES = 1 << 16
+_HEAD_LINES = 50
+_DELIMITERS = ",;\t|"
+_NUMBER = re.compile(r"\s*[-+]?(\d+([.,]\d*)?|[.,]\d+)([eE][-+]?\d+)?\s*")
+_DECIMAL_COMMA = re.compile(r"\s*[-+]?\d*,\d+\s*")
+_BOMS = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
+_OTHER_ENCODING = "cp1252"
+
+
+@dataclass(frozen=True)
+class CSVFile:
+    r"""A CSV file and how it is written. What is not given is seen from the beginning of the file.
+
+    Parameters
+    ----------
+    path : path
+        The file; compressed ones end in .gz, .bz2, .zst or .lz4.
+    delimiter : str, optional
+        What parts the fields, such as ``";"`` or ``"\t"``; by default the one of ``,;|`` and tab that makes
+        rows of the same length.
+    header : bool, optional
+        Whether the first line has the names of the columns; by default if one of its fields is no number.
+        Else they are called ``x0``, ``x1`` ….
+    encoding : str, optional
+        The encoding of text, as Python calls it; by default UTF-8, or UTF-16 with a byte order mark. A file
+        that is neither is read as cp1252, with a ``UnicodeWarning``.
+    decimal : {".", ","}, optional
+        The decimal sign; by default the comma if numbers have one and no number has a point, where commas do
+        not part the fields.
+
+    Examples
+    --------
+    >>> import ferrank, pathlib, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder) / "t.csv"
+    ...     _ = path.write_text("a;y\n0,5;left\n1,5;right\n")
+    ...     columns = ferrank.inspect(ferrank.CSVFile(path, delimiter=";"))["columns"]
+    >>> [(column["name"], column["range"]) for column in columns]
+    [('a', (0.5, 1.5)), ('y', None)]
+    """
+
+    path: str | os.PathLike[str]
+    delimiter: str | None = None
+    header: bool | None = None
+    encoding: str | None = None
+    decimal: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.delimiter is not None and len(self.delimiter) != 1:
+            raise SettingError(f"delimiter: {self.delimiter!r} is not one character")
+        if self.decimal not in (None, ".", ","):
+            raise SettingError(f"decimal: {self.decimal!r} is neither '.' nor ','")
+        try:
+            codecs.lookup(self.encoding or "utf-8")
+        except LookupError as error:
+            raise SettingError(f"encoding: {error}; use utf-8 or cp1250, for example") from error
+
+    def seen(self) -> "CSVFile":
+        """Return this file with all that can be seen from its beginning.
+
+        Raises
+        ------
+        ResourceError
+            The file cannot be read.
+        """
+        head = _head(self.path)
+        encoding = self.encoding or _encoding_of(head, self.path)
+        lines = _lines(head, encoding)
+        delimiter = self.delimiter or _delimiter_of(lines)
+        rows = _rows(lines, delimiter)
+        header = self.header if self.header is not None else not _are_numbers(rows[0]) if rows else True
+        decimal = self.decimal or _decimal_of(rows, delimiter)
+        return replace(self, encoding=encoding, delimiter=delimiter, header=header, decimal=decimal)
+
+
+def _head(path: str | os.PathLike[str]) -> bytes:
+    try:
+        with pa.input_stream(path, compression="detect") as stream:
+            head: bytes = stream.read(_HEAD_BYTES)
+    except (OSError, pa.ArrowInvalid) as error:
+        raise opening(Path(path), error) from error
+    return head
+
+
+def _encoding_of(head: bytes, path: str | os.PathLike[str]) -> str:
+    for mark, encoding in _BOMS.items():
+        if head.startswith(mark):
+            return encoding
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(head)
+    except UnicodeDecodeError:
+        warnings.warn(
+            f"{path}: is not UTF-8 and read as {_OTHER_ENCODING}; CSVFile(path, encoding=…) says otherwise",
+            UnicodeWarning,
+            stacklevel=2,
+        )
+        return _OTHER_ENCODING
+    return "utf-8"
+
+
+def _lines(head: bytes, encoding: str) -> list[str]:
+    """Return the first lines that are not empty; the last one only if it is whole."""
+    text = codecs.getincrementaldecoder(encoding)(errors="replace").decode(head).lstrip("\ufeff")
+    lines = text.splitlines()
+    if len(head) == _HEAD_BYTES and len(lines) > 1:
+        lines.pop()
+    return [line for line in lines if line.strip()][:_HEAD_LINES]
+
+
+def _rows(lines: list[str], delimiter: str) -> list[list[str]]:
+    try:
+        return list(csv.reader(lines, delimiter=delimiter))
+    except csv.Error:
+        return []
+
+
+def _delimiter_of(lines: list[str]) -> str:
+    """Return the delimiter that makes most rows of the same length; a comma may be a decimal sign."""
+
+    def quality(delimiter: str) -> tuple[float, bool, int]:
+        lengths = Counter(map(len, _rows(lines, delimiter)))
+        length, rows = lengths.most_common(1)[0] if lengths else (0, 0)
+        return (rows / lengths.total(), delimiter != ",", length) if length > 1 else (0.0, False, 0)
+
+    # The first of equals: a comma, also where there is one column.
+    return max(_DELIMITERS, key=quality)
+
+
+def _are_numbers(row: list[str]) -> bool:
+    return all(_NUMBER.fullmatch(field) for field in row)
+
+
+def _decimal_of(rows: list[list[str]], delimiter: str) -> str:
+    fields = [field for row in rows for field in row if _NUMBER.fullmatch(field)]
+    has_commas = any(_DECIMAL_COMMA.fullmatch(field) for field in fields)
+    return "," if delimiter != "," and has_commas and not any("." in field for field in fields) else "."
+
+
+def open_csv(file: CSVFile, as_text: Iterable[str], temp_dir: Folder) -> Source:
+    """Open a CSV file; missing values are empty, ``?``, ``NA`` and the like.
+
+    The types are those of the first block (at least 4 MiB and 64 lines) and then hold for the whole file; all
+    numbers are read as float64, so that a column may begin with integers.
+    """
+    path, file = Path(file.path), file.seen()
+    try:
+        block = _block_bytes(path)
+        opened = _stream(file, block, None, {})
+        schema = opened.schema
+        opened.close()
+        names = None if file.header else [f"x{number}" for number in range(len(schema))]
+    except (OSError, pa.ArrowInvalid) as error:
+        raise opening(path, error) from error
+    fields = list(zip(names or schema.names, schema.types, strict=True))
+    texts = set(as_text)
+    types = {name: pa.string() if name in texts else _type_of(kind) for name, kind in fields}
+    known = {name: {_INTEGERS: ""} for name, kind in fields if pa.types.is_integer(kind)}
+    schema = pa.schema([pa.field(name, types[name], metadata=known.get(name)) for name, _ in fields])
+    make = partial(_stream, file, block, names, types)
+    return Source.factory(schema, make, partial(_explain, schema), str(path))
+
+
+def _type_of(inferred: pa.DataType) -> pa.DataType:
+    number = pa.types.is_integer(inferred) or pa.types.is_null(inferred)
+    # Text that is not of the encoding.
+    return pa.float64() if number else pa.string() if pa.types.is_binary(inferred) else inferred
+
+
+def _block_bytes(path: Path) -> int:
+    with pa.input_stream(path, compression="detect") as stream:
+        header = 0
+        while piece := stream.read(1 << 20):
+            end = piece.find(b"\n")
+            header += len(piece) if end < 0 else end
+            if end >= 0:
+                break
+    return min(max(_BLOCK_BYTES, _LINES_IN_BLOCK * header), (1 << 31) - 1)
+
+
+def _stream(
+    file: CSVFile, block: int, names: list[str] | None, types: dict[str, pa.DataType]
+) -> pa.csv.CSVStreamingReader:
+    return pa.csv.open_csv(
+        file.path,
+        read_options=pa.csv.ReadOptions(
+            block_size=block,
+            # Under this name pyarrow knows that there is nothing to convert.
+            encoding="utf8" if file.encoding == "utf-8" else file.encoding,
+            column_names=names,
+            autogenerate_column_names=not file.header and names is None,
+        ),
+        parse_options=pa.csv.ParseOptions(delimiter=file.delimiter, newlines_in_values=True),
+        convert_options=pa.csv.ConvertOptions(
+            column_types=types,
+            null_values=_MISSING,
+            strings_can_be_null=True,
+            decimal_point=file.decimal,
+        ),
+    )
+
+
+def _explain(schema: pa.Schema, message: str) -> str:
+    """Word a conversion error for people: which column, which value, what to do."""
+    found = re.search(r"CSV column #(\d+):.*?error to ([\w\[\]]+): (.*)", message, re.DOTALL)
+    if found is None:
+        return message
+    column, wanted, what = found.groups()
+    name = schema.names[int(column)]
+    if "UTF8" in what:
+        return (
+            f"column '{name}' is not UTF-8; say its encoding: CSVFile(path, encoding='cp1250'), for example"
+        )
+    return (
+        f"column '{name}' began with values of type {wanted}, but later: {what.strip()}; "
+        "mend the value, or drop the column"
+    )

@@ -1,0 +1,145 @@
+"""Parquet files, read by pyarrow: a fresh stream for each pass."""
+
+import mmap
+import tempfile
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from functools import partial
+from itertools import chain
+from pathlib import Path
+from typing import IO
+
+import pyarrow as pa
+import pyarrow.parquet
+
+from ferrank._core import Source
+from ferrank.data.opening import Folder, opening
+
+__all__ = ["open_parquet"]
+
+_BATCH_ROWS = 1 << 16
+_BATCH_VALUES = 1 << 20
+_BUFFER_BYTES = 1 << 16
+_VALUE_BYTES = 8
+_COLUMN_BYTES = 4 << 20
+_BYTES = 64 << 20
+_PART_BYTES = 24 << 20
+# Each is a file that is open.
+_PARTS = 256
+
+
+def open_parquet(path: Path, as_text: Iterable[str], temp_dir: Folder) -> Source:
+    """Open a Parquet file, read row group by row group in each pass."""
+    try:
+        with _parquet_file(path) as file:
+            schema, rows = file.schema_arrow, file.metadata.num_rows
+    except (OSError, pa.ArrowInvalid) as error:
+        raise opening(path, error) from error
+
+    def scan() -> pa.RecordBatchReader:
+        return pa.RecordBatchReader.from_batches(schema, _parquet_batches(path, temp_dir))
+
+    return Source.factory(schema, scan, str, str(path), rows)
+
+
+def _parquet_file(path: Path) -> pa.parquet.ParquetFile:
+    return pa.parquet.ParquetFile(path, buffer_size=_BUFFER_BYTES, pre_buffer=False)
+
+
+def _parquet_batches(path: Path, temp_dir: Folder) -> Iterator[pa.RecordBatch]:
+    """Yield the rows, row group by row group.
+
+    Reading all columns side by side holds a page of each, and its dictionary: much where there are many. Then
+    a few columns of a row group are read at a time, and kept until all are there: in memory where that is
+    little, else in files in ``temp_dir``.
+    """
+    with _parquet_file(path) as file:
+        schema = file.schema_arrow
+        names = schema.names
+        positions = {name: position for position, name in enumerate(names)}
+        for number in range(file.metadata.num_row_groups):
+            sizes = _column_sizes(file.metadata.row_group(number), positions)
+            parts = [names[part] for part in _parts(sizes)]
+            read = partial(file.iter_batches, row_groups=[number])
+            if sum(sizes) <= _BYTES:
+                yield from _part_by_part(read, schema, parts, _held)
+            elif sum(map(_while_read, sizes)) <= _BYTES:
+                yield from read(_BATCH_VALUES // len(sizes))
+            else:
+                with ExitStack() as stack:
+                    yield from _part_by_part(
+                        read, schema, parts, lambda batches: stack.enter_context(_spooled(batches, temp_dir))
+                    )
+            # What pyarrow's pool keeps would count within a memory limit.
+            pa.default_memory_pool().release_unused()
+
+
+def _column_sizes(group: pa.parquet.RowGroupMetaData, positions: Mapping[str, int]) -> list[int]:
+    """Return about how many bytes each top-level column of a row group takes once it is read."""
+    sizes = [0] * len(positions)
+    for column in map(group.column, range(group.num_columns)):
+        # Names may hold dots, too; the column is the longest beginning that is one.
+        name = column.path_in_schema
+        while name not in positions:
+            name = name[: name.rindex(".")]
+        # A value that repeats takes next to nothing in the file.
+        sizes[positions[name]] += max(column.total_uncompressed_size, group.num_rows * _VALUE_BYTES)
+    return sizes
+
+
+def _parts(sizes: list[int]) -> list[slice]:
+    """Return which columns of these sizes are read at a time."""
+    taken = [_while_read(size) for size in sizes]
+    most = max(_PART_BYTES, sum(taken) // _PARTS)
+    parts, first, size = [], 0, 0
+    for column, added in enumerate(taken):
+        if column > first and size + added > most:
+            parts.append(slice(first, column))
+            first, size = column, 0
+        size += added
+    return [*parts, slice(first, len(sizes))]
+
+
+def _while_read(size: int) -> int:
+    """Return the bytes that a column of ``size`` takes while it is read beside others.
+
+    These are a page, its dictionary, and both unpacked.
+    """
+    return min(3 * size, _COLUMN_BYTES)
+
+
+def _part_by_part(
+    read: Callable[..., Iterator[pa.RecordBatch]],
+    schema: pa.Schema,
+    parts: list[list[str]],
+    keep: Callable[[Iterator[pa.RecordBatch]], Iterable[pa.RecordBatch]],
+) -> Iterator[pa.RecordBatch]:
+    """Yield the batches of a row group, of which ``read`` gives some columns and ``keep`` keeps them."""
+    # "a" asks for "a.b" as well.
+    kept = [keep(batch.select(names) for batch in read(_BATCH_ROWS, columns=names)) for names in parts]
+    for together in zip(*kept, strict=True):
+        arrays = [array for batch in together for array in batch.columns]
+        yield pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def _held(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Keep the batches in memory, each until it is asked for."""
+    held = deque(batches)
+    return (held.popleft() for _ in range(len(held)))
+
+
+@contextmanager
+def _spooled(batches: Iterator[pa.RecordBatch], temp_dir: Folder) -> Iterator[pa.RecordBatchReader]:
+    """Keep the batches, of which there is one, in a file, which is mapped."""
+    with tempfile.TemporaryFile(dir=temp_dir) as spool:
+        _write(batches, spool)
+        yield pa.ipc.open_stream(pa.py_buffer(mmap.mmap(spool.fileno(), 0, access=mmap.ACCESS_READ)))
+
+
+def _write(batches: Iterator[pa.RecordBatch], file: IO[bytes]) -> None:
+    first = next(batches)
+    with pa.ipc.new_stream(file, first.schema) as writer:
+        for batch in chain([first], batches):
+            writer.write_batch(batch)
+    file.flush()

@@ -1,0 +1,156 @@
+"""What is not in a file of this machine: URLs, object stores, standard input, open files.
+
+It is copied to a temporary folder once, because a ranking reads its rows several times.
+"""
+
+import fnmatch
+import io
+import os
+import re
+import shutil
+import sys
+import tempfile
+import urllib.error
+import urllib.parse
+import urllib.request
+import weakref
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
+from typing import IO, Any
+
+import pyarrow as pa
+from pyarrow import fs
+
+from ferrank.data.opening import Folder
+from ferrank.errors import ResourceError
+
+__all__ = ["TempFolder", "fetched", "is_remote", "spooled"]
+
+_URL = re.compile(r"([a-zA-Z][a-zA-Z0-9+.-]+)://")
+_TIMEOUT = 60
+_BLOCK = 1 << 20
+_MAGIC = {
+    b"ARROW1": ".arrow",
+    b"\xff\xff\xff\xff": ".arrows",
+    b"PAR1": ".parquet",
+    b"ORC": ".orc",
+    b"\x93NUMPY": ".npy",
+    b"{": ".jsonl",
+    b"[": ".json",
+    b"@": ".arff",
+    b"%": ".arff",
+}
+
+
+class TempFolder:
+    """A temporary folder that is removed with this object, or when the interpreter ends."""
+
+    def __init__(self, temp_dir: Folder) -> None:
+        self.path = Path(tempfile.mkdtemp(prefix="ferrank-", dir=temp_dir))
+        weakref.finalize(self, shutil.rmtree, self.path, True)
+
+
+def is_remote(data: Any) -> bool:
+    """Return whether ``data`` is a URL, "-" for standard input, or an open file."""
+    if isinstance(data, str):
+        return data == "-" or _URL.match(data) is not None
+    return hasattr(data, "read") and not hasattr(data, "read_next_batch")
+
+
+def fetched(url: str, folder: TempFolder) -> Path | list[Path]:
+    """Copy what a URL names to ``folder``; return the file, or the files of a folder or pattern there.
+
+    ``http`` and ``https`` are read by Python, object stores (``s3``, ``gs``, ``abfs`` …) by pyarrow, others
+    by fsspec, if it is installed.
+
+    Raises
+    ------
+    ResourceError
+        It cannot be read; the message names the URL.
+    """
+    scheme = _URL.match(url)[1].lower()  # type: ignore[index]
+    try:
+        if scheme in {"http", "https"}:
+            return _download(url, folder)
+        try:
+            store, path = fs.FileSystem.from_uri(url)
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError, ValueError):
+            store, path = _by_fsspec(url, scheme)
+        return _copied(store, path, url, folder)
+    except (OSError, urllib.error.URLError, ValueError, pa.ArrowException) as error:
+        if isinstance(error, ResourceError):
+            raise
+        raise ResourceError(f"{url}: {error}") from error
+
+
+def _download(url: str, folder: TempFolder) -> Path:
+    with urllib.request.urlopen(url, timeout=_TIMEOUT) as answer:
+        name = PurePosixPath(urllib.parse.urlparse(url).path).name or "data"
+        return _kept(answer, folder.path / name)
+
+
+def _by_fsspec(url: str, scheme: str) -> tuple[fs.FileSystem, str]:
+    try:
+        import fsspec  # type: ignore[import-untyped]
+    except ImportError as error:
+        raise ResourceError(f"{url}: '{scheme}' needs fsspec; pip install fsspec") from error
+    try:
+        store, path = fsspec.core.url_to_fs(url)
+    except (ImportError, ValueError) as error:
+        raise ResourceError(f"{url}: {error}") from error
+    return fs.PyFileSystem(fs.FSSpecHandler(store)), path
+
+
+def _copied(store: fs.FileSystem, path: str, url: str, folder: TempFolder) -> Path | list[Path]:
+    found = store.get_file_info(path)
+    if found.type == fs.FileType.File:
+        return _kept(store.open_input_stream(path, compression=None), folder.path / PurePosixPath(path).name)
+    if found.type == fs.FileType.Directory:
+        pattern, parent = None, path
+    else:
+        pattern, parent = path, _before_magic(path)
+    inside = store.get_file_info(fs.FileSelector(parent, recursive=True, allow_not_found=True))
+    names = sorted(one.path for one in inside if one.type == fs.FileType.File)
+    names = [
+        name for name in names if pattern is None or fnmatch.fnmatch(name.lstrip("/"), pattern.lstrip("/"))
+    ]
+    if not names:
+        raise ResourceError(f"{url}: no such file")
+    targets = [folder.path / os.path.relpath(name, parent) for name in names]
+    for name, target in zip(names, targets, strict=True):
+        target.parent.mkdir(parents=True, exist_ok=True)
+        _kept(store.open_input_stream(name, compression=None), target)
+    return folder.path if pattern is None else targets
+
+
+def _before_magic(path: str) -> str:
+    parts = path.split("/")
+    plain = next((n for n, part in enumerate(parts) if re.search(r"[*?\[]", part)), len(parts) - 1)
+    return "/".join(parts[:plain])
+
+
+def _kept(stream: Any, target: Path) -> Path:
+    with stream, target.open("wb") as file:
+        shutil.copyfileobj(stream, file, _BLOCK)
+    return target
+
+
+def spooled(data: Any, folder: TempFolder) -> Path:
+    """Copy standard input ("-") or an open file to ``folder``, under a suffix that its first bytes tell."""
+    stream: IO[bytes] = sys.stdin.buffer if data == "-" else data
+    blocks = _blocks(stream)
+    first = next(blocks, b"")
+    suffix = next((suffix for mark, suffix in _MAGIC.items() if first.lstrip().startswith(mark)), ".csv")
+    if first.startswith(b"PK"):
+        suffix = ".xlsx" if b"[Content_Types].xml" in first or b"xl/" in first else ".npz"
+    target = folder.path / f"data{suffix}"
+    with target.open("wb") as file:
+        file.write(first)
+        file.writelines(blocks)
+    return target
+
+
+def _blocks(stream: Any) -> Iterator[bytes]:
+    is_text = isinstance(stream, io.TextIOBase)
+    while block := stream.read(_BLOCK):
+        yield block.encode() if is_text else block

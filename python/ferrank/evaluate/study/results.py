@@ -1,0 +1,247 @@
+"""The results of a study: every number in one table, and tables and tests of it."""
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.feather
+from scipy import stats
+
+from ferrank.errors import DataError, SettingError
+from ferrank.evaluate.compare import Comparison, compare
+from ferrank.evaluate.measures import MEASURES
+from ferrank.output import check_path, replace
+
+__all__ = ["Results"]
+
+_BY_TASK = ("rrmse", "accuracy", "pooled_auprc")
+"""The measures that stand for a task where none is named: numbers, classes, label sets."""
+_SUFFIXES = (".html", ".md", ".tex", ".csv", ".arrow")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Results:
+    """What a study found.
+
+    Parameters
+    ----------
+    numbers : pyarrow.Table
+        A row for each data set, method, split, number of labelled rows and measure, with the columns
+        ``data``, ``method`` (the ranker, with its score where it has several; "unweighted" is the baseline),
+        ``split``, ``labelled``, ``measure``, ``value``, ``ranking_seconds``, ``n_train`` and ``n_test``.
+    """
+
+    numbers: pa.Table
+
+    @property
+    def methods(self) -> list[str]:
+        """The methods, in the order of the study."""
+        return list(dict.fromkeys(self.numbers["method"].to_pylist()))
+
+    @property
+    def measures(self) -> list[str]:
+        """The measures that there are."""
+        return list(dict.fromkeys(self.numbers["measure"].to_pylist()))
+
+    def measure_of(self, measure: str | None) -> str:
+        """Return ``measure``, or the one that stands for the tasks of the study.
+
+        Raises
+        ------
+        SettingError
+            There is no such measure; or none is named and the data sets have several tasks.
+        """
+        if measure is not None:
+            if measure not in self.measures:
+                raise SettingError(f"measure: no '{measure}' here; there are {', '.join(self.measures)}")
+            return measure
+        found = [name for name in _BY_TASK if name in self.measures]
+        if len(found) != 1:
+            raise SettingError(f"measure: name one of {', '.join(self.measures)}")
+        return found[0]
+
+    def values(self, measure: str | None = None, labelled: int | None = None) -> Any:
+        """Return the values of a measure as a frame: a row for each data set and split, a column a method."""
+        frame = self.numbers.to_pandas()
+        chosen = frame["measure"] == self.measure_of(measure)
+        chosen &= frame["labelled"].isna() if labelled is None else frame["labelled"] == labelled
+        if not chosen.any():
+            there = sorted(set(frame["labelled"].dropna().astype(int)))
+            raise SettingError(
+                f"labelled: no results with {labelled}; there are {there or 'those of all rows'}"
+            )
+        wide = frame[chosen].pivot_table("value", ["data", "split"], "method", sort=False)
+        return wide[[name for name in self.methods if name in wide.columns]]
+
+    def table(self, measure: str | None = None, labelled: int | None = None) -> Any:
+        """Return the means over splits as a frame: a row for each data set, a column for each method.
+
+        Parameters
+        ----------
+        measure : str, optional
+            By default RRMSE for numbers, the accuracy for classes, the area under the average
+            precision-recall curve for label sets.
+        labelled : int, optional
+            Number of labelled rows; by default all.
+        """
+        return self.values(measure, labelled).groupby(level="data", sort=False).mean()
+
+    def compare(
+        self,
+        *methods: str,
+        measure: str | None = None,
+        labelled: int | None = None,
+        control: str | None = None,
+        alpha: float = 0.05,
+    ) -> Comparison:
+        """Compare methods over the data sets, by default all: see :func:`~ferrank.evaluate.compare`."""
+        name = self.measure_of(measure)
+        table = self.table(name, labelled)
+        unknown = next((one for one in methods if one not in table.columns), None)
+        if unknown is not None:
+            raise SettingError(f"methods: no '{unknown}' here; there are {', '.join(table.columns)}")
+        table = table[list(methods) or list(table.columns)].dropna()
+        lower = not MEASURES[name].higher_is_better
+        return compare(table, lower_is_better=lower, control=control, alpha=alpha)
+
+    def paired_t(
+        self, a: str, b: str, data: str, *, measure: str | None = None, corrected: bool = True
+    ) -> tuple[float, float, float]:
+        """Compare two methods on the splits of one data set by a paired t-test.
+
+        Parameters
+        ----------
+        a, b : str
+            The methods.
+        data : str
+            The data set.
+        measure : str, optional
+            As in :meth:`table`.
+        corrected : bool, default=True
+            Whether the variance is corrected for training rows that splits share (Nadeau and Bengio 2003).
+
+        Returns
+        -------
+        (float, float, float)
+            The mean of ``a - b``, t, and the p-value of both sides.
+        """
+        values = self.values(measure)
+        if data not in values.index.get_level_values("data"):
+            raise SettingError(f"data: no '{data}' here")
+        differences = (values.loc[data][a] - values.loc[data][b]).dropna().to_numpy()
+        n = len(differences)
+        if n < 2:
+            raise DataError(f"{data}: {n} split; a test needs at least 2")
+        rows = self.numbers.filter(pa.compute.equal(self.numbers["data"], data))
+        share = rows["n_test"][0].as_py() / rows["n_train"][0].as_py() if corrected else 0.0
+        error = np.sqrt(differences.var(ddof=1) * (1 / n + share))
+        mean = float(differences.mean())
+        if error == 0:
+            return mean, np.inf * np.sign(mean) if mean else 0.0, 0.0 if mean else 1.0
+        t = mean / float(error)
+        return mean, t, float(2 * stats.t.sf(abs(t), n - 1))
+
+    def seconds(self) -> Any:
+        """Return the mean time of ranking, in seconds: a row for each data set, a column for each method."""
+        frame = self.numbers.to_pandas().dropna(subset=["ranking_seconds"])
+        wide = frame.pivot_table("ranking_seconds", "data", "method", sort=False)
+        return wide[[name for name in self.methods if name in wide.columns]]
+
+    def to_text(
+        self,
+        how: Literal["markdown", "latex", "html"] = "markdown",
+        measure: str | None = None,
+        labelled: int | None = None,
+    ) -> str:
+        """Return :meth:`table` as Markdown, LaTeX or HTML, with the best of each data set marked."""
+        name = self.measure_of(measure)
+        table = self.table(name, labelled)
+        best = table.max(axis=1) if MEASURES[name].higher_is_better else table.min(axis=1)
+        head = ["data", *map(str, table.columns)]
+        rows = [
+            [str(data), *(_marked(f"{value:.3f}", value == best[data], how) for value in row)]
+            for data, row in table.iterrows()
+        ]
+        return _FORMS[how](head, rows)
+
+    def save(self, path: str | os.PathLike[str], measure: str | None = None) -> None:
+        """Save as a page (.html), a table (.md, .tex, .csv), or all numbers (.arrow)."""
+        target = check_path(path, _SUFFIXES)
+        replace(target, lambda partial: self._write(partial, target.suffix.lower(), measure))
+
+    def _write(self, path: Path, suffix: str, measure: str | None) -> None:
+        if suffix == ".arrow":
+            pyarrow.feather.write_feather(self.numbers, str(path), compression="uncompressed")
+        elif suffix == ".csv":
+            self.table(measure).to_csv(path)
+        elif suffix == ".html":
+            path.write_text(self._page(measure), encoding="utf-8")
+        else:
+            how: Literal["markdown", "latex"] = "markdown" if suffix == ".md" else "latex"
+            path.write_text(self.to_text(how, measure), encoding="utf-8")
+
+    def _page(self, measure: str | None) -> str:
+        name = self.measure_of(measure)
+        n_splits = len(set(self.numbers["split"].to_pylist()))
+        parts = [
+            f"<h1>{escape(MEASURES[name].title)} of {len(self.methods)} methods</h1>",
+            f"<p>Means over {n_splits} splits; the best of each data set is bold.</p>",
+            self.to_text("html", name),
+        ]
+        if len(self.table(name)) > 1 and len(self.methods) > 1:
+            found = self.compare(measure=name)
+            parts += ["<h2>Comparison</h2>", f"<pre>{escape(found.to_text())}</pre>"]
+        parts += ["<h2>Seconds for a ranking</h2>", self.seconds().to_html(float_format="{:.2f}".format)]
+        return _PAGE.format("\n".join(parts))
+
+    def __repr__(self) -> str:
+        shown = f"{len(set(self.numbers['data'].to_pylist()))} data sets, {len(self.methods)} methods"
+        return f"<Results of {shown}, {self.numbers.num_rows:,} numbers>"
+
+
+def load(path: str | os.PathLike[str]) -> Results:
+    """Load what :meth:`Results.save` wrote as .arrow."""
+    return Results(pyarrow.feather.read_table(path))
+
+
+def _marked(text: str, is_best: bool, how: str) -> str:
+    marks = {"markdown": ("**", "**"), "latex": ("\\textbf{", "}"), "html": ("<b>", "</b>")}[how]
+    return f"{marks[0]}{text}{marks[1]}" if is_best else text
+
+
+def _markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [head, ["---"] + ["---:"] * (len(head) - 1), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"
+
+
+def _latex(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [" & ".join(part.replace("_", "\\_") for part in line) + " \\\\" for line in [head, *rows]]
+    form = "l" + "r" * (len(head) - 1)
+    body = "\n".join(["\\hline", lines[0], "\\hline", *lines[1:], "\\hline"])
+    return f"\\begin{{tabular}}{{{form}}}\n{body}\n\\end{{tabular}}\n"
+
+
+def _html(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    top = "".join(f"<th>{escape(cell)}</th>" for cell in head)
+    body = "".join(
+        f"<tr><td>{escape(row[0])}</td>{''.join(f'<td>{cell}</td>' for cell in row[1:])}</tr>" for row in rows
+    )
+    return f"<table><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table>"
+
+
+_FORMS = {"markdown": _markdown, "latex": _latex, "html": _html}
+_PAGE = """<!DOCTYPE html>
+<html lang="en"><head><meta charset="utf-8"><title>Study</title><style>
+body {{ font: 15px/1.5 system-ui, sans-serif; margin: 2em auto; max-width: 70em; padding: 0 1em; }}
+table {{ border-collapse: collapse; }} td, th {{ padding: .2em .7em; text-align: right; }}
+td:first-child, th:first-child {{ text-align: left; }} tbody tr:nth-child(odd) {{ background: #8881; }}
+pre {{ overflow: auto; }} :root {{ color-scheme: light dark; }}
+</style></head><body>
+{}
+</body></html>
+"""

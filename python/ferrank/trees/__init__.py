@@ -1,0 +1,1 @@
+"""Decision and regression trees whose tests are chosen by Relief."""

@@ -1,0 +1,170 @@
+//! A tree: nodes in the order of a walk, the left branch first.
+
+use serde::{Deserialize, Serialize};
+
+use crate::model::LinearModel;
+use crate::params::Selector;
+use ferrank_data::schema::Task;
+
+/// A question about a value; rows of which it holds go left.
+///
+/// ```
+/// use ferrank_trees::Test;
+///
+/// assert_eq!(Test::groups(vec![2, 0], vec![1]), Test::In { left: vec![0, 2], right: vec![1] });
+/// ```
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Test {
+    /// value ≤ cut
+    AtMost(f64),
+    /// The value is one of some categories.
+    In {
+        /// Numbers of the categories that go left, ascending.
+        left: Vec<u16>,
+        /// Of those that go right, ascending. Rows of others go where rows with a missing value go.
+        right: Vec<u16>,
+    },
+}
+
+impl Test {
+    /// The test of two groups of categories.
+    pub fn groups(mut left: Vec<u16>, mut right: Vec<u16>) -> Self {
+        left.sort_unstable();
+        right.sort_unstable();
+        Test::In { left, right }
+    }
+
+    /// True if a row with this number goes left; `None` if it is missing or the test is about categories.
+    fn of_number(&self, value: f64) -> Option<bool> {
+        match self {
+            Test::AtMost(cut) if !value.is_nan() => Some(value <= *cut),
+            _ => None,
+        }
+    }
+
+    /// True if a row of this category goes left; `None` if it is of neither side, or the test is about numbers.
+    fn of_category(&self, code: u16) -> Option<bool> {
+        match self {
+            Test::In { left, .. } if left.binary_search(&code).is_ok() => Some(true),
+            Test::In { right, .. } if right.binary_search(&code).is_ok() => Some(false),
+            _ => None,
+        }
+    }
+}
+
+/// A value of a row.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Value {
+    /// NaN is missing.
+    Number(f64),
+    /// The number of a category; those that the tree does not know have numbers of none.
+    Category(u16),
+}
+
+/// What a node asks, and how that was chosen.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Split {
+    /// Number of the feature.
+    pub feature: u32,
+    /// The question.
+    pub test: Test,
+    /// True if rows with a missing value, or one that the node did not see, go left.
+    pub missing_left: bool,
+    /// Rows of the node whose value is missing.
+    pub n_missing: u64,
+    /// What chose the feature and its test.
+    pub selector: Selector,
+    /// Its estimate of the feature at the node.
+    pub estimate: f64,
+    /// Correlation of the estimates of Relief and the other selector, where they were compared.
+    pub correlation: Option<f64>,
+    /// Number of the left child.
+    pub left: u32,
+    /// Number of the right child.
+    pub right: u32,
+}
+
+impl Split {
+    /// True if a row with this value goes left.
+    pub(crate) fn goes_left(&self, value: Value) -> bool {
+        let found = match value {
+            Value::Number(value) => self.test.of_number(value),
+            Value::Category(code) => self.test.of_category(code),
+        };
+        found.unwrap_or(self.missing_left)
+    }
+}
+
+/// A node.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Node {
+    /// Rows that reach it.
+    pub n_rows: u64,
+    /// n_classes; rows by class. Empty for numbers.
+    pub class_counts: Vec<u64>,
+    /// The number of the majority class, the first of equal ones, or the mean.
+    pub prediction: f64,
+    /// Gini index, or variance.
+    pub impurity: f64,
+    /// The linear model of a leaf that has one.
+    pub model: Option<LinearModel>,
+    /// `None` for leaves.
+    pub split: Option<Split>,
+}
+
+/// A feature as the tree knows it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Feature {
+    /// Name of its column.
+    pub name: String,
+    /// Names of the categories of a nominal feature, in byte order.
+    pub categories: Option<Vec<String>>,
+}
+
+/// A decision or regression tree.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Tree {
+    /// Classification or regression.
+    pub task: Task,
+    /// Name of the target's column.
+    pub target: String,
+    /// Names of the classes, in byte order; empty for numbers.
+    pub classes: Vec<String>,
+    /// In the order of the columns.
+    pub features: Vec<Feature>,
+    /// The root first; each node is followed by its left branch, then by its right one.
+    pub nodes: Vec<Node>,
+}
+
+impl Tree {
+    /// The decrease of impurity that each feature brings, weighted by the share of rows that reach the node and divided
+    /// by the impurity of the root, as Genie3 (Huynh-Thu et al. 2010) for one tree; n_features.
+    ///
+    /// Impurity is the Gini index or the variance, whatever selector chose, and whatever leaves predict.
+    pub fn importances(&self) -> Vec<f64> {
+        let mut importances = vec![0.0; self.features.len()];
+        let Some(root) = self.nodes.first() else { return importances };
+        let total = |node: &Node| node.n_rows as f64 * node.impurity;
+        for node in &self.nodes {
+            let Some(split) = &node.split else { continue };
+            let [left, right] = [split.left, split.right].map(|child| total(&self.nodes[child as usize]));
+            importances[split.feature as usize] += total(node) - left - right;
+        }
+        let all = total(root);
+        importances.iter_mut().for_each(|importance| *importance = if all > 0.0 { *importance / all } else { 0.0 });
+        importances
+    }
+
+    /// The leaf of a row with these values by feature.
+    pub(crate) fn leaf(&self, value: impl Fn(u32) -> Value) -> u32 {
+        let mut number = 0;
+        while let Some(split) = &self.nodes[number as usize].split {
+            number = if split.goes_left(value(split.feature)) { split.left } else { split.right };
+        }
+        number
+    }
+}

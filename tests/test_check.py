@@ -1,0 +1,204 @@
+"""The check of data sets: what spoils a table is found, and clean tables are left alone."""
+
+import json
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+import ferrank as fr
+from ferrank.cli import main
+
+DATA = Path(__file__).parent / "data"
+Table = pd.DataFrame
+Spoil = Callable[[Table, np.random.Generator], Table]
+
+
+def clean(n_rows: int = 400, seed: int = 0) -> Table:
+    """Return a table in which nothing is wrong."""
+    rng = np.random.default_rng(seed)
+    frame = pd.DataFrame(rng.normal(size=(n_rows, 6)), columns=list("abcdef"))
+    frame["count"] = rng.poisson(4, n_rows)
+    frame["colour"] = rng.choice(["red", "green", "blue"], n_rows)
+    frame["y"] = frame.a + (frame.colour == "red") + 0.5 * frame["count"] + rng.normal(size=n_rows)
+    return frame
+
+
+def classes(frame: Table) -> Table:
+    return frame.assign(y=np.where(frame.y > frame.y.median(), "high", "low"))
+
+
+SPOILED: dict[str, tuple[str, Spoil]] = {
+    "row numbers": ("identifier", lambda t, _: t.assign(row=np.arange(len(t)))),
+    "shuffled numbers": ("identifier", lambda t, r: t.assign(who=r.permutation(len(t)) + 1000)),
+    "names": ("identifier", lambda t, _: t.assign(who=[f"patient {n}" for n in range(len(t))])),
+    "numbers called ids": (
+        "identifier",
+        lambda t, r: t.assign(customer_id=r.choice(10**7, len(t), replace=False)),
+    ),
+    "times": ("order of rows", lambda t, r: t.assign(time=np.cumsum(r.exponential(size=len(t))))),
+    "shops": (
+        "many categories",
+        lambda t, r: t.assign(shop=[f"shop {n}" for n in r.integers(200, size=len(t))]),
+    ),
+    "constants": ("constant", lambda t, _: t.assign(one=1)),
+    "nothing": ("constant", lambda t, _: t.assign(none=np.nan)),
+    "copies in another unit": ("copies", lambda t, _: t.assign(g=t.a * 2.54)),
+    "copies of categories": (
+        "copies",
+        lambda t, _: t.assign(farbe=t.colour.map({"red": "rot", "green": "grün", "blue": "blau"})),
+    ),
+    "near copies": ("near copies", lambda t, r: t.assign(g=t.a + 0.01 * r.normal(size=len(t)))),
+    "the target in other units": ("leak", lambda t, _: t.assign(g=np.exp(t.y))),
+    "the class as a number": ("leak", lambda t, _: classes(t).assign(g=t.y)),
+    "the class as codes": (
+        "leak",
+        lambda t, _: classes(t).assign(g=np.where(t.y > t.y.median(), "+", "-")),
+    ),
+    "a value for one class alone": (
+        "leak",
+        lambda t, r: classes(t).assign(g=np.where(t.y > t.y.median(), r.normal(size=len(t)), np.nan)),
+    ),
+    "postcodes": ("codes", lambda t, r: t.assign(postcode=r.integers(1000, 1040, len(t)))),
+    "codes by what they tell": ("codes", lambda t, r: _with_codes(t, r)),
+    "numbers as text": ("numbers in strings", lambda t, _: t.assign(g=[f"{v:.1f}" for v in t.a * 10])),
+    "numbers with units": (
+        "numbers in strings",
+        lambda t, _: t.assign(g=[f"{v:.0f} kg" for v in 99 + 9 * t.b]),
+    ),
+    "dates as text": (
+        "dates in strings",
+        lambda t, r: t.assign(day=[f"2024-{m:02}-{d:02}" for m, d in r.integers(1, 13, (len(t), 2))]),
+    ),
+    "-999": ("missing as a value", lambda t, r: t.assign(a=np.where(r.random(len(t)) < 0.05, -999.0, t.a))),
+    "unknown": (
+        "missing as a value",
+        lambda t, r: t.assign(colour=np.where(r.random(len(t)) < 0.1, "unknown", t.colour)),
+    ),
+    "a rare class": (
+        "imbalance",
+        lambda t, _: t.assign(y=np.where(t.index < 3, "ill", "well")).sample(frac=1, random_state=0),
+    ),
+    "a target that hardly varies": ("imbalance", lambda t, _: t.assign(y=np.where(t.index < 3, t.y, 0.0))),
+    "repeated rows": ("repeated rows", lambda t, _: pd.concat([t, t[:100]])),
+}
+
+
+def _with_codes(table: Table, rng: np.random.Generator) -> Table:
+    code = rng.integers(12, size=len(table))
+    return table.assign(plan=code, y=table.y + 6 * rng.permutation(12)[code] % 7)
+
+
+@pytest.mark.parametrize("name", SPOILED)
+def test_what_spoils_a_table_is_found(name: str) -> None:
+    kind, spoil = SPOILED[name]
+    table = spoil(clean(), np.random.default_rng(1))
+    found = fr.check(table, "y")
+    assert [finding.kind for finding in found] == [kind]
+    added = [column for column in found[0].columns if column in table]
+    assert added or kind == "repeated rows"
+
+
+CLEAN_FILES = {
+    "abalone": {"target_last": 1},
+    "breast-w": {"target_last": 1},
+    "diabetes": {"target_last": 1},
+    "emotions": {"labels": DATA / "emotions.xml"},
+    "german": {"target_last": 1},
+    "heart-c": {"target_last": 1},
+    "iris": {"target_last": 1},
+    "jura": {"target": ["Cd", "Co", "Cu"]},
+    "slump": {"target_last": 3},
+    "wine": {"target_last": 1},
+}
+
+
+@pytest.mark.parametrize("name", CLEAN_FILES)
+def test_clean_files_are_left_alone(name: str) -> None:
+    found = fr.check(DATA / f"{name}.arff", **CLEAN_FILES[name])
+    assert list(found) == []
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_clean_tables_are_left_alone(seed: int) -> None:
+    table = clean(60 + 150 * seed, seed)
+    assert list(fr.check(table, "y")) == []
+    assert list(fr.check(classes(table), "y")) == []
+
+
+def test_columns_of_which_the_same_is_said_are_told_together() -> None:
+    found = fr.check(clean().assign(one=1, two=2), "y")
+    assert [finding.columns for finding in found] == [["one", "two"]]
+    assert "constant: columns 'one' and 'two': the same value in all rows; drop it" in str(found)
+    assert json.loads(json.dumps(found.to_dict()))["findings"][0]["kind"] == "constant"
+
+
+def test_large_tables_are_sampled_and_containers_agree(tmp_path: Path) -> None:
+    table = clean(30_000).assign(row=np.arange(30_000))
+    found = fr.check(table, "y")
+    assert (found.n_rows, found.n_sampled) == (30_000, 10_000)
+    batches = pa.Table.from_pandas(table).to_batches(max_chunksize=777)
+    assert fr.check(pa.Table.from_batches(batches), "y").to_dict() == found.to_dict()
+    # Of a sample, row numbers have gaps.
+    assert [finding.kind for finding in found] == ["order of rows"]
+
+
+def test_without_a_target_all_columns_are_features() -> None:
+    table = clean()
+    assert fr.check(table.assign(z=table.y)).of("copies")[0].columns == ["y", "z"]
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        {"a": [], "y": []},
+        {"a": [1.0], "y": [1.0]},
+        {"a": [None, None], "y": ["x", None]},
+        {"a": [np.inf, -np.inf, np.nan] * 20, "y": ["x", "y", "z"] * 20},
+        {"a": ["", None, "\x1b[31m"] * 20, "y": [True, False, None] * 20},
+        {"a": [2**60 + n for n in range(60)], "y": [0, 1] * 30},
+    ],
+)
+def test_odd_tables_make_no_trouble(table: dict[str, list[Any]]) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert "\x1b" not in str(fr.check(pa.table(table), "y"))
+
+
+def test_a_ranking_warns_of_the_worst_once() -> None:
+    table = clean().assign(who=[f"w{n}" for n in range(400)], one=1)
+    data = fr.Dataset(table, "y")
+    with pytest.warns(fr.SpoiledDataWarning, match="column 'who': a category for nearly each row") as caught:
+        fr.rank(data, n_estimators=2)
+    assert len(caught) == 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        fr.rank(data, n_estimators=2)
+        fr.rank(clean(), "y", n_estimators=2)
+
+
+@pytest.mark.parametrize("value", [1.5, "a", None])
+def test_a_ranking_warns_of_a_constant_target(value: Any) -> None:
+    settings = {"unlabelled": "ignore"} if value is None else {}
+    try:
+        with pytest.warns(
+            fr.SpoiledDataWarning, match="constant: column 'y': the target has one value or none"
+        ):
+            fr.rank(clean().assign(y=value), "y", n_estimators=2, **settings)
+    except fr.DataError:
+        assert value is None
+
+
+def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "t.csv"
+    clean().assign(row=np.arange(400)).to_csv(path, index=False)
+    assert main(["check", str(path), "--target", "y"]) == 0
+    assert "identifier: column 'row': it counts the rows; drop it" in capsys.readouterr().out
+    assert main(["check", str(path), "--target", "y", "--drop", "row", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["findings"] == []
+    assert main(["check", str(path), "--target", "z"]) == 2

@@ -1,0 +1,293 @@
+"""Any table in: formats, ways to write CSV, URLs, open files, data sets of other libraries."""
+
+import io
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import fsspec
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.dataset
+import pyarrow.feather
+import pyarrow.orc
+import pyarrow.parquet
+import pytest
+
+import ferrank as fr
+
+ROWS = 150
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(ROWS, 3)).round(6)
+FRAME = pd.DataFrame(X, columns=["x0", "x1", "x2"]).assign(
+    word=RNG.choice(["é", "b", "c"], ROWS), y=(X[:, 0] + X[:, 1] ** 2).round(6)
+)
+TABLE = pa.Table.from_pandas(FRAME)
+
+
+def importances(data: Any, target: str = "y") -> list[float]:
+    found = fr.rank(data, target, n_estimators=8)
+    assert found.n_rows == ROWS
+    return sorted(found.importances().tolist())
+
+
+WANTED = importances(TABLE)
+NUMBERS = importances(TABLE.drop_columns(["word"]))
+
+
+def write_csv(path: Path, frame: pd.DataFrame = FRAME, **how: Any) -> Path:
+    frame.to_csv(path, index=False, **how)
+    return path
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        {},
+        {"sep": ";"},
+        {"sep": "\t"},
+        {"sep": "|"},
+        {"sep": ";", "decimal": ","},
+        {"sep": "\t", "decimal": ","},
+        {"encoding": "utf-16"},
+        {"encoding": "utf-8-sig"},
+        {"sep": ";", "decimal": ",", "encoding": "utf-16"},
+        {"header": False},
+        {"header": False, "sep": ";", "decimal": ","},
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("name", ["t.csv", "t.txt"])
+def test_how_a_csv_file_is_written_is_seen(tmp_path: Path, how: dict[str, Any], name: str) -> None:
+    frame = FRAME
+    if not how.get("header", True):
+        # Without a name, the first line has to be one of numbers.
+        frame = FRAME.drop(columns="word").rename(columns={"y": "x3"})
+    path = write_csv(tmp_path / name, frame, **how)
+    assert importances(path, frame.columns[-1]) == (WANTED if frame is FRAME else NUMBERS)
+
+
+def test_what_is_said_of_a_csv_file_counts(tmp_path: Path) -> None:
+    path = write_csv(tmp_path / "t.csv", FRAME, sep="#", header=False, encoding="cp1250")
+    file = fr.CSVFile(path, delimiter="#", header=False, encoding="cp1250")
+    assert importances(file, "x4") == WANTED
+    names = [column["name"] for column in fr.inspect(file)["columns"]]
+    assert names == ["x0", "x1", "x2", "x3", "x4"]
+
+
+def test_other_encodings_are_told(tmp_path: Path) -> None:
+    path = write_csv(tmp_path / "t.csv", FRAME, encoding="cp1252")
+    with pytest.warns(UnicodeWarning, match=r"t.csv: is not UTF-8 and read as cp1252"):
+        assert importances(path) == WANTED
+    late = tmp_path / "late.csv"
+    late.write_bytes(b"a,y\n" + b"x,1.5\nz,2.5\n" * 20_000 + b"\xe9,0.5\n")
+    with pytest.raises(fr.DataError, match=r"late.csv.*column 'a' is not UTF-8; say its encoding"):
+        fr.rank(late, "y", n_estimators=2)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"delimiter": ";;"}, "delimiter: ';;' is not one character"),
+        ({"decimal": ";"}, "decimal: ';' is neither"),
+        ({"encoding": "klingon"}, "encoding: unknown encoding: klingon; use utf-8"),
+    ],
+)
+def test_settings_of_csv_files(settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(fr.SettingError, match=message):
+        fr.CSVFile("t.csv", **settings)
+
+
+def test_options_of_csv_files_in_the_shell(tmp_path: Path) -> None:
+    path = write_csv(tmp_path / "t.csv", FRAME, sep="#", header=False, encoding="cp1250")
+    command = [sys.executable, "-m", "ferrank.cli", "inspect", str(path)]
+    options = ["--delimiter", "#", "--no-header", "--encoding", "cp1250"]
+    done = subprocess.run([*command, *options], capture_output=True, text=True, check=True)
+    assert "x4" in done.stdout
+    assert "é" in done.stdout
+
+
+def jsonl(path: Path) -> None:
+    FRAME.to_json(path, orient="records", lines=True, double_precision=12)
+
+
+def json_list(path: Path) -> None:
+    FRAME.to_json(path, orient="records", double_precision=12)
+
+
+WRITERS: dict[str, Callable[[Path], object]] = {
+    "t.orc": partial(pyarrow.orc.write_table, TABLE),
+    "t.jsonl": jsonl,
+    "t.ndjson": jsonl,
+    "t.json": json_list,
+    "t.parquet": partial(pyarrow.parquet.write_table, TABLE),
+    "t.arrow": partial(pyarrow.feather.write_feather, TABLE),
+    "t.csv": write_csv,
+    "t.csv.gz": write_csv,
+}
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_formats(tmp_path: Path, name: str) -> None:
+    WRITERS[name](tmp_path / name)
+    assert importances(tmp_path / name) == WANTED
+
+
+def test_numpy_files(tmp_path: Path) -> None:
+    matrix = np.column_stack([X, FRAME.y])
+    np.save(tmp_path / "t.npy", matrix)
+    np.save(tmp_path / "big.npy", matrix.astype(">f8"))
+    np.savez(tmp_path / "t.npz", X=X, y=FRAME.y)
+    assert importances(tmp_path / "t.npy", "x3") == NUMBERS
+    assert importances(tmp_path / "big.npy", "x3") == NUMBERS
+    assert importances(tmp_path / "t.npz") == NUMBERS
+    np.savez(tmp_path / "odd.npz", X=X, y=FRAME.y[1:])
+    with pytest.raises(fr.DataError, match="odd.npz: its arrays have different numbers of rows"):
+        fr.rank(tmp_path / "odd.npz", "y")
+    np.save(tmp_path / "object.npy", np.array([[{}]]), allow_pickle=True)
+    with pytest.raises(fr.DataError, match="object.npy"):
+        fr.rank(tmp_path / "object.npy", "x0")
+
+
+@pytest.mark.parametrize("suffix", ["orc", "jsonl", "json", "npy", "npz", "xlsx", "csv"])
+@pytest.mark.parametrize("content", [b"", b"\x00\xff\x00", b"{", b"[1]", b"PK\x03\x04", b"\x93NUMPY\x01\x00"])
+def test_damaged_files(tmp_path: Path, suffix: str, content: bytes) -> None:
+    path = tmp_path / f"t.{suffix}"
+    path.write_bytes(content)
+    with pytest.raises(fr.FerrankError, match=f"t.{suffix}|data: |no column"):
+        fr.rank(path, "y")
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    folder = tmp_path_factory.mktemp("served")
+    for name in ("t.parquet", "t.csv", "t.arrow", "t.csv.gz"):
+        WRITERS[name](folder / name)
+
+    class Quiet(SimpleHTTPRequestHandler):
+        def log_message(self, *arguments: Any) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(folder))) as service:
+        threading.Thread(target=service.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{service.server_port}"
+        service.shutdown()
+
+
+@pytest.mark.parametrize("name", ["t.parquet", "t.csv", "t.arrow", "t.csv.gz", "t.csv?token=1"])
+def test_urls(server: str, name: str, tmp_path: Path) -> None:
+    ranker = fr.ForestRanker(n_estimators=8, temp_dir=tmp_path)
+    ranking = fr.rank(f"{server}/{name}", "y", ranker=ranker)
+    assert sorted(ranking.importances().tolist()) == WANTED
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_urls_that_are_not_there(server: str) -> None:
+    with pytest.raises(fr.ResourceError, match=f"{server}/none.csv: .*404"):
+        fr.rank(f"{server}/none.csv", "y")
+    with pytest.raises(fr.ResourceError, match=r"memory://none/t.csv: no such file"):
+        fr.rank("memory://none/t.csv", "y")
+    with pytest.raises(fr.ResourceError, match=r"gopher://x/t.csv: "):
+        fr.rank("gopher://x/t.csv", "y")
+    with pytest.raises(fr.DataError, match=f"{server}/t.csv: no column 'z'"):
+        fr.rank(f"{server}/t.csv", "z", n_estimators=2)
+
+
+def test_stores_patterns_and_folders(tmp_path: Path) -> None:
+    pyarrow.parquet.write_table(TABLE[:70], tmp_path / "a.parquet")
+    pyarrow.parquet.write_table(TABLE[70:], tmp_path / "b.parquet")
+    store = fsspec.filesystem("memory")
+    store.put(str(tmp_path / "*.parquet"), "/parts/", recursive=True)
+    store.pipe("/parts/notes.md", b"no data")
+    for url in ("memory://parts/*.parquet", "memory://parts", f"file://{tmp_path}"):
+        assert importances(url) == WANTED
+    assert importances(["memory://parts/a.parquet", "memory://parts/b.parquet"]) == WANTED
+    assert importances(fr.CSVFile(_in_memory(store))) == WANTED
+
+
+def _in_memory(store: Any) -> str:
+    store.pipe("/one.csv", FRAME.to_csv(index=False).encode())
+    return "memory://one.csv"
+
+
+@pytest.mark.parametrize("name", ["t.parquet", "t.csv", "t.arrow", "t.orc", "t.jsonl", "t.json"])
+def test_open_files(tmp_path: Path, name: str) -> None:
+    WRITERS[name](tmp_path / name)
+    assert importances(io.BytesIO((tmp_path / name).read_bytes())) == WANTED
+    with (tmp_path / name).open("rb") as file:
+        assert importances(file) == WANTED
+
+
+def test_open_text() -> None:
+    assert importances(io.StringIO(FRAME.to_csv(index=False))) == WANTED
+
+
+def test_standard_input() -> None:
+    command = [sys.executable, "-m", "ferrank.cli", "rank", "-", "--target", "y", "--trees", "8"]
+    done = subprocess.run(
+        command, input=FRAME.to_csv(index=False).encode(), capture_output=True, check=True, timeout=60
+    )
+    assert "150 rows" in done.stdout.decode()
+
+
+def test_partitions_of_hive_are_columns(tmp_path: Path) -> None:
+    frame = FRAME.assign(side=np.where(FRAME.x0 > 0, "left", "right"))
+    pyarrow.parquet.write_to_dataset(pa.Table.from_pandas(frame), tmp_path, partition_cols=["side"])
+    found = fr.rank(tmp_path, "y", n_estimators=8)
+    assert set(found.features) == {"x0", "x1", "x2", "word", "side"}
+    assert found.n_rows == ROWS
+    (tmp_path / "side=left" / "t.csv").write_text("a\n1\n")
+    with pytest.raises(fr.DataError, match="files of several formats: .csv, .parquet"):
+        fr.rank(tmp_path, "y")
+
+
+def test_data_sets_of_other_libraries(tmp_path: Path) -> None:
+    pyarrow.parquet.write_table(TABLE, tmp_path / "t.parquet")
+    dataset = pa.dataset.dataset(tmp_path / "t.parquet")
+    frames = [
+        dataset,
+        dataset.scanner(batch_size=40),
+        pl.from_arrow(TABLE).lazy(),
+        pl.scan_parquet(tmp_path / "t.parquet"),
+        iter([FRAME[:50], FRAME[50:]]),
+        (batch for batch in TABLE.to_batches(max_chunksize=40)),
+        Ibis(),
+        HuggingFace(),
+    ]
+    for data in frames:
+        assert importances(data) == WANTED
+
+
+def test_narwhals() -> None:
+    narwhals = pytest.importorskip("narwhals")
+    for frame in (FRAME, pl.from_arrow(TABLE), pl.from_arrow(TABLE).lazy(), TABLE):
+        assert importances(narwhals.from_native(frame)) == WANTED
+
+
+class Ibis:
+    """What we use of a table of Ibis."""
+
+    def to_pyarrow_batches(self) -> pa.RecordBatchReader:
+        return TABLE.to_reader(max_chunksize=40)
+
+
+class HuggingFace:
+    """What we use of a data set of Hugging Face."""
+
+    features = FRAME.columns
+
+    def with_format(self, name: str) -> pa.Table:
+        assert name == "arrow"
+        return TABLE
+
+
+def test_an_empty_iterator() -> None:
+    with pytest.raises(fr.DataError, match="an iterator without a table"):
+        fr.rank(iter([]), "y")
