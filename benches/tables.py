@@ -15,14 +15,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 ROOT = Path(__file__).parent.parent
-DOCUMENTS = [ROOT / "README.md", ROOT / "benches" / "README.md"]
+DOCUMENTS = [ROOT / "benches" / "README.md", ROOT / "docs" / "choosing.md", ROOT / "docs" / "benchmarks.md"]
 TABLE = re.compile(r"(<!-- table (\w+) -->\n).*?(<!-- end of table -->)", re.DOTALL)
 
 Row = dict[str, Any]
 
 
 class Figure(NamedTuple):
-    """A figure of the README: which row it is read from, and how it is shown."""
+    """A figure of the page on benchmarks: which row it is read from, and how it is shown."""
 
     text: str
     benchmark: str
@@ -96,7 +96,7 @@ def markdown(header: list[str], rows: list[list[str]]) -> str:
 
 
 def figures(rows: list[Row]) -> str:
-    """Return the table of the README."""
+    """Return the table that begins the page on benchmarks."""
     lines = []
     for figure in FIGURES:
         found = [row for row in rows if (row["benchmark"], row["case"], row.get("size")) == figure[1:4]]
