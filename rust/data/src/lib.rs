@@ -44,6 +44,7 @@ pub mod labels;
 pub mod profile;
 pub mod schema;
 pub mod source;
+mod sparse;
 pub mod store;
 pub mod values;
 
