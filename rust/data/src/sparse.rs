@@ -74,6 +74,17 @@ impl<'a> SparseIntake<'a> {
         self.features.len()
     }
 
+    pub(crate) fn n_entries(&self) -> usize {
+        self.columns.columns.len()
+    }
+
+    /// For each feature of the problem its column among those [beside](Self::rest) the sparse ones; `None` for a sparse one.
+    pub(crate) fn columns_beside(&self) -> Vec<Option<usize>> {
+        let (before, after) = self.problem.features.split_at(self.features.start);
+        let beside = |features: &[Attribute]| features.iter().map(|feature| Some(feature.column)).collect::<Vec<_>>();
+        [beside(before), vec![None; self.n_features()], beside(after)].concat()
+    }
+
     /// The rows without the sparse columns.
     pub(crate) fn rest(&self) -> Intake<'_> {
         let Intake { unlabelled, monitor, .. } = *self.intake;

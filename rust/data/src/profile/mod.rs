@@ -350,14 +350,26 @@ impl Profile {
         }
     }
 
-    /// Bytes that a profile of up to `n_rows` rows of `problem` takes, and the codes that are made of it.
-    pub fn bytes(problem: &Problem, max_bins: usize, n_rows: u64) -> usize {
+    /// Bytes that a profile of up to `n_rows` rows of `intake` takes, and the codes that are made of it.
+    ///
+    /// # Errors
+    /// Those of reading sparse columns.
+    pub fn bytes(intake: &Intake<'_>, max_bins: usize, n_rows: u64) -> Result<usize> {
         let n_rows = usize::try_from(n_rows).unwrap_or(usize::MAX);
-        let sample = RowSample::new(sampled_rows(problem.features.len(), max_bins));
-        let columns = problem.features.iter().chain(&problem.targets);
-        let n_numeric = columns.filter(|column| column.kind == Kind::Numeric).count();
+        let Problem { features, targets, .. } = intake.problem;
+        let sample = RowSample::new(sampled_rows(features.len(), max_bins));
+        let n_numeric =
+            |columns: &[Attribute]| columns.iter().filter(|column| column.kind == Kind::Numeric).count();
         // A number as it is sampled, as one of few, and as a cut point with its value.
-        n_numeric * (8 * n_rows.min(sample.size + 2 * sample.slack()) + (16 + 16) * n_rows.min(max_bins))
+        let (sampled, codes) = (8 * n_rows.min(sample.size + 2 * sample.slack()), 16 + 16);
+        let column = sampled + codes * n_rows.min(max_bins);
+        let Some(sparse) = SparseIntake::new(intake)? else {
+            return Ok((n_numeric(features) + n_numeric(targets)) * column);
+        };
+        let rest = sparse.rest().problem;
+        // Entries are read by feature.
+        let entries = sparse.n_entries() * (12 + 16 + codes) + sparse.n_features() * (size_of::<NumericProfile>() + codes);
+        Ok((n_numeric(&rest.features) + n_numeric(&rest.targets)) * column + entries)
     }
 
     fn add(&mut self, intake: &Intake<'_>, batch: &RecordBatch, first_row: u64) -> Result<()> {

@@ -39,11 +39,13 @@ impl CodeStore {
     /// The store with a shadow of each feature: feature n_features + i has the codes that feature i has in the rows
     /// `sources`. Shadows are in memory or, `window` rows at a time, in scratch files.
     ///
-    /// Everything but the codes of the shadows is shared with this store, if its codes are [shared](Self::share).
+    /// Everything but the codes of the shadows, and of sparse features, is shared with this store, if its codes are
+    /// [shared](Self::share).
     ///
     /// # Errors
     /// [`Error::File`](ferrank_runtime::error::Error::File) if the disk is full.
     pub fn with_shadows(&self, sources: &[u32], keep: Keep<'_>, window: usize) -> Result<CodeStore> {
+        let sparse = self.sparse.as_ref().map(|sparse| Arc::new(sparse.with_shadows(sources)));
         let mut chunks = Vec::with_capacity(self.chunks.len());
         let mut first_chunk = 0;
         while first_chunk < self.chunks.len() {
@@ -64,10 +66,12 @@ impl CodeStore {
             }
             first_chunk = end;
         }
+        let n_sparse = self.sparse.as_ref().map_or(0, |sparse| sparse.zeros.len());
         let (narrow, wide) = self.chunks.first().map_or((0, 0), |chunk| (chunk.narrow.len(), chunk.wide.len()));
         let shadow = |slot: &Slot| match slot {
             Slot::Narrow(place) => Slot::Narrow(narrow * BAND + place),
             Slot::Wide(place) => Slot::Wide(wide * BAND + place),
+            Slot::Sparse(place) => Slot::Sparse(n_sparse + place),
         };
         Ok(CodeStore {
             rows: self.rows,
@@ -75,6 +79,8 @@ impl CodeStore {
             firsts: self.firsts.clone(),
             codings: [&self.codings[..], &self.codings[..]].concat(),
             slots: self.slots.iter().copied().chain(self.slots.iter().map(shadow)).collect(),
+            sparse,
+            is_sparse: self.is_sparse,
             targets: Arc::clone(&self.targets),
             values: Arc::clone(&self.values),
             weights: Arc::clone(&self.weights),

@@ -1,0 +1,239 @@
+//! Codes of features that are mostly 0: the entries, which are the codes other than that of 0, by feature and by row.
+//!
+//! A node of many rows looks at the entries of a few features, a node of few rows at those of all features in its rows.
+//!
+//! Memory: 12 bytes for each entry, and 8 for each feature and row.
+
+use rayon::prelude::*;
+
+use super::bands::{BAND, Bands};
+use super::code::Code;
+use super::codebook::{Codebook, Slot};
+use crate::profile::{MISSING_U16, Scale};
+use crate::sparse::SparseIntake;
+use ferrank_runtime::error::Result;
+
+/// The entries of one feature.
+#[derive(Debug, Clone, Default)]
+pub(super) struct EntryList {
+    rows: Vec<u32>,
+    codes: Vec<u16>,
+}
+
+impl EntryList {
+    pub(super) fn push(&mut self, row: u32, code: u16) {
+        self.rows.push(row);
+        self.codes.push(code);
+    }
+}
+
+/// Entries in lists: of each feature with their rows, or of each row with their features; these ascend.
+#[derive(Debug, Clone, Default)]
+pub struct Entries {
+    /// n_lists + 1
+    starts: Vec<usize>,
+    places: Vec<u32>,
+    codes: Vec<u16>,
+}
+
+impl Entries {
+    fn from_lists(lists: &[EntryList]) -> Self {
+        let mut all = Entries { starts: vec![0], ..Entries::default() };
+        let n_entries = lists.iter().map(|list| list.rows.len()).sum();
+        (all.starts.reserve(lists.len()), all.places.reserve(n_entries), all.codes.reserve(n_entries));
+        for list in lists {
+            all.places.extend_from_slice(&list.rows);
+            all.codes.extend_from_slice(&list.codes);
+            all.starts.push(all.places.len());
+        }
+        all
+    }
+
+    /// The places and codes of list number `number`.
+    #[inline(always)]
+    pub fn of(&self, number: usize) -> (&[u32], &[u16]) {
+        let range = self.starts[number]..self.starts[number + 1];
+        (&self.places[range.clone()], &self.codes[range])
+    }
+
+    /// Number of lists.
+    pub fn n_lists(&self) -> usize {
+        self.starts.len() - 1
+    }
+
+    /// Number of entries.
+    pub fn len(&self) -> usize {
+        self.places.len()
+    }
+
+    /// Returns true if there is no entry.
+    pub fn is_empty(&self) -> bool {
+        self.places.is_empty()
+    }
+
+    /// The same entries in `n_lists` lists by what was their place.
+    fn transposed(&self, n_lists: usize) -> Self {
+        let mut starts = vec![0; n_lists + 1];
+        self.places.iter().for_each(|&place| starts[place as usize + 1] += 1);
+        (0..n_lists).for_each(|list| starts[list + 1] += starts[list]);
+        let mut next = starts.clone();
+        let mut all = Entries { starts, places: vec![0; self.len()], codes: vec![0; self.len()] };
+        for list in 0..self.n_lists() {
+            let (places, codes) = self.of(list);
+            for (&place, &code) in places.iter().zip(codes) {
+                let to = &mut next[place as usize];
+                (all.places[*to], all.codes[*to]) = (list as u32, code);
+                *to += 1;
+            }
+        }
+        all
+    }
+
+    /// The entries of all `parts`, by feature, each with the number of its first row.
+    fn joined(mut parts: Vec<(usize, Entries)>) -> Self {
+        if parts.len() == 1 {
+            return parts.remove(0).1;
+        }
+        let n_lists = parts.first().map_or(0, |(_, entries)| entries.n_lists());
+        let mut lists = vec![EntryList::default(); n_lists];
+        for (first_row, entries) in &parts {
+            for (number, list) in lists.iter_mut().enumerate() {
+                let (rows, codes) = entries.of(number);
+                list.rows.extend(rows.iter().map(|row| row + *first_row as u32));
+                list.codes.extend_from_slice(codes);
+            }
+        }
+        Entries::from_lists(&lists)
+    }
+}
+
+/// The codes of the sparse features of a store.
+#[derive(Debug, Clone)]
+pub struct SparseCodes {
+    /// n_sparse; the code of 0.
+    pub zeros: Vec<u16>,
+    /// n_sparse lists
+    pub by_feature: Entries,
+    /// n_rows lists
+    pub by_row: Entries,
+}
+
+impl SparseCodes {
+    /// The codes of `n_rows` rows in `parts`, each with the number of its first row.
+    pub(super) fn new(zeros: Vec<u16>, parts: Vec<(usize, Entries)>, n_rows: usize) -> Self {
+        let by_feature = Entries::joined(parts);
+        SparseCodes { zeros, by_row: by_feature.transposed(n_rows), by_feature }
+    }
+
+    /// The code of sparse feature number `number` in `row`.
+    pub fn code(&self, number: usize, row: usize) -> u16 {
+        let (features, codes) = self.by_row.of(row);
+        match features.binary_search(&(number as u32)) {
+            Ok(place) => codes[place],
+            Err(_) => self.zeros[number],
+        }
+    }
+
+    /// Writes the codes of sparse feature number `number` in `rows`, which ascend, into `out`.
+    pub fn fill(&self, number: usize, rows: impl ExactSizeIterator<Item = usize>, out: &mut [u16]) {
+        out.fill(self.zeros[number]);
+        let (mut entry_rows, mut codes) = self.by_feature.of(number);
+        for (out, row) in out.iter_mut().zip(rows) {
+            let passed = match entry_rows.first() {
+                Some(&first) if (first as usize) < row => entry_rows.partition_point(|&other| (other as usize) < row),
+                Some(_) => 0,
+                None => return,
+            };
+            (entry_rows, codes) = (&entry_rows[passed..], &codes[passed..]);
+            if entry_rows.first().is_some_and(|&other| other as usize == row) {
+                *out = codes[0];
+            }
+        }
+    }
+
+    /// The codes followed by those of as many shadows, which have the codes of the rows `sources`.
+    pub(super) fn with_shadows(&self, sources: &[u32]) -> Self {
+        let n_features = self.zeros.len() as u32;
+        let mut by_row = Entries { starts: vec![0], ..Entries::default() };
+        for (row, &source) in sources.iter().enumerate() {
+            for (row, first) in [(row, 0), (source as usize, n_features)] {
+                let (features, codes) = self.by_row.of(row);
+                by_row.places.extend(features.iter().map(|feature| first + feature));
+                by_row.codes.extend_from_slice(codes);
+            }
+            by_row.starts.push(by_row.places.len());
+        }
+        let zeros = [&self.zeros[..], &self.zeros[..]].concat();
+        SparseCodes { by_feature: by_row.transposed(zeros.len()), zeros, by_row }
+    }
+}
+
+/// The coded entries of the features that a source keeps sparse, those with slots in bands apart.
+pub(super) struct CodedEntries {
+    /// n_sparse_slots
+    pub(super) sparse: Vec<EntryList>,
+    /// The features in bands: slot, code of 0, entries.
+    bands: Vec<(Slot, u16, EntryList)>,
+}
+
+impl CodedEntries {
+    /// Room for the entries of the sparse features of `book`.
+    pub(super) fn empty(book: &Codebook) -> Self {
+        CodedEntries { sparse: vec![EntryList::default(); book.zeros.len()], bands: Vec::new() }
+    }
+
+    /// Codes the entries of `sparse` by `book`.
+    pub(super) fn new(sparse: &SparseIntake<'_>, book: &Codebook) -> Result<Self> {
+        let values = sparse.by_feature()?;
+        let first = sparse.first_feature();
+        let coded = |number: usize| {
+            let mut list = EntryList::default();
+            let Scale::Numeric(cuts) = &book.codings[first + number].scale else { return (0, list) };
+            let (rows, values) = values.of(number);
+            let zero = cuts.code(0.0);
+            cuts.encode(values, MISSING_U16, |entry, code| {
+                if code != zero {
+                    list.push(rows[entry], code);
+                }
+            });
+            (zero, list)
+        };
+        let lists: Vec<_> = (0..sparse.n_features()).into_par_iter().map(coded).collect();
+        let mut all = CodedEntries::empty(book);
+        for ((zero, list), &slot) in lists.into_iter().zip(&book.slots[first..]) {
+            match slot {
+                Slot::Sparse(number) => all.sparse[number] = list,
+                _ => all.bands.push((slot, zero, list)),
+            }
+        }
+        Ok(all)
+    }
+
+    /// Writes the codes of features in bands for the rows of `chunk`, the first of which is `first_row`.
+    pub(super) fn fill_bands(&self, chunk: &mut super::Chunk, first_row: usize) {
+        fn fill<C: Code>(bands: &mut Bands<C>, slot: usize, zero: u16, rows: &[u32], codes: &[u16], first_row: usize) {
+            let Some(cells) = bands.iter_mut().nth(slot / BAND) else { return };
+            cells.iter_mut().for_each(|cell| cell[slot % BAND] = C::from_u16(zero));
+            for (&row, &code) in rows.iter().zip(codes) {
+                let code = if code == MISSING_U16 { C::MISSING } else { C::from_u16(code) };
+                cells[row as usize - first_row][slot % BAND] = code;
+            }
+        }
+        let end = first_row + chunk.rows;
+        for (slot, zero, EntryList { rows, codes }) in &self.bands {
+            let place = |row: usize| rows.partition_point(|&other| (other as usize) < row);
+            let range = place(first_row)..place(end);
+            let (rows, codes) = (&rows[range.clone()], &codes[range]);
+            match *slot {
+                Slot::Narrow(slot) => fill(&mut chunk.narrow, slot, *zero, rows, codes, first_row),
+                Slot::Wide(slot) => fill(&mut chunk.wide, slot, *zero, rows, codes, first_row),
+                Slot::Sparse(_) => {}
+            }
+        }
+    }
+
+    /// The entries of the features with sparse slots.
+    pub(super) fn into_entries(self) -> Entries {
+        Entries::from_lists(&self.sparse)
+    }
+}
