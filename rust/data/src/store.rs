@@ -167,6 +167,14 @@ impl CodeStore {
         Columns { targets: &self.targets, values: &self.values, weights: &self.weights }
     }
 
+    /// Bytes that the codes of a row take, or would take if all features were in bands.
+    pub fn full_row_bytes(&self) -> usize {
+        match self.is_sparse {
+            true => self.codings.iter().map(|coding| if coding.is_narrow() { 1 } else { 2 }).sum(),
+            false => self.row_bytes(),
+        }
+    }
+
     /// Bytes that the codes of a row take in bands.
     pub fn row_bytes(&self) -> usize {
         self.chunks.first().map_or(0, |chunk| chunk.narrow.row_bytes() + chunk.wide.row_bytes())

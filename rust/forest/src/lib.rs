@@ -73,6 +73,7 @@ mod contrasts;
 mod criterion;
 mod estimates;
 mod external;
+mod feature_order;
 mod grow;
 #[cfg(feature = "internals")]
 #[doc(hidden)]

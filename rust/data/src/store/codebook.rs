@@ -145,9 +145,9 @@ impl Codebook {
         self.slots.iter().enumerate().filter(|(_, slot)| wanted(slot)).map(|(feature, _)| feature).collect()
     }
 
-    /// Bytes that the entries of sparse features take, if they alone are kept.
+    /// Bytes that the entries of sparse features take while they are put in order, if they alone are kept.
     pub fn entry_bytes(&self) -> usize {
-        if self.zeros.is_empty() { 0 } else { 12 * self.n_entries as usize + 8 * self.zeros.len() }
+        if self.zeros.is_empty() { 0 } else { 24 * self.n_entries as usize + 8 * self.zeros.len() }
     }
 
     /// The codebook of the same rows without their codes.

@@ -134,19 +134,19 @@ impl SparseCodes {
         }
     }
 
-    /// Writes the codes of sparse feature number `number` in `rows`, which ascend, into `out`.
-    pub fn fill(&self, number: usize, rows: impl ExactSizeIterator<Item = usize>, out: &mut [u16]) {
+    /// Writes the codes of sparse feature number `number` in `n` rows into `out`; `row` gives the row at each position, and
+    /// rows ascend.
+    pub fn fill(&self, number: usize, n: usize, row: impl Fn(usize) -> usize, out: &mut [u16]) {
         out.fill(self.zeros[number]);
-        let (mut entry_rows, mut codes) = self.by_feature.of(number);
-        for (out, row) in out.iter_mut().zip(rows) {
-            let passed = match entry_rows.first() {
-                Some(&first) if (first as usize) < row => entry_rows.partition_point(|&other| (other as usize) < row),
-                Some(_) => 0,
-                None => return,
-            };
-            (entry_rows, codes) = (&entry_rows[passed..], &codes[passed..]);
-            if entry_rows.first().is_some_and(|&other| other as usize == row) {
-                *out = codes[0];
+        let (rows, codes) = self.by_feature.of(number);
+        if n < rows.len() {
+            let code = |position: usize| rows.binary_search(&(row(position) as u32)).map(|entry| codes[entry]);
+            out.iter_mut().enumerate().for_each(|(position, out)| *out = code(position).unwrap_or(*out));
+            return;
+        }
+        for (&entry_row, &code) in rows.iter().zip(codes) {
+            if let Some(position) = position_of(entry_row as usize, n, &row) {
+                out[position] = code;
             }
         }
     }
@@ -166,6 +166,16 @@ impl SparseCodes {
         let zeros = [&self.zeros[..], &self.zeros[..]].concat();
         SparseCodes { by_feature: by_row.transposed(zeros.len()), zeros, by_row }
     }
+}
+
+/// The position of the row `wanted` among `n` rows, which ascend.
+fn position_of(wanted: usize, n: usize, row: impl Fn(usize) -> usize) -> Option<usize> {
+    let (mut low, mut high) = (0, n);
+    while low < high {
+        let middle = low.midpoint(high);
+        (low, high) = if row(middle) < wanted { (middle + 1, high) } else { (low, middle) };
+    }
+    (low < n && row(low) == wanted).then_some(low)
 }
 
 /// The coded entries of the features that a source keeps sparse, those with slots in bands apart.

@@ -31,8 +31,9 @@ impl Grower<'_> {
         let most = self.per_node.min(self.pool.len());
         self.buffers.batch.start(if in_batch { range.len() } else { 0 }, self.rows_per_feature * most);
         self.buffers.lefts.clear();
-        let mut pool = std::mem::take(&mut self.pool);
-        let drawn = pool.try_draw(self.per_node, &mut random, |feature, random| {
+        let present = self.present_features(view, &range);
+        let (mut pool, per_node) = (std::mem::take(&mut self.pool), self.per_node);
+        let visit = |feature, random: &mut Stream| {
             self.context.check_large(range.len())?;
             let FeatureCodes { n_codes, fits_batch, .. } = self.features[feature as usize];
             let kernel = self.kernels.for_group(&self.criterion, view.block, range.len(), n_codes);
@@ -46,7 +47,11 @@ impl Grower<'_> {
                 candidates.push(Candidate { gain, feature, test: TestSource::Alone(test) });
             }
             Ok(varies)
-        });
+        };
+        let drawn = match &present {
+            Some(features) => pool.try_draw_among(features.iter().copied(), per_node, &mut random, visit),
+            None => pool.try_draw(per_node, &mut random, visit),
+        };
         self.pool = pool;
         drawn?;
         if in_batch {
@@ -72,7 +77,7 @@ impl Grower<'_> {
         let Grower { items, narrow, wide, buffers, features, .. } = self;
         let (rows, batch) = (&items.rows[range], &mut buffers.batch);
         let find = &features[feature as usize];
-        if let Some(chunk) = view.chunk() {
+        if let Some(chunk) = view.chunk().filter(|_| !matches!(find.slot, Slot::Sparse(_))) {
             return find.take(chunk, rows, feature, batch, random);
         }
         match find.slot {
@@ -80,6 +85,9 @@ impl Grower<'_> {
                 find.take_codes(narrow.take(view, slot, rows).iter().copied(), feature, batch, random)
             }
             Slot::Wide(slot) => find.take_codes(wide.take(view, slot, rows).iter().copied(), feature, batch, random),
+            Slot::Sparse(number) => {
+                find.take_codes(wide.take_sparse(view, number, rows).iter().copied(), feature, batch, random)
+            }
         }
     }
 
@@ -152,6 +160,10 @@ impl Grower<'_> {
             }
             Slot::Wide(slot) => {
                 wide.take(view, slot, rows);
+                search.run(wide, buffers, random)
+            }
+            Slot::Sparse(number) => {
+                wide.take_sparse(view, number, rows);
                 search.run(wide, buffers, random)
             }
         }

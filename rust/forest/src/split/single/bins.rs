@@ -83,6 +83,14 @@ impl Bins {
         }
     }
 
+    /// Adds an example, or several, to the bin at `place`, and marks it as not empty.
+    #[inline(always)]
+    fn add_and_mark(&mut self, place: usize, pair: Pair) {
+        add(&mut self.bins[place], pair);
+        self.used[place / 64] |= 1 << (place % 64);
+        self.used_words[place / 4096] |= 1 << (place / 64 % 64);
+    }
+
     /// Calls `each` for the non-empty bins in ascending order, and clears them.
     #[inline(always)]
     fn drain(&mut self, mut each: impl FnMut(usize, Pair)) {
@@ -119,6 +127,29 @@ pub(crate) fn best_cut<C: Code>(
         return bins.best_cut(arch, n_codes, n_codes, GainFormula::new(node, constraint));
     }
     bins.fill_and_mark(places, pairs);
+    best_used(node, constraint, bins, n_codes)
+}
+
+/// The best cut over examples of `node` whose code is `zero`, except for those in `entries`, with their codes and pairs.
+#[inline(always)]
+pub(crate) fn best_sparse_cut(
+    entries: impl Iterator<Item = (u16, Pair)>,
+    zero: u16,
+    n_codes: usize,
+    node: Node,
+    constraint: SplitConstraint,
+    bins: &mut Bins,
+) -> Option<Cut> {
+    let mut listed = [0.0; 2];
+    for (code, pair) in entries {
+        bins.add_and_mark(code.index().min(n_codes), pair);
+        add(&mut listed, pair);
+    }
+    let [examples, sum] = listed;
+    let rest = node.without(Node { examples, sum });
+    if rest.examples > 0.0 {
+        bins.add_and_mark(zero.into(), [rest.examples, rest.sum]);
+    }
     best_used(node, constraint, bins, n_codes)
 }
 

@@ -20,7 +20,7 @@ mod given_cut;
 mod histograms;
 mod node;
 
-pub(crate) use bins::{Bins, best_cut, is_dense};
+pub(crate) use bins::{Bins, best_cut, best_sparse_cut, is_dense};
 pub(crate) use given_cut::given_cut;
 #[cfg(test)]
 pub(crate) use given_cut::left_of;

@@ -1,0 +1,210 @@
+//! The entries of sparse features in the examples of a node.
+//!
+//! A node of few rows reads all entries of its rows, which also tells the features that vary. A node of many rows reads the
+//! entries of each feature that it draws, in all rows, and leaves out those of other nodes.
+//!
+//! Memory: for each thread 8 bytes for each sparse feature, 4 for each row, and 8 for each entry of a node of few rows.
+
+use std::ops::Range;
+
+use super::state::Grower;
+use crate::view::View;
+use ferrank_data::store::{CodeStore, Slot, SparseCodes};
+
+/// Time to read an entry of a feature, as a multiple of the time to read an entry of a row: the latter is read twice, and
+/// counted.
+const BY_FEATURE: f64 = 0.3;
+
+/// Time to draw a feature and to look at it, in the same unit.
+const PER_FEATURE: f64 = 4.0;
+
+/// The code of a sparse feature in an example.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Entry {
+    /// The position of the example in the node.
+    pub(super) position: u32,
+    pub(super) code: u16,
+}
+
+/// The entries of a node, with buffers that are reused from node to node.
+pub(super) struct NodeEntries<'a> {
+    codes: &'a SparseCodes,
+    /// n_sparse; the feature of each sparse one.
+    features: Vec<u32>,
+    /// The features with codes of their own for all rows.
+    in_bands: Vec<u32>,
+    /// Mean number of entries of a row.
+    per_row: f64,
+    /// True if the entries of the node were read by row.
+    by_row: bool,
+    /// n_sparse; the range of `entries` of each feature. The end counts entries until they are read.
+    ranges: Vec<[u32; 2]>,
+    /// The numbers of the features with entries in the node, if they were read by row.
+    present: Vec<u32>,
+    /// By feature; of one feature if they are not read by row.
+    entries: Vec<Entry>,
+    /// Rows of the store; the position of each row in the node.
+    positions: Vec<u32>,
+}
+
+impl<'a> NodeEntries<'a> {
+    /// `None` if no feature of `store` has a sparse slot.
+    pub(super) fn new(store: &'a CodeStore) -> Option<Self> {
+        let codes = store.sparse.as_deref()?;
+        let (mut features, mut in_bands) = (vec![0; codes.zeros.len()], Vec::new());
+        for (feature, slot) in (0..).zip(&store.slots) {
+            match slot {
+                Slot::Sparse(number) => features[*number] = feature,
+                _ => in_bands.push(feature),
+            }
+        }
+        Some(NodeEntries {
+            codes,
+            ranges: vec![[0; 2]; features.len()],
+            features,
+            in_bands,
+            per_row: codes.by_row.len() as f64 / store.rows.max(1) as f64,
+            by_row: false,
+            present: Vec::new(),
+            entries: Vec::new(),
+            positions: vec![0; store.rows],
+        })
+    }
+
+    /// Returns true if reading the entries of all features in `n` rows takes less time than reading those of the features
+    /// that a node draws, of which `wanted` vary.
+    fn is_cheaper_by_row(&self, n: usize, wanted: usize) -> bool {
+        let n_features = self.features.len() as f64;
+        let in_node = n as f64 * self.per_row;
+        // The share of features that have an entry in the node, if entries were spread evenly.
+        let share = -(-in_node / n_features).exp_m1();
+        let drawn = (wanted as f64 / share.max(1e-9)).min(n_features);
+        let per_feature = PER_FEATURE + BY_FEATURE * self.codes.by_feature.len() as f64 / n_features;
+        in_node < drawn * per_feature
+    }
+
+    /// Starts a node with the examples in `rows`, which draws `wanted` features that vary.
+    pub(super) fn start(&mut self, view: View<'_>, rows: &[u32], wanted: usize) {
+        self.present.drain(..).for_each(|number| self.ranges[number as usize] = [0; 2]);
+        self.by_row = self.is_cheaper_by_row(rows.len(), wanted);
+        match self.by_row {
+            true => self.count(view, rows),
+            false => {
+                for (position, &row) in (0..).zip(rows) {
+                    self.positions[view.origin(row) as usize] = position;
+                }
+            }
+        }
+    }
+
+    /// Finds the features that have entries in `rows`.
+    fn count(&mut self, view: View<'_>, rows: &[u32]) {
+        for &row in rows {
+            for &number in self.codes.by_row.of(view.origin(row) as usize).0 {
+                let [_, count] = &mut self.ranges[number as usize];
+                if *count == 0 {
+                    self.present.push(number);
+                }
+                *count += 1;
+            }
+        }
+    }
+
+    /// The features that may vary in the node, if they are known.
+    pub(super) fn present(&self) -> Option<impl Iterator<Item = u32>> {
+        let sparse = self.present.iter().map(|&number| self.features[number as usize]);
+        self.by_row.then(|| sparse.chain(self.in_bands.iter().copied()))
+    }
+
+    /// Reads the entries of the node, which are read by row. It was started with the same `rows`.
+    pub(super) fn read(&mut self, view: View<'_>, rows: &[u32]) {
+        if !self.by_row {
+            return;
+        }
+        let mut n_entries = 0;
+        for &number in &self.present {
+            let range = &mut self.ranges[number as usize];
+            let count = range[1];
+            *range = [n_entries; 2];
+            n_entries += count;
+        }
+        self.entries.resize(n_entries as usize, Entry::default());
+        for (position, &row) in (0..).zip(rows) {
+            let (numbers, codes) = self.codes.by_row.of(view.origin(row) as usize);
+            for (&number, &code) in numbers.iter().zip(codes) {
+                let end = &mut self.ranges[number as usize][1];
+                self.entries[*end as usize] = Entry { position, code };
+                *end += 1;
+            }
+        }
+    }
+
+    /// The entries of sparse feature number `number` in the examples in `rows`, of a node that was started with them and
+    /// [read](Self::read).
+    pub(super) fn of(&mut self, number: usize, view: View<'_>, rows: &[u32]) -> &[Entry] {
+        if self.by_row {
+            let [start, end] = self.ranges[number];
+            return &self.entries[start as usize..end as usize];
+        }
+        let (entry_rows, codes) = self.codes.by_feature.of(number);
+        self.entries.resize(entry_rows.len().max(self.entries.len()), Entry::default());
+        let mut n = 0;
+        for (&row, &code) in entry_rows.iter().zip(codes) {
+            let position = self.positions[row as usize];
+            // A row of another node has a position there, or in a node before.
+            let is_here = rows.get(position as usize).is_some_and(|&own| view.origin(own) == row);
+            self.entries[n] = Entry { position, code };
+            n += usize::from(is_here);
+        }
+        &self.entries[..n]
+    }
+
+    /// The code of 0 of sparse feature number `number`.
+    pub(super) fn zero(&self, number: usize) -> u16 {
+        self.codes.zeros[number]
+    }
+}
+
+impl Grower<'_> {
+    /// The features that may vary in the node with the examples in `range`, if finding them takes little time.
+    pub(super) fn present_features(&mut self, view: View<'_>, range: &Range<usize>) -> Option<Vec<u32>> {
+        let entries = self.entries.as_mut()?;
+        entries.start(view, &self.items.rows[range.clone()], self.per_node);
+        Some(entries.present()?.collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::sparse_table;
+
+    #[test]
+    fn entries_of_a_node_are_the_same_by_row_and_by_feature() {
+        let coded = sparse_table(60, 1_200, 3);
+        let store = &coded.store;
+        let view = View::from_codes(store, 0);
+        let mut entries = NodeEntries::new(store).unwrap();
+        let mut codes = Vec::new();
+        // The nodes before leave nothing behind.
+        for rows in [(0..60).collect::<Vec<u32>>(), vec![3, 4, 40, 59], (1..60).step_by(2).collect(), vec![7]] {
+            for (feature, slot) in store.slots.iter().enumerate() {
+                let Slot::Sparse(number) = *slot else { continue };
+                let mut found = Vec::new();
+                for by_row in [true, false] {
+                    entries.start(view, &rows, if by_row { usize::MAX } else { 0 });
+                    assert_eq!(entries.by_row, by_row);
+                    entries.read(view, &rows);
+                    let here: Vec<_> = entries.of(number, view, &rows).iter().map(|e| (e.position, e.code)).collect();
+                    if by_row {
+                        assert_eq!(entries.present().unwrap().any(|other| other as usize == feature), !here.is_empty());
+                    }
+                    found.push(here);
+                }
+                let expected = view.take_sparse(number, &rows, &mut codes).iter().copied();
+                let others = (0..).zip(expected).filter(|&(_, code)| code != entries.zero(number)).collect::<Vec<_>>();
+                assert_eq!(found, [others.clone(), others], "feature {feature}");
+            }
+        }
+    }
+}
