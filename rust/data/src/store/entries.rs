@@ -27,7 +27,7 @@ impl EntryList {
     }
 }
 
-/// Entries in lists: of each feature with their rows, or of each row with their features; these ascend.
+/// Entries in lists: of each feature with their rows, or of each row with their features.
 #[derive(Debug, Clone, Default)]
 pub struct Entries {
     /// n_lists + 1
@@ -89,6 +89,23 @@ impl Entries {
         all
     }
 
+    /// Puts the entries of each list in the order of their codes, and of their places where codes are equal.
+    fn sort_by_code(&mut self) {
+        let mut list = Vec::new();
+        for ends in self.starts.windows(2) {
+            let (places, codes) = (&mut self.places[ends[0]..ends[1]], &mut self.codes[ends[0]..ends[1]]);
+            if codes.is_sorted() {
+                continue;
+            }
+            list.clear();
+            list.extend(codes.iter().copied().zip(places.iter().copied()));
+            list.sort_unstable();
+            for ((place, code), &entry) in places.iter_mut().zip(codes).zip(&list) {
+                (*code, *place) = entry;
+            }
+        }
+    }
+
     /// The entries of all `parts`, by feature, each with the number of its first row.
     fn joined(mut parts: Vec<(usize, Entries)>) -> Self {
         if parts.len() == 1 {
@@ -112,17 +129,19 @@ impl Entries {
 pub struct SparseCodes {
     /// n_sparse; the code of 0.
     pub zeros: Vec<u16>,
-    /// n_sparse lists
+    /// n_sparse lists, each in the order of the codes.
     pub by_feature: Entries,
-    /// n_rows lists
+    /// n_rows lists, each in the order of the features.
     pub by_row: Entries,
 }
 
 impl SparseCodes {
     /// The codes of `n_rows` rows in `parts`, each with the number of its first row.
     pub(super) fn new(zeros: Vec<u16>, parts: Vec<(usize, Entries)>, n_rows: usize) -> Self {
-        let by_feature = Entries::joined(parts);
-        SparseCodes { zeros, by_row: by_feature.transposed(n_rows), by_feature }
+        let mut by_feature = Entries::joined(parts);
+        let by_row = by_feature.transposed(n_rows);
+        by_feature.sort_by_code();
+        SparseCodes { zeros, by_feature, by_row }
     }
 
     /// The code of sparse feature number `number` in `row`.
@@ -140,9 +159,7 @@ impl SparseCodes {
         out.fill(self.zeros[number]);
         let (rows, codes) = self.by_feature.of(number);
         if n < rows.len() {
-            let code = |position: usize| rows.binary_search(&(row(position) as u32)).map(|entry| codes[entry]);
-            out.iter_mut().enumerate().for_each(|(position, out)| *out = code(position).unwrap_or(*out));
-            return;
+            return out.iter_mut().enumerate().for_each(|(position, out)| *out = self.code(number, row(position)));
         }
         for (&entry_row, &code) in rows.iter().zip(codes) {
             if let Some(position) = position_of(entry_row as usize, n, &row) {
@@ -164,7 +181,9 @@ impl SparseCodes {
             by_row.starts.push(by_row.places.len());
         }
         let zeros = [&self.zeros[..], &self.zeros[..]].concat();
-        SparseCodes { by_feature: by_row.transposed(zeros.len()), zeros, by_row }
+        let mut by_feature = by_row.transposed(zeros.len());
+        by_feature.sort_by_code();
+        SparseCodes { zeros, by_feature, by_row }
     }
 }
 

@@ -3,7 +3,7 @@
 //! A node of few rows reads all entries of its rows, which also tells the features that vary. A node of many rows reads the
 //! entries of each feature that it draws, in all rows, and leaves out those of other nodes.
 //!
-//! Memory: for each thread 8 bytes for each sparse feature, 4 for each row, and 8 for each entry of a node of few rows.
+//! Memory: for each thread 8 bytes for each sparse feature and row, 8 for each feature, and 8 for each entry of a node of few rows.
 
 use std::ops::Range;
 
@@ -31,6 +31,8 @@ pub(super) struct NodeEntries<'a> {
     codes: &'a SparseCodes,
     /// n_sparse; the feature of each sparse one.
     features: Vec<u32>,
+    /// n_features; the number of each sparse feature, [`NONE`] for others.
+    numbers: Vec<u32>,
     /// The features with codes of their own for all rows.
     in_bands: Vec<u32>,
     /// Mean number of entries of a row.
@@ -43,31 +45,36 @@ pub(super) struct NodeEntries<'a> {
     present: Vec<u32>,
     /// By feature; of one feature if they are not read by row.
     entries: Vec<Entry>,
-    /// Rows of the store; the position of each row in the node.
-    positions: Vec<u32>,
+    /// Number of the node.
+    node: u32,
+    /// Rows of the store; the last node that each row was in, and its position there.
+    positions: Vec<[u32; 2]>,
 }
+
+/// The number of a feature that has codes of its own for all rows.
+const NONE: u32 = u32::MAX;
 
 impl<'a> NodeEntries<'a> {
     /// `None` if no feature of `store` has a sparse slot.
     pub(super) fn new(store: &'a CodeStore) -> Option<Self> {
         let codes = store.sparse.as_deref()?;
-        let (mut features, mut in_bands) = (vec![0; codes.zeros.len()], Vec::new());
-        for (feature, slot) in (0..).zip(&store.slots) {
-            match slot {
-                Slot::Sparse(number) => features[*number] = feature,
-                _ => in_bands.push(feature),
-            }
-        }
+        let number = |slot: &Slot| if let Slot::Sparse(number) = slot { *number as u32 } else { NONE };
+        let numbers: Vec<u32> = store.slots.iter().map(number).collect();
+        let is_sparse = |&feature: &u32| numbers[feature as usize] != NONE;
+        // Numbers ascend with features.
+        let (features, in_bands): (Vec<u32>, _) = (0..numbers.len() as u32).partition(is_sparse);
         Some(NodeEntries {
             codes,
             ranges: vec![[0; 2]; features.len()],
             features,
+            numbers,
             in_bands,
             per_row: codes.by_row.len() as f64 / store.rows.max(1) as f64,
             by_row: false,
             present: Vec::new(),
             entries: Vec::new(),
-            positions: vec![0; store.rows],
+            node: 0,
+            positions: vec![[0; 2]; store.rows],
         })
     }
 
@@ -89,11 +96,19 @@ impl<'a> NodeEntries<'a> {
         self.by_row = self.is_cheaper_by_row(rows.len(), wanted);
         match self.by_row {
             true => self.count(view, rows),
-            false => {
-                for (position, &row) in (0..).zip(rows) {
-                    self.positions[view.origin(row) as usize] = position;
-                }
-            }
+            false => self.mark(view, rows),
+        }
+    }
+
+    /// Records the positions of `rows`.
+    fn mark(&mut self, view: View<'_>, rows: &[u32]) {
+        if self.node == u32::MAX {
+            self.positions.fill([0; 2]);
+            self.node = 0;
+        }
+        self.node += 1;
+        for (position, &row) in (0..).zip(rows) {
+            self.positions[view.origin(row) as usize] = [self.node, position];
         }
     }
 
@@ -139,27 +154,37 @@ impl<'a> NodeEntries<'a> {
         }
     }
 
-    /// The entries of sparse feature number `number` in the examples in `rows`, of a node that was started with them and
-    /// [read](Self::read).
-    pub(super) fn of(&mut self, number: usize, view: View<'_>, rows: &[u32]) -> &[Entry] {
+    /// The entries of sparse feature number `number` in the node, which was [read](Self::read), in the order of their codes.
+    pub(super) fn of(&mut self, number: usize) -> &[Entry] {
         if self.by_row {
             let [start, end] = self.ranges[number];
-            return &self.entries[start as usize..end as usize];
+            let entries = &mut self.entries[start as usize..end as usize];
+            if entries.len() > 1 {
+                entries.sort_unstable_by_key(|entry| entry.code);
+            }
+            return entries;
         }
-        let (entry_rows, codes) = self.codes.by_feature.of(number);
-        self.entries.resize(entry_rows.len().max(self.entries.len()), Entry::default());
+        let (rows, codes) = self.codes.by_feature.of(number);
+        self.entries.resize(rows.len().max(self.entries.len()), Entry::default());
         let mut n = 0;
-        for (&row, &code) in entry_rows.iter().zip(codes) {
-            let position = self.positions[row as usize];
-            // A row of another node has a position there, or in a node before.
-            let is_here = rows.get(position as usize).is_some_and(|&own| view.origin(own) == row);
+        for (&row, &code) in rows.iter().zip(codes) {
+            let [node, position] = self.positions[row as usize];
+            // Written in any case, which avoids an unpredictable branch.
             self.entries[n] = Entry { position, code };
-            n += usize::from(is_here);
+            n += usize::from(node == self.node);
         }
         &self.entries[..n]
     }
 
+    /// The number of `feature`, if it is sparse.
+    #[inline(always)]
+    pub(super) fn number(&self, feature: u32) -> Option<usize> {
+        let number = self.numbers[feature as usize];
+        (number != NONE).then_some(number as usize)
+    }
+
     /// The code of 0 of sparse feature number `number`.
+    #[inline(always)]
     pub(super) fn zero(&self, number: usize) -> u16 {
         self.codes.zeros[number]
     }
@@ -195,7 +220,10 @@ mod tests {
                     entries.start(view, &rows, if by_row { usize::MAX } else { 0 });
                     assert_eq!(entries.by_row, by_row);
                     entries.read(view, &rows);
-                    let here: Vec<_> = entries.of(number, view, &rows).iter().map(|e| (e.position, e.code)).collect();
+                    let here = entries.of(number);
+                    assert!(here.is_sorted_by_key(|entry| entry.code));
+                    let mut here: Vec<_> = here.iter().map(|entry| (entry.position, entry.code)).collect();
+                    here.sort_unstable();
                     if by_row {
                         assert_eq!(entries.present().unwrap().any(|other| other as usize == feature), !here.is_empty());
                     }

@@ -5,6 +5,7 @@
 
 use pulp::Arch;
 
+use super::feature_codes::FeatureCodes;
 use super::node_entries::{Entry, NodeEntries};
 use super::state::{CodeBuffer, Grower, KnownSums, Partition, PendingNode, TestSource};
 use crate::candidates::Candidate;
@@ -77,23 +78,26 @@ impl Grower<'_> {
         let candidates = &mut buffers.candidates;
         let visit = |feature: u32, _: &mut Stream| {
             context.check_large(rows.len())?;
-            let n_codes = features[feature as usize].n_codes;
-            let (varies, cut) = match features[feature as usize].slot {
-                Slot::Sparse(number) => {
+            let (varies, cut) = match entries.number(feature) {
+                Some(number) => {
                     let zero = entries.zero(number);
-                    let entries = entries.of(number, view, rows);
+                    let entries = entries.of(number);
                     let varies = vary(entries, rows.len());
                     let codes = entries.iter().map(|entry| (entry.code, pairs[entry.position as usize]));
-                    let cut = || single::best_sparse_cut(codes, zero, n_codes, node, constraint, &mut wide.bins);
-                    (varies, varies.then(cut).flatten())
+                    (varies, varies.then(|| single::best_sparse_cut(codes, zero, node, constraint)).flatten())
                 }
-                Slot::Narrow(slot) => {
-                    narrow.take(view, slot, rows);
-                    in_bands(arch, narrow, n_codes, pairs, node, constraint)
-                }
-                Slot::Wide(slot) => {
-                    wide.take(view, slot, rows);
-                    in_bands(arch, wide, n_codes, pairs, node, constraint)
+                None => {
+                    let FeatureCodes { slot, n_codes, .. } = features[feature as usize];
+                    match slot {
+                        Slot::Narrow(slot) => {
+                            narrow.take(view, slot, rows);
+                            in_bands(arch, narrow, n_codes, pairs, node, constraint)
+                        }
+                        Slot::Wide(slot) | Slot::Sparse(slot) => {
+                            wide.take(view, slot, rows);
+                            in_bands(arch, wide, n_codes, pairs, node, constraint)
+                        }
+                    }
                 }
             };
             if let Some(cut) = cut {
@@ -131,7 +135,7 @@ impl Grower<'_> {
         match features[found.feature as usize].slot {
             Slot::Sparse(number) => {
                 sides.resize(rows.len(), side(entries.zero(number)));
-                let entries = entries.of(number, view, rows);
+                let entries = entries.of(number);
                 entries.iter().for_each(|entry| sides[entry.position as usize] = side(entry.code));
             }
             Slot::Narrow(slot) => sides.extend(narrow.take(view, slot, rows).iter().map(|&code| side(widened(code)))),

@@ -3,10 +3,10 @@
 use pulp::Arch;
 
 use super::all_bins;
+use super::in_order::CutsInOrder;
 use super::node::{Node, Pair, add};
 use crate::split::gain::GainFormula;
-use crate::split::missing::better;
-use crate::split::{Best, Cut, SplitConstraint};
+use crate::split::{Cut, SplitConstraint};
 use ferrank_data::store::Code;
 
 /// Number of codes of one byte.
@@ -83,14 +83,6 @@ impl Bins {
         }
     }
 
-    /// Adds an example, or several, to the bin at `place`, and marks it as not empty.
-    #[inline(always)]
-    fn add_and_mark(&mut self, place: usize, pair: Pair) {
-        add(&mut self.bins[place], pair);
-        self.used[place / 64] |= 1 << (place % 64);
-        self.used_words[place / 4096] |= 1 << (place / 64 % 64);
-    }
-
     /// Calls `each` for the non-empty bins in ascending order, and clears them.
     #[inline(always)]
     fn drain(&mut self, mut each: impl FnMut(usize, Pair)) {
@@ -130,57 +122,13 @@ pub(crate) fn best_cut<C: Code>(
     best_used(node, constraint, bins, n_codes)
 }
 
-/// The best cut over examples of `node` whose code is `zero`, except for those in `entries`, with their codes and pairs.
-#[inline(always)]
-pub(crate) fn best_sparse_cut(
-    entries: impl Iterator<Item = (u16, Pair)>,
-    zero: u16,
-    n_codes: usize,
-    node: Node,
-    constraint: SplitConstraint,
-    bins: &mut Bins,
-) -> Option<Cut> {
-    let mut listed = [0.0; 2];
-    for (code, pair) in entries {
-        bins.add_and_mark(code.index().min(n_codes), pair);
-        add(&mut listed, pair);
-    }
-    let [examples, sum] = listed;
-    let rest = node.without(Node { examples, sum });
-    if rest.examples > 0.0 {
-        bins.add_and_mark(zero.into(), [rest.examples, rest.sum]);
-    }
-    best_used(node, constraint, bins, n_codes)
-}
-
 /// The best cut, found by visiting the non-empty bins. Those of known values are below `n_codes`.
 fn best_used(node: Node, constraint: SplitConstraint, bins: &mut Bins, n_codes: usize) -> Option<Cut> {
-    let missing = bins.bins[n_codes];
-    let mut right = Best::new(node.examples, node.examples, constraint);
-    let (mean, mut left) = (node.mean(), [0.0; 2]);
-    let quality = |[count, sum]: Pair| {
-        let difference = sum - mean * count;
-        difference * difference
-    };
-    if missing[0] == 0.0 {
-        bins.drain(|code, bin| {
-            add(&mut left, bin);
-            right.offer(code, quality(left), left[0], left[0]);
-        });
-        return right.cut();
-    }
-    let mut with_missing = Best::new(node.examples, node.examples, constraint);
-    let mut highest = 0;
+    let mut cuts = CutsInOrder::new(node, constraint, bins.bins[n_codes]);
     bins.drain(|code, bin| {
-        if code == n_codes {
-            return;
+        if code != n_codes {
+            cuts.push(code, bin);
         }
-        highest = code;
-        add(&mut left, bin);
-        right.offer(code, quality(left), left[0], left[0]);
-        let mut both = missing;
-        add(&mut both, left);
-        with_missing.offer(code, quality(both), both[0], both[0]);
     });
-    better(right.cut(), with_missing.cut(), highest)
+    cuts.best()
 }
