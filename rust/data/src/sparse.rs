@@ -50,7 +50,8 @@ impl<'a> SparseIntake<'a> {
         let first = features.partition_point(|feature| feature.column < range.start);
         let end = features.partition_point(|feature| feature.column < range.end);
         let is_numbered = columns.starts.len() <= u32::MAX as usize;
-        if !is_numbered || others.any(|column| range.contains(&column)) || !features[first..end].iter().all(is_numeric) {
+        if !is_numbered || others.any(|column| range.contains(&column)) || !features[first..end].iter().all(is_numeric)
+        {
             return Ok(None);
         }
         let beside = |attribute: &Attribute| Attribute { column: moved(attribute.column, &range), ..attribute.clone() };

@@ -45,8 +45,12 @@ impl FeaturePool {
     pub(crate) fn new(constant: impl Iterator<Item = bool>, is_ordered: bool) -> Self {
         let constant: Vec<bool> = constant.collect();
         let order = 0..constant.len() as u32;
-        let mut pool =
-            FeaturePool { position: order.clone().collect(), order: order.collect(), is_ordered, ..FeaturePool::default() };
+        let mut pool = FeaturePool {
+            position: order.clone().collect(),
+            order: order.collect(),
+            is_ordered,
+            ..FeaturePool::default()
+        };
         for (feature, _) in constant.iter().enumerate().filter(|&(_, &constant)| constant) {
             pool.mark_constant(feature as u32);
         }
@@ -208,15 +212,15 @@ mod tests {
     #[test]
     fn constants_do_not_use_up_a_draw_and_are_set_aside_below() {
         for is_ordered in [false, true] {
-        let mut pool = FeaturePool::new((0..9).map(|feature| feature == 4), is_ordered);
-        let root = pool.mark();
-        let seen = drawn(&mut pool, 3, 0);
-        assert_eq!(seen.iter().filter(|&&feature| feature % 3 != 0).count(), 3);
-        assert!(!seen.contains(&4));
-        let constants: Vec<u32> = seen.into_iter().filter(|feature| feature % 3 == 0).collect();
-        assert!(drawn(&mut pool, 9, 1).iter().all(|feature| !constants.contains(feature)));
-        pool.rewind(root);
-        assert_eq!(pool.len(), 8);
+            let mut pool = FeaturePool::new((0..9).map(|feature| feature == 4), is_ordered);
+            let root = pool.mark();
+            let seen = drawn(&mut pool, 3, 0);
+            assert_eq!(seen.iter().filter(|&&feature| feature % 3 != 0).count(), 3);
+            assert!(!seen.contains(&4));
+            let constants: Vec<u32> = seen.into_iter().filter(|feature| feature % 3 == 0).collect();
+            assert!(drawn(&mut pool, 9, 1).iter().all(|feature| !constants.contains(feature)));
+            pool.rewind(root);
+            assert_eq!(pool.len(), 8);
         }
     }
 
@@ -248,15 +252,15 @@ mod tests {
     #[test]
     fn draws_depend_on_the_node_and_not_on_what_was_visited_before() {
         for is_ordered in [false, true] {
-        let mut pool = FeaturePool::new((0..50).map(|_| false), is_ordered);
-        let root = pool.mark();
-        let first = drawn(&mut pool, 7, 5);
-        pool.rewind(root);
-        for node in 10..20 {
-            drawn(&mut pool, 7, node);
-        }
-        pool.rewind(root);
-        assert_eq!(first, drawn(&mut pool, 7, 5));
+            let mut pool = FeaturePool::new((0..50).map(|_| false), is_ordered);
+            let root = pool.mark();
+            let first = drawn(&mut pool, 7, 5);
+            pool.rewind(root);
+            for node in 10..20 {
+                drawn(&mut pool, 7, node);
+            }
+            pool.rewind(root);
+            assert_eq!(first, drawn(&mut pool, 7, 5));
         }
     }
 }

@@ -82,7 +82,8 @@ impl Prepared {
         drop(scan);
         // Growth in external memory reads all codes of a row.
         let compressed = book.clone().compressed();
-        let holds = |book: &Codebook| resources.is_none_or(|r| external::holds_all(rows, book, params, r.budget.left()));
+        let holds =
+            |book: &Codebook| resources.is_none_or(|r| external::holds_all(rows, book, params, r.budget.left()));
         let outside = resources.filter(|_| !holds(&compressed)).cloned();
         let book = if outside.is_none() { compressed } else { book };
         match &outside {

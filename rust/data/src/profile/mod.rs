@@ -358,8 +358,7 @@ impl Profile {
         let n_rows = usize::try_from(n_rows).unwrap_or(usize::MAX);
         let Problem { features, targets, .. } = intake.problem;
         let sample = RowSample::new(sampled_rows(features.len(), max_bins));
-        let n_numeric =
-            |columns: &[Attribute]| columns.iter().filter(|column| column.kind == Kind::Numeric).count();
+        let n_numeric = |columns: &[Attribute]| columns.iter().filter(|column| column.kind == Kind::Numeric).count();
         // A number as it is sampled, as one of few, and as a cut point with its value.
         let (sampled, codes) = (8 * n_rows.min(sample.size + 2 * sample.slack()), 16 + 16);
         let column = sampled + codes * n_rows.min(max_bins);
@@ -368,7 +367,8 @@ impl Profile {
         };
         let rest = sparse.rest().problem;
         // Entries are read by feature.
-        let entries = sparse.n_entries() * (12 + 16 + codes) + sparse.n_features() * (size_of::<NumericProfile>() + codes);
+        let entries =
+            sparse.n_entries() * (12 + 16 + codes) + sparse.n_features() * (size_of::<NumericProfile>() + codes);
         Ok((n_numeric(&rest.features) + n_numeric(&rest.targets)) * column + entries)
     }
 

@@ -77,8 +77,7 @@ impl<'a> Coder<'a> {
                     list.push((first_row + row) as u32, code);
                 }
             };
-            self.encode(column, &self.book.codings[feature], push)
-                .map_err(|error| self.intake.in_column(column, error))
+            self.encode(column, &self.book.codings[feature], push).map_err(|error| self.intake.in_column(column, error))
         })
     }
 

@@ -120,7 +120,8 @@ pub(crate) fn holds_all(rows: u64, book: &Codebook, params: &ForestParams, left:
     let sample = RowSample::bytes(rows, book.row_bytes());
     // What is known of each feature while a tree grows.
     let features = if entries > 0 { threads * 40 * book.codings.len() } else { 0 };
-    let bytes = (sample + entries + features) as f64 + rows as f64 * (store as f64 + (threads * bag) as f64 * share.min(1.0));
+    let bytes =
+        (sample + entries + features) as f64 + rows as f64 * (store as f64 + (threads * bag) as f64 * share.min(1.0));
     rows < u64::from(u32::MAX) && bytes <= left as f64
 }
 

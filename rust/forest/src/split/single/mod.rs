@@ -25,6 +25,6 @@ pub(crate) use bins::{Bins, best_cut, is_dense};
 pub(crate) use given_cut::given_cut;
 #[cfg(test)]
 pub(crate) use given_cut::left_of;
-pub(crate) use in_order::best_sparse_cut;
 pub(crate) use histograms::{Histograms, SIDE_BY_SIDE};
+pub(crate) use in_order::best_sparse_cut;
 pub(crate) use node::{Node, Pair};
