@@ -136,7 +136,7 @@ impl CodeStore {
         let next = |first: &mut usize, chunk: &Chunk| Some(std::mem::replace(first, *first + chunk.rows));
         let firsts = chunks.iter().scan(0, next).collect();
         let Codebook { codings, slots, zeros, .. } = book;
-        let sparse = (!entries.is_empty()).then(|| Arc::new(SparseCodes::new(zeros, entries, rows)));
+        let sparse = (!entries.is_empty()).then(|| Arc::new(SparseCodes::new(&slots, zeros, entries, rows)));
         Ok(CodeStore {
             rows,
             chunks,

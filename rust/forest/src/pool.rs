@@ -15,6 +15,9 @@ use rand::RngExt;
 use crate::feature_order::FeatureOrder;
 use ferrank_runtime::random::Stream;
 
+/// Number of features that an ordered draw prepares before it visits one.
+const AHEAD: usize = 6;
+
 /// Features in an order; the first `constant` of them are excluded.
 #[derive(Debug, Default)]
 pub(crate) struct FeaturePool {
@@ -94,7 +97,7 @@ impl FeaturePool {
         mut visit: impl FnMut(u32, &mut Stream) -> Result<bool, E>,
     ) -> Result<(), E> {
         if self.is_ordered {
-            return self.draw_in_order(wanted, random, visit);
+            return self.try_draw_ahead(wanted, random, |_| {}, visit);
         }
         let shuffled = wanted < self.len();
         let mut found = std::mem::take(&mut self.found);
@@ -128,27 +131,42 @@ impl FeaturePool {
         done
     }
 
-    fn draw_in_order<E>(
+    /// The draw of [`try_draw`](Self::try_draw) if it is ordered. Calls `prepare` with a feature some time before `visit`.
+    ///
+    /// # Errors
+    /// The first error of `visit`.
+    pub(crate) fn try_draw_ahead<E>(
         &mut self,
         wanted: usize,
         random: &mut Stream,
+        prepare: impl Fn(u32),
         mut visit: impl FnMut(u32, &mut Stream) -> Result<bool, E>,
     ) -> Result<(), E> {
         let order = FeatureOrder::new(self.order.len(), random);
-        let mut seen = 0;
-        for feature in (0..order.len()).map(|place| order.at(place)) {
+        let mut found = std::mem::take(&mut self.found);
+        let may_vary =
+            |&feature: &u32| self.position.get(feature as usize).is_some_and(|&at| at as usize >= self.constant);
+        let features = (0..order.len()).map(|place| order.at(place)).filter(may_vary);
+        let mut ahead = features.clone();
+        ahead.by_ref().take(AHEAD).for_each(&prepare);
+        let (mut seen, mut done) = (0, Ok(()));
+        for feature in features {
             if seen == wanted {
                 break;
             }
-            if self.position.get(feature as usize).is_none_or(|&position| (position as usize) < self.constant) {
-                continue;
-            }
-            match visit(feature, random)? {
-                true => seen += 1,
-                false => self.mark_constant(feature),
+            ahead.next().into_iter().for_each(&prepare);
+            match visit(feature, random) {
+                Ok(true) => seen += 1,
+                Ok(false) => found.push(feature),
+                Err(error) => {
+                    done = Err(error);
+                    break;
+                }
             }
         }
-        Ok(())
+        found.drain(..).for_each(|feature| self.mark_constant(feature));
+        self.found = found;
+        done
     }
 
     /// The draw of [`try_draw`](Self::try_draw) if it is ordered and all but `features` are constant in the node. None is

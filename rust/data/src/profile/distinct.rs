@@ -4,7 +4,7 @@
 //! it holds, it holds all of them. Each distinct value is drawn with the same probability, however rare it is.
 
 use pulp::{Arch, Simd, WithSimd};
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxBuildHasher, FxHashSet};
 
 /// A set of numbers that holds `most` of them.
 #[derive(Debug, Clone)]
@@ -19,7 +19,8 @@ pub(super) struct Distinct {
 impl Distinct {
     /// The sample of `values`.
     pub(super) fn of(most: usize, values: &[f64]) -> Self {
-        let mut distinct = Distinct { most, bits: FxHashSet::default(), limit: u64::MAX };
+        let bits = FxHashSet::with_capacity_and_hasher(values.len().min(most), FxBuildHasher);
+        let mut distinct = Distinct { most, bits, limit: u64::MAX };
         distinct.extend(values);
         distinct
     }

@@ -12,6 +12,7 @@ use super::codebook::{Codebook, Slot};
 use crate::profile::{MISSING_U16, Scale};
 use crate::sparse::SparseIntake;
 use ferrank_runtime::error::Result;
+use ferrank_runtime::pages::prefetch;
 
 /// The entries of one feature.
 #[derive(Debug, Clone, Default)]
@@ -56,6 +57,17 @@ impl Entries {
         (&self.places[range.clone()], &self.codes[range])
     }
 
+    /// Asks the memory for the begin of list number `number`, without waiting for it.
+    #[inline(always)]
+    pub fn prefetch(&self, number: usize) {
+        /// What comes after so many entries is fetched while these are read.
+        const BEGIN: usize = 64;
+        let (places, codes) = self.of(number);
+        let n = places.len().min(BEGIN);
+        prefetch(&places[..n]);
+        prefetch(&codes[..n]);
+    }
+
     /// Number of lists.
     pub fn n_lists(&self) -> usize {
         self.starts.len() - 1
@@ -98,10 +110,11 @@ impl Entries {
                 continue;
             }
             list.clear();
-            list.extend(codes.iter().copied().zip(places.iter().copied()));
+            let joined = |(&code, &place): (&u16, &u32)| u64::from(code) << 32 | u64::from(place);
+            list.extend(codes.iter().zip(places.iter()).map(joined));
             list.sort_unstable();
             for ((place, code), &entry) in places.iter_mut().zip(codes).zip(&list) {
-                (*code, *place) = entry;
+                (*code, *place) = ((entry >> 32) as u16, entry as u32);
             }
         }
     }
@@ -129,6 +142,8 @@ impl Entries {
 pub struct SparseCodes {
     /// n_sparse; the code of 0.
     pub zeros: Vec<u16>,
+    /// n_features; the number of each sparse feature, [`NONE`] for others.
+    numbers: Vec<u32>,
     /// n_sparse lists, each in the order of the codes.
     pub by_feature: Entries,
     /// n_rows lists, each in the order of the features.
@@ -136,12 +151,19 @@ pub struct SparseCodes {
 }
 
 impl SparseCodes {
-    /// The codes of `n_rows` rows in `parts`, each with the number of its first row.
-    pub(super) fn new(zeros: Vec<u16>, parts: Vec<(usize, Entries)>, n_rows: usize) -> Self {
+    /// The codes of `n_rows` rows in `parts`, each with the number of its first row; `slots` are those of all features.
+    pub(super) fn new(slots: &[Slot], zeros: Vec<u16>, parts: Vec<(usize, Entries)>, n_rows: usize) -> Self {
         let mut by_feature = Entries::joined(parts);
         let by_row = by_feature.transposed(n_rows);
         by_feature.sort_by_code();
-        SparseCodes { zeros, by_feature, by_row }
+        SparseCodes { zeros, numbers: numbers(slots), by_feature, by_row }
+    }
+
+    /// The number of `feature` among the sparse ones, if it is one.
+    #[inline(always)]
+    pub fn number(&self, feature: u32) -> Option<usize> {
+        let number = self.numbers[feature as usize];
+        (number != NONE).then_some(number as usize)
     }
 
     /// The code of sparse feature number `number` in `row`.
@@ -169,7 +191,8 @@ impl SparseCodes {
     }
 
     /// The codes followed by those of as many shadows, which have the codes of the rows `sources`.
-    pub(super) fn with_shadows(&self, sources: &[u32]) -> Self {
+    /// `slots` are those of features and shadows.
+    pub(super) fn with_shadows(&self, slots: &[Slot], sources: &[u32]) -> Self {
         let n_features = self.zeros.len() as u32;
         let mut by_row = Entries { starts: vec![0], ..Entries::default() };
         for (row, &source) in sources.iter().enumerate() {
@@ -183,8 +206,16 @@ impl SparseCodes {
         let zeros = [&self.zeros[..], &self.zeros[..]].concat();
         let mut by_feature = by_row.transposed(zeros.len());
         by_feature.sort_by_code();
-        SparseCodes { zeros, by_feature, by_row }
+        SparseCodes { zeros, numbers: numbers(slots), by_feature, by_row }
     }
+}
+
+/// The number of a feature that is not sparse.
+const NONE: u32 = u32::MAX;
+
+/// For each feature its number among those with a sparse slot.
+fn numbers(slots: &[Slot]) -> Vec<u32> {
+    slots.iter().map(|slot| if let Slot::Sparse(number) = slot { *number as u32 } else { NONE }).collect()
 }
 
 /// The position of the row `wanted` among `n` rows, which ascend.

@@ -45,7 +45,6 @@ impl CodeStore {
     /// # Errors
     /// [`Error::File`](ferrank_runtime::error::Error::File) if the disk is full.
     pub fn with_shadows(&self, sources: &[u32], keep: Keep<'_>, window: usize) -> Result<CodeStore> {
-        let sparse = self.sparse.as_ref().map(|sparse| Arc::new(sparse.with_shadows(sources)));
         let mut chunks = Vec::with_capacity(self.chunks.len());
         let mut first_chunk = 0;
         while first_chunk < self.chunks.len() {
@@ -73,12 +72,14 @@ impl CodeStore {
             Slot::Wide(place) => Slot::Wide(wide * BAND + place),
             Slot::Sparse(place) => Slot::Sparse(n_sparse + place),
         };
+        let slots: Vec<Slot> = self.slots.iter().copied().chain(self.slots.iter().map(shadow)).collect();
+        let sparse = self.sparse.as_ref().map(|sparse| Arc::new(sparse.with_shadows(&slots, sources)));
         Ok(CodeStore {
             rows: self.rows,
             chunks,
             firsts: self.firsts.clone(),
             codings: [&self.codings[..], &self.codings[..]].concat(),
-            slots: self.slots.iter().copied().chain(self.slots.iter().map(shadow)).collect(),
+            slots,
             sparse,
             is_sparse: self.is_sparse,
             targets: Arc::clone(&self.targets),

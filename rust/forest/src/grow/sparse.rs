@@ -75,16 +75,17 @@ impl Grower<'_> {
         let (rows, pairs) = (&items.rows[range.clone()], &items.pairs[range]);
         let mut random = stream(params.seed, Purpose::Node, self.tree, pending.path);
         let present: Option<Vec<u32>> = entries.present().map(Iterator::collect);
-        let candidates = &mut buffers.candidates;
+        let (candidates, codes) = (&mut buffers.candidates, entries.codes());
+        let prefetch = |feature| codes.number(feature).into_iter().for_each(|number| codes.by_feature.prefetch(number));
         let visit = |feature: u32, _: &mut Stream| {
             context.check_large(rows.len())?;
-            let (varies, cut) = match entries.number(feature) {
+            let (varies, cut) = match codes.number(feature) {
                 Some(number) => {
-                    let zero = entries.zero(number);
+                    let zero = codes.zeros[number];
                     let entries = entries.of(number);
                     let varies = vary(entries, rows.len());
-                    let codes = entries.iter().map(|entry| (entry.code, pairs[entry.position as usize]));
-                    (varies, varies.then(|| single::best_sparse_cut(codes, zero, node, constraint)).flatten())
+                    let examples = entries.iter().map(|entry| (entry.code, pairs[entry.position as usize]));
+                    (varies, varies.then(|| single::best_sparse_cut(examples, zero, node, constraint)).flatten())
                 }
                 None => {
                     let FeatureCodes { slot, n_codes, .. } = features[feature as usize];
@@ -107,7 +108,7 @@ impl Grower<'_> {
         };
         match present {
             Some(features) => pool.try_draw_among(features.into_iter(), per_node, &mut random, visit)?,
-            None => pool.try_draw(per_node, &mut random, visit)?,
+            None => pool.try_draw_ahead(per_node, &mut random, prefetch, visit)?,
         }
         let found = candidates.best(params.ties, &mut random);
         Ok(found.map(|found| found.map(|test| self.test_of(test))))
@@ -134,7 +135,7 @@ impl Grower<'_> {
         sides.clear();
         match features[found.feature as usize].slot {
             Slot::Sparse(number) => {
-                sides.resize(rows.len(), side(entries.zero(number)));
+                sides.resize(rows.len(), side(entries.codes().zeros[number]));
                 let entries = entries.of(number);
                 entries.iter().for_each(|entry| sides[entry.position as usize] = side(entry.code));
             }
