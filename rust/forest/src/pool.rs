@@ -169,18 +169,23 @@ impl FeaturePool {
         done
     }
 
-    /// The draw of [`try_draw`](Self::try_draw) if it is ordered and all but `features` are constant in the node. None is
-    /// excluded below it.
-    pub(crate) fn try_draw_among<E>(
+    /// Starts a draw among `features`, if draws are ordered and all others are constant in the node.
+    pub(crate) fn place(&mut self, features: impl Iterator<Item = u32>, random: &mut Stream) {
+        let order = FeatureOrder::new(self.order.len(), random);
+        self.placed.clear();
+        self.placed.extend(features.map(|feature| u64::from(order.place(feature)) << 32 | u64::from(feature)));
+    }
+
+    /// The draw of [`try_draw`](Self::try_draw) among the features [placed](Self::place). None is excluded below the node.
+    ///
+    /// # Errors
+    /// The first error of `visit`.
+    pub(crate) fn try_draw_placed<E>(
         &mut self,
-        features: impl Iterator<Item = u32>,
         wanted: usize,
         random: &mut Stream,
         mut visit: impl FnMut(u32, &mut Stream) -> Result<bool, E>,
     ) -> Result<(), E> {
-        let order = FeatureOrder::new(self.order.len(), random);
-        self.placed.clear();
-        self.placed.extend(features.map(|feature| u64::from(order.place(feature)) << 32 | u64::from(feature)));
         let mut rest = &mut self.placed[..];
         let mut missing = wanted;
         while missing > 0 && !rest.is_empty() {
@@ -257,7 +262,9 @@ mod tests {
             });
             // A feature that does not vary takes no place in the draw.
             let features = (0..3_000).filter(|&feature| (varies(feature) || feature == 5) && feature % 100 != 99);
-            let Ok(()) = pool.try_draw_among(features, 55, &mut random(), |feature, _| {
+            let mut random = random();
+            pool.place(features, &mut random);
+            let Ok(()) = pool.try_draw_placed(55, &mut random, |feature, _| {
                 if varies(feature) {
                     among.push(feature);
                 }

@@ -534,7 +534,7 @@ impl NumericProfile {
 
     /// Begins the sample of distinct values, if it was not begun, with those of the sampled rows, which are all rows.
     fn sample_distinct(&mut self) -> &mut Distinct {
-        self.distinct.get_or_insert_with(|| Distinct::of(self.max_bins, &self.sample.all()))
+        self.distinct.get_or_insert_with(|| Distinct::of(self.max_bins, &self.sample.with_one_zero()))
     }
 
     /// The number of distinct values; `None` if there are more than codes. A number above `enough` may be any such
@@ -542,8 +542,8 @@ impl NumericProfile {
     fn n_distinct(&self, enough: usize) -> Option<usize> {
         match &self.distinct {
             Some(distinct) => distinct.len(),
-            None if self.zeros > 0 => count_distinct(&self.sample.all(), self.max_bins),
-            None => count_distinct(&self.sample.all(), self.max_bins.min(enough)),
+            None if self.zeros > 0 => count_distinct(&self.sample.with_one_zero(), self.max_bins),
+            None => count_distinct(&self.sample.with_one_zero(), self.max_bins.min(enough)),
         }
     }
 
@@ -552,7 +552,7 @@ impl NumericProfile {
         self.n_distinct(usize::MAX)?;
         match &self.distinct {
             Some(distinct) => Some(distinct.sorted()),
-            None => Some(Distinct::of(self.max_bins, &self.sample.all()).sorted()),
+            None => Some(Distinct::of(self.max_bins, &self.sample.with_one_zero()).sorted()),
         }
     }
 

@@ -41,6 +41,17 @@ impl SampledValues {
         }
     }
 
+    /// The values in any order, of many zeros only one.
+    pub(super) fn with_one_zero(&self) -> Cow<'_, [f64]> {
+        match self {
+            SampledValues::All(values) => Cow::Borrowed(values),
+            SampledValues::Sparse(len, entries) => {
+                let zero = (entries.len() < *len).then_some(0.0);
+                Cow::Owned(entries.iter().map(|&(_, value)| value).chain(zero).collect())
+            }
+        }
+    }
+
     /// The values in any order, zeros counted where they are not kept; `buffer` holds them if need be.
     pub(super) fn unordered<'a>(&'a self, buffer: &'a mut Vec<f64>) -> Sample<'a> {
         match self {

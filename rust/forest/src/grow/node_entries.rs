@@ -8,8 +8,10 @@
 use std::ops::Range;
 
 use super::state::Grower;
+use crate::pool::FeaturePool;
 use crate::view::View;
-use ferrank_data::store::{CodeStore, Slot, SparseCodes};
+use ferrank_data::store::{CodeStore, SparseCodes};
+use ferrank_runtime::random::Stream;
 
 /// Time to read an entry of a feature, as a multiple of the time to read an entry of a row: the latter is read twice, and
 /// counted.
@@ -127,9 +129,17 @@ impl<'a> NodeEntries<'a> {
     }
 
     /// The features that may vary in the node, if they are known.
-    pub(super) fn present(&self) -> Option<impl Iterator<Item = u32>> {
+    fn present(&self) -> Option<impl Iterator<Item = u32>> {
         let sparse = self.present.iter().map(|&number| self.features[number as usize]);
         self.by_row.then(|| sparse.chain(self.in_bands.iter().copied()))
+    }
+
+    /// Starts a draw of `pool` among the features that may vary in the node, if they are known. Returns true if it did.
+    pub(super) fn place_present(&self, pool: &mut FeaturePool, random: &mut Stream) -> bool {
+        let present = self.present();
+        let is_known = present.is_some();
+        present.into_iter().for_each(|present| pool.place(present, random));
+        is_known
     }
 
     /// Reads the entries of the node, which are read by row. It was started with the same `rows`.
@@ -185,16 +195,19 @@ impl<'a> NodeEntries<'a> {
 }
 
 impl Grower<'_> {
-    /// The features that may vary in the node with the examples in `range`, if finding them takes little time.
-    pub(super) fn present_features(&mut self, view: View<'_>, range: &Range<usize>) -> Option<Vec<u32>> {
-        let entries = self.entries.as_mut()?;
+    /// Starts the draw of a node with the examples in `range` among the features that may vary there, if finding these takes
+    /// little time. Returns true if it did.
+    pub(super) fn place_present(&mut self, view: View<'_>, range: &Range<usize>, random: &mut Stream) -> bool {
+        let Some(entries) = &mut self.entries else { return false };
         entries.start(view, &self.items.rows[range.clone()], self.per_node);
-        Some(entries.present()?.collect())
+        entries.place_present(&mut self.pool, random)
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use ferrank_data::store::Slot;
+
     use super::*;
     use crate::tests::sparse_table;
 

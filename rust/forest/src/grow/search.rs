@@ -31,7 +31,7 @@ impl Grower<'_> {
         let most = self.per_node.min(self.pool.len());
         self.buffers.batch.start(if in_batch { range.len() } else { 0 }, self.rows_per_feature * most);
         self.buffers.lefts.clear();
-        let present = self.present_features(view, &range);
+        let is_placed = self.place_present(view, &range, &mut random);
         let (mut pool, per_node) = (std::mem::take(&mut self.pool), self.per_node);
         let visit = |feature, random: &mut Stream| {
             self.context.check_large(range.len())?;
@@ -48,9 +48,9 @@ impl Grower<'_> {
             }
             Ok(varies)
         };
-        let drawn = match &present {
-            Some(features) => pool.try_draw_among(features.iter().copied(), per_node, &mut random, visit),
-            None => pool.try_draw(per_node, &mut random, visit),
+        let drawn = match is_placed {
+            true => pool.try_draw_placed(per_node, &mut random, visit),
+            false => pool.try_draw(per_node, &mut random, visit),
         };
         self.pool = pool;
         drawn?;

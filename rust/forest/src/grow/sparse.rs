@@ -74,7 +74,7 @@ impl Grower<'_> {
         let range = pending.examples.clone();
         let (rows, pairs) = (&items.rows[range.clone()], &items.pairs[range]);
         let mut random = stream(params.seed, Purpose::Node, self.tree, pending.path);
-        let present: Option<Vec<u32>> = entries.present().map(Iterator::collect);
+        let is_placed = entries.place_present(pool, &mut random);
         let (candidates, codes) = (&mut buffers.candidates, entries.codes());
         let prefetch = |feature| codes.number(feature).into_iter().for_each(|number| codes.by_feature.prefetch(number));
         let visit = |feature: u32, _: &mut Stream| {
@@ -85,7 +85,8 @@ impl Grower<'_> {
                     let entries = entries.of(number);
                     let varies = vary(entries, rows.len());
                     let examples = entries.iter().map(|entry| (entry.code, pairs[entry.position as usize]));
-                    (varies, varies.then(|| single::best_sparse_cut(examples, zero, node, constraint)).flatten())
+                    let floor = candidates.floor();
+                    (varies, varies.then(|| single::best_sparse_cut(examples, zero, node, constraint, floor)).flatten())
                 }
                 None => {
                     let FeatureCodes { slot, n_codes, .. } = features[feature as usize];
@@ -106,9 +107,9 @@ impl Grower<'_> {
             }
             Ok(varies)
         };
-        match present {
-            Some(features) => pool.try_draw_among(features.into_iter(), per_node, &mut random, visit)?,
-            None => pool.try_draw_ahead(per_node, &mut random, prefetch, visit)?,
+        match is_placed {
+            true => pool.try_draw_placed(per_node, &mut random, visit)?,
+            false => pool.try_draw_ahead(per_node, &mut random, prefetch, visit)?,
         }
         let found = candidates.best(params.ties, &mut random);
         Ok(found.map(|found| found.map(|test| self.test_of(test))))

@@ -124,7 +124,7 @@ pub(crate) fn best_cut<C: Code>(
 
 /// The best cut, found by visiting the non-empty bins. Those of known values are below `n_codes`.
 fn best_used(node: Node, constraint: SplitConstraint, bins: &mut Bins, n_codes: usize) -> Option<Cut> {
-    let mut cuts = CutsInOrder::new(node, constraint, bins.bins[n_codes]);
+    let mut cuts = CutsInOrder::new(node, constraint, bins.bins[n_codes], 0.0);
     bins.drain(|code, bin| {
         if code != n_codes {
             cuts.push(code, bin);

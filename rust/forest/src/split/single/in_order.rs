@@ -1,6 +1,7 @@
 //! Cuts in the order of codes, one by one.
 
 use super::node::{Node, Pair, add};
+use crate::split::gain::GainFormula;
 use crate::split::missing::better;
 use crate::split::{Best, Cut, SplitConstraint};
 use ferrank_data::store::Code;
@@ -13,6 +14,8 @@ pub(super) struct CutsInOrder {
     /// The sums of the codes so far.
     left: Pair,
     highest: usize,
+    /// Cuts with lower gains are left out.
+    floor: f64,
     /// Cuts with missing values on the right, and on the left if there are some.
     right: Best,
     with_missing: Option<Best>,
@@ -20,13 +23,14 @@ pub(super) struct CutsInOrder {
 
 impl CutsInOrder {
     #[inline(always)]
-    pub(super) fn new(node: Node, constraint: SplitConstraint, missing: Pair) -> Self {
+    pub(super) fn new(node: Node, constraint: SplitConstraint, missing: Pair, floor: f64) -> Self {
         let best = || Best::new(node.examples, node.examples, constraint);
         CutsInOrder {
             mean: node.mean(),
             missing,
             left: [0.0; 2],
             highest: 0,
+            floor,
             right: best(),
             with_missing: (missing[0] > 0.0).then(best),
         }
@@ -35,10 +39,13 @@ impl CutsInOrder {
     /// Adds `code` with the sums of its examples.
     #[inline(always)]
     pub(super) fn push(&mut self, code: usize, sums: Pair) {
-        let mean = self.mean;
+        let (mean, floor) = (self.mean, self.floor);
         let offer = |best: &mut Best, [count, sum]: Pair| {
             let difference = sum - mean * count;
-            best.offer(code, difference * difference, count, count);
+            let quality = difference * difference;
+            if quality >= floor * (count * (best.examples - count)) {
+                best.offer(code, quality, count, count);
+            }
         };
         add(&mut self.left, sums);
         offer(&mut self.right, self.left);
@@ -60,43 +67,69 @@ impl CutsInOrder {
 }
 
 /// The best cut of `node`, whose examples have the code `zero`, except for those in `entries`, with their codes, which
-/// ascend, and their pairs.
+/// ascend, and their pairs. `None` if no gain reaches `floor`.
 #[inline(always)]
 pub(crate) fn best_sparse_cut(
     entries: impl Iterator<Item = (u16, Pair)> + Clone,
     zero: u16,
     node: Node,
     constraint: SplitConstraint,
+    floor: f64,
 ) -> Option<Cut> {
     let (mut listed, mut missing) = ([0.0; 2], [0.0; 2]);
+    let (mut first, mut last) = (u16::MAX, 0);
     for (code, pair) in entries.clone() {
         add(&mut listed, pair);
         if code == u16::MISSING {
             add(&mut missing, pair);
         }
+        (first, last) = (first.min(code), code);
     }
     let rest = node.without(Node { examples: listed[0], sum: listed[1] });
-    let mut rest = (rest.examples > 0.0).then_some([rest.examples, rest.sum]);
-    let mut cuts = CutsInOrder::new(node, constraint, missing);
+    let rest = (rest.examples > 0.0).then_some([rest.examples, rest.sum]);
+    match rest {
+        Some(rest) if first == last && missing[0] == 0.0 => {
+            let left = if zero < first { rest } else { listed };
+            only_cut(zero.min(first), left, node, constraint).filter(|cut| cut.gain >= floor)
+        }
+        _ => {
+            let cuts = CutsInOrder::new(node, constraint, missing, floor);
+            cut_in_order(entries.take_while(|&(code, _)| code != u16::MISSING), rest.map(|rest| (zero, rest)), cuts)
+        }
+    }
+}
+
+/// The cut above `code`, the only one there is, whose left side has the sums `left`.
+#[inline(always)]
+fn only_cut(code: u16, left: Pair, node: Node, constraint: SplitConstraint) -> Option<Cut> {
+    let gain = GainFormula::new(node, constraint).gain(left);
+    (gain >= 0.0).then(|| Cut::new(gain, code))
+}
+
+/// The best cut of examples with the codes and pairs in `entries`, whose codes ascend, and of some more with a code of
+/// their own.
+#[inline(always)]
+fn cut_in_order(
+    entries: impl Iterator<Item = (u16, Pair)>,
+    mut more: Option<(u16, Pair)>,
+    mut cuts: CutsInOrder,
+) -> Option<Cut> {
     let mut group: Option<(u16, Pair)> = None;
-    for (code, pair) in entries.take_while(|&(code, _)| code != u16::MISSING) {
+    for (code, pair) in entries {
         match &mut group {
             Some((own, sums)) if *own == code => add(sums, pair),
             _ => {
                 if let Some((own, sums)) = group.replace((code, pair)) {
                     cuts.push(own.into(), sums);
                 }
-                if let Some(rest) = rest.take_if(|_| zero < code) {
-                    cuts.push(zero.into(), rest);
+                if let Some((own, sums)) = more.take_if(|(own, _)| *own < code) {
+                    cuts.push(own.into(), sums);
                 }
             }
         }
     }
-    if let Some((own, sums)) = group {
+    for (own, sums) in group.into_iter().chain(more) {
         cuts.push(own.into(), sums);
-    }
-    if let Some(rest) = rest {
-        cuts.push(zero.into(), rest);
     }
     cuts.best()
 }

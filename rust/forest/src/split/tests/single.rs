@@ -43,7 +43,14 @@ fn sparse_cut(examples: &Examples, constraint: SplitConstraint) -> Option<Cut> {
     let pairs = pairs(examples);
     let mut entries: Vec<_> = codes.into_iter().zip(pairs.iter().copied()).filter(|&(code, _)| code != zero).collect();
     entries.sort_by_key(|&(code, _)| code);
-    best_sparse_cut(entries.into_iter(), zero, Node::new(&pairs), constraint)
+    let node = Node::new(&pairs);
+    let found = best_sparse_cut(entries.iter().copied(), zero, node, constraint, 0.0);
+    // A lower limit of gains leaves out nothing above it.
+    if let Some(cut) = found {
+        let above = best_sparse_cut(entries.into_iter(), zero, node, constraint, cut.gain * (1.0 - 1e-9));
+        assert_eq!(above, found);
+    }
+    found
 }
 
 fn check<C: Code>(examples: &Examples, constraint: SplitConstraint, n_codes: u16) -> Result<(), TestCaseError> {
