@@ -164,6 +164,9 @@ impl Cuts {
             let known = |value: &f64| values.binary_search_by(|other| other.total_cmp(value)).is_ok();
             let others: Vec<f64> = rare.iter().copied().filter(|value| !known(value)).collect();
             let room = others.len().min(max_bins - values.len());
+            if room == others.len() && values.len() + room == rare.len() {
+                return Cuts::exact(rare);
+            }
             values.extend((0..room).map(|n| others[(2 * n + 1) * others.len() / (2 * room)]));
             ascend(&mut values);
             return Cuts::exact(&values);

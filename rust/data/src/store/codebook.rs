@@ -109,6 +109,10 @@ impl Codebook {
 
     /// The codebook for a store that keeps of the features that are sparse only the entries. It is for growth in memory.
     pub fn compressed(mut self) -> Self {
+        // Entries, with those of shadows, are numbered by 32 bits.
+        if self.n_entries > u64::from(u32::MAX) / 2 {
+            return self;
+        }
         let sparse = std::mem::take(&mut self.sparse);
         self.place(&sparse);
         self.sparse = sparse;

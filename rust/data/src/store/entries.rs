@@ -22,17 +22,22 @@ pub(super) struct EntryList {
 }
 
 impl EntryList {
+    fn reserve(&mut self, n: usize) {
+        self.rows.reserve(n);
+        self.codes.reserve(n);
+    }
+
     pub(super) fn push(&mut self, row: u32, code: u16) {
         self.rows.push(row);
         self.codes.push(code);
     }
 }
 
-/// Entries in lists: of each feature with their rows, or of each row with their features.
+/// Fewer than 2^32 entries in lists: of each feature with their rows, or of each row with their features.
 #[derive(Debug, Clone, Default)]
 pub struct Entries {
     /// n_lists + 1
-    starts: Vec<usize>,
+    starts: Vec<u32>,
     places: Vec<u32>,
     codes: Vec<u16>,
 }
@@ -45,7 +50,7 @@ impl Entries {
         for list in lists {
             all.places.extend_from_slice(&list.rows);
             all.codes.extend_from_slice(&list.codes);
-            all.starts.push(all.places.len());
+            all.starts.push(all.places.len() as u32);
         }
         all
     }
@@ -53,7 +58,7 @@ impl Entries {
     /// The places and codes of list number `number`.
     #[inline(always)]
     pub fn of(&self, number: usize) -> (&[u32], &[u16]) {
-        let range = self.starts[number]..self.starts[number + 1];
+        let range = self.starts[number] as usize..self.starts[number + 1] as usize;
         (&self.places[range.clone()], &self.codes[range])
     }
 
@@ -61,7 +66,7 @@ impl Entries {
     #[inline(always)]
     pub fn prefetch(&self, number: usize) {
         /// What comes after so many entries is fetched while these are read.
-        const BEGIN: usize = 64;
+        const BEGIN: usize = 32;
         let (places, codes) = self.of(number);
         let n = places.len().min(BEGIN);
         prefetch(&places[..n]);
@@ -94,7 +99,7 @@ impl Entries {
             let (places, codes) = self.of(list);
             for (&place, &code) in places.iter().zip(codes) {
                 let to = &mut next[place as usize];
-                (all.places[*to], all.codes[*to]) = (list as u32, code);
+                (all.places[*to as usize], all.codes[*to as usize]) = (list as u32, code);
                 *to += 1;
             }
         }
@@ -105,7 +110,8 @@ impl Entries {
     fn sort_by_code(&mut self) {
         let mut list = Vec::new();
         for ends in self.starts.windows(2) {
-            let (places, codes) = (&mut self.places[ends[0]..ends[1]], &mut self.codes[ends[0]..ends[1]]);
+            let range = ends[0] as usize..ends[1] as usize;
+            let (places, codes) = (&mut self.places[range.clone()], &mut self.codes[range]);
             if codes.is_sorted() {
                 continue;
             }
@@ -201,7 +207,7 @@ impl SparseCodes {
                 by_row.places.extend(features.iter().map(|feature| first + feature));
                 by_row.codes.extend_from_slice(codes);
             }
-            by_row.starts.push(by_row.places.len());
+            by_row.starts.push(by_row.places.len() as u32);
         }
         let zeros = [&self.zeros[..], &self.zeros[..]].concat();
         let mut by_feature = by_row.transposed(zeros.len());
@@ -250,6 +256,7 @@ impl CodedEntries {
             let mut list = EntryList::default();
             let Scale::Numeric(cuts) = &book.codings[first + number].scale else { return (0, list) };
             let (rows, values) = values.of(number);
+            list.reserve(rows.len());
             let zero = cuts.code(0.0);
             cuts.encode(values, MISSING_U16, |entry, code| {
                 if code != zero {

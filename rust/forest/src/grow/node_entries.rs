@@ -101,8 +101,9 @@ impl<'a> NodeEntries<'a> {
             self.node = 0;
         }
         self.node += 1;
+        let (node, positions) = (self.node, &mut self.positions[..]);
         for (position, &row) in (0..).zip(rows) {
-            self.positions[view.origin(row) as usize] = [self.node, position];
+            positions[view.origin(row) as usize] = [node, position];
         }
     }
 
@@ -178,12 +179,14 @@ impl<'a> NodeEntries<'a> {
         }
         let (rows, codes) = self.codes.by_feature.of(number);
         self.entries.resize(rows.len().max(self.entries.len()), Entry::default());
+        // Local variables, so that they stay in registers.
+        let (entries, positions, own) = (&mut self.entries[..rows.len()], &self.positions[..], self.node);
         let mut n = 0;
         for (&row, &code) in rows.iter().zip(codes) {
-            let [node, position] = self.positions[row as usize];
+            let [node, position] = positions[row as usize];
             // Written in any case, which avoids an unpredictable branch.
-            self.entries[n] = Entry { position, code };
-            n += usize::from(node == self.node);
+            entries[n] = Entry { position, code };
+            n += usize::from(node == own);
         }
         &self.entries[..n]
     }

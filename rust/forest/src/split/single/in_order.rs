@@ -39,20 +39,12 @@ impl CutsInOrder {
     /// Adds `code` with the sums of its examples.
     #[inline(always)]
     pub(super) fn push(&mut self, code: usize, sums: Pair) {
-        let (mean, floor) = (self.mean, self.floor);
-        let offer = |best: &mut Best, [count, sum]: Pair| {
-            let difference = sum - mean * count;
-            let quality = difference * difference;
-            if quality >= floor * (count * (best.examples - count)) {
-                best.offer(code, quality, count, count);
-            }
-        };
         add(&mut self.left, sums);
-        offer(&mut self.right, self.left);
+        offer(&mut self.right, code, self.left, self.mean, self.floor);
         if let Some(best) = &mut self.with_missing {
             let mut both = self.missing;
             add(&mut both, self.left);
-            offer(best, both);
+            offer(best, code, both, self.mean, self.floor);
             self.highest = code;
         }
     }
@@ -63,6 +55,16 @@ impl CutsInOrder {
             Some(left) => better(self.right.cut(), left.cut(), self.highest),
             None => self.right.cut(),
         }
+    }
+}
+
+/// Offers the cut above `code` to `best`, unless its gain is below `floor`.
+#[inline(always)]
+fn offer(best: &mut Best, code: usize, [count, sum]: Pair, mean: f64, floor: f64) {
+    let difference = sum - mean * count;
+    let quality = difference * difference;
+    if quality >= floor * (count * (best.examples - count)) {
+        best.offer(code, quality, count, count);
     }
 }
 
