@@ -49,11 +49,14 @@ impl ChunkSource for SparseTable {
 
 type Cell = Option<f64>;
 
+/// The sparse cells, the column before them, the target and the weight.
+type Row = (Vec<Cell>, f64, Cell, f64);
+
 /// The same rows as a table and with sparse columns, which list each value but `0.0`, and that as well if `lists_zeros`.
-fn both(rows: &[(Vec<Cell>, f64, Cell, f64)], lists_zeros: bool) -> (TableSource, SparseTable) {
+fn both(rows: &[Row], lists_zeros: bool) -> (TableSource, SparseTable) {
     let width = rows[0].0.len();
     let numbers = |values: Vec<Cell>| Arc::new(Float64Array::from_iter(values)) as ArrayRef;
-    let of = |value: &dyn Fn(&(Vec<Cell>, f64, Cell, f64)) -> Cell| numbers(rows.iter().map(value).collect());
+    let of = |value: &dyn Fn(&Row) -> Cell| numbers(rows.iter().map(value).collect());
     let mut columns = vec![("first".to_string(), of(&|row| Some(row.1)))];
     columns.extend((0..width).map(|n| (format!("x{n}"), of(&|row| row.0[n]))));
     columns.extend([("y".into(), of(&|row| row.2)), ("w".into(), of(&|row| Some(row.3)))]);

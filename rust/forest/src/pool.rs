@@ -249,7 +249,7 @@ mod tests {
 
     #[test]
     fn a_draw_among_the_varying_features_is_that_of_all() {
-        let varies = |feature: u32| feature % 7 == 0;
+        let varies = |feature: u32| feature.is_multiple_of(7);
         for node in 0..50 {
             let mut pool = FeaturePool::new((0..3_000).map(|feature| feature % 100 == 99), true);
             let (mut all, mut among) = (Vec::new(), Vec::new());

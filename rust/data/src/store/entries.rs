@@ -44,9 +44,10 @@ pub struct Entries {
 
 impl Entries {
     fn from_lists(lists: &[EntryList]) -> Self {
-        let mut all = Entries { starts: vec![0], ..Entries::default() };
         let n_entries = lists.iter().map(|list| list.rows.len()).sum();
-        (all.starts.reserve(lists.len()), all.places.reserve(n_entries), all.codes.reserve(n_entries));
+        let mut starts = Vec::with_capacity(lists.len() + 1);
+        starts.push(0);
+        let mut all = Entries { starts, places: Vec::with_capacity(n_entries), codes: Vec::with_capacity(n_entries) };
         for list in lists {
             all.places.extend_from_slice(&list.rows);
             all.codes.extend_from_slice(&list.codes);
