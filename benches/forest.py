@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
+import scipy.sparse as sp
 import sklearn
 from engines import PEERS, MeasureError, Size, auc, ferrank, fitting, per_tree, side_by_side, told_apart
 from measure import RUNS, cost, fastest, peak_growth
@@ -96,6 +97,36 @@ def wide(settings: Settings) -> Rows:
                 "",
                 f">= {wanted}x",
             )
+
+
+def sparse(settings: Settings) -> Rows:
+    """CPU seconds and memory of a random forest on sparse rows, 100 values other than 0 in each."""
+    n_rows = min(20_000, settings.rows[0])
+    rng = np.random.default_rng(0)
+    n_features = min(50_000, 25 * n_rows // 10)
+    columns = rng.integers(0, n_features, (n_rows, 100))
+    entries = (rng.random(columns.size), (np.repeat(np.arange(n_rows), 100), columns.ravel()))
+    X = sp.csr_array(entries, shape=(n_rows, n_features))
+    y = X @ rng.normal(size=n_features)
+    for case, target, peer in (
+        ("sparse, number", y, "RandomForestRegressor"),
+        ("sparse, classes", (y > np.median(y)).astype(str), "RandomForestClassifier"),
+    ):
+        size = f"CSR {n_rows:,} x {n_features:,}"
+
+        def fit(n_trees: int, target=target) -> None:
+            fr.ForestRanker(n_trees, n_jobs=1, max_features="sqrt", random_state=0).fit(X, target)
+
+        def peer_fit(n_trees: int, target=target, peer=peer) -> None:
+            PEERS[peer](n_trees, n_jobs=1, max_features="sqrt", random_state=0).fit(X, target)
+
+        calls = [partial(call, n_trees) for call in (peer_fit, fit) for n_trees in (1, 10)]
+        peer_few, peer_many, few, many = (run.cpu for run in fastest(*calls))
+        theirs, ours = (peer_many - peer_few) / 9, (many - few) / 9
+        tree = (f"{theirs:.3f} s", f"{ours:.4f} s", f"{theirs / ours:.1f}x", f"{peer_many / many:.1f}x")
+        yield (case, size, peer, *tree, ">= 3x, whole call of 10 trees >= 3x")
+        theirs, ours = (peak_growth(partial(call, 1)) / MEGABYTE for call in (peer_fit, fit))
+        yield ("its memory", size, peer, f"{theirs:.0f} MB", f"{ours:.0f} MB", f"{theirs / ours:.2f}", "", "")
 
 
 def setup(settings: Settings) -> Rows:
@@ -229,6 +260,7 @@ def quality(settings: Settings) -> Rows:
 CASES: dict[str, Callable[[Settings], Rows]] = {
     "trees": trees,
     "wide": wide,
+    "sparse": sparse,
     "setup": setup,
     "labels": label_sets,
     "permutation": permutation,

@@ -5,9 +5,6 @@
 //!
 //! Memory: for each thread 8 bytes for each sparse feature and row, 8 for each feature, and 8 for each entry of a node of few rows.
 
-use std::ops::Range;
-
-use super::state::Grower;
 use crate::pool::FeaturePool;
 use crate::view::View;
 use ferrank_data::store::{CodeStore, SparseCodes};
@@ -194,16 +191,6 @@ impl<'a> NodeEntries<'a> {
     /// The codes of all rows.
     pub(super) fn codes(&self) -> &'a SparseCodes {
         self.codes
-    }
-}
-
-impl Grower<'_> {
-    /// Starts the draw of a node with the examples in `range` among the features that may vary there, if finding these takes
-    /// little time. Returns true if it did.
-    pub(super) fn place_present(&mut self, view: View<'_>, range: &Range<usize>, random: &mut Stream) -> bool {
-        let Some(entries) = &mut self.entries else { return false };
-        entries.start(view, &self.items.rows[range.clone()], self.per_node);
-        entries.place_present(&mut self.pool, random)
     }
 }
 

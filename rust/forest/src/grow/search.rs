@@ -64,6 +64,14 @@ impl Grower<'_> {
         Ok(best.map(|best| best.map(|test| self.test_of(test))))
     }
 
+    /// Starts the draw of a node with the examples in `range` among the features that may vary there, if finding these takes
+    /// little time. Returns true if it did.
+    fn place_present(&mut self, view: View<'_>, range: &Range<usize>, random: &mut Stream) -> bool {
+        let Some(entries) = &mut self.entries else { return false };
+        entries.start(view, &self.items.rows[range.clone()], self.per_node);
+        entries.place_present(&mut self.pool, random)
+    }
+
     /// The test that was found.
     pub(super) fn test_of(&self, source: TestSource) -> NodeTest {
         match source {
