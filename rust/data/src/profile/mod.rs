@@ -360,15 +360,17 @@ impl Profile {
         let sample = RowSample::new(sampled_rows(features.len(), max_bins));
         let n_numeric = |columns: &[Attribute]| columns.iter().filter(|column| column.kind == Kind::Numeric).count();
         // A number as it is sampled, as one of few, and as a cut point with its value.
-        let (sampled, codes) = (8 * n_rows.min(sample.size + 2 * sample.slack()), 16 + 16);
-        let column = sampled + codes * n_rows.min(max_bins);
+        let (sampled, codes) = (n_rows.min(sample.size + 2 * sample.slack()), 16 + 16);
+        let column = 8 * sampled + codes * n_rows.min(max_bins);
         let Some(sparse) = SparseIntake::new(intake)? else {
             return Ok((n_numeric(features) + n_numeric(targets)) * column);
         };
-        let rest = sparse.rest().problem;
-        // Entries are read by feature.
-        let entries =
-            sparse.n_entries() * (12 + 16 + codes) + sparse.n_features() * (size_of::<NumericProfile>() + codes);
+        let (rest, n_features, n_entries) = (sparse.rest().problem, sparse.n_features(), sparse.n_entries());
+        let share = sampled as f64 / n_rows.max(1) as f64;
+        // Entries as they are read by feature, and as they are sampled.
+        let entries = n_entries * 12 + (share * n_entries as f64) as usize * 16;
+        let values = 1 + max_bins.min(n_entries.div_ceil(n_features.max(1)));
+        let entries = entries + n_features * (size_of::<NumericProfile>() + codes * values);
         Ok((n_numeric(&rest.features) + n_numeric(&rest.targets)) * column + entries)
     }
 

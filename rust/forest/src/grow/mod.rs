@@ -6,7 +6,7 @@
 //! ```text
 //! while the stack is not empty:
 //!     pop a node; if its codes fit the next cache, copy them together and grow the subtree there
-//!     draw features until enough of them vary; search the best test of each   (search, group, feature_search; plain, sparse)
+//!     draw features until enough of them vary; search the best test of each   (search, group, feature_search, sum_search; plain, sparse)
 //!     divide the examples by the best test; push the right child, then the left one   (partition)
 //! ```
 //!
@@ -23,6 +23,7 @@ mod plain;
 mod search;
 mod sparse;
 mod state;
+mod sum_search;
 
 pub(super) use state::{Grower, LEAST_GAIN, SubtreeRoot, SubtreeRows};
 

@@ -35,7 +35,7 @@ pub(super) struct NodeEntries<'a> {
     /// Mean number of entries of a row.
     per_row: f64,
     /// True if the entries of the node were read by row.
-    by_row: bool,
+    pub(super) by_row: bool,
     /// n_sparse; the range of `entries` of each feature. The end counts entries until they are read.
     ranges: Vec<[u32; 2]>,
     /// The numbers of the features with entries in the node, if they were read by row.

@@ -35,6 +35,10 @@ impl Grower<'_> {
         let (mut pool, per_node) = (std::mem::take(&mut self.pool), self.per_node);
         let visit = |feature, random: &mut Stream| {
             self.context.check_large(range.len())?;
+            if let Some((varies, found)) = self.sparse_candidate(view, &range, feature, open, random) {
+                found.into_iter().for_each(|found| candidates.push(found.map(TestSource::Alone)));
+                return Ok(varies);
+            }
             let FeatureCodes { n_codes, fits_batch, .. } = self.features[feature as usize];
             let kernel = self.kernels.for_group(&self.criterion, view.block, range.len(), n_codes);
             match kernel.filter(|_| fits_batch) {
@@ -43,9 +47,7 @@ impl Grower<'_> {
                 None => {}
             }
             let (varies, found) = self.candidate(view, range.clone(), feature, open, size, random);
-            if let Some(Candidate { gain, feature, test }) = found {
-                candidates.push(Candidate { gain, feature, test: TestSource::Alone(test) });
-            }
+            found.into_iter().for_each(|found| candidates.push(found.map(TestSource::Alone)));
             Ok(varies)
         };
         let drawn = match is_placed {

@@ -21,6 +21,7 @@ use crate::split::dense::LeftSides;
 use crate::split::gram::Gram;
 use crate::split::kernel::Kernels;
 use crate::split::multi_feature::MultiFeatureHistogram;
+use crate::split::node_sums::NodeSums;
 use crate::split::nominal::PresentCategories;
 use crate::split::random_thresholds::RandomThresholds;
 use crate::split::{node, scan, single};
@@ -204,6 +205,8 @@ pub(super) struct Buffers {
     /// The left sides of cuts that were found together.
     pub(super) lefts: LeftSides,
     pub(super) gram: Gram,
+    /// The sums of the examples by the code of a sparse feature.
+    pub(super) feature_sums: NodeSums,
     pub(super) candidates: SplitCandidates<TestSource>,
     /// The candidates of a plain node that is searched in a batch; the test is a position in the batch.
     pub(super) batch_candidates: SplitCandidates<usize>,
@@ -229,6 +232,7 @@ impl Buffers {
             multi_feature: MultiFeatureHistogram::default(),
             lefts: LeftSides::default(),
             gram: Gram::default(),
+            feature_sums: NodeSums::default(),
             candidates: SplitCandidates::default(),
             batch_candidates: SplitCandidates::default(),
             sides: Vec::new(),
