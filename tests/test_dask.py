@@ -18,6 +18,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+import scipy.sparse as sp
 
 import ferrank as fr
 
@@ -230,6 +231,24 @@ def test_forests_leave_codes_where_they_are_if_no_worker_may_hold_all(
         thread.join()
         assert same(found, whole)
     assert {"answer", "grow_apart", "collect", "piece"} <= set(cluster.scheduler.task_prefixes)
+
+
+@pytest.mark.slow
+def test_many_sparse_features_have_the_bits_of_one_machine(
+    cluster: distributed.LocalCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    X = sp.random_array((600, 1_050), density=0.02, format="csr", rng=np.random.default_rng(8))
+    y = X[:, :30].sum(axis=1)
+    frame = pd.DataFrame(X.toarray()).add_prefix("x").assign(y=y)
+    ranker = fr.ForestRanker(n_estimators=4, max_depth=6)
+    expected = ranker.fit(X, y).result_
+    with distributed.Client(cluster):
+        collection = dd.from_pandas(frame, npartitions=3, sort=False)
+        for share in (0.7, 1e-6):
+            monkeypatch.setattr("ferrank.distributed.plan.SPILL_FRACTION", share)
+            found = fr.rank(collection, "y", ranker=ranker)
+            np.testing.assert_array_equal(found.importances(), expected.importances(), strict=True)
+            assert list(found.model_error.values()) == list(expected.model_error.values())
 
 
 def test_sums_of_partitions_are_those_of_all_rows(frame: pd.DataFrame) -> None:
