@@ -104,8 +104,10 @@ def sparse(settings: Settings) -> Rows:
     n_rows = min(20_000, settings.rows[0])
     rng = np.random.default_rng(0)
     n_features = min(50_000, 25 * n_rows // 10)
-    columns = rng.integers(0, n_features, (n_rows, 100))
-    entries = (rng.random(columns.size), (np.repeat(np.arange(n_rows), 100), columns.ravel()))
+    # scikit-learn reads indices of 32 bits alone.
+    columns = rng.integers(0, n_features, 100 * n_rows, dtype=np.int32)
+    rows = np.repeat(np.arange(n_rows, dtype=np.int32), 100)
+    entries = (rng.random(columns.size), (rows, columns))
     X = sp.csr_array(entries, shape=(n_rows, n_features))
     y = X @ rng.normal(size=n_features)
     for case, target, peer in (
