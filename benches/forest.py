@@ -117,7 +117,8 @@ def sparse(settings: Settings) -> Rows:
         size = f"CSR {n_rows:,} x {n_features:,}"
 
         def fit(n_trees: int, target=target) -> None:
-            fr.ForestRanker(n_trees, n_jobs=1, max_features="sqrt", random_state=0).fit(X, target)
+            ranker = fr.ForestRanker(n_estimators=n_trees, n_jobs=1, max_features="sqrt", random_state=0)
+            ranker.fit(X, target)
 
         def peer_fit(n_trees: int, target=target, peer=peer) -> None:
             PEERS[peer](n_trees, n_jobs=1, max_features="sqrt", random_state=0).fit(X, target)
