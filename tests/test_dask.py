@@ -18,6 +18,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+import scipy.sparse as sp
 
 import ferrank as fr
 
@@ -277,6 +278,24 @@ def test_the_default_ranker_needs_no_worker_that_holds_all(
     assert same(found, whole)
     assert {"spread", "ranked"} <= set(cluster.scheduler.task_prefixes)
     np.testing.assert_array_equal(found.relevance.p_value, whole.relevance.p_value)
+
+
+@pytest.mark.slow
+def test_many_sparse_features_have_the_bits_of_one_machine(
+    cluster: distributed.LocalCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    X = sp.random_array((600, 1_050), density=0.02, format="csr", rng=np.random.default_rng(8))
+    y = X[:, :30].sum(axis=1)
+    frame = pd.DataFrame(X.toarray()).add_prefix("x").assign(y=y)
+    ranker = fr.ForestRanker(n_estimators=4, max_depth=6)
+    expected = ranker.fit(X, y).result_
+    with distributed.Client(cluster):
+        collection = dd.from_pandas(frame, npartitions=3, sort=False)
+        for share in (0.7, 1e-6):
+            monkeypatch.setattr("ferrank.distributed.plan.SPILL_FRACTION", share)
+            found = fr.rank(collection, "y", ranker=ranker)
+            np.testing.assert_array_equal(found.importances(), expected.importances(), strict=True)
+            assert list(found.model_error.values()) == list(expected.model_error.values())
 
 
 def test_sums_of_partitions_are_those_of_all_rows(frame: pd.DataFrame) -> None:

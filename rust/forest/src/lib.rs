@@ -75,6 +75,7 @@ mod criterion;
 mod estimates;
 mod exchange;
 mod external;
+mod feature_order;
 mod grow;
 #[cfg(feature = "internals")]
 #[doc(hidden)]

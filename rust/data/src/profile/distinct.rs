@@ -21,7 +21,8 @@ pub(super) struct Distinct {
 impl Distinct {
     /// The sample of `values`.
     pub(super) fn of(most: usize, values: &[f64]) -> Self {
-        let mut distinct = Distinct { most, bits: BitSet::default(), limit: u64::MAX };
+        let bits = BitSet::with_capacity_and_hasher(values.len().min(most), BuildHasherDefault::default());
+        let mut distinct = Distinct { most, bits, limit: u64::MAX };
         distinct.extend(values);
         distinct
     }

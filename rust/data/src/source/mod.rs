@@ -27,6 +27,7 @@ mod labels;
 mod mapping;
 mod memory;
 mod open;
+mod sparse;
 mod spill;
 mod write;
 
@@ -37,6 +38,7 @@ pub use ipc::IpcSource;
 pub use joined::JoinedSource;
 pub use memory::TableSource;
 pub use open::open;
+pub use sparse::SparseColumns;
 pub use spill::spill;
 pub use write::unfinished;
 pub use write::write_ipc;
@@ -113,5 +115,9 @@ pub trait ChunkSource: Send + Sync {
     /// Number of rows where it is known without reading them.
     fn rows_hint(&self) -> Option<u64> {
         None
+    }
+    /// The columns that are kept as compressed sparse rows, if there are some. They are in the chunks, too.
+    fn sparse(&self) -> Result<Option<SparseColumns<'_>>> {
+        Ok(None)
     }
 }

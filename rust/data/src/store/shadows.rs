@@ -20,6 +20,7 @@ use ferrank_runtime::error::{Error, Result};
 use ferrank_runtime::random::Stream;
 
 use super::bands::{BAND, Bands};
+use super::entries::SparseCodes;
 use super::{Chunk, CodeStore, Keep, Slot, Stored};
 use crate::groups::Groups;
 
@@ -39,7 +40,8 @@ impl CodeStore {
     /// The store with a shadow of each feature: feature n_features + i has the codes that feature i has in the rows
     /// `sources`. Shadows are in memory or, `window` rows at a time, in scratch files.
     ///
-    /// Everything but the codes of the shadows is shared with this store, if its codes are [shared](Self::share).
+    /// Everything but the codes of the shadows, and of sparse features, is shared with this store, if its codes are
+    /// [shared](Self::share).
     ///
     /// # Errors
     /// [`Error::File`] if the disk is full.
@@ -64,7 +66,7 @@ impl CodeStore {
             }
             first_chunk = end;
         }
-        Ok(self.doubled(chunks))
+        Ok(self.doubled(chunks, |sparse, slots| sparse.with_shadows(slots, sources)))
     }
 
     /// The store of a part of the rows with a shadow of each feature, whose codes are in `shadows`, chunk by chunk.
@@ -81,22 +83,34 @@ impl CodeStore {
             narrow: chunk.narrow.followed_by(shadows.narrow.buffers()),
             wide: chunk.wide.followed_by(shadows.wide.buffers()),
         });
-        Ok(self.doubled(chunks.collect()))
+        // Parts have all codes of a row.
+        Ok(self.doubled(chunks.collect(), |sparse, _| sparse.clone()))
     }
 
-    /// The store with `chunks`, which have the codes of the features and of their shadows.
-    fn doubled(&self, chunks: Vec<Chunk>) -> CodeStore {
+    /// The store with `chunks`, which have the codes of the features and of their shadows; `sparse_shadows` adds those
+    /// of sparse features, given the slots of all.
+    fn doubled(
+        &self,
+        chunks: Vec<Chunk>,
+        sparse_shadows: impl FnOnce(&SparseCodes, &[Slot]) -> SparseCodes,
+    ) -> CodeStore {
+        let n_sparse = self.sparse.as_ref().map_or(0, |sparse| sparse.zeros.len());
         let (narrow, wide) = self.chunks.first().map_or((0, 0), |chunk| (chunk.narrow.len(), chunk.wide.len()));
         let shadow = |slot: &Slot| match slot {
             Slot::Narrow(place) => Slot::Narrow(narrow * BAND + place),
             Slot::Wide(place) => Slot::Wide(wide * BAND + place),
+            Slot::Sparse(place) => Slot::Sparse(n_sparse + place),
         };
+        let slots: Vec<Slot> = self.slots.iter().copied().chain(self.slots.iter().map(shadow)).collect();
+        let sparse = self.sparse.as_ref().map(|sparse| Arc::new(sparse_shadows(sparse, &slots)));
         CodeStore {
             rows: self.rows,
             chunks,
             firsts: self.firsts.clone(),
             codings: [&self.codings[..], &self.codings[..]].concat(),
-            slots: self.slots.iter().copied().chain(self.slots.iter().map(shadow)).collect(),
+            slots,
+            sparse,
+            is_sparse: self.is_sparse,
             targets: Arc::clone(&self.targets),
             values: Arc::clone(&self.values),
             weights: Arc::clone(&self.weights),

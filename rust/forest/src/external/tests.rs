@@ -12,28 +12,35 @@ use crate::params::{Ensemble, ForestParams, MaxFeatures, MaxSamples};
 use crate::score::Score;
 use crate::shadows::random;
 use crate::tests::grow::missing;
-use crate::tests::{Coded, batches, label_sets, with_groups};
+use crate::tests::{Coded, batches, label_sets, sparse_batch, with_groups};
 use crate::tree_worker::TreeWorker;
 use ferrank_data::store::{Chunk, CodeStore, Keep};
 use ferrank_runtime::monitor::Monitor;
 
 /// Trees 0 … 4 grown in memory, and in external memory with a plan for these rows of a bucket and bytes of sums.
-fn both(
+fn both(coded: &Coded, supervision: f64, params: &ForestParams, memory: (usize, usize)) -> [Vec<Contribution>; 2] {
+    [in_memory(coded, supervision, params), outside(coded, supervision, params, memory)]
+}
+
+fn in_memory(coded: &Coded, supervision: f64, params: &ForestParams) -> Vec<Contribution> {
+    let (monitor, space) = (Monitor::default(), coded.space_of(None, supervision));
+    let context = GrowContext { store: &coded.store, space: &space, params, monitor: &monitor };
+    let subset: Vec<usize> = (0..coded.store.targets.len()).collect();
+    let oob = oob_needs(&params.scores).map(|needs| OobContext::new(context, needs, &subset, None));
+    let sample = RowSample::new(context, &subset, false);
+    let tree = |tree| TreeWorker::new(context, sample.as_ref()).contribution(oob.as_ref(), tree).unwrap();
+    (0..5).map(tree).collect()
+}
+
+fn outside(
     coded: &Coded,
     supervision: f64,
     params: &ForestParams,
     (bucket_rows, sums): (usize, usize),
-) -> [Vec<Contribution>; 2] {
-    let monitor = Monitor::default();
-    let (inside, outside) = (coded.space_of(None, supervision), coded.bare_space(None, supervision));
-    let context = GrowContext { store: &coded.store, space: &inside, params, monitor: &monitor };
+) -> Vec<Contribution> {
+    let (monitor, space) = (Monitor::default(), coded.bare_space(None, supervision));
+    let context = GrowContext { store: &coded.store, space: &space, params, monitor: &monitor };
     let subset: Vec<usize> = (0..coded.store.targets.len()).collect();
-    let oob = oob_needs(&params.scores).map(|needs| OobContext::new(context, needs, &subset, None));
-    let sample = RowSample::new(context, &subset, false);
-    let expected = (0..5)
-        .map(|tree| TreeWorker::new(context, sample.as_ref()).contribution(oob.as_ref(), tree).unwrap())
-        .collect();
-    let context = GrowContext { space: &outside, ..context };
     let plan = MemoryPlan::with_sizes(bucket_rows, sums, context);
     let found = Mutex::new(BTreeMap::new());
     let sample = RowSample::new(context, &subset, false);
@@ -49,7 +56,7 @@ fn both(
         },
     )
     .unwrap();
-    [expected, found.into_inner().unwrap().into_values().collect()]
+    found.into_inner().unwrap().into_values().collect()
 }
 
 fn params() -> impl Strategy<Value = ForestParams> {
@@ -111,6 +118,31 @@ proptest! {
         coded.store.targets = vec![label_sets(60, n_labels, missing)].into();
         let [expected, found] = both(&coded, 1.0, &params, memory);
         prop_assert_eq!(expected, found);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(10))]
+
+    #[test]
+    fn trees_on_entries_of_sparse_features_are_those_on_all_codes(
+        (n_rows, seed) in (40..150usize, any::<u64>()),
+        (params, features) in (params(), prop_oneof![1..60usize, Just(2_000)]),
+        which in 0..3usize,
+        memory in (1..60usize, prop_oneof![Just(0), Just(1 << 20)]),
+    ) {
+        let targets: &[&str] = [&["y"][..], &["class"], &["y", "t"]][which];
+        let others: Vec<&str> = ["y", "t", "class"].into_iter().filter(|name| !targets.contains(name)).collect();
+        let batch = sparse_batch(n_rows, 1_300, seed);
+        let keep = |column: &usize| !others.contains(&batch.schema().field(*column).name().as_str());
+        let batch = batch.project(&(0..batch.num_columns()).filter(keep).collect::<Vec<_>>()).unwrap();
+        let params = ForestParams { max_features: Some(MaxFeatures::Count(features)), ..params };
+        let coded = Coded::new(&batch, targets, None, 255);
+        let compressed = coded.compressed();
+        prop_assert!(coded.store.is_sparse && coded.store.sparse.is_none() && compressed.store.sparse.is_some());
+        let [in_bands, outside] = both(&coded, 1.0, &params, memory);
+        prop_assert_eq!(&in_bands, &in_memory(&compressed, 1.0, &params));
+        prop_assert_eq!(in_bands, outside);
     }
 }
 
@@ -181,6 +213,8 @@ fn without_codes(store: &CodeStore) -> CodeStore {
         firsts: vec![0],
         codings: store.codings.clone(),
         slots: store.slots.clone(),
+        sparse: None,
+        is_sparse: store.is_sparse,
         targets: store.targets.clone(),
         values: store.values.clone(),
         weights: store.weights.clone(),
