@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.csv
 
 from ferrank._core import Source
-from ferrank.data.opening import Folder, opening
+from ferrank.data.opening import Folder, reading, regular
 from ferrank.errors import SettingError
 
 __all__ = ["CSVFile", "open_csv"]
@@ -96,7 +96,8 @@ class CSVFile:
         """
         head = _head(self.path)
         encoding = self.encoding or _encoding_of(head, self.path)
-        lines = _lines(head, encoding)
+        with reading(Path(self.path)):
+            lines = _lines(head, encoding)
         delimiter = self.delimiter or _delimiter_of(lines)
         rows = _rows(lines, delimiter)
         header = self.header if self.header is not None else not _are_numbers(rows[0]) if rows else True
@@ -105,11 +106,8 @@ class CSVFile:
 
 
 def _head(path: str | os.PathLike[str]) -> bytes:
-    try:
-        with pa.input_stream(path, compression="detect") as stream:
-            head: bytes = stream.read(_HEAD_BYTES)
-    except (OSError, pa.ArrowInvalid) as error:
-        raise opening(Path(path), error) from error
+    with reading(Path(path)), pa.input_stream(regular(path), compression="detect") as stream:
+        head: bytes = stream.read(_HEAD_BYTES)
     return head
 
 
@@ -174,15 +172,14 @@ def open_csv(file: CSVFile, as_text: Iterable[str], temp_dir: Folder) -> Source:
     numbers are read as float64, so that a column may begin with integers.
     """
     path, file = Path(file.path), file.seen()
-    try:
+    with reading(path):
         block = _block_bytes(path)
         opened = _stream(file, block, None, {})
         schema = opened.schema
         opened.close()
         names = None if file.header else [f"x{number}" for number in range(len(schema))]
-    except (OSError, pa.ArrowInvalid) as error:
-        raise opening(path, error) from error
-    fields = list(zip(names or schema.names, schema.types, strict=True))
+        # Names that are no text are found here.
+        fields = list(zip(names or schema.names, schema.types, strict=True))
     texts = set(as_text)
     types = {name: pa.string() if name in texts else _type_of(kind) for name, kind in fields}
     known = {name: {_INTEGERS: ""} for name, kind in fields if pa.types.is_integer(kind)}

@@ -9,7 +9,7 @@ from typing import Any
 from ferrank._core import Source
 from ferrank.data.delimited import CSVFile, open_csv
 from ferrank.data.formats import open_excel, open_json, open_npy, open_npz, open_orc
-from ferrank.data.opening import Folder
+from ferrank.data.opening import Folder, regular
 from ferrank.data.parquet import open_parquet
 from ferrank.errors import ResourceError, SettingError
 
@@ -41,7 +41,7 @@ _SUFFIXES = (".arrow", ".arrows", ".feather", ".ipc", ".arff", *_READERS)
 
 def open_file(path: Path, labels: Any, as_text: Iterable[str], temp_dir: Folder) -> Source:
     """Open a file by its suffix; without a known one it is Arrow or ARFF, which tell themselves."""
-    suffix = suffix_of(path)
+    suffix = suffix_of(regular(path))
     reader = _READERS.get(suffix, _ONLY_BY_NAME.get(suffix))
     if reader is None:
         return Source.open(path, labels)

@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterable
 from functools import wraps
 from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile
 
 import numpy as np
 import pyarrow as pa
@@ -13,8 +12,8 @@ import pyarrow.json
 
 from ferrank import _core
 from ferrank._core import Source
-from ferrank.data.opening import Folder, opening
-from ferrank.errors import DataError, FerrankError, ResourceError
+from ferrank.data.opening import Folder, reading
+from ferrank.errors import ColumnTypeError, DataError, ResourceError
 from ferrank.run import finish
 
 __all__ = ["array_source", "open_excel", "open_json", "open_npy", "open_npz", "open_orc"]
@@ -29,14 +28,8 @@ def _named(read: Callable[[Path, Folder], Source]) -> Reader:
 
     @wraps(read)
     def reader(path: Path, as_text: Iterable[str], temp_dir: Folder) -> Source:
-        try:
+        with reading(path):
             return read(path, temp_dir)
-        except FerrankError:
-            raise
-        except (AttributeError, TypeError) as error:
-            raise DataError(f"{path}: holds no table; {error}") from error
-        except (OSError, ValueError, KeyError, EOFError, BadZipFile, pa.ArrowException) as error:
-            raise opening(path, error) from error
 
     return reader
 
@@ -120,6 +113,10 @@ def array_source(array: np.ndarray[Any, Any], name: str) -> Source:
     names = [f"x{number}" for number in range(array.shape[1])]
     if array.dtype.kind in "biuf" and array.dtype.itemsize <= 8:
         return Source.arrays([(names, array.astype(array.dtype.newbyteorder("="), copy=False))], name)
-    return Source.table(
-        pa.table({name: pa.array(column) for name, column in zip(names, array.T, strict=True)}), name
-    )
+    try:
+        table = pa.table({name: pa.array(column) for name, column in zip(names, array.T, strict=True)})
+    except (pa.ArrowException, ValueError, TypeError) as error:
+        raise ColumnTypeError(
+            f"{name}: an array of {array.dtype}; {error}; use numbers, booleans or strings"
+        ) from error
+    return Source.table(table, name)

@@ -8,8 +8,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.csv
 
+from ferrank.data.opening import reading, regular
 from ferrank.data.source import as_table
-from ferrank.errors import ColumnTypeError, DataError, ResourceError
+from ferrank.errors import ColumnTypeError, DataError
 
 __all__ = ["Edge", "edges_of"]
 
@@ -79,15 +80,13 @@ def _of_table(table: pa.Table, name: str) -> list[Edge]:
 
 
 def _read(path: Path) -> pa.Table:
-    try:
-        return pa.csv.read_csv(
-            path,
+    with reading(path):
+        table = pa.csv.read_csv(
+            regular(path),
             parse_options=pa.csv.ParseOptions(delimiter="\t" if path.suffix.lower() == ".tsv" else ","),
             convert_options=pa.csv.ConvertOptions(
                 column_types=dict.fromkeys(_COLUMNS, pa.string()), null_values=[""], strings_can_be_null=True
             ),
         )
-    except OSError as error:
-        raise ResourceError(f"{path}: {error}") from error
-    except pa.ArrowInvalid as error:
-        raise DataError(f"{path}: {error}") from error
+        # Names that are no UTF-8 are found when they are asked for.
+        return table.rename_columns(table.column_names)

@@ -1,11 +1,15 @@
 """What all readers share: where temporary files go, and what is said of files that do not open."""
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
-from ferrank.errors import DataError, ResourceError
+import pyarrow as pa
 
-__all__ = ["Folder", "opening"]
+from ferrank.errors import DataError, FerrankError, ResourceError
+
+__all__ = ["Folder", "opening", "reading", "regular"]
 
 Folder = str | os.PathLike[str] | None
 """Of temporary files; None: the system's temporary one."""
@@ -18,3 +22,38 @@ def opening(path: Path, error: Exception) -> Exception:
     if isinstance(error, OSError):
         return ResourceError(f"{path}: {error}")
     return DataError(f"{path}: {error}")
+
+
+def regular(path: str | os.PathLike[str]) -> Path:
+    """Return ``path``, which is a regular file, or of nothing that exists.
+
+    To be asked before a file is opened: where it is a pipe, that waits for a writer, and a device may never end.
+
+    Raises
+    ------
+    ResourceError
+        It is a folder, a pipe or a device.
+    """
+    path = Path(path)
+    if path.is_dir():
+        raise ResourceError(f"{path}: is a folder; name a file in it")
+    if path.exists() and not path.is_file():
+        raise ResourceError(
+            f"{path}: is a pipe or a device; files are read more than once, so save it to a regular file first"
+        )
+    return path
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """Word for people whatever a reader that is not ours raises: damaged files make it raise anything."""
+    try:
+        yield
+    except FerrankError:
+        raise
+    except MemoryError as error:
+        raise ResourceError(f"{path}: does not fit into memory; {error}") from error
+    except (AttributeError, TypeError, pa.ArrowTypeError) as error:
+        raise DataError(f"{path}: holds no table; {error}") from error
+    except Exception as error:
+        raise opening(path, error) from error

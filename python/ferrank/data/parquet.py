@@ -1,9 +1,10 @@
 """Parquet files, read by pyarrow: a fresh stream for each pass."""
 
 import mmap
+import os
 import tempfile
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from itertools import chain
@@ -13,8 +14,10 @@ from typing import IO
 import pyarrow as pa
 import pyarrow.parquet
 
+from ferrank import _core
 from ferrank._core import Source
-from ferrank.data.opening import Folder, opening
+from ferrank.data.opening import Folder, reading
+from ferrank.errors import DataError
 
 __all__ = ["open_parquet"]
 
@@ -27,20 +30,21 @@ _BYTES = 64 << 20
 _PART_BYTES = 24 << 20
 # Each is a file that is open.
 _PARTS = 256
+_END_BYTES = 8
+"""The length of the footer and the mark that a file ends with."""
 
 
 def open_parquet(path: Path, as_text: Iterable[str], temp_dir: Folder) -> Source:
     """Open a Parquet file, read row group by row group in each pass."""
-    try:
-        with _parquet_file(path) as file:
-            schema, rows = file.schema_arrow, file.metadata.num_rows
-    except (OSError, pa.ArrowInvalid) as error:
-        raise opening(path, error) from error
 
     def scan() -> pa.RecordBatchReader:
         return pa.RecordBatchReader.from_batches(schema, _parquet_batches(path, temp_dir))
 
-    return Source.factory(schema, scan, str, str(path), rows)
+    with reading(path):
+        with _parquet_file(path) as file:
+            schema, rows = file.schema_arrow, file.metadata.num_rows
+            _sizes(file, path)
+        return Source.factory(schema, scan, str, str(path), rows)
 
 
 def _parquet_file(path: Path) -> pa.parquet.ParquetFile:
@@ -57,9 +61,7 @@ def _parquet_batches(path: Path, temp_dir: Folder) -> Iterator[pa.RecordBatch]:
     with _parquet_file(path) as file:
         schema = file.schema_arrow
         names = schema.names
-        positions = {name: position for position, name in enumerate(names)}
-        for number in range(file.metadata.num_row_groups):
-            sizes = _column_sizes(file.metadata.row_group(number), positions)
+        for number, sizes in enumerate(_sizes(file, path)):
             parts = [names[part] for part in _parts(sizes)]
             read = partial(file.iter_batches, row_groups=[number])
             if sum(sizes) <= _BYTES:
@@ -75,16 +77,39 @@ def _parquet_batches(path: Path, temp_dir: Folder) -> Iterator[pa.RecordBatch]:
             pa.default_memory_pool().release_unused()
 
 
-def _column_sizes(group: pa.parquet.RowGroupMetaData, positions: Mapping[str, int]) -> list[int]:
-    """Return about how many bytes each top-level column of a row group takes once it is read."""
-    sizes = [0] * len(positions)
-    for column in map(group.column, range(group.num_columns)):
-        # Names may hold dots, too; the column is the longest beginning that is one.
-        name = column.path_in_schema
+def _sizes(file: pa.parquet.ParquetFile, path: Path) -> Iterator[list[int]]:
+    """Return about how many bytes each top-level column of each row group takes once it is read.
+
+    Raises
+    ------
+    DataError
+        The footer is damaged; pyarrow would end the process where it has no metadata of a column.
+    """
+    with path.open("rb") as bytes_of_file:
+        bytes_of_file.seek(-_END_BYTES, os.SEEK_END)
+        length = int.from_bytes(bytes_of_file.read(_END_BYTES)[:4], "little")
+        bytes_of_file.seek(-_END_BYTES - length, os.SEEK_END)
+        groups = _core.parquet_sizes(bytes_of_file.read(length))
+    positions = {name: position for position, name in enumerate(file.schema_arrow.names)}
+    # Names may hold dots, too; the column is the longest beginning that is one.
+    tops = []
+    for number in range(len(file.schema)):
+        name = file.schema.column(number).path
         while name not in positions:
+            if "." not in name:
+                raise DataError(f"{path}: the column '{name}' is not in the schema; write the file anew")
             name = name[: name.rindex(".")]
+        tops.append(positions[name])
+    if len(groups) != file.metadata.num_row_groups or any(len(leaves) != len(tops) for _, leaves in groups):
+        raise DataError(f"{path}: the footer is damaged; write the file anew")
+    return (_by_column(rows, leaves, tops, len(positions)) for rows, leaves in groups)
+
+
+def _by_column(rows: int, leaves: list[int], tops: list[int], n_columns: int) -> list[int]:
+    sizes = [0] * n_columns
+    for top, size in zip(tops, leaves, strict=True):
         # A value that repeats takes next to nothing in the file.
-        sizes[positions[name]] += max(column.total_uncompressed_size, group.num_rows * _VALUE_BYTES)
+        sizes[top] += max(size, rows * _VALUE_BYTES)
     return sizes
 
 

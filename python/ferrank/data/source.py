@@ -19,10 +19,10 @@ from ferrank.data.opening import Folder
 from ferrank.data.partitioned import is_partitioned, open_partitioned
 from ferrank.data.remote import TempFolder, fetched, is_remote, spooled
 from ferrank.data.sparse import compressed_rows, issparse
-from ferrank.errors import ColumnTypeError, DataError, SettingError
+from ferrank.errors import ColumnTypeError, DataError, FerrankError, SettingError
 from ferrank.run import finish
 
-__all__ = ["as_table", "is_lazy", "numbered", "numbers_of", "open_source", "read", "read_all"]
+__all__ = ["as_table", "checked", "is_lazy", "numbered", "numbers_of", "open_source", "read", "read_all"]
 
 
 def is_lazy(data: Any) -> bool:
@@ -80,7 +80,8 @@ def open_source(
     if labels is not None:
         raise SettingError("labels: a label XML goes with a file; name the labels as targets instead")
     if _is_stream(data):
-        source: _core.Source = finish(_core.spill(data, "stream", temp_dir))
+        stream = _checked_batches(data) if isinstance(data, pa.RecordBatchReader) else data
+        source: _core.Source = finish(_core.spill(stream, "stream", temp_dir))
         return source
     if isinstance(data, np.ndarray):
         return array_source(data, "array") if data.ndim == 2 else _no_table(data)
@@ -92,7 +93,10 @@ def open_source(
 
 def read(source: _core.Source) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
     """Return the columns of ``source``, and its rows batch by batch."""
-    reader = pa.RecordBatchReader.from_stream(source)
+    try:
+        reader = pa.RecordBatchReader.from_stream(source)
+    except pa.ArrowException as error:  # a name that cannot be handed over
+        raise DataError(f"{source.name}: {error}") from error
 
     def batches() -> Iterator[pa.RecordBatch]:
         try:
@@ -187,20 +191,48 @@ def as_table(data: Any) -> Any:
         if isinstance(data, Mapping):
             if hasattr(data, "DESCR"):
                 raise ColumnTypeError(_BUNCH)
-            return pa.table({str(name): pa.array(column, from_pandas=True) for name, column in data.items()})
+            columns = {str(name): _column(column) for name, column in data.items()}
+            return checked(pa.table(columns))
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
         text = "; ".join(str(part) for part in error.args)
         if "expected length" in text:
             raise DataError(f"table: {text}; give all columns as many rows") from error
         raise ColumnTypeError(f"table: {text}; use one type in a column, or drop it") from error
-    except ValueError as error:
+    except FerrankError:
+        raise
+    except Exception as error:  # columns may be of any library
         raise DataError(f"table: {error}; rename or mend a column") from error
+    if isinstance(data, pa.Table | pa.RecordBatch):
+        return checked(data)
     if hasattr(data, "__arrow_c_stream__") or hasattr(data, "__arrow_c_array__"):
         return _without_null_buffers(data) if type(data).__module__.partition(".")[0] == "polars" else data
     raise ColumnTypeError(
         f"data: cannot rank a {type(data).__module__}.{type(data).__qualname__}; use a path, a NumPy or "
         "SciPy array, or a table that speaks Arrow (pyarrow, pandas, a collected polars frame, DuckDB)"
     )
+
+
+def _column(values: Any) -> Any:
+    """Return a column as pyarrow has it, NaN of other libraries as missing."""
+    if isinstance(values, pa.Array | pa.ChunkedArray):
+        return checked(values)
+    return pa.array(values, from_pandas=True)
+
+
+def checked(data: Any) -> Any:
+    """Return a table, batch or column of pyarrow, of which the buffers may be anybody's, if it is valid.
+
+    The C data interface does not tell how long buffers are, so that offsets beyond them are only seen here.
+    """
+    try:
+        data.validate(full=True)
+    except (pa.ArrowException, ValueError) as error:
+        raise DataError(f"table: it is damaged: {error}") from error
+    return data
+
+
+def _checked_batches(reader: pa.RecordBatchReader) -> pa.RecordBatchReader:
+    return pa.RecordBatchReader.from_batches(reader.schema, map(checked, reader))
 
 
 def _without_null_buffers(frame: Any) -> Any:

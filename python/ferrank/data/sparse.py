@@ -25,6 +25,7 @@ def compressed_rows(matrix: Any, what: str) -> tuple[pa.Array, pa.Array, pa.Arra
         raise DataError(f"{what}: a sparse array of {matrix.ndim} dimensions; use (n_rows, n_columns)")
     if matrix.dtype.kind not in "biuf":
         raise ColumnTypeError(f"{what}: a sparse array of {matrix.dtype}; use numbers or booleans")
+    _check_places(matrix, what)
     rows = matrix.tocsr()
     if not rows.has_canonical_format:
         rows = rows.copy() if rows is matrix else rows
@@ -37,3 +38,19 @@ def compressed_rows(matrix: Any, what: str) -> tuple[pa.Array, pa.Array, pa.Arra
         pa.array(rows.indices.astype(np.int32, copy=False)),
         pa.array(values.astype(values.dtype.newbyteorder("="), copy=False)),
     )
+
+
+def _check_places(matrix: Any, what: str) -> None:
+    """Raise an error if ``matrix`` has values outside itself, which SciPy writes to memory that is not its own."""
+    try:
+        if matrix.format in ("csr", "csc", "bsr"):
+            starts = matrix.indptr
+            if starts[0] != 0 or (starts[1:] < starts[:-1]).any() or starts[-1] > len(matrix.indices):
+                raise ValueError("the rows do not begin one after the other")
+            matrix.check_format(full_check=True)
+        elif matrix.format == "coo":
+            for places, size in zip((matrix.row, matrix.col), matrix.shape, strict=True):
+                if len(places) and not 0 <= places.min() <= places.max() < size:
+                    raise ValueError(f"a place {places.max()} or {places.min()} where there are {size}")
+    except ValueError as error:
+        raise DataError(f"{what}: the sparse array is damaged: {error}; make it anew") from error

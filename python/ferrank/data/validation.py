@@ -9,9 +9,9 @@ from sklearn.utils import check_consistent_length, get_tags
 from sklearn.utils.validation import _check_sample_weight, _num_samples, validate_data
 
 from ferrank._core import Source
-from ferrank.data.source import as_table
+from ferrank.data.source import as_table, checked
 from ferrank.data.sparse import compressed_rows, issparse
-from ferrank.errors import ColumnTypeError, DataError
+from ferrank.errors import ColumnTypeError, DataError, FerrankError
 
 __all__ = [
     "Column",
@@ -43,6 +43,19 @@ def join(
     and groups of the batches before are; ``X`` must then have the features that ``estimator`` knows, and
     targets are called as they were.
     """
+    try:
+        return _join(estimator, X, y, sample_weight, groups, like)
+    except FerrankError:
+        raise
+    except ValueError as error:  # of scikit-learn's checks
+        raise DataError(str(error)) from error
+    except TypeError as error:
+        raise ColumnTypeError(str(error)) from error
+
+
+def _join(
+    estimator: Any, X: Any, y: Any, sample_weight: Any, groups: Any, like: dict[str, Any] | None
+) -> tuple[Source, dict[str, Any]]:
     supervised = get_tags(estimator).target_tags.required
     y = y if supervised else None
     read = _frame if _is_frame(X) else _matrix
@@ -244,7 +257,7 @@ def _source(names: list[str], features: Any, others: list[Column]) -> Source:
         columns = [([name], _upright(column)) for name, column in others]
         return Source.arrays([(names, features), *columns], "X")
     for name, column in others:
-        features = features.append_column(name, column if _is_arrow(column) else pa.array(column))
+        features = features.append_column(name, checked(column) if _is_arrow(column) else pa.array(column))
     return Source.table(features, "X")
 
 
@@ -254,6 +267,7 @@ def _is_arrow(column: Any) -> bool:
 
 def _upright(column: Any) -> Any:
     """Return a NumPy column as a matrix, an Arrow one in one piece."""
-    if isinstance(column, pa.ChunkedArray):
-        return column.combine_chunks()
-    return column if isinstance(column, pa.Array) else column.reshape(-1, 1)
+    if not _is_arrow(column):
+        return column.reshape(-1, 1)
+    column = checked(column)
+    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column

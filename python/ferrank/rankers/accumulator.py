@@ -19,6 +19,7 @@ from typing import Any, Literal, Self
 import pyarrow as pa
 
 from ferrank import _core
+from ferrank.data.opening import regular
 from ferrank.errors import DataError, ResourceError, SettingError
 from ferrank.output import replace
 from ferrank.progress import Progress
@@ -109,7 +110,7 @@ class Accumulator:
             The file cannot be read; it is something else, damaged, or cut off.
         """
         try:
-            data = Path(path).read_bytes()
+            data = regular(path).read_bytes()
         except OSError as error:
             raise ResourceError(f"{path}: {error}") from error
         return cls.from_bytes(data, str(path))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import pyarrow as pa
 
-from ferrank.errors import SettingError
+from ferrank.errors import DataError, SettingError
 from ferrank.ranking import plot, storage, text
 from ferrank.ranking.model_error import ModelError
 from ferrank.ranking.relevance import FDR, Dependence, Relevance, check_fdr
@@ -135,6 +135,8 @@ class Ranking:
         >>> Ranking.from_importances(["a", "b"], {"weight": [0.1, 0.7]}, task="regression").top(1)
         ['b']
         """
+        if len(set(features)) < len(features):
+            raise DataError("features: two have the same name; rename one")
         scores = {
             name: rank_importances(
                 np.asarray(values, dtype=np.float64), (standard_errors or {}).get(name), len(features)

@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_type_hints
 
 import numpy as np
 import pyarrow as pa
@@ -15,10 +15,11 @@ import pyarrow.feather
 import pyarrow.parquet
 
 from ferrank._core import __version__
-from ferrank.errors import DataError, ResourceError, SettingError
+from ferrank.data.opening import regular
+from ferrank.errors import DataError, FerrankError, ResourceError, SettingError
 from ferrank.output import check_path, replace
 from ferrank.ranking.model_error import ModelError
-from ferrank.ranking.relevance import Relevance
+from ferrank.ranking.relevance import Relevance, check_fdr
 from ferrank.ranking.scores import Floats, ScoreRanking
 from ferrank.ranking.stopping import Stop
 
@@ -165,7 +166,7 @@ def save(ranking: "Ranking", path: str | os.PathLike[str]) -> None:
 
 def load(path: str | os.PathLike[str]) -> dict[str, Any]:
     """Read the fields of a ranking that :func:`save` wrote."""
-    path = Path(path)
+    path = regular(path)
     readers = {".json": _read_json, ".parquet": _read_table, ".arrow": _read_table}
     if path.suffix.lower() not in readers:
         raise SettingError(
@@ -173,10 +174,12 @@ def load(path: str | os.PathLike[str]) -> dict[str, Any]:
         )
     try:
         return readers[path.suffix.lower()](path)
+    except FerrankError:
+        raise
     except OSError as error:
         raise ResourceError(f"{path}: {error}") from error
-    except (KeyError, TypeError, ValueError) as error:
-        raise DataError(f"{path}: is not a saved ranking") from error
+    except Exception as error:
+        raise DataError(f"{path}: is not a saved ranking ({type(error).__name__}: {error})") from error
 
 
 def _read_json(path: Path) -> dict[str, Any]:
@@ -224,7 +227,7 @@ def _fields(about: dict[str, Any], scores: dict[str, dict[str, Any]]) -> dict[st
             None if parts is None else np.asarray(parts, dtype=np.float64),
         )
 
-    return {
+    fields = {
         "task": about["task"],
         "n_rows": about["n_rows"],
         "features": about["features"],
@@ -238,6 +241,60 @@ def _fields(about: dict[str, Any], scores: dict[str, dict[str, Any]]) -> dict[st
         "no_model_error": about.get("no_model_error"),
         "relevance": _relevance(about["relevance"]) if "relevance" in about else None,
     }
+    _check(fields)
+    return fields
+
+
+_TYPES = {
+    "task": str,
+    "n_rows": int,
+    "features": list,
+    "targets": list,
+    "n_unlabelled": int,
+    "settings": dict,
+    "seconds": float | None,
+    "no_model_error": str | None,
+}
+
+
+def _check(fields: dict[str, Any]) -> None:
+    """Raise a ValueError if the fields of a ranking do not fit together: anybody may have written them."""
+    _check_types(fields, _TYPES)
+    features, targets, scores = fields["features"], fields["targets"], fields["scores"]
+    if not all(isinstance(name, str) for name in [*features, *targets]):
+        raise ValueError("a name is no text")
+    if len(set(features)) < len(features):
+        raise ValueError("a feature has a row twice")
+    shape = (len(features),)
+    arrays = {"rank": shape, "rank_interval": (*shape, 2), "by_target": (*shape, len(targets))}
+    for name, score in scores.items():
+        for field, values in vars(score).items():
+            if values is not None and values.shape != arrays.get(field, shape):
+                raise ValueError(f"'{field}' of the score '{name}' has the shape {values.shape}")
+        ranks = np.column_stack([score.rank, score.rank_interval])
+        if ranks.size and not 1 <= ranks.min() <= ranks.max() <= len(features):
+            raise ValueError(f"the score '{name}' has a rank outside 1 to {len(features)}")
+    if not scores:
+        raise ValueError("there is no score")
+    relevance, stopped = fields["relevance"], fields["stopped"]
+    if relevance is not None:
+        _check_types(vars(relevance), {"fdr": float})
+        if relevance.evidence.shape != shape or relevance.most_evidence.shape != shape:
+            raise ValueError("'relevance' is not of these features")
+        check_fdr(relevance.fdr)
+    for part in [*(fields["model_error"] or {}).values(), *([stopped] if stopped is not None else [])]:
+        _check_types(vars(part), get_type_hints(type(part)))
+
+
+def _check_types(values: dict[str, Any], types: dict[str, Any]) -> None:
+    for name, kind in types.items():
+        value = values[name]
+        if isinstance(value, bool):
+            fits = kind is bool
+        else:
+            fits = isinstance(value, kind) or (isinstance(value, int) and isinstance(0.0, kind))
+        if not fits:
+            raise ValueError(f"{name!r} is {value!r}")
 
 
 def model_error(errors: dict[str, dict[str, Any]] | None) -> dict[str, ModelError] | None:

@@ -43,14 +43,15 @@ def labels(names: Sequence[str], width: int = _NAME_WIDTH) -> list[str]:
     """Shorten names so that they can still be told apart.
 
     Where the middle makes the difference, the common beginning goes instead; names get longer than
-    ``width`` where neither is enough.
+    ``width`` where neither is enough. Names that look the same once they are :func:`visible` stay so.
 
     >>> labels(["tissue_7_gene_BRCA1_expression", "tissue_7_gene_BRCA2_expression"], 15)
     ['…BRCA1_express…', '…BRCA2_express…']
     """
+    longest = max((len(visible(name)) for name in names), default=0)
     while True:
         middle_cut = [shorten(name, width) for name in names]
-        if len(set(middle_cut)) == len(middle_cut):
+        if len(set(middle_cut)) == len(middle_cut) or width > longest:
             return middle_cut
         start = _common_words(min(names), max(names))
         end_cut = [f"…{visible(name[start : start + width - 2])}…" for name in names]

@@ -8,10 +8,11 @@ use ferrank::closed_sets::closed_sets as read_closed_sets;
 use ferrank::inspect::inspect as inspect_source;
 use ferrank::integer_targets::IntegerTargets;
 use ferrank::knn;
-use ferrank::source::{spill as spill_stream, write_ipc};
+use ferrank::source::{self, spill as spill_stream, write_ipc};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
+use crate::error::to_py;
 use crate::input::Source;
 use crate::reader::reader;
 use crate::run::Run;
@@ -42,6 +43,12 @@ pub(crate) fn closed_sets(source: &Source, roles: &Bound<'_, PyDict>, settings: 
         move |monitor| read_closed_sets(&*source, &roles, monitor),
         |py, sets| Ok(results::closed_sets(py, sets)?.into_any()),
     )
+}
+
+/// The rows of each row group, and the unpacked bytes of each of its columns, from the footer of a Parquet file.
+#[pyfunction]
+pub(crate) fn parquet_sizes(py: Python<'_>, footer: &[u8]) -> PyResult<Vec<(u64, Vec<u64>)>> {
+    source::parquet_sizes(footer).map_err(|error| to_py(py, error))
 }
 
 /// Describes the columns of `source`.

@@ -13,7 +13,7 @@ use pyo3_arrow::{PyRecordBatchReader, PySchema};
 use crate::arrays::ArraySource;
 use crate::error::to_py;
 use crate::factory::FactorySource;
-use crate::reader::reader;
+use crate::reader::{imported, reader};
 use crate::replay::Replay;
 use crate::{results, roles};
 
@@ -50,8 +50,15 @@ impl Source {
     /// Streams made by `make()`, one for each pass; `explain(message)` words their errors.
     #[staticmethod]
     #[pyo3(signature = (schema, make, explain, name, rows=None))]
-    fn factory(schema: PySchema, make: Py<PyAny>, explain: Py<PyAny>, name: String, rows: Option<u64>) -> Self {
-        Source::new(FactorySource { name, schema: schema.into_inner(), rows, make, explain })
+    fn factory(
+        schema: &Bound<'_, PyAny>,
+        make: Py<PyAny>,
+        explain: Py<PyAny>,
+        name: String,
+        rows: Option<u64>,
+    ) -> PyResult<Self> {
+        let schema = imported(schema.py(), || Ok(schema.extract::<PySchema>()?.into_inner()))?;
+        Ok(Source::new(FactorySource { name, schema, rows, make, explain }))
     }
 
     /// The rows of all `parts`, one after the other.

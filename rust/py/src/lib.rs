@@ -9,6 +9,7 @@ mod apart;
 mod arrays;
 mod data;
 mod error;
+mod exit;
 mod factory;
 mod input;
 mod json;
@@ -37,7 +38,9 @@ mod _core {
     #[pymodule_export]
     use super::apart::{Apart, Coder, rounds};
     #[pymodule_export]
-    use super::data::{class_roles, closed_sets, convert, inspect, integer_targets, neighbors, spill};
+    use super::data::{class_roles, closed_sets, convert, inspect, integer_targets, neighbors, parquet_sizes, spill};
+    #[pymodule_export]
+    use super::exit::end_runs;
     #[pymodule_export]
     use super::input::Source;
     #[pymodule_export]

@@ -1,22 +1,36 @@
 //! Streams of record batches from Python objects, by protocol.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
 use arrow_array::{RecordBatch, RecordBatchReader};
 use arrow_schema::{ArrowError, DataType, SchemaRef};
+use ferrank::Error;
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 use pyo3_arrow::PyRecordBatchReader;
 use pyo3_arrow::input::AnyRecordBatch;
+
+use crate::error::to_py;
 
 /// The stream of an object of the Arrow PyCapsule interface, or of a bare stream capsule.
 ///
 /// Text that is no UTF-8 and keys without a category are errors: those who hand arrays over do not check them, and
 /// neither does their import.
 pub(crate) fn reader(data: &Bound<'_, PyAny>) -> PyResult<Box<dyn RecordBatchReader + Send>> {
-    let reader = match data.cast::<PyCapsule>() {
-        Ok(capsule) => PyRecordBatchReader::from_arrow_pycapsule(capsule)?.into_reader()?,
-        Err(_) => data.extract::<AnyRecordBatch>()?.into_reader()?,
-    };
+    let reader = imported(data.py(), || match data.cast::<PyCapsule>() {
+        Ok(capsule) => PyRecordBatchReader::from_arrow_pycapsule(capsule)?.into_reader(),
+        Err(_) => data.extract::<AnyRecordBatch>()?.into_reader(),
+    })?;
     Ok(Box::new(Checked(reader)))
+}
+
+/// What `import` gives, which panics where the name of a column is no UTF-8.
+pub(crate) fn imported<T>(py: Python<'_>, import: impl FnOnce() -> PyResult<T>) -> PyResult<T> {
+    let refused = |_| {
+        let text = "data: the schema cannot be taken over; write the names of columns as UTF-8";
+        Err(to_py(py, Error::Data(text.into())))
+    };
+    catch_unwind(AssertUnwindSafe(import)).unwrap_or_else(refused)
 }
 
 /// A stream whose batches are checked.

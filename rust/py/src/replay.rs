@@ -9,6 +9,8 @@ use arrow_schema::{ArrowError, SchemaRef};
 use ferrank::source::ChunkSource;
 use pyo3::prelude::*;
 
+use crate::exit::Busy;
+
 /// Batches of one pass, read by a thread of their own, one ahead.
 pub(crate) struct Replay {
     schema: SchemaRef,
@@ -21,14 +23,22 @@ impl Replay {
         let schema = source.schema();
         let (sender, batches) = sync_channel(1);
         thread::Builder::new().name("ferrank-replay".into()).spawn(move || {
+            let mut busy = Some(Busy::begin_or_sleep());
+            let mut send = |batch| {
+                // Nobody may ask for the rest before the interpreter ends.
+                drop(busy.take());
+                let sent = sender.send(batch);
+                busy = Some(Busy::begin_or_sleep());
+                sent
+            };
             let failed = |error: ferrank::Error| ArrowError::ExternalError(Box::new(error));
             match source.chunks() {
                 // The receiver is gone where the rest is not wanted.
                 Ok(chunks) => {
-                    let _ = chunks.map(|batch| batch.map_err(failed)).try_for_each(|batch| sender.send(batch));
+                    let _ = chunks.map(|batch| batch.map_err(failed)).try_for_each(&mut send);
                 }
                 Err(error) => {
-                    let _ = sender.send(Err(failed(error)));
+                    let _ = send(Err(failed(error)));
                 }
             }
         })?;

@@ -11,6 +11,7 @@ use ferrank::monitor::Monitor;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 
+use crate::exit::{self, Busy};
 use crate::{error, logs};
 
 /// Converts the result of a run to a Python object, when Python asks for it.
@@ -55,7 +56,12 @@ impl Run {
         Python::attach(logs::configure)?;
         let run = Run { monitor: Arc::default(), end: Arc::default() };
         let (monitor, slot) = (run.monitor.clone(), run.end.clone());
+        let Some(busy) = Busy::begin() else {
+            return Err(PyRuntimeError::new_err("the interpreter ends; nothing is begun any more"));
+        };
+        exit::register(&monitor);
         thread::Builder::new().name("ferrank".into()).spawn(move || {
+            let _busy = busy;
             let result = catch_unwind(AssertUnwindSafe(|| work(&monitor)));
             monitor.end();
             let convert = |value| -> Convert { Box::new(move |py| convert(py, value)) };
@@ -80,9 +86,10 @@ impl Drop for Run {
 
 #[pymethods]
 impl Run {
-    /// Waits up to `timeout` seconds; returns true if the run has ended.
+    /// Waits up to `timeout` seconds; returns true if the run, or the interpreter, has ended.
     fn wait(&self, py: Python<'_>, timeout: f64) -> bool {
         let timeout = Duration::try_from_secs_f64(timeout).unwrap_or_default();
+        let Some(_busy) = Busy::begin() else { return true };
         py.detach(|| {
             let waiting = self.end.done.wait_timeout_while(self.end.lock(), timeout, |s| matches!(s, State::Running));
             let (state, _) = waiting.unwrap_or_else(PoisonError::into_inner);

@@ -22,6 +22,7 @@ use crate::identity::Identity;
 use crate::ipc::{Stream, identity_like, records};
 use ferrank_data::source::{IpcSource, unfinished};
 use ferrank_runtime::error::{Error, Result};
+use ferrank_runtime::files::regular;
 use ferrank_runtime::monitor::Monitor;
 use tracing::{debug, info};
 
@@ -103,6 +104,7 @@ impl Log {
             }
             opened => opened.map_err(failed)?,
         };
+        regular(path)?;
         if let Err(TryLockError::WouldBlock) = file.try_lock() {
             return Err(Error::Setting(format!(
                 "resume: another run is writing {}; name another file, or wait for it",

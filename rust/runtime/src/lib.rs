@@ -5,6 +5,7 @@
 //! | [`error`] | the one error type; every message names the file, column or setting |
 //! | [`monitor`] | progress of a run, and the request to stop it |
 //! | [`budget`] | how much memory the process may hold |
+//! | [`files`] | files that can be read again and never keep a reader waiting |
 //! | [`scratch`] | temporary files that vanish with the process |
 //! | [`threads`] | a thread pool for each run |
 //! | [`random`] | random streams keyed by what they are for |
@@ -24,6 +25,7 @@
 pub mod budget;
 mod builder;
 pub mod error;
+pub mod files;
 pub mod monitor;
 pub mod pages;
 pub mod random;

@@ -39,9 +39,9 @@ class Results:
     --------
     >>> import pyarrow as pa
     >>> from ferrank.evaluate import Results
-    >>> row = {"data": "d", "split": "0", "labelled": None, "measure": "accuracy", "n_train": 60, "n_test": 30}
-    >>> found = {"a": 0.75, "b": 0.5}
-    >>> rows = [row | {"method": name, "value": value, "ranking_seconds": 1.0} for name, value in found.items()]
+    >>> row = {"data": "d", "split": "0", "labelled": None, "measure": "accuracy"}
+    >>> row |= {"ranking_seconds": 1.0, "n_train": 60, "n_test": 30}
+    >>> rows = [row | {"method": name, "value": value} for name, value in {"a": 0.75, "b": 0.5}.items()]
     >>> print(Results(pa.Table.from_pylist(rows)).to_text())
     | data | a | b |
     | --- | ---: | ---: |

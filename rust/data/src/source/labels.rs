@@ -11,6 +11,7 @@ use arrow_schema::{Field, Schema, SchemaRef};
 use super::{ChunkSource, Chunks, LABEL, ROLE};
 use ferrank_runtime::error::nearest;
 use ferrank_runtime::error::{Error, Result};
+use ferrank_runtime::files::regular;
 
 /// Largest label file that is read, in bytes.
 const LARGEST: u64 = 64 << 20;
@@ -75,7 +76,7 @@ impl ChunkSource for Labelled {
 
 fn read(path: &Path) -> Result<HashSet<String>> {
     let wrong = |what: String| Error::Data(format!("{}: {what}", path.display()));
-    let size = std::fs::metadata(path).map_err(|e| Error::file(path, e))?.len();
+    let size = regular(path)?.len();
     if size > LARGEST {
         return Err(wrong(format!("{size} bytes are too many for a label file; is it the data?")));
     }

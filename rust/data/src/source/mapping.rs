@@ -1,7 +1,6 @@
 //! Read-only files in memory.
 
 use std::fs::{File, Metadata};
-use std::io::{Error as IoError, ErrorKind};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::ptr::NonNull;
@@ -13,6 +12,7 @@ use memmap2::Advice;
 use memmap2::Mmap;
 
 use ferrank_runtime::error::{Error, Result};
+use ferrank_runtime::files::regular;
 
 /// A memory-mapped file with the name that messages use.
 #[derive(Debug, Clone)]
@@ -36,15 +36,9 @@ impl Mapping {
     /// # Errors
     /// No such file, a folder, a pipe or device, an empty file.
     pub(super) fn open(path: &Path) -> Result<Self> {
+        regular(path)?;
         let file = File::open(path).map_err(|e| Error::file(path, e))?;
         let kind = file.metadata().map_err(|e| Error::file(path, e))?;
-        if kind.is_dir() {
-            return Err(Error::file(path, IoError::new(ErrorKind::IsADirectory, "is a folder; name a file in it")));
-        }
-        if !kind.is_file() {
-            let message = "is not a regular file; data are read more than once, so save them to a file first";
-            return Err(Error::file(path, IoError::new(ErrorKind::InvalidInput, message)));
-        }
         if kind.len() == 0 {
             return Err(Error::Data(format!("{}: the file is empty", path.display())));
         }

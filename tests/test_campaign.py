@@ -1,0 +1,58 @@
+"""Hostile files and arrays end in an answer or a FerrankError; see ``campaign.py``, which tries more of them."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="limits on memory are those of Linux")
+
+CAMPAIGN = Path(__file__).with_name("campaign.py")
+
+
+def check(first: int, cases: int, tmp_path: Path) -> None:
+    command = [sys.executable, CAMPAIGN, "--first", str(first), "--cases", str(cases), "--keep", tmp_path]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert f"{cases:,}" in done.stdout.splitlines()[-1]
+
+
+# Each ranks in threads that do not end by themselves.
+ENDINGS = {
+    "a daemon thread": "threading.Thread(target=rank, daemon=True).start(); time.sleep(0.5)",
+    "an exception": "threading.Thread(target=rank, daemon=True).start(); time.sleep(0.5); raise SystemExit(3)",
+    "a stream that is read no further": "stream = pa.RecordBatchReader.from_stream(fr.Dataset(table, 'y'))",
+}
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_the_interpreter_ends_while_the_engine_works(ending: str) -> None:
+    code = f"""
+import threading, time
+import numpy as np, pyarrow as pa
+import ferrank as fr
+
+rng = np.random.default_rng(0)
+table = pa.table({{"x": rng.normal(size=200_000), "y": rng.normal(size=200_000)}})
+
+def rank():
+    while True:
+        try:
+            fr.rank(table, "y", ranker="forest", n_estimators=10_000)
+        except BaseException:
+            pass
+
+{ENDINGS[ending]}
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (3 if "3" in ENDINGS[ending] else 0, "")
+
+
+@pytest.mark.slow
+def test_hostile_inputs_are_refused_or_read(tmp_path: Path) -> None:
+    check(10_000, 2_000, tmp_path)
+
+
+def test_a_few_hostile_inputs_are_refused_or_read(tmp_path: Path) -> None:
+    check(0, 230, tmp_path)
