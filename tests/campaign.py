@@ -1,10 +1,10 @@
 """Hostile inputs: files and arrays that are changed at random, in processes with limits on time and memory.
 
-``python tests/campaign.py --cases 2000 --first 0`` tries cases 0 to 1,999, which go round the kinds of input. A case
-depends on its number alone. Counted are what must never be: crashes, hangs (20 s), panics, exceptions that are no
-FerrankError, memory beyond the limit and 64 MB, and arrays that are accepted though pyarrow finds them invalid.
-Offending cases are printed; their files are kept in ``--keep``. Exits with 1 if there is any. Files that unpack to a
-gigabyte ("bombs") are tried only if that kind is named.
+``python tests/campaign.py --cases 2000 --first 0`` tries cases 0 to 1,999, which go round the kinds of input.
+A case depends on its number alone. Counted are what must never be: crashes, hangs (20 s), panics, exceptions
+that are no FerrankError, memory beyond the limit and 64 MB, and arrays that are accepted though pyarrow finds
+them invalid. Offending cases are printed; their files are kept in ``--keep``. Exits with 1 if there is any.
+Files that unpack to a gigabyte ("bombs") are tried only if that kind is named.
 """
 
 import argparse
@@ -22,7 +22,7 @@ import warnings
 from collections import Counter, defaultdict
 from pathlib import Path
 
-from hostile import KINDS, Silent
+from hostile import KINDS, SilentError
 
 SECONDS = 20
 LIMIT_MB = 400
@@ -173,9 +173,9 @@ def _work(options) -> int:
         except ferrank.FerrankError as error:
             outcome = "panic" if "this is a bug" in str(error) else "refused"
             detail = str(error)
-        except Silent as error:
+        except SilentError as error:
             outcome, detail = "silent", str(error)
-        except BaseException as error:  # noqa: BLE001 - a panic is no Exception
+        except BaseException as error:
             outcome = "panic" if type(error).__name__ == "PanicException" else "foreign"
             detail = f"{type(error).__name__}: {error} {_place(error)}"
         peak = _status("VmHWM")

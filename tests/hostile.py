@@ -1,7 +1,7 @@
 """The kinds of input of ``campaign.py``: how each is made, changed at random, and read.
 
-Each kind is a function of a random generator, a folder for its files, whose names begin with ``case``, and a limit
-of memory in MB. What it raises is judged by the caller.
+Each kind is a function of a random generator, a folder for its files, whose names begin with ``case``, and a
+limit of memory in MB. What it raises is judged by the caller.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ RELIEF = {"ranker": "relief", "n_neighbors": 2, "n_jobs": 1}
 Kind = Callable[[Random, Path, int], object]
 
 
-class Silent(Exception):
+class SilentError(Exception):
     """What is invalid was taken."""
 
 
@@ -521,10 +521,8 @@ def accumulator(random: Random, folder: Path, limit: int) -> None:
     """Accumulators as bytes and in files."""
     data = changed(_ours()[random.choice(["forest", "relief"])], random)
     (folder / "case.arrow").write_bytes(data)
-    if random.random() < 0.5:
-        found = fr.Accumulator.from_bytes(data)
-    else:
-        found = fr.merge([folder / "case.arrow"])
+    is_file = random.random() < 0.5
+    found = fr.merge([folder / "case.arrow"]) if is_file else fr.Accumulator.from_bytes(data)
     found.merge(fr.Accumulator.from_bytes(data))
     shown(found.ranking())
     str(found.settings)
@@ -533,10 +531,7 @@ def accumulator(random: Random, folder: Path, limit: int) -> None:
 def profile(random: Random, folder: Path, limit: int) -> None:
     """Profiles as bytes: changed bytes, and numbers changed in a stream that is else whole."""
     data = _ours()["profile"]
-    if random.random() < 0.5:
-        data = changed(data, random)
-    else:
-        data = _edited(data, random)
+    data = changed(data, random) if random.random() < 0.5 else _edited(data, random)
     (folder / "case.arrows").write_bytes(data)
     found = fr.Profile.from_bytes(data)
     found.merge(fr.Profile.from_bytes(data))
@@ -741,7 +736,7 @@ def arrays(random: Random, folder: Path, limit: int) -> None:
         return
     use(given, random, folder, limit)
     if not whole:
-        raise Silent(f"a {broken.type} that pyarrow finds invalid was taken")
+        raise SilentError(f"a {broken.type} that pyarrow finds invalid was taken")
 
 
 def _is_valid(batch: pa.RecordBatch) -> bool:
@@ -935,7 +930,7 @@ def threads(random: Random, folder: Path, limit: int) -> None:
     def run() -> None:
         try:
             fr.rank(path, target_last=1, **FOREST)
-        except BaseException as error:  # noqa: BLE001 - judged by the caller
+        except BaseException as error:
             errors.append(error)
 
     running = [threading.Thread(target=run, daemon=True) for _ in range(3)]

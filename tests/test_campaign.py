@@ -1,4 +1,4 @@
-"""Hostile files and arrays end in an answer or a FerrankError; see ``campaign.py``, which tries more of them."""
+"""Hostile files and arrays end in an answer or a FerrankError; ``campaign.py`` tries more of them."""
 
 import subprocess
 import sys
@@ -21,20 +21,27 @@ def check(first: int, cases: int, tmp_path: Path) -> None:
 # Each ranks in threads that do not end by themselves.
 ENDINGS = {
     "a daemon thread": "threading.Thread(target=rank, daemon=True).start(); time.sleep(0.5)",
-    "an exception": "threading.Thread(target=rank, daemon=True).start(); time.sleep(0.5); raise SystemExit(3)",
-    "a stream that is read no further": "stream = pa.RecordBatchReader.from_stream(fr.Dataset(table, 'y'))",
+    "an exception": "threading.Thread(target=rank, daemon=True).start(); time.sleep(0.5); sys.exit(3)",
+    "a reader in Python": "pa.RecordBatchReader.from_stream(source).read_next_batch()",
 }
 
 
 @pytest.mark.parametrize("ending", ENDINGS)
 def test_the_interpreter_ends_while_the_engine_works(ending: str) -> None:
     code = f"""
-import threading, time
+import sys, threading, time
 import numpy as np, pyarrow as pa
 import ferrank as fr
+from ferrank._core import Source
 
 rng = np.random.default_rng(0)
 table = pa.table({{"x": rng.normal(size=200_000), "y": rng.normal(size=200_000)}})
+
+class Slow:  # so that other threads ask for the interpreter while it goes down
+    def __del__(self, sleep=time.sleep):
+        sleep(0.5)
+
+slow = Slow()
 
 def rank():
     while True:
@@ -43,6 +50,14 @@ def rank():
         except BaseException:
             pass
 
+def batches():
+    while True:
+        time.sleep(0.1)
+        yield table.to_batches()[0]
+
+source = Source.factory(
+    table.schema, lambda: pa.RecordBatchReader.from_batches(table.schema, batches()), str, "endless", None
+)
 {ENDINGS[ending]}
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)

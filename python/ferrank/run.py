@@ -1,18 +1,14 @@
 """Waiting for work that runs on a thread of the engine."""
 
-import atexit
 import warnings
 from typing import Any
 
-from ferrank import _core, logs
+from ferrank import logs
 from ferrank._core import Run
 from ferrank.errors import ResumeWarning
 from ferrank.progress import Progress
 
 __all__ = ["Progress", "finish"]
-
-# Threads of the engine must have let go of Python before it goes down.
-atexit.register(_core.end_runs)
 
 _POLL_SECONDS = 0.1
 _GRACE_SECONDS = 1.0

@@ -27,7 +27,7 @@ def opening(path: Path, error: Exception) -> Exception:
 def regular(path: str | os.PathLike[str]) -> Path:
     """Return ``path``, which is a regular file, or of nothing that exists.
 
-    To be asked before a file is opened: where it is a pipe, that waits for a writer, and a device may never end.
+    To be asked before a file is opened: a pipe waits for a writer, and a device may never end.
 
     Raises
     ------
@@ -39,7 +39,7 @@ def regular(path: str | os.PathLike[str]) -> Path:
         raise ResourceError(f"{path}: is a folder; name a file in it")
     if path.exists() and not path.is_file():
         raise ResourceError(
-            f"{path}: is a pipe or a device; files are read more than once, so save it to a regular file first"
+            f"{path}: is a pipe or a device; files are read more than once, so save it to a regular one first"
         )
     return path
 

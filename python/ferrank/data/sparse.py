@@ -41,7 +41,7 @@ def compressed_rows(matrix: Any, what: str) -> tuple[pa.Array, pa.Array, pa.Arra
 
 
 def _check_places(matrix: Any, what: str) -> None:
-    """Raise an error if ``matrix`` has values outside itself, which SciPy writes to memory that is not its own."""
+    """Raise an error if ``matrix`` has values outside itself: SciPy would write them to other memory."""
     try:
         if matrix.format in ("csr", "csc", "bsr"):
             starts = matrix.indptr

@@ -40,8 +40,6 @@ mod _core {
     #[pymodule_export]
     use super::data::{class_roles, closed_sets, convert, inspect, integer_targets, neighbors, parquet_sizes, spill};
     #[pymodule_export]
-    use super::exit::end_runs;
-    #[pymodule_export]
     use super::input::Source;
     #[pymodule_export]
     use super::logs::take_events;
@@ -62,6 +60,8 @@ mod _core {
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        let end_runs = wrap_pyfunction!(super::exit::end_runs, module)?;
+        module.py().import("atexit")?.call_method1("register", (end_runs,))?;
         module.add("__version__", env!("CARGO_PKG_VERSION"))
     }
 }

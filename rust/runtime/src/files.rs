@@ -25,7 +25,7 @@ pub fn regular(path: &Path) -> Result<Metadata> {
         return Err(Error::file(path, IoError::new(ErrorKind::IsADirectory, "is a folder; name a file in it")));
     }
     if !found.is_file() {
-        let message = "is a pipe or a device; files are read more than once, so save it to a regular file first";
+        let message = "is a pipe or a device; files are read more than once, so save it to a regular one first";
         return Err(Error::file(path, IoError::new(ErrorKind::InvalidInput, message)));
     }
     Ok(found)

@@ -8,6 +8,9 @@ use ferrank_runtime::error::{Error, Result};
 /// How deep values may lie within each other; the format needs 8.
 const DEPTH: u32 = 32;
 
+/// Of each row group the number of rows, and the bytes of its columns.
+type Groups = Vec<(u64, Vec<u64>)>;
+
 /// Number of rows of each row group, and the bytes of each of its columns, unpacked, from a `footer` without the length and the mark that end a file.
 ///
 /// Columns are the leaves of the schema, in its order.
@@ -18,14 +21,14 @@ const DEPTH: u32 = 32;
 /// ```
 /// assert!(ferrank_data::source::parquet_sizes(b"\x15\x04").is_err());
 /// ```
-pub fn parquet_sizes(footer: &[u8]) -> Result<Vec<(u64, Vec<u64>)>> {
+pub fn parquet_sizes(footer: &[u8]) -> Result<Groups> {
     let damaged = || Error::Data("the footer is damaged; write the file anew".into());
     let (leaves, groups) = file(&mut Reader(footer)).ok_or_else(damaged)?;
     if groups.iter().all(|(_, sizes)| sizes.len() == leaves) { Ok(groups) } else { Err(damaged()) }
 }
 
 /// Number of leaves, and the row groups.
-fn file(reader: &mut Reader<'_>) -> Option<(usize, Vec<(u64, Vec<u64>)>)> {
+fn file(reader: &mut Reader<'_>) -> Option<(usize, Groups)> {
     let (mut leaves, mut groups) = (0, Vec::new());
     reader.fields(|reader, field, kind| match field {
         2 => reader.each(kind, |reader| {
