@@ -150,10 +150,10 @@ def broken(**parts: list[int]) -> sp.csr_array:
         (sp.csr_array((3, 0)), "0 feature"),
         (sp.coo_array(np.ones(3)), "2D|dimension"),
         (sp.csr_array(np.diag([1.0, np.inf, 0.0])), "x1.*inf"),
-        (broken(indices=[0, 1, 3]), "an index is 3"),
-        (broken(indices=[0, -1, 2]), "an index is -1"),
-        (broken(indptr=[0, 2, 1, 3]), "indptr descends from 2 to 1"),
-        (broken(indptr=[1, 1, 2, 3]), "indptr goes from"),
+        (broken(indices=[0, 1, 3]), "indices must be < 3"),
+        (broken(indices=[0, -1, 2]), "indices must be >= 0"),
+        (broken(indptr=[0, 2, 1, 3]), "the rows do not begin one after the other"),
+        (broken(indptr=[1, 1, 2, 3]), "the rows do not begin"),
     ],
 )
 @pytest.mark.parametrize("ranker", RANKERS[:2])

@@ -227,8 +227,18 @@ def checked(data: Any) -> Any:
     try:
         data.validate(full=True)
     except (pa.ArrowException, ValueError) as error:
-        raise DataError(f"table: it is damaged: {error}") from error
+        raise DataError(f"table: {_damaged(data)} is damaged: {error}; make it anew") from error
     return data
+
+
+def _damaged(data: Any) -> str:
+    """Return which column is not valid."""
+    for name, column in zip(getattr(data, "column_names", []), getattr(data, "columns", []), strict=False):
+        try:
+            column.validate(full=True)
+        except (pa.ArrowException, ValueError):
+            return f"column '{name}'"
+    return "a column"
 
 
 def _checked_batches(reader: pa.RecordBatchReader) -> pa.RecordBatchReader:
