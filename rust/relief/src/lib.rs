@@ -80,6 +80,7 @@ mod plan;
 mod prepared;
 mod queries;
 mod ranker;
+mod selected;
 pub mod selection;
 mod sums;
 mod targets;
@@ -106,7 +107,7 @@ use outline::Outline;
 use plan::{Distances, Kind, Plan};
 use prepared::Prepared;
 use queries::Queries;
-use selection::Selection;
+use selected::Selection;
 use targets::Targets;
 use tracing::info;
 

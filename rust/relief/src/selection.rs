@@ -15,15 +15,15 @@ use ferrank_data::intake::{Intake, View};
 use ferrank_data::profile::Profile;
 use ferrank_data::schema::{Problem, Roles};
 use ferrank_data::source::ChunkSource;
-use ferrank_ranking::{Accumulator, DataShape, Identity, RunOptions, ScanSummary};
+use ferrank_ranking::{Accumulator, DataShape, Identity, RunOptions};
 use ferrank_runtime::budget::Budget;
-use ferrank_runtime::error::{Error, Result, check};
+use ferrank_runtime::error::{Error, Result};
 use ferrank_runtime::monitor::{Monitor, Phase};
 use ferrank_runtime::scratch::Scratch;
 use ferrank_runtime::threads::pool;
 use rayon::prelude::*;
 
-use crate::all_targets::{AllTargets, are_needed};
+use crate::all_targets::are_needed;
 use crate::limits::Limits;
 use crate::neighborhoods::neighborhood;
 use crate::obstacles::check_rows;
@@ -31,40 +31,8 @@ pub use crate::obstacles::obstacle;
 use crate::params::ReliefParams;
 use crate::prepared::{Prepared, ranked_features};
 use crate::queries::draw;
+pub use crate::selected::Selection;
 use crate::{accumulate_within, estimates};
-
-/// Rows of a data set, and what must be known of all of its rows.
-#[derive(Clone, Copy)]
-pub struct Selection<'a> {
-    /// n_rows; the numbers of the rows in the data set, ascending.
-    pub numbers: &'a [u32],
-    /// The targets and groups of all rows of the data set, in columns of the same names; `None` if they are not
-    /// [needed](Beside::targets).
-    pub targets: Option<&'a dyn ChunkSource>,
-}
-
-impl Selection<'_> {
-    pub(crate) fn check(&self, scan: &ScanSummary<'_>, problem: &Problem, params: &ReliefParams) -> Result<()> {
-        check_rows(self.numbers, scan, params)?;
-        check(
-            self.targets.is_some() || !are_needed(problem, params, &scan.profile),
-            "targets: give those of all rows, on which the targets of these rows depend",
-        )
-    }
-
-    /// The targets of all rows and the numbers of those of the selection, if they are needed.
-    pub(crate) fn targets(
-        &self,
-        scan: &ScanSummary<'_>,
-        problem: &Problem,
-        params: &ReliefParams,
-        monitor: &Monitor,
-    ) -> Result<Option<(AllTargets, Vec<u32>)>> {
-        let Some(source) = self.targets.filter(|_| are_needed(problem, params, &scan.profile)) else { return Ok(None) };
-        let all = AllTargets::read(source, problem, &scan.profile, params.unlabelled, monitor)?;
-        Ok(Some((all, self.numbers.to_vec())))
-    }
-}
 
 /// What must be known of all rows beside a selection of them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -22,6 +22,7 @@ pub(crate) mod access;
 mod bucket;
 mod buckets;
 mod memory_plan;
+pub(crate) mod part;
 pub(crate) mod parts;
 mod pass;
 #[cfg(test)]

@@ -8,10 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::access::Parts;
 use super::bucket::Bucket;
-use super::buckets::Buckets;
-use super::pass::Passes;
 use super::upper_tree::{FeatureSums, State, UpperNode, UpperTree};
-use crate::bag::BagPlan;
 use crate::code_records;
 use crate::context::GrowContext;
 use crate::contrasts::Contrasts;
@@ -24,10 +21,10 @@ use ferrank_runtime::error::{Error, Result, check};
 use ferrank_runtime::scratch::Scratch;
 
 /// Upper trees as far as parts must know them: the number of each, and its nodes.
-type Request = Vec<(u64, Vec<Asked>)>;
+pub(super) type Request = Vec<(u64, Vec<Asked>)>;
 
 #[derive(Serialize, Deserialize)]
-enum Asked {
+pub(super) enum Asked {
     /// A test, the side of missing values and the children.
     Split {
         feature: u32,
@@ -44,7 +41,7 @@ enum Asked {
 
 /// Rows, and what is wanted of them.
 #[derive(Serialize, Deserialize)]
-enum RowsRequest {
+pub(super) enum RowsRequest {
     /// The codes of the rows with these numbers, which ascend.
     Codes(Vec<usize>),
     /// The codes of the rows out of the bag of a tree.
@@ -54,7 +51,7 @@ enum RowsRequest {
 }
 
 #[derive(Serialize, Deserialize)]
-enum Test {
+pub(super) enum Test {
     Cut(u16),
     Subset(Vec<u16>),
 }
@@ -89,12 +86,12 @@ fn wrong() -> Error {
     Error::Data("a request for sums or rows is damaged".into())
 }
 
-fn read<T: DeserializeOwned>(request: &[u8]) -> Result<T> {
+pub(super) fn read<T: DeserializeOwned>(request: &[u8]) -> Result<T> {
     serde_json::from_slice(request).map_err(|_| wrong())
 }
 
 /// The trees that `request` describes, with sums of 0 and empty buckets.
-fn requested(context: GrowContext<'_>, request: Request) -> Result<Vec<UpperTree>> {
+pub(super) fn requested(context: GrowContext<'_>, request: Request) -> Result<Vec<UpperTree>> {
     let layout = SumLayout::new(&Criterion::new(context.space));
     let codings = &context.store.codings;
     let sums = |feature: u32| {
@@ -132,7 +129,7 @@ fn requested(context: GrowContext<'_>, request: Request) -> Result<Vec<UpperTree
 }
 
 /// The sums of the open nodes that wait for them, in order.
-fn waiting(trees: &mut [UpperTree]) -> impl Iterator<Item = &mut NodeSums> {
+pub(super) fn waiting(trees: &mut [UpperTree]) -> impl Iterator<Item = &mut NodeSums> {
     let nodes = trees.iter_mut().flat_map(|tree| &mut tree.nodes);
     nodes
         .flat_map(|node| match &mut node.state {
@@ -143,7 +140,7 @@ fn waiting(trees: &mut [UpperTree]) -> impl Iterator<Item = &mut NodeSums> {
 }
 
 /// The buckets of `trees`, in order.
-fn buckets(trees: &mut [UpperTree]) -> impl Iterator<Item = &mut Bucket> {
+pub(super) fn buckets(trees: &mut [UpperTree]) -> impl Iterator<Item = &mut Bucket> {
     let nodes = trees.iter_mut().flat_map(|tree| &mut tree.nodes);
     nodes.filter_map(|node| match &mut node.state {
         State::Bucket(bucket) => Some(bucket),
@@ -223,67 +220,4 @@ pub(crate) fn codes_of(store: &CodeStore, rows: &[usize], parts: &dyn Parts) -> 
         Ok(())
     })?;
     code_records::read(store, rows.len(), &bytes)
-}
-
-/// A part of the rows of all bags: its own store in `context`, and the number of its first row.
-pub(crate) struct Part<'a> {
-    pub(crate) context: GrowContext<'a>,
-    pub(crate) bags: BagPlan<'a>,
-    pub(crate) first: usize,
-}
-
-impl Part<'_> {
-    /// The sums that `asked` asks for, of the rows of the part.
-    pub(crate) fn sums(&self, asked: &[u8]) -> Result<Vec<f64>> {
-        let mut trees = requested(self.context, read(asked)?)?;
-        Passes::of_part(self.context, self.bags, self.first).sum(&mut trees)?;
-        Ok(waiting(&mut trees).flat_map(|sums| sums.cells().to_vec()).collect())
-    }
-
-    /// The records of each bucket that `asked` asks for.
-    pub(crate) fn collect(&self, asked: &[u8], scratch: &Scratch) -> Result<Vec<Vec<u8>>> {
-        /// Bytes that all buckets wait for together.
-        const WAITING: usize = 16 << 20;
-        let mut trees = requested(self.context, read(asked)?)?;
-        let file = Buckets::new(self.context, scratch, &trees, WAITING)?;
-        Passes::of_part(self.context, self.bags, self.first).collect(&mut trees, &file, None)?;
-        let stored = file.finish(&mut trees)?;
-        Ok(buckets(&mut trees).map(|bucket| stored.pieces(bucket)).collect())
-    }
-
-    /// What `asked` asks for of the rows of the part.
-    pub(crate) fn rows(&self, asked: &[u8]) -> Result<Vec<u8>> {
-        let own = self.first..self.first + self.context.store.rows;
-        match read(asked)? {
-            RowsRequest::Codes(rows) => {
-                Ok(self.codes(rows.into_iter().filter(|row| own.contains(row)).map(|row| row - own.start)))
-            }
-            RowsRequest::OutOfBag(tree) => {
-                Ok(self.codes(OutOfBagRows::among(self.bags, tree, own, self.context.monitor)?.iter()))
-            }
-            RowsRequest::Members(request) => self.members(requested(self.context, request)?),
-        }
-    }
-
-    /// The codes of `rows`, numbered from the first of the part.
-    fn codes(&self, rows: impl Iterator<Item = usize>) -> Vec<u8> {
-        let CodeStore { chunks, firsts, .. } = self.context.store;
-        let mut bytes = Vec::new();
-        for row in rows {
-            let number = firsts.partition_point(|&first| first <= row) - 1;
-            code_records::write(&chunks[number], row - firsts[number], &mut bytes);
-        }
-        bytes
-    }
-
-    /// The rows that reach each bucket of `trees`.
-    fn members(&self, mut trees: Vec<UpperTree>) -> Result<Vec<u8>> {
-        Passes::of_part(self.context, self.bags, self.first).members(&mut trees)?;
-        let mut bytes = Vec::new();
-        for bucket in buckets(&mut trees) {
-            bytes.extend_from_slice(bytemuck::bytes_of(&(bucket.rows as u32)));
-            bytes.append(&mut bucket.waiting);
-        }
-        Ok(bytes)
-    }
 }

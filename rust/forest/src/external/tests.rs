@@ -154,10 +154,10 @@ struct Cut<'a> {
 }
 
 impl Cut<'_> {
-    fn each<T>(&self, each: impl Fn(parts::Part<'_>) -> Result<T>) -> Result<Vec<T>> {
+    fn each<T>(&self, each: impl Fn(part::Part<'_>) -> Result<T>) -> Result<Vec<T>> {
         let part = |(first, store): &(usize, CodeStore)| {
             let context = GrowContext { store, ..self.context };
-            each(parts::Part { context, bags: self.context.bags(), first: *first })
+            each(part::Part { context, bags: self.context.bags(), first: *first })
         };
         self.stores.iter().map(part).collect()
     }
