@@ -382,6 +382,20 @@ def sparse() -> Any:
 
 
 @case
+def many_sparse_features() -> Any:
+    rng = np.random.default_rng(16)
+    X = sp.random_array((1200, 3000), density=0.01, format="csr", rng=rng)
+    X.data[::20] *= -1
+    y = X[:, :300].sum(axis=1)
+    names = np.where(y > 0, "some", "none")
+    rankers = (forest(), forest(ensemble="extra_trees"), forest(scores=SCORES))
+    return [Compat.result(ranker.fit(X, names)) for ranker in rankers] + [
+        Compat.result(forest().fit(X, y)),
+        Compat.result(forest().fit(X, np.c_[y, y**2])),
+    ]
+
+
+@case
 def containers() -> Any:
     columns = {name: values for name, values in table(800, 16).items() if not isinstance(values, pa.Array)}
     frame = pd.DataFrame(columns)

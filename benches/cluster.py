@@ -52,7 +52,8 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--features", type=int, default=50)
     parser.add_argument("--partitions", type=int, default=16)
-    parser.add_argument("--trees", type=int, default=4)
+    parser.add_argument("--trees", type=int, default=4, help="of the joint ranker 200 at least")
+    parser.add_argument("--scores", nargs="+", default=["genie3"], help="of the forest")
     parser.add_argument("--depth", type=int, help="of trees; full without it")
     parser.add_argument("--queries", type=int, default=500)
     parser.add_argument("--workers", type=int, nargs="+", default=[1, 2, 4])
@@ -66,7 +67,10 @@ def main() -> None:
     )
     asked = parser.parse_args()
     rankers: dict[str, Any] = {
-        "forest": fr.ForestRanker(n_estimators=asked.trees, max_depth=asked.depth),
+        "forest": fr.ForestRanker(
+            n_estimators=asked.trees, max_depth=asked.depth, scores=tuple(asked.scores)
+        ),
+        "joint": fr.JointRanker(n_estimators=max(200, asked.trees), n_iterations=asked.queries),
         "relief": fr.ReliefRanker(n_iterations=asked.queries),
     }
     print(ROW.format(*HEADER))

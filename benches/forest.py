@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
+import scipy.sparse as sp
 import sklearn
 from engines import PEERS, MeasureError, Size, auc, ferrank, fitting, per_tree, side_by_side, told_apart
 from measure import RUNS, cost, fastest, peak_growth
@@ -98,6 +99,55 @@ def wide(settings: Settings) -> Rows:
             )
 
 
+SPARSE_PEERS = {"number": "RandomForestRegressor", "classes": "RandomForestClassifier"}
+
+
+def sparse_fits(n_rows: int, kind: str) -> dict[str, Callable[[int], object]]:
+    """Fits of scikit-learn and of ferrank, told how many trees, on 100 values in each sparse row."""
+    rng = np.random.default_rng(0)
+    n_features = 5 * n_rows // 2
+    # scikit-learn reads indices of 32 bits alone.
+    columns = rng.integers(0, n_features, 100 * n_rows, dtype=np.int32)
+    rows = np.repeat(np.arange(n_rows, dtype=np.int32), 100)
+    X = sp.csr_array((rng.random(columns.size), (rows, columns)), shape=(n_rows, n_features))
+    y = X @ rng.normal(size=n_features)
+    y = (y > np.median(y)).astype(str) if kind == "classes" else y
+    settings = {"n_jobs": 1, "max_features": "sqrt", "random_state": 0}
+    makers = {"peer": PEERS[SPARSE_PEERS[kind]], "ferrank": fr.ForestRanker}
+    return {
+        name: lambda n_trees, make=make: make(n_estimators=n_trees, **settings).fit(X, y)
+        for name, make in makers.items()
+    }
+
+
+def sparse(settings: Settings) -> Rows:
+    """CPU seconds and memory of a random forest on sparse rows."""
+    n_rows = min(20_000, settings.rows[0])
+    for kind, peer in SPARSE_PEERS.items():
+        size = f"CSR {n_rows:,} x {5 * n_rows // 2:,}"
+        fits = sparse_fits(n_rows, kind).values()
+        calls = [partial(fit, n_trees) for fit in fits for n_trees in (1, 10)]
+        peer_few, peer_many, few, many = (run.cpu for run in fastest(*calls))
+        theirs, ours = (peer_many - peer_few) / 9, (many - few) / 9
+        tree = (f"{theirs:.3f} s", f"{ours:.4f} s", f"{theirs / ours:.1f}x", f"{peer_many / many:.1f}x")
+        yield (f"sparse {kind}", size, peer, *tree, ">= 3x, 10 trees with setup >= 3x")
+        theirs, ours = (
+            int(measured("--measure-sparse", str(n_rows), kind, name)) for name in ("peer", "ferrank")
+        )
+        memory = (f"{theirs / MEGABYTE:.0f} MB", f"{ours / MEGABYTE:.0f} MB", f"{theirs / ours:.2f}x")
+        yield (f"{kind}, memory", size, peer, *memory, "", "")
+
+
+def measured(*arguments: str) -> str:
+    """What a process of its own prints."""
+    command = [sys.executable, __file__, *arguments]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+def measure_sparse(n_rows: str, kind: str, name: str) -> None:
+    print(peak_growth(partial(sparse_fits(int(n_rows), kind)[name], 2)))
+
+
 def setup(settings: Settings) -> Rows:
     """Nanoseconds of CPU time for each value before the first tree."""
     largest, n_features = max(settings.rows), min(20_000, settings.rows[0] // 5)
@@ -183,8 +233,7 @@ def measure_fit(n_rows: int, n_features: int, n_trees: int) -> None:
 def memory(settings: Settings) -> Rows:
     """Memory beyond the input, in a process of its own."""
     size = Size(settings.memory_rows, 200, 1)
-    command = [sys.executable, __file__, "--measure-memory", str(size.rows), str(size.features)]
-    grown = int(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    grown = int(measured("--measure-memory", str(size.rows), str(size.features)))
     values = size.rows * size.features
     limit = 1.5 * values + 200 * MEGABYTE
     yield (
@@ -229,6 +278,7 @@ def quality(settings: Settings) -> Rows:
 CASES: dict[str, Callable[[Settings], Rows]] = {
     "trees": trees,
     "wide": wide,
+    "sparse": sparse,
     "setup": setup,
     "labels": label_sets,
     "permutation": permutation,
@@ -259,12 +309,13 @@ def arguments() -> argparse.Namespace:
     add_option(parser)
     parser.add_argument("--measure-fit", nargs=3, type=int, help=argparse.SUPPRESS)
     parser.add_argument("--measure-memory", nargs=2, type=int, help=argparse.SUPPRESS)
+    parser.add_argument("--measure-sparse", nargs=3, help=argparse.SUPPRESS)
     return parser.parse_args()
 
 
 def main() -> None:
     args = vars(arguments())
-    for measure in (measure_memory, measure_fit):
+    for measure in (measure_memory, measure_fit, measure_sparse):
         if shape := args.pop(measure.__name__):
             measure(*shape)
             return

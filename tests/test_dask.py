@@ -18,6 +18,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+import scipy.sparse as sp
 
 import ferrank as fr
 
@@ -111,7 +112,7 @@ def test_a_cluster_gives_the_same_bits(
     assert ("profiling", 3, 3) in reports
     # What the dashboard calls them.
     work = {"search", "pack"} if name == "relief" else {"grow", "code"}
-    assert work | {"table", "count", "profile", "merge_profiles"} <= set(cluster.scheduler.task_prefixes)
+    assert work | {"batch", "count", "profile", "merge_profiles"} <= set(cluster.scheduler.task_prefixes)
 
 
 def once(phase: str, do: Callable[[], object]) -> tuple[Callable[[str, int, int], None], threading.Thread]:
@@ -175,12 +176,17 @@ APART = {
     "classes": ("z", fr.ReliefRanker(sigma=20)),
     "several": (TARGETS, fr.ReliefRanker(n_iterations=100)),
     "gaps": ("z", fr.ReliefRanker(n_iterations=200, missing="informative", unlabelled="ignore")),
+    "ranks": ("y", fr.ReliefRanker(n_iterations=100, missing="informative", scaling="rank")),
+    "draws": ("z", fr.ReliefRanker(n_iterations=100, target_draws=20, scaling="rank")),
+    "lacking": (TARGETS, fr.ReliefRanker(n_iterations=100, missing="informative")),
 }
 
 
 def without_gaps(frame: pd.DataFrame, name: str) -> pd.DataFrame:
     known = frame.assign(z=np.where(frame["x2"] > 0.5, "a", np.where(frame["x3"] > 0, "b", "c")))
-    if name == "gaps":
+    if name == "ranks":
+        return frame
+    if name in {"gaps", "lacking"}:
         known.loc[::7, "z"] = None
         return known
     return known.assign(x1=frame["x1"].fillna(0), colour=frame["colour"].fillna("none"))
@@ -195,6 +201,8 @@ def test_relief_leaves_rows_where_they_are_if_no_worker_may_hold_all(
     known = without_gaps(frame, name)
     whole = fr.rank(known, target, ranker=ranker, drop=drop)
     monkeypatch.setattr("ferrank.distributed.plan.SPILL_FRACTION", 1e-6)
+    # A column of all rows may be held.
+    monkeypatch.setattr("ferrank.distributed.plan._RANK_BYTES", 1)
     with distributed.Client(cluster):
         for n_partitions in (1, 3, 16):
             collection = dd.from_pandas(known, npartitions=n_partitions, sort=False)
@@ -203,10 +211,8 @@ def test_relief_leaves_rows_where_they_are_if_no_worker_may_hold_all(
 
 
 FORESTS_APART = {
-    "several": (
-        TARGETS,
-        fr.ForestRanker(n_estimators=20, scores=("genie3", "symbolic", "coverage")),
-    ),
+    "several": (TARGETS, FOREST),
+    "shallow": ("y", fr.ForestRanker(n_estimators=6, scores=("permutation", "mdi_oob"), max_depth=3)),
     "extra": ("y", fr.ForestRanker(n_estimators=5, ensemble="extra_trees")),
 }
 
@@ -232,10 +238,71 @@ def test_forests_leave_codes_where_they_are_if_no_worker_may_hold_all(
     assert {"answer", "grow_apart", "collect", "piece"} <= set(cluster.scheduler.task_prefixes)
 
 
+def test_shadows_move_between_partitions(
+    frame: pd.DataFrame, cluster: distributed.LocalCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ranker = fr.ForestRanker(
+        n_estimators=200, shadows=True, scores=("permutation", "genie3"), max_depth=6, standard_errors=False
+    )
+    rows = frame[:300]
+    whole = fr.rank(rows, "y", ranker=ranker, drop=["z"])
+    monkeypatch.setattr("ferrank.distributed.plan.SPILL_FRACTION", 2e-7)
+    reports: list[tuple[str, int, int]] = []
+    with distributed.Client(cluster) as client:
+        client.wait_for_workers(1)
+        collection = dd.from_pandas(rows, npartitions=3, sort=False)
+        report = lambda *step: reports.append(step)  # noqa: E731
+        found = fr.rank(collection, "y", ranker=ranker, drop=["z"], progress=report)
+    assert same(found, whole)
+    np.testing.assert_array_equal(found.relevance.p_value, whole.relevance.p_value)
+    # Blocks of trees that see the same shadows grow one after the other.
+    growing = [step[1:] for step in reports if step[0] == "growing"]
+    assert growing == sorted(growing)
+    assert growing[-1][0] == growing[-1][1] >= 10
+    assert {"spread", "shadow"} <= set(cluster.scheduler.task_prefixes)
+
+
+def test_the_default_ranker_needs_no_worker_that_holds_all(
+    frame: pd.DataFrame, cluster: distributed.LocalCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = frame[:200].drop(columns="z")
+    ranker = fr.JointRanker(n_estimators=200)
+    whole = fr.rank(rows, "y", ranker=ranker)
+    monkeypatch.setattr("ferrank.distributed.plan.SPILL_FRACTION", 2e-7)
+    # A column of all rows may be held.
+    monkeypatch.setattr("ferrank.distributed.plan._RANK_BYTES", 1)
+    with distributed.Client(cluster) as client:
+        client.wait_for_workers(1)
+        collection = dd.from_pandas(rows, npartitions=2, sort=False)
+        found = fr.rank(collection, "y", ranker=ranker)
+    assert same(found, whole)
+    assert {"spread", "ranked"} <= set(cluster.scheduler.task_prefixes)
+    np.testing.assert_array_equal(found.relevance.p_value, whole.relevance.p_value)
+
+
+@pytest.mark.slow
+def test_many_sparse_features_have_the_bits_of_one_machine(
+    cluster: distributed.LocalCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    X = sp.random_array((600, 1_050), density=0.02, format="csr", rng=np.random.default_rng(8))
+    y = X[:, :30].sum(axis=1)
+    frame = pd.DataFrame(X.toarray()).add_prefix("x").assign(y=y)
+    ranker = fr.ForestRanker(n_estimators=4, max_depth=6)
+    expected = ranker.fit(X, y).result_
+    with distributed.Client(cluster):
+        collection = dd.from_pandas(frame, npartitions=3, sort=False)
+        for share in (0.7, 1e-6):
+            monkeypatch.setattr("ferrank.distributed.plan.SPILL_FRACTION", share)
+            found = fr.rank(collection, "y", ranker=ranker)
+            np.testing.assert_array_equal(found.importances(), expected.importances(), strict=True)
+            assert list(found.model_error.values()) == list(expected.model_error.values())
+
+
 def test_sums_of_partitions_are_those_of_all_rows(frame: pd.DataFrame) -> None:
     """Tops of trees are grown from sums; the tests of the engine hold the trees against those in memory."""
     from ferrank import _core
     from ferrank.distributed import forests_apart, tasks
+    from ferrank.distributed.tables import Batch
     from ferrank.run import finish
 
     table = pa.table(frame)
@@ -243,17 +310,18 @@ def test_sums_of_partitions_are_those_of_all_rows(frame: pd.DataFrame) -> None:
     settings = ranker._settings()
     roles = ranker._own_roles() | {"target": ["y"], "drop": ["z"], "weight": None, "groups": None}
     asked = (table.schema, roles, settings)
-    whole = tasks.profile(table, 0, asked, 0, None, None)
+    whole = tasks.profile(Batch(0, [table]), asked, 0, None, None)
+    source = _core.Source.table(table.slice(0, 0), "table")
     request = json.dumps([[0, [{"Open": [0, 1, 5]}]], [7, [{"Open": [2]}]]]).encode()
 
     def sums(ends: list[int]) -> np.ndarray:
         parts = [table.slice(first, end - first) for first, end in itertools.pairwise(ends)]
-        codes = [tasks.code(part, number, asked, whole, None) for number, part in enumerate(parts)]
-        answers = [forests_apart.answer(code, asked, whole) for code in codes]
-        source = _core.Source.table(table.slice(0, 0), "table")
+        codes = [tasks.code("run", Batch(n, [part]), asked, whole, None) for n, part in enumerate(parts)]
+        answers = [forests_apart.answer("run", code, asked, whole) for code in codes]
         apart = _core.Apart.of(source, roles, settings, whole, answers)
         found = [
-            finish(apart.sums(code, first, request, 1)) for code, first in zip(codes, ends, strict=False)
+            finish(apart.sums((code, None, first), request, 1))
+            for code, first in zip(codes, ends, strict=False)
         ]
         return forests_apart.add_sums(*found)
 
@@ -266,8 +334,11 @@ def test_a_forest_that_reads_all_codes_says_why(
 ) -> None:
     monkeypatch.setattr("ferrank.distributed.plan.SPILL_FRACTION", 1e-6)
     collection = dd.from_pandas(frame, npartitions=2, sort=False)
-    with distributed.Client(cluster), pytest.raises(fr.ResourceError, match="codes of all rows .scores: "):
-        fr.rank(collection, TARGETS, ranker=FOREST)
+    with (
+        distributed.Client(cluster),
+        pytest.raises(fr.ResourceError, match="codes of all rows .per_target: "),
+    ):
+        fr.rank(collection, TARGETS, ranker=RANKERS["per_target"])
 
 
 def test_a_worker_that_dies_while_rows_are_searched_apart_changes_nothing(
@@ -299,7 +370,7 @@ def test_workers_share_the_memory_and_keep_to_their_own_limit(
             with pytest.raises(fr.ResourceError, match="memory_limit: 1 MiB do not do .* use at least"):
                 fr.rank(collection, TARGETS, ranker=ranker, memory_limit="1MiB")
         monkeypatch.setattr("ferrank.distributed.plan.SPILL_FRACTION", 1e-6)
-        refused = [(FOREST, "the codes of all rows"), (fr.ReliefRanker(), "all rows")]
+        refused = [(RANKERS["per_target"], "the codes of all rows"), (fr.ReliefRanker(), "all rows")]
         for refusing, what in refused:
             with pytest.raises(fr.ResourceError, match=rf"{what}.* take 1 MiB on each worker"):
                 fr.rank(collection, TARGETS, ranker=refusing)
@@ -523,6 +594,36 @@ def test_targets_are_cut_like_the_features(frame: pd.DataFrame, tmp_path: Path) 
             forest.set_params(task=None).fit(three[names], five["y"].loc[:799])
         with pytest.raises(fr.DataError, match="y: None was given"):
             forest.fit(three[names])
+
+
+def n_done(cluster: distributed.LocalCluster, name: str) -> int:
+    """Return how often tasks called `name` were done."""
+    prefix = cluster.scheduler.task_prefixes.get(name)
+    return prefix.state_counts["memory"] if prefix else 0
+
+
+@pytest.mark.parametrize("held", [False, True])
+def test_many_small_partitions_are_worked_on_together(
+    held: bool, frame: pd.DataFrame, cluster: distributed.LocalCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = frame.drop(columns="z")
+    parts = [dask.delayed(rows[first : first + 9]) for first in range(0, 900, 9)]
+    forest = fr.ForestRanker(n_estimators=5)
+    if not held:
+        monkeypatch.setattr("ferrank.distributed.plan._HELD", 10**9)
+    with distributed.Client(cluster) as client:
+        client.wait_for_workers(1)
+        before = n_done(cluster, "batch")
+        assert same(fr.rank(parts, "y", ranker=forest), fr.rank(rows, "y", ranker=forest))
+        n_batches = n_done(cluster, "batch") - before
+        # A few are counted alone before; those that are not held are read for each pass.
+        assert n_batches < (50 if held else 100)
+        wrong = dask.delayed(rows[:9].assign(x0=np.inf))
+        with pytest.raises(fr.DataError, match=r"partitions \d+ to \d+: column 'x0': the value inf"):
+            fr.rank([*parts[:70], wrong, *parts[71:]], "y", ranker=forest)
+        fewer = dask.delayed(rows[:9].drop(columns="x0"))
+        with pytest.raises(fr.DataError, match="partition 70: its columns .* 'x0' is not in both"):
+            fr.rank([*parts[:70], fewer, *parts[71:]], "y", ranker=forest)
 
 
 def test_errors_name_the_partition(frame: pd.DataFrame) -> None:

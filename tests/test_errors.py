@@ -259,7 +259,7 @@ def test_text_that_is_no_utf8(is_file: bool, tmp_path: Path) -> None:
     table = pa.table({"s": text_that_is_no_utf8(), "y": np.arange(100.0)})
     pa.parquet.write_table(table, tmp_path / "latin.parquet")
     data = tmp_path / "latin.parquet" if is_file else table
-    with pytest.raises(DataError, match="'s' is damaged.*UTF-8"):
+    with pytest.raises(DataError, match="'s' is damaged.*UTF-?8"):
         ferrank.rank(data, "y", ranker="forest")
     if is_file:
         with pytest.raises(DataError, match="'s' is damaged"):

@@ -97,9 +97,24 @@ class Coded:
     ) -> Coded: ...
     def accumulate(self, first: int, end: int, threads: int) -> Run: ...
 
-def answers(
-    source: Source, roles: Mapping[str, object], settings: Mapping[str, object], profile: bytes, codes: bytes
-) -> bytes: ...
+@final
+class Coder:
+    """Codes the parts of a data set for a forest."""
+
+    @staticmethod
+    def of(
+        source: Source,
+        roles: Mapping[str, object],
+        settings: Mapping[str, object],
+        profile: bytes,
+        alone: int | None = None,
+    ) -> Coder: ...
+    def code(self, part: Source, threads: int) -> Run: ...
+    def answers(self, codes: bytes) -> bytes: ...
+
+def rounds(
+    source: Source, roles: Mapping[str, object], settings: Mapping[str, object], profile: bytes
+) -> list[tuple[int, int]]: ...
 
 @final
 class Apart:
@@ -113,12 +128,40 @@ class Apart:
         profile: bytes,
         answers: Sequence[bytes],
     ) -> Apart: ...
-    def accumulate(self, first: int, end: int, threads: int, memory: int | None, parts: object) -> Run: ...
-    def sums(self, codes: bytes, first: int, request: bytes, threads: int) -> Run: ...
-    def collect(
-        self, codes: bytes, first: int, request: bytes, threads: int, temp_dir: str | PathLike[str] | None
+    def accumulate(
+        self,
+        first: int,
+        end: int,
+        threads: int,
+        memory: int | None,
+        temp_dir: str | PathLike[str] | None,
+        parts: object,
     ) -> Run: ...
-    def codes(self, codes: bytes, first: int, rows: NDArray[np.uint64]) -> Run: ...
+    def sums(self, part: tuple[bytes, bytes | None, int], request: bytes, threads: int) -> Run: ...
+    def collect(
+        self,
+        part: tuple[bytes, bytes | None, int],
+        request: bytes,
+        threads: int,
+        temp_dir: str | PathLike[str] | None,
+    ) -> Run: ...
+    def rows(self, part: tuple[bytes, bytes | None, int], request: bytes, threads: int) -> Run: ...
+    def spread(
+        self,
+        part: tuple[bytes, bytes | None, int],
+        tree: int,
+        firsts: Sequence[int],
+        number: int,
+        threads: int,
+    ) -> Run: ...
+    def shadows(
+        self,
+        part: tuple[bytes, bytes | None, int],
+        tree: int,
+        firsts: Sequence[int],
+        number: int,
+        pieces: Sequence[bytes],
+    ) -> Run: ...
 
 @final
 class Stream:
@@ -206,20 +249,19 @@ def search(
     profile: bytes,
     numbers: NDArray[np.uint32],
     keys: tuple[int, int],
+    targets: Source | None,
+) -> Run: ...
+def beside(
+    source: Source, roles: Mapping[str, object], settings: Mapping[str, object], profile: bytes
+) -> tuple[list[str], list[str]]: ...
+def values(
+    source: Source, roles: Mapping[str, object], settings: Mapping[str, object], names: Sequence[str]
 ) -> Run: ...
 def default_memory(processes: int) -> int | None: ...
 def n_keys(
     source: Source, roles: Mapping[str, object], settings: Mapping[str, object], profile: bytes
 ) -> int: ...
 def merge_profiles(parts: Sequence[bytes]) -> bytes: ...
-def code(
-    source: Source,
-    roles: Mapping[str, object],
-    settings: Mapping[str, object],
-    profile: bytes,
-    threads: int,
-    alone: int | None = None,
-) -> Run: ...
 def grow_relief_tree(
     source: Source, roles: Mapping[str, object], settings: Mapping[str, object], threads: int
 ) -> Run: ...

@@ -224,26 +224,21 @@ def checked(data: Any) -> Any:
 
     The C data interface does not tell how long buffers are, so that offsets beyond them are only seen here.
     """
-    is_column = isinstance(data, pa.Array | pa.ChunkedArray)
-    named = [("", data)] if is_column else [(f" '{n}'", c) for n, c in zip(_names(data), data, strict=True)]
-    for name, column in named:
-        try:
-            column.validate(full=True)
-        except (pa.ArrowException, ValueError) as error:
-            raise DataError(
-                f"table: the column{name} is damaged ({error}); "
-                "write text as UTF-8, and each key with a category"
-            ) from error
+    try:
+        data.validate(full=True)
+    except (pa.ArrowException, ValueError) as error:
+        raise DataError(f"table: {_damaged(data)} is damaged: {error}; make it anew") from error
     return data
 
 
-def _names(data: Any) -> list[str]:
-    try:
-        data.validate()
-        names: list[str] = data.schema.names
-    except (pa.ArrowException, ValueError) as error:
-        raise DataError(f"table: it is damaged ({error}); write it anew") from error
-    return names
+def _damaged(data: Any) -> str:
+    """Return which column is not valid."""
+    for name, column in zip(getattr(data, "column_names", []), getattr(data, "columns", []), strict=False):
+        try:
+            column.validate(full=True)
+        except (pa.ArrowException, ValueError):
+            return f"column '{name}'"
+    return "a column"
 
 
 def _checked_batches(reader: pa.RecordBatchReader) -> pa.RecordBatchReader:

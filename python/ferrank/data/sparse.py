@@ -44,27 +44,13 @@ def _check_places(matrix: Any, what: str) -> None:
     """Raise an error if ``matrix`` has values outside itself: SciPy would write them to other memory."""
     try:
         if matrix.format in ("csr", "csc", "bsr"):
-            _check_compressed(matrix)
+            starts = matrix.indptr
+            if starts[0] != 0 or (starts[1:] < starts[:-1]).any() or starts[-1] > len(matrix.indices):
+                raise ValueError("the rows do not begin one after the other")
+            matrix.check_format(full_check=True)
         elif matrix.format == "coo":
             for places, size in zip((matrix.row, matrix.col), matrix.shape, strict=True):
                 if len(places) and not 0 <= places.min() <= places.max() < size:
                     raise ValueError(f"a place {places.max()} or {places.min()} where there are {size}")
     except ValueError as error:
         raise DataError(f"{what}: the sparse array is damaged: {error}; make it anew") from error
-
-
-def _check_compressed(matrix: Any) -> None:
-    # SciPy's own check leaves out the places where indptr says that there are none.
-    starts, indices = matrix.indptr, matrix.indices
-    down = np.flatnonzero(starts[1:] < starts[:-1])
-    if len(down):
-        raise ValueError(f"indptr descends from {starts[down[0]]} to {starts[down[0] + 1]}")
-    if starts[0] != 0 or starts[-1] > len(indices):
-        raise ValueError(f"indptr goes from {starts[0]} to {starts[-1]}, of {len(indices)} indices")
-    size = matrix.shape[0 if matrix.format == "csc" else 1] // (
-        matrix.blocksize[1] if matrix.format == "bsr" else 1
-    )
-    outside = indices[(indices < 0) | (indices >= size)]
-    if len(outside):
-        raise ValueError(f"an index is {outside[0]}, of {size}")
-    matrix.check_format()

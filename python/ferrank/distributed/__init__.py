@@ -5,26 +5,32 @@ is coded, one byte a value, and each task grows some of the trees over all rows:
 one machine. For Relief, whose distances need the values, rows move as they are.
 
 Where no worker may hold all codes or rows, these stay in their partitions. Forests: partitions add up the
-sums of open nodes for the workers that grow trees, and hand over the rows of nodes that fit into memory.
-Relief: each partition is searched for the rows that count for some of the queries, and only these move. The
-bits are the same. What reads all rows in another way is refused with the reason: scores of out-of-bag rows,
-shadows, ``per_target``, ``supervision`` and label sets of forests; ranks, ``myopic``, labels, targets drawn
-anew and expected differences of missing values of Relief. Sizes decide, and the log says which way was
-taken.
+sums of open nodes for the workers that grow trees, and hand over the rows of nodes that fit into memory, and
+those out of a bag for the scores that read them. With shadows, each partition gets their codes from all
+partitions, for the trees that see the same shadows. Relief: each partition is searched for the rows that
+count for some of the queries, and only these move; ranks come from the values of some features in all
+partitions at a time. The bits are the same. What reads all rows in another way is refused with the reason:
+``per_target``, ``supervision`` and label sets of forests; ``myopic``, other neighborhoods than the nearest,
+rows without a target and expected differences of missing values of Relief. Sizes decide, and the log says
+which way was taken.
+
+Many small partitions are batched: a task works on all of a batch. Where they take little of the workers'
+memory they are read once and held, else they are read for each pass.
 
 ``scope="partition"``: each partition contributes its share of trees or queries from its own rows, and no row
 moves. Contributions are keyed, so a task that is run again, because a worker died, changes nothing.
 
 Memory of a worker: what dask keeps there of the data set; where it grows trees over all rows, the codes of
-all rows, one byte a value, once, or those of its partitions, and the targets of all rows; where it looks for
-Relief's neighbours among all, the rows as they are, or else those of a partition and the rows that count.
+all rows, one byte a value, once, or those of its partitions and of their shadows, and the targets of all
+rows; where it looks for Relief's neighbours among all, the rows as they are, or else those of a partition and
+the rows that count, and if targets are drawn or ranked the targets of all rows.
 Beside that bags, trees and lists of neighbours, within ``memory_limit``. The client holds settings, a few
 numbers for each partition, and the contributions: for each tree or block a number for each feature. The local
 scheduler of processes hands everything from process to process through the client.
 
 | module | what |
 |---|---|
-| ``partitions`` | collections as partitions, each a task that gives an Arrow table |
+| ``partitions`` | collections as partitions, which tasks make Arrow tables of |
 | ``tables`` | what these tasks do: parts of any kind as tables of the same columns |
 | ``resources`` | threads, memory and temporary folder of a task |
 | ``process`` | what a worker's process holds for a ranking, and whose turn it is |

@@ -3,46 +3,86 @@
 Dask's dashboard shows the tasks under the names of these functions.
 """
 
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from ferrank import _core
-from ferrank.distributed.process import Asked, Floats, finish_of, know, source_of, to_bytes
+from ferrank.distributed.process import Asked, Floats, coder_of, finish_of, know, source_of, to_bytes
 from ferrank.distributed.resources import TaskResources
 
-__all__ = ["add_sums", "answer", "codes_of", "collect", "grow_apart", "known", "piece", "sums"]
+__all__ = [
+    "Shared",
+    "add_sums",
+    "answer",
+    "collect",
+    "grow_apart",
+    "known",
+    "piece",
+    "rows",
+    "shadow",
+    "spread",
+    "sums",
+]
 
 _FAN = 8
 """Sums that are added up by one task."""
+_AHEAD = 8
+"""Partitions whose rows are on their way at a time."""
+
+PartCodes = tuple[bytes, bytes | None, int]
+"""The codes of a partition, those of its shadows, and the number of its first row."""
 
 
-def answer(codes: bytes, asked: Asked, whole: bytes) -> bytes:
+@dataclass(frozen=True)
+class Shared:
+    """What all tasks on partitions that keep their codes share."""
+
+    token: str
+    asked: Asked
+    means: TaskResources
+    firsts: Sequence[int]
+    """the number of the first row of each partition"""
+    whole: bytes
+    """profile of all rows"""
+    answers: Sequence[bytes]
+    """targets and weights of each partition"""
+
+    def __sizeof__(self) -> int:
+        return len(self.whole) + sum(len(part) for part in self.answers)
+
+    def apart(self) -> Any:
+        """Return what this process knows of the data set."""
+        schema, roles, settings = self.asked
+        source = source_of(schema.empty_table(), "the data set")
+        return know(
+            self.token,
+            "all rows",
+            lambda: _core.Apart.of(source, roles, settings, self.whole, list(self.answers)),
+        )
+
+    def finish(self, run: _core.Run) -> Any:
+        """Return the outcome of ``run``."""
+        return finish_of(run, self.token)
+
+
+def answer(token: str, codes: bytes, asked: Asked, whole: bytes) -> bytes:
     """Return the targets and weights of a partition without its codes."""
-    schema, roles, settings = asked
-    return _core.answers(source_of(schema.empty_table(), "the data set"), roles, settings, whole, codes)
+    return coder_of(token, asked, whole).answers(codes)
 
 
-def known(*parts: bytes) -> list[bytes]:
-    """Return the targets and weights of all partitions."""
-    return list(parts)
+def known(
+    token: str, asked: Asked, means: TaskResources, firsts: Sequence[int], whole: bytes, *answers: bytes
+) -> Shared:
+    """Return what all tasks share."""
+    return Shared(token, asked, means, firsts, whole, answers)
 
 
-def sums(
-    token: str,
-    asked: Asked,
-    whole: bytes,
-    answers: list[bytes],
-    codes: bytes,
-    first: int,
-    request: bytes,
-    means: TaskResources,
-) -> Floats:
+def sums(shared: Shared, codes: bytes, shadows: bytes | None, number: int, request: bytes) -> Floats:
     """Return the sums of the open nodes of some trees, over the rows of a partition."""
-    apart = _apart(token, asked, whole, answers)
-    found: Floats = finish_of(apart.sums(codes, first, request, means.n_threads()), token)
+    part: PartCodes = codes, shadows, shared.firsts[number]
+    found: Floats = shared.finish(shared.apart().sums(part, request, shared.means.n_threads()))
     return found
 
 
@@ -54,93 +94,89 @@ def add_sums(*parts: Floats) -> Floats:
     return total
 
 
-def collect(
-    token: str,
-    asked: Asked,
-    whole: bytes,
-    answers: list[bytes],
-    codes: bytes,
-    first: int,
-    request: bytes,
-    means: TaskResources,
-) -> list[bytes]:
+def collect(shared: Shared, codes: bytes, shadows: bytes | None, number: int, request: bytes) -> list[bytes]:
     """Return the rows of a partition that reach each of some nodes, as codes."""
-    apart = _apart(token, asked, whole, answers)
-    found = apart.collect(codes, first, request, means.n_threads(), means.folder())
-    buckets: list[bytes] = finish_of(found, token)
+    part: PartCodes = codes, shadows, shared.firsts[number]
+    means = shared.means
+    found = shared.apart().collect(part, request, means.n_threads(), means.folder())
+    buckets: list[bytes] = shared.finish(found)
     return buckets
 
 
-def piece(buckets: list[bytes], number: int) -> bytes:
-    """Return the rows that reach one of the nodes."""
-    return buckets[number]
+def piece(pieces: list[bytes], number: int) -> bytes:
+    """Return the rows that reach one of the nodes, or the codes for one of the partitions."""
+    return pieces[number]
 
 
-def codes_of(
-    token: str,
-    asked: Asked,
-    whole: bytes,
-    answers: list[bytes],
-    codes: bytes,
-    first: int,
-    rows: np.ndarray[Any, np.dtype[np.uint64]],
-) -> bytes:
-    """Return the codes of the rows with the numbers ``rows``, as far as they are in a partition."""
-    found: bytes = finish_of(_apart(token, asked, whole, answers).codes(codes, first, rows), token)
+def rows(shared: Shared, codes: bytes, shadows: bytes | None, number: int, request: bytes) -> bytes:
+    """Return what is asked for of the rows of a partition, such as the codes of those out of a bag."""
+    part: PartCodes = codes, shadows, shared.firsts[number]
+    found: bytes = shared.finish(shared.apart().rows(part, request, shared.means.n_threads()))
+    return found
+
+
+def spread(shared: Shared, codes: bytes, number: int, tree: int) -> list[bytes]:
+    """Return, for each partition, the codes that its shadows have from rows of this one.
+
+    ``tree``: the first that sees these shadows.
+    """
+    part: PartCodes = codes, None, shared.firsts[number]
+    found = shared.apart().spread(part, tree, list(shared.firsts), number, shared.means.n_threads())
+    pieces: list[bytes] = shared.finish(found)
+    return pieces
+
+
+def shadow(shared: Shared, codes: bytes, number: int, tree: int, *pieces: bytes) -> bytes:
+    """Return the codes of the shadows of a partition, from the pieces that all partitions spread for it."""
+    part: PartCodes = codes, None, shared.firsts[number]
+    found: bytes = shared.finish(
+        shared.apart().shadows(part, tree, list(shared.firsts), number, list(pieces))
+    )
     return found
 
 
 def grow_apart(
-    token: str,
-    asked: Asked,
-    whole: bytes,
-    answers: list[bytes],
-    keys: tuple[int, int],
-    means: TaskResources,
-    names: tuple[str, str, Sequence[str]],
-    firsts: Sequence[int],
+    shared: Shared, names: tuple[str, Sequence[str], Sequence[str]], keys: tuple[int, int]
 ) -> bytes:
     """Grow the trees ``keys`` over partitions that keep their codes.
 
-    ``names``: those that the cluster has for ``whole``, ``answers``, and the codes of each partition, whose
-    first rows are ``firsts``.
+    ``names``: those that the cluster has for ``shared``, for the codes of each partition, and for those of
+    its shadows, if there are some.
     """
     from distributed import worker_client
 
     # What is asked of partitions takes threads that this task must not.
     with worker_client() as client:
-        parts = _Asking(client, token, asked, means, names, firsts)
-        apart = _apart(token, asked, whole, answers)
-        run = apart.accumulate(*keys, means.n_threads(), means.limit_beside(), parts)
-        return to_bytes(finish_of(run, token))
+        means = shared.means
+        run = shared.apart().accumulate(
+            *keys, means.n_threads(), means.limit_amid(), means.folder(), _Asking(client, *names)
+        )
+        return to_bytes(shared.finish(run))
 
 
 class _Asking:
     """Asks the partitions on a cluster for what growth needs of them."""
 
-    def __init__(
-        self,
-        client: Any,
-        token: str,
-        asked: Asked,
-        means: TaskResources,
-        names: tuple[str, str, Sequence[str]],
-        firsts: Sequence[int],
-    ) -> None:
+    def __init__(self, client: Any, shared: str, codes: Sequence[str], shadows: Sequence[str]) -> None:
         from distributed import Future
 
-        whole, answers, codes = names
-        known: Callable[..., Any] = Future
-        future = partial(known, client=client)
-        self._client, self._means, self._collected = client, means, []
-        self._shared = (token, asked, future(whole), future(answers))
-        self._parts = [(future(name), first) for name, first in zip(codes, firsts, strict=True)]
+        def future(name: str) -> Any:
+            return Future(name, client=client)
 
-    _collected: list[Any]
+        self._client, self._shared = client, future(shared)
+        of_shadows = [future(name) for name in shadows] or [None] * len(codes)
+        self._parts = [
+            (future(name), beside, number)
+            for number, (name, beside) in enumerate(zip(codes, of_shadows, strict=True))
+        ]
+        self._collected: list[Any] = []
+        # A copy of codes elsewhere would stay there.
+        holders = client.who_has([codes for codes, *_ in self._parts])
+        self._where = [list(holders.get(codes.key, ()))[:1] for codes, *_ in self._parts]
 
     def sums(self, request: bytes) -> Floats:
         """Return the sums over the rows of all partitions."""
-        found = self._of_each(sums, request, self._means)
+        found = list(self._of_each(sums, request))
         while len(found) > 1:
             groups = (found[first : first + _FAN] for first in range(0, len(found), _FAN))
             found = [self._client.submit(add_sums, *group, pure=False) for group in groups]
@@ -150,26 +186,37 @@ class _Asking:
     def collect(self, request: bytes) -> None:
         """Have the rows of some nodes collected, in place of those before."""
         self._collected = []
-        self._collected = self._of_each(collect, request, self._means)
+        self._collected = list(self._of_each(collect, request))
 
-    def bucket(self, number: int) -> bytes:
-        """Return the rows of one of the nodes."""
-        pieces = [self._client.submit(piece, buckets, number, pure=False) for buckets in self._collected]
-        return b"".join(self._client.gather(pieces))
+    def bucket(self, number: int) -> Iterator[bytes]:
+        """Return the rows of one of the nodes, partition after partition."""
+        pieces = (self._client.submit(piece, buckets, number, pure=False) for buckets in self._collected)
+        return self._one_by_one(pieces)
 
-    def codes(self, rows: np.ndarray[Any, np.dtype[np.uint64]]) -> bytes:
-        """Return the codes of ``rows``."""
-        return b"".join(self._client.gather(self._of_each(codes_of, rows)))
+    def rows(self, request: bytes) -> Iterator[bytes]:
+        """Return what is asked for of the rows, partition after partition."""
+        return self._one_by_one(self._of_each(rows, request))
 
-    def _of_each(self, function: Callable[..., Any], *wanted: Any) -> list[Any]:
-        return [
-            self._client.submit(function, *self._shared, codes, first, *wanted, pure=False)
-            for codes, first in self._parts
-        ]
+    def _one_by_one(self, wanted: Iterable[Any]) -> Iterator[bytes]:
+        """Return what the futures ``wanted`` hold; only a few of them are made ahead."""
+        ahead: deque[Any] = deque()
+        for future in wanted:
+            ahead.append(future)
+            if len(ahead) == _AHEAD:
+                yield self._client.gather(ahead.popleft())
+        while ahead:
+            yield self._client.gather(ahead.popleft())
 
-
-def _apart(token: str, asked: Asked, whole: bytes, answers: list[bytes]) -> Any:
-    """Return what each process knows of partitions that keep their codes."""
-    schema, roles, settings = asked
-    source = source_of(schema.empty_table(), "the data set")
-    return know(token, lambda: _core.Apart.of(source, roles, settings, whole, answers))
+    def _of_each(self, function: Callable[..., Any], request: bytes) -> Iterator[Any]:
+        """Return a future of ``function`` for each partition, to be run where its codes are."""
+        for (codes, *rest), where in zip(self._parts, self._where, strict=True):
+            yield self._client.submit(
+                function,
+                self._shared,
+                codes,
+                *rest,
+                request,
+                pure=False,
+                workers=where or None,
+                allow_other_workers=bool(where),
+            )

@@ -1,8 +1,10 @@
-"""Collections as partitions, each a task that gives an Arrow table."""
+"""Collections as partitions, which tasks make Arrow tables of."""
 
 import itertools
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import dask
@@ -16,18 +18,25 @@ __all__ = ["Partitions"]
 
 @dataclass(frozen=True)
 class Partitions:
-    """Partitions of a data set: delayed Arrow tables, and what its columns are."""
+    """Partitions of a data set, and what its columns are."""
 
-    tables: list[Any]
-    """delayed; each gives a table"""
+    make: Callable[..., Any]
+    """of the number of a partition and its parts: the table"""
+    parts: Sequence[tuple[Any, ...]]
+    """delayed; of each partition: data, or features, targets, weights and groups"""
     roles: dict[str, Any] | None = None
     """which columns are targets, weights and groups; None where the caller says so"""
 
     @classmethod
     def of(cls, data: Any) -> "Partitions":
         """Return the partitions of a data set whose targets are columns."""
-        table = dask.delayed(tables.table, pure=True)
-        return cls([table(part, number) for number, part in enumerate(_delayed(data, "data"))])
+        return cls(tables.table, [(part,) for part in _delayed(data, "data")])
+
+    def batch(self, first: int, end: int) -> Any:
+        """Return the partitions ``first .. end`` as a delayed :class:`Batch`."""
+        together = self.parts[first:end]
+        batch = dask.delayed(tables.batch, pure=True, traverse=False)
+        return batch(first, self.make, len(together[0]), *itertools.chain.from_iterable(together))
 
     @classmethod
     def joined(
@@ -61,17 +70,14 @@ class Partitions:
             else _cut(features, part, name, as_labels)
             for name, part in parts.items()
         ]
-        join = dask.delayed(tables.join, pure=True)
-        joined = [
-            join(number, as_labels, list(parts), *together)
-            for number, together in enumerate(zip(features, *beside, strict=True))
-        ]
         side_names = dask.delayed(tables.side_names, pure=True)
         names = side_names(as_labels, list(parts), features[0], *(part[0] for part in beside))
         found: list[str] = dask.compute(names)[0]
         group = found.pop() if groups is not None else None
         weight = found.pop() if sample_weight is not None else None
-        return cls(joined, {"target": found or None, "weight": weight, "groups": group})
+        make = partial(tables.join, as_labels, list(parts))
+        roles = {"target": found or None, "weight": weight, "groups": group}
+        return cls(make, list(zip(features, *beside, strict=True)), roles)
 
 
 def _parts(X: Any, sides: dict[str, Any]) -> dict[str, list[Any]]:

@@ -40,6 +40,16 @@ _FAN = 8
 _TASKS_A_WORKER = 4
 _TOGETHER = 16
 """Share of a worker's memory for the rows that queries searched together need: one in so many."""
+_RANK_BYTES = 64
+"""Of a value that is ranked among all rows: values and counts, as they arrive and together, places, ranks."""
+_FEW = 32
+"""So many partitions are worked on one by one."""
+_SIZED = 8
+"""Partitions whose sizes say how many are worked on together."""
+_BATCH_BYTES = 32 << 20
+"""Most bytes of partitions that are worked on together."""
+_HELD = 8
+"""Share of the memory of all workers for the partitions that are read once and held: one in so many."""
 _DRIFTED_NAMED = 3
 
 
@@ -65,7 +75,7 @@ def rank(
     threads, memory, folder = resources
     temp_dir = None if folder is None else os.fspath(folder)
     started = time.perf_counter()
-    run = _Run(partitions.tables, settings, TaskResources(threads, memory, temp_dir, _processes()), progress)
+    run = _Run(partitions, settings, TaskResources(threads, memory, temp_dir, _processes()), progress)
     try:
         run.profile(roles | (partitions.roles or {}), compare=scope == "partition")
         data = run.whole() if scope == "global" else run.by_partition()
@@ -85,8 +95,10 @@ class _Run:
     """A data set, and the tasks that make contributions of it."""
 
     _asked: process.Asked
+    _batches: list[Any]
+    """delayed; partitions that are worked on together"""
     _kept: list[int]
-    """rows of each partition that take part"""
+    """rows of each batch that take part"""
     _size: int
     """bytes of all partitions"""
     _profile_of_all: Any
@@ -94,19 +106,27 @@ class _Run:
     _known: tasks.Description
 
     def __init__(
-        self, tables: list[Any], settings: dict[str, Any], means: TaskResources, progress: Progress | None
+        self,
+        partitions: Partitions,
+        settings: dict[str, Any],
+        means: TaskResources,
+        progress: Progress | None,
     ) -> None:
-        self._tables, self._settings, self._means, self._progress = tables, settings, means, progress
+        self._partitions, self._settings, self._means, self._progress = partitions, settings, means, progress
         self._token = f"ferrank-{uuid.uuid4().hex}"
 
     def profile(self, roles: dict[str, Any], *, compare: bool) -> None:
         """Count the rows, and learn what must be known of them; ``compare``: warn if partitions differ."""
-        counts = self._compute(self._counts(roles, None), "counting")
-        schema = columns_of([count.schema for count in counts])
+        if not self._partitions.parts:
+            raise DataError("data: the collection has no partitions")
+        self._batches = self._batched(roles, alone=compare)
+        counts = self._compute(self._counts(self._batches, roles, None), "counting")
+        schema = columns_of([count.schema for of_batch in counts for count in of_batch])
         if roles["task"] is None:
-            roles |= roles_of(count.integer_targets for count in counts)
+            roles |= roles_of(count.integer_targets for of_batch in counts for count in of_batch)
         self._asked = (schema, roles, self._settings)
-        self._kept, self._size = [count.kept for count in counts], sum(count.size for count in counts)
+        self._kept = _kept(counts)
+        self._size = sum(count.size for of_batch in counts for count in of_batch)
         full = [number for number, kept in enumerate(self._kept) if kept]
         # To compare them takes larger samples of each.
         profiles = self._profiles(self._kept, None, sampled_apart=compare)
@@ -119,17 +139,41 @@ class _Run:
         [self._known, *found] = self._compute([described, *compared], "profiling")
         _warn_of_drift(dict(zip(full, found, strict=False)))
 
+    def _batched(self, roles: dict[str, Any], *, alone: bool) -> list[Any]:
+        """Return partitions as they are worked on together: many small ones, or each ``alone``.
+
+        Partitions that take little of the workers' memory are read once and held.
+        """
+        n_partitions, together = len(self._partitions.parts), 1
+        if n_partitions > _FEW and not alone:
+            some = [number * n_partitions // _SIZED for number in range(_SIZED)]
+            batches = [self._partitions.batch(number, number + 1) for number in some]
+            counts = self._compute(self._counts(batches, roles, None), "counting")
+            sizes = [count.size for of_batch in counts for count in of_batch]
+            together = max(1, min(_BATCH_BYTES // max(*sizes, 1), n_partitions // self._n_tasks()))
+            limits = _limits()
+            size = n_partitions * sum(sizes) // _SIZED
+            held = bool(limits) and _HELD * size <= SPILL_FRACTION * sum(limits)
+            _log.info("%d partitions are worked on together%s", together, ", and held" if held else "")
+        else:
+            held = False
+        ends = range(0, n_partitions, together)
+        batches = [self._partitions.batch(first, min(first + together, n_partitions)) for first in ends]
+        return list(_client().persist(batches)) if held else batches
+
     def whole(self) -> bytes:
         """Return the contributions that all rows together make."""
         settings = self._asked[2]
         reason = f" ({self._known.obstacle})" if self._known.obstacle else ""
         if settings["ranker"] == "relief":
             if not _fits(self._size) and self._known.obstacle is None:
+                if self._known.ranked or self._known.of_all:
+                    _check_room(_RANK_BYTES * sum(self._kept), "Relief: the ranks of a column of all rows")
                 return self._gather(self._search_apart())
             _check_room(self._size, f"Relief: all rows{reason}")
             pack = _delayed(tasks.pack)
             # All rows, for those that take no part are counted, too.
-            parts = [pack(table, number, self._asked) for number, table in enumerate(self._tables)]
+            parts = [pack(batch, self._asked) for batch in self._batches]
             return self._gather(self._search(parts))
         size = sum(self._kept) * self._known.row_bytes
         if not _fits(size) and self._known.obstacle is None:
@@ -157,7 +201,7 @@ class _Run:
         shares = []
         for number, first, end in zip(full, ends, ends[1:], strict=False):
             spans = [(target * n_keys + first, target * n_keys + end) for target in range(n_ensembles)]
-            args = (self._tables[number], number, self._asked, self._profile_of_all, spans, self._means)
+            args = (self._batches[number], self._asked, self._profile_of_all, spans, self._means)
             shares.append(contribute(self._token, *args))
         return self._gather(shares)
 
@@ -169,26 +213,24 @@ class _Run:
         elif client.status == "running":
             client.run(process.release, self._token, stop, on_error="ignore")
 
-    def _counts(self, roles: dict[str, Any], alone: int | None) -> list[Any]:
+    def _counts(self, batches: list[Any], roles: dict[str, Any], alone: int | None) -> list[Any]:
         count = _delayed(tasks.count)
-        return [
-            count(table, number, roles, self._settings, alone) for number, table in enumerate(self._tables)
-        ]
+        return [count(batch, roles, self._settings, alone) for batch in batches]
 
     def _profiles(self, kept: Sequence[int], alone: int | None, *, sampled_apart: bool = False) -> list[Any]:
         profile = _delayed(tasks.profile)
         *firsts, end = [0, *itertools.accumulate(kept)]
         of_rows = None if sampled_apart else end
         return [
-            profile(table, number, self._asked, first, of_rows, alone)
-            for number, (table, first) in enumerate(zip(self._tables, firsts, strict=True))
+            profile(batch, self._asked, first, of_rows, alone)
+            for batch, first in zip(self._batches, firsts, strict=True)
         ]
 
     def _codes(self, kept: Sequence[int], profile: Any, alone: int | None) -> list[Any]:
         code = _delayed(tasks.code)
         return [
-            code(table, number, self._asked, profile, alone)
-            for number, (table, rows) in enumerate(zip(self._tables, kept, strict=True))
+            code(self._token, batch, self._asked, profile, alone)
+            for batch, rows in zip(self._batches, kept, strict=True)
             if rows
         ]
 
@@ -213,7 +255,8 @@ class _Run:
             if not lacking or clusters:
                 shares += self._grow(codes, keys, None)
                 continue
-            kept = [count.kept for count in self._compute(self._counts(self._asked[1], target), "counting")]
+            counts = self._counts(self._batches, self._asked[1], target)
+            kept = _kept(self._compute(counts, "counting"))
             profiles = self._profiles(kept, target)
             [own] = self._persist([_merged(tasks.merge_profiles, profiles)], "profiling", profiles)
             gathered.append(self._gather(self._grow(self._codes(kept, own, target), keys, (target, own))))
@@ -230,21 +273,42 @@ class _Run:
         ]
 
     def _grow_apart(self, size: int) -> bytes:
-        """Grow trees over partitions that keep their codes."""
+        """Grow trees over partitions that keep their codes; those that see the same shadows in one round."""
         _log.info("memory plan: codes take %d MiB, and stay in their partitions", size >> 20)
         codes = self._codes(self._kept, self._profile_of_all, None)
         answer = _delayed(forests_apart.answer)
-        answers = [answer(part, self._asked, self._profile_of_all) for part in codes]
-        # The partitions keep their codes as long as these are here.
-        known, *kept = self._persist([_task(forests_apart.known, *answers), *codes], "coding", codes)
-        names = self._profile_of_all.key, known.key, [part.key for part in kept]
+        answers = [answer(self._token, part, self._asked, self._profile_of_all) for part in codes]
         firsts = [0, *itertools.accumulate(rows for rows in self._kept if rows)][:-1]
+        shared = self._token, self._asked, self._means, firsts, self._profile_of_all
+        # The partitions keep their codes as long as these are here.
+        known, *kept = self._persist([_task(forests_apart.known, *shared, *answers), *codes], "coding", codes)
         grow = _delayed(forests_apart.grow_apart)
-        shares = [
-            grow(self._token, self._asked, self._profile_of_all, known, span, self._means, names, firsts)
-            for span in _spans(0, self._known.n_keys, len(_limits()))
+        n_workers = len(_limits())
+        rounds = [_spans(*keys, n_workers) for keys in self._known.rounds]
+        total = sum(len(spans) for spans in rounds)
+        gathered: list[bytes] = []
+        done = 0
+        for spans in rounds:
+            shadows = self._shadows(known, kept, spans[0][0]) if self._asked[2]["shadows"] else []
+            names = known.key, [part.key for part in kept], [part.key for part in shadows]
+            shares = [grow(known, names, span) for span in spans]
+            gathered.append(self._gather(shares, (done, total)))
+            done += len(spans)
+        return tasks.merge_accumulators(*gathered)
+
+    def _shadows(self, known: Any, codes: list[Any], tree: int) -> list[Any]:
+        """Return the codes of the shadows that the trees from ``tree`` on see, in each partition."""
+        spread, piece, shadow = (
+            _delayed(forests_apart.spread),
+            _delayed(forests_apart.piece),
+            _delayed(forests_apart.shadow),
+        )
+        spreads = [spread(known, part, number, tree) for number, part in enumerate(codes)]
+        shadows = [
+            shadow(known, part, number, tree, *(piece(pieces, number) for pieces in spreads))
+            for number, part in enumerate(codes)
         ]
-        return self._gather(shares)
+        return list(_client().persist(shadows))
 
     def _search_apart(self) -> list[Any]:
         """Search each partition where it is, and bring together the rows that count.
@@ -260,49 +324,87 @@ class _Run:
             self._size >> 20,
             len(spans),
         )
-        part, draw, pick = (
-            _delayed(relief_apart.part),
-            _delayed(relief_apart.draw),
-            _delayed(relief_apart.pick),
-        )
+        draw, pick = _delayed(relief_apart.draw), _delayed(relief_apart.pick)
         join, nearest, search = (
             _delayed(relief_apart.join),
             _delayed(relief_apart.nearest),
             _delayed(relief_apart.search_apart),
         )
-        firsts = [0, *itertools.accumulate(self._kept)]
-        parts = [
-            part(table, number, self._asked, firsts[number])
-            for number, table in enumerate(self._tables)
-            if self._kept[number]
-        ]
-        fixed = (self._token, self._asked, self._profile_of_all)
+        parts = self._rows()
+        of_all = self._targets(parts) if self._known.of_all else None
+        parts = self._ranked(parts) if self._known.ranked else parts
+        fixed = (self._token, self._asked, self._profile_of_all, self._means)
         shares = []
         for span in spans:
             drawn = draw(self._asked, self._profile_of_all, span)
             queries = join(*(pick(rows, drawn) for rows in parts))
-            found = [nearest(*fixed, self._means, queries, rows) for rows in parts]
+            found = [nearest(*fixed, queries, rows) for rows in parts]
             while len(found) > _FAN:
                 together = (found[first : first + _FAN] for first in range(0, len(found), _FAN))
-                found = [nearest(*fixed, self._means, queries, *rows) for rows in together]
-            shares.append(search(*fixed, span, self._means, *found))
+                found = [nearest(*fixed, queries, *rows) for rows in together]
+            shares.append(search(*fixed, span, of_all, *found))
         return shares
+
+    def _rows(self) -> list[Any]:
+        """Return the rows of each partition that take part."""
+        part = _delayed(relief_apart.part)
+        firsts = [0, *itertools.accumulate(self._kept)]
+        return [
+            part(batch, self._asked, firsts[number])
+            for number, batch in enumerate(self._batches)
+            if self._kept[number]
+        ]
+
+    def _targets(self, parts: list[Any]) -> Any:
+        """Return the targets of all rows."""
+        targets, join = _delayed(relief_apart.targets), _delayed(relief_apart.join_targets)
+        return join(*(targets(rows, self._known.of_all) for rows in parts))
+
+    def _ranked(self, parts: list[Any]) -> list[Any]:
+        """Return the partitions with ranks among all rows; some features at a time are brought together."""
+        distinct, mid_ranks, piece, ranked = (
+            _delayed(relief_apart.distinct),
+            _delayed(relief_apart.mid_ranks),
+            _delayed(forests_apart.piece),
+            _delayed(relief_apart.ranked),
+        )
+        names, limits = self._known.ranked, _limits()
+        together = max(1, min(limits) // (_TOGETHER * _RANK_BYTES * sum(self._kept)))
+        ends = _spans(0, len(names), max(-(-len(names) // together), len(limits)))
+        groups = [names[first:end] for first, end in ends]
+        of_groups = [[distinct(rows, self._asked, group) for rows in parts] for group in groups]
+        ranks = [mid_ranks(*of_parts) for of_parts in of_groups]
+        found = [
+            [
+                of_one
+                for of_parts, of_all in zip(of_groups, ranks, strict=True)
+                for of_one in (of_parts[number], piece(of_all, number))
+            ]
+            for number in range(len(parts))
+        ]
+        return [
+            ranked(rows, self._asked, groups, *of_part) for rows, of_part in zip(parts, found, strict=True)
+        ]
 
     def _n_tasks(self) -> int:
         client = _client()
         return _TASKS_A_WORKER * max(len(client.nthreads()) if client else 1, 4)
 
-    def _gather(self, shares: list[Any]) -> bytes:
-        """Compute the contributions and merge them, in a tree."""
+    def _gather(self, shares: list[Any], within: tuple[int, int] | None = None) -> bytes:
+        """Compute the contributions and merge them, in a tree; ``within`` as for ``_watch``."""
         merged = _merged(tasks.merge_accumulators, shares)
         phase = "growing" if self._asked[2]["ranker"] == "forest" else "searching"
-        [data] = self._compute([merged], phase, shares)
+        [data] = self._compute([merged], phase, shares, within)
         return bytes(data)
 
-    def _compute(self, wanted: list[Any], phase: str, steps: list[Any] | None = None) -> list[Any]:
-        """Compute ``wanted``; ``steps`` are what progress counts."""
-        if not wanted:
-            raise DataError("data: the collection has no partitions")
+    def _compute(
+        self,
+        wanted: list[Any],
+        phase: str,
+        steps: list[Any] | None = None,
+        within: tuple[int, int] | None = None,
+    ) -> list[Any]:
+        """Compute ``wanted``; ``steps`` are what progress counts, ``within`` as for ``_watch``."""
         keys = {step.key for step in (wanted if steps is None else steps)}
         client = _client()
         if client is None:
@@ -310,7 +412,7 @@ class _Run:
                 return list(dask.compute(*wanted))
         futures = client.compute(wanted)
         try:
-            self._watch(client, futures, phase, keys)
+            self._watch(client, futures, phase, keys, within)
             return list(client.gather(futures))
         except BaseException:
             client.cancel(futures)
@@ -332,20 +434,31 @@ class _Run:
             raise
         return list(persisted)
 
-    def _watch(self, client: Any, futures: list[Any], phase: str, keys: set[str]) -> None:
-        """Report how many of the tasks called ``keys`` a cluster has done, until ``futures`` are."""
+    def _watch(
+        self,
+        client: Any,
+        futures: list[Any],
+        phase: str,
+        keys: set[str],
+        within: tuple[int, int] | None = None,
+    ) -> None:
+        """Report how many of the tasks called ``keys`` a cluster has done, until ``futures`` are.
+
+        ``within``: the tasks that were done before, and of how many; None if these are all.
+        """
         from distributed import Future, wait
 
         if self._progress is None:
             return
         steps: list[Any] = [Future(key, client=client) for key in keys]
+        before, total = within or (0, len(steps))
         while any(future.status == "pending" for future in futures):
-            self._progress(phase, sum(step.status == "finished" for step in steps), len(steps))
+            self._progress(phase, before + sum(step.status == "finished" for step in steps), total)
             try:
                 wait(futures, timeout=0.2)
             except TimeoutError:
                 continue
-        self._progress(phase, len(steps), len(steps))
+        self._progress(phase, before + len(steps), total)
 
 
 class _Progress(Callback):
@@ -359,6 +472,11 @@ class _Progress(Callback):
         if self._report is not None and key in self._keys:
             self._done += 1
             self._report(self._phase, self._done, len(self._keys))
+
+
+def _kept(counts: Sequence[Sequence[tasks.Count]]) -> list[int]:
+    """Return how many rows of each batch take part."""
+    return [sum(count.kept for count in of_batch) for of_batch in counts]
 
 
 def _warn_of_drift(found: dict[int, list[tuple[str, float]]]) -> None:

@@ -11,7 +11,18 @@ import pyarrow as pa
 from ferrank import _core
 from ferrank.run import finish
 
-__all__ = ["Asked", "Floats", "finish_of", "hold", "know", "release", "source_of", "to_bytes", "turn_of"]
+__all__ = [
+    "Asked",
+    "Floats",
+    "coder_of",
+    "finish_of",
+    "hold",
+    "know",
+    "release",
+    "source_of",
+    "to_bytes",
+    "turn_of",
+]
 
 Asked = tuple[pa.Schema, dict[str, Any], dict[str, Any]]
 """The columns of all partitions, their roles, and the settings of the ranker."""
@@ -21,8 +32,8 @@ Floats = np.ndarray[Any, np.dtype[np.float64]]
 # One data set is held, and one task at a time works on it, with all threads of the worker.
 _turn = threading.Lock()
 _held: dict[str, Any] = {}
-# Of partitions that keep their codes: what tasks beside each other share.
-_known: dict[str, Any] = {}
+# What tasks beside each other share, by the token of the run and by name.
+_known: dict[str, dict[str, Any]] = {}
 _known_lock = threading.Lock()
 # Tokens of the runs that were given up.
 _stopped: set[str] = set()
@@ -52,14 +63,26 @@ def hold(name: str, make: Callable[[], Any]) -> Any:
     return _held[name]
 
 
-def know(token: str, make: Callable[[], Any]) -> Any:
+def know(token: str, what: str, make: Callable[[], Any]) -> Any:
     """Return what tasks of the run share that work beside each other, made once in a process."""
     with _known_lock:
         _check(token)
         if token not in _known:
             _known.clear()
-            _known[token] = make()
-        return _known[token]
+        known = _known.setdefault(token, {})
+        if what not in known:
+            known[what] = make()
+        return known[what]
+
+
+def coder_of(token: str, asked: Asked, whole: bytes, alone: int | None = None) -> _core.Coder:
+    """Return what codes partitions by the profile of all rows, or of those that have the target ``alone``."""
+    schema, roles, settings = asked
+    source = source_of(schema.empty_table(), "the data set")
+    coder: _core.Coder = know(
+        token, f"codes {alone}", lambda: _core.Coder.of(source, roles, settings, whole, alone)
+    )
+    return coder
 
 
 def finish_of(run: _core.Run, token: str) -> Any:

@@ -58,6 +58,14 @@ class TaskResources:
         beside = int(most * _BESIDE_FRACTION)
         return beside if self.memory is None else min(beside, self.memory)
 
+    def limit_amid(self) -> int | None:
+        """Return the most bytes that the process may hold if half of what is left is for other tasks."""
+        worker, limit = _worker(), self.limit_beside()
+        if worker is None or limit is None:
+            return limit
+        held = int(worker.monitor.get_process_memory())
+        return (limit + min(held, limit)) // 2
+
     def folder(self) -> str | None:
         """Return the folder for temporary files; a worker has one of its own."""
         worker = _worker()

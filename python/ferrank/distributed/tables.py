@@ -1,8 +1,9 @@
 """Partitions as Arrow tables of the same columns: what workers do before the engine sees a row."""
 
 import ast
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,8 +15,9 @@ from ferrank.data.validation import Column, group_column, label_sets, target_col
 from ferrank.errors import ColumnTypeError, DataError, FerrankError
 
 __all__ = [
+    "Batch",
+    "batch",
     "columns_of",
-    "conform",
     "count_rows",
     "cut",
     "join",
@@ -25,13 +27,45 @@ __all__ = [
 ]
 
 
-def table(part: Any, number: int) -> pa.Table:
+@dataclass(frozen=True)
+class Batch:
+    """Consecutive partitions that a task works on together."""
+
+    first: int
+    """number of the first"""
+    tables: Sequence[pa.Table]
+
+    def __sizeof__(self) -> int:
+        return sum(table.nbytes for table in self.tables)
+
+    @property
+    def name(self) -> str:
+        """What messages call them."""
+        last = self.first + len(self.tables) - 1
+        return f"partition {last}" if last == self.first else f"partitions {self.first} to {last}"
+
+    def numbered(self) -> Iterator[tuple[int, pa.Table]]:
+        """Return each partition with its number."""
+        return enumerate(self.tables, self.first)
+
+    def conform(self, schema: pa.Schema) -> pa.Table:
+        """Return the rows with the columns ``schema``, that of all partitions."""
+        return pa.concat_tables(_conform(table, schema, number) for number, table in self.numbered())
+
+
+def batch(first: int, make: Callable[..., pa.Table], width: int, *parts: Any) -> Batch:
+    """Return the partitions from number ``first`` on, each made of ``width`` of ``parts`` by ``make``."""
+    pieces = (parts[start : start + width] for start in range(0, len(parts), width))
+    return Batch(first, [make(number, *piece) for number, piece in enumerate(pieces, first)])
+
+
+def table(number: int, part: Any) -> pa.Table:
     """Return partition ``number`` as a table; a NumPy one has the columns ``x0``, ``x1`` …."""
     with _named(number):
         return _table(part, "data")
 
 
-def join(number: int, as_labels: bool, names: list[str], X: Any, *sides: Any) -> pa.Table:
+def join(as_labels: bool, names: list[str], number: int, X: Any, *sides: Any) -> pa.Table:
     """Return features, targets, weights and groups of a partition, side by side.
 
     ``names`` says what each of ``sides`` is: "y", "sample_weight" or "groups".
@@ -132,8 +166,7 @@ def _is_list(text: str) -> bool:
         return False
 
 
-def conform(part: pa.Table, schema: pa.Schema, number: int) -> pa.Table:
-    """Return partition ``number`` with the columns ``schema``, that of all."""
+def _conform(part: pa.Table, schema: pa.Schema, number: int) -> pa.Table:
     with _named(number):
         return pa.table([_cast(part.column(field.name), field) for field in schema], schema=schema)
 

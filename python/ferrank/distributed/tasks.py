@@ -4,17 +4,17 @@ Dask's dashboard shows the tasks under the names of these functions.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
 
 from ferrank import _core
 from ferrank.data.classes import IntegerTargets, integer_targets
-from ferrank.distributed.process import Asked, finish_of, hold, source_of, to_bytes, turn_of
+from ferrank.distributed.process import Asked, coder_of, finish_of, hold, source_of, to_bytes, turn_of
 from ferrank.distributed.relief_apart import draw
 from ferrank.distributed.resources import TaskResources
-from ferrank.distributed.tables import conform, refuse_written_lists
+from ferrank.distributed.tables import Batch, refuse_written_lists
 from ferrank.run import finish
 
 __all__ = [
@@ -63,28 +63,33 @@ class Description:
     """why a worker must hold all rows, or their codes; None if none must"""
     n_listed: int = 0
     """most rows that count for Relief's queries"""
+    of_all: Sequence[str] = ()
+    """columns that Relief must know of all rows: targets and groups"""
+    ranked: Sequence[str] = ()
+    """features that Relief ranks among all rows"""
+    rounds: Sequence[tuple[int, int]] = ()
+    """trees that grow together where no worker must hold all codes, by their numbers"""
 
 
-def count(
-    table: pa.Table, number: int, roles: dict[str, Any], settings: dict[str, Any], alone: int | None
-) -> Count:
-    """Return what is learnt of a partition first."""
-    refuse_written_lists(table, number)
-    source = source_of(table, f"partition {number}")
-    _, kept = finish(_core.count(source, roles, settings, alone))
-    return Count(table.schema, kept, table.nbytes, integer_targets(source, roles))
+def count(batch: Batch, roles: dict[str, Any], settings: dict[str, Any], alone: int | None) -> list[Count]:
+    """Return what is learnt of each partition first."""
+    found = []
+    for number, table in batch.numbered():
+        refuse_written_lists(table, number)
+        source = source_of(table, f"partition {number}")
+        _, kept = finish(_core.count(source, roles, settings, alone))
+        found.append(Count(table.schema, kept, table.nbytes, integer_targets(source, roles)))
+    return found
 
 
-def profile(
-    table: pa.Table, number: int, asked: Asked, first_row: int, of_rows: int | None, alone: int | None
-) -> bytes:
-    """Return the profile of a partition.
+def profile(batch: Batch, asked: Asked, first_row: int, of_rows: int | None, alone: int | None) -> bytes:
+    """Return the profile of partitions.
 
-    Its rows that take part are numbered from ``first_row`` on. Where it is known of how many in all, the
+    Their rows that take part are numbered from ``first_row`` on. Where it is known of how many in all, the
     sample that goes with the profile holds only rows that stay in the sample of all.
     """
     schema, roles, settings = asked
-    source = source_of(conform(table, schema, number), f"partition {number}")
+    source = source_of(batch.conform(schema), batch.name)
     data: bytes = finish(_core.profile(source, roles, settings, first_row, 1, alone, of_rows))
     return data
 
@@ -105,10 +110,15 @@ def describe(whole: bytes, asked: Asked) -> Description:
     lacking = [target["missing"] for target in targets]
     obstacle = _core.obstacle(source_of(schema.empty_table(), "the data set"), roles, settings, whole)
     n_lists = max((len(target["categories"] or ()) for target in targets), default=1) or 1
-    n_listed = 0
-    if obstacle is None and settings["ranker"] == "relief":
-        n_listed = len(draw(asked, whole, (0, n_keys))) * (1 + n_lists * (1 + max(settings["n_neighbors"])))
-    return Description(n_keys, lacking, row_bytes, obstacle, n_listed)
+    described = Description(n_keys, lacking, row_bytes, obstacle)
+    if obstacle is not None:
+        return described
+    empty = source_of(schema.empty_table(), "the data set")
+    if settings["ranker"] == "forest":
+        return replace(described, rounds=_core.rounds(empty, roles, settings, whole))
+    n_listed = len(draw(asked, whole, (0, n_keys))) * (1 + n_lists * (1 + max(settings["n_neighbors"])))
+    of_all, ranked = _core.beside(empty, roles, settings, whole)
+    return replace(described, n_listed=n_listed, of_all=of_all, ranked=ranked)
 
 
 def _code_bytes(column: dict[str, Any], settings: dict[str, Any]) -> int:
@@ -118,18 +128,17 @@ def _code_bytes(column: dict[str, Any], settings: dict[str, Any]) -> int:
     return 1 if n_codes <= _NARROW else 2
 
 
-def code(table: pa.Table, number: int, asked: Asked, whole: bytes, alone: int | None) -> bytes:
-    """Return the codes of a partition."""
-    schema, roles, settings = asked
-    source = source_of(conform(table, schema, number), f"partition {number}")
-    data: bytes = finish(_core.code(source, roles, settings, whole, 1, alone))
+def code(token: str, batch: Batch, asked: Asked, whole: bytes, alone: int | None) -> bytes:
+    """Return the codes of partitions."""
+    source = source_of(batch.conform(asked[0]), batch.name)
+    data: bytes = finish_of(coder_of(token, asked, whole, alone).code(source, 1), token)
     return data
 
 
-def pack(table: pa.Table, number: int, asked: Asked) -> bytes:
-    """Return the rows of a partition as an Arrow stream."""
+def pack(batch: Batch, asked: Asked) -> bytes:
+    """Return the rows of partitions as an Arrow stream."""
     schema, roles, _ = asked
-    kept = conform(table, schema, number).drop_columns(roles["drop"])
+    kept = batch.conform(schema).drop_columns(roles["drop"])
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, kept.schema) as stream:
         stream.write_table(kept)
@@ -180,8 +189,7 @@ def search(
 
 def contribute(
     token: str,
-    table: pa.Table,
-    number: int,
+    batch: Batch,
     asked: Asked,
     whole: bytes,
     spans: Sequence[tuple[int, int]],
@@ -189,7 +197,7 @@ def contribute(
 ) -> bytes:
     """Grow trees, or look for neighbours, among the rows of a partition alone."""
     schema, roles, settings = asked
-    source = source_of(conform(table, schema, number), f"partition {number}")
+    source = source_of(batch.conform(schema), batch.name)
     with turn_of(token):
         parts = [_accumulate(source, roles, settings, whole, span, means, token) for span in spans]
     return to_bytes(parts[0].union(parts[1:]))

@@ -45,6 +45,9 @@ pub mod labels;
 pub mod profile;
 pub mod schema;
 pub mod source;
+mod sparse;
+#[cfg(test)]
+mod sparse_tests;
 pub mod store;
 pub mod values;
 

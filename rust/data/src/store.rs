@@ -4,14 +4,17 @@
 //! A store consists of [`Part`]s: consecutive rows that were coded by the same [`Codebook`], in this process or in
 //! another. A part is in memory or in a mapped Arrow file, which makes no difference to readers of codes.
 //!
-//! Memory: one byte for each value of a feature with at most 255 codes, two for the others, eight for
-//! each value of a numeric target, two of a nominal one; label sets are `labels`' own. The values of features,
+//! Where many features are mostly 0, a store in memory keeps only the other values of these ([`entries`]).
+//!
+//! Memory: one byte for each value of a feature with at most 255 codes, two for the others, twelve for each value other than
+//! 0 of a sparse feature; eight for each value of a numeric target, two of a nominal one; label sets are `labels`' own. The values of features,
 //! where they are kept, are as those of targets. What lies in scratch files takes nothing.
 
 pub mod bands;
 mod code;
 mod codebook;
 mod coder;
+pub mod entries;
 mod part;
 mod shadows;
 mod targets;
@@ -23,6 +26,7 @@ use std::sync::Arc;
 use bands::Bands;
 pub use code::Code;
 pub use codebook::{Codebook, Slot};
+pub use entries::SparseCodes;
 pub use part::Part;
 pub use targets::{Columns, Origin, TargetColumn, add_values, empty_targets, label_code};
 
@@ -77,6 +81,10 @@ pub struct CodeStore {
     pub codings: Vec<Coding>,
     /// As many as `codings`.
     pub slots: Vec<Slot>,
+    /// The codes of the features in sparse slots, if there are some.
+    pub sparse: Option<Arc<SparseCodes>>,
+    /// True if many features are sparse, in slots of any kind.
+    pub is_sparse: bool,
     /// n_targets.
     pub targets: Arc<Vec<TargetColumn>>,
     /// n_features; empty where they are not requested.
@@ -111,9 +119,12 @@ impl CodeStore {
     /// [`Error::File`](ferrank_runtime::error::Error::File) if the disk is full,
     /// [`Error::Data`](ferrank_runtime::error::Error::Data) for more labels than can be counted.
     pub fn from_parts(book: Codebook, parts: Vec<Part>, keep: Keep<'_>) -> Result<Self> {
-        let (none, n_targets) = (book.no_answers(), book.n_targets);
-        let (mut chunks, mut answers) = (Vec::<Chunk>::new(), Vec::new());
+        let (none, n_targets, is_sparse) = (book.no_answers(), book.n_targets, book.is_sparse());
+        let (mut chunks, mut answers, mut entries) = (Vec::<Chunk>::new(), Vec::new(), Vec::new());
+        let mut rows = 0;
         for part in parts {
+            entries.extend(part.entries.map(|entries| (rows, entries)));
+            rows += part.chunks.iter().map(|chunk| chunk.rows).sum::<usize>();
             chunks.extend(part.chunks);
             answers.extend(part.answers);
         }
@@ -122,15 +133,23 @@ impl CodeStore {
         drop(hashes);
         let Answers { columns: mut targets, weights, .. } = Answers::joined(none, answers, keep)?;
         let values = targets.split_off(n_targets);
-        let mut rows = 0;
-        let mut firsts = Vec::with_capacity(chunks.len());
-        for chunk in &chunks {
-            firsts.push(rows);
-            rows += chunk.rows;
-        }
-        let Codebook { codings, slots, .. } = book;
-        let (targets, values, weights) = (Arc::new(targets), Arc::new(values), Arc::new(weights));
-        Ok(CodeStore { rows, chunks, firsts, codings, slots, targets, values, weights, groups: groups.map(Arc::new) })
+        let next = |first: &mut usize, chunk: &Chunk| Some(std::mem::replace(first, *first + chunk.rows));
+        let firsts = chunks.iter().scan(0, next).collect();
+        let Codebook { codings, slots, zeros, .. } = book;
+        let sparse = (!entries.is_empty()).then(|| Arc::new(SparseCodes::new(&slots, zeros, entries, rows)));
+        Ok(CodeStore {
+            rows,
+            chunks,
+            firsts,
+            codings,
+            slots,
+            sparse,
+            is_sparse,
+            targets: Arc::new(targets),
+            values: Arc::new(values),
+            weights: Arc::new(weights),
+            groups: groups.map(Arc::new),
+        })
     }
 
     /// The values and weights of the rows of `parts`, which were read without codes. A single row shows how codes lie.
@@ -148,7 +167,15 @@ impl CodeStore {
         Columns { targets: &self.targets, values: &self.values, weights: &self.weights }
     }
 
-    /// Bytes that the codes of a row take.
+    /// Bytes that the codes of a row take, or would take if all features were in bands.
+    pub fn full_row_bytes(&self) -> usize {
+        match self.is_sparse {
+            true => self.codings.iter().map(|coding| if coding.is_narrow() { 1 } else { 2 }).sum(),
+            false => self.row_bytes(),
+        }
+    }
+
+    /// Bytes that the codes of a row take in bands.
     pub fn row_bytes(&self) -> usize {
         self.chunks.first().map_or(0, |chunk| chunk.narrow.row_bytes() + chunk.wide.row_bytes())
     }

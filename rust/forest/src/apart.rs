@@ -1,24 +1,36 @@
 //! A data set in parts whose codes stay where they are: no machine holds them all.
 //!
 //! Every machine knows the targets and weights of all rows. One grows trees ([`Apart::accumulate`]); the parts add up the
-//! sums of their rows for it, and hand over the rows of nodes that fit into its memory. The trees have the bits of one
-//! machine. [`obstacle`] says what cannot be grown so.
+//! sums of their rows for it, and hand over the rows of nodes that fit into its memory, and the codes of the rows out of
+//! the bag if scores read them. A permuted value is that of a row of another part, so that codes have to move for the
+//! score `permutation` in any case, and sums of errors have to be added up in the order of the permuted rows.
+//!
+//! With shadows, each part keeps the codes of those too, for the trees that see the same shadows ([`rounds`]): it gets
+//! them from all parts ([`Apart::spread`], [`Apart::shadows`]).
+//!
+//! The trees have the bits of one machine. [`obstacle`] says what cannot be grown so.
+
+use std::ops::Range;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow_buffer::Buffer;
 
+use super::exchange::Exchange;
 use super::external;
 pub use super::external::access::Parts;
-use super::external::parts::Part;
+use super::external::part::Part;
+use super::external::parts::codes_of;
 use super::model_error::RowSample;
 use super::params::ForestParams;
 use super::prepared::{Prepared, Resources};
 use super::scores::oob_needs;
+use super::shadows;
 use super::space::Space;
 use crate::context::GrowContext;
-use ferrank_data::intake::View;
+use ferrank_data::intake::{View, numbered};
 use ferrank_data::profile::Profile;
 use ferrank_data::schema::{Problem, Task};
-use ferrank_data::store::{Chunk, CodeStore, Codebook, Keep, Part as Coded};
+use ferrank_data::store::{CodeStore, Codebook, Keep, Part as Coded};
 use ferrank_ranking::RunOptions;
 use ferrank_ranking::{Accumulator, Checkpoint, DataShape, Identity};
 use ferrank_runtime::error::{Error, Result, check};
@@ -27,11 +39,7 @@ use ferrank_runtime::threads::pool;
 
 /// Why trees cannot be grown over parts that keep their codes; `None` if they can.
 pub fn obstacle(problem: &Problem, params: &ForestParams) -> Option<&'static str> {
-    if oob_needs(&params.scores).is_some() {
-        Some("scores: scores of out-of-bag rows read the codes of all rows; genie3, symbolic and coverage do not")
-    } else if params.shadows {
-        Some("shadows: they are drawn from the codes of all rows")
-    } else if params.per_target {
+    if params.per_target {
         Some("per_target: each target has rows of its own")
     } else if params.clusters(problem.task) {
         Some("supervision: the values of features are components")
@@ -42,16 +50,14 @@ pub fn obstacle(problem: &Problem, params: &ForestParams) -> Option<&'static str
     }
 }
 
-/// The targets and weights of a part, whose codes are in `part`, for [`Apart::new`].
+/// The trees of a run in ranges, each to be grown by calls of [`Apart::accumulate`] of their own.
 ///
 /// # Errors
-/// [`Error::Data`] if the part is damaged or of another data set.
-pub fn answers(view: View<'_>, params: &ForestParams, profile: &Profile, part: Buffer) -> Result<Vec<u8>> {
+/// An error that describes the invalid role.
+pub fn rounds(view: View<'_>, params: &ForestParams, profile: &Profile) -> Result<Vec<Range<u64>>> {
     let problem = view.problem()?;
-    let book = Codebook::new(profile, &problem, params.clusters(problem.task), "the data set")?;
-    let mut bytes = Vec::new();
-    Coded::read(&book, part)?.write_without_codes(&book, &mut bytes)?;
-    Ok(bytes)
+    let identity = Identity::new(params.clone(), &problem, profile);
+    Ok(shadows::rounds(identity.n_keys(), problem.features.len(), params))
 }
 
 /// What every machine knows of a data set in parts.
@@ -59,37 +65,54 @@ pub fn answers(view: View<'_>, params: &ForestParams, profile: &Profile, part: B
 pub struct Apart {
     identity: Identity,
     params: ForestParams,
-    profile: Profile,
+    book: Codebook,
     prepared: Prepared,
     space: Space,
+    /// A block of trees with the same shadows, and the row that the shadows of each row have their codes from.
+    sources: Mutex<Option<(u64, Arc<Vec<u32>>)>>,
+}
+
+/// The codes of a part.
+#[derive(Debug)]
+pub struct PartCodes {
+    /// As [`Coder::code`](crate::Coder::code) returns them.
+    pub codes: Buffer,
+    /// Those of the shadows, as [`Apart::shadows`] returns them, if there are some.
+    pub shadows: Option<Buffer>,
+    /// The number of its first row.
+    pub first: usize,
 }
 
 impl Apart {
-    /// A data set with the columns of `view`, the `profile` of all rows, and the `answers` of all parts, in order.
+    /// A data set with the columns of `view`, the `profile` of all rows, and the [`answers`](crate::Coder::answers) of all
+    /// parts, in order.
     ///
     /// # Errors
     /// An error that describes the invalid setting or role, an [`obstacle`]; [`Error::Data`] if a part is damaged.
-    pub fn new(view: View<'_>, params: &ForestParams, profile: Profile, answers: Vec<Buffer>) -> Result<Self> {
+    pub fn new(view: View<'_>, params: &ForestParams, profile: &Profile, answers: Vec<Buffer>) -> Result<Self> {
         let problem = view.problem()?;
         if let Some(obstacle) = obstacle(&problem, params) {
             return Err(Error::Setting(format!("{obstacle}; use larger workers")));
         }
         let rows = profile.counts.taking_part("the data set", params.treatment())?;
         params.validate(&DataShape::new(&problem).with_rows(rows))?;
-        let identity = Identity::new(params.clone(), &problem, &profile);
-        let book = Codebook::new(&profile, &problem, false, "the data set")?;
+        if params.shadows || oob_needs(&params.scores).is_some() {
+            numbered(rows, "the data set", "shadows, or a score of out-of-bag rows,")?;
+        }
+        let identity = Identity::new(params.clone(), &problem, profile);
+        let book = Codebook::new(profile, &problem, false, "the data set")?;
         let parts = answers.into_iter().map(|part| Coded::read_without_codes(&book, part)).collect::<Result<_>>()?;
-        let store = CodeStore::without_codes(book, parts)?;
+        let store = CodeStore::without_codes(book.clone(), parts)?;
         if store.rows as u64 != rows {
             return Err(Error::Data(format!("the parts have {} rows, the profile {rows}", store.rows)));
         }
         let n_targets = problem.targets.len();
         let prepared = Prepared::new(params, problem, store, false, None)?;
         let space = prepared.space(&(0..n_targets).collect::<Vec<usize>>(), params)?;
-        Ok(Apart { identity, params: params.clone(), profile, prepared, space })
+        Ok(Apart { identity, params: params.clone(), book, prepared, space, sources: Mutex::default() })
     }
 
-    /// Grows the trees that `options` request over the rows of `parts`.
+    /// Grows the trees that `options` request, which are of one of the [`rounds`], over the rows of `parts`.
     ///
     /// # Errors
     /// An error that describes an invalid option; too little memory; a part that does not answer;
@@ -101,45 +124,49 @@ impl Apart {
             let trees = checkpoint.missing(requested);
             monitor.enter(Phase::Growing, trees.len() as u64);
             let Apart { prepared: Prepared { store, problem, .. }, space, params, .. } = self;
+            let doubled = params.shadows.then(|| store.with_shadow_codes(&store.chunks)).transpose()?;
+            let store = doubled.as_ref().unwrap_or(store);
             let context = GrowContext { store, space, params, monitor };
             let subset: Vec<usize> = (0..problem.targets.len()).collect();
-            let sample =
-                RowSample::read(context, &subset, false, |rows| chunk(store, rows.len(), &parts.codes(rows)?))?;
-            let budget = Resources::new(options).budget;
-            external::grow_over(context, &budget, parts, sample.as_ref(), &trees, &|tree, vectors| {
+            let sample = RowSample::read(context, &subset, false, |rows| codes_of(store, rows, parts))?;
+            let Resources { budget, scratch } = Resources::new(options);
+            let predicted = (&subset[..], sample.as_ref());
+            external::grow_over(context, &budget, (parts, &scratch), predicted, &trees, &|tree, vectors| {
                 checkpoint.add(tree, vectors)
             })?;
             checkpoint.close()
         })
     }
 
-    /// Calls `each` with the part whose codes are in `codes`, and whose first row is number `first`.
+    /// Calls `each` with a part.
     fn with_part<T: Send>(
         &self,
-        (codes, first): (Buffer, usize),
+        part: PartCodes,
         threads: usize,
         monitor: &Monitor,
         each: impl FnOnce(&Part<'_>) -> Result<T> + Send,
     ) -> Result<T> {
-        let Apart { prepared, space, params, profile, .. } = self;
+        let Apart { prepared, space, params, book, .. } = self;
         pool(threads)?.install(|| {
-            let book = Codebook::new(profile, &prepared.problem, false, "the data set")?;
-            let part = Coded::read(&book, codes)?;
-            let store = CodeStore::from_parts(book, vec![part], Keep::Memory)?;
+            let PartCodes { codes, shadows, first } = part;
+            let coded = Coded::read(book, codes)?;
+            let store = CodeStore::from_parts(book.clone(), vec![coded], Keep::Memory)?;
             check(
                 first + store.rows <= prepared.store.rows,
                 format!("a part of {} rows from {first} on, of {}", store.rows, prepared.store.rows),
             )?;
+            let doubled = shadows.map(|codes| store.with_shadow_codes(&Coded::read_codes(book, codes)?)).transpose()?;
             let whole = GrowContext { store: &prepared.store, space, params, monitor };
-            each(&Part { context: GrowContext { store: &store, ..whole }, bags: whole.bags(), first })
+            let context = GrowContext { store: doubled.as_ref().unwrap_or(&store), ..whole };
+            each(&Part { context, bags: whole.bags(), first })
         })
     }
 
-    /// The sums that `request` asks for, of a part: its codes, and the number of its first row.
+    /// The sums that `request` asks for, of a part.
     ///
     /// # Errors
     /// Damaged bytes; [`Error::Interrupted`].
-    pub fn sums(&self, part: (Buffer, usize), request: &[u8], threads: usize, monitor: &Monitor) -> Result<Vec<f64>> {
+    pub fn sums(&self, part: PartCodes, request: &[u8], threads: usize, monitor: &Monitor) -> Result<Vec<f64>> {
         self.with_part(part, threads, monitor, |part| part.sums(request))
     }
 
@@ -149,7 +176,7 @@ impl Apart {
     /// As for [`Apart::sums`], and [`Error::File`] if the disk is full.
     pub fn collect(
         &self,
-        part: (Buffer, usize),
+        part: PartCodes,
         request: &[u8],
         options: &RunOptions<'_>,
         monitor: &Monitor,
@@ -158,38 +185,78 @@ impl Apart {
         self.with_part(part, options.threads, monitor, |part| part.collect(request, &scratch))
     }
 
-    /// The codes of those of `rows`, which ascend, that are in a part.
+    /// What `request` asks for of the rows of a part.
     ///
     /// # Errors
     /// As for [`Apart::sums`].
-    pub fn codes(&self, part: (Buffer, usize), rows: &[usize], monitor: &Monitor) -> Result<Vec<u8>> {
-        self.with_part(part, 1, monitor, |part| Ok(part.codes(rows)))
+    pub fn rows(&self, part: PartCodes, request: &[u8], threads: usize, monitor: &Monitor) -> Result<Vec<u8>> {
+        self.with_part(part, threads, monitor, |part| part.rows(request))
     }
-}
 
-/// The codes of `n` rows, in bands like those of `store`, from `bytes`, row by row.
-fn chunk(store: &CodeStore, n: usize, bytes: &[u8]) -> Result<Chunk> {
-    let row_bytes = store.row_bytes();
-    if bytes.len() != n * row_bytes {
-        return Err(Error::Data(format!("{} bytes of codes for {n} rows of {row_bytes}", bytes.len())));
+    /// For each part, the codes that its shadows have from the part with number `from`, in the round that starts with
+    /// tree number `tree`. `firsts` are the first rows of all parts.
+    ///
+    /// # Errors
+    /// As for [`Apart::sums`].
+    pub fn spread(
+        &self,
+        part: PartCodes,
+        (tree, firsts, from): (u64, &[usize], usize),
+        threads: usize,
+        monitor: &Monitor,
+    ) -> Result<Vec<Vec<u8>>> {
+        self.check_parts(firsts, from)?;
+        let sources = self.sources(tree);
+        self.with_part(part, threads, monitor, |part| {
+            Ok(Exchange { firsts, sources: &sources }.spread(part.context.store, from))
+        })
     }
-    let mut chunk = Chunk { rows: n, ..Chunk::default() };
-    chunk.narrow.resize(store.chunks[0].narrow.len(), n);
-    chunk.wide.resize(store.chunks[0].wide.len(), n);
-    let mut start = 0;
-    for cells in chunk.narrow.iter_mut() {
-        start = read(cells, bytes, start, row_bytes);
-    }
-    for cells in chunk.wide.iter_mut() {
-        start = read(cells, bytes, start, row_bytes);
-    }
-    Ok(chunk)
-}
 
-/// Reads the cell at `start` of each row into `cells`. Returns the start of the next.
-fn read<T: bytemuck::Pod>(cells: &mut [T], bytes: &[u8], start: usize, row_bytes: usize) -> usize {
-    for (row, cell) in cells.iter_mut().enumerate() {
-        *cell = bytemuck::pod_read_unaligned(&bytes[row * row_bytes + start..][..size_of::<T>()]);
+    /// The codes of the shadows of the part with number `to`, from the `pieces` that all parts spread for it.
+    ///
+    /// # Errors
+    /// As for [`Apart::sums`]; [`Error::Data`] if the pieces are of other rows.
+    pub fn shadows(
+        &self,
+        part: PartCodes,
+        (tree, firsts, to): (u64, &[usize], usize),
+        pieces: &[Buffer],
+        monitor: &Monitor,
+    ) -> Result<Vec<u8>> {
+        self.check_parts(firsts, to)?;
+        if pieces.len() != firsts.len() {
+            return Err(Error::Data(format!("{} pieces of shadows from {} parts", pieces.len(), firsts.len())));
+        }
+        let sources = self.sources(tree);
+        self.with_part(part, 1, monitor, |part| {
+            let chunks = Exchange { firsts, sources: &sources }.gather(part.context.store, to, pieces)?;
+            let mut bytes = Vec::new();
+            Coded::write_codes(&self.book, chunks, &mut bytes)?;
+            Ok(bytes)
+        })
     }
-    start + size_of::<T>()
+
+    fn check_parts(&self, firsts: &[usize], number: usize) -> Result<()> {
+        let ascend = firsts.first() == Some(&0) && firsts.is_sorted_by(|a, b| a < b);
+        match ascend && number < firsts.len() && firsts.last().is_some_and(|&last| last < self.prepared.store.rows) {
+            true => Ok(()),
+            false => {
+                Err(Error::Data(format!("part {number} of {} parts, whose first rows do not ascend", firsts.len())))
+            }
+        }
+    }
+
+    /// For each row the row that its shadows have their codes from, in the round that starts with tree number `tree`.
+    fn sources(&self, tree: u64) -> Arc<Vec<u32>> {
+        let Apart { prepared, params, .. } = self;
+        let mut held = self.sources.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*held {
+            Some((of, sources)) if *of == tree => Arc::clone(sources),
+            _ => {
+                let drawn = Arc::new(prepared.store.draw_shadows(&mut shadows::random(tree, params)));
+                *held = Some((tree, Arc::clone(&drawn)));
+                drawn
+            }
+        }
+    }
 }

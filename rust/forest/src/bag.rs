@@ -51,12 +51,6 @@ impl<'a> BagPlan<'a> {
         self.take_rows(tree, 0..self.n_rows, bag);
     }
 
-    /// Fills `bag` with the rows of tree number `tree` in a block of [`CHUNK_ROWS`] rows, numbered from the first of
-    /// the block.
-    pub(crate) fn take_block(&self, tree: u64, block: usize, bag: &mut Bag) {
-        self.take_rows(tree, block * CHUNK_ROWS..self.n_rows.min((block + 1) * CHUNK_ROWS), bag);
-    }
-
     /// Fills `bag` with those of `rows` that are in tree number `tree`, numbered from the first of `rows`.
     pub(crate) fn take_rows(&self, tree: u64, rows: Range<usize>, bag: &mut Bag) {
         let seed = self.params.seed;
@@ -334,7 +328,8 @@ mod tests {
             assert_eq!(plan.n_examples(3), bag.counts.iter().map(|&count| u64::from(count)).sum::<u64>());
             let mut joined = Vec::new();
             for number in 0..3 {
-                plan.take_block(3, number, &mut block);
+                let rows = number * CHUNK_ROWS..plan.n_rows().min((number + 1) * CHUNK_ROWS);
+                plan.take_rows(3, rows, &mut block);
                 let base = (number * CHUNK_ROWS) as u32;
                 joined.extend(block.rows.iter().map(|row| base + row).zip(block.counts.iter().copied()));
             }

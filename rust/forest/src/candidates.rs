@@ -43,6 +43,15 @@ impl<T> SplitCandidates<T> {
         self.candidates.push(candidate);
     }
 
+    /// A gain below which no test of a further candidate matters: it neither ties with the greatest gain, nor with a gain
+    /// that does.
+    #[inline(always)]
+    pub(super) fn floor(&self) -> f64 {
+        /// Beyond rounding errors of the product.
+        const LOOSE: f64 = 1.0 - 1e-12;
+        self.greatest * (criterion::TIE * criterion::TIE * LOOSE)
+    }
+
     /// Removes all candidates and returns the one with the greatest gain. `ties` and `random` decide between equal
     /// gains.
     #[inline(always)]

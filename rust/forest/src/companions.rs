@@ -123,7 +123,7 @@ mod tests {
                 bags.take(number, &mut whole);
                 let mut joined = Vec::new();
                 for block in 0..3 {
-                    bags.take_block(number, block, &mut part);
+                    bags.take_rows(number, block * CHUNK_ROWS..bags.n_rows().min((block + 1) * CHUNK_ROWS), &mut part);
                     let rows = part.rows.iter().map(|row| row + (block * CHUNK_ROWS) as u32);
                     joined.extend(rows.zip(part.counts.iter().copied()));
                 }

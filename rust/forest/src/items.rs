@@ -91,6 +91,19 @@ impl Items {
         codes.retain(|&code| code != C::MISSING);
     }
 
+    /// Takes the examples of `from` at `positions`.
+    pub(super) fn take_at(&mut self, from: Examples<'_>, positions: impl Iterator<Item = usize> + Clone) {
+        fn at<T: Copy>(to: &mut Vec<T>, from: &[T], positions: impl Iterator<Item = usize>) {
+            to.clear();
+            if !from.is_empty() {
+                to.extend(positions.map(|position| from[position]));
+            }
+        }
+        at(&mut self.rows, from.rows, positions.clone());
+        at(&mut self.counts, from.counts, positions.clone());
+        at(&mut self.pairs, from.pairs, positions);
+    }
+
     /// Moves the right side of `range` behind the left side; each side keeps its order. Returns the start of the right
     /// side. `sides` are [`LEFT`] or [`RIGHT`].
     pub(super) fn partition(&mut self, range: Range<usize>, sides: &[u8], spill: &mut Items) -> usize {

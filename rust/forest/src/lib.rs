@@ -66,13 +66,16 @@
 pub mod apart;
 mod bag;
 mod candidates;
+mod code_records;
 mod companion_scores;
 mod companions;
 mod context;
 mod contrasts;
 mod criterion;
 mod estimates;
+mod exchange;
 mod external;
+mod feature_order;
 mod grow;
 #[cfg(feature = "internals")]
 #[doc(hidden)]
@@ -100,7 +103,7 @@ mod validation;
 mod view;
 
 pub use params::*;
-pub use parts::{Coded, code};
+pub use parts::{Coded, Coder};
 pub use score::Score;
 pub use tree::{Node, Split, Test, Tree};
 

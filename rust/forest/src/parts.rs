@@ -10,6 +10,8 @@ use super::params::ForestParams;
 use super::prepared::{Prepared, Resources, single_target};
 use ferrank_data::intake::View;
 use ferrank_data::profile::Profile;
+use ferrank_data::schema::{Problem, Roles, names};
+use ferrank_data::source::ChunkSource;
 use ferrank_data::store::{CodeStore, Codebook, Keep, Part};
 use ferrank_ranking::RunOptions;
 use ferrank_ranking::{Accumulator, Checkpoint, DataShape, Identity};
@@ -17,26 +19,55 @@ use ferrank_runtime::error::{Error, Result};
 use ferrank_runtime::monitor::{Monitor, Phase};
 use ferrank_runtime::threads::pool;
 
-/// The codes of a part of the data set of `profile`, as the bytes of an Arrow file. See [`Coded`] for an example.
-///
-/// # Errors
-/// An error that describes the invalid role, column or value; [`Error::Data`] if a category is not in the profile.
-pub fn code(
-    part: View<'_>,
-    params: &ForestParams,
-    profile: &Profile,
-    threads: usize,
-    monitor: &Monitor,
-) -> Result<Vec<u8>> {
-    let problem = part.problem()?;
-    let intake = part.intake(&problem, monitor);
-    pool(threads)?.install(|| {
-        let book = Codebook::new(profile, &problem, params.clusters(problem.task), part.source.name())?;
-        let counts = intake.count()?;
+/// Codes the parts of a data set, one after the other. See [`Coded`] for an example.
+#[derive(Debug)]
+pub struct Coder {
+    roles: Roles,
+    params: ForestParams,
+    alone: Option<usize>,
+    problem: Problem,
+    book: Codebook,
+}
+
+impl Coder {
+    /// Derives the codes of the data set of `profile`. `view` has the columns and needs no rows.
+    ///
+    /// # Errors
+    /// An error that describes the invalid role.
+    pub fn new(view: View<'_>, params: &ForestParams, profile: &Profile) -> Result<Self> {
+        let problem = view.problem()?;
+        let book = Codebook::new(profile, &problem, params.clusters(problem.task), "the data set")?;
+        Ok(Coder { roles: view.roles.clone(), params: params.clone(), alone: view.alone, problem, book })
+    }
+
+    /// The codes of a part, as the bytes of an Arrow file.
+    ///
+    /// # Errors
+    /// An error that describes the invalid column or value; [`Error::Data`] if a category is not in the profile.
+    pub fn code(&self, part: &dyn ChunkSource, threads: usize, monitor: &Monitor) -> Result<Vec<u8>> {
+        let view = View::new(part, &self.roles, self.params.treatment()).with_alone(self.alone);
+        let problem = view.problem()?;
+        if names(&problem.features) != names(&self.problem.features) {
+            return Err(Error::Data(format!("{}: it has other features than the data set", part.name())));
+        }
+        let intake = view.intake(&problem, monitor);
+        pool(threads)?.install(|| {
+            let counts = intake.count()?;
+            let mut bytes = Vec::new();
+            Part::new(&intake, &self.book, counts, Keep::Memory)?.write(&self.book, &mut bytes)?;
+            Ok(bytes)
+        })
+    }
+
+    /// The targets and weights of a part whose codes are `codes`, for [`Apart::new`](crate::apart::Apart::new).
+    ///
+    /// # Errors
+    /// [`Error::Data`] if the part is damaged or of another data set.
+    pub fn answers(&self, codes: Buffer) -> Result<Vec<u8>> {
         let mut bytes = Vec::new();
-        Part::new(&intake, &book, counts, Keep::Memory)?.write(&book, &mut bytes)?;
+        Part::read(&self.book, codes)?.write_without_codes(&self.book, &mut bytes)?;
         Ok(bytes)
-    })
+    }
 }
 
 /// A data set assembled from the codes of its parts.
@@ -49,7 +80,7 @@ pub fn code(
 /// use ferrank_data::profile::{Place, profile};
 /// use ferrank_data::schema::{Roles, Targets};
 /// use ferrank_data::source::TableSource;
-/// use ferrank_forest::{Coded, ForestParams, accumulate, code};
+/// use ferrank_forest::{Coded, Coder, ForestParams, accumulate};
 /// use ferrank_ranking::RunOptions;
 /// use ferrank_runtime::monitor::Monitor;
 ///
@@ -64,8 +95,9 @@ pub fn code(
 /// }
 ///
 /// let profile = profile(view(&all, &roles), params.max_bins, Place::default(), 1, &monitor)?;
-/// let codes = |part| code(view(part, &roles), &params, &profile, 1, &monitor).map(Into::into);
-/// let codes = parts.iter().map(codes).collect::<Result<Vec<_>, _>>()?;
+/// let coder = Coder::new(view(&all, &roles), &params, &profile)?;
+/// let codes = |part| coder.code(part, 1, &monitor).map(Into::into);
+/// let codes = parts.iter().map(|part| codes(part)).collect::<Result<Vec<_>, _>>()?;
 /// let options = RunOptions::default();
 /// let coded = Coded::new(view(&all, &roles), &params, &profile, None, codes, &options)?;
 /// let ranking = coded.accumulate(&options, &monitor)?.ranking()?;

@@ -3,12 +3,20 @@
 //! A feature that is constant in a node is constant in the whole subtree, and is excluded there. The draws of a node
 //! depend only on its path: every draw restores the order of the pool, and the pool is rewound when growth leaves a
 //! subtree.
+//!
+//! Where many features are sparse, most of those drawn would be constant. The draw then follows a [`FeatureOrder`], so that
+//! it can be made among the features that vary alone. In both ways each set of varying features is drawn with the same
+//! probability.
 
 use std::convert::Infallible;
 
 use rand::RngExt;
 
+use crate::feature_order::FeatureOrder;
 use ferrank_runtime::random::Stream;
+
+/// Number of features that an ordered draw prepares before it visits one.
+const AHEAD: usize = 6;
 
 /// Features in an order; the first `constant` of them are excluded.
 #[derive(Debug, Default)]
@@ -22,6 +30,10 @@ pub(crate) struct FeaturePool {
     drawn: Vec<(u32, u32)>,
     /// Features that a draw found to be constant.
     found: Vec<u32>,
+    /// True if draws follow a [`FeatureOrder`].
+    is_ordered: bool,
+    /// Features with their places in such an order.
+    placed: Vec<u64>,
 }
 
 /// A state to return to.
@@ -32,12 +44,16 @@ pub(crate) struct Mark {
 }
 
 impl FeaturePool {
-    /// All features except those that are `constant` in the whole data.
-    pub(crate) fn new(constant: impl Iterator<Item = bool>) -> Self {
+    /// All features except those that are `constant` in the whole data. Draws follow a [`FeatureOrder`] if `is_ordered`.
+    pub(crate) fn new(constant: impl Iterator<Item = bool>, is_ordered: bool) -> Self {
         let constant: Vec<bool> = constant.collect();
         let order = 0..constant.len() as u32;
-        let mut pool =
-            FeaturePool { position: order.clone().collect(), order: order.collect(), ..FeaturePool::default() };
+        let mut pool = FeaturePool {
+            position: order.clone().collect(),
+            order: order.collect(),
+            is_ordered,
+            ..FeaturePool::default()
+        };
         for (feature, _) in constant.iter().enumerate().filter(|&(_, &constant)| constant) {
             pool.mark_constant(feature as u32);
         }
@@ -69,7 +85,8 @@ impl FeaturePool {
     }
 
     /// Calls `visit` with features until `wanted` of them vary, or none is left. `visit` returns true if the feature
-    /// varies. The order is random if `wanted` is less than the number of features, and otherwise that of the pool.
+    /// varies. The order is random if `wanted` is less than the number of features or draws are ordered, and otherwise that
+    /// of the pool.
     ///
     /// # Errors
     /// The first error of `visit`.
@@ -79,6 +96,9 @@ impl FeaturePool {
         random: &mut Stream,
         mut visit: impl FnMut(u32, &mut Stream) -> Result<bool, E>,
     ) -> Result<(), E> {
+        if self.is_ordered {
+            return self.try_draw_ahead(wanted, random, |_| {}, visit);
+        }
         let shuffled = wanted < self.len();
         let mut found = std::mem::take(&mut self.found);
         let mut seen = 0;
@@ -109,6 +129,78 @@ impl FeaturePool {
         found.drain(..).for_each(|feature| self.mark_constant(feature));
         self.found = found;
         done
+    }
+
+    /// The draw of [`try_draw`](Self::try_draw) if it is ordered. Calls `prepare` with a feature some time before `visit`.
+    ///
+    /// # Errors
+    /// The first error of `visit`.
+    pub(crate) fn try_draw_ahead<E>(
+        &mut self,
+        wanted: usize,
+        random: &mut Stream,
+        prepare: impl Fn(u32),
+        mut visit: impl FnMut(u32, &mut Stream) -> Result<bool, E>,
+    ) -> Result<(), E> {
+        let order = FeatureOrder::new(self.order.len(), random);
+        let mut found = std::mem::take(&mut self.found);
+        let may_vary =
+            |&feature: &u32| self.position.get(feature as usize).is_some_and(|&at| at as usize >= self.constant);
+        let features = (0..order.len()).map(|place| order.at(place)).filter(may_vary);
+        let mut ahead = features.clone();
+        ahead.by_ref().take(AHEAD).for_each(&prepare);
+        let (mut seen, mut done) = (0, Ok(()));
+        for feature in features {
+            if seen == wanted {
+                break;
+            }
+            ahead.next().into_iter().for_each(&prepare);
+            match visit(feature, random) {
+                Ok(true) => seen += 1,
+                Ok(false) => found.push(feature),
+                Err(error) => {
+                    done = Err(error);
+                    break;
+                }
+            }
+        }
+        found.drain(..).for_each(|feature| self.mark_constant(feature));
+        self.found = found;
+        done
+    }
+
+    /// Starts a draw among `features`, if draws are ordered and all others are constant in the node.
+    pub(crate) fn place(&mut self, features: impl Iterator<Item = u32>, random: &mut Stream) {
+        let order = FeatureOrder::new(self.order.len(), random);
+        self.placed.clear();
+        self.placed.extend(features.map(|feature| u64::from(order.place(feature)) << 32 | u64::from(feature)));
+    }
+
+    /// The draw of [`try_draw`](Self::try_draw) among the features [placed](Self::place). None is excluded below the node.
+    ///
+    /// # Errors
+    /// The first error of `visit`.
+    pub(crate) fn try_draw_placed<E>(
+        &mut self,
+        wanted: usize,
+        random: &mut Stream,
+        mut visit: impl FnMut(u32, &mut Stream) -> Result<bool, E>,
+    ) -> Result<(), E> {
+        let mut rest = &mut self.placed[..];
+        let mut missing = wanted;
+        while missing > 0 && !rest.is_empty() {
+            let n = missing.min(rest.len());
+            if n < rest.len() {
+                rest.select_nth_unstable(n);
+            }
+            let (first, others) = rest.split_at_mut(n);
+            first.sort_unstable();
+            for &placed in &*first {
+                missing -= usize::from(visit(placed as u32, random)?);
+            }
+            rest = others;
+        }
+        Ok(())
     }
 
     /// Excludes `feature`, which must not be excluded yet.
@@ -142,27 +234,58 @@ mod tests {
 
     #[test]
     fn constants_do_not_use_up_a_draw_and_are_set_aside_below() {
-        let mut pool = FeaturePool::new((0..9).map(|feature| feature == 4));
-        let root = pool.mark();
-        let seen = drawn(&mut pool, 3, 0);
-        assert_eq!(seen.iter().filter(|&&feature| feature % 3 != 0).count(), 3);
-        assert!(!seen.contains(&4));
-        let constants: Vec<u32> = seen.into_iter().filter(|feature| feature % 3 == 0).collect();
-        assert!(drawn(&mut pool, 9, 1).iter().all(|feature| !constants.contains(feature)));
-        pool.rewind(root);
-        assert_eq!(pool.len(), 8);
+        for is_ordered in [false, true] {
+            let mut pool = FeaturePool::new((0..9).map(|feature| feature == 4), is_ordered);
+            let root = pool.mark();
+            let seen = drawn(&mut pool, 3, 0);
+            assert_eq!(seen.iter().filter(|&&feature| feature % 3 != 0).count(), 3);
+            assert!(!seen.contains(&4));
+            let constants: Vec<u32> = seen.into_iter().filter(|feature| feature % 3 == 0).collect();
+            assert!(drawn(&mut pool, 9, 1).iter().all(|feature| !constants.contains(feature)));
+            pool.rewind(root);
+            assert_eq!(pool.len(), 8);
+        }
+    }
+
+    #[test]
+    fn a_draw_among_the_varying_features_is_that_of_all() {
+        let varies = |feature: u32| feature.is_multiple_of(7);
+        for node in 0..50 {
+            let mut pool = FeaturePool::new((0..3_000).map(|feature| feature % 100 == 99), true);
+            let (mut all, mut among) = (Vec::new(), Vec::new());
+            let random = || stream(0, Purpose::Node, 0, node);
+            pool.draw(55, &mut random(), |feature, _| {
+                if varies(feature) {
+                    all.push(feature);
+                }
+                varies(feature)
+            });
+            // A feature that does not vary takes no place in the draw.
+            let features = (0..3_000).filter(|&feature| (varies(feature) || feature == 5) && feature % 100 != 99);
+            let mut random = random();
+            pool.place(features, &mut random);
+            let Ok(()) = pool.try_draw_placed(55, &mut random, |feature, _| {
+                if varies(feature) {
+                    among.push(feature);
+                }
+                Ok::<_, Infallible>(varies(feature))
+            });
+            assert_eq!((all.len(), &all), (55, &among));
+        }
     }
 
     #[test]
     fn draws_depend_on_the_node_and_not_on_what_was_visited_before() {
-        let mut pool = FeaturePool::new((0..50).map(|_| false));
-        let root = pool.mark();
-        let first = drawn(&mut pool, 7, 5);
-        pool.rewind(root);
-        for node in 10..20 {
-            drawn(&mut pool, 7, node);
+        for is_ordered in [false, true] {
+            let mut pool = FeaturePool::new((0..50).map(|_| false), is_ordered);
+            let root = pool.mark();
+            let first = drawn(&mut pool, 7, 5);
+            pool.rewind(root);
+            for node in 10..20 {
+                drawn(&mut pool, 7, node);
+            }
+            pool.rewind(root);
+            assert_eq!(first, drawn(&mut pool, 7, 5));
         }
-        pool.rewind(root);
-        assert_eq!(first, drawn(&mut pool, 7, 5));
     }
 }

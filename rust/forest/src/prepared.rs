@@ -80,8 +80,12 @@ impl Prepared {
         let book = Codebook::new(&scan.profile, problem, params.clusters(problem.task), intake.source.name())?;
         // The scan holds a sample of the rows.
         drop(scan);
-        let outside =
-            resources.filter(|resources| !external::holds_all(rows, &book, params, resources.budget.left())).cloned();
+        // Growth in external memory reads all codes of a row.
+        let compressed = book.clone().compressed();
+        let holds =
+            |book: &Codebook| resources.is_none_or(|r| external::holds_all(rows, book, params, r.budget.left()));
+        let outside = resources.filter(|_| !holds(&compressed)).cloned();
+        let book = if outside.is_none() { compressed } else { book };
         match &outside {
             None => info!("memory plan: the codes of {rows} rows are held in memory"),
             Some(Resources { scratch, .. }) => info!(

@@ -88,6 +88,7 @@ impl<'a> Reached<'a> {
         match slot {
             Slot::Narrow(slot) => task.run(self.view.take(slot, rows, &mut self.codes.narrow)),
             Slot::Wide(slot) => task.run(self.view.take(slot, rows, &mut self.codes.wide)),
+            Slot::Sparse(number) => task.run(self.view.take_sparse(number, rows, &mut self.codes.wide)),
         }
     }
 }

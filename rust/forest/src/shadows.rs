@@ -9,6 +9,8 @@
 //!
 //! Memory: the codes of all features twice, and eight bytes for each row.
 
+use std::ops::Range;
+
 use ferrank_data::schema::Task;
 use ferrank_ranking::relevance::{Relevance, from_blocks, from_one_permutation};
 use ferrank_ranking::{Contribution, Part, RunData, Vector};
@@ -31,6 +33,18 @@ const LEAST_TREES: usize = 10 * TREES;
 pub(crate) fn block(tree: u64, n_features: usize, params: &ForestParams) -> u64 {
     let in_ensemble = tree % params.n_estimators as u64;
     tree - if n_features < MANY { in_ensemble % TREES as u64 } else { in_ensemble }
+}
+
+/// The trees with numbers below `n_trees`, in ranges of which each sees the same shadows; all of them without shadows.
+pub(crate) fn rounds(n_trees: u64, n_features: usize, params: &ForestParams) -> Vec<Range<u64>> {
+    let mut rounds: Vec<Range<u64>> = Vec::new();
+    for tree in 0..n_trees {
+        match rounds.last_mut() {
+            Some(round) if !params.shadows || block(tree, n_features, params) == round.start => round.end += 1,
+            _ => rounds.push(tree..tree + 1),
+        }
+    }
+    rounds
 }
 
 /// The random stream of the shadows of a block.
@@ -101,6 +115,18 @@ mod tests {
         assert_eq!(blocks, [0, 0, 20, 180, 200, 210, 210, 230]);
         let blocks: Vec<u64> = [0, 19, 209, 210, 419, 420].map(|tree| block(tree, MANY, &params)).into();
         assert_eq!(blocks, [0, 0, 0, 210, 210, 420]);
+    }
+
+    #[test]
+    fn a_round_is_a_block_or_all_trees() {
+        let params = ForestParams::default().with_n_estimators(210);
+        let ends = |n_features, params: &ForestParams| -> Vec<(u64, u64)> {
+            rounds(45, n_features, params).iter().map(|round| (round.start, round.end)).collect()
+        };
+        assert_eq!(ends(3, &params), [(0, 45)]);
+        let params = ForestParams { shadows: true, ..params };
+        assert_eq!(ends(MANY, &params), [(0, 45)]);
+        assert_eq!(ends(3, &params), [(0, 20), (20, 40), (40, 45)]);
     }
 
     #[test]

@@ -71,7 +71,7 @@ impl<'a> TreeWorker<'a> {
         scores.add_splits(grown);
         let mut complete = oob.tree();
         complete.add_tree(None, grown, &oob.targets);
-        scores.on_tree(&oob.view(tree, &mut complete, &rows))?;
+        scores.on_tree(&oob.view(tree, &mut complete, &rows, None))?;
         Ok(scores.harvest())
     }
 }

@@ -10,10 +10,13 @@ use std::ops::Range;
 
 use super::space::Block;
 use ferrank_data::store::bands::{BAND, Bands, Column};
-use ferrank_data::store::{Chunk, Code, CodeStore, Stored};
+use ferrank_data::store::{Chunk, Code, CodeStore, SparseCodes, Stored};
 
 /// The sizes in bytes at which the codes of a node are copied together, in descending order.
 pub(crate) const CASCADE: [usize; 4] = [16 << 20, 2 << 20, 256 << 10, 16 << 10];
+
+static NO_BLOCK: Block =
+    Block { width: 0, dense: Vec::new(), weights: Vec::new(), starts: Vec::new(), indicators: Vec::new() };
 
 /// Codes and component values of the rows `0 .. rows`.
 #[derive(Clone, Copy)]
@@ -26,19 +29,31 @@ pub(crate) struct View<'a> {
     pub(crate) block: &'a Block,
     /// The number of each row in the store, if it is kept; empty for the store itself.
     origin: &'a [u32],
+    /// The codes of sparse features in all rows of the store.
+    sparse: Option<&'a SparseCodes>,
 }
 
 impl<'a> View<'a> {
     /// The whole store.
     pub(crate) fn from_store(store: &'a CodeStore, block: &'a Block) -> Self {
-        View { chunks: &store.chunks, firsts: &store.firsts, base: 0, block, origin: &[] }
+        View {
+            chunks: &store.chunks,
+            firsts: &store.firsts,
+            base: 0,
+            block,
+            origin: &[],
+            sparse: store.sparse.as_deref(),
+        }
     }
 
     /// The rows of the store from row `base` on, without values.
     pub(crate) fn from_codes(store: &'a CodeStore, base: usize) -> Self {
-        static NO_BLOCK: Block =
-            Block { width: 0, dense: Vec::new(), weights: Vec::new(), starts: Vec::new(), indicators: Vec::new() };
         View::from_block(store, base, &NO_BLOCK)
+    }
+
+    /// The rows of `chunk`, without values.
+    pub(crate) fn of_codes(chunk: &'a Chunk) -> Self {
+        View::from_chunk(chunk, &NO_BLOCK, &[])
     }
 
     /// The rows of the store from row `base` on; `block` has their values.
@@ -46,9 +61,14 @@ impl<'a> View<'a> {
         View { base, ..View::from_store(store, block) }
     }
 
-    /// Rows that were copied together.
+    /// Rows that were copied together, without sparse features.
     pub(crate) fn from_chunk(chunk: &'a Chunk, block: &'a Block, origin: &'a [u32]) -> Self {
-        View { chunks: std::slice::from_ref(chunk), firsts: &[0], base: 0, block, origin }
+        View { chunks: std::slice::from_ref(chunk), firsts: &[0], base: 0, block, origin, sparse: None }
+    }
+
+    /// Rows of this view that were copied together. Those of sparse features are found by their `origin`.
+    pub(crate) fn copied(self, chunk: &'a Chunk, block: &'a Block, origin: &'a [u32]) -> Self {
+        View { sparse: self.sparse, ..View::from_chunk(chunk, block, origin) }
     }
 
     /// The chunk with all rows, if there is one.
@@ -60,8 +80,23 @@ impl<'a> View<'a> {
     }
 
     /// The number in the store of row `row`.
+    #[inline(always)]
     pub(crate) fn origin(&self, row: u32) -> u32 {
-        if self.origin.is_empty() { row } else { self.origin[row as usize] }
+        if self.origin.is_empty() { self.base as u32 + row } else { self.origin[row as usize] }
+    }
+
+    /// Returns true if rows are read by their numbers in the store.
+    pub(crate) fn needs_origin(&self) -> bool {
+        self.sparse.is_some()
+    }
+
+    /// The codes of `rows`, which ascend, of sparse feature number `number`; `buffer` holds them.
+    pub(crate) fn take_sparse<'b>(&self, number: usize, rows: &[u32], buffer: &'b mut Vec<u16>) -> &'b mut Vec<u16> {
+        buffer.resize(rows.len(), 0);
+        if let Some(sparse) = self.sparse {
+            sparse.fill(number, rows.len(), |position| self.origin(rows[position]) as usize, buffer);
+        }
+        buffer
     }
 
     /// The codes of `rows`, which ascend, in the column at `slot`.

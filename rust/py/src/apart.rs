@@ -18,22 +18,71 @@ use crate::input::Source;
 use crate::run::Run;
 use crate::{roles, settings};
 
-/// The targets and weights of a part, whose codes are `codes`, as bytes.
+/// Codes the parts of a data set for a forest.
+#[pyclass(frozen, module = "ferrank._core")]
+pub(crate) struct Coder(Arc<ferrank::forest::Coder>);
+
+#[pymethods]
+impl Coder {
+    /// Derives the codes of the data set of `profile` with the columns of `source`; of the rows that have the target
+    /// `alone`, if that is given.
+    #[staticmethod]
+    #[pyo3(signature = (source, roles, settings, profile, alone=None))]
+    fn of(
+        py: Python<'_>,
+        source: &Source,
+        roles: &Bound<'_, PyDict>,
+        settings: &Bound<'_, PyDict>,
+        profile: PyBackedBytes,
+        alone: Option<usize>,
+    ) -> PyResult<Self> {
+        let (roles, params) = (roles::ranked_roles(roles, settings)?, settings::forest(settings)?);
+        let coder = py.detach(|| {
+            let view = View::new(&*source.0, &roles, params.treatment()).with_alone(alone);
+            ferrank::forest::Coder::new(view, &params, &Profile::from_ipc(profile.to_vec())?)
+        });
+        coder.map(|coder| Coder(Arc::new(coder))).map_err(|e| to_py(py, e))
+    }
+
+    /// Codes a part; the result is bytes.
+    fn code(&self, part: &Source, threads: usize) -> PyResult<Run> {
+        let (coder, part) = (self.0.clone(), part.0.clone());
+        Run::start(
+            move |monitor| coder.code(&*part, threads, monitor),
+            |py, bytes| Ok(PyBytes::new(py, &bytes).into_any()),
+        )
+    }
+
+    /// The targets and weights of a part, whose codes are `codes`, as bytes.
+    fn answers<'py>(&self, py: Python<'py>, codes: PyBackedBytes) -> PyResult<Bound<'py, PyBytes>> {
+        let bytes = py.detach(|| self.0.answers(buffer(codes)));
+        bytes.map(|bytes| PyBytes::new(py, &bytes)).map_err(|e| to_py(py, e))
+    }
+}
+
+/// The trees of a run in ranges, each to be grown over parts by calls of their own.
 #[pyfunction]
-pub(crate) fn answers<'py>(
-    py: Python<'py>,
+pub(crate) fn rounds(
+    py: Python<'_>,
     source: &Source,
     roles: &Bound<'_, PyDict>,
     settings: &Bound<'_, PyDict>,
     profile: PyBackedBytes,
-    codes: PyBackedBytes,
-) -> PyResult<Bound<'py, PyBytes>> {
+) -> PyResult<Vec<(u64, u64)>> {
     let (roles, params) = (roles::ranked_roles(roles, settings)?, settings::forest(settings)?);
-    let bytes = py.detach(|| {
+    let rounds = py.detach(|| {
         let profile = Profile::from_ipc(profile.to_vec())?;
-        apart::answers(View::new(&*source.0, &roles, params.treatment()), &params, &profile, buffer(codes))
+        apart::rounds(View::new(&*source.0, &roles, params.treatment()), &params, &profile)
     });
-    bytes.map(|bytes| PyBytes::new(py, &bytes)).map_err(|e| to_py(py, e))
+    let rounds = rounds.map_err(|e| to_py(py, e))?;
+    Ok(rounds.into_iter().map(|round| (round.start, round.end)).collect())
+}
+
+/// The codes of a part, those of its shadows if there are some, and the number of its first row.
+type PartCodes = (PyBackedBytes, Option<PyBackedBytes>, usize);
+
+fn part_codes((codes, shadows, first): PartCodes) -> apart::PartCodes {
+    apart::PartCodes { codes: buffer(codes), shadows: shadows.map(buffer), first }
 }
 
 /// What every worker knows of a data set in parts that keep their codes.
@@ -56,27 +105,38 @@ impl Apart {
         let apart = py.detach(|| {
             let view = View::new(&*source.0, &roles, params.treatment());
             let answers = answers.into_iter().map(buffer).collect();
-            apart::Apart::new(view, &params, Profile::from_ipc(profile.to_vec())?, answers)
+            apart::Apart::new(view, &params, &Profile::from_ipc(profile.to_vec())?, answers)
         });
         apart.map(|apart| Apart(Arc::new(apart))).map_err(|e| to_py(py, e))
     }
 
-    /// Grows the trees from `first` up to `end` on `threads` threads, within `memory` bytes; `parts` has the methods
-    /// `sums`, `collect`, `bucket` and `codes`. The result is an `Accumulator`.
-    fn accumulate(&self, first: u64, end: u64, threads: usize, memory: Option<u64>, parts: Py<PyAny>) -> PyResult<Run> {
+    /// Grows the trees from `first` up to `end`, of one round, on `threads` threads, within `memory` bytes; `parts` has
+    /// the methods `sums`, `collect`, `bucket` and `rows`. The result is an `Accumulator`.
+    fn accumulate(
+        &self,
+        first: u64,
+        end: u64,
+        threads: usize,
+        memory: Option<u64>,
+        temp_dir: Option<PathBuf>,
+        parts: Py<PyAny>,
+    ) -> PyResult<Run> {
         let apart = self.0.clone();
         Accumulator::run(move |monitor| {
-            let options = RunOptions::default().with_threads(threads).with_memory(memory).with_keys(Some(first..end));
+            let options = RunOptions::default()
+                .with_threads(threads)
+                .with_memory(memory)
+                .with_temp_dir(temp_dir.as_deref())
+                .with_keys(Some(first..end));
             apart.accumulate(&options, &Asked(parts), monitor)
         })
     }
 
-    /// Adds up what `request` asks for, of the part with these `codes`, whose first row is number `first`; the result is
-    /// an array.
-    fn sums(&self, codes: PyBackedBytes, first: usize, request: PyBackedBytes, threads: usize) -> PyResult<Run> {
+    /// Adds up what `request` asks for, of a part; the result is an array.
+    fn sums(&self, part: PartCodes, request: PyBackedBytes, threads: usize) -> PyResult<Run> {
         let apart = self.0.clone();
         Run::start(
-            move |monitor| apart.sums((buffer(codes), first), &request, threads, monitor),
+            move |monitor| apart.sums(part_codes(part), &request, threads, monitor),
             |py, sums| Ok(PyArray1::from_vec(py, sums).into_any()),
         )
     }
@@ -84,8 +144,7 @@ impl Apart {
     /// Collects the rows of the buckets that `request` asks for, of a part; the result is a list of bytes.
     fn collect(
         &self,
-        codes: PyBackedBytes,
-        first: usize,
+        part: PartCodes,
         request: PyBackedBytes,
         threads: usize,
         temp_dir: Option<PathBuf>,
@@ -94,24 +153,55 @@ impl Apart {
         Run::start(
             move |monitor| {
                 let options = RunOptions::default().with_threads(threads).with_temp_dir(temp_dir.as_deref());
-                apart.collect((buffer(codes), first), &request, &options, monitor)
+                apart.collect(part_codes(part), &request, &options, monitor)
             },
-            |py, buckets| {
-                let buckets: Vec<_> = buckets.iter().map(|bytes| PyBytes::new(py, bytes)).collect();
-                Ok(buckets.into_pyobject(py)?.into_any())
-            },
+            list_of_bytes,
         )
     }
 
-    /// Reads the codes of those of `rows` that are in a part; the result is bytes.
-    fn codes(&self, codes: PyBackedBytes, first: usize, rows: PyReadonlyArray1<'_, u64>) -> PyResult<Run> {
+    /// Reads what `request` asks for of the rows of a part; the result is bytes.
+    fn rows(&self, part: PartCodes, request: PyBackedBytes, threads: usize) -> PyResult<Run> {
         let apart = self.0.clone();
-        let rows: Vec<usize> = rows.as_array().iter().map(|&row| row as usize).collect();
         Run::start(
-            move |monitor| apart.codes((buffer(codes), first), &rows, monitor),
+            move |monitor| apart.rows(part_codes(part), &request, threads, monitor),
             |py, bytes| Ok(PyBytes::new(py, &bytes).into_any()),
         )
     }
+
+    /// Reads the codes that the shadows of each part have from part number `number`, in the round that starts with tree
+    /// number `tree`; `firsts` are the first rows of all parts. The result is a list of bytes.
+    fn spread(&self, part: PartCodes, tree: u64, firsts: Vec<usize>, number: usize, threads: usize) -> PyResult<Run> {
+        let apart = self.0.clone();
+        Run::start(
+            move |monitor| apart.spread(part_codes(part), (tree, &firsts, number), threads, monitor),
+            list_of_bytes,
+        )
+    }
+
+    /// Puts together the codes of the shadows of part number `number` from the `pieces` that all parts spread for it; the
+    /// result is bytes.
+    fn shadows(
+        &self,
+        part: PartCodes,
+        tree: u64,
+        firsts: Vec<usize>,
+        number: usize,
+        pieces: Vec<PyBackedBytes>,
+    ) -> PyResult<Run> {
+        let apart = self.0.clone();
+        Run::start(
+            move |monitor| {
+                let pieces: Vec<_> = pieces.into_iter().map(buffer).collect();
+                apart.shadows(part_codes(part), (tree, &firsts, number), &pieces, monitor)
+            },
+            |py, bytes| Ok(PyBytes::new(py, &bytes).into_any()),
+        )
+    }
+}
+
+fn list_of_bytes<'py>(py: Python<'py>, pieces: Vec<Vec<u8>>) -> PyResult<Bound<'py, PyAny>> {
+    let pieces: Vec<_> = pieces.iter().map(|bytes| PyBytes::new(py, bytes)).collect();
+    Ok(pieces.into_pyobject(py)?.into_any())
 }
 
 /// Parts that a Python object asks.
@@ -122,6 +212,25 @@ impl Asked {
         Python::attach(|py| {
             call(self.0.bind(py)).map_err(|error| Error::Data(format!("a task on the cluster: {error}")))
         })
+    }
+
+    /// Calls `each` with the bytes that `call` returns an iterator of.
+    fn one_by_one(
+        &self,
+        call: impl for<'py> FnOnce(&Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>>,
+        each: &mut dyn FnMut(&[u8]) -> Result<()>,
+    ) -> Result<()> {
+        let found = self.ask(|parts| Ok(call(parts)?.try_iter()?.unbind()))?;
+        let next = || {
+            self.ask(|parts| match found.bind(parts.py()).clone().next() {
+                Some(bytes) => bytes?.extract::<PyBackedBytes>().map(Some).map_err(Into::into),
+                None => Ok(None),
+            })
+        };
+        while let Some(bytes) = next()? {
+            each(&bytes)?;
+        }
+        Ok(())
     }
 }
 
@@ -137,14 +246,11 @@ impl Parts for Asked {
         self.ask(|parts| parts.call_method1("collect", (PyBytes::new(parts.py(), request),)).map(drop))
     }
 
-    fn bucket(&self, number: usize) -> Result<Vec<u8>> {
-        self.ask(|parts| Ok(parts.call_method1("bucket", (number,))?.extract::<PyBackedBytes>()?.to_vec()))
+    fn bucket(&self, number: usize, each: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
+        self.one_by_one(|parts| parts.call_method1("bucket", (number,)), each)
     }
 
-    fn codes(&self, rows: &[usize]) -> Result<Vec<u8>> {
-        self.ask(|parts| {
-            let rows = PyArray1::from_iter(parts.py(), rows.iter().map(|&row| row as u64));
-            Ok(parts.call_method1("codes", (rows,))?.extract::<PyBackedBytes>()?.to_vec())
-        })
+    fn rows(&self, request: &[u8], each: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
+        self.one_by_one(|parts| parts.call_method1("rows", (PyBytes::new(parts.py(), request),)), each)
     }
 }

@@ -13,7 +13,7 @@ use arrow_array::types::{
 use arrow_array::{Array, ArrayRef, BooleanArray, PrimitiveArray, RecordBatch, RecordBatchOptions};
 use arrow_buffer::ScalarBuffer;
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
-use ferrank::source::{ChunkSource, Chunks};
+use ferrank::source::{ChunkSource, Chunks, SparseColumns};
 use ferrank::{Error, Result};
 use numpy::{PyArrayDescrMethods, PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -57,6 +57,32 @@ impl Part {
             Part::Column(array) => array.len(),
         }
     }
+
+    fn width(&self) -> usize {
+        match self {
+            Part::Matrix(matrix) => matrix.shape[1],
+            Part::Sparse(matrix) => matrix.n_columns(),
+            Part::Column(_) => 1,
+        }
+    }
+
+    fn data_type(&self) -> DataType {
+        match self {
+            Part::Matrix(matrix) => matrix.data_type.clone(),
+            Part::Sparse(matrix) => matrix.data_type(),
+            Part::Column(array) => array.data_type().clone(),
+        }
+    }
+
+    /// Appends all columns, cut to `len` rows from `start`, to `out`.
+    fn columns(&self, start: usize, len: usize, out: &mut Vec<ArrayRef>) -> Result<()> {
+        match self {
+            Part::Matrix(matrix) => matrix.columns(start, len, out),
+            Part::Sparse(matrix) => matrix.columns(start, len, out)?,
+            Part::Column(array) => out.push(array.slice(start, len)),
+        }
+        Ok(())
+    }
 }
 
 impl ArraySource {
@@ -75,11 +101,7 @@ impl ArraySource {
             } else {
                 Part::Column(data.extract::<PyArray>()?.into_inner().0)
             };
-            let (width, data_type) = match &part {
-                Part::Matrix(matrix) => (matrix.shape[1], matrix.data_type.clone()),
-                Part::Sparse(matrix) => (matrix.n_columns(), matrix.data_type()),
-                Part::Column(array) => (1, array.data_type().clone()),
-            };
+            let (width, data_type) = (part.width(), part.data_type());
             if names.len() != width {
                 return Err(PyValueError::new_err(format!("{} names for {width} columns", names.len())));
             }
@@ -93,18 +115,8 @@ impl ArraySource {
         Ok(ArraySource { name, schema: Arc::new(Schema::new(fields)), n_rows, parts })
     }
 
-    fn batch(&self, start: usize, len: usize) -> Result<RecordBatch> {
-        let mut columns = Vec::with_capacity(self.schema.fields().len());
-        for part in &self.parts {
-            match part {
-                Part::Matrix(matrix) => matrix.columns(start, len, &mut columns),
-                Part::Sparse(matrix) => matrix.columns(start, len, &mut columns)?,
-                Part::Column(array) => columns.push(array.slice(start, len)),
-            }
-        }
-        let options = RecordBatchOptions::new().with_row_count(Some(len));
-        RecordBatch::try_new_with_options(self.schema.clone(), columns, &options)
-            .map_err(|e| Error::Data(format!("{}: {e}", self.name)))
+    fn all(&self) -> View<'_> {
+        View { source: self, schema: self.schema.clone(), parts: self.parts.iter().collect() }
     }
 }
 
@@ -114,13 +126,7 @@ impl ChunkSource for ArraySource {
     }
 
     fn chunks(&self) -> Result<Chunks<'_>> {
-        let width = self.schema.fields().len().max(1);
-        let block = match self.parts.iter().any(|part| matches!(part, Part::Sparse(_))) {
-            true => (BLOCK_CELLS / width).clamp(1, 1 << 16),
-            false => (BLOCK_VALUES / width).clamp(256, 1 << 16),
-        };
-        let starts = (0..self.n_rows).step_by(block);
-        Ok(Box::new(starts.map(move |start| self.batch(start, block.min(self.n_rows - start)))))
+        Ok(self.all().into_chunks())
     }
 
     fn name(&self) -> &str {
@@ -129,6 +135,68 @@ impl ChunkSource for ArraySource {
 
     fn rows_hint(&self) -> Option<u64> {
         Some(self.n_rows as u64)
+    }
+
+    fn sparse(&self) -> Result<Option<SparseColumns<'_>>> {
+        // The widest of them; the others are read as all columns are.
+        let sparse = self.parts.iter().enumerate().filter(|(_, part)| matches!(part, Part::Sparse(_)));
+        let Some((number, Part::Sparse(matrix))) = sparse.max_by_key(|(_, part)| part.width()) else {
+            return Ok(None);
+        };
+        let first = self.parts[..number].iter().map(Part::width).sum();
+        let (width, (starts, columns)) = (matrix.n_columns(), matrix.rows());
+        let values = matrix.numbers(0..columns.len())?;
+        let fields = self.schema.fields();
+        let beside: Vec<_> = fields[..first].iter().chain(&fields[first + width..]).cloned().collect();
+        let parts = self.parts[..number].iter().chain(&self.parts[number + 1..]).collect();
+        let rest = Box::new(View { source: self, schema: Arc::new(Schema::new(beside)), parts });
+        Ok(Some(SparseColumns { first, width, starts, columns, values, rest }))
+    }
+}
+
+/// Some parts of a source, with their columns.
+#[derive(Clone)]
+struct View<'a> {
+    source: &'a ArraySource,
+    schema: SchemaRef,
+    parts: Vec<&'a Part>,
+}
+
+impl<'a> View<'a> {
+    fn batch(&self, start: usize, len: usize) -> Result<RecordBatch> {
+        let mut columns = Vec::with_capacity(self.schema.fields().len());
+        self.parts.iter().try_for_each(|part| part.columns(start, len, &mut columns))?;
+        let options = RecordBatchOptions::new().with_row_count(Some(len));
+        RecordBatch::try_new_with_options(self.schema.clone(), columns, &options)
+            .map_err(|e| Error::Data(format!("{}: {e}", self.source.name)))
+    }
+
+    fn into_chunks(self) -> Chunks<'a> {
+        let (width, n_rows) = (self.schema.fields().len().max(1), self.source.n_rows);
+        let block = match self.parts.iter().any(|part| matches!(part, Part::Sparse(_))) {
+            true => (BLOCK_CELLS / width).clamp(1, 1 << 16),
+            false => (BLOCK_VALUES / width).clamp(256, 1 << 16),
+        };
+        let starts = (0..n_rows).step_by(block);
+        Box::new(starts.map(move |start| self.batch(start, block.min(n_rows - start))))
+    }
+}
+
+impl ChunkSource for View<'_> {
+    fn schema(&self) -> SchemaRef {
+        self.schema.clone()
+    }
+
+    fn chunks(&self) -> Result<Chunks<'_>> {
+        Ok(self.clone().into_chunks())
+    }
+
+    fn name(&self) -> &str {
+        &self.source.name
+    }
+
+    fn rows_hint(&self) -> Option<u64> {
+        self.source.rows_hint()
     }
 }
 

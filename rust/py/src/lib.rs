@@ -36,7 +36,7 @@ mod _core {
     #[pymodule_export]
     use super::accumulator::{Accumulator, Coded, default_memory, merge_profiles, n_keys};
     #[pymodule_export]
-    use super::apart::{Apart, answers};
+    use super::apart::{Apart, Coder, rounds};
     #[pymodule_export]
     use super::data::{class_roles, closed_sets, convert, inspect, integer_targets, neighbors, parquet_sizes, spill};
     #[pymodule_export]
@@ -45,12 +45,12 @@ mod _core {
     use super::logs::take_events;
     #[pymodule_export]
     use super::rank::{
-        accumulate, code, count, grow_tree, join_evidence, profile, q_values, rank_intervals, rank_until, verdicts,
+        accumulate, count, grow_tree, join_evidence, profile, q_values, rank_intervals, rank_until, verdicts,
     };
     #[pymodule_export]
     use super::run::Run;
     #[pymodule_export]
-    use super::selection::{nearest, obstacle, queries, search, taking_part};
+    use super::selection::{beside, nearest, obstacle, queries, search, taking_part, values};
     #[pymodule_export]
     use super::settings::{default_settings_json, score_definitions, settings_json};
     #[pymodule_export]

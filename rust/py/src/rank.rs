@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use ferrank::forest::{self, code as code_part};
+use ferrank::forest;
 use ferrank::intake::View;
 use ferrank::profile::{Place, Profile};
 use ferrank::relevance::{Dependence, Relevance, Verdict};
@@ -124,28 +124,6 @@ pub(crate) fn count(
             ferrank::profile::count(View::new(&*source, &roles, unlabelled).with_alone(alone), monitor)
         },
         |py, counts| Ok((counts.rows, counts.kept).into_pyobject(py)?.into_any()),
-    )
-}
-
-/// Codes `source`, a part of the data set of `profile`, for a forest; the result is bytes.
-#[pyfunction]
-#[pyo3(signature = (source, roles, settings, profile, threads, alone=None))]
-pub(crate) fn code(
-    source: &Source,
-    roles: &Bound<'_, PyDict>,
-    settings: &Bound<'_, PyDict>,
-    profile: PyBackedBytes,
-    threads: usize,
-    alone: Option<usize>,
-) -> PyResult<Run> {
-    let (source, roles, params) =
-        (source.0.clone(), roles::ranked_roles(roles, settings)?, settings::forest(settings)?);
-    Run::start(
-        move |monitor| {
-            let view = View::new(&*source, &roles, params.treatment()).with_alone(alone);
-            code_part(view, &params, &Profile::from_ipc(profile.to_vec())?, threads, monitor)
-        },
-        to_bytes,
     )
 }
 

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use ferrank::forest::apart;
 use ferrank::intake::View;
 use ferrank::profile::Profile;
-use ferrank::relief::selection;
+use ferrank::relief::selection::{self, Selection};
 use ferrank::{Result, RunOptions, Settings};
 use numpy::{PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
@@ -49,7 +49,7 @@ pub(crate) fn obstacle(
         let problem = View::new(&*source.0, &roles, ranker.ranker().unlabelled()).problem()?;
         Ok(match &ranker {
             Settings::Forest(params) => apart::obstacle(&problem, params),
-            Settings::Relief(params) => selection::obstacle(&problem, params, &profile),
+            Settings::Relief(params) => selection::obstacle(params, &profile),
             _ => Some("ranker: it has no way to leave rows where they are"),
         })
     });
@@ -74,6 +74,44 @@ pub(crate) fn queries<'py>(
         selection::queries(&problem, &params, &options, &profile)
     });
     found.map(|rows| PyArray1::from_vec(py, rows)).map_err(|e| to_py(py, e))
+}
+
+/// The names of the columns that must be known of all rows, beside those of a selection, and of the features in whose
+/// place rows have ranks among all rows.
+#[pyfunction]
+pub(crate) fn beside(
+    py: Python<'_>,
+    source: &Source,
+    roles: &Bound<'_, PyDict>,
+    settings: &Bound<'_, PyDict>,
+    profile: PyBackedBytes,
+) -> PyResult<(Vec<String>, Vec<String>)> {
+    let (roles, params) = (roles::ranked_roles(roles, settings)?, settings::relief(settings)?);
+    let found = py.detach(|| {
+        let profile = Profile::from_ipc(profile.to_vec())?;
+        let problem = View::new(&*source.0, &roles, params.unlabelled).problem()?;
+        Ok(selection::beside(&problem, &params, &profile))
+    });
+    found.map(|selection::Beside { targets, ranked }| (targets, ranked)).map_err(|e| to_py(py, e))
+}
+
+/// Reads the values of the numeric features called `names`; the result is a list of arrays, NaN where missing.
+#[pyfunction]
+pub(crate) fn values(
+    source: &Source,
+    roles: &Bound<'_, PyDict>,
+    settings: &Bound<'_, PyDict>,
+    names: Vec<String>,
+) -> PyResult<Run> {
+    let (source, roles, params) =
+        (source.0.clone(), roles::ranked_roles(roles, settings)?, settings::relief(settings)?);
+    Run::start(
+        move |monitor| selection::values(View::new(&*source, &roles, params.unlabelled), &names, monitor),
+        |py, columns| {
+            let columns: Vec<_> = columns.into_iter().map(|column| PyArray1::from_vec(py, column)).collect();
+            Ok(columns.into_pyobject(py)?.into_any())
+        },
+    )
 }
 
 /// Finds the places of `queries` and of the rows that count for them, among rows with these `numbers`; the result is an
@@ -110,10 +148,10 @@ pub(crate) fn nearest(
     )
 }
 
-/// Computes the contributions of the blocks of queries `keys`, from rows with these `numbers`; the result is an
-/// `Accumulator`.
+/// Computes the contributions of the blocks of queries `keys`, from rows with these `numbers` and the `targets` of all
+/// rows, where these are needed; the result is an `Accumulator`.
 #[pyfunction]
-#[pyo3(signature = (source, roles, settings, threads, memory, temp_dir, profile, numbers, keys))]
+#[pyo3(signature = (source, roles, settings, threads, memory, temp_dir, profile, numbers, keys, targets))]
 #[allow(clippy::too_many_arguments)]
 pub(crate) fn search(
     source: &Source,
@@ -125,10 +163,11 @@ pub(crate) fn search(
     profile: PyBackedBytes,
     numbers: PyReadonlyArray1<'_, u32>,
     keys: (u64, u64),
+    targets: Option<&Source>,
 ) -> PyResult<Run> {
     let (source, roles, params) =
         (source.0.clone(), roles::ranked_roles(roles, settings)?, settings::relief(settings)?);
-    let numbers = numbers.as_array().to_vec();
+    let (numbers, targets) = (numbers.as_array().to_vec(), targets.map(|source| source.0.clone()));
     Accumulator::run(move |monitor| {
         let profile = Profile::from_ipc(profile.to_vec())?;
         let options = RunOptions::default()
@@ -137,6 +176,7 @@ pub(crate) fn search(
             .with_temp_dir(temp_dir.as_deref())
             .with_keys(Some(keys.0..keys.1))
             .with_profile(Some(&profile));
-        selection::accumulate(&*source, &roles, &params, &options, &numbers, monitor)
+        let selection = Selection { numbers: &numbers, targets: targets.as_ref().map(|targets| &**targets as _) };
+        selection::accumulate(&*source, &roles, &params, &options, selection, monitor)
     })
 }

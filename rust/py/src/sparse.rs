@@ -1,7 +1,7 @@
 //! A matrix of compressed sparse rows (SciPy's CSR) as columns of record batches, a block of rows at a time.
 //!
 //! Cost: for a block, the columns that hold a value in it; all others share one array of zeros. The
-//! three arrays of the matrix are not copied.
+//! three arrays of the matrix are not copied. Forests read them without blocks.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -9,6 +9,7 @@ use std::sync::Arc;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, Int32Type, Int64Type};
 use arrow_array::{Array, ArrayRef, BooleanArray, Float64Array, Int32Array, Int64Array};
+use arrow_buffer::ScalarBuffer;
 use arrow_cast::cast;
 use arrow_schema::DataType;
 use ferrank::{Error, Result};
@@ -75,12 +76,22 @@ impl SparseMatrix {
         }
     }
 
+    /// The positions of the entries of each row, and their columns.
+    pub(crate) fn rows(&self) -> (&[i64], &[i32]) {
+        (self.starts.values(), self.columns.values())
+    }
+
+    /// The entries in `range` as numbers; those of 64 bits are not copied.
+    pub(crate) fn numbers(&self, range: Range<usize>) -> Result<ScalarBuffer<f64>> {
+        let numbers = cast(&self.values.slice(range.start, range.len()), &DataType::Float64)
+            .map_err(|e| Error::Data(format!("the entries of a sparse matrix: {e}")))?;
+        Ok(numbers.as_primitive::<Float64Type>().values().clone())
+    }
+
     /// Appends all columns, cut to `len` rows from `start`, to `out`.
     pub(crate) fn columns(&self, start: usize, len: usize, out: &mut Vec<ArrayRef>) -> Result<()> {
         let entries = self.entries(start).start..self.entries(start + len - 1).end;
-        let numbers = cast(&self.values.slice(entries.start, entries.len()), &DataType::Float64)
-            .map_err(|e| Error::Data(format!("the entries of a sparse matrix: {e}")))?;
-        let numbers = numbers.as_primitive::<Float64Type>().values();
+        let numbers = self.numbers(entries.clone())?;
         let mut filled: Vec<Vec<f64>> = vec![Vec::new(); self.width];
         for row in 0..len {
             for entry in self.entries(start + row) {

@@ -96,7 +96,7 @@ impl RunOptions<'_> {
         let Some(profile) = self.profile else {
             if let Some(rows) = intake.source.rows_hint() {
                 // What comes after a small profile knows better how much memory would do.
-                let bytes = Profile::bytes(problem, max_bins, rows);
+                let bytes = Profile::bytes(intake, max_bins, rows)?;
                 Budget::check_early(self.memory, bytes, "the profile of so many columns")?;
             }
             let profile = Profile::new(intake, max_bins)?;

@@ -65,6 +65,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod all_targets;
 mod draws;
 mod estimates;
 mod influence;
@@ -79,6 +80,7 @@ mod plan;
 mod prepared;
 mod queries;
 mod ranker;
+mod selected;
 pub mod selection;
 mod sums;
 mod targets;
@@ -87,6 +89,7 @@ mod tests;
 
 pub use params::*;
 
+use all_targets::{AllTargets, are_needed};
 use draws::Draws;
 use ferrank_data::intake::{Intake, numbered};
 use ferrank_data::schema::{Problem, Roles, Task};
@@ -101,9 +104,10 @@ use ferrank_runtime::threads::pool;
 use limits::Limits;
 use neighborhoods::neighborhood;
 use outline::Outline;
-use plan::{Kind, Plan};
+use plan::{Distances, Kind, Plan};
 use prepared::Prepared;
 use queries::Queries;
+use selected::Selection;
 use targets::Targets;
 use tracing::info;
 
@@ -145,7 +149,7 @@ fn accumulate_within(
     roles: &Roles,
     params: &ReliefParams,
     options: &RunOptions<'_>,
-    selection: Option<&[u32]>,
+    selection: Option<Selection<'_>>,
     monitor: &Monitor,
 ) -> Result<Accumulator> {
     let problem = Problem::resolve(&source.schema(), roles, source.name())?;
@@ -155,7 +159,7 @@ fn accumulate_within(
         let scan = options.scan(&intake, 0)?;
         numbered(scan.rows, source.name(), "Relief")?;
         match selection {
-            Some(numbers) => obstacles::check_rows(numbers, &scan, &problem, params)?,
+            Some(selection) => selection.check(&scan, &problem, params)?,
             None => check(
                 params.target_draws == 0 || !scan.is_part(),
                 "target_draws: not for rankings of parts of the rows; rank all rows together, or leave it out",
@@ -173,7 +177,7 @@ fn accumulate_within(
         let all_rows = scan.profile.counts.kept;
         let own = requested.start..requested.end.min(n_blocks);
         let queries = match selection {
-            Some(numbers) => Queries::selected(params, all_rows, own, n_blocks, numbers)?,
+            Some(Selection { numbers, .. }) => Queries::selected(params, all_rows, own, n_blocks, numbers)?,
             None => Queries::new(params, &scan, own, n_blocks),
         };
         let unlabelled = scan.profile.counts.unlabelled;
@@ -184,7 +188,8 @@ fn accumulate_within(
                 memory_limits(params, &problem, &scan, (&outline, n_blocks, queries.largest_block()), options.memory)?
             }
         };
-        let prepared = Prepared::read(limits, intake, &scan, params, &Scratch::new(options.temp_dir))?;
+        let (scratch, has_ranks) = (Scratch::new(options.temp_dir), selection.is_some());
+        let prepared = Prepared::read(limits, intake, &scan, params, &scratch, has_ranks)?;
         prepared.check_groups()?;
         let (blocks, myopic): (Vec<u64>, Vec<u64>) = missing.into_iter().partition(|&key| key < n_blocks);
         if !blocks.is_empty() {
@@ -195,7 +200,9 @@ fn accumulate_within(
                 Some(_) => obstacles::priors(&scan.profile),
                 None => prepared.priors(),
             };
-            rule.contribute(&prepared, &prepared.plan(params, outline, groups, priors)?, &blocks, &checkpoint)?;
+            let all = selection.map(|selection| selection.targets(&scan, &problem, params, monitor)).transpose()?;
+            let plan = prepared.plan(params, outline, groups, priors, all.flatten())?;
+            rule.contribute(&prepared, &plan, &blocks, &checkpoint)?;
         }
         for key in myopic {
             checkpoint.add(key, vec![Vector::dense(prepared.myopic(monitor)?)])?;
@@ -240,7 +247,11 @@ fn memory_limits(
     // The group of a row.
     let row_bytes = target_bytes + size_of::<u8>();
     let column = if params.scaling == Scaling::Rank { COLUMN_BYTES * scan.rows as usize } else { 0 };
-    let held = scan.rows as usize * row_bytes + outline.bytes(n_blocks);
+    let all_targets = match scan.rows < scan.profile.counts.kept && are_needed(problem, params, &scan.profile) {
+        true => scan.profile.counts.kept as usize * target_bytes,
+        false => 0,
+    };
+    let held = scan.rows as usize * row_bytes + all_targets + outline.bytes(n_blocks);
     Limits::within(Budget::new(memory), held, column.max(largest_block * query))
 }
 
@@ -256,19 +267,34 @@ impl Prepared<'_> {
         myopic::importances(&self.table, &self.space, &self.priors(), monitor)
     }
 
-    fn plan(&self, params: &ReliefParams, outline: Outline, groups: Vec<u8>, priors: Vec<f64>) -> Result<Plan> {
+    /// `all` are the targets of all rows of a data set of which these rows are a selection, and the numbers of these
+    /// rows there, if they are needed.
+    fn plan(
+        &self,
+        params: &ReliefParams,
+        outline: Outline,
+        groups: Vec<u8>,
+        priors: Vec<f64>,
+        all: Option<(AllTargets, Vec<u32>)>,
+    ) -> Result<Plan> {
         let kind = match self.problem.task {
             _ if outline.metrics.is_empty() => Kind::Classes { priors },
             task => {
+                let (columns, n_rows, of_rows) = match &all {
+                    Some((all, _)) => (&all.columns, all.n_rows, all.groups.as_ref()),
+                    None => (&self.targets, self.n_rows, self.space.groups()),
+                };
                 let targets = Targets::new(
-                    &self.targets,
+                    columns,
                     &self.target_profiles,
                     &self.problem.targets,
                     task,
                     params.scaling,
                     params.target_weights.as_deref(),
                 )?;
-                Kind::Distances(Box::new(targets), Draws::new(params.seed, self.n_rows, self.space.groups()))
+                let draws = Draws::new(params.seed, n_rows, of_rows);
+                let numbers = all.map_or_else(Vec::new, |(_, numbers)| numbers);
+                Kind::Distances(Box::new(Distances { targets, draws, numbers }))
             }
         };
         let influence = self.is_semi_supervised.then(|| self.influence(params.influence)).transpose()?;

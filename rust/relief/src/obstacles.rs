@@ -2,31 +2,22 @@
 
 use ferrank_data::intake::Unlabelled;
 use ferrank_data::profile::{ColumnProfile, Profile};
-use ferrank_data::schema::{Problem, Task};
 use ferrank_ranking::ScanSummary;
 use ferrank_runtime::error::{Result, check};
 
-use crate::params::{Missing, NeighborhoodRule, ReliefParams, ReliefScore, Scaling};
+use crate::params::{Missing, NeighborhoodRule, ReliefParams, ReliefScore};
 
 /// Why a data set of this `profile` cannot be ranked from selections; `None` if it can.
-pub fn obstacle(problem: &Problem, params: &ReliefParams, profile: &Profile) -> Option<&'static str> {
+pub fn obstacle(params: &ReliefParams, profile: &Profile) -> Option<&'static str> {
     let lacks = |columns: &[ColumnProfile]| columns.iter().any(|column| column.missing() > 0);
     if params.scores.contains(&ReliefScore::Myopic) {
         Some("scores: myopic compares all rows at once")
-    } else if params.target_draws > 0 {
-        Some("target_draws: each row has the targets of another one")
     } else if params.neighborhood != NeighborhoodRule::Nearest {
         Some(
             "neighborhood: the distances of all pairs of rows decide which count; \"nearest\" needs no more than some rows",
         )
-    } else if params.scaling == Scaling::Rank {
-        Some("scaling: ranks are those among all rows")
-    } else if matches!(problem.task, Task::MultiLabel | Task::Hierarchical) {
-        Some("labels: the share of each depends on all rows")
     } else if params.unlabelled == Unlabelled::Use && profile.counts.unlabelled > 0 {
         Some("unlabelled: the influence of a row without a target depends on all that have one")
-    } else if problem.task != Task::Classification && lacks(&profile.targets) {
-        Some("target: the difference of a missing value is that expected among all rows")
     } else if params.missing == Missing::Expected && lacks(&profile.features) {
         Some("missing: the difference of a missing value is that expected among all rows; \"informative\" needs none")
     } else {
@@ -35,13 +26,8 @@ pub fn obstacle(problem: &Problem, params: &ReliefParams, profile: &Profile) -> 
 }
 
 /// Checks that a selection has these `numbers`, and that it will do.
-pub(crate) fn check_rows(
-    numbers: &[u32],
-    scan: &ScanSummary<'_>,
-    problem: &Problem,
-    params: &ReliefParams,
-) -> Result<()> {
-    if let Some(obstacle) = obstacle(problem, params, &scan.profile) {
+pub(crate) fn check_rows(numbers: &[u32], scan: &ScanSummary<'_>, params: &ReliefParams) -> Result<()> {
+    if let Some(obstacle) = obstacle(params, &scan.profile) {
         return check(false, format!("{obstacle}; rank all rows together"));
     }
     let (rows, all) = (scan.rows, scan.profile.counts.kept);

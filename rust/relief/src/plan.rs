@@ -7,7 +7,7 @@ use super::draws::Draws;
 use super::influence::Influence;
 use super::outline::Outline;
 use super::sums::{Block, Weights};
-use super::targets::Targets;
+use super::targets::{TargetMetric, Targets};
 use ferrank_neighbors::space::Space;
 
 /// How the targets of a pair become weights.
@@ -20,7 +20,29 @@ pub(crate) enum Kind {
     },
     /// RReliefF: for each scheme a sum of differences, and one of differences times target distance for each target
     /// metric.
-    Distances(Box<Targets>, Draws),
+    Distances(Box<Distances>),
+}
+
+/// Distances between the targets of rows.
+#[derive(Debug)]
+pub(crate) struct Distances {
+    pub(crate) targets: Targets,
+    pub(crate) draws: Draws,
+    /// n_rows; the number of each row among those that the targets are of; empty if these are the rows.
+    pub(crate) numbers: Vec<u32>,
+}
+
+impl Distances {
+    /// Sets `units` to the distances of two rows by each of `metrics`, for their own targets and for each draw.
+    fn units(&self, rows: [u32; 2], metrics: &[TargetMetric], units: &mut [f64]) {
+        let numbers = rows.map(|row| if self.numbers.is_empty() { row } else { self.numbers[row as usize] });
+        for (draw, units) in units.chunks_exact_mut(metrics.len()).enumerate() {
+            let [query, row] = if draw == 0 { numbers } else { numbers.map(|row| self.draws.row(draw, row)) };
+            for (unit, &metric) in units.iter_mut().zip(metrics) {
+                *unit = self.targets.distance(metric, query, row);
+            }
+        }
+    }
 }
 
 /// The shares that the rows of a list have in each scheme.
@@ -113,15 +135,9 @@ impl Plan {
         match &self.kind {
             Kind::Classes { .. } if class == own => units[0] = -1.0,
             Kind::Classes { priors } => units[0] = priors[class] / (1.0 - priors[own]),
-            Kind::Distances(targets, draws) => {
+            Kind::Distances(distances) => {
                 units[0] = 1.0;
-                let metrics = &self.outline.metrics;
-                for (draw, units) in units[1..].chunks_exact_mut(metrics.len()).enumerate() {
-                    let [query, row] = [query, row].map(|row| if draw == 0 { row } else { draws.row(draw, row) });
-                    for (unit, &metric) in units.iter_mut().zip(metrics) {
-                        *unit = targets.distance(metric, query, row);
-                    }
-                }
+                distances.units([query, row], &self.outline.metrics, &mut units[1..]);
             }
         }
     }

@@ -9,7 +9,7 @@ use super::params::{Missing, ReliefParams, Scaling};
 use super::targets;
 use ferrank_data::groups::Groups;
 use ferrank_data::intake::{Intake, Unlabelled};
-use ferrank_data::profile::{Categories, ColumnProfile};
+use ferrank_data::profile::{Categories, ColumnProfile, Profile};
 use ferrank_data::schema::{Problem, Task};
 use ferrank_data::store::{TargetColumn, add_values, empty_targets};
 use ferrank_data::values::{Keep, Values};
@@ -48,17 +48,23 @@ pub(crate) struct Prepared<'a> {
 }
 
 impl<'a> Prepared<'a> {
-    /// Reads the rows of `intake` as far as `limits` allow, scaled as `params` say.
+    /// Reads the rows of `intake` as far as `limits` allow, scaled as `params` say. With `has_ranks`, ranks among all rows
+    /// of the data set are in the place of the values that are ranked.
     pub(super) fn read(
         limits: Limits,
         intake: Intake<'a>,
         scan: &ScanSummary<'_>,
         params: &ReliefParams,
         scratch: &Scratch,
+        has_ranks: bool,
     ) -> Result<Self> {
         let (problem, monitor, profile, n_rows) = (intake.problem, intake.monitor, &scan.profile, scan.rows);
         let all_rows = profile.counts.kept as usize;
-        let scales: Vec<Scale> = profile.features.iter().map(|profile| scaled(profile, params)).collect();
+        let scale = |profile: &ColumnProfile| match scaled(profile, params) {
+            Scale::Ranked { .. } if has_ranks => Scale::Numeric { low: 0.0, high: 1.0 },
+            scale => scale,
+        };
+        let scales: Vec<Scale> = profile.features.iter().map(scale).collect();
         let mut shapes: Vec<Shape> = scales.iter().map(Shape::from_scale).collect();
         let with_missing: Vec<usize> =
             (0..shapes.len()).filter(|&i| shapes[i] != Shape::Constant && profile.features[i].missing() > 0).collect();
@@ -77,7 +83,9 @@ impl<'a> Prepared<'a> {
         let read = |batch: &RecordBatch| labels.add(&reader.intake, batch);
         let held_bytes = n * (VALUE_BYTES * width + 4 * with_missing.len() * classes);
         let ranking_bytes = if ranked.is_empty() { 0 } else { n * (size_of::<f64>() * width + COLUMN_BYTES) };
-        let table = if usual.is_worthwhile(all_rows, limits.rows) {
+        // The usual value of a rank is not known.
+        let is_sparse = !(has_ranks && params.scaling == Scaling::Rank) && usual.is_worthwhile(all_rows, limits.rows);
+        let table = if is_sparse {
             read_sparse(&reader, usual, &ranked, read)?
         } else if held_bytes.max(ranking_bytes) <= limits.rows {
             let mut rows = reader.hold(Phase::Coding, read)?;
@@ -157,15 +165,21 @@ fn scaled(profile: &ColumnProfile, params: &ReliefParams) -> Scale {
     }
 }
 
+/// The positions of the features of this `profile` whose values are ranked.
+pub(crate) fn ranked_features(profile: &Profile, params: &ReliefParams) -> Vec<usize> {
+    let features = profile.features.iter().enumerate();
+    features.filter(|(_, profile)| matches!(scaled(profile, params), Scale::Ranked { .. })).map(|(i, _)| i).collect()
+}
+
 /// The targets and the groups of the rows read so far.
-struct Labels {
-    targets: Vec<TargetColumn>,
+pub(crate) struct Labels {
+    pub(crate) targets: Vec<TargetColumn>,
     /// n_rows; hashes, empty without groups.
-    groups: Vec<u64>,
+    pub(crate) groups: Vec<u64>,
 }
 
 impl Labels {
-    fn add(&mut self, intake: &Intake<'_>, batch: &RecordBatch) -> Result<()> {
+    pub(crate) fn add(&mut self, intake: &Intake<'_>, batch: &RecordBatch) -> Result<()> {
         if let Some(groups) = &intake.problem.groups {
             self.groups.extend(intake.groups(batch, groups)?);
         }

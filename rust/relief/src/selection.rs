@@ -5,27 +5,77 @@
 //! part, so that parts may be searched apart ([`nearest`]), and what they find may be joined and searched again. From
 //! the rows that are left, in the order that they have in the data set, [`accumulate`] makes the bits of all rows.
 //!
+//! Where values are ranked, the rows have in their place the ranks among all rows, from 0 to 1 ([`ranked_features`],
+//! [`values`]). Where targets depend on those of all rows, these have to be known ([`Beside::targets`]).
+//!
 //! Where more than that is needed of all rows, [`obstacle`] says so.
 
-use ferrank_data::intake::Intake;
+use ferrank_data::column::numbers;
+use ferrank_data::intake::{Intake, View};
 use ferrank_data::profile::Profile;
 use ferrank_data::schema::{Problem, Roles};
 use ferrank_data::source::ChunkSource;
 use ferrank_ranking::{Accumulator, DataShape, Identity, RunOptions};
 use ferrank_runtime::budget::Budget;
-use ferrank_runtime::error::Result;
-use ferrank_runtime::monitor::Monitor;
+use ferrank_runtime::error::{Error, Result};
+use ferrank_runtime::monitor::{Monitor, Phase};
 use ferrank_runtime::scratch::Scratch;
 use ferrank_runtime::threads::pool;
+use rayon::prelude::*;
 
+use crate::all_targets::are_needed;
 use crate::limits::Limits;
 use crate::neighborhoods::neighborhood;
 use crate::obstacles::check_rows;
 pub use crate::obstacles::obstacle;
 use crate::params::ReliefParams;
-use crate::prepared::Prepared;
+use crate::prepared::{Prepared, ranked_features};
 use crate::queries::draw;
+pub use crate::selected::Selection;
 use crate::{accumulate_within, estimates};
+
+/// What must be known of all rows beside a selection of them.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Beside {
+    /// Names of the columns of targets and groups that must be known of all rows.
+    pub targets: Vec<String>,
+    /// Names of the features in whose place rows have ranks among all rows.
+    pub ranked: Vec<String>,
+}
+
+/// What must be known of all rows of the data set of `profile` beside a selection of them.
+pub fn beside(problem: &Problem, params: &ReliefParams, profile: &Profile) -> Beside {
+    let targets = match are_needed(problem, params, profile) {
+        true => problem.targets.iter().chain(&problem.groups).map(|column| column.name.clone()).collect(),
+        false => Vec::new(),
+    };
+    let name = |feature: usize| problem.features[feature].name.clone();
+    Beside { targets, ranked: ranked_features(profile, params).into_iter().map(name).collect() }
+}
+
+/// The values of the numeric features called `names` in the rows of `source`, which all take part; NaN where missing.
+///
+/// # Errors
+/// A name that is not that of a numeric feature; the errors of reading.
+pub fn values(view: View<'_>, names: &[String], monitor: &Monitor) -> Result<Vec<Vec<f64>>> {
+    let problem = view.problem()?;
+    let column = |name: &String| {
+        let feature = problem.features.iter().find(|feature| feature.name == *name);
+        feature.map(|feature| feature.column).ok_or_else(|| Error::Data(format!("no feature '{name}'")))
+    };
+    let columns = names.iter().map(column).collect::<Result<Vec<usize>>>()?;
+    let intake = view.intake(&problem, monitor);
+    let mut found = vec![Vec::new(); names.len()];
+    intake.pass(Phase::Coding, |batch| {
+        found.par_iter_mut().zip(&columns).try_for_each(|(values, &column)| {
+            let mut buffer = Vec::new();
+            let of_batch = numbers(batch.column(column), &mut buffer);
+            values.extend_from_slice(of_batch.map_err(|error| intake.in_column(column, error))?);
+            Ok(())
+        })
+    })?;
+    Ok(found)
+}
 
 /// The rows, by their numbers in the data set of `profile`, that are queries of the blocks in `options.keys`, ascending.
 ///
@@ -42,7 +92,8 @@ pub fn queries(
     let n_blocks = estimates::n_blocks(&identity.data, params);
     let all = profile.counts.kept;
     let drawn = draw(params.seed, all as usize, params.queries(all) as usize);
-    let place = |block: u64| (block * drawn.len() as u64 / n_blocks) as usize;
+    // Keys after those of blocks have no queries.
+    let place = |key: u64| (key.min(n_blocks) * drawn.len() as u64).checked_div(n_blocks).unwrap_or(0) as usize;
     let mut queries = drawn[place(blocks.start)..place(blocks.end)].to_vec();
     queries.sort_unstable();
     Ok(queries)
@@ -66,20 +117,20 @@ pub fn nearest(
     pool(options.threads)?.install(|| {
         let intake = Intake { source, problem: &problem, unlabelled: params.unlabelled, monitor };
         let scan = options.scan(&intake, 0)?;
-        check_rows(numbers, &scan, &problem, params)?;
+        check_rows(numbers, &scan, params)?;
         let places: std::result::Result<Vec<u32>, usize> =
             queries.iter().map(|row| numbers.binary_search(row).map(|place| place as u32)).collect();
         let Ok(places) = places else { return Err(intake.changed()) };
         let rule = neighborhood(params, numbers.len());
         let query = rule.query_bytes(scan.profile.targets[0].n_categories().max(1), 0) + 20 * problem.features.len();
         let limits = Limits::within(Budget::new(options.memory), 16 * numbers.len(), 64 * query)?;
-        let prepared = Prepared::read(limits, intake, &scan, params, &Scratch::new(options.temp_dir))?;
+        let prepared = Prepared::read(limits, intake, &scan, params, &Scratch::new(options.temp_dir), true)?;
         rule.rows(&prepared, &places)
     })
 }
 
-/// The contributions of the blocks of queries in `options.keys`, from the rows of `source`, which have these `numbers` in
-/// the data set of `options.profile`. They ascend, and the queries and all rows that count for them are there.
+/// The contributions of the blocks of queries in `options.keys`, from the rows of `source`, a `selection` of the data set
+/// of `options.profile`. The queries and all rows that count for them are there.
 ///
 /// # Errors
 /// As for [`accumulate`](crate::accumulate), and [`Error::Data`](ferrank_runtime::error::Error::Data) for a query that is
@@ -89,8 +140,8 @@ pub fn accumulate(
     roles: &Roles,
     params: &ReliefParams,
     options: &RunOptions<'_>,
-    numbers: &[u32],
+    selection: Selection<'_>,
     monitor: &Monitor,
 ) -> Result<Accumulator> {
-    accumulate_within(None, source, roles, params, options, Some(numbers), monitor)
+    accumulate_within(None, source, roles, params, options, Some(selection), monitor)
 }

@@ -32,7 +32,7 @@ def read_plan(
     data: str | os.PathLike[str] | None = None,
     folder: str | os.PathLike[str] | None = None,
 ) -> tuple[Study, str | None, list[str]]:
-    """Read a study from a TOML file.
+    r"""Read a study from a TOML file.
 
     Parameters
     ----------
@@ -53,6 +53,19 @@ def read_plan(
     ------
     ResourceError, SettingError
         The plan cannot be read, or the key that the message names is not what it should be.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from ferrank.evaluate import read_plan
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     start = pathlib.Path(folder)
+    ...     _ = (start / "t.csv").write_text("a,y\n1.5,0.5\n2.5,1.5\n")
+    ...     text = "[data.small]\npath = 't.csv'\ntarget = 'y'\n[rankers.forest]\nn_estimators = 10"
+    ...     _ = (start / "plan.toml").write_text(text)
+    ...     study, _, _ = read_plan(start / "plan.toml")
+    >>> study.rankers
+    {'forest': ForestRanker(n_estimators=10)}
     """
     is_own = os.fspath(plan) in PLANS
     path = (

@@ -34,6 +34,19 @@ class Results:
         A row for each data set, method, split, number of labelled rows and measure, with the columns
         ``data``, ``method`` (the ranker, with its score where it has several; "unweighted" is the baseline),
         ``split``, ``labelled``, ``measure``, ``value``, ``ranking_seconds``, ``n_train`` and ``n_test``.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from ferrank.evaluate import Results
+    >>> row = {"data": "d", "split": "0", "labelled": None, "measure": "accuracy"}
+    >>> row |= {"ranking_seconds": 1.0, "n_train": 60, "n_test": 30}
+    >>> rows = [row | {"method": name, "value": value} for name, value in {"a": 0.75, "b": 0.5}.items()]
+    >>> print(Results(pa.Table.from_pylist(rows)).to_text())
+    | data | a | b |
+    | --- | ---: | ---: |
+    | d | **0.750** | 0.500 |
+    <BLANKLINE>
     """
 
     numbers: pa.Table

@@ -136,7 +136,7 @@ impl Cuts {
 
     /// At most `max_bins` codes with as equal shares of `sample` as ties allow; NaN is skipped.
     pub fn quantiles(sample: Vec<f64>, max_bins: usize) -> Self {
-        Cuts::with_rare(&sample, &[], &[], max_bins, &mut Scratch::default())
+        Cuts::with_rare(Sample::new(&sample), &[], &[], max_bins, &mut Scratch::default())
     }
 
     /// The same for a column of which `sample` has only some rows.
@@ -144,27 +144,29 @@ impl Cuts {
     /// If the sample has fewer values than there are codes, so have the values `apart`, and values evenly spaced in
     /// `rare`, which ascend. Otherwise the values `apart` have codes of their own as far as half of the codes suffice.
     pub(super) fn with_rare(
-        sample: &[f64],
+        sample: Sample<'_>,
         apart: &[f64],
         rare: &[f64],
         max_bins: usize,
         scratch: &mut Scratch,
     ) -> Self {
         scratch.sort(sample);
-        let Scratch { sorted: sample, ends, .. } = &*scratch;
-        let group = |end: usize| sample[end - 1] + 0.0;
+        let Scratch { distinct: sample, ends, .. } = &*scratch;
         let is_sampled =
             |value: f64| sample.binary_search_by(|other| other.partial_cmp(&value).expect("known")).is_ok();
         let mut apart: Vec<f64> = apart.iter().copied().filter(|&value| !is_sampled(value)).collect();
         if sample.is_empty() {
             apart.truncate(max_bins);
         }
-        if ends.len() + apart.len() <= max_bins {
-            let mut values: Vec<f64> = ends.iter().map(|&end| group(end)).chain(apart).collect();
+        if sample.len() + apart.len() <= max_bins {
+            let mut values: Vec<f64> = sample.iter().copied().chain(apart).collect();
             ascend(&mut values);
             let known = |value: &f64| values.binary_search_by(|other| other.total_cmp(value)).is_ok();
             let others: Vec<f64> = rare.iter().copied().filter(|value| !known(value)).collect();
             let room = others.len().min(max_bins - values.len());
+            if room == others.len() && values.len() + room == rare.len() {
+                return Cuts::exact(rare);
+            }
             values.extend((0..room).map(|n| others[(2 * n + 1) * others.len() / (2 * room)]));
             ascend(&mut values);
             return Cuts::exact(&values);
@@ -180,30 +182,31 @@ impl Cuts {
         ascend(&mut apart);
         let n_bins = max_bins - (max_bins / 2 - left);
         let mut bins = Cuts::default();
-        let (mut first, mut begin) = (group(ends[0]), 0);
-        let share = |begin: usize, bins_left: usize| (sample.len() - begin) as f64 / bins_left as f64;
+        let (mut first, mut begin) = (sample[0], 0);
+        let share = |begin: usize, bins_left: usize| (ends[ends.len() - 1] - begin) as f64 / bins_left as f64;
         let mut wanted = share(0, n_bins);
-        for pair in ends.windows(2) {
-            let [end, next_end] = [pair[0], pair[1]];
+        for (ends, values) in ends.windows(2).zip(sample.windows(2)) {
+            let ([end, next_end], [value, next]) = ([ends[0], ends[1]], [values[0], values[1]]);
             if n_bins - bins.values.len() == 1 {
                 break;
             }
             // Close where stopping misses the share by less than going on would.
             if (end - begin) as f64 + (next_end - end) as f64 / 2.0 >= wanted {
-                bins.cuts.push(between(group(end), group(next_end)));
-                bins.values.push(f64::midpoint(first, group(end)));
-                (first, begin) = (group(next_end), end);
+                bins.cuts.push(between(value, next));
+                bins.values.push(f64::midpoint(first, value));
+                (first, begin) = (next, end);
                 wanted = share(begin, n_bins - bins.values.len());
             }
         }
-        bins.values.push(f64::midpoint(first, group(sample.len())));
+        bins.values.push(f64::midpoint(first, sample[sample.len() - 1]));
         match apart.is_empty() {
             true => bins,
             false => bins.with_apart(sample, &apart),
         }
     }
 
-    /// The cuts with more of them around each of the values `apart`, which ascend and are none of `sample`.
+    /// The cuts with more of them around each of the values `apart`, which ascend and are none of `sample`, which
+    /// ascends as well.
     fn with_apart(mut self, sample: &[f64], apart: &[f64]) -> Self {
         let above = |value: f64| sample.partition_point(|&other| other < value);
         for gap in apart.chunk_by(|&a, &b| above(a) == above(b)) {
@@ -221,6 +224,16 @@ impl Cuts {
         let ends = self.cuts.iter().copied().chain([high]);
         self.values = starts.zip(ends).map(|(start, end)| f64::midpoint(start, end)).collect();
         self
+    }
+
+    /// The code of `value`, which is known.
+    pub fn code(&self, value: f64) -> u16 {
+        let (mut low, mut high) = (0, self.values.len().max(1) - 1);
+        while low < high {
+            let middle = low.midpoint(high);
+            (low, high) = if self.cut(middle) < value { (middle + 1, high) } else { (low, middle) };
+        }
+        low as u16
     }
 
     /// Codes of `values`, by `emit`; NaN becomes `missing`.
@@ -326,18 +339,33 @@ impl<E: FnMut(usize, u16)> WithSimd for Encode<'_, E> {
     }
 }
 
+/// Numbers of which some, perhaps most, are 0.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Sample<'a> {
+    pub(super) numbers: &'a [f64],
+    /// So many zeros are not among `numbers`.
+    pub(super) zeros: usize,
+}
+
+impl<'a> Sample<'a> {
+    pub(super) fn new(numbers: &'a [f64]) -> Self {
+        Sample { numbers, zeros: 0 }
+    }
+}
+
 /// Numbers in order, with buffers that are reused from column to column.
 #[derive(Default)]
 pub(super) struct Scratch {
-    /// Ascending.
     sorted: Vec<f64>,
-    /// The places after the last of each value of `sorted`.
+    /// The numbers in ascending order, each once.
+    distinct: Vec<f64>,
+    /// How many numbers are up to each of `distinct`.
     ends: Vec<usize>,
 }
 
 impl Scratch {
-    /// Puts `numbers` in order; NaN is skipped.
-    fn sort(&mut self, numbers: &[f64]) {
+    /// Puts `sample` in order; NaN is skipped.
+    fn sort(&mut self, Sample { numbers, zeros }: Sample<'_>) {
         self.sorted.clear();
         match numbers.iter().any(|value| value.is_nan()) {
             false => self.sorted.extend_from_slice(numbers),
@@ -348,18 +376,38 @@ impl Scratch {
             ..128 => self.sorted.sort_unstable_by(f64::total_cmp),
             _ => radsort::sort(&mut self.sorted),
         }
-        let sorted = &self.sorted;
+        self.find_ends();
+        if zeros > 0 {
+            self.add_zeros(zeros);
+        }
+    }
+
+    fn find_ends(&mut self) {
+        let Scratch { sorted, distinct, ends } = self;
         // Every place is written, and counted if a value ends there.
-        self.ends.resize(sorted.len(), 0);
+        ends.resize(sorted.len(), 0);
+        distinct.resize(sorted.len(), 0.0);
         let mut count = 0;
         for (end, pair) in (1..).zip(sorted.windows(2)) {
-            self.ends[count] = end;
+            ends[count] = end;
+            distinct[count] = pair[0] + 0.0;
             count += usize::from(pair[0] != pair[1]);
         }
-        if let Some(last) = self.ends.get_mut(count) {
-            *last = sorted.len();
-            self.ends.truncate(count + 1);
+        if let Some(&last) = sorted.last() {
+            (ends[count], distinct[count]) = (sorted.len(), last + 0.0);
+            ends.truncate(count + 1);
+            distinct.truncate(count + 1);
         }
+    }
+
+    fn add_zeros(&mut self, zeros: usize) {
+        let Scratch { distinct, ends, .. } = self;
+        let place = distinct.partition_point(|&value| value < 0.0);
+        if distinct.get(place) != Some(&0.0) {
+            distinct.insert(place, 0.0);
+            ends.insert(place, place.checked_sub(1).map_or(0, |before| ends[before]));
+        }
+        ends[place..].iter_mut().for_each(|end| *end += zeros);
     }
 }
 
@@ -417,7 +465,7 @@ mod tests {
     fn rare_values_have_codes_of_their_own() {
         // All values that are known fit.
         let with_rare = |sample: &[f64], apart: &[f64], rare: &[f64], max_bins| {
-            Cuts::with_rare(sample, apart, rare, max_bins, &mut Scratch::default())
+            Cuts::with_rare(Sample::new(sample), apart, rare, max_bins, &mut Scratch::default())
         };
         let few = with_rare(&[0.0; 50], &[9.0, -1.0], &[-1.0, 0.0, 2.0, 3.0, 4.0, 9.0], 5);
         assert_eq!(few.values.len(), 5);
@@ -450,13 +498,23 @@ mod tests {
             let skewed: Vec<f64> = uniform(n).into_iter().map(|value| (value / 1e5).exp()).collect();
             let tied: Vec<f64> = uniform(n).into_iter().map(|value| (value / 3e6).round()).collect();
             for values in [uniform(n), skewed, tied, vec![2.5; n as usize], vec![f64::MAX, f64::MIN, -0.0, 0.0]] {
-                scratch.sort(&values);
+                scratch.sort(Sample::new(&values));
                 let mut expected = values;
                 expected.sort_unstable_by(f64::total_cmp);
                 assert_eq!(scratch.sorted, expected);
                 expected.dedup();
-                assert_eq!(scratch.ends.len(), expected.len());
+                assert_eq!((&scratch.distinct, scratch.ends.len()), (&expected, expected.len()));
             }
+        }
+    }
+
+    #[test]
+    fn zeros_may_be_counted_instead_of_listed() {
+        for values in [vec![], vec![-2.0, -1.0], vec![3.0, f64::NAN, 1.0, 3.0], vec![-1.0, 0.0, 5.0], vec![-0.0, 2.0]] {
+            let (mut listed, mut counted) = (Scratch::default(), Scratch::default());
+            counted.sort(Sample { numbers: &values, zeros: 7 });
+            listed.sort(Sample::new(&[&values[..], &[0.0; 7]].concat()));
+            assert_eq!((counted.distinct, counted.ends), (listed.distinct, listed.ends), "{values:?}");
         }
     }
 
@@ -515,6 +573,7 @@ mod tests {
             values.push(1e9);
             for (value, code) in values.iter().zip(codes(&cuts, &values)) {
                 prop_assert_eq!(cuts.all().partition_point(|cut| cut < value), code as usize);
+                prop_assert_eq!(cuts.code(*value), code);
             }
         }
     }

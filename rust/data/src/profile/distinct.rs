@@ -3,15 +3,17 @@
 //! It does not depend on the order in which values are seen, or on how often. As long as no more values are found than
 //! it holds, it holds all of them. Each distinct value is drawn with the same probability, however rare it is.
 
+use std::collections::HashSet;
+use std::hash::{BuildHasherDefault, Hasher};
+
 use pulp::{Arch, Simd, WithSimd};
-use rustc_hash::FxHashSet;
 
 /// A set of numbers that holds `most` of them.
 #[derive(Debug, Clone)]
 pub(super) struct Distinct {
     most: usize,
     /// Bits of the values held; up to twice `most` until [`prune`](Self::prune).
-    bits: FxHashSet<u64>,
+    bits: BitSet,
     /// Values that hash higher are not held.
     pub(super) limit: u64,
 }
@@ -19,7 +21,8 @@ pub(super) struct Distinct {
 impl Distinct {
     /// The sample of `values`.
     pub(super) fn of(most: usize, values: &[f64]) -> Self {
-        let mut distinct = Distinct { most, bits: FxHashSet::default(), limit: u64::MAX };
+        let bits = BitSet::with_capacity_and_hasher(values.len().min(most), BuildHasherDefault::default());
+        let mut distinct = Distinct { most, bits, limit: u64::MAX };
         distinct.extend(values);
         distinct
     }
@@ -92,7 +95,7 @@ pub(super) fn count_distinct(values: &[f64], most: usize) -> Option<usize> {
     /// So many are sought one by one, which takes less time than a set.
     const FEW: usize = 40;
     let mut few = Vec::with_capacity(FEW);
-    let mut many = FxHashSet::default();
+    let mut many = BitSet::default();
     let mut last = f64::NAN;
     for &value in values.iter().filter(|value| !value.is_nan()) {
         if value == last || few.contains(&value) {
@@ -108,6 +111,26 @@ pub(super) fn count_distinct(values: &[f64], most: usize) -> Option<usize> {
         }
     }
     Some(few.len() + many.len())
+}
+
+/// The bits of numbers. Those of integers differ in high bits alone, which takes a hash that mixes all of them.
+type BitSet = HashSet<u64, BuildHasherDefault<Mixer>>;
+
+#[derive(Default)]
+struct Mixer(u64);
+
+impl Hasher for Mixer {
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|&byte| self.write_u64(self.0 ^ u64::from(byte)));
+    }
+
+    fn write_u64(&mut self, bits: u64) {
+        self.0 = hash(bits);
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
 }
 
 /// The finalizer of MurmurHash3 (Appleby 2011), a bijection: no two values tie.

@@ -33,6 +33,7 @@ use serde::{Deserialize, Serialize};
 
 use super::distinct::Distinct;
 use super::sample::RowSample;
+use super::sampled::SampledValues;
 use super::{ColumnProfile, LabelProfile, NominalProfile, NumericProfile, Profile};
 use crate::groups::GroupProfile;
 use crate::hierarchy::{Edge, Hierarchy};
@@ -139,7 +140,8 @@ impl Rows {
         self.drawn.append_option(distinct.map(|distinct| distinct.sorted().into_iter().map(Some)));
         self.distinct_limit.append_option(distinct.map(|distinct| distinct.limit));
         let sampled = |numeric: &'_ NumericProfile| -> Vec<f64> {
-            order.iter().map(|&position| numeric.sample[position as usize]).collect()
+            let values = numeric.sample.all();
+            order.iter().map(|&position| values[position as usize]).collect()
         };
         self.sample.append_option(numeric.map(|numeric| sampled(numeric).into_iter().map(Some)));
         self.categories.append_option(categories.map(|names| names.into_iter().map(Some)));
@@ -274,7 +276,7 @@ impl Profile {
                 let limit = batch["distinct_limit"].as_primitive::<UInt64Type>().value(row);
                 Distinct::from_sorted(self.max_bins, limit, &values)
             }),
-            sample,
+            sample: SampledValues::All(sample),
         }))
     }
 }

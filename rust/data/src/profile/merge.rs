@@ -90,6 +90,8 @@ impl Profile {
     /// A hash of all that the profile says, the same for all ways to it.
     pub fn digest(&self) -> u128 {
         let order = self.sample.order();
+        let mut places = vec![0; order.len()];
+        (0..).zip(&order).for_each(|(place, &position)| places[position as usize] = place);
         let words = |words: &[u64]| {
             // Which is what memory holds on nearly all machines.
             if cfg!(target_endian = "little") {
@@ -99,7 +101,7 @@ impl Profile {
             xxh3_128(bytes.as_flattened())
         };
         let columns = self.features.par_iter().chain(&self.targets);
-        let columns: Vec<u128> = columns.map(|column| column.digest(&order, words)).collect();
+        let columns: Vec<u128> = columns.map(|column| column.digest(&order, &places, words)).collect();
         let sampled: Vec<u64> = order.iter().map(|&position| self.sample.hashes[position as usize]).collect();
         let Counts { rows, unlabelled, weightless, kept } = self.counts;
         let groups = self.groups.iter().map(|groups| words(&[groups.digest()])).collect();
@@ -122,7 +124,7 @@ impl ColumnProfile {
         }
     }
 
-    fn digest(&self, order: &[u32], words: impl Fn(&[u64]) -> u128) -> u128 {
+    fn digest(&self, order: &[u32], places: &[u32], words: impl Fn(&[u64]) -> u128) -> u128 {
         match self {
             ColumnProfile::Numeric(numeric) => {
                 let mut all = Vec::with_capacity(order.len() + 6);
@@ -131,7 +133,7 @@ impl ColumnProfile {
                 let distinct = numeric.distinct.as_ref().map(Distinct::sorted).unwrap_or_default();
                 all.push(distinct.len() as u64);
                 all.extend(distinct.into_iter().map(f64::to_bits));
-                all.extend(order.iter().map(|&position| numeric.sample[position as usize].to_bits()));
+                all.extend(numeric.sample.words(order, places));
                 words(&all)
             }
             ColumnProfile::Nominal(nominal) => {
@@ -169,10 +171,10 @@ impl NumericProfile {
         self.max = self.max.max(other.max);
         match &other.distinct {
             Some(others) => self.sample_distinct().merge(others),
-            None => self.distinct.iter_mut().for_each(|own| own.extend(&other.sample)),
+            None => self.distinct.iter_mut().for_each(|own| own.extend(&other.sample.with_one_zero())),
         }
         self.distinct.iter_mut().for_each(|own| own.prune(0));
-        self.sample.extend(&other.sample);
+        self.sample.as_mut().extend(&other.sample.all()[..]);
     }
 }
 

@@ -16,6 +16,8 @@ mod ipc;
 mod merge;
 mod range;
 mod sample;
+mod sampled;
+mod sparse;
 #[cfg(test)]
 mod tests;
 
@@ -30,6 +32,7 @@ pub use coding::{Categories, Coding, Cuts, MISSING_U8, MISSING_U16, Scale, betwe
 use distinct::{Distinct, count_distinct};
 use range::Range;
 use sample::RowSample;
+use sampled::SampledValues;
 
 use crate::column::{MISSING, categories, not_finite, numbers};
 use crate::groups::GroupProfile;
@@ -38,6 +41,7 @@ use crate::intake::View;
 use crate::intake::{Counts, Intake};
 use crate::labels::LabelSets;
 use crate::schema::{Attribute, Kind, LabelPlan, Problem, names};
+use crate::sparse::SparseIntake;
 use ferrank_runtime::error::{Error, Result};
 use ferrank_runtime::monitor::{Monitor, Phase};
 use ferrank_runtime::threads::pool;
@@ -219,8 +223,7 @@ pub struct NumericProfile {
     max_bins: usize,
     /// A sample of the distinct values; `None` while the sampled rows are all rows.
     distinct: Option<Distinct>,
-    /// Values of the sampled rows, NaN where missing.
-    sample: Vec<f64>,
+    sample: SampledValues,
 }
 
 /// A column of categories.
@@ -285,7 +288,16 @@ impl Profile {
 
     /// The same for a part of the data set.
     fn new_part(intake: &Intake<'_>, max_bins: usize, place: Place) -> Result<Self> {
+        match SparseIntake::new(intake)? {
+            Some(sparse) => Profile::with_sparse(&sparse, max_bins, place),
+            None => Profile::by_batch(intake, max_bins, place, intake.problem.features.len()),
+        }
+    }
+
+    /// The profile of the columns in the batches of `intake`, with the rows sampled of a table with `n_features` features.
+    fn by_batch(intake: &Intake<'_>, max_bins: usize, place: Place, n_features: usize) -> Result<Self> {
         let mut profile = Profile::empty(intake.problem, max_bins);
+        profile.sample = RowSample::new(sampled_rows(n_features, max_bins));
         let Place { mut first_row, of_rows } = place;
         of_rows.into_iter().for_each(|rows| profile.sample.expect(rows));
         // The values of a column that grows would be moved again and again.
@@ -319,6 +331,7 @@ impl Profile {
         Ok(profile)
     }
 
+    /// The profile of no rows, without a sample.
     fn empty(problem: &Problem, max_bins: usize) -> Self {
         let Problem { features, targets, labels, .. } = problem;
         let new = |attribute: &Attribute| match (attribute.kind, labels) {
@@ -332,19 +345,33 @@ impl Profile {
             features: features.iter().map(new).collect(),
             targets: targets.iter().map(new).collect(),
             groups: problem.groups.as_ref().map(|groups| GroupProfile::new(&groups.name)),
-            sample: RowSample::new(sampled_rows(features.len(), max_bins)),
+            sample: RowSample::new(0),
             max_bins,
         }
     }
 
-    /// Bytes that a profile of up to `n_rows` rows of `problem` takes, and the codes that are made of it.
-    pub fn bytes(problem: &Problem, max_bins: usize, n_rows: u64) -> usize {
+    /// Bytes that a profile of up to `n_rows` rows of `intake` takes, and the codes that are made of it.
+    ///
+    /// # Errors
+    /// Those of reading sparse columns.
+    pub fn bytes(intake: &Intake<'_>, max_bins: usize, n_rows: u64) -> Result<usize> {
         let n_rows = usize::try_from(n_rows).unwrap_or(usize::MAX);
-        let sample = RowSample::new(sampled_rows(problem.features.len(), max_bins));
-        let columns = problem.features.iter().chain(&problem.targets);
-        let n_numeric = columns.filter(|column| column.kind == Kind::Numeric).count();
+        let Problem { features, targets, .. } = intake.problem;
+        let sample = RowSample::new(sampled_rows(features.len(), max_bins));
+        let n_numeric = |columns: &[Attribute]| columns.iter().filter(|column| column.kind == Kind::Numeric).count();
         // A number as it is sampled, as one of few, and as a cut point with its value.
-        n_numeric * (8 * n_rows.min(sample.size + 2 * sample.slack()) + (16 + 16) * n_rows.min(max_bins))
+        let (sampled, codes) = (n_rows.min(sample.size + 2 * sample.slack()), 16 + 16);
+        let column = 8 * sampled + codes * n_rows.min(max_bins);
+        let Some(sparse) = SparseIntake::new(intake)? else {
+            return Ok((n_numeric(features) + n_numeric(targets)) * column);
+        };
+        let (rest, n_features, n_entries) = (sparse.rest().problem, sparse.n_features(), sparse.n_entries());
+        let share = sampled as f64 / n_rows.max(1) as f64;
+        // Entries as they are read by feature, and as they are sampled.
+        let entries = n_entries * 12 + (share * n_entries as f64) as usize * 16;
+        let values = 1 + max_bins.min(n_entries.div_ceil(n_features.max(1)));
+        let entries = entries + n_features * (size_of::<NumericProfile>() + codes * values);
+        Ok((n_numeric(&rest.features) + n_numeric(&rest.targets)) * column + entries)
     }
 
     fn add(&mut self, intake: &Intake<'_>, batch: &RecordBatch, first_row: u64) -> Result<()> {
@@ -382,8 +409,7 @@ impl Profile {
                 if keep.len() < numeric.sample.len() {
                     numeric.sample_distinct().prune(0);
                 }
-                (0..).zip(keep).for_each(|(to, &from)| numeric.sample[to] = numeric.sample[from as usize]);
-                numeric.sample.truncate(keep.len());
+                numeric.sample.keep(keep);
             }
         });
     }
@@ -434,7 +460,7 @@ impl ColumnProfile {
     /// Makes room for `rows` sampled rows.
     fn reserve(&mut self, rows: usize) {
         if let ColumnProfile::Numeric(numeric) = self {
-            numeric.sample.reserve(rows);
+            numeric.sample.as_mut().reserve(rows);
         }
     }
 
@@ -504,13 +530,13 @@ impl NumericProfile {
             max: f64::NEG_INFINITY,
             max_bins,
             distinct: None,
-            sample: Vec::new(),
+            sample: SampledValues::default(),
         }
     }
 
     /// Begins the sample of distinct values, if it was not begun, with those of the sampled rows, which are all rows.
     fn sample_distinct(&mut self) -> &mut Distinct {
-        self.distinct.get_or_insert_with(|| Distinct::of(self.max_bins, &self.sample))
+        self.distinct.get_or_insert_with(|| Distinct::of(self.max_bins, &self.sample.with_one_zero()))
     }
 
     /// The number of distinct values; `None` if there are more than codes. A number above `enough` may be any such
@@ -518,8 +544,8 @@ impl NumericProfile {
     fn n_distinct(&self, enough: usize) -> Option<usize> {
         match &self.distinct {
             Some(distinct) => distinct.len(),
-            None if self.zeros > 0 => count_distinct(&self.sample, self.max_bins),
-            None => count_distinct(&self.sample, self.max_bins.min(enough)),
+            None if self.zeros > 0 => count_distinct(&self.sample.with_one_zero(), self.max_bins),
+            None => count_distinct(&self.sample.with_one_zero(), self.max_bins.min(enough)),
         }
     }
 
@@ -528,24 +554,36 @@ impl NumericProfile {
         self.n_distinct(usize::MAX)?;
         match &self.distinct {
             Some(distinct) => Some(distinct.sorted()),
-            None => Some(Distinct::of(self.max_bins, &self.sample).sorted()),
+            None => Some(Distinct::of(self.max_bins, &self.sample.with_one_zero()).sorted()),
         }
     }
 
     /// The cut points of at most `max_bins` codes.
     fn cuts(&self, max_bins: usize, scratch: &mut Scratch) -> Cuts {
+        let mut buffer = Vec::new();
+        let sample = self.sample.unordered(&mut buffer);
         let Some(distinct) = &self.distinct else {
-            return Cuts::with_rare(&self.sample, &[], &[], max_bins, scratch);
+            return Cuts::with_rare(sample, &[], &[], max_bins, scratch);
         };
         let mut apart = vec![self.max, self.min];
         apart.truncate(if self.min > self.max { 0 } else { 2 });
         apart.extend((self.zeros > 0).then_some(0.0));
-        Cuts::with_rare(&self.sample, &apart, &distinct.sorted(), max_bins, scratch)
+        Cuts::with_rare(sample, &apart, &distinct.sorted(), max_bins, scratch)
     }
 
     fn add(&mut self, array: &ArrayRef, sampled: &[u32], holds_all: bool) -> Result<()> {
         let mut buffer = Vec::new();
         let values = numbers(array, &mut buffer)?;
+        self.add_range(values)?;
+        if !holds_all {
+            self.sample_distinct().extend(values);
+        }
+        self.sample.as_mut().extend(sampled.iter().map(|&row| known(values[row as usize])));
+        Ok(())
+    }
+
+    /// Adds what all `values` say, besides those of the samples.
+    fn add_range(&mut self, values: &[f64]) -> Result<()> {
         let Range { low, high, missing, zeros } = Range::of(values);
         if (values.len() as u64 > missing) && !(low.is_finite() && high.is_finite()) {
             let found = if high.is_finite() { low } else { high };
@@ -556,14 +594,13 @@ impl NumericProfile {
         // Adding 0 turns -0 into 0: which of the two is the lower depends on the order otherwise.
         self.min = self.min.min(low) + 0.0;
         self.max = self.max.max(high) + 0.0;
-        if !holds_all {
-            self.sample_distinct().extend(values);
-        }
-        // One NaN for all: which bits a missing value has depends on the container.
-        let known = |value: f64| if value.is_nan() { f64::NAN } else { value };
-        self.sample.extend(sampled.iter().map(|&row| known(values[row as usize])));
         Ok(())
     }
+}
+
+/// One NaN for all: which bits a missing value has depends on the container.
+fn known(value: f64) -> f64 {
+    if value.is_nan() { f64::NAN } else { value }
 }
 
 impl NominalProfile {

@@ -31,13 +31,18 @@ impl RowSample {
     pub(super) fn draw(&mut self, first: u64, count: usize) -> Vec<u32> {
         let mut drawn = Vec::new();
         for position in 0..count {
-            let hash = mix([first + position as u64]);
+            let hash = hash(first + position as u64);
             if hash < self.limit {
                 self.hashes.push(hash);
                 drawn.push(position as u32);
             }
         }
         drawn
+    }
+
+    /// Returns true if the row with number `row`, which was drawn from, is in the sample.
+    pub(super) fn holds(&self, row: u64) -> bool {
+        hash(row) < self.limit
     }
 
     /// Takes the rows that `other` holds, after its own; returns the positions of those that stay in the sample,
@@ -87,6 +92,10 @@ impl RowSample {
         self.hashes.retain(|&hash| hash < self.limit);
         Some(keep)
     }
+}
+
+fn hash(row: u64) -> u64 {
+    mix([row])
 }
 
 #[cfg(test)]

@@ -126,7 +126,7 @@ fn values_of_few_rows_are_found_beyond_the_sample() {
     });
     let profile = parts.reduce(|one, other| merged(one, &other)).unwrap();
     let ColumnProfile::Numeric(x) = &profile.features[0] else { panic!("x is a number") };
-    assert!(x.sample.iter().all(|&value| value == 0.0));
+    assert!(x.sample.all().iter().all(|&value| value == 0.0));
     let Scale::Numeric(cuts) = &profile.codings()[0].scale else { panic!("x is a number") };
     assert_eq!((cuts.values.len(), cuts.values[0], cuts.values[9]), (10, 0.0, 20.0));
 }

@@ -28,6 +28,7 @@ mod mapping;
 mod memory;
 mod open;
 mod parquet_footer;
+mod sparse;
 mod spill;
 mod write;
 
@@ -39,6 +40,7 @@ pub use joined::JoinedSource;
 pub use memory::TableSource;
 pub use open::open;
 pub use parquet_footer::parquet_sizes;
+pub use sparse::SparseColumns;
 pub use spill::spill;
 pub use write::unfinished;
 pub use write::write_ipc;
@@ -115,5 +117,9 @@ pub trait ChunkSource: Send + Sync {
     /// Number of rows where it is known without reading them.
     fn rows_hint(&self) -> Option<u64> {
         None
+    }
+    /// The columns that are kept as compressed sparse rows, if there are some. They are in the chunks, too.
+    fn sparse(&self) -> Result<Option<SparseColumns<'_>>> {
+        Ok(None)
     }
 }

@@ -113,12 +113,17 @@ impl<C: Code> Bands<C> {
 
     /// The bands followed by `others`; those shared are not copied.
     pub(super) fn followed_by(&self, others: Vec<ScalarBuffer<C>>) -> Self {
-        let mut bands = match &self.cells {
-            Cells::Held(_) => self.iter().map(|cells| ScalarBuffer::from(cells.as_flattened().to_vec())).collect(),
-            Cells::Mapped(bands) => bands.clone(),
-        };
+        let mut bands = self.buffers();
         bands.extend(others);
         Bands::mapped(self.rows, bands)
+    }
+
+    /// One buffer of rows x [`BAND`] for each band; those shared are not copied.
+    pub(super) fn buffers(&self) -> Vec<ScalarBuffer<C>> {
+        match &self.cells {
+            Cells::Held(_) => self.iter().map(|cells| ScalarBuffer::from(cells.as_flattened().to_vec())).collect(),
+            Cells::Mapped(bands) => bands.clone(),
+        }
     }
 
     /// Room for `rows` rows of `n_bands` bands; the codes are left as they are.

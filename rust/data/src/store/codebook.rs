@@ -3,7 +3,7 @@
 use super::Chunk;
 use super::bands::{BAND, Bands};
 use super::targets::{Answers, TargetColumn, empty_targets};
-use crate::profile::{Coding, ColumnProfile, Profile};
+use crate::profile::{Coding, ColumnProfile, Profile, Scale};
 use crate::schema::Problem;
 use ferrank_runtime::error::Result;
 
@@ -14,6 +14,8 @@ pub enum Slot {
     Narrow(usize),
     /// Position among the features of two bytes.
     Wide(usize),
+    /// Position among the sparse features, of which only the entries are kept.
+    Sparse(usize),
 }
 
 /// How values become codes, and where the codes of each feature lie.
@@ -26,6 +28,12 @@ pub struct Codebook {
     /// Numbers of features of one byte and of two.
     narrow: usize,
     wide: usize,
+    /// n_sparse_slots; the code of 0.
+    pub(super) zeros: Vec<u16>,
+    /// The features that are sparse, in slots of any kind, if they are many.
+    sparse: Vec<usize>,
+    /// Values of sparse features other than 0.
+    n_entries: u64,
     /// The targets, then the features if their values are kept, without rows.
     columns: Vec<TargetColumn>,
     /// Number of targets.
@@ -38,6 +46,26 @@ pub struct Codebook {
     pub(super) grouped: bool,
 }
 
+/// A feature is sparse if at most one in so many of its values is not 0.
+const ROWS_PER_ENTRY: u64 = 20;
+
+/// With fewer sparse features they are features like others.
+const LEAST_SPARSE: usize = 1_000;
+
+/// The features that are sparse, if they are many, and how many of their values are not 0. It depends on the values alone,
+/// so that it is the same for all containers.
+fn sparse_features(profile: &Profile) -> (Vec<usize>, u64) {
+    let entries = |column: &ColumnProfile| match column {
+        ColumnProfile::Numeric(numeric) => Some(profile.counts.kept - numeric.zeros),
+        _ => None,
+    };
+    let is_sparse = |&(_, entries): &(usize, u64)| entries * ROWS_PER_ENTRY <= profile.counts.kept;
+    let columns = profile.features.iter().enumerate();
+    let sparse = columns.filter_map(|(feature, column)| Some((feature, entries(column)?))).filter(is_sparse);
+    let (features, entries): (Vec<usize>, Vec<u64>) = sparse.unzip();
+    if features.len() < LEAST_SPARSE { (Vec::new(), 0) } else { (features, entries.iter().sum()) }
+}
+
 impl Codebook {
     /// The codes that `profile` asks for, of `problem` in the source called `name`; the values of features are kept
     /// beside them if `with_values`.
@@ -46,15 +74,7 @@ impl Codebook {
     /// [`Error::Data`](ferrank_runtime::error::Error::Data) where the labels found make no hierarchy.
     pub fn new(profile: &Profile, problem: &Problem, with_values: bool, name: &str) -> Result<Self> {
         let codings = profile.codings();
-        let (mut narrow, mut wide) = (0, 0);
-        let slots = codings
-            .iter()
-            .map(|coding| {
-                let next = if coding.is_narrow() { &mut narrow } else { &mut wide };
-                *next += 1;
-                if coding.is_narrow() { Slot::Narrow(*next - 1) } else { Slot::Wide(*next - 1) }
-            })
-            .collect();
+        let (sparse, n_entries) = sparse_features(profile);
         let mut columns = empty_targets(problem, profile, 0, name)?;
         let n_targets = columns.len();
         let (weighted, grouped) = (problem.weight.is_some(), problem.groups.is_some());
@@ -69,13 +89,81 @@ impl Codebook {
                 columns.push(TargetColumn::empty(column, 0)?);
             }
         }
-        Ok(Codebook { codings, slots, narrow, wide, columns, n_targets, listed, weighted, grouped })
+        let mut book = Codebook {
+            codings,
+            slots: Vec::new(),
+            narrow: 0,
+            wide: 0,
+            zeros: Vec::new(),
+            sparse,
+            n_entries,
+            columns,
+            n_targets,
+            listed,
+            weighted,
+            grouped,
+        };
+        book.place(&[]);
+        Ok(book)
+    }
+
+    /// The codebook for a store that keeps of the features that are sparse only the entries. It is for growth in memory.
+    pub fn compressed(mut self) -> Self {
+        // Entries, with those of shadows, are numbered by 32 bits.
+        if self.n_entries > u64::from(u32::MAX) / 2 {
+            return self;
+        }
+        let sparse = std::mem::take(&mut self.sparse);
+        self.place(&sparse);
+        self.sparse = sparse;
+        self
+    }
+
+    /// Gives each feature its slot, a sparse one to those in `sparse`, which ascend.
+    fn place(&mut self, sparse: &[usize]) {
+        let Codebook { codings, slots, narrow, wide, zeros, .. } = self;
+        (*narrow, *wide) = (0, 0);
+        let mut sparse = sparse.iter().peekable();
+        let next = |count: &mut usize| {
+            *count += 1;
+            *count - 1
+        };
+        let slot = |(feature, coding): (usize, &Coding)| match &coding.scale {
+            Scale::Numeric(cuts) if sparse.next_if_eq(&&feature).is_some() => {
+                zeros.push(cuts.code(0.0));
+                Slot::Sparse(zeros.len() - 1)
+            }
+            _ if coding.is_narrow() => Slot::Narrow(next(narrow)),
+            _ => Slot::Wide(next(wide)),
+        };
+        *slots = codings.iter().enumerate().map(slot).collect();
+    }
+
+    /// Returns true if many features are sparse, in slots of any kind.
+    pub fn is_sparse(&self) -> bool {
+        !self.sparse.is_empty()
+    }
+
+    /// The features with a slot that is `wanted`, in the order of their slots.
+    pub(super) fn features_at(&self, wanted: fn(&Slot) -> bool) -> Vec<usize> {
+        self.slots.iter().enumerate().filter(|(_, slot)| wanted(slot)).map(|(feature, _)| feature).collect()
+    }
+
+    /// Bytes that the entries of sparse features take while they are put in order, if they alone are kept.
+    pub fn entry_bytes(&self) -> usize {
+        if self.zeros.is_empty() { 0 } else { 24 * self.n_entries as usize + 8 * self.zeros.len() }
     }
 
     /// The codebook of the same rows without their codes.
     pub(super) fn without_codes(&self) -> Self {
         let columns = self.columns.clone();
-        Codebook { codings: Vec::new(), slots: Vec::new(), narrow: 0, wide: 0, columns, ..*self }
+        let (codings, slots, zeros, sparse) = (Vec::new(), Vec::new(), Vec::new(), self.sparse.clone());
+        Codebook { codings, slots, zeros, sparse, narrow: 0, wide: 0, columns, ..*self }
+    }
+
+    /// The codebook of the same rows without their values, weights and groups.
+    pub(super) fn only_codes(&self) -> Self {
+        Codebook { columns: Vec::new(), n_targets: 0, weighted: false, grouped: false, ..self.clone() }
     }
 
     /// Bands of one byte and of two.

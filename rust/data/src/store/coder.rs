@@ -1,4 +1,5 @@
-//! Values to codes: a batch of rows into the bands of a chunk, columns in parallel on the current pool.
+//! Values to codes: a batch of rows into the bands of a chunk and the entries of sparse features, columns in parallel on the
+//! current pool.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -6,55 +7,77 @@ use arrow_array::RecordBatch;
 use rayon::prelude::*;
 
 use super::bands::{BAND, Bands};
-use super::{Chunk, Code, Slot};
+use super::entries::EntryList;
+use super::{Chunk, Code, Codebook, Slot};
 use crate::column::{MISSING, categories, numbers};
 use crate::intake::Intake;
 use crate::profile::{Coding, Scale};
 use ferrank_runtime::error::Result;
 
-impl Chunk {
-    /// Writes the codes of `part` from row `offset` on.
-    pub(super) fn fill(
-        &mut self,
-        intake: &Intake<'_>,
-        part: &RecordBatch,
-        offset: usize,
-        codings: &[Coding],
-        slots: &[Slot],
-    ) -> Result<()> {
-        let features = |wanted: fn(&Slot) -> bool| -> Vec<usize> {
-            slots.iter().enumerate().filter(|(_, slot)| wanted(slot)).map(|(feature, _)| feature).collect()
-        };
-        let coder = Coder { intake, part, codings, unknown: AtomicU64::new(0) };
-        coder.fill(&mut self.narrow, offset, &features(|slot| matches!(slot, Slot::Narrow(_))))?;
-        coder.fill(&mut self.wide, offset, &features(|slot| matches!(slot, Slot::Wide(_))))?;
-        match coder.unknown.into_inner() {
-            0 => Ok(()),
-            _ => Err(intake.changed()),
-        }
-    }
-}
-
 /// Codes of a batch of rows.
-struct Coder<'a> {
+pub(super) struct Coder<'a> {
     intake: &'a Intake<'a>,
     part: &'a RecordBatch,
-    codings: &'a [Coding],
+    book: &'a Codebook,
+    /// n_features; the column of each feature in the batch, if it is there.
+    columns: &'a [Option<usize>],
     /// Values that have no code.
     unknown: AtomicU64,
 }
 
-impl Coder<'_> {
-    /// Writes the codes of `features`, in the order of their slots, from row `offset` on.
-    fn fill<C: Code>(&self, bands: &mut Bands<C>, offset: usize, features: &[usize]) -> Result<()> {
+impl<'a> Coder<'a> {
+    /// For the rows of `part`, a batch of `intake`.
+    pub(super) fn new(
+        intake: &'a Intake<'a>,
+        part: &'a RecordBatch,
+        book: &'a Codebook,
+        columns: &'a [Option<usize>],
+    ) -> Self {
+        Coder { intake, part, book, columns, unknown: AtomicU64::new(0) }
+    }
+
+    /// Writes the codes into `chunk` from row `offset` on, and those of sparse features, whose rows are counted from
+    /// `first_row`, into `entries`.
+    pub(super) fn fill(
+        self,
+        chunk: &mut Chunk,
+        offset: usize,
+        entries: &mut [EntryList],
+        first_row: usize,
+    ) -> Result<()> {
+        self.fill_bands(&mut chunk.narrow, offset, |slot| matches!(slot, Slot::Narrow(_)))?;
+        self.fill_bands(&mut chunk.wide, offset, |slot| matches!(slot, Slot::Wide(_)))?;
+        self.fill_entries(entries, first_row)?;
+        match self.unknown.into_inner() {
+            0 => Ok(()),
+            _ => Err(self.intake.changed()),
+        }
+    }
+
+    /// Writes the codes of the features with a slot that is `wanted`, in the order of their slots, from row `offset` on.
+    fn fill_bands<C: Code>(&self, bands: &mut Bands<C>, offset: usize, wanted: fn(&Slot) -> bool) -> Result<()> {
+        let features = self.book.features_at(wanted);
         let bands: Vec<_> = bands.iter_mut().zip(features.chunks(BAND)).collect();
         bands.into_par_iter().try_for_each(|(cells, features)| {
             let cells = &mut cells[offset..];
             features.iter().enumerate().try_for_each(|(lane, &feature)| {
-                let column = self.intake.problem.features[feature].column;
-                self.encode(column, &self.codings[feature], |row, code| cells[row][lane] = code)
+                let Some(column) = self.columns[feature] else { return Ok(()) };
+                self.encode(column, &self.book.codings[feature], |row, code| cells[row][lane] = code)
                     .map_err(|error| self.intake.in_column(column, error))
             })
+        })
+    }
+
+    fn fill_entries(&self, entries: &mut [EntryList], first_row: usize) -> Result<()> {
+        let features = self.book.features_at(|slot| matches!(slot, Slot::Sparse(_)));
+        entries.par_iter_mut().zip(&features).zip(&self.book.zeros).try_for_each(|((list, &feature), &zero)| {
+            let Some(column) = self.columns[feature] else { return Ok(()) };
+            let push = |row, code: u16| {
+                if code != zero {
+                    list.push((first_row + row) as u32, code);
+                }
+            };
+            self.encode(column, &self.book.codings[feature], push).map_err(|error| self.intake.in_column(column, error))
         })
     }
 

@@ -20,10 +20,13 @@ use super::Chunk;
 use super::bands::{BAND, Bands};
 use super::code::Code;
 use super::codebook::Codebook;
+use super::coder::Coder;
+use super::entries::{CodedEntries, Entries};
 use super::targets::{Answers, TargetColumn};
 use crate::intake::{CHUNK_ROWS, Counts, Intake};
 use crate::labels::LabelColumn;
 use crate::source::IpcSource;
+use crate::sparse::SparseIntake;
 use crate::values::{Keep, Values};
 use ferrank_runtime::error::{Error, Result};
 use ferrank_runtime::monitor::Phase;
@@ -37,6 +40,8 @@ pub struct Part {
     pub(super) chunks: Vec<Chunk>,
     /// Together the values and weights of the rows of all chunks, in any pieces.
     pub(super) answers: Vec<Answers>,
+    /// The entries of sparse features, if they alone are kept.
+    pub(super) entries: Option<Entries>,
 }
 
 impl Part {
@@ -51,12 +56,12 @@ impl Part {
             Keep::Memory => {
                 let mut chunks = Vec::with_capacity(rows.div_ceil(CHUNK_ROWS));
                 let mut answers = Vec::with_capacity(chunks.capacity());
-                fill(intake, book, counts, CHUNK_ROWS, |chunk, of_chunk| {
+                let entries = fill(intake, book, counts, CHUNK_ROWS, |chunk, of_chunk| {
                     chunks.push(chunk);
                     answers.push(of_chunk);
                     Ok(())
                 })?;
-                Ok(Part { chunks, answers })
+                Ok(Part { chunks, answers, entries: (!book.zeros.is_empty()).then_some(entries) })
             }
             Keep::Scratch(scratch) => {
                 let file = scratch.file()?;
@@ -93,7 +98,7 @@ impl Part {
     pub fn write_without_codes(self, book: &Codebook, to: impl Write) -> Result<()> {
         let book = book.without_codes();
         let chunks = self.chunks.iter().map(|chunk| book.chunk(chunk.rows)).collect();
-        Part { chunks, answers: self.answers }.write(&book, to)
+        Part { chunks, answers: self.answers, entries: None }.write(&book, to)
     }
 
     /// The part in `bytes` that [`Part::write_without_codes`] wrote with a codebook like `book`.
@@ -102,6 +107,19 @@ impl Part {
     /// As for [`Part::read`].
     pub fn read_without_codes(book: &Codebook, bytes: Buffer) -> Result<Self> {
         Part::read(&book.without_codes(), bytes)
+    }
+
+    /// Writes `chunks`, coded by `book`, without values and weights, for [`Part::read_codes`].
+    pub fn write_codes(book: &Codebook, chunks: Vec<Chunk>, to: impl Write) -> Result<()> {
+        Part { chunks, answers: Vec::new(), entries: None }.write(&book.only_codes(), to)
+    }
+
+    /// The chunks in `bytes` that [`Part::write_codes`] wrote with a codebook like `book`.
+    ///
+    /// # Errors
+    /// As for [`Part::read`].
+    pub fn read_codes(book: &Codebook, bytes: Buffer) -> Result<Vec<Chunk>> {
+        Ok(Part::read(&book.only_codes(), bytes)?.chunks)
     }
 
     /// The part in `bytes`, an Arrow file that was written with a codebook like `book`. It keeps them.
@@ -129,14 +147,39 @@ impl Part {
     }
 }
 
-/// Hands the rows of `intake` to `each`, in chunks of `height` rows.
+/// Hands the rows of `intake` to `each`, in chunks of `height` rows. Returns the entries of the features in sparse slots.
 fn fill(
     intake: &Intake<'_>,
     book: &Codebook,
     counts: Counts,
     height: usize,
+    each: impl FnMut(Chunk, Answers) -> Result<()>,
+) -> Result<Entries> {
+    // The values of features, if they are kept, are read from batches.
+    let sparse = if book.n_kept() == book.n_targets { SparseIntake::new(intake)? } else { None };
+    let entries = match &sparse {
+        Some(sparse) => {
+            let entries = CodedEntries::new(sparse, book)?;
+            fill_by_batch(&sparse.rest(), (book, &sparse.columns_beside()), entries, counts, height, each)?
+        }
+        None => {
+            let columns: Vec<_> = intake.problem.features.iter().map(|feature| Some(feature.column)).collect();
+            fill_by_batch(intake, (book, &columns), CodedEntries::empty(book), counts, height, each)?
+        }
+    };
+    Ok(entries.into_entries())
+}
+
+/// Hands the rows of `intake` to `each`, in chunks of `height` rows. The features that have `columns` are in the batches of
+/// `intake`, the others in `entries`.
+fn fill_by_batch(
+    intake: &Intake<'_>,
+    (book, columns): (&Codebook, &[Option<usize>]),
+    mut entries: CodedEntries,
+    counts: Counts,
+    height: usize,
     mut each: impl FnMut(Chunk, Answers) -> Result<()>,
-) -> Result<()> {
+) -> Result<CodedEntries> {
     let mut left = counts.kept as usize;
     let (mut chunk, mut answers, mut offset) = (book.chunk(height.min(left)), book.no_answers(), 0);
     let found = intake.pass(Phase::Coding, |batch| {
@@ -148,10 +191,13 @@ fn fill(
             let rows = (batch.num_rows() - done).min(chunk.rows - offset);
             // A slice costs an allocation for each column.
             let part = if rows < batch.num_rows() { batch.slice(done, rows) } else { batch.clone() };
-            chunk.fill(intake, &part, offset, &book.codings, &book.slots)?;
+            let first_row = counts.kept as usize - left;
+            let coder = Coder::new(intake, &part, book, columns);
+            coder.fill(&mut chunk, offset, &mut entries.sparse, first_row + offset)?;
             answers.add(intake, &part)?;
             (done, offset) = (done + part.num_rows(), offset + part.num_rows());
             if offset == chunk.rows {
+                entries.fill_bands(&mut chunk, first_row);
                 left -= offset;
                 offset = 0;
                 let full = std::mem::replace(&mut chunk, book.chunk(height.min(left)));
@@ -160,7 +206,7 @@ fn fill(
         }
         Ok(())
     })?;
-    if found == counts { Ok(()) } else { Err(intake.changed()) }
+    if found == counts { Ok(entries) } else { Err(intake.changed()) }
 }
 
 impl Codebook {

@@ -16,10 +16,11 @@ use arrow_buffer::ScalarBuffer;
 use rand::seq::SliceRandom;
 use rayon::prelude::*;
 
-use ferrank_runtime::error::Result;
+use ferrank_runtime::error::{Error, Result};
 use ferrank_runtime::random::Stream;
 
 use super::bands::{BAND, Bands};
+use super::entries::SparseCodes;
 use super::{Chunk, CodeStore, Keep, Slot, Stored};
 use crate::groups::Groups;
 
@@ -39,10 +40,11 @@ impl CodeStore {
     /// The store with a shadow of each feature: feature n_features + i has the codes that feature i has in the rows
     /// `sources`. Shadows are in memory or, `window` rows at a time, in scratch files.
     ///
-    /// Everything but the codes of the shadows is shared with this store, if its codes are [shared](Self::share).
+    /// Everything but the codes of the shadows, and of sparse features, is shared with this store, if its codes are
+    /// [shared](Self::share).
     ///
     /// # Errors
-    /// [`Error::File`](ferrank_runtime::error::Error::File) if the disk is full.
+    /// [`Error::File`] if the disk is full.
     pub fn with_shadows(&self, sources: &[u32], keep: Keep<'_>, window: usize) -> Result<CodeStore> {
         let mut chunks = Vec::with_capacity(self.chunks.len());
         let mut first_chunk = 0;
@@ -64,22 +66,56 @@ impl CodeStore {
             }
             first_chunk = end;
         }
+        Ok(self.doubled(chunks, |sparse, slots| sparse.with_shadows(slots, sources)))
+    }
+
+    /// The store of a part of the rows with a shadow of each feature, whose codes are in `shadows`, chunk by chunk.
+    ///
+    /// # Errors
+    /// [`Error::Data`] if they are of other rows.
+    pub fn with_shadow_codes(&self, shadows: &[Chunk]) -> Result<CodeStore> {
+        let rows = |chunks: &[Chunk]| chunks.iter().map(|chunk| chunk.rows).collect::<Vec<usize>>();
+        if rows(&self.chunks) != rows(shadows) {
+            return Err(Error::Data("the shadows of a part have other rows than the part".into()));
+        }
+        let chunks = self.chunks.iter().zip(shadows).map(|(chunk, shadows)| Chunk {
+            rows: chunk.rows,
+            narrow: chunk.narrow.followed_by(shadows.narrow.buffers()),
+            wide: chunk.wide.followed_by(shadows.wide.buffers()),
+        });
+        // Parts have all codes of a row.
+        Ok(self.doubled(chunks.collect(), |sparse, _| sparse.clone()))
+    }
+
+    /// The store with `chunks`, which have the codes of the features and of their shadows; `sparse_shadows` adds those
+    /// of sparse features, given the slots of all.
+    fn doubled(
+        &self,
+        chunks: Vec<Chunk>,
+        sparse_shadows: impl FnOnce(&SparseCodes, &[Slot]) -> SparseCodes,
+    ) -> CodeStore {
+        let n_sparse = self.sparse.as_ref().map_or(0, |sparse| sparse.zeros.len());
         let (narrow, wide) = self.chunks.first().map_or((0, 0), |chunk| (chunk.narrow.len(), chunk.wide.len()));
         let shadow = |slot: &Slot| match slot {
             Slot::Narrow(place) => Slot::Narrow(narrow * BAND + place),
             Slot::Wide(place) => Slot::Wide(wide * BAND + place),
+            Slot::Sparse(place) => Slot::Sparse(n_sparse + place),
         };
-        Ok(CodeStore {
+        let slots: Vec<Slot> = self.slots.iter().copied().chain(self.slots.iter().map(shadow)).collect();
+        let sparse = self.sparse.as_ref().map(|sparse| Arc::new(sparse_shadows(sparse, &slots)));
+        CodeStore {
             rows: self.rows,
             chunks,
             firsts: self.firsts.clone(),
             codings: [&self.codings[..], &self.codings[..]].concat(),
-            slots: self.slots.iter().copied().chain(self.slots.iter().map(shadow)).collect(),
+            slots,
+            sparse,
+            is_sparse: self.is_sparse,
             targets: Arc::clone(&self.targets),
             values: Arc::clone(&self.values),
             weights: Arc::clone(&self.weights),
             groups: self.groups.clone(),
-        })
+        }
     }
 
     /// Makes the codes such that stores with shadows share them.

@@ -91,6 +91,7 @@ fn column(store: &CodeStore, feature: usize) -> Vec<u16> {
         let code = |row| match store.slots[feature] {
             Slot::Narrow(slot) => widen(chunk.narrow.column(slot).at(row)),
             Slot::Wide(slot) => chunk.wide.column(slot).at(row),
+            Slot::Sparse(_) => panic!("no feature is sparse"),
         };
         (0..chunk.rows).map(code).collect()
     };

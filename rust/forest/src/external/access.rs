@@ -16,15 +16,15 @@ pub trait Parts: Send + Sync {
     /// A part that does not answer.
     fn collect(&self, request: &[u8]) -> Result<()>;
 
-    /// The records of bucket `number` of those collected last, part after part.
+    /// Calls `each` with the records of bucket `number` of those collected last, part after part.
     ///
     /// # Errors
-    /// A part that does not answer.
-    fn bucket(&self, number: usize) -> Result<Vec<u8>>;
+    /// A part that does not answer, and the errors of `each`.
+    fn bucket(&self, number: usize, each: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()>;
 
-    /// The codes of `rows`, which ascend, row by row.
+    /// Calls `each` with what `request` asks for of some rows, part after part.
     ///
     /// # Errors
-    /// A part that does not answer.
-    fn codes(&self, rows: &[usize]) -> Result<Vec<u8>>;
+    /// A part that does not answer, and the errors of `each`.
+    fn rows(&self, request: &[u8], each: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()>;
 }

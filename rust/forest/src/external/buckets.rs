@@ -13,8 +13,10 @@ use bytemuck::Pod;
 
 use super::access::Parts;
 use super::bucket::Bucket;
+use super::parts;
 use super::upper_tree::{State, UpperTree};
 use crate::context::GrowContext;
+use crate::oob::{GatheredCodes, OutOfBagRows};
 use crate::router::Reached;
 use crate::view::View;
 use ferrank_data::store::bands::BAND;
@@ -45,8 +47,8 @@ pub(super) struct Stored<'a> {
 enum Place<'a> {
     /// In this file.
     File(Buffer),
-    /// In parts of the data set.
-    Parts(&'a dyn Parts),
+    /// In parts of the data set; out-of-bag codes are written to temporary files.
+    Parts(&'a dyn Parts, &'a Scratch),
 }
 
 /// The layout of rows in the file.
@@ -122,8 +124,16 @@ impl<'a> Buckets<'a> {
 
 impl<'a> Stored<'a> {
     /// The buckets that `parts` have collected of the rows of `store`.
-    pub(super) fn in_parts(store: &'a CodeStore, parts: &'a dyn Parts) -> Self {
-        Stored { records: Records { store, size: Records::size_of(store) }, place: Place::Parts(parts) }
+    pub(super) fn in_parts(store: &'a CodeStore, parts: &'a dyn Parts, scratch: &'a Scratch) -> Self {
+        Stored { records: Records { store, size: Records::size_of(store) }, place: Place::Parts(parts, scratch) }
+    }
+
+    /// The codes of `rows`, which are out of the bag of tree number `tree`; `None` if the store has them.
+    pub(super) fn out_of_bag(&self, tree: u64, rows: &OutOfBagRows) -> Result<Option<GatheredCodes>> {
+        match self.place {
+            Place::File(_) => Ok(None),
+            Place::Parts(parts, scratch) => parts::out_of_bag(self.records.store, tree, rows, parts, scratch).map(Some),
+        }
     }
 
     /// The records of `bucket`, piece by piece.
@@ -146,10 +156,16 @@ impl<'a> Stored<'a> {
                 }
                 rows
             }
-            Place::Parts(parts) => {
-                let bytes = parts.bucket(bucket.number)?;
-                let mut rows = self.records.allocate(bytes.len() / self.records.size);
-                self.records.read(&bytes, 0, &mut rows);
+            Place::Parts(parts, _) => {
+                let mut pieces: Vec<Vec<u8>> = Vec::new();
+                parts.bucket(bucket.number, &mut |bytes| {
+                    pieces.push(bytes.to_vec());
+                    Ok(())
+                })?;
+                let n_bytes: usize = pieces.iter().map(Vec::len).sum();
+                let mut rows = self.records.allocate(n_bytes / self.records.size);
+                // Each piece goes once it is read.
+                pieces.into_iter().fold(0, |first, piece| self.records.read(&piece, first, &mut rows));
                 rows
             }
         };

@@ -107,6 +107,8 @@ impl MemoryPlan {
 
 /// Returns true if `left` bytes of memory hold the store of `rows` rows, and the bags and trees of all threads.
 pub(crate) fn holds_all(rows: u64, book: &Codebook, params: &ForestParams, left: usize) -> bool {
+    // Entries alone, and then with those of shadows.
+    let entries = if params.shadows { 3 * book.entry_bytes() } else { book.entry_bytes() };
     // The value itself, and its component with a weight of its own.
     let codes = if params.shadows { 2 * book.row_bytes() + 16 } else { book.row_bytes() };
     let store = codes + 24 * (book.n_kept() + 1) + book.label_bytes() + book.group_bytes();
@@ -116,7 +118,10 @@ pub(crate) fn holds_all(rows: u64, book: &Codebook, params: &ForestParams, left:
     let share = params.rows_per_tree(rows) as f64 / rows as f64;
     // The rows that trees predict.
     let sample = RowSample::bytes(rows, book.row_bytes());
-    let bytes = sample as f64 + rows as f64 * (store as f64 + (threads * bag) as f64 * share.min(1.0));
+    // What is known of each feature while a tree grows.
+    let features = if entries > 0 { threads * 40 * book.codings.len() } else { 0 };
+    let bytes =
+        (sample + entries + features) as f64 + rows as f64 * (store as f64 + (threads * bag) as f64 * share.min(1.0));
     rows < u64::from(u32::MAX) && bytes <= left as f64
 }
 

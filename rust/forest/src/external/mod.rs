@@ -22,6 +22,7 @@ pub(crate) mod access;
 mod bucket;
 mod buckets;
 mod memory_plan;
+pub(crate) mod part;
 pub(crate) mod parts;
 mod pass;
 #[cfg(test)]
@@ -40,7 +41,7 @@ use super::context::GrowContext;
 use super::criterion::{Criterion, WEIGHT};
 use super::grow::{Grower, SubtreeRoot, SubtreeRows};
 use super::model_error::RowSample;
-use super::oob::{OobContext, rows_of_tree};
+use super::oob::{OobContext, OutOfBagRows};
 use super::scores::{SplitScores, oob_needs, score_size};
 use super::space::Block;
 use access::Parts;
@@ -72,27 +73,37 @@ pub(super) fn grow(
     grow_in(context, &MemoryPlan::new(context, budget)?, Place::Store(scratch), (subset, sample), trees, each)
 }
 
-/// Grows `trees` as [`grow`] does, over rows whose codes are in `parts`. No score may read out-of-bag rows.
+/// Grows `trees` as [`grow`] does, over rows whose codes are in `parts`.
 ///
 /// # Errors
 /// As for [`grow`], and a part that does not answer.
 pub(super) fn grow_over(
     context: GrowContext<'_>,
     budget: &Budget,
-    parts: &dyn Parts,
-    sample: Option<&RowSample<'_>>,
+    (parts, scratch): (&dyn Parts, &Scratch),
+    (subset, sample): (&[usize], Option<&RowSample<'_>>),
     trees: &[u64],
     each: &(dyn Fn(u64, Contribution) -> Result<()> + Sync),
 ) -> Result<()> {
-    grow_in(context, &MemoryPlan::new(context, budget)?, Place::Parts(parts), (&[], sample), trees, each)
+    let plan = MemoryPlan::new(context, budget)?;
+    grow_in(context, &plan, Place::Parts(parts, scratch), (subset, sample), trees, each)
 }
 
 /// Where the codes are.
 #[derive(Clone, Copy)]
 enum Place<'a> {
-    /// In the store; buckets are written here.
+    /// In the store; buckets are written to temporary files.
     Store(&'a Scratch),
-    Parts(&'a dyn Parts),
+    /// In parts; out-of-bag codes are written to temporary files.
+    Parts(&'a dyn Parts, &'a Scratch),
+}
+
+impl<'a> Place<'a> {
+    fn scratch(self) -> &'a Scratch {
+        match self {
+            Place::Store(scratch) | Place::Parts(_, scratch) => scratch,
+        }
+    }
 }
 
 fn grow_in(
@@ -103,8 +114,9 @@ fn grow_in(
     trees: &[u64],
     each: &(dyn Fn(u64, Contribution) -> Result<()> + Sync),
 ) -> Result<()> {
-    let scratch = if let Place::Store(scratch) = place { Some(scratch) } else { None };
-    let oob = oob_needs(&context.params.scores).map(|needs| OobContext::new(context, needs, subset, scratch));
+    let needs = oob_needs(&context.params.scores);
+    let oob = needs.map(|needs| OobContext::new(context, needs, subset, Some(place.scratch())));
+    let predicted = oob.as_ref().and_then(OobContext::predicted);
     let passes = Passes::new(context);
     let numbers = trees.iter().flat_map(|&tree| std::iter::once(tree).chain(context.companions(tree)));
     let mut trees: Vec<UpperTree> = numbers.map(|number| UpperTree::new(number, context, plan)).collect();
@@ -112,7 +124,7 @@ fn grow_in(
     while upper_tree::open(&mut trees, context, plan) {
         match place {
             Place::Store(_) => passes.sum(&mut trees)?,
-            Place::Parts(parts) => parts::sum(&mut trees, parts)?,
+            Place::Parts(parts, _) => parts::sum(&mut trees, parts)?,
         }
         trees.par_iter_mut().for_each(|tree| tree.choose(context, plan));
     }
@@ -123,12 +135,15 @@ fn grow_in(
         let stored = match place {
             Place::Store(scratch) => {
                 let buckets = Buckets::new(context, scratch, group, plan.sums)?;
-                passes.collect(group, &buckets, oob.as_ref().and_then(OobContext::predicted))?;
+                passes.collect(group, &buckets, predicted)?;
                 buckets.finish(group)?
             }
-            Place::Parts(parts) => {
+            Place::Parts(parts, scratch) => {
                 parts::collect(group, parts)?;
-                Stored::in_parts(context.store, parts)
+                if let Some(targets) = predicted {
+                    parts::total(group, parts, targets, context.store.rows)?;
+                }
+                Stored::in_parts(context.store, parts, scratch)
             }
         };
         for together in group.chunks_mut(plan.at_once) {
@@ -186,7 +201,9 @@ fn finish(
     let mut complete = oob.map(OobContext::tree);
     let mut block = Block::default();
     let is_tracked = grower.tracked.is_enabled() && !companions::is_companion(tree.number);
-    let out_of_bag = (is_tracked || oob.is_some()).then(|| rows_of_tree(context, tree.number)).transpose()?;
+    let out_of_bag = (is_tracked || oob.is_some())
+        .then(|| OutOfBagRows::among(context.bags(), tree.number, 0..context.store.rows, context.monitor));
+    let out_of_bag = out_of_bag.transpose()?;
     grower.tracked.start(out_of_bag.as_ref().filter(|_| is_tracked));
     let predicts_in_splits = Criterion::new(context.space).is_partial();
     let mut stack = vec![(0, None, grower.tracked.all())];
@@ -239,7 +256,8 @@ fn finish(
         }
     }
     if let (Some((mut complete, oob)), Some(rows)) = (complete.zip(oob), out_of_bag) {
-        scores.on_tree(&oob.view(tree.number, &mut complete, &rows))?;
+        let codes = if complete.has_splits() { stored.out_of_bag(tree.number, &rows)? } else { None };
+        scores.on_tree(&oob.view(tree.number, &mut complete, &rows, codes.as_ref()))?;
     }
     let mut vectors = scores.harvest();
     vectors.extend(grower.tracked.vectors());

@@ -3,29 +3,28 @@
 //! A request names the open nodes, or the buckets, of some upper trees, and the splits on the way to them. Each part adds
 //! up the sums of its own rows, which are exact, so that the sums of all parts have the bits of all rows.
 
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::access::Parts;
 use super::bucket::Bucket;
-use super::buckets::Buckets;
-use super::pass::Passes;
 use super::upper_tree::{FeatureSums, State, UpperNode, UpperTree};
-use crate::bag::BagPlan;
+use crate::code_records;
 use crate::context::GrowContext;
 use crate::contrasts::Contrasts;
 use crate::criterion::Criterion;
-use crate::oob::LeafTotals;
+use crate::oob::{GatheredCodes, LeafTotals, OutOfBagRows, Targets};
 use crate::split::node_sums::{NodeSums, SumLayout};
 use crate::tree_buffer::{BufferedSplit, CodeTest};
-use ferrank_data::store::CodeStore;
+use ferrank_data::store::{Chunk, CodeStore};
 use ferrank_runtime::error::{Error, Result, check};
 use ferrank_runtime::scratch::Scratch;
 
 /// Upper trees as far as parts must know them: the number of each, and its nodes.
-type Request = Vec<(u64, Vec<Asked>)>;
+pub(super) type Request = Vec<(u64, Vec<Asked>)>;
 
 #[derive(Serialize, Deserialize)]
-enum Asked {
+pub(super) enum Asked {
     /// A test, the side of missing values and the children.
     Split {
         feature: u32,
@@ -40,14 +39,29 @@ enum Asked {
     Other,
 }
 
+/// Rows, and what is wanted of them.
 #[derive(Serialize, Deserialize)]
-enum Test {
+pub(super) enum RowsRequest {
+    /// The codes of the rows with these numbers, which ascend.
+    Codes(Vec<usize>),
+    /// The codes of the rows out of the bag of a tree.
+    OutOfBag(u64),
+    /// For each bucket how many rows reach it, and the number and the multiplicity of each, all as u32.
+    Members(Request),
+}
+
+#[derive(Serialize, Deserialize)]
+pub(super) enum Test {
     Cut(u16),
     Subset(Vec<u16>),
 }
 
-/// What of `trees` is waiting: sums of open nodes and rows of buckets.
-fn request(trees: &[UpperTree]) -> Vec<u8> {
+fn bytes_of(request: &impl Serialize) -> Vec<u8> {
+    serde_json::to_vec(request).expect("requests are plain data")
+}
+
+/// What of `trees` is waiting: sums of open nodes, and the rows of nodes that `are_wanted`.
+fn request(trees: &[UpperTree], are_wanted: impl Fn(&State) -> bool) -> Request {
     let asked = |node: &UpperNode| match &node.state {
         State::Split { split, .. } => {
             let test = match &split.test {
@@ -58,17 +72,26 @@ fn request(trees: &[UpperTree]) -> Vec<u8> {
             Asked::Split { feature, test, missing_left, children }
         }
         State::Open { next, .. } if !next.is_empty() => Asked::Open(next.iter().map(|sums| sums.feature).collect()),
-        State::Bucket(_) => Asked::Bucket,
+        state if are_wanted(state) => Asked::Bucket,
         _ => Asked::Other,
     };
-    let request: Request = trees.iter().map(|tree| (tree.number, tree.nodes.iter().map(asked).collect())).collect();
-    serde_json::to_vec(&request).expect("requests are plain data")
+    trees.iter().map(|tree| (tree.number, tree.nodes.iter().map(asked).collect())).collect()
+}
+
+fn is_bucket(state: &State) -> bool {
+    matches!(state, State::Bucket(_))
+}
+
+fn wrong() -> Error {
+    Error::Data("a request for sums or rows is damaged".into())
+}
+
+pub(super) fn read<T: DeserializeOwned>(request: &[u8]) -> Result<T> {
+    serde_json::from_slice(request).map_err(|_| wrong())
 }
 
 /// The trees that `request` describes, with sums of 0 and empty buckets.
-fn requested(context: GrowContext<'_>, request: &[u8]) -> Result<Vec<UpperTree>> {
-    let wrong = || Error::Data("a request for sums or rows of nodes is damaged".into());
-    let request: Request = serde_json::from_slice(request).map_err(|_| wrong())?;
+pub(super) fn requested(context: GrowContext<'_>, request: Request) -> Result<Vec<UpperTree>> {
     let layout = SumLayout::new(&Criterion::new(context.space));
     let codings = &context.store.codings;
     let sums = |feature: u32| {
@@ -106,7 +129,7 @@ fn requested(context: GrowContext<'_>, request: &[u8]) -> Result<Vec<UpperTree>>
 }
 
 /// The sums of the open nodes that wait for them, in order.
-fn waiting(trees: &mut [UpperTree]) -> impl Iterator<Item = &mut NodeSums> {
+pub(super) fn waiting(trees: &mut [UpperTree]) -> impl Iterator<Item = &mut NodeSums> {
     let nodes = trees.iter_mut().flat_map(|tree| &mut tree.nodes);
     nodes
         .flat_map(|node| match &mut node.state {
@@ -117,7 +140,7 @@ fn waiting(trees: &mut [UpperTree]) -> impl Iterator<Item = &mut NodeSums> {
 }
 
 /// The buckets of `trees`, in order.
-fn buckets(trees: &mut [UpperTree]) -> impl Iterator<Item = &mut Bucket> {
+pub(super) fn buckets(trees: &mut [UpperTree]) -> impl Iterator<Item = &mut Bucket> {
     let nodes = trees.iter_mut().flat_map(|tree| &mut tree.nodes);
     nodes.filter_map(|node| match &mut node.state {
         State::Bucket(bucket) => Some(bucket),
@@ -127,7 +150,7 @@ fn buckets(trees: &mut [UpperTree]) -> impl Iterator<Item = &mut Bucket> {
 
 /// Takes the sums of the open nodes of `trees` from `parts`.
 pub(super) fn sum(trees: &mut [UpperTree], parts: &dyn Parts) -> Result<()> {
-    let found = parts.sums(&request(trees))?;
+    let found = parts.sums(&bytes_of(&request(trees, |_| false)))?;
     let n_cells: usize = waiting(trees).map(|sums| sums.cells().len()).sum();
     check(found.len() == n_cells, format!("{} sums of parts were found, {n_cells} are wanted", found.len()))?;
     let mut first = 0;
@@ -141,48 +164,60 @@ pub(super) fn sum(trees: &mut [UpperTree], parts: &dyn Parts) -> Result<()> {
 
 /// Has the rows of the buckets of `trees` collected by `parts`.
 pub(super) fn collect(trees: &mut [UpperTree], parts: &dyn Parts) -> Result<()> {
-    parts.collect(&request(trees))?;
+    parts.collect(&bytes_of(&request(trees, is_bucket)))?;
     buckets(trees).enumerate().for_each(|(number, bucket)| bucket.number = number);
     Ok(())
 }
 
-/// A part of the rows of all bags: its own store in `context`, and the number of its first row.
-pub(crate) struct Part<'a> {
-    pub(crate) context: GrowContext<'a>,
-    pub(crate) bags: BagPlan<'a>,
-    pub(crate) first: usize,
+/// Adds up the `targets` of the rows in the leaves of `trees`, which `parts` find. Totals are added up in the order of
+/// rows, because sums of targets are not exact.
+pub(super) fn total(trees: &mut [UpperTree], parts: &dyn Parts, targets: &Targets<'_>, n_rows: usize) -> Result<()> {
+    let request = RowsRequest::Members(request(trees, |state| matches!(state, State::Leaf(_))));
+    let nodes = trees.iter_mut().flat_map(|tree| &mut tree.nodes);
+    let mut leaves: Vec<&mut LeafTotals> = nodes
+        .filter_map(|node| match &mut node.state {
+            State::Leaf(totals) => Some(totals),
+            _ => None,
+        })
+        .collect();
+    if leaves.is_empty() {
+        return Ok(());
+    }
+    leaves.iter_mut().for_each(|totals| **totals = LeafTotals::new(targets));
+    parts.rows(&bytes_of(&request), &mut |bytes| {
+        let mut words = bytes.chunks_exact(size_of::<u32>()).map(bytemuck::pod_read_unaligned::<u32>);
+        let mut next = || words.next().ok_or_else(|| Error::Data("a part gave too few rows of leaves".into()));
+        for totals in &mut leaves {
+            for _ in 0..next()? {
+                let (row, count) = (next()? as usize, next()?);
+                if row >= n_rows {
+                    return Err(Error::Data(format!("a part gave row {row} of {n_rows}")));
+                }
+                totals.add(targets, row, count);
+            }
+        }
+        Ok(())
+    })
 }
 
-impl Part<'_> {
-    /// The sums that `asked` asks for, of the rows of the part.
-    pub(crate) fn sums(&self, asked: &[u8]) -> Result<Vec<f64>> {
-        let mut trees = requested(self.context, asked)?;
-        Passes::of_part(self.context, self.bags, self.first).sum(&mut trees)?;
-        Ok(waiting(&mut trees).flat_map(|sums| sums.cells().to_vec()).collect())
-    }
+/// The codes of `rows`, which are out of the bag of tree number `tree`.
+pub(super) fn out_of_bag(
+    store: &CodeStore,
+    tree: u64,
+    rows: &OutOfBagRows,
+    parts: &dyn Parts,
+    scratch: &Scratch,
+) -> Result<GatheredCodes> {
+    let request = bytes_of(&RowsRequest::OutOfBag(tree));
+    GatheredCodes::take(store, rows, scratch, |each| parts.rows(&request, each))
+}
 
-    /// The records of each bucket that `asked` asks for.
-    pub(crate) fn collect(&self, asked: &[u8], scratch: &Scratch) -> Result<Vec<Vec<u8>>> {
-        /// Bytes that all buckets wait for together.
-        const WAITING: usize = 16 << 20;
-        let mut trees = requested(self.context, asked)?;
-        let file = Buckets::new(self.context, scratch, &trees, WAITING)?;
-        Passes::of_part(self.context, self.bags, self.first).collect(&mut trees, &file, None)?;
-        let stored = file.finish(&mut trees)?;
-        Ok(buckets(&mut trees).map(|bucket| stored.pieces(bucket)).collect())
-    }
-
-    /// The codes of those of `rows`, by their numbers in the bags, that are in the part, row by row.
-    pub(crate) fn codes(&self, rows: &[usize]) -> Vec<u8> {
-        let CodeStore { chunks, firsts, .. } = self.context.store;
-        let mut bytes = Vec::new();
-        let own = self.first..self.first + self.context.store.rows;
-        for row in rows.iter().filter(|row| own.contains(row)).map(|row| row - self.first) {
-            let number = firsts.partition_point(|&first| first <= row) - 1;
-            let (chunk, row) = (&chunks[number], row - firsts[number]);
-            chunk.narrow.iter().for_each(|cells| bytes.extend_from_slice(bytemuck::cast_slice(&cells[row..=row])));
-            chunk.wide.iter().for_each(|cells| bytes.extend_from_slice(bytemuck::cast_slice(&cells[row..=row])));
-        }
-        bytes
-    }
+/// The codes of `rows`, which ascend.
+pub(crate) fn codes_of(store: &CodeStore, rows: &[usize], parts: &dyn Parts) -> Result<Chunk> {
+    let mut bytes = Vec::new();
+    parts.rows(&bytes_of(&RowsRequest::Codes(rows.to_vec())), &mut |some| {
+        bytes.extend_from_slice(some);
+        Ok(())
+    })?;
+    code_records::read(store, rows.len(), &bytes)
 }

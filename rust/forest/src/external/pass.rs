@@ -90,6 +90,20 @@ impl<'a> Passes<'a> {
         })
     }
 
+    /// Adds the number of each row that reaches a bucket, and its multiplicity, to what waits there.
+    pub(super) fn members(&self, trees: &mut [UpperTree]) -> Result<()> {
+        let is_bucket = |node: &UpperNode| matches!(node.state, State::Bucket(_));
+        self.pass(trees, is_bucket, |node, reached, base| {
+            let State::Bucket(bucket) = &mut node.state else { return Ok(()) };
+            bucket.rows += reached.range.len();
+            for position in reached.range.clone() {
+                let row = (self.first + base) as u32 + reached.items.rows[position];
+                bucket.waiting.extend_from_slice(bytemuck::bytes_of(&[row, reached.items.count(position)]));
+            }
+            Ok(())
+        })
+    }
+
     /// Calls `visit` for each node for which `wanted` returns true, with its examples, block by block. The last
     /// argument is the number of row 0 of the block in the store.
     fn pass(

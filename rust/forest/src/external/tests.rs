@@ -3,34 +3,44 @@
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 
+use arrow_buffer::Buffer;
 use proptest::prelude::*;
 
 use super::*;
+use crate::exchange::Exchange;
 use crate::params::{Ensemble, ForestParams, MaxFeatures, MaxSamples};
 use crate::score::Score;
+use crate::shadows::random;
 use crate::tests::grow::missing;
-use crate::tests::{Coded, batches, label_sets, with_groups};
+use crate::tests::{Coded, batches, label_sets, sparse_batch, with_groups};
 use crate::tree_worker::TreeWorker;
-use ferrank_data::store::CodeStore;
+use ferrank_data::store::{Chunk, CodeStore, Keep};
 use ferrank_runtime::monitor::Monitor;
 
 /// Trees 0 … 4 grown in memory, and in external memory with a plan for these rows of a bucket and bytes of sums.
-fn both(
+fn both(coded: &Coded, supervision: f64, params: &ForestParams, memory: (usize, usize)) -> [Vec<Contribution>; 2] {
+    [in_memory(coded, supervision, params), outside(coded, supervision, params, memory)]
+}
+
+fn in_memory(coded: &Coded, supervision: f64, params: &ForestParams) -> Vec<Contribution> {
+    let (monitor, space) = (Monitor::default(), coded.space_of(None, supervision));
+    let context = GrowContext { store: &coded.store, space: &space, params, monitor: &monitor };
+    let subset: Vec<usize> = (0..coded.store.targets.len()).collect();
+    let oob = oob_needs(&params.scores).map(|needs| OobContext::new(context, needs, &subset, None));
+    let sample = RowSample::new(context, &subset, false);
+    let tree = |tree| TreeWorker::new(context, sample.as_ref()).contribution(oob.as_ref(), tree).unwrap();
+    (0..5).map(tree).collect()
+}
+
+fn outside(
     coded: &Coded,
     supervision: f64,
     params: &ForestParams,
     (bucket_rows, sums): (usize, usize),
-) -> [Vec<Contribution>; 2] {
-    let monitor = Monitor::default();
-    let (inside, outside) = (coded.space_of(None, supervision), coded.bare_space(None, supervision));
-    let context = GrowContext { store: &coded.store, space: &inside, params, monitor: &monitor };
+) -> Vec<Contribution> {
+    let (monitor, space) = (Monitor::default(), coded.bare_space(None, supervision));
+    let context = GrowContext { store: &coded.store, space: &space, params, monitor: &monitor };
     let subset: Vec<usize> = (0..coded.store.targets.len()).collect();
-    let oob = oob_needs(&params.scores).map(|needs| OobContext::new(context, needs, &subset, None));
-    let sample = RowSample::new(context, &subset, false);
-    let expected = (0..5)
-        .map(|tree| TreeWorker::new(context, sample.as_ref()).contribution(oob.as_ref(), tree).unwrap())
-        .collect();
-    let context = GrowContext { space: &outside, ..context };
     let plan = MemoryPlan::with_sizes(bucket_rows, sums, context);
     let found = Mutex::new(BTreeMap::new());
     let sample = RowSample::new(context, &subset, false);
@@ -46,7 +56,7 @@ fn both(
         },
     )
     .unwrap();
-    [expected, found.into_inner().unwrap().into_values().collect()]
+    found.into_inner().unwrap().into_values().collect()
 }
 
 fn params() -> impl Strategy<Value = ForestParams> {
@@ -111,6 +121,31 @@ proptest! {
     }
 }
 
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(10))]
+
+    #[test]
+    fn trees_on_entries_of_sparse_features_are_those_on_all_codes(
+        (n_rows, seed) in (40..150usize, any::<u64>()),
+        (params, features) in (params(), prop_oneof![1..60usize, Just(2_000)]),
+        which in 0..3usize,
+        memory in (1..60usize, prop_oneof![Just(0), Just(1 << 20)]),
+    ) {
+        let targets: &[&str] = [&["y"][..], &["class"], &["y", "t"]][which];
+        let others: Vec<&str> = ["y", "t", "class"].into_iter().filter(|name| !targets.contains(name)).collect();
+        let batch = sparse_batch(n_rows, 1_300, seed);
+        let keep = |column: &usize| !others.contains(&batch.schema().field(*column).name().as_str());
+        let batch = batch.project(&(0..batch.num_columns()).filter(keep).collect::<Vec<_>>()).unwrap();
+        let params = ForestParams { max_features: Some(MaxFeatures::Count(features)), ..params };
+        let coded = Coded::new(&batch, targets, None, 255);
+        let compressed = coded.compressed();
+        prop_assert!(coded.store.is_sparse && coded.store.sparse.is_none() && compressed.store.sparse.is_some());
+        let [in_bands, outside] = both(&coded, 1.0, &params, memory);
+        prop_assert_eq!(&in_bands, &in_memory(&compressed, 1.0, &params));
+        prop_assert_eq!(in_bands, outside);
+    }
+}
+
 /// Parts of a store, in this process.
 struct Cut<'a> {
     stores: Vec<(usize, CodeStore)>,
@@ -119,10 +154,10 @@ struct Cut<'a> {
 }
 
 impl Cut<'_> {
-    fn each<T>(&self, each: impl Fn(parts::Part<'_>) -> Result<T>) -> Result<Vec<T>> {
+    fn each<T>(&self, each: impl Fn(part::Part<'_>) -> Result<T>) -> Result<Vec<T>> {
         let part = |(first, store): &(usize, CodeStore)| {
             let context = GrowContext { store, ..self.context };
-            each(parts::Part { context, bags: self.context.bags(), first: *first })
+            each(part::Part { context, bags: self.context.bags(), first: *first })
         };
         self.stores.iter().map(part).collect()
     }
@@ -145,17 +180,50 @@ impl Parts for Cut<'_> {
         Ok(())
     }
 
-    fn bucket(&self, number: usize) -> Result<Vec<u8>> {
-        Ok(self.buckets.lock().unwrap()[number].clone())
+    fn bucket(&self, number: usize, each: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
+        each(&self.buckets.lock().unwrap()[number])
     }
 
-    fn codes(&self, rows: &[usize]) -> Result<Vec<u8>> {
-        Ok(self.each(|part| Ok(part.codes(rows)))?.concat())
+    fn rows(&self, request: &[u8], each: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
+        self.each(|part| part.rows(request))?.iter().try_for_each(|bytes| each(bytes))
+    }
+}
+
+/// Parts with the shadows of their rows.
+fn with_shadows(stores: Vec<(usize, CodeStore)>, sources: &[u32]) -> Vec<(usize, CodeStore)> {
+    let firsts: Vec<usize> = stores.iter().map(|(first, _)| *first).collect();
+    let exchange = Exchange { firsts: &firsts, sources };
+    let numbered = || stores.iter().enumerate().map(|(number, (_, store))| (number, store));
+    let spread: Vec<Vec<Vec<u8>>> = numbered().map(|(from, store)| exchange.spread(store, from)).collect();
+    let doubled = numbered().map(|(to, store)| {
+        let pieces: Vec<Buffer> = spread.iter().map(|pieces| Buffer::from(pieces[to].clone())).collect();
+        store.with_shadow_codes(&exchange.gather(store, to, &pieces).unwrap()).unwrap()
+    });
+    firsts.iter().copied().zip(doubled).collect()
+}
+
+/// The store with the codes of a single row.
+fn without_codes(store: &CodeStore) -> CodeStore {
+    let mut chunk = Chunk { rows: 1, ..Chunk::default() };
+    chunk.narrow.resize(store.chunks[0].narrow.len(), 1);
+    chunk.wide.resize(store.chunks[0].wide.len(), 1);
+    CodeStore {
+        rows: store.rows,
+        chunks: vec![chunk],
+        firsts: vec![0],
+        codings: store.codings.clone(),
+        slots: store.slots.clone(),
+        sparse: None,
+        is_sparse: store.is_sparse,
+        targets: store.targets.clone(),
+        values: store.values.clone(),
+        weights: store.weights.clone(),
+        groups: store.groups.clone(),
     }
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(60))]
+    #![proptest_config(ProptestConfig::with_cases(100))]
 
     #[test]
     fn trees_over_parts_are_those_over_the_whole(
@@ -165,22 +233,31 @@ proptest! {
         n_parts in 1..5usize,
         memory in (1..60usize, prop_oneof![Just(0), Just(1 << 20)]),
         n_groups in prop::option::of(2..50usize),
+        shadows in any::<bool>(),
     ) {
         let batch = n_groups.map_or(batch.clone(), |n_groups| with_groups(&batch, n_groups));
         let targets: &[&str] = [&["y"][..], &["class"], &["y", "t", "class"], &["t"]][which];
         prop_assume!(batch.column_by_name(targets[0]).unwrap().null_count() < batch.num_rows());
-        let scores = params.scores.iter().copied().filter(|score| oob_needs(&[*score]).is_none()).collect();
-        let params = ForestParams { scores, ..params };
-        let coded = Coded::new(&batch, targets, None, 255);
+        let params = ForestParams { shadows, ..params };
+        let mut coded = Coded::new(&batch, targets, None, 255);
+        let mut stores = coded.cut(n_parts);
+        if shadows {
+            let sources = coded.store.draw_shadows(&mut random(0, &params));
+            stores = with_shadows(stores, &sources);
+            coded.store = coded.store.with_shadows(&sources, Keep::Memory, coded.store.rows).unwrap();
+        }
         let [expected, _] = both(&coded, 1.0, &params, memory);
-        let (monitor, space) = (Monitor::default(), coded.bare_space(None, 1.0));
+        let (monitor, space, scratch) = (Monitor::default(), coded.bare_space(None, 1.0), Scratch::new(None));
         let context = GrowContext { store: &coded.store, space: &space, params: &params, monitor: &monitor };
-        let parts = Cut { stores: coded.cut(n_parts), context, buckets: Mutex::default() };
+        let parts = Cut { stores, context, buckets: Mutex::default() };
         let subset: Vec<usize> = (0..targets.len()).collect();
-        let sample = RowSample::new(context, &subset, false);
+        let sample = RowSample::read(context, &subset, false, |rows| parts::codes_of(&coded.store, rows, &parts)).unwrap();
+        // The grower does not see the codes.
+        let bare = without_codes(&coded.store);
+        let context = GrowContext { store: &bare, ..context };
         let plan = MemoryPlan::with_sizes(memory.0, memory.1, context);
         let found = Mutex::new(BTreeMap::new());
-        let place = Place::Parts(&parts);
+        let place = Place::Parts(&parts, &scratch);
         grow_in(context, &plan, place, (&subset, sample.as_ref()), &[0, 1, 2, 3, 4], &|tree, result| {
             found.lock().unwrap().insert(tree, result);
             Ok(())

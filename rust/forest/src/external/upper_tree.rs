@@ -141,7 +141,7 @@ impl UpperTree {
         let node = &self.nodes[n];
         let State::Open { done, .. } = &node.state else { unreachable!("only open nodes draw features") };
         let criterion = Criterion::new(context.space);
-        let mut pool = FeaturePool::new(context.constant_features());
+        let mut pool = FeaturePool::new(context.constant_features(), store.is_sparse);
         node.constant_features.iter().for_each(|&feature| pool.mark_constant(feature));
         let mut random = stream(params.seed, Purpose::Node, self.number, node.path);
         let (mut unsummed, mut constant, mut best) = (Vec::new(), Vec::new(), SplitCandidates::default());

@@ -11,6 +11,9 @@ use ferrank_data::profile::Scale;
 use ferrank_data::store::{Chunk, Code, Slot, Stored};
 use ferrank_runtime::random::Stream;
 
+/// Why some nodes have no sparse features.
+pub(super) const NOT_SPARSE: &str = "a node with sparse features is not grown on a chunk alone";
+
 /// Where the codes of a feature are.
 pub(super) struct FeatureCodes<'a> {
     pub(super) slot: Slot,
@@ -51,6 +54,7 @@ impl<'a> FeatureCodes<'a> {
         match self.slot {
             Slot::Narrow(slot) => self.take_codes(u8::of(chunk).column(slot).codes(rows), feature, batch, random),
             Slot::Wide(slot) => self.take_codes(u16::of(chunk).column(slot).codes(rows), feature, batch, random),
+            Slot::Sparse(_) => unreachable!("{NOT_SPARSE}"),
         }
     }
 

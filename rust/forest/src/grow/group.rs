@@ -33,6 +33,7 @@ impl Grower<'_> {
         let (varies, is_full) = match features[feature as usize].slot {
             Slot::Narrow(slot) => member.join(narrow.take(view, slot, rows), buffers, random),
             Slot::Wide(slot) => member.join(wide.take(view, slot, rows), buffers, random),
+            Slot::Sparse(number) => member.join(wide.take_sparse(view, number, rows), buffers, random),
         };
         if is_full {
             self.judge_group(view, range, candidates);

@@ -6,21 +6,24 @@
 //! ```text
 //! while the stack is not empty:
 //!     pop a node; if its codes fit the next cache, copy them together and grow the subtree there
-//!     draw features until enough of them vary; search the best test of each   (search, group, feature_search; plain)
+//!     draw features until enough of them vary; search the best test of each   (search, group, feature_search, sum_search; plain, sparse)
 //!     divide the examples by the best test; push the right child, then the left one   (partition)
 //! ```
 //!
-//! Memory: for each thread 20 bytes for each row of the bag, twice, the sums of the nodes on the stack, and copies of
-//! the codes of nodes that fit the caches.
+//! Memory: for each thread 20 bytes for each row of the bag, twice, the sums of the nodes on the stack, copies of
+//! the codes of nodes that fit the caches, and the entries of sparse features in a node.
 
 mod feature_codes;
 mod feature_search;
 mod group;
 mod node;
+mod node_entries;
 mod partition;
 mod plain;
 mod search;
+mod sparse;
 mod state;
+mod sum_search;
 
 pub(super) use state::{Grower, LEAST_GAIN, SubtreeRoot, SubtreeRows};
 
@@ -110,7 +113,8 @@ impl Grower<'_> {
     /// Grows the subtree of `root`, whose rows are numbered as in `view`.
     fn subtree(&mut self, view: View<'_>, stage: usize, root: PendingNode) -> Result<()> {
         let mut stack = vec![root];
-        let plain = view.chunk().filter(|_| self.is_plain);
+        let is_sparse_plain = self.is_plain && self.entries.is_some() && !self.kernels.is_at_random();
+        let plain = view.chunk().filter(|_| self.is_plain && self.entries.is_none());
         while let Some(pending) = stack.pop() {
             self.pool.rewind(pending.mark);
             let n = pending.examples.len();
@@ -123,6 +127,7 @@ impl Grower<'_> {
             }
             let (examples, tracked) = (pending.examples.clone(), pending.tracked.clone());
             let is_split = match plain {
+                _ if is_sparse_plain => self.sparse_node(view, pending, &mut stack)?,
                 Some(chunk) => self.plain_node(view, chunk, pending, &mut stack)?,
                 None => self.node(view, pending, &mut stack)?,
             };
@@ -149,11 +154,11 @@ impl Grower<'_> {
             view.block.gather(rows, &mut copy.block);
         }
         copy.origin.clear();
-        if self.keeps_members {
+        if self.keeps_members || view.needs_origin() {
             copy.origin.extend(rows.iter().map(|&row| view.origin(row)));
         }
         rows.iter_mut().enumerate().for_each(|(local, row)| *row = local as u32);
-        let done = self.subtree(View::from_chunk(&copy.codes, &copy.block, &copy.origin), stage + 1, pending);
+        let done = self.subtree(view.copied(&copy.codes, &copy.block, &copy.origin), stage + 1, pending);
         self.gathered[stage] = copy;
         done
     }

@@ -135,6 +135,7 @@ impl Grower<'_> {
         match context.store.slots[found.feature as usize] {
             Slot::Narrow(slot) => write_sides(narrow.take(view, slot, rows), &found.test, has_missing, sides),
             Slot::Wide(slot) => write_sides(wide.take(view, slot, rows), &found.test, has_missing, sides),
+            Slot::Sparse(number) => write_sides(wide.take_sparse(view, number, rows), &found.test, has_missing, sides),
         }
     }
 

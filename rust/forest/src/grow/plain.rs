@@ -6,7 +6,7 @@
 //!
 //! Gain in speed: 1.1 to 1.3x on one target (20k x 200, 100k x 50, 500k x 20), 1.1x with extra trees.
 
-use super::feature_codes::FeatureCodes;
+use super::feature_codes::{FeatureCodes, NOT_SPARSE};
 use super::state::{Buffers, Grower, KnownSums, LEAST_GAIN, NodeTotals, Partition, PendingNode, TestSource};
 use crate::candidates::Candidate;
 use crate::criterion::contrast;
@@ -100,6 +100,7 @@ impl Grower<'_> {
             let varies = match slot {
                 Slot::Narrow(slot) => vary(u8::of(chunk).column(slot).codes(rows)),
                 Slot::Wide(slot) => vary(u16::of(chunk).column(slot).codes(rows)),
+                Slot::Sparse(_) => unreachable!("{NOT_SPARSE}"),
             };
             match slot {
                 _ if !varies => {}
@@ -126,6 +127,7 @@ impl Grower<'_> {
                     let codes = u16::of(chunk).column(slot).codes(rows);
                     single::best_cut(arch, (codes, n_codes), pairs, node, constraint, &mut wide.bins)
                 }
+                Slot::Sparse(_) => unreachable!("{NOT_SPARSE}"),
             };
             enter(feature, cut);
         }
@@ -153,8 +155,8 @@ impl Grower<'_> {
         node: single::Node,
         found: Candidate,
     ) -> Option<Partition> {
-        let Grower { context, buffers, items, features, tree_buffer, .. } = self;
-        let Candidate { feature, test, .. } = found;
+        let Grower { context, buffers, items, features, .. } = self;
+        let Candidate { feature, ref test, .. } = found;
         let CodeTest::Cut(code) = test.test else { unreachable!("all features are numeric") };
         // The code of a missing value is the highest number of the type. To go left, it wraps to 0.
         let shift = u16::from(test.missing == MissingSide::Left);
@@ -177,9 +179,23 @@ impl Grower<'_> {
                     column.at(row as usize).wrapping_add(shift) <= highest
                 })
             }
+            (None, Slot::Sparse(_)) => unreachable!("{NOT_SPARSE}"),
         };
-        let middle = range.start + n_left;
-        let [left, right] = match 2 * n_left <= range.len() {
+        self.plain_partition(pending, node, found, range.start + n_left)
+    }
+
+    /// The partition of `node` by the cut of `found`; the examples of the right side start at `middle`. `None` if the gain is
+    /// rounding noise.
+    pub(super) fn plain_partition(
+        &mut self,
+        pending: &PendingNode,
+        node: single::Node,
+        found: Candidate,
+        middle: usize,
+    ) -> Option<Partition> {
+        let Grower { items, tree_buffer, .. } = self;
+        let (Candidate { feature, test, .. }, range) = (found, pending.examples.clone());
+        let [left, right] = match 2 * (middle - range.start) <= range.len() {
             true => {
                 let left = single::Node::new(&items.pairs[range.start..middle]);
                 [left, node.without(left)]

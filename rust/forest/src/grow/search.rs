@@ -31,9 +31,14 @@ impl Grower<'_> {
         let most = self.per_node.min(self.pool.len());
         self.buffers.batch.start(if in_batch { range.len() } else { 0 }, self.rows_per_feature * most);
         self.buffers.lefts.clear();
-        let mut pool = std::mem::take(&mut self.pool);
-        let drawn = pool.try_draw(self.per_node, &mut random, |feature, random| {
+        let is_placed = self.place_present(view, &range, &mut random);
+        let (mut pool, per_node) = (std::mem::take(&mut self.pool), self.per_node);
+        let visit = |feature, random: &mut Stream| {
             self.context.check_large(range.len())?;
+            if let Some((varies, found)) = self.sparse_candidate(view, &range, feature, open, random) {
+                found.into_iter().for_each(|found| candidates.push(found.map(TestSource::Alone)));
+                return Ok(varies);
+            }
             let FeatureCodes { n_codes, fits_batch, .. } = self.features[feature as usize];
             let kernel = self.kernels.for_group(&self.criterion, view.block, range.len(), n_codes);
             match kernel.filter(|_| fits_batch) {
@@ -42,11 +47,13 @@ impl Grower<'_> {
                 None => {}
             }
             let (varies, found) = self.candidate(view, range.clone(), feature, open, size, random);
-            if let Some(Candidate { gain, feature, test }) = found {
-                candidates.push(Candidate { gain, feature, test: TestSource::Alone(test) });
-            }
+            found.into_iter().for_each(|found| candidates.push(found.map(TestSource::Alone)));
             Ok(varies)
-        });
+        };
+        let drawn = match is_placed {
+            true => pool.try_draw_placed(per_node, &mut random, visit),
+            false => pool.try_draw(per_node, &mut random, visit),
+        };
         self.pool = pool;
         drawn?;
         if in_batch {
@@ -57,6 +64,14 @@ impl Grower<'_> {
         let best = candidates.best(self.context.params.ties, &mut random);
         self.buffers.candidates = candidates;
         Ok(best.map(|best| best.map(|test| self.test_of(test))))
+    }
+
+    /// Starts the draw of a node with the examples in `range` among the features that may vary there, if finding these takes
+    /// little time. Returns true if it did.
+    fn place_present(&mut self, view: View<'_>, range: &Range<usize>, random: &mut Stream) -> bool {
+        let Some(entries) = &mut self.entries else { return false };
+        entries.start(view, &self.items.rows[range.clone()], self.per_node);
+        entries.place_present(&mut self.pool, random)
     }
 
     /// The test that was found.
@@ -72,7 +87,7 @@ impl Grower<'_> {
         let Grower { items, narrow, wide, buffers, features, .. } = self;
         let (rows, batch) = (&items.rows[range], &mut buffers.batch);
         let find = &features[feature as usize];
-        if let Some(chunk) = view.chunk() {
+        if let Some(chunk) = view.chunk().filter(|_| !matches!(find.slot, Slot::Sparse(_))) {
             return find.take(chunk, rows, feature, batch, random);
         }
         match find.slot {
@@ -80,6 +95,9 @@ impl Grower<'_> {
                 find.take_codes(narrow.take(view, slot, rows).iter().copied(), feature, batch, random)
             }
             Slot::Wide(slot) => find.take_codes(wide.take(view, slot, rows).iter().copied(), feature, batch, random),
+            Slot::Sparse(number) => {
+                find.take_codes(wide.take_sparse(view, number, rows).iter().copied(), feature, batch, random)
+            }
         }
     }
 
@@ -152,6 +170,10 @@ impl Grower<'_> {
             }
             Slot::Wide(slot) => {
                 wide.take(view, slot, rows);
+                search.run(wide, buffers, random)
+            }
+            Slot::Sparse(number) => {
+                wide.take_sparse(view, number, rows);
                 search.run(wide, buffers, random)
             }
         }

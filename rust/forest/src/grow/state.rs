@@ -2,10 +2,11 @@
 
 use std::ops::Range;
 
-use ferrank_data::store::{Chunk, Stored};
+use ferrank_data::store::{Chunk, Slot, Stored};
 use pulp::Arch;
 
 use super::feature_codes::FeatureCodes;
+use super::node_entries::NodeEntries;
 use crate::candidates::SplitCandidates;
 use crate::context::GrowContext;
 use crate::criterion::Criterion;
@@ -20,6 +21,7 @@ use crate::split::dense::LeftSides;
 use crate::split::gram::Gram;
 use crate::split::kernel::Kernels;
 use crate::split::multi_feature::MultiFeatureHistogram;
+use crate::split::node_sums::NodeSums;
 use crate::split::nominal::PresentCategories;
 use crate::split::random_thresholds::RandomThresholds;
 use crate::split::{node, scan, single};
@@ -108,6 +110,8 @@ pub(crate) struct Grower<'a> {
     pub(super) row_bytes: usize,
     pub(super) items: Items,
     pub(super) pool: FeaturePool,
+    /// The entries of a node, if some features have sparse slots.
+    pub(super) entries: Option<NodeEntries<'a>>,
     /// The state of the pool at the root.
     pub(super) whole: Mark,
     /// The sums of the nodes on the stack; those of the top node come last.
@@ -128,10 +132,10 @@ impl<'a> Grower<'a> {
         let (store, space) = (context.store, context.space);
         let criterion = Criterion::new(space);
         let is_single = criterion.is_single();
-        let pool = FeaturePool::new(context.constant_features());
-        let most_codes = |narrow: bool| {
-            let codings = store.codings.iter().filter(|coding| coding.is_narrow() == narrow);
-            codings.map(|coding| coding.n_codes()).max().unwrap_or(0)
+        let pool = FeaturePool::new(context.constant_features(), store.is_sparse);
+        let most_codes = |is_of_type: fn(&Slot) -> bool| {
+            let codings = store.codings.iter().zip(&store.slots).filter(|(_, slot)| is_of_type(slot));
+            codings.map(|(coding, _)| coding.n_codes()).max().unwrap_or(0)
         };
         let features = FeatureCodes::all(context);
         let needs = oob_needs(&context.params.scores);
@@ -157,8 +161,9 @@ impl<'a> Grower<'a> {
             tree_buffer: TreeBuffer::default(),
             scores: None,
             since_check: 0,
-            narrow: CodeBuffer::new(most_codes(true)),
-            wide: CodeBuffer::new(most_codes(false)),
+            narrow: CodeBuffer::new(most_codes(|slot| matches!(slot, Slot::Narrow(_)))),
+            wide: CodeBuffer::new(most_codes(|slot| !matches!(slot, Slot::Narrow(_)))),
+            entries: NodeEntries::new(store),
             buffers: Buffers::new(&criterion),
             criterion,
             gathered: Default::default(),
@@ -200,6 +205,8 @@ pub(super) struct Buffers {
     /// The left sides of cuts that were found together.
     pub(super) lefts: LeftSides,
     pub(super) gram: Gram,
+    /// The sums of the examples by the code of a sparse feature.
+    pub(super) feature_sums: NodeSums,
     pub(super) candidates: SplitCandidates<TestSource>,
     /// The candidates of a plain node that is searched in a batch; the test is a position in the batch.
     pub(super) batch_candidates: SplitCandidates<usize>,
@@ -225,6 +232,7 @@ impl Buffers {
             multi_feature: MultiFeatureHistogram::default(),
             lefts: LeftSides::default(),
             gram: Gram::default(),
+            feature_sums: NodeSums::default(),
             candidates: SplitCandidates::default(),
             batch_candidates: SplitCandidates::default(),
             sides: Vec::new(),
@@ -249,6 +257,13 @@ impl<C: Stored> CodeBuffer<C> {
     /// Reads the codes of `rows` in the column at `slot`.
     pub(super) fn take(&mut self, view: View<'_>, slot: usize, rows: &[u32]) -> &mut Vec<C> {
         view.take(slot, rows, &mut self.codes)
+    }
+}
+
+impl CodeBuffer<u16> {
+    /// Reads the codes of `rows` of sparse feature number `number`.
+    pub(super) fn take_sparse(&mut self, view: View<'_>, number: usize, rows: &[u32]) -> &mut Vec<u16> {
+        view.take_sparse(number, rows, &mut self.codes)
     }
 }
 

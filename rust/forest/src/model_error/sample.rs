@@ -96,7 +96,7 @@ impl<'a> RowSample<'a> {
         }
         sample.totals = totals(context, &sample.criterion);
         let numbers: f64 = sample.targets.iter().map(|target| target.numbers(&sample.criterion, &sample.totals)).sum();
-        let most = most_rows((MOST_NUMBERS / (1.0 + numbers)) as usize, store.row_bytes());
+        let most = most_rows((MOST_NUMBERS / (1.0 + numbers)) as usize, store.full_row_bytes());
         (sample.rows, sample.weights) = draw(store, subset, params.seed, most);
         sample.codes = codes(&sample.rows)?;
         for (weight, &row) in sample.weights.iter_mut().zip(&sample.rows) {

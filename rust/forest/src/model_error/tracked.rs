@@ -78,6 +78,14 @@ impl<'a> TrackedRows<'a> {
                     code => goes_left(&split.test, code),
                 })
             }
+            Slot::Sparse(number) => {
+                let store = &sample.context.store;
+                let code = |row: usize| store.sparse.as_ref().map_or(0, |sparse| sparse.code(number, sample.rows[row]));
+                part(rows, range, |row| match code(row) {
+                    MISSING_U16 => split.missing_left,
+                    code => goes_left(&split.test, code),
+                })
+            }
         }
     }
 

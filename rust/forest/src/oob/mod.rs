@@ -6,6 +6,7 @@
 //! Memory: the tree, 16 bytes for a split, and the contrasts of its splits and the predictions of its leaves if a score
 //! reads them; a bit for each row.
 
+mod gathered;
 mod leaf_totals;
 mod packed;
 mod predictions;
@@ -14,14 +15,16 @@ mod targets;
 
 use std::borrow::Cow;
 
-use ferrank_data::intake::CHUNK_ROWS;
 use ferrank_runtime::error::Result;
 use ferrank_runtime::scratch::Scratch;
 
-use crate::bag::Bag;
 use crate::context::GrowContext;
 use crate::contrasts::Contrasts;
+use crate::router::{Reached, Router};
+use crate::space::Block;
 use crate::tree_buffer::{BufferedSplit, TreeBuffer};
+use crate::view::View;
+pub(crate) use gathered::GatheredCodes;
 pub(crate) use leaf_totals::LeafTotals;
 pub(crate) use packed::{LEAF, Link, Node, PackedTree};
 pub(crate) use predictions::{LeafPredictions, mean};
@@ -62,30 +65,22 @@ impl<'a> OobContext<'a> {
         self.needs.predictions.then_some(&self.targets)
     }
 
-    /// The view of the complete `tree` with number `number`.
-    pub(crate) fn view<'b>(&'b self, number: u64, tree: &'b mut OobTree, rows: &'b OutOfBagRows) -> OobView<'b> {
+    /// The view of the complete `tree` with number `number`. `codes` are those of its out-of-bag `rows`, where the store
+    /// does not have them.
+    pub(crate) fn view<'b>(
+        &'b self,
+        number: u64,
+        tree: &'b mut OobTree,
+        rows: &'b OutOfBagRows,
+        codes: Option<&'b GatheredCodes>,
+    ) -> OobView<'b> {
         tree.packed.finish(self.context.store);
         tree.leaves.finish();
         let OobTree { packed, leaves, contrasts, .. } = tree;
         let &OobContext { context, ref targets, has_missing, scratch, .. } = self;
-        OobView { context, number, tree: packed, predictions: leaves, contrasts, targets, has_missing, rows, scratch }
+        let (tree, predictions) = (packed, leaves);
+        OobView { context, number, tree, predictions, contrasts, targets, has_missing, rows, codes, scratch }
     }
-}
-
-/// The rows that are not in the bag of tree number `tree`. The bag is drawn again, block by block.
-///
-/// # Errors
-/// [`Interrupted`](ferrank_runtime::error::Error::Interrupted) on request.
-pub(crate) fn rows_of_tree(context: GrowContext<'_>, tree: u64) -> Result<OutOfBagRows> {
-    let GrowContext { store, monitor, .. } = context;
-    let bags = context.bags();
-    let (mut rows, mut bag) = (OutOfBagRows::candidates(bags, tree), Bag::default());
-    for (block, base) in (0..store.rows).step_by(CHUNK_ROWS).enumerate() {
-        monitor.check()?;
-        bags.take_block(tree, block, &mut bag);
-        rows.remove(base, &bag);
-    }
-    Ok(rows)
 }
 
 /// What scores read of a complete tree, besides its splits.
@@ -118,6 +113,8 @@ pub(crate) struct OobView<'a> {
     has_missing: bool,
     /// The rows that are not in the bag.
     pub(crate) rows: &'a OutOfBagRows,
+    /// Their codes, where the store does not have them.
+    codes: Option<&'a GatheredCodes>,
     /// The folder of temporary files, if the rows do not fit into memory.
     pub(crate) scratch: Option<&'a Scratch>,
 }
@@ -131,6 +128,39 @@ impl<'a> OobView<'a> {
         let mut rows = self.rows.clone();
         rows.retain(|row| self.targets.some_known(row));
         Cow::Owned(rows)
+    }
+
+    /// The codes of out-of-bag `rows` of the block that starts with row `base`, and the numbers of the rows there.
+    pub(crate) fn codes<'b>(&self, base: usize, rows: &'b [u32]) -> (View<'a>, Cow<'b, [u32]>) {
+        match self.codes {
+            None => (View::from_codes(self.context.store, base), Cow::Borrowed(rows)),
+            Some(codes) => (View::of_codes(codes.chunk(base)), Cow::Owned(self.rows.places(base, rows))),
+        }
+    }
+
+    /// Routes out-of-bag `rows` of the block that starts with row `base` down the tree, as [`PackedTree::apply`] does.
+    /// `block` has the values of all rows of the block; `own` is a buffer.
+    ///
+    /// # Errors
+    /// The first error of `visit`.
+    pub(crate) fn apply_to_block(
+        &self,
+        (base, rows): (usize, &[u32]),
+        (block, own): (&Block, &mut Block),
+        router: &mut Router,
+        visit: impl FnMut(Node, &mut Reached<'_>) -> Result<()>,
+    ) -> Result<()> {
+        match self.codes {
+            None => {
+                router.items.take_once(rows.iter().copied());
+                self.tree.apply(View::from_block(self.context.store, base, block), router, visit)
+            }
+            Some(codes) => {
+                block.gather(rows, own);
+                router.items.take_once(self.rows.places(base, rows).into_iter());
+                self.tree.apply(View::from_chunk(codes.chunk(base), own, &[]), router, visit)
+            }
+        }
     }
 }
 
@@ -148,6 +178,11 @@ impl OobTree {
         self.leaves.add_split();
         self.contrasts.append(contrasts);
         self.packed.add_split(link, split)
+    }
+
+    /// Returns true if the tree is more than a leaf.
+    pub(crate) fn has_splits(&self) -> bool {
+        !self.packed.steps.is_empty()
     }
 
     /// Adds a leaf with the totals of its members.

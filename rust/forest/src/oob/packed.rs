@@ -211,7 +211,7 @@ fn bits(codes: &[u16]) -> Vec<u64> {
     bits
 }
 
-/// The features that a tree tests: those with codes of one byte, then those with codes of two bytes.
+/// The features that a tree tests: those with codes of one byte, those with codes of two bytes, then sparse ones.
 #[derive(Default)]
 pub(crate) struct TestedColumns {
     /// The feature of each column.
@@ -219,6 +219,8 @@ pub(crate) struct TestedColumns {
     /// The slots of the features with codes of one byte, and with codes of two bytes, ascending.
     pub(crate) narrow: Vec<usize>,
     pub(crate) wide: Vec<usize>,
+    /// The numbers of the sparse features, ascending.
+    pub(crate) sparse: Vec<usize>,
 }
 
 impl TestedColumns {
@@ -226,7 +228,7 @@ impl TestedColumns {
     fn new(steps: &[Step], store: &CodeStore) -> Self {
         let mut tested = vec![false; store.slots.len()];
         steps.iter().for_each(|step| tested[step.column as usize] = true);
-        let (mut columns, mut wide_features) = (TestedColumns::default(), Vec::new());
+        let (mut columns, mut wide_features, mut sparse_features) = (TestedColumns::default(), Vec::new(), Vec::new());
         for ((feature, slot), _) in (0..).zip(&store.slots).zip(tested).filter(|(_, tested)| *tested) {
             match *slot {
                 Slot::Narrow(slot) => {
@@ -237,9 +239,14 @@ impl TestedColumns {
                     wide_features.push(feature);
                     columns.wide.push(slot);
                 }
+                Slot::Sparse(number) => {
+                    sparse_features.push(feature);
+                    columns.sparse.push(number);
+                }
             }
         }
         columns.features.extend(wide_features);
+        columns.features.extend(sparse_features);
         columns
     }
 
@@ -252,15 +259,21 @@ impl TestedColumns {
         let position = match slot {
             Slot::Narrow(slot) => self.narrow.binary_search(&slot),
             Slot::Wide(slot) => self.wide.binary_search(&slot).map(|position| self.narrow.len() + position),
+            Slot::Sparse(number) => {
+                let first = self.narrow.len() + self.wide.len();
+                self.sparse.binary_search(&number).map(|position| first + position)
+            }
         };
         position.expect("the feature is tested")
     }
 
     /// The slot of the column at `position`.
     fn slot(&self, position: usize) -> Slot {
-        match position.checked_sub(self.narrow.len()) {
-            None => Slot::Narrow(self.narrow[position]),
-            Some(position) => Slot::Wide(self.wide[position]),
+        let (narrow, wide) = (self.narrow.len(), self.wide.len());
+        match position {
+            _ if position < narrow => Slot::Narrow(self.narrow[position]),
+            _ if position < narrow + wide => Slot::Wide(self.wide[position - narrow]),
+            _ => Slot::Sparse(self.sparse[position - narrow - wide]),
         }
     }
 }

@@ -132,12 +132,11 @@ fn walk(view: &OobView<'_>, mut each: impl FnMut(u32, f64, &[f64])) -> Result<()
         });
     }
     let mut sums = vec![0.0; view.tree.steps.len() * 2 * width];
-    let (mut block, mut root) = (Block::default(), 0.0);
+    let (mut block, mut own, mut root) = (Block::default(), Block::default(), 0.0);
     view.rows.by_block(|base, rows| {
         space.values(store.columns(), base..store.rows.min(base + CHUNK_ROWS), &mut block);
         root += rows.iter().map(|&row| block.weight(row as usize)).sum::<f64>();
-        router.items.take_once(rows.iter().copied());
-        view.tree.apply(View::from_block(store, base, &block), &mut router, |node, reached| match node {
+        view.apply_to_block((base, rows), (&block, &mut own), &mut router, |node, reached| match node {
             Node::Split(split, middle) => {
                 let sums = &mut sums[split as usize * 2 * width..][..2 * width];
                 contrasted.add(split as usize, middle, reached, sums.split_at_mut(width))

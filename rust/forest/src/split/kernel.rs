@@ -80,6 +80,11 @@ impl Kernels {
         }
     }
 
+    /// Returns true if cuts are random.
+    pub(crate) fn is_at_random(&self) -> bool {
+        self.at_random
+    }
+
     /// Returns true if a node of `n` rows is small enough for [`Kernel::Batch`].
     #[inline(always)]
     pub(crate) fn in_batch(&self, n: usize) -> bool {

@@ -144,6 +144,13 @@ impl NodeSums {
         }
     }
 
+    /// Adds the examples that are in `total` and not yet in these sums, whose code is `code`.
+    pub(crate) fn add_rest(&mut self, code: usize, total: &[f64]) {
+        let (listed, stride) = (self.total(), self.layout.stride());
+        let cells = &mut self.cells[code * stride..][..stride];
+        cells.iter_mut().zip(total).zip(listed).for_each(|((cell, total), listed)| *cell += total - listed);
+    }
+
     /// The same sums in the full layout.
     pub(crate) fn to_full(&self) -> NodeSums {
         match self.layout {

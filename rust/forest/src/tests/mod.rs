@@ -22,8 +22,10 @@ use ferrank_data::labels::LabelColumn;
 use ferrank_data::profile::{MISSING_U8, MISSING_U16, Profile};
 use ferrank_data::schema::{Problem, Roles, Targets, Task};
 use ferrank_data::source::{ChunkSource, TableSource};
-use ferrank_data::store::{CodeStore, Keep, Slot, TargetColumn};
+use ferrank_data::store::{CodeStore, Codebook, Keep, Part, Slot, TargetColumn};
 use ferrank_runtime::monitor::Monitor;
+use ferrank_runtime::random::{Purpose, stream};
+use rand::RngExt;
 
 /// A coded table.
 pub(crate) struct Coded {
@@ -59,6 +61,19 @@ impl Coded {
         let profile = Profile::new(&intake, max_bins).unwrap();
         let store = CodeStore::new(&intake, &profile, profile.counts, use_all, Keep::Memory).unwrap();
         Coded { batch: batch.clone(), profile, problem, store }
+    }
+
+    /// The same table, of whose sparse features only the entries are kept.
+    pub(crate) fn compressed(&self) -> Self {
+        let source = TableSource::new("table", self.batch.schema(), vec![self.batch.clone()]).unwrap();
+        let monitor = Monitor::default();
+        let intake =
+            Intake { source: &source, problem: &self.problem, unlabelled: Unlabelled::Ignore, monitor: &monitor };
+        let book = Codebook::new(&self.profile, &self.problem, false, "table").unwrap().compressed();
+        let part = Part::new(&intake, &book, self.profile.counts, Keep::Memory).unwrap();
+        let store = CodeStore::from_parts(book, vec![part], Keep::Memory).unwrap();
+        let (batch, profile, problem) = (self.batch.clone(), self.profile.clone(), self.problem.clone());
+        Coded { batch, profile, problem, store }
     }
 
     /// The rows that take part, in up to `n_parts` parts, each a store of its own with the number of its first row.
@@ -103,6 +118,10 @@ impl Coded {
         match self.store.slots[feature] {
             Slot::Narrow(slot) => Some(chunk.narrow.column(slot).at(row)).filter(|&c| c != MISSING_U8).map(u16::from),
             Slot::Wide(slot) => Some(chunk.wide.column(slot).at(row)).filter(|&code| code != MISSING_U16),
+            Slot::Sparse(number) => {
+                let codes = self.store.sparse.as_ref().unwrap();
+                Some(codes.code(number, row)).filter(|&code| code != MISSING_U16)
+            }
         }
     }
 }
@@ -186,6 +205,40 @@ pub(crate) fn batches(rows: std::ops::Range<usize>, gaps: bool, weighted: bool) 
         }
         table(columns)
     })
+}
+
+/// A table of `n_rows` rows and `n_features` sparse features, one that is not, and the targets `y`, `t` and `class`.
+pub(crate) fn sparse_batch(n_rows: usize, n_features: usize, seed: u64) -> RecordBatch {
+    let mut random = stream(seed, Purpose::Sample, 0, 0);
+    let mut columns: Vec<(String, ArrayRef)> = Vec::new();
+    let mut y = vec![0.0; n_rows];
+    for feature in 0..n_features {
+        let share = if feature % 4 == 0 { 0.02 } else { 0.01 * random.random::<f64>() };
+        let values: Vec<Option<f64>> = (0..n_rows)
+            .map(|row| match random.random::<f64>() {
+                _ if feature % 5 == 1 || row == 3 => Some(0.0),
+                other if other < share => {
+                    let value = f64::from(random.random_range(-3..6)) / 2.0;
+                    y[row] += value * (feature as f64).sqrt();
+                    // Some values are missing, and some are 0.
+                    (feature % 6 > 0 || value < 2.0).then_some(value)
+                }
+                _ => Some(0.0),
+            })
+            .collect();
+        columns.push((format!("x{feature}"), Arc::new(Float64Array::from_iter(values))));
+    }
+    columns.push(("full".into(), numbers((0..n_rows).map(|row| (row * row % 17) as f64))));
+    let class = |y: &f64| if *y > 20.0 { "a" } else { "b" };
+    columns.push(("class".into(), texts(y.iter().map(class))));
+    columns.push(("t".into(), numbers(y.iter().map(|y| (y / 7.0).sin()))));
+    columns.push(("y".into(), numbers(y)));
+    table(columns.iter().map(|(name, column)| (name.as_str(), column.clone())).collect())
+}
+
+/// A table of [`sparse_batch`] with the target `y`, of whose sparse features only the entries are kept.
+pub(crate) fn sparse_table(n_rows: usize, n_features: usize, seed: u64) -> Coded {
+    Coded::new(&sparse_batch(n_rows, n_features, seed), &["y"], None, 255).compressed()
 }
 
 /// The sums of `rows` of `block` with the multiplicities `counts`.

@@ -184,7 +184,7 @@ fn judged(
     let importances = |number| {
         let mut complete = oob.tree();
         complete.add_tree(None, &tree, &oob.targets);
-        permutation::importances(&oob.view(number, &mut complete, &rows)).unwrap()
+        permutation::importances(&oob.view(number, &mut complete, &rows, None)).unwrap()
     };
     let importances = numbers.into_iter().map(importances).collect();
     (tree, importances)

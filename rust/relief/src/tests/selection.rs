@@ -1,16 +1,19 @@
 //! Parts that are searched apart find the rows that count among all.
 
-use arrow_array::{RecordBatch, UInt32Array};
+use std::sync::Arc;
+
+use arrow_array::{Float64Array, RecordBatch, UInt32Array};
 use arrow_select::concat::concat_batches;
 use arrow_select::take::take_record_batch;
 
 use super::laws::{table, with_groups};
-use crate::selection::{accumulate, nearest, obstacle, queries};
-use crate::{Iterations, Missing, ReliefParams, Scaling};
+use crate::selection::{Selection, accumulate, beside, nearest, obstacle, queries, values};
+use crate::{Iterations, Missing, ReliefParams, ReliefScore, Scaling};
 use ferrank_data::intake::{Unlabelled, View};
 use ferrank_data::profile::{Place, Profile, profile};
 use ferrank_data::schema::{Roles, Targets};
-use ferrank_data::source::TableSource;
+use ferrank_data::source::{ChunkSource, TableSource};
+use ferrank_neighbors::ranks::to_mid_ranks;
 use ferrank_ranking::{Accumulator, RunOptions};
 use ferrank_runtime::error::Result;
 use ferrank_runtime::monitor::Monitor;
@@ -63,7 +66,9 @@ fn apart(
     let problem = View::new(&source(batch), &roles, Unlabelled::Error).problem()?;
     let drawn = queries(&problem, params, &options, &profile)?;
     let n_rows = batch.num_rows();
-    let all: Rows = ((0..n_rows as u32).collect(), batch.clone());
+    let beside = beside(&problem, params, &profile);
+    let all: Rows = ((0..n_rows as u32).collect(), with_ranks(batch, &roles, &beside.ranked));
+    let targets = source(batch);
     let queried = at(&all, drawn.clone());
     let found = (0..n_parts).map(|part| {
         let rows = (part * n_rows / n_parts) as u32..((part + 1) * n_rows / n_parts) as u32;
@@ -72,7 +77,21 @@ fn apart(
         Ok(at(&rows, places))
     });
     let (numbers, rows) = joined(&found.collect::<Result<Vec<Rows>>>()?);
-    accumulate(&source(&rows), &roles, params, &options, &numbers, &monitor)
+    let targets = (!beside.targets.is_empty()).then_some(&targets as &dyn ChunkSource);
+    accumulate(&source(&rows), &roles, params, &options, Selection { numbers: &numbers, targets }, &monitor)
+}
+
+/// `batch` with the ranks of the features called `ranked` in the place of their values.
+fn with_ranks(batch: &RecordBatch, roles: &Roles, ranked: &[String]) -> RecordBatch {
+    let source = source(batch);
+    let found = values(View::new(&source, roles, Unlabelled::Error), ranked, &Monitor::default()).unwrap();
+    let (schema, mut columns) = (batch.schema(), batch.columns().to_vec());
+    for (name, mut column) in ranked.iter().zip(found) {
+        to_mid_ranks(&mut column, (0.0, 0));
+        let known = column.iter().map(|rank| (!rank.is_nan()).then_some(*rank));
+        columns[schema.index_of(name).unwrap()] = Arc::new(known.collect::<Float64Array>());
+    }
+    RecordBatch::try_new(schema, columns).unwrap()
 }
 
 /// The table without gaps in features.
@@ -84,15 +103,21 @@ fn known() -> RecordBatch {
 fn parts_searched_apart_give_the_bits_of_all_rows() {
     let some = |n| ReliefParams::default().with_n_iterations(Iterations::Count(n));
     let informative = some(60).with_missing(Missing::Informative);
-    for (batch, params) in [(known(), some(60)), (with_groups(&known()), some(400)), (table(400, 3), informative)] {
+    let default = informative.clone().with_scaling(Scaling::Rank).with_target_draws(20);
+    for (batch, params) in [
+        (known(), some(60)),
+        (with_groups(&known()), some(400)),
+        (table(400, 3), informative),
+        (table(400, 3), default.clone()),
+        (with_groups(&table(400, 3)), default),
+    ] {
         for target in ["y", "class"] {
             let roles = roles(&batch, target);
             let whole = crate::rank(&source(&batch), &roles, &params, 1, &Monitor::default()).unwrap();
-            let problem = View::new(&source(&batch), &roles, Unlabelled::Error).problem().unwrap();
             let n_keys =
                 crate::accumulate(&source(&batch), &roles, &params, &RunOptions::default(), &Monitor::default());
             let n_keys = n_keys.unwrap().identity().n_keys();
-            assert_eq!(obstacle(&problem, &params, &profile_of(&batch, &roles)), None);
+            assert_eq!(obstacle(&params, &profile_of(&batch, &roles)), None);
             for n_parts in [1, 2, 7] {
                 let mut first = apart(&batch, target, &params, (0, n_keys / 2), n_parts).unwrap();
                 first.merge(&apart(&batch, target, &params, (n_keys / 2, n_keys), n_parts).unwrap()).unwrap();
@@ -107,13 +132,13 @@ fn parts_searched_apart_give_the_bits_of_all_rows() {
 #[test]
 fn what_needs_all_rows_is_refused() {
     let params = ReliefParams::default();
-    let refused = |batch: &RecordBatch, params: &ReliefParams, what: &str| {
-        let error = apart(batch, "y", params, (0, 1), 2).unwrap_err().to_string();
+    let refused = |batch: &RecordBatch, target: &str, params: &ReliefParams, what: &str| {
+        let error = apart(batch, target, params, (0, 1), 2).unwrap_err().to_string();
         assert!(error.contains(what), "{error}");
     };
-    refused(&known(), &params.clone().with_scaling(Scaling::Rank), "scaling: ranks are those among all rows");
-    refused(&table(400, 3), &params, "missing: the difference of a missing value");
-    refused(&known(), &params.with_target_draws(3), "target_draws");
+    refused(&table(400, 3), "y", &params, "missing: the difference of a missing value");
+    let both = vec![ReliefScore::Relief, ReliefScore::Myopic];
+    refused(&known(), "class", &params.with_scores(both), "scores: myopic compares all rows");
 }
 
 #[test]
@@ -122,10 +147,15 @@ fn rows_that_are_not_there_are_found_out() {
     let (roles, monitor) = (roles(&batch, "y"), Monitor::default());
     let profile = profile_of(&batch, &roles);
     let options = RunOptions::default().with_profile(Some(&profile)).with_keys(Some(0..1));
-    let accumulated = |numbers: &[u32]| {
+    let of = |numbers: &[u32], params: &ReliefParams| {
         let rows = source(&batch.slice(0, 30));
-        accumulate(&rows, &roles, &ReliefParams::default(), &options, numbers, &monitor).unwrap_err().to_string()
+        let selection = Selection { numbers, targets: None };
+        accumulate(&rows, &roles, params, &options, selection, &monitor).unwrap_err().to_string()
     };
+    let accumulated = |numbers: &[u32]| of(numbers, &ReliefParams::default());
     assert!(accumulated(&(0..30).collect::<Vec<u32>>()).contains("lack a query of block 0"));
     assert!(accumulated(&[3, 2]).contains("numbers: give one for each of 30 rows"));
+    let numbers: Vec<u32> = (0..30).collect();
+    let drawn = of(&numbers, &ReliefParams::default().with_target_draws(20));
+    assert!(drawn.contains("targets: give those of all rows"), "{drawn}");
 }

@@ -40,7 +40,8 @@ impl Ring {
         let turn = |&feature: &u32| random_turn(n_rows, &mut random(1 + u64::from(feature)));
         let turns = columns.features.iter().map(turn).collect();
         let narrow = gather(&columns.narrow, view, rows, &positions)?;
-        let wide = gather(&columns.wide, view, rows, &positions)?;
+        let mut wide = gather(&columns.wide, view, rows, &positions)?;
+        wide.extend(gather_sparse(&columns.sparse, view, rows, &positions));
         let mut by_position = vec![0; n_rows];
         for (row, &position) in rows.iter().zip(&positions) {
             by_position[position as usize] = row as u32;
@@ -83,12 +84,13 @@ fn gather<C: Stored>(
     let n_rows = positions.len();
     let mut cells = vec![[C::default(); BAND]; n_rows];
     let mut columns = Vec::with_capacity(slots.len());
-    // The store is read from its first row to its last, a band at a time.
+    // Codes are read from the first row to the last, a band at a time.
     for slots in slots.chunk_by(|one, next| one / BAND == next / BAND) {
         let mut positions = positions.iter();
         rows.by_block(|base, block| {
             view.context.monitor.check()?;
-            View::from_codes(view.context.store, base).band(slots[0] / BAND, block, |_, codes: &[C; BAND]| {
+            let (codes, rows) = view.codes(base, block);
+            codes.band(slots[0] / BAND, &rows, |_, codes: &[C; BAND]| {
                 positions.next().into_iter().for_each(|&position| cells[position as usize] = *codes);
             });
             Ok(())
@@ -103,6 +105,25 @@ fn gather<C: Stored>(
         }
     }
     Ok(columns)
+}
+
+/// The codes of `rows` of each of the sparse features `numbers`, by position.
+fn gather_sparse(
+    numbers: &[usize],
+    view: &OobView<'_>,
+    rows: &OutOfBagRows,
+    positions: &[u32],
+) -> Vec<ScalarBuffer<u16>> {
+    let rows: Vec<u32> = rows.iter().map(|row| row as u32).collect();
+    let (view, mut codes) = (View::from_codes(view.context.store, 0), Vec::new());
+    let column = |&number: &usize| {
+        let mut column = vec![0; positions.len()];
+        for (&position, &code) in positions.iter().zip(&*view.take_sparse(number, &rows, &mut codes)) {
+            column[position as usize] = code;
+        }
+        ScalarBuffer::from(column)
+    };
+    numbers.iter().map(column).collect()
 }
 
 /// Codes of a block of rows, of the same type for all features.

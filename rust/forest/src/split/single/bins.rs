@@ -3,10 +3,10 @@
 use pulp::Arch;
 
 use super::all_bins;
+use super::in_order::CutsInOrder;
 use super::node::{Node, Pair, add};
 use crate::split::gain::GainFormula;
-use crate::split::missing::better;
-use crate::split::{Best, Cut, SplitConstraint};
+use crate::split::{Cut, SplitConstraint};
 use ferrank_data::store::Code;
 
 /// Number of codes of one byte.
@@ -124,32 +124,11 @@ pub(crate) fn best_cut<C: Code>(
 
 /// The best cut, found by visiting the non-empty bins. Those of known values are below `n_codes`.
 fn best_used(node: Node, constraint: SplitConstraint, bins: &mut Bins, n_codes: usize) -> Option<Cut> {
-    let missing = bins.bins[n_codes];
-    let mut right = Best::new(node.examples, node.examples, constraint);
-    let (mean, mut left) = (node.mean(), [0.0; 2]);
-    let quality = |[count, sum]: Pair| {
-        let difference = sum - mean * count;
-        difference * difference
-    };
-    if missing[0] == 0.0 {
-        bins.drain(|code, bin| {
-            add(&mut left, bin);
-            right.offer(code, quality(left), left[0], left[0]);
-        });
-        return right.cut();
-    }
-    let mut with_missing = Best::new(node.examples, node.examples, constraint);
-    let mut highest = 0;
+    let mut cuts = CutsInOrder::new(node, constraint, bins.bins[n_codes], 0.0);
     bins.drain(|code, bin| {
-        if code == n_codes {
-            return;
+        if code != n_codes {
+            cuts.push(code, bin);
         }
-        highest = code;
-        add(&mut left, bin);
-        right.offer(code, quality(left), left[0], left[0]);
-        let mut both = missing;
-        add(&mut both, left);
-        with_missing.offer(code, quality(both), both[0], both[0]);
     });
-    better(right.cut(), with_missing.cut(), highest)
+    cuts.best()
 }

@@ -18,6 +18,7 @@ mod all_bins;
 mod bins;
 mod given_cut;
 mod histograms;
+mod in_order;
 mod node;
 
 pub(crate) use bins::{Bins, best_cut, is_dense};
@@ -25,4 +26,5 @@ pub(crate) use given_cut::given_cut;
 #[cfg(test)]
 pub(crate) use given_cut::left_of;
 pub(crate) use histograms::{Histograms, SIDE_BY_SIDE};
+pub(crate) use in_order::best_sparse_cut;
 pub(crate) use node::{Node, Pair};

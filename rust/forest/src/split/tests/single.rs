@@ -2,7 +2,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 use super::{Examples, GONE, arches, code, constraint, on_every_arch};
-use crate::split::single::{Bins, Histograms, Node, Pair, SIDE_BY_SIDE, best_cut, given_cut, left_of};
+use crate::split::single::{Bins, Histograms, Node, Pair, SIDE_BY_SIDE, best_cut, best_sparse_cut, given_cut, left_of};
 use crate::split::{Cut, SplitConstraint};
 use ferrank_data::store::Code;
 use ferrank_data::store::bands::Bands;
@@ -36,6 +36,23 @@ fn pairs(examples: &Examples) -> Vec<Pair> {
     examples.counts.iter().zip(&examples.dense).map(pair).collect()
 }
 
+/// The cut where the code of the second example is that of 0, the entries of which are left out.
+fn sparse_cut(examples: &Examples, constraint: SplitConstraint) -> Option<Cut> {
+    let codes: Vec<u16> = examples.codes.iter().map(|&of| code(of)).collect();
+    let zero = codes.get(1).copied().filter(|&code| code != u16::MISSING).unwrap_or(0);
+    let pairs = pairs(examples);
+    let mut entries: Vec<_> = codes.into_iter().zip(pairs.iter().copied()).filter(|&(code, _)| code != zero).collect();
+    entries.sort_by_key(|&(code, _)| code);
+    let node = Node::new(&pairs);
+    let found = best_sparse_cut(entries.iter().copied(), zero, node, constraint, 0.0);
+    // A lower limit of gains leaves out nothing above it.
+    if let Some(cut) = found {
+        let above = best_sparse_cut(entries.into_iter(), zero, node, constraint, cut.gain * (1.0 - 1e-9));
+        assert_eq!(above, found);
+    }
+    found
+}
+
 fn check<C: Code>(examples: &Examples, constraint: SplitConstraint, n_codes: u16) -> Result<(), TestCaseError> {
     let codes: Vec<C> = examples.codes.iter().map(|&code| C::from_u16(code)).collect();
     let pairs = pairs(examples);
@@ -53,6 +70,8 @@ fn check<C: Code>(examples: &Examples, constraint: SplitConstraint, n_codes: u16
         best_cut(arch, (codes.iter().copied(), n_codes.into()), &pairs, node, constraint, &mut bins)
     })?;
     prop_assert_eq!(found, again);
+
+    prop_assert_eq!(sparse_cut(examples, constraint), found);
 
     let cuts = examples.present();
     for &cut in [cuts[0], cuts[cuts.len() / 2], cuts[cuts.len() - 1], n_codes - 1].iter() {
@@ -79,6 +98,7 @@ fn check_missing<C: Code>(examples: &Examples, constraint: SplitConstraint, n_co
             best_cut(arch, (codes.iter().copied(), n_codes.into()), &pairs, node, constraint, &mut bins)
         })?;
         examples.check(found, examples.best_sided_cut(constraint))?;
+        prop_assert_eq!(sparse_cut(examples, constraint), found);
     }
     Ok(())
 }

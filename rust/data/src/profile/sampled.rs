@@ -1,0 +1,122 @@
+//! The values of a numeric column in the sampled rows.
+
+use std::borrow::Cow;
+
+use super::coding::Sample;
+
+/// Values with at most one in so many other than 0 are hashed by their entries.
+const FEW: usize = 8;
+
+/// Values of the sampled rows in the order of the sample, NaN where missing.
+#[derive(Debug, Clone)]
+pub(super) enum SampledValues {
+    All(Vec<f64>),
+    /// Number of rows; the positions of the values other than 0, ascending, and these values.
+    Sparse(usize, Vec<(u32, f64)>),
+}
+
+impl Default for SampledValues {
+    fn default() -> Self {
+        SampledValues::All(Vec::new())
+    }
+}
+
+impl SampledValues {
+    pub(super) fn len(&self) -> usize {
+        match self {
+            SampledValues::All(values) => values.len(),
+            SampledValues::Sparse(len, _) => *len,
+        }
+    }
+
+    /// All values.
+    pub(super) fn all(&self) -> Cow<'_, [f64]> {
+        match self {
+            SampledValues::All(values) => Cow::Borrowed(values),
+            SampledValues::Sparse(len, entries) => {
+                let mut values = vec![0.0; *len];
+                entries.iter().for_each(|&(position, value)| values[position as usize] = value);
+                Cow::Owned(values)
+            }
+        }
+    }
+
+    /// The values in any order, of many zeros only one.
+    pub(super) fn with_one_zero(&self) -> Cow<'_, [f64]> {
+        match self {
+            SampledValues::All(values) => Cow::Borrowed(values),
+            SampledValues::Sparse(len, entries) => {
+                let zero = (entries.len() < *len).then_some(0.0);
+                Cow::Owned(entries.iter().map(|&(_, value)| value).chain(zero).collect())
+            }
+        }
+    }
+
+    /// The values in any order, zeros counted where they are not kept; `buffer` holds them if need be.
+    pub(super) fn unordered<'a>(&'a self, buffer: &'a mut Vec<f64>) -> Sample<'a> {
+        match self {
+            SampledValues::All(values) => Sample::new(values),
+            SampledValues::Sparse(len, entries) => {
+                buffer.clear();
+                buffer.extend(entries.iter().map(|(_, value)| value));
+                Sample { numbers: buffer, zeros: len - entries.len() }
+            }
+        }
+    }
+
+    /// The values, which are kept one by one from here on.
+    pub(super) fn as_mut(&mut self) -> &mut Vec<f64> {
+        if let SampledValues::Sparse(..) = self {
+            *self = SampledValues::All(self.all().into_owned());
+        }
+        match self {
+            SampledValues::All(values) => values,
+            SampledValues::Sparse(..) => unreachable!("it was replaced"),
+        }
+    }
+
+    /// Leaves the values at the positions `keep`, which ascend.
+    pub(super) fn keep(&mut self, keep: &[u32]) {
+        match self {
+            SampledValues::All(values) => {
+                (0..).zip(keep).for_each(|(to, &from)| values[to] = values[from as usize]);
+                values.truncate(keep.len());
+            }
+            SampledValues::Sparse(len, entries) => {
+                entries.retain_mut(|(position, _)| match keep.binary_search(position) {
+                    Ok(to) => {
+                        *position = to as u32;
+                        true
+                    }
+                    Err(_) => false,
+                });
+                *len = keep.len();
+            }
+        }
+    }
+
+    /// Words to hash: the values in the `order` of their positions, or the entries, each with its place in that order. What
+    /// they are depends on the values, and not on how these are kept. `places` has the place of each position.
+    pub(super) fn words(&self, order: &[u32], places: &[u32]) -> Vec<u64> {
+        let is_entry = |value: f64| value.to_bits() != 0;
+        let n_entries = match self {
+            SampledValues::All(values) => values.iter().filter(|&&value| is_entry(value)).count(),
+            SampledValues::Sparse(_, entries) => entries.len(),
+        };
+        if FEW * n_entries > self.len() {
+            let values = self.all();
+            return order.iter().map(|&position| values[position as usize].to_bits()).collect();
+        }
+        let mut entries: Vec<[u64; 2]> = match self {
+            SampledValues::All(values) => {
+                let entries = places.iter().zip(values).filter(|(_, value)| is_entry(**value));
+                entries.map(|(&place, value)| [place.into(), value.to_bits()]).collect()
+            }
+            SampledValues::Sparse(_, entries) => {
+                entries.iter().map(|&(position, value)| [places[position as usize].into(), value.to_bits()]).collect()
+            }
+        };
+        entries.sort_unstable();
+        entries.into_flattened()
+    }
+}

@@ -1,0 +1,76 @@
+//! A part of the rows answers what growth over parts asks.
+
+use super::buckets::Buckets;
+use super::parts::{RowsRequest, buckets, read, requested, waiting};
+use super::pass::Passes;
+use super::upper_tree::UpperTree;
+use crate::bag::BagPlan;
+use crate::code_records;
+use crate::context::GrowContext;
+use crate::oob::OutOfBagRows;
+use ferrank_data::store::CodeStore;
+use ferrank_runtime::error::Result;
+use ferrank_runtime::scratch::Scratch;
+
+/// A part of the rows of all bags: its own store in `context`, and the number of its first row.
+pub(crate) struct Part<'a> {
+    pub(crate) context: GrowContext<'a>,
+    pub(crate) bags: BagPlan<'a>,
+    pub(crate) first: usize,
+}
+
+impl Part<'_> {
+    /// The sums that `asked` asks for, of the rows of the part.
+    pub(crate) fn sums(&self, asked: &[u8]) -> Result<Vec<f64>> {
+        let mut trees = requested(self.context, read(asked)?)?;
+        Passes::of_part(self.context, self.bags, self.first).sum(&mut trees)?;
+        Ok(waiting(&mut trees).flat_map(|sums| sums.cells().to_vec()).collect())
+    }
+
+    /// The records of each bucket that `asked` asks for.
+    pub(crate) fn collect(&self, asked: &[u8], scratch: &Scratch) -> Result<Vec<Vec<u8>>> {
+        /// Bytes that all buckets wait for together.
+        const WAITING: usize = 16 << 20;
+        let mut trees = requested(self.context, read(asked)?)?;
+        let file = Buckets::new(self.context, scratch, &trees, WAITING)?;
+        Passes::of_part(self.context, self.bags, self.first).collect(&mut trees, &file, None)?;
+        let stored = file.finish(&mut trees)?;
+        Ok(buckets(&mut trees).map(|bucket| stored.pieces(bucket)).collect())
+    }
+
+    /// What `asked` asks for of the rows of the part.
+    pub(crate) fn rows(&self, asked: &[u8]) -> Result<Vec<u8>> {
+        let own = self.first..self.first + self.context.store.rows;
+        match read(asked)? {
+            RowsRequest::Codes(rows) => {
+                Ok(self.codes(rows.into_iter().filter(|row| own.contains(row)).map(|row| row - own.start)))
+            }
+            RowsRequest::OutOfBag(tree) => {
+                Ok(self.codes(OutOfBagRows::among(self.bags, tree, own, self.context.monitor)?.iter()))
+            }
+            RowsRequest::Members(request) => self.members(requested(self.context, request)?),
+        }
+    }
+
+    /// The codes of `rows`, numbered from the first of the part.
+    fn codes(&self, rows: impl Iterator<Item = usize>) -> Vec<u8> {
+        let CodeStore { chunks, firsts, .. } = self.context.store;
+        let mut bytes = Vec::new();
+        for row in rows {
+            let number = firsts.partition_point(|&first| first <= row) - 1;
+            code_records::write(&chunks[number], row - firsts[number], &mut bytes);
+        }
+        bytes
+    }
+
+    /// The rows that reach each bucket of `trees`.
+    fn members(&self, mut trees: Vec<UpperTree>) -> Result<Vec<u8>> {
+        Passes::of_part(self.context, self.bags, self.first).members(&mut trees)?;
+        let mut bytes = Vec::new();
+        for bucket in buckets(&mut trees) {
+            bytes.extend_from_slice(bytemuck::bytes_of(&(bucket.rows as u32)));
+            bytes.append(&mut bucket.waiting);
+        }
+        Ok(bytes)
+    }
+}
