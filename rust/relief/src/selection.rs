@@ -5,7 +5,7 @@
 //! part, so that parts may be searched apart ([`nearest`]), and what they find may be joined and searched again. From
 //! the rows that are left, in the order that they have in the data set, [`accumulate`] makes the bits of all rows.
 //!
-//! Where values are ranked, the rows have in their place the ranks among all rows, from 0 to 1 ([`ranked_features`],
+//! Where values are ranked, the rows have in their place the ranks among all rows, from 0 to 1 ([`Beside::ranked`],
 //! [`values`]). Where targets depend on those of all rows, these have to be known ([`Beside::targets`]).
 //!
 //! Where more than that is needed of all rows, [`obstacle`] says so.
@@ -133,7 +133,7 @@ pub fn nearest(
 /// of `options.profile`. The queries and all rows that count for them are there.
 ///
 /// # Errors
-/// As for [`accumulate`](crate::accumulate), and [`Error::Data`](ferrank_runtime::error::Error::Data) for a query that is
+/// As for [`accumulate`](crate::accumulate), and [`Error::Data`] for a query that is
 /// not there.
 pub fn accumulate(
     source: &dyn ChunkSource,

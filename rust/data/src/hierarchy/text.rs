@@ -13,7 +13,7 @@ impl Hierarchy {
     /// without `/` is a root.
     ///
     /// # Errors
-    /// [`Error::Data`] for a path with an empty part, and the errors of [`from_edges`](Self::from_edges).
+    /// [`Error::Data`](ferrank_runtime::error::Error::Data) for a path with an empty part, and the errors of [`from_edges`](Self::from_edges).
     pub fn from_paths<'a>(paths: impl IntoIterator<Item = &'a str>, decay: f64) -> Result<Self> {
         let mut labels = BTreeSet::new();
         for path in paths {
