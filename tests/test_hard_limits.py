@@ -95,7 +95,7 @@ def test_following_the_advice_about_memory_helps(data: Path, tmp_path: Path) -> 
         return subprocess.run(command, capture_output=True, text=True, check=False)
 
     said = ranked("1KiB").stderr
-    advice = re.search(r"memory_limit: .*; use at least (\d+ MiB)", said)
+    advice = re.search(r"--memory: .*; use at least (\d+ MiB)", said)
     assert advice is not None, said
     within, free = (json.loads(ranked(limit).stdout) for limit in (advice[1], "100GiB"))
     assert within["scores"] == free["scores"]

@@ -101,8 +101,8 @@ class SpoiledDataWarning(UserWarning):
     >>> with warnings.catch_warnings(record=True) as caught:
     ...     warnings.simplefilter("always")
     ...     ranking = ferrank.rank({"a": 2 * x, "y": x}, "y", n_estimators=5)
-    >>> print(str(caught[0].message)[:48])
-    leak: column 'a': it tells the target 'y' by its
+    >>> print(str(caught[0].message)[:47])
+    leak: column 'a': enough to tell the target 'y'
     """
 
 

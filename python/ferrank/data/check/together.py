@@ -102,7 +102,7 @@ def leaks(features: list[Column], target: Column) -> Iterator[Finding]:
             yield Finding(
                 "leak",
                 [feature.name],
-                f"it tells the target '{target.name}' {how}",
+                f"enough to tell the target '{target.name}' {how}",
                 "if it was recorded after the target, or made from it, drop it",
             )
 
@@ -118,7 +118,7 @@ def _tells(feature: Column, target: Column) -> str | None:
         return None
     if not target.is_nominal:
         both_are_numbers = not feature.is_nominal
-        return "by its rank" if both_are_numbers and _correlation(feature, target, both) > _NEAR else None
+        return "by rank" if both_are_numbers and _correlation(feature, target, both) > _NEAR else None
     # With nearly all rows in a class, or few in each, no error means little.
     n_others = len(classes) - counts.max()
     are_small = (counts > 0).sum() > len(classes) / _ROWS_OF_A_CLASS
