@@ -269,6 +269,8 @@ def test_narwhals() -> None:
     narwhals = pytest.importorskip("narwhals")
     for frame in (FRAME, pl.from_arrow(TABLE), pl.from_arrow(TABLE).lazy(), TABLE):
         assert importances(narwhals.from_native(frame)) == WANTED
+    named = narwhals.from_native(FRAME.set_axis([f"row {n}" for n in range(ROWS)]))
+    assert importances(named) == WANTED, "the index is no feature, as in a frame of pandas itself"
 
 
 class Ibis:

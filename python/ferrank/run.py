@@ -8,7 +8,7 @@ from ferrank._core import Run
 from ferrank.errors import ResumeWarning
 from ferrank.progress import Progress
 
-__all__ = ["Progress", "finish"]
+__all__ = ["finish"]
 
 _POLL_SECONDS = 0.1
 _GRACE_SECONDS = 1.0

@@ -15,6 +15,7 @@ __all__ = [
     "columns_of",
     "count_or_share",
     "max_features",
+    "number_or_none",
     "positive",
     "with_csv",
 ]
@@ -52,7 +53,8 @@ def _weight(text: str) -> float:
     return weight
 
 
-def _sigma(text: str) -> float | None:
+def number_or_none(text: str) -> float | None:
+    """Parse a finite number, or ``none``."""
     return None if text == "none" else _weight(text)
 
 
@@ -61,7 +63,7 @@ count_or_share.__name__ = "number or share"
 max_features.__name__ = "sqrt, log2, all, number or share"
 positive.__name__ = "whole number above 0"
 _weight.__name__ = "weight"
-_sigma.__name__ = "number or none"
+number_or_none.__name__ = "number or none"
 
 
 def add_data(parser: argparse.ArgumentParser) -> None:
@@ -350,7 +352,7 @@ def _add_relief(parser: argparse.ArgumentParser) -> None:
     setting(
         "--sigma",
         action="append",
-        type=_sigma,
+        type=number_or_none,
         metavar="S",
         help="weight exp(-(r/S)^2) for the neighbor of rank r, or 1 (none, the default); can be repeated",
     )

@@ -35,17 +35,18 @@ def add_to(commands: Any) -> None:
 
 def _run(chosen: argparse.Namespace) -> None:
     output = chosen.output and check_path(chosen.output, (*_PAGES, *PLOT_SUFFIXES))
-    rankings = {path: Ranking.load(path) for path in dict.fromkeys(chosen.rankings)}
     if output is None:
-        tables = [ranking.to_text(chosen.top) for ranking in rankings.values()]
-        if len(tables) > 1:
-            tables = [f"{path}: {table}" for path, table in zip(rankings, tables, strict=True)]
-        print("\n\n".join(tables))
-        return
-    if output.suffix.lower() in _PAGES:
+        _print(chosen.rankings, chosen.top)
+    elif output.suffix.lower() in _PAGES:
         _page(chosen, output)
     else:
-        _plot(list(rankings.values()), output, chosen.top)
+        _plot(chosen.rankings, output, chosen.top)
+
+
+def _print(paths: list[str], top: int) -> None:
+    tables = {path: Ranking.load(path).to_text(top) for path in paths}
+    named = [f"{path}: {table}" for path, table in tables.items()]
+    print("\n\n".join(named if len(tables) > 1 else tables.values()))
 
 
 def _page(chosen: argparse.Namespace, output: Path) -> None:
@@ -56,11 +57,9 @@ def _page(chosen: argparse.Namespace, output: Path) -> None:
     message(f"wrote {output}")
 
 
-def _plot(rankings: list[Ranking], output: Path, top: int) -> None:
+def _plot(paths: list[str], output: Path, top: int) -> None:
     need_matplotlib()
-    if len(rankings) > 1:
-        raise SettingError(
-            f"output: {output} is a plot of one ranking, {len(rankings)} were given; use .html"
-        )
-    rankings[0].plot(output, top=top)
+    if len(paths) > 1:
+        raise SettingError(f"output: {output} is a plot of one ranking, {len(paths)} were given; use .html")
+    Ranking.load(paths[0]).plot(output, top=top)
     message(f"drew {output}")

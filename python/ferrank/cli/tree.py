@@ -5,7 +5,7 @@ import json
 from inspect import signature
 from typing import Any
 
-from ferrank.cli.options import add_data, columns_of, positive
+from ferrank.cli.options import add_data, columns_of, number_or_none, positive
 from ferrank.cli.progress import message, progress_line
 from ferrank.output import check_path
 
@@ -67,7 +67,7 @@ def _add_settings(group: Any) -> None:
     )
     setting(
         "--m",
-        type=_number,
+        type=number_or_none,
         metavar="M",
         help="m of the m-estimate for pruning, or none for no pruning; default: 2",
     )
@@ -105,13 +105,6 @@ def _add_settings(group: Any) -> None:
     )
     setting("--unlabelled", choices=["error", "ignore"], help="rows without a target; default: error")
     setting("--threads", dest="n_jobs", type=positive, metavar="N", help="default: all cores")
-
-
-def _number(text: str) -> float | None:
-    return None if text == "none" else float(text)
-
-
-_number.__name__ = "number or none"
 
 
 def _run(chosen: argparse.Namespace) -> None:

@@ -11,8 +11,9 @@ import pyarrow as pa
 from ferrank import _core
 from ferrank.data.classes import integer_targets, roles_of
 from ferrank.data.hierarchy import edges_of
-from ferrank.data.opening import Folder
-from ferrank.data.source import as_table, is_lazy, numbered, open_source
+from ferrank.data.opening import Folder, numbered
+from ferrank.data.source import is_lazy, open_source
+from ferrank.data.tables import as_table
 from ferrank.errors import ColumnTypeError, DataError, SettingError
 
 __all__ = ["Dataset", "with_categories"]

@@ -19,10 +19,10 @@ import pyarrow as pa
 import pyarrow.csv
 
 from ferrank._core import Source
-from ferrank.data.opening import Folder, reading, regular
+from ferrank.data.opening import Folder, numbered, reading, regular
 from ferrank.errors import SettingError
 
-__all__ = ["CSVFile", "open_csv"]
+__all__ = ["NUMBER", "CSVFile", "open_csv"]
 
 _INTEGERS = "ferrank:integers"
 """Metadata key of columns that begin with integers and are read as float64."""
@@ -32,7 +32,7 @@ _MISSING = ["", "?", "NA", "N/A", "#N/A", "NaN", "nan", "-nan", "null", "NULL", 
 _HEAD_BYTES = 1 << 16
 _HEAD_LINES = 50
 _DELIMITERS = ",;\t|"
-_NUMBER = re.compile(r"\s*[-+]?(\d+([.,]\d*)?|[.,]\d+)([eE][-+]?\d+)?\s*")
+NUMBER = re.compile(r"\s*[-+]?(\d+([.,]\d*)?|[.,]\d+)([eE][-+]?\d+)?\s*")
 _DECIMAL_COMMA = re.compile(r"\s*[-+]?\d*,\d+\s*")
 _BOMS = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 _OTHER_ENCODING = "cp1252"
@@ -156,11 +156,11 @@ def _delimiter_of(lines: list[str]) -> str:
 
 
 def _are_numbers(row: list[str]) -> bool:
-    return all(_NUMBER.fullmatch(field) for field in row)
+    return all(NUMBER.fullmatch(field) for field in row)
 
 
 def _decimal_of(rows: list[list[str]], delimiter: str) -> str:
-    fields = [field for row in rows for field in row if _NUMBER.fullmatch(field)]
+    fields = [field for row in rows for field in row if NUMBER.fullmatch(field)]
     has_commas = any(_DECIMAL_COMMA.fullmatch(field) for field in fields)
     return "," if delimiter != "," and has_commas and not any("." in field for field in fields) else "."
 
@@ -177,7 +177,7 @@ def open_csv(file: CSVFile, as_text: Iterable[str], temp_dir: Folder) -> Source:
         opened = _stream(file, block, None, {})
         schema = opened.schema
         opened.close()
-        names = None if file.header else [f"x{number}" for number in range(len(schema))]
+        names = None if file.header else numbered(len(schema))
         # Names that are no text are found here.
         fields = list(zip(names or schema.names, schema.types, strict=True))
     texts = set(as_text)

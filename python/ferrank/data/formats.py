@@ -12,13 +12,12 @@ import pyarrow.json
 
 from ferrank import _core
 from ferrank._core import Source
-from ferrank.data.opening import Folder, reading
+from ferrank.data.opening import Folder, numbered, reading
+from ferrank.data.tables import as_table
 from ferrank.errors import ColumnTypeError, DataError, ResourceError
 from ferrank.run import finish
 
 __all__ = ["array_source", "open_excel", "open_json", "open_npy", "open_npz", "open_orc"]
-
-_BATCH_ROWS = 1 << 16
 
 Reader = Callable[[Path, Iterable[str], Folder], Source]
 
@@ -103,14 +102,14 @@ def open_excel(path: Path, temp_dir: Folder) -> Source:
         raise ResourceError(
             f"{path}: Excel files need pandas and openpyxl; pip install pandas openpyxl, or save it as CSV"
         ) from error
-    return Source.table(pa.Table.from_pandas(frame, preserve_index=False), str(path))
+    return Source.table(as_table(frame), str(path))
 
 
 def array_source(array: np.ndarray[Any, Any], name: str) -> Source:
     """Return an array of shape (n_rows, n_columns) as a source, whose columns are called ``x0``, ``x1`` …."""
     if array.ndim != 2:
         raise DataError(f"{name}: an array of {array.ndim} dimensions; use (n_rows, n_columns)")
-    names = [f"x{number}" for number in range(array.shape[1])]
+    names = numbered(array.shape[1])
     if array.dtype.kind in "biuf" and array.dtype.itemsize <= 8:
         return Source.arrays([(names, array.astype(array.dtype.newbyteorder("="), copy=False))], name)
     try:

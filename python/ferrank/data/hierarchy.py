@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.csv
 
 from ferrank.data.opening import reading, regular
-from ferrank.data.source import as_table
+from ferrank.data.tables import as_table
 from ferrank.errors import ColumnTypeError, DataError
 
 __all__ = ["Edge", "edges_of"]

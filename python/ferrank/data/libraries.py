@@ -10,6 +10,7 @@ from ferrank._core import Source
 from ferrank.data.opening import Folder
 from ferrank.data.partitioned import dataset_source
 from ferrank.data.remote import TempFolder
+from ferrank.data.tables import as_table
 from ferrank.errors import DataError
 from ferrank.run import finish
 
@@ -34,7 +35,7 @@ def from_library(data: Any, temp_dir: Folder) -> Source | None:
         return Source.table(data.with_format("arrow")[:], "data set")
     if module.startswith("narwhals"):
         native = data.to_native()
-        return from_library(native, temp_dir) or Source.table(native, "table")
+        return from_library(native, temp_dir) or Source.table(as_table(native), "table")
     is_iterator = hasattr(data, "__next__") and not hasattr(data, "read_next_batch")
     return _kept(_reader(data), temp_dir) if is_iterator else None
 
@@ -66,6 +67,4 @@ def _reader(tables: Iterator[Any]) -> pa.RecordBatchReader:
 def _table(part: Any) -> pa.Table:
     if part is None:
         raise DataError("data: an iterator without a table; give one at least")
-    if type(part).__module__.partition(".")[0] == "pandas":
-        return pa.Table.from_pandas(part, preserve_index=False)
-    return pa.table(part)
+    return pa.table(as_table(part))

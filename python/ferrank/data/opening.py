@@ -9,10 +9,15 @@ import pyarrow as pa
 
 from ferrank.errors import DataError, FerrankError, ResourceError
 
-__all__ = ["Folder", "opening", "reading", "regular"]
+__all__ = ["Folder", "numbered", "opening", "reading", "regular"]
 
 Folder = str | os.PathLike[str] | None
 """Of temporary files; None: the system's temporary one."""
+
+
+def numbered(n_columns: int) -> list[str]:
+    """Return the names of columns that have none."""
+    return [f"x{number}" for number in range(n_columns)]
 
 
 def opening(path: Path, error: Exception) -> Exception:

@@ -1,28 +1,28 @@
 """What can be ranked: files, frames, tables, streams and arrays, told apart by protocol."""
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from ferrank import _core
 from ferrank.data.delimited import CSVFile, open_csv
 from ferrank.data.files import members, open_file
 from ferrank.data.formats import array_source
 from ferrank.data.libraries import from_library
-from ferrank.data.opening import Folder
+from ferrank.data.opening import Folder, numbered
 from ferrank.data.partitioned import is_partitioned, open_partitioned
 from ferrank.data.remote import TempFolder, fetched, is_remote, spooled
 from ferrank.data.sparse import compressed_rows, issparse
-from ferrank.errors import ColumnTypeError, DataError, FerrankError, SettingError
+from ferrank.data.tables import as_table, checked_batches
+from ferrank.errors import ColumnTypeError, DataError, SettingError
 from ferrank.run import finish
 
-__all__ = ["as_table", "checked", "is_lazy", "numbered", "numbers_of", "open_source", "read", "read_all"]
+__all__ = ["is_lazy", "open_source", "read", "read_all"]
 
 
 def is_lazy(data: Any) -> bool:
@@ -80,7 +80,7 @@ def open_source(
     if labels is not None:
         raise SettingError("labels: a label XML goes with a file; name the labels as targets instead")
     if _is_stream(data):
-        stream = _checked_batches(data) if isinstance(data, pa.RecordBatchReader) else data
+        stream = checked_batches(data) if isinstance(data, pa.RecordBatchReader) else data
         source: _core.Source = finish(_core.spill(stream, "stream", temp_dir))
         return source
     if isinstance(data, np.ndarray):
@@ -153,104 +153,3 @@ def _is_stream(data: Any) -> bool:
 
 def _no_table(array: np.ndarray[Any, Any]) -> _core.Source:
     raise ColumnTypeError(f"data: an array of {array.ndim} dimensions; use (n_rows, n_columns)")
-
-
-def numbered(n_columns: int) -> list[str]:
-    """Return the names of the columns of an array."""
-    return [f"x{number}" for number in range(n_columns)]
-
-
-_BUNCH = (
-    "data: is a Bunch of scikit-learn; give X and y, or its frame, such as load_iris(as_frame=True).frame"
-)
-
-
-def numbers_of(column: pa.ChunkedArray) -> np.ndarray[Any, np.dtype[np.float64]]:
-    """Return numbers, booleans or times as float64, of shape (n_rows,), NaN where missing.
-
-    Times are counted in the unit of their type.
-    """
-    if pa.types.is_temporal(column.type):
-        column = column.cast(pa.int64() if column.type.bit_width == 64 else pa.int32())
-    found: np.ndarray[Any, np.dtype[np.float64]] = pc.cast(column, pa.float64(), safe=False).to_numpy()
-    return found
-
-
-def as_table(data: Any) -> Any:
-    """Return ``data`` as an object of the Arrow PyCapsule interface.
-
-    The index of a pandas frame is left out: it counts rows, and would rank as a feature.
-    """
-    try:
-        if type(data).__module__.partition(".")[0] == "pandas":
-            if not hasattr(data, "columns"):
-                raise ColumnTypeError("data: is a Series, one column; give a frame, with the target in it")
-            return pa.Table.from_pandas(data, preserve_index=False)
-        if isinstance(data, list) and data and all(isinstance(row, Mapping) for row in data):
-            return pa.Table.from_pylist(data)
-        if isinstance(data, Mapping):
-            if hasattr(data, "DESCR"):
-                raise ColumnTypeError(_BUNCH)
-            columns = {str(name): _column(column) for name, column in data.items()}
-            return checked(pa.table(columns))
-    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
-        text = "; ".join(str(part) for part in error.args)
-        if "expected length" in text:
-            raise DataError(f"table: {text}; give all columns as many rows") from error
-        raise ColumnTypeError(f"table: {text}; use one type in a column, or drop it") from error
-    except FerrankError:
-        raise
-    except Exception as error:  # columns may be of any library
-        raise DataError(f"table: {error}; rename or mend a column") from error
-    if isinstance(data, pa.Table | pa.RecordBatch):
-        return checked(data)
-    if hasattr(data, "__arrow_c_stream__") or hasattr(data, "__arrow_c_array__"):
-        return _without_null_buffers(data) if type(data).__module__.partition(".")[0] == "polars" else data
-    raise ColumnTypeError(
-        f"data: cannot rank a {type(data).__module__}.{type(data).__qualname__}; use a path, a NumPy or "
-        "SciPy array, or a table that speaks Arrow (pyarrow, pandas, a collected polars frame, DuckDB)"
-    )
-
-
-def _column(values: Any) -> Any:
-    """Return a column as pyarrow has it, NaN of other libraries as missing."""
-    if isinstance(values, pa.Array | pa.ChunkedArray):
-        return checked(values)
-    return pa.array(values, from_pandas=True)
-
-
-def checked(data: Any) -> Any:
-    """Return a table, batch or column of pyarrow, of which the buffers may be anybody's, if it is valid.
-
-    The C data interface does not tell how long buffers are, so that offsets beyond them are only seen here.
-    """
-    try:
-        data.validate(full=True)
-    except (pa.ArrowException, ValueError) as error:
-        raise DataError(f"table: {_damaged(data)} is damaged: {error}; make it anew") from error
-    return data
-
-
-def _damaged(data: Any) -> str:
-    """Return which column is not valid."""
-    for name, column in zip(getattr(data, "column_names", []), getattr(data, "columns", []), strict=False):
-        try:
-            column.validate(full=True)
-        except (pa.ArrowException, ValueError):
-            return f"column '{name}'"
-    return "a column"
-
-
-def _checked_batches(reader: pa.RecordBatchReader) -> pa.RecordBatchReader:
-    return pa.RecordBatchReader.from_batches(reader.schema, map(checked, reader))
-
-
-def _without_null_buffers(frame: Any) -> Any:
-    """Return a polars frame whose columns of the type Null have no buffer, as Arrow demands it."""
-    if not any(str(kind) == "Null" for kind in frame.dtypes):
-        return frame
-    table = frame.to_arrow()
-    for place, field in enumerate(table.schema):
-        if pa.types.is_null(field.type):
-            table = table.set_column(place, field, pa.nulls(table.num_rows))
-    return table

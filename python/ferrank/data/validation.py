@@ -1,5 +1,7 @@
 """Features, targets, weights and groups as scikit-learn users hand them over, side by side as one source."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -9,8 +11,9 @@ from sklearn.utils import check_consistent_length, get_tags
 from sklearn.utils.validation import _check_sample_weight, _num_samples, validate_data
 
 from ferrank._core import Source
-from ferrank.data.source import as_table, checked
+from ferrank.data.opening import numbered
 from ferrank.data.sparse import compressed_rows, issparse
+from ferrank.data.tables import as_table, checked
 from ferrank.errors import ColumnTypeError, DataError, FerrankError
 
 __all__ = [
@@ -43,11 +46,18 @@ def join(
     and groups of the batches before are; ``X`` must then have the features that ``estimator`` knows, and
     targets are called as they were.
     """
-    try:
+    with _ours():
         return _join(estimator, X, y, sample_weight, groups, like)
+
+
+@contextmanager
+def _ours() -> Iterator[None]:
+    """Raise what scikit-learn's checks raise as exceptions of ferrank."""
+    try:
+        yield
     except FerrankError:
         raise
-    except ValueError as error:  # of scikit-learn's checks
+    except ValueError as error:
         raise DataError(str(error)) from error
     except TypeError as error:
         raise ColumnTypeError(str(error)) from error
@@ -61,10 +71,7 @@ def _join(
     read = _frame if _is_frame(X) else _matrix
     features = read(estimator, X, y, reset=like is None)
     names = features[0]
-    try:
-        check_consistent_length(X, y)
-    except ValueError as error:
-        raise DataError(str(error)) from error
+    check_consistent_length(X, y)
     targets = unlike(names, target_columns(y)) if supervised else []
     if like is not None:
         targets = _called(like["target"] or [], targets, y)
@@ -92,7 +99,8 @@ def _join(
 def features_alone(estimator: Any, X: Any) -> Source:
     """Return a source of the features of rows to predict, validated for the fitted ``estimator``."""
     read = _frame if _is_frame(X) else _matrix
-    return _source(*read(estimator, X, "no_validation", reset=False), [])
+    with _ours():
+        return _source(*read(estimator, X, "no_validation", reset=False), [])
 
 
 def _check_given(parameter: str, what: str, now: Any, before: str | None) -> None:
@@ -158,14 +166,11 @@ def _matrix(estimator: Any, X: Any, y: Any, *, reset: bool) -> tuple[list[str], 
     # Missing values are welcome, and infinity is refused by the engine, which names the column.
     checks = {"dtype": None if text else "numeric", "ensure_all_finite": False, "accept_sparse": "csr"}
     checks["reset"] = reset
-    try:
-        if y is None:
-            validate_data(estimator, X, y, **checks)
-        X = validate_data(estimator, X, **checks)
-    except ValueError as error:
-        raise DataError(str(error)) from error
+    if y is None:
+        validate_data(estimator, X, y, **checks)
+    X = validate_data(estimator, X, **checks)
     names = [str(name) for name in getattr(estimator, "feature_names_in_", ())]
-    names = names or [f"x{number}" for number in range(X.shape[1])]
+    names = names or numbered(X.shape[1])
     if text:
         return names, pa.table(as_table(dict(zip(names, X.T, strict=True))))
     return names, X if issparse(X) else _plain(X, "X")

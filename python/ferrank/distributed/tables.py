@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from ferrank.data.source import as_table
 from ferrank.data.sparse import issparse
+from ferrank.data.tables import as_table
 from ferrank.data.validation import Column, group_column, label_sets, target_columns, unlike
 from ferrank.errors import ColumnTypeError, DataError, FerrankError
 

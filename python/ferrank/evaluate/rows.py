@@ -17,7 +17,8 @@ from scipy.sparse import csr_array
 from ferrank._core import Source
 from ferrank.data.hierarchy import Edge
 from ferrank.data.labels import ClosedSets, closed_sets
-from ferrank.data.source import as_table, numbers_of, open_source, read_all
+from ferrank.data.source import open_source, read_all
+from ferrank.data.tables import as_table, numbers_of
 from ferrank.data.validation import group_numbers, unlike
 from ferrank.errors import DataError
 

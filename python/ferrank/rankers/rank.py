@@ -14,7 +14,8 @@ from sklearn.base import clone
 from ferrank import _core
 from ferrank.data.check import worst
 from ferrank.data.dataset import Dataset, with_categories
-from ferrank.data.source import as_table, is_lazy
+from ferrank.data.source import is_lazy
+from ferrank.data.tables import as_table
 from ferrank.data.validation import group_column, unlike
 from ferrank.errors import DataError, SettingError, SpoiledDataWarning
 from ferrank.progress import Progress, shown

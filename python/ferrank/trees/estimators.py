@@ -58,7 +58,28 @@ class _BaseTree(BaseEstimator):
     _labels: Array | None
     """The classes as they were given, in order; None where a file has them."""
 
-    def _fit(self, X: Any, y: Any, progress: Progress | bool | None) -> Self:
+    def fit(self, X: Any, y: Any = None, *, progress: Progress | bool | None = None) -> Self:
+        """Grow the tree.
+
+        Parameters
+        ----------
+        X : array, sparse array or frame of shape (n_rows, n_features), Dataset or path
+            The features. Columns of strings or categories in frames and Arrow tables are nominal. NaN and
+            null are missing values; infinity is an error. A path names a file with the target in it.
+        y : array of shape (n_rows,), or the name of a column of the file ``X``
+            The target. None for a Dataset, which says what its target is.
+        progress : callable or bool, optional
+            Called as ``progress(phase, done, total)`` ten times a second; True draws a line on stderr.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        DataError, ColumnTypeError, SettingError
+            For invalid data or settings; the message names the column or setting and what is valid.
+        """
         source, roles = self._of_dataset(X, y) if _is_dataset(X) else self._of_arrays(X, y)
         settings = plain({name: getattr(self, name) for name in _SETTINGS if hasattr(self, name)})
         with shown(progress) as show:
@@ -414,30 +435,6 @@ class ReliefTree(_BaseTree):
         self.unlabelled = unlabelled
         self.n_jobs = n_jobs
 
-    def fit(self, X: Any, y: Any = None, *, progress: Progress | bool | None = None) -> Self:
-        """Grow the tree.
-
-        Parameters
-        ----------
-        X : array, sparse array or frame of shape (n_rows, n_features), Dataset or path
-            The features. Columns of strings or categories in frames and Arrow tables are nominal. NaN and
-            null are missing values; infinity is an error. A path names a file with the target in it.
-        y : array of shape (n_rows,), or the name of a column of the file ``X``
-            The target. None for a Dataset, which says what its target is.
-        progress : callable or bool, optional
-            Called as ``progress(phase, done, total)`` ten times a second; True draws a line on stderr.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        DataError, ColumnTypeError, SettingError
-            For invalid data or settings; the message names the column or setting and what is valid.
-        """
-        return self._fit(X, y, progress)
-
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         if _is_classifier(self):
@@ -506,24 +503,6 @@ class ReliefTreeClassifier(ClassifierMixin, _BaseTree):
         self.unlabelled = unlabelled
         self.n_jobs = n_jobs
 
-    def fit(self, X: Any, y: Any = None, *, progress: Progress | bool | None = None) -> Self:
-        """Grow the tree.
-
-        Parameters
-        ----------
-        X : array, sparse array or frame of shape (n_rows, n_features), Dataset or path
-            The features, as in :meth:`ReliefTree.fit`.
-        y : array of shape (n_rows,), or the name of a column of the file ``X``
-            The classes: strings, booleans or integers.
-        progress : callable or bool, optional
-            Called as ``progress(phase, done, total)`` ten times a second; True draws a line on stderr.
-
-        Returns
-        -------
-        self
-        """
-        return self._fit(X, y, progress)
-
 
 class ReliefTreeRegressor(RegressorMixin, _BaseTree):
     """A regression tree whose tests are chosen by Relief; :class:`ReliefTree` for numbers.
@@ -582,21 +561,3 @@ class ReliefTreeRegressor(RegressorMixin, _BaseTree):
         self.min_samples_leaf = min_samples_leaf
         self.unlabelled = unlabelled
         self.n_jobs = n_jobs
-
-    def fit(self, X: Any, y: Any = None, *, progress: Progress | bool | None = None) -> Self:
-        """Grow the tree.
-
-        Parameters
-        ----------
-        X : array, sparse array or frame of shape (n_rows, n_features), Dataset or path
-            The features, as in :meth:`ReliefTree.fit`.
-        y : array of shape (n_rows,), or the name of a column of the file ``X``
-            The numbers.
-        progress : callable or bool, optional
-            Called as ``progress(phase, done, total)`` ten times a second; True draws a line on stderr.
-
-        Returns
-        -------
-        self
-        """
-        return self._fit(X, y, progress)

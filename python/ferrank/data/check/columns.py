@@ -7,6 +7,7 @@ import numpy as np
 
 from ferrank.data.check.report import Finding
 from ferrank.data.check.sample import Column
+from ferrank.data.delimited import NUMBER
 
 __all__ = ["of_column"]
 
@@ -16,8 +17,9 @@ _ROWS_OF_A_CATEGORY = 5
 _MOSTLY = 0.95
 _MANY_TEXTS = 20
 _SENTINELS = {-1.0, 99.0, 999.0, 9999.0, 99999.0, 999999.0, -9.0, -99.0, -999.0, -9999.0, -99999.0}
-_NUMBER = re.compile(r"\s*[-+]?[$€£]?\s*(\d[\d' .,]*|[.,]\d+)([eE][-+]?\d+)?\s*(%|[a-zA-Zµ°²³/]{0,6})\s*")
-_PLAIN_NUMBER = re.compile(r"\s*[-+]?(\d+([.,]\d*)?|[.,]\d+)([eE][-+]?\d+)?\s*")
+_NUMBER_IN_UNITS = re.compile(
+    r"\s*[-+]?[$€£]?\s*(\d[\d' .,]*|[.,]\d+)([eE][-+]?\d+)?\s*(%|[a-zA-Zµ°²³/]{0,6})\s*"
+)
 _DATE = re.compile(
     r"\s*("
     r"\d{4}[-/.]\d{1,2}([-/.]\d{1,2})?"
@@ -56,10 +58,10 @@ def _numbers_in_strings(column: Column) -> Finding | None:
     if len(texts) < _MANY_TEXTS:
         return None
     # With units or signs they may be words that begin with a digit: then there must be as good as no others.
-    plain, any_form = (_share(texts, form.fullmatch) for form in (_PLAIN_NUMBER, _NUMBER))
+    plain, any_form = (_share(texts, form.fullmatch) for form in (NUMBER, _NUMBER_IN_UNITS))
     if plain < _MOSTLY and any_form < 1:
         return None
-    example = next(text for text in texts if _NUMBER.fullmatch(text))
+    example = next(text for text in texts if _NUMBER_IN_UNITS.fullmatch(text))
     return Finding(
         "numbers in strings",
         [column.name],

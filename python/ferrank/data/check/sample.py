@@ -10,7 +10,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from ferrank._core import Source
-from ferrank.data.source import numbers_of, read
+from ferrank.data.source import read
+from ferrank.data.tables import numbers_of
 
 __all__ = ["MOST_ROWS", "Column", "columns_of", "first_rows", "sampled"]
 

@@ -217,11 +217,6 @@ class Results:
         return f"<Results of {shown}, {self.numbers.num_rows:,} numbers>"
 
 
-def load(path: str | os.PathLike[str]) -> Results:
-    """Load what :meth:`Results.save` wrote as .arrow."""
-    return Results(pyarrow.feather.read_table(path))
-
-
 def _marked(text: str, is_best: bool, how: str) -> str:
     marks = {"markdown": ("**", "**"), "latex": ("\\textbf{", "}"), "html": ("<b>", "</b>")}[how]
     return f"{marks[0]}{text}{marks[1]}" if is_best else text

@@ -92,6 +92,7 @@ class Study:
         self.folder = None if folder is None else Path(folder)
         self.random_state = random_state
         self.results: Results | None = None
+        self._known: dict[str, list[Work]] = {}
 
     def run(self, *, n_jobs: int = 1, client: Any = None, progress: Progress | bool | None = None) -> Results:
         """Do the cells that are not done yet, and return the results of all.
@@ -146,8 +147,6 @@ class Study:
 
     def _cells(self, name: str) -> list[Work]:
         """Return the cells of a data set, in the order of the results."""
-        if not hasattr(self, "_known"):
-            self._known: dict[str, list[Work]] = {}
         if name not in self._known:
             self._known[name] = list(self._new_cells(name))
         return self._known[name]
