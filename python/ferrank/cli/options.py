@@ -74,7 +74,7 @@ def add_data(parser: argparse.ArgumentParser) -> None:
         help="an Arrow, ARFF, Parquet, CSV, ORC, JSON or NumPy file, a folder, a quoted pattern, a URL, or - "
         "for standard input",
     )
-    csv = parser.add_argument_group("CSV files; all is seen from the file where it is not said")
+    csv = parser.add_argument_group("CSV files (detected from the file by default)")
     csv.add_argument("--delimiter", metavar="CHAR", help="what parts the fields")
     csv.add_argument(
         "--no-header",
