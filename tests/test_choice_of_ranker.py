@@ -13,7 +13,7 @@ from ferrank.rankers.registry import automatic
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"n_tree": 5}, "n_tree: not a setting of ranker='forest'; its settings are task, ensemble"),
+        ({"n_tree": 5}, "n_tree: not a setting of ranker='forest'; its settings are task, bootstrap"),
         ({"n_estimator": 5}, "did you mean n_estimators?"),
         (
             {"ranker": "relief", "shadows": True},

@@ -1,15 +1,18 @@
 """The command line as a process."""
 
+import argparse
 import json
 import os
 import pty
 import select
+import shlex
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -19,6 +22,7 @@ import pytest
 
 import ferrank
 from ferrank.cli import main
+from ferrank.cli.main import build_parser
 
 COMMAND = [sys.executable, "-m", "ferrank.cli"]
 
@@ -186,7 +190,7 @@ def test_convert(run: Run, data: Path, tmp_path: Path) -> None:
         ),
         (["rank", "DATA", "--target", "y", "--trees", "0"], "--trees: 0 trees"),
         (["rank", "DATA", "--target", "y", "--trees", "many"], "argument --trees"),
-        (["rank", "DATA", "--target", "y", "--threads", "0"], "argument --threads"),
+        (["rank", "DATA", "--target", "y", "--threads", "0"], "argument -j/--threads"),
         (["rank", "DATA", "--target", "y", "--output", "r.xls"], "unknown suffix '.xls'"),
         (["rank", "DATA", "--target", "y", "--output", "none/r.csv"], "the folder none does not exist"),
         (["rank", "DATA", "--target", "y", "--plot", "r.gif"], "unknown suffix '.gif'"),
@@ -336,3 +340,25 @@ def test_evaluate_says_what_is_wrong(run: Run, data: Path, options: list[str], m
     done = run("evaluate", data, "--target", "y", *given)
     assert (done.returncode, done.stdout) == (2, "")
     assert message in done.stderr
+
+
+def commands() -> dict[str, argparse.ArgumentParser]:
+    actions: Any = build_parser()._actions
+    return next(action for action in actions if action.choices and "rank" in action.choices).choices
+
+
+def test_every_help_ends_with_calls_that_parse() -> None:
+    parser = build_parser()
+    for command in [parser, *commands().values()]:
+        title, *calls = (command.epilog or "").splitlines()
+        assert title == "examples:"
+        assert len(calls) >= 2
+        for call in calls:
+            _, *arguments = shlex.split(call.partition("|")[2] or call.partition(">")[0])
+            parser.parse_args(arguments)
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "tcsh"])
+def test_completion_knows_commands_and_options(run: Run, shell: str) -> None:
+    script = run("completion", shell).stdout
+    assert all(name in script for name in [*commands(), "target-last", "random_forest"])

@@ -24,7 +24,7 @@ from ferrank import (
     SettingError,
     grow_tree,
 )
-from ferrank.rankers.base import threads_of
+from ferrank.resources import threads_of
 
 Numbers = tuple[np.ndarray, np.ndarray]
 

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import ast
+import subprocess
+import sys
 from pathlib import Path
+
+import pytest
 
 import ferrank
 
@@ -76,3 +80,45 @@ def test_packages_import_from_those_below_them() -> None:
             if above in layer and layer[above] > layer[own]:
                 wrong.append(f"{name} -> {other}")
     assert not wrong, f"these imports point upward: {wrong}"
+
+
+QUICK = """
+import contextlib, io, sys
+from ferrank.cli import main
+with contextlib.redirect_stdout(io.StringIO()):
+    try:
+        code = main({arguments!r})
+    except SystemExit as end:
+        code = end.code
+assert not code, code
+print(*sys.modules)
+"""
+SLOW = {"sklearn", "scipy", "pandas", "joblib", "dask", "matplotlib", "jinja2"}
+ROWS = ["2.5,1,p", "1.5,2,n", "4.25,3,p", "0.5,1,n", "3.5,4,p", "1.25,2,n", "5.0,3,p", "0.25,1,n"]
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "--help",
+        "rank --help",
+        "inspect data.csv",
+        "check data.csv --target y",
+        "rank data.csv --target y",
+        "rank data.csv --target y --ranker forest --output ranking.json",
+        "report saved.json",
+    ],
+)
+def test_commands_do_without_what_takes_long_to_import(call: str, tmp_path: Path) -> None:
+    slow = SLOW | {"numpy", "pyarrow"} if "--help" in call else SLOW
+    (tmp_path / "data.csv").write_text("\n".join(["a,b,y", *ROWS]) + "\n")
+    ferrank.Ranking.from_importances(["a"], {"w": [0.5]}, task="regression").save(tmp_path / "saved.json")
+    done = subprocess.run(
+        [sys.executable, "-c", QUICK.format(arguments=call.split())],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert not slow & {name.partition(".")[0] for name in done.stdout.split()}

@@ -13,6 +13,8 @@ import pytest
 import ferrank as fr
 from ferrank import _core
 from ferrank.cli.main import build_parser
+from ferrank.rankers.estimators import estimator_of
+from ferrank.rankers.registry import PLANS
 
 RANKERS = {"forest": fr.ForestRanker, "relief": fr.ReliefRanker}
 IN_PYTHON = {
@@ -48,6 +50,21 @@ def engine(name: str) -> dict[str, Any]:
     found: dict[str, Any] = json.loads(_core.default_settings_json(name))
     assert len(found) > 8
     return found
+
+
+@pytest.mark.parametrize("name", RANKERS)
+def test_plans_have_the_parameters_of_the_estimators(name: str) -> None:
+    """And rank the same by default; a plan's defaults are the engine's."""
+    assert PLANS[name]._defaults().keys() == parameters(name).keys()
+    of_runs = IN_PYTHON & parameters(name).keys()
+    assert {one: PLANS[name]._defaults()[one] for one in of_runs} == {
+        one: parameters(name)[one] for one in of_runs
+    }
+    assert PLANS[name]()._settings() == RANKERS[name]()._settings()
+    changed = CHANGED[name] | {"random_state": 3, "hierarchy_decay": 0.5, "until": "stable"}
+    plan = PLANS[name](**changed)
+    assert plan._settings() == RANKERS[name](**changed)._settings()
+    assert estimator_of(plan)._settings() == plan._settings()
 
 
 @pytest.mark.parametrize("name", RANKERS)

@@ -377,7 +377,7 @@ def test_looking_for_an_attribute_starts_no_work(ranker: Any, monkeypatch: pytes
         worked.append("run")
         return finish(run, *rest, **more)
 
-    for module in ("ferrank.rankers.streaming", "ferrank.rankers.base"):
+    for module in ("ferrank.rankers.streaming", "ferrank.rankers.plan"):
         monkeypatch.setattr(f"{module}.finish", watched)
     fitted = ("result_", "ranking_", "feature_importances_")
     few, many = fed(ranker, cut(frame(40), [])), fed(ranker, cut(frame(90), []))

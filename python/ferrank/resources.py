@@ -2,11 +2,10 @@
 
 import numbers
 import re
+import sys
 from typing import Any
 
-import joblib
-from joblib.parallel import get_active_backend
-
+from ferrank import _core
 from ferrank.errors import SettingError
 
 __all__ = ["bytes_of", "threads_of"]
@@ -41,8 +40,9 @@ def threads_of(n_jobs: int | None) -> int:
     bits for any number, but one thread within a joblib worker, where each core has its own work.
     """
     if n_jobs is None:
-        backend, _ = get_active_backend()
-        return 1 if backend.nesting_level else int(joblib.cpu_count())
+        # Nobody is within a worker of joblib who has not imported it.
+        joblib = sys.modules.get("joblib.parallel")
+        return 1 if joblib is not None and joblib.get_active_backend()[0].nesting_level else _core.cores()
     if not isinstance(n_jobs, numbers.Integral) or n_jobs == 0:
         raise SettingError(
             f"n_jobs: {n_jobs!r} is not a number of threads; use 1 or more, -1 or None for all"
@@ -51,4 +51,4 @@ def threads_of(n_jobs: int | None) -> int:
         raise SettingError(
             f"n_jobs: {n_jobs} threads; use at most {_MOST_THREADS:,}, or -1 for one on each core"
         )
-    return int(n_jobs) if n_jobs > 0 else max(1, int(joblib.cpu_count()) + 1 + int(n_jobs))
+    return int(n_jobs) if n_jobs > 0 else max(1, _core.cores() + 1 + int(n_jobs))

@@ -4,7 +4,7 @@ import argparse
 import json
 from typing import Any
 
-from ferrank.cli.options import add_data, add_roles, columns_of
+from ferrank.cli.options import add_data, add_roles, columns_of, examples
 
 __all__ = ["add_to"]
 
@@ -16,6 +16,10 @@ def add_to(commands: Any) -> None:
         help="look for what spoils rankings",
         description="Look for what spoils rankings of DATA: identifiers, leaks, copies, numbers in strings, "
         "codes that are numbers, imbalance and the like. Exit code 0 whatever is found.",
+        epilog=examples(
+            "ferrank check iris.csv --target class",
+            "ferrank check measurements.parquet --target-last 2 --json",
+        ),
     )
     add_data(parser)
     add_roles(parser)

@@ -4,9 +4,9 @@ import argparse
 import json
 from typing import Any
 
+from ferrank.cli.options import examples
 from ferrank.cli.progress import message
 from ferrank.output import check_path
-from ferrank.ranking.plot import PLOT_SUFFIXES, need_matplotlib
 
 __all__ = ["add_to"]
 
@@ -18,6 +18,10 @@ def add_to(commands: Any) -> None:
         help="compare methods over data sets",
         description="Compare methods by their results on several data sets: RESULTS has a row for each data "
         "set and a column for each method.",
+        epilog=examples(
+            "ferrank compare accuracies.csv",
+            "ferrank compare errors.csv --lower-is-better --control forest --plot differences.svg",
+        ),
     )
     parser.add_argument("results", metavar="RESULTS", help="a CSV or Parquet file")
     parser.add_argument("--lower-is-better", action="store_true", help="the results are errors")
@@ -30,6 +34,7 @@ def add_to(commands: Any) -> None:
 
 def _run(chosen: argparse.Namespace) -> None:
     from ferrank.evaluate.compare import compare
+    from ferrank.ranking.plot import PLOT_SUFFIXES, need_matplotlib
 
     plot = chosen.plot and check_path(chosen.plot, PLOT_SUFFIXES)
     if plot is not None:

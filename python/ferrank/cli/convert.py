@@ -3,9 +3,8 @@
 import argparse
 from typing import Any
 
-from ferrank.cli.options import add_data
+from ferrank.cli.options import add_data, examples
 from ferrank.cli.progress import message, progress_line
-from ferrank.data.convert import convert
 
 __all__ = ["add_to"]
 
@@ -16,6 +15,10 @@ def add_to(commands: Any) -> None:
         "convert",
         help="write an Arrow file",
         description="Write DATA to an Arrow file, which is read fastest.",
+        epilog=examples(
+            "ferrank convert iris.csv iris.arrow",
+            "ferrank convert emotions.arff emotions.arrow --labels emotions.xml",
+        ),
     )
     add_data(parser)
     parser.add_argument("destination", metavar="DST.arrow", help="the file to write")
@@ -23,6 +26,8 @@ def add_to(commands: Any) -> None:
 
 
 def _run(chosen: argparse.Namespace) -> None:
+    from ferrank.data.convert import convert
+
     with progress_line() as progress:
         rows = convert(chosen.data, chosen.destination, labels=chosen.labels, progress=progress)
     message(f"wrote {rows:,} rows to {chosen.destination}")

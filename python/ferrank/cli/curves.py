@@ -5,11 +5,18 @@ import json
 from pathlib import Path
 from typing import Any
 
-from ferrank.cli.options import add_data, add_hierarchy, add_roles, add_settings, columns_of, positive
+from ferrank.cli.options import (
+    add_data,
+    add_hierarchy,
+    add_roles,
+    add_settings,
+    columns_of,
+    examples,
+    positive,
+)
 from ferrank.cli.progress import message, progress_line
 from ferrank.errors import SettingError
 from ferrank.output import check_path, replace
-from ferrank.ranking.plot import PLOT_SUFFIXES, need_matplotlib
 
 __all__ = ["add_to"]
 
@@ -21,11 +28,16 @@ def add_to(commands: Any) -> None:
         help="draw error curves of rankers",
         description="Judge rankers by models of ever more features, from the best (forward) and from the "
         "worst (reverse), beside random rankings, and by how alike their rankings of the folds are.",
+        epilog=examples(
+            "ferrank curves iris.csv --target class --ranker forest --ranker relief --plot curves.png",
+            "ferrank curves iris.csv -t class --ranking ranking.parquet --folds 5 --json",
+        ),
     )
     add_data(parser)
     add_hierarchy(add_roles(parser, weights=False))
     group = parser.add_argument_group("rankers")
     group.add_argument(
+        "-r",
         "--ranker",
         action="append",
         metavar="NAME",
@@ -60,18 +72,19 @@ def add_to(commands: Any) -> None:
     group.add_argument("--random-rankings", type=int, metavar="N", help="in each split; default: 100 in all")
     group.add_argument("--jobs", type=int, metavar="N", help="splits at once; default: 1, -1 is all cores")
     group = parser.add_argument_group("results")
-    group.add_argument("--output", metavar="FILE.csv", help="save the points of the curves")
+    group.add_argument("-o", "--output", metavar="FILE.csv", help="save the points of the curves")
     group.add_argument("--plot", metavar="FILE", help="draw curves and stability as .png, .svg or .pdf")
     group.add_argument("--json", action="store_true", help="print one JSON object instead of the table")
     parser.set_defaults(run=_run)
 
 
 def _run(chosen: argparse.Namespace) -> None:
-    from ferrank.cli.rankers import make_rankers
+    from ferrank.cli.rankers import make_plans
     from ferrank.evaluate.baselines import BASELINES
     from ferrank.evaluate.curves import curves
     from ferrank.evaluate.splits import RANDOM
-    from ferrank.rankers.registry import RANKERS
+    from ferrank.rankers.estimators import RANKERS
+    from ferrank.ranking.plot import PLOT_SUFFIXES, need_matplotlib
 
     output = chosen.output and check_path(chosen.output, (".csv",))
     plot = chosen.plot and check_path(chosen.plot, PLOT_SUFFIXES)
@@ -80,7 +93,7 @@ def _run(chosen: argparse.Namespace) -> None:
     names = list(dict.fromkeys(chosen.ranker or ([] if chosen.ranking else ["forest"])))
     if RANDOM in names:
         raise SettingError("ranker: random rankings are there anyway; --random-rankings says how many")
-    made = make_rankers(chosen, names, RANKERS | BASELINES)
+    made = make_plans(chosen, names, RANKERS | BASELINES)
     rankers: dict[str, Any] = dict(zip(names, made, strict=True))
     for path in map(Path, chosen.ranking):
         if path.stem in rankers:

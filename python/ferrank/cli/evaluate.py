@@ -5,7 +5,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from ferrank.cli.options import add_data, add_hierarchy, add_roles, columns_of, positive
+from ferrank.cli.options import add_data, add_hierarchy, add_roles, columns_of, examples, positive
 from ferrank.cli.progress import message, progress_line
 from ferrank.output import check_path
 
@@ -19,6 +19,10 @@ def add_to(commands: Any) -> None:
         help="judge rankings",
         description="Judge rankings by the predictions of nearest neighbours, whose distances they weigh: "
         "neighbours are rows of DATA, predictions those for TEST. Unweighted ones stand beside them.",
+        epilog=examples(
+            "ferrank evaluate train.csv --test test.csv --target class --ranking ranking.parquet",
+            "ferrank evaluate train.csv --test test.csv -t class --ranking a.json --report page.html",
+        ),
     )
     add_data(parser)
     parser.add_argument(
@@ -47,7 +51,7 @@ def add_to(commands: Any) -> None:
     group.add_argument("--threads", type=positive, metavar="N", help="default: all cores")
     group = parser.add_argument_group("results")
     group.add_argument(
-        "--output", metavar="FILE", help="save the table as .csv, .parquet or .arrow, or all as .json"
+        "-o", "--output", metavar="FILE", help="save the table as .csv, .parquet or .arrow, or all as .json"
     )
     group.add_argument(
         "--report", metavar="FILE.html", help="write a page with the rankings and their measures"

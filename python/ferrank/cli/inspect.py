@@ -4,11 +4,9 @@ import argparse
 import json
 from typing import Any
 
-from ferrank.cli.options import add_data, add_hierarchy, add_roles, columns_of
+from ferrank.cli.options import add_data, add_hierarchy, add_roles, columns_of, examples
 from ferrank.cli.progress import progress_line
-from ferrank.data.inspect import inspect
 from ferrank.errors import SettingError
-from ferrank.ranking.text import shorten
 
 __all__ = ["add_to"]
 
@@ -18,7 +16,13 @@ _TOP = 3
 def add_to(commands: Any) -> None:
     """Add the command to the parser."""
     parser = commands.add_parser(
-        "inspect", help="describe the columns", description="Describe the columns of DATA."
+        "inspect",
+        help="describe the columns",
+        description="Describe the columns of DATA.",
+        epilog=examples(
+            "ferrank inspect iris.csv",
+            "ferrank inspect assays.csv --clustering --target activity",
+        ),
     )
     add_data(parser)
     parser.add_argument(
@@ -33,6 +37,8 @@ def add_to(commands: Any) -> None:
 
 
 def _run(chosen: argparse.Namespace) -> None:
+    from ferrank.data.inspect import inspect
+
     for option, given in columns_of(chosen, "hierarchy_decay").items():
         if given and option != "labels" and not chosen.clustering:
             raise SettingError(f"{option}: goes with --clustering; leave it out, or ask for that")
@@ -69,6 +75,8 @@ def _text(found: dict[str, Any]) -> str:
 
 
 def _row(column: dict[str, Any]) -> list[str]:
+    from ferrank.ranking.text import shorten
+
     distinct = column["distinct"]
     return [
         shorten(column["name"]),
@@ -85,6 +93,8 @@ def _values(column: dict[str, Any]) -> str:
     if column["range"] is not None:
         low, high = column["range"]
         return f"{low:.6g} … {high:.6g}"
+    from ferrank.ranking.text import shorten
+
     top = column["top"][:_TOP]
     more = ", …" if len(column["top"]) > len(top) else ""
     return ", ".join(f"{shorten(name, 16)} ({count:,})" for name, count in top) + more

@@ -9,12 +9,13 @@ import os
 import sys
 import warnings
 from collections.abc import Mapping, Sequence
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from ferrank import __version__
 from ferrank.cli import (
     check,
     compare,
+    completion,
     convert,
     curves,
     evaluate,
@@ -28,7 +29,7 @@ from ferrank.cli import (
     tune,
 )
 from ferrank.cli.names import flags_of, in_shell, suggestion
-from ferrank.cli.options import with_csv
+from ferrank.cli.options import examples, with_csv
 from ferrank.cli.progress import message
 from ferrank.errors import ColumnTypeError, DataError, FerrankError, ResourceError, SettingError
 from ferrank.output import visible
@@ -38,8 +39,18 @@ __all__ = ["build_parser", "main"]
 _DONE, _OTHER, _BAD_INPUT, _INTERRUPTED = 0, 1, 2, 130
 
 
+class _Formatter(argparse.HelpFormatter):
+    """Leaves the lines of examples as they are."""
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        return text if text.startswith("examples:") else super()._fill_text(text, width, indent)
+
+
 class _Parser(argparse.ArgumentParser):
     """A parser whose errors read like all others."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options, formatter_class=_Formatter)
 
     def error(self, message: str) -> NoReturn:
         print(f"ferrank: error: {message}\n(see {self.prog} --help)", file=sys.stderr)
@@ -51,6 +62,11 @@ def build_parser() -> argparse.ArgumentParser:
     parser = _Parser(
         prog="ferrank",
         description="Rank the features of a table by how much they matter, and judge rankings.",
+        epilog=examples(
+            "ferrank check iris.csv --target class",
+            "ferrank rank iris.csv --target class --output ranking.parquet",
+            "ferrank report ranking.parquet --output page.html",
+        ),
     )
     parser.add_argument("--version", action="version", version=f"ferrank {__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=_Parser)
@@ -68,10 +84,11 @@ def build_parser() -> argparse.ArgumentParser:
         check,
         inspect,
         convert,
+        completion,
     ):
         command.add_to(commands)
     for command_parser in commands.choices.values():
-        command_parser.set_defaults(flags=flags_of(command_parser))
+        command_parser.set_defaults(flags=flags_of(command_parser), parser=parser)
     return parser
 
 

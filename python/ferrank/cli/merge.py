@@ -4,10 +4,9 @@ import argparse
 import json
 from typing import Any
 
-from ferrank.cli.options import positive
+from ferrank.cli.options import examples, positive
 from ferrank.cli.progress import message
 from ferrank.output import check_path
-from ferrank.ranking.storage import SUFFIXES
 
 __all__ = ["add_to"]
 
@@ -19,14 +18,18 @@ def add_to(commands: Any) -> None:
         help="merge parts of a run",
         description="Merge PARTS of one run, files that Accumulator.save or --resume wrote, and print the "
         "ranking that they give together. What comes twice counts once.",
+        epilog=examples(
+            "ferrank merge one.arrow two.arrow --output ranking.parquet",
+            "ferrank merge 'parts/*.arrow' --save all.arrow",
+        ),
     )
     parser.add_argument("parts", nargs="+", metavar="PART", help="a file, or a quoted pattern")
     parser.add_argument("--save", metavar="FILE", help="save the contributions of all parts as one part")
     parser.add_argument(
-        "--output", metavar="FILE", help="save the ranking as .csv, .parquet, .arrow or .json"
+        "-o", "--output", metavar="FILE", help="save the ranking as .csv, .parquet, .arrow or .json"
     )
     parser.add_argument(
-        "--top", type=positive, default=20, metavar="K", help="rows of the table; default: 20"
+        "-n", "--top", type=positive, default=20, metavar="K", help="rows of the table; default: 20"
     )
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of the table")
     parser.set_defaults(run=_run)
@@ -34,6 +37,7 @@ def add_to(commands: Any) -> None:
 
 def _run(chosen: argparse.Namespace) -> None:
     from ferrank.rankers.accumulator import merge
+    from ferrank.ranking.storage import SUFFIXES
 
     output = chosen.output and check_path(chosen.output, SUFFIXES)
     merged = merge(chosen.parts)

@@ -3,7 +3,6 @@
 import argparse
 import re
 from collections.abc import Mapping
-from difflib import get_close_matches
 
 __all__ = ["flags_of", "in_shell", "suggestion"]
 
@@ -49,6 +48,8 @@ def suggestion(option: str, flags: Mapping[str, str]) -> str:
     >>> suggestion("--n-estimators", flags), suggestion("--neighbours=3", flags), suggestion("--q", flags)
     ('; did you mean --trees?', '; did you mean --neighbors?', '')
     """
+    from difflib import get_close_matches
+
     option = option.partition("=")[0]
     meant = flags.get(option.lstrip("-").replace("-", "_"))
     near = [meant] if meant else get_close_matches(option, flags.values(), n=1)

@@ -14,11 +14,17 @@ __all__ = [
     "add_settings",
     "columns_of",
     "count_or_share",
+    "examples",
     "max_features",
     "number_or_none",
     "positive",
     "with_csv",
 ]
+
+
+def examples(*calls: str) -> str:
+    """Return calls as they stand at the end of a command's help."""
+    return "\n  ".join(["examples:", *calls])
 
 
 def count_or_share(text: str) -> int | float:
@@ -105,10 +111,15 @@ def add_roles(parser: argparse.ArgumentParser, *, weights: bool = True, groups: 
     ``weights`` and ``groups`` say whether row weights and groups of rows are among them.
     """
     group = parser.add_argument_group("columns")
-    group.add_argument("--target", action="append", metavar="NAME", help="a target; can be repeated")
+    group.add_argument("-t", "--target", action="append", metavar="NAME", help="a target; can be repeated")
     group.add_argument("--target-last", type=int, metavar="N", help="the last N columns are the targets")
     group.add_argument(
-        "--drop", action="append", default=[], metavar="NAME", help="a column to leave out; can be repeated"
+        "-d",
+        "--drop",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="a column to leave out; can be repeated",
     )
     if weights:
         group.add_argument("--weight", metavar="NAME", help="column of row weights")
@@ -182,6 +193,7 @@ def add_rankers(parser: argparse.ArgumentParser, *, automatic: bool = False) -> 
             "with --ranker relief ten neighbors",
         )
         group.add_argument(
+            "-r",
             "--ranker",
             choices=["auto", "joint", "forest", "relief"],
             default="auto",
@@ -189,7 +201,9 @@ def add_rankers(parser: argparse.ArgumentParser, *, automatic: bool = False) -> 
             "joint unless settings of the forest are given",
         )
     else:
-        group.add_argument("--ranker", choices=["forest", "relief"], default="forest", help="default: forest")
+        group.add_argument(
+            "-r", "--ranker", choices=["forest", "relief"], default="forest", help="default: forest"
+        )
     add_settings(parser, group)
 
 
@@ -251,7 +265,12 @@ def add_settings(parser: argparse.ArgumentParser, group: Any) -> None:
     )
     setting("--seed", dest="random_state", type=int, metavar="N", help="seed of all random draws; default: 0")
     setting(
-        "--threads", dest="n_jobs", type=positive, metavar="N", help="number of threads; default: all cores"
+        "-j",
+        "--threads",
+        dest="n_jobs",
+        type=positive,
+        metavar="N",
+        help="number of threads; default: all cores",
     )
     setting(
         "--memory",

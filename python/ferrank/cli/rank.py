@@ -5,19 +5,34 @@ import json
 from pathlib import Path
 from typing import Any
 
-from ferrank.cli.options import add_data, add_hierarchy, add_rankers, add_roles, columns_of, positive
+from ferrank.cli.options import (
+    add_data,
+    add_hierarchy,
+    add_rankers,
+    add_roles,
+    columns_of,
+    examples,
+    positive,
+)
 from ferrank.cli.progress import message, progress_line
 from ferrank.output import check_path
-from ferrank.ranking.plot import PLOT_SUFFIXES, need_matplotlib
-from ferrank.ranking.relevance import check_fdr
-from ferrank.ranking.storage import SUFFIXES
 
 __all__ = ["add_to"]
 
 
 def add_to(commands: Any) -> None:
     """Add the command to the parser."""
-    parser = commands.add_parser("rank", help="rank the features", description="Rank the features of DATA.")
+    parser = commands.add_parser(
+        "rank",
+        help="rank the features",
+        description="Rank the features of DATA.",
+        epilog=examples(
+            "ferrank rank iris.csv --target class",
+            "ferrank rank iris.csv -t class --select fdr=0.05 -o ranking.parquet --plot ranking.png",
+            "ferrank rank genes.arff -t yield -t purity --ranker forest --trees 500 --score permutation",
+            "cat measurements.csv | ferrank rank - -t y --json",
+        ),
+    )
     add_data(parser)
     add_hierarchy(add_roles(parser))
     add_rankers(parser, automatic=True)
@@ -27,9 +42,11 @@ def add_to(commands: Any) -> None:
         help="keep contributions in FILE as they are made; a killed run goes on from there",
     )
     group = parser.add_argument_group("results")
-    group.add_argument("--output", metavar="FILE", help="save all as .csv, .parquet, .arrow or .json")
+    group.add_argument("-o", "--output", metavar="FILE", help="save all as .csv, .parquet, .arrow or .json")
     group.add_argument("--plot", metavar="FILE", help="draw bars as .png, .svg or .pdf")
-    group.add_argument("--top", type=positive, default=20, metavar="K", help="rows of the table; default: 20")
+    group.add_argument(
+        "-n", "--top", type=positive, default=20, metavar="K", help="rows of the table; default: 20"
+    )
     group.add_argument(
         "--select",
         type=_rate,
@@ -43,6 +60,8 @@ def add_to(commands: Any) -> None:
 
 def _rate(text: str) -> float:
     """Parse ``fdr=RATE``."""
+    from ferrank.ranking.relevance import check_fdr
+
     name, _, rate = text.partition("=")
     if name != "fdr":
         raise ValueError(text)
@@ -53,17 +72,17 @@ _rate.__name__ = "fdr=RATE with a rate above 0 and below 1"
 
 
 def _run(chosen: argparse.Namespace) -> None:
-    from ferrank.cli.rankers import make_ranker
+    from ferrank.cli.rankers import make_plan
     from ferrank.rankers.rank import rank
 
     output, plot = _check_results(chosen)
-    ranker = make_ranker(chosen)
+    plan = make_plan(chosen)
     with progress_line() as progress:
         ranking = rank(
             chosen.data,
             **columns_of(chosen),
             sample_weight=chosen.weight,
-            ranker=ranker,
+            ranker=plan,
             resume=chosen.resume,
             progress=progress,
         )
@@ -86,6 +105,9 @@ def _run(chosen: argparse.Namespace) -> None:
 
 def _check_results(chosen: argparse.Namespace) -> tuple[Path | None, Path | None]:
     """Return where to put results, checked before hours of work rather than after."""
+    from ferrank.ranking.plot import PLOT_SUFFIXES, need_matplotlib
+    from ferrank.ranking.storage import SUFFIXES
+
     output = chosen.output and check_path(chosen.output, SUFFIXES)
     plot = chosen.plot and check_path(chosen.plot, PLOT_SUFFIXES)
     if plot is not None:

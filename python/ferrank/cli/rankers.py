@@ -2,20 +2,20 @@
 
 import argparse
 from collections.abc import Mapping, Sequence
-from inspect import signature
-from typing import Any
+from typing import Any, TypeVar
 
 from ferrank.errors import SettingError
-from ferrank.rankers.base import Ranker
-from ferrank.rankers.registry import AUTO, RANKERS, WITH_P_VALUES, automatic, with_preset
+from ferrank.rankers.plan import Plan
+from ferrank.rankers.registry import AUTO, PLANS, WITH_P_VALUES, automatic, with_preset
 
-__all__ = ["make_ranker", "make_rankers"]
+__all__ = ["make_plan", "make_plans"]
 
 _ROLES = {"task", "hierarchy"}
+_Plan = TypeVar("_Plan", bound=Plan)
 
 
-def make_ranker(chosen: argparse.Namespace) -> Ranker:
-    """Return the ranker that ``--ranker`` names, with the settings that were given.
+def make_plan(chosen: argparse.Namespace) -> Plan:
+    """Return the plan for the ranker that ``--ranker`` names, with the settings that were given.
 
     Under these are the settings of ``--preset``, and those from which p-values follow with ``--select``.
     """
@@ -24,19 +24,19 @@ def make_ranker(chosen: argparse.Namespace) -> Ranker:
     if getattr(chosen, "preset", None) is not None:
         name, settings = with_preset(chosen.preset, name, {})
     if name == AUTO:
-        of_rankers = set().union(*(signature(ranker).parameters for ranker in RANKERS.values())) - _ROLES
+        of_rankers = set().union(*(plan._defaults() for plan in PLANS.values())) - _ROLES
         given = {name: value for name, value in vars(chosen).items() if name in of_rankers}
         name = automatic(given, weighted=chosen.weight is not None, task=chosen.task)
     if getattr(chosen, "select", None) is not None:
         settings |= WITH_P_VALUES.get(name, {})
-    [ranker] = make_rankers(argparse.Namespace(**settings | vars(chosen)), [name], RANKERS)
-    return ranker
+    [plan] = make_plans(argparse.Namespace(**settings | vars(chosen)), [name], PLANS)
+    return plan
 
 
-def make_rankers(
-    chosen: argparse.Namespace, names: Sequence[str], known: Mapping[str, type[Ranker]]
-) -> list[Ranker]:
-    """Return the rankers called ``names`` with the settings that were given, each with those that it has.
+def make_plans(
+    chosen: argparse.Namespace, names: Sequence[str], known: Mapping[str, type[_Plan]]
+) -> list[_Plan]:
+    """Return the plans or estimators called ``names``, each with the settings given that it has.
 
     Raises
     ------
@@ -46,7 +46,7 @@ def make_rankers(
     unknown = next((name for name in names if name not in known), None)
     if unknown is not None:
         raise SettingError(f"ranker: unknown ranker '{unknown}'; use some of {', '.join(known)}")
-    parameters = {name: set(signature(ranker).parameters) - _ROLES for name, ranker in known.items()}
+    parameters = {name: set(plan._defaults()) - _ROLES for name, plan in known.items()}
     given = {name: value for name, value in vars(chosen).items() if name in set().union(*parameters.values())}
     for setting in given.keys() - set().union(*(parameters[name] for name in names)):
         other = next(ranker for ranker, has in parameters.items() if setting in has)

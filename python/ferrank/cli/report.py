@@ -4,12 +4,10 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from ferrank.cli.options import positive
+from ferrank.cli.options import examples, positive
 from ferrank.cli.progress import message
 from ferrank.errors import SettingError
 from ferrank.output import check_path
-from ferrank.ranking.plot import PLOT_SUFFIXES, need_matplotlib
-from ferrank.ranking.result import Ranking
 
 __all__ = ["add_to"]
 
@@ -23,17 +21,26 @@ def add_to(commands: Any) -> None:
         help="show saved rankings",
         description="Show RANKINGS, files that --output wrote as .parquet, .arrow or .json: as tables, with "
         "--output as a page or a plot.",
+        epilog=examples(
+            "ferrank report ranking.parquet",
+            "ferrank report ranking.parquet -o page.html",
+            'ferrank report forest.json relief.json -o both.html --title "Two rankings"',
+        ),
     )
     parser.add_argument("rankings", nargs="+", metavar="RANKING", help="a saved ranking")
     parser.add_argument(
-        "--output", metavar="FILE", help="a page (.html), or the bars of one (.png, .svg, .pdf)"
+        "-o", "--output", metavar="FILE", help="a page (.html), or the bars of one (.png, .svg, .pdf)"
     )
     parser.add_argument("--title", metavar="TEXT", help="title of the page; default: Feature rankings")
-    parser.add_argument("--top", type=positive, default=20, metavar="K", help="features shown; default: 20")
+    parser.add_argument(
+        "-n", "--top", type=positive, default=20, metavar="K", help="features shown; default: 20"
+    )
     parser.set_defaults(run=_run)
 
 
 def _run(chosen: argparse.Namespace) -> None:
+    from ferrank.ranking.plot import PLOT_SUFFIXES
+
     output = chosen.output and check_path(chosen.output, (*_PAGES, *PLOT_SUFFIXES))
     if output is None:
         _print(chosen.rankings, chosen.top)
@@ -44,6 +51,8 @@ def _run(chosen: argparse.Namespace) -> None:
 
 
 def _print(paths: list[str], top: int) -> None:
+    from ferrank.ranking.result import Ranking
+
     tables = {path: Ranking.load(path).to_text(top) for path in paths}
     named = [f"{path}: {table}" for path, table in tables.items()]
     print("\n\n".join(named if len(tables) > 1 else tables.values()))
@@ -58,6 +67,9 @@ def _page(chosen: argparse.Namespace, output: Path) -> None:
 
 
 def _plot(paths: list[str], output: Path, top: int) -> None:
+    from ferrank.ranking.plot import need_matplotlib
+    from ferrank.ranking.result import Ranking
+
     need_matplotlib()
     if len(paths) > 1:
         raise SettingError(f"output: {output} is a plot of one ranking, {len(paths)} were given; use .html")

@@ -4,6 +4,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from ferrank.cli.options import examples
 from ferrank.cli.progress import message, progress_line
 
 __all__ = ["add_to"]
@@ -17,10 +18,14 @@ def add_to(commands: Any) -> None:
         description="Do the study that PLAN, a TOML file or the name of a plan that comes with ferrank "
         "(mtr-ranking), describes: data sets, rankers, splits and a judge. A study that was killed goes on "
         "from what its folder holds.",
+        epilog=examples(
+            "ferrank study plan.toml --output results",
+            "ferrank study mtr-ranking --data sets -o results --jobs 2",
+        ),
     )
     parser.add_argument("plan", metavar="PLAN", help="a TOML file, or mtr-ranking")
     parser.add_argument("--data", metavar="DIR", help="where paths of data sets start; default: beside PLAN")
-    parser.add_argument("--output", metavar="DIR", required=True, help="folder for the results")
+    parser.add_argument("-o", "--output", metavar="DIR", required=True, help="folder for the results")
     parser.add_argument("--jobs", type=int, default=1, metavar="N", help="processes; default: 1")
     parser.add_argument(
         "--measure", metavar="NAME", help="what is shown; default: as PLAN says, or by the task"

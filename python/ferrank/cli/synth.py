@@ -3,11 +3,9 @@
 import argparse
 from typing import Any
 
-from ferrank.cli.options import positive
+from ferrank.cli.options import examples, positive
 from ferrank.cli.progress import message
-from ferrank.data.convert import convert
 from ferrank.output import check_path
-from ferrank.ranking.storage import SUFFIXES
 
 __all__ = ["add_to"]
 
@@ -20,6 +18,10 @@ def add_to(commands: Any) -> None:
         description="Draw a synthetic data set whose relevant features are known: single, pair, combined "
         "(classes; features that matter alone, by XOR, both), parity, parity_regression, modulo8, fraction "
         "(all informative features together), regression, multilabel.",
+        epilog=examples(
+            "ferrank synth pair --rows 500 --output pair.arrow",
+            "ferrank synth multilabel --targets 5 -o labels.arrow --truth truth.json",
+        ),
     )
     parser.add_argument("name", metavar="NAME", help="what to draw")
     parser.add_argument("--rows", type=positive, default=1_000, metavar="N", help="default: 1000")
@@ -35,7 +37,7 @@ def add_to(commands: Any) -> None:
         "--targets", type=positive, default=1, metavar="N", help="of regression and multilabel"
     )
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="default: 0")
-    parser.add_argument("--output", required=True, metavar="FILE.arrow", help="where to write the data")
+    parser.add_argument("-o", "--output", required=True, metavar="FILE.arrow", help="where to write the data")
     parser.add_argument(
         "--truth", metavar="FILE", help="save the true ranking as .csv, .parquet, .arrow or .json"
     )
@@ -43,7 +45,9 @@ def add_to(commands: Any) -> None:
 
 
 def _run(chosen: argparse.Namespace) -> None:
+    from ferrank.data.convert import convert
     from ferrank.evaluate.synth import synthesize
+    from ferrank.ranking.storage import SUFFIXES
 
     output = check_path(chosen.output, (".arrow",))
     truth = chosen.truth and check_path(chosen.truth, SUFFIXES)

@@ -2,10 +2,9 @@
 
 import argparse
 import json
-from inspect import signature
 from typing import Any
 
-from ferrank.cli.options import add_data, columns_of, number_or_none, positive
+from ferrank.cli.options import add_data, columns_of, examples, number_or_none, positive
 from ferrank.cli.progress import message, progress_line
 from ferrank.output import check_path
 
@@ -18,12 +17,21 @@ def add_to(commands: Any) -> None:
         "tree",
         help="grow a decision or regression tree that splits by Relief",
         description="Grow a decision or regression tree on DATA whose tests Relief chooses, and prune it.",
+        epilog=examples(
+            "ferrank tree iris.csv --target class --show",
+            "ferrank tree houses.csv -t price --selector relief+mse --leaves linear -o tree.svg",
+        ),
     )
     add_data(parser)
     group = parser.add_argument_group("columns")
-    group.add_argument("--target", metavar="NAME", help="the target; default: the last column")
+    group.add_argument("-t", "--target", metavar="NAME", help="the target; default: the last column")
     group.add_argument(
-        "--drop", action="append", default=[], metavar="NAME", help="a column to leave out; can be repeated"
+        "-d",
+        "--drop",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="a column to leave out; can be repeated",
     )
     group.add_argument(
         "--task",
@@ -35,7 +43,7 @@ def add_to(commands: Any) -> None:
     group = parser.add_argument_group("results")
     group.add_argument("--show", action="store_true", help="print the tree, each node with its selector")
     group.add_argument(
-        "--output", metavar="FILE", help="save the tree as .txt, .dot, .svg, .json, .png or .pdf"
+        "-o", "--output", metavar="FILE", help="save the tree as .txt, .dot, .svg, .json, .png or .pdf"
     )
     group.add_argument("--json", action="store_true", help="print the tree as one JSON object")
     parser.set_defaults(run=_run)
@@ -108,6 +116,8 @@ def _add_settings(group: Any) -> None:
 
 
 def _run(chosen: argparse.Namespace) -> None:
+    from inspect import signature
+
     from ferrank.data.dataset import Dataset
     from ferrank.ranking.plot import need_matplotlib
     from ferrank.trees import export

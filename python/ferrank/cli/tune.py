@@ -4,10 +4,17 @@ import argparse
 import json
 from typing import Any
 
-from ferrank.cli.options import add_data, add_hierarchy, add_rankers, add_roles, columns_of, positive
+from ferrank.cli.options import (
+    add_data,
+    add_hierarchy,
+    add_rankers,
+    add_roles,
+    columns_of,
+    examples,
+    positive,
+)
 from ferrank.cli.progress import message, progress_line
 from ferrank.output import check_path
-from ferrank.ranking.storage import SUFFIXES
 
 __all__ = ["add_to"]
 
@@ -19,6 +26,10 @@ def add_to(commands: Any) -> None:
         help="choose how much rows without a target count",
         description="Try levels of supervision of the forest, or influences and numbers of neighbours "
         "of relief, by cross-validation over the rows of DATA with a target, and rank by the best.",
+        epilog=examples(
+            "ferrank tune assays.csv --target activity",
+            "ferrank tune assays.csv -t activity --ranker relief --folds 10 -o best.parquet",
+        ),
     )
     add_data(parser)
     add_hierarchy(add_roles(parser, weights=False))
@@ -29,22 +40,25 @@ def add_to(commands: Any) -> None:
         "--judge-neighbors", type=positive, default=20, metavar="K", help="that judge a ranking; default: 20"
     )
     group = parser.add_argument_group("results")
-    group.add_argument("--output", metavar="FILE", help="save the best ranking, as rank does")
-    group.add_argument("--top", type=positive, default=20, metavar="K", help="rows of the table; default: 20")
+    group.add_argument("-o", "--output", metavar="FILE", help="save the best ranking, as rank does")
+    group.add_argument(
+        "-n", "--top", type=positive, default=20, metavar="K", help="rows of the table; default: 20"
+    )
     group.add_argument("--json", action="store_true", help="print one JSON object instead of tables")
     parser.set_defaults(run=_run)
 
 
 def _run(chosen: argparse.Namespace) -> None:
-    from ferrank.cli.rankers import make_ranker
+    from ferrank.cli.rankers import make_plan
     from ferrank.model_selection.tuning import tune
+    from ferrank.ranking.storage import SUFFIXES
 
     output = chosen.output and check_path(chosen.output, SUFFIXES)
     with progress_line() as progress:
         found = tune(
             chosen.data,
             **columns_of(chosen),
-            ranker=make_ranker(chosen),
+            ranker=make_plan(chosen),
             folds=chosen.folds,
             n_neighbors=chosen.judge_neighbors,
             progress=progress,

@@ -10,7 +10,6 @@ from ferrank._core import Source
 from ferrank.data.delimited import CSVFile, open_csv
 from ferrank.data.formats import open_excel, open_json, open_npy, open_npz, open_orc
 from ferrank.data.opening import Folder, regular
-from ferrank.data.parquet import open_parquet
 from ferrank.errors import ResourceError, SettingError
 
 __all__ = ["members", "open_file", "suffix_of"]
@@ -22,11 +21,18 @@ def _csv(path: Path, as_text: Iterable[str], temp_dir: Folder) -> Source:
     return open_csv(CSVFile(path), as_text, temp_dir)
 
 
+def _parquet(path: Path, as_text: Iterable[str], temp_dir: Folder) -> Source:
+    # Imports file systems and what they need.
+    from ferrank.data.parquet import open_parquet
+
+    return open_parquet(path, as_text, temp_dir)
+
+
 _READERS: dict[str, Reader] = {
     ".csv": _csv,
     ".tsv": _csv,
-    ".parquet": open_parquet,
-    ".pq": open_parquet,
+    ".parquet": _parquet,
+    ".pq": _parquet,
     ".orc": open_orc,
     ".jsonl": open_json,
     ".ndjson": open_json,

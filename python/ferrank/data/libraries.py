@@ -7,9 +7,8 @@ import pyarrow as pa
 
 from ferrank import _core
 from ferrank._core import Source
-from ferrank.data.opening import Folder
+from ferrank.data.opening import Folder, TempFolder
 from ferrank.data.partitioned import dataset_source
-from ferrank.data.remote import TempFolder
 from ferrank.data.tables import as_table
 from ferrank.errors import DataError
 from ferrank.run import finish

@@ -1,18 +1,57 @@
 """What all readers share: where temporary files go, and what is said of files that do not open."""
 
 import os
+import re
+import shutil
+import tempfile
+import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
 from ferrank.errors import DataError, FerrankError, ResourceError
 
-__all__ = ["Folder", "numbered", "opening", "reading", "regular"]
+__all__ = [
+    "Folder",
+    "TempFolder",
+    "is_remote",
+    "numbered",
+    "opening",
+    "reading",
+    "regular",
+    "scheme_of",
+]
 
 Folder = str | os.PathLike[str] | None
 """Of temporary files; None: the system's temporary one."""
+
+
+class TempFolder:
+    """A temporary folder that is removed with this object, or when the interpreter ends."""
+
+    def __init__(self, temp_dir: Folder) -> None:
+        self.path = Path(tempfile.mkdtemp(prefix="ferrank-", dir=temp_dir))
+        weakref.finalize(self, shutil.rmtree, self.path, True)
+
+
+def scheme_of(name: str) -> str | None:
+    """Return the scheme of a URL in lower case; None of any other name.
+
+    >>> scheme_of("S3://bucket/table.parquet"), scheme_of("table.parquet")
+    ('s3', None)
+    """
+    found = re.match(r"([a-zA-Z][a-zA-Z0-9+.-]+)://", name)
+    return found[1].lower() if found else None
+
+
+def is_remote(data: Any) -> bool:
+    """Return whether ``data`` is a URL, "-" for standard input, or an open file."""
+    if isinstance(data, str):
+        return data == "-" or scheme_of(data) is not None
+    return hasattr(data, "read") and not hasattr(data, "read_next_batch")
 
 
 def numbered(n_columns: int) -> list[str]:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import IO
 
 import pyarrow as pa
-import pyarrow.parquet
+from pyarrow.parquet import ParquetFile
 
 from ferrank import _core
 from ferrank._core import Source
@@ -47,8 +47,8 @@ def open_parquet(path: Path, as_text: Iterable[str], temp_dir: Folder) -> Source
         return Source.factory(schema, scan, str, str(path), rows)
 
 
-def _parquet_file(path: Path) -> pa.parquet.ParquetFile:
-    return pa.parquet.ParquetFile(path, buffer_size=_BUFFER_BYTES, pre_buffer=False)
+def _parquet_file(path: Path) -> ParquetFile:
+    return ParquetFile(path, buffer_size=_BUFFER_BYTES, pre_buffer=False)
 
 
 def _parquet_batches(path: Path, temp_dir: Folder) -> Iterator[pa.RecordBatch]:
@@ -77,7 +77,7 @@ def _parquet_batches(path: Path, temp_dir: Folder) -> Iterator[pa.RecordBatch]:
             pa.default_memory_pool().release_unused()
 
 
-def _sizes(file: pa.parquet.ParquetFile, path: Path) -> Iterator[list[int]]:
+def _sizes(file: ParquetFile, path: Path) -> Iterator[list[int]]:
     """Return about how many bytes each top-level column of each row group takes once it is read.
 
     Raises

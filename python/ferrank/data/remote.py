@@ -9,11 +9,8 @@ import os
 import re
 import shutil
 import sys
-import tempfile
-import urllib.error
 import urllib.parse
 import urllib.request
-import weakref
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from typing import IO, Any
@@ -21,12 +18,11 @@ from typing import IO, Any
 import pyarrow as pa
 from pyarrow import fs
 
-from ferrank.data.opening import Folder
+from ferrank.data.opening import TempFolder, scheme_of
 from ferrank.errors import ResourceError
 
-__all__ = ["TempFolder", "fetched", "is_remote", "spooled"]
+__all__ = ["fetched", "spooled"]
 
-_URL = re.compile(r"([a-zA-Z][a-zA-Z0-9+.-]+)://")
 _TIMEOUT = 60
 _BLOCK = 1 << 20
 _MAGIC = {
@@ -42,21 +38,6 @@ _MAGIC = {
 }
 
 
-class TempFolder:
-    """A temporary folder that is removed with this object, or when the interpreter ends."""
-
-    def __init__(self, temp_dir: Folder) -> None:
-        self.path = Path(tempfile.mkdtemp(prefix="ferrank-", dir=temp_dir))
-        weakref.finalize(self, shutil.rmtree, self.path, True)
-
-
-def is_remote(data: Any) -> bool:
-    """Return whether ``data`` is a URL, "-" for standard input, or an open file."""
-    if isinstance(data, str):
-        return data == "-" or _URL.match(data) is not None
-    return hasattr(data, "read") and not hasattr(data, "read_next_batch")
-
-
 def fetched(url: str, folder: TempFolder) -> Path | list[Path]:
     """Copy what a URL names to ``folder``; return the file, or the files of a folder or pattern there.
 
@@ -68,7 +49,7 @@ def fetched(url: str, folder: TempFolder) -> Path | list[Path]:
     ResourceError
         It cannot be read; the message names the URL.
     """
-    scheme = _URL.match(url)[1].lower()  # type: ignore[index]
+    scheme = scheme_of(url)
     try:
         if scheme in {"http", "https"}:
             return _download(url, folder)
@@ -77,7 +58,7 @@ def fetched(url: str, folder: TempFolder) -> Path | list[Path]:
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError, ValueError):
             store, path = _by_fsspec(url, scheme)
         return _copied(store, path, url, folder)
-    except (OSError, urllib.error.URLError, ValueError, pa.ArrowException) as error:
+    except (OSError, ValueError, pa.ArrowException) as error:
         if isinstance(error, ResourceError):
             raise
         raise ResourceError(f"{url}: {error}") from error
@@ -89,7 +70,7 @@ def _download(url: str, folder: TempFolder) -> Path:
         return _kept(answer, folder.path / name)
 
 
-def _by_fsspec(url: str, scheme: str) -> tuple[fs.FileSystem, str]:
+def _by_fsspec(url: str, scheme: str | None) -> tuple[fs.FileSystem, str]:
     try:
         import fsspec  # type: ignore[import-untyped]
     except ImportError as error:

@@ -14,9 +14,8 @@ from ferrank.data.delimited import CSVFile, open_csv
 from ferrank.data.files import members, open_file
 from ferrank.data.formats import array_source
 from ferrank.data.libraries import from_library
-from ferrank.data.opening import Folder, numbered
+from ferrank.data.opening import Folder, TempFolder, is_remote, numbered
 from ferrank.data.partitioned import is_partitioned, open_partitioned
-from ferrank.data.remote import TempFolder, fetched, is_remote, spooled
 from ferrank.data.sparse import compressed_rows, issparse
 from ferrank.data.tables import as_table, checked_batches
 from ferrank.errors import ColumnTypeError, DataError, SettingError
@@ -143,6 +142,8 @@ def _from_afar(data: Any, labels: Any, as_text: Iterable[str], temp_dir: Folder)
 
 def _here(data: Any, folder: TempFolder) -> Path | list[Path]:
     """Copy what is not in a file of this machine to ``folder``."""
+    from ferrank.data.remote import fetched, spooled
+
     return fetched(data, folder) if isinstance(data, str) and data != "-" else spooled(data, folder)
 
 

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from sklearn.utils import check_consistent_length, get_tags
 from sklearn.utils.validation import _check_sample_weight, _num_samples, validate_data
 
@@ -14,21 +13,10 @@ from ferrank._core import Source
 from ferrank.data.opening import numbered
 from ferrank.data.sparse import compressed_rows, issparse
 from ferrank.data.tables import as_table, checked
+from ferrank.data.values import Column, group_column, is_arrow, plain, target_columns, unlike
 from ferrank.errors import ColumnTypeError, DataError, FerrankError
 
-__all__ = [
-    "Column",
-    "features_alone",
-    "group_column",
-    "group_numbers",
-    "join",
-    "label_sets",
-    "target_columns",
-    "unlike",
-]
-
-Column = tuple[str, Any]
-"""A name and a one-dimensional NumPy or Arrow array."""
+__all__ = ["features_alone", "join"]
 
 
 def join(
@@ -113,22 +101,6 @@ def _check_given(parameter: str, what: str, now: Any, before: str | None) -> Non
         )
 
 
-def group_column(groups: Any, name: str = "groups") -> Any:
-    """Return a value for each row, such as its group, as an Arrow array; NaN and None are missing."""
-    try:
-        if isinstance(groups, pa.Table):
-            groups = groups.column(0)
-        if _is_arrow(groups):
-            return groups
-        if hasattr(groups, "__arrow_c_stream__") and not hasattr(groups, "iloc"):
-            return pa.chunked_array(groups)
-        return pa.array(groups, from_pandas=True)
-    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
-        raise ColumnTypeError(
-            f"{name}: {error}; use one value for each row, such as strings or integers"
-        ) from error
-
-
 def _called(names: list[str], targets: list[Column], y: Any) -> list[Column]:
     """Return ``targets`` under the ``names`` that they had in the batches before."""
     if len(targets) != len(names):
@@ -173,86 +145,7 @@ def _matrix(estimator: Any, X: Any, y: Any, *, reset: bool) -> tuple[list[str], 
     names = names or numbered(X.shape[1])
     if text:
         return names, pa.table(as_table(dict(zip(names, X.T, strict=True))))
-    return names, X if issparse(X) else _plain(X, "X")
-
-
-def _plain(array: np.ndarray[Any, Any], what: str) -> np.ndarray[Any, Any]:
-    """Return ``array`` in a type that the engine reads, without a copy where it is one already."""
-    if array.dtype.kind not in "biuf":
-        raise ColumnTypeError(f"{what}: an array of {array.dtype}; use numbers, booleans or strings")
-    if array.dtype.itemsize > 8:
-        return array.astype(np.float64)
-    return array.astype(array.dtype.newbyteorder("="), copy=False)
-
-
-def group_numbers(groups: pa.ChunkedArray, source: str, name: str) -> np.ndarray[Any, Any]:
-    """Return the number of each row's group, of shape (n_rows,); column ``name`` of ``source`` has them."""
-    missing = pc.sum(pc.is_null(groups, nan_is_null=True)).as_py() or 0
-    if missing:
-        raise DataError(
-            f"{source}: column '{name}': {missing} of {len(groups)} rows have no group; leave these rows "
-            "out, or give each of them a group of its own"
-        )
-    if pa.types.is_dictionary(groups.type):
-        groups = groups.cast(groups.type.value_type)
-    return np.asarray(pc.index_in(groups, value_set=pc.unique(groups)).to_numpy())
-
-
-def target_columns(y: Any) -> list[Column]:
-    """Return the targets as columns with names: their own, or ``y``, or ``y0``, ``y1`` …."""
-    if hasattr(y, "columns"):
-        table = pa.table(as_table(y))
-        return list(zip(table.column_names, table.columns, strict=True))
-    if hasattr(y, "__arrow_c_stream__") or isinstance(y, pa.Array):
-        name = getattr(y, "name", None)
-        column = pa.array(y, from_pandas=True) if hasattr(y, "iloc") else pa.chunked_array(y)
-        return [(str(name) if name else "y", column)]
-    try:
-        array = np.asarray(y)
-    except ValueError as error:
-        raise DataError(
-            f"y: {error}; where each row has a list of labels, say task='hierarchical'"
-        ) from error
-    if array.ndim == 1 or (array.ndim == 2 and array.shape[1] == 1):
-        return [(str(getattr(y, "name", None) or "y"), _target(array.ravel()))]
-    if array.ndim != 2 or array.shape[1] == 0:
-        raise DataError(f"y: an array of shape {array.shape}; use (n_rows,) or (n_rows, n_targets)")
-    return [(f"y{number}", _target(column)) for number, column in enumerate(array.T)]
-
-
-def label_sets(y: Any) -> Any:
-    """Return ``y``, a list of labels or one text for each row, as an Arrow array.
-
-    Missing are None and NaN. Arrow arrays and columns of frames are taken as they are.
-    """
-    if y is None or hasattr(y, "columns") or _is_arrow(y) or hasattr(y, "__arrow_c_stream__"):
-        return y
-    rows = [sorted(row) if isinstance(row, set | frozenset) else row for row in y]
-    try:
-        return pa.array(rows, from_pandas=True)
-    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
-        raise ColumnTypeError(f"y: {error}; use a list of strings for each row") from error
-
-
-def _target(column: np.ndarray[Any, Any]) -> Any:
-    if column.dtype.kind not in "OUST":
-        return _plain(column, "y")
-    try:
-        return pa.array(column, from_pandas=True)
-    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
-        raise ColumnTypeError(f"y: {error}; use one type: numbers, booleans or strings") from error
-
-
-def unlike(taken: list[str], columns: list[Column]) -> list[Column]:
-    """Return ``columns`` with underscores added to names that are taken."""
-    names = set(taken)
-    renamed = []
-    for name, column in columns:
-        while name in names:
-            name += "_"
-        names.add(name)
-        renamed.append((name, column))
-    return renamed
+    return names, X if issparse(X) else plain(X, "X")
 
 
 def _source(names: list[str], features: Any, others: list[Column]) -> Source:
@@ -262,17 +155,13 @@ def _source(names: list[str], features: Any, others: list[Column]) -> Source:
         columns = [([name], _upright(column)) for name, column in others]
         return Source.arrays([(names, features), *columns], "X")
     for name, column in others:
-        features = features.append_column(name, checked(column) if _is_arrow(column) else pa.array(column))
+        features = features.append_column(name, checked(column) if is_arrow(column) else pa.array(column))
     return Source.table(features, "X")
-
-
-def _is_arrow(column: Any) -> bool:
-    return isinstance(column, pa.Array | pa.ChunkedArray)
 
 
 def _upright(column: Any) -> Any:
     """Return a NumPy column as a matrix, an Arrow one in one piece."""
-    if not _is_arrow(column):
+    if not is_arrow(column):
         return column.reshape(-1, 1)
     column = checked(column)
     return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from ferrank.data.sparse import issparse
 from ferrank.data.tables import as_table
-from ferrank.data.validation import Column, group_column, label_sets, target_columns, unlike
+from ferrank.data.values import Column, group_column, label_sets, target_columns, unlike
 from ferrank.errors import ColumnTypeError, DataError, FerrankError
 
 __all__ = [

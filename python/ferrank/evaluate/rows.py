@@ -19,7 +19,7 @@ from ferrank.data.hierarchy import Edge
 from ferrank.data.labels import ClosedSets, closed_sets
 from ferrank.data.source import open_source, read_all
 from ferrank.data.tables import as_table, numbers_of
-from ferrank.data.validation import group_numbers, unlike
+from ferrank.data.values import group_numbers, unlike
 from ferrank.errors import DataError
 
 __all__ = ["MOST_CELLS", "Encoder", "Rows", "read_rows", "read_table", "unit_range"]

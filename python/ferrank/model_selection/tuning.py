@@ -21,14 +21,16 @@ from sklearn.model_selection import KFold, StratifiedKFold
 from ferrank._core import Source
 from ferrank.data.dataset import Dataset
 from ferrank.data.source import read_all
-from ferrank.data.validation import group_numbers
+from ferrank.data.values import group_numbers
 from ferrank.errors import DataError, SettingError
 from ferrank.evaluate import MEASURES, Evaluation, evaluate
 from ferrank.evaluate.splits import group_folds
 from ferrank.progress import Progress
-from ferrank.rankers.base import EngineRanker, Ranker
+from ferrank.rankers.base import Ranker
+from ferrank.rankers.estimators import estimator_of
 from ferrank.rankers.forest import ForestRanker
-from ferrank.rankers.registry import dataset_of, opened, ranker_of
+from ferrank.rankers.plan import EnginePlan, Plan
+from ferrank.rankers.registry import dataset_of, opened, plan_of
 from ferrank.rankers.relief import ReliefRanker
 from ferrank.ranking import Ranking
 from ferrank.ranking.text import table
@@ -125,7 +127,7 @@ def tune(
     hierarchy: Any = None,
     drop: Sequence[str] = (),
     groups: str | None = None,
-    ranker: Ranker | str | None = None,
+    ranker: Plan | str | None = None,
     grid: Mapping[str, Sequence[Any]] | None = None,
     folds: int = 4,
     n_neighbors: int = 20,
@@ -170,7 +172,7 @@ def tune(
     >>> found.best_params, found.ranking.top(1)
     ({'supervision': 1}, ['x'])
     """
-    chosen = ranker_of(ranker, settings)
+    chosen = estimator_of(plan_of(ranker, settings))
     dataset = dataset_of(
         data,
         target=target,
@@ -245,7 +247,7 @@ def tune_source(
     best = int(np.argmax(_goodness(measure, values)))
     chosen = clone(ranker).set_params(**candidates[best])
     whole, known = Source.table(rows, source.name), {}
-    if dataset is not None and chosen.until is None and isinstance(chosen, EngineRanker):
+    if dataset is not None and chosen.until is None and isinstance(chosen, EnginePlan):
         known["profile"] = dataset.profile(roles, chosen._settings(), partial(chosen._profile, whole, named))
     ranking = chosen._rank_source(whole, named, **known)
     return Tuning(measure, candidates, values, best, ranking, time.perf_counter() - started)

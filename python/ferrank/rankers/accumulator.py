@@ -23,8 +23,8 @@ from ferrank.data.opening import regular
 from ferrank.errors import DataError, ResourceError, SettingError
 from ferrank.output import replace
 from ferrank.progress import Progress
-from ferrank.rankers.base import Ranker
-from ferrank.rankers.registry import opened, ranker_of
+from ferrank.rankers.plan import Plan
+from ferrank.rankers.registry import opened, plan_of
 from ferrank.ranking import Ranking
 from ferrank.resources import threads_of
 from ferrank.run import finish
@@ -190,7 +190,7 @@ def profile(
     drop: Sequence[str] = (),
     sample_weight: str | None = None,
     groups: str | None = None,
-    ranker: Ranker | Literal["forest", "relief"] | None = None,
+    ranker: Plan | Literal["forest", "relief"] | None = None,
     first_row: int = 0,
     progress: Progress | None = None,
     **settings: Any,
@@ -224,7 +224,7 @@ def profile(
     >>> one.merge(two).to_arrow().select(["name", "min", "max"]).to_pylist()
     [{'name': 'a', 'min': 1.0, 'max': 7.0}, {'name': 'y', 'min': 0.5, 'max': 2.0}]
     """
-    chosen = ranker_of(ranker, settings)
+    chosen = plan_of(ranker, settings)
     chosen._check_is_whole("accumulators")
     source, roles = opened(
         chosen,
@@ -253,7 +253,7 @@ def accumulate(
     drop: Sequence[str] = (),
     sample_weight: str | None = None,
     groups: str | None = None,
-    ranker: Ranker | Literal["forest", "relief"] | None = None,
+    ranker: Plan | Literal["forest", "relief"] | None = None,
     profile: Profile | None = None,
     keys: range | None = None,
     resume: str | os.PathLike[str] | None = None,
@@ -295,7 +295,7 @@ def accumulate(
     >>> accumulator.ranking().top(1)
     ['a']
     """
-    chosen = ranker_of(ranker, settings)
+    chosen = plan_of(ranker, settings)
     chosen._check_is_whole("accumulators")
     source, roles = opened(
         chosen,

@@ -1,125 +1,34 @@
 """Base classes of the rankers: scikit-learn estimators that select features."""
 
-import functools
-import json
 import numbers
-import os
-import time
-from abc import abstractmethod
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.feature_selection import SelectorMixin
-from sklearn.utils import Tags, check_random_state
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from ferrank import _core
 from ferrank._core import Source
 from ferrank.data import validation
 from ferrank.data.classes import with_classes
 from ferrank.data.hierarchy import edges_of
 from ferrank.data.source import is_lazy
+from ferrank.data.values import label_sets
 from ferrank.errors import DataError, SettingError
-from ferrank.progress import Progress
+from ferrank.rankers.plan import Plan
 from ferrank.ranking import Ranking
-from ferrank.resources import bytes_of, threads_of
-from ferrank.run import finish
 
-__all__ = ["EngineRanker", "Ranker", "plain", "seed_of"]
+__all__ = ["Ranker"]
 
 
-class Ranker(SelectorMixin, BaseEstimator):
+class Ranker(Plan, SelectorMixin, BaseEstimator):
     """Base class of the rankers: ``fit`` ranks the features, ``transform`` selects the best.
 
-    A ranker has the parameters ``task``, ``hierarchy``, ``until``, ``n_jobs``, ``memory_limit``,
-    ``temp_dir``, ``scope`` and ``n_features_to_select``. Its method ``_settings`` returns the name and the
-    settings of the engine's ranker.
+    A ranker is a plan, whose parameters it has, and ``n_features_to_select``.
     """
 
-    task: str | None
-    hierarchy: Any = None
     n_features_to_select: int | float | None
-    n_jobs: int | None
-    until: str | None = None
-    stable_top: int
-    confidence: float
-    scope: Literal["global", "partition"]
-    memory_limit: int | str | None
-    temp_dir: str | os.PathLike[str] | None = None
-    supports_groups: ClassVar[bool] = False
-    """Whether the ranker keeps rows of a group together."""
-
-    @abstractmethod
-    def _settings(self) -> dict[str, Any]:
-        """Return the settings of the engine's ranker, which determine the importances of given data."""
-
-    def _resources(self) -> tuple[int, int | None, str | os.PathLike[str] | None]:
-        """Return threads, bytes of memory and folder for temporary files, as the engine takes them."""
-        return threads_of(self.n_jobs), bytes_of(self.memory_limit), self.temp_dir
-
-    def _rank_source(
-        self,
-        source: Source,
-        roles: dict[str, Any],
-        progress: Progress | None = None,
-        resume: str | os.PathLike[str] | None = None,
-        profile: bytes | None = None,
-    ) -> Ranking:
-        """Rank the features of ``source``, with the ``roles`` of its columns and its ``profile`` if known."""
-        settings = self._settings()
-        started = time.perf_counter()
-        if self.until is None:
-            run = _core.accumulate(
-                source,
-                roles,
-                settings,
-                *self._resources(),
-                profile=profile,
-                resume=resume,
-                is_profiled=profile is not None,
-            )
-            result = finish(run, progress).ranking()
-        else:
-            if resume is not None:
-                self._check_is_whole("resume")
-            result = finish(
-                _core.rank_until(source, roles, settings, *self._resources()), progress, early=True
-            )
-        return Ranking.from_core(result, settings, time.perf_counter() - started)
-
-    def _rank_partitions(
-        self,
-        partitions: Any,
-        roles: dict[str, Any],
-        progress: Progress | None = None,
-    ) -> Ranking:
-        """Rank the features of a dask collection, where its partitions lie."""
-        from ferrank import distributed
-
-        self._check_is_whole("dask collections")
-        return distributed.rank(
-            partitions,
-            self._settings(),
-            roles,
-            self._resources(),
-            self.scope,
-            progress,
-        )
-
-    def _goal(self) -> dict[str, Any]:
-        """Return the settings of early stopping, if it is on."""
-        if self.until is None:
-            return {}
-        return {"until": self.until, "stable_top": self.stable_top, "confidence": self.confidence}
-
-    def _check_is_whole(self, what: str) -> None:
-        """Raise an error if the number of trees or queries, which ``what`` needs, is not known."""
-        if self.until is not None:
-            raise SettingError(
-                f"until: with {self.until!r} the number of trees or queries is not known in advance, which "
-                f"{what} requires; leave one of the two out"
-            )
 
     def transform(self, X: Any) -> Any:
         """Return the selected features of ``X``; for a dask collection, a dask collection."""
@@ -156,7 +65,7 @@ class Ranker(SelectorMixin, BaseEstimator):
         """Return the rows as a source and the roles of its columns, given those of earlier batches."""
         own = self._own_roles()
         if _label_sets(own):
-            y = validation.label_sets(y)
+            y = label_sets(y)
         source, roles = validation.join(self, X, y, sample_weight, groups, like)
         self._count_selected()
         roles |= own
@@ -224,68 +133,6 @@ class Ranker(SelectorMixin, BaseEstimator):
         return tags
 
 
-class EngineRanker(Ranker):
-    """Base class of rankers whose parameters are the settings of a ranker of the engine.
-
-    Settings and parameters have the same names, except that the setting ``seed`` is ``random_state``.
-    """
-
-    supports_groups: ClassVar[bool] = True
-    _engine: ClassVar[str]
-    """The name of the engine's ranker."""
-    hierarchy_decay: float
-    random_state: Any
-
-    def _settings(self) -> dict[str, Any]:
-        """Return the settings of the engine's ranker, which determine the importances of given data."""
-        names = [name for name in _settings_of(self._engine) if name != "seed"]
-        return plain(
-            {
-                "ranker": self._engine,
-                **{name: getattr(self, name) for name in names},
-                **self._resolved(),
-                "hierarchy_decay": self.hierarchy_decay,
-                **self._goal(),
-                "seed": seed_of(self.random_state),
-            }
-        )
-
-    def _profile(self, source: Source, roles: dict[str, Any]) -> bytes:
-        """Return the profile of ``source``, which saves :meth:`_rank_source` a pass over the data."""
-        found: bytes = finish(_core.profile(source, roles, self._settings(), 0, threads_of(self.n_jobs)))
-        return found
-
-    def _resolved(self) -> dict[str, Any]:
-        """Return the settings whose values differ from the parameters as given."""
-        return {}
-
-
-@functools.cache
-def _settings_of(engine: str) -> list[str]:
-    """Return the names of the settings of the engine's ranker ``engine``."""
-    return [name for name in json.loads(_core.default_settings_json(engine)) if name != "ranker"]
-
-
 def _label_sets(roles: dict[str, Any]) -> bool:
     """Return True if the ranker's parameters imply that the target holds a list of labels for each row."""
     return roles["task"] == "hierarchical" or (roles["task"] is None and roles["hierarchy"] is not None)
-
-
-def plain(settings: dict[str, Any]) -> dict[str, Any]:
-    """Return ``settings`` as read back from JSON: NumPy numbers as Python numbers, tuples as lists."""
-    return {name: _plain(value) for name, value in settings.items()}
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, np.generic | np.ndarray):
-        return value.tolist()
-    return [_plain(part) for part in value] if isinstance(value, tuple | list) else value
-
-
-def seed_of(random_state: Any) -> int:
-    """Return the seed given by ``random_state``; an integer is the seed itself."""
-    if isinstance(random_state, numbers.Integral):
-        return int(random_state)
-    if isinstance(random_state, np.random.Generator):
-        return int(random_state.integers(1 << 32))
-    return int(check_random_state(random_state).randint(1 << 31))

@@ -2,14 +2,15 @@
 
 import os
 from collections.abc import Sequence
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, Literal, Self
 
+from ferrank.rankers.plan import ForestPlan
 from ferrank.rankers.streaming import StreamRanker
 
 __all__ = ["ForestRanker"]
 
 
-class ForestRanker(StreamRanker):
+class ForestRanker(ForestPlan, StreamRanker):
     """Feature ranking by an ensemble of predictive clustering trees [1]_.
 
     The impurity of a node is the weighted sum of the variances of all targets. A nominal target or a set of
@@ -180,8 +181,6 @@ class ForestRanker(StreamRanker):
     ['x1', 'x4']
     """
 
-    _engine: ClassVar[str] = "forest"
-
     def __init__(
         self,
         task: str | None = None,
@@ -345,8 +344,3 @@ class ForestRanker(StreamRanker):
         (['x1', 'x4'], 2000)
         """
         return self._partial_fit(X, y, sample_weight, groups)
-
-    def _resolved(self) -> dict[str, Any]:
-        scores = (self.scores,) if isinstance(self.scores, str) else self.scores
-        used = "error" if self.supervision is None else "use"
-        return {"scores": scores, "unlabelled": used if self.unlabelled is None else self.unlabelled}

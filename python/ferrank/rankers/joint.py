@@ -1,29 +1,14 @@
 """The joint ranking by a forest and by Relief."""
 
-import os
-import time
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, Self
 
-from ferrank._core import Source
-from ferrank.errors import SettingError
-from ferrank.progress import Progress
-from ferrank.rankers.base import EngineRanker, Ranker, seed_of
-from ferrank.rankers.forest import ForestRanker
-from ferrank.rankers.relief import ReliefRanker
-from ferrank.ranking import Ranking
-from ferrank.ranking.joint import join
+from ferrank.rankers.base import Ranker
+from ferrank.rankers.plan import JointPlan
 
-__all__ = ["JOINT_DRAWS", "JOINT_TREES", "JointRanker"]
-
-JOINT_TREES = 800
-"""Trees that p-values are computed from."""
-LEAST_TREES = 200
-"""The least number of trees that do for p-values."""
-JOINT_DRAWS = 60
-"""Draws of the targets that p-values are computed from."""
+__all__ = ["JointRanker"]
 
 
-class JointRanker(Ranker):
+class JointRanker(JointPlan, Ranker):
     """Ranks features by a forest and by Relief together, and says which of them are relevant.
 
     The two complement each other: trees find main effects, also where many features say the same, and are not
@@ -100,43 +85,6 @@ class JointRanker(Ranker):
     ['x1', 'x2', 'x4']
     """
 
-    supports_groups: ClassVar[bool] = True
-
-    def __init__(
-        self,
-        task: str | None = None,
-        *,
-        n_estimators: int = JOINT_TREES,
-        n_neighbors: int = 50,
-        n_iterations: int | float | None = 1000,
-        target_draws: int = JOINT_DRAWS,
-        target_weights: Any = None,
-        hierarchy: Any = None,
-        hierarchy_decay: float = 0.75,
-        unlabelled: Literal["error", "ignore"] | None = None,
-        random_state: Any = 0,
-        n_jobs: int | None = None,
-        memory_limit: int | str | None = None,
-        temp_dir: str | os.PathLike[str] | None = None,
-        n_features_to_select: int | float | None = None,
-        scope: Literal["global"] = "global",
-    ) -> None:
-        self.task = task
-        self.n_estimators = n_estimators
-        self.n_neighbors = n_neighbors
-        self.n_iterations = n_iterations
-        self.target_draws = target_draws
-        self.target_weights = target_weights
-        self.hierarchy = hierarchy
-        self.hierarchy_decay = hierarchy_decay
-        self.unlabelled = unlabelled
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.memory_limit = memory_limit
-        self.temp_dir = temp_dir
-        self.n_features_to_select = n_features_to_select
-        self.scope = scope
-
     def fit(self, X: Any, y: Any, groups: Any = None) -> Self:
         """Rank the features.
 
@@ -154,86 +102,3 @@ class JointRanker(Ranker):
         self
         """
         return self._fit(X, y, None, groups)
-
-    def _rankers(self) -> list[EngineRanker]:
-        """Return the rankers whose rankings are joined."""
-        if self.unlabelled not in {None, "error", "ignore"}:
-            raise SettingError(
-                f"unlabelled: {self.unlabelled!r} is neither 'error' nor 'ignore'; to use rows without a "
-                "target, take the ranker forest or relief"
-            )
-        if isinstance(self.n_estimators, int) and self.n_estimators < LEAST_TREES:
-            raise SettingError(
-                f"n_estimators: {self.n_estimators} trees are too few for p-values; use {LEAST_TREES} or "
-                "more, or ranker='forest'"
-            )
-        if self.scope != "global":
-            raise SettingError(
-                f"scope: {self.scope!r} is not 'global', where alone p-values are known; leave it out"
-            )
-        shared = {
-            name: getattr(self, name)
-            for name in (
-                "task",
-                "target_weights",
-                "hierarchy",
-                "hierarchy_decay",
-                "unlabelled",
-                "n_jobs",
-                "memory_limit",
-                "temp_dir",
-            )
-        }
-        shared["random_state"] = seed_of(self.random_state)
-        forest = ForestRanker(
-            scores=("permutation", "mdi_oob", "genie3"),
-            n_estimators=self.n_estimators,
-            shadows=True,
-            **shared,
-        )
-        relief = ReliefRanker(
-            n_neighbors=self.n_neighbors,
-            n_iterations=self.n_iterations,
-            scaling="rank",
-            missing="informative",
-            target_draws=self.target_draws,
-            **shared,
-        )
-        return [forest, relief]
-
-    def _settings(self) -> dict[str, Any]:
-        return _settings_of(self._rankers())
-
-    def _rank_source(
-        self,
-        source: Source,
-        roles: dict[str, Any],
-        progress: Progress | None = None,
-        resume: str | os.PathLike[str] | None = None,
-        profile: bytes | None = None,
-    ) -> Ranking:
-        if roles.get("weight") is not None:
-            raise SettingError(
-                "sample_weight: Relief does not weigh rows; leave it out, or use ranker='forest'"
-            )
-        started, rankers = time.perf_counter(), self._rankers()
-        files = [None if resume is None else f"{os.fspath(resume)}.{ranker._engine}" for ranker in rankers]
-        rankings = [
-            ranker._rank_source(source, roles, progress, file)
-            for ranker, file in zip(rankers, files, strict=True)
-        ]
-        return join(rankings, _settings_of(rankers), time.perf_counter() - started)
-
-    def _rank_partitions(
-        self,
-        partitions: Any,
-        roles: dict[str, Any],
-        progress: Progress | None = None,
-    ) -> Ranking:
-        started, rankers = time.perf_counter(), self._rankers()
-        rankings = [ranker._rank_partitions(partitions, roles, progress) for ranker in rankers]
-        return join(rankings, _settings_of(rankers), time.perf_counter() - started)
-
-
-def _settings_of(rankers: list[EngineRanker]) -> dict[str, Any]:
-    return {"ranker": "joint"} | {ranker._engine: ranker._settings() for ranker in rankers}

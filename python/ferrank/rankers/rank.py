@@ -5,25 +5,27 @@ import warnings
 from collections.abc import Iterable, Sequence, Set
 from functools import partial
 from numbers import Number
-from typing import Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
 import pyarrow as pa
-from sklearn.base import clone
 
 from ferrank import _core
 from ferrank.data.check import worst
 from ferrank.data.dataset import Dataset, with_categories
 from ferrank.data.source import is_lazy
 from ferrank.data.tables import as_table
-from ferrank.data.validation import group_column, unlike
+from ferrank.data.values import group_column, unlike
 from ferrank.errors import DataError, SettingError, SpoiledDataWarning
 from ferrank.progress import Progress, shown
-from ferrank.rankers.base import EngineRanker, Ranker
-from ferrank.rankers.forest import ForestRanker
-from ferrank.rankers.registry import chosen_ranker, dataset_of, given_twice, opened, with_preset
+from ferrank.rankers.plan import EnginePlan, ForestPlan, Plan
+from ferrank.rankers.registry import chosen_plan, dataset_of, given_twice, opened, with_preset
 from ferrank.ranking import Ranking
 from ferrank.run import finish
+
+if TYPE_CHECKING:
+    from ferrank.rankers.base import Ranker
+    from ferrank.rankers.forest import ForestRanker
 
 __all__ = ["grow_tree", "rank"]
 
@@ -41,7 +43,7 @@ def rank(
     groups: Any = None,
     feature_names: Sequence[str] | None = None,
     categorical_features: Iterable[Any] | None = None,
-    ranker: Ranker | type[Ranker] | Literal["auto", "joint", "forest", "relief"] = "auto",
+    ranker: Plan | type[Plan] | Literal["auto", "joint", "forest", "relief"] = "auto",
     preset: Literal["papers"] | None = None,
     resume: str | os.PathLike[str] | None = None,
     progress: Progress | bool | None = None,
@@ -162,7 +164,7 @@ def rank(
                 categorical_features=categorical_features,
             )
             weighted = dataset.sample_weight is not None
-            chosen = chosen_ranker(ranker, settings, weighted=weighted, task=dataset.task)
+            chosen = chosen_plan(ranker, settings, weighted=weighted, task=dataset.task)
             return _rank_dataset(chosen, dataset, line, resume, keeps=dataset is data)
         columns = {"target_last": target_last, "labels": labels, "drop": drop or None, "resume": resume}
         for name, value in columns.items():
@@ -170,12 +172,12 @@ def rank(
                 raise SettingError(f"{name}: not where target holds the values themselves; leave it out")
         if categorical_features is not None:
             data = with_categories(data, categorical_features)
-        chosen = chosen_ranker(ranker, settings, weighted=sample_weight is not None, task=task)
+        chosen = chosen_plan(ranker, settings, weighted=sample_weight is not None, task=task)
         return _rank_values(chosen, data, target, task, hierarchy, sample_weight, groups, line)
 
 
 def _rank_dataset(
-    ranker: Ranker, dataset: Dataset, progress: Progress | None, resume: Any, *, keeps: bool
+    ranker: Plan, dataset: Dataset, progress: Progress | None, resume: Any, *, keeps: bool
 ) -> Ranking:
     """Rank the features of a data set; ``keeps``: its profile serves further rankings."""
     if dataset.is_lazy:
@@ -186,7 +188,7 @@ def _rank_dataset(
         dataset._is_checked = True
         for finding in worst(source, roles):
             warnings.warn(f"{finding} (ferrank.check looks for more)", SpoiledDataWarning, stacklevel=3)
-    if not keeps or ranker.until is not None or not isinstance(ranker, EngineRanker):
+    if not keeps or ranker.until is not None or not isinstance(ranker, EnginePlan):
         return ranker._rank_source(source, roles, progress, resume)
     profile = dataset.profile(roles, ranker._settings(), partial(ranker._profile, source, roles))
     return ranker._rank_source(source, roles, progress, resume, profile)
@@ -245,7 +247,7 @@ def _holds_values(data: Any, target: Any) -> bool:
 
 
 def _rank_values(
-    ranker: Ranker,
+    ranker: Plan,
     X: Any,
     y: Any,
     task: str | None,
@@ -254,14 +256,17 @@ def _rank_values(
     groups: Any,
     progress: Progress | None,
 ) -> Ranking:
-    """Rank features whose targets, weights and groups lie beside them."""
-    own: Ranker = clone(ranker)
+    """Rank features whose targets, weights and groups lie beside them, as scikit-learn has it."""
+    from sklearn.base import clone
+
+    from ferrank.rankers.estimators import estimator_of
+
+    own: Ranker = clone(estimator_of(ranker))
     given = {"task": task, "hierarchy": hierarchy}
     own.set_params(**{name: value for name, value in given.items() if value is not None})
     if is_lazy(X):
         own._fit(X, y, sample_weight, groups)
-        found: Ranking = own.result_
-        return found
+        return own.result_
     return own._rank_source(*own._examples(X, y, sample_weight, groups), progress)
 
 
@@ -286,7 +291,7 @@ def grow_tree(
     drop: Sequence[str] = (),
     sample_weight: str | None = None,
     groups: str | None = None,
-    ranker: ForestRanker | None = None,
+    ranker: "ForestRanker | None" = None,
     **settings: Any,
 ) -> pa.Table:
     """Grow one tree of the forest that :func:`rank` grows with the same arguments.
@@ -322,7 +327,7 @@ def grow_tree(
     """
     if ranker is not None and settings:
         raise given_twice(settings)
-    chosen = ForestRanker(**settings) if ranker is None else ranker
+    chosen = ForestPlan(**settings) if ranker is None else ranker
     source, roles = opened(
         chosen,
         data,

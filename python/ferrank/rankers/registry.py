@@ -1,34 +1,29 @@
-"""The engine's rankers by name, and data sets opened for them."""
+"""Plans by the name of the ranker, and data sets opened for them."""
 
 from collections.abc import Mapping
-from difflib import get_close_matches
-from inspect import signature
-from typing import Any, cast
+from typing import Any
 
 from ferrank._core import Source
 from ferrank.data.dataset import Dataset
 from ferrank.errors import SettingError
-from ferrank.rankers.base import Ranker
-from ferrank.rankers.forest import ForestRanker
-from ferrank.rankers.joint import JOINT_DRAWS, JOINT_TREES, JointRanker
-from ferrank.rankers.relief import ReliefRanker
+from ferrank.rankers.plan import JOINT_DRAWS, JOINT_TREES, ForestPlan, JointPlan, Plan, ReliefPlan
 
 __all__ = [
     "AUTO",
+    "PLANS",
     "PRESETS",
-    "RANKERS",
     "WITH_P_VALUES",
     "automatic",
-    "chosen_ranker",
+    "chosen_plan",
     "dataset_of",
     "given_twice",
     "opened",
-    "ranker_of",
+    "plan_of",
     "with_preset",
 ]
 
-RANKERS: dict[str, type[Ranker]] = {"forest": ForestRanker, "relief": ReliefRanker, "joint": JointRanker}
-"""The rankers, by name."""
+PLANS: dict[str, type[Plan]] = {"forest": ForestPlan, "relief": ReliefPlan, "joint": JointPlan}
+"""The plans, by the name of the ranker."""
 
 AUTO = "auto"
 """The name of the choice between the joint ranker and the forest."""
@@ -68,27 +63,29 @@ _MEANT = {
 """What others call settings, and what they are called here."""
 
 
-def ranker_of(ranker: Ranker | type[Ranker] | str | None, settings: dict[str, Any]) -> Ranker:
-    """Return the ranker that was given, or the one of that name with these settings."""
-    if isinstance(ranker, type) and issubclass(ranker, Ranker):
-        return cast(Ranker, ranker(**settings))
-    if isinstance(ranker, Ranker):
+def plan_of(ranker: Plan | type[Plan] | str | None, settings: dict[str, Any]) -> Plan:
+    """Return the ranker that was given, or the plan of that name with these settings."""
+    if isinstance(ranker, type) and issubclass(ranker, Plan):
+        return ranker(**settings)
+    if isinstance(ranker, Plan):
         if settings:
             raise given_twice(settings)
-        return cast(Ranker, ranker)
+        return ranker
     name = "forest" if ranker is None else ranker
-    if name not in RANKERS:
-        raise SettingError(f"ranker: {ranker!r} is neither a ranker nor one of {', '.join(RANKERS)}")
+    if name not in PLANS:
+        raise SettingError(f"ranker: {ranker!r} is neither a ranker nor one of {', '.join(PLANS)}")
     for setting in settings:
-        if setting not in signature(RANKERS[name]).parameters:
+        if setting not in PLANS[name]._defaults():
             raise _unknown(setting, name)
-    return RANKERS[name](**settings)
+    return PLANS[name](**settings)
 
 
 def _unknown(setting: str, name: str) -> SettingError:
     """Return the error for a setting that the ranker called ``name`` does not have."""
-    others = [other for other, ranker in RANKERS.items() if setting in signature(ranker).parameters]
-    own = list(signature(RANKERS[name]).parameters)
+    from difflib import get_close_matches
+
+    others = [other for other, plan in PLANS.items() if setting in plan._defaults()]
+    own = list(PLANS[name]._defaults())
     near = [_MEANT[setting]] if setting in _MEANT else get_close_matches(setting, own, n=1, cutoff=0.7)
     if others:
         hint = f"it is one of ranker='{others[0]}'"
@@ -97,17 +94,17 @@ def _unknown(setting: str, name: str) -> SettingError:
     return SettingError(f"{setting}: not a setting of ranker='{name}'; {hint}")
 
 
-def chosen_ranker(
-    ranker: Ranker | type[Ranker] | str | None, settings: dict[str, Any], *, weighted: bool, task: str | None
-) -> Ranker:
+def chosen_plan(
+    ranker: Plan | type[Plan] | str | None, settings: dict[str, Any], *, weighted: bool, task: str | None
+) -> Plan:
     """Return the ranker that was given or named. "auto", or None, is the joint ranker, or the forest.
 
     The forest is chosen where it alone can do what is asked for: row weights, no target, or settings that the
     joint ranker does not have.
     """
     if ranker is not None and ranker != AUTO:
-        return ranker_of(ranker, settings)
-    return ranker_of(automatic(settings, weighted=weighted, task=task), settings)
+        return plan_of(ranker, settings)
+    return plan_of(automatic(settings, weighted=weighted, task=task), settings)
 
 
 def with_preset(preset: str, ranker: Any, settings: dict[str, Any]) -> tuple[str, dict[str, Any]]:
@@ -125,7 +122,7 @@ def with_preset(preset: str, ranker: Any, settings: dict[str, Any]) -> tuple[str
 
 def automatic(settings: Mapping[str, Any], *, weighted: bool, task: str | None) -> str:
     """Return the name of the ranker that "auto" is, where these settings are given."""
-    joint, forest = (set(signature(ranker).parameters) for ranker in (JointRanker, ForestRanker))
+    joint, forest = (set(plan._defaults()) for plan in (JointPlan, ForestPlan))
     # Both have a number of trees: with settings of the forest alone, users want the forest.
     wants_forest = "n_estimators" in settings and forest.issuperset(settings)
     uses_unlabelled = task == "unsupervised" or settings.get("unlabelled") == "use"
@@ -138,7 +135,7 @@ def given_twice(settings: dict[str, Any]) -> SettingError:
     return SettingError(f"{next(iter(settings))}: give it to the ranker, or leave the ranker out")
 
 
-def opened(ranker: Ranker, data: Any, **roles: Any) -> tuple[Source, dict[str, Any]]:
+def opened(ranker: Plan, data: Any, **roles: Any) -> tuple[Source, dict[str, Any]]:
     """Return the rows of a data set, or of data with the roles given, and the roles of their columns."""
     dataset = dataset_of(data, **roles)
     has_label_sets = ranker.task == "hierarchical" or ranker.hierarchy is not None

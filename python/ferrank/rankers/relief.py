@@ -2,15 +2,15 @@
 
 import os
 from collections.abc import Sequence
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, Literal, Self
 
-from ferrank.errors import SettingError
+from ferrank.rankers.plan import ReliefPlan
 from ferrank.rankers.streaming import StreamRanker
 
 __all__ = ["ReliefRanker"]
 
 
-class ReliefRanker(StreamRanker):
+class ReliefRanker(ReliefPlan, StreamRanker):
     """Feature ranking by the Relief family.
 
     A feature is important if it differs between neighboring rows with different targets and is equal between
@@ -190,8 +190,6 @@ class ReliefRanker(StreamRanker):
     ['relief_k5', 'relief_k10']
     """
 
-    _engine: ClassVar[str] = "relief"
-
     def __init__(
         self,
         task: str | None = None,
@@ -325,27 +323,3 @@ class ReliefRanker(StreamRanker):
         (['x1', 'x4'], 400)
         """
         return self._partial_fit(X, y, None, groups)
-
-    def _resolved(self) -> dict[str, Any]:
-        if self.influence is not None and self.unlabelled not in {None, "use"}:
-            raise SettingError(
-                f"influence: applies to rows without a target, which unlabelled={self.unlabelled!r} "
-                "excludes; leave one of the two out"
-            )
-        used = "use" if self.influence is not None else "error"
-        return {
-            "scores": _listed(self.scores),
-            "n_neighbors": _listed(self.n_neighbors),
-            "sigma": _listed(self.sigma),
-            "target_distance": [] if self.target_distance is None else _listed(self.target_distance),
-            "unlabelled": self.unlabelled or used,
-            "influence": _INFLUENCE if self.influence is None else self.influence,
-        }
-
-
-_INFLUENCE = (0.0, 1.0)
-
-
-def _listed(value: Any) -> Any:
-    """Return a single value as a list, a sequence as it is."""
-    return [value] if value is None or isinstance(value, str) or not hasattr(value, "__len__") else value

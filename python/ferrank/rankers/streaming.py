@@ -12,7 +12,8 @@ from ferrank import _core
 from ferrank._core import Source
 from ferrank.data.source import is_lazy
 from ferrank.errors import ColumnTypeError, DataError, SettingError
-from ferrank.rankers.base import EngineRanker, plain
+from ferrank.rankers.base import Ranker
+from ferrank.rankers.plan import EnginePlan, plain
 from ferrank.ranking import Ranking
 from ferrank.run import finish
 
@@ -72,7 +73,7 @@ def _restore(data: bytes, roles: dict[str, Any], settings: dict[str, Any], secon
     return stream
 
 
-class StreamRanker(EngineRanker):
+class StreamRanker(EnginePlan, Ranker):
     """Base of the rankers that can be fed with batches, by ``partial_fit``.
 
     They have the parameters ``block_rows``, ``reservoir_rows`` and ``half_life``, too.

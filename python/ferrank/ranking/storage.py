@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING, Any, get_type_hints
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.feather
-import pyarrow.parquet
 
 from ferrank._core import __version__
 from ferrank.data.opening import regular
@@ -135,11 +133,15 @@ def _write_csv(ranking: "Ranking", path: Path) -> None:
 
 
 def _write_parquet(ranking: "Ranking", path: Path) -> None:
-    pa.parquet.write_table(to_table(ranking), path)
+    from pyarrow import parquet
+
+    parquet.write_table(to_table(ranking), path)
 
 
 def _write_arrow(ranking: "Ranking", path: Path) -> None:
-    pa.feather.write_feather(to_table(ranking), str(path), compression="uncompressed")
+    from pyarrow import feather
+
+    feather.write_feather(to_table(ranking), str(path), compression="uncompressed")
 
 
 def _write_json(ranking: "Ranking", path: Path) -> None:
@@ -188,8 +190,9 @@ def _read_json(path: Path) -> dict[str, Any]:
 
 
 def _read_table(path: Path) -> dict[str, Any]:
-    read = pa.parquet.read_table if path.suffix.lower() == ".parquet" else pa.feather.read_table
-    table = read(path)
+    from pyarrow import feather, parquet
+
+    table = parquet.read_table(path) if path.suffix.lower() == ".parquet" else feather.read_table(path)
     about = json.loads((table.schema.metadata or {})[_METADATA])
     row_of = {name: row for row, name in enumerate(table["feature"].to_pylist())}
     rows = [row_of[name] for name in about["features"]]

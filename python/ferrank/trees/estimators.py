@@ -20,9 +20,10 @@ from ferrank.data.classes import with_classes
 from ferrank.data.dataset import Dataset
 from ferrank.data.delimited import CSVFile
 from ferrank.data.source import open_source
+from ferrank.data.values import target_columns
 from ferrank.errors import DataError, SettingError
 from ferrank.progress import Progress, shown
-from ferrank.rankers.base import plain
+from ferrank.rankers.plan import plain
 from ferrank.resources import threads_of
 from ferrank.run import finish
 from ferrank.trees import export
@@ -288,7 +289,7 @@ def _is_dataset(X: Any) -> bool:
 def _single(y: Any) -> Any:
     """Return the one target as a one-dimensional array or Arrow column."""
     if hasattr(y, "__arrow_c_stream__") or hasattr(y, "columns") or isinstance(y, pa.Array | pa.ChunkedArray):
-        columns = validation.target_columns(y)
+        columns = target_columns(y)
         if len(columns) != 1:
             raise DataError(f"y: {len(columns)} targets; a tree has one, give one column")
         return columns[0][1]

@@ -148,6 +148,12 @@ pub(crate) fn default_memory(processes: usize) -> Option<usize> {
     default_limit(processes)
 }
 
+/// Cores that this process may use, by its affinity and its control group.
+#[pyfunction]
+pub(crate) fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
+}
+
 /// Number of contributions of a complete run over the data set of `profile`, whose columns are those of `source`.
 #[pyfunction]
 pub(crate) fn n_keys(

@@ -6,12 +6,11 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from ferrank._core import Source
 from ferrank.data.source import read
-from ferrank.data.tables import numbers_of
+from ferrank.data.tables import numbers_of, values_of
 
 __all__ = ["MOST_ROWS", "Column", "columns_of", "first_rows", "sampled"]
 
@@ -126,7 +125,7 @@ def _column(name: str, values: pa.ChunkedArray, *, is_nominal: bool) -> Column:
         values = values.cast(values.type.value_type)
     if is_nominal:
         texts = values.cast(pa.string()).combine_chunks().dictionary_encode()
-        codes = pc.fill_null(texts.indices, -1).to_numpy(zero_copy_only=False)
+        codes = values_of(pa.chunked_array([texts.indices]), -1)
         return Column(name, True, False, codes, texts.dictionary.to_pylist(), is_text)
     numbers = numbers_of(values)
     known = numbers[np.isfinite(numbers)]

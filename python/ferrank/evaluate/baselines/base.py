@@ -13,7 +13,8 @@ from ferrank._core import Source
 from ferrank.errors import DataError, SettingError
 from ferrank.evaluate.rows import Rows, read_rows
 from ferrank.progress import Progress
-from ferrank.rankers.base import Ranker, plain, seed_of
+from ferrank.rankers.base import Ranker
+from ferrank.rankers.plan import plain, seed_of
 from ferrank.ranking import Ranking
 
 __all__ = ["Baseline", "by_feature", "heat_graph", "invert", "refuse"]

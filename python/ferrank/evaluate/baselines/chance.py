@@ -6,7 +6,7 @@ import numpy as np
 
 from ferrank.evaluate.baselines.base import Baseline
 from ferrank.evaluate.rows import Rows
-from ferrank.rankers.base import seed_of
+from ferrank.rankers.plan import seed_of
 
 __all__ = ["RandomRanker"]
 

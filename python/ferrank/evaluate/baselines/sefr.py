@@ -15,7 +15,7 @@ from sklearn.tree import DecisionTreeClassifier
 from ferrank.errors import SettingError
 from ferrank.evaluate.baselines.base import Baseline, by_feature, refuse
 from ferrank.evaluate.rows import Encoder, Rows
-from ferrank.rankers.base import seed_of
+from ferrank.rankers.plan import seed_of
 
 __all__ = ["Sefr"]
 

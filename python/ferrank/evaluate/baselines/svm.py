@@ -8,7 +8,7 @@ from sklearn.svm import LinearSVC
 from ferrank.errors import DataError, SettingError
 from ferrank.evaluate.baselines.base import Baseline, by_feature
 from ferrank.evaluate.rows import Encoder, Rows
-from ferrank.rankers.base import seed_of
+from ferrank.rankers.plan import seed_of
 
 __all__ = ["SvmRfe"]
 

@@ -14,7 +14,8 @@ from ferrank.evaluate.baselines import BASELINES
 from ferrank.evaluate.study.cells import WeightedNeighbors
 from ferrank.evaluate.study.splits import CrossValidation, Repeated
 from ferrank.evaluate.study.study import Study
-from ferrank.rankers.registry import PRESETS, RANKERS
+from ferrank.rankers.estimators import RANKERS
+from ferrank.rankers.registry import PRESETS
 
 __all__ = ["PLANS", "read_plan"]
 

@@ -1,0 +1,422 @@
+"""What runs a ranking: settings and resources, handed to the engine. Nothing here knows scikit-learn.
+
+The rankers that users of scikit-learn have are plans too: they add ``fit``, ``transform`` and the like.
+"""
+
+import functools
+import json
+import numbers
+import os
+import time
+from abc import ABC, abstractmethod
+from inspect import signature
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from ferrank import _core
+from ferrank._core import Source
+from ferrank.errors import SettingError
+from ferrank.progress import Progress
+from ferrank.ranking import Ranking
+from ferrank.ranking.joint import join
+from ferrank.resources import bytes_of, threads_of
+from ferrank.run import finish
+
+__all__ = [
+    "JOINT_DRAWS",
+    "JOINT_TREES",
+    "EnginePlan",
+    "ForestPlan",
+    "JointPlan",
+    "Plan",
+    "ReliefPlan",
+    "plain",
+    "seed_of",
+]
+
+JOINT_TREES = 800
+"""Trees that p-values are computed from."""
+LEAST_TREES = 200
+"""The least number of trees that do for p-values."""
+JOINT_DRAWS = 60
+"""Draws of the targets that p-values are computed from."""
+
+
+class Plan(ABC):
+    """How to rank: what the engine is told, and what it may use.
+
+    A plan has the attributes ``task``, ``hierarchy``, ``until``, ``n_jobs``, ``memory_limit``, ``temp_dir``
+    and ``scope``. Its method ``_settings`` returns the name and the settings of the engine's ranker.
+    """
+
+    task: str | None
+    hierarchy: Any = None
+    n_jobs: int | None
+    until: str | None = None
+    stable_top: int
+    confidence: float
+    scope: Literal["global", "partition"]
+    memory_limit: int | str | None
+    temp_dir: str | os.PathLike[str] | None = None
+    supports_groups: ClassVar[bool] = False
+    """Whether rows of a group are kept together."""
+
+    @abstractmethod
+    def _settings(self) -> dict[str, Any]:
+        """Return the settings of the engine's ranker, which determine the importances of given data."""
+
+    @classmethod
+    def _defaults(cls) -> dict[str, Any]:
+        """Return the parameters and their defaults."""
+        return {name: parameter.default for name, parameter in signature(cls).parameters.items()}
+
+    def _resources(self) -> tuple[int, int | None, str | os.PathLike[str] | None]:
+        """Return threads, bytes of memory and folder for temporary files, as the engine takes them."""
+        return threads_of(self.n_jobs), bytes_of(self.memory_limit), self.temp_dir
+
+    def _rank_source(
+        self,
+        source: Source,
+        roles: dict[str, Any],
+        progress: Progress | None = None,
+        resume: str | os.PathLike[str] | None = None,
+        profile: bytes | None = None,
+    ) -> Ranking:
+        """Rank the features of ``source``, with the ``roles`` of its columns and its ``profile`` if known."""
+        settings = self._settings()
+        started = time.perf_counter()
+        if self.until is None:
+            run = _core.accumulate(
+                source,
+                roles,
+                settings,
+                *self._resources(),
+                profile=profile,
+                resume=resume,
+                is_profiled=profile is not None,
+            )
+            result = finish(run, progress).ranking()
+        else:
+            if resume is not None:
+                self._check_is_whole("resume")
+            result = finish(
+                _core.rank_until(source, roles, settings, *self._resources()), progress, early=True
+            )
+        return Ranking.from_core(result, settings, time.perf_counter() - started)
+
+    def _rank_partitions(
+        self,
+        partitions: Any,
+        roles: dict[str, Any],
+        progress: Progress | None = None,
+    ) -> Ranking:
+        """Rank the features of a dask collection, where its partitions lie."""
+        from ferrank import distributed
+
+        self._check_is_whole("dask collections")
+        return distributed.rank(
+            partitions,
+            self._settings(),
+            roles,
+            self._resources(),
+            self.scope,
+            progress,
+        )
+
+    def _goal(self) -> dict[str, Any]:
+        """Return the settings of early stopping, if it is on."""
+        if self.until is None:
+            return {}
+        return {"until": self.until, "stable_top": self.stable_top, "confidence": self.confidence}
+
+    def _check_is_whole(self, what: str) -> None:
+        """Raise an error if the number of trees or queries, which ``what`` needs, is not known."""
+        if self.until is not None:
+            raise SettingError(
+                f"until: with {self.until!r} the number of trees or queries is not known in advance, which "
+                f"{what} requires; leave one of the two out"
+            )
+
+
+class EnginePlan(Plan):
+    """A plan whose parameters are the settings of a ranker of the engine.
+
+    Settings and parameters have the same names, except that the setting ``seed`` is ``random_state``. What
+    is not given has the engine's default.
+    """
+
+    supports_groups: ClassVar[bool] = True
+    _engine: ClassVar[str]
+    """The name of the engine's ranker."""
+    hierarchy_decay: float
+    random_state: Any
+
+    def __init__(self, **parameters: Any) -> None:
+        self.__dict__ |= self._defaults() | parameters
+
+    @classmethod
+    def _defaults(cls) -> dict[str, Any]:
+        """Return the parameters and their defaults."""
+        return _defaults_of(cls._engine)
+
+    def _settings(self) -> dict[str, Any]:
+        """Return the settings of the engine's ranker, which determine the importances of given data."""
+        names = [name for name in _engine_defaults(self._engine) if name != "seed"]
+        return plain(
+            {
+                "ranker": self._engine,
+                **{name: getattr(self, name) for name in names},
+                **self._resolved(),
+                "hierarchy_decay": self.hierarchy_decay,
+                **self._goal(),
+                "seed": seed_of(self.random_state),
+            }
+        )
+
+    def _profile(self, source: Source, roles: dict[str, Any]) -> bytes:
+        """Return the profile of ``source``, which saves :meth:`_rank_source` a pass over the data."""
+        found: bytes = finish(_core.profile(source, roles, self._settings(), 0, threads_of(self.n_jobs)))
+        return found
+
+    def _resolved(self) -> dict[str, Any]:
+        """Return the settings whose values differ from the parameters as given."""
+        return {}
+
+
+@functools.cache
+def _engine_defaults(engine: str) -> dict[str, Any]:
+    """Return the settings of the engine's ranker ``engine``, without its name."""
+    found = json.loads(_core.default_settings_json(engine))
+    return {name: value for name, value in found.items() if name != "ranker"}
+
+
+_FOLLOWING = {"unlabelled": None, "influence": None}
+"""Settings that follow from others unless they are given."""
+_OF_RUNS: dict[str, Any] = {
+    "task": None,
+    "hierarchy": None,
+    "hierarchy_decay": 0.75,
+    "until": None,
+    "stable_top": 10,
+    "confidence": 0.95,
+    "n_jobs": None,
+    "memory_limit": None,
+    "temp_dir": None,
+    "scope": "global",
+}
+"""The parameters of every plan of the engine, beside its settings."""
+_OF_ESTIMATORS: dict[str, Any] = {
+    "n_features_to_select": None,
+    "block_rows": 20_000,
+    "reservoir_rows": 20_000,
+    "half_life": None,
+}
+"""Parameters of the estimators, which a ranking does without."""
+
+
+@functools.cache
+def _defaults_of(engine: str) -> dict[str, Any]:
+    own = {name: _FOLLOWING.get(name, value) for name, value in _engine_defaults(engine).items()}
+    own["random_state"] = own.pop("seed")
+    return {"task": None, **own, **_OF_RUNS, **_OF_ESTIMATORS}
+
+
+class ForestPlan(EnginePlan):
+    """Ranking by an ensemble of trees; the parameters are those of :class:`ferrank.ForestRanker`."""
+
+    _engine: ClassVar[str] = "forest"
+    scores: Any
+    supervision: float | None
+    unlabelled: str | None
+
+    def _resolved(self) -> dict[str, Any]:
+        scores = (self.scores,) if isinstance(self.scores, str) else self.scores
+        used = "error" if self.supervision is None else "use"
+        return {"scores": scores, "unlabelled": used if self.unlabelled is None else self.unlabelled}
+
+
+class ReliefPlan(EnginePlan):
+    """Ranking by neighbors; the parameters are those of :class:`ferrank.ReliefRanker`."""
+
+    _engine: ClassVar[str] = "relief"
+    scores: Any
+    n_neighbors: Any
+    sigma: Any
+    target_distance: Any
+    influence: tuple[float, float] | None
+    unlabelled: str | None
+
+    def _resolved(self) -> dict[str, Any]:
+        if self.influence is not None and self.unlabelled not in {None, "use"}:
+            raise SettingError(
+                f"influence: applies to rows without a target, which unlabelled={self.unlabelled!r} "
+                "excludes; leave one of the two out"
+            )
+        used = "use" if self.influence is not None else "error"
+        return {
+            "scores": _listed(self.scores),
+            "n_neighbors": _listed(self.n_neighbors),
+            "sigma": _listed(self.sigma),
+            "target_distance": [] if self.target_distance is None else _listed(self.target_distance),
+            "unlabelled": self.unlabelled or used,
+            "influence": _INFLUENCE if self.influence is None else self.influence,
+        }
+
+
+_INFLUENCE = (0.0, 1.0)
+
+
+def _listed(value: Any) -> Any:
+    """Return a single value as a list, a sequence as it is."""
+    return [value] if value is None or isinstance(value, str) or not hasattr(value, "__len__") else value
+
+
+class JointPlan(Plan):
+    """Ranking by a forest and by Relief; the parameters are those of :class:`ferrank.JointRanker`."""
+
+    supports_groups: ClassVar[bool] = True
+
+    def __init__(
+        self,
+        task: str | None = None,
+        *,
+        n_estimators: int = JOINT_TREES,
+        n_neighbors: int = 50,
+        n_iterations: int | float | None = 1000,
+        target_draws: int = JOINT_DRAWS,
+        target_weights: Any = None,
+        hierarchy: Any = None,
+        hierarchy_decay: float = 0.75,
+        unlabelled: Literal["error", "ignore"] | None = None,
+        random_state: Any = 0,
+        n_jobs: int | None = None,
+        memory_limit: int | str | None = None,
+        temp_dir: str | os.PathLike[str] | None = None,
+        n_features_to_select: int | float | None = None,
+        scope: Literal["global"] = "global",
+    ) -> None:
+        self.task = task
+        self.n_estimators = n_estimators
+        self.n_neighbors = n_neighbors
+        self.n_iterations = n_iterations
+        self.target_draws = target_draws
+        self.target_weights = target_weights
+        self.hierarchy = hierarchy
+        self.hierarchy_decay = hierarchy_decay
+        self.unlabelled = unlabelled
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.memory_limit = memory_limit
+        self.temp_dir = temp_dir
+        self.n_features_to_select = n_features_to_select
+        self.scope = scope
+
+    def _rankers(self) -> list[EnginePlan]:
+        """Return the rankers whose rankings are joined."""
+        if self.unlabelled not in {None, "error", "ignore"}:
+            raise SettingError(
+                f"unlabelled: {self.unlabelled!r} is neither 'error' nor 'ignore'; to use rows without a "
+                "target, take the ranker forest or relief"
+            )
+        if isinstance(self.n_estimators, int) and self.n_estimators < LEAST_TREES:
+            raise SettingError(
+                f"n_estimators: {self.n_estimators} trees are too few for p-values; use {LEAST_TREES} or "
+                "more, or ranker='forest'"
+            )
+        if self.scope != "global":
+            raise SettingError(
+                f"scope: {self.scope!r} is not 'global', where alone p-values are known; leave it out"
+            )
+        shared = {
+            name: getattr(self, name)
+            for name in (
+                "task",
+                "target_weights",
+                "hierarchy",
+                "hierarchy_decay",
+                "unlabelled",
+                "n_jobs",
+                "memory_limit",
+                "temp_dir",
+            )
+        }
+        shared["random_state"] = seed_of(self.random_state)
+        forest = ForestPlan(
+            scores=("permutation", "mdi_oob", "genie3"),
+            n_estimators=self.n_estimators,
+            shadows=True,
+            **shared,
+        )
+        relief = ReliefPlan(
+            n_neighbors=self.n_neighbors,
+            n_iterations=self.n_iterations,
+            scaling="rank",
+            missing="informative",
+            target_draws=self.target_draws,
+            **shared,
+        )
+        return [forest, relief]
+
+    def _settings(self) -> dict[str, Any]:
+        return _settings_of(self._rankers())
+
+    def _rank_source(
+        self,
+        source: Source,
+        roles: dict[str, Any],
+        progress: Progress | None = None,
+        resume: str | os.PathLike[str] | None = None,
+        profile: bytes | None = None,
+    ) -> Ranking:
+        if roles.get("weight") is not None:
+            raise SettingError(
+                "sample_weight: Relief does not weigh rows; leave it out, or use ranker='forest'"
+            )
+        started, rankers = time.perf_counter(), self._rankers()
+        files = [None if resume is None else f"{os.fspath(resume)}.{ranker._engine}" for ranker in rankers]
+        rankings = [
+            ranker._rank_source(source, roles, progress, file)
+            for ranker, file in zip(rankers, files, strict=True)
+        ]
+        return join(rankings, _settings_of(rankers), time.perf_counter() - started)
+
+    def _rank_partitions(
+        self,
+        partitions: Any,
+        roles: dict[str, Any],
+        progress: Progress | None = None,
+    ) -> Ranking:
+        started, rankers = time.perf_counter(), self._rankers()
+        rankings = [ranker._rank_partitions(partitions, roles, progress) for ranker in rankers]
+        return join(rankings, _settings_of(rankers), time.perf_counter() - started)
+
+
+def _settings_of(rankers: list[EnginePlan]) -> dict[str, Any]:
+    return {"ranker": "joint"} | {ranker._engine: ranker._settings() for ranker in rankers}
+
+
+def plain(settings: dict[str, Any]) -> dict[str, Any]:
+    """Return ``settings`` as read back from JSON: NumPy numbers as Python numbers, tuples as lists."""
+    return {name: _plain(value) for name, value in settings.items()}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.generic | np.ndarray):
+        return value.tolist()
+    return [_plain(part) for part in value] if isinstance(value, tuple | list) else value
+
+
+def seed_of(random_state: Any) -> int:
+    """Return the seed given by ``random_state``; an integer is the seed itself, None draws one."""
+    if isinstance(random_state, numbers.Integral):
+        return int(random_state)
+    if isinstance(random_state, np.random.Generator):
+        return int(random_state.integers(1 << 32))
+    if random_state is None:
+        return int(np.random.randint(1 << 31))
+    if isinstance(random_state, np.random.RandomState):
+        return int(random_state.randint(1 << 31))
+    raise SettingError(
+        f"random_state: {random_state!r} is no seed; use an integer, None, or a generator of NumPy"
+    )
