@@ -254,7 +254,7 @@ def test_progress_on_a_terminal(long_run: list[str], tmp_path: Path, keyboard: N
         [*long_run, str(tmp_path / "r.csv")], stdout=subprocess.DEVNULL, stderr=theirs, text=True
     )
     os.close(theirs)
-    shown = _read_until("left", ours, seconds=60)
+    shown = _read_until("trees/s", ours, seconds=60)
     process.send_signal(signal.SIGINT)
     process.wait(timeout=10)
     os.close(ours)
