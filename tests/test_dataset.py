@@ -157,7 +157,7 @@ def test_categorical_features_are_nominal(columns: dict[str, np.ndarray], catego
 )
 def test_wrong_roles_are_named(columns: dict[str, np.ndarray], settings: dict, message: str) -> None:
     with pytest.raises(fr.FerrankError, match=message):
-        fr.Dataset(columns, "y", **settings)
+        _ = fr.Dataset(columns, "y", **settings).features
 
 
 def test_what_is_not_supported_is_refused(columns: dict[str, np.ndarray]) -> None:
@@ -167,5 +167,3 @@ def test_what_is_not_supported_is_refused(columns: dict[str, np.ndarray]) -> Non
         fr.rank(fr.Dataset(columns, "y"), groups="who")
     with pytest.raises(fr.SettingError, match="target: the data set says"):
         fr.rank(fr.Dataset(columns, "y"), "a")
-    with pytest.raises(fr.SettingError, match="data in memory"):
-        fr.Dataset(DATA / "iris.arff", target_last=1, categorical_features=[0])

@@ -21,7 +21,7 @@ IN_PYTHON = {
     # How a run is carried out, or what is done with its result; no importance depends on these.
     "n_jobs", "memory_limit", "temp_dir", "scope", "n_features_to_select",
     # Roles of the columns.
-    "task", "hierarchy", "hierarchy_decay",
+    "task", "hierarchy", "hierarchy_decay", "categorical_features",
     # Early stopping and streams have settings of their own in the engine.
     "until", "stable_top", "confidence", "block_rows", "reservoir_rows", "half_life",
 }  # fmt: skip

@@ -234,6 +234,13 @@ def add_settings(parser: argparse.ArgumentParser, group: Any) -> None:
         "expected (expected, default), or missing is a value of its own (informative)",
     )
     setting(
+        "--categorical",
+        dest="categorical_features",
+        action="append",
+        metavar="NAME",
+        help="a feature that is nominal whatever its type, such as a code; can be repeated",
+    )
+    setting(
         "--target-weight",
         dest="target_weights",
         action="append",

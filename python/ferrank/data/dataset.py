@@ -2,21 +2,18 @@
 
 import json
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Self
 
-import numpy as np
-import pyarrow as pa
-
 from ferrank import _core
+from ferrank.data.categories import CategoricalFeatures, categorical_names, is_from_dtype
 from ferrank.data.classes import integer_targets, roles_of
 from ferrank.data.hierarchy import edges_of
-from ferrank.data.opening import Folder, numbered
+from ferrank.data.opening import Folder
 from ferrank.data.source import is_lazy, open_source
-from ferrank.data.tables import as_table
-from ferrank.errors import ColumnTypeError, DataError, SettingError
+from ferrank.errors import ColumnTypeError, SettingError
 
-__all__ = ["Dataset", "with_categories"]
+__all__ = ["Dataset"]
 
 Labels = str | os.PathLike[str] | None
 
@@ -50,9 +47,10 @@ class Dataset:
         It is not a feature. Rows of a group stay together: see :func:`ferrank.rank`.
     drop : str or sequence of str, default=()
         Columns to leave out.
-    categorical_features : sequence of str or int, or mask, optional
-        Columns that are nominal features whatever their type: names, positions, or a mask over all columns.
-        For data in memory only.
+    categorical_features : sequence of str or int, mask or "from_dtype", optional
+        Features that are nominal whatever their type: names, positions among all columns, or a mask over all
+        columns. With "from_dtype", strings, categories and dictionaries alone are nominal. None leaves it to
+        the ranker. For a dask collection, give names.
 
     Examples
     --------
@@ -77,7 +75,7 @@ class Dataset:
         sample_weight: str | None = None,
         groups: str | None = None,
         drop: str | Sequence[str] = (),
-        categorical_features: Iterable[Any] | None = None,
+        categorical_features: CategoricalFeatures | None = None,
     ) -> None:
         if sum(given is not None for given in (target, target_last, labels)) > 1:
             raise SettingError("target: give one of target, target_last and labels")
@@ -86,8 +84,7 @@ class Dataset:
         self.hierarchy, self.sample_weight, self.groups = hierarchy, sample_weight, groups
         self.drop = [drop] if isinstance(drop, str) else list(drop)
         self.data = data
-        if categorical_features is not None:
-            self.data = with_categories(data, categorical_features)
+        self.categorical_features = categorical_features
         self._source: _core.Source | None = None
         self._classes: dict[str, Any] | None = None
         self._profiles: dict[str, bytes] = {}
@@ -120,10 +117,13 @@ class Dataset:
         """Names of the targets."""
         return [name for name, _ in self._problem()["targets"]]
 
-    def roles(self, task: str | None = None, hierarchy: Any = None) -> dict[str, Any]:
+    def roles(
+        self, task: str | None = None, hierarchy: Any = None, categorical_features: Any = None
+    ) -> dict[str, Any]:
         """Return the roles of the columns as the engine takes them.
 
-        ``task`` and ``hierarchy`` are those of a ranker, used if the data set has none. Without a task,
+        ``task``, ``hierarchy`` and ``categorical_features`` are those of a ranker, used if the data set has
+        none; positions and masks of a ranker count features, those of a data set all columns. Without a task,
         integer targets are looked at at the first call: few distinct integers stand for classes, also in
         data sets with other rows (:meth:`with_rows`).
         """
@@ -132,11 +132,15 @@ class Dataset:
             "target_last": self.target_last,
             "task": self.task or task,
             "classes": [],
+            "categorical_features": self._categorical_names(),
             "hierarchy": edges_of(hierarchy if self.hierarchy is None else self.hierarchy),
             "drop": self.drop,
             "weight": self.sample_weight,
             "groups": self.groups,
         }
+        if self.categorical_features is None and not is_from_dtype(categorical_features):
+            names = None if self.is_lazy else [name for name, _ in self.source().resolve(roles)["features"]]
+            roles["categorical_features"] = categorical_names(categorical_features, names)
         if roles["task"] is not None or self.is_lazy:
             return roles
         if self._classes is None:
@@ -172,6 +176,11 @@ class Dataset:
             )
         return self.source().__arrow_c_stream__(requested_schema)
 
+    def _categorical_names(self) -> list[str]:
+        if is_from_dtype(self.categorical_features):
+            return []
+        return categorical_names(self.categorical_features, None if self.is_lazy else self.columns)
+
     def _problem(self) -> dict[str, Any]:
         problem: dict[str, Any] = self.source().resolve(self.roles())
         return problem
@@ -184,49 +193,3 @@ class Dataset:
         shown = ", ".join(targets[:3]) + (f" and {len(targets) - 3} more" if len(targets) > 3 else "")
         what = f"{problem['task']} of {shown}" if targets else problem["task"]
         return f"<Dataset {self.source().name}: {what}, {len(problem['features'])} features>"
-
-
-def with_categories(data: Any, categorical: Iterable[Any]) -> pa.Table:
-    """Return ``data`` as a table in which the columns ``categorical`` are dictionaries of strings."""
-    if isinstance(data, str | os.PathLike | list | tuple) or is_lazy(data):
-        raise SettingError(
-            "categorical_features: available for data in memory; in a file or a dask collection, store the "
-            "columns as strings or dictionaries"
-        )
-    if isinstance(data, np.ndarray):
-        table = pa.table(dict(zip(numbered(data.shape[1]), data.T, strict=True)))
-    else:
-        table = pa.table(as_table(data))
-    for position in _positions(list(categorical), table.column_names):
-        values = table.column(position)
-        if not pa.types.is_dictionary(values.type):
-            words = pa.chunked_array([_words(chunk) for chunk in values.chunks], pa.string())
-            name = table.column_names[position]
-            table = table.set_column(position, name, words.dictionary_encode())
-    return table
-
-
-def _words(values: pa.Array) -> pa.Array:
-    """Return values as strings; NaN is missing."""
-    if pa.types.is_floating(values.type):
-        values = pa.array(values.to_numpy(zero_copy_only=False), from_pandas=True)
-    return values.cast(pa.string())
-
-
-def _positions(categorical: list[Any], names: list[str]) -> list[int]:
-    if len(categorical) == len(names) and all(isinstance(one, bool | np.bool_) for one in categorical):
-        return [position for position, one in enumerate(categorical) if one]
-    found = []
-    for one in categorical:
-        if isinstance(one, str):
-            if one not in names:
-                raise DataError(f"categorical_features: there is no column '{one}'")
-            found.append(names.index(one))
-        elif isinstance(one, int | np.integer) and not isinstance(one, bool) and 0 <= one < len(names):
-            found.append(int(one))
-        else:
-            raise SettingError(
-                f"categorical_features: {one!r} is neither a name nor a position in 0 … {len(names) - 1}; "
-                "a mask has a bool for each column"
-            )
-    return found

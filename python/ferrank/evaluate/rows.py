@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from scipy.sparse import csr_array
 
 from ferrank._core import Source
+from ferrank.data.categories import categorical_names
 from ferrank.data.hierarchy import Edge
 from ferrank.data.labels import ClosedSets, closed_sets
 from ferrank.data.source import open_source, read_all
@@ -107,7 +108,7 @@ class Rows:
 
     def ranked_by(self, ranker: Any) -> Any:
         """Return the ranking of these rows by ``ranker``, which gets their groups if it supports some."""
-        table = self.features
+        table, names = self.features, self.features.column_names
         for field, column in zip(self.targets.schema, self.targets.columns, strict=True):
             table = table.append_column(field, column)
         group = None
@@ -119,6 +120,7 @@ class Rows:
             "target_last": None,
             "task": self.task,
             "classes": [],
+            "categorical_features": categorical_names(ranker.categorical_features, names),
             "drop": [],
             "weight": None,
             "groups": group,
@@ -170,6 +172,8 @@ def _column(source: str, name: str, column: pa.ChunkedArray, kind: str) -> pa.Ar
         return pa.array(values, mask=np.isnan(values))
     if pa.types.is_dictionary(column.type):
         return column.unify_dictionaries().combine_chunks()
+    if pa.types.is_floating(column.type):
+        column = pc.if_else(pc.is_nan(column), None, column)
     values = pc.unique(column).drop_null()
     values = values.take(
         pc.sort_indices(values.cast(pa.int8()) if pa.types.is_boolean(values.type) else values)

@@ -229,16 +229,20 @@ def tune_source(
             done += 1
             if progress is not None:
                 progress("tuning", done, total)
-        found = evaluate(
+        judged_by = Dataset(
             train,
-            {str(number): importance for number, importance in enumerate(importances)},
-            test=rows.take(test),
-            target=targets,
+            targets,
             task=problem["task"],
             hierarchy=ranker.hierarchy,
-            hierarchy_decay=ranker._settings().get("hierarchy_decay", 0.75),
             drop=[name for name in roles["drop"] if name in rows.column_names],
             groups=roles["groups"],
+            categorical_features=roles["categorical_features"],
+        )
+        found = evaluate(
+            judged_by,
+            {str(number): importance for number, importance in enumerate(importances)},
+            test=rows.take(test),
+            hierarchy_decay=ranker._settings().get("hierarchy_decay", 0.75),
             n_neighbors=min(n_neighbors, _n_labelled(train, targets)),
             unlabelled="ignore",
             n_jobs=ranker.n_jobs,

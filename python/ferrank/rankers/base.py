@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ferrank._core import Source
 from ferrank.data import validation
+from ferrank.data.categories import categorical_names
 from ferrank.data.classes import with_classes
 from ferrank.data.hierarchy import edges_of
 from ferrank.data.source import is_lazy
@@ -68,7 +69,8 @@ class Ranker(Plan, SelectorMixin, BaseEstimator):
             y = label_sets(y)
         source, roles = validation.join(self, X, y, sample_weight, groups, like)
         self._count_selected()
-        roles |= own
+        names = source.columns[: self.n_features_in_]
+        roles |= own | {"categorical_features": categorical_names(self.categorical_features, names)}
         if like is None:
             return source, with_classes(source, roles)
         if self.task is None:
@@ -95,6 +97,8 @@ class Ranker(Plan, SelectorMixin, BaseEstimator):
         elif y is None:
             raise DataError("y: None was given; give the targets, or say task='unsupervised'")
         roles = self._own_roles()
+        names = [str(name) for name in X.columns] if hasattr(X, "columns") else None
+        roles["categorical_features"] = categorical_names(self.categorical_features, names)
         partitions = Partitions.joined(X, y, sample_weight, groups, as_labels=_label_sets(roles))
         self._keep(self._rank_partitions(partitions, roles))
         self.n_features_in_ = len(self.result_.features)

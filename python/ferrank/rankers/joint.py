@@ -35,6 +35,8 @@ class JointRanker(JointPlan, Ranker):
         Number of times that Relief draws the targets anew, at least 20.
     target_weights : sequence of float, optional
         Weight of each target; None gives all targets weight 1.
+    categorical_features : sequence of str or int, mask or "from_dtype", default="from_dtype"
+        As of :class:`ForestRanker`.
     hierarchy : path, mapping, frame or table, optional
         As of :class:`ForestRanker`.
     hierarchy_decay : float, default=0.75

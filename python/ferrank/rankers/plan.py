@@ -16,6 +16,7 @@ import numpy as np
 
 from ferrank import _core
 from ferrank._core import Source
+from ferrank.data.categories import FROM_DTYPE, CategoricalFeatures
 from ferrank.errors import SettingError
 from ferrank.progress import Progress
 from ferrank.ranking import Ranking
@@ -46,11 +47,13 @@ JOINT_DRAWS = 60
 class Plan(ABC):
     """How to rank: what the engine is told, and what it may use.
 
-    A plan has the attributes ``task``, ``hierarchy``, ``until``, ``n_jobs``, ``memory_limit``, ``temp_dir``
-    and ``scope``. Its method ``_settings`` returns the name and the settings of the engine's ranker.
+    A plan has the attributes ``task``, ``categorical_features``, ``hierarchy``, ``until``, ``n_jobs``,
+    ``memory_limit``, ``temp_dir`` and ``scope``. Its method ``_settings`` returns the name and the settings
+    of the engine's ranker.
     """
 
     task: str | None
+    categorical_features: CategoricalFeatures = FROM_DTYPE
     hierarchy: Any = None
     n_jobs: int | None
     until: str | None = None
@@ -195,6 +198,7 @@ _FOLLOWING = {"unlabelled": None, "influence": None}
 """Settings that follow from others unless they are given."""
 _OF_RUNS: dict[str, Any] = {
     "task": None,
+    "categorical_features": FROM_DTYPE,
     "hierarchy": None,
     "hierarchy_decay": 0.75,
     "until": None,
@@ -286,6 +290,7 @@ class JointPlan(Plan):
         n_iterations: int | float | None = 1000,
         target_draws: int = JOINT_DRAWS,
         target_weights: Any = None,
+        categorical_features: CategoricalFeatures = FROM_DTYPE,
         hierarchy: Any = None,
         hierarchy_decay: float = 0.75,
         unlabelled: Literal["error", "ignore"] | None = None,
@@ -302,6 +307,7 @@ class JointPlan(Plan):
         self.n_iterations = n_iterations
         self.target_draws = target_draws
         self.target_weights = target_weights
+        self.categorical_features = categorical_features
         self.hierarchy = hierarchy
         self.hierarchy_decay = hierarchy_decay
         self.unlabelled = unlabelled

@@ -2,7 +2,7 @@
 
 import os
 import warnings
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Sequence, Set
 from functools import partial
 from numbers import Number
 from typing import TYPE_CHECKING, Any, Literal, cast
@@ -11,8 +11,9 @@ import numpy as np
 import pyarrow as pa
 
 from ferrank import _core
+from ferrank.data.categories import CategoricalFeatures
 from ferrank.data.check import worst
-from ferrank.data.dataset import Dataset, with_categories
+from ferrank.data.dataset import Dataset
 from ferrank.data.source import is_lazy
 from ferrank.data.tables import as_table
 from ferrank.data.values import group_column, unlike
@@ -42,7 +43,7 @@ def rank(
     sample_weight: Any = None,
     groups: Any = None,
     feature_names: Sequence[str] | None = None,
-    categorical_features: Iterable[Any] | None = None,
+    categorical_features: CategoricalFeatures | None = None,
     ranker: Plan | type[Plan] | Literal["auto", "joint", "forest", "relief"] = "auto",
     preset: Literal["papers"] | None = None,
     resume: str | os.PathLike[str] | None = None,
@@ -85,8 +86,9 @@ def rank(
         feature that merely tells the groups apart has a high permutation score. Not available with ``until``.
     feature_names : sequence of str, optional
         Names of the columns of an array.
-    categorical_features : sequence of str or int, or mask, optional
-        Columns that are nominal features whatever their type; see :class:`Dataset`. For data in memory only.
+    categorical_features : sequence of str or int, mask or "from_dtype", optional
+        Features that are nominal whatever their type; see :class:`Dataset`. Takes precedence over the
+        ranker's own.
     ranker : Ranker or {"auto", "joint", "forest", "relief"}, default="auto"
         A :class:`JointRanker`, a :class:`ForestRanker`, a :class:`ReliefRanker`, or the name of one, which is
         then created with the parameters in ``settings``. "auto" is the joint ranker, or the forest if
@@ -170,10 +172,9 @@ def rank(
         for name, value in columns.items():
             if value is not None:
                 raise SettingError(f"{name}: not where target holds the values themselves; leave it out")
-        if categorical_features is not None:
-            data = with_categories(data, categorical_features)
         chosen = chosen_plan(ranker, settings, weighted=sample_weight is not None, task=task)
-        return _rank_values(chosen, data, target, task, hierarchy, sample_weight, groups, line)
+        given = {"task": task, "hierarchy": hierarchy, "categorical_features": categorical_features}
+        return _rank_values(chosen, data, target, given, sample_weight, groups, line)
 
 
 def _rank_dataset(
@@ -181,7 +182,7 @@ def _rank_dataset(
 ) -> Ranking:
     """Rank the features of a data set; ``keeps``: its profile serves further rankings."""
     if dataset.is_lazy:
-        roles = dataset.roles(ranker.task, ranker.hierarchy)
+        roles = dataset.roles(ranker.task, ranker.hierarchy, ranker.categorical_features)
         return ranker._rank_partitions(_partitions(dataset, resume), roles, progress)
     source, roles = opened(ranker, dataset)
     if not dataset._is_checked:
@@ -250,19 +251,17 @@ def _rank_values(
     ranker: Plan,
     X: Any,
     y: Any,
-    task: str | None,
-    hierarchy: Any,
+    given: dict[str, Any],
     sample_weight: Any,
     groups: Any,
     progress: Progress | None,
 ) -> Ranking:
-    """Rank features whose targets, weights and groups lie beside them, as scikit-learn has it."""
+    """Rank features whose targets, weights and groups lie beside them; ``given`` are parameters or None."""
     from sklearn.base import clone
 
     from ferrank.rankers.estimators import estimator_of
 
     own: Ranker = clone(estimator_of(ranker))
-    given = {"task": task, "hierarchy": hierarchy}
     own.set_params(**{name: value for name, value in given.items() if value is not None})
     if is_lazy(X):
         own._fit(X, y, sample_weight, groups)

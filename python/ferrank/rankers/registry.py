@@ -140,7 +140,7 @@ def opened(ranker: Plan, data: Any, **roles: Any) -> tuple[Source, dict[str, Any
     dataset = dataset_of(data, **roles)
     has_label_sets = ranker.task == "hierarchical" or ranker.hierarchy is not None
     source = dataset.source(ranker.temp_dir, has_label_sets=has_label_sets)
-    return source, dataset.roles(ranker.task, ranker.hierarchy)
+    return source, dataset.roles(ranker.task, ranker.hierarchy, ranker.categorical_features)
 
 
 def dataset_of(data: Any, **roles: Any) -> Dataset:

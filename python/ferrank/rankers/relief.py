@@ -4,6 +4,7 @@ import os
 from collections.abc import Sequence
 from typing import Any, Literal, Self
 
+from ferrank.data.categories import FROM_DTYPE, CategoricalFeatures
 from ferrank.rankers.plan import ReliefPlan
 from ferrank.rankers.streaming import StreamRanker
 
@@ -73,6 +74,9 @@ class ReliefRanker(ReliefPlan, StreamRanker):
         with a single target.
     target_weights : sequence of float, optional
         Weight of each target; None gives all targets weight 1.
+    categorical_features : sequence of str or int, mask or "from_dtype", default="from_dtype"
+        Features that are nominal whatever their type: names, positions, or a mask with a bool for each
+        feature. With "from_dtype", columns of strings or categories and dictionaries alone are nominal.
     hierarchy : path, mapping, frame or table, optional
         The hierarchy of the labels of a hierarchical target, a tree or a DAG: a table of edges with columns
         ``parent`` and ``child``, a CSV file of one, or a mapping of each label to its parent, its parents or
@@ -204,6 +208,7 @@ class ReliefRanker(ReliefPlan, StreamRanker):
         target_distance: str | Sequence[str] | None = None,
         per_target: bool = False,
         target_weights: Sequence[float] | None = None,
+        categorical_features: CategoricalFeatures = FROM_DTYPE,
         hierarchy: Any = None,
         hierarchy_decay: float = 0.75,
         unlabelled: Literal["error", "ignore", "use"] | None = None,
@@ -233,6 +238,7 @@ class ReliefRanker(ReliefPlan, StreamRanker):
         self.target_distance = target_distance
         self.per_target = per_target
         self.target_weights = target_weights
+        self.categorical_features = categorical_features
         self.hierarchy = hierarchy
         self.hierarchy_decay = hierarchy_decay
         self.unlabelled = unlabelled
@@ -257,7 +263,8 @@ class ReliefRanker(ReliefPlan, StreamRanker):
         Parameters
         ----------
         X : array, sparse array or frame of shape (n_rows, n_features)
-            The features. Columns of strings or categories in frames and Arrow tables are nominal features.
+            The features. Columns of strings or categories in frames and Arrow tables are nominal features, as
+            are ``categorical_features``.
             NaN and null are missing values; infinity is an error. NumPy arrays are not copied as a whole,
             sparse arrays are not made dense. Also a dask DataFrame, Array or list of delayed partitions, with
             ``y`` in the same partitions.

@@ -109,7 +109,7 @@ class _BaseTree(BaseEstimator):
             if self.task == "classification" or (self.task is None and _holds_classes(y)):
                 self._labels, y = _as_names(y)
         source, roles = validation.join(self, X, y, None, None)
-        roles = with_classes(source, roles | own | {"classes": []})
+        roles = with_classes(source, roles | own | {"classes": [], "categorical_features": []})
         if roles["classes"]:
             self._labels, _ = _as_names(given)
         return source, roles

@@ -1,6 +1,6 @@
 //! Roles: which columns are features, which are targets, and what task that makes.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, Schema};
@@ -159,6 +159,8 @@ pub struct Roles {
     pub task: Option<Task>,
     /// Targets of numbers that stand for classes; see [`crate::integer_targets`].
     pub classes: Vec<String>,
+    /// Features that are nominal, whatever their type.
+    pub categorical_features: Vec<String>,
     /// Columns to leave out.
     pub drop: Vec<String>,
     /// Column of row weights.
@@ -175,13 +177,23 @@ impl Roles {
     /// Roles with these targets and defaults for the rest.
     pub fn new(targets: Targets) -> Self {
         let hierarchy_decay = crate::hierarchy::DECAY;
-        let (classes, drop) = (Vec::new(), Vec::new());
-        Roles { targets, task: None, classes, drop, weight: None, groups: None, hierarchy: None, hierarchy_decay }
+        Roles {
+            targets,
+            task: None,
+            classes: Vec::new(),
+            categorical_features: Vec::new(),
+            drop: Vec::new(),
+            weight: None,
+            groups: None,
+            hierarchy: None,
+            hierarchy_decay,
+        }
     }
 
     with_methods! {
         with_task => task: Option<Task>;
         with_classes => classes: Vec<String>;
+        with_categorical_features => categorical_features: Vec<String>;
         with_drop => drop: Vec<String>;
         with_weight => weight: Option<String>;
         with_groups => groups: Option<String>;
@@ -419,14 +431,39 @@ impl<'a> Resolver<'a> {
         }
         let task = self.task(roles, &mut targets)?;
         let labels = self.labels(roles, task, &targets)?;
+        let categorical = self.categorical_features(roles, &taken)?;
         let features = (0..self.schema.fields().len())
             .filter(|column| !taken.contains_key(column))
-            .map(|column| self.attribute(column, "feature"))
+            .map(|column| {
+                let feature = self.attribute(column, "feature")?;
+                let kind = if categorical.contains(&column) { Kind::Nominal } else { feature.kind };
+                Ok(Attribute { kind, ..feature })
+            })
             .collect::<Result<Vec<_>>>()?;
         if features.is_empty() {
             return Err(Error::Data(format!("{}: no feature is left to rank", self.source)));
         }
         Ok(Problem { task, features, targets, weight, groups, labels })
+    }
+
+    /// The columns of the categorical features that are not dropped; `taken` are those with another role.
+    fn categorical_features(&self, roles: &Roles, taken: &HashMap<usize, &str>) -> Result<HashSet<usize>> {
+        let mut columns = HashSet::with_capacity(roles.categorical_features.len());
+        for name in &roles.categorical_features {
+            let column = self.find(name, "categorical features")?;
+            match taken.get(&column) {
+                None => _ = columns.insert(column),
+                Some(&"dropped") => {}
+                Some(role) => {
+                    return Err(Error::Data(format!(
+                        "categorical_features: column '{name}' of {} is {role}; name features alone{}",
+                        self.source,
+                        if *role == "a target" { ", and say task=\"classification\" for a nominal target" } else { "" }
+                    )));
+                }
+            }
+        }
+        Ok(columns)
     }
 
     /// The column of groups, called `name`.
@@ -596,5 +633,19 @@ mod tests {
             let field = field.with_metadata(HashMap::from([(HIERARCHY.to_string(), "a/b".to_string())]));
             assert_eq!(Kind::from_field(&field), Some(with_hierarchy));
         }
+    }
+
+    #[test]
+    fn numbers_are_categories_where_they_are_named() {
+        let schema = Schema::new(["x", "z", "w", "y"].map(|name| Field::new(name, DataType::Float64, true)).to_vec());
+        let roles = Roles::new(Targets::Last(1)).with_drop(vec!["w".into()]);
+        let resolve = |names: &[&str]| {
+            let categorical = names.iter().map(|name| name.to_string()).collect();
+            Problem::resolve(&schema, &roles.clone().with_categorical_features(categorical), "table")
+        };
+        let kinds: Vec<Kind> = resolve(&["z", "w"]).unwrap().features.iter().map(|feature| feature.kind).collect();
+        assert_eq!(kinds, [Kind::Numeric, Kind::Nominal]);
+        let message = resolve(&["y"]).unwrap_err().to_string();
+        assert!(message.contains("column 'y' of table is a target; name features alone"), "{message}");
     }
 }

@@ -25,6 +25,7 @@ pub(crate) fn roles(dict: &Bound<'_, PyDict>) -> PyResult<Roles> {
     Ok(Roles::new(targets)
         .with_task(task.map(|name| Task::parse(&name)).transpose().map_err(|e| error::to_py(dict.py(), e))?)
         .with_classes(get(dict, "classes", "a list of column names")?)
+        .with_categorical_features(get(dict, "categorical_features", "a list of column names")?)
         .with_drop(get(dict, "drop", "a list of column names")?)
         .with_weight(get(dict, "weight", "the name of a column")?)
         .with_groups(get(dict, "groups", "the name of a column")?)

@@ -144,7 +144,7 @@ def _codes_by_name(column: Column) -> Finding | None:
         "codes",
         [column.name],
         f"{column.n_distinct:,} distinct integers that are codes by the name, and are taken for quantities",
-        "make it strings, or name it in Dataset(categorical_features=…)",
+        "make it strings, or name it in categorical_features",
     )
 
 

@@ -195,7 +195,7 @@ def codes_by_target(features: list[Column], target: Column) -> Iterator[Finding]
                 [feature.name],
                 f"{feature.n_distinct} distinct integers that tell the target "
                 f"'{target.name}' as categories do and not as quantities",
-                "make it strings, or name it in Dataset(categorical_features=…)",
+                "make it strings, or name it in categorical_features",
             )
 
 
