@@ -129,7 +129,7 @@ def test_the_joint_ranking_finds_what_matters() -> None:
     ranking = fr.rank(frame(), "y")
     assert ranking.top(2) == ["e", "b"]
     assert sorted(ranking.relevant()) == ["b", "e"]
-    assert list(ranking.scores) == ["evidence", "permutation", "mdi_oob", "genie3", "relief"]
+    assert list(ranking.scores) == ["evidence", "permutation", "mdi_oob", "genie3", "relief", "association"]
     assert ranking.model_error is not None
 
 

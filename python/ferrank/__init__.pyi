@@ -26,6 +26,7 @@ from .rankers.accumulator import Profile as Profile
 from .rankers.accumulator import accumulate as accumulate
 from .rankers.accumulator import merge as merge
 from .rankers.accumulator import profile as profile
+from .rankers.association import AssociationRanker as AssociationRanker
 from .rankers.forest import ForestRanker as ForestRanker
 from .rankers.joint import JointRanker as JointRanker
 from .rankers.rank import grow_tree as grow_tree

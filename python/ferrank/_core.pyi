@@ -117,6 +117,22 @@ def rounds(
 ) -> list[tuple[int, int]]: ...
 
 @final
+class TestsApart:
+    """What every worker knows of a data set in parts whose features are tested."""
+
+    @staticmethod
+    def of(
+        source: Source,
+        roles: Mapping[str, object],
+        settings: Mapping[str, object],
+        profile: bytes,
+        answers: Sequence[bytes],
+    ) -> TestsApart: ...
+    def ranges(self) -> list[tuple[int, int]]: ...
+    def sums(self, codes: bytes, first: int, features: tuple[int, int], threads: int) -> Run: ...
+    def accumulate(self, sums: NDArray[np.int64]) -> Run: ...
+
+@final
 class Apart:
     """What every worker knows of a data set in parts that keep their codes."""
 

@@ -11,7 +11,7 @@ from ferrank import _core
 __all__ = ["emit", "level"]
 
 _OFF = 255
-_PARTS = ("run", "data", "ranking", "forest", "relief", "runtime")
+_PARTS = ("run", "data", "ranking", "forest", "relief", "association", "runtime")
 
 logging.getLogger("ferrank").addHandler(logging.NullHandler())
 

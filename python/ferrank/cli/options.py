@@ -182,7 +182,7 @@ def add_hierarchy(group: Any) -> None:
 def add_rankers(parser: argparse.ArgumentParser, *, automatic: bool = False) -> None:
     """Add the choice of the ranker and the settings of all rankers.
 
-    ``automatic`` says whether it may be left to the settings, and be both rankers together.
+    ``automatic`` says whether it may be left to the settings, and be all rankers together.
     """
     group = parser.add_argument_group("ranking")
     if automatic:
@@ -195,10 +195,11 @@ def add_rankers(parser: argparse.ArgumentParser, *, automatic: bool = False) -> 
         group.add_argument(
             "-r",
             "--ranker",
-            choices=["auto", "joint", "forest", "relief"],
+            choices=["auto", "joint", "forest", "relief", "association"],
             default="auto",
-            help="joint: a forest and Relief together, which say what is relevant; default: auto, which is "
-            "joint unless settings of the forest are given",
+            help="joint: a forest, Relief and tests of single features together, which say what is relevant; "
+            "association: the tests alone; default: auto, which is joint unless settings of the forest are "
+            "given",
         )
     else:
         group.add_argument(

@@ -70,6 +70,8 @@ def rank(
     """
     if scope not in ("global", "partition"):
         raise SettingError(f"scope: {scope!r} is neither 'global' nor 'partition'")
+    if scope == "partition" and settings["ranker"] == "association":
+        raise SettingError("scope: tests of association need all rows; use scope='global'")
     if scope == "partition" and "myopic" in settings["scores"]:
         raise SettingError("scores: myopic compares all rows at once; use scope='global', or leave it out")
     threads, memory, folder = resources

@@ -1,5 +1,6 @@
 """The rankers as scikit-learn's estimators, by name."""
 
+from ferrank.rankers.association import AssociationRanker
 from ferrank.rankers.base import Ranker
 from ferrank.rankers.forest import ForestRanker
 from ferrank.rankers.joint import JointRanker
@@ -8,7 +9,12 @@ from ferrank.rankers.relief import ReliefRanker
 
 __all__ = ["RANKERS", "estimator_of"]
 
-RANKERS: dict[str, type[Ranker]] = {"forest": ForestRanker, "relief": ReliefRanker, "joint": JointRanker}
+RANKERS: dict[str, type[Ranker]] = {
+    "forest": ForestRanker,
+    "relief": ReliefRanker,
+    "association": AssociationRanker,
+    "joint": JointRanker,
+}
 """The estimators, under the names of their plans."""
 
 

@@ -1,4 +1,4 @@
-"""The joint ranking by a forest and by Relief."""
+"""The joint ranking by a forest, by Relief, and by tests of single features."""
 
 from typing import Any, Self
 
@@ -9,15 +9,17 @@ __all__ = ["JointRanker"]
 
 
 class JointRanker(JointPlan, Ranker):
-    """Ranks features by a forest and by Relief together, and says which of them are relevant.
+    """Ranks features by a forest, Relief and tests of association, and says which of them are relevant.
 
-    The two complement each other: trees find main effects, also where many features say the same, and are not
-    misled by irrelevant features; near neighbors find interactions of features none of which says anything
-    alone. Each gives a p-value for each feature: the forest from shadows (``ForestRanker(shadows=True)``),
-    Relief from targets drawn anew (``ReliefRanker(target_draws=60)``). Features are ranked by their evidence,
-    minus the decimal logarithm of the harmonic mean of both p-values [1]_; verdicts follow from the p-values
-    together [2]_. In simulations of tables with 40 to 5,000 features the false discovery rate of verdicts
-    holds.
+    They complement each other: tests find weak effects of single features, also among features with many
+    categories; trees find what other features hide, also where many say the same; near neighbors find
+    interactions of features none of which says anything alone. Each gives a p-value for each feature: the
+    forest from shadows (``ForestRanker(shadows=True)``), Relief from targets drawn anew
+    (``ReliefRanker(target_draws=60)``), the tests from permutations (:class:`AssociationRanker`). Features
+    are ranked by their evidence, minus the decimal logarithm of the harmonic mean of the p-values [1]_;
+    verdicts follow from the p-values together [2]_. In simulations of tables with 40 to 5,000 features the
+    false discovery rate of verdicts holds. With groups there are no tests: they take rows for independent.
+
     Features that 96 % of the rows have the same value of (rare flags, words) are judged by the forest alone:
     about them Relief would be wrong too often.
 
@@ -61,7 +63,7 @@ class JointRanker(JointPlan, Ranker):
     ----------
     result_ : Ranking
         The joint ranking. Its first score is ``evidence``; the others are those of the forest,
-        ``permutation``, ``mdi_oob`` and ``genie3``, and ``relief``.
+        ``permutation``, ``mdi_oob`` and ``genie3``, ``relief``, and ``association``.
     ranking_ : ndarray of shape (n_features,)
         Ranks by evidence; 1 is the most important feature.
     feature_importances_ : ndarray of shape (n_features,)

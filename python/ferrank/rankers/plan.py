@@ -27,6 +27,7 @@ from ferrank.run import finish
 __all__ = [
     "JOINT_DRAWS",
     "JOINT_TREES",
+    "AssociationPlan",
     "EnginePlan",
     "ForestPlan",
     "JointPlan",
@@ -165,15 +166,15 @@ class EnginePlan(Plan):
 
     def _settings(self) -> dict[str, Any]:
         """Return the settings of the engine's ranker, which determine the importances of given data."""
-        names = [name for name in _engine_defaults(self._engine) if name != "seed"]
+        names = _engine_defaults(self._engine).keys()
         return plain(
             {
                 "ranker": self._engine,
-                **{name: getattr(self, name) for name in names},
+                **{name: getattr(self, name) for name in names - {"seed"}},
                 **self._resolved(),
                 "hierarchy_decay": self.hierarchy_decay,
                 **self._goal(),
-                "seed": seed_of(self.random_state),
+                **({"seed": seed_of(self.random_state)} if "seed" in names else {}),
             }
         )
 
@@ -210,6 +211,7 @@ _OF_RUNS: dict[str, Any] = {
     "scope": "global",
 }
 """The parameters of every plan of the engine, beside its settings."""
+_OF_STOPPING = ("until", "stable_top", "confidence")
 _OF_ESTIMATORS: dict[str, Any] = {
     "n_features_to_select": None,
     "block_rows": 20_000,
@@ -276,8 +278,25 @@ def _listed(value: Any) -> Any:
     return [value] if value is None or isinstance(value, str) or not hasattr(value, "__len__") else value
 
 
+class AssociationPlan(EnginePlan):
+    """Ranking by tests of single features; the parameters are those of :class:`ferrank.AssociationRanker`."""
+
+    supports_groups: ClassVar[bool] = False
+    _engine: ClassVar[str] = "association"
+    unlabelled: str | None
+
+    @classmethod
+    def _defaults(cls) -> dict[str, Any]:
+        own = {name: _FOLLOWING.get(name, value) for name, value in _engine_defaults(cls._engine).items()}
+        of_runs = {name: value for name, value in _OF_RUNS.items() if name not in _OF_STOPPING}
+        return {"task": None, **own, **of_runs, "n_features_to_select": None}
+
+    def _resolved(self) -> dict[str, Any]:
+        return {"unlabelled": self.unlabelled or "error"}
+
+
 class JointPlan(Plan):
-    """Ranking by a forest and by Relief; the parameters are those of :class:`ferrank.JointRanker`."""
+    """Ranking by a forest, Relief and tests; the parameters are those of :class:`ferrank.JointRanker`."""
 
     supports_groups: ClassVar[bool] = True
 
@@ -318,8 +337,8 @@ class JointPlan(Plan):
         self.n_features_to_select = n_features_to_select
         self.scope = scope
 
-    def _rankers(self) -> list[EnginePlan]:
-        """Return the rankers whose rankings are joined."""
+    def _rankers(self, *, grouped: bool = False) -> list[EnginePlan]:
+        """Return the plans whose rankings are joined; rows of a group are no tests of their own."""
         if self.unlabelled not in {None, "error", "ignore"}:
             raise SettingError(
                 f"unlabelled: {self.unlabelled!r} is neither 'error' nor 'ignore'; to use rows without a "
@@ -347,11 +366,12 @@ class JointPlan(Plan):
                 "temp_dir",
             )
         }
-        shared["random_state"] = seed_of(self.random_state)
+        seed = seed_of(self.random_state)
         forest = ForestPlan(
             scores=("permutation", "mdi_oob", "genie3"),
             n_estimators=self.n_estimators,
             shadows=True,
+            random_state=seed,
             **shared,
         )
         relief = ReliefPlan(
@@ -360,9 +380,10 @@ class JointPlan(Plan):
             scaling="rank",
             missing="informative",
             target_draws=self.target_draws,
+            random_state=seed,
             **shared,
         )
-        return [forest, relief]
+        return [forest, relief] if grouped else [forest, relief, AssociationPlan(**shared)]
 
     def _settings(self) -> dict[str, Any]:
         return _settings_of(self._rankers())
@@ -379,7 +400,8 @@ class JointPlan(Plan):
             raise SettingError(
                 "sample_weight: Relief does not weigh rows; leave it out, or use ranker='forest'"
             )
-        started, rankers = time.perf_counter(), self._rankers()
+        started = time.perf_counter()
+        rankers = self._rankers(grouped=roles.get("groups") is not None)
         files = [None if resume is None else f"{os.fspath(resume)}.{ranker._engine}" for ranker in rankers]
         rankings = [
             ranker._rank_source(source, roles, progress, file)
@@ -393,7 +415,8 @@ class JointPlan(Plan):
         roles: dict[str, Any],
         progress: Progress | None = None,
     ) -> Ranking:
-        started, rankers = time.perf_counter(), self._rankers()
+        started = time.perf_counter()
+        rankers = self._rankers(grouped=roles.get("groups") is not None)
         rankings = [ranker._rank_partitions(partitions, roles, progress) for ranker in rankers]
         return join(rankings, _settings_of(rankers), time.perf_counter() - started)
 

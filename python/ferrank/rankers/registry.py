@@ -6,7 +6,15 @@ from typing import Any
 from ferrank._core import Source
 from ferrank.data.dataset import Dataset
 from ferrank.errors import SettingError
-from ferrank.rankers.plan import JOINT_DRAWS, JOINT_TREES, ForestPlan, JointPlan, Plan, ReliefPlan
+from ferrank.rankers.plan import (
+    JOINT_DRAWS,
+    JOINT_TREES,
+    AssociationPlan,
+    ForestPlan,
+    JointPlan,
+    Plan,
+    ReliefPlan,
+)
 
 __all__ = [
     "AUTO",
@@ -22,7 +30,12 @@ __all__ = [
     "with_preset",
 ]
 
-PLANS: dict[str, type[Plan]] = {"forest": ForestPlan, "relief": ReliefPlan, "joint": JointPlan}
+PLANS: dict[str, type[Plan]] = {
+    "forest": ForestPlan,
+    "relief": ReliefPlan,
+    "association": AssociationPlan,
+    "joint": JointPlan,
+}
 """The plans, by the name of the ranker."""
 
 AUTO = "auto"

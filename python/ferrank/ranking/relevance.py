@@ -20,7 +20,9 @@ FDR = 0.1
 
 EVIDENCE = "evidence"
 """The name of the score of joint rankings."""
-EVIDENCE_DEFINITION = "minus log10 of the harmonic mean of the p-values by the forest and by Relief"
+EVIDENCE_DEFINITION = (
+    "minus log10 of the harmonic mean of the p-values by forest, Relief and tests of single features"
+)
 
 
 @dataclass(frozen=True, eq=False)

@@ -40,7 +40,7 @@
 //!
 //! The work is done in crates of their own, which depend on each other in this order: `ferrank-runtime` (errors,
 //! progress, memory), `ferrank-arff`, `ferrank-data` (tables), `ferrank-ranking` (contributions and rankings),
-//! `ferrank-neighbors`, `ferrank-forest`, `ferrank-relief`, `ferrank-trees`. This crate offers what their users need.
+//! `ferrank-neighbors`, `ferrank-forest`, `ferrank-relief`, `ferrank-association`, `ferrank-trees`. This crate offers what their users need.
 
 pub mod early_stopping;
 pub mod knn;
@@ -49,6 +49,8 @@ pub mod run;
 pub mod settings;
 pub mod stream;
 
+pub use ferrank_association as association;
+pub use ferrank_association::AssociationParams;
 pub use ferrank_data::{closed_sets, hierarchy, inspect, intake, integer_targets, profile, schema, source};
 pub use ferrank_forest as forest;
 pub use ferrank_forest::ForestParams;

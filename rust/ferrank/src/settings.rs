@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use ferrank_association::AssociationParams;
 use ferrank_data::schema::Roles;
 use ferrank_data::source::ChunkSource;
 use ferrank_forest::{ForestParams, Score};
@@ -29,6 +30,8 @@ pub enum Settings {
     Forest(ForestParams),
     /// Nearest neighbours.
     Relief(ReliefParams),
+    /// Tests of single features.
+    Association(AssociationParams),
 }
 
 impl From<ForestParams> for Settings {
@@ -43,12 +46,19 @@ impl From<ReliefParams> for Settings {
     }
 }
 
+impl From<AssociationParams> for Settings {
+    fn from(params: AssociationParams) -> Self {
+        Settings::Association(params)
+    }
+}
+
 impl Settings {
     /// The settings as accumulators see them.
     pub fn ranker(&self) -> &dyn Ranker {
         match self {
             Settings::Forest(params) => params,
             Settings::Relief(params) => params,
+            Settings::Association(params) => params,
         }
     }
 
@@ -62,6 +72,7 @@ impl Settings {
         match self {
             Settings::Forest(params) => Settings::Forest(params.for_block(seed, rows)),
             Settings::Relief(params) => Settings::Relief(params.for_block(seed, rows)),
+            Settings::Association(params) => Settings::Association(params.clone()),
         }
     }
 
@@ -75,6 +86,7 @@ impl Settings {
         match self {
             Settings::Forest(params) => ferrank_forest::accumulate(source, roles, params, options, monitor),
             Settings::Relief(params) => ferrank_relief::accumulate(source, roles, params, options, monitor),
+            Settings::Association(params) => ferrank_association::accumulate(source, roles, params, options, monitor),
         }
     }
 }
@@ -83,7 +95,7 @@ impl Settings {
 pub fn score_definitions() -> Vec<(&'static str, &'static str)> {
     let forest = Score::ALL.iter().map(|score| (score.name(), score.definition()));
     let relief = ReliefScore::ALL.iter().map(|score| (score.name(), score.definition()));
-    forest.chain(relief).collect()
+    forest.chain(relief).chain([ferrank_association::SCORE]).collect()
 }
 
 /// Reads the ranker in a saved accumulator.
@@ -91,5 +103,6 @@ pub(crate) fn parse_ranker(settings: &Value) -> Option<Arc<dyn Ranker>> {
     match serde_json::from_value(settings.clone()).ok()? {
         Settings::Forest(params) => Some(Arc::new(params)),
         Settings::Relief(params) => Some(Arc::new(params)),
+        Settings::Association(params) => Some(Arc::new(params)),
     }
 }

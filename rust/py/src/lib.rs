@@ -24,6 +24,7 @@ mod selection;
 mod settings;
 mod sparse;
 mod stream;
+mod tests_apart;
 mod trees;
 
 use pyo3::prelude::*;
@@ -55,6 +56,8 @@ mod _core {
     use super::settings::{default_settings_json, score_definitions, settings_json};
     #[pymodule_export]
     use super::stream::Stream;
+    #[pymodule_export]
+    use super::tests_apart::TestsApart;
     #[pymodule_export]
     use super::trees::{Tree, grow_relief_tree, tree_settings_json};
 

@@ -1,5 +1,6 @@
 //! Settings from Python: a dict is read as JSON by the engine's types, which define names, defaults and checks.
 
+use ferrank::association::AssociationParams;
 use ferrank::early_stopping::Goal;
 use ferrank::forest::ForestParams;
 use ferrank::knn::KnnParams;
@@ -34,6 +35,7 @@ fn named(py: Python<'_>, name: &Value, params: Map<String, Value>) -> PyResult<S
     enum Name {
         Forest,
         Relief,
+        Association,
     }
     #[derive(Deserialize)]
     struct Named {
@@ -43,6 +45,7 @@ fn named(py: Python<'_>, name: &Value, params: Map<String, Value>) -> PyResult<S
     match read::<Named>(py, &serde_json::json!({ RANKER: name }))?.ranker {
         Name::Forest => read(py, &params).map(Settings::Forest),
         Name::Relief => read(py, &params).map(Settings::Relief),
+        Name::Association => read(py, &params).map(Settings::Association),
     }
 }
 
@@ -51,6 +54,10 @@ pub(crate) fn forest(dict: &Bound<'_, PyDict>) -> PyResult<ForestParams> {
 }
 
 pub(crate) fn relief(dict: &Bound<'_, PyDict>) -> PyResult<ReliefParams> {
+    parts(dict, None)
+}
+
+pub(crate) fn association(dict: &Bound<'_, PyDict>) -> PyResult<AssociationParams> {
     parts(dict, None)
 }
 

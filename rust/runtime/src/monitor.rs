@@ -33,6 +33,8 @@ pub enum Phase {
     Summing,
     /// Reading a sample. Counts its rows.
     Sampling,
+    /// Tests of single features. Counts features.
+    Testing,
 }
 
 impl Phase {
@@ -45,12 +47,17 @@ impl Phase {
             Phase::Searching => "searching",
             Phase::Summing => "summing",
             Phase::Sampling => "sampling",
+            Phase::Testing => "testing",
         }
     }
 
     /// What the phase counts.
     fn unit(self) -> &'static str {
-        if self == Phase::Growing { "trees" } else { "rows" }
+        match self {
+            Phase::Growing => "trees",
+            Phase::Testing => "features",
+            _ => "rows",
+        }
     }
 }
 
@@ -138,7 +145,8 @@ impl Monitor {
             2 => Phase::Growing,
             3 => Phase::Searching,
             4 => Phase::Summing,
-            _ => Phase::Sampling,
+            5 => Phase::Sampling,
+            _ => Phase::Testing,
         };
         Progress { phase, done: self.done.load(Relaxed), total: self.total.load(Relaxed) }
     }

@@ -39,7 +39,7 @@ pub use growth::{Reason, Stop};
 use ferrank_data::schema::Roles;
 use ferrank_data::source::ChunkSource;
 use ferrank_ranking::{Ranking, RunOptions};
-use ferrank_runtime::error::{Result, check};
+use ferrank_runtime::error::{Error, Result, check};
 use ferrank_runtime::monitor::Monitor;
 
 use crate::settings::Settings;
@@ -82,5 +82,8 @@ pub fn rank(
             )?;
             grow(&relief::ReliefGrowth::new(Case { source, roles, params, options, monitor })?, goal, monitor)
         }
+        Settings::Association(_) => Err(Error::Setting(
+            "until: tests of association always take all rows, once; leave until=\"stable\" out".into(),
+        )),
     }
 }

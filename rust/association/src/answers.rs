@@ -1,0 +1,138 @@
+//! The targets as what the tests add up: ranks, classes, or labels.
+
+use std::ops::Range;
+
+use ferrank_data::profile::MISSING_U16;
+use ferrank_data::store::TargetColumn;
+
+/// The labels that are counted in one pass over the rows.
+const LABELS: usize = 4_096;
+
+/// The rank of a row whose target is missing.
+const UNKNOWN: i64 = i64::MIN;
+
+/// One target, or some labels of one.
+#[derive(Debug)]
+pub(crate) struct Answer<'a> {
+    /// Number of the target.
+    pub(crate) target: usize,
+    pub(crate) values: Values<'a>,
+    /// Over all rows whose target is known: how many, then as [`Values::add`].
+    pub(crate) totals: Vec<i64>,
+}
+
+/// The values of the rows.
+#[derive(Debug)]
+pub(crate) enum Values<'a> {
+    /// Of a numeric target.
+    Ranks(Ranks),
+    /// The codes of the classes, and how many there are.
+    Classes(&'a [u16], usize),
+    /// Some labels of a target with label sets.
+    Labels(&'a ferrank_data::labels::LabelColumn, Range<usize>),
+}
+
+/// Ranks whose sums are exact in any order.
+#[derive(Debug)]
+pub(crate) struct Ranks {
+    /// n_rows; twice the mid-rank less twice the mean of all ranks, an integer, or [`UNKNOWN`].
+    of_row: Vec<i64>,
+    /// Binary digits that squares lose, so that their sum is an i64.
+    shift: u32,
+    /// The sum over rows of the squared share of each in the sum of squares.
+    pub(crate) squared_shares: f64,
+}
+
+impl Ranks {
+    fn new(values: &[f64]) -> Self {
+        let mut order: Vec<u32> = (0..values.len() as u32).filter(|&row| !values[row as usize].is_nan()).collect();
+        order.sort_unstable_by(|&a, &b| values[a as usize].total_cmp(&values[b as usize]));
+        let n = order.len() as i64;
+        let mut of_row = vec![UNKNOWN; values.len()];
+        let mut before = 0;
+        let (mut squares, mut fourth) = (0.0, 0.0);
+        for equal in order.chunk_by(|&a, &b| values[a as usize] == values[b as usize]) {
+            let count = equal.len() as i64;
+            let rank = 2 * before + count - n;
+            equal.iter().for_each(|&row| of_row[row as usize] = rank);
+            before += count;
+            let square = (rank as f64).powi(2);
+            squares += count as f64 * square;
+            fourth += count as f64 * square * square;
+        }
+        let digits = u64::BITS - (values.len() as u64).leading_zeros();
+        Ranks { of_row, shift: (3 * digits).saturating_sub(62), squared_shares: fourth / (squares * squares) }
+    }
+
+    /// The square of a rank, in units of 2^shift.
+    fn square(&self, rank: i64) -> i64 {
+        ((i128::from(rank) * i128::from(rank)) >> self.shift) as i64
+    }
+
+    /// A sum of squares.
+    pub(crate) fn squares(&self, sum: i64) -> f64 {
+        sum as f64 * f64::from(self.shift).exp2()
+    }
+}
+
+impl<'a> Answer<'a> {
+    /// The target with this number; label sets in blocks of labels.
+    pub(crate) fn of(target: usize, column: &'a TargetColumn) -> Vec<Self> {
+        let all = match column {
+            TargetColumn::Numeric(values) => vec![Values::Ranks(Ranks::new(values))],
+            TargetColumn::Nominal { categories, codes } => vec![Values::Classes(codes, categories.names.len())],
+            TargetColumn::Labels(labels) => {
+                let n_labels = labels.hierarchy.names().len();
+                let blocks = (0..n_labels).step_by(LABELS);
+                blocks.map(|first| Values::Labels(labels, first..n_labels.min(first + LABELS))).collect()
+            }
+        };
+        let new = |values: Values<'a>| {
+            let mut totals = vec![0; values.width()];
+            (0..column.len()).for_each(|row| values.add(row, &mut totals));
+            Answer { target, values, totals }
+        };
+        all.into_iter().map(new).collect()
+    }
+}
+
+impl Values<'_> {
+    /// Number of sums.
+    pub(crate) fn width(&self) -> usize {
+        match self {
+            Values::Ranks(_) => 3,
+            Values::Classes(_, n_classes) => 1 + n_classes,
+            Values::Labels(_, labels) => 1 + labels.len(),
+        }
+    }
+
+    /// Adds a row whose target is known to the sums: the number of rows, and of a numeric target the ranks and their squares, of
+    /// a nominal one the rows of each class, of label sets those with each label.
+    #[inline(always)]
+    pub(crate) fn add(&self, row: usize, sums: &mut [i64]) {
+        match self {
+            Values::Ranks(ranks) => {
+                let rank = ranks.of_row[row];
+                if rank != UNKNOWN {
+                    sums[0] += 1;
+                    sums[1] += rank;
+                    sums[2] += ranks.square(rank);
+                }
+            }
+            Values::Classes(codes, _) => {
+                let code = codes[row];
+                if code != MISSING_U16 {
+                    sums[0] += 1;
+                    sums[1 + usize::from(code)] += 1;
+                }
+            }
+            Values::Labels(column, range) => {
+                if let Some(labels) = column.of(row) {
+                    sums[0] += 1;
+                    let own = labels.iter().map(|&label| label as usize).filter(|label| range.contains(label));
+                    own.for_each(|label| sums[1 + label - range.start] += 1);
+                }
+            }
+        }
+    }
+}

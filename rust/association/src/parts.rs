@@ -1,0 +1,122 @@
+//! A data set in parts whose codes stay where they are: the sums of parts add up to those of all rows.
+
+use std::ops::Range;
+
+use arrow_buffer::Buffer;
+use ferrank_data::intake::{View, numbered};
+use ferrank_data::profile::Profile;
+use ferrank_data::store::{CodeStore, Codebook, Keep, Part};
+use ferrank_ranking::{Accumulator, Checkpoint, DataShape, Identity};
+use ferrank_runtime::error::{Error, Result, check};
+use ferrank_runtime::monitor::Monitor;
+use ferrank_runtime::threads::pool;
+use rayon::prelude::*;
+
+use crate::params::AssociationParams;
+use crate::tables::Table;
+use crate::{Tested, contribution};
+
+/// What every machine knows of a data set in parts: the targets of all rows.
+#[derive(Debug)]
+pub struct Apart {
+    identity: Identity,
+    params: AssociationParams,
+    book: Codebook,
+    /// The targets of all rows, without codes.
+    store: CodeStore,
+}
+
+impl Apart {
+    /// A data set with the columns of `view`, the `profile` of all rows, and the targets of all parts, in order, as bytes of
+    /// [`Part::write_without_codes`].
+    ///
+    /// # Errors
+    /// An error that describes the invalid setting or role; [`Error::Data`] if a part is damaged.
+    pub fn new(view: View<'_>, params: &AssociationParams, profile: &Profile, answers: Vec<Buffer>) -> Result<Self> {
+        let problem = view.problem()?;
+        let rows = profile.counts.taking_part("the data set", params.unlabelled)?;
+        params.validate(&DataShape::new(&problem).with_rows(rows))?;
+        numbered(rows, "the data set", "tests of association")?;
+        let identity = Identity::new(params.clone(), &problem, profile);
+        let book = Codebook::new(profile, &problem, false, "the data set")?;
+        let parts = answers.into_iter().map(|part| Part::read_without_codes(&book, part)).collect::<Result<_>>()?;
+        let store = CodeStore::without_codes(book.clone(), parts)?;
+        if store.rows as u64 != rows {
+            return Err(Error::Data(format!("the parts have {} rows, the profile {rows}", store.rows)));
+        }
+        Ok(Apart { identity, params: params.clone(), book, store })
+    }
+
+    /// The features in ranges, the sums of each of which take at most about `bytes`.
+    pub fn ranges(&self, bytes: usize) -> Vec<Range<usize>> {
+        let tested = Tested::new(&self.store);
+        let n_features = self.store.codings.len();
+        let (mut ranges, mut first, mut size) = (Vec::new(), 0, 0);
+        for feature in 0..n_features {
+            let own = size_of::<i64>() * tested.n_sums(&self.store, feature);
+            if feature > first && size + own > bytes {
+                ranges.push(first..feature);
+                (first, size) = (feature, 0);
+            }
+            size += own;
+        }
+        ranges.push(first..n_features);
+        ranges
+    }
+
+    /// The sums of the rows of a part whose codes are `codes`, the first of which is `first`.
+    ///
+    /// # Errors
+    /// Damaged bytes; [`Error::Interrupted`].
+    pub fn sums(
+        &self,
+        codes: Buffer,
+        first: usize,
+        features: Range<usize>,
+        threads: usize,
+        monitor: &Monitor,
+    ) -> Result<Vec<i64>> {
+        check(features.end <= self.store.codings.len(), "features: there are fewer")?;
+        pool(threads)?.install(|| {
+            let part = Part::read(&self.book, codes)?;
+            let part = CodeStore::from_parts(self.book.clone(), vec![part], Keep::Memory)?;
+            let (rows, of_rows) = (part.rows, self.store.rows);
+            check(first + rows <= of_rows, format!("a part of {rows} rows from {first} on, of {of_rows}"))?;
+            let tested = Tested::new(&self.store);
+            let sums = features.into_par_iter().map(|feature| {
+                monitor.check()?;
+                Ok(tested.tables(&part, feature, first).into_iter().flat_map(|table| table.sums).collect())
+            });
+            Ok(sums.collect::<Result<Vec<Vec<i64>>>>()?.concat())
+        })
+    }
+
+    /// The contribution of all rows, from the `sums` of all [`ranges`](Self::ranges), each added up over all parts.
+    ///
+    /// # Errors
+    /// [`Error::Data`] if the sums are of other data.
+    pub fn accumulate(&self, sums: &[i64], monitor: &Monitor) -> Result<Accumulator> {
+        let tested = Tested::new(&self.store);
+        let n_sums: Vec<usize> = (0..self.store.codings.len()).map(|f| tested.n_sums(&self.store, f)).collect();
+        if sums.len() != n_sums.iter().sum::<usize>() {
+            return Err(Error::Data(format!("{} sums, of {}", sums.len(), n_sums.iter().sum::<usize>())));
+        }
+        let starts: Vec<usize> = n_sums.iter().scan(0, |end, n| Some(std::mem::replace(end, *end + n))).collect();
+        let tables = |feature: usize| {
+            let mut rest = &sums[starts[feature]..starts[feature] + n_sums[feature]];
+            let table = |width: usize, n: usize| {
+                let (own, others) = rest.split_at(n);
+                rest = others;
+                Table { sums: own.to_vec(), width }
+            };
+            tested
+                .sizes(&self.store, feature)
+                .into_iter()
+                .scan(table, |table, (width, n)| Some(table(width, n)))
+                .collect()
+        };
+        let checkpoint = Checkpoint::open(self.identity.clone(), None, monitor)?;
+        checkpoint.add(0, contribution(&self.store, &tested, &self.params, monitor, tables)?)?;
+        checkpoint.close()
+    }
+}

@@ -1,0 +1,130 @@
+//! Statistics against their textbook formulas, moments against all permutations.
+
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, Float64Array, RecordBatch, StringArray};
+use ferrank_data::intake::{Intake, Unlabelled};
+use ferrank_data::schema::{Problem, Roles, Targets};
+use ferrank_data::source::TableSource;
+use ferrank_data::store::{CodeStore, Keep};
+use ferrank_ranking::RunOptions;
+use ferrank_runtime::monitor::Monitor;
+
+use crate::answers::Answer;
+use crate::association::{Association, associations};
+use crate::tables::Table;
+
+fn numbers(values: &[f64]) -> ArrayRef {
+    Arc::new(values.iter().map(|value| (!value.is_nan()).then_some(*value)).collect::<Float64Array>())
+}
+
+fn words(values: &[usize]) -> ArrayRef {
+    Arc::new(StringArray::from_iter_values(values.iter().map(|value| format!("c{value}"))))
+}
+
+/// The associations of the only feature with the only target.
+fn found(x: ArrayRef, y: ArrayRef) -> Vec<Association> {
+    let batch = RecordBatch::try_from_iter([("x", x), ("y", y)]).unwrap();
+    let source = TableSource::new("table", batch.schema(), vec![batch]).unwrap();
+    let roles = Roles::new(Targets::Last(1));
+    let problem = Problem::resolve(&ferrank_data::source::ChunkSource::schema(&source), &roles, "table").unwrap();
+    let monitor = Monitor::default();
+    let intake = Intake { source: &source, problem: &problem, unlabelled: Unlabelled::Error, monitor: &monitor };
+    let options = RunOptions::default();
+    let scan = options.scan(&intake, 255).unwrap();
+    let store = CodeStore::new(&intake, &scan.profile, scan.counts, false, Keep::Memory).unwrap();
+    let answer = Answer::of(0, &store.targets[0]).remove(0);
+    associations(&store.codings[0].scale, &Table::new(&store, 0, &answer, 0), &answer)
+}
+
+fn statistic(x: ArrayRef, y: ArrayRef) -> f64 {
+    let all = found(x, y);
+    assert_eq!(all.len(), 1);
+    all[0].test.statistic
+}
+
+fn close(found: f64, expected: f64) {
+    assert!((found - expected).abs() < 1e-12, "{found}, {expected}");
+}
+
+const X: [f64; 7] = [3.0, 1.0, 2.0, 2.0, 5.0, -1.0, 9.0];
+const Y: [f64; 7] = [0.1, 0.5, 0.4, -3.0, 8.0, 0.0, 1.0];
+const CLASSES: [usize; 7] = [0, 1, 0, 1, 2, 0, 2];
+const OTHERS: [usize; 7] = [0, 0, 1, 1, 1, 0, 1];
+
+#[test]
+fn statistics_are_those_of_the_textbooks() {
+    // By hand: the ranks of X are 5, 2, 3.5, 3.5, 6, 1, 7, those of Y 3, 5, 4, 1, 7, 2, 6.
+    let (x, y) = ([5.0, 2.0, 3.5, 3.5, 6.0, 1.0, 7.0], [3.0, 5.0, 4.0, 1.0, 7.0, 2.0, 6.0]);
+    let product = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| (a - 4.0) * (b - 4.0)).sum::<f64>();
+    close(statistic(numbers(&X), numbers(&Y)), product(&x, &y).powi(2) / product(&x, &x) / product(&y, &y));
+    // Kruskal and Wallis: ranks 3, 4, 2 of class 0; 5, 1 of class 1; 7, 6 of class 2.
+    let between = (9.0f64 - 12.0).powi(2) / 3.0 + (6.0f64 - 8.0).powi(2) / 2.0 + (13.0f64 - 8.0).powi(2) / 2.0;
+    close(statistic(words(&CLASSES), numbers(&Y)), between / 28.0);
+    close(statistic(numbers(&Y), words(&CLASSES)), between / 28.0);
+    // Pearson: counts 2, 1; 1, 1; 0, 2, in columns of 3 and 4.
+    let cell = |count: f64, row: f64, column: f64| count * count / (row * column);
+    let sum =
+        cell(2.0, 3.0, 3.0) + cell(1.0, 3.0, 4.0) + cell(1.0, 2.0, 3.0) + cell(1.0, 2.0, 4.0) + cell(2.0, 2.0, 4.0);
+    close(statistic(words(&CLASSES), words(&OTHERS)), sum - 1.0);
+    close(statistic(words(&OTHERS), words(&CLASSES)), sum - 1.0);
+}
+
+/// Calls `each` with all orders of the numbers below `n`.
+fn permutations(n: usize, each: &mut dyn FnMut(&[usize])) {
+    fn go(order: &mut Vec<usize>, rest: &mut Vec<usize>, each: &mut dyn FnMut(&[usize])) {
+        if rest.is_empty() {
+            return each(order);
+        }
+        for i in 0..rest.len() {
+            let next = rest.remove(i);
+            order.push(next);
+            go(order, rest, each);
+            order.pop();
+            rest.insert(i, next);
+        }
+    }
+    go(&mut Vec::new(), &mut (0..n).collect(), each);
+}
+
+#[test]
+fn moments_are_those_of_all_permutations() {
+    let x = &X[..6];
+    let classes = [0, 1, 0, 1, 2, 2];
+    let sides: [ArrayRef; 3] = [numbers(x), words(&classes), words(&[0, 0, 0, 1, 0, 0])];
+    let targets: [&dyn Fn(&[usize]) -> ArrayRef; 3] = [
+        &|order| numbers(&order.iter().map(|&i| Y[i].max(0.3)).collect::<Vec<_>>()),
+        &|order| words(&order.iter().map(|&i| classes[i]).collect::<Vec<_>>()),
+        &|order| words(&order.iter().map(|&i| usize::from(i == 3)).collect::<Vec<_>>()),
+    ];
+    for side in &sides {
+        for target in targets {
+            let (mut n, mut sum, mut squares, mut test) = (0.0, 0.0, 0.0, None);
+            permutations(6, &mut |order| {
+                let association = found(side.clone(), target(order)).remove(0);
+                let value = association.test.statistic;
+                (n, sum, squares) = (n + 1.0, sum + value, squares + value * value);
+                test = Some(association.test);
+            });
+            let (mean, test) = (sum / n, test.unwrap());
+            close(test.mean, mean);
+            close(test.variance, squares / n - mean * mean);
+        }
+    }
+}
+
+#[test]
+fn missing_values_are_tested_apart_and_attributes_that_do_not_vary_not_at_all() {
+    let nan = f64::NAN;
+    let x = [1.0, nan, 2.0, nan, 3.0, 4.0, nan, 5.0];
+    let y = [1.0, 9.0, 2.0, 8.0, 3.0, 4.0, 7.0, 5.0];
+    let all = found(numbers(&x), numbers(&y));
+    assert_eq!(all.len(), 2);
+    close(all[0].test.statistic, 1.0);
+    close(all[0].strength(), 1.0);
+    // The ranks of rows that lack the value are 8, 7, 6.
+    close(all[1].test.statistic, (21.0f64 - 13.5).powi(2) * (1.0 / 3.0 + 1.0 / 5.0) / 42.0);
+    assert!(found(numbers(&[2.0; 6]), numbers(&y[..6])).is_empty());
+    assert!(found(words(&CLASSES), numbers(&[2.0; 7])).is_empty());
+    assert!(found(numbers(&X[..4]), numbers(&Y[..4])).is_empty());
+}

@@ -1,0 +1,66 @@
+//! Tests of association over parts that keep their codes.
+
+use std::sync::Arc;
+
+use ferrank::association;
+use ferrank::intake::View;
+use ferrank::profile::Profile;
+use numpy::{PyArray1, PyReadonlyArray1};
+use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
+use pyo3::types::PyDict;
+
+use crate::accumulator::{Accumulator, buffer};
+use crate::error::to_py;
+use crate::input::Source;
+use crate::run::Run;
+use crate::{roles, settings};
+
+/// Most bytes of the sums that a task adds up.
+const SUMS_BYTES: usize = 64 << 20;
+
+/// What every worker knows of a data set in parts whose features are tested.
+#[pyclass(frozen, module = "ferrank._core")]
+pub(crate) struct TestsApart(Arc<association::Apart>);
+
+#[pymethods]
+impl TestsApart {
+    /// The data set with the columns of `source`, and the targets `answers` of its parts, in order.
+    #[staticmethod]
+    fn of(
+        py: Python<'_>,
+        source: &Source,
+        roles: &Bound<'_, PyDict>,
+        settings: &Bound<'_, PyDict>,
+        profile: PyBackedBytes,
+        answers: Vec<PyBackedBytes>,
+    ) -> PyResult<Self> {
+        let (roles, params) = (roles::ranked_roles(roles, settings)?, settings::association(settings)?);
+        let apart = py.detach(|| {
+            let view = View::new(&*source.0, &roles, params.unlabelled);
+            let answers = answers.into_iter().map(buffer).collect();
+            association::Apart::new(view, &params, &Profile::from_ipc(profile.to_vec())?, answers)
+        });
+        apart.map(|apart| TestsApart(Arc::new(apart))).map_err(|e| to_py(py, e))
+    }
+
+    /// The features in ranges, whose sums tasks add up together.
+    fn ranges(&self) -> Vec<(usize, usize)> {
+        self.0.ranges(SUMS_BYTES).into_iter().map(|range| (range.start, range.end)).collect()
+    }
+
+    /// The sums of a range of features over the rows of a part, the first of which is `first`; the result is an array.
+    fn sums(&self, codes: PyBackedBytes, first: usize, features: (usize, usize), threads: usize) -> PyResult<Run> {
+        let apart = self.0.clone();
+        Run::start(
+            move |monitor| apart.sums(buffer(codes), first, features.0..features.1, threads, monitor),
+            |py, sums| Ok(PyArray1::from_vec(py, sums).into_any()),
+        )
+    }
+
+    /// The contribution of all rows, from the sums of all ranges over all parts; the result is an `Accumulator`.
+    fn accumulate(&self, sums: PyReadonlyArray1<'_, i64>) -> PyResult<Run> {
+        let (apart, sums) = (self.0.clone(), sums.as_array().to_vec());
+        Accumulator::run(move |monitor| apart.accumulate(&sums, monitor))
+    }
+}

@@ -1,0 +1,208 @@
+"""Tests of association: the statistics and p-values of SciPy, in every task and container."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+import scipy.sparse as sp
+from scipy import stats
+
+import ferrank as fr
+
+N_ROWS = 300
+
+
+def ranked(X: Any, y: Any, **settings: Any) -> fr.Ranking:
+    return fr.rank(X, y, ranker="association", **settings)
+
+
+def mixed(seed: int = 0) -> pd.DataFrame:
+    """Return numbers with ties, categories of two sizes, and a column with gaps that depend on nothing."""
+    rng = np.random.default_rng(seed)
+    return pd.DataFrame(
+        {
+            "number": rng.normal(size=N_ROWS),
+            "ties": rng.integers(4, size=N_ROWS).astype(float),
+            "few": pd.Categorical(rng.choice(list("abc"), size=N_ROWS)),
+            "many": pd.Categorical(rng.choice([f"c{i}" for i in range(40)], size=N_ROWS)),
+            "gaps": np.where(rng.random(N_ROWS) < 0.2, np.nan, rng.normal(size=N_ROWS)),
+        }
+    )
+
+
+def p_values(ranking: fr.Ranking) -> dict[str, float]:
+    return dict(zip(ranking.features, ranking.p_value, strict=True))
+
+
+def close(found: float, expected: float, factor: float = 1.15) -> bool:
+    """Return whether two p-values agree; laws with the same two moments part slowly in their tails."""
+    return abs(np.log(found / expected)) < np.log(factor) + 0.03 * abs(np.log(expected))
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_numbers_are_tested_as_by_spearman_kruskal_and_wallis(seed: int) -> None:
+    frame = mixed(seed)
+    y = np.random.default_rng(seed + 100).normal(size=N_ROWS) + 0.1 * frame["number"] + 0.15 * frame["ties"]
+    p = p_values(ranked(frame, y))
+    for name in ("number", "ties"):
+        assert close(p[name], stats.spearmanr(frame[name], y).pvalue), name
+    groups = [y[frame["few"] == value] for value in "abc"]
+    assert close(p["few"], stats.kruskal(*groups).pvalue)
+    # With seven rows a category the chi-squared law is not exact: 10,000 permutations.
+    codes = frame["many"].cat.codes.to_numpy()
+    members = (codes == np.arange(codes.max() + 1)[:, None]) / np.sqrt(np.bincount(codes))[:, None]
+    ranks = stats.rankdata(y) - (N_ROWS + 1) / 2
+    rng = np.random.default_rng(seed)
+    between = [((members @ rng.permutation(ranks)) ** 2).sum() for _ in range(10_000)]
+    assert abs(p["many"] - np.mean(between >= ((members @ ranks) ** 2).sum())) < 0.015
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_classes_are_tested_as_by_kruskal_wallis_and_pearson(seed: int) -> None:
+    frame = mixed(seed)
+    rng = np.random.default_rng(seed + 100)
+    y = np.where(rng.random(N_ROWS) < 0.2, frame["few"], rng.choice(list("abc"), size=N_ROWS))
+    p = p_values(ranked(frame, y))
+    for name in ("number", "ties"):
+        assert close(p[name], stats.kruskal(*(frame[name][y == value] for value in "abc")).pvalue), name
+    for name in ("few", "many"):
+        table = pd.crosstab(frame[name], y)
+        assert close(p[name], stats.chi2_contingency(table, correction=False).pvalue, 1.3), name
+
+
+def test_importance_is_association_beyond_chance() -> None:
+    rng = np.random.default_rng(0)
+    x, noise = rng.normal(size=(2, 400))
+    codes = pd.Categorical([f"c{i}" for i in rng.permutation(400) // 2])
+    ranking = ranked(pd.DataFrame({"x": x, "noise": noise, "many": codes}), np.exp(x))
+    found = dict(zip(ranking.features, ranking.importances(), strict=True))
+    # Some bins hold two of the 400 values.
+    assert 0.9999 < found["x"] <= 1
+    # 200 categories explain half of the variance by chance.
+    assert abs(found["noise"]) < 0.02
+    assert abs(found["many"]) < 0.15
+
+
+def test_missing_values_are_tested_by_themselves() -> None:
+    rng = np.random.default_rng(0)
+    y = rng.normal(size=N_ROWS)
+    x = np.where(rng.random(N_ROWS) < 1 / (1 + np.exp(-2 * y)), np.nan, rng.normal(size=N_ROWS))
+    p = p_values(ranked(pd.DataFrame({"x": x, "z": rng.normal(size=N_ROWS)}), y))
+    gaps = stats.mannwhitneyu(y[np.isnan(x)], y[~np.isnan(x)]).pvalue
+    assert close(p["x"], 2 * gaps, 1.3)
+    assert p["z"] > 1e-3
+
+
+def test_targets_and_labels_are_joined() -> None:
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(N_ROWS, 4))
+    Y = pd.DataFrame({"a": X[:, 1] + rng.normal(size=N_ROWS), "b": rng.normal(size=N_ROWS), "c": X[:, 2] > 0})
+    ranking = ranked(pd.DataFrame(X, columns=list("pqrs")), Y)
+    assert sorted(ranking.relevant(fdr=0.01)) == ["q", "r"]
+    labels = [["one"] * bool(row[0] > 0) + ["two"] * bool(row[3] > 1) for row in X]
+    table = pa.table({**{name: X[:, i] for i, name in enumerate("pqrs")}, "labels": labels})
+    assert sorted(fr.rank(table, "labels", ranker="association").relevant(fdr=0.01)) == ["p", "s"]
+
+
+def test_rows_without_a_target_are_left_out_target_by_target() -> None:
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(200, 3))
+    y = X[:, 0] + rng.normal(size=200)
+    known = rng.random(200) < 0.7
+    other = rng.normal(size=200)
+    frame = pd.DataFrame(X, columns=list("abc")).assign(y=np.where(known, y, np.nan), other=other)
+    alone = fr.rank(frame[known].drop(columns="other"), "y", ranker="association")
+    both = fr.rank(frame, ["y", "other"], ranker="association", target_weights=[1, 0])
+    np.testing.assert_allclose(both.importances(), alone.importances(), rtol=1e-12)
+
+
+def evidence(ranking: fr.Ranking) -> list[float]:
+    assert ranking.relevance is not None
+    return [*ranking.importances(), *ranking.relevance.evidence]
+
+
+def test_the_bits_are_those_of_any_threads_container_and_memory(tmp_path: Path) -> None:
+    rng = np.random.default_rng(3)
+    frame = mixed(3)
+    frame = pd.concat([frame] * 40, ignore_index=True).assign(y=rng.normal(size=40 * N_ROWS))
+    frame["y"] += 0.1 * frame["number"]
+    one = evidence(fr.rank(frame, "y", ranker="association", n_jobs=1))
+    assert evidence(fr.rank(frame, "y", ranker="association", n_jobs=2)) == one
+    frame.to_parquet(tmp_path / "x.parquet", row_group_size=700)
+    assert evidence(fr.rank(tmp_path / "x.parquet", "y", ranker="association")) == one
+    wide = rng.normal(size=(20_000, 40))
+    found = evidence(fr.rank(wide, wide[:, 0] + wide[:, 1], ranker="association"))
+    limited = fr.rank(wide, wide[:, 0] + wide[:, 1], ranker="association", memory_limit="200MB")
+    assert evidence(limited) == found
+
+
+@pytest.mark.parametrize("task", ["regression", "classification"])
+def test_sparse_data_have_the_bits_of_dense_ones(task: str) -> None:
+    rng = np.random.default_rng(4)
+    X = sp.random(400, 1_500, density=0.02, random_state=4, format="csr")
+    signal = X[:, :3].sum(axis=1) + 0.3 * rng.normal(size=400)
+    y = signal if task == "regression" else np.where(signal > 0.2, "a", "b")
+    sparse, dense = ranked(X, y), ranked(X.toarray(), y)
+    assert evidence(sparse) == evidence(dense)
+    assert max(sparse.relevance.evidence[:3]) > 3
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"sample_weight": "w"}, "weight: tests of association do not weigh rows"),
+        ({"groups": "w"}, "groups: tests of association take rows for independent"),
+        ({"max_bins": 1}, "max_bins: 1 is not in 2"),
+        ({"unlabelled": "use"}, "unlabelled: rows without a target say nothing"),
+        ({"n_estimators": 7}, "n_estimators: not a setting of ranker='association'"),
+    ],
+)
+def test_what_tests_cannot_do_is_an_error(settings: dict[str, Any], message: str) -> None:
+    frame = mixed().assign(y=1.0 * np.arange(N_ROWS), w=1.0)
+    with pytest.raises(fr.SettingError, match=message):
+        fr.rank(frame, "y", ranker="association", **settings)
+
+
+@pytest.mark.parametrize("n_rows", [1, 2, 4, 5])
+def test_few_rows_and_constants_say_nothing(n_rows: int) -> None:
+    X = np.column_stack([np.ones(n_rows), np.arange(n_rows), np.full(n_rows, np.nan)])
+    ranking = ranked(X, np.arange(n_rows) + 0.5)
+    assert np.isfinite(ranking.importances()).all()
+    assert ranking.p_value[0] == ranking.p_value[2] == 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["number", "heavy", "classes", "rare", "both rare"])
+def test_p_values_of_independent_features_are_at_most_what_they_say(kind: str) -> None:
+    """2,000 tables of 30 features: shares of p-values below 5 %, 1 % and 0.1 %."""
+    found = []
+    for seed in range(300):
+        rng = np.random.default_rng([seed, len(kind)])
+        n_rows = 400
+        X = rng.normal(size=(n_rows, 30))
+        X[:, 10:20] = rng.integers(3, size=(n_rows, 10))
+        X[:, 20:] = rng.random((n_rows, 10)) < 0.01
+        y: Any = rng.normal(size=n_rows)
+        if kind == "heavy":
+            y = np.exp(5 * y)
+        elif kind == "classes":
+            y = rng.choice(list("abc"), size=n_rows, p=[0.1, 0.2, 0.7])
+        elif kind in ("rare", "both rare"):
+            y = np.where(np.arange(n_rows) < 5, "rare", "common")
+        found.append(ranked(X if kind == "both rare" else X[:, :20], y).p_value)
+    p = np.concatenate(found)
+    for level, most in ((0.05, 0.056), (0.01, 0.0125), (0.001, 0.0017)):
+        assert (p <= level).mean() <= most, (level, (p <= level).mean())
+
+
+def test_it_is_a_selector_of_scikit_learn() -> None:
+    X = np.random.default_rng(0).normal(size=(N_ROWS, 6))
+    ranker = fr.AssociationRanker(n_features_to_select=2).fit(X, X[:, 4] - X[:, 2])
+    assert list(ranker.get_feature_names_out()) == ["x2", "x4"]
+    assert ranker.transform(X).shape == (N_ROWS, 2)
+    assert sorted(ranker.ranking_) == [1, 2, 3, 4, 5, 6]
