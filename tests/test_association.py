@@ -141,6 +141,21 @@ def test_the_bits_are_those_of_any_threads_container_and_memory(tmp_path: Path) 
     assert evidence(limited) == found
 
 
+def test_the_bits_are_those_of_any_partitions() -> None:
+    dask = pytest.importorskip("dask.dataframe")
+    rng = np.random.default_rng(3)
+    frame = pd.concat([mixed(3)] * 10, ignore_index=True)
+    frame["y"] = 0.1 * frame["number"] + rng.normal(size=len(frame))
+    frame["class"] = rng.choice(list("abc"), size=len(frame))
+    frame.loc[::7, "y"] = np.nan
+    one = evidence(fr.rank(frame, ["y", "class"], ranker="association"))
+    for n_partitions in (1, 7):
+        parts = dask.from_pandas(frame, npartitions=n_partitions)
+        assert evidence(fr.rank(parts, ["y", "class"], ranker="association")) == one
+    with pytest.raises(fr.SettingError, match="scope: tests of association need all rows"):
+        fr.rank(parts, "y", ranker=fr.AssociationRanker(scope="partition"))
+
+
 @pytest.mark.parametrize("task", ["regression", "classification"])
 def test_sparse_data_have_the_bits_of_dense_ones(task: str) -> None:
     rng = np.random.default_rng(4)

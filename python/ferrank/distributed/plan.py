@@ -16,7 +16,7 @@ from dask.system import CPU_COUNT
 
 from ferrank import _core
 from ferrank.data.classes import roles_of
-from ferrank.distributed import forests_apart, process, relief_apart, tasks
+from ferrank.distributed import association_apart, forests_apart, process, relief_apart, tasks
 from ferrank.distributed.drift import drift
 from ferrank.distributed.partitions import Partitions
 from ferrank.distributed.resources import SPILL_FRACTION, TaskResources
@@ -72,7 +72,7 @@ def rank(
         raise SettingError(f"scope: {scope!r} is neither 'global' nor 'partition'")
     if scope == "partition" and settings["ranker"] == "association":
         raise SettingError("scope: tests of association need all rows; use scope='global'")
-    if scope == "partition" and "myopic" in settings["scores"]:
+    if scope == "partition" and "myopic" in settings.get("scores", ()):
         raise SettingError("scores: myopic compares all rows at once; use scope='global', or leave it out")
     threads, memory, folder = resources
     temp_dir = None if folder is None else os.fspath(folder)
@@ -166,6 +166,8 @@ class _Run:
     def whole(self) -> bytes:
         """Return the contributions that all rows together make."""
         settings = self._asked[2]
+        if settings["ranker"] == "association":
+            return self._test_apart()
         reason = f" ({self._known.obstacle})" if self._known.obstacle else ""
         if settings["ranker"] == "relief":
             if not _fits(self._size) and self._known.obstacle is None:
@@ -277,13 +279,7 @@ class _Run:
     def _grow_apart(self, size: int) -> bytes:
         """Grow trees over partitions that keep their codes; those that see the same shadows in one round."""
         _log.info("memory plan: codes take %d MiB, and stay in their partitions", size >> 20)
-        codes = self._codes(self._kept, self._profile_of_all, None)
-        answer = _delayed(forests_apart.answer)
-        answers = [answer(self._token, part, self._asked, self._profile_of_all) for part in codes]
-        firsts = [0, *itertools.accumulate(rows for rows in self._kept if rows)][:-1]
-        shared = self._token, self._asked, self._means, firsts, self._profile_of_all
-        # The partitions keep their codes as long as these are here.
-        known, *kept = self._persist([_task(forests_apart.known, *shared, *answers), *codes], "coding", codes)
+        known, kept = self._persist_codes()
         grow = _delayed(forests_apart.grow_apart)
         n_workers = len(_limits())
         rounds = [_spans(*keys, n_workers) for keys in self._known.rounds]
@@ -298,6 +294,16 @@ class _Run:
             done += len(spans)
         return tasks.merge_accumulators(*gathered)
 
+    def _persist_codes(self) -> tuple[Any, list[Any]]:
+        """Return what all tasks know, and the codes, which partitions keep as long as these are here."""
+        codes = self._codes(self._kept, self._profile_of_all, None)
+        answer = _delayed(forests_apart.answer)
+        answers = [answer(self._token, part, self._asked, self._profile_of_all) for part in codes]
+        firsts = [0, *itertools.accumulate(rows for rows in self._kept if rows)][:-1]
+        shared = self._token, self._asked, self._means, firsts, self._profile_of_all
+        known, *kept = self._persist([_task(forests_apart.known, *shared, *answers), *codes], "coding", codes)
+        return known, kept
+
     def _shadows(self, known: Any, codes: list[Any], tree: int) -> list[Any]:
         """Return the codes of the shadows that the trees from ``tree`` on see, in each partition."""
         spread, piece, shadow = (
@@ -311,6 +317,25 @@ class _Run:
             for number, part in enumerate(codes)
         ]
         return list(_client().persist(shadows))
+
+    def _test_apart(self) -> bytes:
+        """Test features over partitions that keep their codes, some features at a time."""
+        known, kept = self._persist_codes()
+        tested, ranges, counts, contribution = (
+            _delayed(association_apart.tested),
+            _delayed(association_apart.ranges),
+            _delayed(association_apart.counts),
+            _delayed(association_apart.contribution),
+        )
+        [shared] = self._persist([tested(known)], "testing", [])
+        [of_features] = self._compute([ranges(shared)], "testing")
+        steps, totals = [], []
+        for features in of_features:
+            parts = [counts(shared, part, number, features) for number, part in enumerate(kept)]
+            steps += parts
+            totals.append(_merged(association_apart.add_counts, parts))
+        [data] = self._compute([contribution(shared, *totals)], "testing", steps)
+        return bytes(data)
 
     def _search_apart(self) -> list[Any]:
         """Search each partition where it is, and bring together the rows that count.
@@ -552,7 +577,7 @@ def _task(function: Callable[..., Any], *arguments: Any) -> Any:
     return _delayed(function)(*arguments)
 
 
-def _merged(merge: Callable[..., bytes], parts: list[Any]) -> Any:
+def _merged(merge: Callable[..., Any], parts: list[Any]) -> Any:
     """Return the tasks that merge ``parts`` in a tree."""
     step = _delayed(merge)
     while len(parts) > 1:

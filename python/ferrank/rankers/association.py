@@ -4,6 +4,7 @@ import os
 from collections.abc import Sequence
 from typing import Any, Literal, Self
 
+from ferrank.data.categories import FROM_DTYPE, CategoricalFeatures
 from ferrank.rankers.base import Ranker
 from ferrank.rankers.plan import AssociationPlan
 
@@ -33,6 +34,8 @@ class AssociationRanker(AssociationPlan, Ranker):
     target_weights : sequence of float, optional
         Weight of each target in the importances; None gives all targets weight 1. P-values do not depend on
         it.
+    categorical_features : sequence of str or int, mask or "from_dtype", default="from_dtype"
+        As of :class:`ForestRanker`.
     hierarchy : path, mapping, frame or table, optional
         As of :class:`ForestRanker`.
     hierarchy_decay : float, default=0.75
@@ -93,6 +96,7 @@ class AssociationRanker(AssociationPlan, Ranker):
         *,
         max_bins: int = 255,
         target_weights: Sequence[float] | None = None,
+        categorical_features: CategoricalFeatures = FROM_DTYPE,
         hierarchy: Any = None,
         hierarchy_decay: float = 0.75,
         unlabelled: Literal["error", "ignore"] | None = None,
@@ -105,6 +109,7 @@ class AssociationRanker(AssociationPlan, Ranker):
         self.task = task
         self.max_bins = max_bins
         self.target_weights = target_weights
+        self.categorical_features = categorical_features
         self.hierarchy = hierarchy
         self.hierarchy_decay = hierarchy_decay
         self.unlabelled = unlabelled
