@@ -84,6 +84,8 @@ def test_json(run: Run, data: Path) -> None:
         "task",
         "n_rows",
         "n_features",
+        "schema",
+        "source",
         "targets",
         "features",
         "scores",

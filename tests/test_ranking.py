@@ -2,12 +2,15 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
+import jsonschema
 import numpy as np
 import pyarrow as pa
 import pyarrow.feather
 import pytest
 
+import ferrank
 from ferrank import DataError, Ranking, ResourceError, ScoreRanking, SettingError
 
 
@@ -62,8 +65,9 @@ def test_tables() -> None:
 
 def test_json_object() -> None:
     found = make().to_dict()
-    assert list(found)[:9] == [
+    assert list(found)[:10] == [
         "ferrank",
+        "schema",
         "task",
         "n_rows",
         "n_features",
@@ -181,3 +185,46 @@ def test_intervals_that_touch_do_not_decide_and_equals_share_ranks() -> None:
     )
     assert ranking.score().rank_interval.tolist() == [[2, 4], [2, 4], [2, 4], [1, 1]]
     assert ranking.ranks().tolist() == [4, 2, 2, 1]
+
+
+def ranked(name: str) -> dict[str, Any]:
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    settings: dict[str, Any] = {
+        "joint": {"n_estimators": 200, "n_neighbors": 5},
+        "until": {"until": "stable", "n_estimators": 30, "ranker": "forest"},
+        "relief": {"ranker": "relief"},
+        "one tree": {"n_estimators": 1},
+        "by target": {"n_estimators": 5, "by_target": True},
+    }.get(name, {"n_estimators": 20})
+    y = X[:, 0] > 0 if name == "classification" else X[:, 0]
+    table = {f"x{number}": X[:, number] for number in range(3)} | {"y": y, "z": X[:, 1]}
+    targets = ["y", "z"] if name == "by target" else ["y"]
+    return ferrank.rank(table, targets, **settings, drop=[] if "z" in targets else ["z"]).to_dict()
+
+
+@pytest.mark.parametrize(
+    "name", ["regression", "classification", "joint", "until", "relief", "one tree", "by target"]
+)
+def test_json_keeps_to_its_schema(name: str) -> None:
+    schema = ferrank.Ranking.json_schema()
+    jsonschema.Draft202012Validator.check_schema(schema)
+    found = ranked(name)
+    jsonschema.validate(found, schema)
+    described = {
+        name: part["properties"].keys() for name, part in schema["$defs"].items() if "properties" in part
+    }
+    assert found.keys() <= schema["properties"].keys()
+    assert all(score.keys() <= described["score"] for score in found["scores"].values())
+    assert found.get("relevance", {}).keys() <= described["relevance"]
+    assert found.get("stopped", {}).keys() <= described["stopped"]
+    assert all(error.keys() <= described["model_error"] for error in found.get("model_error", {}).values())
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"schema": 2}, {"scores": {}}, {"n_rows": -1}, {"features": ["a", "a"]}, {"seconds": "long"}],
+    ids=str,
+)
+def test_the_schema_refuses_other_objects(change: dict[str, Any]) -> None:
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(make().to_dict() | change, ferrank.Ranking.json_schema())

@@ -63,10 +63,10 @@ def add_to(commands: Any) -> None:
 def _run(chosen: argparse.Namespace) -> None:
     from ferrank.evaluate import evaluate, report
     from ferrank.evaluate.evaluation import EVALUATION_SUFFIXES
-    from ferrank.evaluate.report import REPORT_SUFFIXES
+    from ferrank.ranking.page import PAGE_SUFFIXES
 
     output = chosen.output and check_path(chosen.output, EVALUATION_SUFFIXES)
-    page = chosen.report and check_path(chosen.report, REPORT_SUFFIXES)
+    page = chosen.report and check_path(chosen.report, PAGE_SUFFIXES)
     with progress_line() as progress:
         found = evaluate(
             chosen.data,

@@ -42,7 +42,12 @@ def add_to(commands: Any) -> None:
         help="keep contributions in FILE as they are made; a killed run goes on from there",
     )
     group = parser.add_argument_group("results")
-    group.add_argument("-o", "--output", metavar="FILE", help="save all as .csv, .parquet, .arrow or .json")
+    group.add_argument(
+        "-o",
+        "--output",
+        metavar="FILE",
+        help="save all as .csv, .parquet, .arrow or .json, or as a page, .html",
+    )
     group.add_argument("--plot", metavar="FILE", help="draw bars as .png, .svg or .pdf")
     group.add_argument(
         "-n", "--top", type=positive, default=20, metavar="K", help="rows of the table; default: 20"

@@ -31,9 +31,16 @@ def add_to(commands: Any) -> None:
     parser.add_argument(
         "-o", "--output", metavar="FILE", help="a page (.html), or the bars of one (.png, .svg, .pdf)"
     )
-    parser.add_argument("--title", metavar="TEXT", help="title of the page; default: Feature rankings")
     parser.add_argument(
-        "-n", "--top", type=positive, default=20, metavar="K", help="features shown; default: 20"
+        "--title", metavar="TEXT", help="title of the page; default: what the first ranking is of"
+    )
+    parser.add_argument(
+        "-n",
+        "--top",
+        type=positive,
+        default=20,
+        metavar="K",
+        help="features shown in tables and plots; default: 20",
     )
     parser.set_defaults(run=_run)
 
@@ -59,10 +66,14 @@ def _print(paths: list[str], top: int) -> None:
 
 
 def _page(chosen: argparse.Namespace, output: Path) -> None:
-    from ferrank.evaluate.report import report
+    from ferrank.ranking.page import Report
+    from ferrank.ranking.result import Ranking
 
-    title = {} if chosen.title is None else {"title": chosen.title}
-    report(output, chosen.rankings, top=chosen.top, **title)
+    rankings: dict[str, Ranking] = {}
+    for path in map(Path, chosen.rankings):
+        name = path.stem if path.stem not in rankings else str(path)
+        rankings[name] = Ranking.load(path)
+    Report(rankings, title=chosen.title).save(output)
     message(f"wrote {output}")
 
 

@@ -15,7 +15,7 @@ from ferrank.errors import ColumnTypeError, DataError, ResourceError
 from ferrank.evaluate.evaluation import UNWEIGHTED
 from ferrank.ranking import Ranking
 
-__all__ = ["Importances", "Rankings", "collect"]
+__all__ = ["Importances", "Rankings", "collect", "to_rankings"]
 
 Array = np.ndarray[Any, Any]
 One = Ranking | str | os.PathLike[str]
@@ -126,6 +126,58 @@ def collect(rankings: Rankings) -> list[Importances]:
         name = importances.name if times == 1 else f"{importances.name} ({times})"
         numbered.append(replace(importances, name=name))
     return numbered
+
+
+def to_rankings(rankings: Rankings) -> dict[str, Ranking]:
+    """Return all rankings by name: those of mappings and files have one, others are called by their ranker.
+
+    Importances from elsewhere are rankings without a task.
+
+    Raises
+    ------
+    DataError, ResourceError, SettingError, ColumnTypeError
+        The message names the file or the ranking; also where a ranking is of other features than the first.
+    """
+    everything = collect(rankings)
+    named = next((one.features for one in everything if one.features is not None), None)
+    features = named or [f"x{number}" for number in range(len(everything[0].values))]
+    for one in everything:
+        one.matched(features, "the first ranking")
+    if isinstance(rankings, Mapping):
+        pairs: list[tuple[str | None, Any]] = list(rankings.items())
+    elif isinstance(rankings, Ranking | str | os.PathLike):
+        pairs = [(None, rankings)]
+    else:
+        pairs = [(None, one) for one in rankings]
+    found: dict[str, Ranking] = {}
+    for name, one in pairs:
+        ranking = _ranking(name, one, features)
+        stem = Path(one).stem if isinstance(one, str | os.PathLike) else None
+        own = name or stem or str(ranking.settings.get("ranker") or "ranking")
+        found[own if own not in found else f"{own} ({len(found) + 1})"] = ranking
+    return found
+
+
+def _ranking(name: str | None, one: Any, features: Sequence[str]) -> Ranking:
+    if isinstance(one, Ranking):
+        return one
+    if not isinstance(one, str | os.PathLike):
+        scores = [replace(score, name="importance") for score in _of(name, one)]
+    elif Path(one).suffix.lower() == ".csv":
+        scores = _read_csv(Path(one))
+    else:
+        return Ranking.load(one)
+    made = Ranking.from_importances(
+        scores[0].features or features,
+        {score.name: score.values for score in scores},
+        task="",
+        targets=scores[0].targets,
+        standard_errors={
+            score.name: score.standard_errors for score in scores if score.standard_errors is not None
+        },
+    )
+    parts = {score.name: replace(made.scores[score.name], by_target=score.by_target) for score in scores}
+    return replace(made, scores=parts)
 
 
 def _of(name: str | None, one: Any) -> Iterator[Importances]:

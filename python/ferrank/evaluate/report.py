@@ -1,25 +1,24 @@
-"""One self-contained HTML page about rankings: no scripts, nothing from the network, fit for print.
+"""The page of rankings (:mod:`ferrank.ranking.page`) with sections about how good they are.
 
-Bars and heat maps are markup of the page, drawings of matplotlib are SVG within it. A policy in its head
-forbids the browser to load anything, whatever the names of features may hold.
+Drawings of matplotlib are SVG within it.
 """
 
 import base64
 import io
 import os
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ferrank._core import __version__
 from ferrank.errors import DataError
 from ferrank.evaluate.extra import need
 from ferrank.evaluate.measures import MEASURES
-from ferrank.evaluate.rankings import Importances, Rankings, collect
-from ferrank.output import check_path, replace
+from ferrank.evaluate.rankings import Rankings, to_rankings
+from ferrank.output import check_path
+from ferrank.ranking.page import PAGE_SUFFIXES, Report
+from ferrank.ranking.page.sections import heat_map
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -29,14 +28,9 @@ if TYPE_CHECKING:
     from ferrank.evaluate.evaluation import Evaluation
     from ferrank.evaluate.stability import Stability
 
-__all__ = ["REPORT_SUFFIXES", "report"]
+__all__ = ["report"]
 
 Array = np.ndarray[Any, Any]
-
-REPORT_SUFFIXES = (".html",)
-_SCORES_ABREAST = 2
-_BAR = 100.0
-"""Width of a bar's drawing, in units of its own."""
 
 
 def report(
@@ -48,7 +42,6 @@ def report(
     stability: "Stability | Mapping[str, Stability] | None" = None,
     comparison: "Comparison | None" = None,
     title: str = "Feature rankings",
-    top: int = 30,
 ) -> None:
     """Write a page about rankings and how good they are.
 
@@ -57,8 +50,8 @@ def report(
     path : path
         The .html file; one that is there is replaced.
     rankings : Ranking, path, sequence of these, or mapping, optional
-        As in :func:`~ferrank.evaluate.evaluate`. The first orders the features. Those with importances by
-        target get a heat map.
+        As in :func:`~ferrank.evaluate.evaluate`. The first orders the features; all of them can be sorted
+        and searched. Those with importances by target get a heat map.
     evaluation : Evaluation, optional
         Measures of the rankings.
     curves : Curves, optional
@@ -68,8 +61,6 @@ def report(
     comparison : Comparison, optional
         Of methods over data sets.
     title : str, default="Feature rankings"
-    top : int, default=30
-        Features shown.
 
     Raises
     ------
@@ -78,7 +69,7 @@ def report(
     ResourceError, SettingError
         The file cannot be written there.
     FerrankError
-        jinja2 or matplotlib is not installed.
+        An evaluation or the like is given, and jinja2 or matplotlib is not installed.
 
     Examples
     --------
@@ -90,128 +81,35 @@ def report(
     ...     "genie3" in (pathlib.Path(folder) / "report.html").read_text(encoding="utf-8")
     True
     """
-    target = check_path(path, REPORT_SUFFIXES)
+    target = check_path(path, PAGE_SUFFIXES)
     if all(part is None for part in (rankings, evaluation, curves, stability, comparison)):
         raise DataError("report: there is nothing to report; give rankings, an evaluation or curves")
-    jinja2 = need("jinja2", "reports")
-    found = [] if rankings is None else collect(rankings)
-    features = _features(found)
-    order = _order(found[0].values)[:top] if found else np.arange(0)
-    environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True)
-    environment.filters["breakable"] = _breakable
-    template = environment.from_string(
-        resources.files("ferrank.evaluate").joinpath("report.html").read_text(encoding="utf-8")
-    )
-    page = template.render(
+    page = Report(
+        {} if rankings is None else to_rankings(rankings),
         title=title,
-        version=__version__,
-        n_features=len(features),
-        n_shown=len(order),
-        tables=list(_tables(found, features, order)),
-        heat_maps=list(_heat_maps(found, features, order)),
+        sections=_sections(evaluation, curves, stability, comparison),
+    )
+    page.save(target)
+
+
+def _sections(
+    evaluation: "Evaluation | None",
+    curves: "Curves | None",
+    stability: "Stability | Mapping[str, Stability] | None",
+    comparison: "Comparison | None",
+) -> str:
+    if all(part is None for part in (evaluation, curves, stability, comparison)):
+        return ""
+    jinja2 = need("jinja2", "reports of evaluations")
+    environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True)
+    template = resources.files("ferrank.evaluate").joinpath("report.html").read_text(encoding="utf-8")
+    found: str = environment.from_string(template).render(
         evaluation=evaluation and _evaluation(evaluation),
         curves=curves and _curves(curves),
         stability=None if stability is None else _stability(stability),
         comparison=comparison and {"text": comparison.to_text(), "figure": _inline(comparison.plot())},
     )
-    replace(target, lambda partial: partial.write_text(page, encoding="utf-8"))
-
-
-def _breakable(name: str) -> Any:
-    """Let a line break after the joints of a name."""
-    markup = need("markupsafe", "reports")
-    joint = markup.Markup("<wbr>")
-    return joint.join(re.split(r"(?<=[_.:/-])(?=.)", name))
-
-
-def _features(found: Sequence[Importances]) -> list[str]:
-    """Return the names of the features, which all rankings must share."""
-    if not found:
-        return []
-    named = next((one.features for one in found if one.features is not None), None)
-    features = named or [f"x{number}" for number in range(len(found[0].values))]
-    for one in found:
-        one.matched(features, "the first ranking")
-    return features
-
-
-def _order(values: Array) -> Array:
-    return np.argsort(-values, kind="stable")
-
-
-def _tables(found: Sequence[Importances], features: list[str], order: Array) -> Iterator[dict[str, Any]]:
-    """Give tables of a few scores abreast, with a row for each feature of ``order``."""
-    for start in range(0, len(found), _SCORES_ABREAST):
-        shown = found[start : start + _SCORES_ABREAST]
-        columns = [list(_cells(one, features, order)) for one in shown]
-        yield {
-            "scores": [one.name for one in shown],
-            "has_errors": any(one.standard_errors is not None for one in shown),
-            "rows": [
-                {"feature": features[feature], "cells": [column[row] for column in columns]}
-                for row, feature in enumerate(order)
-            ],
-        }
-
-
-def _cells(one: Importances, features: list[str], order: Array) -> Iterator[dict[str, Any]]:
-    values = one.matched(features, "the first ranking")
-    errors = np.full(len(values), np.nan)
-    if one.standard_errors is not None:
-        place = {name: number for number, name in enumerate(one.features or features)}
-        errors = one.standard_errors[[place[name] for name in features]]
-    whiskers = np.nan_to_num(errors)
-    rank = 1 + len(values) - np.searchsorted(np.sort(values), values, side="right")
-    shown = values[order]
-    low = min(0.0, float((shown - whiskers[order]).min(initial=0.0)))
-    span = max(float((shown + whiskers[order]).max(initial=0.0)) - low, np.finfo(float).tiny)
-
-    def place_of(value: float) -> float:
-        return round(_BAR * (value - low) / span, 2)
-
-    for feature in order:
-        value, error = float(values[feature]), float(errors[feature])
-        ends = sorted((place_of(0.0), place_of(value)))
-        yield {
-            "rank": int(rank[feature]),
-            "value": f"{value:#.4g}",
-            "error": None if np.isnan(error) else f"{error:#.2g}",
-            "zero": place_of(0.0),
-            "start": ends[0],
-            "width": round(ends[1] - ends[0], 2),
-            "low": None if np.isnan(error) else place_of(value - error),
-            "high": None if np.isnan(error) else place_of(value + error),
-        }
-
-
-def _heat_maps(found: Sequence[Importances], features: list[str], order: Array) -> Iterator[dict[str, Any]]:
-    for one in found:
-        if one.by_target is not None:
-            place = {name: number for number, name in enumerate(one.features or features)}
-            rows = [place[features[feature]] for feature in order]
-            yield _heat(one.name, [features[feature] for feature in order], one.targets, one.by_target[rows])
-
-
-def _heat(name: str, rows: Sequence[str], columns: Sequence[str], values: Array) -> dict[str, Any]:
-    """Return a heat map whose shades go from the least to the greatest of its values."""
-    known = values[np.isfinite(values)]
-    low, high = (float(known.min()), float(known.max())) if len(known) else (0.0, 0.0)
-    span = (high - low) or 1.0
-
-    def cell(value: float) -> dict[str, Any]:
-        if not np.isfinite(value):
-            return {"text": "–", "shade": 0.0, "dark": False}
-        shade = (value - low) / span
-        return {"text": f"{value:.3g}", "shade": round(shade, 3), "dark": shade > 0.6}
-
-    return {
-        "name": name,
-        "columns": list(columns),
-        "rows": [
-            {"name": row, "cells": [cell(float(value)) for value in line]}
-            for row, line in zip(rows, values, strict=True)
-        ],
-    }
+    return found
 
 
 def _evaluation(evaluation: "Evaluation") -> dict[str, Any]:
@@ -223,6 +121,7 @@ def _evaluation(evaluation: "Evaluation") -> dict[str, Any]:
         title = MEASURES[name].title + (" ↑" if MEASURES[name].higher_is_better else " ↓")
         return {"title": title, "cells": [{"text": text, "best": text == best} for text in texts]}
 
+    markup = need("markupsafe", "reports of evaluations")
     return {
         "task": evaluation.task,
         "n_train": evaluation.n_train,
@@ -231,12 +130,10 @@ def _evaluation(evaluation: "Evaluation") -> dict[str, Any]:
         "rankings": evaluation.rankings,
         "rows": [row(name, values) for name, values in evaluation.measures.items()],
         "heat_maps": [
-            _heat(
-                MEASURES[name].title if name in MEASURES else name.upper(),
-                evaluation.targets,
-                evaluation.rankings,
-                values.T,
-            )
+            {
+                "name": MEASURES[name].title if name in MEASURES else name.upper(),
+                "table": markup.Markup(heat_map(evaluation.targets, evaluation.rankings, values.T)),
+            }
             for name, values in evaluation.by_target.items()
         ],
     }

@@ -3,6 +3,7 @@
 import os
 import warnings
 from collections.abc import Sequence, Set
+from dataclasses import replace
 from functools import partial
 from numbers import Number
 from typing import TYPE_CHECKING, Any, Literal, cast
@@ -189,10 +190,11 @@ def _rank_dataset(
         dataset._is_checked = True
         for finding in worst(source, roles):
             warnings.warn(f"{finding} (ferrank.check looks for more)", SpoiledDataWarning, stacklevel=3)
-    if not keeps or ranker.until is not None or not isinstance(ranker, EnginePlan):
-        return ranker._rank_source(source, roles, progress, resume)
-    profile = dataset.profile(roles, ranker._settings(), partial(ranker._profile, source, roles))
-    return ranker._rank_source(source, roles, progress, resume, profile)
+    profile = None
+    if keeps and ranker.until is None and isinstance(ranker, EnginePlan):
+        profile = dataset.profile(roles, ranker._settings(), partial(ranker._profile, source, roles))
+    ranking = ranker._rank_source(source, roles, progress, resume, profile)
+    return replace(ranking, source=source.name)
 
 
 def _as_names(data: Any, target: Any) -> Any:

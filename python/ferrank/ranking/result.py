@@ -11,6 +11,7 @@ import pyarrow as pa
 from ferrank.errors import DataError, SettingError
 from ferrank.ranking import plot, storage, text
 from ferrank.ranking.model_error import ModelError
+from ferrank.ranking.page import Report
 from ferrank.ranking.relevance import FDR, Dependence, Relevance, check_fdr
 from ferrank.ranking.scores import Floats, ScoreRanking, rank_importances
 from ferrank.ranking.stopping import Stop
@@ -55,6 +56,8 @@ class Ranking:
         Why ``model_error`` is None.
     relevance : Relevance or None
         P-values and what follows from them, with ``shadows=True``.
+    source : str or None
+        What was ranked: the name of a file, or "table" and the like.
 
     Examples
     --------
@@ -77,6 +80,7 @@ class Ranking:
     model_error: dict[str, ModelError] | None = None
     no_model_error: str | None = None
     relevance: Relevance | None = None
+    source: str | None = None
 
     @classmethod
     def from_core(cls, result: dict[str, Any], settings: dict[str, Any], seconds: float | None) -> Self:
@@ -312,12 +316,24 @@ class Ranking:
         """Return the object that ``ferrank rank --json`` prints; arrays are lists in input order."""
         return storage.to_dict(self)
 
+    @staticmethod
+    def json_schema() -> dict[str, Any]:
+        """Return the JSON Schema (draft 2020-12) of :meth:`to_dict`, of .json files, and of ``--json``.
+
+        Objects name its version as ``schema``. Within a version, members are added at most.
+
+        >>> Ranking.json_schema()["properties"]["schema"]
+        {'description': 'version of this schema', 'const': 1}
+        """
+        return storage.json_schema()
+
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Save as .csv, .parquet, .arrow or .json, told by the suffix; replaces a file in one step.
+        """Save as .csv, .parquet, .arrow, .json or .html, told by the suffix; replaces a file in one step.
 
         A CSV has the columns ``feature, rank``, with p-values ``p_value, q_value, verdict``, and for each
-        score ``S, S_standard_error, S_monte_carlo_error``, best first. The other formats can be read again by
-        :meth:`load`.
+        score ``S, S_standard_error, S_monte_carlo_error``, best first. An .html file is the page of
+        :meth:`report`. The other formats can be read again by :meth:`load`; what is in a .json file is in
+        :meth:`json_schema`.
         """
         storage.save(self, path)
 
@@ -352,6 +368,32 @@ class Ranking:
         matplotlib.figure.Figure
         """
         return plot.plot(self, path, top=top, scores=scores, ax=ax)
+
+    def report(self, others: Mapping[str, "Ranking"] | None = None, *, title: str | None = None) -> Report:
+        """Return a page about the ranking that can be worked with, which notebooks show.
+
+        All features can be sorted and searched; the page also has importances by target, how alike the scores
+        are, and what the ranking is of. It loads nothing from elsewhere.
+
+        Parameters
+        ----------
+        others : mapping of str to Ranking, optional
+            Rankings of the same features to compare with, by name.
+        title : str, optional
+            Of the page.
+
+        Returns
+        -------
+        Report
+            With the methods ``save(path)`` and the page as ``html``.
+
+        Raises
+        ------
+        DataError
+            The others rank other features.
+        """
+        own = str(self.settings.get("ranker") or "ranking")
+        return Report({own: self, **(others or {})}, title=title)
 
     def to_text(self, top: int = 10) -> str:
         """Return a table of the ``top`` best features as text."""

@@ -6,6 +6,7 @@ import math
 import os
 from collections.abc import Callable
 from dataclasses import asdict
+from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_type_hints
 
@@ -24,8 +25,10 @@ from ferrank.ranking.stopping import Stop
 if TYPE_CHECKING:
     from ferrank.ranking.result import Ranking
 
-__all__ = ["SUFFIXES", "load", "save", "to_dict", "to_table"]
+__all__ = ["SUFFIXES", "json_schema", "load", "save", "to_dict", "to_table"]
 
+_SCHEMA = 1
+"""The version of the JSON object; described in ``ranking.schema.json``."""
 _METADATA = b"ferrank"
 _DERIVED = ("p_value", "q_value", "verdict")
 """Columns of tables that follow from the evidence of features."""
@@ -35,6 +38,7 @@ def to_dict(ranking: "Ranking") -> dict[str, Any]:
     """Return the ranking as plain lists and numbers, NaN as None."""
     result = {
         "ferrank": __version__,
+        "schema": _SCHEMA,
         "task": ranking.task,
         "n_rows": ranking.n_rows,
         "n_features": len(ranking.features),
@@ -44,6 +48,8 @@ def to_dict(ranking: "Ranking") -> dict[str, Any]:
         "settings": ranking.settings,
         "seconds": ranking.seconds,
     }
+    if ranking.source is not None:
+        result["source"] = ranking.source
     if ranking.n_unlabelled:
         result["n_unlabelled"] = ranking.n_unlabelled
     if ranking.stopped is not None:
@@ -60,6 +66,13 @@ def to_dict(ranking: "Ranking") -> dict[str, Any]:
             **{name: values.tolist() for name, values in _derived(ranking.relevance).items()},
         }
     return result
+
+
+def json_schema() -> dict[str, Any]:
+    """Return the JSON Schema of :func:`to_dict`."""
+    text = resources.files("ferrank.ranking").joinpath("ranking.schema.json").read_text(encoding="utf-8")
+    schema: dict[str, Any] = json.loads(text)
+    return schema
 
 
 def _derived(relevance: Relevance) -> dict[str, Any]:
@@ -148,11 +161,16 @@ def _write_json(ranking: "Ranking", path: Path) -> None:
     path.write_text(json.dumps(to_dict(ranking), allow_nan=False) + "\n", encoding="utf-8")
 
 
+def _write_html(ranking: "Ranking", path: Path) -> None:
+    ranking.report().save(path)
+
+
 _WRITERS: dict[str, Callable[["Ranking", Path], None]] = {
     ".csv": _write_csv,
     ".parquet": _write_parquet,
     ".arrow": _write_arrow,
     ".json": _write_json,
+    ".html": _write_html,
 }
 
 
@@ -237,6 +255,7 @@ def _fields(about: dict[str, Any], scores: dict[str, dict[str, Any]]) -> dict[st
         "targets": about["targets"],
         "scores": {name: score(values) for name, values in scores.items()},
         "n_unlabelled": about.get("n_unlabelled", 0),
+        "source": about.get("source"),
         "settings": about["settings"],
         "seconds": about["seconds"],
         "stopped": Stop(**about["stopped"]) if "stopped" in about else None,
@@ -257,6 +276,7 @@ _TYPES = {
     "settings": dict,
     "seconds": float | None,
     "no_model_error": str | None,
+    "source": str | None,
 }
 
 

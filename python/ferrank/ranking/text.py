@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ferrank.ranking.result import Ranking
     from ferrank.ranking.scores import ScoreRanking
 
-__all__ = ["html", "labels", "shorten", "table", "text"]
+__all__ = ["heading", "html", "html_table", "labels", "notes", "shorten", "table", "text"]
 
 _NAME_WIDTH = 40
 _DIGITS = 4
@@ -87,11 +87,18 @@ def text(ranking: "Ranking", top: int) -> str:
         ).rstrip()
         for row in rows
     ]
-    return "\n".join([_heading(ranking), "", *lines, *_footer(ranking, top)])
+    return "\n".join([heading(ranking), "", *lines, *_footer(ranking, top)])
 
 
 def html(ranking: "Ranking", top: int) -> str:
     """Return the same for notebooks."""
+    footer = "<br>".join(escape(line) for line in _footer(ranking, top) if line)
+    title = f"<p><strong>{escape(heading(ranking))}</strong></p>"
+    return f"<div>{title}{html_table(ranking, top)}<p>{footer}</p></div>"
+
+
+def html_table(ranking: "Ranking", top: int) -> str:
+    """Return the table of the ``top`` best features as markup."""
     head, *body = _rows(ranking, top)
 
     def row(cells: list[str], tag: str) -> str:
@@ -102,15 +109,12 @@ def html(ranking: "Ranking", top: int) -> str:
         )
         return f"<tr>{''.join(styled)}</tr>"
 
-    footer = "<br>".join(escape(line) for line in _footer(ranking, top) if line)
-    return (
-        f"<div><p><strong>{escape(_heading(ranking))}</strong></p>"
-        f"<table><thead>{row(head, 'th')}</thead><tbody>{''.join(row(cells, 'td') for cells in body)}</tbody>"
-        f"</table><p>{footer}</p></div>"
-    )
+    rows = "".join(row(cells, "td") for cells in body)
+    return f"<table><thead>{row(head, 'th')}</thead><tbody>{rows}</tbody></table>"
 
 
-def _heading(ranking: "Ranking") -> str:
+def heading(ranking: "Ranking") -> str:
+    """Return what is ranked, for what, by how many rows."""
     if not ranking.targets:
         return f"{len(ranking.features):,} features ranked without a target, {ranking.n_rows:,} rows"
     targets = ", ".join(shorten(name) for name in ranking.targets[:3])
@@ -236,7 +240,12 @@ def _footer(ranking: "Ranking", top: int) -> list[str]:
     lines = []
     if len(ranking.features) > top:
         lines.append(f"… and {len(ranking.features) - top:,} more features")
-    lines += ["", *_definitions(ranking)]
+    return [*lines, "", *notes(ranking, top)]
+
+
+def notes(ranking: "Ranking", top: int) -> list[str]:
+    """Return what the scores and errors mean, how good the model is, and what is relevant."""
+    lines = _definitions(ranking)
     lines += _errors(ranking, top)
     lines += _model_errors(ranking)
     if ranking.relevance is not None:
