@@ -20,7 +20,7 @@ __all__ = ["heading", "html", "html_table", "labels", "notes", "shorten", "table
 
 _NAME_WIDTH = 40
 _DIGITS = 4
-_SCORES = 3
+_SCORES = 4
 """Number of scores in a table that also has verdicts."""
 _NOTABLE = 0.2
 """Share of the Monte Carlo variance in a squared standard error from which on it is mentioned."""
@@ -147,7 +147,8 @@ def _shown(ranking: "Ranking") -> dict[str, "ScoreRanking"]:
     """Return the scores that have room in a terminal."""
     names = list(ranking.scores)
     if len(names) > _SCORES and ranking.relevance is not None:
-        names = [*names[: _SCORES - 1], names[-1]]
+        # In joint rankings the last ones are those of other rankers.
+        names = [*names[: _SCORES // 2], *names[-_SCORES // 2 :]]
     return {name: ranking.scores[name] for name in names}
 
 

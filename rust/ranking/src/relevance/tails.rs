@@ -4,8 +4,10 @@
 use statrs::distribution::{ContinuousCDF, Normal};
 use statrs::function::gamma::{checked_gamma_ur, ln_gamma};
 
-/// P-values near 1 would outweigh all others in Cauchy's combination.
-const MOST: f64 = 0.999;
+/// P-values near 1 would outweigh others in Cauchy's combination, also those of rankers that cannot say anything about a
+/// feature. Of three independent p-values the combination then is at most 0.1 in 10.5 % of the cases, and at most 0.01 in
+/// 1.02 %.
+const MOST: f64 = 0.9;
 /// The logarithm of a p-value that is 0: above every other importance.
 pub(super) const IMPOSSIBLE: f64 = -1e6;
 /// The share of a sample that its tail is fitted to, and the least and the greatest number of values.
