@@ -56,7 +56,8 @@ function extent({value, error}) {
 }
 const shown = (value, {decimals}) =>
   Number.isFinite(value) ? (decimals === null ? value.toExponential(3) : value.toFixed(decimals)) : String(value);
-const brief = (value) => value < 1e-45 ? "0" : Number(value.toPrecision(2)).toString();
+// Single precision ends there.
+const brief = (value) => value < 1.2e-38 ? "< 1e-37" : Number(value.toPrecision(2)).toString();
 const known = (array, row) => array && Number.isFinite(array[row]);
 const interval = ({best, worst}, row) => best[row] === worst[row] ? `${best[row]}` : `${best[row]}–${worst[row]}`;
 
@@ -349,6 +350,8 @@ table.replaceChildren(element("table", {"aria-labelledby": "table-title"}, eleme
 tell();
 render();
 let pending = false;
+// The table grows when its first rows are there, and when the window does.
+new ResizeObserver(() => render()).observe(table);
 table.addEventListener("scroll", () => {
   if (pending) return;
   pending = true;
