@@ -8,7 +8,7 @@ from ferrank.data.dataset import Dataset
 from ferrank.errors import SettingError
 from ferrank.rankers.plan import (
     JOINT_DRAWS,
-    JOINT_TREES,
+    TREES_WITH_P_VALUES,
     AssociationPlan,
     ForestPlan,
     JointPlan,
@@ -51,7 +51,7 @@ PRESETS: dict[str, dict[str, dict[str, Any]]] = {
 """Settings of rankers by the name of a preset; "papers" are those of Petković et al. 2020a."""
 
 WITH_P_VALUES: dict[str, dict[str, Any]] = {
-    "forest": {"shadows": True, "n_estimators": JOINT_TREES},
+    "forest": {"shadows": True, "n_estimators": TREES_WITH_P_VALUES},
     "relief": {"target_draws": JOINT_DRAWS},
 }
 """The settings from which p-values follow, for rankers that give none by default."""
