@@ -20,7 +20,7 @@ CHECKS = {
     "PR04": "a parameter has no type",
     "PR07": "a parameter has no description",
 }
-RESULTS = {"Accumulator", "ModelError", "Profile", "Ranking", "Relevance", "ScoreRanking", "Stop",
+RESULTS = {"Accumulator", "Clusters", "ModelError", "Profile", "Ranking", "Relevance", "ScoreRanking", "Stop",
            "Tuning", "Areas", "Comparison", "Curves", "Evaluation", "Measure", "Stability",
            "Synthetic"}  # fmt: skip
 """Returned, not made by users: described by attributes."""

@@ -15,7 +15,7 @@ from ferrank.cli.options import (
     positive,
 )
 from ferrank.cli.progress import message, progress_line
-from ferrank.output import check_path
+from ferrank.output import check_path, visible
 
 __all__ = ["add_to"]
 
@@ -30,6 +30,7 @@ def add_to(commands: Any) -> None:
             "ferrank rank iris.csv --target class",
             "ferrank rank iris.csv -t class --select fdr=0.05 -o ranking.parquet --plot ranking.png",
             "ferrank rank genes.arff -t yield -t purity --ranker forest --trees 500 --score permutation",
+            "ferrank rank iris.csv -t class --clusters 0.9 -o page.html",
             "cat measurements.csv | ferrank rank - -t y --json",
         ),
     )
@@ -59,6 +60,20 @@ def add_to(commands: Any) -> None:
         help="say which features are relevant, such that at most this share of them is expected to be "
         "irrelevant, and print these; default: fdr=0.1, without a selection",
     )
+    group.add_argument(
+        "--clusters",
+        nargs="?",
+        type=_association,
+        const=True,
+        metavar="A",
+        help="cluster the 1,000 best features: any two of a cluster have an association of at least A; "
+        "default: 0.7",
+    )
+    group.add_argument(
+        "--representatives",
+        action="store_true",
+        help="print the best feature of each cluster, best first, one a line, instead of the table",
+    )
     group.add_argument("--json", action="store_true", help="print one JSON object instead of the table")
     parser.set_defaults(run=_run)
 
@@ -76,6 +91,16 @@ def _rate(text: str) -> float:
 _rate.__name__ = "fdr=RATE with a rate above 0 and below 1"
 
 
+def _association(text: str) -> float:
+    """Parse the least association within clusters."""
+    from ferrank.ranking.clusters import check_association
+
+    return check_association(float(text)) or 0.0
+
+
+_association.__name__ = "number above 0 and below 1"
+
+
 def _run(chosen: argparse.Namespace) -> None:
     from ferrank.cli.rankers import make_plan
     from ferrank.rankers.rank import rank
@@ -88,6 +113,7 @@ def _run(chosen: argparse.Namespace) -> None:
             **columns_of(chosen),
             sample_weight=chosen.weight,
             ranker=plan,
+            clusters=chosen.clusters or chosen.representatives,
             resume=chosen.resume,
             progress=progress,
         )
@@ -101,6 +127,9 @@ def _run(chosen: argparse.Namespace) -> None:
         message(f"drew {plot}")
     if chosen.json:
         print(json.dumps(ranking.to_dict(), allow_nan=False))
+        return
+    if chosen.representatives:
+        print(*map(visible, ranking.representatives()), sep="\n")
         return
     print(ranking.to_text(chosen.top))
     if chosen.select is not None:

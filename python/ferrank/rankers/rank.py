@@ -12,6 +12,8 @@ import numpy as np
 import pyarrow as pa
 
 from ferrank import _core
+from ferrank._core import Source
+from ferrank.data.association import associations, sample_of
 from ferrank.data.categories import CategoricalFeatures
 from ferrank.data.check import worst
 from ferrank.data.dataset import Dataset
@@ -22,7 +24,8 @@ from ferrank.errors import DataError, SettingError, SpoiledDataWarning
 from ferrank.progress import Progress, shown
 from ferrank.rankers.plan import EnginePlan, ForestPlan, Plan
 from ferrank.rankers.registry import chosen_plan, dataset_of, given_twice, opened, with_preset
-from ferrank.ranking import Ranking
+from ferrank.ranking import Clusters, Ranking
+from ferrank.ranking.clusters import MOST_FEATURES, check_association
 from ferrank.run import finish
 
 if TYPE_CHECKING:
@@ -47,6 +50,7 @@ def rank(
     categorical_features: CategoricalFeatures | None = None,
     ranker: Plan | type[Plan] | Literal["auto", "joint", "forest", "relief", "association"] = "auto",
     preset: Literal["papers"] | None = None,
+    clusters: bool | float | None = None,
     resume: str | os.PathLike[str] | None = None,
     progress: Progress | bool | None = None,
     **settings: Any,
@@ -99,6 +103,12 @@ def rank(
         "papers" are the settings of Petković et al. 2020a: a forest of 100 trees with the scores ``genie3``,
         ``symbolic`` and ``permutation`` that leaves missing values out of gains, or with ``ranker="relief"``
         ten neighbors. ``settings`` take precedence.
+    clusters : bool or float, optional
+        Whether to cluster the 1,000 best features by what they say: features of a cluster have an association
+        of at least this number with each other, with True 0.7. It is the absolute rank correlation of
+        numbers, Cramér's V of categories with the correction of Bergsma (2013), or the share of variance that
+        categories explain, of a sample of at most 10,000 rows. See :attr:`Ranking.clusters`,
+        :meth:`Ranking.representatives` and :meth:`Ranking.without_redundancy`. Not for dask collections.
     resume : path, optional
         File to which the contributions of trees or queries are written as they are computed. A run that was
         killed continues from the file when called with the same arguments, and gives the same bits. A
@@ -150,6 +160,7 @@ def rank(
         ranker = cast(Literal["forest", "relief"], named)
     target = _as_names(data, target)
     data = _named(data, feature_names)
+    association = check_association(clusters)
     with shown(progress) as line:
         if not _holds_values(data, target):
             data, sample_weight = _with_column(data, "sample_weight", sample_weight)
@@ -168,21 +179,28 @@ def rank(
             )
             weighted = dataset.sample_weight is not None
             chosen = chosen_plan(ranker, settings, weighted=weighted, task=dataset.task)
-            return _rank_dataset(chosen, dataset, line, resume, keeps=dataset is data)
+            return _rank_dataset(chosen, dataset, line, resume, association, keeps=dataset is data)
         columns = {"target_last": target_last, "labels": labels, "drop": drop or None, "resume": resume}
         for name, value in columns.items():
             if value is not None:
                 raise SettingError(f"{name}: not where target holds the values themselves; leave it out")
         chosen = chosen_plan(ranker, settings, weighted=sample_weight is not None, task=task)
         given = {"task": task, "hierarchy": hierarchy, "categorical_features": categorical_features}
-        return _rank_values(chosen, data, target, given, sample_weight, groups, line)
+        return _rank_values(chosen, data, target, given, sample_weight, groups, line, association)
 
 
 def _rank_dataset(
-    ranker: Plan, dataset: Dataset, progress: Progress | None, resume: Any, *, keeps: bool
+    ranker: Plan,
+    dataset: Dataset,
+    progress: Progress | None,
+    resume: Any,
+    association: float | None,
+    *,
+    keeps: bool,
 ) -> Ranking:
     """Rank the features of a data set; ``keeps``: its profile serves further rankings."""
     if dataset.is_lazy:
+        _check_in_memory(association)
         roles = dataset.roles(ranker.task, ranker.hierarchy, ranker.categorical_features)
         return ranker._rank_partitions(_partitions(dataset, resume), roles, progress)
     source, roles = opened(ranker, dataset)
@@ -194,7 +212,25 @@ def _rank_dataset(
     if keeps and ranker.until is None and isinstance(ranker, EnginePlan):
         profile = dataset.profile(roles, ranker._settings(), partial(ranker._profile, source, roles))
     ranking = ranker._rank_source(source, roles, progress, resume, profile)
-    return replace(ranking, source=source.name)
+    return _with_clusters(replace(ranking, source=source.name), source, roles, association)
+
+
+def _with_clusters(
+    ranking: Ranking, source: Source, roles: dict[str, Any], association: float | None
+) -> Ranking:
+    """Return ``ranking`` with the clusters of its best features, if there is a least association for them."""
+    if association is None:
+        return ranking
+    columns = sample_of(source, roles, ranking.top(MOST_FEATURES))
+    of_pairs = associations(columns)
+    return replace(ranking, clusters=Clusters.of([one.name for one in columns], of_pairs, association))
+
+
+def _check_in_memory(association: float | None) -> None:
+    if association is not None:
+        raise SettingError(
+            "clusters: not of a dask collection; rank it, then a sample of its rows with clusters=True"
+        )
 
 
 def _as_names(data: Any, target: Any) -> Any:
@@ -257,6 +293,7 @@ def _rank_values(
     sample_weight: Any,
     groups: Any,
     progress: Progress | None,
+    association: float | None,
 ) -> Ranking:
     """Rank features whose targets, weights and groups lie beside them; ``given`` are parameters or None."""
     from sklearn.base import clone
@@ -266,9 +303,11 @@ def _rank_values(
     own: Ranker = clone(estimator_of(ranker))
     own.set_params(**{name: value for name, value in given.items() if value is not None})
     if is_lazy(X):
+        _check_in_memory(association)
         own._fit(X, y, sample_weight, groups)
         return own.result_
-    return own._rank_source(*own._examples(X, y, sample_weight, groups), progress)
+    source, roles = own._examples(X, y, sample_weight, groups)
+    return _with_clusters(own._rank_source(source, roles, progress), source, roles, association)
 
 
 def _partitions(dataset: Dataset, resume: Any) -> Any:

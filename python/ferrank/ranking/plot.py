@@ -14,9 +14,10 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+    from ferrank.ranking.clusters import Clusters
     from ferrank.ranking.result import Ranking
 
-__all__ = ["PLOT_SUFFIXES", "need_matplotlib", "plot"]
+__all__ = ["PLOT_SUFFIXES", "need_matplotlib", "plot", "plot_clusters"]
 
 PLOT_SUFFIXES = (".png", ".svg", ".pdf")
 
@@ -116,3 +117,34 @@ def _panel(axes: "Axes", ranking: "Ranking", name: str, top: int, colour: str) -
     axes.tick_params(axis="y", length=0)
     for side in ("top", "right", "left"):
         axes.spines[side].set_visible(False)
+
+
+def plot_clusters(
+    clusters: "Clusters", path: str | os.PathLike[str] | None = None, *, top: int = 40
+) -> "Figure":
+    """Draw the tree of the best features; see :meth:`ferrank.Ranking.plot_clusters`."""
+    names, branches = clusters.tree(top)
+    size = (_PANEL_INCHES * 1.4, 1.2 + _BAR_INCHES * max(len(names), 4))
+    figure = need_matplotlib()(figsize=size, dpi=150, layout="constrained")
+    axes = figure.subplots()
+    for branch in branches:
+        (first, from_first), (second, from_second) = branch.first, branch.second
+        joined = branch.association >= clusters.threshold
+        axes.plot(
+            [from_first, branch.association, branch.association, from_second],
+            [first, first, second, second],
+            color=_COLOURS[0] if joined else "#888888",
+            linewidth=1.4 if joined else 0.9,
+        )
+    axes.axvline(clusters.threshold, color=_COLOURS[1], linewidth=0.8, linestyle="--")
+    axes.set_xlim(1.02, -0.02)
+    axes.set_ylim(len(names) - 0.5, -0.5)
+    axes.set_yticks(range(len(names)), labels(names, 28), fontsize=8)
+    axes.tick_params(axis="y", length=0)
+    axes.set_xlabel("least association of two features in a cluster", fontsize=8)
+    axes.tick_params(axis="x", labelsize=8)
+    for side in ("top", "right", "left"):
+        axes.spines[side].set_visible(False)
+    if path is not None:
+        replace(check_path(path, PLOT_SUFFIXES), figure.savefig)
+    return figure

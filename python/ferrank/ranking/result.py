@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from ferrank.errors import DataError, SettingError
 from ferrank.ranking import plot, storage, text
+from ferrank.ranking.clusters import Clusters, least_redundant
 from ferrank.ranking.model_error import ModelError
 from ferrank.ranking.page import Report
 from ferrank.ranking.relevance import FDR, Dependence, Relevance, check_fdr
@@ -58,6 +59,8 @@ class Ranking:
         P-values and what follows from them, with ``shadows=True``.
     source : str or None
         What was ranked: the name of a file, or "table" and the like.
+    clusters : Clusters or None
+        Features that say the same, of ``rank(..., clusters=True)``.
 
     Examples
     --------
@@ -81,6 +84,7 @@ class Ranking:
     no_model_error: str | None = None
     relevance: Relevance | None = None
     source: str | None = None
+    clusters: Clusters | None = None
 
     @classmethod
     def from_core(cls, result: dict[str, Any], settings: dict[str, Any], seconds: float | None) -> Self:
@@ -276,6 +280,58 @@ class Ranking:
         """(n_features, 2); the best and the worst possible rank, of :meth:`score_with_errors`."""
         return self.score_with_errors().rank_interval
 
+    def representatives(self) -> list[str]:
+        """Return the best feature of each cluster, best first.
+
+        Raises
+        ------
+        SettingError
+            The ranking has no clusters.
+
+        Examples
+        --------
+        >>> import ferrank, numpy as np
+        >>> a, b = np.random.default_rng(0).normal(size=(2, 100))
+        >>> table = {"a": a, "b": b, "a_too": a + 0.01 * b, "y": 2 * a + b}
+        >>> ranking = ferrank.rank(table, "y", n_estimators=50, clusters=0.9)
+        >>> len(ranking.representatives()), ranking.clusters.members("a")
+        (2, ['a', 'a_too'])
+        """
+        return self._known_clusters().representatives()
+
+    def without_redundancy(self, k: int = 10, score: str | None = None) -> list[str]:
+        """Return ``k`` features that are important and say little that those before them have said.
+
+        After the best one, each is the one with the greatest quotient of its importance and its mean
+        association, at least 0.1, with those that are chosen (the variant RFCQ of mRMR: Zhao, Anand and
+        Wang 2019; mRMR: Ding and Peng 2005). Features whose importance is not above 0 come last.
+
+        Parameters
+        ----------
+        k : int, default=10
+            Number of features, of those that are clustered.
+        score : str, optional
+            By default the first one.
+
+        Raises
+        ------
+        SettingError
+            The ranking has no clusters, or was loaded from a file, which has no associations.
+        """
+        clusters = self._known_clusters()
+        if clusters.association is None:
+            raise SettingError(
+                "without_redundancy: files of rankings do not have the associations of features; rank again"
+            )
+        place = {name: number for number, name in enumerate(self.features)}
+        importance = self.importances(score)[[place[name] for name in clusters.features]]
+        return [clusters.features[number] for number in least_redundant(importance, clusters.association, k)]
+
+    def _known_clusters(self) -> Clusters:
+        if self.clusters is None:
+            raise SettingError("clusters: this ranking has none; rank(..., clusters=True) finds some")
+        return self.clusters
+
     def score_with_errors(self) -> ScoreRanking:
         """Return the first score that has standard errors; the first one if none has.
 
@@ -394,6 +450,27 @@ class Ranking:
         """
         own = str(self.settings.get("ranker") or "ranking")
         return Report({own: self, **(others or {})}, title=title)
+
+    def plot_clusters(self, path: str | os.PathLike[str] | None = None, *, top: int = 40) -> "Figure":
+        """Draw the tree of the best features: where they merge, any two have that association or more.
+
+        Parameters
+        ----------
+        path : path, optional
+            Where to save it; .png, .svg or .pdf.
+        top : int, default=40
+            Number of features.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+
+        Raises
+        ------
+        SettingError
+            The ranking has no clusters.
+        """
+        return plot.plot_clusters(self._known_clusters(), path, top=top)
 
     def to_text(self, top: int = 10) -> str:
         """Return a table of the ``top`` best features as text."""

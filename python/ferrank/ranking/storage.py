@@ -17,6 +17,7 @@ from ferrank._core import __version__
 from ferrank.data.opening import regular
 from ferrank.errors import DataError, FerrankError, ResourceError, SettingError
 from ferrank.output import check_path, replace
+from ferrank.ranking.clusters import Clusters
 from ferrank.ranking.model_error import ModelError
 from ferrank.ranking.relevance import Relevance, check_fdr
 from ferrank.ranking.scores import Floats, ScoreRanking
@@ -50,6 +51,13 @@ def to_dict(ranking: "Ranking") -> dict[str, Any]:
     }
     if ranking.source is not None:
         result["source"] = ranking.source
+    if ranking.clusters is not None:
+        result["clusters"] = {
+            "threshold": ranking.clusters.threshold,
+            "features": ranking.clusters.features,
+            "labels": ranking.clusters.labels.tolist(),
+            "merges": ranking.clusters.merges.tolist(),
+        }
     if ranking.n_unlabelled:
         result["n_unlabelled"] = ranking.n_unlabelled
     if ranking.stopped is not None:
@@ -98,6 +106,11 @@ def _relevance(values: dict[str, Any]) -> Relevance:
     return Relevance(evidence, most, values["fdr"])
 
 
+def _clusters(values: dict[str, Any]) -> Clusters:
+    labels, merges = np.asarray(values["labels"], np.int64), np.asarray(values["merges"], np.float64)
+    return Clusters(values["features"], values["threshold"], labels, merges.reshape(-1, 3))
+
+
 def _without_nan(values: Floats) -> list[float | None]:
     return [None if math.isnan(value) else value for value in values.tolist()]
 
@@ -111,6 +124,9 @@ def to_table(ranking: "Ranking") -> pa.Table:
     }
     if ranking.relevance is not None:
         columns |= {name: values[order].tolist() for name, values in _derived(ranking.relevance).items()}
+    if ranking.clusters is not None:
+        labels = dict(zip(ranking.clusters.features, ranking.clusters.labels.tolist(), strict=True))
+        columns["cluster"] = pa.array([labels.get(ranking.features[number]) for number in order], pa.int32())
     for name, score in ranking.scores.items():
         columns[name] = score.importance[order]
         columns[f"{name}_standard_error"] = score.standard_error[order]
@@ -134,6 +150,8 @@ def _write_csv(ranking: "Ranking", path: Path) -> None:
     kept = ["feature", "rank"]
     if ranking.relevance is not None:
         kept += _DERIVED
+    if ranking.clusters is not None:
+        kept.append("cluster")
     for name, score in ranking.scores.items():
         kept += [name, f"{name}_standard_error", f"{name}_monte_carlo_error"]
         if score.by_target is not None:
@@ -256,6 +274,7 @@ def _fields(about: dict[str, Any], scores: dict[str, dict[str, Any]]) -> dict[st
         "scores": {name: score(values) for name, values in scores.items()},
         "n_unlabelled": about.get("n_unlabelled", 0),
         "source": about.get("source"),
+        "clusters": _clusters(about["clusters"]) if "clusters" in about else None,
         "settings": about["settings"],
         "seconds": about["seconds"],
         "stopped": Stop(**about["stopped"]) if "stopped" in about else None,
@@ -299,6 +318,7 @@ def _check(fields: dict[str, Any]) -> None:
             raise ValueError(f"the score '{name}' has a rank outside 1 to {len(features)}")
     if not scores:
         raise ValueError("there is no score")
+    _check_clusters(fields["clusters"], set(features))
     relevance, stopped = fields["relevance"], fields["stopped"]
     if relevance is not None:
         _check_types(vars(relevance), {"fdr": float})
@@ -307,6 +327,22 @@ def _check(fields: dict[str, Any]) -> None:
         check_fdr(relevance.fdr)
     for part in [*(fields["model_error"] or {}).values(), *([stopped] if stopped is not None else [])]:
         _check_types(vars(part), get_type_hints(type(part)))
+
+
+def _check_clusters(clusters: Clusters | None, features: set[str]) -> None:
+    """Raise a ValueError if clusters are not of ``features``, or if their merges make no tree."""
+    if clusters is None:
+        return
+    _check_types(vars(clusters), {"threshold": float, "features": list})
+    n = len(clusters.features)
+    if not features.issuperset(clusters.features) or len(set(clusters.features)) < n:
+        raise ValueError("'clusters' are of other features")
+    if clusters.labels.shape != (n,) or clusters.merges.shape != (max(n - 1, 0), 3):
+        raise ValueError("'clusters' are not of these features")
+    nodes = clusters.merges[:, :2]
+    made = n + np.arange(len(nodes))[:, None]
+    if (nodes < 0).any() or (nodes >= made).any() or len(np.unique(nodes)) < nodes.size:
+        raise ValueError("the merges of 'clusters' make no tree")
 
 
 def _check_types(values: dict[str, Any], types: dict[str, Any]) -> None:

@@ -134,6 +134,10 @@ def _rows(ranking: "Ranking", top: int) -> list[list[str]]:
         head += ["verdict", "q"]
         columns.append(ranking.relevance.verdict[order].tolist())
         columns.append([f"{value:.2g}" for value in ranking.relevance.q_value[order]])
+    if ranking.clusters is not None:
+        head.append("cluster")
+        numbers = dict(zip(ranking.clusters.features, ranking.clusters.labels.tolist(), strict=True))
+        columns.append([str(numbers.get(ranking.features[number], "")) for number in order])
     for name, score in _shown(ranking).items():
         head.append(name)
         columns.append(_importances(score, order))
@@ -251,6 +255,12 @@ def notes(ranking: "Ranking", top: int) -> list[str]:
     lines += _model_errors(ranking)
     if ranking.relevance is not None:
         lines.append(_verdicts(ranking.relevance))
+    if ranking.clusters is not None:
+        n_clusters = len(ranking.clusters.representatives())
+        lines.append(
+            f"cluster: of {n_clusters:,}, in each of which any two features have an association of at least "
+            f"{ranking.clusters.threshold:g}"
+        )
     if ranking.stopped is not None:
         lines.append(str(ranking.stopped))
     if ranking.n_unlabelled:

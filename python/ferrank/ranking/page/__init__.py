@@ -22,7 +22,7 @@ from ferrank._core import __version__
 from ferrank.errors import DataError
 from ferrank.output import check_path, replace, visible
 from ferrank.ranking import text
-from ferrank.ranking.page.sections import comparison, facts, heat_maps
+from ferrank.ranking.page.sections import comparison, dendrograms, facts, heat_maps
 
 if TYPE_CHECKING:
     from ferrank.ranking.result import Ranking
@@ -105,7 +105,7 @@ def _page(rankings: "Mapping[str, Ranking]", title: str, sections: str) -> str:
         "style": style,
         "script": script,
         "table": _table(rankings) if rankings else "",
-        "sections": heat_maps(rankings) + comparison(rankings) + sections,
+        "sections": heat_maps(rankings) + dendrograms(rankings) + comparison(rankings) + sections,
         "facts": "".join(facts(name if len(rankings) > 1 else "", one) for name, one in rankings.items()),
         "version": f"ferrank {__version__}, Python {platform.python_version()}, NumPy {np.__version__}",
     }
@@ -161,6 +161,10 @@ def _columns(name: str, ranking: "Ranking", features: Sequence[str]) -> list[dic
             "q": ranking.relevance.q_value.astype(np.float32),
         }
         columns.append({"kind": "verdict", "ranking": name, "name": "verdict", "arrays": arrays})
+    if ranking.clusters is not None:
+        labels = dict(zip(ranking.clusters.features, ranking.clusters.labels.tolist(), strict=True))
+        numbers = np.array([labels.get(feature, np.nan) for feature in ranking.features], dtype=np.float32)
+        columns.append({"kind": "cluster", "ranking": name, "name": "cluster", "arrays": {"value": numbers}})
     for score_name, score in ranking.scores.items():
         arrays = _arrays(score)
         columns.append({"kind": "score", "ranking": name, "name": score_name, "arrays": arrays})

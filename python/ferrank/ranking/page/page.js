@@ -111,7 +111,7 @@ const narrow = matchMedia("(max-width: 640px)").matches;
   let left = narrow ? 1 : 3;
   const first = new Set();
   columns.forEach((column, at) => {
-    if (column.kind === "verdict") { if (!narrow) visible.add(at); return; }
+    if (column.kind !== "score") { if (!narrow) visible.add(at); return; }
     const isFirst = !first.has(column.ranking);
     first.add(column.ranking);
     if (left > 0 && (!data.several || isFirst)) { visible.add(at); left -= 1; }
@@ -169,6 +169,10 @@ function line(at) {
       made.append(element("td", {class: `verdict v${code}`}, VERDICTS[code], element("small", {class: "soft"}, `  q ${brief(arrays.q[row])}`)));
       continue;
     }
+    if (column.kind === "cluster") {
+      made.append(element("td", {}, known(arrays.value, row) ? String(arrays.value[row]) : ""));
+      continue;
+    }
     const cell = element("td", {class: "value"}, element("small", {}, `${arrays.rank[row]}.  `), shown(arrays.value[row], column));
     if (known(arrays.error, row)) cell.append(element("small", {}, ` ± ${shown(arrays.error[row], column)}`));
     cell.append(bar(column, row));
@@ -217,6 +221,10 @@ function explain(target, x, y) {
   tip.replaceChildren(element("strong", {}, names[row]));
   for (const column of columns) {
     const {arrays} = column;
+    if (column.kind === "cluster") {
+      if (known(arrays.value, row)) tip.append(element("span", {}, `${column.title} ${arrays.value[row]}`));
+      continue;
+    }
     const parts = column.kind === "verdict"
       ? [`${column.title}: ${VERDICTS[arrays.verdict[row]]}, p ${brief(arrays.p[row])}, q ${brief(arrays.q[row])}`]
       : [`${column.title}: ${shown(arrays.value[row], column)}`];

@@ -14,7 +14,7 @@ from ferrank.ranking import text
 if TYPE_CHECKING:
     from ferrank.ranking.result import Ranking
 
-__all__ = ["breakable", "comparison", "facts", "heat_map", "heat_maps"]
+__all__ = ["breakable", "comparison", "dendrograms", "facts", "heat_map", "heat_maps"]
 
 _MOST = 30
 """Features of a heat map."""
@@ -95,6 +95,58 @@ def _left_out(n_features: int, features: int, n_targets: int, targets: int) -> s
     if targets < n_targets:
         parts.append(f"the {targets:,} of {n_targets:,} targets with the greatest importances")
     return f'<p class="soft">Shown are {" and ".join(parts)}.</p>\n' if parts else ""
+
+
+_LINE = 18
+"""Height of a leaf of a dendrogram, in pixels."""
+_TREE = 420
+"""Width of its lines."""
+_LEAVES = 60
+
+
+def dendrograms(rankings: "Mapping[str, Ranking]") -> str:
+    """Return a section for each ranking with clusters: the tree of its best features."""
+    found = ""
+    for name, ranking in rankings.items():
+        if ranking.clusters is None or len(ranking.clusters.features) < 2:
+            continue
+        clusters = ranking.clusters
+        leaves, branches = clusters.tree(_LEAVES)
+        title = f": {breakable(name)}" if len(rankings) > 1 else ""
+        lines = "".join(
+            f'<path class="{"joined" if branch.association >= clusters.threshold else "apart"}" '
+            f'd="M{_across(branch.first[1])} {_down(branch.first[0])}H{_across(branch.association)}'
+            f'V{_down(branch.second[0])}H{_across(branch.second[1])}"></path>\n'
+            for branch in branches
+        )
+        texts = "".join(
+            f'<text x="{_TREE + 8}" y="{_down(place) + 4}">{escape(text.shorten(leaf))}</text>\n'
+            for place, leaf in enumerate(leaves)
+        )
+        threshold, height = _across(clusters.threshold), _LINE * len(leaves) + 24
+        found += (
+            f"<section><h2>Clusters{title}</h2>\n"
+            f"<p>{len(clusters.representatives()):,} clusters of the {len(clusters.features):,} best "
+            f"features, in each of which any two have an association of at least {clusters.threshold:g} "
+            "(the dashed line): the absolute rank correlation of numbers, Cramér's V of categories, or the "
+            "share of variance that categories explain. "
+            + (f"The tree is of the best {len(leaves)}." if len(leaves) < len(clusters.features) else "")
+            + '</p>\n<div class="scroll" tabindex="0" role="region" aria-label="tree of clusters">'
+            f'<svg class="tree" width="{_TREE + 300}" height="{height}" role="img" '
+            f'aria-label="dendrogram; merges go from association 1 at the right to 0 at the left">\n'
+            f'<path class="threshold" d="M{threshold} 0V{height - 20}"></path>\n{lines}{texts}'
+            f'<text x="0" y="{height - 6}">0</text><text x="{_TREE - 10}" y="{height - 6}">1</text>'
+            "</svg></div></section>\n"
+        )
+    return found
+
+
+def _across(association: float) -> float:
+    return round(4 + (_TREE - 4) * association, 1)
+
+
+def _down(place: float) -> float:
+    return round(_LINE * (place + 0.5), 1)
 
 
 def comparison(rankings: "Mapping[str, Ranking]") -> str:
