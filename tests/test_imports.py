@@ -12,8 +12,8 @@ import pytest
 import ferrank
 
 ROOT = Path(ferrank.__file__).parent
-LAYERS = ["errors", "logs", "progress", "run", "output", "resources", "data", "ranking", "distributed",
-          "rankers", "trees", "evaluate", "model_selection", "cli"]  # fmt: skip
+LAYERS = ["errors", "logs", "progress", "run", "output", "resources", "data", "datasets", "ranking",
+          "distributed", "rankers", "trees", "evaluate", "model_selection", "cli"]  # fmt: skip
 """From the bottom up: each may import those before it."""
 
 

@@ -1,3 +1,4 @@
+from . import datasets as datasets
 from . import errors as errors
 from . import evaluate as evaluate
 from ._core import __version__ as __version__
