@@ -6,10 +6,13 @@ use ferrank_data::hierarchy::Edge;
 use ferrank_data::profile::Scale;
 use ferrank_data::schema::{Attribute, Kind, Problem, Task};
 use ferrank_data::store::{CodeStore, TargetColumn, label_code};
-use ferrank_runtime::error::Result;
+use ferrank_runtime::error::{Error, Result};
 use serde::{Deserialize, Serialize};
 
 use crate::params::ForestParams;
+
+/// The key of the schema's metadata.
+pub(super) const KEY: &str = "ferrank:forest";
 
 /// The version of the format.
 pub(super) const FORMAT: u32 = 1;
@@ -127,6 +130,11 @@ impl Head {
             features: features.collect(),
             targets: targets.map(target).collect::<Result<_>>()?,
         })
+    }
+
+    /// The description in a file: JSON.
+    pub(super) fn to_json(&self) -> Result<String> {
+        serde_json::to_string(self).map_err(|error| Error::Data(format!("keep_trees: {error}")))
     }
 
     /// Number of components of all targets.

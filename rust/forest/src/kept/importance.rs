@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::KeptForest;
+use super::forest::KeptForest;
 use super::nodes::Nodes;
 
 /// How much two features occur together on the paths of trees.

@@ -11,12 +11,11 @@ use ferrank_data::store::CodeStore;
 use ferrank_runtime::budget::Budget;
 use ferrank_runtime::error::{Error, Result, check};
 
-use super::KeptForest;
-use super::head::Head;
+use super::forest::KeptForest;
+use super::head::{Head, KEY};
 use super::leaf_values::LeafPredictor;
-use super::nodes::{Nodes, ValueTest, columns};
+use super::nodes::{Nodes, ValueTest, columns, fields};
 use super::out_of_bag::{OobPredictions, OobRows, OobTree};
-use super::storage;
 use super::walk::RoutedTree;
 use crate::context::GrowContext;
 use crate::oob::{OutOfBagRows, PackedTree};
@@ -63,9 +62,9 @@ impl Keeper {
             "keep_trees: trees with shadows test values of other rows; leave shadows or keep_trees out",
         )?;
         let head = Head::new(problem, store, params)?;
-        let metadata = HashMap::from([(storage::KEY.to_string(), storage::head_to_json(&head)?)]);
+        let metadata = HashMap::from([(KEY.to_string(), head.to_json()?)]);
         Ok(Keeper {
-            schema: Arc::new(Schema::new_with_metadata(super::nodes::fields(), metadata)),
+            schema: Arc::new(Schema::new_with_metadata(fields(), metadata)),
             head,
             budget: *budget,
             state: Mutex::default(),

@@ -48,6 +48,7 @@
 //! and tree.
 
 mod codes;
+mod forest;
 mod head;
 mod importance;
 mod keeper;
@@ -55,17 +56,13 @@ mod leaf_values;
 mod nodes;
 mod out_of_bag;
 mod predict;
+mod router;
 mod storage;
 #[cfg(test)]
 mod tests;
 mod walk;
 
-use std::sync::OnceLock;
-
-use arrow_array::RecordBatch;
-use ferrank_runtime::error::{Error, Result};
-use rayon::prelude::*;
-
+pub use forest::KeptForest;
 pub use head::{KeptFeature, KeptTarget};
 pub use importance::{Interaction, Trend};
 pub use out_of_bag::{OobPredictions, OobScore};
@@ -73,103 +70,3 @@ pub use predict::Output;
 
 pub(crate) use keeper::{EnsembleKeeper, Keeper};
 pub(crate) use leaf_values::LeafPredictor;
-
-use codes::RowCoder;
-use head::Head;
-use nodes::Nodes;
-use walk::RoutedTree;
-
-/// A forest whose trees are kept, which predicts.
-///
-/// ```
-/// use std::sync::Arc;
-///
-/// use arrow_array::cast::AsArray;
-/// use arrow_array::types::Float64Type;
-/// use arrow_array::{ArrayRef, Float64Array, RecordBatch};
-/// use ferrank_data::schema::{Roles, Targets};
-/// use ferrank_data::source::TableSource;
-/// use ferrank_forest::{ForestParams, KeptForest, Output, accumulate_and_keep};
-/// use ferrank_ranking::RunOptions;
-/// use ferrank_runtime::monitor::Monitor;
-///
-/// let column = |f: &dyn Fn(i32) -> f64| Arc::new((0..200).map(f).collect::<Float64Array>()) as ArrayRef;
-/// let columns = [("x", column(&|i| f64::from(i * 37 % 101))), ("y", column(&|i| f64::from(i * 37 % 101)))];
-/// let batch = RecordBatch::try_from_iter(columns).unwrap();
-/// let source = TableSource::new("table", batch.schema(), vec![batch])?;
-/// let (roles, params) = (Roles::new(Targets::Last(1)), ForestParams::default().with_n_estimators(20));
-/// let (options, monitor) = (RunOptions::default(), Monitor::default());
-/// let (_, forest) = accumulate_and_keep(&source, &roles, &params, &options, &monitor)?;
-/// let mut found = Vec::new();
-/// forest.predict(&source, Output::default(), 1, &monitor, |batch| Ok(found.push(batch)))?;
-/// assert!((found[0].column(0).as_primitive::<Float64Type>().value(1) - 37.0).abs() < 2.0);
-/// assert_eq!(KeptForest::from_ipc(forest.to_ipc()?)?.n_trees(), 20);
-/// # Ok::<(), ferrank_runtime::Error>(())
-/// ```
-#[derive(Debug)]
-pub struct KeptForest {
-    head: Head,
-    /// A table of nodes for each tree.
-    batches: Vec<RecordBatch>,
-    /// What routes rows, once some are predicted.
-    router: OnceLock<Router>,
-    /// What the out-of-bag rows get, as long as it is known.
-    oob: Option<OobPredictions>,
-}
-
-/// Routes rows down all trees.
-#[derive(Debug)]
-struct Router {
-    coder: RowCoder,
-    trees: Vec<RoutedTree>,
-}
-
-impl KeptForest {
-    /// What routes rows, made by the current pool at the first call.
-    fn router(&self) -> Result<&Router> {
-        if let Some(router) = self.router.get() {
-            return Ok(router);
-        }
-        let coder = RowCoder::new(&self.head, self.batches.iter().map(Nodes::new)).map_err(Error::Data)?;
-        let trees = self.batches.par_iter().map(|batch| Nodes::new(batch).routed(&coder)).collect();
-        Ok(self.router.get_or_init(|| Router { coder, trees }))
-    }
-
-    /// Number of trees.
-    pub fn n_trees(&self) -> usize {
-        self.batches.len()
-    }
-
-    /// The features, in the order of the training data.
-    pub fn features(&self) -> &[KeptFeature] {
-        &self.head.features
-    }
-
-    /// The targets.
-    pub fn targets(&self) -> &[KeptTarget] {
-        &self.head.targets
-    }
-
-    /// The table of the nodes of each tree.
-    pub fn batches(&self) -> &[RecordBatch] {
-        &self.batches
-    }
-
-    /// What the forest is beside its nodes, as in its file: JSON.
-    ///
-    /// # Errors
-    /// [`Error::Data`](ferrank_runtime::error::Error::Data) if it cannot be written, which does not occur.
-    pub fn description(&self) -> Result<String> {
-        storage::head_to_json(&self.head)
-    }
-
-    /// Takes the predictions for the rows that the forest was grown on; `None` for a forest that was read.
-    pub fn take_oob(&mut self) -> Option<OobPredictions> {
-        self.oob.take()
-    }
-
-    /// Predictions for the rows that the forest was grown on; `None` for a forest that was read.
-    pub fn oob(&self) -> Option<&OobPredictions> {
-        self.oob.as_ref()
-    }
-}

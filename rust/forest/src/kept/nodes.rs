@@ -11,12 +11,10 @@ use arrow_buffer::{BooleanBufferBuilder, NullBuffer, OffsetBuffer};
 use arrow_schema::{DataType, Field, Fields};
 use ferrank_runtime::error::{Error, Result};
 
-use super::codes::RowCoder;
 use super::head::Head;
 use super::leaf_values::Predicted;
-use super::walk::{LeafValues, RoutedTree};
-use crate::oob::{Link, PackedTree};
-use crate::tree_buffer::{BufferedSplit, CodeTest, KNOWN, TreeBuffer};
+use super::walk::LeafValues;
+use crate::tree_buffer::{BufferedSplit, TreeBuffer};
 
 /// The columns, in their order.
 pub(super) fn fields() -> Fields {
@@ -264,36 +262,6 @@ impl<'a> Nodes<'a> {
             }
             _ => Err("numeric features need a cut, nominal ones categories".into()),
         }
-    }
-
-    /// The tree that routes rows coded by `coder`.
-    pub(super) fn routed(&self, coder: &RowCoder) -> RoutedTree {
-        let (mut packed, mut leaf_nodes) = (PackedTree::default(), Vec::with_capacity(self.len() / 2 + 1));
-        let mut links: Vec<Option<Link>> = vec![None];
-        for node in 0..self.len() {
-            // In preorder the last link leads to the next node.
-            let link = links.pop().flatten();
-            if self.is_leaf(node) {
-                packed.add_leaf(link);
-                leaf_nodes.push(node as u32);
-                continue;
-            }
-            let feature = self.feature.value(node);
-            let test = match self.cut.is_valid(node) {
-                true if self.cut.value(node) == f64::INFINITY => CodeTest::Cut(KNOWN),
-                true => CodeTest::Cut(coder.code_of_cut(feature, self.cut.value(node))),
-                false => CodeTest::Subset(self.categories(node).to_vec()),
-            };
-            let split = BufferedSplit {
-                feature: coder.column_of(feature),
-                test,
-                missing_left: self.missing_left.value(node),
-                gain: 0.0,
-                children: [0; 2],
-            };
-            links.extend(packed.add_split(link, &split).map(Some).into_iter().rev());
-        }
-        RoutedTree { packed, leaf_nodes, values: self.leaf_values() }
     }
 
     /// What leaves predict, without a copy.

@@ -19,10 +19,11 @@ use ferrank_runtime::monitor::{Monitor, Phase};
 use ferrank_runtime::threads::pool;
 use rayon::prelude::*;
 
+use super::forest::KeptForest;
 use super::head::{KeptFeature, KeptTarget};
 use super::out_of_bag::most;
+use super::router::Router;
 use super::walk::RowCodes;
-use super::{KeptForest, Router};
 
 /// Rows that are walked together, at most and at least: upper parts of trees are read once for all of them.
 const BLOCK_ROWS: Range<usize> = 256..1 << 14;

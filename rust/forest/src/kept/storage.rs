@@ -2,9 +2,7 @@
 
 use std::io::{BufWriter, Write};
 use std::path::Path;
-use std::sync::OnceLock;
 
-use arrow_array::RecordBatch;
 use arrow_buffer::Buffer;
 use arrow_ipc::writer::FileWriter;
 use arrow_schema::{ArrowError, SchemaRef};
@@ -13,26 +11,14 @@ use ferrank_data::source::{ChunkSource, IpcSource, unfinished};
 use ferrank_runtime::error::{Error, Result};
 use ferrank_runtime::files::regular;
 
-use super::KeptForest;
-use super::head::{FORMAT, Head};
+use super::forest::KeptForest;
+use super::head::{FORMAT, Head, KEY};
 use super::nodes::{Nodes, fields};
-use super::out_of_bag::OobPredictions;
 
-/// The key of the schema's metadata.
-pub(super) const KEY: &str = "ferrank:forest";
 /// The most classes of a target and categories of a feature.
 const MOST_VALUES: usize = u16::MAX as usize;
 
-pub(super) fn head_to_json(head: &Head) -> Result<String> {
-    serde_json::to_string(head).map_err(|error| Error::Data(format!("keep_trees: {error}")))
-}
-
 impl KeptForest {
-    /// The forest of trees that fit `head`.
-    pub(super) fn new(head: Head, batches: Vec<RecordBatch>, oob: Option<OobPredictions>) -> Self {
-        KeptForest { head, batches, router: OnceLock::new(), oob }
-    }
-
     /// Writes the forest to an Arrow file at `path`, which appears, or replaces its predecessor, only when complete.
     ///
     /// # Errors
