@@ -276,6 +276,7 @@ def test_interactions_and_trends() -> None:
     X = rng.uniform(size=(1500, 5))
     y = np.where((X[:, 0] > 0.5) ^ (X[:, 3] > 0.5), 1.0, 0.0)
     result = forest(min_samples_leaf=20).fit(X, y).result_
+    assert "on one path of trees, by impurity decrease: x0 and x3 (" in str(result)
     assert set(result.interactions.slice(0, 1).to_pylist()[0].values()) >= {"x0", "x3"}
     linear = forest(min_samples_leaf=20).fit(X, X[:, 1] - 2 * X[:, 2]).forest_
     trends = {row["feature"]: row["trend"] for row in linear.trends().to_pylist()}
