@@ -556,6 +556,49 @@ def _edited(data: bytes, random: Random) -> bytes:
 
 
 @functools.cache
+def _forest() -> bytes:
+    table = _ours()["table"]
+    ranking = fr.rank(table, "y", ranker="forest", n_estimators=3, keep_trees=True)
+    return bytes(ranking.forest._core.to_bytes())
+
+
+def kept_forest(random: Random, folder: Path, limit: int) -> None:
+    """Kept forests in files: changed bytes, and values changed in a file that is else whole."""
+    data = _forest()
+    data = changed(data, random) if random.random() < 0.5 else _edited_node(data, random)
+    (folder / "case.ferrank").write_bytes(data)
+    found = fr.Forest.load(folder / "case.ferrank")
+    found.predict(_ours()["table"])
+    found.predict_proba(_ours()["table"])
+    found.apply(_ours()["table"])
+    found.nodes()
+    found.interactions()
+    found.trends()
+
+
+def _edited_node(data: bytes, random: Random) -> bytes:
+    """Return an Arrow file with a value changed in one of its batches."""
+    reader = pa.ipc.open_file(data)
+    batches = [reader.get_batch(number) for number in range(reader.num_record_batches)]
+    place = random.randrange(len(batches))
+    batch = batches[place]
+    column = random.randrange(batch.num_columns)
+    values = batch.column(column).to_pylist()
+    others = [None, 0, 1, -1, 2**31, 2**32 - 1, float("nan"), float("inf"), 1e308, [], [0], [65535], [2**31]]
+    values[random.randrange(len(values))] = random.choice(others)
+    try:
+        array = pa.array(values, batch.schema.field(column).type)
+        batches[place] = batch.set_column(column, batch.schema.field(column), array)
+    except (pa.ArrowException, TypeError, ValueError, OverflowError):
+        return changed(data, random)
+    sink = io.BytesIO()
+    with pa.ipc.new_file(sink, reader.schema) as writer:
+        for one in batches:
+            writer.write_batch(one)
+    return sink.getvalue()
+
+
+@functools.cache
 def _rankings() -> dict[str, bytes]:
     import tempfile
 
@@ -962,6 +1005,7 @@ KINDS: dict[str, Kind] = {
     "ledger": ledger,
     "accumulator": accumulator,
     "profile": profile,
+    "kept forest": kept_forest,
     "saved ranking": saved,
     "arrow arrays": arrays,
     "numpy arrays": numpy_arrays,

@@ -23,6 +23,7 @@ def expected_to_fail(estimator: ForestRanker | ReliefRanker) -> dict[str, str]:
         ForestRanker(n_estimators=3),
         ForestRanker(n_estimators=2, ensemble="bagging", bootstrap=False, min_samples_leaf=1),
         ForestRanker(task="classification", n_estimators=3, ensemble="extra_trees", bootstrap=True),
+        ForestRanker(n_estimators=3, keep_trees=True),
         ReliefRanker(n_neighbors=3),
         ReliefRanker(task="classification", n_neighbors=(1, 5), sigma=2.0, n_iterations=0.7),
     ],

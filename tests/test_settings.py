@@ -19,7 +19,7 @@ from ferrank.rankers.registry import PLANS
 RANKERS = {"forest": fr.ForestRanker, "relief": fr.ReliefRanker}
 IN_PYTHON = {
     # How a run is carried out, or what is done with its result; no importance depends on these.
-    "n_jobs", "memory_limit", "temp_dir", "scope", "n_features_to_select",
+    "n_jobs", "memory_limit", "temp_dir", "scope", "n_features_to_select", "keep_trees",
     # Roles of the columns.
     "task", "hierarchy", "hierarchy_decay", "categorical_features",
     # Early stopping and streams have settings of their own in the engine.

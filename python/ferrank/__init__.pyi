@@ -30,11 +30,13 @@ from .rankers.accumulator import profile as profile
 from .rankers.association import AssociationRanker as AssociationRanker
 from .rankers.forest import ForestRanker as ForestRanker
 from .rankers.joint import JointRanker as JointRanker
+from .rankers.kept import Forest as Forest
 from .rankers.rank import grow_tree as grow_tree
 from .rankers.rank import rank as rank
 from .rankers.relief import ReliefRanker as ReliefRanker
 from .rankers.selector import RelevantFeatures as RelevantFeatures
 from .ranking import Clusters as Clusters
+from .rankers.univariate import UnivariateRanker as UnivariateRanker
 from .ranking import ModelError as ModelError
 from .ranking import Ranking as Ranking
 from .ranking import Relevance as Relevance

@@ -61,6 +61,31 @@ class Tree:
     def predict(self, source: Source, threads: int) -> Run: ...
 
 @final
+class Forest:
+    """A forest whose trees are kept."""
+
+    @staticmethod
+    def open(path: PathLike[str]) -> Forest: ...
+    @staticmethod
+    def from_bytes(data: bytes) -> Forest: ...
+    def to_bytes(self) -> bytes: ...
+    def save(self, path: PathLike[str]) -> None: ...
+    @property
+    def n_trees(self) -> int: ...
+    def description(self) -> str: ...
+    def nodes(self) -> tuple[Any, list[int]]: ...
+    def predict(
+        self,
+        source: Source,
+        what: str,
+        threshold: float,
+        threads: int,
+        path: PathLike[str] | None = None,
+    ) -> Run: ...
+    def interactions(self, most: int) -> list[tuple[int, int, float]]: ...
+    def trends(self) -> list[tuple[int, int, float]]: ...
+
+@final
 class Accumulator:
     """Contributions of a run or of a part of it."""
 
@@ -220,6 +245,15 @@ def rank_until(
     threads: int,
     memory: int | None = None,
     temp_dir: str | PathLike[str] | None = None,
+) -> Run: ...
+def accumulate_and_keep(
+    source: Source,
+    roles: Mapping[str, object],
+    settings: Mapping[str, object],
+    threads: int,
+    memory: int | None = None,
+    temp_dir: str | PathLike[str] | None = None,
+    profile: bytes | None = None,
 ) -> Run: ...
 def count(
     source: Source, roles: Mapping[str, object], settings: Mapping[str, object], alone: int | None = None

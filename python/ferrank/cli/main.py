@@ -21,6 +21,7 @@ from ferrank.cli import (
     evaluate,
     inspect,
     merge,
+    predict,
     rank,
     report,
     study,
@@ -72,6 +73,7 @@ def build_parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=_Parser)
     for command in (
         rank,
+        predict,
         tree,
         tune,
         evaluate,

@@ -195,15 +195,19 @@ def add_rankers(parser: argparse.ArgumentParser, *, automatic: bool = False) -> 
         group.add_argument(
             "-r",
             "--ranker",
-            choices=["auto", "joint", "forest", "relief", "association"],
+            choices=["auto", "joint", "forest", "relief", "association", "univariate"],
             default="auto",
             help="joint: a forest, Relief and tests of single features together, which say what is relevant; "
-            "association: the tests alone; default: auto, which is joint unless settings of the forest are "
-            "given",
+            "association: the tests alone; univariate: scores of single features; default: auto, which is "
+            "joint unless settings of the forest are given",
         )
     else:
         group.add_argument(
-            "-r", "--ranker", choices=["forest", "relief"], default="forest", help="default: forest"
+            "-r",
+            "--ranker",
+            choices=["forest", "relief", "univariate"],
+            default="forest",
+            help="default: forest",
         )
     add_settings(parser, group)
 
@@ -220,7 +224,8 @@ def add_settings(parser: argparse.ArgumentParser, group: Any) -> None:
         action="append",
         metavar="NAME",
         help="forest: genie3 (default), symbolic, coverage, permutation, mdi_oob; relief: relief (default), "
-        "myopic; can be repeated, the first one orders the features",
+        "myopic; univariate: mutual_information (default), information_gain, gain_ratio, chi2, accuracy, "
+        "mse; can be repeated, the first one orders the features",
     )
     setting(
         "--unlabelled",
@@ -289,6 +294,10 @@ def add_settings(parser: argparse.ArgumentParser, group: Any) -> None:
     setting("--temp-dir", metavar="DIR", help="folder for temporary files; default: the system's")
     _add_forest(parser)
     _add_relief(parser)
+    univariate = _settings(parser.add_argument_group("univariate"))
+    univariate(
+        "--bins", dest="n_bins", type=int, metavar="N", help="maximum intervals of a number; default: 10"
+    )
 
 
 def _settings(group: Any) -> Callable[..., None]:

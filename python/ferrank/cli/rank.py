@@ -49,6 +49,13 @@ def add_to(commands: Any) -> None:
         metavar="FILE",
         help="save all as .csv, .parquet, .arrow or .json, or as a page, .html",
     )
+    group.add_argument(
+        "--keep",
+        dest="keep_trees",
+        default=argparse.SUPPRESS,
+        metavar="FILE",
+        help="keep the trees of the forest in FILE, with which ferrank predict predicts",
+    )
     group.add_argument("--plot", metavar="FILE", help="draw bars as .png, .svg or .pdf")
     group.add_argument(
         "-n", "--top", type=positive, default=20, metavar="K", help="rows of the table; default: 20"

@@ -162,7 +162,7 @@ class Dataset:
 
     def profile(self, roles: dict[str, Any], settings: dict[str, Any], make: Callable[[], bytes]) -> bytes:
         """Return the profile for these roles and settings, made by ``make`` at the first call."""
-        parts = ("ranker", "max_bins", "unlabelled", "supervision", "hierarchy_decay")
+        parts = ("ranker", "max_bins", "n_bins", "unlabelled", "supervision", "hierarchy_decay")
         key = json.dumps([roles, {name: settings.get(name) for name in parts}], default=str)
         if key not in self._profiles:
             self._profiles[key] = make()

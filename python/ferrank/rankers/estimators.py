@@ -6,6 +6,7 @@ from ferrank.rankers.forest import ForestRanker
 from ferrank.rankers.joint import JointRanker
 from ferrank.rankers.plan import Plan
 from ferrank.rankers.relief import ReliefRanker
+from ferrank.rankers.univariate import UnivariateRanker
 
 __all__ = ["RANKERS", "estimator_of"]
 
@@ -14,6 +15,7 @@ RANKERS: dict[str, type[Ranker]] = {
     "relief": ReliefRanker,
     "association": AssociationRanker,
     "joint": JointRanker,
+    "univariate": UnivariateRanker,
 }
 """The estimators, under the names of their plans."""
 

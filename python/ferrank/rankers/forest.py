@@ -4,14 +4,16 @@ import os
 from collections.abc import Sequence
 from typing import Any, Literal, Self
 
+from sklearn.utils.metaestimators import available_if
+
 from ferrank.data.categories import FROM_DTYPE, CategoricalFeatures
 from ferrank.rankers.plan import ForestPlan
-from ferrank.rankers.streaming import StreamRanker
+from ferrank.rankers.predicting import PredictingRanker, takes_streams
 
 __all__ = ["ForestRanker"]
 
 
-class ForestRanker(ForestPlan, StreamRanker):
+class ForestRanker(ForestPlan, PredictingRanker):
     """Feature ranking by an ensemble of predictive clustering trees [1]_.
 
     The impurity of a node is the weighted sum of the variances of all targets. A nominal target or a set of
@@ -114,6 +116,10 @@ class ForestRanker(ForestPlan, StreamRanker):
         shadows achieve is what an irrelevant feature achieves by chance [6]_. Needs 200 trees or more; 800
         are advised. Takes the memory of the codes twice. Not for streams, rankings in parts, ``until``, and
         ``supervision`` below 1.
+    keep_trees : bool or path, default=False
+        Whether to keep the trees, so that the forest predicts, as ``forest_``; a path also saves them there.
+        Takes about 70 bytes for each node of a tree. Not for streams, dask collections, ``until``,
+        ``resume``, ``shadows``, and trees whose rows do not fit into memory.
     random_state : int, RandomState, Generator or None, default=0
         Seed of all random draws. None draws a new seed for each run.
     n_jobs : int, optional
@@ -151,6 +157,17 @@ class ForestRanker(ForestPlan, StreamRanker):
         Ranks under the first score; 1 is the most important feature.
     feature_importances_ : ndarray of shape (n_features,)
         Importances under the first score.
+    forest_ : Forest
+        The trees, with ``keep_trees``.
+    classes_ : ndarray of shape (n_classes,), or list of ndarray
+        The classes of the target, or of each of several; the labels of label sets. With ``keep_trees``.
+    oob_score_ : float, or ndarray of shape (n_targets,)
+        How well rows are predicted by the trees that have them out of bag, with ``keep_trees``: R² of
+        numbers, accuracy of classes, 1 - Hamming loss of label sets; for each of several targets. Not set
+        where it is not known, which ``forest_.no_oob`` explains.
+    oob_prediction_ : ndarray of shape (n_rows,), (n_rows, n_targets) or (n_rows, n_classes), or list of them
+        Predictions of these rows: means of numbers, shares of classes or labels; a list if one of several
+        targets is not a number. NaN in rows that no tree has out of bag. Rows that take no part have none.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features,)
@@ -214,6 +231,7 @@ class ForestRanker(ForestPlan, StreamRanker):
         confidence: float = 0.95,
         standard_errors: bool = True,
         shadows: bool = False,
+        keep_trees: bool | str | os.PathLike[str] = False,
         random_state: Any = 0,
         n_jobs: int | None = None,
         memory_limit: int | str | None = None,
@@ -250,6 +268,7 @@ class ForestRanker(ForestPlan, StreamRanker):
         self.confidence = confidence
         self.standard_errors = standard_errors
         self.shadows = shadows
+        self.keep_trees = keep_trees
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.memory_limit = memory_limit
@@ -296,8 +315,13 @@ class ForestRanker(ForestPlan, StreamRanker):
         .. [1] C. A. Field, A. H. Welsh, "Bootstrapping clustered data", Journal of the Royal Statistical
            Society B 69, 2007.
         """
-        return self._fit(X, y, sample_weight, groups)
+        self._forget_trees()
+        self._fit(X, y, sample_weight, groups)
+        if self.keep_trees:
+            self._keep_trees(y)
+        return self
 
+    @available_if(takes_streams)  # type: ignore[untyped-decorator]
     def partial_fit(
         self, X: Any = None, y: Any = None, sample_weight: Any = None, groups: Any = None
     ) -> Self:

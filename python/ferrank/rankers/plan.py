@@ -34,6 +34,7 @@ __all__ = [
     "JointPlan",
     "Plan",
     "ReliefPlan",
+    "UnivariatePlan",
     "plain",
     "seed_of",
 ]
@@ -238,6 +239,41 @@ class ForestPlan(EnginePlan):
     scores: Any
     supervision: float | None
     unlabelled: str | None
+    keep_trees: bool | str | os.PathLike[str]
+
+    @classmethod
+    def _defaults(cls) -> dict[str, Any]:
+        return super()._defaults() | {"keep_trees": False}
+
+    def _rank_source(
+        self,
+        source: Source,
+        roles: dict[str, Any],
+        progress: Progress | None = None,
+        resume: str | os.PathLike[str] | None = None,
+        profile: bytes | None = None,
+    ) -> Ranking:
+        if not self.keep_trees:
+            return super()._rank_source(source, roles, progress, resume, profile)
+        from ferrank.rankers.kept import Forest
+
+        for setting, given in [("until", self.until), ("resume", resume)]:
+            if given is not None:
+                raise SettingError(f"{setting}: not with keep_trees; leave one of the two out")
+        settings = self._settings()
+        started = time.perf_counter()
+        run = _core.accumulate_and_keep(source, roles, settings, *self._resources(), profile=profile)
+        accumulator, forest, oob = finish(run, progress)
+        kept = Forest(forest, oob)
+        if not isinstance(self.keep_trees, bool):
+            kept.save(self.keep_trees)
+        seconds = time.perf_counter() - started
+        return Ranking.from_core(accumulator.ranking(), settings, seconds).with_forest(kept)
+
+    def _check_is_whole(self, what: str) -> None:
+        super()._check_is_whole(what)
+        if self.keep_trees:
+            raise SettingError(f"keep_trees: not available with {what}; leave one of the two out")
 
     def _resolved(self) -> dict[str, Any]:
         scores = (self.scores,) if isinstance(self.scores, str) else self.scores
@@ -296,6 +332,26 @@ class AssociationPlan(EnginePlan):
 
     def _resolved(self) -> dict[str, Any]:
         return {"unlabelled": self.unlabelled or "error"}
+
+
+class UnivariatePlan(EnginePlan):
+    """Ranking by scores of single features; the parameters are those of :class:`ferrank.UnivariateRanker`."""
+
+    supports_groups: ClassVar[bool] = False
+    _engine: ClassVar[str] = "univariate"
+    scores: Any
+    unlabelled: str | None
+    hierarchy_decay = 0.75
+    scope: Literal["global", "partition"] = "global"
+
+    @classmethod
+    def _defaults(cls) -> dict[str, Any]:
+        own = {name: _FOLLOWING.get(name, value) for name, value in _engine_defaults(cls._engine).items()}
+        names = ("task", "categorical_features", "n_jobs", "memory_limit", "temp_dir")
+        return {"task": None, **own, **{name: _OF_RUNS[name] for name in names}, "n_features_to_select": None}
+
+    def _resolved(self) -> dict[str, Any]:
+        return {"scores": _listed(self.scores), "unlabelled": self.unlabelled or "error"}
 
 
 class JointPlan(Plan):

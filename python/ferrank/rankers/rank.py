@@ -48,7 +48,9 @@ def rank(
     groups: Any = None,
     feature_names: Sequence[str] | None = None,
     categorical_features: CategoricalFeatures | None = None,
-    ranker: Plan | type[Plan] | Literal["auto", "joint", "forest", "relief", "association"] = "auto",
+    ranker: Plan
+    | type[Plan]
+    | Literal["auto", "joint", "forest", "relief", "association", "univariate"] = "auto",
     preset: Literal["papers"] | None = None,
     clusters: bool | float | None = None,
     resume: str | os.PathLike[str] | None = None,
@@ -94,11 +96,11 @@ def rank(
     categorical_features : sequence of str or int, mask or "from_dtype", optional
         Features that are nominal whatever their type; see :class:`Dataset`. Takes precedence over the
         ranker's own.
-    ranker : Ranker or {"auto", "joint", "forest", "relief", "association"}, default="auto"
-        A :class:`JointRanker`, :class:`ForestRanker`, :class:`ReliefRanker`, :class:`AssociationRanker`, or
-        the name of one, which is then created with the parameters in ``settings``. "auto" is the joint
-        ranker, or the forest if ``settings`` has parameters of it, such as ``n_estimators``, if rows have
-        weights, and if there is no target or ``unlabelled="use"``.
+    ranker : Ranker or {"auto", "joint", "forest", "relief", "association", "univariate"}, default="auto"
+        A :class:`JointRanker`, :class:`ForestRanker`, :class:`ReliefRanker`, :class:`AssociationRanker`,
+        :class:`UnivariateRanker`, or the name of one, which is then created with the parameters in
+        ``settings``. "auto" is the joint ranker, or the forest if ``settings`` has parameters of it, such as
+        ``n_estimators``, if rows have weights, and if there is no target or ``unlabelled="use"``.
     preset : {"papers"}, optional
         "papers" are the settings of Petković et al. 2020a: a forest of 100 trees with the scores ``genie3``,
         ``symbolic`` and ``permutation`` that leaves missing values out of gains, or with ``ranker="relief"``

@@ -14,6 +14,7 @@ from ferrank.rankers.plan import (
     JointPlan,
     Plan,
     ReliefPlan,
+    UnivariatePlan,
 )
 
 __all__ = [
@@ -35,6 +36,7 @@ PLANS: dict[str, type[Plan]] = {
     "relief": ReliefPlan,
     "association": AssociationPlan,
     "joint": JointPlan,
+    "univariate": UnivariatePlan,
 }
 """The plans, by the name of the ranker."""
 
@@ -136,8 +138,9 @@ def with_preset(preset: str, ranker: Any, settings: dict[str, Any]) -> tuple[str
 def automatic(settings: Mapping[str, Any], *, weighted: bool, task: str | None) -> str:
     """Return the name of the ranker that "auto" is, where these settings are given."""
     joint, forest = (set(plan._defaults()) for plan in (JointPlan, ForestPlan))
-    # Both have a number of trees: with settings of the forest alone, users want the forest.
-    wants_forest = "n_estimators" in settings and forest.issuperset(settings)
+    # Both have a number of trees: with settings of the forest alone, users want the forest, as with trees
+    # that are kept.
+    wants_forest = not {"n_estimators", "keep_trees"}.isdisjoint(settings) and forest.issuperset(settings)
     uses_unlabelled = task == "unsupervised" or settings.get("unlabelled") == "use"
     is_joint = not (weighted or uses_unlabelled or wants_forest) and joint.issuperset(settings)
     return "joint" if is_joint else "forest"

@@ -61,6 +61,8 @@ class Ranking:
         What was ranked: the name of a file, or "table" and the like.
     clusters : Clusters or None
         Features that say the same, of ``rank(..., clusters=True)``.
+    forest : Forest or None
+        The trees, with ``keep_trees``. They are not saved with the ranking: see :meth:`Forest.save`.
 
     Examples
     --------
@@ -85,6 +87,19 @@ class Ranking:
     relevance: Relevance | None = None
     source: str | None = None
     clusters: Clusters | None = None
+    forest: Any = None
+
+    @property
+    def interactions(self) -> pa.Table | None:
+        """The 20 pairs of features that occur together most on paths of trees; None without ``keep_trees``.
+
+        See :meth:`Forest.interactions`, which tells more pairs.
+        """
+        return None if self.forest is None else self.forest.interactions()
+
+    def with_forest(self, forest: Any) -> Self:
+        """Return the same ranking with the trees that it comes from."""
+        return replace(self, forest=forest)
 
     @classmethod
     def from_core(cls, result: dict[str, Any], settings: dict[str, Any], seconds: float | None) -> Self:

@@ -22,6 +22,8 @@ _NAME_WIDTH = 40
 _DIGITS = 4
 _SCORES = 4
 """Number of scores in a table that also has verdicts."""
+_PAIRS = 3
+"""Number of pairs of features that are named."""
 _NOTABLE = 0.2
 """Share of the Monte Carlo variance in a squared standard error from which on it is mentioned."""
 
@@ -261,6 +263,8 @@ def notes(ranking: "Ranking", top: int) -> list[str]:
             f"cluster: of {n_clusters:,}, in each of which any two features have an association of at least "
             f"{ranking.clusters.threshold:g}"
         )
+    if ranking.forest is not None:
+        lines += _together(ranking)
     if ranking.stopped is not None:
         lines.append(str(ranking.stopped))
     if ranking.n_unlabelled:
@@ -269,3 +273,13 @@ def notes(ranking: "Ranking", top: int) -> list[str]:
             f"{ranking.n_unlabelled:,} rows without a target {'took part' if took_part else 'were left out'}"
         )
     return lines
+
+
+def _together(ranking: "Ranking") -> list[str]:
+    """Return the pairs of features that work together most, where the trees are kept."""
+    pairs = ranking.forest.interactions(_PAIRS).to_pylist()
+    named = ", ".join(
+        f"{shorten(pair['feature'])} and {shorten(pair['other'])} ({pair['gain']:.{_DIGITS}g})"
+        for pair in pairs
+    )
+    return [f"on one path of trees, by impurity decrease: {named}"] if pairs else []

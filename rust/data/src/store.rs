@@ -26,6 +26,7 @@ use std::sync::Arc;
 use bands::Bands;
 pub use code::Code;
 pub use codebook::{Codebook, Slot};
+pub use coder::encode;
 pub use entries::SparseCodes;
 pub use part::Part;
 pub use targets::{Columns, Origin, TargetColumn, add_values, empty_targets, label_code};

@@ -59,6 +59,7 @@ pub use ferrank_relief as relief;
 pub use ferrank_relief::ReliefParams;
 pub use ferrank_runtime::{Error, Result, budget, monitor};
 pub use ferrank_trees as trees;
+pub use ferrank_univariate as univariate;
 pub use run::rank;
 pub use settings::Settings;
 

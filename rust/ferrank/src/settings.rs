@@ -10,6 +10,7 @@ use ferrank_ranking::{Accumulator, Identity, Ranker, RunOptions};
 use ferrank_relief::{ReliefParams, ReliefScore};
 use ferrank_runtime::error::Result;
 use ferrank_runtime::monitor::Monitor;
+use ferrank_univariate::{UnivariateParams, UnivariateScore};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -32,6 +33,8 @@ pub enum Settings {
     Relief(ReliefParams),
     /// Tests of single features.
     Association(AssociationParams),
+    /// Features one by one.
+    Univariate(UnivariateParams),
 }
 
 impl From<ForestParams> for Settings {
@@ -52,6 +55,12 @@ impl From<AssociationParams> for Settings {
     }
 }
 
+impl From<UnivariateParams> for Settings {
+    fn from(params: UnivariateParams) -> Self {
+        Settings::Univariate(params)
+    }
+}
+
 impl Settings {
     /// The settings as accumulators see them.
     pub fn ranker(&self) -> &dyn Ranker {
@@ -59,6 +68,7 @@ impl Settings {
             Settings::Forest(params) => params,
             Settings::Relief(params) => params,
             Settings::Association(params) => params,
+            Settings::Univariate(params) => params,
         }
     }
 
@@ -73,6 +83,7 @@ impl Settings {
             Settings::Forest(params) => Settings::Forest(params.for_block(seed, rows)),
             Settings::Relief(params) => Settings::Relief(params.for_block(seed, rows)),
             Settings::Association(params) => Settings::Association(params.clone()),
+            Settings::Univariate(params) => Settings::Univariate(params.clone()),
         }
     }
 
@@ -87,6 +98,7 @@ impl Settings {
             Settings::Forest(params) => ferrank_forest::accumulate(source, roles, params, options, monitor),
             Settings::Relief(params) => ferrank_relief::accumulate(source, roles, params, options, monitor),
             Settings::Association(params) => ferrank_association::accumulate(source, roles, params, options, monitor),
+            Settings::Univariate(params) => ferrank_univariate::accumulate(source, roles, params, options, monitor),
         }
     }
 }
@@ -95,7 +107,8 @@ impl Settings {
 pub fn score_definitions() -> Vec<(&'static str, &'static str)> {
     let forest = Score::ALL.iter().map(|score| (score.name(), score.definition()));
     let relief = ReliefScore::ALL.iter().map(|score| (score.name(), score.definition()));
-    forest.chain(relief).chain([ferrank_association::SCORE]).collect()
+    let univariate = UnivariateScore::ALL.iter().map(|score| (score.name(), score.definition()));
+    forest.chain(relief).chain([ferrank_association::SCORE]).chain(univariate).collect()
 }
 
 /// Reads the ranker in a saved accumulator.
@@ -104,5 +117,6 @@ pub(crate) fn parse_ranker(settings: &Value) -> Option<Arc<dyn Ranker>> {
         Settings::Forest(params) => Some(Arc::new(params)),
         Settings::Relief(params) => Some(Arc::new(params)),
         Settings::Association(params) => Some(Arc::new(params)),
+        Settings::Univariate(params) => Some(Arc::new(params)),
     }
 }

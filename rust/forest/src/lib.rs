@@ -37,6 +37,7 @@
 //! | tree → importances | `tree_worker`, `scores`; `oob` and `router` for out-of-bag rows |
 //! | tree → error of the forest | `model_error` |
 //! | accumulators | `ranker`, `estimates` |
+//! | forests that predict, and their files | [`kept`](KeptForest) |
 //!
 //! # Vocabulary
 //!
@@ -81,6 +82,7 @@ mod grow;
 #[doc(hidden)]
 pub mod internals;
 mod items;
+mod kept;
 mod model_error;
 mod oob;
 mod params;
@@ -102,6 +104,7 @@ mod tree_worker;
 mod validation;
 mod view;
 
+pub use kept::*;
 pub use params::*;
 pub use parts::{Coded, Coder};
 pub use score::Score;
@@ -147,6 +150,38 @@ pub fn accumulate(
     options: &RunOptions<'_>,
     monitor: &Monitor,
 ) -> Result<Accumulator> {
+    Ok(grow_forest(source, roles, params, options, monitor, false)?.0)
+}
+
+/// Grows all trees, as [`accumulate`] does, and keeps them.
+///
+/// # Errors
+/// The errors of [`rank`], and [`Error::Setting`] for what a forest cannot be kept with: shadows, a file to resume, some of
+/// the trees, rows that are a part of the data set, or codes that do not fit into memory.
+pub fn accumulate_and_keep(
+    source: &dyn ChunkSource,
+    roles: &Roles,
+    params: &ForestParams,
+    options: &RunOptions<'_>,
+    monitor: &Monitor,
+) -> Result<(Accumulator, KeptForest)> {
+    check(options.resume.is_none(), "resume: it has no trees to keep; leave resume or keep_trees out")?;
+    check(options.keys.is_none(), "keep_trees: not for some of the trees of a run; rank all rows together")?;
+    let (accumulator, forest) = grow_forest(source, roles, params, options, monitor, true)?;
+    match forest {
+        Some(forest) => Ok((accumulator, forest)),
+        None => Err(Error::Setting("n_estimators: there are no trees to keep; use at least 1".into())),
+    }
+}
+
+fn grow_forest(
+    source: &dyn ChunkSource,
+    roles: &Roles,
+    params: &ForestParams,
+    options: &RunOptions<'_>,
+    monitor: &Monitor,
+    keeps_trees: bool,
+) -> Result<(Accumulator, Option<KeptForest>)> {
     let problem = Problem::resolve(&source.schema(), roles, source.name())?;
     params.validate(&DataShape::new(&problem))?;
     pool(options.threads)?.install(|| {
@@ -163,12 +198,14 @@ pub fn accumulate(
         let requested = options.keys(identity.n_keys())?;
         let checkpoint = Checkpoint::open(identity, options.resume, monitor)?;
         let missing = checkpoint.missing(requested.clone());
+        let mut forest = None;
         if !missing.is_empty() {
             let resources = Resources::new(options);
             let prepared = Prepared::read(&intake, scan, params, Some(&resources))?;
             monitor.enter(Phase::Growing, requested.end - requested.start);
             monitor.advance(requested.end - requested.start - missing.len() as u64);
-            prepared.contribute(&missing, params, &checkpoint, monitor, |target| {
+            let keeper = keeps_trees.then(|| prepared.keeper(params, &resources)).transpose()?;
+            prepared.contribute(&missing, params, (&checkpoint, keeper.as_ref()), monitor, |target| {
                 // Rows without this target take no part in its trees.
                 let problem = problem.alone(target);
                 let silent = Monitor::default();
@@ -177,8 +214,9 @@ pub fn accumulate(
                 let own = Prepared::profile(&intake, &single_target(params), Some(&resources))?;
                 Ok(Prepared { is_part: prepared.is_part, ..own })
             })?;
+            forest = keeper.map(|keeper| keeper.finish(&prepared.store));
         }
-        checkpoint.close()
+        Ok((checkpoint.close()?, forest))
     })
 }
 

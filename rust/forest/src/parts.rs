@@ -168,8 +168,10 @@ impl Coded {
             let trees = checkpoint.missing(requested);
             monitor.enter(Phase::Growing, trees.len() as u64);
             match self.alone {
-                Some(_) => self.prepared.grow(&[0], &trees, &single_target(&self.params), &checkpoint, monitor)?,
-                None => self.prepared.contribute(&trees, &self.params, &checkpoint, monitor, |target| {
+                Some(_) => {
+                    self.prepared.grow(&[0], &trees, &single_target(&self.params), (&checkpoint, None), monitor)?
+                }
+                None => self.prepared.contribute(&trees, &self.params, (&checkpoint, None), monitor, |target| {
                     let name = &self.prepared.problem.targets[target].name;
                     Err(Error::Data(format!(
                         "some rows miss the target '{name}'; its trees need a store of the other rows"

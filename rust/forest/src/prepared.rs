@@ -6,6 +6,7 @@ use rayon::prelude::*;
 
 use crate::context::GrowContext;
 use crate::external;
+use crate::kept::{EnsembleKeeper, Keeper};
 use crate::model_error::RowSample;
 use crate::oob::OobContext;
 use crate::params::ForestParams;
@@ -13,7 +14,7 @@ use crate::scores::oob_needs;
 use crate::shadows;
 use crate::space::{Plan, Space};
 use crate::tree::{Node, Split, Test, Tree};
-use crate::tree_buffer::{BufferedNode, CodeTest, KNOWN, TreeBuffer};
+use crate::tree_buffer::{BufferedNode, CodeTest, KNOWN, TreeBuffer, cut_on_values};
 use crate::tree_worker::TreeWorker;
 use ferrank_data::intake::{Intake, Unlabelled, numbered};
 use ferrank_data::profile::Scale;
@@ -21,7 +22,7 @@ use ferrank_data::schema::{Problem, names};
 use ferrank_data::store::{CodeStore, Codebook, Keep, Part};
 use ferrank_ranking::{Checkpoint, DataShape, RunOptions, ScanSummary};
 use ferrank_runtime::budget::Budget;
-use ferrank_runtime::error::Result;
+use ferrank_runtime::error::{Result, check};
 use ferrank_runtime::monitor::Monitor;
 use ferrank_runtime::scratch::Scratch;
 use tracing::info;
@@ -117,6 +118,18 @@ impl Prepared {
         Ok(Prepared { problem, store, is_part, outside })
     }
 
+    /// What takes the trees that are grown on the data set.
+    ///
+    /// # Errors
+    /// [`Error::Setting`](ferrank_runtime::error::Error::Setting) if they cannot be kept.
+    pub(crate) fn keeper(&self, params: &ForestParams, resources: &Resources) -> Result<Keeper> {
+        check(
+            self.outside.is_none(),
+            "keep_trees: not for trees whose rows do not fit into memory; raise memory_limit, or leave keep_trees out",
+        )?;
+        Keeper::new(&self.problem, &self.store, params, &resources.budget)
+    }
+
     pub(crate) fn space(&self, subset: &[usize], params: &ForestParams) -> Result<Space> {
         let names = names(&self.problem.targets);
         let plan = Plan {
@@ -130,18 +143,19 @@ impl Prepared {
     }
 
     /// Grows `trees`, by their numbers in the whole run. If each target has an ensemble and a target is missing in some
-    /// rows, `without` prepares the other rows.
+    /// rows, `without` prepares the other rows. `keeper` takes the trees.
     pub(crate) fn contribute(
         &self,
         trees: &[u64],
         params: &ForestParams,
-        checkpoint: &Checkpoint,
+        (checkpoint, keeper): (&Checkpoint, Option<&Keeper>),
         monitor: &Monitor,
         without: impl Fn(usize) -> Result<Prepared>,
     ) -> Result<()> {
         let n_targets = self.problem.targets.len();
         if !params.per_target {
-            return self.grow(&(0..n_targets).collect::<Vec<usize>>(), trees, params, checkpoint, monitor);
+            let all: Vec<usize> = (0..n_targets).collect();
+            return self.grow(&all, trees, params, (checkpoint, keeper.map(|keeper| (keeper, &all[..]))), monitor);
         }
         for target in 0..n_targets {
             let own = target * params.n_estimators..(target + 1) * params.n_estimators;
@@ -151,28 +165,32 @@ impl Prepared {
             }
             // With features as components, rows without this target take part too.
             let has_missing = !params.clusters(self.problem.task) && self.store.targets[target].has_missing();
+            let (of_run, params) = ([target], single_target(params));
+            let takers = (checkpoint, keeper.map(|keeper| (keeper, &of_run[..])));
             match has_missing {
-                true => without(target)?.grow(&[0], &trees, &single_target(params), checkpoint, monitor)?,
-                false => self.grow(&[target], &trees, &single_target(params), checkpoint, monitor)?,
+                true => without(target)?.grow(&[0], &trees, &params, takers, monitor)?,
+                false => self.grow(&[target], &trees, &params, takers, monitor)?,
             }
         }
         Ok(())
     }
 
-    /// Grows `trees` for the targets `subset`.
+    /// Grows `trees` for the targets `subset`. A keeper takes them with the numbers of these targets in the run.
     pub(crate) fn grow(
         &self,
         subset: &[usize],
         trees: &[u64],
         params: &ForestParams,
-        checkpoint: &Checkpoint,
+        (checkpoint, keeper): (&Checkpoint, Option<(&Keeper, &[usize])>),
         monitor: &Monitor,
     ) -> Result<()> {
         let space = self.space(subset, params)?;
         let space = if self.outside.is_none() { space.hold(&self.store) } else { space };
         if !params.shadows {
             let context = GrowContext { store: &self.store, space: &space, params, monitor };
-            return self.grow_in(context, subset, trees, checkpoint);
+            let ensemble = keeper.map(|(keeper, of_run)| keeper.ensemble(context, of_run, subset));
+            self.grow_in(context, subset, trees, (checkpoint, ensemble.as_ref()))?;
+            return ensemble.map_or(Ok(()), EnsembleKeeper::finish);
         }
         let block = |&tree: &u64| shadows::block(tree, self.store.codings.len(), params);
         for trees in trees.chunk_by(|a, b| block(a) == block(b)) {
@@ -187,7 +205,8 @@ impl Prepared {
                 }
             };
             drop(sources);
-            self.grow_in(GrowContext { store: &store, space: &space, params, monitor }, subset, trees, checkpoint)?;
+            let context = GrowContext { store: &store, space: &space, params, monitor };
+            self.grow_in(context, subset, trees, (checkpoint, None))?;
         }
         Ok(())
     }
@@ -198,7 +217,7 @@ impl Prepared {
         context: GrowContext<'_>,
         subset: &[usize],
         trees: &[u64],
-        checkpoint: &Checkpoint,
+        (checkpoint, keeper): (&Checkpoint, Option<&EnsembleKeeper<'_>>),
     ) -> Result<()> {
         let GrowContext { params, monitor, .. } = context;
         if let Some(Resources { budget, scratch }) = &self.outside {
@@ -213,7 +232,7 @@ impl Prepared {
         let free = || idle.lock().unwrap_or_else(PoisonError::into_inner);
         trees.par_iter().with_max_len(1).try_for_each(|&tree| {
             let worker = free().pop();
-            let mut worker = worker.unwrap_or_else(|| TreeWorker::new(context, sample.as_ref()));
+            let mut worker = worker.unwrap_or_else(|| TreeWorker::new(context, sample.as_ref()).keep(keeper));
             checkpoint.add(tree, worker.contribution(oob.as_ref(), tree)?)?;
             monitor.advance(1);
             free().push(worker);
@@ -224,8 +243,7 @@ impl Prepared {
     /// The grown tree with tests on values instead of codes.
     pub(crate) fn describe(&self, grown: &TreeBuffer) -> Tree {
         let test = |feature: usize, test: &CodeTest| match (&self.store.codings[feature].scale, test) {
-            (Scale::Numeric(_), CodeTest::Cut(KNOWN)) => Test::Cut(f64::INFINITY),
-            (Scale::Numeric(cuts), CodeTest::Cut(code)) => Test::Cut(cuts.cut(usize::from(*code))),
+            (Scale::Numeric(cuts), CodeTest::Cut(code)) => Test::Cut(cut_on_values(cuts, *code)),
             (Scale::Nominal(categories), CodeTest::Cut(KNOWN)) => Test::Subset(categories.names.clone()),
             (Scale::Nominal(categories), CodeTest::Subset(codes)) => {
                 Test::Subset(codes.iter().map(|&code| categories.names[usize::from(code)].clone()).collect())

@@ -1,6 +1,7 @@
 //! A tree during growth: tests on codes, nodes in preorder.
 
 use crate::contrasts::Contrasts;
+use ferrank_data::profile::Cuts;
 
 /// A test on codes.
 #[derive(Debug, Clone, PartialEq)]
@@ -14,6 +15,11 @@ pub(crate) enum CodeTest {
 /// The cut of the test whether a value is known: at least as high as all codes, and below that of missing values, in one
 /// byte and in two.
 pub(crate) const KNOWN: u16 = u16::MAX - 1;
+
+/// The cut of a test on values that is one at `code` on codes; infinite for [`KNOWN`].
+pub(crate) fn cut_on_values(cuts: &Cuts, code: u16) -> f64 {
+    if code == KNOWN { f64::INFINITY } else { cuts.cut(usize::from(code)) }
+}
 
 /// The side of the examples whose value is missing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -7,6 +7,7 @@ use crate::companion_scores;
 use crate::companions;
 use crate::context::GrowContext;
 use crate::grow::Grower;
+use crate::kept::{EnsembleKeeper, LeafPredictor};
 use crate::model_error::RowSample;
 use crate::oob::{OobContext, OutOfBagRows};
 use crate::scores::{SplitScores, score_size};
@@ -19,12 +20,21 @@ pub(crate) struct TreeWorker<'a> {
     context: GrowContext<'a>,
     bag: Bag,
     grower: Grower<'a>,
+    keeper: Option<(&'a EnsembleKeeper<'a>, LeafPredictor<'a>)>,
 }
 
 impl<'a> TreeWorker<'a> {
     /// A worker whose trees predict the rows of `sample`.
     pub(crate) fn new(context: GrowContext<'a>, sample: Option<&'a RowSample<'a>>) -> Self {
-        TreeWorker { context, bag: Bag::default(), grower: Grower::new(context, Arch::new()).track(sample) }
+        let grower = Grower::new(context, Arch::new()).track(sample);
+        TreeWorker { context, bag: Bag::default(), grower, keeper: None }
+    }
+
+    /// The same, whose trees `keeper` takes.
+    pub(crate) fn keep(mut self, keeper: Option<&'a EnsembleKeeper<'a>>) -> Self {
+        self.grower = self.grower.with_members(keeper.is_some());
+        self.keeper = keeper.map(|keeper| (keeper, keeper.predictor()));
+        self
     }
 
     /// Draws the bag of tree number `tree`.
@@ -61,17 +71,24 @@ impl<'a> TreeWorker<'a> {
         self.draw(tree);
         let mut scores = SplitScores::new(params, score_size(self.context));
         let is_tracked = self.grower.tracked.is_enabled() && !companions::is_companion(tree);
+        let keeper = self.keeper.as_mut().filter(|_| !companions::is_companion(tree));
+        let is_complete = oob.is_some() || keeper.is_some();
         let out_of_bag =
-            (is_tracked || oob.is_some()).then(|| OutOfBagRows::outside(self.context.bags(), tree, &self.bag));
+            (is_tracked || is_complete).then(|| OutOfBagRows::outside(self.context.bags(), tree, &self.bag));
         self.grower.tracked.start(out_of_bag.as_ref().filter(|_| is_tracked));
-        let Some((oob, rows)) = oob.zip(out_of_bag) else {
+        let Some(rows) = out_of_bag.filter(|_| is_complete) else {
             return Ok(self.grower.score(&self.bag, tree, scores)?.harvest());
         };
         let grown = self.grower.grow(&self.bag, tree)?;
         scores.add_splits(grown);
-        let mut complete = oob.tree();
-        complete.add_tree(None, grown, &oob.targets);
-        scores.on_tree(&oob.view(tree, &mut complete, &rows, None))?;
+        if let Some(oob) = oob {
+            let mut complete = oob.tree();
+            complete.add_tree(None, grown, &oob.targets);
+            scores.on_tree(&oob.view(tree, &mut complete, &rows, None))?;
+        }
+        if let Some((keeper, predictor)) = keeper {
+            keeper.add(tree, grown, rows, predictor)?;
+        }
         Ok(scores.harvest())
     }
 }

@@ -27,6 +27,10 @@ use crate::{results, roles, settings};
 pub(crate) struct Accumulator(pub(crate) Core);
 
 impl Accumulator {
+    pub(crate) fn new(accumulator: Core) -> Self {
+        Accumulator(accumulator)
+    }
+
     /// Starts `work`; the result of the run is an `Accumulator`.
     pub(crate) fn run(work: impl FnOnce(&Monitor) -> Result<Core> + Send + 'static) -> PyResult<Run> {
         Run::start(work, |py, accumulator| Ok(Bound::new(py, Accumulator(accumulator))?.into_any()))

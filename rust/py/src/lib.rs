@@ -13,6 +13,7 @@ mod exit;
 mod factory;
 mod input;
 mod json;
+mod kept;
 mod logs;
 mod rank;
 mod reader;
@@ -42,6 +43,8 @@ mod _core {
     use super::data::{class_roles, closed_sets, convert, inspect, integer_targets, neighbors, parquet_sizes, spill};
     #[pymodule_export]
     use super::input::Source;
+    #[pymodule_export]
+    use super::kept::{Forest, accumulate_and_keep};
     #[pymodule_export]
     use super::logs::take_events;
     #[pymodule_export]

@@ -36,6 +36,7 @@ fn named(py: Python<'_>, name: &Value, params: Map<String, Value>) -> PyResult<S
         Forest,
         Relief,
         Association,
+        Univariate,
     }
     #[derive(Deserialize)]
     struct Named {
@@ -46,6 +47,7 @@ fn named(py: Python<'_>, name: &Value, params: Map<String, Value>) -> PyResult<S
         Name::Forest => read(py, &params).map(Settings::Forest),
         Name::Relief => read(py, &params).map(Settings::Relief),
         Name::Association => read(py, &params).map(Settings::Association),
+        Name::Univariate => read(py, &params).map(Settings::Univariate),
     }
 }
 

@@ -35,6 +35,8 @@ pub enum Phase {
     Sampling,
     /// Tests of single features. Counts features.
     Testing,
+    /// Predicting rows. Counts them.
+    Predicting,
 }
 
 impl Phase {
@@ -48,6 +50,7 @@ impl Phase {
             Phase::Summing => "summing",
             Phase::Sampling => "sampling",
             Phase::Testing => "testing",
+            Phase::Predicting => "predicting",
         }
     }
 
@@ -146,7 +149,8 @@ impl Monitor {
             3 => Phase::Searching,
             4 => Phase::Summing,
             5 => Phase::Sampling,
-            _ => Phase::Testing,
+            6 => Phase::Testing,
+            _ => Phase::Predicting,
         };
         Progress { phase, done: self.done.load(Relaxed), total: self.total.load(Relaxed) }
     }

@@ -121,6 +121,13 @@ impl Cuts {
         Cuts { cuts: Vec::new(), values: values.to_vec() }
     }
 
+    /// The codes between `cuts`, which ascend.
+    pub fn from_cuts(cuts: Vec<f64>) -> Self {
+        let ends = cuts.iter().chain(cuts.last()).copied();
+        let values = if cuts.is_empty() { vec![0.0] } else { ends.collect() };
+        Cuts { cuts, values }
+    }
+
     /// The cut above `code`: a test `x ≤ cut` sends the codes up to this one to the left.
     pub fn cut(&self, code: usize) -> f64 {
         match self.cuts.is_empty() {

@@ -425,6 +425,15 @@ impl Profile {
             .map_init(Scratch::default, |scratch, column| column.coding(self.max_bins, scratch))
             .collect()
     }
+
+    /// How each target's values become codes; `None` for label sets.
+    pub fn target_codings(&self) -> Vec<Option<Coding>> {
+        let coding = |column: &ColumnProfile| match column {
+            ColumnProfile::Labels(_) => None,
+            _ => Some(column.coding(self.max_bins, &mut Scratch::default())),
+        };
+        self.targets.iter().map(coding).collect()
+    }
 }
 
 /// The factor by which the sample is smaller if no codes are made: it then serves only to compare distributions.

@@ -3,7 +3,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use arrow_array::RecordBatch;
+use arrow_array::{ArrayRef, RecordBatch};
 use rayon::prelude::*;
 
 use super::bands::{BAND, Bands};
@@ -81,25 +81,35 @@ impl<'a> Coder<'a> {
         })
     }
 
-    fn encode<C: Code>(&self, column: usize, coding: &Coding, mut emit: impl FnMut(usize, C)) -> Result<()> {
-        let column = self.part.column(column);
-        match &coding.scale {
-            Scale::Numeric(cuts) => {
-                let mut buffer = Vec::new();
-                cuts.encode(numbers(column, &mut buffer)?, u16::MAX, |row, code| {
-                    emit(row, if code == u16::MAX { C::MISSING } else { C::from_u16(code) });
-                });
-            }
-            Scale::Nominal(names) => {
-                let read = categories(column)?;
-                let codes: Vec<Option<u16>> = read.texts.iter().map(|text| names.code(text)).collect();
-                self.unknown.fetch_add(codes.iter().filter(|code| code.is_none()).count() as u64, Relaxed);
-                for (row, &position) in read.index.iter().enumerate() {
-                    let code = if position == MISSING { None } else { codes[position as usize] };
-                    emit(row, code.map_or(C::MISSING, C::from_u16));
-                }
-            }
-        }
+    fn encode<C: Code>(&self, column: usize, coding: &Coding, emit: impl FnMut(usize, C)) -> Result<()> {
+        let n_unknown = encode(coding, self.part.column(column), emit)?;
+        self.unknown.fetch_add(n_unknown as u64, Relaxed);
         Ok(())
+    }
+}
+
+/// Calls `emit` with each row of `array` and its code. Returns the number of categories that have none, whose rows are as
+/// those with missing values.
+///
+/// # Errors
+/// [`Error::Data`](ferrank_runtime::error::Error::Data) where a value is unreadable, without the column's name.
+pub fn encode<C: Code>(coding: &Coding, array: &ArrayRef, mut emit: impl FnMut(usize, C)) -> Result<usize> {
+    match &coding.scale {
+        Scale::Numeric(cuts) => {
+            let mut buffer = Vec::new();
+            cuts.encode(numbers(array, &mut buffer)?, u16::MAX, |row, code| {
+                emit(row, if code == u16::MAX { C::MISSING } else { C::from_u16(code) });
+            });
+            Ok(0)
+        }
+        Scale::Nominal(names) => {
+            let read = categories(array)?;
+            let codes: Vec<Option<u16>> = read.texts.iter().map(|text| names.code(text)).collect();
+            for (row, &position) in read.index.iter().enumerate() {
+                let code = if position == MISSING { None } else { codes[position as usize] };
+                emit(row, code.map_or(C::MISSING, C::from_u16));
+            }
+            Ok(codes.iter().filter(|code| code.is_none()).count())
+        }
     }
 }

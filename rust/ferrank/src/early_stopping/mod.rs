@@ -85,5 +85,8 @@ pub fn rank(
         Settings::Association(_) => Err(Error::Setting(
             "until: tests of association always take all rows, once; leave until=\"stable\" out".into(),
         )),
+        Settings::Univariate(_) => Err(Error::Setting(
+            "until: univariate scores have no trees or queries to stop at; leave until=\"stable\" out".into(),
+        )),
     }
 }

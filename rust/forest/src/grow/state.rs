@@ -172,6 +172,12 @@ impl<'a> Grower<'a> {
 }
 
 impl<'a> Grower<'a> {
+    /// The same, which records the rows of leaves if `keeps_members` or a score needs them.
+    pub(crate) fn with_members(mut self, keeps_members: bool) -> Self {
+        self.keeps_members |= keeps_members;
+        self
+    }
+
     /// The same, whose trees predict the rows of `sample`.
     pub(crate) fn track(mut self, sample: Option<&'a RowSample<'a>>) -> Self {
         self.tracked = TrackedRows::new(sample);

@@ -1,0 +1,207 @@
+//! What the leaves of a tree that was just grown predict.
+
+use std::ops::Range;
+
+use ferrank_data::profile::MISSING_U16;
+use ferrank_data::store::{CodeStore, TargetColumn};
+use rustc_hash::FxHashMap;
+
+use crate::tree_buffer::TreeBuffer;
+
+/// Components and their values.
+type Entries = Vec<(u32, f64)>;
+
+/// The components and their values of each leaf.
+#[derive(Default)]
+pub(super) struct Predicted {
+    /// n_leaves; where the components of each leaf end.
+    pub(super) ends: Vec<usize>,
+    pub(super) components: Vec<u32>,
+    pub(super) values: Vec<f64>,
+}
+
+/// Computes what leaves predict, with buffers that are reused.
+pub(crate) struct LeafPredictor<'a> {
+    store: &'a CodeStore,
+    /// The targets that trees predict, and the first component of each.
+    targets: Vec<(usize, u32)>,
+    /// A buffer of zeros for the weights of classes or labels.
+    weights: Vec<f64>,
+    touched: Vec<u32>,
+    /// What a target has in all rows, if some rows do not have it.
+    of_all: Vec<Option<Entries>>,
+}
+
+impl<'a> LeafPredictor<'a> {
+    /// For the targets of `store` and their first components.
+    pub(super) fn new(store: &'a CodeStore, targets: Vec<(usize, u32)>) -> Self {
+        let widths = targets.iter().map(|&(target, _)| match &store.targets[target] {
+            TargetColumn::Numeric(_) => 0,
+            TargetColumn::Nominal { categories, .. } => categories.names.len(),
+            TargetColumn::Labels(labels) => labels.hierarchy.names().len(),
+        });
+        let weights = vec![0.0; widths.max().unwrap_or(0)];
+        let mut predictor = LeafPredictor { store, targets, weights, touched: Vec::new(), of_all: Vec::new() };
+        for number in 0..predictor.targets.len() {
+            let mut found = Vec::new();
+            let is_partial = store.targets[predictor.targets[number].0].has_missing();
+            let all = (0..store.rows as u32).map(|row| (row, 1));
+            let is_known = is_partial && predictor.predict(number, all, &mut found);
+            predictor.of_all.push(is_known.then_some(found));
+        }
+        predictor
+    }
+
+    /// What each leaf of `grown` predicts.
+    pub(super) fn leaves(&mut self, grown: &TreeBuffer) -> Predicted {
+        let mut predicted = Predicted::default();
+        let mut entries = Vec::new();
+        let mut above = Above::default();
+        for (leaf, members) in grown.leaf_members().enumerate() {
+            entries.clear();
+            for number in 0..self.targets.len() {
+                if !self.predict(number, members.iter().copied(), &mut entries) {
+                    entries.extend(self.of_ancestor(number, leaf, grown, &mut above));
+                }
+            }
+            predicted.components.extend(entries.iter().map(|(component, _)| component));
+            predicted.values.extend(entries.iter().map(|(_, value)| value));
+            predicted.ends.push(predicted.components.len());
+        }
+        predicted
+    }
+
+    /// What the nearest node above `leaf` with a known value of a target predicts, or all rows.
+    fn of_ancestor(&mut self, number: usize, leaf: usize, grown: &TreeBuffer, above: &mut Above) -> Vec<(u32, f64)> {
+        if above.ranges.is_empty() {
+            *above = Above::new(grown);
+        }
+        let mut node = above.leaves[leaf] as usize;
+        while let Some(parent) = above.parents[node] {
+            node = parent as usize;
+            if let Some(found) = above.known.get(&(node as u32, number)) {
+                match found {
+                    Some(found) => return found.clone(),
+                    None => continue,
+                }
+            }
+            let mut found = Vec::new();
+            let members = &grown.members[above.ranges[node].clone()];
+            let is_known = self.predict(number, members.iter().copied(), &mut found);
+            above.known.insert((node as u32, number), is_known.then(|| found.clone()));
+            if is_known {
+                return found;
+            }
+        }
+        self.of_all[number].clone().unwrap_or_default()
+    }
+
+    /// Appends what rows, with their multiplicities, have of target number `number`; false if it is known for none.
+    fn predict(
+        &mut self,
+        number: usize,
+        members: impl Iterator<Item = (u32, u32)> + Clone,
+        out: &mut Vec<(u32, f64)>,
+    ) -> bool {
+        let (target, first) = self.targets[number];
+        let of_rows: &[f64] = &self.store.weights;
+        let weight = |row: u32, count: u32| f64::from(count) * of_rows.get(row as usize).copied().unwrap_or(1.0);
+        let mut total = 0.0;
+        match &self.store.targets[target] {
+            TargetColumn::Numeric(values) => {
+                let values: &[f64] = values;
+                let mut known = members.filter(|&(row, _)| !values[row as usize].is_nan());
+                let Some((row, _)) = known.clone().next() else { return false };
+                // Differences from one of them: the mean of equal values is that value, and half values do not overflow.
+                let base = values[row as usize];
+                let mut sum = 0.0;
+                known.by_ref().for_each(|(row, count)| {
+                    let weight = weight(row, count);
+                    sum += weight * (values[row as usize] / 2.0 - base / 2.0);
+                    total += weight;
+                });
+                out.push((first, base + 2.0 * (sum / total)));
+                true
+            }
+            TargetColumn::Nominal { codes, .. } => {
+                let codes: &[u16] = codes;
+                for (row, count) in members {
+                    let code = codes[row as usize];
+                    if code != MISSING_U16 {
+                        add(&mut self.weights, &mut self.touched, u32::from(code), weight(row, count));
+                        total += weight(row, count);
+                    }
+                }
+                self.shares(first, total, out)
+            }
+            TargetColumn::Labels(labels) => {
+                for (row, count) in members {
+                    if let Some(set) = labels.of(row as usize) {
+                        total += weight(row, count);
+                        for &label in set {
+                            add(&mut self.weights, &mut self.touched, label, weight(row, count));
+                        }
+                    }
+                }
+                self.shares(first, total, out)
+            }
+        }
+    }
+
+    /// Appends the shares of the classes or labels that were added, and forgets these.
+    fn shares(&mut self, first: u32, total: f64, out: &mut Vec<(u32, f64)>) -> bool {
+        self.touched.sort_unstable();
+        for value in self.touched.drain(..) {
+            out.push((first + value, std::mem::take(&mut self.weights[value as usize]) / total));
+        }
+        total > 0.0
+    }
+}
+
+fn add(weights: &mut [f64], touched: &mut Vec<u32>, value: u32, weight: f64) {
+    if weights[value as usize] == 0.0 {
+        touched.push(value);
+    }
+    weights[value as usize] += weight;
+}
+
+/// Where the nodes of a tree are, to climb it.
+#[derive(Default)]
+struct Above {
+    /// n_nodes
+    parents: Vec<Option<u32>>,
+    /// n_nodes; the range of the members of each node.
+    ranges: Vec<Range<usize>>,
+    /// n_leaves; the node of each leaf.
+    leaves: Vec<u32>,
+    /// What nodes predict for a target; `None` where it is known for none of their rows.
+    known: FxHashMap<(u32, usize), Option<Entries>>,
+}
+
+impl Above {
+    fn new(grown: &TreeBuffer) -> Self {
+        let n = grown.nodes.len();
+        let mut above = Above { parents: vec![None; n], ranges: vec![0..0; n], ..Above::default() };
+        let mut start = 0;
+        for (number, node) in grown.nodes.iter().enumerate() {
+            match &node.split {
+                Some(split) => {
+                    split.children.iter().for_each(|&child| above.parents[child as usize] = Some(number as u32))
+                }
+                None => {
+                    let end = grown.member_ends[above.leaves.len()] as usize;
+                    above.ranges[number] = start..end;
+                    above.leaves.push(number as u32);
+                    start = end;
+                }
+            }
+        }
+        for (number, node) in grown.nodes.iter().enumerate().rev() {
+            if let Some(split) = &node.split {
+                let [left, right] = split.children.map(|child| above.ranges[child as usize].clone());
+                above.ranges[number] = left.start..right.end;
+            }
+        }
+        above
+    }
+}

@@ -1,0 +1,72 @@
+//! Forests that are kept: their trees as Arrow tables, predictions for new rows and for the out-of-bag rows.
+//!
+//! ```text
+//! tree of codes       keeper, leaf_values    while trees are grown: nodes with tests on values, what leaves predict
+//! out-of-bag rows     out_of_bag             each row by the trees that have it out of bag
+//! Arrow file          nodes, storage         one table of nodes, a record batch for each tree, mapped when it is read
+//! new rows            codes, predict         values to codes of the forest's own cuts, then down the trees
+//! ```
+//!
+//! Rows go down a tree as the out-of-bag rows of a score do: by codes, in a
+//! [`PackedTree`](crate::oob::PackedTree). The codes of a kept forest are the numbers of its own cuts, so that a file
+//! says nothing of bins: a test is a cut or a set of categories, by name.
+//!
+//! A leaf predicts the mean of each numeric target, and the share of each class or label, over its rows of the bag by
+//! their weights. Where none of them has a known value of a target, the nearest node above it that has one predicts. The
+//! forest predicts the mean over its trees, with `per_target` over the trees of the target. Of classes the one with the
+//! greatest share is predicted, the first of equal ones; of labels those whose share is above a threshold. A label's
+//! ancestors have at least its share, so that predicted sets are closed.
+//!
+//! Categories that no row of the training data has are as missing values.
+//!
+//! # File
+//!
+//! An uncompressed Arrow IPC file. The key `ferrank:forest` of the schema's metadata holds a JSON object: `format` (1),
+//! `ferrank` (version), `task`, `n_rows`, `n_estimators`, `per_target`, `features` (`name`; `categories` of nominal ones,
+//! ascending) and `targets` (`name`, `kind`, `values`: classes or labels, ascending; `edges` of a hierarchy; `positive`: the
+//! number of the class that has the label, in multi-label tasks). Component numbers count through the targets: one for a
+//! numeric target, one for each class or label of others. Each record batch is a tree; with `per_target`, tree `t` of
+//! target `i` is batch `i · n_estimators + t`. Each row is a node; nodes are in preorder, so that the left child of a
+//! node is the next one.
+//!
+//! | column | type | what |
+//! |---|---|---|
+//! | `feature` | uint32 | number of the tested feature; null for a leaf, as are the next five |
+//! | `cut` | float64 | values up to it go left; infinite where all known values do; null for nominal features |
+//! | `categories` | list of uint16 | numbers of the categories that go left, ascending; null for numeric features |
+//! | `missing_left` | bool | true if rows with a missing value go left |
+//! | `right` | uint32 | number of the right child |
+//! | `gain` | float64 | impurity decrease; the impurity of all rows is 1 |
+//! | `weight` | float64 | weight of the rows of the bag that reach the node |
+//! | `n_examples` | uint64 | number of rows of the bag, with repetitions, that reach the node |
+//! | `components` | list of uint32 | components that the leaf predicts, ascending; empty for splits |
+//! | `values` | list of float64 | mean or share of each of these components; others are 0 |
+//!
+//! A file is foreign bytes: all of it is checked when it is read, so that a damaged one is an error.
+//!
+//! Memory: beside the file, 16 bytes for each split and 4 for each leaf; while trees are grown, a bit more for each row
+//! and tree.
+
+mod codes;
+mod forest;
+mod head;
+mod importance;
+mod keeper;
+mod leaf_values;
+mod nodes;
+mod out_of_bag;
+mod predict;
+mod router;
+mod storage;
+#[cfg(test)]
+mod tests;
+mod walk;
+
+pub use forest::KeptForest;
+pub use head::{KeptFeature, KeptTarget};
+pub use importance::{Interaction, Trend};
+pub use out_of_bag::{OobPredictions, OobScore};
+pub use predict::Output;
+
+pub(crate) use keeper::{EnsembleKeeper, Keeper};
+pub(crate) use leaf_values::LeafPredictor;

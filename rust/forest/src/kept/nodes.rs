@@ -1,0 +1,275 @@
+//! The table of the nodes of a tree: written after growth, checked when it is read.
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Float64Type, UInt16Type, UInt32Type};
+use arrow_array::{
+    Array, ArrayRef, BooleanArray, Float64Array, ListArray, RecordBatch, UInt16Array, UInt32Array, UInt64Array,
+};
+use arrow_buffer::{BooleanBufferBuilder, NullBuffer, OffsetBuffer};
+use arrow_schema::{DataType, Field, Fields};
+use ferrank_runtime::error::{Error, Result};
+
+use super::head::Head;
+use super::leaf_values::Predicted;
+use super::walk::LeafValues;
+use crate::tree_buffer::{BufferedSplit, TreeBuffer};
+
+/// The columns, in their order.
+pub(super) fn fields() -> Fields {
+    let list = |name, item, is_nullable| Field::new(name, DataType::new_list(item, false), is_nullable);
+    Fields::from(vec![
+        Field::new("feature", DataType::UInt32, true),
+        Field::new("cut", DataType::Float64, true),
+        list("categories", DataType::UInt16, true),
+        Field::new("missing_left", DataType::Boolean, true),
+        Field::new("right", DataType::UInt32, true),
+        Field::new("gain", DataType::Float64, true),
+        Field::new("weight", DataType::Float64, false),
+        Field::new("n_examples", DataType::UInt64, false),
+        list("components", DataType::UInt32, false),
+        list("values", DataType::Float64, false),
+    ])
+}
+
+/// A test on values.
+pub(super) enum ValueTest {
+    Cut(f64),
+    /// Numbers of the categories that go left, ascending.
+    Categories(Vec<u16>),
+}
+
+/// The columns of the nodes of `grown`, whose tests on values are those of `test`, and whose leaves predict `predicted`.
+///
+/// # Errors
+/// [`Error::Data`] if the leaves predict more components than a table holds.
+pub(super) fn columns(
+    grown: &TreeBuffer,
+    test: impl Fn(&BufferedSplit) -> ValueTest,
+    predicted: Predicted,
+) -> Result<Vec<ArrayRef>> {
+    let n = grown.nodes.len();
+    let (mut features, mut rights, mut gains) = (Vec::with_capacity(n), Vec::with_capacity(n), Vec::with_capacity(n));
+    let (mut cuts, mut weights, mut examples) = (Vec::with_capacity(n), Vec::with_capacity(n), Vec::with_capacity(n));
+    let [mut is_split, mut is_cut, mut is_subset, mut missing_left] = [(); 4].map(|()| BooleanBufferBuilder::new(n));
+    let (mut categories, mut category_ends) = (Vec::new(), Vec::with_capacity(n + 1));
+    let Predicted { ends: leaf_ends, components, values } = predicted;
+    let (mut leaf_ends, mut ends) = (leaf_ends.into_iter(), Vec::with_capacity(n + 1));
+    category_ends.push(0);
+    ends.push(0);
+    for node in &grown.nodes {
+        weights.push(node.weight);
+        examples.push(node.examples as u64);
+        let mut cut = None;
+        if let Some(split) = &node.split {
+            features.push(split.feature);
+            rights.push(split.children[1]);
+            gains.push(split.gain);
+            missing_left.append(split.missing_left);
+            match test(split) {
+                ValueTest::Cut(value) => cut = Some(value),
+                ValueTest::Categories(mut numbers) => categories.append(&mut numbers),
+            }
+            ends.push(ends[ends.len() - 1]);
+        } else {
+            features.push(0);
+            rights.push(0);
+            gains.push(0.0);
+            missing_left.append(false);
+            ends.push(leaf_ends.next().unwrap_or_default() as i32);
+        }
+        is_split.append(node.split.is_some());
+        is_cut.append(cut.is_some());
+        is_subset.append(node.split.is_some() && cut.is_none());
+        cuts.push(cut.unwrap_or_default());
+        category_ends.push(categories.len() as i32);
+    }
+    check_length(values.len().max(categories.len()))?;
+    let [is_split, is_cut, is_subset] =
+        [is_split, is_cut, is_subset].map(|mut bits| Some(NullBuffer::new(bits.finish())));
+    let list = |data_type, ends: Vec<i32>, values: ArrayRef, nulls| -> ArrayRef {
+        Arc::new(ListArray::new(item(data_type), OffsetBuffer::new(ends.into()), values, nulls))
+    };
+    let categories = Arc::new(UInt16Array::from(categories));
+    Ok(vec![
+        Arc::new(UInt32Array::new(features.into(), is_split.clone())),
+        Arc::new(Float64Array::new(cuts.into(), is_cut)),
+        list(DataType::UInt16, category_ends, categories, is_subset),
+        Arc::new(BooleanArray::new(missing_left.finish(), is_split.clone())),
+        Arc::new(UInt32Array::new(rights.into(), is_split.clone())),
+        Arc::new(Float64Array::new(gains.into(), is_split)),
+        Arc::new(Float64Array::from(weights)),
+        Arc::new(UInt64Array::from(examples)),
+        list(DataType::UInt32, ends.clone(), Arc::new(UInt32Array::from(components)), None),
+        list(DataType::Float64, ends, Arc::new(Float64Array::from(values)), None),
+    ])
+}
+
+fn item(data_type: DataType) -> Arc<Field> {
+    Arc::new(Field::new_list_field(data_type, false))
+}
+
+fn check_length(n: usize) -> Result<()> {
+    if i32::try_from(n).is_ok() {
+        return Ok(());
+    }
+    Err(Error::Data(format!(
+        "keep_trees: the leaves of a tree predict {n} classes and labels, more than a table holds; use a larger \
+         min_samples_leaf, or leave keep_trees out"
+    )))
+}
+
+/// The columns of the nodes of a tree.
+pub(super) struct Nodes<'a> {
+    pub(super) feature: &'a UInt32Array,
+    pub(super) cut: &'a Float64Array,
+    categories: &'a ListArray,
+    codes: &'a UInt16Array,
+    pub(super) missing_left: &'a BooleanArray,
+    pub(super) right: &'a UInt32Array,
+    pub(super) gain: &'a Float64Array,
+    pub(super) weight: &'a Float64Array,
+    pub(super) components: &'a ListArray,
+    pub(super) values: &'a ListArray,
+}
+
+impl<'a> Nodes<'a> {
+    /// The columns of `batch`, which must have the schema of [`fields`].
+    pub(super) fn new(batch: &'a RecordBatch) -> Self {
+        let column = |number: usize| batch.column(number);
+        let categories = column(2).as_list::<i32>();
+        Nodes {
+            feature: column(0).as_primitive::<UInt32Type>(),
+            cut: column(1).as_primitive::<Float64Type>(),
+            categories,
+            codes: categories.values().as_primitive::<UInt16Type>(),
+            missing_left: column(3).as_boolean(),
+            right: column(4).as_primitive::<UInt32Type>(),
+            gain: column(5).as_primitive::<Float64Type>(),
+            weight: column(6).as_primitive::<Float64Type>(),
+            components: column(8).as_list::<i32>(),
+            values: column(9).as_list::<i32>(),
+        }
+    }
+
+    /// Number of nodes.
+    pub(super) fn len(&self) -> usize {
+        self.feature.len()
+    }
+
+    pub(super) fn is_leaf(&self, node: usize) -> bool {
+        self.feature.is_null(node)
+    }
+
+    /// The categories that go left; none of a numeric feature.
+    pub(super) fn categories(&self, node: usize) -> &'a [u16] {
+        let offsets = self.categories.offsets();
+        match self.categories.is_null(node) {
+            true => &[],
+            false => &self.codes.values()[offsets[node] as usize..offsets[node + 1] as usize],
+        }
+    }
+
+    /// The components of a leaf and their values.
+    pub(super) fn predicted(&self, node: usize) -> (&'a [u32], &'a [f64]) {
+        let range = self.components.offsets()[node] as usize..self.components.offsets()[node + 1] as usize;
+        let components = self.components.values().as_primitive::<UInt32Type>();
+        let values = self.values.values().as_primitive::<Float64Type>();
+        (&components.values()[range.clone()], &values.values()[range])
+    }
+
+    /// Checks tree number `tree`: afterwards nothing that reads it can fail.
+    ///
+    /// # Errors
+    /// What is wrong, and at which node.
+    pub(super) fn check(&self, tree: usize, head: &Head) -> std::result::Result<(), String> {
+        let n = self.len();
+        if n == 0 {
+            return Err("it has no nodes".into());
+        }
+        let children =
+            [self.components.values().null_count(), self.values.values().null_count(), self.codes.null_count()];
+        if children.iter().any(|&nulls| nulls > 0) || self.weight.null_count() + self.components.null_count() > 0 {
+            return Err("it has null where a value is needed".into());
+        }
+        if self.components.offsets() != self.values.offsets() {
+            return Err("its components and values do not belong together".into());
+        }
+        let allowed = head.components_of_tree(tree);
+        // Right children whose left siblings' subtrees are not complete yet.
+        let mut open: Vec<u32> = Vec::new();
+        for node in 0..n {
+            let wrong = |what: &str| Err(format!("node {node}: {what}"));
+            let weight = self.weight.value(node);
+            if !weight.is_finite() || weight < 0.0 {
+                return wrong("its weight is no number of at least 0");
+            }
+            if !self.is_leaf(node) {
+                self.check_split(node, head).or_else(|what| wrong(&what))?;
+                open.push(self.right.value(node));
+                continue;
+            }
+            let (components, values) = self.predicted(node);
+            let ascend = components.windows(2).all(|pair| pair[0] < pair[1]);
+            if !ascend || components.iter().any(|&component| !allowed.contains(&(component as usize))) {
+                return wrong("it predicts a component that its tree does not have");
+            }
+            if values.iter().any(|value| !value.is_finite()) {
+                return wrong("it predicts a value that is not finite");
+            }
+            // In preorder, the next node is the right child of the split that was opened last.
+            match open.pop() {
+                Some(right) if right as usize == node + 1 => {}
+                None if node + 1 == n => {}
+                Some(right) => return wrong(&format!("node {right} should follow it, as a right child")),
+                None => return wrong("the tree ends here, but other nodes follow"),
+            }
+        }
+        if open.is_empty() { Ok(()) } else { Err("it ends before all splits have two children".into()) }
+    }
+
+    fn check_split(&self, node: usize, head: &Head) -> std::result::Result<(), String> {
+        let feature = self.feature.value(node);
+        if self.missing_left.is_null(node) || self.right.is_null(node) || self.gain.is_null(node) {
+            return Err("it tests a feature, but lacks missing_left, right or gain".into());
+        }
+        if self.right.value(node) as usize >= self.len() {
+            return Err(format!("its right child {} is not among the nodes", self.right.value(node)));
+        }
+        if !self.gain.value(node).is_finite() {
+            return Err("its gain is not finite".into());
+        }
+        if !self.predicted(node).0.is_empty() {
+            return Err("it is a split that predicts".into());
+        }
+        match head.features.get(feature as usize).map(|feature| &feature.categories) {
+            None => Err(format!("there is no feature {feature}")),
+            Some(None) if self.cut.is_valid(node) && self.categories.is_null(node) => {
+                let cut = self.cut.value(node);
+                match cut.is_finite() || cut == f64::INFINITY {
+                    true => Ok(()),
+                    false => Err(format!("the cut {cut} cannot be")),
+                }
+            }
+            Some(Some(names)) if self.cut.is_null(node) && self.categories.is_valid(node) => {
+                let categories = self.categories(node);
+                let ascend = categories.windows(2).all(|pair| pair[0] < pair[1]);
+                match ascend && categories.last().is_none_or(|&last| usize::from(last) < names.len()) {
+                    true => Ok(()),
+                    false => Err("its categories do not ascend, or are not those of the feature".into()),
+                }
+            }
+            _ => Err("numeric features need a cut, nominal ones categories".into()),
+        }
+    }
+
+    /// What leaves predict, without a copy.
+    pub(super) fn leaf_values(&self) -> LeafValues {
+        LeafValues {
+            offsets: self.components.offsets().clone(),
+            components: self.components.values().as_primitive::<UInt32Type>().values().clone(),
+            values: self.values.values().as_primitive::<Float64Type>().values().clone(),
+        }
+    }
+}

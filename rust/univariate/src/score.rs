@@ -1,0 +1,162 @@
+//! Scores from tables.
+
+use crate::params::UnivariateScore;
+
+/// The weights of rows by code and class.
+pub(crate) struct Counts {
+    n_classes: usize,
+    /// n_codes x n_classes
+    cells: Vec<f64>,
+}
+
+impl Counts {
+    pub(crate) fn new(n_codes: usize, n_classes: usize) -> Self {
+        Counts { n_classes, cells: vec![0.0; n_codes * n_classes] }
+    }
+
+    #[inline(always)]
+    pub(crate) fn add(&mut self, code: u16, class: u16, weight: f64) {
+        self.cells[usize::from(code) * self.n_classes + usize::from(class)] += weight;
+    }
+
+    pub(crate) fn weight(&self) -> f64 {
+        self.cells.iter().sum()
+    }
+
+    fn rows(&self) -> impl DoubleEndedIterator<Item = &[f64]> + Clone {
+        self.cells.chunks(self.n_classes.max(1))
+    }
+
+    fn classes(&self) -> Vec<f64> {
+        let mut sums = vec![0.0; self.n_classes];
+        self.rows().for_each(|row| sums.iter_mut().zip(row).for_each(|(sum, count)| *sum += count));
+        sums
+    }
+
+    /// The score of the table. Categories may be grouped in any way if `is_nominal`, codes are cut otherwise.
+    pub(crate) fn score(&self, score: UnivariateScore, is_nominal: bool) -> f64 {
+        let total = self.weight();
+        let classes = self.classes();
+        if total <= 0.0 {
+            return 0.0;
+        }
+        match score {
+            UnivariateScore::InformationGain => self.gain(&classes, total) / std::f64::consts::LN_2,
+            UnivariateScore::MutualInformation => self.gain(&classes, total),
+            UnivariateScore::GainRatio => {
+                let of_feature = entropy(self.rows().map(|row| row.iter().sum()), total);
+                if of_feature > 0.0 { self.gain(&classes, total) / of_feature } else { 0.0 }
+            }
+            UnivariateScore::Chi2 => self.chi_squared(&classes, total),
+            UnivariateScore::Accuracy => {
+                let without = classes.iter().copied().fold(0.0, f64::max);
+                (self.most_right(is_nominal, without) - without) / total
+            }
+            UnivariateScore::Mse => 0.0,
+        }
+    }
+
+    /// H(y) − H(y | x), in nats; at least 0.
+    fn gain(&self, classes: &[f64], total: f64) -> f64 {
+        let within: f64 = self
+            .rows()
+            .map(|row| {
+                let sum: f64 = row.iter().sum();
+                sum / total * entropy(row.iter().copied(), sum)
+            })
+            .sum();
+        (entropy(classes.iter().copied(), total) - within).max(0.0)
+    }
+
+    fn chi_squared(&self, classes: &[f64], total: f64) -> f64 {
+        let of_row = |row: &[f64]| {
+            let sum: f64 = row.iter().sum();
+            let cell = |(count, class): (&f64, &f64)| {
+                let expected = sum * class / total;
+                if expected > 0.0 { (count - expected).powi(2) / expected } else { 0.0 }
+            };
+            row.iter().zip(classes).map(cell).sum::<f64>()
+        };
+        self.rows().map(of_row).sum()
+    }
+
+    /// The weight of the rows of the majority classes of the best split in two, which is at least `without`, that without a
+    /// split.
+    fn most_right(&self, is_nominal: bool, without: f64) -> f64 {
+        let mut best = without;
+        if is_nominal {
+            for a in 0..self.n_classes {
+                for b in 0..a {
+                    best = best.max(self.rows().map(|row| row[a].max(row[b])).sum());
+                }
+            }
+            return best;
+        }
+        let mut left = vec![0.0; self.n_classes];
+        let mut right = self.classes();
+        let most = |counts: &[f64]| counts.iter().copied().fold(0.0, f64::max);
+        for row in self.rows() {
+            for ((left, right), count) in left.iter_mut().zip(&mut right).zip(row) {
+                *left += count;
+                *right -= count;
+            }
+            best = best.max(most(&left) + most(&right));
+        }
+        best
+    }
+}
+
+/// The entropy of `counts`, whose sum is `total`, in nats.
+fn entropy(counts: impl Iterator<Item = f64>, total: f64) -> f64 {
+    let part = |count: f64| if count > 0.0 { -count / total * (count / total).ln() } else { 0.0 };
+    counts.map(part).sum()
+}
+
+/// Weights, sums and squares of a number by code.
+pub(crate) struct Sums {
+    cells: Vec<[f64; 3]>,
+}
+
+impl Sums {
+    pub(crate) fn new(n_codes: usize) -> Self {
+        Sums { cells: vec![[0.0; 3]; n_codes] }
+    }
+
+    #[inline(always)]
+    pub(crate) fn add(&mut self, code: u16, number: f64, weight: f64) {
+        let cell = &mut self.cells[usize::from(code)];
+        cell[0] += weight;
+        cell[1] += weight * number;
+        cell[2] += weight * number * number;
+    }
+
+    pub(crate) fn weight(&self) -> f64 {
+        self.cells.iter().map(|cell| cell[0]).sum()
+    }
+
+    /// The share of the variance that the best split in two explains.
+    pub(crate) fn explained(&self, is_nominal: bool) -> f64 {
+        let mut order: Vec<&[f64; 3]> = self.cells.iter().filter(|cell| cell[0] > 0.0).collect();
+        if is_nominal {
+            order.sort_by(|a, b| (a[1] / a[0]).total_cmp(&(b[1] / b[0])));
+        }
+        let all = |place: usize| order.iter().map(|cell| cell[place]).sum::<f64>();
+        let [weight, sum, squares] = [all(0), all(1), all(2)];
+        let spread = squares - sum * sum / weight;
+        // Below, there is only the rounding of equal values.
+        if spread.is_nan() || spread <= 1e-12 * squares {
+            return 0.0;
+        }
+        let (mut left, mut left_sum, mut best) = (0.0, 0.0, 0.0f64);
+        for cell in &order[..order.len() - 1] {
+            left += cell[0];
+            left_sum += cell[1];
+            let right = weight - left;
+            if right > 0.0 {
+                let difference = left_sum - sum * left / weight;
+                best = best.max(difference * difference * weight / (left * right));
+            }
+        }
+        (best / spread).min(1.0)
+    }
+}

@@ -1,0 +1,293 @@
+"""Forests that are kept: predictions, files, scikit-learn's tools."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from sklearn.datasets import load_diabetes, load_iris
+from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
+from sklearn.feature_selection import RFECV
+from sklearn.inspection import partial_dependence, permutation_importance
+
+import ferrank as fr
+from ferrank.cli.main import main
+
+DATA = Path(__file__).parent / "data"
+
+
+def forest(**settings: Any) -> fr.ForestRanker:
+    given = {"keep_trees": True, "standard_errors": False, "n_estimators": 30, **settings}
+    return fr.ForestRanker(**given)
+
+
+def test_classes_are_those_that_were_given() -> None:
+    X, y = load_iris(return_X_y=True)
+    for given in (y, y.astype(float) - 1, np.array(["c", "a", "b"])[y], np.array([5, 3, 40])[y]):
+        model = forest(task="classification").fit(X, given)
+        assert model.classes_.tolist() == sorted(set(given.tolist()))
+        predicted = model.predict(X)
+        assert predicted.dtype == given.dtype
+        assert np.mean(predicted == given) > 0.95
+        shares = model.predict_proba(X)
+        assert shares.sum(axis=1) == pytest.approx(np.ones(len(X)))
+        assert np.array_equal(model.classes_[shares.argmax(axis=1)], predicted)
+        assert model.score(X, given) == np.mean(predicted == given)
+
+
+def test_booleans_are_predicted_as_booleans() -> None:
+    X, y = load_iris(return_X_y=True)
+    predicted = forest().fit(X, y == 1).predict(X)
+    assert predicted.dtype == bool
+    assert np.mean(predicted == (y == 1)) > 0.95
+
+
+@pytest.mark.parametrize("task", ["classification", "regression"])
+def test_oob_score_is_that_of_scikit_learn(task: str) -> None:
+    """Within the spread of seeds."""
+    if task == "classification":
+        X, y = load_iris(return_X_y=True)
+        peer: Any = RandomForestClassifier
+    else:
+        X, y = load_diabetes(return_X_y=True)
+        peer = RandomForestRegressor
+    settings = {"min_samples_leaf": 2, "max_features": "sqrt", "n_estimators": 100, "oob_score": True}
+    theirs = [peer(random_state=seed, **settings).fit(X, y).oob_score_ for seed in range(5)]
+    ours = [forest(task=task, n_estimators=100, random_state=seed).fit(X, y).oob_score_ for seed in range(5)]
+    assert abs(np.mean(ours) - np.mean(theirs)) < 3 * (np.std(ours) + np.std(theirs)) + 0.01
+
+
+def test_oob_predictions_have_the_shapes_of_scikit_learn() -> None:
+    X, y = load_diabetes(return_X_y=True)
+    assert forest().fit(X, y).oob_prediction_.shape == (len(X),)
+    both = forest().fit(X, np.column_stack([y, -y]))
+    assert both.oob_prediction_.shape == (len(X), 2)
+    assert both.oob_score_.shape == (2,)
+    assert both.predict(X).shape == (len(X), 2)
+    assert both.oob_score_[0] == pytest.approx(both.oob_score_[1])
+    classes = forest().fit(X, np.where(y > 150, "high", "low"))
+    assert classes.oob_prediction_.shape == (len(X), 2)
+    assert isinstance(classes.oob_score_, float)
+    without = forest(bootstrap=False).fit(X, y)
+    assert not hasattr(without, "oob_score_")
+    assert without.forest_.no_oob == "bootstrap: no row is out of bag without it"
+
+
+def test_label_sets_are_closed_upward() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 4))
+    sets = [["a", "a/b"] if x > 0.5 else ["a/c"] if x > -0.5 else ["d"] for x in X[:, 1]]
+    model = forest(task="hierarchical").fit(X, sets)
+    for threshold in (0.1, 0.5, 0.9):
+        for row in model.predict(X, threshold=threshold):
+            assert all("a" in row for label in row if label.startswith("a/"))
+    predicted = model.predict(X)
+    assert set(predicted[int(np.argmax(X[:, 1]))]) == {"a", "a/b"}
+    assert len(model.predict(X, threshold=0.0)[0]) >= len(model.predict(X, threshold=0.9)[0])
+    assert model.classes_.tolist() == ["a", "a/b", "a/c", "d"]
+    assert 0.9 < model.oob_score_ <= 1
+
+
+def test_labels_and_mixed_targets() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 4))
+    labels = np.column_stack([X[:, 0] > 0, X[:, 1] > 0]).astype(int)
+    model = forest().fit(X, labels)
+    assert model.forest_.task == "multi-label"
+    assert np.mean(model.predict(X) == labels) > 0.95
+    assert (
+        model.predict(X, threshold=0.0).sum()
+        >= model.predict(X).sum()
+        > model.predict(X, threshold=0.95).sum()
+    )
+    assert [shares.shape for shares in model.predict_proba(X)] == [(300, 2), (300, 2)]
+    table = pa.table({"number": X[:, 0], "class": np.where(X[:, 1] > 0, "yes", "no")})
+    mixed = forest().fit(X, table)
+    predicted = mixed.predict(X)
+    assert predicted.shape == (300, 2)
+    assert predicted.dtype == object
+    assert np.mean(predicted[:, 1] == np.where(X[:, 1] > 0, "yes", "no")) > 0.95
+    assert mixed.score(X, table) > 0.85
+
+
+def test_features_of_frames_are_found_by_name_and_categories_by_theirs(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    colours = rng.choice(["red", "green", "blue"], size=200)
+    y = (colours == "red").astype(float) + rng.normal(scale=0.1, size=200)
+    x = rng.normal(size=200)
+    train = pa.table({"colour": pa.array(colours).dictionary_encode(), "x": x})
+    model = forest(keep_trees=tmp_path / "forest.ferrank").fit(train, y)
+    kept = fr.Forest.load(tmp_path / "forest.ferrank")
+    other = pa.table({"x": x, "colour": pa.array(colours), "more": x})
+    expected = model.predict(train)
+    assert np.array_equal(kept.predict(other).column("y").to_numpy(), expected)
+    assert np.array_equal(kept.predict(train.to_pandas()).column("y").to_numpy(), expected)
+    with pytest.raises(fr.DataError, match=r"no column 'colour', which the training data have"):
+        kept.predict(other.drop_columns("colour"))
+    with pytest.raises(fr.ColumnTypeError, match=r"column 'x' is of type"):
+        kept.predict(pa.table({"x": colours, "colour": colours}))
+    unknown = pa.table({"x": [0.0], "colour": ["violet"]})
+    missing = pa.table({"x": [0.0], "colour": pa.array([None], pa.string())})
+    assert kept.predict(unknown) == kept.predict(missing)
+
+
+def test_a_forest_is_the_same_after_pickling_and_in_a_file(tmp_path: Path) -> None:
+    X, y = load_diabetes(return_X_y=True)
+    model = forest().fit(X, y)
+    model.save_trees(tmp_path / "forest.ferrank")
+    expected = model.predict(X)
+    again = pickle.loads(pickle.dumps(model))
+    assert np.array_equal(again.predict(X), expected)
+    assert again.oob_score_ == model.oob_score_
+    kept = fr.Forest.load(tmp_path / "forest.ferrank")
+    assert np.array_equal(kept.predict(X).column(0).to_numpy(), expected)
+    assert np.array_equal(kept.apply(X), model.apply(X))
+    nodes = kept.nodes()
+    assert nodes.column_names[:2] == ["tree", "feature"]
+    assert nodes.num_rows > 30
+    assert "regression of y" in repr(kept)
+
+
+def test_predictions_go_to_files(tmp_path: Path) -> None:
+    X, y = load_iris(return_X_y=True)
+    columns = {f"x{number}": column for number, column in enumerate(X.T)}
+    pq.write_table(pa.table(columns), tmp_path / "new.parquet", row_group_size=20)
+    kept = forest(task="classification").fit(X, y).forest_
+    expected = kept.predict(X)
+    for name in ("out.parquet", "out.arrow", "out.csv"):
+        assert kept.predict_to(tmp_path / "new.parquet", tmp_path / name) == len(X)
+    found = pq.read_table(tmp_path / "out.parquet")
+    assert found.column("y").to_pylist() == expected.column("y").to_pylist()
+    shares = kept.predict_proba(X)
+    assert kept.predict_to(tmp_path / "new.parquet", tmp_path / "shares.parquet", shares=True) == len(X)
+    assert pq.read_table(tmp_path / "shares.parquet").equals(shares)
+    assert shares.column_names == ["y=0", "y=1", "y=2"]
+
+
+def test_the_shell_keeps_and_predicts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rng = np.random.default_rng(0)
+    a, b = rng.normal(size=(2, 200))
+    pq.write_table(pa.table({"a": a, "b": b, "y": 2 * b}), tmp_path / "old.parquet")
+    pq.write_table(pa.table({"b": b, "a": a}), tmp_path / "new.parquet")
+    kept, output = str(tmp_path / "forest.ferrank"), str(tmp_path / "out.parquet")
+    assert main(["rank", str(tmp_path / "old.parquet"), "--target", "y", "--keep", kept]) == 0
+    assert main(["predict", kept, str(tmp_path / "new.parquet"), "--output", output]) == 0
+    assert np.corrcoef(pq.read_table(output).column("y").to_numpy(), b)[0, 1] > 0.95
+    capsys.readouterr()
+    assert main(["predict", kept, str(tmp_path / "new.parquet")]) == 0
+    assert "190 more rows" in capsys.readouterr().out
+    (tmp_path / "wrong.ferrank").write_bytes(b"ARROW1\0\0no forest")
+    assert main(["predict", str(tmp_path / "wrong.ferrank"), str(tmp_path / "new.parquet")]) == 2
+    assert main(["predict", str(tmp_path / "old.parquet"), str(tmp_path / "new.parquet")]) == 2
+
+
+def test_settings_that_keep_no_trees_are_named(tmp_path: Path) -> None:
+    X, y = load_iris(return_X_y=True)
+    y = np.where(y > 0, "some", "other")
+    with pytest.raises(fr.SettingError, match=r"^until: not with keep_trees"):
+        forest(until="stable").fit(X, y)
+    with pytest.raises(fr.SettingError, match=r"^keep_trees: .*shadows"):
+        forest(shadows=True, n_estimators=200).fit(X, y)
+    assert not hasattr(forest(), "partial_fit")
+    with pytest.raises(fr.SettingError, match=r"^resume: not with keep_trees"):
+        fr.rank({"a": X[:, 0], "y": X[:, 1]}, "y", ranker=forest(), resume=tmp_path / "resume.arrow")
+    with pytest.raises(fr.SettingError, match=r"^keep_trees: not available with accumulators"):
+        fr.accumulate({"a": X[:, 0], "y": X[:, 1]}, "y", ranker=forest())
+    with pytest.raises(fr.SettingError, match=r"^threshold: 1.5 is not in"):
+        forest().fit(X, y).forest_.predict(X, threshold=1.5)
+    assert not hasattr(fr.ForestRanker(), "predict")
+    with pytest.raises(fr.SettingError, match=r"^keep_trees: there are no trees to save"):
+        fr.ForestRanker(n_estimators=2).fit(X, y).save_trees(tmp_path / "none.ferrank")
+
+
+def test_a_fit_forgets_the_trees_of_the_one_before() -> None:
+    X, y = load_diabetes(return_X_y=True)
+    model = forest().fit(X, y)
+    model.set_params(bootstrap=False).fit(X, y)
+    assert not hasattr(model, "oob_score_")
+    model.set_params(keep_trees=False).fit(X, y)
+    assert not hasattr(model, "forest_")
+    assert model.result_.interactions is None
+
+
+@pytest.mark.slow
+def test_tools_of_scikit_learn_take_a_kept_forest() -> None:
+    X, y = load_diabetes(return_X_y=True)
+    model = forest().fit(X, y)
+    found = permutation_importance(model, X, y, n_repeats=2, random_state=0)
+    assert set(np.argsort(found.importances_mean)[-2:]) == {2, 8}
+    grid = partial_dependence(model, X, [2], grid_resolution=10)
+    assert grid["average"].shape == (1, 10)
+    assert grid["average"][0, -1] > grid["average"][0, 0]
+    selector = RFECV(forest(n_estimators=10), cv=3, step=3).fit(X, y)
+    assert {2, 8} <= set(np.flatnonzero(selector.support_))
+    X, y = load_iris(return_X_y=True)
+    grid = partial_dependence(forest(task="classification").fit(X, y), X, [3], grid_resolution=5)
+    assert grid["average"].shape == (3, 5)
+
+
+def test_displays_of_partial_dependence() -> None:
+    display = pytest.importorskip("sklearn.inspection").PartialDependenceDisplay
+    pytest.importorskip("matplotlib").use("Agg")
+    X, y = load_diabetes(return_X_y=True)
+    shown = display.from_estimator(
+        forest(n_estimators=5).fit(X[:100], y[:100]), X[:100], [2], grid_resolution=5
+    )
+    assert shown.axes_.shape == (1, 1)
+
+
+def test_trees_for_shap_predict_as_the_forest() -> None:
+    X, y = load_diabetes(return_X_y=True)
+    model = forest(n_estimators=5).fit(X, y)
+    trees = model.forest_.to_shap()
+    assert {"children_left", "children_right", "children_default", "features", "thresholds", "values"} < set(
+        trees[0]
+    )
+    total = np.zeros(20)
+    for tree in trees:
+        for row in range(20):
+            node = 0
+            while tree["children_left"][node] >= 0:
+                left = X[row, tree["features"][node]] <= tree["thresholds"][node]
+                node = tree["children_left" if left else "children_right"][node]
+            total[row] += tree["values"][node, 0]
+    assert total == pytest.approx(model.predict(X[:20]))
+    frame = pa.table({"colour": ["red", "blue"] * 20})
+    nominal = forest().fit(frame, [0.0, 1.0] * 20).forest_
+    with pytest.raises(fr.SettingError, match=r"^feature 'colour': SHAP takes cuts"):
+        nominal.to_shap()
+
+
+def test_shap_explains_a_kept_forest() -> None:
+    shap = pytest.importorskip("shap")
+    X, y = load_diabetes(return_X_y=True)
+    model = forest(n_estimators=5).fit(X, y)
+    values = shap.TreeExplainer({"trees": model.forest_.to_shap()}).shap_values(X[:5])
+    assert np.asarray(values).shape[:2] == (5, 10)
+
+
+def test_interactions_and_trends() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.uniform(size=(1500, 5))
+    y = np.where((X[:, 0] > 0.5) ^ (X[:, 3] > 0.5), 1.0, 0.0)
+    result = forest(min_samples_leaf=20).fit(X, y).result_
+    assert "on one path of trees, by impurity decrease: x0 and x3 (" in str(result)
+    assert set(result.interactions.slice(0, 1).to_pylist()[0].values()) >= {"x0", "x3"}
+    linear = forest(min_samples_leaf=20).fit(X, X[:, 1] - 2 * X[:, 2]).forest_
+    trends = {row["feature"]: row["trend"] for row in linear.trends().to_pylist()}
+    assert trends["x1"] > 0.9
+    assert trends["x2"] < -0.9
+
+
+@pytest.mark.slow
+def test_dask_collections_are_predicted_by_partition() -> None:
+    da = pytest.importorskip("dask.array")
+    X, y = load_iris(return_X_y=True)
+    model = forest(task="classification").fit(X, y)
+    predicted = model.predict(da.from_array(X, chunks=(40, 4)))
+    assert np.array_equal(predicted.compute(scheduler="synchronous"), model.predict(X))
