@@ -115,8 +115,9 @@ def test_labelled_rows_are_nested_and_the_others_lose_their_targets() -> None:
     few, many = ({row for row, known in enumerate(t["y"].is_valid().to_pylist()) if known} for t in seen)
     assert (len(few), len(many), few < many) == (10, 30, True)
     assert found.table("accuracy", 30).loc["sides", "forest"] > 0.5
-    with pytest.raises(fr.SettingError, match=r"labelled: no results with None; there are \[10, 30\]"):
-        found.table("accuracy")
+    assert found.table("accuracy").equals(found.table("accuracy", 30))
+    with pytest.raises(fr.SettingError, match=r"labelled: no results with 20; there are \[10, 30\]"):
+        found.table("accuracy", 20)
 
 
 def test_rows_for_testing_can_be_given() -> None:
@@ -252,7 +253,7 @@ def test_the_plan_of_a_paper_uses_the_data_that_are_there(tmp_path: Path) -> Non
     (tmp_path / "mtr").mkdir()
     for name in ("slump", "enb"):
         (tmp_path / "mtr" / f"{name}.arff").write_bytes((DATA / f"{name}.arff").read_bytes())
-    plan, measure, missing = read_plan("mtr-ranking", data=tmp_path)
-    assert (set(plan.data), measure, len(missing)) == ({"slump", "enb"}, "rrmse", 8)
+    plan = read_plan("mtr-ranking", data=tmp_path)
+    assert (set(plan.study.data), plan.measure, len(plan.missing)) == ({"slump", "enb"}, "rrmse", 8)
     with pytest.raises(fr.ResourceError, match="no such file, and no plan of ferrank: mtr-ranking"):
         read_plan("mrt-ranking")
