@@ -62,6 +62,7 @@ MEASURES: dict[str, Measure] = {
     "reverse_error": Measure("error of the worst features", higher_is_better=True),
     "spearman": Measure("Spearman's ρ to the truth", higher_is_better=True),
     "roc_area": Measure("ROC area of the relevant features", higher_is_better=True),
+    "truth_distance": Measure("distance from the truth", higher_is_better=False),
     "separability": Measure("separability of the relevant features", higher_is_better=True),
     "relevance": Measure("true importance", higher_is_better=True),
     "importance": Measure("importance", higher_is_better=True),

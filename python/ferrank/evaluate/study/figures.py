@@ -18,6 +18,7 @@ from ferrank.errors import SettingError
 from ferrank.evaluate.compare import Comparison, compare
 from ferrank.evaluate.evaluation import UNWEIGHTED
 from ferrank.evaluate.measures import MEASURES
+from ferrank.evaluate.stability import stability
 from ferrank.evaluate.study.results import Results
 from ferrank.output import replace
 
@@ -548,6 +549,39 @@ class Pixels(_Choice):
 
 
 @dataclass(frozen=True)
+class Stability(_Choice):
+    """How alike the rankings of the splits are (Slavkov et al. 2020, Fig. 7), a row for each data set."""
+
+    def make(self, results: Results, folder: Path, name: str) -> list[Path]:
+        """Write ``name.md``."""
+        frame = results.frame
+        frame = frame[frame["measure"] == "importance"]
+        if frame.empty:
+            raise SettingError("judges: none kept the importances; add one of the kind importances")
+        methods = list(self.methods) or list(dict.fromkeys(frame["method"]))
+        lines = [
+            "Mean instability over the sizes of the lists of best features: 0 the same, 1 as random rankings",
+            "",
+            "| data | " + " | ".join(methods) + " |",
+            "| --- |" + " ---: |" * len(methods),
+        ]
+        for data in self.data or dict.fromkeys(frame["data"]):
+            cells = []
+            for method in methods:
+                one = frame[(frame["data"] == data) & (frame["method"] == method)]
+                if one.empty:
+                    cells.append("")
+                    continue
+                wide = one.pivot_table("value", ["labelled", "split"], "at", dropna=True)
+                if wide.empty:
+                    wide = one.pivot_table("value", "split", "at")
+                cells.append(f"{stability(wide.to_numpy()).canberra.mean():.3f}")
+            if any(cells):
+                lines.append(f"| {data} | " + " | ".join(cells) + " |")
+        return [_written(folder / f"{name}.md", "\n".join(lines) + "\n")]
+
+
+@dataclass(frozen=True)
 class Heat(_Choice):
     """Average ranks over data sets of methods that two settings tell apart, as a map.
 
@@ -661,23 +695,25 @@ class Published:
     Attributes
     ----------
     path : path
-        The file; a column ``value``, and others that say of what.
-    data : mapping of str to str
-        Our data sets, and what ``dataset`` says of them.
-    methods : mapping of str to mapping
-        Our methods, and what columns say of them.
-    measures : mapping of str to str
-        Our measures, and what ``measure`` says of them.
+        The file.
+    data, methods, measures : mapping of str to mapping of str to str
+        Our data sets, methods and measures, and for each what columns of the file say of it.
     n_trees : sequence of int
-        Those to compare at; the column is ``n_trees``.
+        Those to compare at.
+    trees : str, default="n_trees"
+        The column of the number of trees.
+    value : str, default="value"
+        The column of the numbers.
     judge : str, optional
     """
 
     path: Path
-    data: Mapping[str, str]
+    data: Mapping[str, Mapping[str, str]]
     methods: Mapping[str, Mapping[str, str]]
-    measures: Mapping[str, str]
+    measures: Mapping[str, Mapping[str, str]]
     n_trees: Sequence[int] = ()
+    trees: str = "n_trees"
+    value: str = "value"
     judge: str | None = None
 
     def make(self, results: Results, folder: Path, name: str) -> list[Path]:
@@ -696,9 +732,9 @@ class Published:
                     for method, columns in self.methods.items():
                         if data not in table.index or method not in table.columns:
                             continue
-                        wanted = {"dataset": dataset, "measure": theirs, **columns}
-                        if count is not None and "ensemble" in columns:
-                            wanted["n_trees"] = str(count)
+                        wanted = {**dataset, **theirs, **columns}
+                        if count is not None and method != UNWEIGHTED:
+                            wanted[self.trees] = str(count)
                         chosen = published[
                             np.logical_and.reduce([published[key] == text for key, text in wanted.items()])
                         ]
@@ -710,7 +746,7 @@ class Published:
                                 "method": method,
                                 "n_trees": count,
                                 "measure": measure,
-                                "published": float(chosen["value"].iloc[0]),
+                                "published": float(chosen[self.value].iloc[0]),
                                 "found": table.loc[data, method],
                                 "unweighted": table.loc[data].get(UNWEIGHTED, np.nan),
                             }
@@ -755,6 +791,7 @@ FIGURES: dict[str, Callable[..., Any]] = {
     "delta": Delta,
     "areas": Areas,
     "pixels": Pixels,
+    "stability": Stability,
     "heat": Heat,
     "significant": Significant,
     "published": Published,

@@ -1,6 +1,6 @@
 """What says how good rankings are: weighted neighbors, error curves, a known truth; or keeps them."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from ferrank._core import Source
 from ferrank.errors import SettingError
+from ferrank.evaluate.aggregate import rank_distances
 from ferrank.evaluate.evaluation import Evaluation
 from ferrank.evaluate.models import error_of, model_for
 from ferrank.evaluate.neighbors import evaluate
@@ -134,7 +135,8 @@ class Truth:
     """Judges rankings of synthetic data by the true importances (Slavkov et al. 2020).
 
     The measure ``relevance`` has a place for each feature, from the best ranked on: its true importance.
-    ``spearman``, ``roc_area`` and ``separability`` are those of :mod:`ferrank.evaluate.truth`.
+    ``spearman``, ``roc_area`` and ``separability`` are those of :mod:`ferrank.evaluate.truth`,
+    ``truth_distance`` is 1 - ρ as the paper's Table 3 has it, by :func:`~ferrank.evaluate.rank_distances`.
 
     Examples
     --------
@@ -152,7 +154,12 @@ class Truth:
         truth = np.asarray(list(roles["relevance"].values()))
         judged = collect(rankings)
         values = [one.matched(list(roles["relevance"]), "the truth") for one in judged]
-        measures = {"spearman": spearman_to, "roc_area": roc_area, "separability": separability}
+        measures: dict[str, Callable[[Array, Array], float]] = {
+            "spearman": spearman_to,
+            "roc_area": roc_area,
+            "separability": separability,
+            "truth_distance": lambda true, one: float(rank_distances(np.stack([true, one]))[0, 1]),
+        }
         found = {name: [of(truth, one) for one in values] for name, of in measures.items()}
         along = [truth[np.argsort(-one, kind="stable")] for one in values]
         return {

@@ -137,16 +137,22 @@ def read_plan(
         raise ResourceError(
             f"{path}: data.{missing[0]}: there is no such file in {start}; data= says where it is"
         )
-    asked = {name: dict(one) for name, one in _section(told, "rankers", path).items()}
-    tasks = {name: one.pop("tasks") for name, one in asked.items() if "tasks" in one}
+    only: dict[str, list[str]] = {}
+    asked = _without_only(_section(told, "rankers", path), only)
+    own = {
+        name: _splits(one["splits"], path, f"data.{name}.splits")
+        for name, one in told["data"].items()
+        if name in sets and "splits" in one
+    }
     study = Study(
         sets,
         {name: _ranker(one, f"rankers.{name}", path) for name, one in asked.items()},
-        judge=_judges(told, path),
+        judge=_judges(told, only, path),
         splits=_splits(told.get("splits", {}), path),
         labelled=told.get("labelled"),
         n_trees=told.get("n_trees", ()),
-        tasks=tasks,
+        only=only,
+        own_splits=own,
         folder=folder,
         random_state=told.get("random_state", 0),
     )
@@ -157,12 +163,19 @@ def read_plan(
     return Plan(study, told.get("measure"), figures, missing)
 
 
-def _judges(told: dict[str, Any], path: Path) -> Any:
+def _without_only(section: dict[str, Any], only: dict[str, list[str]]) -> dict[str, Any]:
+    """Return the section without its keys ``only``, which are put into ``only``."""
+    only |= {name: one["only"] for name, one in section.items() if "only" in one}
+    return {name: {k: v for k, v in one.items() if k != "only"} for name, one in section.items()}
+
+
+def _judges(told: dict[str, Any], only: dict[str, list[str]], path: Path) -> Any:
     if "judges" not in told:
         return _judge(told.get("judge", {}), "judge", path)
     if "judge" in told:
         raise SettingError(f"{path}: judge: there are judges, too; put it among them")
-    return {name: _judge(one, f"judges.{name}", path) for name, one in _section(told, "judges", path).items()}
+    asked = _without_only(_section(told, "judges", path), only)
+    return {name: _judge(one, f"judges.{name}", path) for name, one in asked.items()}
 
 
 def _judge(told: dict[str, Any], where: str, path: Path) -> Any:
@@ -206,6 +219,7 @@ def _dataset(told: dict[str, Any], start: Path, where: str, path: Path) -> Any:
 
     ``path`` may be several files, whose rows are one set.
     """
+    told = {key: value for key, value in told.items() if key != "splits"}
     if "synthetic" in told:
         settings = {key: value for key, value in told.items() if key != "synthetic"}
         if told["synthetic"] not in SYNTHETIC:
@@ -242,12 +256,12 @@ def _ranker(told: dict[str, Any], where: str, path: Path) -> Any:
     return _made(_RANKERS[name], told, where, path)
 
 
-def _splits(told: dict[str, Any], path: Path) -> Any:
+def _splits(told: dict[str, Any], path: Path, where: str = "splits") -> Any:
     told = dict(told)
     kind = told.pop("kind", "repeated")
     if kind not in _SPLITS:
-        raise SettingError(f"{path}: splits.kind: '{kind}' is not one of {', '.join(_SPLITS)}")
-    return _made(_SPLITS[kind], told, "splits", path)
+        raise SettingError(f"{path}: {where}.kind: '{kind}' is not one of {', '.join(_SPLITS)}")
+    return _made(_SPLITS[kind], told, where, path)
 
 
 def _made(kind: Callable[..., Any], told: dict[str, Any], where: str, path: Path) -> Any:

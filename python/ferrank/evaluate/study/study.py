@@ -51,14 +51,16 @@ class Study:
         What says how good a ranking is; by default 15 weighted neighbors. Rows are ranked once for all.
     splits : Repeated or CrossValidation, optional
         How rows are parted; by default ten times into two thirds and one third.
+    own_splits : mapping of str to Repeated or CrossValidation, optional
+        How the rows of these data sets are parted instead.
     labelled : sequence of int, optional
         Numbers of training rows that keep their targets, each of which is tried; of fewer rows each is among
         those of more. In cross-validation they are counted over the folds of the training rows. Numbers above
         those of the rows of a data set are left out there. By default all rows keep their targets.
     n_trees : sequence of int, optional
         Numbers of trees; each forest is grown once, to the greatest, and its first so many trees are judged.
-    tasks : mapping of str to sequence of str, optional
-        The tasks that a ranker is for; by default all.
+    only : mapping of str to sequence of str, optional
+        The data sets, or tasks, that a ranker or judge of that name is for; by default all.
     folder : path, optional
         Where results are kept, a file for each cell, so that a study that was killed goes on from there.
     random_state : int, default=0
@@ -93,7 +95,8 @@ class Study:
         splits: Repeated | CrossValidation | None = None,
         labelled: Sequence[int] | None = None,
         n_trees: Sequence[int] = (),
-        tasks: Mapping[str, Sequence[str]] | None = None,
+        only: Mapping[str, Sequence[str]] | None = None,
+        own_splits: Mapping[str, Repeated | CrossValidation] | None = None,
         folder: str | os.PathLike[str] | None = None,
         random_state: int = 0,
     ) -> None:
@@ -106,12 +109,17 @@ class Study:
         self.labelled: list[int | None] = [None] if labelled is None else list(labelled)
         if any(one is not None and one < 1 for one in self.labelled):
             raise SettingError(f"labelled: {self.labelled}; use numbers of rows from 1 on")
-        self.n_trees, self.tasks = list(n_trees), dict(tasks or {})
+        self.n_trees, self.only, self.own_splits = list(n_trees), dict(only or {}), dict(own_splits or {})
         if any(one < 1 for one in self.n_trees):
             raise SettingError(f"n_trees: {self.n_trees}; use numbers of trees from 1 on")
-        unknown = next((name for name in self.tasks if name not in self.rankers), None)
+        judges = self.judge if isinstance(self.judge, Mapping) else {}
+        both = next((name for name in self.rankers if name in judges), None)
+        if both is not None and both in self.only:
+            raise SettingError(f"only: '{both}' is a ranker and a judge; call one of them otherwise")
+        known = {*self.rankers, *judges}
+        unknown = next((name for name in self.only if name not in known), None)
         if unknown is not None:
-            raise SettingError(f"tasks: there is no ranker '{unknown}'")
+            raise SettingError(f"only: there is no ranker or judge '{unknown}'")
         self.folder = None if folder is None else Path(folder)
         self.random_state = random_state
         self.results: Results | None = None
@@ -182,12 +190,16 @@ class Study:
     def _new_cells(
         self, name: str, tables: Tables, roles: dict[str, Any], splits: list[Split]
     ) -> Iterator[Work]:
-        rankers = {
-            ranker: one
-            for ranker, one in self.rankers.items()
-            if roles["task"] in self.tasks.get(ranker, [roles["task"]])
-        }
-        judges = self.judge if isinstance(self.judge, Mapping) else {None: self.judge}
+        def chosen(named: Mapping[Any, Any]) -> dict[Any, Any]:
+            allowed = {key: self.only.get(key, [name]) for key in named}
+            return {key: one for key, one in named.items() if {name, roles["task"]} & set(allowed[key])}
+
+        rankers = chosen(self.rankers)
+        judges = chosen(self.judge) if isinstance(self.judge, Mapping) else {None: self.judge}
+        if not rankers or not judges:
+            raise SettingError(
+                f"only: no {'judge' if rankers else 'ranker'} is left for the data set '{name}'"
+            )
         masks = self._masks(name, tables[0], roles, splits)
         for place, (split, train, test) in enumerate(splits):
             for number, hidden in masks.items():
@@ -203,7 +215,7 @@ class Study:
             [column.is_valid().to_numpy() for column in table.select(roles["target"]).columns]
         )
         is_given = isinstance(self.data[name], tuple)
-        folds = isinstance(self.splits, CrossValidation) and not is_given
+        folds = isinstance(self._splits_of(name), CrossValidation) and not is_given
         masks: dict[int | None, list[Array]] = {}
         for number in self.labelled:
             found = (
@@ -242,7 +254,11 @@ class Study:
             other = read_all(train.with_rows(test.data if isinstance(test, Dataset) else test).source())
             everything = np.arange(table.num_rows), np.arange(other.num_rows)
             return (table, other), roles, [("given", *everything)]
-        return (table, table), roles, self.splits.of(read_rows(source, roles, 0.75), self.random_state)
+        splits = self._splits_of(name).of(read_rows(source, roles, 0.75), self.random_state)
+        return (table, table), roles, splits
+
+    def _splits_of(self, name: str) -> Repeated | CrossValidation:
+        return self.own_splits.get(name, self.splits)
 
     def _done(self) -> dict[str, pa.Table]:
         """Return the results of the cells in the folder, which must be of this study."""
@@ -272,7 +288,9 @@ class Study:
             "splits": repr(self.splits),
             "n_trees": str(self.n_trees),
             "random_state": str(self.random_state),
-        } | {f"rankers: {name}": _fingerprint(ranker) for name, ranker in self.rankers.items()}
+            **{f"splits: {name}": repr(splits) for name, splits in self.own_splits.items()},
+            **{f"rankers: {name}": _fingerprint(ranker) for name, ranker in self.rankers.items()},
+        }
 
     def _keep(self, cell: Cell, table: pa.Table) -> None:
         if self.folder is not None:
