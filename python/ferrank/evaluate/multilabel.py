@@ -143,7 +143,9 @@ def _auroc(true: Array, scores: Array) -> Array:
     n_true = true.sum(axis=0)
     pairs = n_true * (len(true) - n_true)
     above = (rankdata(scores, axis=0) * true).sum(axis=0) - n_true * (n_true + 1) / 2
-    return np.divide(above, pairs, out=np.full(true.shape[1], 0.5), where=pairs > 0)
+    areas = np.full(true.shape[1], 0.5)
+    np.divide(above, pairs, out=areas, where=pairs > 0)
+    return areas
 
 
 def _of_sets(true: Array, found: Array, weights: Array) -> dict[str, float]:
