@@ -58,6 +58,7 @@ MEASURES: dict[str, Measure] = {
     "one_error": Measure("one error", higher_is_better=False),
     "coverage": Measure("coverage", higher_is_better=False),
     "ranking_loss": Measure("ranking loss", higher_is_better=False),
+    "unweighted_pooled_auprc": Measure("AU(average PRC), all labels alike", higher_is_better=True),
     "forward_error": Measure("error of the best features", higher_is_better=False),
     "reverse_error": Measure("error of the worst features", higher_is_better=True),
     "spearman": Measure("Spearman's ρ to the truth", higher_is_better=True),

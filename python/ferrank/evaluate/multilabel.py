@@ -19,7 +19,9 @@ has AUPRC 0; every label enters the averages. Areas under precision–recall cur
 score that occurs, interpolate as Davis & Goadrich (2006) do, and go on flat to recall 0.
 
 With label weights (hierarchies: Vens et al. 2008) sets are measured by their labels' weights, and averages
-over labels are weighted. Measures of the order of labels, and subset accuracy, know no weights.
+over labels are weighted. Measures of the order of labels, and subset accuracy, know no weights. A sixteenth
+measure is then the area under the average precision-recall curve where all labels weigh the same, by which
+Petković et al. 2023 (Table 4) judge hierarchies.
 """
 
 from typing import Any, Literal
@@ -58,6 +60,7 @@ def multilabel_measures(
     Returns
     -------
     values : dict of str to float
+        With label weights a sixteenth, ``unweighted_pooled_auprc``.
     by_label : dict of str to array of shape (n_labels,)
         ``auprc`` and ``auroc``.
 
@@ -80,6 +83,8 @@ def multilabel_measures(
         **_of_sets(true, scores >= THRESHOLD, weights),
         **_of_orders(true, scores, conventions),
     }
+    if label_weights is not None:
+        values["unweighted_pooled_auprc"] = precision_recall_area(true.ravel(), scores.ravel())
     return values, by_label
 
 

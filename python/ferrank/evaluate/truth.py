@@ -2,7 +2,7 @@
 
 The area under the ROC curve and the separability ask whether relevant features, those whose true importance
 is above 0, stand above the others; Spearman's ρ looks at the whole order. Equal importances share the mean of
-their ranks, as in the textbook (Kendall 1970); the greatest rank, which stability takes, would make many
+their ranks, as in the textbook; the greatest rank, which stability takes, would make many
 features without any importance look like an error.
 """
 
